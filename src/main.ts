@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { environmentSecrets, hideSecrets, maskWrites } from './cli/secrets.ts'
 import { whyUnreadable } from './lib/read-text.ts'
 import { UsageError } from './lib/usage-error.ts'
 import { visible } from './lib/visible.ts'
@@ -12,6 +13,10 @@ process.stdout.on('error', (cause: NodeJS.ErrnoException) => {
   process.stderr.write(`Turnpike could not write all of its output to stdout: ${whyUnreadable(cause)}.\n`)
 })
 
+hideSecrets(environmentSecrets(process.env))
+maskWrites(process.stdout)
+maskWrites(process.stderr)
+
 /** A mistake of the user or a limit of the machine exits with 2; any other error is a bug and exits with 70. */
 function report(cause: unknown): number {
   if (cause instanceof UsageError) {
@@ -24,9 +29,7 @@ function report(cause: unknown): number {
     return 2
   }
   const trace = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
-  process.stderr.write(
-    `Turnpike crashed. This is a bug; please report it with the trace below.\n${visible(withoutKeys(trace))}\n`,
-  )
+  process.stderr.write(`Turnpike crashed. This is a bug; please report it with the trace below.\n${visible(trace)}\n`)
   return 70
 }
 
@@ -36,15 +39,6 @@ function assertWorkingDirectory(): void {
   } catch {
     throw new UsageError({ where: 'working directory', got: 'none, since it was removed', expected: 'a directory' })
   }
-}
-
-/** A trace may quote a header. */
-function withoutKeys(text: string): string {
-  const secrets = Object.entries(process.env)
-    .filter(([name]) => /^TURNPIKE_.*(KEY|CREDENTIALS)/.test(name))
-    .flatMap(([, value = '']) => value.split(/[\s,]+/))
-    .filter(secret => secret.length > 3)
-  return secrets.reduce((masked, secret) => masked.replaceAll(secret, '***'), text)
 }
 
 /** Errors outside of the command. Nothing can be trusted after them. */

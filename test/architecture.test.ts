@@ -59,7 +59,8 @@ const rooms: readonly Room[] = [
   {
     name: 'produce/transport',
     sees: ['lib', 'plan/plan.ts', 'observation'],
-    because: 'It sends one HTTP request once: no retry, no redirect, no knowledge of calls.',
+    because:
+      'It sends one HTTP request: no redirect, no knowledge of calls, and a retry only where it has no effect of its own.',
   },
   { name: 'produce/callers', sees: ['lib', 'plan/plan.ts'], because: 'It is the only room that holds API keys.' },
   {
@@ -222,7 +223,7 @@ const doors: Readonly<Record<string, Door>> = {
   yargs: { files: ['src/cli/cli.ts'], because: 'the command line' },
   zod: {
     files: [
-      ...['src/contract/contract.ts', 'src/lib/schema-mistakes.ts', 'src/scenario', 'src/service/chat/request.ts'],
+      ...['src/contract', 'src/lib/schema-mistakes.ts', 'src/scenario', 'src/service/chat/request.ts'],
       ...['src/report/document.ts', 'src/judge/compare/comparison.ts', 'src/judge/metrics/slices.ts'],
       ...['src/storage/plan-schema.ts', 'src/observation/log-schema.ts'],
     ],
@@ -242,7 +243,7 @@ const doors: Readonly<Record<string, Door>> = {
   },
   'node:fs': {
     files: [
-      ...['src/lib/read-text.ts', 'src/cli/flags.ts', 'src/observation/log.ts'],
+      ...['src/lib/read-text.ts', 'src/cli/flags.ts', 'src/observation/log.ts', 'src/cli/shipped-files.ts'],
       ...['src/outputs/github.ts', 'src/storage/run-directory.ts'],
     ],
     because: 'keys, profile, and scenario come in; log, report and the summary of a CI step go out',
@@ -386,7 +387,7 @@ const rules: readonly Kept[] = [
   },
   {
     text: 'few files exist for one other file alone',
-    rule: fewFragments(55, 6, tables),
+    rule: fewFragments(62, 6, tables),
     planted: [],
   },
   {

@@ -2,13 +2,14 @@ import yargs from 'yargs'
 import { UsageError } from '../lib/usage-error.ts'
 import { commands } from './commands.ts'
 import type { Command } from './flags.ts'
-import { version } from './flags.ts'
+import { checkArguments, version } from './flags.ts'
 
 const epilogue = `Exit codes: 0 pass, 1 fail, 2 usage or configuration, 3 inconclusive, 70 internal error, 130 interrupted.
 The report goes to stdout; progress and notes go to stderr.`
 
 /** Parses the command line, runs the command, and returns the exit code. */
 export async function runCli(args: readonly string[]): Promise<number> {
+  checkArguments(args, commands)
   let exitCode = 0
   const parser = yargs([...args])
     .scriptName('turnpike')
@@ -19,6 +20,8 @@ export async function runCli(args: readonly string[]): Promise<number> {
     )
     .version(version)
     .epilogue(epilogue)
+    // An unknown flag is reported as it was written, not a second time in another spelling.
+    .parserConfiguration({ 'camel-case-expansion': false })
     .strict()
     .demandCommand(1, 'Missing command. Run `turnpike --help` for a list.')
     .wrap(100)

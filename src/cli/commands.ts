@@ -6,12 +6,18 @@ const formats: readonly Format[] = ['text', 'json', 'html', 'junit', 'markdown']
 
 const comparisonFormats: readonly ComparisonFormat[] = ['text', 'json', 'html', 'markdown']
 
-const scenario: Flag = { type: 'string', describe: 'A scenario file (YAML)' }
+const scenario: Flag = { type: 'string', describe: 'A scenario file (YAML), or the name of a shipped one' }
 const runDirectory: Flag = { type: 'string', describe: 'A run directory' }
-const profile: Flag = { type: 'string', describe: 'Profile (YAML) that overrides the documented contract' }
+const profile: Flag = { type: 'string', describe: 'Profile (YAML or a shipped name) over the document' }
+const limitsFrom: Flag = {
+  type: 'string',
+  describe: 'Judge limits by the target or the document',
+  choices: ['target', 'documented'],
+  default: 'target',
+}
 const seed: Flag = { type: 'number', describe: 'Random seed; overrides the scenario' }
 const target: Flag = { type: 'string', describe: 'Base URL of the service under test' }
-const budget: Flag = { type: 'string', describe: 'Maximum spend in USD; overrides the scenario' }
+const budget: Flag = { type: 'string', describe: 'Maximum spend in USD, or unlimited; overrides scenario' }
 const format: Flag = { type: 'string', describe: 'Output format', choices: formats, default: 'text' }
 const criteria = {
   'min-effect': { type: 'string', describe: 'Smallest change that matters (default: 5%)' },
@@ -33,6 +39,7 @@ export const commands: readonly Command[] = [
       seed,
       'budget-usd': budget,
       profile,
+      'limits-from': limitsFrom,
       workers: { type: 'number', describe: 'Threads that share the callers', default: 1 },
       baseline: {
         type: 'string',
@@ -65,10 +72,11 @@ export const commands: readonly Command[] = [
     describe: 'Show what a scenario will send, spend and prove',
     arguments: { scenario },
     flags: {
-      target: { ...target, describe: `${target.describe}, to discover its limits` },
+      target: { ...target, describe: `${target.describe}, to discover its offer` },
       seed,
       'budget-usd': budget,
       profile,
+      'limits-from': limitsFrom,
       format: { ...format, choices: ['text', 'json'] },
     },
     run: async values => (await import('./plan.ts')).planCommand(values),

@@ -1,25 +1,21 @@
-import type { Contract } from '../contract/contract.ts'
 import { assertComparable, assertDistinct, type Baselines, type JudgedPlan } from '../judge/compare/comparable.ts'
 import { compareRuns } from '../judge/compare/compare-runs.ts'
 import { type Comparison, type Criteria, defaultCriteria, outcomeStatus } from '../judge/compare/comparison.ts'
 import { UsageError } from '../lib/usage-error.ts'
-import { recordedLimits } from '../plan/limits.ts'
 import { type ComparisonFormat, comparisonRenderers } from '../report/render/renderers.ts'
+import { recordedDiscovery } from '../run/discovery.ts'
 import { readComparedRun } from '../storage/recorded-run.ts'
 import { makeDirectory, writeComparison } from '../storage/run-directory.ts'
 import { exitCodes, listFlag, text, type Values } from './flags.ts'
 import type { DraftPlan } from './load-plan.ts'
 import { print, showUnwritten, stdoutLayout } from './print.ts'
+import { hiddenIn } from './secrets.ts'
 
 /**
  * Reads the baselines of a run before anything is sent; null if the flags name none. Throws a UsageError if a baseline has
  * a different plan, even with the same limits of the target.
  */
-export async function baselinesOf(
-  values: Values,
-  drafts: readonly DraftPlan[],
-  contract: Contract,
-): Promise<Baselines | null> {
+export async function baselinesOf(values: Values, drafts: readonly DraftPlan[]): Promise<Baselines | null> {
   const criteria = criteriaOf(values)
   const paths = listFlag(values, 'baseline')
   const [draft, ...others] = drafts
@@ -30,8 +26,8 @@ export async function baselinesOf(
   const runs = await Promise.all(paths.map(readComparedRun))
   assertDistinct(runs)
   for (const baseline of runs) {
-    const plan = draft.replan(recordedLimits(baseline.plan.limits))
-    assertComparable(baseline, plan.scenario, { plan, contract })
+    const replanned = draft.replan(recordedDiscovery(baseline))
+    assertComparable(baseline, replanned.plan.scenario, replanned)
   }
   return { runs, criteria }
 }
@@ -79,7 +75,7 @@ export async function compareCommand(values: Values): Promise<number> {
   for (const baseline of baselines) assertComparable(baseline, last.path, last)
   const comparison = compareRuns(baselines, last, criteria)
   showComparison(comparison, values)
-  if (out !== null) showUnwritten(await writeComparison(out, comparison))
+  if (out !== null) showUnwritten(await writeComparison(out, hiddenIn(comparison)))
   return exitCodes[outcomeStatus[comparison.verdict]]
 }
 

@@ -5,43 +5,78 @@ import { pico } from '../lib/money.ts'
 import { type Mistake, UsageError } from '../lib/usage-error.ts'
 import { visible } from '../lib/visible.ts'
 import { describePlan } from '../plan/describe-plan.ts'
-import { notDiscovered, type PublishedLimits } from '../plan/limits.ts'
 import { makePlan } from '../plan/make-plan.ts'
 import type { Plan } from '../plan/plan.ts'
 import type { Recording } from '../plan/recorded-load.ts'
 import { isLoopback } from '../produce/callers/api-keys.ts'
-import { loadScenario } from '../scenario/load-scenario.ts'
+import { type Discovery, discoveredContract, nothingDiscovered } from '../run/discovery.ts'
+import { loadScenario, profileNamedIn } from '../scenario/load-scenario.ts'
 import { readRecording } from '../storage/recorded-run.ts'
 import { number, text, type Values } from './flags.ts'
+import { assertNoSecret } from './secrets.ts'
+import { profileFile, scenarioFile } from './shipped-files.ts'
 
-/** The documented contract, or the one of `--profile`. */
-export function contractOf(values: Values): Contract {
-  const profile = text(values, 'profile')
-  return profile === null ? documentedContract : loadProfile(profile)
+/** The contract of `--profile`, or of the profile that the scenario in `file` names, or the documented one. */
+export function contractOf(values: Values, file: string | null = null): Contract {
+  const profile = profilePathOf(values, file)
+  if (profile === null) return documentedContract
+  const contract = loadProfile(profile)
+  assertNoSecret(profile, contract, 'profile')
+  return contract
 }
 
-/** A plan before limit discovery, and how to make it again with the limits that the target published. */
-export type DraftPlan = { readonly plan: Plan; readonly replan: (publishedLimits: PublishedLimits) => Plan }
+/** The path of the profile; null for the documented contract. */
+export function profilePathOf(values: Values, file: string | null): string | null {
+  const flag = text(values, 'profile')
+  if (flag !== null) return profileFile(flag, null)
+  const named = file === null ? null : profileNamedIn(file)
+  return named === null ? null : profileFile(named, file)
+}
 
-/** The plan of a scenario file under the flags. */
-export async function draftPlan(file: string, contract: Contract, values: Values): Promise<DraftPlan> {
-  const overrides = {
-    seed: number(values, 'seed'),
-    target: text(values, 'target'),
-    budgetUsd: text(values, 'budget-usd'),
-  }
-  const scenario = loadScenario(file, contract)
+/** A plan, and the contract that it was made for and is judged by. */
+type ContractedPlan = { readonly plan: Plan; readonly contract: Contract }
+
+/** A plan before discovery, and how to make it again with what the target states. */
+export type DraftPlan = ContractedPlan & {
+  /** The path of the profile; null for the documented contract. */
+  readonly profile: string | null
+  readonly replan: (discovery: Discovery) => ContractedPlan
+  /** The budget in the scenario file. */
+  readonly ownBudgetUsd: string | null
+}
+
+/** The plan of a scenario, a file or the name of a shipped one, under the flags. */
+export async function draftPlan(scenarioName: string, values: Values): Promise<DraftPlan> {
+  const file = scenarioFile(scenarioName)
+  const contract = contractOf(values, file)
+  const target = text(values, 'target')
+  const overrides = { seed: number(values, 'seed'), target, budgetUsd: text(values, 'budget-usd') }
+  // A strange target has its own models, networks and limits, which only a discovery can tell.
+  const draft = loadScenario(file, contract, own => (target ?? own) !== null)
   const recordings = new Map<string, Recording>()
-  for (const stage of scenario.stages)
+  for (const stage of draft.stages)
     if (stage.shape === 'recorded') recordings.set(stage.name, await readRecording(stage.name, stage))
-  const replan = (publishedLimits: PublishedLimits) =>
-    makePlan(scenario, contract, overrides, { recordings, publishedLimits })
-  return { plan: replan(notDiscovered), replan }
+  const limitsFrom = text(values, 'limits-from') === 'documented' ? 'documented' : 'target'
+  const replan = (discovery: Discovery): ContractedPlan => {
+    const layered = discoveredContract(contract, discovery, draft.callers.accountTier, limitsFrom)
+    const scenario = loadScenario(file, layered)
+    return {
+      plan: makePlan(scenario, layered, overrides, { recordings, publishedLimits: discovery.limits }),
+      contract: layered,
+    }
+  }
+  const plan = makePlan(draft, contract, overrides, { recordings, publishedLimits: nothingDiscovered.limits })
+  // The address may contain a key, as with some nodes. It is masked wherever it is shown.
+  assertNoSecret(file, { ...plan, target: null }, 'scenario')
+  return { plan, contract, profile: profilePathOf(values, file), replan, ownBudgetUsd: draft.budgetUsd }
 }
 
-/** Throws a UsageError, before anything is sent, if a plan could spend more than its budget. */
-export function assertWithinBudget(plan: Plan): void {
-  const mistake = budgetMistake(plan)
+/**
+ * Throws a UsageError, before anything is sent, if a plan could spend more than its budget. `isDraft`: a price may still
+ * be discovered.
+ */
+export function assertWithinBudget(plan: Plan, { isDraft }: { readonly isDraft: boolean }): void {
+  const mistake = budgetMistake(plan, { isDraft })
   if (mistake === null) return
   // The forecast shows which budget the run needs.
   if (plan.budgetUsd === null) process.stderr.write(`${visible(describePlan(plan))}\n`)
@@ -52,7 +87,11 @@ export function assertWithinBudget(plan: Plan): void {
  * Why a plan must not run; null if it may. Turnpike never spends money without permission: a target that is not on this
  * machine needs a budget, and a plan that could exceed its budget is refused.
  */
-export function budgetMistake({ target, budgetUsd, forecast }: Plan): Mistake | null {
+export function budgetMistake(
+  { target, budgetUsd, isBudgetUnlimited, forecast }: Plan,
+  { isDraft }: { readonly isDraft: boolean },
+): Mistake | null {
+  if (isBudgetUnlimited) return null
   if (target !== null && !isLoopback(target)) {
     if (budgetUsd === null)
       return {
@@ -60,11 +99,11 @@ export function budgetMistake({ target, budgetUsd, forecast }: Plan): Mistake | 
         got: 'nothing',
         expected: `a budget, because ${new URL(target).host} is not on this machine`,
       }
-    if (forecast.worstUsd === null)
+    if (forecast.worstUsd === null && !isDraft)
       return {
         where: 'forecast',
         got: 'a model without a known price',
-        expected: 'its price in the profile, so that the budget can be enforced',
+        expected: 'its price in the profile, so that the budget can be enforced, or --budget-usd unlimited',
       }
   }
   if (budgetUsd !== null && forecast.worstUsd !== null && pico(forecast.worstUsd) > pico(budgetUsd))

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import type { Contract } from '../contract/contract.ts'
 import type { Baselines } from '../judge/compare/comparable.ts'
 import { systemClock } from '../lib/clock.ts'
-import { UsageError } from '../lib/usage-error.ts'
+import { formatPico, pico } from '../lib/money.ts'
+import { type Mistake, UsageError } from '../lib/usage-error.ts'
 import type { RunInfo } from '../observation/log.ts'
 import type { Plan } from '../plan/plan.ts'
 import { maxShards } from '../plan/shard.ts'
-import { type Keys, loadKeys } from '../produce/callers/api-keys.ts'
-import { discoverLimits } from '../run/discovery.ts'
+import { assertMaySendKeys, type Keys, loadKeys, plainTextWarning } from '../produce/callers/api-keys.ts'
+import { discoverAt } from '../run/discovery.ts'
 import { type RunJob, run } from '../run/run.ts'
 import { startThread } from '../run/threads.ts'
 import { type ReservedDirectory, reserveRunDirectory, type Unwritten } from '../storage/run-directory.ts'
@@ -16,24 +16,28 @@ import { startEmbeddedService } from './child-process.ts'
 import { assertStillComparable, baselinesOf } from './compare.ts'
 import { exitCodes, listFlag, number, text, type Values, version } from './flags.ts'
 import { listenForInterrupts } from './interrupts.ts'
-import { assertWithinBudget, contractOf, type DraftPlan, draftPlan } from './load-plan.ts'
+import { assertWithinBudget, type DraftPlan, draftPlan } from './load-plan.ts'
 import { createOutputs, type OutputFlags, outputFlags } from './outputs.ts'
 import { exitCodeOf, showUnwritten } from './print.ts'
+import { assertNoSecret, environmentSecrets, hidden, hiddenIn, hideSecrets, weakSecretsNote } from './secrets.ts'
 
 export async function runCommand(values: Values): Promise<number> {
-  const contract = contractOf(values)
   // Read all scenarios before the first run, so that a mistake in the last one shows up now and not after an hour.
   const drafts: DraftPlan[] = []
-  for (const file of listFlag(values, 'scenarios')) drafts.push(await draftPlan(file, contract, values))
-  for (const { plan } of drafts) {
-    assertWithinBudget(plan)
+  for (const file of listFlag(values, 'scenarios')) drafts.push(await draftPlan(file, values))
+  const flag = text(values, 'budget-usd')
+  const budget = createCommandBudget(flag, drafts.length)
+  for (const { plan, ownBudgetUsd } of drafts) {
+    assertMaySendKeys(plan, text(values, 'target'))
+    assertWithinBudget(budget.limit(plan, ownBudgetUsd), { isDraft: true })
     assertShardable(plan, workersOf(values))
   }
+  assertTogetherWithinBudget(drafts, flag)
   const flags = outputFlags(values, process.env)
-  const baselines = await baselinesOf(values, drafts, contract)
+  const baselines = await baselinesOf(values, drafts)
   const codes: number[] = []
   for (const draft of drafts) {
-    const code = await runDraft(draft, { contract, values, flags, baselines, several: drafts.length > 1 })
+    const code = await runDraft(draft, { values, flags, baselines, budget, several: drafts.length > 1 })
     codes.push(code)
     if (code === exitCodes.interrupted) break
   }
@@ -48,10 +52,10 @@ function worstExitCode(codes: readonly number[]): number {
 
 /** The values that all runs of one command line share. */
 type Invocation = {
-  readonly contract: Contract
   readonly values: Values
   readonly flags: OutputFlags
   readonly baselines: Baselines | null
+  readonly budget: CommandBudget
   readonly several: boolean
 }
 
@@ -62,7 +66,9 @@ async function runDraft(draft: DraftPlan, invocation: Invocation): Promise<numbe
   const runId = newRunId()
   const path = directoryOf(plan, runId, text(values, 'out'), several)
   const keys = loadKeys(plan, runId)
-  const reserved = reserveRunDirectory(path, invocation.contract)
+  hideSecrets(keys.given)
+  assertNoSecret(plan.scenario, { ...plan, target: null }, 'scenario')
+  const reserved = reserveRunDirectory(path, hiddenIn(draft.contract))
   try {
     return await runAtTarget(draft, { runId, path, reserved, keys }, invocation)
   } finally {
@@ -79,12 +85,12 @@ type Start = {
 
 async function runAtTarget(draft: DraftPlan, start: Start, invocation: Invocation): Promise<number> {
   const { plan } = draft
-  const { values } = invocation
+
   const runAt = (target: string) => runAgainst(target, draft, start, invocation)
   if (plan.target !== null) return await runAt(plan.target)
   const service = await startEmbeddedService({
     seed: plan.seed,
-    profile: text(values, 'profile'),
+    profile: draft.profile,
     service: plan.service,
   })
   try {
@@ -97,26 +103,44 @@ async function runAtTarget(draft: DraftPlan, start: Start, invocation: Invocatio
 async function runAgainst(
   target: string,
   draft: DraftPlan,
-  { runId, path, reserved, keys: { callers, specialKeys } }: Start,
-  { contract, values, flags, baselines }: Invocation,
+  { runId, path, reserved, keys: { callers, specialKeys, given, areInvented } }: Start,
+  { values, flags, baselines, budget }: Invocation,
 ): Promise<number> {
   // The published limits decide the rates, and so the cost.
-  const plan = draft.replan(await discoverLimits(target, callers, draft.plan, contract))
-  assertWithinBudget(plan)
+  const discovery = await discoverAt(target, callers, draft.plan, draft.contract)
+  // Both are public, and the address of the target may contain a key.
+  const { plan: unlimited, contract } = hiddenIn(draft.replan(discovery))
+  const plan = budget.limit(unlimited, draft.ownBudgetUsd)
+  assertWithinBudget(plan, { isDraft: false })
   assertStillComparable(baselines, { plan, contract })
   const clock = systemClock()
-  const info: RunInfo = { turnpike: 2, runId, version, target, startedAtMs: clock.wallMs() }
+  const info: RunInfo = {
+    turnpike: 2,
+    runId,
+    version,
+    target: hidden(target),
+    startedAtMs: clock.wallMs(),
+    ...(areInvented && { inventedKeys: true }),
+  }
   const { outputs, gauges, log, close } = await createOutputs(plan, info, clock, path, values, flags)
+  const warning = plainTextWarning(plan)
+  if (warning !== null) log(warning)
   const { stop, quit, onFirst, dispose } = listenForInterrupts()
+  for (const note of discovery.notes) log(note)
   onFirst(() => log('Interrupted. Waiting for requests in flight; press ^C again to quit now.'))
   try {
     const workers = workersOf(values)
-    const directory = reserved.create(plan, workers)
+    const directory = reserved.create({ plan, contract }, workers)
     const warmUp = values['warm-up'] !== false
-    const job: RunJob = { info, plan, contract, callers, specialKeys, baselines, workers, warmUp, gauges }
+    const secrets = [...given, ...environmentSecrets(process.env)]
+    const weak = weakSecretsNote(secrets)
+    if (weak !== null) log(weak)
+    const common = { info, plan, contract, baselines, workers, warmUp, gauges }
+    const job: RunJob = { ...common, callers, specialKeys, secrets, baseUrl: target }
     const unwritten: Unwritten[] = []
-    const io = { clock, stop, quit, startWorker: startThread, directory, outputs, log }
-    const report = await run(job, { ...io, unwritten: file => void unwritten.push(file) })
+    const noteUnwritten = (file: Unwritten) => void unwritten.push(file)
+    const io = { clock, stop, quit, startWorker: startThread, directory, outputs, log, unwritten: noteUnwritten }
+    const report = await run(job, io, budget.spend)
     showUnwritten(unwritten)
     return exitCodeOf(report)
   } finally {
@@ -146,4 +170,46 @@ function newRunId(): string {
 function directoryOf(plan: Plan, runId: string, out: string | null, several: boolean): string {
   if (out === null) return join('runs', `${runId}-${plan.scenario}`)
   return several ? join(out, plan.scenario) : out
+}
+
+/** The budget of a command. Several scenarios share it, and the budget of each scenario holds as well. */
+export type CommandBudget = {
+  /** The plan with what it may spend: at most what earlier scenarios have left. */
+  readonly limit: (plan: Plan, ownBudgetUsd: string | null) => Plan
+  readonly spend: (picoUsd: bigint) => void
+}
+
+/** `flag` is the value of --budget-usd. It replaces the budget of a scenario that runs alone. */
+export function createCommandBudget(flag: string | null, scenarios: number): CommandBudget {
+  let spent = 0n
+  return {
+    limit: (plan, ownBudgetUsd) => {
+      if (flag === null || plan.budgetUsd === null || scenarios < 2) return plan
+      const left = pico(plan.budgetUsd) - spent
+      const own = ownBudgetUsd === null ? left : pico(ownBudgetUsd)
+      const least = own < left ? own : left
+      return { ...plan, budgetUsd: formatPico(least > 0n ? least : 0n) }
+    },
+    spend: picoUsd => {
+      spent += picoUsd
+    },
+  }
+}
+
+/** Throws a UsageError if the scenarios could together spend more than --budget-usd. */
+export function assertTogetherWithinBudget(drafts: readonly DraftPlan[], flag: string | null): void {
+  const mistake = togetherMistake(drafts, flag)
+  if (mistake !== null) throw new UsageError(mistake)
+}
+
+function togetherMistake(drafts: readonly DraftPlan[], flag: string | null): Mistake | null {
+  const budgetUsd = drafts[0]?.plan.budgetUsd ?? null
+  if (flag === null || budgetUsd === null || drafts.length < 2) return null
+  const worst = drafts.reduce((sum, { plan }) => sum + pico(plan.forecast.worstUsd ?? '0'), 0n)
+  if (worst <= pico(budgetUsd)) return null
+  return {
+    where: '--budget-usd',
+    got: `$${budgetUsd} for ${drafts.length} scenarios`,
+    expected: `at least $${formatPico(worst)}, the sum of the worst cases of their forecasts`,
+  }
 }

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { promisesSchema } from './promises.ts'
+import { sourcesSchema } from './sources.ts'
 
 /** The tiers of models. They determine limits and prices. */
 export const modelTiers = ['XS', 'S', 'M', 'L'] as const
@@ -74,7 +76,12 @@ const chatTerms = z.strictObject({
   unknownMembers: z.enum(['tolerated', 'refused']).nullable(),
   /** Whether an unstreamed completion must be compressed, or only may be, if the client accepts it. */
   compression: z.enum(['required', 'optional']),
-  stream: z.strictObject({ chunkObject: z.string(), doneMarker: z.string() }),
+  stream: z.strictObject({
+    chunkObject: z.string(),
+    doneMarker: z.string(),
+    /** Whether a streamed request asks for usage, with `stream_options`. */
+    asksForUsage: z.boolean(),
+  }),
 })
 
 const textLimits = z.strictObject({ requestsPerMinute: positiveInt, tokensPerMinute: positiveInt })
@@ -83,10 +90,12 @@ const tierLimits = z.strictObject({ XS: textLimits, S: textLimits, M: textLimits
 const model = z.strictObject({
   id: z.string().min(1),
   name: z.string().min(1),
-  tier: z.enum(modelTiers),
+  /** null: unknown, so the documented limits of tiers do not apply. */
+  tier: z.enum(modelTiers).nullable(),
   /** Reserved for paying users. */
   payingOnly: z.boolean().default(false),
-  maxCompletionTokens: positiveInt,
+  /** null: unknown. */
+  maxCompletionTokens: positiveInt.nullable(),
   /** Whether the model supports log probabilities; null: unknown, so not asserted. */
   logprobs: z.boolean().nullable().default(null),
   /** USD for one million tokens; null: unknown, so no amount is asserted. */
@@ -130,7 +139,10 @@ const resource = z.strictObject({
 })
 export type Resource = z.infer<typeof resource>
 
-const network = z.strictObject({ baseCredits: positiveInt, family: z.enum(['evm', 'solana', 'starknet']) })
+export const networkFamilies = ['evm', 'solana', 'starknet'] as const
+
+/** `baseCredits: null`: unknown, so no amount is asserted. */
+const network = z.strictObject({ baseCredits: positiveInt.nullable(), family: z.enum(networkFamilies) })
 export type Network = z.infer<typeof network>
 
 /**
@@ -151,12 +163,14 @@ export const contractSchema = z.strictObject({
     rateLimits: z.string(),
     rateLimitLogs: z.string(),
   }),
+  /** The clauses that the target promises. Others are never judged. */
+  promises: promisesSchema.default({ only: null, except: [] }),
   auth: z.strictObject({
     /** The allowed statuses of a response to a request without credentials; none: not asserted. */
     noKey: z.array(z.int()),
   }),
   accounts: z.strictObject({ default: tierLimits, partner: tierLimits }),
-  models: z.array(model).min(1),
+  models: z.array(model),
   /** Everything that is neither chat nor RPC, by name as in scenarios. */
   resources: z.record(z.string(), resource),
   resourceLimits: z.strictObject({ default: limitsOfResources, partner: limitsOfResources }),
@@ -166,8 +180,8 @@ export const contractSchema = z.strictObject({
   requestTimestampHeader: z.string().min(1).nullable(),
   chat: chatTerms,
   rpc: z.strictObject({
-    /** Requests per minute of one caller. A batch is one request. */
-    requestsPerMinute: positiveInt,
+    /** Requests per minute of one caller; null: not asserted. A batch is one request. */
+    requestsPerMinute: perMinute,
     batchLimit: positiveInt,
     /** Whether the rejection of a batch names all of its unsupported methods; false: not asserted. */
     namesEveryMethod: z.boolean(),
@@ -212,6 +226,10 @@ export const contractSchema = z.strictObject({
     tokensReset: z.enum(['seconds', 'unix-milliseconds']),
     /** Whether inference responses must carry the three token headers. */
     tokenHeaders: z.boolean(),
+    /** The limits that the target published, per minute, by limit name. They take precedence over those of tiers. */
+    published: z.record(z.string(), z.number().positive()).default({}),
+    /** What the limits in responses are compared with. `target`: with those published, and with what is enforced. */
+    judgedBy: z.enum(['target', 'documented']).default('documented'),
   }),
   errors: z.strictObject({
     /** The code of a 402 to a caller with a key; null: not asserted. */
@@ -245,6 +263,8 @@ export const contractSchema = z.strictObject({
     /** The name of the RPC proxy in the log, instead of a model. */
     rpcId: z.string(),
   }),
+  /** Values that do not come from the document or its defaults. */
+  sources: sourcesSchema.default({}),
   billing: z.strictObject({
     /** After this time without requests, the balance includes every charge. */
     settleMs: milliseconds,

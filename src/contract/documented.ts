@@ -18,6 +18,7 @@ export const documentedContract: Contract = {
     rateLimits: '/api_keys/rate_limits',
     rateLimitLogs: '/api_keys/rate_limit_logs',
   },
+  promises: { only: null, except: [] },
   auth: { noKey: [401] },
   accounts: {
     default: {
@@ -110,7 +111,7 @@ export const documentedContract: Contract = {
     wrongMediaTypeStatus: 415,
     unknownMembers: 'tolerated',
     compression: 'required',
-    stream: { chunkObject: 'chat.completion.chunk', doneMarker: '[DONE]' }, // public
+    stream: { chunkObject: 'chat.completion.chunk', doneMarker: '[DONE]', asksForUsage: true }, // public
   },
   rpc: {
     requestsPerMinute: 100, // public
@@ -148,7 +149,14 @@ export const documentedContract: Contract = {
     badKey: 'rejected', // as for any other invalid parameter
     concurrent: 'one-charge',
   },
-  limits: { windowMs: 60_000, requestsReset: 'unix-seconds', tokensReset: 'seconds', tokenHeaders: true },
+  limits: {
+    windowMs: 60_000,
+    requestsReset: 'unix-seconds',
+    tokensReset: 'seconds',
+    tokenHeaders: true,
+    published: {},
+    judgedBy: 'documented',
+  },
   errors: { insufficientBalanceCode: 'INSUFFICIENT_BALANCE' },
   abuse: {
     failures: 20,
@@ -163,6 +171,7 @@ export const documentedContract: Contract = {
     saysRetry: 'retry|again',
   },
   limitLogs: { rows: 50, rpcId: 'endpoint:api/v1/crypto/rpc' }, // public
+  sources: {},
   billing: { settleMs: 1_000, balanceResolutionUsd: '0.00000001', balanceHeaders: true, balanceRemaining: 'wallets' },
 }
 

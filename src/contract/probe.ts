@@ -95,4 +95,4 @@ export const rpcItem = (method: string, id = 1) => ({ jsonrpc: '2.0', id, method
 
 /** The credits of one call on the most expensive network in the most expensive tier. */
 export const mostExpensiveCall = ({ rpc }: Contract): number =>
-  Math.max(...Object.values(rpc.networks).map(({ baseCredits }) => baseCredits)) * rpc.multipliers.large
+  Math.max(...Object.values(rpc.networks).map(({ baseCredits }) => baseCredits ?? 0)) * rpc.multipliers.large

@@ -14,10 +14,25 @@ const profileFile = { name: 'profile', secretHint: 'set TURNPIKE_KEYS' }
  */
 export function loadProfile(file: string): Contract {
   const source = parseYaml(readYaml(file, profileFile), file, profileFile)
-  const merged = overlay(documentedContract, source.value ?? {})
-  const mistakes = source.locate(explainIssues(contractSchema, merged, { expected: expectedValue }))
+  const written = source.value ?? {}
+  const { sources: _, ...documented } = documentedContract
+  const merged = overlay(documented, written)
+  const mistakes = source.locate(explainIssues(profileSchema, merged, { expected: expectedValue }))
   if (mistakes.length > 0) throw new UsageError(mistakes)
-  return contractSchema.parse(merged)
+  const stated = pathsIn(written, documentedContract, '')
+  return { ...contractSchema.parse(merged), sources: Object.fromEntries(stated.map(path => [path, 'profile'])) }
+}
+
+/** A profile cannot state where values come from. */
+const profileSchema = contractSchema.omit({ sources: true })
+
+/** The paths of all values of a profile. A list is one value, and so is an entry that the contract does not have. */
+function pathsIn(written: unknown, base: unknown, path: string): readonly string[] {
+  if (!isObject(written) || !isObject(base)) return [path]
+  return Object.entries(written).flatMap(([key, value]) => {
+    const at = path === '' ? key : `${path}.${key}`
+    return Object.hasOwn(base, key) ? pathsIn(value, base[key], at) : [at]
+  })
 }
 
 /** An own key of `top` always becomes an own key of the result, even `__proto__`. */

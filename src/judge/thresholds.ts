@@ -4,7 +4,7 @@ import { formatPico } from '../lib/money.ts'
 import type { EventLoopDelay } from '../observation/log.ts'
 import type { Aggregate, Count, Operator, Threshold } from '../plan/plan.ts'
 import type { CapacityResult } from './capacity/result.ts'
-import { latenessReason, stallReason } from './metrics/harness-limits.ts'
+import { latenessReason, localFaultReason, stallReason } from './metrics/harness-limits.ts'
 import { type Histogram, meanMs, percentileMs, samplesFor } from './metrics/histogram.ts'
 import type { RequestStats, RunMetrics } from './metrics/request-stats.ts'
 import { perSecond, type RunExtent, type Selection } from './metrics/timings.ts'
@@ -46,6 +46,7 @@ function evaluate(threshold: Threshold, metrics: RunMetrics, totals: RunTotals):
   const sentence = `${subject} was ${formatExact(value, unit)}, ${isMet ? '' : 'not '}${required} (n = ${samples})`
   const openReason =
     latenessReason(threshold, metrics) ??
+    localFaultReason(threshold, metrics.select(threshold)) ??
     stallReason(threshold, totals.eventLoopDelayMs) ??
     truncatedReason(threshold, measured, totals) ??
     capacityRangeReason(threshold, value, totals)

@@ -1,12 +1,14 @@
 import { clauses as contractClauses } from '../contract/clauses.ts'
 import { formatDuration, plural } from '../lib/format.ts'
 import type { LogFooter, RunInfo } from '../observation/log.ts'
+import { isLocalFault, type LocalFault } from '../observation/observation.ts'
 import { isSystemStage, type Plan } from '../plan/plan.ts'
 import type { Billing } from './audits/audit.ts'
 import type { CapacityResult } from './capacity/result.ts'
 import type { ClauseTally, Finding } from './checks/findings.ts'
 import { type Comparison, outcomeStatus } from './compare/comparison.ts'
 import type { RunMetrics } from './metrics/request-stats.ts'
+import { type CallProof, unprovenReasons } from './proof.ts'
 import type { ThresholdResult, Verdict } from './thresholds.ts'
 
 export type RunVerdict = {
@@ -18,7 +20,7 @@ export type RunVerdict = {
 /** Everything that decides the verdict on a run. */
 export type VerdictInput = {
   readonly plan: Plan
-  readonly head: Pick<RunInfo, 'target'>
+  readonly head: Pick<RunInfo, 'target' | 'inventedKeys'>
   /** How the run ended. `truncated`: its log has no footer, for example after a kill. */
   readonly ended: LogFooter['ended'] | 'truncated'
   readonly durationMs: number
@@ -45,6 +47,7 @@ export type VerdictInput = {
   readonly capacity: readonly CapacityResult[]
   /** In the order of the plan's thresholds. */
   readonly thresholds: readonly ThresholdResult[]
+  readonly proofs: readonly CallProof[]
 }
 
 /**
@@ -91,12 +94,14 @@ function failReasons({ findings, billing, thresholds }: VerdictInput): readonly 
 }
 
 function inconclusiveReasons(run: VerdictInput): readonly string[] {
-  const { ended, load, clauses, thresholds } = run
+  const { plan, ended, load, clauses, thresholds, metrics, proofs } = run
   const failed = uncovered(run, 'failed')
-  const dropped = uncovered(run, 'dropped')
+  const localFaults = [...metrics.all().localFaults.values()].reduce((sum, count) => sum + count, 0)
+  const dropped = Math.max(0, uncovered(run, 'dropped') - localFaults)
   const judged = thresholds.length > 0 || clauses.some(clause => clause.judged > 0)
   return [
     ended === 'complete' ? null : endings[ended](run),
+    ...localFaultReasons(metrics),
     load.sent === 0 ? 'No request was sent.' : null,
     load.sent > 0 && load.answered === 0 ? `None of ${plural(load.sent, 'request')} got a complete response.` : null,
     load.blocked > 0
@@ -110,16 +115,39 @@ function inconclusiveReasons(run: VerdictInput): readonly string[] {
       ? `${plural(dropped, 'arrival was', 'arrivals were')} dropped and never sent, and the scenario has no threshold for drops.`
       : null,
     ...unconfirmedSearches(run),
+    // A run that ended early, or without any response, has a better explanation.
+    ...(ended === 'complete' && load.answered > 0
+      ? unprovenReasons(plan, proofs, metrics.select({ call: null, stage: null }))
+      : []),
     load.answered > 0 && !judged
       ? 'Nothing was judged: no clause was exercised, and the scenario has no threshold.'
       : null,
   ].filter(reason => reason !== null)
 }
 
+/** The machine that runs Turnpike could not open connections: what to do, by the reason. */
+function localFaultReasons(metrics: RunMetrics): readonly string[] {
+  return [...metrics.all().localFaults].map(([reason, count]) => {
+    const remedy = isLocalFault(reason) ? remedies[reason] : reason
+    return `Turnpike could not send ${plural(count, 'request')} because of its own machine, not of the target: ${remedy}`
+  })
+}
+
+const remedies: Readonly<Record<LocalFault, string>> = {
+  'no-file-descriptors': 'it has no free file descriptor. Raise "ulimit -n", or lower bounds: max-in-flight.',
+  'no-local-ports':
+    'it has no free local address or port. Open fewer connections at a time, or widen net.ipv4.ip_local_port_range.',
+  'no-memory': 'it has no memory for another connection. Lower bounds: max-in-flight, or use a larger machine.',
+  'not-permitted': 'it does not permit the connection. Check its firewall and its sandbox.',
+}
+
 const endings: Readonly<Record<Exclude<VerdictInput['ended'], 'complete'>, (run: VerdictInput) => string>> = {
   interrupted: ({ durationMs }) => `The run was interrupted after ${formatDuration(durationMs)}.`,
   'target-unreachable': ({ head }) => `The target ${head.target} never responded.`,
-  unauthorized: ({ head }) => `The target ${head.target} rejected every key with 401.`,
+  unauthorized: ({ head: { target, inventedKeys } }) =>
+    inventedKeys
+      ? `The target ${target} does not know the keys that Turnpike invented for it; set TURNPIKE_KEYS.`
+      : `The target ${target} rejected every key with 401.`,
   'budget-reached': ({ durationMs }) =>
     `The run reached its budget after ${formatDuration(durationMs)} and ended early.`,
   'worker-lost': run => `${lostWorkers(run)} The run ended early, after ${formatDuration(run.durationMs)}.`,

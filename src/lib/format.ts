@@ -73,8 +73,14 @@ const twoDigits = (value: number): string => String(value).padStart(2, '0')
 
 const maxQuoteLength = 80
 
+/** Each member takes at least one character, so what this cuts is not quoted. */
+const cutMembers = (_: string, value: unknown): unknown =>
+  (typeof value === 'string' || Array.isArray(value)) && value.length > maxQuoteLength
+    ? value.slice(0, maxQuoteLength)
+    : value
+
 /** A value as JSON, short enough for a sentence. */
 export function quote(value: unknown): string {
-  const text = value === undefined ? 'nothing' : (JSON.stringify(value) ?? String(value))
+  const text = value === undefined ? 'nothing' : (JSON.stringify(value, cutMembers) ?? String(value))
   return text.length > maxQuoteLength ? `${text.slice(0, maxQuoteLength - 3)}...` : text
 }

@@ -39,11 +39,12 @@ export function isNestedDeeper(json: string, max: number): boolean {
 export const parseObject = (text: string): JsonObject | null => toObject(parseJson(text))
 
 /**
- * Truncates texts to 256 characters, lists and objects to 32 members, and nesting to 6 levels. A service may send
- * anything, and the result stays in memory.
+ * Truncates texts to 256 characters, lists and objects to 32 members, and nesting to 6 levels; a number beyond any double
+ * is null, as in the log. A service may send anything, and the result stays in memory.
  */
 export function boundJson(value: unknown, depth = 0): unknown {
   if (typeof value === 'string') return value.slice(0, 256)
+  if (typeof value === 'number') return Number.isFinite(value) ? value : null
   if (typeof value !== 'object' || value === null) return value
   if (depth === 6) return null
   if (Array.isArray(value)) return value.slice(0, 32).map(each => boundJson(each, depth + 1))

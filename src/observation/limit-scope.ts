@@ -5,18 +5,21 @@ import {
   type ResourceLimit,
   resourceOf,
 } from '../contract/contract.ts'
+import { judgedLimit, type LimitScope, statedLimit } from '../contract/limits.ts'
 import type { Probe } from '../contract/probe.ts'
 import { probeOf } from '../contract/probes.ts'
 import { memoizeLast } from '../lib/memoize-last.ts'
 import type { Observation } from './observation.ts'
 
-/** The documented limits of a request. A number is null if it is not documented. */
+/** The limits that a request is judged by. A number is null if only the responses state it. */
 export type ApplicableLimit = {
   /** `chat:<model>`, `rpc`, `image`, ... or `control`. Requests of one caller and one scope share a window. */
   readonly name: string
   readonly tier: string
   readonly requestsPerMinute: number | null
   readonly tokensPerMinute: number | null
+  /** The same by the document or the profile, which the target may replace. */
+  readonly stated: { readonly requestsPerMinute: number | null; readonly tokensPerMinute: number | null }
 }
 
 /** The limit of the request of an observation; null if it needs no key. */
@@ -43,25 +46,36 @@ export const applicableLimit = memoizeLast(
 
 function ofChat(
   model: string,
-  modelTier: ModelTier,
+  modelTier: ModelTier | null,
   accountTier: AccountTier,
-  { accounts }: Contract,
+  contract: Contract,
 ): ApplicableLimit {
-  const { requestsPerMinute, tokensPerMinute } = accounts[accountTier][modelTier]
-  return { name: `chat:${model}`, tier: `${accountTier} ${modelTier}`, requestsPerMinute, tokensPerMinute }
+  const name = `chat:${model}`
+  const tier = modelTier === null ? accountTier : `${accountTier} ${modelTier}`
+  const requests = { kind: 'chat-requests', model, modelTier } as const
+  return { name, tier, ...limitsOf(requests, { ...requests, kind: 'chat-tokens' }, accountTier, contract) }
 }
 
-function ofRpc(tier: AccountTier, { rpc }: Contract): ApplicableLimit {
-  return { name: 'rpc', tier, requestsPerMinute: rpc.requestsPerMinute, tokensPerMinute: null }
+function limitsOf(requests: LimitScope, tokens: LimitScope | null, accountTier: AccountTier, contract: Contract) {
+  const by = (limit: typeof statedLimit) => ({
+    requestsPerMinute: limit(requests, accountTier, contract),
+    tokensPerMinute: tokens === null ? null : limit(tokens, accountTier, contract),
+  })
+  return { ...by(judgedLimit), stated: by(statedLimit) }
+}
+
+function ofRpc(tier: AccountTier, contract: Contract): ApplicableLimit {
+  return { name: 'rpc', tier, ...limitsOf({ kind: 'rpc-requests' }, null, tier, contract) }
 }
 
 function ofControl(tier: AccountTier): ApplicableLimit {
-  return { name: 'control', tier, requestsPerMinute: null, tokensPerMinute: null }
+  const unknown = { requestsPerMinute: null, tokensPerMinute: null }
+  return { name: 'control', tier, ...unknown, stated: unknown }
 }
 
-function ofResource(limit: ResourceLimit | null, tier: AccountTier, { resourceLimits }: Contract): ApplicableLimit {
+function ofResource(limit: ResourceLimit | null, tier: AccountTier, contract: Contract): ApplicableLimit {
   if (limit === null) return ofControl(tier)
-  return { name: limit, tier, requestsPerMinute: resourceLimits[tier][limit], tokensPerMinute: null }
+  return { name: limit, tier, ...limitsOf({ kind: 'resource-requests', limit }, null, tier, contract) }
 }
 
 function ofProbe(draws: Probe['draws'], tier: AccountTier, contract: Contract): ApplicableLimit | null {

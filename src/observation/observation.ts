@@ -25,6 +25,8 @@ export type Observation = {
   readonly dueMs: number
   /** When the request was passed to the transport; null if it never was. */
   readonly sentMs: number | null
+  /** Whether the response is to a second attempt, because the target had closed the connection of the first. */
+  readonly retried?: true | undefined
   /** When the status line and the headers had arrived. */
   readonly headersMs: number | null
   /** When the last byte arrived, or the request failed. */
@@ -40,13 +42,28 @@ export type Outcome =
   | { readonly kind: 'dropped'; readonly reason: DropReason }
 
 /** Why an arrival was due but never sent. */
-export type DropReason = 'max-in-flight' | 'stage-over' | 'budget' | 'failure-limit' | 'interrupted' | 'no-credentials'
+export type DropReason =
+  | 'max-in-flight'
+  | 'stage-over'
+  | 'budget'
+  | 'failure-limit'
+  | 'interrupted'
+  | 'no-credentials'
+  | LocalFault
+
+/** Why the machine that runs Turnpike could not open a connection. The target has no part in it. */
+export const localFaults = ['no-file-descriptors', 'no-local-ports', 'no-memory', 'not-permitted'] as const
+export type LocalFault = (typeof localFaults)[number]
+
+export const isLocalFault = (reason: string): reason is LocalFault => localFaults.some(fault => fault === reason)
 
 /** Why a request has no complete response. A complete response of any status, even 500, is no failure. */
 export const failureReasons = [
   'connect-refused',
   'connect-timeout',
   'connection-lost',
+  /** The target closed a kept connection at the moment of the request, before any byte of the response. */
+  'connection-reused-closed',
   'name-not-resolved',
   'tls',
   'headers-timeout',
@@ -75,19 +92,21 @@ export const failedBeforeSend: readonly FailureReason[] = [
 
 export type ObservedResponse = {
   readonly status: number
-  /** Names in lower case. Repeated headers are joined with ", ". Each value is cut at 512 characters. */
+  /** Names in lower case. Repeated headers are joined with ", ". Values are trimmed and cut at 512 characters. */
   readonly headers: Readonly<Record<string, string>>
+  /** Present if there were more headers than Turnpike keeps: a header that is not in `headers` may have been sent. */
+  readonly headersCut?: true | undefined
   readonly bytes: number
   readonly body: Body
 }
 
 /**
- * The body, as far as judges need it. In a `json` value of more than 4 KiB, strings are cut at 256 characters, and
- * values nested more than 64 deep are null.
+ * The body, as far as judges need it. In a `json` value of more than 4 KiB, strings are cut at 256 characters, lists and
+ * objects at 1,024 members, and values nested more than 64 deep are null. `cut`: members are missing.
  */
 export type Body =
   | { readonly kind: 'empty' }
-  | { readonly kind: 'json'; readonly value: unknown; readonly digest: string | null }
+  | { readonly kind: 'json'; readonly value: unknown; readonly cut?: true | undefined; readonly digest: string | null }
   | { readonly kind: 'text'; readonly head: string; readonly digest: string | null }
   | { readonly kind: 'stream'; readonly stream: StreamRecord }
   /** The body does not match its Content-Encoding, or is too long. */
@@ -98,7 +117,8 @@ export type RequestDescriptor = ChatDescriptor | RpcDescriptor | ListDescriptor 
 export type ChatDescriptor = {
   readonly kind: 'chat'
   readonly model: string
-  readonly modelTier: ModelTier
+  /** null: unknown. */
+  readonly modelTier: ModelTier | null
   readonly stream: boolean
   readonly promptTokens: number
   /** The maximum number of tokens of one choice. */
@@ -147,14 +167,17 @@ export type ResourceDescriptor = {
 /** A crafted request with a documented response. */
 export type ProbeDescriptor = { readonly kind: 'probe'; readonly probe: string }
 
-/** The maximum number of recorded runs of a grammar. */
+/** The number of runs of a grammar that are recorded in full. */
 export const maxGrammarRuns = 64
 
 /** What a token stream contained and when: counts, times and types, and only the beginnings of texts. */
 export type StreamRecord = {
   /** Events with a JSON object. */
   readonly chunks: number
-  /** The parts of the events in order, as runs: `[['role',1],['content',118],['finish',1],['usage',1],['done',1]]`. At most `maxGrammarRuns`. */
+  /**
+   * The parts of the events in order, as runs: `[['role',1],['content',118],['finish',1],['usage',1],['done',1]]`. After
+   * `maxGrammarRuns` runs, the rest has one entry for each part, in the order in which the parts occurred last.
+   */
   readonly grammar: readonly (readonly [StreamPart, number])[]
   /** Distinct values over all chunks, at most 3 of each. A missing one is "". */
   readonly ids: readonly string[]

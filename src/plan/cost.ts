@@ -30,38 +30,90 @@ function creditsOf({ network, methods, batchSize, failing }: RpcCall, contract: 
 }
 
 /**
- * The maximum cost of one arrival in pico-USD: the longest completion, and the most expensive method for every item. Null
- * if a price is unknown.
+ * The maximum cost of one arrival in pico-USD: that of each of its requests, even those that should be free. Null if a
+ * price is unknown.
  */
 export function maxPicoUsd(call: Call, contract: Contract): bigint | null {
-  if (call.kind === 'chat') {
-    const price = contract.models.find(({ id }) => id === call.model)?.usdPerMillion ?? null
-    if (price === null) return null
-    const prompt = costOf(estimatedPromptTokens(call.promptTokens), maxPromptPrice(price), 1_000_000n)
-    const completion = costOf(call.maxCompletionTokens * choicesOf(call.options), pico(price.output), 1_000_000n)
-    const lookups = lookupsPicoUsd(call, 1, contract)
-    return lookups === null ? null : prompt + completion + lookups
+  const request = maxRequestPicoUsd(call, contract)
+  if (request === null || call.kind !== 'replay') return request
+  const { duplicates, conflictRatio, otherKeyRatio, otherCallerRatio, repeatAfterMs } = call
+  const possible = [conflictRatio > 0, otherKeyRatio > 0, otherCallerRatio > 0, repeatAfterMs !== null]
+  return request * BigInt(1 + duplicates + possible.filter(Boolean).length)
+}
+
+/**
+ * The maximum cost of one request in pico-USD: the longest completion, and the most expensive method for every item. Null
+ * if a price is unknown.
+ */
+export function maxRequestPicoUsd(call: Call, contract: Contract): bigint | null {
+  switch (call.kind) {
+    case 'chat':
+      return chatPicoUsd(call, 1, contract, maxPromptPrice)
+    case 'resource':
+      return resourcePicoUsd(call.resource, contract)
+    case 'probe':
+      return rpcPicoUsd(creditsPerArrival(call, contract), contract)
+    case 'replay':
+      return rpcPicoUsd(maxCredits(call.of, contract), contract)
+    case 'rpc':
+      return rpcPicoUsd(maxCredits(call, contract), contract)
+    default:
+      return 0n
   }
-  if (call.kind === 'resource') return resourcePicoUsd(call.resource, contract)
-  const { networks, multipliers, usdPerCredit } = contract.rpc
-  if (call.kind === 'probe') return costOf(creditsPerArrival(call, contract), pico(usdPerCredit), 1n)
-  const { rpc, times } =
-    call.kind === 'replay'
-      ? { rpc: call.of, times: 1 + (call.otherCallerRatio > 0 ? 1 : 0) + (call.repeatAfterMs === null ? 0 : 1) }
-      : { rpc: call, times: 1 }
-  if (rpc.kind !== 'rpc') return 0n
+}
+
+function maxCredits({ network, methods, batchSize }: RpcCall, contract: Contract): number {
+  const { networks, multipliers } = contract.rpc
   const maxMultiplier = Math.max(
-    ...rpc.methods.map(([method]) => multipliers[methodTier(contract, rpc.network, method) ?? 'large']),
+    ...methods.map(([method]) => multipliers[methodTier(contract, network, method) ?? 'large']),
   )
-  const credits = (networks[rpc.network]?.baseCredits ?? 0) * maxMultiplier * (rpc.batchSize ?? 1)
-  return costOf(credits * times, pico(usdPerCredit), 1n)
+  return (networks[network]?.baseCredits ?? 0) * maxMultiplier * (batchSize ?? 1)
+}
+
+/** The cost of one request, rounded up like the amount that its response shows. */
+function rpcPicoUsd(credits: number, { rpc: { usdPerCredit, costDecimals } }: Contract): bigint {
+  const lastDigit = 10n ** BigInt(12 - costDecimals)
+  return ((costOf(credits, pico(usdPerCredit), 1n) + lastDigit - 1n) / lastDigit) * lastDigit
+}
+
+/** The maximum cost of some chat arrivals, with prompt tokens of this price; null if a price is unknown. */
+function chatPicoUsd(call: ChatCall, arrivals: number, contract: Contract, promptPrice: PromptPrice): bigint | null {
+  const { model, options } = call
+  const requested = options?.body.model ?? model
+  const price = contract.models.find(({ id }) => id === requested)?.usdPerMillion ?? null
+  const lookups = lookupsPicoUsd(call, arrivals, contract)
+  if (price === null || lookups === null) return null
+  const promptTokens = estimatedPromptTokens(call.promptTokens) + extraTokens(options)
+  const prompt = costOf(arrivals * promptTokens, promptPrice(price), 1_000_000n)
+  const completionTokens = maxCompletionTokens(call, contract) * choicesOf(options)
+  return prompt + costOf(arrivals * completionTokens, pico(price.output), 1_000_000n) + lookups
+}
+
+type PromptPrice = (price: NonNullable<Model['usdPerMillion']>) => bigint
+
+type ChatCall = Extract<Call, { kind: 'chat' }>
+
+/** Fields of the body override the limit of the call. A limit of 0 or less, or none, is that of the model. */
+function maxCompletionTokens({ model, maxCompletionTokens, options }: ChatCall, { models }: Contract): number {
+  const body = options?.body ?? {}
+  const ofModel = models.find(({ id }) => id === (body.model ?? model))?.maxCompletionTokens ?? maxCompletionTokens
+  const written = ['max_completion_tokens', 'max_tokens'].filter(name => Object.hasOwn(body, name))
+  if (!written.includes('max_completion_tokens') && body.model === undefined) return maxCompletionTokens
+  const limits = written.map(name => body[name]).map(limit => (isLimit(limit) ? limit : ofModel))
+  return Math.max(...(limits.length === 0 ? [maxCompletionTokens] : limits))
+}
+
+const isLimit = (value: unknown): value is number => typeof value === 'number' && value > 0
+
+/** The most tokens that lists and mappings of the body can add, such as messages and tools: one for each byte. */
+function extraTokens(options: ChatCall['options']): number {
+  const values = Object.values(options?.body ?? {}).filter(value => typeof value === 'object' && value !== null)
+  return values.reduce<number>((sum, value) => sum + Buffer.byteLength(JSON.stringify(value)), 0)
 }
 
 /** Tokens written to a cache may cost more than others. */
-function maxPromptPrice({ input, cacheWrite }: NonNullable<Model['usdPerMillion']>): bigint {
-  const [plain, written] = [pico(input), pico(cacheWrite ?? '0')]
-  return written > plain ? written : plain
-}
+const maxPromptPrice: PromptPrice = ({ input, cacheInput, cacheWrite }) =>
+  [pico(cacheInput ?? '0'), pico(cacheWrite ?? '0')].reduce((a, b) => (a > b ? a : b), pico(input))
 
 function resourcePicoUsd(name: string, contract: Contract): bigint | null {
   const usd = resourceOf(contract, name)?.worstUsd ?? null
@@ -69,7 +121,7 @@ function resourcePicoUsd(name: string, contract: Contract): bigint | null {
 }
 
 /** The maximum cost of searching and scraping; null if its price is unknown. */
-function lookupsPicoUsd(call: Extract<Call, { kind: 'chat' }>, arrivals: number, contract: Contract): bigint | null {
+function lookupsPicoUsd(call: ChatCall, arrivals: number, contract: Contract): bigint | null {
   const lookups = arrivals * maxLookups(call.options, contract)
   const { usdPerLookup } = contract.chat.search
   if (lookups === 0) return 0n
@@ -84,12 +136,9 @@ export function maxUsd(counts: CallCounts, contract: Contract): string | null {
   let picoUsd = 0n
   for (const { call, arrivals } of counts) {
     if (call.kind === 'chat') {
-      const price = contract.models.find(({ id }) => id === call.model)?.usdPerMillion ?? null
-      const lookups = lookupsPicoUsd(call, arrivals, contract)
-      if (price === null || lookups === null) return null
-      picoUsd += lookups
-      picoUsd += costOf(arrivals * estimatedPromptTokens(call.promptTokens), pico(price.input), 1_000_000n)
-      picoUsd += costOf(arrivals * call.maxCompletionTokens * choicesOf(call.options), pico(price.output), 1_000_000n)
+      const cost = chatPicoUsd(call, arrivals, contract, ({ input }) => pico(input))
+      if (cost === null) return null
+      picoUsd += cost
     } else if (call.kind === 'resource') {
       const price = resourcePicoUsd(call.resource, contract)
       if (price === null) return null

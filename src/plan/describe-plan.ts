@@ -22,21 +22,41 @@ export function describePlan(plan: Plan): string {
     heading(plan),
     section('Stages', stagesTable(plan)),
     section('Limits of the profile and of the target', limitsTable(plan.limits)),
+    section('Models, networks and prices', valuesTable(plan)),
     section('Limits of one caller', usageTable(plan)),
     section('Expected failures of one caller', failuresTable(plan)),
     section('Expected requests', requestsTable(plan)),
     section('Thresholds', thresholdLines(plan)),
+    section('Not promised by the profile, so not judged', plan.notPromised.join(' ')),
   ]
     .filter(part => part !== '')
     .join('\n\n')
     .concat('\n')
 }
 
+const valuesTable = ({ values }: Plan): string =>
+  plainTable(
+    ['name', 'value', 'source'],
+    values.map(({ name, text, source }) => [name, text, source]),
+  )
+
 const section = (title: string, body: string): string => (body === '' ? '' : `${title}\n\n${indent(body)}`)
 const indent = (text: string): string => text.replace(/^(?=.)/gm, '  ')
 
 function heading(plan: Plan): string {
-  const { scenario, question, seed, target, service, profile, callers, limits, budgetUsd, forecast } = plan
+  const {
+    scenario,
+    question,
+    seed,
+    target,
+    service,
+    profile,
+    callers,
+    limits,
+    budgetUsd,
+    isBudgetUnlimited,
+    forecast,
+  } = plan
   const { credits, worstUsd, durationMs, requests } = forecast
   const worst = worstUsd === null ? 'unknown, since a price is missing' : `$${worstUsd}`
   const keys = callers.keysEach === 1 ? '' : `, ${callers.keysEach} keys per caller`
@@ -49,7 +69,14 @@ function heading(plan: Plan): string {
     ['seed', String(seed)],
     ['duration', seconds(durationMs)],
     ['forecast', `${count(requests)} requests, ${count(credits)} credits, worst case ${worst}`],
-    ['budget', budgetUsd === null ? 'none' : `$${budgetUsd}${overBudget(worstUsd, budgetUsd)}`],
+    [
+      'budget',
+      budgetUsd === null
+        ? isBudgetUnlimited
+          ? 'unlimited'
+          : 'none'
+        : `$${budgetUsd}${overBudget(worstUsd, budgetUsd)}`,
+    ],
   ]
   const title = question === null ? scenario : `${scenario}: ${question}`
   return `${title}\n\n${indent(plainTable([], facts))}`
@@ -183,7 +210,7 @@ function limitsTable({ discovery, scopes }: LimitsPlan): string {
       row.scope,
       amount(row.profile),
       amount(row.target),
-      row.from === null ? 'neither' : `the ${row.from}`,
+      row.from === null ? 'neither' : row.from === 'default' ? 'a default' : `the ${row.from}`,
       differs(row) ? 'differs' : '',
     ]),
   )

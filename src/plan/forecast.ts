@@ -1,13 +1,8 @@
 import type { Contract } from '../contract/contract.ts'
+import { type LimitScope, limitName } from '../contract/limits.ts'
 import { isOwnRefusal } from '../contract/probes.ts'
-import {
-  type LimitOf,
-  type LimitScope,
-  limitName,
-  limitUsageOf,
-  limitUsageOfMix,
-  requestsPerArrival,
-} from '../scenario/tier-rate.ts'
+import { promisesAny } from '../contract/promises.ts'
+import { type LimitOf, limitUsageOf, limitUsageOfMix, requestsPerArrival } from '../scenario/tier-rate.ts'
 import { peakUsageOfCaller } from './busiest-window.ts'
 import { creditsPerArrival, maxUsd } from './cost.ts'
 import { type Call, type Forecast, mixOf, type Plan, type StagePlan, totalWeight } from './plan.ts'
@@ -89,6 +84,7 @@ function failuresForecast(
   limits: Forecast['limits'],
   contract: Contract,
 ): Forecast['failures'] {
+  if (!promisesAny(contract, ['abuse.*'])) return []
   const { failures: tolerated, windowMs } = contract.abuse
   return stages.flatMap(stage => {
     const meant = peakUsageOfCaller([stage], windowMs, call => failuresOf(calls[call], contract))

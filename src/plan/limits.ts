@@ -1,6 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
+import { type LimitScope, limitName, sourceOfLimit } from '../contract/limits.ts'
 import type { Scenario } from '../scenario/schema.ts'
-import { type LimitOf, type LimitScope, limitName, limitUsageOf, profileLimits } from '../scenario/tier-rate.ts'
+import { type LimitOf, limitUsageOf, profileLimits } from '../scenario/tier-rate.ts'
 import type { LimitDiscovery, LimitsPlan } from './plan.ts'
 
 /** The limits that the target published, or why there are none. Limits are per minute, by limit name. */
@@ -29,7 +30,8 @@ export function planLimits(
     scopes: [...new Map(scopes.map(scope => [limitName(scope), scope]))].map(([name, scope]) => {
       const profile = Number.isFinite(ofProfile(scope)) ? ofProfile(scope) : null
       const target = ofTarget(scope)
-      const from = by === 'target' && target !== null ? 'target' : profile === null ? null : 'profile'
+      const stated = profile === null ? null : sourceOfLimit(scope, callers.accountTier, contract)
+      const from = by === 'target' && target !== null ? 'target' : stated
       return { scope: name, profile, target, from }
     }),
     limitOf,
@@ -46,32 +48,3 @@ export function recordedLimits(limits: LimitsPlan | undefined): PublishedLimits 
     perMinute: new Map(scopes.flatMap(({ scope, target }) => (target === null ? [] : [[scope, target]]))),
   }
 }
-
-/** A larger number is not credible as a limit, and load paced by it would be a flood. */
-const maxPerMinute = { RPM: 6_000_000, TPM: 1e12 } as const
-
-/**
- * The limits in a response of the rate-limits endpoint, per minute; null if there are none. The response is not trusted:
- * a limit that is not a positive number, or that exceeds `maxPerMinute`, is left out.
- */
-export function parseLimits(body: unknown): ReadonlyMap<string, number> | null {
-  const entries = member(member(body, 'data'), 'rateLimits')
-  if (!Array.isArray(entries)) return null
-  const perMinute = new Map<string, number>()
-  for (const entry of entries as readonly unknown[]) {
-    const [model, limits] = [member(entry, 'apiModelId'), member(entry, 'rateLimits')]
-    if (typeof model !== 'string' || !Array.isArray(limits)) continue
-    for (const limit of limits as readonly unknown[]) {
-      const [type, amount] = [member(limit, 'type'), member(limit, 'amount')]
-      if ((type !== 'RPM' && type !== 'TPM') || typeof amount !== 'number') continue
-      if (amount > 0 && amount <= maxPerMinute[type])
-        perMinute.set(type === 'RPM' ? `chat:${model}` : `chat:${model} tokens`, amount)
-    }
-  }
-  return perMinute.size === 0 ? null : perMinute
-}
-
-const member = (value: unknown, name: string): unknown =>
-  typeof value === 'object' && value !== null && Object.hasOwn(value, name)
-    ? (value as Readonly<Record<string, unknown>>)[name]
-    : undefined

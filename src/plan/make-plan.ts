@@ -1,13 +1,24 @@
 import type { Contract } from '../contract/contract.ts'
+import { notPromised } from '../contract/promises.ts'
+import { sourceOfValue } from '../contract/sources.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { checkTarget } from '../scenario/load-scenario.ts'
 import type { BoundsSpec, Scenario, TimeoutsSpec } from '../scenario/schema.ts'
 import type { Recorded, Stage } from '../scenario/stage-schema.ts'
 import { arrivalsPerSecond, burstArrivals, type LimitOf, tierRatePerMinute } from '../scenario/tier-rate.ts'
-import { parseUsd } from '../scenario/units.ts'
+import { maxBudgetUsd, parseUsd } from '../scenario/units.ts'
 import { forecast } from './forecast.ts'
 import { notDiscovered, type PublishedLimits, planLimits } from './limits.ts'
-import { type Bounds, type Load, type Mix, type Plan, type StagePlan, type Timeouts, totalWeight } from './plan.ts'
+import {
+  type Bounds,
+  type Load,
+  type Mix,
+  type Plan,
+  type PlannedValue,
+  type StagePlan,
+  type Timeouts,
+  totalWeight,
+} from './plan.ts'
 import { type Recordings, recordedLoad } from './recorded-load.ts'
 import { samplesToProve } from './sample-size.ts'
 
@@ -44,6 +55,7 @@ export function makePlan(
     target,
     service: scenario.service,
     profile: contract.name,
+    notPromised: notPromised(contract),
     callers: {
       names: Array.from({ length: count }, (_, index) => `c${index}`),
       keysEach: keys,
@@ -52,16 +64,50 @@ export function makePlan(
       keysFile,
     },
     limits,
+    values: plannedValues(scenario.calls, contract),
     calls: scenario.calls,
     stages: planStages(scenario, limitOf, recordings),
     slo: scenario.slo,
     thresholds: scenario.thresholds,
-    budgetUsd: budgetOf(overrides.budgetUsd) ?? scenario.budgetUsd,
+    ...budgetOf(overrides.budgetUsd, scenario.budgetUsd),
     bounds: planBounds(scenario.bounds),
     record: scenario.record,
   } as const
   return { ...plan, forecast: forecast(plan, contract, limitOf) }
 }
+
+/** The models and networks that the calls use, with their prices. */
+function plannedValues(calls: Plan['calls'], contract: Contract): readonly PlannedValue[] {
+  const used = Object.values(calls).map(call => (call.kind === 'replay' ? call.of : call))
+  const ids = new Set(used.flatMap(call => (call.kind === 'chat' ? call.model : [])))
+  const slugs = new Set(used.flatMap(call => (call.kind === 'rpc' ? call.network : [])))
+  const models = contract.models.filter(({ id }) => ids.has(id))
+  const networks = Object.entries(contract.rpc.networks).filter(([slug]) => slugs.has(slug))
+  return [
+    ...models.map(({ id, tier, usdPerMillion }) => ({
+      name: `model ${id}`,
+      text: `${tier === null ? 'no tier' : `tier ${tier}`}, ${modelPrice(usdPerMillion)}`,
+      source: sourceOfValue(contract, 'models'),
+    })),
+    ...networks.map(([slug, { baseCredits, family }]) => ({
+      name: `network ${slug}`,
+      text: `${family}, ${baseCredits === null ? 'credits unknown' : `${baseCredits} base credits`}`,
+      source: sourceOfValue(contract, 'rpc.networks'),
+    })),
+    ...(networks.length === 0
+      ? []
+      : [
+          {
+            name: 'price of a credit',
+            text: `$${contract.rpc.usdPerCredit}`,
+            source: sourceOfValue(contract, 'rpc.usdPerCredit'),
+          },
+        ]),
+  ]
+}
+
+const modelPrice = (price: Contract['models'][number]['usdPerMillion']): string =>
+  price === null ? 'price unknown' : `$${price.input} and $${price.output} per million tokens`
 
 function seedOf(seed: number | null): number | null {
   if (seed === null || (Number.isSafeInteger(seed) && seed >= 0)) return seed
@@ -83,14 +129,17 @@ function checkSaturated({ stages }: Scenario, target: string | null): void {
   throw new UsageError({ where: `target of stage ${stage.name}`, got: target, expected })
 }
 
-function budgetOf(budgetUsd: string | null): string | null {
-  if (budgetUsd === null) return null
-  const amount = parseUsd(budgetUsd)
-  if (amount !== null && amount !== '0') return amount
+/** Only the command line can say that no budget binds, because only its user pays. */
+function budgetOf(flag: string | null, ofScenario: string | null): Pick<Plan, 'budgetUsd' | 'isBudgetUnlimited'> {
+  if (flag === 'unlimited') return { budgetUsd: null, isBudgetUnlimited: true }
+  if (flag === null) return { budgetUsd: ofScenario, isBudgetUnlimited: false }
+  const amount = /^\$?\d+(\.\d+)?$/.test(flag) ? parseUsd(flag) : null
+  if (amount !== null && amount !== '0' && Number(amount) <= maxBudgetUsd)
+    return { budgetUsd: amount, isBudgetUnlimited: false }
   throw new UsageError({
     where: '--budget-usd',
-    got: JSON.stringify(budgetUsd),
-    expected: 'an amount of dollars above 0, such as 0.25',
+    got: JSON.stringify(flag),
+    expected: `an amount of dollars above 0 and of at most ${maxBudgetUsd}, such as 0.25, or unlimited`,
   })
 }
 

@@ -1,4 +1,6 @@
+import type { ClauseId } from '../contract/clauses.ts'
 import type { AccountTier } from '../contract/contract.ts'
+import type { Source } from '../contract/sources.ts'
 import type { Call } from '../scenario/call-schema.ts'
 import type { Mix } from '../scenario/fields.ts'
 import type { ServiceSpec } from '../scenario/schema.ts'
@@ -22,14 +24,20 @@ export type Plan = {
   readonly service: ServiceSpec | null
   /** Name of the profile that the target is judged by. */
   readonly profile: string
+  /** The clauses that the target does not promise. They are never judged. */
+  readonly notPromised: readonly ClauseId[]
   readonly callers: CallersPlan
   readonly limits: LimitsPlan
+  /** The models, networks and prices that the calls use. */
+  readonly values: readonly PlannedValue[]
   readonly calls: Readonly<Record<string, Call>>
   readonly stages: readonly StagePlan[]
   /** By call: the longest time in milliseconds of a good response. */
   readonly slo: Readonly<Record<string, Readonly<Partial<Record<Timing, number>>>>>
   readonly thresholds: readonly Threshold[]
   readonly budgetUsd: string | null
+  /** Whether the user has said that no budget binds. */
+  readonly isBudgetUnlimited: boolean
   readonly bounds: Bounds
   /** Which observations are kept: all of them, those with a finding, or none. */
   readonly record: 'all' | 'findings' | 'none'
@@ -48,7 +56,10 @@ export type CallersPlan = {
   readonly keysFile: string | null
 }
 
-/** Which limits rates and forecast use. Judging always uses those of the profile. */
+/** A value of the contract that the plan uses, in words, and who stated it. */
+export type PlannedValue = { readonly name: string; readonly text: string; readonly source: Source }
+
+/** Which limits rates and forecast use. */
 export type LimitsPlan = {
   /** Which of them applies if both state a limit. */
   readonly by: 'target' | 'profile'
@@ -56,11 +67,11 @@ export type LimitsPlan = {
   /** Every limit that some call uses. */
   readonly scopes: readonly {
     readonly scope: string
-    /** Per minute, for one caller; null if not stated. */
+    /** Per minute, for one caller; null if not stated. `profile`: by the document or the profile. */
     readonly profile: number | null
     readonly target: number | null
-    /** Which of them applies; null if neither states a limit. */
-    readonly from: 'target' | 'profile' | null
+    /** The source of the limit that applies; null if none is stated. */
+    readonly from: Source | null
   }[]
 }
 

@@ -1,6 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
+import { limitName } from '../contract/limits.ts'
 import { probeOf } from '../contract/probes.ts'
-import { limitName, limitUsageOf, requestsPerArrival } from '../scenario/tier-rate.ts'
+import { limitUsageOf, requestsPerArrival } from '../scenario/tier-rate.ts'
 import type { Call, Forecast, SearchTerms, StagePlan, Trial } from './plan.ts'
 
 const percentiles = [99.9, 99, 95, 90, 50] as const

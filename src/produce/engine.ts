@@ -1,16 +1,19 @@
 import type { Contract } from '../contract/contract.ts'
+import { promisesAny } from '../contract/promises.ts'
 import { type Clock, sleepPreciselyUntil, sleepUntil } from '../lib/clock.ts'
+import { createMask } from '../lib/mask/mask.ts'
 import { pico } from '../lib/money.ts'
 import type { RunInfo } from '../observation/log.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
-import { maxPicoUsd } from '../plan/cost.ts'
+import { maxPicoUsd, maxRequestPicoUsd } from '../plan/cost.ts'
 import { balanceCheckCall, type Plan, type StagePlan, systemCalls, type Trial } from '../plan/plan.ts'
 import { callersOfShard, ownsCaller, type Shard, splitEvenly, usersOfShard } from '../plan/shard.ts'
 import { type Arrival, createArrivalSource } from './arrivals/arrivals.ts'
 import type { SpecialKeys } from './callers/api-keys.ts'
 import type { Caller } from './callers/caller.ts'
 import { dropArrival, expectedRefusals, maxExpectedRefusals, type SendContext, sendArrival } from './calls/send.ts'
-import { type Budget, createBudget, type SharedBudget } from './drivers/budget.ts'
+import type { Spend } from './drivers/account-spend.ts'
+import { type Budget, createBudget, type MaxCost, type Reservation, type SharedBudget } from './drivers/budget.ts'
 import { driveCapacity, type Search } from './drivers/capacity.ts'
 import { driveClosed } from './drivers/closed.ts'
 import { createInFlight, type DriverContext } from './drivers/driver.ts'
@@ -29,6 +32,8 @@ export type EngineJob = {
   /** All callers of the plan, with their keys. Never written anywhere. */
   readonly callers: readonly Caller[]
   readonly specialKeys: SpecialKeys
+  /** Further secrets that a target could send back: keys that no caller uses, and credentials of receivers. */
+  readonly secrets: readonly string[]
   /** The shard of the callers that this engine sends for. */
   readonly shard: Shard
   readonly budget: SharedBudget
@@ -51,8 +56,8 @@ export type Feedback = {
   readonly nextTrial: (stage: string) => Trial | null
   /** Whether the outcome of the current trial is already certain. */
   readonly isDecided: (stage: string, trial: Trial) => boolean
-  /** The maximum that a request can have been charged, in pico-USD; null: unknown. Called only if there is a budget. */
-  readonly chargeOf: (observation: Observation) => bigint | null
+  /** What a request has cost, in pico-USD; null: it was never sent. Called only if there is a budget. */
+  readonly spendOf: (observation: Observation) => Spend | null
   /** Whether a request counts as a failure of its caller. */
   readonly countsAsFailure: (observation: Observation) => boolean
 }
@@ -88,7 +93,10 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
   const isOurs = ownsCaller(plan, shard)
   const inFlight = createInFlight()
   const budget = budgetOf(job, calls)
-  const failureLimiter = createFailureLimiter({ max: maxExpectedRefusals(contract), windowMs: contract.abuse.windowMs })
+  const failureLimiter = createFailureLimiter({
+    max: promisesAny(contract, ['abuse.*']) ? maxExpectedRefusals(contract) : Number.POSITIVE_INFINITY,
+    windowMs: contract.abuse.windowMs,
+  })
   const reachability = watchReachability(() => stop.stop('target-unreachable'))
   const { bounds, seed, callers: callersPlan } = plan
   const sender: SendContext = {
@@ -99,12 +107,13 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
     calls,
     callers,
     specialKeys: job.specialKeys,
+    mask: createMask(secretsOf(job)),
     accountTier: callersPlan.accountTier,
     clock,
     transport: io.transport,
     abort: stop.cancelled,
     stop: stop.stopping,
-    sink: observe,
+    sink: observation => observe(observation, null),
   }
   const context = contextOf(sender)
   let stageName = '(opening)'
@@ -185,6 +194,8 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
   }
 
   async function checkBalances(stage: string, within: DriverContext): Promise<void> {
+    // The check is a request for the limits of the caller, whose response shows its balance.
+    if (!promisesAny(contract, ['catalogue.rate-limits', 'billing.*'])) return
     const ours = [...callers.keys()].filter(isOurs)
     const queues = ours.map(caller => [sequenceStep(stage, balanceCheckCall, caller, true)])
     const lanes = Math.max(1, splitEvenly(balanceCheckLanes, shard.worker, shard.workers))
@@ -230,24 +241,29 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
   }
 
   async function fire(arrival: Arrival, from: SendContext): Promise<void> {
-    if (budget !== null && !budget.reserve(arrival.call)) {
+    const caller = nameOf(arrival.caller)
+    const reservation = budget?.reserve(arrival.call, caller) ?? null
+    if (budget !== null && reservation === null) {
       stop.stop('budget-reached')
       return dropArrival(arrival, 'budget', from)
     }
     const failures = failuresOf(arrival)
-    const caller = nameOf(arrival.caller)
     failureLimiter.begin(caller, failures)
-    await sendArrival(arrival, from)
+    // The charges of an arrival use its reservation, so that no money counts twice.
+    await sendArrival(arrival, reservation === null ? from : { ...from, sink: each => observe(each, reservation) })
     failureLimiter.end(caller, failures)
-    budget?.release(arrival.call)
+    if (reservation !== null) budget?.release(reservation, clock.nowMs())
   }
 
-  function observe(observation: Observation): void {
+  function observe(observation: Observation, reservation: Reservation | null): void {
     io.sink(observation)
     reachability(observation)
-    const { call, caller, endMs } = observation
+    const { caller, endMs } = observation
     if (endMs !== null && feedback.countsAsFailure(observation)) failureLimiter.recordFailure(caller, endMs)
-    budget?.charge(call, feedback.chargeOf(observation))
+    if (budget === null || reservation === null) return
+    const spend = feedback.spendOf(observation)
+    if (spend !== null) budget.charge(reservation, caller, spend)
+    if (budget.isExceeded()) stop.stop('budget-reached')
   }
 
   function callerMustWaitUntilMs(caller: number, failures: number, nowMs: number): number | null {
@@ -263,11 +279,29 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
   }
 }
 
+/** All secrets of a job. */
+export const secretsOf = ({
+  callers,
+  specialKeys,
+  secrets,
+}: Omit<EngineJob, 'shard' | 'budget'>): readonly string[] => [
+  ...callers.flatMap(({ keys }) => keys),
+  ...Object.values(specialKeys).filter(key => key !== null),
+  ...secrets,
+]
+
 /** null: the plan has no budget. */
 function budgetOf({ plan, contract, budget }: EngineJob, calls: Plan['calls']): Budget | null {
   if (plan.budgetUsd === null) return null
-  const maxCosts = new Map(Object.entries(calls).map(([name, call]) => [name, maxPicoUsd(call, contract) ?? 0n]))
-  return createBudget(pico(plan.budgetUsd), maxCosts, budget)
+  const maxCosts = new Map<string, MaxCost>()
+  for (const [name, call] of Object.entries(calls)) {
+    const [arrival, request] = [maxPicoUsd(call, contract) ?? 0n, maxRequestPicoUsd(call, contract) ?? 0n]
+    maxCosts.set(name, { arrival, request })
+  }
+  const { settleMs, balanceResolutionUsd } = contract.billing
+  // Two balances are shown, each rounded to its last digit.
+  const resolution = 2n * pico(balanceResolutionUsd)
+  return createBudget({ limit: pico(plan.budgetUsd), maxCosts, settleMs, resolution }, budget)
 }
 
 /**

@@ -48,7 +48,7 @@ export function buildReport(judged: JudgedRun, comparison: Comparison | null, ev
     findings: findings.map(finding => reportedFinding(finding, evidenceOf)),
     thresholds: judged.thresholds,
     capacity: judged.capacity,
-    plan: planFacts(plan),
+    plan: planFacts(plan, judged.limits),
     series: judged.series,
     comparison,
   }
@@ -134,11 +134,13 @@ function sortedLike(order: readonly string[], values: readonly string[]): readon
 }
 
 /** The parts of the plan that the report shows; `plan.json` has all of it. */
-function planFacts({ callers, budgetUsd, forecast, stages, calls, slo }: Plan): PlanFacts {
+function planFacts(plan: Plan, limits: JudgedRun['limits']): PlanFacts {
+  const { callers, budgetUsd, isBudgetUnlimited, forecast, stages, calls, slo } = plan
   const { requests, durationMs, credits, worstUsd } = forecast
   return {
     callers: { count: callers.names.length, tier: callers.accountTier, shared: callers.shared },
     budgetUsd,
+    isBudgetUnlimited: isBudgetUnlimited === true,
     forecast: { requests, durationMs, credits, worstUsd },
     stages: stages.map(stage => ({
       name: stage.name,
@@ -148,5 +150,19 @@ function planFacts({ callers, budgetUsd, forecast, stages, calls, slo }: Plan): 
       load: describeLoad(stage),
     })),
     calls: Object.entries(calls).map(([call, { kind }]) => ({ call, kind, slo: { ...slo[call] } })),
+    values: [...plan.values.map(value => ({ ...value, differs: null })), ...limitValues(plan, limits)],
   }
+}
+
+/** Each limit that the plan used: as the target published it, else as its responses stated it, else as planned. */
+function limitValues({ limits: { scopes } }: Plan, limits: JudgedRun['limits']): PlanFacts['values'] {
+  return scopes.flatMap(({ scope, profile, target, from }) => {
+    const seen = limits.find(each => each.scope === scope && each.limit !== null)?.limit ?? null
+    const stated = target ?? (seen === profile ? null : seen)
+    const limit = stated ?? profile
+    if (limit === null) return []
+    const differs = stated !== null && profile !== null && stated !== profile ? String(profile) : null
+    const source = stated === null ? (from ?? 'default') : 'target'
+    return { name: `limit ${scope}`, text: `${limit} per minute`, source, differs }
+  })
 }

@@ -175,7 +175,7 @@ const clause = z.object({
   section: z.string(),
   judged: tally,
   violated: tally,
-  verdict: z.enum(['pass', 'fail', 'not-exercised']),
+  verdict: z.enum(['pass', 'fail', 'not-exercised', 'not-promised']),
 })
 
 const finding = z.object({
@@ -245,6 +245,7 @@ const capacity = z.object({
 const plan = z.object({
   callers: z.object({ count: tally, tier: z.string(), shared: z.boolean() }),
   budgetUsd: decimal.nullable(),
+  isBudgetUnlimited: z.boolean().default(false).meta({ description: 'The user has said that no budget binds.' }),
   forecast: z.object({
     requests: z.number(),
     durationMs: z.number(),
@@ -261,6 +262,17 @@ const plan = z.object({
     }),
   ),
   calls: z.array(z.object({ call: z.string(), kind: z.string(), slo: z.record(z.string(), z.number()) })),
+  values: z
+    .array(
+      z.object({
+        name: z.string(),
+        text: z.string(),
+        source: z.enum(['document', 'default', 'profile', 'target']),
+        differs: z.string().nullable().meta({ description: 'What the document or the profile states instead.' }),
+      }),
+    )
+    .default([])
+    .meta({ description: 'Models, networks, prices and limits that the run used, and who stated them.' }),
 })
 
 const times = z

@@ -12,6 +12,7 @@ import { limitsSection } from './sections/limits.ts'
 import { loadSection, planSection } from './sections/load.ts'
 import { summarySection } from './sections/summary.ts'
 import { thresholdsSection } from './sections/thresholds.ts'
+import { valuesSection } from './sections/values.ts'
 
 /** In page order. A new section is one file and one line here. */
 const sections: readonly ((report: Report) => readonly Block[])[] = [
@@ -26,6 +27,7 @@ const sections: readonly ((report: Report) => readonly Block[])[] = [
   billingSection,
   limitsSection,
   planSection,
+  valuesSection,
   clausesSection,
   harnessSection,
 ]

@@ -1,29 +1,78 @@
-import type { Contract } from '../contract/contract.ts'
+import type { AccountTier, Contract } from '../contract/contract.ts'
+import { notPromised } from '../contract/promises.ts'
+import { parseLimits, parseModels, parseNetworks, type Statements, withStatements } from '../contract/statements.ts'
 import { systemClock } from '../lib/clock.ts'
-import { type PublishedLimits, parseLimits } from '../plan/limits.ts'
+import { parseJson } from '../lib/json.ts'
+import { createMask } from '../lib/mask/mask.ts'
+import { notDiscovered, type PublishedLimits, recordedLimits } from '../plan/limits.ts'
 import type { Plan } from '../plan/plan.ts'
 import { authorize, type Caller } from '../produce/callers/caller.ts'
-import type { Exchange } from '../produce/transport/transport.ts'
+import type { Transport } from '../produce/transport/transport.ts'
 import { undiciTransport } from '../produce/transport/undici.ts'
 
-/**
- * Requests the rate limits of the first caller from the target, once. This costs nothing and never ends a run: without
- * a usable response, the plan uses the limits of the profile and states this.
- */
-export async function discoverLimits(
+/** What the target states about itself before a plan is made. */
+export type Discovery = {
+  readonly statements: Statements
+  readonly limits: PublishedLimits
+  /** Why a list could not be read, one sentence each. */
+  readonly notes: readonly string[]
+}
+
+/** For a plan that is only printed. */
+export const nothingDiscovered: Discovery = {
+  statements: { models: null, networks: null, limits: null },
+  limits: notDiscovered,
+  notes: [],
+}
+
+/** Like `discover`, over a connection of its own. */
+export async function discoverAt(
   target: string,
-  [caller]: readonly Caller[],
-  { bounds }: Plan,
-  { paths }: Contract,
-): Promise<PublishedLimits> {
-  if (caller === undefined) return { kind: 'not-asked', why: 'there is no caller' }
+  callers: readonly Caller[],
+  plan: Plan,
+  contract: Contract,
+): Promise<Discovery> {
   const transport = undiciTransport({ baseUrl: target, clock: systemClock(), maxConnections: 1 })
   try {
-    const exchange = await transport.send(
+    return await discover(transport.send, callers, plan, contract)
+  } finally {
+    await transport.close()
+  }
+}
+
+/**
+ * Requests the models, the networks and the limits of the first caller from the target, once, as far as it promises such
+ * lists. This costs nothing and never ends a run: without a usable response, the plan uses the profile and states this.
+ */
+export async function discover(
+  send: Transport,
+  [caller]: readonly Caller[],
+  { bounds }: Pick<Plan, 'bounds'>,
+  contract: Contract,
+): Promise<Discovery> {
+  if (caller === undefined) return { ...nothingDiscovered, limits: { kind: 'not-asked', why: 'there is no caller' } }
+  const { paths } = contract
+  const mask = createMask(caller.keys)
+  const missing = notPromised(contract)
+  const models = missing.includes('catalogue.models') ? null : await read('models', paths.models, parseModels)
+  const networks = missing.includes('catalogue.networks') ? null : await read('networks', paths.networks, parseNetworks)
+  const limits = missing.includes('catalogue.rate-limits') ? null : await read('limits', paths.rateLimits, parseLimits)
+  const noteOf = (what: string, answer: { readonly why?: string } | null) =>
+    answer?.why === undefined
+      ? []
+      : `The target does not state its ${what} (${answer.why}), so those of the profile are used.`
+  return {
+    statements: { models: models?.value ?? null, networks: networks?.value ?? null, limits: limits?.value ?? null },
+    limits: publishedLimits(caller.name, limits),
+    notes: [...noteOf('models', models), ...noteOf('networks', networks)].flat(),
+  }
+
+  async function read<T>(what: string, path: string, parse: (body: unknown) => T | null): Promise<Answer<T>> {
+    const { failure, status, body } = await send(
       {
         method: 'GET',
-        path: paths.rateLimits,
-        headers: { accept: 'application/json', ...authorize(caller, 0) },
+        path,
+        headers: { accept: 'application/json', ...(caller && authorize(caller, 0)) },
         body: null,
         timeouts: bounds.timeouts.control,
         maxBodyBytes: bounds.maxBodyBytes,
@@ -31,26 +80,43 @@ export async function discoverLimits(
       },
       new AbortController().signal,
     )
-    return limitsIn(exchange, caller.name)
-  } finally {
-    await transport.close()
+    if (failure !== null) return { value: null, why: failure.reason }
+    if (status !== 200) return { value: null, why: `it responded with ${status}` }
+    const value = parse(mask.json(parseJson(body)))
+    return value === null ? { value, why: `its response contains no ${what}` } : { value }
   }
 }
 
-/** The limits in the response, or why it is not usable. */
-function limitsIn({ failure, status, body }: Exchange, caller: string): PublishedLimits {
-  if (failure !== null) return { kind: 'failed', caller, why: failure.reason }
-  if (status !== 200) return { kind: 'failed', caller, why: `it responded with ${status}` }
-  const perMinute = parseLimits(parsed(body))
-  return perMinute === null
-    ? { kind: 'failed', caller, why: 'its response contains no limits' }
-    : { kind: 'answered', caller, perMinute }
+type Answer<T> = { readonly value: T | null; readonly why?: string }
+
+function publishedLimits(caller: string, answer: Answer<ReadonlyMap<string, number>> | null): PublishedLimits {
+  if (answer === null) return { kind: 'not-asked', why: 'the profile does not promise the list of limits' }
+  const { value, why = '' } = answer
+  return value === null ? { kind: 'failed', caller, why } : { kind: 'answered', caller, perMinute: value }
 }
 
-function parsed(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8'))
-  } catch {
-    return null
+/** What the target of a recorded run stated. */
+export function recordedDiscovery({ plan, contract }: { readonly plan: Plan; readonly contract: Contract }): Discovery {
+  const { models, rpc, sources } = contract
+  const limits = recordedLimits(plan.limits)
+  return {
+    statements: {
+      models: sources.models === 'target' ? models : null,
+      networks: sources['rpc.networks'] === 'target' ? Object.keys(rpc.networks) : null,
+      limits: limits.kind === 'answered' ? new Map(Object.entries(contract.limits.published)) : null,
+    },
+    limits,
+    notes: [],
   }
+}
+
+/** The contract under what the target stated. Unless `limitsFrom` says otherwise, limits are judged by the target. */
+export function discoveredContract(
+  contract: Contract,
+  { statements }: Discovery,
+  accountTier: AccountTier,
+  limitsFrom: 'target' | 'documented',
+): Contract {
+  const layered = withStatements(contract, statements, accountTier)
+  return { ...layered, limits: { ...layered.limits, judgedBy: limitsFrom } }
 }

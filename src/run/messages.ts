@@ -12,6 +12,8 @@ export type WorkerJob = EngineJob & {
   readonly epoch: Epoch
   /** null: no log. */
   readonly logFile: string | null
+  /** Where requests are sent to. `info` has the same address without secrets. */
+  readonly baseUrl: string
   readonly maxConnections: number
   /** Whether to keep gauges for exported metrics. */
   readonly gauges: boolean
@@ -40,8 +42,8 @@ export type WorkerHandle = {
   readonly terminate: () => Promise<unknown>
 }
 
-/** The number of answered balance checks of a worker, and of those with status 401. */
-export type OpeningResult = { readonly answered: number; readonly unauthorized: number }
+/** The number of balance checks of a worker, of those that were answered, and of those with status 401. */
+export type OpeningResult = { readonly sent: number; readonly answered: number; readonly unauthorized: number }
 
 /** The result of a worker, and why its log is incomplete; null: it is complete. */
 export type FinishedWorker = WorkerResult & { readonly unwritten: string | null }

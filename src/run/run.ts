@@ -8,7 +8,7 @@ import type { Observation } from '../observation/observation.ts'
 import type { Output } from '../outputs/output.ts'
 import type { Plan } from '../plan/plan.ts'
 import { splitEvenly } from '../plan/shard.ts'
-import { createSharedBudget } from '../produce/drivers/budget.ts'
+import { createSharedBudget, type SharedBudget, spentOf } from '../produce/drivers/budget.ts'
 import { createRunStop, onAbort, onStop, type RunStop } from '../produce/drivers/stop.ts'
 import type { Report } from '../report/document.ts'
 import type { RunDirectory, Unwritten } from '../storage/run-directory.ts'
@@ -44,15 +44,19 @@ export type RunIo = {
 /** Time from the balance checks to the first stage, so that every worker gets the start time early enough. */
 const leadMs = 100
 
-/** Runs a plan: workers send its requests and judge the responses in parallel, and their results become one report. */
-export async function run(job: RunJob, io: RunIo): Promise<Report> {
+/**
+ * Runs a plan: workers send its requests and judge the responses in parallel, and their results become one report.
+ * In the end, `onSpent` gets what it has spent of its budget.
+ */
+export async function run(job: RunJob, io: RunIo, onSpent: (picoUsd: bigint) => void = () => {}): Promise<Report> {
   const { clock, quit, directory, outputs } = io
   const stop = createRunStop(io.stop, quit)
-  const workers = startWorkers(job, io, stop)
+  const budget = createSharedBudget()
+  const workers = startWorkers(job, io, stop, budget)
   const live = createLiveView(job.plan, workers, clock)
   try {
     for (const output of outputs) output.start(live)
-    judgeOpening(await Promise.all(workers.map(worker => worker.open())), stop)
+    judgeOpening(await Promise.all(workers.map(worker => worker.open())), job.info, stop)
     const loadStartMs = clock.nowMs() + leadMs
     live.setLoadStart(loadStartMs)
     await Promise.all(workers.map(worker => worker.drive(loadStartMs)))
@@ -73,15 +77,16 @@ export async function run(job: RunJob, io: RunIo): Promise<Report> {
     return report
   } finally {
     await terminate(workers)
+    onSpent(spentOf(budget))
   }
 }
 
 /** Starts one worker for each shard. When one worker stops, all of them stop. */
-function startWorkers(job: RunJob, io: RunIo, stop: RunStop): readonly WorkerHandle[] {
-  const { info, plan, contract, callers, specialKeys, warmUp, gauges, workers: count } = job
+function startWorkers(job: RunJob, io: RunIo, stop: RunStop, budget: SharedBudget): readonly WorkerHandle[] {
+  const { info, plan, contract, callers, specialKeys, secrets, baseUrl, warmUp, gauges, workers: count } = job
   const connections = plan.bounds.maxInFlight * connectionsPerArrival(plan)
-  const common = { info, plan, contract, callers, specialKeys, warmUp, gauges }
-  const shared = { budget: createSharedBudget(), epoch: epochOf(io.clock) }
+  const common = { info, plan, contract, callers, specialKeys, secrets, baseUrl, warmUp, gauges }
+  const shared = { budget, epoch: epochOf(io.clock) }
   const workers = Array.from({ length: count }, (_, worker) => {
     const logFile = io.directory?.logs[worker] ?? null
     const maxConnections = Math.max(1, splitEvenly(connections, worker, count))
@@ -106,13 +111,21 @@ function connectionsPerArrival({ calls }: Plan): number {
   return Math.max(1, ...Object.values(calls).map(call => (call.kind === 'replay' ? 1 + call.duplicates : 1)))
 }
 
-/** Stops the run before the load if the target never responds, or rejects every key. */
-function judgeOpening(openings: readonly (OpeningResult | null)[], stop: RunStop): void {
+/** Stops the run before the load if the target never responds, rejects every key, or any key that Turnpike invented. */
+function judgeOpening(
+  openings: readonly (OpeningResult | null)[],
+  { inventedKeys }: RunJob['info'],
+  stop: RunStop,
+): void {
   const sum = (of: (opening: OpeningResult) => number) =>
     openings.reduce((total, opening) => total + (opening === null ? 0 : of(opening)), 0)
   const answered = sum(opening => opening.answered)
+  // A target that promises no balances is not asked for them.
+  const isAsked = openings.includes(null) || sum(opening => opening.sent) > 0
+  if (!isAsked) return
   if (answered === 0) stop.stop('target-unreachable')
-  else if (sum(opening => opening.unauthorized) === answered) stop.stop('unauthorized')
+  const unauthorized = sum(opening => opening.unauthorized)
+  if (unauthorized > 0 && (inventedKeys || unauthorized === answered)) stop.stop('unauthorized')
 }
 
 const pushCounts = (outputs: readonly Output[]): PushCounts | null =>

@@ -1,5 +1,6 @@
 import { countedFailureOf } from '../judge/audits/abuse/failure.ts'
-import { chargeOf } from '../judge/audits/ledger/charge.ts'
+import { spendOf } from '../judge/audits/ledger/spend.ts'
+import { createInventedKeys } from '../judge/invented-keys.ts'
 import { createJudge, mergeSnapshots } from '../judge/judge.ts'
 import { createGauges, mergeGauges } from '../judge/metrics/gauges.ts'
 import type { Defer } from '../lib/batches.ts'
@@ -36,11 +37,12 @@ export function createWorker(job: WorkerJob, io: WorkerIo): Worker {
       if (plan.record === 'findings' && isCited) log?.write(observation)
     },
   })
+  const isUnknownKey = createInventedKeys(info.inventedKeys === true)
   const gauges = job.gauges ? createGauges(contract) : null
   const feedback: Feedback = {
     nextTrial: judge.nextTrial,
     isDecided: judge.isDecided,
-    chargeOf: observation => chargeOf(observation, contract)?.max ?? null,
+    spendOf: observation => spendOf(observation, contract, plan.callers.shared),
     countsAsFailure: observation => countedFailureOf(observation, contract) !== null,
   }
   const engine = createEngine(job, {
@@ -48,6 +50,7 @@ export function createWorker(job: WorkerJob, io: WorkerIo): Worker {
     feedback,
     sink: observation => {
       judge.add(observation)
+      if (isUnknownKey(observation)) io.stop.stop('unauthorized')
       // Written before it is judged, so a crash loses only data that is not on the disk yet.
       if (plan.record === 'all') log?.write(observation)
       gauges?.add(observation)
@@ -60,11 +63,11 @@ export function createWorker(job: WorkerJob, io: WorkerIo): Worker {
     open: async () => {
       await engine.open()
       // Taking a snapshot judges the balance checks now instead of during the load.
-      const { answered, statuses } = mergeSnapshots(plan, [judge.snapshot()]).metrics.select({
+      const { sent, answered, statuses } = mergeSnapshots(plan, [judge.snapshot()]).metrics.select({
         call: null,
         stage: '(opening)',
       })
-      return { answered, unauthorized: statuses.get(401) ?? 0 }
+      return { sent, answered, unauthorized: statuses.get(401) ?? 0 }
     },
     drive: async loadStartMs => {
       plannedMs = loadStartMs

@@ -1,11 +1,12 @@
 import { z } from 'zod'
 import type { ChatOptions } from '../contract/chat-options.ts'
-import { type ModelTier, modelTiers, type ResourceLimit } from '../contract/contract.ts'
+import { type ModelTier, modelTiers, networkFamilies, type ResourceLimit } from '../contract/contract.ts'
 import { probeNames } from '../contract/probes.ts'
 import { oneOf } from '../lib/usage-error.ts'
 import {
   durationField,
   flagField,
+  headerField,
   integerField,
   jsonObjectField,
   type Mix,
@@ -15,7 +16,13 @@ import {
   weightsField,
 } from './fields.ts'
 
-const network = textField('a network slug such as ethereum-mainnet').describe('Slug of the blockchain network.')
+const network = textField('a network slug such as ethereum-mainnet')
+  .optional()
+  .describe('Slug of the blockchain network. Default: the first network of "network-family".')
+const family = z
+  .enum(networkFamilies, { error: oneOf(networkFamilies) })
+  .optional()
+  .describe('The family of a network that stands in if the target does not offer "network". Default without both: evm.')
 const methods = weightsField('method names')
   .optional()
   .describe('Weight of each method. Default on EVM networks: the mix of real applications.')
@@ -27,10 +34,10 @@ export const callSchemas = {
     'model-tier': z
       .enum(modelTiers, { error: oneOf(modelTiers) })
       .optional()
-      .describe('The first model of this tier in the profile. Give this or "model".'),
+      .describe('The first model of this tier. Give this or "model". Default: the first model that the target offers.'),
     model: textField('the id of a model')
       .optional()
-      .describe('The id of a model of the profile. Give this or "model-tier".'),
+      .describe('The id of a model that the target offers. Give this or "model-tier".'),
     deprecated: flagField.default(false).describe('Prefer a deprecated model of the tier, if the profile has one.'),
     'prompt-tokens': integerField(1, 1_000_000).describe('Approximate length of each prompt in tokens.'),
     'max-completion-tokens': integerField(1, 1_000_000)
@@ -45,18 +52,20 @@ export const callSchemas = {
     suffix: textField('options after the name of the model')
       .optional()
       .describe('Options after the name of the model, such as enable_web_search=auto.'),
-    'accept-encoding': textField('an encoding such as gzip').optional().describe('The value of Accept-Encoding.'),
+    'accept-encoding': headerField('an encoding such as gzip').optional().describe('The value of Accept-Encoding.'),
     'same-prompt': flagField.default(false).describe('Send the same prompt every time, so that caches can serve it.'),
   }).describe('A chat completion.'),
   rpc: mapping({
     kind: z.literal('rpc'),
     network,
+    'network-family': family,
     methods,
     'failure-ratio': probabilityField().default(0).describe('Probability that a call fails on purpose.'),
   }).describe('A single JSON-RPC call.'),
   'rpc-batch': mapping({
     kind: z.literal('rpc-batch'),
     network,
+    'network-family': family,
     methods,
     size: integerField(1, 10_000, 'a whole number from 1 to the longest batch of the profile').describe(
       'Items of each batch.',
@@ -130,7 +139,7 @@ type Written<Kind extends CallKind> = Readonly<z.output<(typeof callSchemas)[Kin
 export type Call =
   | (Pick<Written<'chat'>, 'kind' | 'stream'> & {
       readonly model: string
-      readonly modelTier: ModelTier
+      readonly modelTier: ModelTier | null
       readonly promptTokens: number
       /** The maximum number of tokens of one choice. */
       readonly maxCompletionTokens: number
@@ -158,7 +167,8 @@ export type Call =
     })
   | (Pick<Written<'probe'>, 'kind'> & { readonly probe: string })
 
-export type RpcCall = Pick<Written<'rpc'>, 'kind' | 'network'> & {
+export type RpcCall = Pick<Written<'rpc'>, 'kind'> & {
+  readonly network: string
   readonly methods: Mix
   /** Items of a batch; null for a single call. */
   readonly batchSize: number | null

@@ -1,4 +1,3 @@
-import type { AccountTier, Contract } from '../contract/contract.ts'
 import { entriesOf } from '../lib/schema-mistakes.ts'
 import { describeValue } from '../lib/usage-error.ts'
 import type { Path, ReportMistake } from '../lib/yaml.ts'
@@ -6,15 +5,17 @@ import type { Call } from './call-schema.ts'
 import type { Mix } from './fields.ts'
 import type { Calls } from './resolve-calls.ts'
 import type { Stage } from './stage-schema.ts'
-import { arrivalsPerSecond, burstArrivals, profileLimits, tierRatePerMinute } from './tier-rate.ts'
+import { arrivalsPerSecond, burstArrivals, type LimitOf, tierRatePerMinute } from './tier-rate.ts'
 import type { Rate } from './units.ts'
 
 /** What stages need from the rest of the file; undefined if that part has a mistake. */
 export type StageContext = {
   readonly calls: Calls
   readonly callers: number | undefined
-  readonly accountTier: AccountTier | undefined
-  readonly contract: Contract
+  /** The limits of one caller; undefined if its tier is unknown. */
+  readonly limitOf: LimitOf | undefined
+  /** The limits of the target are not known yet, so nothing is compared with them. */
+  readonly isTentative: boolean
 }
 
 /** Reports load above the limits of the callers, unless the stage exceeds them on purpose. */
@@ -25,7 +26,7 @@ export function checkTier(
   context: StageContext,
   report: ReportMistake,
 ): void {
-  if (!('mix' in stage) || context.accountTier === undefined) return
+  if (!('mix' in stage) || context.limitOf === undefined) return
   const calls = callsOf(stage.mix, context)
   // Without knowing all calls, the rate cannot be checked. The unknown ones are already reported.
   if (calls === null) return
@@ -34,12 +35,12 @@ export function checkTier(
   const field = (key: string, value: unknown) =>
     ({ path: [...path, key], at: 'value', got: describeValue(value) }) as const
   const source = entriesOf(written)
-  const perMinute = tierRatePerMinute(stage.mix, calls, profileLimits(context.accountTier, context.contract))
+  const perMinute = tierRatePerMinute(stage.mix, calls, context.limitOf)
   for (const [key, share] of sharesOf(stage)) {
     if (perMinute !== null || share === null) continue
     report({ ...field(key, source[key]), expected: 'an absolute amount, since no call of the mix has a limit' })
   }
-  if (perMinute === null) return
+  if (perMinute === null || context.isTentative) return
   const mayExceed = source['exceed-tier'] === true
   if (stage.shape === 'burst') {
     checkBurst(stage, perMinute, mayExceed, problem => report({ ...field('size', source.size), ...problem }))

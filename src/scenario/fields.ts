@@ -1,11 +1,21 @@
 import { z } from 'zod'
-import { parseBytes, parseDuration, parsePercent, parseRate, parseShareOfTier, parseUsd, type Rate } from './units.ts'
+import {
+  maxBudgetUsd,
+  parseBytes,
+  parseDuration,
+  parsePercent,
+  parseRate,
+  parseShareOfTier,
+  parseUsd,
+  type Rate,
+} from './units.ts'
 
 /**
  * The field types of a scenario. Every error message states what was expected and completes the sentence
  * "got …, expected …".
  */
 const maxPerSecond = 100_000
+const maxShareOfTier = 100
 const maxDurationMs = 7 * 24 * 3_600_000
 
 export const durationText = 'a duration such as 250ms, 5s or 1m30s'
@@ -22,6 +32,10 @@ export const nameField = z.string({ error: nameText }).regex(namePattern, { erro
 
 export const textField = (expected: string) =>
   z.string({ error: expected }).refine(value => value.trim() !== '', expected)
+
+/** The value of a header: printable ASCII, so that it cannot add a header of its own. */
+export const headerField = (expected: string) =>
+  textField(expected).refine(value => /^[\x20-\x7e]+$/.test(value), `${expected}, in printable ASCII characters`)
 
 export const flagField = z.boolean({ error: 'true or false' })
 
@@ -68,8 +82,8 @@ export const durationOrZeroField = quantity(parseDuration, durationText, ['250ms
 )
 
 export const rateOrZeroField = quantity(parseRate, rateText, ['80% of tier', '20/s', '20/m']).refine(
-  value => value.kind === 'of-tier' || value.perSecond <= maxPerSecond,
-  `a rate of at most ${maxPerSecond}/s`,
+  value => (value.kind === 'of-tier' ? value.share <= maxShareOfTier : value.perSecond <= maxPerSecond),
+  `a rate of at most ${maxPerSecond}/s, or ${maxShareOfTier * 100}% of tier`,
 )
 export const rateField = rateOrZeroField.refine(value => amountOf(value) > 0, 'a rate above 0')
 
@@ -89,15 +103,15 @@ export const burstSizeField = z
       if (value <= 1_000_000) return { kind: 'absolute', arrivals: value } as const
     } else {
       const share = parseShareOfTier(value)
-      if (share !== null && share > 0) return { kind: 'of-tier', share } as const
+      if (share !== null && share > 0 && share <= maxShareOfTier) return { kind: 'of-tier', share } as const
     }
     context.issues.push({ code: 'custom', message: sizeText, input: value })
     return z.NEVER
   })
 
 export const usdField = quantityOrNumber(parseUsd, 'an amount of dollars such as 0.25').refine(
-  amount => amount !== '0',
-  'an amount of dollars above 0',
+  amount => amount !== '0' && Number(amount) <= maxBudgetUsd,
+  `an amount of dollars above 0 and of at most ${maxBudgetUsd}`,
 )
 
 export const bytesField = quantityOrNumber(parseBytes, 'a size such as 65536 or 2MiB').refine(

@@ -7,19 +7,37 @@ import { resolveCalls, withNamedProbes } from './resolve-calls.ts'
 import { resolveStages } from './resolve-stages.ts'
 import { resolveSlo, resolveThresholds } from './resolve-thresholds.ts'
 import { callersSchema, type Scenario, scenarioSchema, settingsSchema } from './schema.ts'
+import { limitsFor } from './tier-rate.ts'
 import { durationHint } from './units.ts'
 
 const scenarioFile = { name: 'scenario', secretHint: 'set TURNPIKE_KEYS, or name a file in callers.keys-file' }
 
 const hintFor = (issue: SchemaIssue, got: unknown) => (issue.message === durationText ? durationHint(got) : {})
 
+/**
+ * Whether models, networks and limits of this target (null: the reference service) are not known yet. Then the names of the
+ * scenario are accepted as they are, and no rate is compared with a limit.
+ */
+export type IsTentative = (target: string | null) => boolean
+
 /** Loads the scenario in `file`. Throws UsageError with every mistake of the file, in order of lines. */
-export function loadScenario(file: string, contract: Contract): Scenario {
-  return parseScenario(readYaml(file, scenarioFile), file, contract)
+export function loadScenario(file: string, contract: Contract, isTentative?: IsTentative): Scenario {
+  return parseScenario(readYaml(file, scenarioFile), file, contract, isTentative)
+}
+
+/** The profile that the scenario in `file` names; null if it names none. */
+export function profileNamedIn(file: string): string | null {
+  const { profile } = entriesOf(parseYaml(readYaml(file, scenarioFile), file, scenarioFile).value)
+  return typeof profile === 'string' ? profile : null
 }
 
 /** Like `loadScenario`, for text that was read from `file`. */
-export function parseScenario(text: string, file: string, contract: Contract): Scenario {
+export function parseScenario(
+  text: string,
+  file: string,
+  contract: Contract,
+  isTentative: IsTentative = () => false,
+): Scenario {
   const source = parseYaml(text, file, scenarioFile)
   if (source.value === null)
     throw new UsageError({ where: `${file}:1:1`, got: 'an empty file', expected: 'a scenario' })
@@ -27,18 +45,20 @@ export function parseScenario(text: string, file: string, contract: Contract): S
   const found: SchemaMistake[] = [...explainIssues(scenarioSchema, source.value, { hint: hintFor })]
   const report = (mistake: SchemaMistake) => void found.push(mistake)
   const written = entriesOf(source.value)
-  const callers = parseFields(callersSchema, written.callers)
-  const calls = withNamedProbes(resolveCalls(written.calls, callers, contract, report), written.stages)
-  const context = { calls, callers: callers.count, accountTier: callers.tier, contract }
-  const stages = resolveStages(written.stages, context, report)
-  const stageNames = (Array.isArray(written.stages) ? written.stages : []).map(stage => String(entriesOf(stage).name))
-  const slo = resolveSlo(written.slo, calls, report)
-  const thresholds = resolveThresholds(written.thresholds, { calls, stages, stageNames }, report)
   const address = scenarioSchema.shape.target.safeParse(written.target).data
   const target =
     address === undefined
       ? null
       : checkTarget(address, problem => report({ path: ['target'], at: 'value', ...problem }))
+  const callers = parseFields(callersSchema, written.callers)
+  const offers = { contract, isTentative: isTentative(target) }
+  const calls = withNamedProbes(resolveCalls(written.calls, callers, offers, report), written.stages)
+  const limitOf = callers.tier && limitsFor(callers.tier, callers['limits-from'] ?? 'target', contract)
+  const context = { calls, callers: callers.count, limitOf, isTentative: offers.isTentative }
+  const stages = resolveStages(written.stages, context, report)
+  const stageNames = (Array.isArray(written.stages) ? written.stages : []).map(stage => String(entriesOf(stage).name))
+  const slo = resolveSlo(written.slo, calls, report)
+  const thresholds = resolveThresholds(written.thresholds, { calls, stages, stageNames }, report)
 
   const mistakes = source.locate(found)
   if (mistakes.length > 0) throw new UsageError(mistakes)
@@ -58,14 +78,19 @@ function complete<T>(value: T | null): T {
   return value
 }
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for
+const hasControlCharacter = (text: string): boolean => /[\u0000-\u0020\u007f]/.test(text)
+
 type TargetProblem = { readonly got: string; readonly expected: string; readonly hint?: string }
 
 /** A base address without a trailing slash, or null if it is reported. The report never repeats a password. */
 export function checkTarget(target: string, report: (problem: TargetProblem) => void): string | null {
   const expected = 'an http or https address such as http://127.0.0.1:8402/api/v1'
-  const url = URL.canParse(target) ? new URL(target) : null
+  // A URL drops line breaks and control characters silently.
+  const url = !hasControlCharacter(target) && URL.canParse(target) ? new URL(target) : null
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    report({ got: describeValue(target), expected })
+    // A password is before an @, also in an address that is no URL.
+    report({ got: target.includes('@') ? 'an address with an @' : describeValue(target), expected })
     return null
   }
   if (url.username !== '' || url.password !== '') {

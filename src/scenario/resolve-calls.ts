@@ -1,8 +1,16 @@
 import type { z } from 'zod'
 import type { ChatOptions } from '../contract/chat-options.ts'
-import { type Contract, type Model, resourceOf } from '../contract/contract.ts'
+import {
+  type Contract,
+  type Model,
+  type ModelTier,
+  modelTiers,
+  type Network,
+  resourceOf,
+} from '../contract/contract.ts'
 import { probeNames } from '../contract/probes.ts'
 import { usualEvmMethods } from '../contract/rpc-methods.ts'
+import { familyOf } from '../contract/statements.ts'
 import { entriesOf, parseFields } from '../lib/schema-mistakes.ts'
 import { unknownWord } from '../lib/usage-error.ts'
 import type { Path, ReportMistake } from '../lib/yaml.ts'
@@ -12,6 +20,13 @@ import { namesInSequence } from './stage-schema.ts'
 /** The calls of a scenario by name; null for a call with a mistake. */
 export type Calls = ReadonlyMap<string, Call | null>
 
+/** What names of a scenario are looked up in. */
+type Offers = {
+  readonly contract: Contract
+  /** The lists of models and networks are not known yet, so every name is accepted. */
+  readonly isTentative: boolean
+}
+
 /** Resolves the calls. Reports what the contract does not know; the schema reports the rest. */
 export function resolveCalls(
   value: unknown,
@@ -19,12 +34,12 @@ export function resolveCalls(
     count,
     'keys-per-caller': keys,
   }: { readonly count?: number | undefined; readonly 'keys-per-caller'?: number | undefined },
-  contract: Contract,
+  offers: Offers,
   report: ReportMistake,
 ): Calls {
   const written = Object.entries(entriesOf(value))
   const calls = new Map<string, Call | null>(
-    written.map(([name, call]) => [name, resolveCall(['calls', name], call, contract, report)]),
+    written.map(([name, call]) => [name, resolveCall(['calls', name], call, offers, report)]),
   )
   // A replay may repeat a call that follows it in the file, so replays are resolved last.
   for (const [name, call] of written) {
@@ -45,24 +60,24 @@ export function resolveCalls(
   return calls
 }
 
-function resolveCall(path: Path, value: unknown, contract: Contract, report: ReportMistake): Call | null {
+function resolveCall(path: Path, value: unknown, offers: Offers, report: ReportMistake): Call | null {
   const kind = entriesOf(value).kind
   switch (kind) {
     case 'chat':
-      return resolveChat(path, value, contract, report)
+      return resolveChat(path, value, offers, report)
     case 'rpc': {
       const { 'failure-ratio': failing } = parseFields(callSchemas.rpc, value)
-      return resolveRpc(path, value, null, failing, contract, report)
+      return resolveRpc(path, value, null, failing, offers, report)
     }
     case 'rpc-batch':
-      return resolveBatch(path, value, contract, report)
+      return resolveBatch(path, value, offers, report)
     case 'models':
     case 'networks':
     case 'rate-limits':
     case 'rate-limit-logs':
       return { kind }
     case 'resource':
-      return resolveResource(path, value, contract, report)
+      return resolveResource(path, value, offers.contract, report)
     case 'probe': {
       const { probe } = parseFields(callSchemas.probe, value)
       return probe === undefined ? null : { kind, probe }
@@ -82,9 +97,9 @@ function resolveResource(path: Path, value: unknown, contract: Contract, report:
   return null
 }
 
-function resolveBatch(path: Path, value: unknown, contract: Contract, report: ReportMistake): RpcCall | null {
+function resolveBatch(path: Path, value: unknown, offers: Offers, report: ReportMistake): RpcCall | null {
   const { size, 'failing-items': failing } = parseFields(callSchemas['rpc-batch'], value)
-  const max = contract.rpc.batchLimit
+  const max = offers.contract.rpc.batchLimit
   if (size !== undefined && size > max) {
     report({ path: [...path, 'size'], at: 'value', got: String(size), expected: `a whole number from 1 to ${max}` })
   }
@@ -92,7 +107,7 @@ function resolveBatch(path: Path, value: unknown, contract: Contract, report: Re
     const expected = `at most ${size}, the size of the batch`
     report({ path: [...path, 'failing-items'], at: 'value', got: String(failing), expected })
   }
-  const call = resolveRpc(path, value, size ?? null, failing, contract, report)
+  const call = resolveRpc(path, value, size ?? null, failing, offers, report)
   return size === undefined ? null : call
 }
 
@@ -101,18 +116,15 @@ function resolveRpc(
   value: unknown,
   batchSize: number | null,
   failing: number | undefined,
-  contract: Contract,
+  offers: Offers,
   report: ReportMistake,
 ): RpcCall | null {
-  const { network, methods } = parseFields(callSchemas.rpc, value)
+  const { contract } = offers
+  const { methods } = parseFields(callSchemas.rpc, value)
   const written = entriesOf(value)
-  if (network === undefined) return null
-  const chain = Object.hasOwn(contract.rpc.networks, network) ? contract.rpc.networks[network] : undefined
-  if (chain === undefined) {
-    const word = unknownWord(network, Object.keys(contract.rpc.networks), `a network of the profile "${contract.name}"`)
-    report({ path: [...path, 'network'], at: 'value', ...word })
-    return null
-  }
+  const found = networkOf(path, value, offers, report)
+  if (found === null) return null
+  const [network, chain] = found
   const allowed = Object.keys(contract.rpc.methods[chain.family])
   if (written.methods === undefined) {
     const defaults = chain.family === 'evm' ? usualEvmMethods.filter(([method]) => allowed.includes(method)) : []
@@ -131,6 +143,37 @@ function resolveRpc(
   if (methods === undefined || failing === undefined || unknown.length > 0) return null
   return { kind: 'rpc', network, methods, batchSize, failing }
 }
+
+/** The network that a call names. If it names none, or none that is offered, the first one of its family. */
+function networkOf(
+  path: Path,
+  value: unknown,
+  { contract, isTentative }: Offers,
+  report: ReportMistake,
+): readonly [slug: string, network: Pick<Network, 'family'>] | null {
+  const { network: slug, 'network-family': family } = parseFields(callSchemas.rpc, value)
+  // A field with a mistake is already reported.
+  if (slug === undefined && entriesOf(value).network !== undefined) return null
+  const { networks } = contract.rpc
+  const named = slug !== undefined && Object.hasOwn(networks, slug) ? networks[slug] : undefined
+  if (slug !== undefined && named !== undefined) return [slug, named]
+  if (slug !== undefined && family === undefined) {
+    if (isTentative) return [slug, { family: familyOf(slug) }]
+    const word = unknownWord(slug, Object.keys(networks), `a network ${offeredBy(contract, 'rpc.networks')}`)
+    report({ path: [...path, 'network'], at: 'value', ...word })
+    return null
+  }
+  const wanted = family ?? 'evm'
+  const first = Object.entries(networks).find(([, network]) => network.family === wanted)
+  if (first !== undefined) return first
+  const expected = `one ${offeredBy(contract, 'rpc.networks')}`
+  report({ path, at: 'value', got: `no network of the family ${wanted}`, expected })
+  return null
+}
+
+/** Whose list a name is looked up in. */
+const offeredBy = ({ name, sources }: Contract, list: 'models' | 'rpc.networks'): string =>
+  sources[list] === 'target' ? 'that the target offers' : `of the profile "${name}"`
 
 function resolveReplay(
   path: Path,
@@ -208,12 +251,12 @@ export function withNamedProbes(calls: Calls, stages: unknown): Calls {
 }
 
 /** Resolves a chat call; null if it has a mistake. */
-export function resolveChat(path: Path, value: unknown, contract: Contract, report: ReportMistake): Call | null {
+export function resolveChat(path: Path, value: unknown, offers: Offers, report: ReportMistake): Call | null {
   const call = parseFields(callSchemas.chat, value)
   const { 'prompt-tokens': promptTokens, 'max-completion-tokens': requested = null, stream } = call
-  const model = modelOf(path, value, contract, report)
+  const model = modelOf(path, value, offers, report)
   if (model === null) return null
-  if (requested !== null && requested > model.maxCompletionTokens) {
+  if (requested !== null && model.maxCompletionTokens !== null && requested > model.maxCompletionTokens) {
     const expected = `at most ${model.maxCompletionTokens}, the maximum of ${model.id}`
     report({ path: [...path, 'max-completion-tokens'], at: 'value', got: String(requested), expected })
     return null
@@ -223,7 +266,8 @@ export function resolveChat(path: Path, value: unknown, contract: Contract, repo
   return {
     kind: 'chat',
     model: model.id,
-    modelTier: model.tier,
+    // The target may not tell the tier of a model that stands in for one; its limits still pace the load.
+    modelTier: model.tier ?? call['model-tier'] ?? null,
     stream,
     promptTokens,
     maxCompletionTokens: requested ?? boundOf(options, model),
@@ -232,32 +276,50 @@ export function resolveChat(path: Path, value: unknown, contract: Contract, repo
   }
 }
 
-function modelOf(path: Path, value: unknown, contract: Contract, report: ReportMistake): Model | null {
+/** The model that a call names, the first one of its tier, or the first one of all. */
+function modelOf(
+  path: Path,
+  value: unknown,
+  { contract, isTentative }: Offers,
+  report: ReportMistake,
+): Pick<Model, 'id' | 'tier' | 'maxCompletionTokens'> | null {
   const { 'model-tier': tier, model: id, deprecated = false } = parseFields(callSchemas.chat, value)
   const written = entriesOf(value)
-  const expected = 'either "model" or "model-tier"'
+  const { models } = contract
   if (written.model !== undefined && written['model-tier'] !== undefined) {
+    const expected = 'either "model" or "model-tier"'
     report({ path: [...path, 'model-tier'], at: 'key', got: 'both "model-tier" and "model"', expected })
     return null
   }
-  if (written.model === undefined && written['model-tier'] === undefined) {
-    report({ path, at: 'value', got: 'no "model" and no "model-tier"', expected })
+  // A field with a mistake is already reported.
+  if ((written.model !== undefined && id === undefined) || (written['model-tier'] !== undefined && tier === undefined))
+    return null
+  if (id === undefined) {
+    const ofTier = tier === undefined ? models : models.filter(known => known.tier === tier)
+    const preferred = deprecated ? ofTier.find(({ lifecycle }) => lifecycle === 'deprecated') : undefined
+    const model = preferred ?? ofTier[0] ?? (tier === undefined ? undefined : byPrice(models, tier))
+    if (model !== undefined) return model
+    if (isTentative) return { id: '', tier: tier ?? 'M', maxCompletionTokens: null }
+    const got = tier === undefined ? 'no model' : `no model of tier ${tier}`
+    report({ path, at: 'value', got, expected: `one ${offeredBy(contract, 'models')}` })
     return null
   }
-  const candidates = contract.models.filter(known => (tier === undefined ? known.id === id : known.tier === tier))
-  const model =
-    (deprecated ? candidates.find(({ lifecycle }) => lifecycle === 'deprecated') : undefined) ?? candidates[0]
+  const model = models.find(known => known.id === id)
   if (model !== undefined) return model
-  if (id !== undefined) {
-    const ids = contract.models.map(known => known.id)
-    const word = unknownWord(id, ids, `a model of the profile "${contract.name}"`)
-    report({ path: [...path, 'model'], at: 'value', ...word })
-  } else if (tier !== undefined) {
-    const tiers = [...new Set(contract.models.map(each => each.tier))]
-    const word = unknownWord(tier, tiers, `a tier with a model in the profile "${contract.name}"`)
-    report({ path: [...path, 'model-tier'], at: 'value', ...word })
-  }
+  // The tier only serves to compute rates; after discovery it is that of the target.
+  if (isTentative) return { id, tier: 'M', maxCompletionTokens: null }
+  const ids = models.map(known => known.id)
+  const word = unknownWord(id, ids, `a model ${offeredBy(contract, 'models')}`)
+  report({ path: [...path, 'model'], at: 'value', ...word })
   return null
+}
+
+/** Of models without a tier: the cheapest stands for XS, the most expensive for L, and two between them for S and M. */
+function byPrice(models: readonly Model[], tier: ModelTier): Model | undefined {
+  const priceOf = ({ usdPerMillion }: Model) => Number(usdPerMillion?.output ?? 0)
+  const untiered = models.filter(model => model.tier === null).toSorted((a, b) => priceOf(a) - priceOf(b))
+  const share = modelTiers.indexOf(tier) / (modelTiers.length - 1)
+  return untiered[Math.round(share * (untiered.length - 1))]
 }
 
 type Written = Partial<z.output<typeof callSchemas.chat>>
@@ -272,8 +334,12 @@ function optionsOf(written: Written): ChatOptions | null {
 }
 
 /** The maximum without `max_completion_tokens`: the older `max_tokens` if it is above 0, else that of the model. */
-function boundOf(options: ChatOptions | null, model: Model): number {
+function boundOf(options: ChatOptions | null, { maxCompletionTokens }: Pick<Model, 'maxCompletionTokens'>): number {
   const older = options?.body.max_tokens
   const isBound = typeof older === 'number' && Number.isInteger(older) && older > 0
-  return Math.min(isBound ? older : model.maxCompletionTokens, model.maxCompletionTokens)
+  const max = maxCompletionTokens ?? unstatedMaxTokens
+  return Math.min(isBound ? older : max, max)
 }
+
+/** More than any model generates for one request. */
+const unstatedMaxTokens = 131_072

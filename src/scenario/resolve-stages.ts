@@ -6,7 +6,7 @@ import type { Call } from './call-schema.ts'
 import { checkTier, type StageContext } from './check-tier.ts'
 import type { Calls } from './resolve-calls.ts'
 import { type LoadShape, loadReaders, parseSequenceEntry, type Stage, stageSchemas } from './stage-schema.ts'
-import { arrivalsPerSecond, profileLimits, tierRatePerMinute } from './tier-rate.ts'
+import { arrivalsPerSecond, tierRatePerMinute } from './tier-rate.ts'
 
 /** Resolves the stages. Reports those that do not fit the calls, the callers or their limits. */
 export function resolveStages(value: unknown, context: StageContext, report: ReportMistake): readonly (Stage | null)[] {
@@ -132,7 +132,7 @@ function checkCapacity(
   path: Path,
   written: unknown,
   stage: Extract<Stage, { readonly shape: 'capacity' }>,
-  { calls, accountTier, contract }: StageContext,
+  { calls, limitOf }: StageContext,
   report: ReportMistake,
 ): void {
   const source = entriesOf(written)
@@ -150,8 +150,8 @@ function checkCapacity(
     const expected = `at least ${(trialMs + confirmMs) / 1_000}s, for a trial and a confirmation`
     report({ path: [...path, 'duration'], at: 'value', got: describeValue(source.duration), expected })
   }
-  if (accountTier === undefined) return
-  const perMinute = tierRatePerMinute(mix, known, profileLimits(accountTier, contract))
+  if (limitOf === undefined) return
+  const perMinute = tierRatePerMinute(mix, known, limitOf)
   const [low, high] = [from, to].map(rate => arrivalsPerSecond(rate, perMinute, callers))
   if (low === undefined || high === undefined || !(low >= high)) return
   report({

@@ -46,9 +46,7 @@ export const callersSchema = mapping({
   'limits-from': z
     .enum(limitsOf, { error: oneOf(limitsOf) })
     .default('target')
-    .describe(
-      'The limits that "of tier" refers to: those that the target publishes, or those of the profile. The profile always judges.',
-    ),
+    .describe('The limits that "of tier" refers to: those that the target publishes, or those of the profile.'),
   shared: flagField.default(false).describe('Whether others use the same accounts during the run.'),
 })
 
@@ -87,6 +85,9 @@ const budgetSchema = mapping({ usd: usdField.describe('Maximum spend of the run 
 export const scenarioSchema = mapping({
   name: nameField.describe('Name of the scenario in reports.'),
   question: textField('the question that the run answers').optional().describe('The question that the run answers.'),
+  profile: textField('the name of a shipped profile or the path of a file')
+    .optional()
+    .describe('The profile that the target is judged by: the name of a shipped one, or a path relative to this file.'),
   target: textField('an http or https address').optional().describe('Base URL of the service, with its version.'),
   service: serviceSchema
     .optional()

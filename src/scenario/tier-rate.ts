@@ -1,19 +1,14 @@
 import { choicesOf } from '../contract/chat-options.ts'
-import type { AccountTier, Contract, ModelTier, ResourceLimit } from '../contract/contract.ts'
+import type { AccountTier, Contract } from '../contract/contract.ts'
+import { type LimitScope, limitName, publishedLimit, statedLimit } from '../contract/limits.ts'
 import type { Call } from './call-schema.ts'
 import type { Mix } from './fields.ts'
 import type { Rate } from './units.ts'
 
 /**
- * A limit of one caller that calls use. It defines "of tier": 100 % of tier is the largest rate of a mix at which, on
- * average, no limit of a caller is exceeded.
+ * How much of a limit one caller may use per minute; infinity if no limit is known. It defines "of tier": 100 % of tier is
+ * the largest rate of a mix at which, on average, no limit of a caller is exceeded.
  */
-export type LimitScope =
-  | { readonly kind: 'chat-requests' | 'chat-tokens'; readonly model: string; readonly modelTier: ModelTier }
-  | { readonly kind: 'rpc-requests' }
-  | { readonly kind: 'resource-requests'; readonly limit: ResourceLimit }
-
-/** How much of a limit one caller may use per minute; infinity if no limit is known. */
 export type LimitOf = (scope: LimitScope) => number
 
 /** The number of tokens that the service may count for a prompt. It tokenizes differently, and adds some. */
@@ -60,22 +55,15 @@ export function requestsPerArrival(call: Call): number {
   )
 }
 
-/** The name of a limit in plans and reports: `chat:<model>`, `chat:<model> tokens`, `rpc`, `image` and so on. */
-export function limitName(scope: LimitScope): string {
-  if (scope.kind === 'rpc-requests') return 'rpc'
-  if (scope.kind === 'resource-requests') return scope.limit
-  return scope.kind === 'chat-requests' ? `chat:${scope.model}` : `chat:${scope.model} tokens`
+/** The limits of the document and the profile. */
+export function profileLimits(accountTier: AccountTier, contract: Contract): LimitOf {
+  return scope => statedLimit(scope, accountTier, contract) ?? Number.POSITIVE_INFINITY
 }
 
-/** The limits of the profile. */
-export function profileLimits(accountTier: AccountTier, contract: Contract): LimitOf {
-  return scope => {
-    if (scope.kind === 'rpc-requests') return contract.rpc.requestsPerMinute
-    if (scope.kind === 'resource-requests')
-      return contract.resourceLimits[accountTier][scope.limit] ?? Number.POSITIVE_INFINITY
-    const limits = contract.accounts[accountTier][scope.modelTier]
-    return scope.kind === 'chat-requests' ? limits.requestsPerMinute : limits.tokensPerMinute
-  }
+/** The limits that rates refer to: of the target as far as it publishes them, or only those of the profile. */
+export function limitsFor(accountTier: AccountTier, from: 'target' | 'profile', contract: Contract): LimitOf {
+  const stated = profileLimits(accountTier, contract)
+  return scope => (from === 'target' ? publishedLimit(scope, contract) : null) ?? stated(scope)
 }
 
 /** The mean usage of one arrival of a mix, by limit name. */
@@ -96,7 +84,8 @@ export function limitUsageOfMix(mix: Mix, calls: Readonly<Record<string, Call>>)
 /** 100 % of tier: arrivals per minute of one caller. Null if no call of the mix is limited. */
 export function tierRatePerMinute(mix: Mix, calls: Readonly<Record<string, Call>>, limitOf: LimitOf): number | null {
   const rates = [...limitUsageOfMix(mix, calls).values()].map(({ scope, amount }) => limitOf(scope) / amount)
-  return rates.length === 0 ? null : Math.min(...rates)
+  const rate = Math.min(...rates)
+  return Number.isFinite(rate) ? rate : null
 }
 
 /** Arrivals per second of all callers. A share without a limit is NaN, which `checkTier` reports. */

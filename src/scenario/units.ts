@@ -52,6 +52,9 @@ export function parsePercent(text: string): number | null {
   return match === null ? null : finite(Number(`${match[1]}e-2`))
 }
 
+/** A larger budget is a mistake. */
+export const maxBudgetUsd = 1_000_000
+
 /** `$0.25`, `0.25` or 0.25 as a decimal string of dollars, without trailing zeros. */
 export function parseUsd(amount: string | number): string | null {
   const text = typeof amount === 'number' ? String(amount) : amount.replace(/^\$(?=\d)/, '')

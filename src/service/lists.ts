@@ -56,13 +56,17 @@ function pricing({ input, output, cacheInput, cacheWrite }: NonNullable<Model['u
 export function rateLimits(contract: Contract, behavior: Behavior): (state: RequestState, account: Account) => Reply {
   return (state, account) => {
     const tiers = contract.accounts[account.tier]
-    const limits = contract.models.map(({ id, tier }) => ({
-      apiModelId: id,
-      rateLimits: [
-        { amount: tiers[tier].requestsPerMinute, type: 'RPM' as const },
-        { amount: tiers[tier].tokensPerMinute, type: 'TPM' as const },
-      ],
-    }))
+    const limits = contract.models.flatMap(({ id, tier }) =>
+      tier === null
+        ? []
+        : {
+            apiModelId: id,
+            rateLimits: [
+              { amount: tiers[tier].requestsPerMinute, type: 'RPM' as const },
+              { amount: tiers[tier].tokensPerMinute, type: 'TPM' as const },
+            ],
+          },
+    )
     const nextDay = Math.floor(state.arrivedMs / millisecondsPerDay + 1) * millisecondsPerDay
     return jsonReply(state, {
       data: {

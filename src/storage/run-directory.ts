@@ -45,8 +45,8 @@ export type Unwritten = { readonly file: string; readonly why: string }
 
 /** A directory for a run that has not started. */
 export type ReservedDirectory = {
-  /** Writes the plan before the first call, so that the run can be judged again even after a crash. */
-  readonly create: (plan: Plan, workers: number) => RunDirectory
+  /** Writes the plan and the contract before the first call, so that the run can be judged again even after a crash. */
+  readonly create: (judged: { readonly plan: Plan; readonly contract: Contract }, workers: number) => RunDirectory
   /** Removes what was created, unless the run started. */
   readonly release: () => void
 }
@@ -74,7 +74,9 @@ export function reserveRunDirectory(path: string, contract: Contract): ReservedD
   assertEmpty(path)
   write(files.contract, contract)
   return {
-    create: (plan, workers) => {
+    create: ({ plan, contract: judging }, workers) => {
+      rmSync(join(path, files.contract), { force: true })
+      write(files.contract, judging)
       write(files.plan, plan)
       isRun = true
       const logs = logFiles(path, workers)

@@ -134,8 +134,8 @@ describe.concurrent('a run against a faulty target', () => {
       const target = await listen(page, onTestFinished)
       await turnpike(['run', scenario, ...flags, '--target', target, '--out', out])
       const { load } = reportIn(out)
-      // One request discovered the limits.
-      expect(requests).toBe(load.sent + 1)
+      // Three requests discovered models, networks and limits.
+      expect(requests).toBe(load.sent + 3)
     },
   )
 

@@ -32,8 +32,8 @@ const kinds = [
 
 /** Where such a file is given. */
 const places = [
-  ['a scenario', 'turnpike run x'],
-  ['a profile', 'turnpike plan $ROOT/test/e2e/short.yaml --profile x'],
+  ['a scenario', 'turnpike run ./x'],
+  ['a profile', 'turnpike plan $ROOT/test/e2e/short.yaml --profile ./x'],
   [
     'a keys file',
     'sed "s#count:#keys-file: x, count:#" $ROOT/test/e2e/short.yaml > s.yaml; turnpike run s.yaml --target http://127.0.0.1:9/api/v1',
@@ -95,8 +95,8 @@ const longYamls = [
 ] as const
 
 describe.concurrent('a scenario is refused, with line and column, that has', () => {
-  test.for(yamls)('%s', ([, text, message]) => expectRefused(`printf -- '${text}' > x; turnpike run x`, message))
-  test.for(longYamls)('%s', ([, make, message]) => expectRefused(`${make}; turnpike run x`, message))
+  test.for(yamls)('%s', ([, text, message]) => expectRefused(`printf -- '${text}' > x; turnpike run ./x`, message))
+  test.for(longYamls)('%s', ([, make, message]) => expectRefused(`${make}; turnpike run ./x`, message))
 })
 
 const log = 'a/observations.ndjson.gz'

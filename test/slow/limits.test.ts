@@ -74,21 +74,28 @@ describe.concurrent('a target with lower limits than documented', () => {
     expect(text.stdout).toMatch(/chat:ref-nano-3b +500 +300 +the target +differs/)
 
     const byProfile = await planOf([scenarioFile(', limits-from: profile'), '--target', target])
-    expect(byProfile.limits.scopes).toContainEqual({ ...expectedLimit, from: 'profile' })
+    expect(byProfile.limits.scopes).toContainEqual({ ...expectedLimit, from: 'document' })
     expect(rateOf(byProfile)).toBe(15)
   }, 60_000)
 
-  test('still fails its clauses, and its run states the source of each limit', async ({ onTestFinished }) => {
+  test('is judged by them, and its run states the source of each limit', async ({ onTestFinished }) => {
     const target = await startLimitedService(onTestFinished)
     const out = join(freshDirectory(), 'run')
     const run = await turnpike(['run', scenarioFile(), '--target', target, '--out', out])
-    expect(run.code).toBe(1)
+    expect(run.code).toBe(0)
     expect(run.stderr).toContain(
       'The target publishes different limits than the profile: chat:ref-nano-3b 300 instead of 500 per minute. Rates use those of the target.',
     )
     const plan = readJson(out, 'plan.json') as Plan
     expect(plan.limits.scopes).toContainEqual({ ...expectedLimit, from: 'target' })
     expect(rateOf(plan)).toBe(9)
+  }, 60_000)
+
+  test('fails the clauses about its limits with --limits-from documented', async ({ onTestFinished }) => {
+    const target = await startLimitedService(onTestFinished)
+    const out = join(freshDirectory(), 'run')
+    const flags = ['--target', target, '--out', out, '--limits-from', 'documented']
+    expect((await turnpike(['run', scenarioFile(), ...flags])).code).toBe(1)
     const clauses = (readJson(out, 'report.json') as Report).findings.map(({ clause }) => clause)
     expect(clauses.toSorted()).toEqual(['catalogue.rate-limits', 'limit.requests.limit'])
   }, 60_000)
@@ -108,7 +115,8 @@ describe.concurrent('a target that does not publish its limits', () => {
       const plan = await planOf([scenarioFile(), '--target', target], { TURNPIKE_KEYS: 'key-one,key-two' })
       expect(plan.limits.discovery).toEqual({ kind: 'failed', caller: 'c0', why })
       expect(rateOf(plan)).toBe(15)
-      expect(request).toEqual(['GET /api/v1/api_keys/rate_limits Bearer key-one'])
+      const paths = ['models', 'crypto/rpc/networks', 'api_keys/rate_limits']
+      expect(request).toEqual(paths.map(path => `GET /api/v1/${path} Bearer key-one`))
     },
   )
 

@@ -11,7 +11,7 @@ export async function recordedRun(path: string, options: VirtualRun, isKilled = 
   const clock = manualClock()
   const contract = options.contract ?? documentedContract
   const named = { ...head, ...singleShard, runId: path }
-  const directory = reserveRunDirectory(path, contract).create(plan, 1)
+  const directory = reserveRunDirectory(path, contract).create({ plan, contract }, 1)
   const log = await openLog(logFiles(path, 1)[0] ?? '', named, clock)
   for (const observation of observations) log.write(observation)
   if (isKilled) return path

@@ -5,11 +5,12 @@ import { cellsPerOctave, type Slices } from '../../src/judge/metrics/slices.ts'
 import type { Defer } from '../../src/lib/batches.ts'
 import type { RunInfo } from '../../src/observation/log.ts'
 import type { Observation } from '../../src/observation/observation.ts'
-import { makePlan } from '../../src/plan/make-plan.ts'
+import { makePlan, planBounds } from '../../src/plan/make-plan.ts'
 import type { Plan } from '../../src/plan/plan.ts'
 import { loadCallers, loadSpecialKeys } from '../../src/produce/callers/api-keys.ts'
 import type { Report } from '../../src/report/document.ts'
 
+import { discover, discoveredContract } from '../../src/run/discovery.ts'
 import { startInline } from '../../src/run/inline.ts'
 import { type RunIo, type RunJob, run } from '../../src/run/run.ts'
 import { loadScenario, parseScenario } from '../../src/scenario/load-scenario.ts'
@@ -46,31 +47,46 @@ export type VirtualRun = {
   readonly defer?: Defer
   /** How many workers share the run, on one clock. */
   readonly workers?: number
+  /** What limits are judged by; by default the statements of the target, as in a run of the program. */
+  readonly limitsFrom?: 'target' | 'documented'
 }
 
 /** A complete run against the reference service, in virtual time and without sockets. */
 export async function virtualRun(
   options: VirtualRun,
 ): Promise<{ report: Report; plan: Plan; head: RunInfo; observations: readonly Observation[]; slices: Slices }> {
-  const contract =
+  const profile =
     options.profile === undefined ? (options.contract ?? documentedContract) : loadProfile(options.profile)
   const seed = options.seed ?? null
-  const scenario = options.scenario.includes('\n')
-    ? parseScenario(options.scenario, 'test.yaml', contract)
-    : loadScenario(options.scenario, contract)
-  const plan = makePlan(scenario, contract, { seed, target: null, budgetUsd: null })
+  const serviceOn = (clock: ManualClock, capacity: Plan['service']) =>
+    createService({
+      contract: profile,
+      clock: skewed(clock, options.skewMs ?? 0),
+      seed: options.serviceSeed ?? seed ?? 1,
+      openingBalanceUsd: options.openingBalanceUsd ?? '10',
+      openingBalanceDiem: options.openingBalanceDiem ?? '0',
+      timing: options.timing ?? defaultLatency,
+      lies: options.lies ?? [],
+      faults: options.faults ?? [],
+      capacity,
+    })
+  const scenarioFor = (contract: Contract) =>
+    options.scenario.includes('\n')
+      ? parseScenario(options.scenario, 'test.yaml', contract)
+      : loadScenario(options.scenario, contract)
+  const draft = scenarioFor(profile)
+  // The discovery has a service of its own, so that it moves neither clock nor chance of the run.
+  const ahead = manualClock()
+  const bounds = planBounds(draft.bounds)
+  const send = memoryTransport(serviceOn(ahead, null), ahead)
+  const asker = { name: 'c0', keys: [`ref_${draft.callers.accountTier}_virtual-c0`] }
+  const discovery = await ahead.run(discover(send, [asker], { bounds }, profile))
+  const { accountTier } = draft.callers
+  const contract = discoveredContract(profile, discovery, accountTier, options.limitsFrom ?? 'target')
+  const inputs = { recordings: new Map(), publishedLimits: discovery.limits }
+  const plan = makePlan(scenarioFor(contract), contract, { seed, target: null, budgetUsd: null }, inputs)
   const clock = manualClock()
-  const service = createService({
-    contract,
-    clock: skewed(clock, options.skewMs ?? 0),
-    seed: options.serviceSeed ?? seed ?? 1,
-    openingBalanceUsd: options.openingBalanceUsd ?? '10',
-    openingBalanceDiem: options.openingBalanceDiem ?? '0',
-    timing: options.timing ?? defaultLatency,
-    lies: options.lies ?? [],
-    faults: options.faults ?? [],
-    capacity: plan.service,
-  })
+  const service = serviceOn(clock, plan.service)
   const transport = memoryTransport(disturbed(service, clock, options.slowness), clock, options.network)
   const observations: Observation[] = []
   let slices: Slices = { schema: 1, cellsPerOctave, calls: [] }
@@ -84,6 +100,8 @@ export async function virtualRun(
     contract,
     callers: loadCallers(plan.callers, ownKeys),
     specialKeys: loadSpecialKeys({}, plan.callers, ownKeys),
+    secrets: [],
+    baseUrl: info.target,
     baselines: null,
     workers: options.workers ?? 1,
     warmUp: false,

@@ -4,7 +4,12 @@ import type { ClauseRows } from '../clause.ts'
 export const resourceClauses = {
   'catalogue.networks': ['4.1', 'lists', 'The network list names the slugs, sorted and without duplicates.', { source: 'profile' }],
   'catalogue.models': ['4.1', 'lists', 'The model list is an object list, and each of its models has an id.', { source: 'profile' }],
-  'catalogue.rate-limits': ['4.1', 'lists', "The rate-limit response lists the caller's limits, which match the tier.", { source: 'profile' }],
+  'catalogue.rate-limits': [
+    '4.1',
+    ['lists', 'limit-headers'],
+    "The rate-limit response lists the caller's limits, which match those in responses.",
+    { source: 'profile' },
+  ],
   'resource.offered': ['1', 'resources', 'The service has embeddings, images, audio, video, characters and billing.', { source: 'profile' }],
   'embeddings.input': ['7', 'resources', 'The input of an embedding may be a text or a list of texts.'],
   'embeddings.token-ids': ['7', 'probe', 'An embedding request with token ids gets a 400.'],

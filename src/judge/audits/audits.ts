@@ -1,4 +1,4 @@
-import type { Sink } from '../../observation/observation.ts'
+import type { Observation, Sink } from '../../observation/observation.ts'
 import type { FindingLog } from '../checks/findings.ts'
 import { createAbuseAudit } from './abuse/abuse.ts'
 import {
@@ -54,7 +54,7 @@ export function createAudits(
   const idempotency = createIdempotencyAudit(context, findingLog.reporterFor('idempotency'))
   const audits: readonly Audit[] = [ledger, rateLimits, abuse, idempotency, uniqueIds, consistency]
   const sendOrder = createSendOrder((observation, watermarkMs) => {
-    for (const audit of audits) audit.add(observation, watermarkMs)
+    for (const attempt of attemptsOf(observation)) for (const audit of audits) audit.add(attempt, watermarkMs)
   })
   return {
     add: sendOrder.add,
@@ -68,6 +68,16 @@ export function createAudits(
     snapshot: () => ({ ledger: ledger.snapshot(), limits: rateLimits.limits(), blocks: abuse.blocks() }),
     crossWorkerState: () => ({ ids: uniqueIds.ids(), names: consistency.names() }),
   }
+}
+
+/**
+ * The requests behind an observation. The target may have processed the first attempt of a retried request, so for the
+ * audits it is a request without a response.
+ */
+export function attemptsOf(observation: Observation): readonly Observation[] {
+  if (!observation.retried) return [observation]
+  const outcome = { kind: 'failed', reason: 'connection-reused-closed', detail: 'sent again' } as const
+  return [{ ...observation, retried: undefined, headersMs: null, outcome, response: null }, observation]
 }
 
 /** Merges the audits of several workers. No caller belongs to two workers. */

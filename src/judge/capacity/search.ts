@@ -1,5 +1,5 @@
 import type { Contract } from '../../contract/contract.ts'
-import { isFirstRequest, latenessMs, type Observation, type Sink } from '../../observation/observation.ts'
+import { isFirstRequest, isLocalFault, latenessMs, type Observation, type Sink } from '../../observation/observation.ts'
 import { isAbuseBlock } from '../../observation/response.ts'
 import type { Plan, SearchTerms, Trial } from '../../plan/plan.ts'
 import { maxLatenessMs } from '../metrics/harness-limits.ts'
@@ -196,7 +196,7 @@ function createTrialFold(slo: Plan['slo'], contract: Contract): TrialFold {
       firstDueMs = Math.min(firstDueMs, dueMs)
       lastDueMs = Math.max(lastDueMs, dueMs)
       if (outcome.kind === 'dropped') {
-        if (outcome.reason === 'max-in-flight') counts.crowdedOut++
+        if (outcome.reason === 'max-in-flight' || isLocalFault(outcome.reason)) counts.crowdedOut++
         else if (outcome.reason === 'failure-limit') counts.heldBack++
         else counts.cutOff++
         return

@@ -95,7 +95,7 @@ function checkTruncation(
   { chat, models }: Contract,
   expect: Expect<CompletionClause>,
 ): void {
-  const isRequested = models.some(known => known.id === model && bound < known.maxCompletionTokens)
+  const isRequested = models.some(known => known.id === model && bound < (known.maxCompletionTokens ?? 0))
   if (!chat.lengthIsBound || !isRequested || choicesOf(options) > 1 || hasOtherBound(options)) return
   const thought = toObject(toObject(usage)?.completion_tokens_details)?.reasoning_tokens
   const max = completion + (isCount(thought) ? thought : 0)

@@ -5,8 +5,10 @@ import { type ClauseId, type ClausesOf, clauseIds, clauses } from '../../contrac
 export type ClauseReporter<Name extends JudgeName> = {
   /** Counts the clause as judged and passed. */
   readonly pass: (clause: ClausesOf<Name>) => void
-  /** Counts the clause as judged and failed. `because` states what was found and what was expected. */
+  /** Counts the clause as judged and failed. The message states what was found and what was expected. */
   readonly fail: (clause: ClausesOf<Name>, message: string, requestIds: readonly number[]) => void
+  /** Whether the target promises the clause. Other clauses are never judged: `pass` and `fail` ignore them. */
+  readonly promises: (clause: ClausesOf<Name>) => boolean
 }
 
 /** Turns one reported pass of the clause into a violation. */
@@ -17,7 +19,7 @@ export type ClauseTally = {
   readonly section: string
   readonly judged: number
   readonly violated: number
-  readonly verdict: 'pass' | 'fail' | 'not-exercised'
+  readonly verdict: 'pass' | 'fail' | 'not-exercised' | 'not-promised'
 }
 
 /** All violations of one clause seen by one judge, with the first few as examples. */
@@ -43,6 +45,8 @@ type FindingSnapshot = Pick<Finding, 'clause' | 'judge' | 'count' | 'examples'>
  * examples.
  */
 export type FindingLog = {
+  /** Reports so far about the content of responses, and not only about their headers. */
+  readonly contentReports: () => number
   readonly reporterFor: <Name extends JudgeName>(judge: Name) => ClauseReporter<Name>
   readonly reclassifier: <Name extends JudgeName>(judge: Name) => Reclassify<Name>
   /** In the order of the clause table. */
@@ -56,10 +60,24 @@ export type FindingLog = {
   readonly merge: (snapshot: FindingLogSnapshot) => void
 }
 
-export function createFindingLog(): FindingLog {
+const contentJudges: readonly JudgeName[] = [
+  'chat-request',
+  'chat-response',
+  'chat-stream',
+  'chat-options',
+  'rpc-response',
+  'rpc-credits',
+  'lists',
+  'resources',
+  'probe',
+]
+
+export function createFindingLog(notPromised: readonly ClauseId[] = []): FindingLog {
   /** How many examples cite each request. */
   const cited = new Map<number, number>()
   let violations = 0
+  let contentReports = 0
+  const unpromised: ReadonlySet<ClauseId> = new Set(notPromised)
   const judged = new Map(clauseIds.map(id => [id, { count: 0 }]))
   const findings = new Map<string, FindingSnapshot>()
 
@@ -84,17 +102,31 @@ export function createFindingLog(): FindingLog {
     violations += count
   }
 
-  const reporterFor = <Name extends JudgeName>(judge: Name): ClauseReporter<Name> => ({
-    pass: clause => tally(clause, 1),
-    fail: (clause, message, requestIds) => {
-      tally(clause, 1)
-      addFinding({ clause, judge, count: 1, examples: [truncateExample({ message, requestIds })] })
-    },
-  })
+  const reporterFor = <Name extends JudgeName>(judge: Name): ClauseReporter<Name> => {
+    const ofContent = contentJudges.includes(judge) ? 1 : 0
+    return {
+      promises: clause => !unpromised.has(clause),
+      pass: clause => {
+        if (unpromised.has(clause)) return
+        contentReports += ofContent
+        tally(clause, 1)
+      },
+      fail: (clause, message, requestIds) => {
+        if (unpromised.has(clause)) return
+        contentReports += ofContent
+        tally(clause, 1)
+        addFinding({ clause, judge, count: 1, examples: [truncateExample({ message, requestIds })] })
+      },
+    }
+  }
+
+  const silence = (id: ClauseId) => (unpromised.has(id) ? 'not-promised' : 'not-exercised')
 
   return {
+    contentReports: () => contentReports,
     reporterFor,
     reclassifier: judge => (clause, message, requestIds) => {
+      if (unpromised.has(clause)) return
       addFinding({ clause, judge, count: 1, examples: [truncateExample({ message, requestIds })] })
     },
     cites: id => cited.has(id),
@@ -103,7 +135,7 @@ export function createFindingLog(): FindingLog {
       clauseIds.map(id => {
         const violated = [...findings.values()].filter(f => f.clause === id).reduce((sum, f) => sum + f.count, 0)
         const count = judged.get(id)?.count ?? 0
-        const verdict = violated > 0 ? 'fail' : count > 0 ? 'pass' : 'not-exercised'
+        const verdict = violated > 0 ? 'fail' : count > 0 ? 'pass' : silence(id)
         return { id, section: clauses[id].section, judged: count, violated, verdict }
       }),
     findings: () =>

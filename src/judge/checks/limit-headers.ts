@@ -27,11 +27,12 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
       observation.request.kind === 'resource' ? 'limit.resources' : 'limit.requests.limit',
       headers[ofRequests.limit],
       scope?.requestsPerMinute,
+      scope?.stated.requestsPerMinute,
     )
 
   const isInference = observation.request.kind === 'chat' && status === 200
   if (isInference && contract.limits.tokenHeaders && areNumbers('limit.tokens.headers', ofTokens)) {
-    compare('limit.tokens.limit', headers[ofTokens.limit], scope?.tokensPerMinute)
+    compare('limit.tokens.limit', headers[ofTokens.limit], scope?.tokensPerMinute, scope?.stated.tokensPerMinute)
     if (contract.limits.tokensReset === 'seconds') checkSecondsLeft(headers[ofTokens.reset])
   }
 
@@ -66,9 +67,15 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
     clause: 'limit.requests.limit' | 'limit.resources' | 'limit.tokens.limit',
     said: string | undefined,
     expected: number | null | undefined,
+    stated: number | null | undefined,
   ) {
     if (expected === null || expected === undefined) return
     if (Number(said) === expected) return reporter.pass(clause)
+    // Which of the two statements of the target is wrong shows the limit by the document or the profile.
+    if (contract.limits.judgedBy === 'target' && Number(said) === stated) {
+      const message = `the rate-limits endpoint states ${expected} for ${scope?.name}, but responses state ${said}`
+      return reporter.fail('catalogue.rate-limits', message, requestIds)
+    }
     const message = `the stated limit of ${scope?.name} is ${said}, expected ${expected} (${scope?.tier})`
     reporter.fail(clause, message, requestIds)
   }

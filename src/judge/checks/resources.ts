@@ -105,9 +105,9 @@ function checkPages(response: ObservedResponse, request: ResourceDescriptor, id:
   )
 }
 
-/** The number of items in a list, in either known position; null if the items are elsewhere. */
+/** The number of items in a list, in either known position; null if the items are elsewhere, or too many to record. */
 function itemsOf({ body }: ObservedResponse): number | null {
-  if (body.kind !== 'json') return null
+  if (body.kind !== 'json' || body.cut) return null
   const list = Array.isArray(body.value) ? body.value : toObject(body.value)?.data
   return Array.isArray(list) ? list.length : null
 }

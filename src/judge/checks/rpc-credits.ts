@@ -112,7 +112,7 @@ function expectedCreditsOf(
   const base = networks[network]?.baseCredits
   const value = response.body.kind === 'json' ? response.body.value : undefined
   const { byId, faults } = matchItems(items, Array.isArray(value) ? value : [value])
-  if (base === undefined || faults.length > 0) return null
+  if (base === undefined || base === null || faults.length > 0) return null
   let [succeeded, failed, failedInFull] = [0, 0, 0]
   for (const item of items) {
     const tier = methodTier(contract, network, item.method)

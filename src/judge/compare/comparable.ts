@@ -24,7 +24,15 @@ export const planDifferences = (base: JudgedPlan, run: JudgedPlan): readonly Pla
 
 function comparedParts({ plan, contract }: JudgedPlan) {
   const { callers, calls, stages, slo, bounds } = plan
-  const { accounts, models, resources, resourceLimits, chat, rpc, idempotency, limits, abuse, billing } = contract
+  const { accounts, resources, resourceLimits, chat, idempotency, abuse, billing } = contract
+  const used = Object.values(calls).map(call => (call.kind === 'replay' ? call.of : call))
+  const isUsed = (name: string) =>
+    used.some(call => (call.kind === 'chat' ? call.model === name : call.kind === 'rpc' && call.network === name))
+  // What else the target offers may change from day to day. The rates of the stages show its limits.
+  const models = contract.models.filter(({ id }) => isUsed(id))
+  const networks = Object.entries(contract.rpc.networks).filter(([slug]) => isUsed(slug))
+  const rpc = { ...contract.rpc, networks: Object.fromEntries(networks) }
+  const { published: _, judgedBy: __, ...limits } = contract.limits
   return {
     callers: {
       count: callers.names.length,

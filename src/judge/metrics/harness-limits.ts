@@ -3,7 +3,7 @@ import type { EventLoopDelay } from '../../observation/log.ts'
 import type { Aggregate, Threshold } from '../../plan/plan.ts'
 import { type Histogram, percentileMs } from './histogram.ts'
 
-import type { RunMetrics } from './request-stats.ts'
+import type { RequestStats, RunMetrics } from './request-stats.ts'
 
 /** Every process may be this late. */
 const minToleratedMs = 20
@@ -33,6 +33,20 @@ export function stallReason({ measure, bound }: Threshold, delay: EventLoopDelay
   const tolerated = maxLatenessMs(bound)
   if (ms <= tolerated) return null
   return `Turnpike stalled: event-loop delay ${name} ${formatDuration(ms)}, limit ${formatDuration(tolerated)}`
+}
+
+/**
+ * Why a bound on a number of requests is inconclusive: the machine that runs Turnpike could not open connections, so
+ * fewer requests were sent than planned.
+ */
+export function localFaultReason(
+  { measure }: Threshold,
+  { localFaults }: Pick<RequestStats, 'localFaults'>,
+): string | null {
+  if (!('count' in measure) || localFaults.size === 0) return null
+  const { kind } = measure.count
+  if (kind !== 'sent' && kind !== 'good' && kind !== 'dropped') return null
+  return `the machine that runs Turnpike could not send every request (${[...localFaults.keys()].join(', ')})`
 }
 
 /** How late a request may be sent, by the bound on its time; null: there is none. */

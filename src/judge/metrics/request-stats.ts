@@ -1,4 +1,4 @@
-import { latenessMs, type Observation, type Sink } from '../../observation/observation.ts'
+import { isLocalFault, latenessMs, type Observation, type Sink } from '../../observation/observation.ts'
 import { isSystemStage, type Plan, type Timing } from '../../plan/plan.ts'
 import {
   createHistogram,
@@ -136,6 +136,8 @@ export type RequestStats = {
   readonly good: number
   readonly statuses: ReadonlyMap<number, number>
   readonly failures: ReadonlyMap<string, number>
+  /** Why the machine that runs Turnpike could not send; included in `dropped`. */
+  readonly localFaults: ReadonlyMap<string, number>
   /** Of complete 2xx responses that state their tokens, and the number of these responses. */
   readonly outputTokens: number
   readonly respondsWithTokens: number
@@ -164,6 +166,7 @@ export function createRequestStats(slo: Slo): MutableStats {
   const histograms = new Map<Timing, MutableHistogram>()
   const statuses = new Map<number, number>()
   const failures = new Map<string, number>()
+  const localFaults = new Map<string, number>()
   const stats = {
     sent: 0,
     answered: 0,
@@ -173,6 +176,7 @@ export function createRequestStats(slo: Slo): MutableStats {
     good: 0,
     statuses,
     failures,
+    localFaults,
     outputTokens: 0,
     respondsWithTokens: 0,
     timing: (timing: Timing) => histograms.get(timing) ?? emptyHistogram,
@@ -205,6 +209,7 @@ export function createRequestStats(slo: Slo): MutableStats {
     if (o.outcome.kind === 'dropped') {
       if (o.outcome.reason === 'no-credentials') stats.skipped++
       else stats.dropped++
+      if (isLocalFault(o.outcome.reason)) addCount(localFaults, o.outcome.reason, 1)
       return
     }
     stats.sent++
@@ -230,6 +235,7 @@ export function createRequestStats(slo: Slo): MutableStats {
       for (const name of counted) stats[name] += snapshot[name]
       for (const [status, count] of snapshot.statuses) addStatus(statuses, status, count)
       for (const [reason, count] of snapshot.failures) addCount(failures, reason, count)
+      for (const [reason, count] of snapshot.localFaults) addCount(localFaults, reason, count)
       for (const [timing, histogram] of snapshot.histograms) histogramOf(timing).merge(histogram)
     },
   }
@@ -250,9 +256,11 @@ export function mergeStats(parts: readonly RequestStats[]): RequestStats {
   const total = (count: (part: RequestStats) => number) => parts.reduce((sum, part) => sum + count(part), 0)
   const statuses = new Map<number, number>()
   const failures = new Map<string, number>()
+  const localFaults = new Map<string, number>()
   for (const part of parts) {
     for (const [status, count] of part.statuses) addStatus(statuses, status, count)
     for (const [reason, count] of part.failures) addCount(failures, reason, count)
+    for (const [reason, count] of part.localFaults) addCount(localFaults, reason, count)
   }
   const merged = new Map<Timing, Histogram>()
   return {
@@ -264,6 +272,7 @@ export function mergeStats(parts: readonly RequestStats[]): RequestStats {
     good: total(part => part.good),
     statuses,
     failures,
+    localFaults,
     outputTokens: total(part => part.outputTokens),
     respondsWithTokens: total(part => part.respondsWithTokens),
     timing: timing => {

@@ -9,7 +9,7 @@ import type { Family } from './samples.ts'
 export function verdictFamilies(report: Report): readonly Family[] {
   const { verdict, run, load, billing, clauses, thresholds, capacity } = report
   const calls = report.calls.filter(({ stage }) => stage === null)
-  const judged = clauses.filter(clause => clause.verdict !== 'not-exercised')
+  const judged = clauses.filter(({ verdict }) => verdict === 'pass' || verdict === 'fail')
   const ofCalls = (percentiles: (snapshot: CallFacts) => Percentiles) =>
     calls.flatMap(snapshot => quantiles(percentiles(snapshot), { call: snapshot.call }))
 

@@ -16,7 +16,14 @@ export type SpecialAccount = keyof typeof specialKeyVariables
 /** null: no key was given for the account. */
 export type SpecialKeys = Readonly<Record<SpecialAccount, string | null>>
 
-export type Keys = { readonly callers: readonly Caller[]; readonly specialKeys: SpecialKeys }
+export type Keys = {
+  readonly callers: readonly Caller[]
+  readonly specialKeys: SpecialKeys
+  /** All keys of the file or the environment, also those that no caller uses. */
+  readonly given: readonly string[]
+  /** Whether the keys are invented although the run does not start its own reference service. */
+  readonly areInvented: boolean
+}
 
 /**
  * The keys of a plan, from its file or the environment. If the run starts its own reference service (`target: null`),
@@ -27,16 +34,42 @@ export function loadKeys({ target, callers }: Plan, runId: string): Keys {
   const options = { environment, loopback: target === null || isLoopback(target), runId }
   const variableOf = (account: SpecialAccount) => process.env[specialKeyVariables[account]] ?? ''
   const given = { 'free-user': variableOf('free-user'), 'zero-balance': variableOf('zero-balance') }
+  const accounts = givenKeys(callers, environment)
   return {
-    callers: loadCallers(callers, options),
+    callers: callersOf(callers, accounts, options),
     specialKeys: loadSpecialKeys(target === null ? {} : given, callers, options),
+    given: accounts?.flat() ?? [],
+    areInvented: target !== null && usesReferenceKeys(callers, options),
   }
 }
+
+/** As a URL shows them: `127.1` is 127.0.0.1, and `[::ffff:127.0.0.1]` is [::ffff:7f00:1]. */
+const loopbackAddress = /^(127(\.\d{1,3}){3}|\[::1\]|\[::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}\])$/
 
 /** Whether the address is a loopback address. The only name that counts is `localhost`; nothing is resolved. */
 export function isLoopback(target: string): boolean {
   const { hostname } = new URL(target)
-  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
+  return hostname === 'localhost' || loopbackAddress.test(hostname)
+}
+
+/**
+ * Throws a UsageError if a scenario file would decide alone where keys go. Such a file may come from somebody else, so
+ * keys leave this machine only for a target that the command line names.
+ */
+export function assertMaySendKeys({ target, scenario }: Plan, named: string | null): void {
+  if (target === null || named !== null || isLoopback(target)) return
+  throw new UsageError({
+    where: `target of ${scenario}`,
+    got: JSON.stringify(target),
+    expected: 'a target on this machine, since keys are sent elsewhere only if the command line names the target',
+    hint: `to allow it, add --target ${target}`,
+  })
+}
+
+/** A warning if keys cross a network unencrypted; null if not. */
+export function plainTextWarning({ target }: Plan): string | null {
+  if (target === null || isLoopback(target) || new URL(target).protocol !== 'http:') return null
+  return `Keys are sent to ${new URL(target).host} unencrypted, because its address starts with http:.`
 }
 
 export type KeyOptions = {
@@ -52,9 +85,11 @@ export type KeyOptions = {
  * are none and the target is on this machine, the keys are new accounts of a reference service.
  * Throws a UsageError if there are too few keys, or if a key is invalid in a header.
  */
-export function loadCallers(plan: CallersPlan, options: KeyOptions): readonly Caller[] {
+export const loadCallers = (plan: CallersPlan, options: KeyOptions): readonly Caller[] =>
+  callersOf(plan, givenKeys(plan, options.environment), options)
+
+function callersOf(plan: CallersPlan, accounts: ReturnType<typeof givenKeys>, options: KeyOptions): readonly Caller[] {
   const { names, keysEach, keysFile } = plan
-  const accounts = givenKeys(plan, options.environment)
   if (accounts === null && options.loopback)
     return names.map(name => ({ name, keys: referenceKeys(plan, name, options) }))
   const where = keysFile ?? 'TURNPIKE_KEYS'
@@ -91,13 +126,13 @@ export function loadCallers(plan: CallersPlan, options: KeyOptions): readonly Ca
 /** The given keys. If the callers use accounts of a reference service, missing keys become such accounts, too. */
 export function loadSpecialKeys(
   given: Readonly<Partial<Record<SpecialAccount, string>>>,
-  { keysFile }: CallersPlan,
-  { environment, loopback, runId }: KeyOptions,
+  plan: CallersPlan,
+  options: KeyOptions,
 ): SpecialKeys {
-  const usesReference = loopback && keysFile === null && (environment ?? '').trim() === ''
+  const usesReference = usesReferenceKeys(plan, options)
   const keyOf = (account: SpecialAccount): string | null => {
     const key = given[account]?.trim() ?? ''
-    if (key === '') return usesReference ? `ref_${account}_${accountNameOf(runId)}` : null
+    if (key === '') return usesReference ? `ref_${account}_${accountNameOf(options.runId)}` : null
     if (isValidKey(key)) return key
     throw new UsageError({
       where: specialKeyVariables[account],
@@ -107,6 +142,9 @@ export function loadSpecialKeys(
   }
   return { 'free-user': keyOf('free-user'), 'zero-balance': keyOf('zero-balance') }
 }
+
+const usesReferenceKeys = ({ keysFile }: CallersPlan, { loopback, environment }: KeyOptions): boolean =>
+  loopback && keysFile === null && (environment ?? '').trim() === ''
 
 /** The keys of an account of the reference service, unique to this run. */
 function referenceKeys({ accountTier, keysEach }: CallersPlan, name: string, { runId }: KeyOptions): readonly string[] {

@@ -18,6 +18,8 @@ export function buildChat(
     model: options?.suffix ? `${model}:${options.suffix}` : model,
     messages: [{ role: 'user', content: makePrompt(promptTokens, random) }],
     stream,
+    // Many servers state the usage of a stream only if they are asked.
+    ...(stream && contract.chat.stream.asksForUsage && { stream_options: { include_usage: true } }),
     ...(isBounded && { max_completion_tokens: maxCompletionTokens }),
     ...options?.body,
     [contract.chat.parametersField]: bodyOptions(options, contract),

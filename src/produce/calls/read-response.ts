@@ -1,20 +1,42 @@
 import { createHash } from 'node:crypto'
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib'
-import type { Body, ObservedResponse, Outcome } from '../../observation/observation.ts'
-import type { Exchange } from '../transport/transport.ts'
+import { parseJson } from '../../lib/json.ts'
+import type { Mask } from '../../lib/mask/mask.ts'
+import { type Body, isLocalFault, type ObservedResponse, type Outcome } from '../../observation/observation.ts'
+import { maxValueLength } from '../transport/headers.ts'
+import type { Exchange, TransportFailure } from '../transport/transport.ts'
 import type { ReadStream } from './stream-reader.ts'
 
 /**
- * How the request ended. A stream that was truncated or contained an error is a failure, although its status is 200.
+ * How the request ended. A stream that was truncated or contained an error is a failure, although its status is 200. A
+ * request for which this machine could not open a connection is not a failure of the target: it was never sent.
  */
 export function outcomeOf(exchange: Exchange, stream: ReadStream | null): Outcome {
   const failure = exchange.failure ?? stream?.failure ?? null
-  if (failure !== null) return { kind: 'failed', ...failure }
+  if (failure !== null) {
+    const { reason, detail } = failure
+    return isLocalFault(reason) ? { kind: 'dropped', reason } : { kind: 'failed', reason, detail }
+  }
   return { kind: 'answered', status: exchange.status ?? 0 }
 }
 
+/** The exchange without secrets in its headers and in the message of its failure. Its body is masked when it is read. */
+export function maskExchange(exchange: Exchange, mask: Mask): Exchange {
+  const headers = mask.headers(exchange.headers, maxValueLength)
+  const { failure } = exchange
+  const isSame = headers === exchange.headers && failure === null
+  return isSame ? exchange : { ...exchange, headers, failure: failure && maskFailure(failure, mask) }
+}
+
+const maxDetailLength = 160
+
+const maskFailure = ({ reason, detail }: TransportFailure, mask: Mask): TransportFailure => ({
+  reason,
+  detail: mask.beginning(detail, maxDetailLength),
+})
+
 /** `digest`: keep a fingerprint of the body. `maxBytes`: the maximum length of the decoded body. */
-export type BodyOptions = { readonly digest: boolean; readonly maxBytes: number }
+export type BodyOptions = { readonly digest: boolean; readonly maxBytes: number; readonly mask: Mask }
 
 /** The response as stored in an observation; null if no headers arrived. */
 export function responseOf(
@@ -24,39 +46,86 @@ export function responseOf(
 ): ObservedResponse | null {
   if (exchange.status === null) return null
   const body: Body = stream === null ? bodyOf(exchange, options) : { kind: 'stream', stream: stream.reading }
-  return { status: exchange.status, headers: exchange.headers, bytes: exchange.bytes, body }
+  const { status, headers, bytes } = exchange
+  return exchange.headersCut ? { status, headers, headersCut: true, bytes, body } : { status, headers, bytes, body }
 }
 
 const clippedAboveBytes = 4096
 const maxStringLength = 256
 const maxTextLength = 512
 const maxDepth = 64
+/** Members of one list or object, and values of one body. */
+const maxMembers = 1_024
+const maxValues = 100_000
 
 function bodyOf({ body, headers }: Exchange, options: BodyOptions): Body {
   const decoded = decodeBody(body, headers['content-encoding'], options.maxBytes)
   if (decoded.kind === 'undecodable') return decoded
+  const { mask } = options
   const { bytes } = decoded
   if (bytes.length === 0) return { kind: 'empty' }
   const digest = options.digest ? createHash('sha256').update(bytes).digest('base64url').slice(0, 22) : null
   const text = bytes.toString('utf8')
-  try {
-    const value: unknown = JSON.parse(text)
-    return { kind: 'json', value: bytes.length > clippedAboveBytes ? cutStrings(value) : value, digest }
-  } catch {
-    return { kind: 'text', head: text.slice(0, maxTextLength), digest }
-  }
+  const value = parseJson(text)
+  if (value === undefined) return { kind: 'text', head: mask.beginning(text, maxTextLength), digest }
+  const masked = mask.isIn(text) ? mask.json(value) : value
+  if (bytes.length <= clippedAboveBytes && !mayOverflow.test(text)) return { kind: 'json', value: masked, digest }
+  const bound = boundBody(masked)
+  return bound.cut
+    ? { kind: 'json', value: bound.value, cut: true, digest }
+    : { kind: 'json', value: bound.value, digest }
 }
 
+/** Whether a text may contain a number beyond any double. The log has no infinity, so such a number counts as null. */
+const mayOverflow = /\d[eE]\+?\d{3}|\d{309}/
+
+type Container = unknown[] | Record<string, unknown>
+type Pending = { readonly from: object; readonly to: Container; readonly depth: number }
+
 /**
- * The same value with its long strings cut: the observation stays small, and checks still see the shape. Also replaces
- * values that are nested too deep: the JSON parser has no depth limit, but serializing them would overflow the stack.
+ * The same value, small enough for an observation: long strings, lists and objects are cut, and nesting ends in null. The
+ * outer levels are copied first, so what is cut lies deep. Serializing a value that is nested too deep would overflow
+ * the stack.
  */
-function cutStrings(value: unknown, depth = 0): unknown {
-  if (typeof value === 'string') return value.length > maxStringLength ? value.slice(0, maxStringLength) : value
-  if (typeof value !== 'object' || value === null) return value
-  if (depth === maxDepth) return null
-  if (Array.isArray(value)) return value.map(member => cutStrings(member, depth + 1))
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, cutStrings(member, depth + 1)]))
+function boundBody(root: unknown): { readonly value: unknown; readonly cut: boolean } {
+  const pending: Pending[] = []
+  let values = 0
+  let cut = false
+
+  const copy = (value: unknown, depth: number): unknown => {
+    values++
+    if (typeof value === 'string') return value.length > maxStringLength ? value.slice(0, maxStringLength) : value
+    if (typeof value === 'number') return Number.isFinite(value) ? value : null
+    if (typeof value !== 'object' || value === null) return value
+    if (depth === maxDepth) return null
+    const to: Container = Array.isArray(value) ? [] : {}
+    pending.push({ from: value, to, depth: depth + 1 })
+    return to
+  }
+
+  const value = copy(root, 0)
+  // The list grows while it is read.
+  for (const { from, to, depth } of pending) {
+    const isList = Array.isArray(from)
+    const entries: readonly (readonly [string, unknown])[] = isList
+      ? from.slice(0, maxMembers).map(member => ['', member])
+      : Object.entries(from).slice(0, maxMembers)
+    if ((isList ? from.length : Object.keys(from).length) > maxMembers || values + entries.length > maxValues)
+      cut = true
+    if (values + entries.length > maxValues) continue
+    for (const [key, member] of entries) {
+      if (Array.isArray(to)) to.push(copy(member, depth))
+      else setMember(to, key.slice(0, maxStringLength), copy(member, depth))
+    }
+  }
+  return { value, cut }
+}
+
+/** Also sets a member called `__proto__`. */
+function setMember(object: Record<string, unknown>, name: string, value: unknown): void {
+  if (name === '__proto__')
+    Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true })
+  else object[name] = value
 }
 
 /** A body without its compression, or why it cannot be decompressed. */

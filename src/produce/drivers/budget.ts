@@ -1,40 +1,106 @@
-/** The amount that a run may still spend. All amounts are integers of the same unit. */
+import { type AccountSpend, type AccountTerms, createAccountSpend, type Spend } from './account-spend.ts'
+
+/** The money of a run. All amounts are integers of the same unit. */
 export type Budget = {
-  /** Reserves the maximum cost of an arrival before it is sent; false: the budget does not cover it. */
-  readonly reserve: (call: string) => boolean
+  /** Reserves the maximum cost of an arrival before it is sent; null: the budget does not cover it. */
+  readonly reserve: (call: string, account: string) => Reservation | null
   /** Releases the reservation, after all requests of the arrival are charged. */
-  readonly release: (call: string) => void
-  /** null: the amount is unknown, and the maximum cost is charged. */
-  readonly charge: (call: string, amount: bigint | null) => void
+  readonly release: (reservation: Reservation, nowMs: number) => void
+  /** Counts what one request of the arrival has cost its account, and what its response shows of the balance. */
+  readonly charge: (reservation: Reservation, account: string, spend: Spend) => void
+  /** Whether more was spent than the limit. This needs a target that takes more than the maximum cost of a request. */
+  readonly isExceeded: () => boolean
 }
 
-/** The sum of charges and reservations, in shared memory. All workers of a run use the same one. */
+export type Reservation = {
+  readonly call: string
+  readonly account: string
+  readonly amount: bigint
+  /** What charges have not used yet. */
+  left: bigint
+}
+
+/** The maximum cost of an arrival, and of each of its requests. */
+export type MaxCost = { readonly arrival: bigint; readonly request: bigint }
+
+export type BudgetTerms = AccountTerms & {
+  readonly limit: bigint
+  /** By call. A call without a maximum cost is free. */
+  readonly maxCosts: ReadonlyMap<string, MaxCost>
+}
+
+/** What was spent and is reserved, in shared memory. All workers of a run use the same one. */
 export type SharedBudget = BigInt64Array
 
 export const createSharedBudget = (): SharedBudget => new BigInt64Array(new SharedArrayBuffer(8))
 
+/** What a run has spent. After its end, it includes the reservations of requests whose charge is unknown. */
+export const spentOf = (sum: SharedBudget): bigint => Atomics.load(sum, 0)
+
 const maxAmount = 2n ** 63n - 1n
 
 /**
- * A budget that spending never exceeds, if no arrival costs more than its maximum. This includes requests in flight and
- * all workers that share the sum. A call without a maximum cost is free.
+ * A budget that spending never exceeds, if no request costs more than its maximum. This includes requests in flight and
+ * all workers that share the sum. If a request costs more, that is the maximum of its call from then on.
  */
-export function createBudget(limit: bigint, maxCosts: ReadonlyMap<string, bigint>, sum: SharedBudget): Budget {
-  const maxCostOf = (call: string) => maxCosts.get(call) ?? 0n
-  const add = (amount: bigint, highest: bigint): boolean => {
+export function createBudget({ limit, maxCosts, ...terms }: BudgetTerms, sum: SharedBudget): Budget {
+  const accounts = new Map<string, AccountSpend>()
+  /** The highest costs seen, where they exceed the maximum. */
+  const seen = new Map<string, bigint>()
+  const highest = limit < maxAmount ? limit : maxAmount
+
+  const accountOf = (name: string): AccountSpend => {
+    const known = accounts.get(name) ?? createAccountSpend(terms)
+    accounts.set(name, known)
+    return known
+  }
+  const requestCost = (call: string): bigint => seen.get(call) ?? maxCosts.get(call)?.request ?? 0n
+  const arrivalCost = (call: string): bigint => {
+    const { arrival, request } = maxCosts.get(call) ?? { arrival: 0n, request: 0n }
+    return arrival + (requestCost(call) - request)
+  }
+  const add = (amount: bigint, bound: bigint): boolean => {
     for (;;) {
       const current = Atomics.load(sum, 0)
-      if (current + amount > highest) return false
+      if (current + amount > bound) return false
       if (Atomics.compareExchange(sum, 0, current, current + amount) === current) return true
     }
   }
-  const highest = limit < maxAmount ? limit : maxAmount
+  /** Applies a change to some accounts, and adds to the sum how much more they may have spent now. */
+  const update = (changed: readonly AccountSpend[], change: () => void): void => {
+    const total = () => changed.reduce((spent, account) => spent + account.spent(), 0n)
+    const before = total()
+    change()
+    // A target may claim more than 64 bits hold. The budget is then exhausted for good.
+    if (!add(total() - before, maxAmount)) Atomics.store(sum, 0, maxAmount)
+  }
+
   return {
-    reserve: call => add(maxCostOf(call), highest),
-    release: call => void add(-maxCostOf(call), maxAmount),
-    charge: (call, amount) => {
-      // A target may claim more than 64 bits hold. The budget is then exhausted for good.
-      if (!add(amount ?? maxCostOf(call), maxAmount)) Atomics.store(sum, 0, maxAmount)
+    reserve: (call, name) => {
+      const account = accountOf(name)
+      const amount = arrivalCost(call)
+      const before = account.spent()
+      account.reserve(amount)
+      if (add(account.spent() - before, highest)) return { call, account: name, amount, left: amount }
+      account.cancel(amount)
+      return null
     },
+    release: ({ account: name, amount, left }, nowMs) => {
+      const account = accountOf(name)
+      update([account], () => account.release({ amount, left, nowMs }))
+    },
+    charge: (reservation, name, spend) => {
+      const known = requestCost(reservation.call)
+      if (spend.cost > known) seen.set(reservation.call, spend.cost)
+      const cost = spend.isUnknown && spend.cost < known ? known : spend.cost
+      const used = cost < reservation.left ? cost : reservation.left
+      reservation.left -= used
+      const [reserving, charged] = [accountOf(reservation.account), accountOf(name)]
+      update(reserving === charged ? [charged] : [reserving, charged], () => {
+        reserving.use(used)
+        charged.charge(cost, spend)
+      })
+    },
+    isExceeded: () => Atomics.load(sum, 0) > highest,
   }
 }

@@ -8,6 +8,9 @@ export type Connection = {
   readonly giveUp: () => void
   /** Whether and how the target ended the latest socket. */
   readonly peerState: () => 'open' | 'closed' | 'reset'
+  /** Whether the latest socket has carried a whole response. The target may close such a socket at any time. */
+  readonly isReused: () => boolean
+  readonly onResponse: () => void
   readonly destroy: () => Promise<void>
 }
 
@@ -64,20 +67,29 @@ export function createConnections(origin: string, max: number): Connections {
   }
 }
 
+/** How long a connection may be idle and still be reused, if the target does not announce a time. */
+const maxIdleMs = 800
+const keepAliveMarginMs = 500
+
 function createConnection(origin: string, connector: buildConnector.connector): Connection {
   let opening: Socket | null = null
   let peerState: 'open' | 'closed' | 'reset' = 'open'
+  let isReused = false
   const client = new Client(origin, {
     // One request at a time on a connection. With 0 the connection would not be kept alive.
     pipelining: 1,
     // The exchange has its own timers for both.
     headersTimeout: 0,
     bodyTimeout: 0,
-    // Less than the five seconds of a Node server. undici follows a target that announces a different time.
-    keepAliveTimeout: 4_000,
+    // Some servers close idle connections after a second without announcing it. A request that meets the close is lost,
+    // and most requests must not be repeated. A new connection costs less.
+    keepAliveTimeout: maxIdleMs,
+    // undici follows a target that announces its time, less this margin for the way of the last request.
+    keepAliveTimeoutThreshold: keepAliveMarginMs,
     maxHeaderSize: 65_536,
     connect: (options, callback) => {
       peerState = 'open'
+      isReused = false
       const socket: unknown = connector(options, (...result) => {
         opening = null
         callback(...result)
@@ -100,6 +112,10 @@ function createConnection(origin: string, connector: buildConnector.connector): 
     dispatch: (options, handler) => void client.dispatch(options, handler),
     giveUp,
     peerState: () => peerState,
+    isReused: () => isReused,
+    onResponse: () => {
+      isReused = true
+    },
     destroy: async () => {
       giveUp()
       await client.destroy()

@@ -1,6 +1,6 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { FailureReason } from '../../observation/observation.ts'
-import { headerRecord, noHeaders } from './headers.ts'
+import { areCut, headerRecord, noHeaders } from './headers.ts'
 import { type Deadline, startDeadline, type TimeoutPhase } from './timeouts.ts'
 import type { Exchange, OnStreamBytes, RawHttpRequest, TransportFailure } from './transport.ts'
 
@@ -18,6 +18,8 @@ export type ExchangeRecorder = Readonly<Pick<Exchange, 'sentMs'>> & {
   headersMs: number | null
   status: number | null
   headers: Exchange['headers']
+  headersCut: boolean
+  retried: boolean
   bytes: number
   /** Set when the headers show that the response is an event stream. */
   onStreamBytes: OnStreamBytes | null
@@ -47,12 +49,20 @@ export function recordExchange(
     headersMs: null,
     status: null,
     headers: noHeaders,
+    headersCut: false,
+    retried: false,
     body: [],
     bytes: 0,
     onStreamBytes: null,
     ended: false,
   }
   return recorder
+}
+
+/** The request waits for a new connection. `wasSent`: on the last one it was sent. */
+export function onReconnect(recorder: ExchangeRecorder, wasSent: boolean, atMs: number): void {
+  if (wasSent) recorder.retried = true
+  recorder.deadline.enter('connect', atMs)
 }
 
 /** The request has a connection. */
@@ -68,6 +78,7 @@ export function onHeaders(recorder: ExchangeRecorder, status: number, raw: reado
   recorder.headersMs = atMs
   recorder.status = status
   recorder.headers = headerRecord(raw)
+  recorder.headersCut = areCut(recorder.headers, raw)
   if (request.onStreamBytes !== null && isEventStream(recorder)) recorder.onStreamBytes = request.onStreamBytes
   deadline.enter('idle', atMs)
 }
@@ -88,9 +99,20 @@ export function onBody(recorder: ExchangeRecorder, bytes: Buffer): void {
 export function endExchange(recorder: ExchangeRecorder, failure: TransportFailure | null): void {
   if (recorder.ended) return
   recorder.ended = true
-  const { clock, deadline, onEnd, sentMs, headersMs, status, headers, body, bytes } = recorder
+  const { clock, deadline, onEnd, sentMs, headersMs, status, headers, headersCut, retried, body, bytes } = recorder
   deadline.stop()
-  onEnd({ sentMs, headersMs, endMs: clock.nowMs(), status, headers, body: concatBody(body), bytes, failure })
+  onEnd({
+    sentMs,
+    headersMs,
+    endMs: clock.nowMs(),
+    status,
+    headers,
+    headersCut,
+    retried,
+    body: concatBody(body),
+    bytes,
+    failure,
+  })
 }
 
 /** Ends the exchange and disconnects. */

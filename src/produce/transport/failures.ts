@@ -1,5 +1,5 @@
 import { errors } from 'undici'
-import type { FailureReason } from '../../observation/observation.ts'
+import type { FailureReason, LocalFault } from '../../observation/observation.ts'
 import type { TransportFailure } from './transport.ts'
 
 /** The state of the connection when the error occurred; `ended` by the target. */
@@ -12,8 +12,24 @@ export type ConnectionState = 'opening' | 'open' | 'ended'
 export function transportFailureOf(error: unknown, state: ConnectionState): TransportFailure {
   const code = codeOf(error)
   if (code === null) return { reason: 'cancelled', detail: `${nameOf(error)} in the harness` }
-  return { reason: reasonOf(code, state), detail: describe(code, error) }
+  return { reason: localFaultOf(code, state) ?? reasonOf(code, state), detail: describe(code, error) }
 }
+
+/** Errors of the machine that runs Turnpike. */
+const localFaultCodes: Readonly<Record<string, LocalFault>> = {
+  EMFILE: 'no-file-descriptors',
+  ENFILE: 'no-file-descriptors',
+  EADDRNOTAVAIL: 'no-local-ports',
+  EADDRINUSE: 'no-local-ports',
+  ENOBUFS: 'no-memory',
+  ENOMEM: 'no-memory',
+  EACCES: 'not-permitted',
+  EPERM: 'not-permitted',
+}
+
+/** Only while a connection is being opened is it certain that nothing was sent. */
+const localFaultOf = (code: string, state: ConnectionState): LocalFault | null =>
+  state === 'opening' && Object.hasOwn(localFaultCodes, code) ? (localFaultCodes[code] ?? null) : null
 
 const reasons: Readonly<Record<string, FailureReason>> = {
   ECONNREFUSED: 'connect-refused',
@@ -25,8 +41,6 @@ const reasons: Readonly<Record<string, FailureReason>> = {
   ECONNRESET: 'connection-lost',
   EPIPE: 'connection-lost',
   UND_ERR_SOCKET: 'connection-lost',
-  // The connection ended inside a body of announced length.
-  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'connection-lost',
   UND_ERR_HEADERS_TIMEOUT: 'headers-timeout',
   UND_ERR_BODY_TIMEOUT: 'idle-timeout',
   UND_ERR_HEADERS_OVERFLOW: 'protocol',
@@ -35,6 +49,9 @@ const reasons: Readonly<Record<string, FailureReason>> = {
   INVALID_CA: 'tls',
   INVALID_PURPOSE: 'tls',
   PATH_LENGTH_EXCEEDED: 'tls',
+  // Memory ran out on the machine that runs Turnpike, after the request had begun.
+  ENOBUFS: 'cancelled',
+  ENOMEM: 'cancelled',
   // Not sent, or cancelled by Turnpike.
   UND_ERR_ABORTED: 'cancelled',
   UND_ERR_CLOSED: 'cancelled',
@@ -45,8 +62,8 @@ const reasons: Readonly<Record<string, FailureReason>> = {
 
 function reasonOf(code: string, state: ConnectionState): FailureReason {
   if (Object.hasOwn(reasons, code)) return reasons[code] ?? 'protocol'
-  // A parser error at the end of a connection means that the rest is missing.
-  if (code === parserError || code.startsWith('HPE_')) return state === 'ended' ? 'connection-lost' : 'protocol'
+  // A parser error at the end of a connection means that the rest is missing, also of a body of announced length.
+  if (parserErrors.includes(code) || code.startsWith('HPE_')) return state === 'ended' ? 'connection-lost' : 'protocol'
   if (/^ERR_(TLS|SSL)_|^UNABLE_TO_|CERT|CRL/.test(code)) return 'tls'
   // The operating system's own timeout, also for one of several addresses.
   if (code === 'ETIMEDOUT') return state === 'opening' ? 'connect-timeout' : 'connection-lost'
@@ -55,6 +72,7 @@ function reasonOf(code: string, state: ConnectionState): FailureReason {
 
 // undici 7 should give these errors the code of its parser, but does not.
 const parserError = 'HTTPParserError'
+const parserErrors: readonly string[] = [parserError, 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH']
 
 /** If several addresses failed, the error is an AggregateError, without a code if they failed in different ways. */
 function codeOf(error: unknown): string | null {

@@ -1,5 +1,5 @@
 const maxHeaders = 128
-const maxValueLength = 512
+export const maxValueLength = 512
 
 /**
  * The prototype of header records. It has no properties, so a header called `constructor` is absent unless it was sent.
@@ -12,7 +12,7 @@ export const noHeaders: Readonly<Record<string, string>> = Object.freeze(Object.
 
 /**
  * The headers of a response as stored in an observation: names in lower case in order of arrival, repeated headers
- * joined, long values cut. `raw` alternates names and values as received.
+ * joined, values trimmed and long ones cut. `raw` alternates names and values as received.
  */
 export function headerRecord(raw: readonly (Buffer | string)[]): Readonly<Record<string, string>> {
   const record: Record<string, string> = Object.create(emptyPrototype)
@@ -28,9 +28,21 @@ export function headerRecord(raw: readonly (Buffer | string)[]): Readonly<Record
   return record
 }
 
+/** Whether some of the `raw` headers are not in their record. */
+export const areCut = (record: Readonly<Record<string, string>>, raw: readonly unknown[]): boolean =>
+  raw.length > 2 * maxHeaders && Object.keys(record).length === maxHeaders
+
 const nameOf = (raw: Buffer | string): string => (typeof raw === 'string' ? raw.toLowerCase() : headerName(raw))
 
-const textOf = (raw: Buffer | string): string => (typeof raw === 'string' ? raw : raw.toString('latin1'))
+const textOf = (raw: Buffer | string): string => trim(typeof raw === 'string' ? raw : raw.toString('latin1'))
+
+const SPACE = 0x20
+
+/** Spaces and tabs around a value are no part of it (RFC 9110, section 5.5). Few values have any. */
+function trim(value: string): string {
+  const isBare = value.charCodeAt(0) > SPACE && value.charCodeAt(value.length - 1) > SPACE
+  return isBare ? value : value.replace(/^[ \t]+|[ \t]+$/g, '')
+}
 
 /** A power of two, and far more than the number of names that a target sends. */
 const cacheSlots = 256

@@ -1,4 +1,4 @@
-import type { FailureReason } from '../../observation/observation.ts'
+import type { FailureReason, LocalFault } from '../../observation/observation.ts'
 import type { Timeouts } from '../../plan/plan.ts'
 
 /** One complete HTTP request. The transport adds only the headers that HTTP requires. */
@@ -31,6 +31,10 @@ export type Exchange = {
   readonly status: number | null
   /** Names in lower case, repeated ones joined with ", ". Empty before the headers. */
   readonly headers: Readonly<Record<string, string>>
+  /** Whether there were more headers than `headers` has. */
+  readonly headersCut?: boolean | undefined
+  /** Whether the request was sent a second time, on a new connection. All times count from the first. */
+  readonly retried?: boolean | undefined
   /** Empty if the body went to `onStreamBytes`. */
   readonly body: Buffer
   readonly bytes: number
@@ -38,9 +42,12 @@ export type Exchange = {
   readonly failure: TransportFailure | null
 }
 
-export type TransportFailure = { readonly reason: FailureReason; readonly detail: string }
+export type TransportFailure = { readonly reason: FailureReason | LocalFault; readonly detail: string }
 
-/** Sends one request once: no retry, no redirect. Never rejects; an abort ends the exchange as `cancelled`. */
+/**
+ * Sends one request, without a redirect. Never rejects; an abort ends the exchange as `cancelled`. The only retry is for
+ * a kept connection that the target had just closed, if the second attempt cannot have an effect of its own.
+ */
 export type Transport = (request: HttpRequest, signal: AbortSignal) => Promise<Exchange>
 
 /** A request that waits for a connection. `onEnd` is called once. */

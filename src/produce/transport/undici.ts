@@ -2,7 +2,16 @@ import type { Dispatcher } from 'undici'
 import type { Clock } from '../../lib/clock.ts'
 import { createAbortListeners, type OnAbort } from './abort-listeners.ts'
 import { type Connection, type Connections, createConnections } from './connections.ts'
-import { cancelWith, createFairQueue, endExchange, onBody, onConnected, onHeaders, recordExchange } from './exchange.ts'
+import {
+  cancelWith,
+  createFairQueue,
+  endExchange,
+  onBody,
+  onConnected,
+  onHeaders,
+  onReconnect,
+  recordExchange,
+} from './exchange.ts'
 import { type ConnectionState, transportFailureOf } from './failures.ts'
 import type { Exchange, RawHttpRequest } from './transport.ts'
 
@@ -21,7 +30,7 @@ export type UndiciTransportOptions = {
 }
 
 /**
- * HTTP/1.1 over undici, without its other features: no retries, redirects, pipelining, cookies or decompression. The
+ * HTTP/1.1 over undici, without its other features: no redirects, pipelining, cookies or decompression. The
  * certificate of an `https:` target is verified.
  */
 export function undiciTransport({ baseUrl, clock, maxConnections }: UndiciTransportOptions): UndiciTransport {
@@ -76,6 +85,8 @@ function startExchange(
 ): void {
   let connection: Connection | null = null
   let abortRequest: ((error: Error) => void) | null = null
+  /** When the request was written to the connection; null if it was not, or if a byte of the response has arrived. */
+  let unansweredSinceMs: number | null = null
 
   const recorder = recordExchange(
     clock,
@@ -90,6 +101,16 @@ function startExchange(
       else abortRequest(new Error(reason))
     },
   )
+  const options = (): Dispatcher.DispatchOptions => {
+    const { method, headers, body } = request
+    return { path: pathPrefix + request.path, method, headers, body }
+  }
+  /** Whether the target seems to have closed a kept connection before it had the request. */
+  const isIdleClose = (): boolean => {
+    if (connection === null || !connection.isReused()) return false
+    if (abortRequest === null) return true
+    return unansweredSinceMs !== null && clock.nowMs() - unansweredSinceMs <= maxCloseMs
+  }
   const release = (): void => {
     const used = connection
     connection = null
@@ -103,7 +124,11 @@ function startExchange(
       // The connection came too late for this request. An error keeps it open for the next request; an abort closes it.
       if (recorder.ended) throw new Error('ended before it was sent')
       abortRequest = abort
-      onConnected(recorder, clock.nowMs())
+      unansweredSinceMs = clock.nowMs()
+      onConnected(recorder, unansweredSinceMs)
+    },
+    onResponseStarted: () => {
+      unansweredSinceMs = null
     },
     onHeaders: (status, raw) => {
       // A 1xx response comes before the final one.
@@ -115,6 +140,7 @@ function startExchange(
       return true
     },
     onComplete: () => {
+      connection?.onResponse()
       const isCutOff = connection?.peerState() === 'reset'
       endExchange(
         recorder,
@@ -123,7 +149,17 @@ function startExchange(
       release()
     },
     onError: error => {
-      endExchange(recorder, transportFailureOf(error, abortRequest === null ? 'opening' : stateOf(connection)))
+      const failure = transportFailureOf(error, abortRequest === null ? 'opening' : stateOf(connection))
+      const wasClosed = failure.reason === 'connection-lost' && isIdleClose()
+      const isSent = abortRequest !== null
+      if (wasClosed && !recorder.ended && (!isSent || isRepeatable(request))) {
+        abortRequest = null
+        onReconnect(recorder, isSent, clock.nowMs())
+        // The connection has lost its socket, so it opens a new one. That one is not reused, so this happens once.
+        queueMicrotask(() => connection?.dispatch(options(), handler))
+        return
+      }
+      endExchange(recorder, wasClosed ? { ...failure, reason: 'connection-reused-closed' } : failure)
       // undici is still cleaning up after the failed request and cannot take a new one yet.
       queueMicrotask(release)
     },
@@ -132,10 +168,21 @@ function startExchange(
   const removeAbortListener = onAbort(signal, () => cancelWith(recorder, 'cancelled', 'aborted by the harness'))
   const leaveQueue = connections.take(taken => {
     connection = taken
-    const { method, headers, body } = request
-    taken.dispatch({ path: pathPrefix + request.path, method, headers, body }, handler)
+    taken.dispatch(options(), handler)
   })
 }
+
+/**
+ * A close that the target sent before the request arrived takes at most this long to be seen. A later one may be the
+ * response to the request.
+ */
+const maxCloseMs = 500
+
+/**
+ * Whether a request may be sent again although the target may have processed it (RFC 9110, section 9.2.2): its method is
+ * idempotent, or its key makes it so.
+ */
+const isRepeatable = ({ method, headers }: RawHttpRequest): boolean => method !== 'POST' || 'idempotency-key' in headers
 
 const stateOf = (connection: Connection | null): ConnectionState =>
   connection?.peerState() === 'open' ? 'open' : 'ended'

@@ -82,7 +82,7 @@ function clauseSuites(report: Report): readonly Suite[] {
       .filter(({ section }) => chapterOf(section) === chapter)
       .map(({ id, verdict, violated }) => {
         if (verdict === 'pass') return { name: id, result: null }
-        if (verdict === 'not-exercised')
+        if (verdict === 'not-exercised' || verdict === 'not-promised')
           return { name: id, result: { kind: 'skipped', message: 'not exercised', text: '' } }
         const findings = report.findings.filter(finding => finding.clause === id)
         const message = `${plural(violated, 'violation')}: ${findings[0]?.message ?? ''}`

@@ -4,8 +4,18 @@ import type { Report } from '../document.ts'
 
 type Verdict = Report['clauses'][number]['verdict']
 
-const labels: Readonly<Record<Verdict, string>> = { pass: 'passed', fail: 'failed', 'not-exercised': 'not exercised' }
-const tones: Readonly<Record<Verdict, Tone>> = { pass: 'good', fail: 'bad', 'not-exercised': 'quiet' }
+const labels: Readonly<Record<Verdict, string>> = {
+  pass: 'passed',
+  fail: 'failed',
+  'not-exercised': 'not exercised',
+  'not-promised': 'not promised',
+}
+const tones: Readonly<Record<Verdict, Tone>> = {
+  pass: 'good',
+  fail: 'bad',
+  'not-exercised': 'quiet',
+  'not-promised': 'quiet',
+}
 
 /** How much of the interface document the run exercised: each clause as a dot by section, then all by name. */
 export function clausesSection({ clauses }: Report): readonly Block[] {
@@ -14,12 +24,12 @@ export function clausesSection({ clauses }: Report): readonly Block[] {
     clauses.reduce((sum, clause) => sum + clause.judged, 0),
     'check',
   )
-  const [passed, failed, left] = [of('pass'), of('fail'), of('not-exercised')]
+  const [passed, failed, left, unpromised] = [of('pass'), of('fail'), of('not-exercised'), of('not-promised')]
   const counts: Words = [
     toned(passed.length > 0 ? 'good' : 'quiet', `${passed.length} passed`),
     ', ',
     toned(failed.length > 0 ? 'bad' : 'quiet', `${failed.length} failed`),
-    `, ${left.length} not exercised; ${checks}.`,
+    `, ${left.length} not exercised${unpromised.length === 0 ? '' : `, ${unpromised.length} not promised`}; ${checks}.`,
   ]
   const sections = [...new Set(clauses.map(({ section }) => section))].toSorted(bySection)
   return [
@@ -37,12 +47,8 @@ export function clausesSection({ clauses }: Report): readonly Block[] {
           })),
       })),
     }),
-    {
-      kind: 'details',
-      in: left.length === 0 ? [] : ['markdown'],
-      summary: 'Not exercised',
-      blocks: [{ kind: 'text', text: left.flatMap(({ id }, index) => (index === 0 ? [code(id)] : [' ', code(id)])) }],
-    },
+    listed('Not exercised', left),
+    listed('Not promised by the profile, so not judged', unpromised),
     {
       kind: 'details',
       in: ['html'],
@@ -59,6 +65,13 @@ export function clausesSection({ clauses }: Report): readonly Block[] {
     },
   ]
 }
+
+const listed = (summary: string, clauses: Report['clauses']): Block => ({
+  kind: 'details',
+  in: clauses.length === 0 ? [] : ['markdown'],
+  summary,
+  blocks: [{ kind: 'text', text: clauses.flatMap(({ id }, index) => (index === 0 ? [code(id)] : [' ', code(id)])) }],
+})
 
 /** 2.10 comes after 2.9. */
 const bySection = (a: string, b: string): number => a.localeCompare(b, 'en', { numeric: true })

@@ -6,7 +6,7 @@ import type { PlanFacts, Report } from '../document.ts'
 /** The load that the run was to send. */
 export function planSection({ plan }: Report): readonly Block[] {
   if (plan === null) return []
-  const { callers, budgetUsd, forecast, stages, calls } = plan
+  const { callers, budgetUsd, isBudgetUnlimited, forecast, stages, calls } = plan
   const slos = calls.flatMap(({ call, slo }) =>
     Object.entries(slo).map(([timing, ms]) => `${call} ${timing} ≤ ${formatDuration(ms)}`),
   )
@@ -14,7 +14,7 @@ export function planSection({ plan }: Report): readonly Block[] {
   const facts = {
     callers: `${count(callers.count)} of tier ${callers.tier}${callers.shared ? ', shared with others' : ''}`,
     forecast: `${count(forecast.requests)} requests, ${count(forecast.credits)} credits, ${cost}`,
-    budget: budgetUsd === null ? 'none' : `$${budgetUsd}`,
+    budget: budgetUsd === null ? (isBudgetUnlimited ? 'unlimited' : 'none') : `$${budgetUsd}`,
     calls: callNames(calls),
     'a good response': slos.length === 0 ? 'a complete 2xx response' : slos.join(', '),
   }

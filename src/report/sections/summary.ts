@@ -29,7 +29,7 @@ function tiles({ load, clauses, calls, billing, thresholds, findings, run, capac
   const due = all.reduce((sum, { count: sent, dropped }) => sum + sent + dropped, 0)
   const good = all.reduce((sum, { goodRatio, count: sent, dropped }) => sum + (goodRatio ?? 0) * (sent + dropped), 0)
   const passed = clauses.filter(({ verdict }) => verdict === 'pass').length
-  const exercised = clauses.filter(({ verdict }) => verdict !== 'not-exercised').length
+  const exercised = clauses.filter(({ verdict }) => verdict === 'pass' || verdict === 'fail').length
   const those = (status: Verdict) => thresholds.filter(({ verdict }) => verdict === status).length
   const violations = findings.reduce((sum, finding) => sum + finding.count, 0)
   return [

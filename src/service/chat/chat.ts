@@ -50,7 +50,7 @@ export function chatHandler(options: ChatHandlerDeps): (state: RequestState, acc
     // Limits are per model, so the body is read before its content type is checked.
     const body = behavior.chatBody(parseJson(state.request.body))
     const model = models.get(namedModel(body))
-    const limits = model === undefined ? undefined : contract.accounts[account.tier][model.tier]
+    const limits = !model?.tier ? undefined : contract.accounts[account.tier][model.tier]
     const admission = limiter.enter(
       state,
       account,

@@ -103,7 +103,7 @@ export function chatRequestParser(
         (total, { content }) => total + tokensPerMessage + contentTokens(content),
         tokensPerPrompt + (options[systemPromptOption] === false ? 0 : systemPromptTokens),
       ),
-      maxCompletionTokens: Math.min(requested, model.maxCompletionTokens),
+      maxCompletionTokens: Math.min(requested, model.maxCompletionTokens ?? 4_096),
       topLogprobs: request.logprobs === true && model.logprobs === true ? (request.top_logprobs ?? 0) : null,
       thinks: model.tier === 'L' && options.disable_thinking !== true,
       thinksInTags: model.tier === 'M' && rules.thinksInTags(options),

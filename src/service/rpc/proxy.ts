@@ -30,7 +30,7 @@ export function rpcProxy(options: RpcProxyDeps): (state: RequestState, account: 
   const { contract, behavior, limiter, identifiers, seed, timing, maybeFail } = options
   const { rpc, idempotency, headerPrefix } = contract
   const networks = new Map(Object.entries(rpc.networks))
-  const limits = { requests: rpc.requestsPerMinute, tokens: null }
+  const limits = { requests: rpc.requestsPerMinute ?? Number.MAX_SAFE_INTEGER, tokens: null }
   const node = simulatedNode(seed)
   const bill = rpcBill(rpc, behavior)
   const delays = randomStream(seed, 'rpc-delays')
@@ -164,14 +164,14 @@ function rpcBill({ multipliers, methods }: Contract['rpc'], behavior: Behavior):
   }
   return {
     estimate: ({ items }, network) =>
-      items.reduce((total, { method }) => total + network.baseCredits * multiplier(method, network), 0),
+      items.reduce((total, { method }) => total + (network.baseCredits ?? 0) * multiplier(method, network), 0),
     credits: ({ items, batched }, network, responses) =>
       behavior.totalCredits(
         items.map(({ method }, index) => {
           const response = responses[index]
           return behavior.itemCredits({
             family: network.family,
-            baseCredits: network.baseCredits,
+            baseCredits: network.baseCredits ?? 0,
             multiplier: multiplier(method, network),
             failed: response !== undefined && isErrorResponse(response),
             batched,

@@ -112,3 +112,58 @@ test('text, number and listFlag read only values of their type', () => {
     [],
   ])
 })
+
+describe('a flag that the parser would guess about', () => {
+  const argumentsOf = (usage: string) => (usage.includes('<') || usage.includes('[') ? ['x'] : [])
+  const flags = commands.flatMap(({ usage, flags: of }) =>
+    Object.entries(of).map(([name, flag]) => ({ command: usage.split(' ')[0] ?? '', usage, name, flag })),
+  )
+  const sample = ({ type, choices }: (typeof flags)[number]['flag']) =>
+    choices?.[0] ?? (type === 'number' ? '1' : type === 'boolean' ? 'true' : 'x')
+  const mistakeOf = async (args: readonly string[]): Promise<string> => {
+    const mistake = await runCli(args).catch(cause => cause)
+    expect(mistake).toBeInstanceOf(UsageError)
+    expect(printed).toEqual([])
+    return mistake.message
+  }
+
+  test.each(flags.filter(({ flag }) => flag.array !== true))('$command --$name is refused twice', async of => {
+    const { command, usage, name, flag } = of
+    const once = `--${name}=${sample(flag)}`
+    const message = await mistakeOf([command, ...argumentsOf(usage), once, `--${name}`, sample(flag)])
+    expect(message).toBe(`--${name}: got the flag twice, expected the flag once`)
+  })
+
+  test.each(flags.filter(({ flag }) => flag.type !== 'boolean'))('$command --$name needs a value', async of => {
+    const { command, usage, name } = of
+    for (const given of [[`--${name}=`], [`--${name}`, ''], [`--${name}`]])
+      expect(await mistakeOf([command, ...argumentsOf(usage), ...given])).toMatch(
+        new RegExp(`^--${name}: got ("|nothing)`),
+      )
+  })
+
+  test.each(flags.filter(({ flag }) => flag.type === 'number'))('$command --$name takes plain numbers', async of => {
+    const { command, usage, name } = of
+    for (const given of ['1e400', '1e3', 'NaN', 'Infinity', '0x10', 'many', '1,5'])
+      expect(await mistakeOf([command, ...argumentsOf(usage), `--${name}`, given])).toBe(
+        `--${name}: got "${given}", expected a plain number`,
+      )
+  })
+
+  test.each([
+    [['run', 'x', '--quiet', '--no-quiet'], '--quiet: got the flag twice'],
+    [['run', 'x', '--no-progress=1'], '--no-progress: got "1"'],
+    [['run', 'x', '--quiet=maybe'], '--quiet: got "maybe"'],
+    [['run', 'x', '--no-budget-usd'], 'did you mean "--budget-usd"?'],
+    [['run', 'x', '--budgetUsd', '1'], 'did you mean "--budget-usd"?'],
+    [['run', 'x', '--targe', 'http://127.0.0.1'], 'did you mean "--target"?'],
+    [['run', 'x', '--version'], 'command line: got "--version"'],
+    [['run', 'x', '-q'], 'command line: got "-q"'],
+    [['run', 'x', '--__proto__', '1'], 'command line: got "--__proto__"'],
+    [['run', '--', 'x'], 'command line: got "--"'],
+    [['--quiet', 'run', 'x'], 'got "--quiet" before a command'],
+    [['--version', '--help'], 'got "--version" before a command'],
+  ])('%j is refused', async (args, words) => {
+    expect(await mistakeOf(args)).toContain(words)
+  })
+})

@@ -31,6 +31,7 @@ stages:
     }),
     ...more,
   })
+  const final = { isDraft: false }
   const remote = 'https://api.example.com/api/v1'
 
   test('compares the worst case: here 60 calls of 20 credits', () => {
@@ -40,36 +41,37 @@ stages:
   test.each([null, 'http://127.0.0.1:8402', 'http://[::1]:8402', 'http://localhost:8402'])(
     'needs no budget at %s',
     target => {
-      expect(() => assertWithinBudget(planFor(target, null))).not.toThrow()
+      expect(() => assertWithinBudget(planFor(target, null), final)).not.toThrow()
     },
   )
 
   test('needs a budget for any other host, and prints the forecast', () => {
-    expect(() => assertWithinBudget(planFor(remote, null))).toThrow(
+    expect(() => assertWithinBudget(planFor(remote, null), final)).toThrow(
       '--budget-usd: got nothing, expected a budget, because api.example.com is not on this machine',
     )
     expect(printed.join('')).toContain('spending')
   })
 
   test.each(['http://127.0.0.1.evil.com', 'http://0.0.0.0:8402'])('needs a budget for %s', target => {
-    expect(() => assertWithinBudget(planFor(target, null))).toThrow('expected a budget')
+    expect(() => assertWithinBudget(planFor(target, null), final)).toThrow('expected a budget')
   })
 
   test('accepts a worst case equal to the budget, and nothing above', () => {
-    expect(() => assertWithinBudget(planFor(remote, '0.00075'))).not.toThrow()
-    expect(() => assertWithinBudget(planFor(remote, '0.000749999999'))).toThrow(
+    expect(() => assertWithinBudget(planFor(remote, '0.00075'), final)).not.toThrow()
+    expect(() => assertWithinBudget(planFor(remote, '0.000749999999'), final)).toThrow(
       'budget: got $0.000749999999, expected at least $0.00075, the worst case of the forecast',
     )
   })
 
   test('enforces a budget on this machine too', () => {
-    expect(() => assertWithinBudget(planFor(null, '0.0001'))).toThrow('the worst case of the forecast')
+    expect(() => assertWithinBudget(planFor(null, '0.0001'), final)).toThrow('the worst case of the forecast')
   })
 
   test('refuses an unknown price, since the budget could not be enforced', () => {
     const { forecast } = planFor(remote, '5')
     const plan = planFor(remote, '5', { forecast: { ...forecast, worstUsd: null } })
-    expect(() => assertWithinBudget(plan)).toThrow('a model without a known price')
-    expect(() => assertWithinBudget({ ...plan, target: null })).not.toThrow()
+    expect(() => assertWithinBudget(plan, final)).toThrow('a model without a known price')
+    expect(() => assertWithinBudget(plan, { isDraft: true })).not.toThrow()
+    expect(() => assertWithinBudget({ ...plan, target: null }, final)).not.toThrow()
   })
 })

@@ -35,7 +35,8 @@ describe('a profile', () => {
   test('changes only the values that it sets', () => {
     const contract = load('rpc: { multipliers: { large: 8 } }')
     expect(contract.rpc.multipliers).toEqual({ standard: 1, advanced: 2, large: 8 })
-    expect({ ...contract, rpc: documentedContract.rpc }).toEqual(documentedContract)
+    const sources = { 'rpc.multipliers.large': 'profile' }
+    expect({ ...contract, rpc: documentedContract.rpc }).toEqual({ ...documentedContract, sources })
   })
 
   test('adds to tables such as networks and methods', () => {

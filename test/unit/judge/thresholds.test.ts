@@ -147,6 +147,19 @@ describe('a threshold on a time is inconclusive if Turnpike was late', () => {
   })
 })
 
+describe('if this machine could not open every connection', () => {
+  const unsent = dropped({ outcome: { kind: 'dropped', reason: 'no-file-descriptors' } })
+  const verdictOn = (of: 'sent' | 'good' | 'failed' | 'dropped' | 'answered', observations: readonly Observation[]) =>
+    judged(aThreshold({ measure: count('count', of), operator: '==', bound: 0 }), observations).verdict
+  test.each(['sent', 'good', 'dropped'] as const)('a threshold on %s is inconclusive', of => {
+    expect(verdictOn(of, [anObservation(), unsent])).toBe('inconclusive')
+  })
+  test('the target has not failed', () => expect(verdictOn('failed', [anObservation(), unsent])).toBe('pass'))
+  test('a failure of the target is still one', () => expect(verdictOn('failed', [failed(), unsent])).toBe('fail'))
+  test('an arrival that was dropped for another reason still counts', () =>
+    expect(verdictOn('dropped', [anObservation(), dropped()])).toBe('fail'))
+})
+
 describe('thresholds on counts, ratios and rates', () => {
   const mixed = [
     ...times(6, anObservation()),

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createFindingLog } from '../../../src/judge/checks/findings.ts'
 import type { ThresholdResult } from '../../../src/judge/thresholds.ts'
+import type { LocalFault } from '../../../src/observation/observation.ts'
 import type { Plan, Threshold } from '../../../src/plan/plan.ts'
 import { failingReport, passingReport } from '../report/fixtures.ts'
 import { findingLogOf, judgedRunOf } from './judged-run.ts'
@@ -122,6 +123,20 @@ describe('verdict: inconclusive', () => {
       ],
     })
   })
+  test('if this machine could not open connections, with the remedy and without blame for the target', () => {
+    const without = (reason: LocalFault, changes = {}) => dropped({ outcome: { kind: 'dropped', reason }, ...changes })
+    const { verdict, reasons } = judgedRunOf([
+      anObservation(),
+      without('no-file-descriptors'),
+      without('no-file-descriptors', { id: 1 }),
+      without('no-local-ports', { id: 2 }),
+    ])
+    expect(verdict).toBe('inconclusive')
+    expect(reasons).toEqual([
+      'Turnpike could not send 2 requests because of its own machine, not of the target: it has no free file descriptor. Raise "ulimit -n", or lower bounds: max-in-flight.',
+      'Turnpike could not send 1 request because of its own machine, not of the target: it has no free local address or port. Open fewer connections at a time, or widen net.ipv4.ip_local_port_range.',
+    ])
+  })
   test('if the threshold covers other calls or stages than the failures', () => {
     const observations = [anObservation(), failed({ call: 'chat' }), failed({ call: 'rpc' })]
     for (const changes of [{ call: 'chat' }, { call: 'chat', stage: 'steady' }])
@@ -129,7 +144,10 @@ describe('verdict: inconclusive', () => {
         judgedRunOf(observations, { plan: planWith(thresholdOn('failed', changes)), thresholds: [result('pass')] }),
       ).toMatchObject({
         verdict: 'inconclusive',
-        reasons: ['1 request failed (connection-lost 2), and the scenario has no threshold for failures.'],
+        reasons: [
+          '1 request failed (connection-lost 2), and the scenario has no threshold for failures.',
+          'None of 1 request of rpc in steady succeeded: 1 ended with connection-lost.',
+        ],
       })
   })
   test('if nothing was judged', () => {
@@ -152,7 +170,7 @@ describe('verdict: pass', () => {
     const observations = [anObservation(), failed(), failed({ stage: '(opening)' }), dropped()]
     expect(judgedRunOf(observations, { plan, thresholds: [result('pass')] }).verdict).toBe('pass')
   })
-  test('if responses are complete but no success', () => {
-    expect(judgedRunOf([respondedWith(429), respondedWith(500)]).verdict).toBe('pass')
+  test('if one of several responses is no success', () => {
+    expect(judgedRunOf([respondedWith(503), respondedWith(200)]).verdict).toBe('pass')
   })
 })

@@ -70,6 +70,7 @@ describe('the applicable limit of a request', () => {
       tier: 'default S',
       requestsPerMinute: 75,
       tokensPerMinute: 750_000,
+      stated: { requestsPerMinute: 75, tokensPerMinute: 750_000 },
     })
     expect(applicableLimit(observed({ request: chat, accountTier: 'partner' }), documentedContract)).toMatchObject({
       tier: 'partner S',

@@ -47,6 +47,15 @@ Stages
   users   97.5 s       1 s        4  8 users, think time 100 ms: models 100%
   list    98.5 s       3 s        1  in sequence: models, single
 
+Models, networks and prices
+
+  name                      value                                        source
+  model ref-nano-3b         tier XS, $0.15 and $0.60 per million tokens  default
+  model ref-small-24b       tier S, $0.50 and $2.00 per million tokens   default
+  model ref-large-235b      tier L, $0.90 and $4.50 per million tokens   default
+  network ethereum-mainnet  evm, 20 base credits                         default
+  price of a credit         $0.000000625                                 document
+
 Limits of one caller
 
   stage      scope               peak per minute  busiest minute  limit  used

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { describePlan } from '../../../src/plan/describe-plan.ts'
-import { notDiscovered, type PublishedLimits, parseLimits, recordedLimits } from '../../../src/plan/limits.ts'
+import { notDiscovered, type PublishedLimits, recordedLimits } from '../../../src/plan/limits.ts'
 import type { Plan } from '../../../src/plan/plan.ts'
 import { perSecondOf, planOf } from './plan-of.ts'
 
@@ -46,7 +46,7 @@ describe('rates "of tier"', () => {
   ])('use the limits of the profile if the target %s', (_, published) => {
     const plan = planBy(published)
     expect(perSecondOf(plan) * 60).toBeCloseTo(0.9 * 75 * 4, 9)
-    expect(plan.limits.scopes).toContainEqual({ scope: small, profile: 75, target: null, from: 'profile' })
+    expect(plan.limits.scopes).toContainEqual({ scope: small, profile: 75, target: null, from: 'document' })
   })
 
   test('use them in every shape', () => {
@@ -78,8 +78,8 @@ describe('the plan', () => {
     expect(plan.limits.scopes.filter(({ scope }) => /small|rpc|image/.test(scope))).toEqual([
       { scope: small, profile: 75, target: 60, from: 'target' },
       { scope: `${small} tokens`, profile: 750_000, target: 750_000, from: 'target' },
-      { scope: 'rpc', profile: 100, target: null, from: 'profile' },
-      { scope: 'image', profile: 20, target: null, from: 'profile' },
+      { scope: 'rpc', profile: 100, target: null, from: 'default' },
+      { scope: 'image', profile: 20, target: null, from: 'document' },
     ])
     expect(JSON.parse(JSON.stringify(plan))).toEqual(plan)
   })
@@ -89,13 +89,13 @@ describe('the plan', () => {
     expect(text).toContain('limits    from the target (caller c0); 1 differs from the profile\n')
     expect(text).toMatch(/chat:ref-small-24b +75 +60 +the target +differs\n/)
     expect(text).toMatch(/chat:ref-small-24b tokens +750,000 +750,000 +the target\n/)
-    expect(text).toMatch(/rpc +100 +– +the profile\n/)
+    expect(text).toMatch(/rpc +100 +– +a default\n/)
   })
 
   test('prints differences even if rates use the profile', () => {
     const text = describePlan(planBy(answered({ [small]: 60 }), 'profile'))
     expect(text).toContain('limits    from the profile, by "limits-from"; 1 differs at the target (caller c0)\n')
-    expect(text).toMatch(/chat:ref-small-24b +75 +60 +the profile +differs\n/)
+    expect(text).toMatch(/chat:ref-small-24b +75 +60 +the document +differs\n/)
   })
 
   test('states why the limits of the target are unknown', () => {
@@ -116,57 +116,5 @@ describe('recordedLimits', () => {
 
   test('of a plan without limits are not discovered', () => {
     expect(recordedLimits(undefined)).toEqual(notDiscovered)
-  })
-})
-
-describe('parseLimits', () => {
-  const entry = (apiModelId: unknown, ...rateLimits: readonly unknown[]) => ({ apiModelId, rateLimits })
-  const limitsIn = (...rateLimits: readonly unknown[]) => {
-    const read = parseLimits({ data: { rateLimits } })
-    return read === null ? null : Object.fromEntries(read)
-  }
-  const requests = (amount: unknown) => ({ type: 'RPM', amount })
-  const tokens = (amount: unknown) => ({ type: 'TPM', amount })
-
-  test('reads the requests and the tokens of each model', () => {
-    expect(limitsIn(entry('a', requests(20), tokens(500_000)), entry('b', requests(7.5)))).toEqual({
-      'chat:a': 20,
-      'chat:a tokens': 500_000,
-      'chat:b': 7.5,
-    })
-  })
-
-  test('ignores unknown limits and fields', () => {
-    const daily = { type: 'RPD', amount: 1_000 }
-    const more = { ...entry('a', requests(20), daily), note: 'x' }
-    expect(limitsIn(more, { rateLimits: [requests(3)] }, entry('video'), null, 'text')).toEqual({ 'chat:a': 20 })
-  })
-
-  test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 6_000_001, '20', null, undefined, {}, [20]])(
-    'ignores a limit of %j',
-    amount => {
-      expect(limitsIn(entry('a', requests(amount), tokens(9)))).toEqual({ 'chat:a tokens': 9 })
-    },
-  )
-
-  test.each([
-    null,
-    'limits',
-    [],
-    {},
-    { data: null },
-    { data: { rateLimits: {} } },
-    { data: { rateLimits: [] } },
-    { data: { rateLimits: [[], 1, { apiModelId: 'a', rateLimits: 'none' }, { apiModelId: 4, rateLimits: [] }] } },
-    { rateLimits: [entry('a', requests(1))] },
-  ])('finds no limits in %j', body => {
-    expect(parseLimits(body)).toBeNull()
-  })
-
-  test('accepts a model with the name __proto__', () => {
-    const body = JSON.parse(
-      '{"data":{"rateLimits":[{"apiModelId":"__proto__","rateLimits":[{"type":"RPM","amount":5}]}]}}',
-    )
-    expect([...(parseLimits(body) ?? [])]).toEqual([['chat:__proto__', 5]])
   })
 })

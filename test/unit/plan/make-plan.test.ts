@@ -167,8 +167,14 @@ describe('flags', () => {
       { ...noFlags, target: 'localhost:80' },
       '--target: got "localhost:80", expected an http or https address such as http://127.0.0.1:8402/api/v1',
     ],
-    [{ ...noFlags, budgetUsd: '-1' }, '--budget-usd: got "-1", expected an amount of dollars above 0, such as 0.25'],
-    [{ ...noFlags, budgetUsd: '0' }, '--budget-usd: got "0", expected an amount of dollars above 0, such as 0.25'],
+    [
+      { ...noFlags, budgetUsd: '-1' },
+      '--budget-usd: got "-1", expected an amount of dollars above 0 and of at most 1000000, such as 0.25',
+    ],
+    [
+      { ...noFlags, budgetUsd: '0' },
+      '--budget-usd: got "0", expected an amount of dollars above 0 and of at most 1000000, such as 0.25',
+    ],
   ])('with a mistake throw: %j', (flags, message) => {
     expect(() => planOf(stages, { flags })).toThrow(UsageError)
     expect(() => planOf(stages, { flags })).toThrow(message)

@@ -47,6 +47,7 @@ function engineOf(text: string, table: Partial<Feedback> = {}, saturate: Saturat
       contract: documentedContract,
       callers: loadCallers(plan.callers, { environment: undefined, loopback: true, runId }),
       specialKeys: { 'free-user': null, 'zero-balance': null },
+      secrets: [],
       shard: singleShard,
       budget: createSharedBudget(),
     },
@@ -59,7 +60,7 @@ function engineOf(text: string, table: Partial<Feedback> = {}, saturate: Saturat
       feedback: {
         nextTrial: () => null,
         isDecided: () => false,
-        chargeOf: () => 0n,
+        spendOf: () => null,
         countsAsFailure: () => false,
         ...table,
       },
@@ -104,11 +105,14 @@ test('the stages are sent on time, between opening and closing balance checks', 
 describe('a budget', () => {
   test('is the only reason to query the charge of a request', async () => {
     let request = 0
-    const chargeOf = () => BigInt(request++ * 0)
-    const free = engineOf(scenario(steady), { chargeOf })
+    const spendOf = () => {
+      request++
+      return null
+    }
+    const free = engineOf(scenario(steady), { spendOf })
     await free.drive()
     expect([free.observations.length, request]).toEqual([100, 0])
-    const bounded = engineOf(scenario(steady, 'budget: { usd: 10 }'), { chargeOf })
+    const bounded = engineOf(scenario(steady, 'budget: { usd: 10 }'), { spendOf })
     await bounded.drive()
     expect([bounded.observations.length, request]).toEqual([100, 100])
   })
@@ -116,7 +120,13 @@ describe('a budget', () => {
   test('stops the run at the first arrival that it does not cover', async () => {
     // Each of the first three costs a dollar.
     const { drive, observations, stop } = engineOf(scenario(steady, 'budget: { usd: 3 }'), {
-      chargeOf: () => 10n ** 12n,
+      spendOf: () => ({
+        sentMs: 0,
+        cost: 10n ** 12n,
+        isUnknown: false,
+        isUnanswered: false,
+        balances: [],
+      }),
     })
     await drive()
     expect(outcomes(observations)).toEqual(['answered', 'answered', 'answered', 'budget'])

@@ -2,8 +2,9 @@ import { expect, test } from 'vitest'
 import { documentedContract } from '../../../src/contract/documented.ts'
 import { resolveChat } from '../../../src/scenario/resolve-calls.ts'
 
+const offers = { contract: documentedContract, isTentative: false }
 const chat = (more: object) =>
-  resolveChat([], { kind: 'chat', 'model-tier': 'S', 'prompt-tokens': 5, ...more }, documentedContract, problem => {
+  resolveChat([], { kind: 'chat', 'model-tier': 'S', 'prompt-tokens': 5, ...more }, offers, problem => {
     throw new Error(JSON.stringify(problem))
   })
 

@@ -38,7 +38,7 @@ const refused: ChargeBounds = { ...free, kind: 'refused' }
 export const chargeOf = memoizeLast(readCharge)
 
 function readCharge(observation: Observation, contract: Contract): ChargeBounds | null {
-  const { request, response, outcome } = observation
+  const { request, response, outcome, retried } = observation
   if (request.kind === 'models' || request.kind === 'networks') return free
   if (request.kind === 'rate-limits' || request.kind === 'rate-limit-logs') return free
   // A probe without a limit has no account that could be charged.
@@ -51,7 +51,8 @@ function readCharge(observation: Observation, contract: Contract): ChargeBounds 
 
   const claim = claimOf(observation, contract)
   if (request.kind !== 'chat' && isReplayed(response))
-    return { kind: 'replay', min: 0n, max: 0n, said: claim?.said ?? 0n }
+    // The first attempt of a retried request may have been charged, and this is its replay.
+    return { kind: 'replay', min: 0n, max: retried ? (claim?.max ?? 0n) : 0n, said: claim?.said ?? 0n }
   const isRefused = isProxyRejection(observation)
   if (claim !== null && !(isRefused && claim.said === 0n)) return { kind: 'charged', ...claim }
   // Resources do not state their cost, but the contract has their maximum.
@@ -77,7 +78,7 @@ function claimOf({ request, response }: Observation, contract: Contract): Claime
   return inBody ?? (request.kind === 'chat' ? null : claimInHeader(response, contract))
 }
 
-function claimInBody(response: ObservedResponse): ClaimedCharge | null {
+export function claimInBody(response: ObservedResponse): ClaimedCharge | null {
   const cost = responseCost(response)
   return cost && claimAround(cost.usd + cost.diem, cost.isExact ? 0n : 1n)
 }
@@ -86,21 +87,28 @@ function claimInBody(response: ObservedResponse): ClaimedCharge | null {
 function responseCost({ body }: ObservedResponse) {
   const stated = body.kind === 'stream' ? body.stream.cost : body.kind === 'json' ? toObject(body.value)?.cost : null
   const { usd, diem } = toObject(stated) ?? {}
-  if (typeof usd !== 'number' || typeof diem !== 'number' || usd < 0 || diem < 0) return null
+  if (!isAmount(usd) || !isAmount(diem)) return null
   // The last digits of a double may be floating-point noise.
   const isExact = parsePico(usd) !== null && parsePico(diem) !== null
   return { usd: claimedPicoUsd(usd), diem: claimedPicoUsd(diem), isExact }
 }
 
+/** More than this is no cost of a request but a fault. */
+const maxClaim = pico('1000000')
+
+const isAmount = (value: unknown): value is number =>
+  typeof value === 'number' && value >= 0 && Number.isFinite(value) && claimedPicoUsd(value) <= maxClaim
+
 /**
  * An RPC cost is shown rounded. It is open whether the balance uses the shown or the exact amount, so both are
  * possible. If our price list does not give the shown amount, any exact amount that rounds to it is possible.
  */
-function claimInHeader(response: ObservedResponse, contract: Contract): ClaimedCharge | null {
+export function claimInHeader(response: ObservedResponse, contract: Contract): ClaimedCharge | null {
   const { costHeader, costResolution, picoUsdPerCredit } = priceListOf(contract)
   const said = parsePico(response.headers[costHeader] ?? '')
   const credits = claimedCredits(response, contract)
-  if (said === null || credits === null) return said === null ? null : claimAround(said, 0n)
+  if (said === null || said < 0n || said > maxClaim) return null
+  if (credits === null) return claimAround(said, 0n)
   const exact = credits * picoUsdPerCredit
   if (absDifference(exact, said) > costResolution) return claimAround(said, costResolution)
   return exact < said ? { min: exact, max: said, said } : { min: said, max: exact, said }
@@ -121,7 +129,7 @@ const unpriced = pico('1')
 function maxCharge({ request }: Observation, contract: Contract): bigint {
   if (request.kind === 'rpc') {
     const base = contract.rpc.networks[request.network]?.baseCredits
-    if (base === undefined) return unpriced
+    if (base === undefined || base === null) return unpriced
     return (
       BigInt(request.items.length * base * contract.rpc.multipliers.large * 2) * priceListOf(contract).picoUsdPerCredit
     )

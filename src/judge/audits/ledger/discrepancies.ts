@@ -42,8 +42,10 @@ export function createDiscrepancies(reporter: ClauseReporter<'ledger'>): Discrep
 
   function report(kind: DiscrepancyKind, difference: BalanceDifference, refusals = 0) {
     const { message, requestIds } = difference
+    const clause = clauseOf(kind, refusals)
+    if (!reporter.promises(clause)) return
     tally(found, kind, singleDifference(difference))
-    reporter.fail(clauseOf(kind, refusals), `${kind}: ${message}`, requestIds)
+    reporter.fail(clause, `${kind}: ${message}`, requestIds)
   }
 
   return {
@@ -66,7 +68,8 @@ export function createDiscrepancies(reporter: ClauseReporter<'ledger'>): Discrep
     },
     list: () => {
       const all = new Map(found)
-      for (const { kind, difference } of undecided) tally(all, kind, singleDifference(difference))
+      for (const { kind, difference } of undecided)
+        if (reporter.promises(clauseOf(kind, 0))) tally(all, kind, singleDifference(difference))
       return discrepancyKinds.flatMap(kind => {
         const sum = all.get(kind)
         return sum === undefined

@@ -88,3 +88,15 @@ describe('judged over all workers', () => {
     expect(honest.judged('header.model-name.stable')).toBe(1)
   })
 })
+
+test('the first attempt of a request that was sent again may have been charged too', () => {
+  const honest = history({ seed: 3, kinds: ['rpc', 'chat', 'batch'], gapMs: 4000 })
+  const twice = observe(honest.map((each, index) => (index === 20 ? { ...each, taken: each.taken * 2n } : each)))
+  const clausesIf = (retried: boolean) =>
+    judge(
+      twice.map(each => (retried && each.seq === 20 ? { ...each, retried: true as const } : each)),
+      true,
+    ).clauses
+  expect(clausesIf(false)).toContain('billing.conservation')
+  expect(clausesIf(true)).toEqual([])
+})

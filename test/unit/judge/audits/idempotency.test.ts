@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { ClauseId } from '../../../../src/contract/clauses.ts'
+import { attemptsOf } from '../../../../src/judge/audits/audits.ts'
 import { fresh, judge, observationsOf, replay, type Use } from './key-story.ts'
 
 describe('an honest service passes', () => {
@@ -357,5 +358,22 @@ describe('a lifetime', () => {
     ],
   ])('%s is reported', (_, clause, uses, message) => {
     expect(judge(observationsOf(uses), lives).failed).toEqual([[clause, message]])
+  })
+})
+
+describe('a request that was sent again on a new connection', () => {
+  const retried = (uses: readonly Use[]) =>
+    observationsOf(uses).flatMap((each, index) => attemptsOf(index === 0 ? { ...each, retried: true } : each))
+  const uses: readonly Use[] = [
+    ['original', 0, 10, replay()],
+    ['duplicate', 10, 20, replay()],
+  ]
+
+  test('may get the replay of its first attempt', () => {
+    expect(judge(retried(uses)).failed).toEqual([])
+  })
+
+  test('is the only one that may: without a second attempt the replay is a violation', () => {
+    expect(judge(observationsOf(uses)).failed).not.toEqual([])
   })
 })

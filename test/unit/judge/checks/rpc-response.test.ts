@@ -197,11 +197,24 @@ describe('RPC responses', () => {
     )
   })
 
+  test('responses beyond twice the items are one violation, within milliseconds', () => {
+    const fromMs = performance.now()
+    const failures = failedClauses(batchObserved(Array.from({ length: 10_000 }, (_, index) => result(`x${index}`))))
+    expect(failures).toEqual({
+      'rpc.batch.correlation': 'a batch of 3 items got 10000 responses, expected one for each',
+    })
+    expect(performance.now() - fromMs).toBeLessThan(200)
+  })
+
   test('a list of any length is shortened', () => {
-    const message = failedClauses(batchObserved(Array.from({ length: 5000 }, (_, index) => result(`x${index}`))))
-    expect(message['rpc.batch.correlation']).toBe(
-      'id "x0" was not requested; id "x1" was not requested; id "x2" was not requested; id "x3" was not requested; id "x4" was not requested and 4996 more',
+    const items = Array.from({ length: 50 }, (_, id) => ({ id, method: 'eth_call', failing: false }))
+    const responses = responseOf(
+      200,
+      items.map(({ id }) => result(`x${id}`)),
+      rpcHeaders,
     )
+    const message = failedClauses(observed({ ...batchDescriptor, items }, responses))['rpc.batch.correlation']
+    expect(message).toMatch('id "x4" was not requested and 46 more')
   })
 
   test('a truncated response is not judged', () => {

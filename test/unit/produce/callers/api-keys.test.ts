@@ -4,7 +4,14 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { UsageError } from '../../../../src/lib/usage-error.ts'
 import type { CallersPlan, Plan } from '../../../../src/plan/plan.ts'
-import { isLoopback, loadCallers, loadKeys, loadSpecialKeys } from '../../../../src/produce/callers/api-keys.ts'
+import {
+  assertMaySendKeys,
+  isLoopback,
+  loadCallers,
+  loadKeys,
+  loadSpecialKeys,
+  plainTextWarning,
+} from '../../../../src/produce/callers/api-keys.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'turnpike-keys-'))
 afterAll(() => rmSync(directory, { recursive: true }))
@@ -221,21 +228,26 @@ describe('the keys of a run', () => {
 
   test.each(['https://api.example.com', 'http://127.0.0.1:8402'])('against %s come from the environment', target => {
     expect(keysAt(target)).toEqual({
+      given: ['k1'],
       callers: [{ name: 'c0', keys: ['k1'] }],
       specialKeys: { 'free-user': 'k2', 'zero-balance': null },
+      areInvented: false,
     })
   })
 
   test('against its own reference service are accounts of that service', () => {
     expect(keysAt(null)).toEqual({
+      given: [],
       callers: [{ name: 'c0', keys: ['ref_default_run1-c0'] }],
       specialKeys: { 'free-user': 'ref_free-user_run1', 'zero-balance': 'ref_zero-balance_run1' },
+      areInvented: false,
     })
   })
 
   test('are optional against a reference service on this machine', () => {
     vi.stubEnv('TURNPIKE_KEYS', undefined)
-    expect(keysAt('http://localhost:8402').callers).toEqual([{ name: 'c0', keys: ['ref_default_run1-c0'] }])
+    const callers = [{ name: 'c0', keys: ['ref_default_run1-c0'] }]
+    expect(keysAt('http://localhost:8402')).toMatchObject({ callers, areInvented: true })
     expect(() => keysAt('https://api.example.com')).toThrow('TURNPIKE_KEYS')
   })
 })
@@ -277,5 +289,32 @@ describe('a target on this machine', () => {
     'https://api.example.com/api/v1',
   ])('is not %s', target => {
     expect(isLoopback(target)).toBe(false)
+  })
+})
+
+describe('keys for the target of a scenario', () => {
+  const planAt = (target: string | null) => ({ target, scenario: 's' }) as Plan
+
+  test.each(['https://evil.example/api/v1', 'http://localhost.evil.com', 'http://0.0.0.0:1', 'http://10.0.0.1'])(
+    'are not sent to %s unless the command line names it',
+    target => {
+      expect(() => assertMaySendKeys(planAt(target), null)).toThrow(`to allow it, add --target ${target}`)
+      expect(() => assertMaySendKeys(planAt(target), target)).not.toThrow()
+    },
+  )
+
+  test.each([null, 'http://localhost:1', 'http://127.1.2.3', 'http://[::ffff:127.0.0.1]:80', 'http://2130706433'])(
+    'may be sent to %s',
+    target => {
+      expect(() => assertMaySendKeys(planAt(target), null)).not.toThrow()
+    },
+  )
+
+  test('are announced where they cross a network unencrypted', () => {
+    expect(plainTextWarning(planAt('http://10.0.0.1:8000/v1'))).toMatch(
+      /^Keys are sent to 10\.0\.0\.1:8000 unencrypted/,
+    )
+    for (const target of [null, 'https://10.0.0.1', 'http://127.0.0.1:8000'])
+      expect(plainTextWarning(planAt(target))).toBeNull()
   })
 })

@@ -11,6 +11,7 @@ describe('a chat call', () => {
       model: 'ref-small-24b',
       messages: [{ role: 'user', content: makePrompt(40, randomStream(1, 'prompt/3')) }],
       stream: true,
+      stream_options: { include_usage: true },
       max_completion_tokens: 64,
       service_parameters: { include_venice_system_prompt: false },
     })
@@ -24,6 +25,15 @@ describe('a chat call', () => {
       accept: 'text/event-stream',
       authorization: 'Bearer test-key',
     })
+  })
+
+  test('does not ask for usage if the profile says so, or if it is not streamed', () => {
+    const { chat } = documentedContract
+    const contract = { ...documentedContract, chat: { ...chat, stream: { ...chat.stream, asksForUsage: false } } }
+    expect(bodyOf(buildChat(chatPlan, 3, key, requestContext({ contract })))).not.toHaveProperty('stream_options')
+    expect(bodyOf(buildChat({ ...chatPlan, stream: false }, 3, key, requestContext()))).not.toHaveProperty(
+      'stream_options',
+    )
   })
 
   test('without streaming states this, and accepts JSON', () => {
@@ -50,6 +60,7 @@ describe('a chat call', () => {
       model: 'ref-small-24b:disable_thinking=true',
       messages: [{ role: 'user', content: 'own' }],
       stream: true,
+      stream_options: { include_usage: true },
       logprobs: true,
       service_parameters: { include_venice_system_prompt: false, enable_web_search: 'on' },
     })

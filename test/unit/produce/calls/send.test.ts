@@ -37,6 +37,37 @@ describe('an arrival that is sent', () => {
     expect(JSON.stringify(observations)).not.toContain('key-of-')
   })
 
+  test('for which this machine has no file descriptor is dropped, not failed', async () => {
+    const { context, observations } = sendContext()
+    const failure = { reason: 'no-file-descriptors', detail: 'EMFILE' } as const
+    const transport: typeof context.transport = async () => {
+      return {
+        sentMs: 0,
+        headersMs: null,
+        endMs: 1,
+        status: null,
+        headers: {},
+        body: Buffer.alloc(0),
+        bytes: 0,
+        failure,
+      }
+    }
+    await sendArrival(arrival('rpc'), { ...context, transport })
+    expect(observations).toMatchObject([
+      { outcome: { kind: 'dropped', reason: 'no-file-descriptors' }, sentMs: null, endMs: null, response: null },
+    ])
+  })
+
+  test('notes a second attempt, and that headers are missing', async () => {
+    const { context, observations } = sendContext()
+    const exchange = { sentMs: 0, headersMs: 1, endMs: 1, status: 200, headers: {}, body: Buffer.from('{}'), bytes: 2 }
+    const transport: typeof context.transport = async () => {
+      return { ...exchange, failure: null, retried: true, headersCut: true }
+    }
+    await sendArrival(arrival('rpc'), { ...context, transport })
+    expect(observations).toMatchObject([{ retried: true, response: { headersCut: true } }])
+  })
+
   test('with an unknown call is an error', async () => {
     const { send, context } = sendContext()
     await expect(send(arrival('unheard-of'))).rejects.toThrow('unheard-of')

@@ -42,17 +42,6 @@ describe('a connection that ends before the response', () => {
     await new Promise(resolve => setTimeout(resolve, 30))
     expect(seen.requests).toHaveLength(1)
   })
-
-  test('a kept connection that the server dropped silently loses one request, without a retry', async () => {
-    let calls = 0
-    const { url, seen } = await responding(socket =>
-      ++calls === 2 ? socket.resetAndDestroy() : socket.write(ok('{}')),
-    )
-    const send = sendingTo(url)
-    const reasons = [await send(), await send(), await send()].map(each => each.failure?.reason ?? 'complete')
-    expect(reasons).toEqual(['complete', 'connection-lost', 'complete'])
-    expect(seen.requests).toHaveLength(3)
-  })
 })
 
 test('a 103 response and then nothing is no response', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { headerName, headerRecord } from '../../../../src/produce/transport/headers.ts'
+import { areCut, headerName, headerRecord } from '../../../../src/produce/transport/headers.ts'
 
 const sources = [
   { of: 'bytes', raw: (...texts: readonly string[]) => texts.map(text => Buffer.from(text, 'latin1')) },
@@ -27,6 +27,24 @@ describe.each(sources)('headers of $of', ({ raw }) => {
   test('are kept up to 128 names', () => {
     const many = Array.from({ length: 200 }, (_, i) => [`x-${i}`, `${i}`]).flat()
     expect(Object.keys(plain(...many))).toEqual(Array.from({ length: 128 }, (_, i) => `x-${i}`))
+  })
+
+  test('are known to be cut only if one of them is missing', () => {
+    const names = (count: number) => Array.from({ length: count }, (_, i) => [`x-${i}`, '']).flat()
+    const isCut = (...texts: readonly string[]) => areCut(headerRecord(raw(...texts)), raw(...texts))
+    expect(isCut(...names(128))).toBe(false)
+    expect(isCut(...names(129))).toBe(true)
+    expect(isCut(...Array.from({ length: 200 }, () => ['via', 'a']).flat())).toBe(false)
+  })
+
+  test('lose the spaces and tabs around their values, and no others', () => {
+    expect(plain('a', ' \t5 ', 'b', 'x  y', 'c', '   ', 'd', '', 'e', '\xa0z\xa0')).toEqual({
+      a: '5',
+      b: 'x  y',
+      c: '',
+      d: '',
+      e: '\xa0z\xa0',
+    })
   })
 
   test('are absent if they were not sent, for any name', () => {

@@ -139,7 +139,10 @@ describe('connections', () => {
     const send = sendingTo(url, 1)
     const exchanges = await Promise.all(Array.from({ length: 10 }, () => send()))
     expect(exchanges.map(each => each.failure?.reason ?? 'complete')).toEqual(
-      Array.from({ length: 5 }, () => ['connection-lost', 'complete']).flat(),
+      Array.from({ length: 5 }, (_, k) => [
+        k === 0 ? 'connection-lost' : 'connection-reused-closed',
+        'complete',
+      ]).flat(),
     )
   })
 

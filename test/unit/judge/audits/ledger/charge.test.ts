@@ -111,6 +111,14 @@ describe('the charge of a request', () => {
       '0',
       '0',
     ],
+    ['a replay: nothing', replayed, 'replay', '0', '0'],
+    [
+      'a replay to a second attempt: the first may have been charged',
+      { ...replayed, retried: true },
+      'replay',
+      '0',
+      '0.0000125',
+    ],
     [
       'a probe that may be accepted, without a response: up to the maximum',
       failed({ kind: 'probe', probe: 'key-of-one-character' }, 'connection-lost'),

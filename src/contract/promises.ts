@@ -1,0 +1,45 @@
+import { z } from 'zod'
+import { memoizeLast } from '../lib/memoize-last.ts'
+import { type ClauseId, clauseIds, clauses } from './clauses.ts'
+
+/** A clause id, a pattern such as `billing.*`, or a section such as `§4.4`. */
+const clausePattern = z
+  .string()
+  .refine(
+    pattern => matching(pattern).length > 0,
+    'the id of a clause, a pattern such as billing.*, or a section such as §4.4',
+  )
+
+/** What a target promises: the clauses of `only`, without those of `except`. `only: null` stands for all clauses. */
+export const promisesSchema = z.strictObject({
+  only: z.array(clausePattern).nullable(),
+  except: z.array(clausePattern),
+})
+
+type Promises = z.infer<typeof promisesSchema>
+
+/** The clauses that a target does not promise, in the order of the clause table. They are never judged. */
+export const notPromised = memoizeLast(
+  ({ promises: { only, except } }: { readonly promises: Promises }): readonly ClauseId[] => {
+    const promised = new Set(only === null ? clauseIds : only.flatMap(matching))
+    for (const id of except.flatMap(matching)) promised.delete(id)
+    return clauseIds.filter(id => !promised.has(id))
+  },
+)
+
+/** Whether a target promises at least one clause that matches one of the patterns. */
+export function promisesAny(contract: { readonly promises: Promises }, patterns: readonly string[]): boolean {
+  const missing = notPromised(contract)
+  return patterns.flatMap(matching).some(id => !missing.includes(id))
+}
+
+/** Section 4 contains section 4.4. */
+function matching(pattern: string): readonly ClauseId[] {
+  if (pattern.startsWith('§')) {
+    const section = pattern.slice(1)
+    return clauseIds.filter(id => clauses[id].section === section || clauses[id].section.startsWith(`${section}.`))
+  }
+  const parts = pattern.split('*').map(part => part.replaceAll(/[.\\+?^${}()|[\]]/g, '\\$&'))
+  const glob = new RegExp(`^${parts.join('.*')}$`)
+  return clauseIds.filter(id => glob.test(id))
+}

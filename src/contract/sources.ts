@@ -1,0 +1,53 @@
+import { z } from 'zod'
+
+/** Where a value of the contract comes from. `default`: the document leaves it open, and no profile states it. */
+const allSources = ['document', 'default', 'profile', 'target'] as const
+export type Source = (typeof allSources)[number]
+
+/** By path, such as `rpc.requestsPerMinute`: values that a profile or the target stated. */
+export const sourcesSchema = z.record(z.string(), z.enum(['profile', 'target']))
+
+/** Values that the document leaves open, by path. */
+const openPaths = [
+  'auth',
+  'paths',
+  'models',
+  'resources',
+  'pagination',
+  'requestTimestampHeader',
+  'chat.costTolerance',
+  'chat.search',
+  'chat.stream',
+  'chat.unknownMembers',
+  'rpc.requestsPerMinute',
+  'rpc.unknownNetworkStatus',
+  'rpc.errorLayout',
+  'rpc.networks',
+  'rpc.methods',
+  'rpc.singleErrorIsDiscounted',
+  'rpc.oneAtATime',
+  'rpc.priceTolerance',
+  'rpc.costDecimals',
+  'idempotency.badKey',
+  'idempotency.concurrent',
+  'limits.algorithm',
+  'abuse.status',
+  'abuse.blockedCount',
+  'abuse.scope',
+  'limitLogs',
+  'billing',
+] as const
+
+/** The source of the value at `path`. What was stated about a whole mapping holds for its members. */
+export function sourceOfValue(
+  { sources }: { readonly sources: Readonly<Record<string, 'profile' | 'target'>> },
+  path: string,
+): Source {
+  for (let at = path; at !== ''; at = parentOf(at)) {
+    const source = Object.hasOwn(sources, at) ? sources[at] : undefined
+    if (source !== undefined) return source
+  }
+  return openPaths.some(open => path === open || path.startsWith(`${open}.`)) ? 'default' : 'document'
+}
+
+const parentOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('.')))

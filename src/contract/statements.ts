@@ -1,0 +1,164 @@
+import { isObject, type JsonObject, toObject } from '../lib/json.ts'
+import { type AccountTier, type Contract, type Model, type ModelTier, modelTiers, type Network } from './contract.ts'
+
+/** A model in the list of the target. */
+type OfferedModel = Pick<Model, 'id' | 'name' | 'maxCompletionTokens' | 'usdPerMillion'>
+
+/** What the target states about itself; null where it states nothing that can be read. */
+export type Statements = {
+  readonly models: readonly OfferedModel[] | null
+  readonly networks: readonly string[] | null
+  /** Per minute and caller, by limit name. */
+  readonly limits: ReadonlyMap<string, number> | null
+}
+
+/** A longer list is not read to its end. */
+const maxEntries = 10_000
+
+/**
+ * The models in a response of the model list, text models first; null if there are none. The layout is open: any list of
+ * objects with an id, or of texts.
+ */
+export function parseModels(body: unknown): Statements['models'] {
+  const models = new Map<string, OfferedModel & { readonly isText: boolean }>()
+  for (const entry of listIn(body, ['data', 'models', 'result']) ?? []) {
+    const model = typeof entry === 'string' ? { id: entry } : toObject(entry)
+    const id = firstText(model?.id, model?.model, model?.name)
+    if (model === null || id === null || models.has(id)) continue
+    const spec = toObject(model.model_spec) ?? model
+    if (spec.offline === true) continue
+    const isText = model.type === undefined ? !otherKinds.test(id) : model.type === 'text' || model.type === 'model'
+    const { maxCompletionTokens: max } = spec
+    models.set(id, {
+      id,
+      name: firstText(spec.name) ?? id,
+      maxCompletionTokens: typeof max === 'number' && Number.isSafeInteger(max) && max > 0 ? max : null,
+      usdPerMillion: priceIn(spec.pricing),
+      isText,
+    })
+  }
+  const text = [...models.values()].filter(({ isText }) => isText).map(({ isText: _, ...model }) => model)
+  return text.length === 0 ? null : text
+}
+
+/** The ids of models that do not complete chats. */
+const otherKinds = /embed|rerank|whisper|tts|speech|transcri|dall-e|image|moderation|audio|video/i
+
+/** The network slugs in a response; null if there are none. Any list of texts, or of objects with a slug. */
+export function parseNetworks(body: unknown): Statements['networks'] {
+  const slugs = (listIn(body, ['networks', 'data', 'result']) ?? []).flatMap(entry => {
+    const object = toObject(entry)
+    return firstText(entry, object?.slug, object?.network, object?.id, object?.name) ?? []
+  })
+  return slugs.length === 0 ? null : [...new Set(slugs)]
+}
+
+/** A larger number is not credible as a limit, and load paced by it would be a flood. */
+const maxPerMinute = { RPM: 6_000_000, TPM: 1e12 } as const
+
+/**
+ * The limits in a response of the rate-limits endpoint, per minute; null if there are none. The response is not trusted:
+ * a limit that is not a positive number, or that exceeds `maxPerMinute`, is left out.
+ */
+export function parseLimits(body: unknown): Statements['limits'] {
+  const entries = listIn(toObject(body)?.data ?? body, ['rateLimits'])
+  if (entries === null) return null
+  const perMinute = new Map<string, number>()
+  for (const entry of entries.map(toObject)) {
+    const model = entry?.apiModelId
+    if (typeof model !== 'string' || !Array.isArray(entry?.rateLimits)) continue
+    for (const limit of entry.rateLimits.slice(0, maxEntries).map(toObject)) {
+      const [type, amount] = [limit?.type, limit?.amount]
+      if ((type !== 'RPM' && type !== 'TPM') || typeof amount !== 'number') continue
+      if (amount > 0 && amount <= maxPerMinute[type])
+        perMinute.set(type === 'RPM' ? `chat:${model}` : `chat:${model} tokens`, amount)
+    }
+  }
+  return perMinute.size === 0 ? null : perMinute
+}
+
+/**
+ * The contract with what the target states about itself: a layer over the document and the profile. Models and networks
+ * that the target does not list are removed, and the prices of those that the contract does not know stay unknown, unless
+ * the list states them.
+ */
+export function withStatements(
+  contract: Contract,
+  { models, networks, limits }: Statements,
+  accountTier: AccountTier,
+): Contract {
+  const published = limits === null ? contract.limits.published : Object.fromEntries(limits)
+  const sources = { ...contract.sources }
+  if (models !== null) sources.models = 'target'
+  if (networks !== null) sources['rpc.networks'] = 'target'
+  if (limits !== null) sources['limits.published'] = 'target'
+  return {
+    ...contract,
+    models: models === null ? contract.models : offeredModels(contract, models, published, accountTier),
+    rpc: { ...contract.rpc, networks: networks === null ? contract.rpc.networks : offeredNetworks(contract, networks) },
+    limits: { ...contract.limits, published },
+    sources,
+  }
+}
+
+/** Known models in the order of the contract, then the others. */
+function offeredModels(
+  { models, accounts }: Contract,
+  offered: readonly OfferedModel[],
+  published: Readonly<Record<string, number>>,
+  accountTier: AccountTier,
+): Model[] {
+  const ids = new Set(offered.map(({ id }) => id))
+  const known = models.filter(({ id }) => ids.has(id))
+  const others = offered.filter(({ id }) => !models.some(model => model.id === id))
+  const tierOf = (id: string): ModelTier | null => {
+    const isLike = (tier: ModelTier) => {
+      const { requestsPerMinute, tokensPerMinute } = accounts[accountTier][tier]
+      return published[`chat:${id}`] === requestsPerMinute && published[`chat:${id} tokens`] === tokensPerMinute
+    }
+    return modelTiers.find(isLike) ?? null
+  }
+  const unknown = { payingOnly: false, logprobs: null, lifecycle: null }
+  return [...known, ...others.map(model => ({ ...model, ...unknown, tier: tierOf(model.id) }))]
+}
+
+/** Known networks in the order of the contract, then the others. */
+function offeredNetworks({ rpc }: Contract, slugs: readonly string[]): Record<string, Network> {
+  const known = Object.entries(rpc.networks).filter(([slug]) => slugs.includes(slug))
+  const others = slugs.filter(slug => !Object.hasOwn(rpc.networks, slug))
+  return Object.fromEntries([
+    ...known,
+    ...others.map(slug => [slug, { baseCredits: null, family: familyOf(slug) }] as const),
+  ])
+}
+
+/** The family of a network, by its slug. Most networks are EVM networks. */
+export function familyOf(slug: string): Network['family'] {
+  if (/solana/i.test(slug)) return 'solana'
+  return /starknet/i.test(slug) ? 'starknet' : 'evm'
+}
+
+/** The body itself, or the first of its members that is a list. */
+function listIn(body: unknown, members: readonly string[]): readonly unknown[] | null {
+  const lists = [body, ...members.map(name => (isObject(body) ? body[name] : undefined))]
+  return lists.find(Array.isArray)?.slice(0, maxEntries) ?? null
+}
+
+const firstText = (...values: readonly unknown[]): string | null =>
+  values.find((value): value is string => typeof value === 'string' && value !== '' && value.length <= maxTextLength) ??
+  null
+const maxTextLength = 512
+
+/** USD for a million tokens; null if the list states none in the public layout. */
+function priceIn(pricing: unknown): Model['usdPerMillion'] {
+  const prices = toObject(pricing)
+  const of = (name: string) => decimal(toObject(prices?.[name])?.usd)
+  const [input, output] = [of('input'), of('output')]
+  if (input === null || output === null) return null
+  return { input, output, cacheInput: of('cache_input'), cacheWrite: of('cache_write') }
+}
+
+function decimal(usd: JsonObject[string]): string | null {
+  if (typeof usd !== 'number' || !(usd >= 0) || usd > 1e6) return null
+  return usd.toFixed(12).replace(/\.?0+$/, '')
+}

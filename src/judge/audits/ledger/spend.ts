@@ -1,0 +1,117 @@
+import type { Contract } from '../../../contract/contract.ts'
+import { probeOf } from '../../../contract/probes.ts'
+import { toObject } from '../../../lib/json.ts'
+import { parsePico } from '../../../lib/money.ts'
+import { failedBeforeSend, type Observation, type ObservedResponse } from '../../../observation/observation.ts'
+import { is2xx, isFromGateway, isReplayed } from '../../../observation/response.ts'
+import { priceListOf } from '../../checks/price-list.ts'
+import { claimInBody, claimInHeader, expectedCharge } from './charge.ts'
+
+/** What one request has cost its caller, for the budget. All amounts in pico-USD; a DIEM counts as a USD. */
+export type RequestSpend = {
+  readonly sentMs: number
+  /** The larger of the claimed cost and the cost by our price list. */
+  readonly cost: bigint
+  /** Whether it may have cost more: no readable cost is stated, or there is no complete response. */
+  readonly isUnknown: boolean
+  /** Whether it may still be charged, since there is no complete response. */
+  readonly isUnanswered: boolean
+  /** The balances in USD and in DIEM, and what remains of the balance; null: not shown. */
+  readonly balances: readonly (bigint | null)[]
+}
+
+const noBalances: RequestSpend['balances'] = [null, null, null]
+
+/**
+ * What a request has cost, or null if it was never sent. Unlike the ledger, it assumes the worst: nothing that a target
+ * says can make a request cheaper than its tokens or credits by the price list.
+ */
+export function spendOf(observation: Observation, contract: Contract, isShared: boolean): RequestSpend | null {
+  const { outcome, response, sentMs } = observation
+  if (sentMs === null || outcome.kind === 'dropped') return null
+  if (outcome.kind === 'failed' && failedBeforeSend.includes(outcome.reason)) return null
+  const isUnanswered = outcome.kind === 'failed' || (response !== null && isFromGateway(response, contract))
+  const claimed = response === null ? none : claimedBy(response, observation, contract)
+  const computed = expectedCharge(observation, contract)?.usd ?? null
+  const cost = computed !== null && computed > claimed.amount ? computed : claimed.amount
+  const isOpen = response !== null && is2xx(response.status) && isCharged(observation) && computed === null
+  return {
+    sentMs,
+    cost,
+    isUnknown: isUnanswered || claimed.isAbsurd || (isOpen && !claimed.isStated),
+    isUnanswered,
+    // Others may take from a shared balance.
+    balances: isShared || response === null ? noBalances : balancesIn(response, observation, contract),
+  }
+}
+
+type Claim = { readonly amount: bigint; readonly isStated: boolean; readonly isAbsurd: boolean }
+
+const none: Claim = { amount: 0n, isStated: false, isAbsurd: false }
+
+/** The highest claim of a response, wherever it is. A negative claim counts as zero, and any other text as a fault. */
+function claimedBy(response: ObservedResponse, observation: Observation, contract: Contract): Claim {
+  // A replay may show the cost of the first request, which was counted then.
+  if (isRepetition(observation) && isReplayed(response)) return { ...none, isStated: true }
+  const inBody = claimInBody(response)
+  const inHeader = claimInHeader(response, contract)
+  const amount = [inBody?.max ?? 0n, inHeader?.max ?? 0n].reduce((a, b) => (a > b ? a : b))
+  const header = response.headers[priceListOf(contract).costHeader] ?? ''
+  const isAbsurd =
+    (inBody === null && isAbsurdCost(statedCost(response))) ||
+    (inHeader === null && header !== '' && !isNegative(header))
+  return { amount, isStated: inBody !== null || inHeader !== null, isAbsurd }
+}
+
+/** Whether the caller may have sent the same key before. Of concurrent requests, any may be the first. */
+function isRepetition({ request }: Observation): boolean {
+  if (request.kind === 'probe') return true
+  if (request.kind !== 'rpc' || request.replay === null || request.replay.role === 'other-caller') return false
+  return request.replay.role !== 'original' || request.replay.concurrent
+}
+
+const statedCost = ({ body }: ObservedResponse): unknown =>
+  body.kind === 'stream' ? body.stream.cost : body.kind === 'json' ? toObject(body.value)?.cost : null
+
+/** Whether it states something that is no amount, and not just a negative one. */
+function isAbsurdCost(stated: unknown): boolean {
+  if (stated === undefined || stated === null) return false
+  const { usd, diem } = toObject(stated) ?? {}
+  return !(isNegative(usd) || isNegative(diem))
+}
+
+const isNegative = (value: unknown): boolean =>
+  (typeof value === 'string' || typeof value === 'number') && (parsePico(value) ?? 0n) < 0n
+
+/** Whether a successful request costs anything. */
+function isCharged({ request }: Observation): boolean {
+  switch (request.kind) {
+    case 'models':
+    case 'networks':
+    case 'rate-limits':
+    case 'rate-limit-logs':
+      return false
+    case 'probe':
+      return probeOf(request.probe).draws !== null
+    default:
+      return true
+  }
+}
+
+/** The balances of the caller. A response without credentials, or to other ones, is about another account. */
+function balancesIn(
+  response: ObservedResponse,
+  { request }: Observation,
+  contract: Contract,
+): RequestSpend['balances'] {
+  const isOfCaller =
+    request.kind === 'probe'
+      ? probeOf(request.probe).as === 'caller'
+      : request.kind !== 'models' && request.kind !== 'networks'
+  if (!isOfCaller || response.status === 401) return noBalances
+  const { usdHeader, diemHeader } = priceListOf(contract)
+  const amountIn = (header: string) => parsePico(response.headers[header] ?? '')
+  const [usd, diem] = [amountIn(usdHeader), amountIn(diemHeader)]
+  // What remains is the same money again.
+  return usd === null && diem === null ? [null, null, amountIn('x-balance-remaining')] : [usd, diem, null]
+}

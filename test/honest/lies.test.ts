@@ -1,0 +1,34 @@
+import { describe, expect, test } from 'vitest'
+import { clauseIds } from '../../src/contract/clauses.ts'
+import { judge, shortTimes } from './judged.ts'
+import { lies } from './service/lies.ts'
+
+/** Three lies of unrelated sections at a time. Those that need windows to end change the same times, so each is alone. */
+const short = lies.filter(({ takesWindows }) => takesWindows !== true)
+const stride = Math.ceil(short.length / 3)
+const groups = Array.from({ length: stride }, (_, first) => short.filter((_lie, index) => index % stride === first))
+const alone = lies.filter(({ takesWindows }) => takesWindows === true).map(lie => [lie])
+
+test('there are at least thirty lies, and each breaks known clauses', () => {
+  expect(lies.length).toBeGreaterThanOrEqual(30)
+  const known: ReadonlySet<string> = new Set(clauseIds)
+  expect(lies.flatMap(({ clauses }) => clauses.filter(clause => !known.has(clause)))).toEqual([])
+})
+
+describe.concurrent('each lie is named', () => {
+  test.each([...groups, ...alone].map(group => [group.map(({ name }) => name).join(', '), group] as const))(
+    '%s',
+    async (_, group) => {
+      const run = group[0]?.takesWindows
+        ? ({ scenario: 'test/honest/windows.yaml', settings: shortTimes } as const)
+        : ({ scenario: 'test/honest/everyday.yaml' } as const)
+      const judged = await judge({ ...run, changes: {}, profile: 'prices', lies: group })
+      const unnamed = group.filter(({ clauses }) => !clauses.some(clause => judged.clauses.includes(clause)))
+      expect(
+        unnamed.map(({ name }) => name),
+        judged.findings.join('\n'),
+      ).toEqual([])
+      expect(judged.code).toBe(1)
+    },
+  )
+})

@@ -1,0 +1,36 @@
+import { describe, expect, test } from 'vitest'
+import { clauseIds, clauses } from '../../../src/contract/clauses.ts'
+import { notPromised, promisesAny, promisesSchema } from '../../../src/contract/promises.ts'
+
+const without = (...except: readonly string[]) => ({ promises: { only: null, except: [...except] } })
+const only = (...ids: readonly string[]) => ({ promises: { only: [...ids], except: [] } })
+
+describe('the clauses that are not promised', () => {
+  test('are none without a word about promises', () => {
+    expect(notPromised(without())).toEqual([])
+  })
+
+  test('are those of a name, of a pattern and of a section with its parts', () => {
+    expect(notPromised(without('header.cf-ray'))).toEqual(['header.cf-ray'])
+    expect(notPromised(without('billing.*'))).toEqual(clauseIds.filter(id => id.startsWith('billing.')))
+    expect(notPromised(without('§4'))).toEqual(clauseIds.filter(id => /^4(\.|$)/.test(clauses[id].section)))
+    expect(notPromised(without('§4.4'))).not.toContain('rpc.id')
+  })
+
+  test('are all others, if a profile names what is promised', () => {
+    expect(notPromised(only('rpc.id', 'rpc.batch.*')).length).toBe(
+      clauseIds.filter(id => id !== 'rpc.id' && !id.startsWith('rpc.batch.')).length,
+    )
+    expect(notPromised({ promises: { only: ['rpc.*'], except: ['rpc.id'] } })).toContain('rpc.id')
+  })
+})
+
+test('a promise of one of several clauses is enough', () => {
+  expect(promisesAny(without('billing.*'), ['billing.*'])).toBe(false)
+  expect(promisesAny(without('billing.currency'), ['billing.*'])).toBe(true)
+})
+
+test.each(['rpc.idd', 'biling.*', '§44', '', '§', 'rpc[', 'rpc.(id|x)'])('%j names no clause', pattern => {
+  expect(promisesSchema.safeParse({ only: null, except: [pattern] }).success).toBe(false)
+  expect(promisesSchema.safeParse({ only: [pattern], except: [] }).success).toBe(false)
+})

@@ -1,0 +1,160 @@
+import { describe, expect, test } from 'vitest'
+import { documentedContract } from '../../../src/contract/documented.ts'
+import { parseLimits, parseModels, parseNetworks, withStatements } from '../../../src/contract/statements.ts'
+
+describe('parseLimits', () => {
+  const entry = (apiModelId: unknown, ...rateLimits: readonly unknown[]) => ({ apiModelId, rateLimits })
+  const limitsIn = (...rateLimits: readonly unknown[]) => {
+    const read = parseLimits({ data: { rateLimits } })
+    return read === null ? null : Object.fromEntries(read)
+  }
+  const requests = (amount: unknown) => ({ type: 'RPM', amount })
+  const tokens = (amount: unknown) => ({ type: 'TPM', amount })
+
+  test('reads the requests and the tokens of each model', () => {
+    expect(limitsIn(entry('a', requests(20), tokens(500_000)), entry('b', requests(7.5)))).toEqual({
+      'chat:a': 20,
+      'chat:a tokens': 500_000,
+      'chat:b': 7.5,
+    })
+  })
+
+  test('ignores unknown limits and fields', () => {
+    const daily = { type: 'RPD', amount: 1_000 }
+    const more = { ...entry('a', requests(20), daily), note: 'x' }
+    expect(limitsIn(more, { rateLimits: [requests(3)] }, entry('video'), null, 'text')).toEqual({ 'chat:a': 20 })
+  })
+
+  test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 6_000_001, '20', null, undefined, {}, [20]])(
+    'ignores a limit of %j',
+    amount => {
+      expect(limitsIn(entry('a', requests(amount), tokens(9)))).toEqual({ 'chat:a tokens': 9 })
+    },
+  )
+
+  test.each([
+    null,
+    'limits',
+    [],
+    {},
+    { data: null },
+    { data: { rateLimits: {} } },
+    { data: { rateLimits: [] } },
+    { data: { rateLimits: [[], 1, { apiModelId: 'a', rateLimits: 'none' }, { apiModelId: 4, rateLimits: [] }] } },
+  ])('finds no limits in %j', body => {
+    expect(parseLimits(body)).toBeNull()
+  })
+
+  test('reads a list outside of data', () => {
+    expect(parseLimits({ rateLimits: [entry('a', requests(1))] })?.get('chat:a')).toBe(1)
+  })
+
+  test('accepts a model with the name __proto__', () => {
+    const body = JSON.parse(
+      '{"data":{"rateLimits":[{"apiModelId":"__proto__","rateLimits":[{"type":"RPM","amount":5}]}]}}',
+    )
+    expect([...(parseLimits(body) ?? [])]).toEqual([['chat:__proto__', 5]])
+  })
+})
+
+describe('parseModels', () => {
+  test('reads ids, names, maxima and prices of the public layout', () => {
+    const spec = {
+      name: 'A',
+      maxCompletionTokens: 4096,
+      pricing: { input: { usd: 0.15 }, output: { usd: 0.6 }, cache_input: { usd: 0.03 } },
+    }
+    expect(parseModels({ object: 'list', data: [{ id: 'a', type: 'text', model_spec: spec }] })).toEqual([
+      {
+        id: 'a',
+        name: 'A',
+        maxCompletionTokens: 4096,
+        usdPerMillion: { input: '0.15', output: '0.6', cacheInput: '0.03', cacheWrite: null },
+      },
+    ])
+  })
+
+  test.each([
+    ['a list of objects', [{ id: 'a' }, { id: 'b' }]],
+    ['a list of texts', ['a', 'b']],
+    ['models', { models: [{ model: 'a' }, { name: 'b' }] }],
+    ['data with doubles and nonsense', { data: [{ id: 'a' }, 7, null, { id: 'a' }, { id: '' }, { id: 'b' }] }],
+  ])('reads %s', (_, body) => {
+    expect(parseModels(body)?.map(({ id }) => id)).toEqual(['a', 'b'])
+  })
+
+  test('leaves out models that are offline or do not chat', () => {
+    const data = [
+      { id: 'text-embedding-3' },
+      { id: 'whisper-1' },
+      { id: 'flux', type: 'image' },
+      { id: 'gone', model_spec: { offline: true } },
+      { id: 'chat' },
+    ]
+    expect(parseModels({ data })?.map(({ id }) => id)).toEqual(['chat'])
+  })
+
+  test.each([null, undefined, 'models', 7, {}, { data: [] }, { data: {} }, { data: [{}] }])(
+    'finds none in %j',
+    body => {
+      expect(parseModels(body)).toBeNull()
+    },
+  )
+})
+
+describe('parseNetworks', () => {
+  test.each([
+    [{ networks: ['a', 'b', 'a'] }],
+    [['a', 'b']],
+    [{ data: [{ slug: 'a' }, { network: 'b' }] }],
+    [{ networks: [{ id: 'a' }, null, { name: 'b' }] }],
+  ])('reads %j', body => {
+    expect(parseNetworks(body)).toEqual(['a', 'b'])
+  })
+
+  test.each([null, {}, { networks: [] }, { networks: [1] }, 'a'])('finds none in %j', body => {
+    expect(parseNetworks(body)).toBeNull()
+  })
+})
+
+describe('withStatements', () => {
+  const offered = (id: string) => ({ id, name: id, maxCompletionTokens: null, usdPerMillion: null })
+  const nothing = { models: null, networks: null, limits: null }
+
+  test('changes nothing if the target states nothing', () => {
+    expect(withStatements(documentedContract, nothing, 'default')).toEqual(documentedContract)
+  })
+
+  test('keeps known models that are offered, and adds the others without a price', () => {
+    const models = [offered('new'), offered('ref-large-235b')]
+    const contract = withStatements(documentedContract, { ...nothing, models }, 'default')
+    expect(contract.models.map(({ id, tier }) => [id, tier])).toEqual([
+      ['ref-large-235b', 'L'],
+      ['new', null],
+    ])
+    expect(contract.models[0]).toEqual(documentedContract.models.find(({ id }) => id === 'ref-large-235b'))
+    expect(contract.sources).toEqual({ models: 'target' })
+  })
+
+  test('tells the tier of a new model by its published limits, if they are those of a tier', () => {
+    const limits = new Map([
+      ['chat:new', 20],
+      ['chat:new tokens', 500_000],
+      ['chat:odd', 21],
+    ])
+    const models = [offered('new'), offered('odd')]
+    const contract = withStatements(documentedContract, { ...nothing, models, limits }, 'default')
+    expect(contract.models.map(({ tier }) => tier)).toEqual(['L', null])
+    expect(contract.limits.published).toEqual(Object.fromEntries(limits))
+  })
+
+  test('removes networks that are not offered, and does not know the credits of new ones', () => {
+    const networks = ['solana-testnet', 'base-mainnet', 'mychain']
+    const contract = withStatements(documentedContract, { ...nothing, networks }, 'default')
+    expect(contract.rpc.networks).toEqual({
+      'base-mainnet': documentedContract.rpc.networks['base-mainnet'],
+      'solana-testnet': { baseCredits: null, family: 'solana' },
+      mychain: { baseCredits: null, family: 'evm' },
+    })
+  })
+})

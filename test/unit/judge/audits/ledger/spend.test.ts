@@ -1,0 +1,130 @@
+import { describe, expect, test } from 'vitest'
+import { documentedContract } from '../../../../../src/contract/documented.ts'
+import { chargeOf } from '../../../../../src/judge/audits/ledger/charge.ts'
+import { spendOf } from '../../../../../src/judge/audits/ledger/spend.ts'
+import { pico } from '../../../../../src/lib/money.ts'
+import type { FailureReason, Observation } from '../../../../../src/observation/observation.ts'
+import {
+  chatDescriptor,
+  chatObserved,
+  completion,
+  observed,
+  refused,
+  responseOf,
+  rpcHeaders,
+  singleDescriptor,
+  singleObserved,
+} from '../../checks/observed.ts'
+
+const spend = (observation: Observation, isShared = false) => spendOf(observation, documentedContract, isShared)
+const failed = (reason: FailureReason) =>
+  observed(chatDescriptor, null, { headersMs: null, outcome: { kind: 'failed', reason, detail: '' } })
+const replayedAs = (role: 'original' | 'duplicate' | 'other-caller', concurrent = false) =>
+  observed(
+    { ...singleDescriptor, replay: { group: 4, role, concurrent } },
+    responseOf(200, {}, { ...rpcHeaders, 'idempotent-replayed': 'true', 'x-service-rpc-cost-usd': '0.5' }),
+  )
+const result = { jsonrpc: '2.0', id: singleDescriptor.items[0]?.id, result: '0x1' }
+const claiming = (cost: string | undefined) => singleObserved(result, { 'x-service-rpc-cost-usd': cost })
+const badGateway = observed(chatDescriptor, responseOf(502, '', { 'x-service-version': undefined }))
+const costing = (cost: unknown, more: object = {}) => chatObserved({ ...completion, cost, ...more })
+
+describe('what a request has cost', () => {
+  test.each<[string, Observation, cost: string, isUnknown: boolean]>([
+    ['an honest completion: its cost', chatObserved(completion), '0.0003', false],
+    ['an honest call: its cost', singleObserved({}), '0.0000125', false],
+    ['a call that claims more: its claim', claiming('0.5'), '0.50000001', false],
+    ['a call that claims less: its credits', claiming('0.00000001'), '0.0000125', false],
+    ['a call that claims nothing: its credits', claiming(undefined), '0.0000125', false],
+    ['a call with a negative cost: its credits', claiming('-5'), '0.0000125', false],
+    ['a call with an absurd cost: its credits, or its maximum', claiming('1e300'), '0.0000125', true],
+    ['a call with a text as cost: its credits, or its maximum', claiming('free'), '0.0000125', true],
+    ['a completion that claims more: its claim', costing({ usd: 0.25, diem: 0.25 }), '0.5', false],
+    ['a completion that claims nothing: its tokens', costing(undefined), '0.0003', false],
+    ['a completion with a negative cost: its tokens', costing({ usd: -3, diem: 0 }), '0.0003', false],
+    ['a completion with a text as cost: its tokens, or its maximum', costing('none'), '0.0003', true],
+    ['a completion with texts as costs: its tokens, or its maximum', costing({ usd: '0', diem: '0' }), '0.0003', true],
+    [
+      'a completion with an infinite cost: the same',
+      costing({ usd: Number.POSITIVE_INFINITY, diem: 0 }),
+      '0.0003',
+      true,
+    ],
+    ['a completion with an absurd cost: the same', costing({ usd: 1e300, diem: 0 }), '0.0003', true],
+    ['a completion without cost and usage: its maximum', costing(undefined, { usage: undefined }), '0', true],
+    ['a replay: nothing', replayedAs('duplicate'), '0', false],
+    ['a concurrent request that is a replay: nothing', replayedAs('original', true), '0', false],
+    ['a first request that claims to be a replay: its claim', replayedAs('original'), '0.50000001', false],
+    ['another caller that claims to be a replay: its claim', replayedAs('other-caller'), '0.50000001', false],
+    ['a refusal: nothing', refused(chatDescriptor, 400, { error: 'No' }), '0', false],
+    [
+      'a refusal that claims a cost: its claim',
+      refused(singleDescriptor, 400, { error: 'No' }, { ...rpcHeaders, 'x-service-rpc-cost-usd': '0.5' }),
+      '0.50000001',
+      false,
+    ],
+    [
+      'a list that claims a cost: its claim',
+      observed({ kind: 'rate-limits' }, responseOf(200, {}, { 'x-service-rpc-cost-usd': '0.5' })),
+      '0.5',
+      false,
+    ],
+    ['a list: nothing', observed({ kind: 'rate-limits' }, responseOf(200, {}, {})), '0', false],
+    ['an error of a gateway: its maximum', badGateway, '0', true],
+    ['a timeout after sending: its maximum', failed('total-timeout'), '0', true],
+  ])('%s', (_, observation, cost, isUnknown) => {
+    expect(spend(observation)).toMatchObject({ cost: pico(cost), isUnknown })
+  })
+
+  test('is nothing if it was never sent', () => {
+    expect(spend(failed('connect-refused'))).toBeNull()
+    expect(spend(observed(singleDescriptor, null, { sentMs: null, endMs: null, headersMs: null }))).toBeNull()
+  })
+})
+
+test('a request without a response may still be charged', () => {
+  expect(spend(failed('total-timeout'))?.isUnanswered).toBe(true)
+  expect(spend(badGateway)?.isUnanswered).toBe(true)
+  expect(spend(singleObserved({}))?.isUnanswered).toBe(false)
+})
+
+const noneShown = { 'x-service-balance-usd': undefined, 'x-service-balance-diem': undefined }
+
+describe('the balances of a response', () => {
+  const shown = (headers: Readonly<Record<string, string>>, status = 200) =>
+    observed({ kind: 'rate-limits' }, responseOf(status, {}, { ...noneShown, ...headers }))
+
+  test.each<[string, Observation, balances: readonly (bigint | null)[]]>([
+    ['both', shown({ 'x-service-balance-usd': '9.5', 'x-service-balance-diem': '2' }), [pico(9.5), pico(2), null]],
+    ['one', shown({ 'x-service-balance-usd': '9.5' }), [pico(9.5), null, null]],
+    ['the rest', shown({ 'x-balance-remaining': '7' }), [null, null, pico(7)]],
+    [
+      'the rest besides others',
+      shown({ 'x-service-balance-usd': '9', 'x-balance-remaining': '7' }),
+      [pico(9), null, null],
+    ],
+    ['below zero', shown({ 'x-service-balance-usd': '-3' }), [pico(-3), null, null]],
+    ['in words', shown({ 'x-service-balance-usd': 'plenty' }), [null, null, null]],
+    ['with an error', shown({ 'x-service-balance-usd': '9' }, 500), [pico(9), null, null]],
+    ['without valid credentials', shown({ 'x-service-balance-usd': '9' }, 401), [null, null, null]],
+    [
+      'of another account',
+      observed({ kind: 'probe', probe: 'empty-account' }, responseOf(402, {}, { 'x-service-balance-usd': '0' })),
+      [null, null, null],
+    ],
+  ])('%s', (_, observation, balances) => {
+    expect(spend(observation)?.balances).toEqual(balances)
+  })
+
+  test('do not count if others use the account', () => {
+    expect(spend(shown({ 'x-service-balance-usd': '9.5' }), true)?.balances).toEqual([null, null, null])
+  })
+})
+
+test.each(['-5', '-0.0000125', '1e300', '1000001'])('the ledger takes no claim from a cost of %s', cost => {
+  expect(chargeOf(claiming(cost), documentedContract)).toBeNull()
+})
+
+test('an infinite cost is no claim', () => {
+  expect(chargeOf(costing({ usd: Number.POSITIVE_INFINITY, diem: 0 }), documentedContract)).toBeNull()
+})

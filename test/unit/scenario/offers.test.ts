@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'vitest'
+import type { Contract, Model } from '../../../src/contract/contract.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
+import { UsageError } from '../../../src/lib/usage-error.ts'
+import { parseScenario } from '../../../src/scenario/load-scenario.ts'
+
+const scenario = (call: string, more = '') => `name: offers
+${more}
+callers: { count: 1 }
+calls: { it: { ${call} } }
+stages: [{ name: only, duration: 1s, shape: sequence, calls: [it] }]
+`
+const chat = (choice: string) => scenario(`kind: chat, ${choice} prompt-tokens: 5, max-completion-tokens: 5`)
+const rpc = (choice: string) => scenario(`kind: rpc, ${choice} methods: { eth_blockNumber: 1 }`)
+
+const untiered = (id: string, output: string | null): Model => ({
+  id,
+  name: id,
+  tier: null,
+  payingOnly: false,
+  maxCompletionTokens: null,
+  logprobs: null,
+  lifecycle: null,
+  usdPerMillion: output === null ? null : { input: '0', output, cacheInput: null, cacheWrite: null },
+})
+const offering = (models: Model[], networks: readonly string[] = ['base-mainnet', 'gnosis-mainnet']): Contract => ({
+  ...documentedContract,
+  models,
+  rpc: {
+    ...documentedContract.rpc,
+    networks: Object.fromEntries(networks.map(slug => [slug, { baseCredits: null, family: 'evm' as const }])),
+  },
+  sources: { models: 'target', 'rpc.networks': 'target' },
+})
+const callIn = (text: string, contract: Contract, isTentative = false) =>
+  parseScenario(text, 's.yaml', contract, () => isTentative).calls.it
+
+describe('a chat call', () => {
+  const contract = offering([untiered('dear', '9'), untiered('cheap', '1'), untiered('middle', '3')])
+
+  test('without a model gets the first one that is offered', () => {
+    expect(callIn(chat(''), contract)).toMatchObject({ model: 'dear', modelTier: null })
+  })
+
+  test.each([
+    ['XS', 'cheap'],
+    ['S', 'middle'],
+    ['L', 'dear'],
+  ])('of tier %s gets a model by its price, if no model has a tier', (tier, model) => {
+    expect(callIn(chat(`model-tier: ${tier},`), contract)).toMatchObject({ model, modelTier: tier })
+  })
+
+  test('that names a model which the target does not offer is a mistake', () => {
+    expect(() => callIn(chat('model: cheep,'), contract)).toThrow(
+      's.yaml:4:35: got "cheep", expected a model that the target offers: dear, cheap or middle; did you mean "cheap"?',
+    )
+    expect(() => callIn(chat(''), offering([]))).toThrow('got no model, expected one that the target offers')
+  })
+
+  test('may name any model before the target was asked', () => {
+    expect(callIn(chat('model: unheard-of,'), contract, true)).toMatchObject({ model: 'unheard-of' })
+    expect(callIn(chat('model-tier: M,'), offering([]), true)).toMatchObject({ modelTier: 'M' })
+  })
+})
+
+describe('an RPC call', () => {
+  const contract = offering([])
+
+  test.each([
+    ['', 'base-mainnet'],
+    ['network-family: evm,', 'base-mainnet'],
+    ['network: gnosis-mainnet,', 'gnosis-mainnet'],
+    ['network: gnosis-mainnet, network-family: evm,', 'gnosis-mainnet'],
+    ['network: zksync-mainnet, network-family: evm,', 'base-mainnet'],
+  ])('with "%s" goes to %s', (choice, network) => {
+    expect(callIn(rpc(choice), contract)).toMatchObject({ network })
+  })
+
+  test('that names a network which the target does not offer is a mistake', () => {
+    expect(() => callIn(rpc('network: ethereum-mainnet,'), contract)).toThrow(
+      'got "ethereum-mainnet", expected a network that the target offers: base-mainnet or gnosis-mainnet',
+    )
+    expect(() => callIn(rpc('network-family: solana,'), contract)).toThrow(
+      'got no network of the family solana, expected one that the target offers',
+    )
+    expect(callIn(rpc('network: ethereum-mainnet,'), contract, true)).toMatchObject({ network: 'ethereum-mainnet' })
+  })
+})
+
+test('a rate is compared with the limits of the target, and not before they are known', () => {
+  const text = `name: fast
+callers: { count: 1 }
+calls: { it: { kind: chat, model-tier: S, prompt-tokens: 5, max-completion-tokens: 5 } }
+stages: [{ name: only, duration: 1s, shape: constant, rate: 2/s, mix: { it: 1 } }]
+`
+  const published = { ...documentedContract.limits, published: { 'chat:ref-small-24b': 600 } }
+  expect(() => parseScenario(text, 's.yaml', documentedContract)).toThrow(UsageError)
+  expect(() => parseScenario(text, 's.yaml', documentedContract, () => true)).not.toThrow()
+  expect(() => parseScenario(text, 's.yaml', { ...documentedContract, limits: published })).not.toThrow()
+})
