@@ -85,7 +85,6 @@ type Start = {
 
 async function runAtTarget(draft: DraftPlan, start: Start, invocation: Invocation): Promise<number> {
   const { plan } = draft
-
   const runAt = (target: string) => runAgainst(target, draft, start, invocation)
   if (plan.target !== null) return await runAt(plan.target)
   const service = await startEmbeddedService({

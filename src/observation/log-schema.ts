@@ -1,12 +1,16 @@
 import { z } from 'zod'
 import { accountTiers, modelTiers } from '../contract/contract.ts'
 import { probeNames } from '../contract/probes.ts'
+import type { Accepted, DeepReadonly } from '../lib/json.ts'
+import type { LogFooter, LogHeader } from './log.ts'
+import type { Observation } from './observation.ts'
 
 const whole = z.number().int().nonnegative()
 const text = z.string()
 const millis = z.number().nullable()
 const members = z.record(text, z.unknown())
 const texts = z.array(text)
+const isProbe = (name: string): boolean => probeNames.some(each => each === name)
 const present = z.custom(value => value !== undefined, 'any JSON value')
 
 const info = { runId: text, version: text, target: text, startedAtMs: z.number() }
@@ -48,7 +52,7 @@ const request = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('chat'),
     model: text,
-    modelTier: z.enum(modelTiers),
+    modelTier: z.enum(modelTiers).nullable(),
     stream: z.boolean(),
     promptTokens: z.number(),
     maxCompletionTokens: z.number(),
@@ -70,7 +74,7 @@ const request = z.discriminatedUnion('kind', [
     limit: z.number().nullable(),
     timestampMs: millis,
   }),
-  z.object({ kind: z.literal('probe'), probe: z.enum(probeNames) }),
+  z.object({ kind: z.literal('probe'), probe: text.refine(isProbe, 'the name of a probe') }),
 ])
 
 const deltaField = z.enum([
@@ -138,3 +142,10 @@ export const observationSchema = z.object({
   ]),
   response: z.object({ status: whole, headers: z.record(text, text), bytes: z.number(), body }).nullable(),
 })
+
+type Read<Schema extends z.ZodType> = DeepReadonly<z.input<Schema>>
+
+/** Do not compile if a schema could refuse what a log contains. */
+export type AcceptedObservation = Accepted<Observation, Read<typeof observationSchema>>
+export type AcceptedHeader = Accepted<LogHeader, Read<typeof headSchema>>
+export type AcceptedFooter = Accepted<LogFooter, Read<typeof footerSchema>>

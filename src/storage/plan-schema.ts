@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { accountTiers, modelTiers } from '../contract/contract.ts'
 import { probeNames } from '../contract/probes.ts'
-import { timings } from '../plan/plan.ts'
+import type { Accepted, DeepReadonly } from '../lib/json.ts'
+import { type Plan, timings } from '../plan/plan.ts'
 
 const whole = z.number().int().nonnegative()
 const positive = z.number().positive()
@@ -11,6 +12,8 @@ const decimal = z.string().regex(/^-?\d{1,30}(\.\d{1,30})?$/, 'a decimal')
 const text = z.string()
 const members = z.record(text, z.unknown())
 const mix = z.array(z.tuple([text, amount]))
+
+const isProbe = (name: string): boolean => probeNames.some(each => each === name)
 
 const rpcCall = z.object({
   kind: z.literal('rpc'),
@@ -33,7 +36,7 @@ const call = z.discriminatedUnion('kind', [
     kind: z.literal('chat'),
     stream: z.boolean(),
     model: text,
-    modelTier: z.enum(modelTiers),
+    modelTier: z.enum(modelTiers).nullable(),
     promptTokens: whole,
     maxCompletionTokens: whole,
     isBounded: z.boolean(),
@@ -59,7 +62,7 @@ const call = z.discriminatedUnion('kind', [
     page: whole.nullable(),
     limit: whole.nullable(),
   }),
-  z.object({ kind: z.literal('probe'), probe: z.enum(probeNames) }),
+  z.object({ kind: z.literal('probe'), probe: text.refine(isProbe, 'the name of a probe') }),
 ])
 
 const shape = z.discriminatedUnion('kind', [
@@ -173,7 +176,7 @@ const forecast = z.object({
   limits: z.array(z.object({ stage: text, scope: text, perMinute: amount, limit: amount })),
 })
 
-const source = z.enum(['target', 'profile'])
+const source = z.enum(['target', 'profile', 'document', 'default'])
 
 /** `plan.json`. It accepts members that later versions add. */
 const planSchema = z.object({
@@ -181,7 +184,7 @@ const planSchema = z.object({
   scenario: text,
   question: text.nullable(),
   seed: whole,
-  target: z.url({ protocol: /^https?$/ }).nullable(),
+  target: text.nullable(),
   service: z.object({ concurrency: whole, serviceTimeMs: amount, distribution: text, queueLength: whole }).nullable(),
   profile: text,
   callers: z.object({
@@ -216,6 +219,9 @@ const planSchema = z.object({
   record: z.enum(['all', 'findings', 'none']),
   forecast,
 })
+
+/** Does not compile if the schema could refuse a plan. */
+export type AcceptedPlan = Accepted<Plan, DeepReadonly<z.input<typeof planSchema>>>
 
 /** The schema of `plan.json`, with the references between its parts. */
 export const checkedPlanSchema = planSchema.superRefine((plan, context) => {

@@ -15,7 +15,7 @@ import type { Plan } from '../plan/plan.ts'
 import { type Report, reportSchema } from '../report/document.ts'
 import { renderJunit } from '../report/render/junit.ts'
 import { comparisonRenderers, renderHtml, renderJson, renderMarkdown, renderText } from '../report/render/renderers.ts'
-import { checkedPlanSchema } from './plan-schema.ts'
+import { type AcceptedPlan, checkedPlanSchema } from './plan-schema.ts'
 
 /** Stable file names that scripts can rely on. */
 const files = {
@@ -203,7 +203,7 @@ export function readJudgedPlan(path: string): Pick<RecordedRun, 'plan' | 'contra
   assertValid(checkedPlanSchema, plan, join(path, files.plan))
   const contract = readJson(path, files.contract)
   assertValid(contractSchema, contract, join(path, files.contract))
-  return { plan: plan as Plan, contract: contractSchema.parse(contract) }
+  return { plan: plan as AcceptedPlan, contract: contractSchema.parse(contract) }
 }
 
 /** The plan, contract, header and logs of the run at `path`. Throws a UsageError if it has no observations. */
