@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { accountTiers, modelTiers } from '../contract/contract.ts'
 import { probeNames } from '../contract/probes.ts'
 import type { Accepted, DeepReadonly } from '../lib/json.ts'
-import type { LogFooter, LogHeader } from './log.ts'
 import type { Observation } from './observation.ts'
 
 const whole = z.number().int().nonnegative()
@@ -143,9 +142,9 @@ export const observationSchema = z.object({
   response: z.object({ status: whole, headers: z.record(text, text), bytes: z.number(), body }).nullable(),
 })
 
-type Read<Schema extends z.ZodType> = DeepReadonly<z.input<Schema>>
+/** Does not compile if the schema could refuse an observation. */
+export type AcceptedObservation = Accepted<Observation, DeepReadonly<z.input<typeof observationSchema>>>
 
-/** Do not compile if a schema could refuse what a log contains. */
-export type AcceptedObservation = Accepted<Observation, Read<typeof observationSchema>>
-export type AcceptedHeader = Accepted<LogHeader, Read<typeof headSchema>>
-export type AcceptedFooter = Accepted<LogFooter, Read<typeof footerSchema>>
+/** The lines that a log accepts as header and footer. */
+export type ReadHeader = DeepReadonly<z.input<typeof headSchema>>
+export type ReadFooter = DeepReadonly<z.input<typeof footerSchema>>

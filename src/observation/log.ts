@@ -3,11 +3,19 @@ import { open } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { constants, createGunzip, gzip } from 'node:zlib'
 import type { Cancel, Clock } from '../lib/clock.ts'
-import { isNestedDeeper, type JsonObject, parseJson, toObject } from '../lib/json.ts'
+import { type Accepted, isNestedDeeper, type JsonObject, parseJson, toObject } from '../lib/json.ts'
 import { whyUnreadable } from '../lib/read-text.ts'
 import { assertValid } from '../lib/schema-mistakes.ts'
 import { UsageError } from '../lib/usage-error.ts'
-import { footerSchema, gapSchema, headSchema, observationSchema } from './log-schema.ts'
+import {
+  type AcceptedObservation,
+  footerSchema,
+  gapSchema,
+  headSchema,
+  observationSchema,
+  type ReadFooter,
+  type ReadHeader,
+} from './log-schema.ts'
 import type { Observation } from './observation.ts'
 
 /** What the judging half must know about a run, besides the plan. */
@@ -243,13 +251,14 @@ function lineOf(object: JsonObject, line: string, where: string): LogLine {
     throw mistake(where, 'a deeply nested line', 'a log that Turnpike wrote')
   if ('turnpike' in object) {
     if (object.turnpike !== 2) throw mistake(where, `a log of format ${object.turnpike}`, 'a log of format 2')
-    return { kind: 'head', head: valid<LogHeader>(headSchema, object, where) }
+    return { kind: 'head', head: valid<Accepted<LogHeader, ReadHeader>>(headSchema, object, where) }
   }
   if ('skipped' in object) return { kind: 'gap', ...valid<{ skipped: number }>(gapSchema, object, where) }
-  if ('ended' in object) return { kind: 'end', end: valid<LogFooter>(footerSchema, object, where) }
+  if ('ended' in object)
+    return { kind: 'end', end: valid<Accepted<LogFooter, ReadFooter>>(footerSchema, object, where) }
   if (!('id' in object && 'outcome' in object))
     throw mistake(where, 'a line that is no observation', 'a log that Turnpike wrote')
-  return { kind: 'observation', observation: valid<Observation>(observationSchema, object, where) }
+  return { kind: 'observation', observation: valid<AcceptedObservation>(observationSchema, object, where) }
 }
 
 /** The value itself, since a schema drops members that it does not know. */

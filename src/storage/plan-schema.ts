@@ -187,6 +187,9 @@ const planSchema = z.object({
   target: text.nullable(),
   service: z.object({ concurrency: whole, serviceTimeMs: amount, distribution: text, queueLength: whole }).nullable(),
   profile: text,
+  notPromised: z.array(text).optional(),
+  values: z.array(z.object({ name: text, text, source })).optional(),
+  isBudgetUnlimited: z.boolean().optional(),
   callers: z.object({
     names: z.array(text).min(1).max(10_000),
     keysEach: whole.positive(),

@@ -203,8 +203,11 @@ export function readJudgedPlan(path: string): Pick<RecordedRun, 'plan' | 'contra
   assertValid(checkedPlanSchema, plan, join(path, files.plan))
   const contract = readJson(path, files.contract)
   assertValid(contractSchema, contract, join(path, files.contract))
-  return { plan: plan as AcceptedPlan, contract: contractSchema.parse(contract) }
+  return { plan: { ...laterMembers, ...(plan as AcceptedPlan) }, contract: contractSchema.parse(contract) }
 }
+
+/** Members that the plans of older versions lack. */
+const laterMembers = { notPromised: [], values: [], isBudgetUnlimited: false }
 
 /** The plan, contract, header and logs of the run at `path`. Throws a UsageError if it has no observations. */
 export async function openRun(path: string): Promise<RecordedRun> {
