@@ -204,7 +204,8 @@ export async function* readLog(file: string): AsyncIterable<LogLine> {
     const parsed = lineOf(value, line, where)
     if ((parsed.kind === 'head') !== (last === null))
       throw mistake(where, last === null ? 'no header' : 'a second header', 'one header, as the first line')
-    if (last?.kind === 'end') throw mistake(where, 'a line after the last one', 'the end of the log')
+    if (last?.kind === 'end' && parsed.kind !== 'gap')
+      throw mistake(where, 'a line after the last one', 'the end of the log')
     yield parsed
     last = parsed
   }
