@@ -28,6 +28,8 @@ export type VirtualRun = {
   readonly seed?: number
   readonly lies?: readonly Lie[]
   readonly contract?: Contract
+  /** What the service does, if it is not what the contract says. */
+  readonly serviceContract?: Contract
   /** A profile file instead of a contract. */
   readonly profile?: string
   readonly openingBalanceUsd?: string
@@ -60,7 +62,7 @@ export async function virtualRun(
   const seed = options.seed ?? null
   const serviceOn = (clock: ManualClock, capacity: Plan['service']) =>
     createService({
-      contract: profile,
+      contract: options.serviceContract ?? profile,
       clock: skewed(clock, options.skewMs ?? 0),
       seed: options.serviceSeed ?? seed ?? 1,
       openingBalanceUsd: options.openingBalanceUsd ?? '10',
