@@ -3,6 +3,7 @@ import { documentedContract } from '../contract/documented.ts'
 import { loadProfile } from '../contract/profile.ts'
 import { pico } from '../lib/money.ts'
 import { type Mistake, UsageError } from '../lib/usage-error.ts'
+import { visible } from '../lib/visible.ts'
 import { describePlan } from '../plan/describe-plan.ts'
 import { makePlan } from '../plan/make-plan.ts'
 import type { Plan } from '../plan/plan.ts'
@@ -79,7 +80,7 @@ export function assertWithinBudget(plan: Plan, { isDraft }: { readonly isDraft: 
   const mistake = budgetMistake(plan, { isDraft })
   if (mistake === null) return
   // The forecast shows which budget the run needs.
-  if (plan.budgetUsd === null) process.stderr.write(`${describePlan(plan)}\n`)
+  if (plan.budgetUsd === null) process.stderr.write(`${visible(describePlan(plan))}\n`)
   throw new UsageError(mistake)
 }
 

@@ -1,4 +1,5 @@
 import { UsageError } from '../lib/usage-error.ts'
+import { visible, visibleJson } from '../lib/visible.ts'
 import { describePlan } from '../plan/describe-plan.ts'
 import { loadKeys } from '../produce/callers/api-keys.ts'
 import { type Discovery, discoverAt, nothingDiscovered } from '../run/discovery.ts'
@@ -11,7 +12,7 @@ export async function planCommand(values: Values): Promise<number> {
   const discovers = text(values, 'target') !== null && draft.plan.target !== null
   const { plan } = discovers ? draft.replan(await discover(draft)) : draft
   const json = text(values, 'format') === 'json'
-  process.stdout.write(json ? `${JSON.stringify(plan, null, 2)}\n` : describePlan(plan))
+  process.stdout.write(visible(json ? visibleJson(`${JSON.stringify(plan, null, 2)}\n`) : describePlan(plan)))
   return exitCodes.pass
 }
 

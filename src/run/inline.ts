@@ -62,5 +62,14 @@ export function inlineIo({
 }: Pick<WorkerIo, 'clock' | 'transport'> & Partial<Pick<WorkerIo, 'saturate' | 'log'>>): RunIo {
   const startWorker = startInline({ clock, transport, saturate, log, defer: whenIdle, eventLoopDelayMs: () => null })
   const never = new AbortController().signal
-  return { clock, stop: never, quit: never, startWorker, directory: null, outputs: [], log: () => {} }
+  return {
+    clock,
+    stop: never,
+    quit: never,
+    startWorker,
+    directory: null,
+    outputs: [],
+    log: () => {},
+    unwritten: () => {},
+  }
 }

@@ -116,7 +116,7 @@ export async function virtualRun(
     clock,
     transport,
     saturate: busyOver(transport),
-    log: { write: observation => observations.push(observation), notRecorded: () => 0, end: async () => {} },
+    log: { write: observation => observations.push(observation), notRecorded: () => 0, end: async () => null },
     defer: options.defer ?? (work => work(() => true)),
     eventLoopDelayMs: () => null,
   })
@@ -126,12 +126,21 @@ export async function virtualRun(
     readObservations: async function* () {
       yield* observations
     },
-    writeSlices: async written => {
+    write: async (_, written) => {
       slices = written
+      return []
     },
-    writeReport: async () => {},
   }
-  const io: RunIo = { clock, stop: never, quit: never, startWorker, directory, outputs: [], log: () => {} }
+  const io: RunIo = {
+    clock,
+    stop: never,
+    quit: never,
+    startWorker,
+    directory,
+    outputs: [],
+    log: () => {},
+    unwritten: () => {},
+  }
   const report = await clock.run(run(job, { ...io, ...options.change?.(io) }))
   return { report, plan, head: info, observations, slices }
 }

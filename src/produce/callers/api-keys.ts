@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readText } from '../../lib/read-text.ts'
 import { type Mistake, UsageError } from '../../lib/usage-error.ts'
 import type { CallersPlan, Plan } from '../../plan/plan.ts'
 import type { Caller } from './caller.ts'
@@ -167,7 +167,8 @@ const isValidKey = (key: string): boolean => /^[\x21-\x7e]+$/.test(key)
 
 /** The keys of each account; null if none were given. A key file counts as given even if it is empty. */
 function givenKeys(plan: CallersPlan, environment: string | undefined): readonly (readonly string[])[] | null {
-  const text = plan.keysFile === null ? (environment ?? '') : readKeys(plan.keysFile)
+  const text =
+    plan.keysFile === null ? (environment ?? '') : readText(plan.keysFile, maxKeysBytes, 'a readable file of keys')
   if (plan.keysFile === null && text.trim() === '') return null
   return text
     .split(/[\r\n,]+/)
@@ -176,14 +177,5 @@ function givenKeys(plan: CallersPlan, environment: string | undefined): readonly
     .map(account => account.split(/[ \t]+/))
 }
 
-function readKeys(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (cause) {
-    throw new UsageError({
-      where: file,
-      got: (cause as NodeJS.ErrnoException).code ?? 'an error',
-      expected: 'a readable file of keys',
-    })
-  }
-}
+/** Enough for the keys of ten thousand accounts. */
+const maxKeysBytes = 16_777_216

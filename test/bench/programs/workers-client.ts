@@ -51,6 +51,7 @@ const report = await run(
     directory: null,
     outputs: [],
     log: line => console.error(line),
+    unwritten: () => {},
   },
 )
 const { user, system } = process.cpuUsage(usedAtStart)

@@ -181,8 +181,10 @@ describe('a mistake in the keys', () => {
 
   test('is reported if the file cannot be read', () => {
     const keysFile = join(directory, 'absent.txt')
-    expect(mistakesOf(1, { keysFile })).toBe(`${keysFile}: got ENOENT, expected a readable file of keys`)
-    expect(mistakesOf(1, { keysFile: directory })).toContain('EISDIR')
+    expect(mistakesOf(1, { keysFile })).toBe(
+      `${keysFile}: got ENOENT: no such file or directory, expected a readable file of keys`,
+    )
+    expect(mistakesOf(1, { keysFile: directory })).toContain('got a directory')
   })
 
   test.each([

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { ClauseId } from '../../../../src/contract/clauses.ts'
+import { visible } from '../../../../src/lib/visible.ts'
 import type { Report } from '../../../../src/report/document.ts'
 import { renderJunit } from '../../../../src/report/render/junit.ts'
 import { parseXml, type XmlElement } from '../../../support/xml.ts'
@@ -108,7 +109,7 @@ test('the verdict is a case: an inconclusive run is an error, so that it never l
 
 test('text of the target stays text', () => {
   const text = resultOf(hostileReport, 'rpc.batch.error-price')?.text ?? ''
-  expect(text).toContain(hostile.replaceAll(/[^\P{C}\n]/gu, '\uFFFD'))
+  expect(text).toContain(visible(hostile))
 })
 
 test('cuts long texts, and the sum of all texts', () => {
