@@ -52,7 +52,8 @@ export async function draftPlan(scenarioName: string, values: Values): Promise<D
   const target = text(values, 'target')
   const overrides = { seed: number(values, 'seed'), target, budgetUsd: text(values, 'budget-usd') }
   // A strange target has its own models, networks and limits, which only a discovery can tell.
-  const draft = loadScenario(file, contract, own => (target ?? own) !== null)
+  const isUnknown = (own: string | null) => (target ?? own) !== null || contract.models.length === 0
+  const draft = loadScenario(file, contract, isUnknown)
   const recordings = new Map<string, Recording>()
   for (const stage of draft.stages)
     if (stage.shape === 'recorded') recordings.set(stage.name, await readRecording(stage.name, stage))

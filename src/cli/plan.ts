@@ -21,7 +21,7 @@ async function discover({ plan, contract }: DraftPlan): Promise<Discovery> {
   try {
     const mistake = budgetMistake(plan, { isDraft: true })
     if (mistake !== null) throw new UsageError(mistake)
-    return await discoverAt(plan.target ?? '', loadKeys(plan, 'plan').callers, plan, contract)
+    return await discoverAt(plan.target ?? '', loadKeys(plan, contract, 'plan').callers, plan, contract)
   } catch (cause) {
     if (!(cause instanceof UsageError)) throw cause
     const why = `the limits of the target are unknown, since a run would be refused (${cause.message})`

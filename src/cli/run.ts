@@ -65,7 +65,7 @@ async function runDraft(draft: DraftPlan, invocation: Invocation): Promise<numbe
   const { values, several } = invocation
   const runId = newRunId()
   const path = directoryOf(plan, runId, text(values, 'out'), several)
-  const keys = loadKeys(plan, runId)
+  const keys = loadKeys(plan, draft.contract, runId)
   hideSecrets(keys.given)
   assertNoSecret(plan.scenario, { ...plan, target: null }, 'scenario')
   const reserved = reserveRunDirectory(path, hiddenIn(draft.contract))
@@ -122,7 +122,7 @@ async function runAgainst(
     ...(areInvented && { inventedKeys: true }),
   }
   const { outputs, gauges, log, close } = await createOutputs(plan, info, clock, path, values, flags)
-  const warning = plainTextWarning(plan)
+  const warning = callers.some(({ keys }) => keys.length > 0) ? plainTextWarning(plan) : null
   if (warning !== null) log(warning)
   const { stop, quit, onFirst, dispose } = listenForInterrupts()
   for (const note of discovery.notes) log(note)

@@ -37,7 +37,12 @@ export function unrecordedJob(
     info: { turnpike: 2, version: 'unrecorded', ...run },
     plan,
     contract,
-    callers: loadCallers(plan.callers, { environment: undefined, loopback: true, runId: run.runId }),
+    callers: loadCallers(plan.callers, {
+      environment: undefined,
+      loopback: true,
+      areOptional: false,
+      runId: run.runId,
+    }),
     specialKeys: { 'free-user': null, 'zero-balance': null },
     secrets: [],
     baseUrl: run.target,

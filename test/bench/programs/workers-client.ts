@@ -34,7 +34,7 @@ const report = await run(
     info: { turnpike: 2, runId, version: 'bench', target, startedAtMs: clock.wallMs() },
     plan,
     contract: benchContract,
-    callers: loadCallers(plan.callers, { environment: undefined, loopback: true, runId }),
+    callers: loadCallers(plan.callers, { environment: undefined, loopback: true, areOptional: false, runId }),
     specialKeys: { 'free-user': null, 'zero-balance': null },
     secrets: [],
     baseUrl: target,

@@ -82,7 +82,10 @@ describe('a mistake in a profile', () => {
     ['accounts: null', 'p.yaml:1:11: got an empty value, expected object'],
     ['models: [{ id: own }]', 'p.yaml:1:10: got no "name", expected string'],
     ['- a', 'p.yaml:1:1: got a list, expected object'],
-    ['auth: { noKeys: [401] }', 'p.yaml:1:9: got "noKeys", expected one of the keys noKey; did you mean "noKey"?'],
+    [
+      'auth: { noKeys: [401] }',
+      'p.yaml:1:9: got "noKeys", expected one of the keys required or noKey; did you mean "noKey"?',
+    ],
     [
       'models:\n  - id: own\n    usdPerMillion:\n      inputt: "1"\n',
       'p.yaml:4:7: got "inputt", expected one of the keys input, output, cacheInput or cacheWrite; did you mean "input"?',

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { ClauseId } from '../../../../src/contract/clauses.ts'
 import { visible } from '../../../../src/lib/visible.ts'
 import type { Report } from '../../../../src/report/document.ts'
 import { renderJunit } from '../../../../src/report/render/junit.ts'
@@ -77,6 +78,13 @@ test('a violated clause is a failure, with the observation and the command', () 
 test('a clause that passed is a passed case, and one that was not exercised is skipped', () => {
   expect(caseOf(passingReport, 'header.date')?.children).toEqual([])
   expect(resultOf(passingReport, 'auth.bearer')?.name).toBe('skipped')
+})
+
+test('a clause that the target does not promise is skipped for that reason, and so is its billing', () => {
+  const unpromised = (id: ClauseId) => ({ id, section: '4', judged: 0, violated: 0, verdict: 'not-promised' as const })
+  const report = { ...passingReport, clauses: [unpromised('header.date'), unpromised('billing.conservation')] }
+  expect(resultOf(report, 'header.date')).toMatchObject({ name: 'skipped', attributes: { message: 'not promised' } })
+  expect(resultOf(report, 'unbilled')?.name).toBe('skipped')
 })
 
 test('a crossed threshold is a failure, an inconclusive one is an error', () => {
