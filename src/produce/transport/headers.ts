@@ -1,4 +1,4 @@
-const maxHeaders = 128
+const maxHeaders = 1_024
 export const maxValueLength = 512
 
 /**

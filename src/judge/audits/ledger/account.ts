@@ -33,8 +33,8 @@ export type LedgerEntry = RequestInterval & {
 }
 
 type AccountOptions = {
-  /** The last digit of a balance, in pico-USD. */
-  readonly lastDigit: bigint
+  /** The last digit of a balance, in pico-USD. It gets smaller as balances show more digits. */
+  readonly lastDigit: () => bigint
   readonly judged: boolean
 }
 
@@ -62,7 +62,7 @@ export function createAccount(
   spend: Pick<SpendListener, 'shown'> = noSpendListener,
 ): LedgerAccount {
   // Two currencies are shown, each rounded to its last digit.
-  const resolution = 2n * options.lastDigit
+  let resolution = 2n * options.lastDigit()
   const judgeCurrencies = createCurrencies(options.lastDigit, reporter)
   let opening: bigint | null = null
   let latest: bigint | null = null
@@ -79,6 +79,7 @@ export function createAccount(
   const unanswered = createUnansweredCharges()
   const bounds = createOverlapBounds<LedgerEntry, ChargeTotals>(zeroTotals, addToTotals, (entry, view) => {
     const balance = balanceOf(entry)
+    resolution = 2n * options.lastDigit()
     if (balance !== null) {
       opening ??= balance
       spend.shown(entry.shownMs, latest === null ? null : latest - balance)

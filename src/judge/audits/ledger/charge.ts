@@ -323,12 +323,13 @@ type CurrencyCheckpoint = { readonly balances: Balances; readonly taken: ChargeT
  * and only if the sum of both is correct: other findings report missing or doubly taken money.
  */
 export function createCurrencies(
-  resolution: bigint,
+  lastDigit: () => bigint,
   reporter: ClauseReporter<'ledger'>,
 ): (entry: CurrencyEntry, view: SumBounds<ChargeTotals>) => void {
   let checkpoint: CurrencyCheckpoint | null = null
 
   return ({ id, balances, day }, { certain, before, possible }) => {
+    const resolution = lastDigit()
     const isAlone = certain.requests === before.requests && possible.requests === before.requests + 1
     if (!isAlone || balances === null) return
     const earlier = checkpoint

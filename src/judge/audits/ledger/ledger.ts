@@ -1,3 +1,4 @@
+import { sourceOfValue } from '../../../contract/sources.ts'
 import { formatPico, parsePico } from '../../../lib/money.ts'
 import type { Observation } from '../../../observation/observation.ts'
 import { authenticatedResponse, isReplayed } from '../../../observation/response.ts'
@@ -25,6 +26,8 @@ import {
 import { createDiscrepancies, type DiscrepancySnapshot } from './discrepancies.ts'
 
 const dayMs = 86_400_000
+/** The digits of a pico-USD after the point. */
+const picoDigits = 12
 /** How far from midnight a request must be so that its day is certain on any clock of the target. */
 const midnightMs = 30_000
 
@@ -43,7 +46,10 @@ export function createLedgerAudit(
   const accounts = new Map<string, LedgerAccount>()
   const discrepancies = createDiscrepancies(reporter)
   const total = { expectedCredits: 0n, expectedPicoUsd: 0n, claimedCredits: 0n, claimedPicoUsd: 0n }
-  const options = { lastDigit: priceList.balanceResolution, judged: balanceHeaders && !shared }
+  const judged = balanceHeaders && !shared
+  const isStated = sourceOfValue(contract, 'billing.balanceResolutionUsd') === 'profile'
+  /** The digits after the point that balances have shown, by caller. */
+  const shownDigits = new Map<string, number>()
 
   return {
     add: (observation, watermarkMs) => {
@@ -61,7 +67,8 @@ export function createLedgerAudit(
       if (sentMs === null || endMs === null) return
       let account = accounts.get(caller)
       if (account === undefined) {
-        account = createAccount(options, discrepancies, reporter, spend)
+        const lastDigit = isStated ? () => priceList.balanceResolution : () => lastDigitOf(caller)
+        account = createAccount({ lastDigit, judged }, discrepancies, reporter, spend)
         accounts.set(caller, account)
         spend.opened()
       }
@@ -116,9 +123,25 @@ export function createLedgerAudit(
     reporter.fail('rpc.refused.free', message, [id])
   }
 
+  /**
+   * No balance tells more than its last digit. Zeros at its end may be missing, so the longest one counts, and a whole
+   * number tells nothing about the others.
+   */
+  function lastDigitOf(caller: string): bigint {
+    const digits = shownDigits.get(caller)
+    if (digits === undefined) return priceList.balanceResolution
+    const shown = 10n ** BigInt(Math.max(0, picoDigits - digits))
+    return shown > priceList.balanceResolution ? shown : priceList.balanceResolution
+  }
+
   /** Null if one of them is not stated. */
   function balancesOf(observation: Observation): Balances | null {
     const headers = authenticatedResponse(observation)?.headers
+    for (const text of [headers?.[priceList.usdHeader], headers?.[priceList.diemHeader]]) {
+      const digits = text?.split('.')[1]?.length ?? 0
+      const { caller } = observation
+      if (digits > (shownDigits.get(caller) ?? 0)) shownDigits.set(caller, digits)
+    }
     const usd = parsePico(headers?.[priceList.usdHeader] ?? '')
     const diem = parsePico(headers?.[priceList.diemHeader] ?? '')
     return usd === null || diem === null ? null : { usd, diem }

@@ -41,7 +41,7 @@ function takenBy(took: string): ChargedRequest {
 /** Requests that do not overlap, or that all overlap. */
 function judge(steps: readonly Step[], { overlap = false, days = false, resolution = 0n } = {}) {
   const findingLog = createFindingLog()
-  const judgeCurrencies = createCurrencies(resolution, findingLog.reporterFor('ledger'))
+  const judgeCurrencies = createCurrencies(() => resolution, findingLog.reporterFor('ledger'))
   const bounds = createOverlapBounds<RequestInterval & ChargedRequest & CurrencyEntry, ChargeTotals>(
     zeroTotals,
     addToTotals,

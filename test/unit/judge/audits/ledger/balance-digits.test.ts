@@ -1,0 +1,45 @@
+import { describe, expect, test } from 'vitest'
+import type { Contract } from '../../../../../src/contract/contract.ts'
+import { documentedContract } from '../../../../../src/contract/documented.ts'
+import { createLedgerAudit } from '../../../../../src/judge/audits/ledger/ledger.ts'
+import { createFindingLog } from '../../../../../src/judge/checks/findings.ts'
+import type { Observation } from '../../../../../src/observation/observation.ts'
+import { result, rpcHeaders, singleObserved, startedAtMs } from '../../checks/observed.ts'
+
+/** One call after the other, each for 20 credits, with the balance that its response shows. */
+function discrepanciesOf(balances: readonly string[], contract: Contract = documentedContract) {
+  const findingLog = createFindingLog()
+  const audit = createLedgerAudit({ contract, shared: false, startedAtMs }, findingLog.reporterFor('ledger'))
+  for (const [id, balance] of balances.entries()) audit.add(call(id, balance), 10_000 * id)
+  audit.finish(true)
+  return audit.billing().discrepancies.map(({ kind }) => kind)
+}
+
+function call(id: number, balance: string): Observation {
+  const sentMs = 10_000 * id
+  const headers = { ...rpcHeaders, 'x-service-balance-usd': balance, 'x-service-balance-diem': '0' }
+  return singleObserved(result(1), headers, { id, seq: id, sentMs, headersMs: sentMs + 9, endMs: sentMs + 10 })
+}
+
+describe('a balance tells no more than its last digit', () => {
+  test('so charges below it are not missed', () => {
+    expect(discrepanciesOf(['9.99', '9.99', '9.99', '9.99'])).toEqual([])
+  })
+
+  test('and charges that a balance with more digits should show are', () => {
+    expect(discrepanciesOf(['9.99000000', '9.99000000', '9.99000000'])).not.toEqual([])
+  })
+
+  test('but a whole number hides nothing', () => {
+    expect(discrepanciesOf(['10', '10', '10'])).not.toEqual([])
+  })
+
+  test('unless the profile states the resolution', () => {
+    const stated = { ...documentedContract, sources: { billing: 'profile' } } as const
+    expect(discrepanciesOf(['9.99', '9.99', '9.99'], stated)).not.toEqual([])
+  })
+
+  test('and a loss of more than that is found', () => {
+    expect(discrepanciesOf(['9.99', '9.99', '9.90', '9.90'])).not.toEqual([])
+  })
+})
