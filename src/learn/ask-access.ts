@@ -1,26 +1,16 @@
 import { documentedContract } from '../contract/documented.ts'
 import { toObject } from '../lib/json.ts'
 import { chatAsk } from './ask-chat.ts'
-import { rpcItem, standardMethods } from './ask-rpc.ts'
-import type { Ask, Asker, Reply } from './asker.ts'
-import {
-  because,
-  cite,
-  difference,
-  type Finding,
-  type Known,
-  type Question,
-  rpcAsk,
-  unknown,
-  value,
-} from './question.ts'
+import { rpcCall, standardMethods } from './ask-rpc.ts'
+import type { Answer, Ask, Asker } from './asker.ts'
+import { because, cite, difference, type Found, type Known, type Question, rpcAsk, unknown, value } from './question.ts'
 
 const { auth } = documentedContract
 
 /** A request that costs money, to the part of the service that there is. */
 function paidAsk({ chat, rpc }: Known, more: Partial<Ask>): Ask | null {
   if (chat !== null) return chatAsk(chat, {}, more)
-  return rpc === null ? null : { ...rpcAsk(rpc, rpcItem(standardMethods[rpc.family]), rpc.worstPico), ...more }
+  return rpc === null ? null : { ...rpcAsk(rpc, rpcCall(standardMethods[rpc.family]), rpc.worstPico), ...more }
 }
 
 /** Requests without a key, with a wrong one, and with the key of an empty account. */
@@ -29,7 +19,7 @@ export const access: Question = {
   calls: 3,
   applies: ({ prefix, limits, chat, rpc }) => (prefix !== null || limits.size > 0) && (chat !== null || rpc !== null),
   answer: async (known, asker) => {
-    const send = async (as: NonNullable<Ask['as']>): Promise<Reply | null> => {
+    const send = async (as: NonNullable<Ask['as']>): Promise<Answer | null> => {
       const request = paidAsk(known, { as })
       return request === null ? null : await asker.ask(request)
     }
@@ -40,7 +30,7 @@ export const access: Question = {
   },
 }
 
-function noKey(reply: Reply | null): Finding | null {
+function noKey(reply: Answer | null): Found | null {
   const path = ['auth', 'noKey'] as const
   if (reply === null) return null
   const { status } = reply
@@ -50,7 +40,7 @@ function noKey(reply: Reply | null): Finding | null {
   return unknown(path.join('.'), because(reply))
 }
 
-function badKeyFinding(reply: Reply | null): Finding | null {
+function badKeyFinding(reply: Answer | null): Found | null {
   if (reply === null || reply.status === 401) return null
   if (reply.status === null || reply.status === 429 || reply.status >= 500)
     return unknown('auth.bearer', because(reply))
@@ -59,8 +49,8 @@ function badKeyFinding(reply: Reply | null): Finding | null {
 
 async function emptyAccount(
   asker: Asker,
-  send: (as: 'zero-balance') => Promise<Reply | null>,
-): Promise<readonly Finding[]> {
+  send: (as: 'zero-balance') => Promise<Answer | null>,
+): Promise<readonly Found[]> {
   const path = ['errors', 'insufficientBalanceCode'] as const
   if (!asker.hasZeroBalance) return [unknown(path.join('.'), 'would need TURNPIKE_ZERO_BALANCE_KEY')]
   const reply = await send('zero-balance')
@@ -89,7 +79,7 @@ export const errorLayout: Question = {
     if (first === undefined) return { findings: [] }
     const layouts = new Set(errors.map(layoutOf))
     const [layout] = layouts
-    const findings: Finding[] = errors
+    const findings: Found[] = errors
       .filter(reply => layoutOf(reply) === null)
       .slice(0, 3)
       .map(reply => difference('error.object', 'an error has no object with a text', reply, false))
@@ -102,7 +92,7 @@ export const errorLayout: Question = {
 }
 
 /** Where the text of an error is; null if there is none. */
-function layoutOf({ body }: Reply): string | null {
+function layoutOf({ body }: Answer): string | null {
   const object = toObject(body)
   if (typeof object?.error === 'string') return 'a text as error'
   if (typeof toObject(object?.error)?.message === 'string') return 'error.message'
@@ -131,7 +121,7 @@ export const commonHeaders: Question = {
   answer: async ({ prefix, chat }, { replies }) => {
     const all = replies().filter(({ status }) => status !== null)
     const own = all.filter(({ as }) => as === 'caller')
-    const findings: Finding[] = []
+    const findings: Found[] = []
     for (const { name, clause, own: isOwn } of everywhere) {
       const header = isOwn ? `${prefix ?? 'x-'}${name}` : name
       findings.push(...absence(all, header, clause))
@@ -162,10 +152,10 @@ export const commonHeaders: Question = {
 }
 
 function absence(
-  replies: readonly Reply[],
+  replies: readonly Answer[],
   header: string,
   clause: 'header.content-type' | 'header.date' | 'header.cf-ray' | 'header.version',
-): readonly Finding[] {
+): readonly Found[] {
   const without = replies.filter(({ headers }) => headers[header] === undefined)
   const [first] = without
   if (first === undefined) return []
@@ -180,7 +170,7 @@ function absence(
   ]
 }
 
-function resetFindings(replies: readonly Reply[]): readonly Finding[] {
+function resetFindings(replies: readonly Answer[]): readonly Found[] {
   const path = ['limits', 'requestsReset'] as const
   const stated = replies.flatMap(reply => {
     const reset = Number(reply.headers['x-ratelimit-reset-requests'] ?? Number.NaN)
@@ -199,7 +189,7 @@ function resetFindings(replies: readonly Reply[]): readonly Finding[] {
   return [value(path, unit, first.reply, evidence)]
 }
 
-function requestLimitFindings(replies: readonly Reply[]): readonly Finding[] {
+function requestLimitFindings(replies: readonly Answer[]): readonly Found[] {
   const names = ['limit', 'remaining', 'reset'].map(name => `x-ratelimit-${name}-requests`)
   const without = replies.filter(({ headers }) => names.some(name => headers[name] === undefined))
   const [first] = without

@@ -3,14 +3,14 @@ import { documentedContract } from '../contract/documented.ts'
 import { isObject, parseJson, toObject } from '../lib/json.ts'
 import { parsePico, pico } from '../lib/money.ts'
 import { statedLimitFindings } from './ask-lists.ts'
-import type { Ask, Reply } from './asker.ts'
+import type { Answer, Ask } from './asker.ts'
 import {
   because,
   type ChatUse,
   type Conclusion,
   cite,
   difference,
-  type Finding,
+  type Found,
   isAbsent,
   type Known,
   numberIn,
@@ -46,7 +46,7 @@ export const chatAsk = (
   ...more,
 })
 
-const isCompletion = ({ status, body }: Reply): boolean =>
+const isCompletion = ({ status, body }: Answer): boolean =>
   status === 200 && isObject(body) && (Array.isArray(body.choices) || body.object === 'chat.completion')
 
 /** At most this many models are tried. */
@@ -59,7 +59,7 @@ export const completion: Question = {
   applies: ({ chat: use }) => use === null,
   answer: async (known, { ask }) => {
     const accepts = { headers: { 'accept-encoding': 'gzip, br' } }
-    let first: Reply | null = null
+    let first: Answer | null = null
     for (const model of cheapestOf(known).slice(0, maxModels)) {
       for (const lengthField of ['max_completion_tokens', 'max_tokens']) {
         const reply = await ask(chatAsk({ model, lengthField }, {}, accepts))
@@ -73,7 +73,7 @@ export const completion: Question = {
   },
 }
 
-const missingChat = (reply: Reply): Finding => ({
+const missingChat = (reply: Answer): Found => ({
   kind: 'missing',
   clauses: ['chat.*', 'parameters.*', 'header.model-*', 'limit.tokens.*'],
   text: 'chat completions',
@@ -121,10 +121,10 @@ function concludeCompletion(use: ChatUse, { limits }: Known): Conclusion {
 
 function bodyFindings(
   body: ReturnType<typeof toObject>,
-  reply: Reply,
+  reply: Answer,
   { usdPerMillion, id }: Model,
-): readonly Finding[] {
-  const findings: Finding[] = []
+): readonly Found[] {
+  const findings: Found[] = []
   if (body?.object !== 'chat.completion')
     findings.push(difference('chat.object', 'object is not chat.completion', reply))
   if (typeof body?.id !== 'string') findings.push(difference('chat.id', 'a completion has no id', reply))
@@ -218,7 +218,7 @@ export const stream: Question = {
   },
 }
 
-function concludeStream(asking: Reply, plain: Reply): readonly Finding[] {
+function concludeStream(asking: Answer, plain: Answer): readonly Found[] {
   const reply = asking.events.length > 0 ? asking : plain
   if (reply.events.length === 0) {
     const isWhole = asking.status === 200 && asking.body !== undefined
@@ -237,8 +237,8 @@ function concludeStream(asking: Reply, plain: Reply): readonly Finding[] {
   const marker = chunks.at(-1) === null ? reply.events.at(-1) : undefined
   const objects = [...new Set(chunks.flatMap(chunk => (typeof chunk?.object === 'string' ? chunk.object : [])))]
   const [object] = objects
-  const hasUsage = ({ events }: Reply) => events.some(data => usageIn(toObject(parseJson(data))?.usage) !== null)
-  const findings: Finding[] = []
+  const hasUsage = ({ events }: Answer) => events.some(data => usageIn(toObject(parseJson(data))?.usage) !== null)
+  const findings: Found[] = []
   if (objects.length === 1 && object !== undefined && object.length <= maxWord)
     findings.push(value(['chat', 'stream', 'chunkObject'], object, reply, `the object of ${chunks.length} chunks`))
   else findings.push(difference('chat.stream.chunk', `chunks have ${objects.length} different objects`, reply))
@@ -298,7 +298,7 @@ export const strictness: Question = {
   },
 }
 
-function mediaType(reply: Reply): Finding {
+function mediaType(reply: Answer): Found {
   const { status } = reply
   if (status !== null && status >= 400 && status < 500 && status !== 429)
     return value(['chat', 'wrongMediaTypeStatus'], status, reply, 'a chat request of text/plain')

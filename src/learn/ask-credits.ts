@@ -3,13 +3,13 @@ import { documentedContract } from '../contract/documented.ts'
 import { familyOf } from '../contract/statements.ts'
 import { toObject } from '../lib/json.ts'
 import { formatPico, pico } from '../lib/money.ts'
-import { creditsIn, hasResult, rpcItem, standardMethods, uncharged } from './ask-rpc.ts'
-import type { Reply } from './asker.ts'
+import { creditsIn, hasResult, rpcCall, standardMethods, uncharged } from './ask-rpc.ts'
+import type { Answer } from './asker.ts'
 import {
   because,
   cite,
   difference,
-  type Finding,
+  type Found,
   type Question,
   type RpcUse,
   rpcAsk,
@@ -31,9 +31,9 @@ export const multipliers: Question = {
   applies: known => hasPrices(known) && known.rpc?.family === 'evm',
   answer: async ({ rpc: use }, { ask }) => {
     if (use === null || use.credits === null) return { findings: [] }
-    const findings: Finding[] = []
+    const findings: Found[] = []
     for (const tier of ['advanced', 'large'] as const) {
-      const reply = await ask(rpcAsk(use, rpcItem(tierMethods[tier]), use.worstPico * 8n))
+      const reply = await ask(rpcAsk(use, rpcCall(tierMethods[tier]), use.worstPico * 8n))
       const { credits } = creditsIn(reply)
       const ratio = (credits ?? Number.NaN) / use.credits
       findings.push(
@@ -63,7 +63,7 @@ export const multipliers: Question = {
 
 const invalidParams = ['invalid']
 const failing = (family: Network['family'], id: number) =>
-  rpcItem(
+  rpcCall(
     family === 'evm' ? 'eth_getBalance' : family === 'solana' ? 'getBalance' : 'starknet_getNonce',
     id,
     invalidParams,
@@ -77,7 +77,7 @@ export const errorPrices: Question = {
   answer: async ({ rpc: use }, { ask }) => {
     if (use === null || use.credits === null) return { findings: [] }
     const batch = await ask(
-      rpcAsk(use, [rpcItem(standardMethods[use.family]), failing(use.family, 2)], use.worstPico * 3n),
+      rpcAsk(use, [rpcCall(standardMethods[use.family]), failing(use.family, 2)], use.worstPico * 3n),
     )
     const alone = await ask(rpcAsk(use, failing(use.family, 1), use.worstPico * 2n))
     const item = itemFinding(batch, use.credits)
@@ -85,7 +85,7 @@ export const errorPrices: Question = {
   },
 }
 
-function itemFinding(reply: Reply, base: number): Finding {
+function itemFinding(reply: Answer, base: number): Found {
   const path = ['rpc', 'errorItemCredits'] as const
   const { credits } = creditsIn(reply)
   const items = Array.isArray(reply.body) ? reply.body.map(toObject) : []
@@ -103,7 +103,7 @@ function itemFinding(reply: Reply, base: number): Finding {
   return value(path, price, reply, `${credits} credits for an item of ${base} and a failing one`)
 }
 
-function singleFinding(reply: Reply, base: number, itemPrice: number | null): Finding {
+function singleFinding(reply: Answer, base: number, itemPrice: number | null): Found {
   const path = ['rpc', 'singleErrorIsDiscounted'] as const
   const { credits } = creditsIn(reply)
   const isError = reply.status === 200 && 'error' in (toObject(reply.body) ?? {})
@@ -135,7 +135,7 @@ export const creditPrice: Question = {
     const batch = await ask(
       rpcAsk(
         use,
-        Array.from({ length: count }, (_, index) => rpcItem(method, index + 1)),
+        Array.from({ length: count }, (_, index) => rpcCall(method, index + 1)),
         use.worstPico * BigInt(count),
       ),
     )
@@ -167,7 +167,7 @@ function intervalOf(credits: number, cost: string): Interval {
   return { low: (exact - half) / BigInt(credits), high: (exact + half) / BigInt(credits) }
 }
 
-function priceFindings(replies: readonly Reply[]): readonly Finding[] {
+function priceFindings(replies: readonly Answer[]): readonly Found[] {
   const path = ['rpc', 'usdPerCredit'] as const
   const stated = replies.flatMap(reply => {
     const { credits, cost } = creditsIn(reply)
@@ -229,7 +229,7 @@ export const baseCredits: Question = {
   applies: hasPrices,
   answer: async ({ rpc: use, networks }, { ask, callsLeft }) => {
     if (use === null || use.credits === null) return { findings: [] }
-    const findings: Finding[] = []
+    const findings: Found[] = []
     const first = networks.length === 0 ? [] : networkFindings(use.network, use.credits, `the first single call`)
     // Networks that the document does not price first.
     const others = networks
@@ -243,7 +243,7 @@ export const baseCredits: Question = {
         continue
       }
       const family = familyOf(network)
-      const reply = await ask(rpcAsk({ ...use, network }, rpcItem(standardMethods[family]), use.worstPico * 2n))
+      const reply = await ask(rpcAsk({ ...use, network }, rpcCall(standardMethods[family]), use.worstPico * 2n))
       const { credits } = creditsIn(reply)
       if (reply.call === 0) {
         skipped++
@@ -264,7 +264,7 @@ export const baseCredits: Question = {
 
 const isPriced = (slug: string): boolean => Object.hasOwn(rpc.networks, slug)
 
-function networkFindings(slug: string, credits: number, evidence: string): readonly Finding[] {
+function networkFindings(slug: string, credits: number, evidence: string): readonly Found[] {
   const baseCredits = credits > 0 ? credits : null
   if (isPriced(slug))
     return [value(['rpc', 'networks', slug, 'baseCredits'], baseCredits, evidence, `${credits} credits`)]

@@ -3,12 +3,12 @@ import { documentedContract } from '../contract/documented.ts'
 import { parseLimits, parseModels, parseNetworks } from '../contract/statements.ts'
 import { isObject, type JsonObject, toObject } from '../lib/json.ts'
 import { pico } from '../lib/money.ts'
-import type { Ask, Reply } from './asker.ts'
+import type { Answer, Ask } from './asker.ts'
 import {
   because,
   type Conclusion,
   cite,
-  type Finding,
+  type Found,
   isAbsent,
   numberIn,
   type Question,
@@ -33,7 +33,7 @@ export const offer: Question = {
   },
 }
 
-function concludeOffer(models: Reply, networks: Reply, limits: Reply): Conclusion {
+function concludeOffer(models: Answer, networks: Answer, limits: Answer): Conclusion {
   const slugs = networks.status === 200 ? parseNetworks(networks.body) : null
   const perMinute = limits.status === 200 ? parseLimits(limits.body) : null
   const offered = models.status === 200 ? modelsOf(models, perMinute) : null
@@ -55,13 +55,13 @@ function concludeOffer(models: Reply, networks: Reply, limits: Reply): Conclusio
 const maxNetworks = 500
 const maxModels = 500
 
-const listless = (path: string, clause: string, reply: Reply): readonly Finding[] =>
+const listless = (path: string, clause: string, reply: Answer): readonly Found[] =>
   isAbsent(reply)
     ? [{ kind: 'missing', clauses: [clause], text: `the list at ${reply.what}`, evidence: cite(reply) }]
     : [unknown(path, because(reply))]
 
 /** The offered models. What the list does not state is taken from the document, if it has a model of this id. */
-function modelsOf(reply: Reply, limits: ReadonlyMap<string, number> | null): readonly Model[] | null {
+function modelsOf(reply: Answer, limits: ReadonlyMap<string, number> | null): readonly Model[] | null {
   const offered = parseModels(reply.body)?.slice(0, maxModels)
   if (offered === undefined) return null
   const tiers = tiersOf(
@@ -141,7 +141,7 @@ function tiersOf(ids: readonly string[], limits: ReadonlyMap<string, number> | n
 const isWhole = ({ requestsPerMinute, tokensPerMinute }: Pair): boolean =>
   Number.isSafeInteger(requestsPerMinute) && Number.isSafeInteger(tokensPerMinute)
 
-function modelFindings(offered: readonly Model[], reply: Reply): readonly Finding[] {
+function modelFindings(offered: readonly Model[], reply: Answer): readonly Found[] {
   const isAsDocumented =
     offered.length === documentedModels.length &&
     offered.every((model, index) => sameModel(model, documentedModels[index]))
@@ -174,11 +174,7 @@ function sameModel(a: Model, b: Model | undefined): boolean {
 const prices = (price: Model['usdPerMillion']) =>
   price && [price.input, price.output, price.cacheInput, price.cacheWrite].map(each => each && String(pico(each)))
 
-function limitFindings(
-  models: readonly Model[],
-  limits: ReadonlyMap<string, number>,
-  reply: Reply,
-): readonly Finding[] {
+function limitFindings(models: readonly Model[], limits: ReadonlyMap<string, number>, reply: Answer): readonly Found[] {
   const account = accountTierOf(models, limits)
   const byTier = modelTiers.flatMap(tier => {
     const model = models.find(each => each.tier === tier)
@@ -224,10 +220,10 @@ export const limitLog: Question = {
 
 /** The limits that the responses of a model state, against those of the endpoint. */
 export function statedLimitFindings(
-  reply: Reply,
+  reply: Answer,
   modelId: string,
   limits: ReadonlyMap<string, number>,
-): readonly Finding[] {
+): readonly Found[] {
   return (['requests', 'tokens'] as const).flatMap(kind => {
     const published = limits.get(kind === 'requests' ? `chat:${modelId}` : `chat:${modelId} tokens`)
     const stated = numberIn(reply, `x-ratelimit-limit-${kind}`)

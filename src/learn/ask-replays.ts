@@ -1,11 +1,11 @@
-import { creditsIn, isRpcAnswer, rpcItem, standardMethods } from './ask-rpc.ts'
-import type { Reply } from './asker.ts'
+import { creditsIn, isRpcAnswer, rpcCall, standardMethods } from './ask-rpc.ts'
+import type { Answer } from './asker.ts'
 import {
   because,
   type Conclusion,
   cite,
   difference,
-  type Finding,
+  type Found,
   type Question,
   rpcAsk,
   unknown,
@@ -23,7 +23,7 @@ export const replays: Question = {
     const name = `turnpike-learn-${replies()[0]?.wallMs ?? 0}`
     const send = (key: string, id: number) =>
       ask({
-        ...rpcAsk(use, rpcItem(standardMethods[use.family], id), use.worstPico),
+        ...rpcAsk(use, rpcCall(standardMethods[use.family], id), use.worstPico),
         headers: { 'idempotency-key': key },
       })
     const original = await send(name, 1)
@@ -38,19 +38,19 @@ export const replays: Question = {
   },
 }
 
-const isReplay = ({ headers }: Reply): boolean => headers['idempotent-replayed']?.trim().toLowerCase() === 'true'
+const isReplay = ({ headers }: Answer): boolean => headers['idempotent-replayed']?.trim().toLowerCase() === 'true'
 
 type Replies = {
-  readonly original: Reply
-  readonly repeated: Reply
-  readonly conflict: Reply
-  readonly racing: readonly Reply[]
-  readonly dotted: Reply
-  readonly again: Reply | null
+  readonly original: Answer
+  readonly repeated: Answer
+  readonly conflict: Answer
+  readonly racing: readonly Answer[]
+  readonly dotted: Answer
+  readonly again: Answer | null
 }
 
 function conclude({ original, repeated, conflict, racing, dotted, again }: Replies): Conclusion {
-  const findings: Finding[] = [unknown('idempotency.ttlMs', 'would take as long as the document promises, 24 hours')]
+  const findings: Found[] = [unknown('idempotency.ttlMs', 'would take as long as the document promises, 24 hours')]
   if (isReplay(original))
     findings.push(difference('rpc.replay.header', 'a first request is marked as a replay', original, false))
   if (repeated.status !== 200) findings.push(unknown('idempotency', because(repeated)))
@@ -73,7 +73,7 @@ function conclude({ original, repeated, conflict, racing, dotted, again }: Repli
   return { findings: [...findings, race(racing), badKey(dotted, again)] }
 }
 
-function race(replies: readonly Reply[]): Finding {
+function race(replies: readonly Answer[]): Found {
   const path = ['idempotency', 'concurrent'] as const
   const charged = replies.filter(reply => reply.status === 200 && !isReplay(reply) && creditsIn(reply).credits !== 0)
   const evidence = replies.map(cite).join('; ')
@@ -83,7 +83,7 @@ function race(replies: readonly Reply[]): Finding {
 }
 
 /** A key with a dot, which the documented pattern excludes. */
-function badKey(dotted: Reply, again: Reply | null): Finding {
+function badKey(dotted: Answer, again: Answer | null): Found {
   const path = ['idempotency', 'badKey'] as const
   if (dotted.status !== null && dotted.status >= 400 && dotted.status < 500 && dotted.status !== 429)
     return value(path, 'rejected', dotted, 'a key with a dot')

@@ -3,13 +3,13 @@ import { documentedContract } from '../contract/documented.ts'
 import { familyOf } from '../contract/statements.ts'
 import { isObject, toObject } from '../lib/json.ts'
 import { pico } from '../lib/money.ts'
-import type { Reply } from './asker.ts'
+import type { Answer } from './asker.ts'
 import {
   because,
   type Conclusion,
   cite,
   difference,
-  type Finding,
+  type Found,
   isAbsent,
   type Known,
   numberIn,
@@ -29,7 +29,7 @@ export const standardMethods: Readonly<Record<Network['family'], string>> = {
   starknet: 'starknet_blockNumber',
 }
 
-export const rpcItem = (method: string, id = 1, params: readonly unknown[] = []) => ({
+export const rpcCall = (method: string, id = 1, params: readonly unknown[] = []) => ({
   jsonrpc: '2.0',
   id,
   method,
@@ -51,7 +51,7 @@ export const singleCall: Question = {
     const network = firstNetwork(known)
     const family = familyOf(network)
     const proxied: RpcUse = { path: paths.rpc, network, family, credits: null, worstPico: firstWorstPico }
-    const reply = await ask(rpcAsk(proxied, rpcItem(standardMethods[family]), firstWorstPico))
+    const reply = await ask(rpcAsk(proxied, rpcCall(standardMethods[family]), firstWorstPico))
     if (reply.status === 200 && isRpcAnswer(reply.body)) return concludeSingle(proxied, reply)
     if (known.networks.length > 0 || known.prefix !== null)
       return {
@@ -59,7 +59,7 @@ export const singleCall: Question = {
           isAbsent(reply) && known.networks.length === 0 ? [missingRpc(reply)] : [unknown('rpc', because(reply))],
       }
     const node: RpcUse = { ...proxied, path: '', family: 'evm' }
-    const direct = await ask(rpcAsk(node, rpcItem(standardMethods.evm), 0n))
+    const direct = await ask(rpcAsk(node, rpcCall(standardMethods.evm), 0n))
     if (direct.status === 200 && isRpcAnswer(direct.body)) {
       const findings = [value(['paths', 'rpc'], '', direct, 'a JSON-RPC node answers at the address itself')]
       return { findings, known: { rpc: { ...node, worstPico: 0n } } }
@@ -68,23 +68,23 @@ export const singleCall: Question = {
   },
 }
 
-const missingRpc = (reply: Reply): Finding => ({
+const missingRpc = (reply: Answer): Found => ({
   kind: 'missing',
   clauses: ['rpc.*', 'limit.rpc-429'],
   text: 'the RPC proxy',
   evidence: cite(reply),
 })
 
-/** A documented EVM network that is offered, or else the first one that is. */
+/** The first documented EVM network that is offered, or else the first one that is. */
 function firstNetwork({ networks }: Known): string {
-  const evm = networks.filter(slug => familyOf(slug) === 'evm')
-  return (
-    evm.find(slug => Object.hasOwn(rpc.networks, slug)) ?? evm[0] ?? networks[0] ?? Object.keys(rpc.networks)[0] ?? ''
-  )
+  const documented = Object.keys(rpc.networks)
+  const isEvm = (slug: string) => familyOf(slug) === 'evm'
+  if (networks.length === 0) return documented[0] ?? ''
+  return documented.find(slug => isEvm(slug) && networks.includes(slug)) ?? networks.find(isEvm) ?? networks[0] ?? ''
 }
 
 /** Credits and cost that a response states, under any prefix. */
-export function creditsIn({ headers }: Reply): { readonly credits: number | null; readonly cost: string | null } {
+export function creditsIn({ headers }: Answer): { readonly credits: number | null; readonly cost: string | null } {
   const of = (suffix: string) =>
     Object.entries(headers)
       .find(([name]) => name.endsWith(suffix))?.[1]
@@ -97,7 +97,7 @@ export function creditsIn({ headers }: Reply): { readonly credits: number | null
   }
 }
 
-function concludeSingle(use: RpcUse, reply: Reply): Conclusion {
+function concludeSingle(use: RpcUse, reply: Answer): Conclusion {
   const { credits, cost } = creditsIn(reply)
   const limit = numberIn(reply, 'x-ratelimit-limit-requests')
   const isCredible = limit !== null && Number.isSafeInteger(limit) && limit > 0 && limit <= maxPerMinute
@@ -107,7 +107,7 @@ function concludeSingle(use: RpcUse, reply: Reply): Conclusion {
       ? unknown('rpc.requestsPerMinute', `${cite(reply)} has no x-ratelimit-limit-requests`)
       : value(['rpc', 'requestsPerMinute'], null, reply, 'no credible x-ratelimit-limit-requests')
   const body = toObject(reply.body)
-  const findings: Finding[] = [limits]
+  const findings: Found[] = [limits]
   if (credits === null)
     findings.push(difference('rpc.credits.header', 'an RPC response states no whole number of credits', reply))
   if (cost === null) findings.push(difference('rpc.cost.header', 'an RPC response states no cost as a decimal', reply))
@@ -123,7 +123,7 @@ const maxPerMinute = 6_000_000
 /** A method that no node has, in a name that a message must repeat. */
 const noMethod = 'eth_turnpikeNoSuchMethod'
 const unlisted = (count: number) =>
-  Array.from({ length: count }, (_, index) => rpcItem(index % 2 === 0 ? noMethod : `${noMethod}B`, index + 1))
+  Array.from({ length: count }, (_, index) => rpcCall(index % 2 === 0 ? noMethod : `${noMethod}B`, index + 1))
 
 /** Batches of methods that do not exist: a refusal names them, or the length of the batch, and costs nothing. */
 export const batches: Question = {
@@ -135,7 +135,7 @@ export const batches: Question = {
     const send = (count: number) => asker.ask(rpcAsk(use, unlisted(count), use.worstPico * BigInt(count)))
     const short = await send(2)
     if (short.status === null || short.status >= 500) return { findings: [unknown('rpc.batchLimit', because(short))] }
-    const isTooLong = (reply: Reply): boolean => outcomeOf(reply) !== outcomeOf(short)
+    const isTooLong = (reply: Answer): boolean => outcomeOf(reply) !== outcomeOf(short)
     const limit = await limitFinding(send, isTooLong)
     const known = limit.kind === 'value' ? { batchLimit: Number(limit.value) } : {}
     return { findings: [...shortFindings(short), limit], known }
@@ -143,13 +143,13 @@ export const batches: Question = {
 }
 
 /** A refusal without the parts that depend on the batch: its status, and whether it names the method, or else its words. */
-function outcomeOf({ status, bytes }: Reply): string {
+function outcomeOf({ status, bytes }: Answer): string {
   const text = bytes.toString('utf8').slice(0, 100_000)
   if (status === 200) return '200'
   return text.includes(noMethod) ? `${status} named` : `${status} ${text.replaceAll(/[^a-z ]/gi, '').slice(0, 40)}`
 }
 
-function shortFindings(reply: Reply): readonly Finding[] {
+function shortFindings(reply: Answer): readonly Found[] {
   if (reply.status === 200)
     return [
       difference('rpc.batch.rejected', 'a batch with unsupported methods gets a 200', reply),
@@ -174,13 +174,13 @@ function shortFindings(reply: Reply): readonly Finding[] {
 const longestBatch = 1_000
 
 async function limitFinding(
-  send: (count: number) => Promise<Reply>,
-  isTooLong: (reply: Reply) => boolean,
-): Promise<Finding> {
+  send: (count: number) => Promise<Answer>,
+  isTooLong: (reply: Answer) => boolean,
+): Promise<Found> {
   const path = ['rpc', 'batchLimit'] as const
   let low = 2
   let high = Number.POSITIVE_INFINITY
-  let last: Reply | null = null
+  let last: Answer | null = null
   const guesses: number[] = [rpc.batchLimit + 1, rpc.batchLimit]
   while (high - low > 1 && low <= longestBatch) {
     const named = guesses.find(guess => guess > low && guess < high)
@@ -213,10 +213,10 @@ export const invalidCalls: Question = {
     if (use === null || (prefix === null && networks.length === 0)) return { findings: [] }
     const send = (body: unknown, network = use.network) => ask(rpcAsk({ ...use, network }, body, use.worstPico))
     const method = standardMethods[use.family]
-    const nowhere = await send(rpcItem(method), 'atlantis-mainnet')
+    const nowhere = await send(rpcCall(method), 'atlantis-mainnet')
     const invalid = [
       await send({ jsonrpc: '2.0', id: 1, params: [] }),
-      await send({ ...rpcItem(method), jsonrpc: '1.0' }),
+      await send({ ...rpcCall(method), jsonrpc: '1.0' }),
     ]
     return {
       findings: [statusFinding('unknownNetworkStatus', [nowhere]), statusFinding('invalidRequestStatus', invalid)],
@@ -225,7 +225,7 @@ export const invalidCalls: Question = {
 }
 
 /** The status of all these refusals; null where there is not a single one. */
-function statusFinding(name: 'unknownNetworkStatus' | 'invalidRequestStatus', replies: readonly Reply[]): Finding {
+function statusFinding(name: 'unknownNetworkStatus' | 'invalidRequestStatus', replies: readonly Answer[]): Found {
   const failed = replies.find(({ status }) => status === null || status === 429 || status >= 500)
   if (failed !== undefined) return unknown(`rpc.${name}`, because(failed))
   const statuses = new Set(replies.map(({ status }) => status))
@@ -235,7 +235,7 @@ function statusFinding(name: 'unknownNetworkStatus' | 'invalidRequestStatus', re
 }
 
 /** For a finding that needs a number of credits: why there is none. */
-export const uncharged = (reply: Reply): string =>
+export const uncharged = (reply: Answer): string =>
   reply.status === 200 ? `${cite(reply)} states no credits` : because(reply)
 
-export const hasResult = ({ status, body }: Reply): boolean => status === 200 && isObject(body) && 'result' in body
+export const hasResult = ({ status, body }: Answer): boolean => status === 200 && isObject(body) && 'result' in body

@@ -21,7 +21,7 @@ export type Ask = {
 }
 
 /** The response to a call, or why there is none. */
-export type Reply = {
+export type Answer = {
   /** From 1; 0 if the call was not made. */
   readonly call: number
   /** Method and path. */
@@ -52,9 +52,9 @@ export type AskerOptions = {
 
 export type Asker = {
   /** Makes one call, unless a bound forbids it. Waits where a limit of the target or its abuse block would be reached. */
-  readonly ask: (ask: Ask) => Promise<Reply>
+  readonly ask: (ask: Ask) => Promise<Answer>
   /** Every response so far, in the order of the calls. */
-  readonly replies: () => readonly Reply[]
+  readonly replies: () => readonly Answer[]
   readonly callsLeft: () => number
   readonly spentPico: () => bigint
   /** Whether a key of an account without a balance is known. */
@@ -85,7 +85,7 @@ const tokensOfCall = 200
  */
 export function createAsker(options: AskerOptions): Asker {
   const { send, clock, caller, zeroBalanceKey, budgetPico, maxCalls } = options
-  const replies: Reply[] = []
+  const replies: Answer[] = []
   const windows = new Map<string, Window>()
   let failedMs: readonly number[] = []
   let inFlight = 0
@@ -113,7 +113,7 @@ export function createAsker(options: AskerOptions): Asker {
     mask,
   }
 
-  async function ask(request: Ask): Promise<Reply> {
+  async function ask(request: Ask): Promise<Answer> {
     const forbidden = await admit(request)
     if (forbidden !== null) return unsent(request, forbidden)
     const call = ++calls
@@ -158,7 +158,7 @@ export function createAsker(options: AskerOptions): Asker {
     return oldest !== undefined && failedMs.length + inFlight >= maxFailures ? oldest + failureWindowMs : 0
   }
 
-  async function exchange(request: Ask, call: number): Promise<Reply> {
+  async function exchange(request: Ask, call: number): Promise<Answer> {
     const { method, path, body, headers, as = 'caller' } = request
     const events: string[] = []
     const decoder = createSseDecoder(data => {
@@ -212,7 +212,7 @@ export function createAsker(options: AskerOptions): Asker {
     }
   }
 
-  function record({ scope, worstPico, as = 'caller' }: Ask, reply: Reply): void {
+  function record({ scope, worstPico, as = 'caller' }: Ask, reply: Answer): void {
     const { status, wallMs } = reply
     silent = status === null ? silent + 1 : 0
     if (status === null || status >= 300) failedMs = [...failedMs, wallMs]
@@ -231,7 +231,7 @@ export function createAsker(options: AskerOptions): Asker {
 const describe = ({ method, path, as }: Ask): string =>
   `${method} ${path === '' ? '/' : path}${as === undefined || as === 'caller' ? '' : ` (${as})`}`
 
-export const unsent = (request: Ask, why: string): Reply => ({
+export const unsent = (request: Ask, why: string): Answer => ({
   call: 0,
   what: describe(request),
   as: request.as ?? 'caller',
@@ -245,13 +245,13 @@ export const unsent = (request: Ask, why: string): Reply => ({
 })
 
 /** The claimed cost; the maximum where a success claims none that is credible; nothing for a refusal. */
-function costOf(reply: Reply, worstPico: bigint): bigint {
+function costOf(reply: Answer, worstPico: bigint): bigint {
   if (reply.status !== null && reply.status >= 300) return 0n
   const claimed = claimOf(reply)
   return claimed === null || claimed < 0n ? worstPico : claimed
 }
 
-function claimOf({ headers, body, events }: Reply): bigint | null {
+function claimOf({ headers, body, events }: Answer): bigint | null {
   const header = Object.entries(headers).find(([name]) => name.endsWith('rpc-cost-usd'))?.[1]
   if (headers['idempotent-replayed'] === 'true') return 0n
   if (header !== undefined) return parsePico(header)
@@ -265,7 +265,7 @@ function claimOf({ headers, body, events }: Reply): bigint | null {
 }
 
 /** USD and DIEM together; null if neither is stated. */
-function balanceOf({ headers }: Reply): bigint | null {
+function balanceOf({ headers }: Answer): bigint | null {
   const stated = Object.entries(headers).flatMap(([name, text]) =>
     /-balance-(usd|diem)$/.test(name) ? [parsePico(text)] : [],
   )
@@ -277,7 +277,7 @@ function balanceOf({ headers }: Reply): bigint | null {
 const longestWindowMs = 65_000
 
 /** What the headers state about the window; null if they state nothing. */
-function windowOf(reply: Reply): Window | null {
+function windowOf(reply: Answer): Window | null {
   const { headers, wallMs, status } = reply
   const remaining = Number(headers['x-ratelimit-remaining-requests'] ?? Number.NaN)
   const tokens = Number(headers['x-ratelimit-remaining-tokens'] ?? Number.NaN)
@@ -293,7 +293,7 @@ function windowOf(reply: Reply): Window | null {
 }
 
 /** The target's clock where it states a date, or else ours. */
-export function targetWallMs({ headers, wallMs }: Pick<Reply, 'headers' | 'wallMs'>): number {
+export function targetWallMs({ headers, wallMs }: Pick<Answer, 'headers' | 'wallMs'>): number {
   const dateMs = Date.parse(headers.date ?? '')
   return Number.isFinite(dateMs) ? dateMs : wallMs
 }

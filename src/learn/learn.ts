@@ -5,8 +5,8 @@ import { baseCredits, creditPrice, errorPrices, multipliers } from './ask-credit
 import { limitLog, offer } from './ask-lists.ts'
 import { replays } from './ask-replays.ts'
 import { batches, invalidCalls, singleCall } from './ask-rpc.ts'
-import { type Ask, type Asker, type AskerOptions, createAsker, type Reply, unsent } from './asker.ts'
-import { type Finding, type Known, type Question, unknown, value } from './question.ts'
+import { type Answer, type Ask, type Asker, type AskerOptions, createAsker, unsent } from './asker.ts'
+import { type Found, type Known, type Question, unknown, value } from './question.ts'
 
 /** The maximum number of calls. */
 export const maxCalls = 60
@@ -45,9 +45,9 @@ const untold = [
 ] as const
 
 export type Lesson = {
-  readonly findings: readonly Finding[]
+  readonly findings: readonly Found[]
   readonly known: Known
-  readonly replies: readonly Reply[]
+  readonly replies: readonly Answer[]
   readonly spentPico: bigint
   /** Why there is nothing to write; null if something was learned. */
   readonly nothing: string | null
@@ -56,7 +56,7 @@ export type Lesson = {
 /** Asks every question that applies. A misbehaving target leaves values unknown. */
 export async function learn(options: Omit<AskerOptions, 'maxCalls'>): Promise<Lesson> {
   const asker = createAsker({ ...options, maxCalls })
-  const findings: Finding[] = []
+  const findings: Found[] = []
   let known: Known = {
     prefix: null,
     models: documentedContract.models,
@@ -82,7 +82,7 @@ export async function learn(options: Omit<AskerOptions, 'maxCalls'>): Promise<Le
 /** A question cannot make more calls than it states. */
 function bounded(asker: Asker, calls: number): Asker {
   let made = 0
-  const ask = (request: Ask): Promise<Reply> =>
+  const ask = (request: Ask): Promise<Answer> =>
     made++ < calls
       ? asker.ask(request)
       : Promise.resolve(unsent(request, `not asked, because ${calls} calls are enough`))
@@ -95,7 +95,7 @@ const ownHeaders = [
 ]
 
 /** The prefix that at least two of the service's own headers share; null if there is none. */
-export function prefixOf(replies: readonly Reply[]): string | null {
+export function prefixOf(replies: readonly Answer[]): string | null {
   const found = new Map<string, Set<string>>()
   for (const { headers } of replies) {
     for (const name of Object.keys(headers)) {
@@ -112,7 +112,7 @@ export function prefixOf(replies: readonly Reply[]): string | null {
 
 const maxPrefix = 60
 
-function prefixFindings({ prefix }: Known, replies: readonly Reply[]): readonly Finding[] {
+function prefixFindings({ prefix }: Known, replies: readonly Answer[]): readonly Found[] {
   const first = replies.find(
     ({ headers }) => prefix !== null && Object.keys(headers).some(name => name.startsWith(prefix)),
   )
@@ -129,7 +129,7 @@ const isNothing = ({ prefix, networks, limits, chat, rpc, models }: Known): bool
   rpc === null &&
   models === documentedContract.models
 
-function whyNothing(replies: readonly Reply[]): string {
+function whyNothing(replies: readonly Answer[]): string {
   const answered = replies.filter(({ status }) => status !== null)
   const [first] = answered
   if (first === undefined) return `it never responded (${replies[0]?.why ?? 'no call was made'})`

@@ -2,14 +2,15 @@ import type { ClauseId } from '../contract/clauses.ts'
 import { documentedContract } from '../contract/documented.ts'
 import { parseProfile } from '../contract/profile.ts'
 import { type Source, sourceOfValue } from '../contract/sources.ts'
+import { plural } from '../lib/format.ts'
 import { isObject } from '../lib/json.ts'
 import { formatPico, parsePico } from '../lib/money.ts'
 import { oneLine, wrap } from '../lib/text-layout.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import type { Lesson } from './learn.ts'
-import type { Finding, Known, Path } from './question.ts'
+import type { Found, Known, ValuePath } from './question.ts'
 
-type Told = Extract<Finding, { readonly kind: 'value' }>
+type Told = Extract<Found, { readonly kind: 'value' }>
 
 export type LearnedProfile = {
   readonly yaml: string
@@ -25,14 +26,14 @@ export function learnedProfile({ findings, known, replies, spentPico }: Lesson, 
   const rejected = told
     .filter(each => !loadable.includes(each))
     .map(
-      ({ path, evidence }): Finding => ({
+      ({ path, evidence }): Found => ({
         kind: 'unknown',
         path: path.join('.'),
         why: `its value is none that a profile can have (${evidence})`,
       }),
     )
   const written = loadable.filter(each => !isAsDocumented(each))
-  const same = loadable.filter(isAsDocumented).map(({ path }) => path.join('.'))
+  const same = loadable.filter(isAsDocumented)
   const differences = differencesIn(findings, written)
   const unknowns = [...findings, ...rejected].flatMap(finding =>
     finding.kind === 'unknown' ? [`${finding.path}: ${finding.why}`] : [],
@@ -45,7 +46,7 @@ export function learnedProfile({ findings, known, replies, spentPico }: Lesson, 
       differences,
     ),
     ...list('Could not be told, or not for certain:', unknowns),
-    ...(same.length === 0 ? [] : ['#', ...comment(`As documented: ${same.join(', ')}.`)]),
+    ...(same.length === 0 ? [] : ['#', ...comment(`As documented: ${namesOf(same).join(', ')}.`)]),
     `name: ${text(`learned-${new URL(target).host.slice(0, maxName)}`)}`,
     ...promises,
     ...render(written.toSorted((a, b) => rankOf(a.path) - rankOf(b.path))),
@@ -56,6 +57,14 @@ export function learnedProfile({ findings, known, replies, spentPico }: Lesson, 
 }
 
 const maxName = 100
+
+/** The base credits of all networks under one name. */
+function namesOf(told: readonly Told[]): readonly string[] {
+  const isNetwork = ({ path }: Told) => path[1] === 'networks'
+  const networks = told.filter(isNetwork).length
+  const others = told.filter(each => !isNetwork(each)).map(({ path }) => path.join('.'))
+  return networks === 0 ? others : [...others, `the base credits of ${plural(networks, 'network')}`]
+}
 
 /** Of two findings about one value, the later one counts. */
 const lastOfEach = (told: readonly Told[]): readonly Told[] => [
@@ -73,7 +82,7 @@ function isLoadable(told: Told): boolean {
   }
 }
 
-function documentedAt(path: Path): unknown {
+function documentedAt(path: ValuePath): unknown {
   let at: unknown = documentedContract
   for (const key of path) at = isObject(at) && Object.hasOwn(at, key) ? at[key] : undefined
   return at
@@ -90,14 +99,14 @@ function same(a: unknown, b: unknown): boolean {
 /** Values that belong to each target. The document has a neutral word, a default, or no unit for them. */
 const ofEachTarget = ['headerPrefix', 'accounts', 'limits.requestsReset', 'paths']
 
-const sourceOf = (path: Path): Source => {
+const sourceOf = (path: ValuePath): Source => {
   const at = path.join('.')
   return ofEachTarget.some(own => at === own || at.startsWith(`${own}.`))
     ? 'default'
     : sourceOfValue(documentedContract, at)
 }
 
-function differencesIn(findings: readonly Finding[], written: readonly Told[]): readonly string[] {
+function differencesIn(findings: readonly Found[], written: readonly Told[]): readonly string[] {
   return [
     ...findings.flatMap(finding => {
       if (finding.kind === 'missing') return `missing: ${finding.text} (${finding.evidence})`
@@ -140,7 +149,7 @@ export const kindOf = ({ prefix, limits, networks, chat, rpc }: Known): keyof ty
   return rpc !== null && chat === null ? 'rpc' : chat === null ? null : 'chat'
 }
 
-function promisesOf(findings: readonly Finding[], known: Known): readonly string[] {
+function promisesOf(findings: readonly Found[], known: Known): readonly string[] {
   const kind = kindOf(known)
   const broken = findings.flatMap((finding): readonly (ClauseId | string)[] => {
     if (finding.kind === 'missing') return finding.clauses
@@ -158,7 +167,7 @@ function promisesOf(findings: readonly Finding[], known: Known): readonly string
   ]
 }
 
-const rankOf = ([key]: Path): number => Object.keys(documentedContract).indexOf(key)
+const rankOf = ([key]: ValuePath): number => Object.keys(documentedContract).indexOf(key)
 
 /** The values as nested mappings, each below a comment. */
 function render(told: readonly Told[], depth = 0): readonly string[] {

@@ -1,11 +1,11 @@
 import type { ClauseId } from '../contract/clauses.ts'
 import type { Model } from '../contract/contract.ts'
-import type { Ask, Asker, Reply } from './asker.ts'
+import type { Answer, Ask, Asker } from './asker.ts'
 
 /** What a question found out. */
-export type Finding =
+export type Found =
   /** What the target does, as a value of a profile. It may equal the documented value. */
-  | { readonly kind: 'value'; readonly path: Path; readonly value: unknown; readonly evidence: string }
+  | { readonly kind: 'value'; readonly path: ValuePath; readonly value: unknown; readonly evidence: string }
   /** A sentence of the document that the target breaks, for which there is no value. */
   | {
       readonly kind: 'difference'
@@ -21,7 +21,7 @@ export type Finding =
   | { readonly kind: 'unknown'; readonly path: string; readonly why: string }
 
 /** The keys from the root of a profile to a value. A key may contain dots. */
-export type Path = readonly [string, ...string[]]
+export type ValuePath = readonly [string, ...string[]]
 
 /** What later questions need of earlier ones. */
 export type Known = {
@@ -40,7 +40,7 @@ export type Known = {
   readonly batchLimit: number
 }
 
-export type ChatUse = { readonly model: Model; readonly lengthField: string; readonly whole: Reply }
+export type ChatUse = { readonly model: Model; readonly lengthField: string; readonly whole: Answer }
 
 export type RpcUse = {
   /** `{network}` is replaced by the slug. */
@@ -53,7 +53,7 @@ export type RpcUse = {
   readonly worstPico: bigint
 }
 
-export type Conclusion = { readonly findings: readonly Finding[]; readonly known?: Partial<Known> }
+export type Conclusion = { readonly findings: readonly Found[]; readonly known?: Partial<Known> }
 
 export type Question = {
   readonly name: string
@@ -64,14 +64,14 @@ export type Question = {
   readonly answer: (known: Known, asker: Asker) => Promise<Conclusion>
 }
 
-export const value = (path: Path, value: unknown, ...evidence: readonly (Reply | string)[]): Finding => ({
+export const value = (path: ValuePath, value: unknown, ...evidence: readonly (Answer | string)[]): Found => ({
   kind: 'value',
   path,
   value,
   evidence: evidence.map(each => (typeof each === 'string' ? each : cite(each))).join(': '),
 })
 
-export const difference = (clause: ClauseId, text: string, reply: Reply, always = true): Finding => ({
+export const difference = (clause: ClauseId, text: string, reply: Answer, always = true): Found => ({
   kind: 'difference',
   clause,
   text,
@@ -79,22 +79,22 @@ export const difference = (clause: ClauseId, text: string, reply: Reply, always 
   always,
 })
 
-export const unknown = (path: string, why: string): Finding => ({ kind: 'unknown', path, why })
+export const unknown = (path: string, why: string): Found => ({ kind: 'unknown', path, why })
 
 /** `call 7, POST /chat/completions, 200`. */
-export const cite = ({ call, what, status, why }: Reply): string =>
+export const cite = ({ call, what, status, why }: Answer): string =>
   call === 0 ? `${what}: ${why}` : `call ${call}, ${what}, ${status ?? why}`
 
 /** Why a reply does not tell something. */
-export const because = (reply: Reply): string =>
+export const because = (reply: Answer): string =>
   reply.status === null ? `${reply.what}: ${reply.why}` : `${cite(reply)}, which does not tell`
 
 /** Whether a part of the service is not there: no such path, or a page for people. */
-export const isAbsent = ({ status, body }: Reply): boolean =>
+export const isAbsent = ({ status, body }: Answer): boolean =>
   status !== null && ([404, 405, 410, 501].includes(status) || (status < 400 && body === undefined))
 
 /** A header as a number; null if it is none. */
-export function numberIn({ headers }: Reply, name: string): number | null {
+export function numberIn({ headers }: Answer, name: string): number | null {
   const text = headers[name]?.trim() ?? ''
   return /^\d+(\.\d+)?$/.test(text) ? Number(text) : null
 }
