@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { runCli } from './cli/cli.ts'
+import { environmentSecrets, hideSecrets, maskWrites } from './cli/secrets.ts'
 import { UsageError } from './lib/usage-error.ts'
 
 /** A reader that closes the pipe early, like `head`, changes neither the run nor its exit code. */
@@ -8,6 +9,10 @@ for (const stream of [process.stdout, process.stderr]) {
     if (cause.code !== 'EPIPE') throw cause
   })
 }
+
+hideSecrets(environmentSecrets(process.env))
+maskWrites(process.stdout)
+maskWrites(process.stderr)
 
 /** The only catch-all. A mistake of the user exits with 2; any other error is a bug and exits with 70. */
 try {

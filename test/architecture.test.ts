@@ -397,7 +397,7 @@ const rules: readonly Kept[] = [
   },
   {
     text: 'few files exist for one other file alone',
-    rule: fewFragments(55, 6, tables),
+    rule: fewFragments(62, 6, tables),
     planted: [],
   },
   {

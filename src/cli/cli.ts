@@ -20,6 +20,8 @@ export async function runCli(args: readonly string[]): Promise<number> {
     )
     .version(version)
     .epilogue(epilogue)
+    // An unknown flag is reported as it was written, not a second time in another spelling.
+    .parserConfiguration({ 'camel-case-expansion': false })
     .strict()
     .demandCommand(1, 'Missing command. Run `turnpike --help` for a list.')
     .wrap(100)

@@ -9,6 +9,7 @@ import { writeComparison } from '../storage/run-directory.ts'
 import { exitCodes, listFlag, text, type Values } from './flags.ts'
 import type { DraftPlan } from './load-plan.ts'
 import { print, stdoutLayout } from './print.ts'
+import { hiddenIn } from './secrets.ts'
 
 /**
  * Reads the baselines of a run before anything is sent; null if the flags name none. Throws a UsageError if a baseline has
@@ -72,7 +73,7 @@ export async function compareCommand(values: Values): Promise<number> {
   for (const baseline of baselines) assertComparable(baseline, last.path, last)
   const comparison = compareRuns(baselines, last, criteria)
   const out = text(values, 'out')
-  if (out !== null) await writeComparison(out, comparison)
+  if (out !== null) await writeComparison(out, hiddenIn(comparison))
   showComparison(comparison, values)
   return exitCodes[outcomeStatus[comparison.verdict]]
 }

@@ -12,12 +12,16 @@ import { type Discovery, discoveredContract, nothingDiscovered } from '../run/di
 import { loadScenario, profileNamedIn } from '../scenario/load-scenario.ts'
 import { readRecording } from '../storage/recorded-run.ts'
 import { number, text, type Values } from './flags.ts'
+import { assertNoSecret } from './secrets.ts'
 import { profileFile, scenarioFile } from './shipped-files.ts'
 
 /** The contract of `--profile`, or of the profile that the scenario in `file` names, or the documented one. */
 export function contractOf(values: Values, file: string | null = null): Contract {
   const profile = profilePathOf(values, file)
-  return profile === null ? documentedContract : loadProfile(profile)
+  if (profile === null) return documentedContract
+  const contract = loadProfile(profile)
+  assertNoSecret(profile, contract, 'profile')
+  return contract
 }
 
 /** The path of the profile; null for the documented contract. */
@@ -61,6 +65,8 @@ export async function draftPlan(scenarioName: string, values: Values): Promise<D
     }
   }
   const plan = makePlan(draft, contract, overrides, { recordings, publishedLimits: nothingDiscovered.limits })
+  // The address may contain a key, as with some nodes. It is masked wherever it is shown.
+  assertNoSecret(file, { ...plan, target: null }, 'scenario')
   return { plan, contract, profile: profilePathOf(values, file), replan, ownBudgetUsd: draft.budgetUsd }
 }
 

@@ -3,7 +3,7 @@ import { UsageError } from '../lib/usage-error.ts'
 import type { PushCounts, RunInfo } from '../observation/log.ts'
 import { gitHubOutput } from '../outputs/github.ts'
 import type { LiveRun, Output } from '../outputs/output.ts'
-import { createJsonLog, createProgress } from '../outputs/progress.ts'
+import { createJsonLog, createProgress, type LineWriter } from '../outputs/progress.ts'
 import { sourceOf } from '../outputs/prometheus/samples.ts'
 import { createScrapeOutput } from '../outputs/prometheus/scrape.ts'
 import { createPushgateway } from '../outputs/pushgateway.ts'
@@ -15,6 +15,7 @@ import { undiciTransport } from '../produce/transport/undici.ts'
 import { pushedWords } from '../report/sections/harness.ts'
 import { text, type Values } from './flags.ts'
 import { showReport } from './print.ts'
+import { hidden } from './secrets.ts'
 
 /** The outputs that the flags request, besides the terminal; null for none. */
 export type OutputFlags = {
@@ -70,7 +71,7 @@ export async function createOutputs(
   const isQuiet = values.quiet === true
   const asJson = values.log === 'json'
   const { stderr } = process
-  const stream = asJson ? createJsonLog() : stderr
+  const stream = asJson ? maskedLines(createJsonLog()) : stderr
   const interactive = !asJson && stderr.isTTY === true && process.env.CI === undefined && process.env.TERM !== 'dumb'
   const isShown = !isQuiet && values.progress !== false
   const progress = createProgress(plan, { stream, interactive, columns: () => stderr.columns ?? 80, clock })
@@ -110,6 +111,9 @@ export async function createOutputs(
     },
   }
 }
+
+/** The logger writes past the stream of the process, which is masked. */
+const maskedLines = ({ write }: LineWriter): LineWriter => ({ write: line => write(hidden(line)) })
 
 /** The target, the run and its limits. */
 function openingNotes(plan: Plan, info: RunInfo, path: string): readonly string[] {

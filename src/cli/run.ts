@@ -19,6 +19,7 @@ import { listenForInterrupts } from './interrupts.ts'
 import { assertWithinBudget, type DraftPlan, draftPlan } from './load-plan.ts'
 import { createOutputs, type OutputFlags, outputFlags } from './outputs.ts'
 import { exitCodeOf } from './print.ts'
+import { assertNoSecret, environmentSecrets, hidden, hiddenIn, hideSecrets, weakSecretsNote } from './secrets.ts'
 
 export async function runCommand(values: Values): Promise<number> {
   // Read all scenarios before the first run, so that a mistake in the last one shows up now and not after an hour.
@@ -66,6 +67,8 @@ async function runDraft(draft: DraftPlan, invocation: Invocation): Promise<numbe
   const path = directoryOf(plan, runId, text(values, 'out'), several)
   assertNoRun(path)
   const keys = loadKeys(plan, runId)
+  hideSecrets(keys.given)
+  assertNoSecret(plan.scenario, { ...plan, target: null }, 'scenario')
   const runAt = (target: string) => runAgainst(target, draft, runId, path, keys, invocation)
   if (plan.target !== null) return await runAt(plan.target)
   const service = await startEmbeddedService({
@@ -85,17 +88,25 @@ async function runAgainst(
   draft: DraftPlan,
   runId: string,
   path: string,
-  { callers, specialKeys }: Keys,
+  { callers, specialKeys, given, areInvented }: Keys,
   { values, flags, baselines, budget }: Invocation,
 ): Promise<number> {
   // The published limits decide the rates, and so the cost.
   const discovery = await discoverAt(target, callers, draft.plan, draft.contract)
-  const { plan: unlimited, contract } = draft.replan(discovery)
+  // Both are public, and the address of the target may contain a key.
+  const { plan: unlimited, contract } = hiddenIn(draft.replan(discovery))
   const plan = budget.limit(unlimited, draft.ownBudgetUsd)
   assertWithinBudget(plan, { isDraft: false })
   assertStillComparable(baselines, { plan, contract })
   const clock = systemClock()
-  const info: RunInfo = { turnpike: 2, runId, version, target, startedAtMs: clock.wallMs() }
+  const info: RunInfo = {
+    turnpike: 2,
+    runId,
+    version,
+    target: hidden(target),
+    startedAtMs: clock.wallMs(),
+    ...(areInvented && { inventedKeys: true }),
+  }
   const { outputs, gauges, log, close } = await createOutputs(plan, info, clock, path, values, flags)
   const warning = plainTextWarning(plan)
   if (warning !== null) log(warning)
@@ -106,7 +117,11 @@ async function runAgainst(
     const workers = workersOf(values)
     const directory = await createRunDirectory(path, { plan, contract }, workers)
     const warmUp = values['warm-up'] !== false
-    const job: RunJob = { info, plan, contract, callers, specialKeys, baselines, workers, warmUp, gauges }
+    const secrets = [...given, ...environmentSecrets(process.env)]
+    const weak = weakSecretsNote(secrets)
+    if (weak !== null) log(weak)
+    const common = { info, plan, contract, baselines, workers, warmUp, gauges }
+    const job: RunJob = { ...common, callers, specialKeys, secrets, baseUrl: target }
     const io = { clock, stop, quit, startWorker: startThread, directory, outputs, log }
     return exitCodeOf(await run(job, io, budget.spend))
   } finally {

@@ -16,6 +16,7 @@ import { createHistogram, type Percentiles, percentilesOf } from './metrics/hist
 import type { RunMetrics } from './metrics/request-stats.ts'
 import { createSeries, type Series } from './metrics/series.ts'
 import { createSlices, type Slices } from './metrics/slices.ts'
+import { createProofLog } from './proof.ts'
 import { type RunVerdict, reachVerdict, type VerdictInput } from './verdict.ts'
 
 /** The inputs of judging a run. */
@@ -108,7 +109,9 @@ export function judgeRun({ plan, contract, head }: JudgeJob, results: readonly W
   const load = loadTotals(plan, metrics, audits.blocks(), results, end)
   const series = createSeries(plan)
   const slices = createSlices(plan, contract)
+  const proofLog = createProofLog(plan, contract)
   for (const snapshot of all) {
+    proofLog.merge(snapshot.proofs)
     series.merge(snapshot.series)
     slices.merge(snapshot.slices)
   }
@@ -127,6 +130,7 @@ export function judgeRun({ plan, contract, head }: JudgeJob, results: readonly W
     limits: audits.limits(),
     capacity: view.capacity(complete),
     thresholds: thresholdsOf(plan, view, { complete, elapsedMs: durationMs }, load.eventLoopDelayMs),
+    proofs: proofLog.proofs(),
     citedObservations: new Map(all.flatMap(result => [...result.citedObservations])),
   } as const
   return { ...run, ...reachVerdict(run) }

@@ -16,11 +16,12 @@ import type { CapacityResult } from './capacity/result.ts'
 import { createCapacitySearch } from './capacity/search.ts'
 import { createChecks } from './checks/checks.ts'
 import { createFindingLog, type FindingLog, type FindingLogSnapshot } from './checks/findings.ts'
+import { createInventedKeys } from './invented-keys.ts'
 import { createMetrics, type MetricsSnapshot, type RunMetrics } from './metrics/request-stats.ts'
 import { createSeries, type SeriesSnapshot } from './metrics/series.ts'
 import { createSlices, type SlicesSnapshot } from './metrics/slices.ts'
 import type { RunExtent } from './metrics/timings.ts'
-
+import { type CallProof, createProofLog } from './proof.ts'
 import { evaluateThresholds, type ThresholdResult } from './thresholds.ts'
 
 /**
@@ -58,6 +59,7 @@ export type JudgeResult = JudgeSnapshot & {
   readonly memories: CrossWorkerState
   readonly series: SeriesSnapshot
   readonly slices: SlicesSnapshot
+  readonly proofs: readonly CallProof[]
   /** Observations that examples cite, by request id, as far as they were stored. */
   readonly citedObservations: ReadonlyMap<number, Observation>
 }
@@ -80,7 +82,7 @@ const maxCited = 50_000
 export function createJudge(
   plan: Plan,
   contract: Contract,
-  { startedAtMs }: Pick<RunInfo, 'startedAtMs'>,
+  { startedAtMs, inventedKeys }: Pick<RunInfo, 'startedAtMs' | 'inventedKeys'>,
   { defer, onJudged = () => {} }: JudgeOptions = {},
 ): Judge {
   const findingLog = createFindingLog(plan.notPromised)
@@ -90,13 +92,17 @@ export function createJudge(
   const metrics = createMetrics(plan)
   const slices = createSlices(plan, contract)
   const searches = createCapacitySearch(plan, contract)
+  const proofLog = createProofLog(plan, contract)
+  const isUnknownKey = createInventedKeys(inventedKeys === true)
   const cited = new Map<number, Observation>()
   let latestMs = 0
 
   const batch = createBatch(batchSize, judge, defer)
 
   function judge(observation: Observation): void {
-    checks(observation)
+    const reports = findingLog.contentReports()
+    if (!isUnknownKey(observation)) checks(observation)
+    proofLog.add(observation, findingLog.contentReports() > reports)
     series.add(observation)
     audits.add(observation)
     metrics.add(observation)
@@ -145,6 +151,7 @@ export function createJudge(
         memories: audits.crossWorkerState(),
         series: series.snapshot(),
         slices: slices.snapshot(),
+        proofs: proofLog.proofs(),
         citedObservations: new Map([...cited].filter(([id]) => findingLog.cites(id))),
       }
     },

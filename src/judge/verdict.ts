@@ -8,6 +8,7 @@ import type { CapacityResult } from './capacity/result.ts'
 import type { ClauseTally, Finding } from './checks/findings.ts'
 import { type Comparison, outcomeStatus } from './compare/comparison.ts'
 import type { RunMetrics } from './metrics/request-stats.ts'
+import { type CallProof, unprovenReasons } from './proof.ts'
 import type { ThresholdResult, Verdict } from './thresholds.ts'
 
 export type RunVerdict = {
@@ -19,7 +20,7 @@ export type RunVerdict = {
 /** Everything that decides the verdict on a run. */
 export type VerdictInput = {
   readonly plan: Plan
-  readonly head: Pick<RunInfo, 'target'>
+  readonly head: Pick<RunInfo, 'target' | 'inventedKeys'>
   /** How the run ended. `truncated`: its log has no footer, for example after a kill. */
   readonly ended: LogFooter['ended'] | 'truncated'
   readonly durationMs: number
@@ -46,6 +47,7 @@ export type VerdictInput = {
   readonly capacity: readonly CapacityResult[]
   /** In the order of the plan's thresholds. */
   readonly thresholds: readonly ThresholdResult[]
+  readonly proofs: readonly CallProof[]
 }
 
 /**
@@ -92,7 +94,7 @@ function failReasons({ findings, billing, thresholds }: VerdictInput): readonly 
 }
 
 function inconclusiveReasons(run: VerdictInput): readonly string[] {
-  const { ended, load, clauses, thresholds, metrics } = run
+  const { plan, ended, load, clauses, thresholds, metrics, proofs } = run
   const failed = uncovered(run, 'failed')
   const localFaults = [...metrics.all().localFaults.values()].reduce((sum, count) => sum + count, 0)
   const dropped = Math.max(0, uncovered(run, 'dropped') - localFaults)
@@ -113,6 +115,10 @@ function inconclusiveReasons(run: VerdictInput): readonly string[] {
       ? `${plural(dropped, 'arrival was', 'arrivals were')} dropped and never sent, and the scenario has no threshold for drops.`
       : null,
     ...unconfirmedSearches(run),
+    // A run that ended early, or without any response, has a better explanation.
+    ...(ended === 'complete' && load.answered > 0
+      ? unprovenReasons(plan, proofs, metrics.select({ call: null, stage: null }))
+      : []),
     load.answered > 0 && !judged
       ? 'Nothing was judged: no clause was exercised, and the scenario has no threshold.'
       : null,
@@ -138,7 +144,10 @@ const remedies: Readonly<Record<LocalFault, string>> = {
 const endings: Readonly<Record<Exclude<VerdictInput['ended'], 'complete'>, (run: VerdictInput) => string>> = {
   interrupted: ({ durationMs }) => `The run was interrupted after ${formatDuration(durationMs)}.`,
   'target-unreachable': ({ head }) => `The target ${head.target} never responded.`,
-  unauthorized: ({ head }) => `The target ${head.target} rejected every key with 401.`,
+  unauthorized: ({ head: { target, inventedKeys } }) =>
+    inventedKeys
+      ? `The target ${target} does not know the keys that Turnpike invented for it; set TURNPIKE_KEYS.`
+      : `The target ${target} rejected every key with 401.`,
   'budget-reached': ({ durationMs }) =>
     `The run reached its budget after ${formatDuration(durationMs)} and ended early.`,
   'worker-lost': run => `${lostWorkers(run)} The run ended early, after ${formatDuration(run.durationMs)}.`,

@@ -54,6 +54,9 @@ function explain(issue: SchemaIssue, schema: z.ZodType, root: unknown, words: Is
     }
     return [{ path: path.slice(0, -1), at: 'value', got: `no "${path.at(-1)}"`, expected }]
   }
+  // A whole file that is one text may be a file of keys.
+  if (path.length === 0 && (typeof got === 'string' || typeof got === 'number'))
+    return [{ path, at: 'value', got: 'a text', expected }]
   const hint = words.hint?.(issue, got) ?? {}
   return [{ path, at: 'value', got: describeValue(got), expected, ...nearestWord(issue, got), ...hint }]
 }

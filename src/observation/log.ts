@@ -17,6 +17,8 @@ export type RunInfo = {
   readonly target: string
   /** Unix milliseconds at which the clock of the observations is 0. */
   readonly startedAtMs: number
+  /** Present if nobody gave keys, so that Turnpike invented some. A reference service accepts them. */
+  readonly inventedKeys?: true
 }
 
 /** The first line of a log. */

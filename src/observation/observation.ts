@@ -167,14 +167,17 @@ export type ResourceDescriptor = {
 /** A crafted request with a documented response. */
 export type ProbeDescriptor = { readonly kind: 'probe'; readonly probe: string }
 
-/** The maximum number of recorded runs of a grammar. */
+/** The number of runs of a grammar that are recorded in full. */
 export const maxGrammarRuns = 64
 
 /** What a token stream contained and when: counts, times and types, and only the beginnings of texts. */
 export type StreamRecord = {
   /** Events with a JSON object. */
   readonly chunks: number
-  /** The parts of the events in order, as runs: `[['role',1],['content',118],['finish',1],['usage',1],['done',1]]`. At most `maxGrammarRuns`. */
+  /**
+   * The parts of the events in order, as runs: `[['role',1],['content',118],['finish',1],['usage',1],['done',1]]`. After
+   * `maxGrammarRuns` runs, the rest has one entry for each part, in the order in which the parts occurred last.
+   */
   readonly grammar: readonly (readonly [StreamPart, number])[]
   /** Distinct values over all chunks, at most 3 of each. A missing one is "". */
   readonly ids: readonly string[]

@@ -1,6 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
 import { promisesAny } from '../contract/promises.ts'
 import { type Clock, sleepPreciselyUntil, sleepUntil } from '../lib/clock.ts'
+import { createMask } from '../lib/mask/mask.ts'
 import { pico } from '../lib/money.ts'
 import type { RunInfo } from '../observation/log.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
@@ -31,6 +32,8 @@ export type EngineJob = {
   /** All callers of the plan, with their keys. Never written anywhere. */
   readonly callers: readonly Caller[]
   readonly specialKeys: SpecialKeys
+  /** Further secrets that a target could send back: keys that no caller uses, and credentials of receivers. */
+  readonly secrets: readonly string[]
   /** The shard of the callers that this engine sends for. */
   readonly shard: Shard
   readonly budget: SharedBudget
@@ -104,6 +107,7 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
     calls,
     callers,
     specialKeys: job.specialKeys,
+    mask: createMask(secretsOf(job)),
     accountTier: callersPlan.accountTier,
     clock,
     transport: io.transport,
@@ -274,6 +278,17 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
     return expectedRefusals(calls[call], steps, contract)
   }
 }
+
+/** All secrets of a job. */
+export const secretsOf = ({
+  callers,
+  specialKeys,
+  secrets,
+}: Omit<EngineJob, 'shard' | 'budget'>): readonly string[] => [
+  ...callers.flatMap(({ keys }) => keys),
+  ...Object.values(specialKeys).filter(key => key !== null),
+  ...secrets,
+]
 
 /** null: the plan has no budget. */
 function budgetOf({ plan, contract, budget }: EngineJob, calls: Plan['calls']): Budget | null {

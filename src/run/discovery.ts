@@ -3,6 +3,7 @@ import { notPromised } from '../contract/promises.ts'
 import { parseLimits, parseModels, parseNetworks, type Statements, withStatements } from '../contract/statements.ts'
 import { systemClock } from '../lib/clock.ts'
 import { parseJson } from '../lib/json.ts'
+import { createMask } from '../lib/mask/mask.ts'
 import { notDiscovered, type PublishedLimits, recordedLimits } from '../plan/limits.ts'
 import type { Plan } from '../plan/plan.ts'
 import { authorize, type Caller } from '../produce/callers/caller.ts'
@@ -51,6 +52,7 @@ export async function discover(
 ): Promise<Discovery> {
   if (caller === undefined) return { ...nothingDiscovered, limits: { kind: 'not-asked', why: 'there is no caller' } }
   const { paths } = contract
+  const mask = createMask(caller.keys)
   const missing = notPromised(contract)
   const models = missing.includes('catalogue.models') ? null : await read('models', paths.models, parseModels)
   const networks = missing.includes('catalogue.networks') ? null : await read('networks', paths.networks, parseNetworks)
@@ -80,7 +82,7 @@ export async function discover(
     )
     if (failure !== null) return { value: null, why: failure.reason }
     if (status !== 200) return { value: null, why: `it responded with ${status}` }
-    const value = parse(parseJson(body))
+    const value = parse(mask.json(parseJson(body)))
     return value === null ? { value, why: `its response contains no ${what}` } : { value }
   }
 }

@@ -39,6 +39,8 @@ export function unrecordedJob(
     contract,
     callers: loadCallers(plan.callers, { environment: undefined, loopback: true, runId: run.runId }),
     specialKeys: { 'free-user': null, 'zero-balance': null },
+    secrets: [],
+    baseUrl: run.target,
     baselines: null,
     workers: 1,
     warmUp: false,

@@ -12,6 +12,8 @@ export type WorkerJob = EngineJob & {
   readonly epoch: Epoch
   /** null: no log. */
   readonly logFile: string | null
+  /** Where requests are sent to. `info` has the same address without secrets. */
+  readonly baseUrl: string
   readonly maxConnections: number
   /** Whether to keep gauges for exported metrics. */
   readonly gauges: boolean

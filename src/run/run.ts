@@ -53,7 +53,7 @@ export async function run(job: RunJob, io: RunIo, onSpent: (picoUsd: bigint) => 
   const live = createLiveView(job.plan, workers, clock)
   try {
     for (const output of outputs) output.start(live)
-    judgeOpening(await Promise.all(workers.map(worker => worker.open())), stop)
+    judgeOpening(await Promise.all(workers.map(worker => worker.open())), job.info, stop)
     const loadStartMs = clock.nowMs() + leadMs
     live.setLoadStart(loadStartMs)
     await Promise.all(workers.map(worker => worker.drive(loadStartMs)))
@@ -78,9 +78,9 @@ export async function run(job: RunJob, io: RunIo, onSpent: (picoUsd: bigint) => 
 
 /** Starts one worker for each shard. When one worker stops, all of them stop. */
 function startWorkers(job: RunJob, io: RunIo, stop: RunStop, budget: SharedBudget): readonly WorkerHandle[] {
-  const { info, plan, contract, callers, specialKeys, warmUp, gauges, workers: count } = job
+  const { info, plan, contract, callers, specialKeys, secrets, baseUrl, warmUp, gauges, workers: count } = job
   const connections = plan.bounds.maxInFlight * connectionsPerArrival(plan)
-  const common = { info, plan, contract, callers, specialKeys, warmUp, gauges }
+  const common = { info, plan, contract, callers, specialKeys, secrets, baseUrl, warmUp, gauges }
   const shared = { budget, epoch: epochOf(io.clock) }
   const workers = Array.from({ length: count }, (_, worker) => {
     const logFile = io.directory?.logs[worker] ?? null
@@ -106,8 +106,12 @@ function connectionsPerArrival({ calls }: Plan): number {
   return Math.max(1, ...Object.values(calls).map(call => (call.kind === 'replay' ? 1 + call.duplicates : 1)))
 }
 
-/** Stops the run before the load if the target never responds, or rejects every key. */
-function judgeOpening(openings: readonly (OpeningResult | null)[], stop: RunStop): void {
+/** Stops the run before the load if the target never responds, rejects every key, or any key that Turnpike invented. */
+function judgeOpening(
+  openings: readonly (OpeningResult | null)[],
+  { inventedKeys }: RunJob['info'],
+  stop: RunStop,
+): void {
   const sum = (of: (opening: OpeningResult) => number) =>
     openings.reduce((total, opening) => total + (opening === null ? 0 : of(opening)), 0)
   const answered = sum(opening => opening.answered)
@@ -115,7 +119,8 @@ function judgeOpening(openings: readonly (OpeningResult | null)[], stop: RunStop
   const isAsked = openings.includes(null) || sum(opening => opening.sent) > 0
   if (!isAsked) return
   if (answered === 0) stop.stop('target-unreachable')
-  else if (sum(opening => opening.unauthorized) === answered) stop.stop('unauthorized')
+  const unauthorized = sum(opening => opening.unauthorized)
+  if (unauthorized > 0 && (inventedKeys || unauthorized === answered)) stop.stop('unauthorized')
 }
 
 const pushCounts = (outputs: readonly Output[]): PushCounts | null =>

@@ -14,7 +14,7 @@ import { createWorker } from './worker.ts'
  * An uncaught error ends the thread, and the worker is lost.
  */
 async function serve(job: WorkerJob): Promise<void> {
-  const { info, shard } = job
+  const { info, shard, baseUrl } = job
   const clock = clockFromEpoch(job.epoch)
   if (job.warmUp) {
     const { warmUp } = await import('./warm-up.ts')
@@ -23,7 +23,7 @@ async function serve(job: WorkerJob): Promise<void> {
   const quit = new AbortController()
   const stop = createRunStop(new AbortController().signal, quit.signal)
   const eventLoop = monitorEventLoop()
-  const transport = undiciTransport({ baseUrl: info.target, clock, maxConnections: job.maxConnections })
+  const transport = undiciTransport({ baseUrl, clock, maxConnections: job.maxConnections })
   const worker = createWorker(job, {
     clock,
     stop,
@@ -64,10 +64,10 @@ async function serve(job: WorkerJob): Promise<void> {
 }
 
 /** Loads autocannon only if a stage saturates the target, because loading takes long. */
-async function loadSaturate({ plan, info }: WorkerJob, clock: Clock): Promise<Saturate> {
+async function loadSaturate({ plan, baseUrl }: WorkerJob, clock: Clock): Promise<Saturate> {
   if (!plan.stages.some(({ load }) => load.model === 'saturate')) return async () => {}
   const { createSaturate } = await import('../produce/transport/autocannon.ts')
-  return createSaturate({ baseUrl: info.target, clock })
+  return createSaturate({ baseUrl, clock })
 }
 
 const post = (message: WorkerMessage): void => parentPort?.postMessage(message)

@@ -1,5 +1,6 @@
 import { countedFailureOf } from '../judge/audits/abuse/failure.ts'
 import { spendOf } from '../judge/audits/ledger/spend.ts'
+import { createInventedKeys } from '../judge/invented-keys.ts'
 import { createJudge, mergeSnapshots } from '../judge/judge.ts'
 import type { WorkerResult } from '../judge/judge-run.ts'
 import { createGauges, mergeGauges } from '../judge/metrics/gauges.ts'
@@ -37,6 +38,7 @@ export function createWorker(job: WorkerJob, io: WorkerIo): Worker {
       if (plan.record === 'findings' && isCited) log?.write(observation)
     },
   })
+  const isUnknownKey = createInventedKeys(info.inventedKeys === true)
   const gauges = job.gauges ? createGauges(contract) : null
   const feedback: Feedback = {
     nextTrial: judge.nextTrial,
@@ -49,6 +51,7 @@ export function createWorker(job: WorkerJob, io: WorkerIo): Worker {
     feedback,
     sink: observation => {
       judge.add(observation)
+      if (isUnknownKey(observation)) io.stop.stop('unauthorized')
       // Written before it is judged, so a crash loses only data that is not on the disk yet.
       if (plan.record === 'all') log?.write(observation)
       gauges?.add(observation)

@@ -89,7 +89,8 @@ export function checkTarget(target: string, report: (problem: TargetProblem) => 
   // A URL drops line breaks and control characters silently.
   const url = !hasControlCharacter(target) && URL.canParse(target) ? new URL(target) : null
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    report({ got: describeValue(target), expected })
+    // A password is before an @, also in an address that is no URL.
+    report({ got: target.includes('@') ? 'an address with an @' : describeValue(target), expected })
     return null
   }
   if (url.username !== '' || url.password !== '') {

@@ -4,6 +4,7 @@ import { benchCapacity } from './capacity.ts'
 import { benchCompare } from './compare.ts'
 import { type Bench, type Figure, showFigures } from './figure.ts'
 import { benchLateness } from './lateness.ts'
+import { benchMask } from './mask.ts'
 import { benchMemory } from './memory.ts'
 import { benchPacing } from './pacing.ts'
 import { benchSaturate } from './saturate.ts'
@@ -26,6 +27,7 @@ const benches: Readonly<Record<string, Bench>> = {
   saturate: benchSaturate,
   stall: benchStall,
   capacity: benchCapacity,
+  mask: benchMask,
   memory: benchMemory,
   startup: benchStartup,
   artillery: benchArtillery,

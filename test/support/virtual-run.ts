@@ -100,6 +100,8 @@ export async function virtualRun(
     contract,
     callers: loadCallers(plan.callers, ownKeys),
     specialKeys: loadSpecialKeys({}, plan.callers, ownKeys),
+    secrets: [],
+    baseUrl: info.target,
     baselines: null,
     workers: options.workers ?? 1,
     warmUp: false,

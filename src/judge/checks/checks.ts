@@ -1,6 +1,7 @@
 import type { CheckName } from '../../contract/clause.ts'
 import type { Contract } from '../../contract/contract.ts'
 import type { Sink } from '../../observation/observation.ts'
+import { acceptedProbe } from './accepted-probe.ts'
 import { checkChatOptions } from './chat-options.ts'
 import { checkChatRequest } from './chat-request.ts'
 import { checkChatResponse } from './chat-response.ts'
@@ -34,15 +35,19 @@ const checks: { readonly [Name in CheckName]: Check<Name> } = {
   probe: checkProbe,
 }
 
-/** All checks as a single sink. */
+/**
+ * All checks as a single sink. A success is judged for what it is: that of a probe also as a success of such a request.
+ */
 export function createChecks(contract: Contract, findingLog: FindingLog): Sink {
   const bind = <Name extends CheckName>(name: Name): Sink => {
     const reporter = findingLog.reporterFor(name)
     const check: Check<Name> = checks[name]
     return observation => check(observation, contract, reporter)
   }
-  const bound = (Object.keys(checks) as CheckName[]).map(name => bind(name))
+  const bound = (Object.keys(checks) as CheckName[]).map(name => ({ name, check: bind(name) }))
   return observation => {
-    for (const check of bound) check(observation)
+    const accepted = observation.request.kind === 'probe' ? acceptedProbe(observation, contract) : null
+    if (accepted === null) for (const { check } of bound) check(observation)
+    else for (const { name, check } of bound) check(accepted.checks.includes(name) ? accepted.observation : observation)
   }
 }

@@ -45,6 +45,8 @@ type FindingSnapshot = Pick<Finding, 'clause' | 'judge' | 'count' | 'examples'>
  * examples.
  */
 export type FindingLog = {
+  /** Reports so far about the content of responses, and not only about their headers. */
+  readonly contentReports: () => number
   readonly reporterFor: <Name extends JudgeName>(judge: Name) => ClauseReporter<Name>
   readonly reclassifier: <Name extends JudgeName>(judge: Name) => Reclassify<Name>
   /** In the order of the clause table. */
@@ -58,10 +60,23 @@ export type FindingLog = {
   readonly merge: (snapshot: FindingLogSnapshot) => void
 }
 
+const contentJudges: readonly JudgeName[] = [
+  'chat-request',
+  'chat-response',
+  'chat-stream',
+  'chat-options',
+  'rpc-response',
+  'rpc-credits',
+  'lists',
+  'resources',
+  'probe',
+]
+
 export function createFindingLog(notPromised: readonly ClauseId[] = []): FindingLog {
   /** How many examples cite each request. */
   const cited = new Map<number, number>()
   let violations = 0
+  let contentReports = 0
   const unpromised: ReadonlySet<ClauseId> = new Set(notPromised)
   const judged = new Map(clauseIds.map(id => [id, { count: 0 }]))
   const findings = new Map<string, FindingSnapshot>()
@@ -87,21 +102,28 @@ export function createFindingLog(notPromised: readonly ClauseId[] = []): Finding
     violations += count
   }
 
-  const reporterFor = <Name extends JudgeName>(judge: Name): ClauseReporter<Name> => ({
-    promises: clause => !unpromised.has(clause),
-    pass: clause => {
-      if (!unpromised.has(clause)) tally(clause, 1)
-    },
-    fail: (clause, message, requestIds) => {
-      if (unpromised.has(clause)) return
-      tally(clause, 1)
-      addFinding({ clause, judge, count: 1, examples: [truncateExample({ message, requestIds })] })
-    },
-  })
+  const reporterFor = <Name extends JudgeName>(judge: Name): ClauseReporter<Name> => {
+    const ofContent = contentJudges.includes(judge) ? 1 : 0
+    return {
+      promises: clause => !unpromised.has(clause),
+      pass: clause => {
+        if (unpromised.has(clause)) return
+        contentReports += ofContent
+        tally(clause, 1)
+      },
+      fail: (clause, message, requestIds) => {
+        if (unpromised.has(clause)) return
+        contentReports += ofContent
+        tally(clause, 1)
+        addFinding({ clause, judge, count: 1, examples: [truncateExample({ message, requestIds })] })
+      },
+    }
+  }
 
   const silence = (id: ClauseId) => (unpromised.has(id) ? 'not-promised' : 'not-exercised')
 
   return {
+    contentReports: () => contentReports,
     reporterFor,
     reclassifier: judge => (clause, message, requestIds) => {
       if (unpromised.has(clause)) return

@@ -1,4 +1,5 @@
 import type { Clock } from '../../lib/clock.ts'
+import { createMask, type Mask } from '../../lib/mask/mask.ts'
 import { UsageError } from '../../lib/usage-error.ts'
 import type { PushCounts } from '../../observation/log.ts'
 import type { Exchange, RawHttpRequest } from '../../produce/transport/transport.ts'
@@ -9,8 +10,8 @@ export type Receiver = {
   /** Without credentials, so it may be shown. */
   readonly address: string
   readonly authorization: string | null
-  /** Secrets in each form in which a receiver could echo them. */
-  readonly secrets: readonly string[]
+  /** Hides its credentials in what it sends. */
+  readonly mask: Mask
 }
 
 /** A receiver and the connection to it. */
@@ -67,7 +68,8 @@ export function parseReceiver(
     throw new UsageError({ where: flag, got: 'an address with a user or a password', expected: `them in ${variable}` })
   if (url.search !== '' || url.hash !== '')
     throw new UsageError({ where: flag, got: 'an address with a ? or a #', expected: 'one that ends with its path' })
-  if (credentials === undefined || credentials === '') return { address: url.href, authorization: null, secrets: [] }
+  if (credentials === undefined || credentials === '')
+    return { address: url.href, authorization: null, mask: createMask([]) }
   if (!/^[\x21-\x7e]+$/.test(credentials))
     throw new UsageError({
       where: variable,
@@ -79,7 +81,7 @@ export function parseReceiver(
   return {
     address: url.href,
     authorization: isPair ? `Basic ${encoded}` : `Bearer ${credentials}`,
-    secrets: isPair ? [encoded, credentials.slice(credentials.indexOf(':') + 1)] : [encoded, credentials],
+    mask: createMask([credentials, ...(isPair ? [credentials.slice(credentials.indexOf(':') + 1)] : [])]),
   }
 }
 
@@ -92,13 +94,13 @@ export function createPost(
   { receiver, send, clock }: Pick<ReceiverLink, 'receiver' | 'send' | 'clock'>,
   { method, headers }: Pick<RawHttpRequest, 'method' | 'headers'>,
 ): Post {
-  const { address, authorization, secrets } = receiver
+  const { address, authorization, mask } = receiver
   const path = new URL(address).pathname
   const credentials = authorization === null ? {} : { authorization }
   const all = { ...headers, ...credentials }
   return async (body, signal) => {
     const request = { method, path, headers: all, body, timeouts, maxBodyBytes: maxReplyBytes, onStreamBytes: null }
-    return readPushResult(await send(request, signal), clock.wallMs(), secrets)
+    return readPushResult(await send(request, signal), clock.wallMs(), mask)
   }
 }
 
@@ -111,23 +113,19 @@ export type PushResult =
   | { readonly kind: 'refused'; readonly reason: string }
 
 /**
- * Follows the remote-write specification: a faulty request is not retried, anything else is. Never quotes a response
- * that contains a secret.
+ * Follows the remote-write specification: a faulty request is not retried, anything else is. Masks what it quotes.
  */
-export function readPushResult(
-  { failure, status, headers, body }: Exchange,
-  wallMs: number,
-  secrets: readonly string[],
-): PushResult {
-  if (failure !== null) return { kind: 'later', reason: `${failure.reason}: ${failure.detail}`, afterMs: null }
+export function readPushResult({ failure, status, headers, body }: Exchange, wallMs: number, mask: Mask): PushResult {
+  if (failure !== null)
+    return { kind: 'later', reason: `${failure.reason}: ${mask.text(failure.detail)}`, afterMs: null }
   if (status === null || status >= 500 || status === 429) {
     const afterMs = retryAfterMs(headers['retry-after'], wallMs)
-    return { kind: 'later', reason: `status ${status}${quoted(body, secrets)}`, afterMs }
+    return { kind: 'later', reason: `status ${status}${quoted(body, mask)}`, afterMs }
   }
   if (status >= 200 && status < 300) return { kind: 'accepted' }
   if (status >= 300 && status < 400)
     return { kind: 'refused', reason: `status ${status}: a redirect, which is not followed` }
-  return { kind: 'refused', reason: `status ${status}${quoted(body, secrets)}` }
+  return { kind: 'refused', reason: `status ${status}${quoted(body, mask)}` }
 }
 
 /** Seconds, or a date. */
@@ -141,9 +139,8 @@ function retryAfterMs(text: string | undefined, wallMs: number): number | null {
 const maxQuotedLength = 160
 
 /** The beginning of a response as one line, for a message. */
-function quoted(body: Buffer, secrets: readonly string[]): string {
-  const text = body.toString('utf8')
-  if (secrets.some(secret => text.includes(secret))) return ''
+function quoted(body: Buffer, mask: Mask): string {
+  const text = mask.beginning(body.toString('utf8'), maxReplyBytes)
   const words = text.replace(/[^\x20-\x7e]+/g, ' ').trim()
   return words === '' ? '' : `: ${words.slice(0, maxQuotedLength)}`
 }

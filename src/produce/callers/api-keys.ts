@@ -16,7 +16,14 @@ export type SpecialAccount = keyof typeof specialKeyVariables
 /** null: no key was given for the account. */
 export type SpecialKeys = Readonly<Record<SpecialAccount, string | null>>
 
-export type Keys = { readonly callers: readonly Caller[]; readonly specialKeys: SpecialKeys }
+export type Keys = {
+  readonly callers: readonly Caller[]
+  readonly specialKeys: SpecialKeys
+  /** All keys of the file or the environment, also those that no caller uses. */
+  readonly given: readonly string[]
+  /** Whether the keys are invented although the run does not start its own reference service. */
+  readonly areInvented: boolean
+}
 
 /**
  * The keys of a plan, from its file or the environment. If the run starts its own reference service (`target: null`),
@@ -27,9 +34,12 @@ export function loadKeys({ target, callers }: Plan, runId: string): Keys {
   const options = { environment, loopback: target === null || isLoopback(target), runId }
   const variableOf = (account: SpecialAccount) => process.env[specialKeyVariables[account]] ?? ''
   const given = { 'free-user': variableOf('free-user'), 'zero-balance': variableOf('zero-balance') }
+  const accounts = givenKeys(callers, environment)
   return {
-    callers: loadCallers(callers, options),
+    callers: callersOf(callers, accounts, options),
     specialKeys: loadSpecialKeys(target === null ? {} : given, callers, options),
+    given: accounts?.flat() ?? [],
+    areInvented: target !== null && usesReferenceKeys(callers, options),
   }
 }
 
@@ -75,9 +85,11 @@ export type KeyOptions = {
  * are none and the target is on this machine, the keys are new accounts of a reference service.
  * Throws a UsageError if there are too few keys, or if a key is invalid in a header.
  */
-export function loadCallers(plan: CallersPlan, options: KeyOptions): readonly Caller[] {
+export const loadCallers = (plan: CallersPlan, options: KeyOptions): readonly Caller[] =>
+  callersOf(plan, givenKeys(plan, options.environment), options)
+
+function callersOf(plan: CallersPlan, accounts: ReturnType<typeof givenKeys>, options: KeyOptions): readonly Caller[] {
   const { names, keysEach, keysFile } = plan
-  const accounts = givenKeys(plan, options.environment)
   if (accounts === null && options.loopback)
     return names.map(name => ({ name, keys: referenceKeys(plan, name, options) }))
   const where = keysFile ?? 'TURNPIKE_KEYS'
@@ -114,13 +126,13 @@ export function loadCallers(plan: CallersPlan, options: KeyOptions): readonly Ca
 /** The given keys. If the callers use accounts of a reference service, missing keys become such accounts, too. */
 export function loadSpecialKeys(
   given: Readonly<Partial<Record<SpecialAccount, string>>>,
-  { keysFile }: CallersPlan,
-  { environment, loopback, runId }: KeyOptions,
+  plan: CallersPlan,
+  options: KeyOptions,
 ): SpecialKeys {
-  const usesReference = loopback && keysFile === null && (environment ?? '').trim() === ''
+  const usesReference = usesReferenceKeys(plan, options)
   const keyOf = (account: SpecialAccount): string | null => {
     const key = given[account]?.trim() ?? ''
-    if (key === '') return usesReference ? `ref_${account}_${accountNameOf(runId)}` : null
+    if (key === '') return usesReference ? `ref_${account}_${accountNameOf(options.runId)}` : null
     if (isValidKey(key)) return key
     throw new UsageError({
       where: specialKeyVariables[account],
@@ -130,6 +142,9 @@ export function loadSpecialKeys(
   }
   return { 'free-user': keyOf('free-user'), 'zero-balance': keyOf('zero-balance') }
 }
+
+const usesReferenceKeys = ({ keysFile }: CallersPlan, { loopback, environment }: KeyOptions): boolean =>
+  loopback && keysFile === null && (environment ?? '').trim() === ''
 
 /** The keys of an account of the reference service, unique to this run. */
 function referenceKeys({ accountTier, keysEach }: CallersPlan, name: string, { runId }: KeyOptions): readonly string[] {

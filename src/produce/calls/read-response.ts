@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib'
 import { parseJson } from '../../lib/json.ts'
+import type { Mask } from '../../lib/mask/mask.ts'
 import { type Body, isLocalFault, type ObservedResponse, type Outcome } from '../../observation/observation.ts'
-import type { Exchange } from '../transport/transport.ts'
+import { maxValueLength } from '../transport/headers.ts'
+import type { Exchange, TransportFailure } from '../transport/transport.ts'
 import type { ReadStream } from './stream-reader.ts'
 
 /**
@@ -18,8 +20,23 @@ export function outcomeOf(exchange: Exchange, stream: ReadStream | null): Outcom
   return { kind: 'answered', status: exchange.status ?? 0 }
 }
 
+/** The exchange without secrets in its headers and in the message of its failure. Its body is masked when it is read. */
+export function maskExchange(exchange: Exchange, mask: Mask): Exchange {
+  const headers = mask.headers(exchange.headers, maxValueLength)
+  const { failure } = exchange
+  const isSame = headers === exchange.headers && failure === null
+  return isSame ? exchange : { ...exchange, headers, failure: failure && maskFailure(failure, mask) }
+}
+
+const maxDetailLength = 160
+
+const maskFailure = ({ reason, detail }: TransportFailure, mask: Mask): TransportFailure => ({
+  reason,
+  detail: mask.beginning(detail, maxDetailLength),
+})
+
 /** `digest`: keep a fingerprint of the body. `maxBytes`: the maximum length of the decoded body. */
-export type BodyOptions = { readonly digest: boolean; readonly maxBytes: number }
+export type BodyOptions = { readonly digest: boolean; readonly maxBytes: number; readonly mask: Mask }
 
 /** The response as stored in an observation; null if no headers arrived. */
 export function responseOf(
@@ -44,14 +61,16 @@ const maxValues = 100_000
 function bodyOf({ body, headers }: Exchange, options: BodyOptions): Body {
   const decoded = decodeBody(body, headers['content-encoding'], options.maxBytes)
   if (decoded.kind === 'undecodable') return decoded
+  const { mask } = options
   const { bytes } = decoded
   if (bytes.length === 0) return { kind: 'empty' }
   const digest = options.digest ? createHash('sha256').update(bytes).digest('base64url').slice(0, 22) : null
   const text = bytes.toString('utf8')
   const value = parseJson(text)
-  if (value === undefined) return { kind: 'text', head: text.slice(0, maxTextLength), digest }
-  if (bytes.length <= clippedAboveBytes && !mayOverflow.test(text)) return { kind: 'json', value, digest }
-  const bound = boundBody(value)
+  if (value === undefined) return { kind: 'text', head: mask.beginning(text, maxTextLength), digest }
+  const masked = mask.isIn(text) ? mask.json(value) : value
+  if (bytes.length <= clippedAboveBytes && !mayOverflow.test(text)) return { kind: 'json', value: masked, digest }
+  const bound = boundBody(masked)
   return bound.cut
     ? { kind: 'json', value: bound.value, cut: true, digest }
     : { kind: 'json', value: bound.value, digest }

@@ -1,6 +1,7 @@
 import type { AccountTier, Contract } from '../../contract/contract.ts'
 import { isOwnRefusal, probeOf } from '../../contract/probes.ts'
 import { type Clock, sleepUntil } from '../../lib/clock.ts'
+import type { Mask } from '../../lib/mask/mask.ts'
 import type { ChatDescriptor, DropReason, Observation, Sink } from '../../observation/observation.ts'
 import type { Call } from '../../plan/plan.ts'
 import { pairedCallerOf } from '../../plan/shard.ts'
@@ -11,7 +12,7 @@ import { isEventStream } from '../transport/exchange.ts'
 import type { Transport } from '../transport/transport.ts'
 import { buildRequest } from './build-request.ts'
 import type { BuiltRequest, RequestContext } from './call.ts'
-import { outcomeOf, responseOf } from './read-response.ts'
+import { maskExchange, outcomeOf, responseOf } from './read-response.ts'
 import { createStreamReader, type StreamReader } from './stream-reader.ts'
 
 /** What turns an arrival into observations. */
@@ -19,6 +20,8 @@ export type SendContext = RequestContext & {
   readonly calls: Readonly<Record<string, Call>>
   readonly callers: readonly Caller[]
   readonly specialKeys: SpecialKeys
+  /** Hides all secrets of the run in what the target sends. */
+  readonly mask: Mask
   readonly accountTier: AccountTier
   readonly clock: Clock
   readonly transport: Transport
@@ -87,10 +90,11 @@ async function sendStep(arrival: Arrival, index: number, dueMs: number, context:
   const { method, path, headers, body, timeouts, maxBodyBytes } = request
   const onStreamBytes = reader?.push ?? null
   // Each field is written out, because an object spread is slower and this runs for every request.
-  const exchange = await context.transport(
+  const received = await context.transport(
     { method, path, headers, body, timeouts, maxBodyBytes, onStreamBytes },
     context.abort,
   )
+  const exchange = maskExchange(received, context.mask)
   // A response that is not an event stream, such as an error, has an ordinary body.
   const stream = reader !== null && isEventStream(exchange) ? reader.end() : null
   const outcome = outcomeOf(exchange, stream)
@@ -114,6 +118,7 @@ async function sendStep(arrival: Arrival, index: number, dueMs: number, context:
     response: responseOf(exchange, stream, {
       digest: descriptor.kind === 'rpc' && descriptor.replay !== null,
       maxBytes: maxBodyBytes,
+      mask: context.mask,
     }),
   })
 }
@@ -171,9 +176,10 @@ function credentialsFor(plan: Call, { caller, key }: Origin, { specialKeys }: Se
 const requestAt = (arrival: Arrival, index: number, plan: Call, headers: Headers, context: SendContext): BuiltRequest =>
   buildRequest(plan, { firstId: arrival.id, step: stepAt(arrival, index) }, headers, context)
 
-function readerOf({ options }: ChatDescriptor, { contract: { chat } }: RequestContext): StreamReader {
+function readerOf({ options }: ChatDescriptor, { contract: { chat }, mask }: SendContext): StreamReader {
   return createStreamReader({
     doneMarker: chat.stream.doneMarker,
     echoField: options === null ? null : chat.parametersField,
+    mask,
   })
 }

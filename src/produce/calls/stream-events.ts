@@ -23,18 +23,29 @@ export type StreamGrammar = {
   readonly runs: StreamRecord['grammar']
 }
 
-/** The kinds of events of a stream, in order, run-length encoded. Keeps the first `maxGrammarRuns` runs. */
+/**
+ * The kinds of events of a stream, in order, run-length encoded. Beyond `maxGrammarRuns` runs, each part has one entry
+ * with its count, in the order in which the parts occurred last. So an end that is wrong shows in the longest stream.
+ */
 export function createStreamGrammar(): StreamGrammar {
   const runs: [StreamPart, number][] = []
   let lastRun: [StreamPart, number] | null = null
+
+  const startRun = (part: StreamPart): [StreamPart, number] => {
+    const at =
+      runs.length < maxGrammarRuns ? -1 : runs.findIndex(([name], run) => run >= maxGrammarRuns && name === part)
+    const run: [StreamPart, number] = (at < 0 ? undefined : runs.splice(at, 1)[0]) ?? [part, 0]
+    runs.push(run)
+    return run
+  }
 
   const add = (part: StreamPart): void => {
     if (lastRun !== null && lastRun[0] === part) {
       lastRun[1]++
       return
     }
-    lastRun = [part, 1]
-    if (runs.length < maxGrammarRuns) runs.push(lastRun)
+    lastRun = startRun(part)
+    lastRun[1]++
   }
 
   const addChunk = (parts: number): void => {

@@ -1,4 +1,5 @@
 import { boundJson, boundMembers, isObject, isPresent, type JsonObject, parseObject } from '../../lib/json.ts'
+import type { Mask } from '../../lib/mask/mask.ts'
 import type { StreamRecord } from '../../observation/observation.ts'
 import { createSseDecoder } from '../transport/sse.ts'
 import { createRepeatedChunkReader } from './repeated-chunks.ts'
@@ -50,13 +51,14 @@ export type StreamReaderOptions = {
    * The field that echoes the options. null: the request had no options, so neither their echo nor the text is kept.
    */
   readonly echoField: string | null
+  readonly mask: Mask
 }
 
 /**
  * Reads the event stream of a chat completion. Parses each event once, or not at all if its bytes repeat an earlier
  * event. Never throws on any input.
  */
-export function createStreamReader({ doneMarker, echoField }: StreamReaderOptions): StreamReader {
+export function createStreamReader({ doneMarker, echoField, mask }: StreamReaderOptions): StreamReader {
   let atMs = 0
   let chunks = 0
   let malformedEvents = 0
@@ -88,6 +90,8 @@ export function createStreamReader({ doneMarker, echoField }: StreamReaderOption
   const deltaTypes: DeltaTypes = []
   const toolNames: string[] = []
   const malformed: string[] = []
+  /** What is kept of an event, which is masked before it is cut. Lengths are counted in the event as it came. */
+  let kept: <Value>(value: Value) => Value = unmasked
 
   const readEvent = (data: string, cut: boolean): void => {
     if (done) {
@@ -102,6 +106,7 @@ export function createStreamReader({ doneMarker, echoField }: StreamReaderOption
         readMalformed(data)
         return
       }
+      kept = mask.isIn(data) ? mask.json : unmasked
       const parts = readChunk(chunk)
       if (parts === CONTENT || parts === REASONING) repeated.remember(data, chunk)
     }
@@ -109,7 +114,7 @@ export function createStreamReader({ doneMarker, echoField }: StreamReaderOption
 
   const readMalformed = (data: string): void => {
     malformedEvents++
-    if (malformed.length < maxMalformed) malformed.push(data.slice(0, maxMalformedLength))
+    if (malformed.length < maxMalformed) malformed.push(mask.beginning(data, maxMalformedLength))
     grammar.add('malformed')
   }
 
@@ -119,19 +124,19 @@ export function createStreamReader({ doneMarker, echoField }: StreamReaderOption
     let parts = Array.isArray(chunk.choices) ? readChoices(chunk.choices) : 0
     if (isPresent(chunk.usage)) {
       parts |= USAGE
-      usage = boundJson(chunk.usage)
+      usage = boundJson(kept(chunk.usage))
     }
-    if (isPresent(chunk.cost)) cost = boundJson(chunk.cost)
-    if (echoField !== null && isObject(chunk[echoField])) parts |= readEcho(chunk[echoField])
+    if (isPresent(chunk.cost)) cost = boundJson(kept(chunk.cost))
+    if (echoField !== null && isObject(chunk[echoField])) parts |= readEcho(kept(chunk[echoField]))
     if (isPresent(chunk.error)) {
       parts |= ERROR
-      error ??= boundJson(chunk.error)
+      error ??= boundJson(kept(chunk.error))
     }
     // An error event has a different shape. Its missing chunk fields are not a second fault.
     if (parts !== ERROR) {
-      collectName(ids, chunk.id)
-      collectName(models, chunk.model)
-      collectName(objects, chunk.object)
+      collectName(ids, kept(chunk.id))
+      collectName(models, kept(chunk.model))
+      collectName(objects, kept(chunk.object))
       if (created === null && typeof chunk.created === 'number') created = chunk.created
     }
     // Some servers repeat the role in every chunk. Repeats beside a token would flood the grammar.
@@ -161,13 +166,14 @@ export function createStreamReader({ doneMarker, echoField }: StreamReaderOption
     let parts = 0
     for (const choice of choices) {
       if (!isObject(choice)) continue
-      if (choice.index !== indices[0] || indices.length === 0) collectValue(indices, maxChoices, choice.index ?? null)
+      if (choice.index !== indices[0] || indices.length === 0)
+        collectValue(indices, maxChoices, kept(choice.index ?? null))
       if (isObject(choice.delta)) parts |= readDelta(choice.delta)
-      if (isPresent(choice.stop_reason)) collectValue(stopReasons, maxIdentities, choice.stop_reason)
+      if (isPresent(choice.stop_reason)) collectValue(stopReasons, maxIdentities, kept(choice.stop_reason))
       const reason = choice.finish_reason
       if (typeof reason !== 'string' || reason === '') continue
       parts |= FINISH
-      if (finishReasons.length < maxFinishReasons) finishReasons.push(reason)
+      if (finishReasons.length < maxFinishReasons) finishReasons.push(kept(reason))
     }
     return parts
   }
@@ -183,10 +189,10 @@ export function createStreamReader({ doneMarker, echoField }: StreamReaderOption
     if (content > 0) parts |= CONTENT
     if (Array.isArray(delta.tool_calls) && delta.tool_calls.length > 0) {
       parts |= TOOL_CALL
-      for (const name of toolNamesIn(delta.tool_calls)) collectName(toolNames, name)
+      for (const name of toolNamesIn(kept(delta.tool_calls))) collectName(toolNames, name)
     }
     if (text !== null && content > 0 && text.length < maxTextLength) text += String(delta.content)
-    addDeltaTypes(deltaTypes, delta)
+    addDeltaTypes(deltaTypes, kept(delta))
     return parts
   }
 
@@ -240,12 +246,15 @@ export function createStreamReader({ doneMarker, echoField }: StreamReaderOption
         finishReasons,
         indices,
         stopReasons,
-        deltaTypes,
+        // The first text of a field may be the beginning of a secret that later deltas complete.
+        deltaTypes: deltaTypes.map(
+          ([field, type, first]) => [field, type, mask.beginning(first, first.length)] as const,
+        ),
         usage,
         cost,
         error,
         parameters,
-        text: text === null ? null : text.slice(0, maxTextLength),
+        text: text === null ? null : mask.beginning(text, maxTextLength),
         toolNames,
         contentCharacters,
         reasoningCharacters,
@@ -267,6 +276,8 @@ export function createStreamReader({ doneMarker, echoField }: StreamReaderOption
     },
   }
 }
+
+const unmasked = <Value>(value: Value): Value => value
 
 const lengthOf = (value: unknown): number => (typeof value === 'string' ? value.length : 0)
 

@@ -1,5 +1,5 @@
 const maxHeaders = 128
-const maxValueLength = 512
+export const maxValueLength = 512
 
 /**
  * The prototype of header records. It has no properties, so a header called `constructor` is absent unless it was sent.

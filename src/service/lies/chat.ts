@@ -22,6 +22,14 @@ const rewrite = (event: StreamEvent, from: string, to: string): StreamEvent => (
   data: event.data.replace(from, to),
 })
 
+/** A stream with a chunk without choices after each token: more runs than a record keeps in full. */
+const restless = (events: readonly StreamEvent[]): readonly StreamEvent[] =>
+  events.flatMap(event =>
+    event.part === 'content'
+      ? [event, { ...event, part: 'role', data: event.data.replace(/"choices":\[.*\]/, '"choices":[]') }]
+      : [event],
+  )
+
 export const chatLies = {
   'chat.content-type': [
     replyLie('completion-as-text', 'Unstreamed completions are text/plain.', (reply, { route }) =>
@@ -257,6 +265,14 @@ export const chatLies = {
     lie('finish-twice', 'The finish chunk is sent twice.', honest => ({
       events: events => honest.events(events).flatMap(event => (event.part === 'finish' ? [event, event] : [event])),
     })),
+    lie(
+      'restless-finish-twice',
+      'A chunk without a token follows each token, and the finish chunk is sent twice.',
+      honest => ({
+        events: events =>
+          restless(honest.events(events)).flatMap(event => (event.part === 'finish' ? [event, event] : [event])),
+      }),
+    ),
     lie('no-finish', 'The finish chunk is left out.', honest => ({
       events: events => honest.events(events).filter(({ part }) => part !== 'finish'),
     })),
@@ -282,6 +298,17 @@ export const chatLies = {
     lie('no-done', 'The done marker is left out.', honest => ({
       events: events => honest.events(events).filter(({ part }) => part !== 'done'),
     })),
+    lie('restless-no-done', 'A chunk without a token follows each token, and the done marker is left out.', honest => ({
+      events: events => restless(honest.events(events)).filter(({ part }) => part !== 'done'),
+    })),
+    lie(
+      'restless-done-early',
+      'A chunk without a token follows each token, and the done marker precedes the last chunk.',
+      honest => ({
+        events: events =>
+          restless(honest.events(events)).toSorted((a, b) => Number(a.part === 'usage') - Number(b.part === 'usage')),
+      }),
+    ),
     lie('usage-after-done', 'The usage chunk follows the done marker.', honest => ({
       events: events =>
         [...honest.events(events)].sort((a, b) => Number(a.part === 'usage') - Number(b.part === 'usage')),

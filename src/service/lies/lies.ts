@@ -1,4 +1,5 @@
 import { type ClauseId, clauseIds } from '../../contract/clauses.ts'
+import { abuseLies } from './abuse.ts'
 import { answerLies } from './answers.ts'
 import { authLies } from './auth.ts'
 import { billingLies } from './billing.ts'
@@ -21,6 +22,7 @@ export const lies: Readonly<Record<ClauseId, readonly [Lie, ...Lie[]]>> = {
   ...chatRequestLies,
   ...completionLies,
   ...limitLies,
+  ...abuseLies,
   ...resourceLies,
   ...rpcLies,
 }

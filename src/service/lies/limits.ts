@@ -1,17 +1,7 @@
 import type { AccountTier, Contract, Model, ModelTier } from '../../contract/contract.ts'
 import type { LogRow, Window } from '../account.ts'
 import type { Reply, RequestState } from '../message.ts'
-import {
-  isErrorReply,
-  isStream,
-  type Lies,
-  lie,
-  replyLie,
-  replyText,
-  withHeader,
-  withoutHeaders,
-  withText,
-} from './lie.ts'
+import { isErrorReply, isStream, type Lies, lie, replyLie, replyText, withHeader, withoutHeaders } from './lie.ts'
 
 const limit = 'x-ratelimit-limit-requests'
 
@@ -50,10 +40,8 @@ const stampUnits = ({ requestsReset }: Contract['limits'], ms: number): number =
 
 const fifthMs = ({ startMs, resetMs }: Window): number => startMs + (resetMs - startMs) / 5
 
-/** A late or missing block also means that failures are miscounted. */
-const late = ['abuse.block', 'abuse.counts'] as const
-
-const early = ['abuse.not-early', 'abuse.counts'] as const
+/** Whether a reply rejects a request because of a limit, and not because its caller is blocked. */
+const isLimitReply = (reply: Reply): boolean => reply.status === 429 && replyText(reply).includes('Rate limit exceeded')
 
 /** A lie that changes the rows of the log. */
 const rowsLie = (name: string, text: string, change: (rows: readonly LogRow[]) => readonly unknown[]) =>
@@ -155,8 +143,26 @@ export const limitLies = {
       admits: (window, requests) => honest.admits(window, Math.ceil(requests * 1.1)),
     })),
     lie('no-request-limit', 'The request limit is not enforced.', () => ({ admits: () => true })),
+    replyLie(
+      'forbidden-above-the-limit',
+      'A request above its limit gets a 403.',
+      reply => (isLimitReply(reply) ? { ...reply, status: 403 } : reply),
+      ['logs.no-phantom'],
+    ),
+    replyLie(
+      'unavailable-above-the-limit',
+      'A request above its limit gets a 503.',
+      reply => (isLimitReply(reply) ? { ...reply, status: 503 } : reply),
+      ['logs.no-phantom'],
+    ),
   ],
   'retry.after-reset': [
+    replyLie(
+      'reset-announced-early',
+      'The request reset is eight seconds before the end of its window.',
+      (reply, _, { limits }) => withHeader(reply, reset, value => String(Number(value) - stampUnits(limits, 8_000))),
+      ['limit.requests.reset'],
+    ),
     lie(
       'refuses-past-the-reset',
       'A rejected caller stays rejected until ten seconds after the stated reset.',
@@ -197,6 +203,7 @@ export const limitLies = {
           },
         }
       },
+      ['limit.requests.not-early'],
     ),
   ],
   'limit.requests.not-early': [
@@ -260,95 +267,6 @@ export const limitLies = {
       withHeader(reply, tokenReset, value =>
         String(Number(value) + limits.windowMs / (limits.tokensReset === 'seconds' ? 1000 : 1)),
       ),
-    ),
-  ],
-  'abuse.block': [
-    lie('block-never', 'No caller is ever blocked.', () => ({ toleratesFailures: () => true }), late),
-    lie(
-      'block-one-failure-late',
-      'The block starts one failure too late.',
-      honest => ({ toleratesFailures: failures => honest.toleratesFailures(failures - 1) }),
-      late,
-    ),
-    lie(
-      'block-after-fifty',
-      'Only more than 50 failures block.',
-      () => ({ toleratesFailures: failures => failures <= 50 }),
-      late,
-    ),
-  ],
-  'abuse.not-early': [
-    lie(
-      'block-one-failure-early',
-      'The block starts one failure too early.',
-      honest => ({ toleratesFailures: failures => honest.toleratesFailures(failures + 1) }),
-      early,
-    ),
-    lie(
-      'block-after-ten',
-      'More than 10 failures block.',
-      () => ({ toleratesFailures: failures => failures <= 10 }),
-      early,
-    ),
-  ],
-  'abuse.counts': [
-    lie('only-client-errors-count', 'A 429 does not count as a failure.', honest => ({
-      isFailure: status => status !== 429 && honest.isFailure(status),
-    })),
-    lie('only-bad-requests-count', 'Only a 400 counts as a failure.', () => ({
-      isFailure: status => status === 400,
-    })),
-    lie('media-types-do-not-count', 'A 415 does not count as a failure.', honest => ({
-      isFailure: status => status !== 415 && honest.isFailure(status),
-    })),
-    lie(
-      'every-request-counts',
-      'Every request counts toward the block, whatever its status.',
-      () => ({ isFailure: () => true }),
-      ['abuse.not-early'],
-    ),
-  ],
-  'abuse.all-requests': [
-    lie(
-      'block-by-endpoint',
-      'Each part of the service has its own failure count and block.',
-      () => ({ failureScope: ({ route }) => route.kind }),
-      ['abuse.counts'],
-    ),
-  ],
-  'abuse.duration': [
-    lie('block-of-ten-seconds', 'A block lasts 10 seconds.', () => ({ blockMs: 10_000 })),
-    lie('block-two-seconds-short', 'A block is 2 seconds too short.', honest => ({
-      blockMs: honest.blockMs - 2_000,
-    })),
-  ],
-  'abuse.ends': [
-    lie('block-of-a-minute', 'A block lasts 60 seconds.', () => ({ blockMs: 60_000 })),
-    lie('block-two-seconds-long', 'A block is 2 seconds too long.', honest => ({
-      blockMs: honest.blockMs + 2_000,
-    })),
-    lie('block-prolonged', 'Every request during a block restarts it.', honest => ({
-      blockedUntilMs: (_, arrivedMs) => arrivedMs + honest.blockMs,
-    })),
-  ],
-  'abuse.message': [
-    replyLie('block-without-wait', 'The message of a block does not state how long to wait.', (reply, _, { abuse }) =>
-      replyText(reply).includes(abuse.opening) ? withText(reply, JSON.stringify({ error: abuse.opening })) : reply,
-    ),
-    replyLie(
-      'block-of-another-length-said',
-      'The message of a block states a wait of 60 seconds.',
-      (reply, _, { abuse }) =>
-        replyText(reply).includes(abuse.opening)
-          ? withText(reply, replyText(reply).replace(/wait \d+s/, 'wait 60s'))
-          : reply,
-    ),
-    replyLie(
-      'block-as-rate-limit',
-      'The message of a block is that of a rate limit.',
-      (reply, _, { abuse }) =>
-        replyText(reply).includes(abuse.opening) ? withText(reply, '{"error":"Rate limit exceeded"}') : reply,
-      ['limit.requests.not-early', 'limit.type', 'limit.rpc-429', 'limit.requests.headers'],
     ),
   ],
   'logs.layout': [

@@ -36,6 +36,8 @@ const report = await run(
     contract: benchContract,
     callers: loadCallers(plan.callers, { environment: undefined, loopback: true, runId }),
     specialKeys: { 'free-user': null, 'zero-balance': null },
+    secrets: [],
+    baseUrl: target,
     baselines: null,
     workers: workers ?? 1,
     warmUp: false,

@@ -4,6 +4,7 @@ import { type JudgedRun, loadTotals } from '../../../src/judge/judge-run.ts'
 import { createMetrics } from '../../../src/judge/metrics/request-stats.ts'
 import { createSeries } from '../../../src/judge/metrics/series.ts'
 import { createSlices } from '../../../src/judge/metrics/slices.ts'
+import { createProofLog } from '../../../src/judge/proof.ts'
 import { reachVerdict } from '../../../src/judge/verdict.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import { passingReport } from '../report/fixtures.ts'
@@ -23,7 +24,9 @@ export function judgedRunOf(observations: readonly Observation[], changes: Parti
   const plan = changes.plan ?? aPlan()
   const metrics = createMetrics(plan)
   const series = createSeries(plan)
+  const proofLog = createProofLog(plan, documentedContract)
   for (const observation of observations) {
+    proofLog.add(observation, true)
     metrics.add(observation)
     series.add(observation)
   }
@@ -43,6 +46,7 @@ export function judgedRunOf(observations: readonly Observation[], changes: Parti
     limits: [],
     capacity: [],
     thresholds: [],
+    proofs: proofLog.proofs(),
     citedObservations: new Map(),
     ...changes,
   } as const

@@ -47,6 +47,7 @@ function engineOf(text: string, table: Partial<Feedback> = {}, saturate: Saturat
       contract: documentedContract,
       callers: loadCallers(plan.callers, { environment: undefined, loopback: true, runId }),
       specialKeys: { 'free-user': null, 'zero-balance': null },
+      secrets: [],
       shard: singleShard,
       budget: createSharedBudget(),
     },

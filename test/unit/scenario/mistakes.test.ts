@@ -100,7 +100,7 @@ test.each([
   ['an empty file', '', 's.yaml:1:1: got an empty file, expected a scenario'],
   ['a file of comments', '# nothing\n', 's.yaml:1:1: got an empty file, expected a scenario'],
   ['a list', '- 1', 's.yaml:1:1: got a list, expected a mapping'],
-  ['a word', 'word', 's.yaml:1:1: got "word", expected a mapping'],
+  ['a word', 'word', 's.yaml:1:1: got a text, expected a mapping'],
 ])('%s is not a scenario', (_, text, line) => {
   expect(mistakesOf(text)).toEqual([line])
 })

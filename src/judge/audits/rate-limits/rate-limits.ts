@@ -11,6 +11,7 @@ import { createRefusalLogCheck } from './refusal-log.ts'
 import { createTargetClock } from './resets.ts'
 import { createTokenWindow } from './token-window.ts'
 import type { WindowRequest } from './window.ts'
+import { createWrongRefusalCheck } from './wrong-refusal.ts'
 
 /**
  * Models the target's rate limiter from outside: one limit per caller and scope, in fixed windows that responses
@@ -26,6 +27,7 @@ export function createRateLimitAudit(
   const limitsOf = new Map<string, Map<string, Limit>>()
   const tokens = createTokenWindow(context, clock.offset, reporter)
   const logs = createRefusalLogCheck(context, clock.offset, reporter)
+  const refusals = createWrongRefusalCheck(context, clock.offset, reporter)
   let firstSentMs: number | null = null
 
   return {
@@ -52,11 +54,13 @@ export function createRateLimitAudit(
       // The service counted the request and wrote its headers before they arrived. A stream continues long after that.
       const member = memberOf(observation, contract, sentMs, headersMs ?? endMs)
       limit.add(member, resetOf(observation, contract), watermarkMs)
+      refusals.add(observation, drawn, resetOf(observation, contract))
       tokens.add(observation, drawn, watermarkMs)
     },
     finish: isComplete => {
       if (!isComplete) return
       for (const limit of limits) limit.finish()
+      refusals.finish()
       tokens.finish()
       logs.finish()
     },

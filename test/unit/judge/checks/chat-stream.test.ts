@@ -1,11 +1,9 @@
-import { describe, expect, test } from 'vitest'
+import { describe } from 'vitest'
 import type { StreamPart, StreamRecord } from '../../../../src/observation/observation.ts'
 import {
   chatDescriptor,
   completion,
-  failedClauses,
   failsEach,
-  judgedCount,
   observed,
   passesEach,
   responseOf,
@@ -19,8 +17,11 @@ const failed = (reason: 'stream-truncated' | 'stream-malformed' | 'stream-error'
 const parts = (text: string): Pick<StreamRecord, 'grammar'> => ({
   grammar: text.split(' ').map(part => [part as StreamPart, 1] as const),
 })
-/** A server that sends a chunk without a token between any two tokens. */
-const restless = Array.from({ length: 64 }, (_, index) => [index % 2 === 0 ? 'content' : 'empty', 1] as const)
+/** A server that sends a chunk without a token between any two tokens, with these parts after its 64 recorded runs. */
+const restless = (...rest: StreamRecord['grammar']): Pick<StreamRecord, 'grammar'> => ({
+  grammar: [...Array.from({ length: 64 }, (_, index) => [index % 2 === 0 ? 'content' : 'empty', 1] as const), ...rest],
+})
+const shown = `the stream is ${'content empty '.repeat(6)}...`
 
 describe('streams', () => {
   passesEach({
@@ -31,7 +32,10 @@ describe('streams', () => {
     'chunks without a token between others': streamObserved(
       parts('role empty content empty content finish empty usage done'),
     ),
-    'a stream of which only the beginning was recorded': streamObserved({ grammar: restless }),
+    'a long stream with chunks without a token': streamObserved(
+      restless(['empty', 90], ['content', 90], ['finish', 1], ['usage', 1], ['done', 1]),
+    ),
+    'usage so far in each chunk': streamObserved(parts('role usage content usage content usage finish usage done')),
     'no cost': streamObserved({ cost: null }),
     'an error reported by the service, which is a failure': streamObserved(
       {
@@ -134,9 +138,21 @@ describe('streams', () => {
     ],
   })
 
-  test('a truncated grammar hides the end of a stream, but its usage is still judged', () => {
-    const cut = streamObserved({ grammar: restless, usage: { ...completion.usage, total_tokens: 1 }, cost: null })
-    expect(judgedCount('chat.stream.done', cut)).toBe(0)
-    expect(failedClauses(cut)).toEqual({ 'chat.usage.sum': '200 + 100 tokens have the stated total 1, expected 300' })
+  failsEach({
+    'a long stream without its marker': [
+      'chat.stream.done',
+      `${shown} ${'content empty '.repeat(4)}empty×90 content×90 finish usage, expected one [DONE] at its end`,
+      streamObserved(restless(['empty', 90], ['content', 90], ['finish', 1], ['usage', 1]), failed('stream-truncated')),
+    ],
+    'a long stream with two finish reasons': [
+      'chat.stream.finish',
+      `${shown} empty content empty content empty content empty empty×90 content×90 finish×2 usage done, expected one finish reason after the last token`,
+      streamObserved(restless(['empty', 90], ['content', 90], ['finish', 2], ['usage', 1], ['done', 1])),
+    ],
+    'a long stream with a token after its finish reason': [
+      'chat.stream.finish',
+      `${shown} empty content empty content empty content empty empty×90 finish content×90 usage done, expected one finish reason after the last token`,
+      streamObserved(restless(['empty', 90], ['finish', 1], ['content', 90], ['usage', 1], ['done', 1])),
+    ],
   })
 })

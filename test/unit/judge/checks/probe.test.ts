@@ -1,11 +1,40 @@
 import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../../src/contract/documented.ts'
 import { type ProbeName, probeOf } from '../../../../src/contract/probes.ts'
-import { failedClauses, failsEach, observed, passesEach, refused, responseOf } from './observed.ts'
+import {
+  completion,
+  failedClauses,
+  failsEach,
+  observed,
+  passesEach,
+  refused,
+  responseOf,
+  result,
+  rpcHeaders,
+  tokenHeaders,
+} from './observed.ts'
 
 const probe = (name: ProbeName) => ({ kind: 'probe' as const, probe: name })
 const request = probe('unsupported-methods-in-batch')
 const { names } = probeOf('unsupported-methods-in-batch')
+
+/** The response of an honest service that accepts a call. */
+const node = (body: unknown = result(1), headers = {}) => responseOf(200, body, { ...rpcHeaders, ...headers })
+const results = (count: number) => Array.from({ length: count }, (_, index) => result(index + 1))
+const usage = { prompt_tokens: 8, completion_tokens: 1, total_tokens: 9 }
+/** The response of an honest service that completes a chat. */
+const completed = (members = {}) =>
+  responseOf(
+    200,
+    { ...completion, model: 'ref-nano-3b', usage, cost: null, ...members },
+    {
+      ...tokenHeaders,
+      'x-service-model-id': 'ref-nano-3b',
+      'x-service-model-name': 'Reference Nano 3B',
+      'x-ratelimit-limit-requests': '500',
+      'x-ratelimit-limit-tokens': '1000000',
+    },
+  )
 
 describe('probes', () => {
   passesEach({
@@ -19,7 +48,7 @@ describe('probes', () => {
     }),
     'a short key that is new, or was used before': observed(
       probe('key-of-one-character'),
-      responseOf(200, {}, { 'idempotent-replayed': 'true' }),
+      node(result(1), { 'idempotent-replayed': 'true' }),
     ),
     'a message too long to be recorded completely': observed(probe('many-unlisted-methods-in-batch'), {
       ...responseOf(400, { error: 'x'.repeat(256) }),
@@ -40,7 +69,7 @@ describe('probes', () => {
     'an accepted bad key': [
       'auth.bearer',
       'bad-key got status 200, expected 401',
-      observed(probe('bad-key'), responseOf(200, {})),
+      observed(probe('bad-key'), completed()),
     ],
     'a bad key that causes a 500': [
       'auth.bearer',
@@ -55,17 +84,20 @@ describe('probes', () => {
     'an accepted wrong media type': [
       'chat.media-type',
       'wrong-media-type got status 200, expected 415',
-      observed(probe('wrong-media-type'), responseOf(200, {})),
+      observed(probe('wrong-media-type'), completed()),
     ],
     'an accepted batch that is too long': [
       'rpc.batch.limit',
       'batch-too-long got status 200, expected 400',
-      observed(probe('batch-too-long'), responseOf(200, [])),
+      observed(
+        probe('batch-too-long'),
+        node(results(101), { 'x-service-rpc-credits': '2020', 'x-service-rpc-cost-usd': '0.0012625' }),
+      ),
     ],
     'an accepted batch of unsupported methods': [
       'rpc.batch.rejected',
       'unsupported-methods-in-batch got status 200, expected 400',
-      observed(request, responseOf(200, [])),
+      observed(request, node(results(5))),
     ],
     'a rejected short key': [
       'rpc.replay.key',
@@ -75,7 +107,7 @@ describe('probes', () => {
     'an accepted long key': [
       'rpc.replay.bad-key',
       'key-of-256-characters got status 200, expected 400',
-      observed(probe('key-of-256-characters'), responseOf(200, {})),
+      observed(probe('key-of-256-characters'), node()),
     ],
     'an accepted call without a method': [
       'rpc.request',
@@ -90,12 +122,54 @@ describe('probes', () => {
     'an accepted unknown network': [
       'rpc.network',
       'unknown-network got status 200, expected 400',
-      observed(probe('unknown-network'), responseOf(200, {})),
+      observed(probe('unknown-network'), node()),
     ],
     'a message that names only the first method': [
       'rpc.unsupported-method.named',
       `the message is "{\\"error\\":\\"Unsupported: ${names[0]}\\"}", expected it to name ${names.slice(1).join(' and ')}`,
       refused(request, 400, { error: `Unsupported: ${names[0]}` }),
+    ],
+  })
+})
+
+describe('an accepted probe is judged as the request that it is', () => {
+  const key = probe('key-of-one-character')
+  failsEach({
+    'the id of another request': ['rpc.id', 'the id was returned as 2, expected 1', observed(key, node(result(2)))],
+    'no JSON-RPC response': [
+      'rpc.response',
+      'a response is {"id":1}: jsonrpc is nothing, expected "2.0"',
+      observed(key, node({ id: 1 })),
+    ],
+    'credits of another price': [
+      'rpc.credits.amount',
+      '40 credits for eth_chainId on ethereum-mainnet, expected 20',
+      observed(key, node(result(1), { 'x-service-rpc-credits': '40', 'x-service-rpc-cost-usd': '0.000025' })),
+    ],
+    'a cost of another price': [
+      'rpc.cost.amount',
+      '20 credits cost 0.1 USD, expected about 0.0000125',
+      observed(key, node(result(1), { 'x-service-rpc-cost-usd': '0.1' })),
+    ],
+    'no request id': [
+      'rpc.request-id',
+      'x-request-id is nothing, expected an id',
+      observed(probe('stateless-logs'), node(result(1), { 'x-request-id': undefined })),
+    ],
+    'another limit': [
+      'limit.requests.limit',
+      'the stated limit of rpc is 75, expected 100 (default)',
+      observed(key, node(result(1), { 'x-ratelimit-limit-requests': '75' })),
+    ],
+    'a completion of another object': [
+      'chat.object',
+      'object is "completion", expected "chat.completion"',
+      observed(probe('media-type-with-charset'), completed({ object: 'completion' })),
+    ],
+    'a completion with a wrong total': [
+      'chat.usage.sum',
+      '8 + 1 tokens have the stated total 8, expected 9',
+      observed(probe('media-type-with-charset'), completed({ usage: { ...usage, total_tokens: 8 } })),
     ],
   })
 })
@@ -111,9 +185,9 @@ describe('open values of a profile', () => {
   passesEach(
     {
       'a message that names no method': refused(request, 400),
-      'an accepted unknown network': observed(probe('unknown-network'), responseOf(200, {})),
+      'an accepted unknown network': observed(probe('unknown-network'), node()),
       'an accepted call without a method': observed(probe('rpc-without-method'), responseOf(200, {})),
-      'an accepted key that does not match': observed(probe('key-with-a-dot'), responseOf(200, {})),
+      'an accepted key that does not match': observed(probe('key-with-a-dot'), node()),
     },
     { ...documentedContract, rpc, idempotency },
   )
@@ -123,7 +197,7 @@ describe('open values of a profile', () => {
       ...documentedContract,
       idempotency: { ...documentedContract.idempotency, badKey: 'ignored' as const },
     }
-    expect(failedClauses(observed(probe('key-with-a-dot'), responseOf(200, {})), contract)).toEqual({})
+    expect(failedClauses(observed(probe('key-with-a-dot'), node()), contract)).toEqual({})
     expect(failedClauses(refused(probe('key-with-a-dot'), 400), contract)).not.toEqual({})
   })
 
@@ -133,6 +207,6 @@ describe('open values of a profile', () => {
       ...documentedContract,
       rpc: { ...documentedContract.rpc, methods: { ...documentedContract.rpc.methods, evm } },
     }
-    expect(failedClauses(observed(probe('key-holding-method'), responseOf(200, {})), contract)).toEqual({})
+    expect(failedClauses(observed(probe('key-holding-method'), node()), contract)).toEqual({})
   })
 })

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../../src/lib/clock.ts'
+import { createMask } from '../../../../src/lib/mask/mask.ts'
 import { UsageError } from '../../../../src/lib/usage-error.ts'
 import {
   createPost,
@@ -102,15 +103,16 @@ describe('a request to a receiver', () => {
     expect(paths).toEqual(['/write'])
   })
 
-  test.each([['t0ken'], ['me:hush-93']])(
-    'has no quoted response if the response contains credentials (%s)',
-    async credentials => {
-      const post = await receiving(({ headers }, response) => {
-        response.writeHead(403).end(`nobody has ${headers.authorization}`)
-      })
-      expect(await post('/', credentials)(Uint8Array.of(1), never)).toEqual({ kind: 'refused', reason: 'status 403' })
-    },
-  )
+  test.each([
+    ['t0ken', 'Bearer ***'],
+    ['me:hush-93', 'Basic KioqKioqKioqKg=='],
+  ])('is quoted without the credentials %s', async (credentials, shown) => {
+    const post = await receiving(({ headers }, response) => {
+      response.writeHead(403).end(`nobody has ${headers.authorization}`)
+    })
+    const reason = `status 403: nobody has ${shown}`
+    expect(await post('/', credentials)(Uint8Array.of(1), never)).toEqual({ kind: 'refused', reason })
+  })
 
   test('without a server may be retried', async () => {
     const clock = systemClock()
@@ -135,7 +137,8 @@ const answered = (status: number, headers: Exchange['headers'] = {}, body = ''):
   failure: null,
 })
 const nowMs = Date.UTC(2026, 0, 15, 12)
-const read = (exchange: Exchange, secrets: readonly string[] = []) => readPushResult(exchange, nowMs, secrets)
+const read = (exchange: Exchange, secrets: readonly string[] = []) =>
+  readPushResult(exchange, nowMs, createMask(secrets))
 
 describe('the result of a push', () => {
   test.each([200, 202, 204])('%i: accepted', status => {
@@ -179,9 +182,9 @@ describe('the result of a push', () => {
     expect('reason' in reply && reply.reason.length).toBeLessThan(200)
   })
 
-  test('a response with a secret is not quoted at all', () => {
+  test('a response with a secret is quoted without it', () => {
     const reply = read(answered(401, {}, 'no such token hush-93, sorry'), ['aHVzaC05Mw==', 'hush-93'])
-    expect(reply).toEqual({ kind: 'refused', reason: 'status 401' })
+    expect(reply).toEqual({ kind: 'refused', reason: 'status 401: no such token ***, sorry' })
   })
 })
 

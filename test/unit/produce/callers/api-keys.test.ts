@@ -226,21 +226,26 @@ describe('the keys of a run', () => {
 
   test.each(['https://api.example.com', 'http://127.0.0.1:8402'])('against %s come from the environment', target => {
     expect(keysAt(target)).toEqual({
+      given: ['k1'],
       callers: [{ name: 'c0', keys: ['k1'] }],
       specialKeys: { 'free-user': 'k2', 'zero-balance': null },
+      areInvented: false,
     })
   })
 
   test('against its own reference service are accounts of that service', () => {
     expect(keysAt(null)).toEqual({
+      given: [],
       callers: [{ name: 'c0', keys: ['ref_default_run1-c0'] }],
       specialKeys: { 'free-user': 'ref_free-user_run1', 'zero-balance': 'ref_zero-balance_run1' },
+      areInvented: false,
     })
   })
 
   test('are optional against a reference service on this machine', () => {
     vi.stubEnv('TURNPIKE_KEYS', undefined)
-    expect(keysAt('http://localhost:8402').callers).toEqual([{ name: 'c0', keys: ['ref_default_run1-c0'] }])
+    const callers = [{ name: 'c0', keys: ['ref_default_run1-c0'] }]
+    expect(keysAt('http://localhost:8402')).toMatchObject({ callers, areInvented: true })
     expect(() => keysAt('https://api.example.com')).toThrow('TURNPIKE_KEYS')
   })
 })

@@ -1,7 +1,8 @@
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
+import { createMask } from '../../../../src/lib/mask/mask.ts'
 import type { Body } from '../../../../src/observation/observation.ts'
-import { decodeBody, outcomeOf, responseOf } from '../../../../src/produce/calls/read-response.ts'
+import { decodeBody, maskExchange, outcomeOf, responseOf } from '../../../../src/produce/calls/read-response.ts'
 import type { Exchange } from '../../../../src/produce/transport/transport.ts'
 
 const exchange = (body: Buffer | string = '', more: Partial<Exchange> = {}): Exchange => {
@@ -20,8 +21,10 @@ const exchange = (body: Buffer | string = '', more: Partial<Exchange> = {}): Exc
 }
 
 const maxBytes = 4_194_304
+const key = 'sk-Abc123xyz-9f-Qq7-mM4'
+const mask = createMask([key])
 const bodyOf = (bytes: Buffer | string, digest = false): Body | undefined =>
-  responseOf(exchange(bytes), null, { digest, maxBytes })?.body
+  responseOf(exchange(bytes), null, { digest, maxBytes, mask })?.body
 const jsonOf = (bytes: Buffer | string): unknown => {
   const body = bodyOf(bytes)
   return body?.kind === 'json' ? body.value : expect.fail(`it is read as ${body?.kind}`)
@@ -175,17 +178,21 @@ const cut = { reason: 'stream-truncated', detail: 'no [DONE]' } as const
 
 describe('an answer', () => {
   test('is null before the headers', () => {
-    expect(responseOf(exchange('', { status: null }), null, { digest: false, maxBytes })).toBeNull()
+    expect(responseOf(exchange('', { status: null }), null, { digest: false, maxBytes, mask })).toBeNull()
   })
 
   test('has the status, the headers and the number of bytes on the wire', () => {
     const headers = { date: 'today' }
-    const response = responseOf(exchange('{}', { status: 503, headers, bytes: 99 }), null, { digest: false, maxBytes })
+    const response = responseOf(exchange('{}', { status: 503, headers, bytes: 99 }), null, {
+      digest: false,
+      maxBytes,
+      mask,
+    })
     expect(response).toEqual({ status: 503, headers, bytes: 99, body: { kind: 'json', value: {}, digest: null } })
   })
 
   test('of a stream is the stream record', () => {
-    const response = responseOf(exchange(''), { reading, failure: null }, { digest: false, maxBytes })
+    const response = responseOf(exchange(''), { reading, failure: null }, { digest: false, maxBytes, mask })
     expect(response?.body).toEqual({ kind: 'stream', stream: reading })
   })
 })
@@ -271,5 +278,44 @@ describe('a body is undecodable', () => {
       broken[at] = (broken[at] ?? 0) ^ 0xff
       expect(['decoded', 'undecodable']).toContain(decodeBody(broken, 'gzip', maxDecodedBytes).kind)
     }
+  })
+})
+
+describe('secrets', () => {
+  test('are masked in JSON, in names and values, and nothing else changes', () => {
+    const value = { id: 7, error: { message: `no ${key}`, [key]: [null, 1.5, true] } }
+    expect(jsonOf(JSON.stringify(value))).toEqual({ id: 7, error: { message: 'no ***', '***': [null, 1.5, true] } })
+    expect(jsonOf(JSON.stringify({ sent: Buffer.from(`a${key}b`), list: [1, 2, 3] }))).toEqual({
+      sent: { type: 'Buffer', data: [97, ...[...key].map(() => 42), 98] },
+      list: [1, 2, 3],
+    })
+  })
+
+  test('are masked before long strings are cut', () => {
+    for (let before = 230; before < 260; before++) {
+      const long = { text: `${'x'.repeat(before)}${key}`, more: 'y'.repeat(5_000) }
+      const { text } = jsonOf(JSON.stringify(long)) as { text: string }
+      expect(text).toBe(`${'x'.repeat(before)}***`.slice(0, 256))
+    }
+  })
+
+  test('are masked before a text is cut, also if the body ends inside of one', () => {
+    for (let before = 480; before < 520; before++)
+      expect(bodyOf(`${' '.repeat(before)}${key}`)).toMatchObject({ head: `${' '.repeat(before)}***`.slice(0, 512) })
+    expect(bodyOf(`{"error":"${key.slice(0, 14)}`)).toMatchObject({ kind: 'text', head: '{"error":"***' })
+  })
+
+  test('are masked in a compressed body, in headers and in the message of a failure', () => {
+    const failure = { reason: 'tls', detail: `not in DNS:${key}.example` } as const
+    const headers = { 'content-encoding': 'gzip', [`x-${key.toLowerCase()}`]: 'a', location: `/login?key=${key}` }
+    const masked = maskExchange(exchange(gzipSync(`{"a":"${key}"}`), { headers, failure }), mask)
+    expect(masked.headers).toEqual({ 'content-encoding': 'gzip', 'x-***': 'a', location: '/login?key=***' })
+    expect(masked.failure).toEqual({ reason: 'tls', detail: 'not in DNS:***.example' })
+    expect(responseOf(masked, null, { digest: false, maxBytes, mask })?.body).toMatchObject({ value: { a: '***' } })
+  })
+
+  test('do not change an exchange without any', () => {
+    const plain = exchange('{}', { headers: { 'cf-ray': '8f1d-FRA' } })
+    expect(maskExchange(plain, mask)).toBe(plain)
   })
 })

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { createMask } from '../../../../src/lib/mask/mask.ts'
 import { type Random, randomStream } from '../../../../src/lib/random.ts'
 import { createStreamReader } from '../../../../src/produce/calls/stream-reader.ts'
 
@@ -8,7 +9,7 @@ type Read = { readonly bytes: Buffer; readonly atMs: number }
 const done = 'data: [DONE]\n\n'
 
 function read(reads: readonly Read[], echoField: string | null) {
-  const reader = createStreamReader({ doneMarker: '[DONE]', echoField })
+  const reader = createStreamReader({ doneMarker: '[DONE]', echoField, mask: createMask([]) })
   for (const { bytes, atMs } of reads) reader.push(bytes, atMs)
   return reader.end()
 }

@@ -1,4 +1,5 @@
 import { sleepUntil } from '../../../../src/lib/clock.ts'
+import { createMask } from '../../../../src/lib/mask/mask.ts'
 import type { Observation } from '../../../../src/observation/observation.ts'
 import type { Arrival, ReplayStep } from '../../../../src/produce/arrivals/arrivals.ts'
 import { type SendContext, sendArrival } from '../../../../src/produce/calls/send.ts'
@@ -50,6 +51,7 @@ export function sendContext(reply: (request: HttpRequest) => Reply = () => ({}))
     },
     callers: ['a', 'b', 'c'].map(name => ({ name, keys: [`key-of-${name}`, `key-of-${name}-2`] })),
     specialKeys: { 'free-user': null, 'zero-balance': 'key-without-balance' },
+    mask: createMask(['key-of-a-4711', 'key-of-b-4711']),
     accountTier: 'partner',
     clock,
     transport,

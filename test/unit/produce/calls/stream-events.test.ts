@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { createMask } from '../../../../src/lib/mask/mask.ts'
 import { createStreamReader } from '../../../../src/produce/calls/stream-reader.ts'
 
 const event = (value: unknown): Buffer => Buffer.from(`data: ${JSON.stringify(value)}\n\n`)
@@ -6,7 +7,7 @@ const content = (said: string) => ({ id: 'c1', choices: [{ delta: { content: sai
 const done = Buffer.from('data: [DONE]\n\n')
 
 const readWith = (echoField: string | null, events: readonly Buffer[]) => {
-  const reader = createStreamReader({ doneMarker: '[DONE]', echoField })
+  const reader = createStreamReader({ doneMarker: '[DONE]', echoField, mask: createMask([]) })
   for (const [atMs, bytes] of events.entries()) reader.push(bytes, atMs)
   return reader.end().reading
 }

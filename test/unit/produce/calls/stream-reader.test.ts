@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest'
+import { createMask } from '../../../../src/lib/mask/mask.ts'
 import { randomStream } from '../../../../src/lib/random.ts'
 import { createStreamReader } from '../../../../src/produce/calls/stream-reader.ts'
 import { type Read, readSseFixtures, type SseFixture } from '../../../contract/sse/read-sse-fixture.ts'
+import { reveals } from '../../../support/secret-forms.ts'
 
 const readAll = (reads: readonly Read[]) => {
-  const reader = createStreamReader({ doneMarker: '[DONE]', echoField: null })
+  const reader = createStreamReader({ doneMarker: '[DONE]', echoField: null, mask: createMask([]) })
   for (const { bytes, atMs } of reads) reader.push(bytes, atMs)
   return reader.end()
 }
@@ -80,11 +82,18 @@ describe('the record of a stream is bounded', () => {
     expect(reading).toMatchObject({ tokenChunks: 2_500, lastTokenMs: 2_499 })
   })
 
-  test('at most 64 runs of parts; later parts do not extend the last run', () => {
+  test('64 runs of parts, and then each part once, in the order in which they occurred last', () => {
     const turns = Array.from({ length: 50 }, () => [event(content('a')), event({})]).flat()
-    const { reading } = readEvents(...turns)
-    expect(reading.grammar).toHaveLength(64)
-    expect(new Set(reading.grammar.map(([, count]) => count))).toEqual(new Set([1]))
+    const finish = event({ choices: [{ finish_reason: 'stop' }] })
+    const { reading } = readEvents(...turns, finish, ...turns, finish, finish, event(content('a')), done, done)
+    expect(new Set(reading.grammar.slice(0, 64).map(([, count]) => count))).toEqual(new Set([1]))
+    expect(reading.grammar.slice(64)).toEqual([
+      ['empty', 18 + 50],
+      ['finish', 3],
+      ['content', 18 + 51],
+      ['done', 1],
+      ['after-done', 1],
+    ])
   })
 
   test('at most 3 ids, 16 finish reasons and 3 malformed events of 200 characters', () => {
@@ -183,5 +192,71 @@ describe('the reader never throws', () => {
     )
     expect(reading.tokenChunks).toBe(0)
     expect(JSON.stringify(reading.usage)).toBe('{"__proto__":{"a":1}}')
+  })
+})
+
+describe('secrets in a stream', () => {
+  const key = 'sk-Abc123xyz-9f-Qq7-mM4'
+  const mask = createMask([key])
+  const random = randomStream(5, 'secrets')
+
+  /** What is kept of these events, whose bytes arrive in random reads. */
+  const recordOf = (events: readonly string[]): string => {
+    const reader = createStreamReader({ doneMarker: '[DONE]', echoField: 'service_parameters', mask })
+    const bytes = Buffer.from(events.map(event => `data: ${event}\n\n`).join(''))
+    for (let at = 0; at < bytes.length; ) {
+      const size = 1 + random.int(30)
+      reader.push(bytes.subarray(at, at + size), at)
+      at += size
+    }
+    return JSON.stringify(reader.end())
+  }
+  const chunk = (delta: object, more: object = {}) =>
+    JSON.stringify({ id: 'c-1', object: 'chat.completion.chunk', choices: [{ index: 0, delta }], ...more })
+
+  test('are masked wherever a text of an event is kept', () => {
+    const kept: Readonly<Record<string, string>> = {
+      id: chunk({ content: 'a' }, { id: `c-${key}` }),
+      model: chunk({ content: 'a' }, { model: key }),
+      content: chunk({ content: `it is ${key}` }),
+      role: chunk({ role: key }),
+      tool: chunk({ tool_calls: [{ function: { name: `call_${key}` } }] }),
+      details: chunk({ reasoning_details: [{ text: Buffer.from(key).toString('base64') }] }),
+      error: JSON.stringify({ error: { type: `invalid ${key}`, code: encodeURIComponent(key), message: key } }),
+      'a long error': JSON.stringify({ error: { message: `${'x'.repeat(245)}${key}` } }),
+      usage: chunk({}, { usage: { [key]: 1 } }),
+      cost: chunk({}, { cost: { usd: key } }),
+      echo: chunk({}, { service_parameters: { character_slug: key, [key]: true } }),
+      finish: JSON.stringify({ choices: [{ index: key, finish_reason: key, stop_reason: key, delta: {} }] }),
+      malformed: `{"error": ${key}`,
+      'half an event': `{"error":"${'x'.repeat(170)}${key}`,
+    }
+    for (const [name, event] of Object.entries(kept)) {
+      const record = recordOf([chunk({ role: 'assistant' }), event, '[DONE]'])
+      expect(reveals(record, key), `${name}: ${record}`).toBe(false)
+      expect(record.includes('abc123xyz'), name).toBe(false)
+      expect(mask.isIn(event), name).toBe(true)
+    }
+  })
+
+  test('are masked if they are split over deltas, and the lengths are those of the stream', () => {
+    for (let round = 0; round < 100; round++) {
+      const pieces: string[] = []
+      for (let at = 0; at < key.length; ) {
+        const size = 1 + random.int(14)
+        pieces.push(key.slice(at, at + size))
+        at += size
+      }
+      const record = recordOf([...['the key ', ...pieces, ' ends'].map(content => chunk({ content })), '[DONE]'])
+      expect(reveals(record, key), record).toBe(false)
+      const { reading } = JSON.parse(record)
+      expect(reading).toMatchObject({ text: 'the key *** ends', contentCharacters: 8 + key.length + 5 })
+    }
+  })
+
+  test('are masked if the stream starts or breaks off inside of one', () => {
+    expect(recordOf([chunk({ content: key.slice(0, 12) })])).not.toContain(key.slice(0, 8))
+    const long = 'x'.repeat(4_090)
+    expect(recordOf([chunk({ content: long }), chunk({ content: key }), '[DONE]'])).not.toContain(key.slice(0, 6))
   })
 })

@@ -1,0 +1,101 @@
+import type { ApplicableLimit } from '../../../observation/limit-scope.ts'
+import type { Observation } from '../../../observation/observation.ts'
+import { is2xx, isAbuseBlock } from '../../../observation/response.ts'
+import type { ClauseReporter } from '../../checks/findings.ts'
+import type { AuditContext } from '../audit.ts'
+import { type ClockOffset, clockResolutionMs } from './resets.ts'
+
+/** The use of one limit by one caller, as far as it shows with which status requests above it are rejected. */
+type LimitUse = {
+  /** A response without a remaining request: when it arrived, and the reset that it stated, in Unix milliseconds. */
+  exhausted: { readonly shownMs: number; readonly resetMs: number } | null
+  rejected: number
+  /** Statuses since the last response with a remaining request. They may be about the limit. */
+  recent: Set<number>
+  /** Statuses of requests within the limit. They are not about the limit. */
+  readonly within: Set<number>
+  /** Requests that were certainly above the limit, by status. */
+  readonly above: Map<number, number[]>
+}
+
+/** Fewer may have another reason by chance. */
+const minAbove = 3
+const maxNamed = 8
+/** Statuses about the caller or its connection, which come before any limit. */
+const unrelated: readonly number[] = [401, 402, 408]
+
+/**
+ * Judges the status with which requests above a limit are rejected. A request is certainly above it if it was sent after
+ * a response without a remaining request, and answered before the reset that this response stated.
+ */
+export function createWrongRefusalCheck(
+  { contract, startedAtMs }: AuditContext,
+  offset: () => ClockOffset,
+  reporter: ClauseReporter<'rate-limits'>,
+): {
+  /** In the order of sending. */
+  readonly add: (observation: Observation, drawn: ApplicableLimit, resetMs: number | null) => void
+  readonly finish: () => void
+} {
+  const uses = new Map<string, LimitUse & { readonly scope: string }>()
+
+  return {
+    add: ({ response, outcome, request, caller, sentMs, headersMs, id }, { name }, resetMs) => {
+      if (response === null || outcome.kind !== 'answered' || sentMs === null || headersMs === null) return
+      if (request.kind === 'probe' || (request.kind === 'rpc' && request.replay?.role === 'conflict')) return
+      if (isAbuseBlock(response, contract) || unrelated.includes(response.status)) return
+      const key = `${caller} ${name}`
+      const use = uses.get(key) ?? {
+        scope: name,
+        exhausted: null,
+        rejected: 0,
+        recent: new Set<number>(),
+        within: new Set<number>(),
+        above: new Map<number, number[]>(),
+      }
+      uses.set(key, use)
+      const { status, headers } = response
+      if (is2xx(status)) return addAccepted(use, headers['x-ratelimit-remaining-requests'], sentMs, headersMs, resetMs)
+      if (status === 429) use.rejected++
+      else if (isAbove(use, sentMs, headersMs)) addAbove(use, status, id)
+      // Around the end of a window, it is open whether a request is above the limit.
+      else if (use.exhausted === null) use.recent.add(status)
+    },
+    finish: () => {
+      for (const { scope, above, within, rejected } of uses.values())
+        for (const [status, ids] of above) {
+          // A service that fails also fails above a limit.
+          if (ids.length < minAbove || within.has(status) || (status >= 500 && rejected > 0)) continue
+          const message = `${ids.length} requests of ${scope} after its last remaining one, and before its reset, got status ${status}, expected 429`
+          reporter.fail('limit.requests.enforced', message, ids.slice(0, maxNamed))
+        }
+    },
+  }
+
+  function addAccepted(
+    use: LimitUse,
+    remaining: string | undefined,
+    sentMs: number,
+    shownMs: number,
+    resetMs: number | null,
+  ) {
+    if (remaining === '0' && resetMs !== null) {
+      if (use.exhausted === null || resetMs > use.exhausted.resetMs) use.exhausted = { shownMs, resetMs }
+    } else if (remaining !== undefined && remaining !== '0') {
+      for (const status of use.recent) use.within.add(status)
+      use.recent = new Set()
+      if (use.exhausted !== null && sentMs > use.exhausted.shownMs) use.exhausted = null
+    }
+  }
+
+  function isAbove({ exhausted }: LimitUse, sentMs: number, headersMs: number): boolean {
+    if (exhausted === null || sentMs <= exhausted.shownMs) return false
+    return startedAtMs + headersMs + offset().max + clockResolutionMs < exhausted.resetMs
+  }
+}
+
+function addAbove({ above }: LimitUse, status: number, id: number): void {
+  const ids = above.get(status)
+  if (ids === undefined) above.set(status, [id])
+  else ids.push(id)
+}

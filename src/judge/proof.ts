@@ -1,0 +1,275 @@
+import type { Contract } from '../contract/contract.ts'
+import { probeOf } from '../contract/probes.ts'
+import { plural } from '../lib/format.ts'
+import { toObject } from '../lib/json.ts'
+import type { Observation } from '../observation/observation.ts'
+import { is2xx, isAbuseBlock } from '../observation/response.ts'
+import { isSystemStage, type Plan, type Threshold } from '../plan/plan.ts'
+import { isRpcError } from './checks/rpc-response.ts'
+import type { RequestStats } from './metrics/request-stats.ts'
+
+/**
+ * What shows that one call works in one stage, as plain data. Requests that should be refused count only as probes, and
+ * all probes of a stage count together: which of them a stray 503 hits is chance.
+ */
+export type CallProof = {
+  readonly stage: string
+  /** null: the probes of the stage. */
+  readonly call: string | null
+  /** Requests that were due. */
+  readonly due: number
+  readonly sent: number
+  /** Requests with the intended response: a success, or for a probe a documented status. */
+  readonly met: number
+  /** Those of them that a clause about the content of the response judged. */
+  readonly judged: number
+  /** How the others ended: a status, a failure, or one of `otherEndings`. */
+  readonly unmet: ReadonlyMap<string, number>
+}
+
+export type ProofLog = {
+  /** `isJudged`: a clause about the content of its response judged it. */
+  readonly add: (observation: Observation, isJudged: boolean) => void
+  readonly proofs: () => readonly CallProof[]
+  readonly merge: (proofs: readonly CallProof[]) => void
+}
+
+/** Endings without a status. `errors`: a JSON-RPC error for each item. `others`: beyond `maxEndings` distinct ones. */
+const otherEndings = { dropped: 'dropped', errors: 'errors', others: 'others' } as const
+const maxEndings = 32
+
+type MutableProof = {
+  -readonly [Key in keyof Omit<CallProof, 'unmet'>]: CallProof[Key]
+} & { readonly unmet: Map<string, number> }
+
+/** Collects the proofs of a run. Memory is bounded by the calls and stages of the plan. */
+export function createProofLog(plan: Plan, contract: Contract): ProofLog {
+  const provoked = new Set(plan.stages.filter(stage => stage.beyondFailures).map(({ name }) => name))
+  const stages = new Map<string, Map<string | null, MutableProof>>()
+  for (const { name } of plan.stages) stages.set(name, new Map())
+
+  const proofOf = (stage: string, call: string | null): MutableProof | null => {
+    const calls = stages.get(stage)
+    if (calls === undefined) return null
+    let proof = calls.get(call)
+    if (proof === undefined) {
+      proof = { stage, call, due: 0, sent: 0, met: 0, judged: 0, unmet: new Map() }
+      calls.set(call, proof)
+    }
+    return proof
+  }
+
+  return {
+    add: (observation, isJudged) => {
+      const { stage, call, request, outcome } = observation
+      if (isSystemStage(stage) || (outcome.kind === 'dropped' && outcome.reason === 'no-credentials')) return
+      if (!hasIntent(observation, contract)) return
+      const proof = proofOf(stage, request.kind === 'probe' ? null : call)
+      if (proof === null) return
+      proof.due++
+      if (outcome.kind !== 'dropped') proof.sent++
+      const ending = unmetEnding(observation, provoked.has(stage), contract)
+      if (ending !== null) return addEnding(proof.unmet, ending, 1)
+      proof.met++
+      if (isJudged) proof.judged++
+    },
+    proofs: () => [...stages.values()].flatMap(calls => [...calls.values()]),
+    merge: proofs => {
+      for (const { stage, call, due, sent, met, judged, unmet } of proofs) {
+        const sum = proofOf(stage, call)
+        if (sum === null) continue
+        sum.due += due
+        sum.sent += sent
+        sum.met += met
+        sum.judged += judged
+        for (const [ending, count] of unmet) addEnding(sum.unmet, ending, count)
+      }
+    },
+  }
+}
+
+function addEnding(unmet: Map<string, number>, ending: string, by: number): void {
+  const name = unmet.has(ending) || unmet.size < maxEndings ? ending : otherEndings.others
+  unmet.set(name, (unmet.get(name) ?? 0) + by)
+}
+
+/** Whether the contract says what a request should get. What a conflict gets is judged elsewhere. */
+function hasIntent({ request }: Observation, contract: Contract): boolean {
+  if (request.kind === 'probe') return probeOf(request.probe).promised(contract).length > 0
+  return request.kind !== 'rpc' || request.replay?.role !== 'conflict'
+}
+
+/** How a request ended instead of as intended; null: as intended. `isProvoked`: its stage provokes the abuse block. */
+function unmetEnding({ request, outcome, response }: Observation, isProvoked: boolean, contract: Contract) {
+  if (outcome.kind === 'dropped') return otherEndings.dropped
+  if (outcome.kind === 'failed') return outcome.reason
+  const { status } = outcome
+  if (isProvoked && response !== null && isAbuseBlock(response, contract)) return null
+  if (request.kind === 'probe') return probeOf(request.probe).promised(contract).includes(status) ? null : `${status}`
+  if (!is2xx(status)) return `${status}`
+  if (request.kind !== 'rpc' || response === null || request.items.every(item => item.failing)) return null
+  const value = response.body.kind === 'json' ? response.body.value : undefined
+  return (Array.isArray(value) ? value : [value]).some(isResult) ? null : otherEndings.errors
+}
+
+function isResult(value: unknown): boolean {
+  const response = toObject(value)
+  return response !== null && !isRpcError(response)
+}
+
+/** `5 got 500, 2 were dropped`: the most frequent first. */
+function describeEndings(unmet: ReadonlyMap<string, number>): string {
+  return [...unmet]
+    .toSorted(([, a], [, b]) => b - a)
+    .map(([ending, count]) => `${count} ${verbOf(ending, count)}`)
+    .join(', ')
+}
+
+function verbOf(ending: string, count: number): string {
+  if (ending === otherEndings.dropped) return `${count === 1 ? 'was' : 'were'} dropped`
+  if (ending === otherEndings.errors) return 'got a JSON-RPC error for every item'
+  if (ending === otherEndings.others) return 'got other responses'
+  return /^\d+$/.test(ending) ? `got ${ending}` : `ended with ${ending}`
+}
+
+/** The reasons for which a run that ended by itself proves too little to pass. `load`: of all stages of the plan. */
+export function unprovenReasons(
+  plan: Plan,
+  proofs: readonly CallProof[],
+  load: Pick<RequestStats, 'sent' | 'dropped' | 'skipped'>,
+): readonly string[] {
+  if (load.sent === 0) return [nothingSent(load)]
+  const broken = proofs.filter(proof => isBroken(proof, proofs, plan))
+  if (broken.length === proofs.length) {
+    const endings = proofs.reduce((sum, { unmet }) => addEndings(sum, unmet), new Map<string, number>())
+    return [endings.size === 0 ? nothingExpected : `No request of the load succeeded: ${describeEndings(endings)}.`]
+  }
+  return [
+    ...limited(broken.map(describeBroken)),
+    ...limited(
+      proofs
+        .filter(proof => !broken.includes(proof) && isMostlyRefused(proof, plan))
+        .map(proof => `Most requests of ${nameOf(proof)} did not succeed: ${describeEndings(proof.unmet)}.`),
+    ),
+    ...limited(neverDue(plan, proofs)),
+    ...limited(
+      proofs
+        .filter(({ call, met, judged }) => call !== null && met > 0 && judged === 0)
+        .filter(proof => !plan.thresholds.some(threshold => canFailOn(threshold, proof)))
+        .map(
+          proof =>
+            `Nothing judged the responses to ${nameOf(proof)}: no clause about their content, and no threshold about them.`,
+        ),
+    ),
+  ]
+}
+
+const nothingExpected = 'No request of the load has a documented response.'
+
+function nothingSent({ dropped, skipped }: Pick<RequestStats, 'dropped' | 'skipped'>): string {
+  if (dropped + skipped === 0) return 'No request of the load was due.'
+  const why = [
+    dropped > 0 ? `${plural(dropped, 'arrival was', 'arrivals were')} dropped` : null,
+    skipped > 0 ? `${plural(skipped, 'arrival', 'arrivals')} had no key` : null,
+  ]
+  return `No request of the load was sent: ${why.filter(each => each !== null).join(', ')}.`
+}
+
+/** Whether no request did what it was meant to, and nothing in the plan expects that. */
+function isBroken(proof: CallProof, all: readonly CallProof[], plan: Plan): boolean {
+  const { met, unmet, call } = proof
+  if (met > 0 || plan.thresholds.some(threshold => demandsRefusal(threshold, proof))) return false
+  // An earlier stage may have used up the limit.
+  const isOverLimit = unmet.size === 1 && unmet.has('429') && mayExceedLimits(plan)
+  return !(isOverLimit && all.some(other => other.call === call && other.met > 0))
+}
+
+function describeBroken(proof: CallProof): string {
+  const { due, sent, unmet } = proof
+  if (sent === 0) return `No request of ${nameOf(proof)} was sent: ${describeEndings(unmet)}.`
+  return `None of ${plural(due, 'request')} of ${nameOf(proof)} succeeded: ${describeEndings(unmet)}.`
+}
+
+/** Fewer are chance. */
+const minRefused = 3
+
+/**
+ * Whether most requests were answered with something else than a success. A status that the plan provokes does not
+ * count, and a search tries rates that are too high.
+ */
+function isMostlyRefused(proof: CallProof, plan: Plan): boolean {
+  const { met, unmet, stage } = proof
+  const load = plan.stages.find(({ name }) => name === stage)?.load
+  if (load === undefined || load.model === 'capacity') return false
+  if (plan.thresholds.some(threshold => judgesSuccess(threshold, proof))) return false
+  const provoked = [...(mayExceedLimits(plan) ? ['429'] : []), ...(load.model === 'saturate' ? ['503', '429'] : [])]
+  const refused = [...unmet]
+    .filter(([ending]) => /^\d+$|^errors$/.test(ending) && !provoked.includes(ending))
+    .reduce((sum, [, count]) => sum + count, 0)
+  return refused >= minRefused && refused > met
+}
+
+const mayExceedLimits = ({ forecast }: Plan): boolean =>
+  forecast.limits.some(({ perMinute, limit }) => perMinute > limit)
+
+/** Of fewer expected requests, chance may draw none. */
+const minExpected = 5
+
+/** Calls that should have been sent and never were due. */
+function neverDue({ forecast, calls }: Plan, proofs: readonly CallProof[]): readonly string[] {
+  const names = [...new Set(forecast.calls.map(({ call }) => call))]
+  return names
+    .filter(name => calls[name]?.kind !== 'probe' && !proofs.some(({ call }) => call === name))
+    .filter(name => {
+      const rows = forecast.calls.filter(({ call, isAtMost }) => call === name && !isAtMost)
+      return rows.reduce((sum, { requests }) => sum + requests, 0) >= minExpected
+    })
+    .map(name => `No request of ${name} was due.`)
+}
+
+const covers = ({ call, stage }: Threshold, proof: CallProof): boolean =>
+  (call ?? proof.call) === proof.call && (stage ?? proof.stage) === proof.stage
+
+const statusOf = ({ measure }: Threshold): number | null =>
+  'count' in measure && measure.count.kind === 'status' ? measure.count.status : null
+
+/** Whether a threshold about this call fails unless the target refuses some of its requests. */
+function demandsRefusal(threshold: Threshold, proof: CallProof): boolean {
+  const { call, operator, bound } = threshold
+  const status = statusOf(threshold)
+  if (call === null || status === null || (status >= 200 && status < 300) || !covers(threshold, proof)) return false
+  return operator === '>' ? bound >= 0 : (operator === '>=' || operator === '==') && bound > 0
+}
+
+const judgesSuccess = (threshold: Threshold, proof: CallProof): boolean => {
+  const { measure } = threshold
+  if (!covers(threshold, proof) || !('count' in measure)) return false
+  return demandsRefusal(threshold, proof) || measure.count.kind === 'good' || statusOf(threshold) === 200
+}
+
+const aboutResponses: readonly string[] = ['failed', 'good', 'answered', 'status']
+
+/** Whether a threshold is about the responses of this call, and has values that do not meet it. */
+function canFailOn(threshold: Threshold, proof: CallProof): boolean {
+  const { measure, operator, bound } = threshold
+  if (!covers(threshold, proof)) return false
+  if (measure.kind === 'timing') return measure.timing !== 'lateness'
+  if (measure.kind === 'capacity') return true
+  if (!('count' in measure) || !aboutResponses.includes(measure.count.kind)) return false
+  if ((operator === '>=' && bound <= 0) || (operator === '>' && bound < 0)) return false
+  return !(measure.kind === 'ratio' && ((operator === '<=' && bound >= 1) || (operator === '<' && bound > 1)))
+}
+
+const nameOf = ({ call, stage }: CallProof): string => `${call ?? 'the probes'} in ${stage}`
+
+const maxSentences = 5
+
+function limited(sentences: readonly string[]): readonly string[] {
+  if (sentences.length <= maxSentences) return sentences
+  return [...sentences.slice(0, maxSentences), `The same holds in ${sentences.length - maxSentences} further cases.`]
+}
+
+function addEndings(sum: Map<string, number>, unmet: ReadonlyMap<string, number>): Map<string, number> {
+  for (const [ending, count] of unmet) sum.set(ending, (sum.get(ending) ?? 0) + count)
+  return sum
+}

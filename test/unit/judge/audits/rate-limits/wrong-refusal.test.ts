@@ -1,0 +1,77 @@
+import { describe, expect, test } from 'vitest'
+import { documentedContract } from '../../../../../src/contract/documented.ts'
+import { createWrongRefusalCheck } from '../../../../../src/judge/audits/rate-limits/wrong-refusal.ts'
+import type { Observation } from '../../../../../src/observation/observation.ts'
+import { observed, responseOf, singleDescriptor, startedAtMs } from '../../checks/observed.ts'
+
+const drawn = {
+  name: 'rpc',
+  tier: 'default',
+  requestsPerMinute: 100,
+  tokensPerMinute: null,
+  stated: { requestsPerMinute: 100, tokensPerMinute: null },
+}
+const resetMs = startedAtMs + 60_000
+
+/** `left`: a success that states this number of remaining requests. */
+type Step = { readonly left: number } | { readonly status: number }
+
+function violationsOf(steps: readonly Step[], everyMs = 1_000): readonly string[] {
+  const messages: string[] = []
+  const fail = (_: string, message: string) => void messages.push(message)
+  const context = { contract: documentedContract, shared: false, startedAtMs }
+  const check = createWrongRefusalCheck(context, () => ({ min: 0, max: 0 }), {
+    promises: () => true,
+    pass: () => {},
+    fail,
+  })
+  for (const [id, step] of steps.entries()) check.add(requestOf(step, id, id * everyMs), drawn, resetMs)
+  check.finish()
+  return messages
+}
+
+function requestOf(step: Step, id: number, sentMs: number): Observation {
+  const response =
+    'status' in step
+      ? responseOf(step.status, { error: 'No' })
+      : responseOf(200, {}, { 'x-ratelimit-remaining-requests': String(step.left) })
+  return observed(singleDescriptor, response, { id, seq: id, sentMs, headersMs: sentMs + 100, endMs: sentMs + 100 })
+}
+
+const left = (left: number): Step => ({ left })
+const status = (status: number, times = 1): readonly Step[] => Array.from({ length: times }, () => ({ status }))
+
+describe('a request above its limit', () => {
+  test.each([403, 400, 503, 500, 302])('violates its clause if it gets a %i instead of a 429', code => {
+    expect(violationsOf([left(1), left(0), ...status(code, 3)])).toEqual([
+      `3 requests of rpc after its last remaining one, and before its reset, got status ${code}, expected 429`,
+    ])
+  })
+  test('violates it if it sometimes gets a 403 and sometimes a 429', () => {
+    expect(violationsOf([left(0), ...status(429, 3), ...status(403, 3)])).toHaveLength(1)
+  })
+})
+
+describe('no violation', () => {
+  const honest: Readonly<Record<string, readonly Step[]>> = {
+    'a 429': [left(0), ...status(429, 5)],
+    'a service at capacity that also sends 429': [left(0), ...status(503, 4), ...status(429)],
+    'two responses with another status': [left(0), ...status(403, 2)],
+    'a request that gets the same status within the limit': [
+      left(2),
+      ...status(403),
+      left(1),
+      left(0),
+      ...status(403, 4),
+    ],
+    'a key that is rejected, or has no balance': [left(0), ...status(401, 4), ...status(402, 4)],
+    'requests within the limit': [left(5), ...status(403, 4)],
+    'requests after a limit that refills': [left(0), left(1), ...status(403, 4)],
+  }
+  test.each(Object.entries(honest))('%s', (_, steps) => {
+    expect(violationsOf(steps)).toEqual([])
+  })
+  test('requests after the reset', () => {
+    expect(violationsOf([left(0), ...status(403, 4)], 61_000)).toEqual([])
+  })
+})

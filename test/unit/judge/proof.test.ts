@@ -1,0 +1,130 @@
+import { describe, expect, test } from 'vitest'
+import { documentedContract } from '../../../src/contract/documented.ts'
+import { createInventedKeys } from '../../../src/judge/invented-keys.ts'
+import { createProofLog, unprovenReasons } from '../../../src/judge/proof.ts'
+import type { Observation } from '../../../src/observation/observation.ts'
+import type { Plan, Threshold } from '../../../src/plan/plan.ts'
+import { batchDescriptor, observed, refused, responseOf, result, singleDescriptor } from './checks/observed.ts'
+import { anObservation, aPlan, aStage, aThreshold, dropped, respondedWith } from './metrics/fixtures.ts'
+
+type Load = { readonly plan?: Partial<Plan>; readonly judged?: boolean; readonly thresholds?: readonly Threshold[] }
+
+function reasonsFor(
+  observations: readonly Observation[],
+  { plan: changes, judged = true, thresholds = [] }: Load = {},
+) {
+  const plan = aPlan({ thresholds, ...changes })
+  const parts = [0, 1].map(() => createProofLog(plan, documentedContract))
+  for (const [index, observation] of observations.entries()) parts[index % 2]?.add(observation, judged)
+  const all = createProofLog(plan, documentedContract)
+  for (const part of parts) all.merge(part.proofs())
+  const sent = observations.filter(({ outcome }) => outcome.kind !== 'dropped').length
+  return unprovenReasons(plan, all.proofs(), { sent, dropped: observations.length - sent, skipped: 0 })
+}
+
+const times = (count: number, observation: Observation) => Array.from({ length: count }, () => observation)
+const rpc = (changes: Partial<Observation> = {}) =>
+  observed(singleDescriptor, responseOf(200, result(1)), { call: 'rpc', ...changes })
+
+describe('a run proves nothing', () => {
+  test('if nothing was due, or everything was dropped', () => {
+    expect(reasonsFor([])).toEqual(['No request of the load was due.'])
+    expect(reasonsFor([dropped(), dropped()])).toEqual(['No request of the load was sent: 2 arrivals were dropped.'])
+  })
+  test.each([500, 503, 999, 402, 403, 404, 301])('if every request got a %i', status => {
+    expect(reasonsFor(times(4, respondedWith(status)))).toEqual([`No request of the load succeeded: 4 got ${status}.`])
+  })
+  test('about a call that only failed, or was only dropped', () => {
+    expect(
+      reasonsFor([
+        respondedWith(200),
+        ...times(2, refused(singleDescriptor, 500)).map(each => ({ ...each, call: 'rpc' })),
+      ]),
+    ).toEqual(['None of 2 requests of rpc in steady succeeded: 2 got 500.'])
+    expect(reasonsFor([respondedWith(200), dropped({ call: 'rpc' })])).toEqual([
+      'No request of rpc in steady was sent: 1 was dropped.',
+    ])
+  })
+  test('about a stage in which a call no longer worked', () => {
+    const stages = [aStage('steady', 1_000), aStage('later', 1_000)]
+    expect(reasonsFor([respondedWith(200), respondedWith(500, { stage: 'later' })], { plan: { stages } })).toEqual([
+      'None of 1 request of chat in later succeeded: 1 got 500.',
+    ])
+  })
+  test('about a batch of which every item got an error', () => {
+    const errors = [1, 2, 'r-3'].map(id => ({ jsonrpc: '2.0', id, error: { code: -32000, message: 'down' } }))
+    expect(
+      reasonsFor([respondedWith(200), observed(batchDescriptor, responseOf(200, errors), { call: 'rpc' })]),
+    ).toEqual(['None of 1 request of rpc in steady succeeded: 1 got a JSON-RPC error for every item.'])
+  })
+  test('if most requests did not succeed', () => {
+    expect(reasonsFor([...times(2, respondedWith(200)), ...times(3, respondedWith(500))])).toEqual([
+      'Most requests of chat in steady did not succeed: 3 got 500.',
+    ])
+  })
+  test('if nothing judged the successes', () => {
+    const nothing =
+      'Nothing judged the responses to chat in steady: no clause about their content, and no threshold about them.'
+    expect(reasonsFor([respondedWith(200)], { judged: false })).toEqual([nothing])
+    const cannotFail = aThreshold({ measure: { kind: 'ratio', count: { kind: 'failed' } }, operator: '<=', bound: 1 })
+    const ofOther = aThreshold({ measure: { kind: 'count', count: { kind: 'failed' } }, call: 'rpc' })
+    const ofUs = aThreshold({ measure: { kind: 'count', count: { kind: 'dropped' } } })
+    expect(reasonsFor([respondedWith(200)], { judged: false, thresholds: [cannotFail, ofOther, ofUs] })).toEqual([
+      nothing,
+    ])
+  })
+})
+
+describe('a run proves enough', () => {
+  test('if each call succeeded in each stage, and a clause or a threshold judged it', () => {
+    const covering = aThreshold({ measure: { kind: 'count', count: { kind: 'failed' } }, operator: '==', bound: 0 })
+    expect(reasonsFor([respondedWith(200), rpc()])).toEqual([])
+    expect(reasonsFor([respondedWith(200), rpc()], { judged: false, thresholds: [covering] })).toEqual([])
+  })
+  test('if a few requests failed', () => {
+    expect(reasonsFor([...times(9, respondedWith(200)), ...times(2, respondedWith(503)), dropped()])).toEqual([])
+    expect(reasonsFor([respondedWith(200), ...times(2, respondedWith(503))])).toEqual([])
+  })
+  test('if a threshold demands the refusals', () => {
+    const demand = {
+      measure: { kind: 'count', count: { kind: 'status', status: 402 } },
+      call: 'chat',
+      operator: '>',
+      bound: 0,
+    } as const
+    expect(reasonsFor([rpc(), ...times(4, respondedWith(402))], { thresholds: [aThreshold(demand)] })).toEqual([])
+    expect(
+      reasonsFor([rpc(), ...times(4, respondedWith(402))], { thresholds: [aThreshold({ ...demand, call: null })] }),
+    ).toHaveLength(1)
+  })
+  test('if the plan exceeds a limit, and the call succeeded before', () => {
+    const stages = [aStage('steady', 1_000), aStage('over', 1_000)]
+    const limits = [{ stage: 'over', scope: 'chat', perMinute: 30, limit: 20 }]
+    const observations = [respondedWith(200), ...times(4, respondedWith(429, { stage: 'over' }))]
+    const plan = { stages, forecast: { ...aPlan().forecast, limits } }
+    expect(reasonsFor(observations, { plan })).toEqual([])
+    expect(reasonsFor(observations, { plan: { stages } })).toHaveLength(1)
+  })
+  test('if only some probes were disturbed, and conflicts were rejected', () => {
+    const probe = (status: number) => refused({ kind: 'probe', probe: 'wrong-media-type' }, status)
+    expect(reasonsFor([respondedWith(200), probe(503), probe(415)])).toEqual([])
+    const replay = { group: 0, role: 'conflict', concurrent: false } as const
+    expect(reasonsFor([rpc(), ...times(4, refused({ ...singleDescriptor, replay }, 400))])).toEqual([])
+  })
+})
+
+describe('invented keys', () => {
+  const unknown = refused(singleDescriptor, 401)
+  test('are unknown to a target that rejects them', () => {
+    expect(createInventedKeys(true)(unknown)).toBe(true)
+  })
+  test('are known once a request with one has succeeded; given keys always are', () => {
+    const isUnknown = createInventedKeys(true)
+    expect([isUnknown(rpc()), isUnknown(unknown)]).toEqual([false, false])
+    expect(createInventedKeys(false)(unknown)).toBe(false)
+  })
+  test('are not what a probe with another key shows', () => {
+    expect(createInventedKeys(true)(refused({ kind: 'probe', probe: 'bad-key' }, 401))).toBe(false)
+    expect(createInventedKeys(true)(anObservation())).toBe(false)
+  })
+})
