@@ -1,5 +1,6 @@
 import { type Clock, sleepUntil } from '../lib/clock.ts'
 import { isObject, parseJson, toObject } from '../lib/json.ts'
+import { createMask } from '../lib/mask/mask.ts'
 import { parsePico } from '../lib/money.ts'
 import { authorize, type Caller } from '../produce/callers/caller.ts'
 import { decodeBody } from '../produce/calls/read-response.ts'
@@ -59,13 +60,12 @@ export type Asker = {
   readonly spentPico: () => bigint
   /** Whether a key of an account without a balance is known. */
   readonly hasZeroBalance: boolean
-  /** Without the keys that were sent. */
-  readonly mask: (text: string) => string
 }
 
 const timeouts = { connectMs: 5_000, headersMs: 10_000, idleMs: 10_000, totalMs: 10_000 } as const
 const maxBodyBytes = 4 * 1024 * 1024
 const maxEvents = 2_000
+const maxHeaderLength = 4_096
 /** Five less than the document blocks for. */
 const maxFailures = 15
 const failureWindowMs = 31_000
@@ -96,9 +96,8 @@ export function createAsker(options: AskerOptions): Asker {
   let waitedMs = 0
   let firstBalance: bigint | null = null
   let lowestBalance: bigint | null = null
-  const secrets = [...caller.keys, zeroBalanceKey ?? ''].filter(key => key.length > 3)
+  const mask = createMask([...caller.keys, zeroBalanceKey ?? ''])
 
-  const mask = (text: string): string => secrets.reduce((rest, key) => rest.replaceAll(key, '<key>'), text)
   const spentPico = (): bigint => {
     const taken = firstBalance === null || lowestBalance === null ? 0n : firstBalance - lowestBalance
     return claimedPico > taken ? claimedPico : taken
@@ -110,7 +109,6 @@ export function createAsker(options: AskerOptions): Asker {
     callsLeft: () => maxCalls - calls,
     spentPico,
     hasZeroBalance: zeroBalanceKey !== null,
-    mask,
   }
 
   async function ask(request: Ask): Promise<Answer> {
@@ -184,17 +182,18 @@ export function createAsker(options: AskerOptions): Asker {
     )
     decoder.end()
     const decoded = decodeBody(result.body, result.headers['content-encoding'], maxBodyBytes)
-    const bytes = decoded.kind === 'decoded' ? decoded.bytes : Buffer.alloc(0)
+    const received = decoded.kind === 'decoded' ? decoded.bytes : Buffer.alloc(0)
+    const bytes = mask.isIn(received.toString('utf8')) ? Buffer.from(mask.text(received.toString('utf8'))) : received
     return {
       call,
       what: describe(request),
       as,
       status: result.failure === null ? result.status : null,
       why: result.failure === null ? '' : result.failure.reason,
-      headers: result.headers,
+      headers: mask.headers(result.headers, maxHeaderLength),
       body: parseJson(bytes),
       bytes,
-      events,
+      events: events.map(mask.text),
       wallMs: clock.wallMs(),
     }
   }

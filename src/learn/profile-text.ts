@@ -99,8 +99,12 @@ function same(a: unknown, b: unknown): boolean {
 /** Values that belong to each target. The document has a neutral word, a default, or no unit for them. */
 const ofEachTarget = ['headerPrefix', 'accounts', 'limits.requestsReset', 'paths']
 
+/** Values of an open group that a sentence of the document states. */
+const statedAnyway = ['billing.balanceHeaders', 'billing.balanceRemaining']
+
 const sourceOf = (path: ValuePath): Source => {
   const at = path.join('.')
+  if (statedAnyway.includes(at)) return 'document'
   return ofEachTarget.some(own => at === own || at.startsWith(`${own}.`))
     ? 'default'
     : sourceOfValue(documentedContract, at)

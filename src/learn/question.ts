@@ -1,5 +1,6 @@
 import type { ClauseId } from '../contract/clauses.ts'
 import type { Model } from '../contract/contract.ts'
+import { toObject } from '../lib/json.ts'
 import type { Answer, Ask, Asker } from './asker.ts'
 
 /** What a question found out. */
@@ -85,9 +86,21 @@ export const unknown = (path: string, why: string): Found => ({ kind: 'unknown',
 export const cite = ({ call, what, status, why }: Answer): string =>
   call === 0 ? `${what}: ${why}` : `call ${call}, ${what}, ${status ?? why}`
 
-/** Why a reply does not tell something. */
-export const because = (reply: Answer): string =>
-  reply.status === null ? `${reply.what}: ${reply.why}` : `${cite(reply)}, which does not tell`
+/** Why an answer does not tell something. */
+export function because(answer: Answer): string {
+  if (answer.status === null) return `${answer.what}: ${answer.why}`
+  const text = errorText(answer.body)
+  return `${cite(answer)}${text === null ? ', which does not tell' : `: ${JSON.stringify(text.slice(0, maxErrorText))}`}`
+}
+
+const maxErrorText = 100
+
+/** The text of an error object; null if there is none. */
+function errorText(body: unknown): string | null {
+  const error = toObject(body)?.error
+  const text = toObject(error)?.message ?? error ?? toObject(body)?.message
+  return typeof text === 'string' ? text : null
+}
 
 /** Whether a part of the service is not there: no such path, or a page for people. */
 export const isAbsent = ({ status, body }: Answer): boolean =>

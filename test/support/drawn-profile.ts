@@ -15,7 +15,10 @@ export function drawProfile(seed: number): Contract {
     ...documentedContract,
     name: `drawn-${seed}`,
     headerPrefix: maybe('x-service-', () => `x-${pick('acme', 'toll-road', 'q7')}-`),
-    accounts: { ...documentedContract.accounts, default: maybe(documentedContract.accounts.default, () => drawTiers(random)) },
+    accounts: {
+      ...documentedContract.accounts,
+      default: maybe(documentedContract.accounts.default, () => drawTiers(random)),
+    },
     models: maybe(documentedContract.models, () => drawModels(random)),
     chat: {
       ...chat,
@@ -33,7 +36,11 @@ export function drawProfile(seed: number): Contract {
       requestsPerMinute: maybe(rpc.requestsPerMinute, () => pick(20, 60, 250, 3_000, null)),
       batchLimit: maybe(100, () => 5 + random.int(600)),
       networks: drawNetworks(random),
-      multipliers: { standard: 1, advanced: maybe(2, () => 1 + random.int(6)), large: maybe(4, () => 1 + random.int(12)) },
+      multipliers: {
+        standard: 1,
+        advanced: maybe(2, () => 1 + random.int(6)),
+        large: maybe(4, () => 1 + random.int(12)),
+      },
       errorItemCredits: maybe(5, () => random.int(30)),
       singleErrorIsDiscounted: pick(null, true, false),
       usdPerCredit: maybe(rpc.usdPerCredit, priceOf),
@@ -59,21 +66,24 @@ function drawTiers(random: Random): Contract['accounts']['default'] {
 
 function drawModels(random: Random): readonly Model[] {
   const price = () => (random.int(2_000) / 100 + 0.01).toFixed(2)
-  return Array.from({ length: 1 + random.int(12) }, (_, index): Model => ({
-    id: `acme/model-${index}.${random.int(100)}:v1`,
-    name: `Acme "${index}" é`,
-    tier: modelTiers[random.int(4)] as ModelTier,
-    payingOnly: false,
-    maxCompletionTokens: 16 + random.int(100_000),
-    logprobs: random.next() < 0.5,
-    usdPerMillion: {
-      input: price(),
-      output: price(),
-      cacheInput: random.next() < 0.5 ? null : price(),
-      cacheWrite: random.next() < 0.5 ? null : price(),
-    },
-    lifecycle: index > 0 && random.next() < 0.2 ? 'deprecated' : 'current',
-  }))
+  return Array.from(
+    { length: 1 + random.int(12) },
+    (_, index): Model => ({
+      id: `acme/model-${index}.${random.int(100)}-v1`,
+      name: `Acme "${index}" é`,
+      tier: modelTiers[random.int(4)] as ModelTier,
+      payingOnly: false,
+      maxCompletionTokens: 16 + random.int(100_000),
+      logprobs: random.next() < 0.5,
+      usdPerMillion: {
+        input: price(),
+        output: price(),
+        cacheInput: random.next() < 0.5 ? null : price(),
+        cacheWrite: random.next() < 0.5 ? null : price(),
+      },
+      lifecycle: index > 0 && random.next() < 0.2 ? 'deprecated' : 'current',
+    }),
+  )
 }
 
 /** The documented networks, some of them with other credits, and a few more. A profile cannot remove one. */

@@ -28,6 +28,8 @@ export type VirtualRun = {
   readonly seed?: number
   readonly lies?: readonly Lie[]
   readonly contract?: Contract
+  /** The contract of the service, if the run reads it by another one. */
+  readonly served?: Contract
   /** A profile file instead of a contract. */
   readonly profile?: string
   readonly openingBalanceUsd?: string
@@ -60,7 +62,7 @@ export async function virtualRun(
   const seed = options.seed ?? null
   const serviceOn = (clock: ManualClock, capacity: Plan['service']) =>
     createService({
-      contract: profile,
+      contract: options.served ?? profile,
       clock: skewed(clock, options.skewMs ?? 0),
       seed: options.serviceSeed ?? seed ?? 1,
       openingBalanceUsd: options.openingBalanceUsd ?? '10',
