@@ -136,9 +136,8 @@ export const batches: Question = {
     const short = await send(2)
     if (short.status === null || short.status >= 500) return { findings: [unknown('rpc.batchLimit', because(short))] }
     const isTooLong = (reply: Answer): boolean => outcomeOf(reply) !== outcomeOf(short)
-    const limit = await limitFinding(send, isTooLong)
-    const known = limit.kind === 'value' ? { batchLimit: Number(limit.value) } : {}
-    return { findings: [...shortFindings(short), limit], known }
+    const { low, high, last } = await searchLimit(send, isTooLong)
+    return { findings: [...shortFindings(short), ...limitFindings(low, high, last)], known: { batchLimit: low } }
   },
 }
 
@@ -173,35 +172,49 @@ function shortFindings(reply: Answer): readonly Found[] {
 /** Longer batches are not tried. */
 const longestBatch = 1_000
 
-async function limitFinding(
+/** A batch of `low` items is not too long, and one of `high` is. `last` is the answer that ended the search. */
+type LimitSearch = { readonly low: number; readonly high: number; readonly last: Answer | null }
+
+async function searchLimit(
   send: (count: number) => Promise<Answer>,
-  isTooLong: (reply: Answer) => boolean,
-): Promise<Found> {
-  const path = ['rpc', 'batchLimit'] as const
+  isTooLong: (answer: Answer) => boolean,
+): Promise<LimitSearch> {
   let low = 2
   let high = Number.POSITIVE_INFINITY
   let last: Answer | null = null
   const guesses: number[] = [rpc.batchLimit + 1, rpc.batchLimit]
   while (high - low > 1 && low <= longestBatch) {
-    const named = guesses.find(guess => guess > low && guess < high)
-    const next =
-      named ?? (high === Number.POSITIVE_INFINITY ? Math.min(low * 4, longestBatch + 1) : Math.floor((low + high) / 2))
-    const reply = await send(next)
-    if (reply.status === null || reply.status === 429 || reply.status >= 500)
-      return unknown(
-        path.join('.'),
-        `${high === Number.POSITIVE_INFINITY ? `at least ${low}` : `from ${low} to ${high - 1}`}; ${because(reply)}`,
-      )
-    if (isTooLong(reply)) {
+    const guess = guesses.find(each => each > low && each < high)
+    const between =
+      high === Number.POSITIVE_INFINITY ? Math.min(low * 4, longestBatch + 1) : Math.floor((low + high) / 2)
+    const next = guess ?? between
+    last = await send(next)
+    if (last.status === null || last.status === 429 || last.status >= 500) break
+    if (isTooLong(last)) {
       high = next
-      last = reply
       // The message often states the limit.
-      for (const number of reply.bytes.toString('utf8').slice(0, 2_000).match(/\d+/g) ?? [])
+      for (const number of last.bytes
+        .toString('utf8')
+        .slice(0, 2_000)
+        .match(/\d{1,9}/g) ?? [])
         guesses.unshift(Number(number) + 1, Number(number))
     } else low = next
   }
-  if (last === null) return unknown(path.join('.'), `a batch of ${low} is not too long; longer ones were not tried`)
-  return value(path, low, last, `the shortest batch that is too long has ${high} items`)
+  return { low, high, last }
+}
+
+function limitFindings(low: number, high: number, last: Answer | null): readonly Found[] {
+  const path = ['rpc', 'batchLimit'] as const
+  if (last === null) return []
+  if (high - low === 1) return [value(path, low, last, `a batch of ${high} items is too long`)]
+  const range = high === Number.POSITIVE_INFINITY ? `at least ${low}` : `from ${low} to ${high - 1}`
+  const open = unknown(
+    path.join('.'),
+    `${range}; ${last.status === null ? because(last) : 'longer batches were not tried'}`,
+  )
+  if (low <= rpc.batchLimit && high > rpc.batchLimit) return [open]
+  // The documented limit is certainly wrong, so the profile states one that holds.
+  return [open, value(path, low, last, range), difference('rpc.batch.limit', `the limit is ${range}`, last)]
 }
 
 /** Requests that are no valid calls. Nothing is charged for them. */
