@@ -17,6 +17,17 @@ export type ResourceLimit = (typeof resourceLimits)[number]
 const methodTiers = ['standard', 'advanced', 'large'] as const
 export type MethodTier = (typeof methodTiers)[number]
 
+/** A fixed window begins with its first request, an aligned one at a multiple of its length. */
+export const limiterAlgorithms = [
+  'fixed-window',
+  'aligned-window',
+  'sliding-log',
+  'sliding-counter',
+  'token-bucket',
+  'gcra',
+] as const
+export type LimiterAlgorithm = (typeof limiterAlgorithms)[number]
+
 const decimalText = z.string().regex(/^\d+(\.\d+)?$/, 'a decimal in quotes, such as "0.000000625"')
 const pattern = z.string().refine(isPattern, 'a regular expression')
 const positiveInt = z.int().positive()
@@ -217,11 +228,16 @@ export const contractSchema = z.strictObject({
     keyPattern: z.string(),
     /** Whether a key that does not match is rejected with 400 or ignored; null: not asserted. */
     badKey: z.enum(['rejected', 'ignored']).nullable(),
-    /** Whether concurrent requests with one key are billed once. `best-effort` asserts nothing about them. */
-    concurrent: z.enum(['one-charge', 'best-effort']),
+    /**
+     * Whether concurrent requests with one key are billed once; null: not asserted. With `best-effort`, a response is also
+     * in the cache only a moment after it was sent.
+     */
+    concurrent: z.enum(['one-charge', 'best-effort']).nullable(),
   }),
   limits: z.strictObject({
     windowMs: milliseconds,
+    /** How the target counts requests and tokens; null: unknown, so only what every algorithm breaks is judged. */
+    algorithm: z.enum(limiterAlgorithms).nullable().default(null),
     requestsReset: z.enum(['unix-seconds', 'unix-milliseconds']),
     tokensReset: z.enum(['seconds', 'unix-milliseconds']),
     /** Whether inference responses must carry the three token headers. */
@@ -231,9 +247,20 @@ export const contractSchema = z.strictObject({
     /** What the limits in responses are compared with. `target`: with those published, and with what is enforced. */
     judgedBy: z.enum(['target', 'documented']).default('documented'),
   }),
+  lists: z
+    .strictObject({
+      /**
+       * `public`: the layouts that are public, and sorted networks; null: lists in other layouts are not judged, and in any
+       * order.
+       */
+      layout: z.enum(['public']).nullable().default(null),
+    })
+    .default({ layout: null }),
   errors: z.strictObject({
     /** The code of a 402 to a caller with a key; null: not asserted. */
     insufficientBalanceCode: z.string().min(1).nullable(),
+    /** `error`: a text or an object with a message, as the field `error`; null: any object with a text. */
+    layout: z.enum(['error']).nullable().default(null),
   }),
   abuse: z.strictObject({
     /** More failures than this within `windowMs` block the caller for `blockMs`. */
@@ -241,7 +268,7 @@ export const contractSchema = z.strictObject({
     windowMs: milliseconds,
     blockMs: milliseconds,
     /** The status of responses during a block. */
-    status: z.int().min(400).max(499),
+    status: z.int().min(400).max(599),
     /** What counts as a failure: any non-success response, or a 4xx other than 429. */
     counts: z.enum(['non-success', 'client-errors-but-429']),
     /** Whether responses during a block count as failures themselves; null: not asserted. */
@@ -251,7 +278,7 @@ export const contractSchema = z.strictObject({
      * asserted.
      */
     scope: z.enum(['account', 'model']).nullable(),
-    /** The words that distinguish this response from other rejections. */
+    /** Words that only this response has. It is also recognized by the two patterns below. */
     opening: z.string().min(1),
     /** Patterns that the message must match, ignoring case; `{seconds}` is replaced by the length of the block. */
     saysWait: pattern,
@@ -285,6 +312,10 @@ export function methodTier(contract: Contract, network: string, method: string):
   const known = own(networks, network)
   return known && own(methods[known.family], method)
 }
+
+/** Whether the contract states that limits count in windows that end as a whole. */
+export const hasFixedWindows = ({ limits }: Contract): boolean =>
+  limits.algorithm === 'fixed-window' || limits.algorithm === 'aligned-window'
 
 export const resourceOf = ({ resources }: Contract, name: string): Resource | null => own(resources, name)
 

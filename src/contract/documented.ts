@@ -19,7 +19,7 @@ export const documentedContract: Contract = {
     rateLimitLogs: '/api_keys/rate_limit_logs',
   },
   promises: { only: null, except: [] },
-  auth: { noKey: [401] },
+  auth: { noKey: [401, 402] },
   accounts: {
     default: {
       XS: { requestsPerMinute: 500, tokensPerMinute: 1_000_000 },
@@ -147,17 +147,19 @@ export const documentedContract: Contract = {
     ttlMs: 24 * 60 * 60 * 1000,
     keyPattern: '^[A-Za-z0-9_-]{1,255}$',
     badKey: 'rejected', // as for any other invalid parameter
-    concurrent: 'one-charge',
+    concurrent: null, // open
   },
   limits: {
     windowMs: 60_000,
+    algorithm: null,
     requestsReset: 'unix-seconds',
     tokensReset: 'seconds',
     tokenHeaders: true,
     published: {},
     judgedBy: 'documented',
   },
-  errors: { insufficientBalanceCode: 'INSUFFICIENT_BALANCE' },
+  lists: { layout: null }, // open
+  errors: { insufficientBalanceCode: 'INSUFFICIENT_BALANCE', layout: null },
   abuse: {
     failures: 20,
     windowMs: 30_000,
@@ -167,8 +169,8 @@ export const documentedContract: Contract = {
     blockedCount: false, // otherwise a block would last longer than 30 s
     scope: 'account',
     opening: 'Too many failed attempts', // public
-    saysWait: 'wait (for )?{seconds} ?s(ec|\\b)',
-    saysRetry: 'retry|again',
+    saysWait: '\\b{seconds}[ -]?(s\\b|sec)',
+    saysRetry: 'retry|again|wait',
   },
   limitLogs: { rows: 50, rpcId: 'endpoint:api/v1/crypto/rpc' }, // public
   sources: {},

@@ -4,7 +4,7 @@ import { pico } from '../lib/money.ts'
 import type { EventLoopDelay, RunInfo } from '../observation/log.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
 import type { Plan, Trial } from '../plan/plan.ts'
-import type { Billing, LimitResult } from './audits/audit.ts'
+import type { Billing, BlockCounts, LimitResult } from './audits/audit.ts'
 import {
   type AuditSnapshot,
   type CrossWorkerState,
@@ -162,7 +162,11 @@ export function createJudge(
 export type RunView = {
   readonly metrics: RunMetrics
   readonly findingLog: Pick<FindingLog, 'tallies' | 'violations'>
-  readonly audits: { readonly billing: () => Billing; readonly limits: () => readonly LimitResult[] }
+  readonly audits: {
+    readonly billing: () => Billing
+    readonly limits: () => readonly LimitResult[]
+    readonly blocks: () => BlockCounts
+  }
   /** The results of searches; `complete`: the run has ended by itself. */
   readonly capacity: (complete: boolean) => readonly CapacityResult[]
   readonly thresholds: () => readonly ThresholdResult[]
@@ -199,6 +203,7 @@ export function thresholdsOf(
     violations: findingLog.violations(),
     discrepancies: discrepancies.reduce((sum, { count }) => sum + count, 0),
     unexpected429: audits.limits().reduce((sum, limit) => sum + limit.unexpected429, 0),
+    blocks: audits.blocks(),
     credits: BigInt(claimedCredits),
     picoUsd: pico(claimedUsd),
     capacity: capacity(extent.complete),

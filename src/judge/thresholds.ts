@@ -95,6 +95,8 @@ export type RunTotals = RunExtent & {
   readonly violations: number
   readonly discrepancies: number
   readonly unexpected429: number
+  /** Responses of the abuse block, by stage. */
+  readonly blocks: Readonly<Record<string, number>>
   /** Claimed by the responses, over the whole run. */
   readonly credits: bigint | number
   readonly picoUsd: bigint
@@ -173,14 +175,15 @@ function measureCount(
   const ofDue = count.kind === 'sent' || count.kind === 'good' || count.kind === 'dropped'
   const samples = ofDue ? due : stats.sent
   const subject = `${count.kind === 'status' ? `status(${count.status})` : count.kind}${describeSelection(selection)}`
-  const grows = kind === 'count' && (isTotal(count) || count.kind === 'status') ? 'only' : 'both'
+  const grows =
+    kind === 'count' && (isTotal(count) || count.kind === 'status' || count.kind === 'blocked') ? 'only' : 'both'
   const base = { subject, samples, unit: kind, grows } as const
   const none = (message: string): MeasuredValue => ({ ...base, value: null, message })
 
   if (isTotal(count) && (selection.call !== null || selection.stage !== null))
     return none(`${count.kind} exist only for the whole run`)
   if (samples === 0 || (stats.sent === 0 && count.kind !== 'dropped')) return none(`${subject}: no request was sent`)
-  const total = totalOf(count, stats, totals)
+  const total = totalOf(count, stats, totals, selection.stage)
   if (kind === 'count') return { ...base, value: total }
   if (kind === 'ratio') return { ...base, value: total / samples }
   const value = perSecond(total, metrics.activeMs(selection, totals))
@@ -190,7 +193,7 @@ function measureCount(
 const isTotal = (count: Count): boolean =>
   count.kind === 'violations' || count.kind === 'discrepancies' || count.kind === 'unexpected-429'
 
-function totalOf(count: Count, stats: RequestStats, totals: RunTotals): number {
+function totalOf(count: Count, stats: RequestStats, totals: RunTotals, stage: string | null): number {
   switch (count.kind) {
     case 'status':
       return stats.statuses.get(count.status) ?? 0
@@ -200,6 +203,10 @@ function totalOf(count: Count, stats: RequestStats, totals: RunTotals): number {
       return totals.discrepancies
     case 'unexpected-429':
       return totals.unexpected429
+    case 'blocked':
+      return Object.entries(totals.blocks)
+        .filter(([name]) => stage === null || name === stage)
+        .reduce((sum, [, responses]) => sum + responses, 0)
     default:
       return stats[count.kind]
   }

@@ -3,7 +3,7 @@ import { toObject } from '../lib/json.ts'
 import { chatAsk } from './ask-chat.ts'
 import { rpcCall, standardMethods } from './ask-rpc.ts'
 import type { Answer, Ask, Asker } from './asker.ts'
-import { because, cite, difference, type Found, type Known, type Question, rpcAsk, unknown, value } from './question.ts'
+import { because, difference, type Found, type Known, type Question, rpcAsk, unknown, value } from './question.ts'
 
 const { auth } = documentedContract
 
@@ -83,19 +83,27 @@ export const errorLayout: Question = {
       .filter(reply => layoutOf(reply) === null)
       .slice(0, 3)
       .map(reply => difference('error.object', 'an error has no object with a text', reply, false))
-    const text =
+    const isUsual = errors.every(({ body }) => layoutOf({ body })?.endsWith(usualLayout))
+    const evidence =
       layouts.size === 1
         ? `all of ${errors.length} errors have ${layout}`
-        : `${errors.length} errors have ${layouts.size} layouts, such as ${[...layouts].join(' and ')}`
-    return { findings: [...findings, unknown('errors layout', `${text} (${cite(first)}); a profile need not say so`)] }
+        : `${errors.length} errors have ${layouts.size} layouts: ${[...layouts].slice(0, 3).join(' and ')}`
+    return {
+      findings: [
+        ...findings,
+        isUsual ? value(['errors', 'layout'], 'error', evidence) : unknown('errors.layout', evidence),
+      ],
+    }
   },
 }
 
+const usualLayout = 'as error'
+
 /** Where the text of an error is; null if there is none. */
-function layoutOf({ body }: Answer): string | null {
+function layoutOf({ body }: Pick<Answer, 'body'>): string | null {
   const object = toObject(body)
-  if (typeof object?.error === 'string') return 'a text as error'
-  if (typeof toObject(object?.error)?.message === 'string') return 'error.message'
+  if (typeof object?.error === 'string') return `a text ${usualLayout}`
+  if (typeof toObject(object?.error)?.message === 'string') return `an object with a message ${usualLayout}`
   const member = Object.entries(object ?? {}).find(([, text]) => typeof text === 'string' && text !== '')
   return member === undefined ? null : `a text as ${member[0].slice(0, 40)}`
 }

@@ -97,10 +97,10 @@ function same(a: unknown, b: unknown): boolean {
 }
 
 /** Values that belong to each target. The document has a neutral word, a default, or no unit for them. */
-const ofEachTarget = ['headerPrefix', 'accounts', 'limits.requestsReset', 'paths']
+const ofEachTarget = ['headerPrefix', 'accounts', 'limits.requestsReset', 'errors.layout']
 
 /** Values of an open group that a sentence of the document states. */
-const statedAnyway = ['billing.balanceHeaders', 'billing.balanceRemaining']
+const statedAnyway = ['auth.noKey', 'billing.balanceHeaders', 'billing.balanceRemaining']
 
 const sourceOf = (path: ValuePath): Source => {
   const at = path.join('.')

@@ -15,6 +15,13 @@ export function isDecimal(text: string): boolean {
   return text.charCodeAt(whole) === point && whole + 1 < text.length && digitsFrom(text, whole + 1) === text.length
 }
 
+/** The number of a header value, which may be in quotes: `20`, `20.0`, `"20"`; null if it is none. */
+export function numberIn(text: string | undefined): number | null {
+  if (text === undefined) return null
+  const bare = text.length > 2 && text.startsWith('"') && text.endsWith('"') ? text.slice(1, -1) : text
+  return isDecimal(bare) ? Number(bare) : null
+}
+
 /** The end of the digits that begin at `from`. */
 function digitsFrom(text: string, from: number): number {
   let at = from

@@ -1,5 +1,6 @@
 import type { Contract } from '../contract/contract.ts'
 import { toObject } from '../lib/json.ts'
+import { memoizeLast } from '../lib/memoize-last.ts'
 import type { Observation, ObservedResponse } from './observation.ts'
 
 /**
@@ -10,21 +11,43 @@ export const isFromGateway = ({ status, headers }: ObservedResponse, contract: C
   status >= 500 && headers[`${contract.headerPrefix}version`] === undefined
 
 /**
- * Whether a response is from the abuse block: its message mentions failed attempts. Such a response tells nothing about the request.
+ * Whether a response is from the abuse block: its message tells the caller to wait for the length of a block and to retry,
+ * or has the words that the contract names. Such a response tells nothing about the request.
  */
 export function isAbuseBlock(response: ObservedResponse, { abuse }: Contract): boolean {
-  return (
-    (response.status === abuse.status || response.status === 429) && errorMessageOf(response).includes(abuse.opening)
-  )
+  if (response.status < 400) return false
+  const message = errorMessageOf(response)
+  if (message === '') return false
+  if (message.includes(abuse.opening)) return true
+  // A limit has a type, and an outage says nothing about the caller. Both may name a time to wait.
+  const isOther =
+    response.headers['x-ratelimit-type'] !== undefined || (response.status >= 500 && !blames.test(message))
+  return !isOther && saysToWait(message, abuse)
 }
 
-/** The message of an error. The document does not define its position in the body. */
+const blames = /\b(fail|block|suspend|abus|attempt|error budget)/i
+
+/** Whether a message tells the caller to wait for the length of a block, and to retry. */
+export const saysToWait = (message: string, abuse: Contract['abuse']): boolean =>
+  waitPatternsOf(abuse).every(pattern => pattern.test(message))
+
+const waitPatternsOf = memoizeLast(({ blockMs, saysWait, saysRetry }: Contract['abuse']): readonly RegExp[] => {
+  const seconds = String(Math.round(blockMs / 1000))
+  return [saysWait, saysRetry].map(pattern => new RegExp(pattern.replaceAll('{seconds}', seconds), 'i'))
+})
+
+const maxMessageDepth = 4
+
+/** All texts of an error. The document does not define the position of its message in the body. */
 export function errorMessageOf(response: ObservedResponse): string {
   if (response.body.kind === 'text') return response.body.head
-  const body = jsonObject(response)
-  const error = toObject(body?.error)
-  const texts = [body?.error, error?.message, error?.customMessage, body?.message, body?.customMessage]
-  return texts.filter(text => typeof text === 'string').join(' ')
+  return response.body.kind === 'json' ? textsIn(response.body.value, 0).join(' ') : ''
+}
+
+function textsIn(value: unknown, depth: number): readonly string[] {
+  if (typeof value === 'string') return [value]
+  if (typeof value !== 'object' || value === null || depth > maxMessageDepth) return []
+  return Object.values(value).flatMap(member => textsIn(member, depth + 1))
 }
 
 /** The recorded part of the body as text. Empty for a stream. */

@@ -11,12 +11,12 @@ import { parseDuration, parsePercent, parseRate, parseUsd } from './units.ts'
  *              | "capacity"                                             bound: a rate, `50/s`
  *              | "spend"                                                bound: dollars, `$0.25`
  *   timing    := "latency" | "service-time" | "ttft" | "ttfct" | "tpot" | "itl" | "icl" | "lateness"
- *   count     := "sent" | "answered" | "good" | "failed" | "dropped" | "status(" number ")"
+ *   count     := "sent" | "answered" | "good" | "failed" | "dropped" | "blocked" | "status(" number ")"
  *              | "violations" | "discrepancies" | "unexpected-429"
  *   operator  := "<" | "<=" | ">" | ">=" | "==" | "!="
  *
  * Violations, discrepancies, unexpected-429, credits and spend are known for the whole run only, so they take neither "of"
- * nor "in". A capacity is that of a capacity stage; with "of", the part of one call.
+ * nor "in". Blocked counts the responses of the abuse block, whatever their status; it takes only "in". A capacity is that of a capacity stage; with "of", the part of one call.
  */
 export type Threshold = {
   /** The text in the scenario. */
@@ -58,6 +58,7 @@ const plainCounts = [
   'good',
   'failed',
   'dropped',
+  'blocked',
   'violations',
   'discrepancies',
   'unexpected-429',
@@ -114,6 +115,11 @@ export function parseThreshold(
   if (measure === null) return mistakes
   const selection = isOfWholeRun(measure) ? { of: null, in: null } : readSelection(cursor, { of: calls, in: stages })
   if (selection === null) return mistakes
+  if (selection.of !== null && measure.kind === 'count' && measure.count.kind === 'blocked') {
+    const at = expression.indexOf(' of ') + 1
+    mistakes.push({ at, got: '"of"', expected: '"in" or an operator', hint: 'blocked is known by stage, not by call' })
+    return mistakes
+  }
   const operator = readOperator(cursor, measure, selection)
   if (operator === null) return mistakes
 

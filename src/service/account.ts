@@ -117,6 +117,13 @@ export function windowAt(previous: Window | undefined, nowMs: number, windowMs: 
   return { startMs, resetMs: startMs + windowMs, requests: 0, tokens: 0 }
 }
 
+/** The same for windows that begin at multiples of their length, whenever their first request comes. */
+export function alignedWindowAt(previous: Window | undefined, nowMs: number, windowMs: number): Window {
+  if (previous !== undefined && nowMs < previous.resetMs) return previous
+  const startMs = Math.floor(nowMs / windowMs) * windowMs
+  return { startMs, resetMs: startMs + windowMs, requests: 0, tokens: 0 }
+}
+
 /** A request rejected by a limit. */
 export type LimitRejection = {
   readonly modelId: string

@@ -6,6 +6,7 @@ import {
   type AccountHolder,
   type ApplyCharge,
   accountHolderOf,
+  alignedWindowAt,
   bearerKey,
   canPay,
   charge,
@@ -166,7 +167,7 @@ export function defaultBehavior(contract: Contract): Behavior {
     blockMessage: `${abuse.opening} (> ${abuse.failures}) resulting in a non-success status code. Please wait ${abuse.blockMs / 1000}s and try again.`,
 
     scope: scope => scope,
-    windowAt,
+    windowAt: contract.limits.algorithm === 'aligned-window' ? alignedWindowAt : windowAt,
     admits: (window, limit) => window.requests < limit,
     admitsTokens: (window, limit, tokens) => window.tokens + tokens <= limit,
     charge,

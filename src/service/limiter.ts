@@ -1,13 +1,22 @@
 import type { Contract } from '../contract/contract.ts'
 import type { Account, FailureRecord, LimitRejection, Window } from './account.ts'
 import type { Behavior } from './behavior.ts'
+import { type Counter, createCounter } from './counters.ts'
 import { errorReply, type Reply, type RequestState } from './message.ts'
 
 /** The limits of a scope in one window. `tokens` is null where nothing is generated. */
 export type ScopeLimits = { readonly requests: number; readonly tokens: number | null }
 
 /** The result of admitting a request to its window. */
-export type Admission = { readonly admitted: boolean; readonly window: Window; readonly limits: ScopeLimits }
+export type Admission = {
+  readonly admitted: boolean
+  readonly window: Window
+  readonly limits: ScopeLimits
+  /** When the request limit resets, in Unix milliseconds. */
+  readonly resetMs: number
+  /** Counts the requests, if they do not count in windows that end as a whole. */
+  readonly counter: Counter | null
+}
 
 export type Limiter = {
   /** Counts the request if the window admits it. Writes the limit headers in either case. */
@@ -24,17 +33,28 @@ export type Limiter = {
 }
 
 export function limiter(contract: Contract, behavior: Behavior): Limiter {
-  const { windowMs, requestsReset, tokensReset, tokenHeaders } = contract.limits
+  const { windowMs, algorithm, requestsReset, tokensReset, tokenHeaders } = contract.limits
+  const counters = new WeakMap<Account, Map<string, Counter | null>>()
+
+  function counterOf(account: Account, scope: string, limit: number): Counter | null {
+    const own = counters.get(account) ?? new Map<string, Counter | null>()
+    counters.set(account, own)
+    const known = own.get(scope)
+    if (known !== undefined) return known
+    const counter = createCounter(algorithm, { limit, windowMs })
+    own.set(scope, counter)
+    return counter
+  }
 
   const writeHeaders = (
     { headers, arrivedMs }: RequestState,
-    { window, limits }: Pick<Admission, 'window' | 'limits'>,
+    { window, limits, resetMs: requestsResetMs }: Admission,
   ) => {
     const { resetMs } = window
     headers['x-ratelimit-limit-requests'] = String(limits.requests)
     headers['x-ratelimit-remaining-requests'] = String(Math.max(0, limits.requests - window.requests))
     headers['x-ratelimit-reset-requests'] = String(
-      requestsReset === 'unix-seconds' ? Math.ceil(resetMs / 1000) : resetMs,
+      requestsReset === 'unix-seconds' ? Math.ceil(requestsResetMs / 1000) : Math.ceil(requestsResetMs),
     )
     if (limits.tokens === null || !tokenHeaders) return
     headers['x-ratelimit-limit-tokens'] = String(limits.tokens)
@@ -50,16 +70,26 @@ export function limiter(contract: Contract, behavior: Behavior): Limiter {
       const previous = account.windows.get(key)
       const window = behavior.windowAt(previous, state.arrivedMs, windowMs)
       if (window !== previous) account.windows.set(key, window)
+      const counter = counterOf(account, key, limits.requests)
+      if (counter !== null) window.requests = counter.used(state.arrivedMs)
       const admitted = behavior.admits(window, limits.requests)
-      if (admitted) window.requests++
-      writeHeaders(state, { window, limits })
-      return { admitted, window, limits }
+      if (admitted) {
+        window.requests++
+        counter?.add(state.arrivedMs)
+      }
+      const resetMs = counter?.resetMs(state.arrivedMs) ?? window.resetMs
+      const admission = { admitted, window, limits, resetMs, counter }
+      writeHeaders(state, admission)
+      return admission
     },
     reserve: (state, admission, tokens) => {
-      const { window, limits } = admission
+      const { window, limits, counter } = admission
       const fits = limits.tokens === null || behavior.admitsTokens(window, limits.tokens, tokens)
       if (fits) window.tokens += tokens
-      else window.requests--
+      else {
+        window.requests--
+        counter?.takeBack()
+      }
       writeHeaders(state, admission)
       return fits
     },

@@ -66,6 +66,16 @@ export const paymentRequiredReply = (state: RequestState, { errors }: Contract):
     errors.insufficientBalanceCode === null ? {} : { code: errors.insufficientBalanceCode },
   )
 
+/** The reply to a caller without credentials that may be a wallet: how to pay, and how to sign in. */
+export function paymentOffer(state: RequestState): Reply {
+  const accepts = ['eip155:8453', 'solana:mainnet'].map(network => ({ scheme: 'exact', network, asset: 'USDC' }))
+  const offer = { x402Version: 2, resource: { url: state.request.path }, accepts }
+  state.headers['payment-required'] = Buffer.from(JSON.stringify(offer)).toString('base64')
+  const extensions = { 'sign-in-with-x': { info: { statement: 'Sign in' } } }
+  const text = JSON.stringify({ ...offer, extensions })
+  return { status: 402, headers: state.headers, afterMs: 0, body: { kind: 'whole', text } }
+}
+
 export type Encoding = 'gzip' | 'br' | 'deflate'
 
 /** The encoding of a reply, from the Accept-Encoding of its request. Only a whole successful body is compressed. */

@@ -10,7 +10,14 @@ import { httpDates, identifiers } from './identifiers.ts'
 import { type Lie, withOverrides } from './lies/lie.ts'
 import { abuseBlock, limiter } from './limiter.ts'
 import { controlLimits, modelList, networkList, rateLimitLogs, rateLimits } from './lists.ts'
-import { compressReply, errorReply, type Reply, type RequestState, type ServiceRequest } from './message.ts'
+import {
+  compressReply,
+  errorReply,
+  paymentOffer,
+  type Reply,
+  type RequestState,
+  type ServiceRequest,
+} from './message.ts'
 import { resourceHandler } from './resources.ts'
 import { router } from './router.ts'
 import { rpcProxy } from './rpc/proxy.ts'
@@ -134,8 +141,14 @@ export function createService(options: ServiceOptions): Service {
   function respondToAnonymous(state: RequestState): Reply {
     const { route, request } = state
     if (needKeys.includes(route.kind) || request.headers.authorization !== undefined)
-      return errorReply(state, 401, 'Authentication failed')
+      return offersPayment(state) ? paymentOffer(state) : errorReply(state, 401, 'Authentication failed')
     return respondPublicly(state)
+  }
+
+  /** Whether a caller without credentials learns how to pay, and not just that it may not enter. */
+  function offersPayment({ request }: RequestState): boolean {
+    const { noKey } = contract.auth
+    return request.headers.authorization === undefined && noKey.length > 0 && !noKey.includes(401)
   }
 
   function respondPublicly(state: RequestState): Reply {

@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { type Contract, contractSchema } from '../../src/contract/contract.ts'
+import { type Contract, contractSchema, limiterAlgorithms } from '../../src/contract/contract.ts'
 import { documentedContract } from '../../src/contract/documented.ts'
+import { loadProfile } from '../../src/contract/profile.ts'
 import { randomStream } from '../../src/lib/random.ts'
 import { isConcurrencyRejection } from '../../src/observation/response.ts'
+import { lieByName } from '../../src/service/lies/lies.ts'
 import { type VirtualRun, virtualRun } from '../support/virtual-run.ts'
 
 /** The budget is tested elsewhere. */
@@ -36,6 +38,14 @@ const oneAtATime: Contract = contractSchema.parse({
   rpc: { ...documentedContract.rpc, oneAtATime: { waitMs: 5, message: 'Another request is in flight' } },
   idempotency: { ...documentedContract.idempotency, concurrent: 'best-effort' },
 })
+
+const blatantLies = [
+  // A bucket that lacks more than it holds is full later than a window away.
+  ['no-request-limit', /^limit\.requests\.(enforced|reset)$/],
+  ['sudden-429', /^limit\.requests\.not-early$/],
+  ['remaining-never-falls', /^limit\.requests\.remaining$/],
+  ['reset-behind', /^limit\.requests\.reset$/],
+] as const
 
 /** All failures that a run reports. */
 async function failuresIn(run: Partial<VirtualRun>) {
@@ -76,6 +86,43 @@ describe('no clause fails for the honest service', () => {
       skewMs: seed * 1000 - 3000,
     }),
   }
+  describe.each(limiterAlgorithms)('when its limits are those of a %s, which the judges do not know', algorithm => {
+    const of = (contract: Contract): Contract => ({ ...contract, limits: { ...contract.limits, algorithm } })
+    const shortWindows = loadProfile('scenarios/profiles/short-windows.yaml')
+    test.each([1, 2])('and a run exceeds them, seed %i', async seed => {
+      for (const contract of [documentedContract, shortWindows]) {
+        for (const network of [undefined, jittered(seed)]) {
+          const run = { seed, scenario: 'scenarios/rate-limit.yaml', contract, serviceContract: of(contract) }
+          const { findings, discrepancies, report } = await failuresIn(
+            network === undefined ? run : { ...run, network },
+          )
+          expect({ findings, discrepancies }).toEqual({ findings: [], discrepancies: [] })
+          expect(report.limits.some(({ rejected }) => rejected > 0)).toBe(true)
+        }
+      }
+    })
+    test.each(seeds)('and a run stays within them, seed %i', async seed => {
+      const contract = withLimits({ windowMs: seed % 2 === 0 ? 5000 : 60_000 })
+      const run = { seed, network: jittered(seed), skewMs: seed * 1000 - 3000, contract, serviceContract: of(contract) }
+      const { report: _, observations: __, ...failures } = await failuresIn(run)
+      expect(failures).toEqual(noFailures)
+    })
+  })
+
+  test.each(limiterAlgorithms)('but blatant lies are told by a service with a %s too', async algorithm => {
+    const serviceContract = { ...documentedContract, limits: { ...documentedContract.limits, algorithm } }
+    for (const [name, clause] of blatantLies) {
+      const lie = lieByName(name)
+      if (lie === undefined) throw new Error(`unknown lie: ${name}`)
+      const run = { scenario: 'scenarios/rate-limit.yaml', serviceContract, lies: [lie] }
+      const { report } = await failuresIn(run)
+      expect({ name, found: report.findings.map(finding => finding.clause) }).toEqual({
+        name,
+        found: expect.arrayContaining([expect.stringMatching(clause)]),
+      })
+    }
+  })
+
   const conformance = 'scenarios/conformance.yaml'
   const conformanceRuns: typeof circumstances = {
     'when a run checks every rule': seed => ({ network: jittered(seed), skewMs: seed * 1000 - 3000 }),

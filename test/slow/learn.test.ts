@@ -110,7 +110,7 @@ describe('what was drawn is learned, or declared unknown, and the service keeps 
     const wrong = others.filter(name => !unknown.has(name))
     expect(wrong.map(name => [name, expected[name], got[name]])).toEqual([])
 
-    const { report } = await virtualRun({ scenario, contract, served: drawn, seed, openingBalanceUsd: '1000' })
+    const { report } = await virtualRun({ scenario, contract, serviceContract: drawn, seed, openingBalanceUsd: '1000' })
     expect(report.findings.map(({ clause, message }) => `${clause}: ${message}`)).toEqual([])
     expect(report.billing.discrepancies).toEqual([])
     expect([report.run.ended, report.verdict]).toEqual(['complete', 'pass'])

@@ -1,5 +1,5 @@
 import type { Contract, Model, ModelTier } from '../../src/contract/contract.ts'
-import { contractSchema, modelTiers } from '../../src/contract/contract.ts'
+import { contractSchema, limiterAlgorithms, modelTiers } from '../../src/contract/contract.ts'
 import { documentedContract } from '../../src/contract/documented.ts'
 import { formatPico } from '../../src/lib/money.ts'
 import { type Random, randomStream } from '../../src/lib/random.ts'
@@ -52,9 +52,15 @@ export function drawProfile(seed: number): Contract {
       requestsReset: pick('unix-seconds', 'unix-milliseconds'),
       tokensReset: pick('seconds', 'unix-milliseconds'),
       tokenHeaders: pick(true, false),
+      algorithm: pick(null, ...limiterAlgorithms),
     },
     errors: { ...errors, insufficientBalanceCode: maybe('INSUFFICIENT_BALANCE', () => pick('NO_FUNDS', null)) },
-    abuse: { ...abuse, failures: maybe(20, () => 16 + random.int(40)), blockMs: pick(30_000, 60_000) },
+    abuse: {
+      ...abuse,
+      failures: maybe(20, () => 16 + random.int(40)),
+      blockMs: pick(30_000, 60_000),
+      status: pick(429, 403, 503),
+    },
     billing: { ...billing, balanceHeaders: pick(true, false) },
   })
 }

@@ -1,4 +1,7 @@
 import { readFileSync } from 'node:fs'
+import type { Contract } from '../../src/contract/contract.ts'
+import { documentedContract } from '../../src/contract/documented.ts'
+import { loadProfile } from '../../src/contract/profile.ts'
 import type { VirtualRun } from './virtual-run.ts'
 
 /** A shipped scenario with its documented conditions, used to find lies. */
@@ -10,6 +13,30 @@ const withShortWindows = (name: string): Setting => ({
   name: `${name} with short windows`,
   run: { scenario: `scenarios/${name}.yaml`, profile: 'scenarios/profiles/short-windows.yaml' },
 })
+
+/**
+ * Some clauses need more than the document shows: the algorithm of the limits, the layouts of errors and lists, and what
+ * concurrent requests with one key get. Without it, much of what a service does may be right.
+ */
+const withKnownDetails = (setting: string, contract: Contract = documentedContract): Setting => ({
+  name: `${setting} with known details`,
+  run: {
+    scenario: `scenarios/${setting.split(' ')[0]}.yaml`,
+    contract: {
+      ...contract,
+      limits: { ...contract.limits, algorithm: 'fixed-window' },
+      errors: { ...contract.errors, layout: 'error' },
+      lists: { layout: 'public' },
+      idempotency: { ...contract.idempotency, concurrent: 'one-charge' },
+    },
+  },
+})
+
+const randomFaults: Setting['run']['faults'] = [
+  { status: 500, probability: 0.02 },
+  { status: 503, probability: 0.02 },
+  { status: 504, probability: 0.02 },
+]
 
 /** The target publishes no limits of resources, so only the document tells those that are wrong. */
 const byDocument = ({ name, run }: Setting): Setting => ({
@@ -25,30 +52,34 @@ const forPartners = (name: string): Setting => ({
 /** The fastest first: each lie runs in the settings that exercise its clause, in this order. */
 export const settings: readonly Setting[] = [
   shipped('conformance'),
+  withKnownDetails('conformance'),
+  {
+    name: 'conformance with offers of payment',
+    run: { scenario: 'scenarios/conformance.yaml', contract: { ...documentedContract, auth: { noKey: [402] } } },
+  },
   shipped('resources'),
+  byDocument(shipped('conformance')),
   byDocument(shipped('resources')),
   byDocument(forPartners('resources')),
   shipped('idempotency'),
+  withKnownDetails('idempotency'),
   withShortWindows('idempotency'),
   shipped('billing'),
   { name: 'billing in DIEM', run: { scenario: 'scenarios/billing.yaml', openingBalanceDiem: '0.0015' } },
   shipped('smoke'),
+  withKnownDetails('smoke'),
   shipped('abuse-block'),
   shipped('rate-limit'),
   withShortWindows('rate-limit'),
+  withKnownDetails('rate-limit'),
+  withKnownDetails('rate-limit with short windows', loadProfile('scenarios/profiles/short-windows.yaml')),
   shipped('partner-tiers'),
   shipped('stairs'),
   shipped('spike'),
   shipped('capacity'),
+  { name: 'smoke with faults', run: { scenario: 'scenarios/smoke.yaml', faults: randomFaults } },
   {
-    name: 'smoke with faults',
-    run: {
-      scenario: 'scenarios/smoke.yaml',
-      faults: [
-        { status: 500, probability: 0.02 },
-        { status: 503, probability: 0.02 },
-        { status: 504, probability: 0.02 },
-      ],
-    },
+    name: 'smoke with faults and known details',
+    run: { ...withKnownDetails('smoke').run, faults: randomFaults },
   },
 ]

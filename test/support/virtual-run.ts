@@ -28,8 +28,8 @@ export type VirtualRun = {
   readonly seed?: number
   readonly lies?: readonly Lie[]
   readonly contract?: Contract
-  /** The contract of the service, if the run reads it by another one. */
-  readonly served?: Contract
+  /** What the service does, if it is not what the contract says. */
+  readonly serviceContract?: Contract
   /** A profile file instead of a contract. */
   readonly profile?: string
   readonly openingBalanceUsd?: string
@@ -62,7 +62,7 @@ export async function virtualRun(
   const seed = options.seed ?? null
   const serviceOn = (clock: ManualClock, capacity: Plan['service']) =>
     createService({
-      contract: options.served ?? profile,
+      contract: options.serviceContract ?? profile,
       clock: skewed(clock, options.skewMs ?? 0),
       seed: options.serviceSeed ?? seed ?? 1,
       openingBalanceUsd: options.openingBalanceUsd ?? '10',

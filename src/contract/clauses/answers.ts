@@ -57,6 +57,12 @@ export const errorClauses = {
     'A 402 to a caller with a key has the code INSUFFICIENT_BALANCE.',
     { needs: 'a key of an account with a zero balance: TURNPIKE_ZERO_BALANCE_KEY, or the reference service' },
   ],
+  'wallet.discovery': [
+    '7',
+    'errors',
+    'A 402 to a caller without credentials has x402Version, resource, accepts, the sign-in extension and PAYMENT-REQUIRED.',
+    { needs: 'a target that offers payment to callers without credentials' },
+  ],
   'error.415.object': ['7', 'errors', 'A 415 has a standard error object.'],
   'error.429.object': ['7', 'errors', 'A 429 has a standard error object.'],
   'error.500.object': ['7', 'errors', 'A 500 has a standard error object.', { needs: 'a fault of the target, such as those of turnpike service --fault' }],

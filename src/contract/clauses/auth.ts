@@ -3,8 +3,8 @@ import type { ClauseRows } from '../clause.ts'
 /** Authentication. */
 export const authClauses = {
   'auth.bearer': ['5', 'probe', 'A request with an invalid key gets a 401.'],
-  'auth.missing': ['5', 'probe', 'A request without credentials gets a 401.'],
-  'auth.malformed': ['5', 'probe', 'A request with credentials of another scheme gets a 401.'],
+  'auth.missing': ['5', 'probe', 'A request without credentials gets a 401, or a 402 that offers payment.'],
+  'auth.malformed': ['5', 'probe', 'A request with credentials of another scheme gets a 401, or a 402 that offers payment.'],
   'auth.paid-only': [
     '5',
     'probe',

@@ -6,7 +6,12 @@ export const limitClauses = {
   'limit.requests.limit': ['8', 'limit-headers', "The request limit is the limit of the account's tier and the model's tier."],
   'limit.requests.remaining': ['4.4', 'rate-limits', 'Remaining requests are the limit minus the requests of the window.'],
   'limit.requests.reset': ['4.4', 'rate-limits', 'The request reset is a Unix time in the future, at most one window away.'],
-  'limit.requests.window': ['4.4', 'rate-limits', 'A request window lasts until its reset time.'],
+  'limit.requests.window': [
+    '4.4',
+    'rate-limits',
+    'A request window lasts until its reset time.',
+    { needs: 'a profile that names an algorithm of fixed windows: limits.algorithm' },
+  ],
   'limit.requests.enforced': ['7', 'rate-limits', 'A request above the limit of its window gets a 429.'],
   'retry.after-reset': [
     '7',
@@ -17,7 +22,12 @@ export const limitClauses = {
   'limit.requests.not-early': ['7', 'rate-limits', 'No request within the limits gets a 429.'],
   'limit.tokens.headers': ['4.4', 'limit-headers', 'Inference responses have the limit, remaining and reset of the token window, as numbers.'],
   'limit.tokens.limit': ['8', 'limit-headers', "The token limit is the limit of the account's tier and the model's tier."],
-  'limit.tokens.remaining': ['4.4', 'rate-limits', 'Remaining tokens are at most the limit minus the tokens used in the window.'],
+  'limit.tokens.remaining': [
+    '4.4',
+    'rate-limits',
+    'Remaining tokens are at most the limit minus the tokens used in the window.',
+    { needs: 'a profile that names an algorithm of fixed windows: limits.algorithm' },
+  ],
   'limit.tokens.enforced': [
     '7',
     'rate-limits',

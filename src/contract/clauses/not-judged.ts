@@ -144,7 +144,6 @@ const later = {
   'wallet.charge': ['5', "The cost of a wallet's requests is deducted from its credit."],
   'wallet.balance': ['4.1', 'The credit of a wallet can be requested by its address.'],
   'wallet.balance-remaining': ['4.2', 'An inference response to a wallet has the remaining credit in X-Balance-Remaining.'],
-  'wallet.discovery': ['7', 'A 402 to an anonymous caller has x402Version, resource, accepts and the sign-in extension.'],
   'wallet.insufficient': ['7', 'A 402 to a wallet has the code PAYMENT_REQUIRED.'],
   'wallet.insufficient.help': ['7', 'It states how to top up, with which tokens and chains, and has a new challenge.'],
   'wallet.payment-required': ['7', 'A 402 to a wallet has the requirements in PAYMENT-REQUIRED.'],

@@ -14,6 +14,7 @@ const sentBy = (
 
 const unpaid = (): readonly number[] => [402]
 const noKey = ({ auth }: Contract): readonly number[] => auth.noKey
+const refusedOrNoKey = ({ auth }: Contract): readonly number[] => [...new Set([401, ...auth.noKey])]
 
 /** A model reserved for paying users, if the contract has one; otherwise nothing is asserted. */
 const reserved = ({ models }: Contract) => models.find(({ payingOnly }) => payingOnly)
@@ -23,7 +24,8 @@ export const authProbes = {
   'bad-key-to-rpc': sentBy('bad-key', 'auth.bearer', toNode),
   'no-key': sentBy('anonymous', 'auth.missing', hello, noKey),
   'no-key-to-rpc': sentBy('anonymous', 'auth.missing', toNode, noKey),
-  'other-scheme': sentBy('other-scheme', 'auth.malformed', hello),
+  // To a service that knows only keys and wallets, these are no credentials.
+  'other-scheme': sentBy('other-scheme', 'auth.malformed', hello, refusedOrNoKey),
   'model-for-payers': sentBy(
     'free-user',
     'auth.paid-only',

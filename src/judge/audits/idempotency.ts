@@ -10,7 +10,8 @@ const tooMany = 429
 export function createIdempotencyAudit({ contract }: AuditContext, reporter: ClauseReporter<'idempotency'>): Audit {
   const { concurrent, ttlMs } = contract.idempotency
   const isBestEffort = concurrent === 'best-effort'
-  const options: KeyOptions = { ttlMs, cachedAfterMs: isBestEffort ? contract.billing.settleMs : 0, isBestEffort }
+  const cachedAfterMs = isBestEffort ? contract.billing.settleMs : 0
+  const options: KeyOptions = { ttlMs, cachedAfterMs, isRaceDecided: concurrent === 'one-charge' }
   /** By group number, in the order of the first requests. */
   const groups = new Map<number, KeyRequest[]>()
 
@@ -61,8 +62,8 @@ type KeyOptions = {
   readonly ttlMs: number
   /** A response is in the cache after this delay. */
   readonly cachedAfterMs: number
-  /** Concurrent requests may each get the first response. */
-  readonly isBestEffort: boolean
+  /** Whether only one of several concurrent requests may get a first response. */
+  readonly isRaceDecided: boolean
 }
 
 type KeyReporter = ClauseReporter<'idempotency'>
@@ -135,7 +136,7 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, reporter: Ke
   }
 
   function judgeRace() {
-    if (options.isBestEffort) return
+    if (!options.isRaceDecided) return
     const overlaps = (a: KeyRequest) => fresh.some(b => a !== b && !isBefore(a, b) && !isBefore(b, a))
     const racing = fresh.filter(overlaps).map(use => use.id)
     if (racing.length === 0) return

@@ -1,10 +1,14 @@
+import type { Contract } from '../../contract/contract.ts'
+import type { Sender } from '../../contract/probe.ts'
+import { probeOf } from '../../contract/probes.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
+import type { ObservedResponse, RequestDescriptor } from '../../observation/observation.ts'
 import { isAbuseBlock, isConcurrencyRejection, isFromGateway, jsonObject } from '../../observation/response.ts'
 import type { Check } from './check.ts'
 
-const wholeNumber = /^\d+$/
-const rpcLimitHeaders = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
+/** The headers of a limit, in any spelling: `X-RateLimit-Limit`, `RateLimit-Reset`, `RateLimit`, ... */
+const limitHeader = /^(x-)?rate-?limit/
 
 /** The clause about the error object of a status. */
 const byStatus: Readonly<Partial<Record<number, StatusClause>>> = {
@@ -25,17 +29,12 @@ export const checkErrors: Check<'errors'> = ({ response, request, id }, contract
   if (response === null || response.status < 400 || isFromGateway(response, contract)) return
   if (response.body.kind === 'undecodable') return
   const body = jsonObject(response)
-  const error = body?.error
-  const isErrorObject = (typeof error === 'string' && error !== '') || toObject(error) !== null
-  if (body !== null && (isErrorObject || (response.status === 402 && isPaymentRequirements(body)))) {
+  const wrong = wrongErrorObject(response, contract)
+  if (wrong === null) {
     reporter.pass('error.object')
-    judgeLayout(body)
-  } else {
-    const got = body === null ? 'is no JSON object' : `has error ${quote(error)}`
-    reporter.fail('error.object', `the body of a ${response.status} ${got}, expected a text or an object as error`, [
-      id,
-    ])
-  }
+    if (body !== null) judgeLayout(body)
+  } else reporter.fail('error.object', `the body of a ${response.status} ${wrong}`, [id])
+  if (isDiscovery(request) && response.status === 402) judgeDiscovery(body ?? {}, response)
 
   if (
     request.kind !== 'rpc' ||
@@ -44,15 +43,17 @@ export const checkErrors: Check<'errors'> = ({ response, request, id }, contract
     isConcurrencyRejection(response, contract)
   )
     return
-  const missing = rpcLimitHeaders.filter(name => !wholeNumber.test(response.headers[name] ?? ''))
+  const missing: string[] = []
   // The document does not define the position of the message in the body.
-  const message = body?.customMessage ?? toObject(error)?.customMessage
-  if (typeof message !== 'string' || message === '') missing.unshift('customMessage')
+  if (!hasCustomMessage(bodyValue(response))) missing.push('customMessage')
+  const { headers } = response
+  const hasLimits = Object.keys(headers).some(name => limitHeader.test(name) && headers[name] !== '')
+  if (!hasLimits && !response.headersCut) missing.push('X-RateLimit headers')
   if (missing.length === 0) reporter.pass('limit.rpc-429')
   else
     reporter.fail(
       'limit.rpc-429',
-      `a 429 of the RPC proxy lacks ${missing.join(', ')}, expected a message and whole numbers`,
+      `a 429 of the RPC proxy lacks ${missing.join(' and ')}, expected a message and headers about the limit`,
       [id],
     )
 
@@ -62,7 +63,7 @@ export const checkErrors: Check<'errors'> = ({ response, request, id }, contract
     const clause = status === undefined ? undefined : byStatus[status]
     if (clause === undefined) return
     const lack =
-      status === 402 && isPaymentRequirements(body)
+      contract.errors.layout === null || (status === 402 && isPaymentRequirements(body))
         ? null
         : (clause === 'error.400.object' ? missingFromDetailedError : missingFromError)(body)
     if (lack === null) reporter.pass(clause)
@@ -71,17 +72,78 @@ export const checkErrors: Check<'errors'> = ({ response, request, id }, contract
     if (
       status !== 402 ||
       expected === null ||
+      isDiscovery(request) ||
       isWalletError(body) ||
       response?.headers['payment-required'] !== undefined
     )
       return
     const code = codeOf(body)
-    if (code === expected) reporter.pass('error.402.code')
+    const isStated = code === expected || (contract.errors.layout === null && hasText(body, text => text === expected))
+    if (isStated) reporter.pass('error.402.code')
     else reporter.fail('error.402.code', `the code of a 402 is ${quote(code)}, expected ${expected}`, [id])
+  }
+
+  /** A caller without credentials is offered a payment. */
+  function judgeDiscovery(offer: Body, { headers, headersCut }: ObservedResponse) {
+    const { x402Version, resource, accepts, extensions } = offer
+    const missing = [
+      ...(x402Version === undefined ? ['x402Version'] : []),
+      ...(resource === undefined ? ['resource'] : []),
+      ...(Array.isArray(accepts) && accepts.length > 0 && accepts.every(toObject)
+        ? []
+        : ['a list of payments as accepts']),
+      ...(toObject(extensions)?.['sign-in-with-x'] === undefined ? ['the extension sign-in-with-x'] : []),
+      ...(headers['payment-required'] === undefined && !headersCut ? ['the header PAYMENT-REQUIRED'] : []),
+    ]
+    if (missing.length === 0) return reporter.pass('wallet.discovery')
+    reporter.fail('wallet.discovery', `a 402 to a caller without credentials lacks ${missing.join(', ')}`, [id])
   }
 }
 
 type Body = Readonly<Record<string, unknown>>
+
+/** Whether a request carries nothing that identifies its caller. */
+const isDiscovery = (request: RequestDescriptor): boolean =>
+  request.kind === 'probe' && anonymousSenders.includes(probeOf(request.probe).as)
+const anonymousSenders: readonly Sender[] = ['anonymous', 'other-scheme']
+
+const bodyValue = ({ body }: ObservedResponse): unknown => (body.kind === 'json' ? body.value : null)
+
+/**
+ * What a body lacks to be an error object; null: nothing. The document does not show its layout, so any text in any
+ * field will do, unless the profile names a layout.
+ */
+function wrongErrorObject(response: ObservedResponse, { errors }: Contract): string | null {
+  const value = bodyValue(response)
+  const body = jsonObject(response)
+  if (response.status === 402 && isPaymentRequirements(body)) return null
+  if (errors.layout === null) {
+    if (body === null && !(Array.isArray(value) && value.some(toObject)))
+      return 'is no JSON object, expected one with a text'
+    return hasText(value) ? null : `is ${quote(value)}, expected an object with a text`
+  }
+  if (body === null) return 'is no JSON object, expected a text or an object as error'
+  const { error } = body
+  const isErrorObject = (typeof error === 'string' && error !== '') || toObject(error) !== null
+  if (isErrorObject) return null
+  return `has error ${quote(error)}, expected a text or an object as error`
+}
+
+const maxDepth = 8
+
+/** Whether a value is a text or has one, however deep. */
+function hasText(value: unknown, fits = (text: string) => text.trim() !== '', depth = 0): boolean {
+  if (typeof value === 'string') return fits(value)
+  if (typeof value !== 'object' || value === null || depth > maxDepth) return false
+  return Object.values(value).some(member => hasText(member, fits, depth + 1))
+}
+
+function hasCustomMessage(value: unknown, depth = 0): boolean {
+  if (typeof value !== 'object' || value === null || depth > maxDepth) return false
+  return Object.entries(value).some(
+    ([name, member]) => (name === 'customMessage' && hasText(member)) || hasCustomMessage(member, depth + 1),
+  )
+}
 
 /**
  * The missing part of a standard error object; null if it is valid. Only a message is required, since the layout is

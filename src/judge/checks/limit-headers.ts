@@ -1,7 +1,7 @@
 import { quote } from '../../lib/format.ts'
-import { isDecimal } from '../../lib/numbers.ts'
+import { numberIn } from '../../lib/numbers.ts'
 import { applicableLimit } from '../../observation/limit-scope.ts'
-import { authenticatedResponse, isAbuseBlock } from '../../observation/response.ts'
+import { authenticatedResponse, is2xx, isAbuseBlock } from '../../observation/response.ts'
 import type { Check } from './check.ts'
 
 const types = ['user', 'api_key', 'global']
@@ -22,7 +22,8 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
   const { headers, status } = response
   const requestIds = [observation.id]
 
-  if (areNumbers('limit.requests.headers', ofRequests))
+  // A rejected request may count against another limit, which its headers state.
+  if (areNumbers('limit.requests.headers', ofRequests) && (is2xx(status) || status === 429))
     compare(
       observation.request.kind === 'resource' ? 'limit.resources' : 'limit.requests.limit',
       headers[ofRequests.limit],
@@ -37,7 +38,7 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
   }
 
   const type = headers['x-ratelimit-type']
-  if (type === undefined && status !== 429) return
+  if (type === undefined && (status !== 429 || response.headersCut)) return
   if (type !== undefined && types.includes(type)) reporter.pass('limit.type')
   else
     reporter.fail(
@@ -53,14 +54,14 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
       return true
     }
     const invalid = [limit, remaining, reset].filter(name => !isNumber(name))
+    if (response?.headersCut && invalid.every(name => headers[name] === undefined)) return false
     const got = invalid.map(name => `${name} is ${quote(headers[name])}`).join(', ')
     reporter.fail(clause, `${got} on a ${status}, expected non-negative numbers`, requestIds)
     return false
   }
 
   function isNumber(name: string): boolean {
-    const value = headers[name]
-    return value !== undefined && isDecimal(value)
+    return numberIn(headers[name]) !== null
   }
 
   function compare(
@@ -70,7 +71,7 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
     stated: number | null | undefined,
   ) {
     if (expected === null || expected === undefined) return
-    if (Number(said) === expected) return reporter.pass(clause)
+    if (numberIn(said) === expected) return reporter.pass(clause)
     // Which of the two statements of the target is wrong shows the limit by the document or the profile.
     if (contract.limits.judgedBy === 'target' && Number(said) === stated) {
       const message = `the rate-limits endpoint states ${expected} for ${scope?.name}, but responses state ${said}`
@@ -82,7 +83,7 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
 
   function checkSecondsLeft(said: string | undefined) {
     const max = Math.ceil(contract.limits.windowMs / 1000)
-    if (Number(said) <= max) reporter.pass('limit.tokens.reset')
+    if ((numberIn(said) ?? max) <= max) reporter.pass('limit.tokens.reset')
     else reporter.fail('limit.tokens.reset', `${ofTokens.reset} is ${said}, expected at most ${max} s`, requestIds)
   }
 }

@@ -1,6 +1,7 @@
 import type { AccountTier, Contract } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
+import type { RequestDescriptor } from '../../observation/observation.ts'
 import { jsonObject } from '../../observation/response.ts'
 import { type Check, expectFor } from './check.ts'
 
@@ -9,13 +10,15 @@ export const checkLists: Check<'lists'> = ({ response, request, id, accountTier 
   if (response === null || response.status >= 500 || unrelated.includes(response.status)) return
   const expect = expectFor(reporter, id)
   const body = response.status === 200 ? jsonObject(response) : null
+  // The document shows none of these payloads.
+  if (response.status === 200 && contract.lists.layout === null && !isReadable(request.kind, body)) return
   switch (request.kind) {
     case 'networks': {
-      const wrong = wrongNetworks(body?.networks)
+      const wrong = wrongNetworks(body?.networks, contract)
       return expect('catalogue.networks', wrong === null, () => `${wrong}${notFound(response.status)}`)
     }
     case 'models': {
-      const wrong = wrongModels(body)
+      const wrong = wrongModels(body, contract)
       return expect('catalogue.models', wrong === null, () => `${wrong}${notFound(response.status)}`)
     }
     case 'rate-limit-logs': {
@@ -34,16 +37,40 @@ const unrelated: readonly number[] = [401, 402, 403, 429]
 
 const notFound = (status: number): string => (status === 200 ? '' : ` (the status is ${status}, expected 200)`)
 
-function wrongNetworks(slugs: unknown): string | null {
+/** Whether a list has the public layout, as far as it can be told. */
+function isReadable(kind: RequestDescriptor['kind'], body: Readonly<Record<string, unknown>> | null): boolean {
+  switch (kind) {
+    case 'networks':
+      return isTextList(body?.networks)
+    case 'models':
+      return Array.isArray(body?.data) && body.data.every(model => typeof toObject(model)?.id === 'string')
+    case 'rate-limits': {
+      const entries = toObject(body?.data)?.rateLimits
+      const isEntry = (entry: unknown) => Array.isArray(toObject(entry)?.rateLimits)
+      return Array.isArray(entries) && entries.length > 0 && entries.every(isEntry)
+    }
+    case 'rate-limit-logs':
+      return body?.object === 'list' && Array.isArray(body.data) && body.data.every(isRow)
+    default:
+      return true
+  }
+}
+
+const isRow = (row: unknown): boolean =>
+  logTexts.every(name => typeof toObject(row)?.[name] === 'string') && isTime(toObject(row)?.timestamp)
+
+function wrongNetworks(slugs: unknown, { lists }: Contract): string | null {
   if (!isTextList(slugs)) return `networks is ${quote(slugs)}, expected a list of slugs`
+  if (lists.layout === null) return null
   const unordered = slugs.findIndex((slug, index) => index > 0 && slug <= (slugs[index - 1] ?? ''))
   if (unordered < 0) return null
   return `${quote(slugs[unordered])} comes after ${quote(slugs[unordered - 1])}, expected a sorted list without duplicates`
 }
 
-function wrongModels(body: Readonly<Record<string, unknown>> | null): string | null {
-  if (body?.object !== 'list') return `object is ${quote(body?.object)}, expected "list"`
-  if (!Array.isArray(body.data)) return `data is ${quote(body.data)}, expected a list`
+function wrongModels(body: Readonly<Record<string, unknown>> | null, contract: Contract): string | null {
+  if (contract.lists.layout !== null && body?.object !== 'list')
+    return `object is ${quote(body?.object)}, expected "list"`
+  if (!Array.isArray(body?.data)) return `data is ${quote(body?.data)}, expected a list`
   const nameless = body.data.find(model => typeof toObject(model)?.id !== 'string')
   return nameless === undefined ? null : `a model is ${quote(nameless)}, expected it to have an id`
 }
@@ -60,7 +87,7 @@ function wrongLimits(entries: unknown, accountTier: AccountTier, contract: Contr
     const expected: Readonly<Record<string, number>> = { RPM: requestsPerMinute, TPM: tokensPerMinute }
     for (const limit of limits.map(toObject)) {
       const amount = expected[String(limit?.type)]
-      if (amount !== undefined && limit?.amount !== amount)
+      if (amount !== undefined && Number(limit?.amount) !== amount)
         return `${model.id} has ${quote(limit)}, expected ${amount} (${accountTier} ${model.tier})`
     }
   }
@@ -72,11 +99,12 @@ const isTextList = (value: unknown): value is readonly string[] =>
 
 const logTexts = ['apiKeyId', 'modelId', 'rateLimitTier', 'rateLimitType']
 
-function wrongLog(body: Readonly<Record<string, unknown>> | null, { limitLogs }: Contract): string | null {
+function wrongLog(body: Readonly<Record<string, unknown>> | null, { limitLogs, lists }: Contract): string | null {
   if (body?.object !== 'list') return `object is ${quote(body?.object)}, expected "list"`
   const rows = body.data
   if (!Array.isArray(rows)) return `data is ${quote(rows)}, expected a list`
-  if (rows.length > limitLogs.rows) return `there are ${rows.length} rows, expected at most ${limitLogs.rows}`
+  if (lists.layout !== null && rows.length > limitLogs.rows)
+    return `there are ${rows.length} rows, expected at most ${limitLogs.rows}`
   for (const row of rows.map(toObject)) {
     const invalid = logTexts.find(name => typeof row?.[name] !== 'string')
     if (invalid !== undefined) return `a row has ${quote(row?.[invalid])} as ${invalid}, expected a text`

@@ -272,7 +272,7 @@ export const answerLies = {
       'error-by-another-name',
       'Errors are objects with message instead of error.',
       reply => (isPlainError(reply) ? withText(reply, '{"message":"Bad request"}') : reply),
-      ['rpc.unsupported-method.named'],
+      ['rpc.unsupported-method.named', 'error.402.code'],
     ),
     replyLie(
       'error-without-body',
@@ -305,6 +305,21 @@ export const answerLies = {
       amendError(reply, 402, () => ({ code: 'NO_FUNDS' })),
     ),
   ],
+  'wallet.discovery': [
+    replyLie('offer-without-sign-in', 'An offer of payment does not say how to sign in.', (reply, { account }) =>
+      account === null && reply.status === 402
+        ? withText(reply, JSON.stringify({ ...JSON.parse(replyText(reply)), extensions: {} }))
+        : reply,
+    ),
+    replyLie('offer-of-nothing', 'An offer of payment accepts no payments.', (reply, { account }) =>
+      account === null && reply.status === 402
+        ? withText(reply, JSON.stringify({ ...JSON.parse(replyText(reply)), accepts: [] }))
+        : reply,
+    ),
+    replyLie('offer-without-header', 'An offer of payment has no PAYMENT-REQUIRED.', (reply, { account }) =>
+      account === null && reply.status === 402 ? withoutHeaders(reply, 'payment-required') : reply,
+    ),
+  ],
   'error.415.object': [codeOnlyError('media-type-without-words', 415, 'INVALID_CONTENT_TYPE')],
   'error.429.object': [codeOnlyError('limit-without-words', 429, 'RATE_LIMIT_EXCEEDED')],
   'error.500.object': [codeOnlyError('failure-without-words', 500, 'INFERENCE_FAILED')],
@@ -320,8 +335,14 @@ export const answerLies = {
     replyLie('rpc-429-without-message', 'A 429 of the RPC proxy has no customMessage.', (reply, { route }) =>
       route.kind === 'rpc' && reply.status === 429 ? withText(reply, '{"error":"Rate limit exceeded"}') : reply,
     ),
-    replyLie('rpc-429-without-headers', 'A 429 of the RPC proxy has no X-RateLimit headers.', reply =>
-      withoutHeaders(reply, 'x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'),
+    replyLie(
+      'rpc-429-without-headers',
+      'A 429 of the RPC proxy has no X-RateLimit headers.',
+      (reply, { route }) =>
+        route.kind === 'rpc' && reply.status === 429
+          ? withoutHeaders(reply, ...Object.keys(reply.headers).filter(name => name.startsWith('x-ratelimit-')))
+          : reply,
+      ['limit.requests.headers', 'limit.type'],
     ),
   ],
   'chat.compression': [

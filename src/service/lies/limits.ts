@@ -210,10 +210,15 @@ export const limitLies = {
     lie('one-request-too-few', 'A window admits one request fewer than its limit.', honest => ({
       admits: (window, requests) => honest.admits(window, requests - 1),
     })),
-    lie('sudden-429', 'Every tenth request returns 429.', honest => {
-      let request = 0
-      return { admits: (window, requests) => ++request % 10 !== 0 && honest.admits(window, requests) }
-    }),
+    lie(
+      'sudden-429',
+      'Every tenth request returns 429.',
+      honest => {
+        let request = 0
+        return { admits: (window, requests) => ++request % 10 !== 0 && honest.admits(window, requests) }
+      },
+      ['retry.after-reset'],
+    ),
   ],
   'limit.tokens.headers': [
     replyLie('no-token-limits-on-streams', 'Streams have no token limit headers.', reply =>

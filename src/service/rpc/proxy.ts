@@ -116,8 +116,8 @@ export function rpcProxy(options: RpcProxyDeps): (state: RequestState, account: 
     return { status: 200, headers: state.headers, afterMs, body: { kind: 'whole', text } }
   }
 
-  function tooMany(state: RequestState, { window }: Admission): Reply {
-    const resetSeconds = Math.ceil(window.resetMs / 1000)
+  function tooMany(state: RequestState, { resetMs }: Admission): Reply {
+    const resetSeconds = Math.ceil(resetMs / 1000)
     state.headers['x-ratelimit-limit'] = String(limits.requests)
     state.headers['x-ratelimit-remaining'] = '0'
     state.headers['x-ratelimit-reset'] = String(resetSeconds)

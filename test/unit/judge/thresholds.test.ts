@@ -21,6 +21,7 @@ const totals: RunTotals = {
   violations: 0,
   discrepancies: 0,
   unexpected429: 0,
+  blocks: { block: 3, after: 1 },
   credits: 0n,
   picoUsd: 0n,
   capacity: [],
@@ -201,6 +202,19 @@ describe('thresholds on counts, ratios and rates', () => {
   })
 })
 
+test('blocked responses are counted by stage, whatever their status', () => {
+  const blocked = (stage: string | null, bound: number) => ({
+    ...aThreshold({ measure: { kind: 'count', count: { kind: 'blocked' } }, operator: '==', bound }),
+    stage,
+  })
+  expect(judged(blocked(null, 4), [streamed()])).toMatchObject({ value: 4, verdict: 'pass' })
+  const inStage = anObservation({ stage: 'steady' })
+  expect(judged(blocked('steady', 3), [inStage], { blocks: { steady: 3, after: 1 } })).toMatchObject({
+    verdict: 'pass',
+  })
+  expect(judged(blocked('steady', 3), [inStage], { blocks: { after: 3 } })).toMatchObject({ value: 0, verdict: 'fail' })
+})
+
 describe('thresholds on totals of the run', () => {
   const none = (kind: 'violations' | 'discrepancies' | 'unexpected-429') =>
     aThreshold({ measure: { kind: 'count', count: { kind } }, operator: '==', bound: 0 })
@@ -291,7 +305,15 @@ test.each([
 function judge(expression: string, result: Partial<CapacityResult>) {
   const parsed = parseThreshold(expression, ['chat', 'rpc'], ['search'])
   if (!('measure' in parsed)) throw new Error(JSON.stringify(parsed))
-  const totals = { violations: 0, discrepancies: 0, unexpected429: 0, credits: 0n, picoUsd: 0n, eventLoopDelayMs: null }
+  const totals = {
+    violations: 0,
+    discrepancies: 0,
+    unexpected429: 0,
+    blocks: {},
+    credits: 0n,
+    picoUsd: 0n,
+    eventLoopDelayMs: null,
+  }
   const [judged] = evaluateThresholds([{ expression, why: '', ...parsed }], createMetrics(aPlan()), {
     ...totals,
     capacity: [aSearch(result)],

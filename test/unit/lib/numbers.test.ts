@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isDecimal, isWholeNumber } from '../../../src/lib/numbers.ts'
+import { isDecimal, isWholeNumber, numberIn } from '../../../src/lib/numbers.ts'
 import { randomStream } from '../../../src/lib/random.ts'
 
 const texts = [
@@ -34,4 +34,9 @@ test('agrees with the pattern for random digits and points', () => {
     expect([text, isWholeNumber(text)]).toEqual([text, /^\d+$/.test(text)])
     expect([text, isDecimal(text)]).toEqual([text, /^\d+(\.\d+)?$/.test(text)])
   }
+})
+
+test('a header value may be a number in quotes', () => {
+  expect(['75', '75.0', '"75"'].map(numberIn)).toEqual([75, 75, 75])
+  expect([undefined, '', '"', '""', '75/min', '-1', "'75'"].map(numberIn)).toEqual(Array(7).fill(null))
 })

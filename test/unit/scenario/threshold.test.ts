@@ -40,6 +40,7 @@ test.each([
     0,
   ],
   ['unexpected-429 == 0', { kind: 'count', count: { kind: 'unexpected-429' } }, whole, '==', 0],
+  ['blocked in steady > 10', { kind: 'count', count: { kind: 'blocked' } }, { call: null, stage: 'steady' }, '>', 10],
   ['credits <= 5000', { kind: 'credits' }, whole, '<=', 5_000],
   ['spend < $0.25', { kind: 'spend' }, whole, '<', 0.25],
 ])('%s', (expression, measure, selection, operator, bound) => {
@@ -54,6 +55,10 @@ test('spaces around operators do not matter', () => {
 test('a mistake has the index of the wrong word, even after several spaces', () => {
   expect(parse('failed    of  caht == 0')).toMatchObject([{ at: 14, got: '"caht"' }])
   expect(parse('failed == ')).toMatchObject([{ at: 9, got: 'the end of the expression' }])
+})
+
+test('blocked responses are known by stage only', () => {
+  expect(parse('blocked of chat in steady == 0')).toMatchObject([{ at: 8, got: '"of"' }])
 })
 
 test('every truncated expression has a mistake, at most at its end', () => {

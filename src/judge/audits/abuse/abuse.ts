@@ -1,7 +1,7 @@
 import { isOwnRefusal } from '../../../contract/probes.ts'
 import { applicableLimit } from '../../../observation/limit-scope.ts'
 import type { Observation, RequestDescriptor } from '../../../observation/observation.ts'
-import { errorMessageOf, isAbuseBlock } from '../../../observation/response.ts'
+import { errorMessageOf, isAbuseBlock, saysToWait } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../checks/findings.ts'
 import type { Audit, AuditContext, BlockCounts } from '../audit.ts'
 import { type AbuseAttempt, type CallerBlocks, createCallerBlocks } from './blocks.ts'
@@ -17,9 +17,6 @@ export function createAbuseAudit(
 ): Audit & { readonly blocks: () => BlockCounts } {
   const { abuse } = contract
   const seconds = String(Math.round(abuse.blockMs / 1000))
-  const wanted = [abuse.saysWait, abuse.saysRetry].map(
-    pattern => new RegExp(pattern.replaceAll('{seconds}', seconds), 'i'),
-  )
   const callerBlocks = new Map<string, CallerBlocks>()
   const blocks = new Map<string, number>()
 
@@ -54,8 +51,7 @@ export function createAbuseAudit(
   function attemptOf(observation: Observation, sentMs: number, shownMs: number): AbuseAttempt {
     const { id, response } = observation
     const status = response?.status ?? null
-    const hasBlockMessage =
-      response !== null && response.status >= 400 && wanted.every(pattern => pattern.test(errorMessageOf(response)))
+    const hasBlockMessage = response !== null && response.status >= 400 && saysToWait(errorMessageOf(response), abuse)
     return {
       id,
       sentMs,

@@ -19,7 +19,7 @@ export type Limit = {
   readonly result: () => LimitResult
 }
 
-type LimitContext = AuditContext & {
+export type LimitContext = AuditContext & {
   readonly caller: string
   readonly drawn: ApplicableLimit
   readonly offset: () => ClockOffset

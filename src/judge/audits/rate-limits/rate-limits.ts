@@ -1,11 +1,12 @@
 import { choicesOf } from '../../../contract/chat-options.ts'
-import type { Contract } from '../../../contract/contract.ts'
-import { isDecimal } from '../../../lib/numbers.ts'
-import { applicableLimit } from '../../../observation/limit-scope.ts'
+import { type Contract, hasFixedWindows } from '../../../contract/contract.ts'
+import { numberIn } from '../../../lib/numbers.ts'
+import { type ApplicableLimit, applicableLimit } from '../../../observation/limit-scope.ts'
 import type { Observation } from '../../../observation/observation.ts'
-import { is2xx, isAbuseBlock, isConcurrencyRejection } from '../../../observation/response.ts'
+import { is2xx, isAbuseBlock, isConcurrencyRejection, isReplayed } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../checks/findings.ts'
 import type { Audit, AuditContext, LimitResult } from '../audit.ts'
+import { createAnyLimit } from './any-limit.ts'
 import { createLimit, type Limit } from './limit.ts'
 import { createRefusalLogCheck } from './refusal-log.ts'
 import { createTargetClock } from './resets.ts'
@@ -13,9 +14,12 @@ import { createTokenWindow } from './token-window.ts'
 import type { WindowRequest } from './window.ts'
 import { createWrongRefusalCheck } from './wrong-refusal.ts'
 
+/** Rejected requests of a caller that may count against any of its limits; beyond, the oldest are forgotten. */
+const maxStrays = 500
+
 /**
- * Models the target's rate limiter from outside: one limit per caller and scope, in fixed windows that responses
- * identify by reset time. Requests overlap, so everything is judged by bounds.
+ * Models the target's rate limiter from outside: one limit per caller and scope. If the contract names an algorithm of
+ * fixed windows, responses identify them by reset time. Requests overlap, so everything is judged by bounds.
  */
 export function createRateLimitAudit(
   context: AuditContext,
@@ -23,12 +27,21 @@ export function createRateLimitAudit(
 ): Audit & { readonly limits: () => readonly LimitResult[] } {
   const { contract, startedAtMs } = context
   const clock = createTargetClock(startedAtMs)
+  const createOne = hasFixedWindows(contract) ? createLimit : createAnyLimit
   const limits: Limit[] = []
   const limitsOf = new Map<string, Map<string, Limit>>()
+  const strays = new Map<string, readonly WindowRequest[]>()
   const tokens = createTokenWindow(context, clock.offset, reporter)
   const logs = createRefusalLogCheck(context, clock.offset, reporter)
   const refusals = createWrongRefusalCheck(context, clock.offset, reporter)
   let firstSentMs: number | null = null
+
+  /** A rejected request may count against another limit of its caller, whose number its headers state. */
+  function addStray(caller: string, ownLimit: string, own: WindowRequest, watermarkMs: number) {
+    const member = { ...own, stated: null, remaining: null }
+    strays.set(caller, [...(strays.get(caller) ?? []), member].slice(-maxStrays))
+    for (const [name, limit] of limitsOf.get(caller) ?? []) if (name !== ownLimit) limit.add(member, null, watermarkMs)
+  }
 
   return {
     add: (observation, watermarkMs) => {
@@ -47,13 +60,15 @@ export function createRateLimitAudit(
       }
       let limit = ofCaller.get(drawn.name)
       if (limit === undefined) {
-        limit = createLimit({ ...context, caller, drawn, offset: clock.offset, firstSentMs }, reporter)
+        limit = createOne({ ...context, caller, drawn, offset: clock.offset, firstSentMs }, reporter)
         ofCaller.set(drawn.name, limit)
         limits.push(limit)
+        for (const stray of strays.get(caller) ?? []) limit.add(stray, null, watermarkMs)
       }
       // The service counted the request and wrote its headers before they arrived. A stream continues long after that.
       const member = memberOf(observation, contract, sentMs, headersMs ?? endMs)
       limit.add(member, resetOf(observation, contract), watermarkMs)
+      if (isStray(member, drawn)) addStray(caller, drawn.name, member, watermarkMs)
       refusals.add(observation, drawn, resetOf(observation, contract))
       tokens.add(observation, drawn, watermarkMs)
     },
@@ -67,6 +82,9 @@ export function createRateLimitAudit(
     limits: () => limits.map(limit => limit.result()),
   }
 }
+
+const isStray = ({ kind, stated }: WindowRequest, { requestsPerMinute }: ApplicableLimit): boolean =>
+  kind === 'uncertain' && (stated === null || stated !== requestsPerMinute)
 
 function memberOf(observation: Observation, contract: Contract, sentMs: number, shownMs: number): WindowRequest {
   const { response, request, id, key } = observation
@@ -94,6 +112,7 @@ function kindOf({ request, response }: Observation, contract: Contract): WindowR
   if (
     response === null ||
     request.kind === 'probe' ||
+    isReplayed(response) ||
     isAbuseBlock(response, contract) ||
     isConcurrencyRejection(response, contract)
   )
@@ -108,6 +127,3 @@ function resetOf({ response }: Observation, { limits }: Contract): number | null
   if (stamp === null) return null
   return limits.requestsReset === 'unix-seconds' ? stamp * 1000 : stamp
 }
-
-const numberIn = (text: string | undefined): number | null =>
-  text !== undefined && isDecimal(text) ? Number(text) : null

@@ -85,8 +85,7 @@ export function createRetryCheck(
   readonly mark: (member: WindowRequest, resetMs: number) => WindowRequest
 } {
   let promised: { readonly resetMs: number; readonly id: number } | null = null
-  const isAfter = ({ sentMs }: WindowRequest, resetMs: number) =>
-    startedAtMs + sentMs + offset().min > resetMs + clockResolutionMs
+  const isAfter = (member: WindowRequest, resetMs: number) => isSentAfter(member, resetMs, startedAtMs, offset())
 
   return {
     isLate: (member, resetMs) => {
@@ -104,6 +103,13 @@ export function createRetryCheck(
     },
   }
 }
+
+export const isSentAfter = (
+  { sentMs }: WindowRequest,
+  resetMs: number,
+  startedAtMs: number,
+  { min }: ClockOffset,
+): boolean => startedAtMs + sentMs + min > resetMs + clockResolutionMs
 
 /** How far the target's clock may be ahead of ours, in milliseconds: within [min, max]. */
 export type ClockOffset = { readonly min: number; readonly max: number }

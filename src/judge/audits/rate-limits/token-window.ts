@@ -1,10 +1,19 @@
+import { hasFixedWindows } from '../../../contract/contract.ts'
 import { toObject } from '../../../lib/json.ts'
+import { numberIn } from '../../../lib/numbers.ts'
 import type { ApplicableLimit } from '../../../observation/limit-scope.ts'
 import { type Observation, streamOf } from '../../../observation/observation.ts'
 import { jsonObject } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../checks/findings.ts'
 import type { AuditContext } from '../audit.ts'
-import { createOverlapBounds, type OverlapBounds, type RequestInterval, type SumBounds } from '../overlap-bounds.ts'
+import {
+  createOverlapBounds,
+  createSortedQueue,
+  type OverlapBounds,
+  type RequestInterval,
+  type SumBounds,
+} from '../overlap-bounds.ts'
+import { createLeakyLevel } from './leaky-level.ts'
 import type { ClockOffset } from './resets.ts'
 
 /** A successful completion, its certain token use, and the token window in its response. */
@@ -31,7 +40,8 @@ type TokenWindow = {
 /**
  * Judges the token limit by the tokens of completed requests, however else a service counts: they cannot remain in the
  * window, and above the limit no request is accepted. Only the end of the window is known, in whole seconds; each
- * response of the window narrows it. The window is assumed to be as short as possible.
+ * response of the window narrows it. The window is assumed to be as short as possible. Unless the contract names an
+ * algorithm of fixed windows, tokens may also come back all the time, at the rate of the limit.
  */
 export function createTokenWindow(
   context: AuditContext,
@@ -47,8 +57,8 @@ export function createTokenWindow(
       const { sentMs, headersMs, endMs, response, caller, id, request } = observation
       if (request.kind !== 'chat' || response?.status !== 200 || sentMs === null || endMs === null) return
       const shownMs = headersMs ?? endMs
-      const stated = Number(response.headers['x-ratelimit-limit-tokens'] ?? Number.NaN)
-      const reset = Number(response.headers['x-ratelimit-reset-tokens'] ?? Number.NaN)
+      const stated = numberIn(response.headers['x-ratelimit-limit-tokens']) ?? Number.NaN
+      const reset = numberIn(response.headers['x-ratelimit-reset-tokens']) ?? Number.NaN
       const key = `${caller} ${name}`
       let uses = keys.get(key)
       if (uses === undefined) {
@@ -62,7 +72,7 @@ export function createTokenWindow(
         // Tokens are counted when they are charged.
         settledMs: endMs + contract.billing.settleMs,
         tokens: tokensOf(observation),
-        remaining: Number(response.headers['x-ratelimit-remaining-tokens'] ?? Number.NaN),
+        remaining: numberIn(response.headers['x-ratelimit-remaining-tokens']) ?? Number.NaN,
         // Another clause judges a limit that differs from the contract.
         limit: Math.max(tokensPerMinute ?? 0, Number.isFinite(stated) ? stated : 0),
         ...endOf(sentMs, shownMs, reset),
@@ -87,16 +97,33 @@ export function createTokenWindow(
     /** Tokens of all requests sent before a time, for a few times in the last windows. */
     let past: readonly { readonly atMs: number; readonly tokens: number }[] = []
     let endsToMs = Number.NEGATIVE_INFINITY
+    let maxLimit = 0
+    const level = createLeakyLevel(() => maxLimit / windowMs)
+    const unsettled = createSortedQueue<TokenUse>(({ settledMs }) => settledMs)
+
+    /** The tokens that a bucket lacks at least, which refills at the rate of the limit. */
+    function lacking({ sentMs, shownMs }: TokenUse): number {
+      if (hasFixedWindows(contract)) return Number.POSITIVE_INFINITY
+      for (let first = unsettled.at(0); first !== undefined && first.settledMs <= sentMs; first = unsettled.at(0)) {
+        unsettled.shift()
+        // Tokens may count from the admission of the request on.
+        level.add(first.sentMs, first.tokens)
+      }
+      return Math.floor(level.at(shownMs))
+    }
 
     function judge(use: TokenUse, { certain, before }: SumBounds<number>) {
       const { id, sentMs, remaining, limit } = use
+      maxLimit = Math.max(maxLimit, limit)
+      const lacked = lacking(use)
+      unsettled.insert(use)
       if (sentMs >= (past.at(-1)?.atMs ?? Number.NEGATIVE_INFINITY) + windowMs / steps)
         past = [...past.filter(({ atMs }) => atMs > sentMs - 2 * windowMs), { atMs: sentMs, tokens: before }]
       if (!Number.isFinite(remaining) || !Number.isFinite(use.endsToMs)) return
       endsToMs = use.endsFromMs > endsToMs ? use.endsToMs : Math.min(endsToMs, use.endsToMs)
       // Requests sent before the window may have counted in the previous one.
       const earlier = past.find(({ atMs }) => atMs >= endsToMs - windowMs)?.tokens ?? before
-      const used = certain - earlier
+      const used = Math.min(certain - earlier, lacked)
       if (used <= 0) return
       if (used > limit && limit > 0) {
         const message = `a request of ${name} was accepted after ${used} of ${limit} tokens were used, expected a 429`

@@ -145,7 +145,8 @@ export function createLimitWindow(options: WindowOptions, reporter: ClauseReport
     rejected++
     if (!options.isComplete()) return
     const used = possible.accepted + possible.uncertain
-    const isForTokens = used < minAllowed() && mayLackTokens(member, possible)
+    const isForTokens =
+      used < minAllowed() && mayLackTokens(member, tokenLimit, possible.maxTokens + options.earlierTokens())
     if (isForTokens) reporter.pass('limit.tokens.enforced')
     if (isForTokens || used >= minAllowed()) return reporter.pass('limit.requests.not-early')
     unexpected429++
@@ -158,13 +159,6 @@ export function createLimitWindow(options: WindowOptions, reporter: ClauseReport
       `a 429 came after at most ${used} of ${minAllowed()} requests of ${scope} were used, expected it only above the limit`,
       [member.id],
     )
-  }
-
-  /** By the remaining tokens in the response, or else by the maximum tokens of all requests sent before. */
-  function mayLackTokens({ maxTokens, tokensLeft }: WindowRequest, possible: WindowUse): boolean {
-    if (tokenLimit === null) return false
-    if (tokensLeft !== null) return tokensLeft < maxTokens
-    return possible.maxTokens + options.earlierTokens() > tokenLimit
   }
 
   return {
@@ -186,6 +180,17 @@ export function createLimitWindow(options: WindowOptions, reporter: ClauseReport
       return { unexpected429, missing429 }
     },
   }
+}
+
+/** By the remaining tokens in the response, or else by the maximum tokens of all requests sent before. */
+export function mayLackTokens(
+  { maxTokens, tokensLeft }: WindowRequest,
+  tokenLimit: number | null,
+  possibleTokens: number,
+): boolean {
+  if (tokenLimit === null) return false
+  if (tokensLeft !== null) return tokensLeft < maxTokens
+  return possibleTokens > tokenLimit
 }
 
 export function addKey(counts: CountsByKey, key: number): CountsByKey {

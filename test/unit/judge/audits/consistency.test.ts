@@ -33,9 +33,15 @@ test('a Date with the wrong day of the week fails', () => {
 
 test('a Date may be off by hours, but not by days', () => {
   expect(judge([dated('Thu, 15 Jan 2026 20:00:01 GMT')]).found).toEqual([])
-  expect(judge([dated('Sat, 17 Jan 2026 12:00:01 GMT')]).found).toEqual([
+  expect(judge([dated('Thu, 15 Jan 2026 12:00:01 GMT'), dated('Sat, 17 Jan 2026 12:00:01 GMT')]).found).toEqual([
     'header.date.instant: date is "Sat, 17 Jan 2026 12:00:01 GMT" at Thu, 15 Jan 2026 12:00:01 GMT, expected it within a day',
   ])
+})
+
+test('if every Date is off by the same days, our own clock is wrong', () => {
+  const wrong = dated('Sat, 17 Jan 2009 12:00:01 GMT')
+  expect(judge([wrong, wrong, wrong]).found).toEqual([])
+  expect(judge([wrong, dated('Mon, 19 Jan 2009 12:00:01 GMT')]).found).toHaveLength(1)
 })
 
 test('a Date in another format is not judged', () => {

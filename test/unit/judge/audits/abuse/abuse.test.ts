@@ -5,6 +5,7 @@ import { createAbuseAudit } from '../../../../../src/judge/audits/abuse/abuse.ts
 import { createSendOrder } from '../../../../../src/judge/audits/send-order.ts'
 import { createFindingLog } from '../../../../../src/judge/checks/findings.ts'
 import type { Observation } from '../../../../../src/observation/observation.ts'
+import { isAbuseBlock } from '../../../../../src/observation/response.ts'
 import { observed, responseOf, singleDescriptor, startedAtMs } from '../../checks/observed.ts'
 import { blockText, type Fault, type Guarding, guard, type Traffic } from './guard.ts'
 
@@ -38,6 +39,10 @@ describe('an honest service passes', () => {
     'on an account that failed before the run': [{ failedBefore: 20 }],
     'on an account that was blocked before the run': [{ blockedBefore: true }],
     'that uses 403 for a block': [{ status: 403 }],
+    'that says it in other words': [
+      { text: 'Your recent requests kept failing. Please wait 30 seconds before retrying.' },
+    ],
+    'that says it as briefly as possible': [{ text: 'Suspended: try again in 30s' }],
   }
   test.each(Object.entries(variants))('%s', (_, [guarding, traffic = {}]) => {
     const blocks: number[] = []
@@ -85,6 +90,22 @@ function story(...steps: readonly (readonly [atMs: number, response: number | 'b
 
 const failures = (count: number, fromMs: number) =>
   Array.from({ length: count }, (_, index) => [fromMs + index * 10, 400] as const)
+
+describe('a response with a time to wait is no block', () => {
+  const told = (status: number, error: string, headers: Readonly<Record<string, string>> = {}) =>
+    isAbuseBlock(responseOf(status, { error }, headers), documentedContract)
+  const limited = { 'x-ratelimit-type': 'user' }
+  test.each([
+    ['a rate limit', told(429, 'Rate limit exceeded. Wait 30s and try again', limited)],
+    ['an outage', told(503, 'Model at capacity, retry in 30 seconds')],
+    ['another time', told(429, 'Please wait 12 seconds and retry')],
+    ['a success', told(200, 'Please wait 30s and try again')],
+  ])('%s', (_, isBlock) => expect(isBlock).toBe(false))
+
+  test.each([403, 429, 503])('but a block with status %i is one', status => {
+    expect(told(status, 'Blocked after failed requests: wait 30s and retry')).toBe(true)
+  })
+})
 
 describe('counted to the request', () => {
   const opening = [0, 200] as const

@@ -13,6 +13,7 @@ export type Guarding = {
   /** Whether the account is blocked when the run begins. */
   readonly blockedBefore?: boolean
   readonly status?: number
+  readonly text?: string
 }
 
 export type Traffic = {
@@ -77,7 +78,7 @@ export function guard(guarding: Guarding, traffic: Traffic, fault: Fault = {}): 
       if (fate === 'proxied') {
         return observed(request, responseOf(502, 'Bad gateway', { 'x-service-version': undefined }), times)
       }
-      const block = responseOf(status, { error: fault.text ?? blockText })
+      const block = responseOf(status, { error: fault.text ?? guarding.text ?? blockText })
       let response = arrivedMs < blockedUntilMs && !spares(request) ? block : responseOf(wanted, { error: 'No' })
       if (response !== block && counts(wanted)) {
         failedMs = [...failedMs.filter(atMs => atMs > arrivedMs - windowMs), arrivedMs]

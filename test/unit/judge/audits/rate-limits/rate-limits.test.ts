@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { ClauseId } from '../../../../../src/contract/clauses.ts'
+import type { LimiterAlgorithm } from '../../../../../src/contract/contract.ts'
 import { documentedContract } from '../../../../../src/contract/documented.ts'
 import { createRateLimitAudit } from '../../../../../src/judge/audits/rate-limits/rate-limits.ts'
 import { createSendOrder } from '../../../../../src/judge/audits/send-order.ts'
@@ -8,7 +9,10 @@ import type { Observation } from '../../../../../src/observation/observation.ts'
 import { startedAtMs } from '../../checks/observed.ts'
 import { type Fault, gate, type Keeping, type Traffic } from './gate.ts'
 
-function judge(observations: readonly Observation[], keeping: Keeping = {}, shared = false, queueLimit?: number) {
+type Judged = Keeping & { readonly algorithm?: LimiterAlgorithm | null }
+
+function judge(observations: readonly Observation[], keeping: Judged = {}, shared = false, queueLimit?: number) {
+  const { algorithm = 'fixed-window' } = keeping
   const { windowMs = 60_000, stamp, limit = 20, tokenLimit = 750_000 } = keeping
   const requestsReset = stamp === 'milliseconds' ? ('unix-milliseconds' as const) : ('unix-seconds' as const)
   const tier = { requestsPerMinute: limit, tokensPerMinute: tokenLimit }
@@ -16,7 +20,7 @@ function judge(observations: readonly Observation[], keeping: Keeping = {}, shar
   const contract = {
     ...documentedContract,
     accounts,
-    limits: { ...documentedContract.limits, windowMs, requestsReset },
+    limits: { ...documentedContract.limits, windowMs, requestsReset, algorithm },
   }
   const findingLog = createFindingLog()
   const limiter = createRateLimitAudit({ contract, shared, startedAtMs }, findingLog.reporterFor('rate-limits'))
@@ -62,9 +66,11 @@ describe('an honest service passes', () => {
       for (const stamp of stamps) {
         for (const seed of seeds) {
           const pass = { begins: begin, stamp, ...keeping }
-          const { findings, judged } = judge(gate(pass, { seed, ...traffic }), pass)
-          expect({ begin, stamp, seed, findings }).toEqual({ begin, stamp, seed, findings: [] })
-          expect(judged['limit.requests.remaining']).toBeGreaterThan(0)
+          for (const algorithm of ['fixed-window', null] as const) {
+            const { findings, judged } = judge(gate(pass, { seed, ...traffic }), { ...pass, algorithm })
+            expect({ begin, stamp, seed, algorithm, findings }).toEqual({ begin, stamp, seed, algorithm, findings: [] })
+            expect(judged['limit.requests.remaining']).toBeGreaterThan(0)
+          }
         }
       }
     }
@@ -175,6 +181,25 @@ describe('a service with one fault fails its clause and no other', () => {
       expect(judge(seen).findings.map(({ clause }) => clause)).toContain('limit.requests.enforced')
     }
   })
+})
+
+describe('a service with a blatant fault fails, although its algorithm is unknown', () => {
+  const faults: Readonly<Record<string, [ClauseId, Fault, Partial<Traffic>?]>> = {
+    'accepts everything': ['limit.requests.enforced', { admits: () => true }, { gapMs: 400 }],
+    'accepts a quarter of its limit': ['limit.requests.not-early', { admits: used => used < 5 }, { gapMs: 800 }],
+    'states that all requests remain': ['limit.requests.remaining', { remaining: (_, limit) => limit }],
+    'states the beginning of the window as its reset': ['limit.requests.reset', { resetMs: reset => reset - 65_000 }],
+    'states the reset of the next window': ['limit.requests.reset', { resetMs: reset => reset + 65_000 }],
+  }
+  for (const begin of begins) {
+    test.each(Object.entries(faults))(`${begin}: %s`, (_, [clause, fault, traffic = {}]) => {
+      for (const seed of seeds) {
+        const seen = gate({ begins: begin }, { seed, latencyMs: 60, lost: 0, refused: 0, ...traffic }, fault)
+        const clauses = judge(seen, { algorithm: null }).findings.map(finding => finding.clause)
+        expect({ seed, clauses }).toEqual({ seed, clauses: expect.arrayContaining([clause]) })
+      }
+    })
+  }
 })
 
 describe('a finding states what was found and what was expected', () => {

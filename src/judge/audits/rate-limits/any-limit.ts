@@ -1,0 +1,279 @@
+import type { ClauseReporter } from '../../checks/findings.ts'
+import { createOverlapBounds, createSortedQueue, type SumBounds } from '../overlap-bounds.ts'
+import { createLeakyLevel } from './leaky-level.ts'
+import type { Limit, LimitContext } from './limit.ts'
+import { clockResolutionMs, createResetCheck, isSentAfter } from './resets.ts'
+import { addKey, countOfKey, hasOtherKeys, mayLackTokens, noCounts, type WindowRequest } from './window.ts'
+
+type Use = {
+  /** Accepted requests, and those that may have counted. */
+  readonly counted: number
+  readonly rejected: number
+  readonly maxTokens: number
+  readonly sentByKey: readonly number[]
+}
+
+const unused: Use = { counted: 0, rejected: 0, maxTokens: 0, sentByKey: noCounts }
+
+const addRequest = (use: Use, { kind, key, maxTokens }: WindowRequest): Use => ({
+  counted: use.counted + (kind === 'rejected' ? 0 : 1),
+  rejected: use.rejected + (kind === 'rejected' ? 1 : 0),
+  maxTokens: use.maxTokens + maxTokens,
+  sentByKey: addKey(use.sentByKey, key),
+})
+
+type ResetGroup = { readonly resetMs: number; admitted: number; settled: number }
+
+/** Resets that are remembered. Without windows, each response may state another. */
+const maxGroups = 64
+/** An early request can affect a counter of sliding windows until the end of the next window. */
+const rememberedWindows = 2
+/** With more requests than this in that time, no upper bound on use is asserted. */
+const maxRemembered = 10_000
+
+/**
+ * One limit of one caller, if its algorithm is unknown or is not that of fixed windows. Reports only what every algorithm
+ * breaks: fixed windows forget their requests at the reset that they state, and all others forget at most a limit of
+ * requests per window. Usage is therefore at least the lesser of two numbers: the requests since the window that the reset
+ * implies began, and the level of a bucket that leaks at the rate of the limit.
+ */
+export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'rate-limits'>): Limit {
+  const { contract, drawn, startedAtMs, shared, offset, firstSentMs } = context
+  const { windowMs } = contract.limits
+  const { name: scope, requestsPerMinute: limit, tokensPerMinute: tokenLimit } = drawn
+  const resets = createResetCheck({ scope, windowMs, startedAtMs, offset }, reporter)
+  const bounds = createOverlapBounds<AnyRequest, Use>(unused, addRequest, judge)
+  let stated: number | null = null
+  let maxStated = 0
+  let minStated = Number.POSITIVE_INFINITY
+  let lastWindowMs = Number.NEGATIVE_INFINITY
+  const sums = { windows: 0, accepted: 0, rejected: 0, unexpected429: 0, missing429: 0 }
+
+  /** Accepted requests whose effect a later request may not have found yet. */
+  const unsettled = createSortedQueue<AnyRequest>(({ settledMs }) => settledMs)
+  /** Accepted requests of the last windows that every request from now on finds, by their sending. */
+  const settled = createSortedQueue<AnyRequest>(({ sentMs }) => sentMs)
+  const level = createLeakyLevel(() => maxAllowed() / windowMs)
+  /** All accepted requests of the last windows, by their sending, and their level. */
+  const admitted = createSortedQueue<AnyRequest>(({ sentMs }) => sentMs)
+  const load = createLeakyLevel(() => maxAllowed() / windowMs)
+  let lastShownMs = Number.NEGATIVE_INFINITY
+  const sameResetMs = Math.min(clockResolutionMs, windowMs / 5)
+  const groups: ResetGroup[] = []
+  /** Requests that may still affect others, by their responses, and the sum of those that cannot. */
+  const recent = createSortedQueue<AnyRequest>(({ shownMs }) => shownMs)
+  let forgotten = unused
+  let areAllStored = true
+  /** No request from before this time affects later ones. Null: unknown. */
+  let knownFromMs: number | null = null
+  /** Requests that found no other counted. That holds for requests sent after their responses. */
+  const firsts = createSortedQueue<AnyRequest>(({ shownMs }) => shownMs)
+  let countedUntilMs = Number.NEGATIVE_INFINITY
+  /** The last 429, and when the first one came. */
+  let refused: AnyRequest | null = null
+  let firstRefusedMs = Number.POSITIVE_INFINITY
+  /** Whether a request after its reset has shown that the caller is within the limit again. */
+  let isRetryDecided = true
+  let promised: { readonly resetMs: number; readonly id: number } | null = null
+
+  /** A response with another limit than the contract violates a clause of its own. */
+  const maxAllowed = () => Math.max(limit ?? 0, maxStated) || Number.POSITIVE_INFINITY
+  const minAllowed = () => Math.min(limit ?? Number.POSITIVE_INFINITY, minStated)
+
+  function judge(request: AnyRequest, view: SumBounds<Use>) {
+    settle(request.sentMs)
+    const hasAll = forget(request)
+    if (request.kind === 'accepted') judgeAccepted(request, view, hasAll)
+    if (request.kind === 'rejected') judgeRejected(request, view, hasAll)
+    else countedUntilMs = Math.max(countedUntilMs, request.shownMs)
+    recent.insert(request)
+    if (request.kind === 'accepted') unsettled.insert(request)
+  }
+
+  function settle(nowMs: number) {
+    for (let first = unsettled.at(0); first !== undefined && first.settledMs <= nowMs; first = unsettled.at(0)) {
+      unsettled.shift()
+      level.add(first.sentMs)
+      settled.insert(first)
+      if (first.resetMs !== null) groupOf(first.resetMs).settled++
+    }
+    while ((settled.at(0)?.sentMs ?? nowMs) < nowMs - rememberedWindows * windowMs || settled.size() > maxRemembered)
+      settled.shift()
+  }
+
+  /** Forgets the requests that cannot affect this one. Returns whether all others that can are known. */
+  function forget({ sentMs }: AnyRequest): boolean {
+    for (let first = firsts.at(0); first !== undefined && first.shownMs <= sentMs; first = firsts.at(0)) {
+      knownFromMs = Math.max(knownFromMs ?? first.sentMs, first.sentMs)
+      firsts.shift()
+    }
+    const fromMs = sentMs - rememberedWindows * windowMs - clockResolutionMs
+    const knownMs = Math.max(fromMs, knownFromMs ?? fromMs)
+    for (let first = recent.at(0); first !== undefined && first.shownMs < knownMs; first = recent.at(0)) {
+      forgotten = addRequest(forgotten, first)
+      recent.shift()
+    }
+    if (recent.size() > maxRemembered) areAllStored = false
+    if (!areAllStored) while (recent.size() > 0) recent.shift()
+    return !shared && areAllStored && (knownFromMs !== null || fromMs >= firstSentMs)
+  }
+
+  function judgeAccepted(request: AnyRequest, { certain, possible }: SumBounds<Use>, hasAll: boolean) {
+    const { id, key, remaining, sentMs, shownMs } = request
+    if (isRetry(request) && !isRetryDecided) reporter.pass('retry.after-reset')
+    isRetryDecided = true
+    const own = request.stated
+    judgeEnforced(request)
+    if (own === null || remaining === null || (limit !== null && own !== limit)) return
+    const used = own - remaining
+    // Half of the requests of a bucket may be back before the response states what remains.
+    const min = Math.max(0, Math.min(own, certainUse(request) + 1 - level.leaked(sentMs, shownMs)))
+    const max = possible.counted + possible.rejected - forgotten.counted - forgotten.rejected
+    const maxOfKey = countOfKey(possible.sentByKey, key)
+    const otherKeys = hasOtherKeys(certain.sentByKey, key)
+    if (used >= Math.floor(min) && (used <= max || !hasAll)) {
+      if (otherKeys && used > maxOfKey) reporter.pass('auth.keys-share-limits')
+      reporter.pass('limit.requests.remaining')
+      // The first request of another key looks like the first of all.
+    } else if (otherKeys && used >= 1 && used <= maxOfKey && (used < min || knownFromMs !== null)) {
+      const message = `${used} requests of ${scope} are stated as used, which counts only one key, expected at least ${Math.floor(min)} for all keys`
+      reporter.fail('auth.keys-share-limits', message, [id])
+    } else {
+      const range = hasAll ? `${Math.floor(min)} to ${max}` : `at least ${Math.floor(min)}`
+      const message = `${remaining} of ${own} requests of ${scope} are stated as remaining, so ${used} were used, expected ${range}`
+      reporter.fail('limit.requests.remaining', message, [id])
+    }
+    if (used === 1) firsts.insert(request)
+  }
+
+  /** The number of earlier requests that certainly count, whatever the algorithm. */
+  function certainUse({ shownMs, resetMs }: AnyRequest): number {
+    if (resetMs === null) return 0
+    const windowStartMs = resetMs - windowMs + clockResolutionMs - startedAtMs - offset().min
+    const since = settled.size() - settled.countBelow(windowStartMs)
+    return Math.min(Math.max(since, groupOf(resetMs).settled), level.at(shownMs))
+  }
+
+  /** All accepted requests so far were admitted between their sending and the last response. */
+  function judgeEnforced(request: AnyRequest) {
+    const max = maxAllowed()
+    admitted.insert(request)
+    while ((admitted.at(0)?.sentMs ?? request.sentMs) < request.sentMs - rememberedWindows * windowMs) admitted.shift()
+    if (admitted.size() > maxRemembered) admitted.shift()
+    lastShownMs = Math.max(lastShownMs, request.shownMs)
+    load.add(request.sentMs)
+    if (request.resetMs !== null) groupOf(request.resetMs).admitted++
+    // One more than a bucket holds may be the effect of rounding, and two windows may meet.
+    const inBucket = load.at(lastShownMs) - 1
+    const certain = Math.min(inBucket, inWindow(request) ?? inBucket - max)
+    if (certain <= max) return
+    sums.missing429++
+    const message = `${Math.floor(certain)} requests of ${scope} were accepted, expected at most ${max} and then a 429`
+    reporter.fail(isByKey(request) ? 'auth.keys-share-limits' : 'limit.requests.enforced', message, [request.id])
+  }
+
+  /** The accepted requests of the window that ends at the stated reset, if there are windows; null: it states none. */
+  function inWindow({ resetMs }: AnyRequest): number | null {
+    if (resetMs === null) return null
+    const { min } = offset()
+    const sameReset = groupOf(resetMs).admitted
+    if (startedAtMs + lastShownMs + offset().max > resetMs - clockResolutionMs) return sameReset
+    const sinceMs = resetMs - windowMs + clockResolutionMs - startedAtMs - min
+    return Math.max(sameReset, admitted.size() - admitted.countBelow(sinceMs))
+  }
+
+  /** The accepted requests whose responses state this reset. If there are windows, they share one. */
+  function groupOf(resetMs: number): ResetGroup {
+    const known = groups.findLast(group => Math.abs(group.resetMs - resetMs) <= sameResetMs)
+    if (known !== undefined) return known
+    const group = { resetMs, admitted: 0, settled: 0 }
+    groups.push(group)
+    if (groups.length > maxGroups) groups.shift()
+    return group
+  }
+
+  const isByKey = ({ stated: own, remaining }: AnyRequest) => {
+    let byKey: readonly number[] = noCounts
+    for (let index = 0, each = admitted.at(0); each !== undefined; each = admitted.at(++index))
+      byKey = addKey(byKey, each.key)
+    return byKey.length > 1 && own !== null && remaining !== null && own - remaining <= Math.max(...byKey)
+  }
+
+  function judgeRejected(request: AnyRequest, { before, possible }: SumBounds<Use>, hasAll: boolean) {
+    const { id, sentMs, shownMs } = request
+    const isAlone = countedUntilMs <= (refused?.sentMs ?? 0) && possible.counted === before.counted
+    // Some algorithms count rejected requests. The first of them had none before it.
+    const hasRejected = firstRefusedMs <= sentMs
+    const counted = possible.counted - forgotten.counted
+    const used = counted + (hasRejected ? possible.rejected - forgotten.rejected - 1 : 0)
+    const maxTokens = possible.maxTokens - forgotten.maxTokens
+    const isForTokens = mayLackTokens(request, tokenLimit, maxTokens)
+    if (isRetry(request) && !isForTokens && !isRetryDecided && isAlone && refused !== null) {
+      isRetryDecided = true
+      sums.unexpected429++
+      const message = `a 429 of ${scope} came after the reset that an earlier 429 stated, expected the request to be accepted`
+      reporter.fail('retry.after-reset', message, [refused.id, id])
+    } else if (hasAll) {
+      if (used >= minAllowed()) reporter.pass('limit.requests.not-early')
+      else if (isForTokens) {
+        reporter.pass('limit.tokens.enforced')
+        reporter.pass('limit.requests.not-early')
+      } else {
+        sums.unexpected429++
+        const message = `a 429 came after at most ${used} of ${minAllowed()} requests of ${scope} were used, expected it only above the limit`
+        reporter.fail('limit.requests.not-early', message, [id])
+      }
+    }
+    if (isForTokens) return
+    firstRefusedMs = Math.min(firstRefusedMs, shownMs)
+    if (refused === null || shownMs > refused.shownMs) refused = request
+    isRetryDecided = false
+  }
+
+  const isRetry = (request: AnyRequest): boolean =>
+    refused?.resetMs != null && isSentAfter(request, refused.resetMs, startedAtMs, offset())
+
+  /** Whether a 429 states a reset that an earlier 429 stated too, and that was over when the request was sent. */
+  function isLate(member: WindowRequest, resetMs: number): boolean {
+    if (promised === null || member.kind !== 'rejected') return false
+    if (Math.abs(resetMs - promised.resetMs) > clockResolutionMs) return false
+    if (!isSentAfter(member, promised.resetMs, startedAtMs, offset())) return false
+    const message = `a 429 of ${scope} came after its own reset time, which an earlier 429 also stated, expected the request to be accepted`
+    reporter.fail('retry.after-reset', message, [promised.id, member.id])
+    return true
+  }
+
+  return {
+    add: (member, resetMs, watermarkMs) => {
+      if (member.kind === 'accepted') sums.accepted++
+      if (member.kind === 'rejected') sums.rejected++
+      stated ??= member.stated
+      if (member.stated !== null && member.kind !== 'uncertain') {
+        maxStated = Math.max(maxStated, member.stated)
+        minStated = Math.min(minStated, member.stated)
+      }
+      const isUsable = resetMs !== null && !isLate(member, resetMs) && resets.judge(member, resetMs)
+      if (isUsable && member.kind === 'rejected') promised = { resetMs, id: member.id }
+      if (isUsable && resetMs >= lastWindowMs + windowMs - clockResolutionMs) {
+        lastWindowMs = resetMs
+        sums.windows++
+      }
+      bounds.add({ ...member, resetMs: isUsable ? resetMs : null }, watermarkMs)
+    },
+    finish: () => {
+      bounds.finish()
+      if (sums.rejected > 0 && sums.missing429 === 0) reporter.pass('limit.requests.enforced')
+    },
+    result: () => ({
+      caller: context.caller,
+      scope,
+      tier: drawn.tier,
+      windowMs,
+      limit: limit ?? stated,
+      ...sums,
+    }),
+  }
+}
+
+/** With the reset in its response in Unix milliseconds; null if it states none that is possible. */
+type AnyRequest = WindowRequest & { readonly resetMs: number | null }
