@@ -17,17 +17,32 @@ function paidAsk({ chat, rpc }: Known, more: Partial<Ask>): Ask | null {
 export const access: Question = {
   name: 'access',
   calls: 3,
-  applies: ({ prefix, limits, chat, rpc }) => (prefix !== null || limits.size > 0) && (chat !== null || rpc !== null),
+  applies: ({ chat, rpc }) => chat !== null || rpc !== null,
   answer: async (known, asker) => {
     const send = async (as: NonNullable<Ask['as']>): Promise<Answer | null> => {
       const request = paidAsk(known, { as })
       return request === null ? null : await asker.ask(request)
     }
     const anonymous = await send('anonymous')
+    if (known.prefix === null && known.limits.size === 0) return { findings: needsKey(anonymous) }
     const wrong = await send('bad-key')
     const findings = [noKey(anonymous), badKeyFinding(wrong), ...(await emptyAccount(asker, send))]
     return { findings: findings.filter(finding => finding !== null) }
   },
+}
+
+/** Where nothing is documented: whether requests need a key at all. */
+function needsKey(answer: Answer | null): readonly Found[] {
+  if (answer === null || answer.status === null) return []
+  const isOpen = answer.status === 200
+  return [
+    value(
+      ['auth', 'required'],
+      !isOpen,
+      answer,
+      isOpen ? 'a request without credentials is answered' : 'a request without credentials is refused',
+    ),
+  ]
 }
 
 function noKey(reply: Answer | null): Found | null {

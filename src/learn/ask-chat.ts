@@ -58,20 +58,35 @@ export const completion: Question = {
   calls: 2 * maxModels,
   applies: ({ chat: use }) => use === null,
   answer: async (known, { ask }) => {
-    const accepts = { headers: { 'accept-encoding': 'gzip, br' } }
     let first: Answer | null = null
     for (const model of cheapestOf(known).slice(0, maxModels)) {
-      for (const lengthField of ['max_completion_tokens', 'max_tokens']) {
-        const reply = await ask(chatAsk({ model, lengthField }, {}, accepts))
+      for (const lengthField of lengthFields(known)) {
+        const reply = await ask(chatAsk({ model, lengthField }, {}, { headers: { 'accept-encoding': 'gzip, br' } }))
         first ??= reply
         if (isCompletion(reply)) return concludeCompletion({ model, lengthField, whole: reply }, known)
         if (isAbsent(reply)) return { findings: [missingChat(reply)] }
+        if (reply.status === 200 && reply.why !== '') {
+          const plain = await ask(chatAsk({ model, lengthField }))
+          const broken = difference('chat.compression.body', reply.why, reply, false)
+          if (!isCompletion(plain)) return { findings: [broken, unknown('chat', because(plain))] }
+          const { findings, ...more } = concludeCompletion({ model, lengthField, whole: plain }, known)
+          return {
+            findings: [broken, ...findings.filter(each => each.kind !== 'value' || each.path[1] !== 'compression')],
+            ...more,
+          }
+        }
         if (reply.status !== 400 && reply.status !== 422) break
       }
     }
     return { findings: first === null ? [] : [unknown('chat', because(first))] }
   },
 }
+
+/** The documented name of the field first. Other servers know the older name, and may ignore the documented one. */
+const lengthFields = ({ prefix, limits, networks }: Known): readonly string[] =>
+  prefix !== null || limits.size > 0 || networks.length > 0
+    ? ['max_completion_tokens', 'max_tokens']
+    : ['max_tokens', 'max_completion_tokens']
 
 const missingChat = (reply: Answer): Found => ({
   kind: 'missing',
@@ -93,7 +108,8 @@ function cheapestOf({ models, limits }: Known): readonly Model[] {
   })
 }
 
-function concludeCompletion(use: ChatUse, { limits }: Known): Conclusion {
+function concludeCompletion(use: ChatUse, known: Known): Conclusion {
+  const { limits } = known
   const { whole, model } = use
   const encoding = whole.headers['content-encoding']?.trim().toLowerCase()
   const body = toObject(whole.body)
@@ -103,7 +119,7 @@ function concludeCompletion(use: ChatUse, { limits }: Known): Conclusion {
       encoding === 'gzip' || encoding === 'br'
         ? unknown('chat.compression', `${cite(whole)} was compressed; one response does not prove that all are`)
         : value(['chat', 'compression'], 'optional', whole, `content-encoding is ${encoding ?? 'missing'}`),
-      ...(use.lengthField === 'max_completion_tokens'
+      ...(use.lengthField === lengthFields(known)[0]
         ? []
         : [
             difference(

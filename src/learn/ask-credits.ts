@@ -90,6 +90,8 @@ function itemFinding(reply: Answer, base: number): Found {
   const { credits } = creditsIn(reply)
   const items = Array.isArray(reply.body) ? reply.body.map(toObject) : []
   const failed = items.filter(item => item !== null && 'error' in item).length
+  if (reply.status === 400 || reply.status === 422)
+    return difference('rpc.item-failure.status', `a batch with a failing item gets a ${reply.status}`, reply)
   if (credits === null) return unknown(path.join('.'), uncharged(reply))
   if (items.length !== 2 || failed !== 1)
     return unknown(path.join('.'), `${cite(reply)}: the batch has no single failing item`)

@@ -51,20 +51,19 @@ export const singleCall: Question = {
     const network = firstNetwork(known)
     const family = familyOf(network)
     const proxied: RpcUse = { path: paths.rpc, network, family, credits: null, worstPico: firstWorstPico }
+    if (known.networks.length === 0 && known.prefix === null) {
+      // A node may answer at any path, so its own address comes first.
+      const node: RpcUse = { ...proxied, path: '', family: 'evm', worstPico: 0n }
+      const direct = await ask(rpcAsk(node, rpcCall(standardMethods.evm), 0n))
+      if (direct.status === 200 && isRpcAnswer(direct.body)) {
+        const findings = [value(['paths', 'rpc'], '', direct, 'a JSON-RPC node answers at the address itself')]
+        return { findings, known: { rpc: node } }
+      }
+    }
     const reply = await ask(rpcAsk(proxied, rpcCall(standardMethods[family]), firstWorstPico))
     if (reply.status === 200 && isRpcAnswer(reply.body)) return concludeSingle(proxied, reply)
-    if (known.networks.length > 0 || known.prefix !== null)
-      return {
-        findings:
-          isAbsent(reply) && known.networks.length === 0 ? [missingRpc(reply)] : [unknown('rpc', because(reply))],
-      }
-    const node: RpcUse = { ...proxied, path: '', family: 'evm' }
-    const direct = await ask(rpcAsk(node, rpcCall(standardMethods.evm), 0n))
-    if (direct.status === 200 && isRpcAnswer(direct.body)) {
-      const findings = [value(['paths', 'rpc'], '', direct, 'a JSON-RPC node answers at the address itself')]
-      return { findings, known: { rpc: { ...node, worstPico: 0n } } }
-    }
-    return { findings: [missingRpc(reply)] }
+    const isMissing = isAbsent(reply) && known.networks.length === 0
+    return { findings: [isMissing ? missingRpc(reply) : unknown('rpc', because(reply))] }
   },
 }
 
@@ -137,9 +136,18 @@ export const batches: Question = {
     if (short.status === null || short.status >= 500) return { findings: [unknown('rpc.batchLimit', because(short))] }
     const isTooLong = (reply: Answer): boolean => outcomeOf(reply) !== outcomeOf(short)
     const { low, high, last } = await searchLimit(send, isTooLong)
-    return { findings: [...shortFindings(short), ...limitFindings(low, high, last)], known: { batchLimit: low } }
+    const words = shortFindings(short)
+    // Without the name of a method, nothing shows that a long batch was refused for its methods.
+    if (high === Number.POSITIVE_INFINITY && !isTold(short))
+      return {
+        findings: [...words, unknown('rpc.batchLimit', `${cite(short)}: no refusal says whether a batch is too long`)],
+      }
+    return { findings: [...words, ...limitFindings(low, high, last)], known: { batchLimit: low } }
   },
 }
+
+/** Whether the batch ran, or its refusal names a method. */
+const isTold = (answer: Answer): boolean => /^200$| named$/.test(outcomeOf(answer))
 
 /** A refusal without the parts that depend on the batch: its status, and whether it names the method, or else its words. */
 function outcomeOf({ status, bytes }: Answer): string {

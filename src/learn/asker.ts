@@ -29,7 +29,7 @@ export type Answer = {
   readonly what: string
   readonly as: NonNullable<Ask['as']>
   readonly status: number | null
-  /** Why there is no complete response. */
+  /** Why there is no complete response, or no body that can be read. */
   readonly why: string
   readonly headers: Exchange['headers']
   /** The JSON value of the body; undefined if it is none. */
@@ -94,12 +94,12 @@ export function createAsker(options: AskerOptions): Asker {
   let claimedPico = 0n
   let reservedPico = 0n
   let waitedMs = 0
-  let firstBalance: bigint | null = null
-  let lowestBalance: bigint | null = null
+  /** By header. */
+  const balances = new Map<string, { readonly first: bigint; readonly lowest: bigint }>()
   const mask = createMask([...caller.keys, zeroBalanceKey ?? ''])
 
   const spentPico = (): bigint => {
-    const taken = firstBalance === null || lowestBalance === null ? 0n : firstBalance - lowestBalance
+    const taken = [...balances.values()].reduce((sum, { first, lowest }) => sum + first - lowest, 0n)
     return claimedPico > taken ? claimedPico : taken
   }
 
@@ -189,7 +189,7 @@ export function createAsker(options: AskerOptions): Asker {
       what: describe(request),
       as,
       status: result.failure === null ? result.status : null,
-      why: result.failure === null ? '' : result.failure.reason,
+      why: result.failure?.reason ?? (decoded.kind === 'decoded' ? '' : `its body is not ${decoded.encoding}`),
       headers: mask.headers(result.headers, maxHeaderLength),
       body: parseJson(bytes),
       bytes,
@@ -217,10 +217,9 @@ export function createAsker(options: AskerOptions): Asker {
     if (status === null || status >= 300) failedMs = [...failedMs, wallMs]
     claimedPico += costOf(reply, worstPico)
     if (as !== 'caller') return
-    const balance = balanceOf(reply)
-    if (balance !== null) {
-      firstBalance ??= balance
-      if (lowestBalance === null || balance < lowestBalance) lowestBalance = balance
+    for (const [name, balance] of balancesIn(reply)) {
+      const { first, lowest } = balances.get(name) ?? { first: balance, lowest: balance }
+      balances.set(name, { first, lowest: balance < lowest ? balance : lowest })
     }
     const window = windowOf(reply)
     if (window !== null) windows.set(scope, window)
@@ -263,15 +262,12 @@ function claimOf({ headers, body, events }: Answer): bigint | null {
   return usd === null || diem === null ? null : parsePico((usd + diem).toFixed(12))
 }
 
-/** USD and DIEM together; null if neither is stated. */
-function balanceOf({ headers }: Answer): bigint | null {
-  const stated = Object.entries(headers).flatMap(([name, text]) =>
-    /-balance-(usd|diem)$/.test(name) ? [parsePico(text)] : [],
-  )
-  return stated.length === 0 || stated.includes(null)
-    ? null
-    : stated.reduce<bigint>((sum, each) => sum + (each ?? 0n), 0n)
-}
+/** The balances that a response states, in either currency. */
+const balancesIn = ({ headers }: Answer): readonly (readonly [name: string, pico: bigint])[] =>
+  Object.entries(headers).flatMap(([name, text]) => {
+    const balance = /-balance-(usd|diem)$/.test(name) ? parsePico(text) : null
+    return balance === null ? [] : [[name, balance] as const]
+  })
 
 const longestWindowMs = 65_000
 

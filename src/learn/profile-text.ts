@@ -8,6 +8,7 @@ import { formatPico, parsePico } from '../lib/money.ts'
 import { oneLine, wrap } from '../lib/text-layout.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import type { Lesson } from './learn.ts'
+import { type Little, littleOf } from './little.ts'
 import type { Found, Known, ValuePath } from './question.ts'
 
 type Told = Extract<Found, { readonly kind: 'value' }>
@@ -20,7 +21,9 @@ export type LearnedProfile = {
 
 /** The profile with everything that differs from the document, each value with its evidence. It always loads. */
 export function learnedProfile({ findings, known, replies, spentPico }: Lesson, target: string): LearnedProfile {
-  const told = lastOfEach(findings.flatMap(finding => (finding.kind === 'value' ? finding : [])))
+  const little = littleOf(known)
+  const all = [...findings, ...(little?.findings ?? [])]
+  const told = lastOfEach(all.flatMap(finding => (finding.kind === 'value' ? finding : [])))
   const promises = promisesOf(findings, known)
   const loadable = told.filter(isLoadable)
   const rejected = told
@@ -34,7 +37,7 @@ export function learnedProfile({ findings, known, replies, spentPico }: Lesson, 
     )
   const written = loadable.filter(each => !isAsDocumented(each))
   const same = loadable.filter(isAsDocumented)
-  const differences = differencesIn(findings, written)
+  const differences = differencesIn(findings, written, little)
   const unknowns = [...findings, ...rejected].flatMap(finding =>
     finding.kind === 'unknown' ? [`${finding.path}: ${finding.why}`] : [],
   )
@@ -110,58 +113,38 @@ const sourceOf = (path: ValuePath): Source => {
     : sourceOfValue(documentedContract, at)
 }
 
-function differencesIn(findings: readonly Found[], written: readonly Told[]): readonly string[] {
+function differencesIn(findings: readonly Found[], written: readonly Told[], little: Little | null): readonly string[] {
   return [
+    ...(little === null ? [] : [`missing: it is ${little.what}`]),
     ...findings.flatMap(finding => {
-      if (finding.kind === 'missing') return `missing: ${finding.text} (${finding.evidence})`
-      return finding.kind === 'difference' ? `${finding.clause}: ${finding.text} (${finding.evidence})` : []
+      if (finding.kind === 'missing') return little === null ? `missing: ${finding.text} (${finding.evidence})` : []
+      if (finding.kind !== 'difference' || !isPromised(finding.clause, little)) return []
+      return `${finding.clause}: ${finding.text} (${finding.evidence})`
     }),
     ...written
-      .filter(({ path }) => sourceOf(path) === 'document')
+      .filter(({ path }) => little === null && sourceOf(path) === 'document')
       .map(
         ({ path, value, evidence }) =>
           `${path.join('.')}: ${short(value)}, the document says ${short(documentedAt(path))} (${evidence})`,
       ),
-  ].map(each => clipped(each))
+  ].map(clipped)
 }
 
-/** A server with the chat interface of OpenAI, or a node, promises little of the document. */
-const little = {
-  chat: {
-    only: ['chat.*', 'catalogue.models'],
-    except: [
-      ...['chat.cost*', 'chat.choice.stop-reason', 'chat.choice.length', 'chat.model', 'chat.compression*'],
-      ...['chat.media-type', 'chat.request.*', 'chat.logprobs*', 'chat.prompt-logprobs'],
-    ],
-  },
-  rpc: {
-    only: [
-      'rpc.content-type',
-      'rpc.response',
-      'rpc.response.error',
-      'rpc.id',
-      'rpc.batch.correlation',
-      'rpc.item-failure.alone',
-    ],
-    except: [],
-  },
-} as const
+const isMatch = (clause: string, pattern: string): boolean =>
+  pattern.endsWith('*') ? clause.startsWith(pattern.slice(0, -1)) : clause === pattern
 
-/** The part of the document that a target keeps, if it is not the service itself. */
-export const kindOf = ({ prefix, limits, networks, chat, rpc }: Known): keyof typeof little | null => {
-  if (prefix !== null || limits.size > 0 || networks.length > 0) return null
-  return rpc !== null && chat === null ? 'rpc' : chat === null ? null : 'chat'
-}
+const isPromised = (clause: string, little: Little | null): boolean =>
+  little === null ||
+  (little.only.some(pattern => isMatch(clause, pattern)) && !little.except.some(pattern => isMatch(clause, pattern)))
 
 function promisesOf(findings: readonly Found[], known: Known): readonly string[] {
-  const kind = kindOf(known)
+  const little = littleOf(known)
   const broken = findings.flatMap((finding): readonly (ClauseId | string)[] => {
-    if (finding.kind === 'missing') return finding.clauses
-    return finding.kind === 'difference' && finding.always ? [finding.clause] : []
+    if (finding.kind === 'missing') return little === null ? finding.clauses : []
+    return finding.kind === 'difference' && finding.always && isPromised(finding.clause, little) ? [finding.clause] : []
   })
-  const { only, except } = kind === null ? { only: null, except: [] } : little[kind]
-  const own = broken.filter(clause => only === null || only.some(each => clause.startsWith(each.replace('*', ''))))
-  const all = [...new Set([...except, ...own])]
+  const { only, except } = little ?? { only: null, except: [] }
+  const all = [...new Set([...except, ...broken])]
   if (only === null && all.length === 0) return []
   return [
     ...comment('The target does not keep these; see the differences above. Remove an entry to have its clause judged.'),

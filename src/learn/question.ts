@@ -89,6 +89,7 @@ export const cite = ({ call, what, status, why }: Answer): string =>
 /** Why an answer does not tell something. */
 export function because(answer: Answer): string {
   if (answer.status === null) return `${answer.what}: ${answer.why}`
+  if (answer.why !== '') return `${cite(answer)}: ${answer.why}`
   const text = errorText(answer.body)
   return `${cite(answer)}${text === null ? ', which does not tell' : `: ${JSON.stringify(text.slice(0, maxErrorText))}`}`
 }
@@ -103,8 +104,8 @@ function errorText(body: unknown): string | null {
 }
 
 /** Whether a part of the service is not there: no such path, or a page for people. */
-export const isAbsent = ({ status, body }: Answer): boolean =>
-  status !== null && ([404, 405, 410, 501].includes(status) || (status < 400 && body === undefined))
+export const isAbsent = ({ status, body, why }: Answer): boolean =>
+  status !== null && ([404, 405, 410, 501].includes(status) || (status < 400 && body === undefined && why === ''))
 
 /** A header as a number; null if it is none. */
 export function numberIn({ headers }: Answer, name: string): number | null {
