@@ -39,7 +39,7 @@ function concludeOffer(models: Answer, networks: Answer, limits: Answer): Conclu
   const offered = models.status === 200 ? modelsOf(models, perMinute) : null
   const known = {
     ...(offered !== null && { models: offered }),
-    ...(slugs !== null && { networks: slugs.slice(0, maxNetworks) }),
+    ...(slugs !== null && { networks: slugs.filter(slug => plainSlug.test(slug)).slice(0, maxNetworks) }),
     ...(perMinute !== null && { limits: perMinute }),
   }
   const findings = [
@@ -53,6 +53,8 @@ function concludeOffer(models: Answer, networks: Answer, limits: Answer): Conclu
 }
 
 const maxNetworks = 500
+/** A slug that can be part of a path as it is. */
+const plainSlug = /^[A-Za-z0-9._~-]{1,100}$/
 const maxModels = 500
 
 const listless = (path: string, clause: string, reply: Answer): readonly Found[] =>

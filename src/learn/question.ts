@@ -115,7 +115,7 @@ export function numberIn({ headers }: Answer, name: string): number | null {
 
 export const rpcAsk = (rpc: Pick<RpcUse, 'path' | 'network'>, body: unknown, worstPico: bigint): Ask => ({
   method: 'POST',
-  path: rpc.path.replace('{network}', encodeURIComponent(rpc.network)),
+  path: rpc.path.replace('{network}', rpc.network),
   body,
   scope: 'rpc',
   worstPico,
