@@ -1,30 +1,55 @@
 #!/usr/bin/env node
-import { runCli } from './cli/cli.ts'
 import { environmentSecrets, hideSecrets, maskWrites } from './cli/secrets.ts'
+import { whyUnreadable } from './lib/read-text.ts'
 import { UsageError } from './lib/usage-error.ts'
+import { visible } from './lib/visible.ts'
 
-/** A reader that closes the pipe early, like `head`, changes neither the run nor its exit code. */
-for (const stream of [process.stdout, process.stderr]) {
-  stream.on('error', (cause: NodeJS.ErrnoException) => {
-    if (cause.code !== 'EPIPE') throw cause
-  })
-}
+/** A stream that is closed or full changes neither the run nor its exit code. A reader like `head` may leave early. */
+process.stderr.on('error', () => {})
+let isReported = false
+process.stdout.on('error', (cause: NodeJS.ErrnoException) => {
+  if (cause.code === 'EPIPE' || isReported) return
+  isReported = true
+  process.stderr.write(`Turnpike could not write all of its output to stdout: ${whyUnreadable(cause)}.\n`)
+})
 
 hideSecrets(environmentSecrets(process.env))
 maskWrites(process.stdout)
 maskWrites(process.stderr)
 
-/** The only catch-all. A mistake of the user exits with 2; any other error is a bug and exits with 70. */
-try {
-  process.exitCode = await runCli(process.argv.slice(2))
-} catch (cause) {
+/** A mistake of the user or a limit of the machine exits with 2; any other error is a bug and exits with 70. */
+function report(cause: unknown): number {
   if (cause instanceof UsageError) {
     process.stderr.write(`${cause.message}\n`)
-    process.exitCode = 2
-  } else {
-    process.stderr.write(
-      `Turnpike crashed. This is a bug; please report it with the trace below.\n${cause instanceof Error ? cause.stack : cause}\n`,
-    )
-    process.exitCode = 70
+    return 2
   }
+  const code = cause instanceof Error && 'code' in cause ? cause.code : null
+  if (code === 'EMFILE' || code === 'ENFILE') {
+    process.stderr.write(`open files: got ${code}, expected a higher limit (ulimit -n)\n`)
+    return 2
+  }
+  const trace = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
+  process.stderr.write(`Turnpike crashed. This is a bug; please report it with the trace below.\n${visible(trace)}\n`)
+  return 70
+}
+
+function assertWorkingDirectory(): void {
+  try {
+    process.cwd()
+  } catch {
+    throw new UsageError({ where: 'working directory', got: 'none, since it was removed', expected: 'a directory' })
+  }
+}
+
+/** Errors outside of the command. Nothing can be trusted after them. */
+for (const event of ['uncaughtException', 'unhandledRejection'] as const)
+  process.on(event, (cause: unknown) => process.exit(report(cause)))
+
+try {
+  assertWorkingDirectory()
+  // Loaded here, so that its errors are reported too.
+  const { runCli } = await import('./cli/cli.ts')
+  process.exitCode = await runCli(process.argv.slice(2))
+} catch (cause) {
+  process.exitCode = report(cause)
 }

@@ -38,7 +38,7 @@ export function runStreams(streams: StreamRun): Promise<Report> {
   const scenario = parseScenario(scenarioOf(load), 'streams', calibrationContract)
   const plan = makePlan(scenario, calibrationContract, { seed: 1, target, budgetUsd: null })
   const info = { runId: 'streams', target, startedAtMs: clock.wallMs() }
-  const log = { write: observe, notRecorded: () => 0, end: async () => {} }
+  const log = { write: observe, notRecorded: () => 0, end: async () => null }
   const output = { start: (live: LiveRun) => onStart(live.loadStartMs), finish: async () => {}, close: async () => {} }
   const io = inlineIo({ clock, transport: send, log })
   return run(unrecordedJob(plan, calibrationContract, info), { ...io, stop, quit: stop, outputs: [output] })

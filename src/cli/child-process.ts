@@ -1,5 +1,6 @@
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { UsageError } from '../lib/usage-error.ts'
 import type { ServiceSpec } from '../plan/plan.ts'
 import { capacityFlags } from './service.ts'
 
@@ -14,7 +15,16 @@ export function startChildServer(command: string, flags: readonly string[]): Pro
   })
   return new Promise((resolve, reject) => {
     child.once('error', reject)
-    child.once('exit', code => reject(new Error(`turnpike ${command} exited with ${code} before it was ready`)))
+    child.once('exit', code => {
+      const got = `exit code ${code} before it was ready`
+      // The child has explained a mistake of the user itself.
+      const cause = {
+        where: `turnpike ${command}`,
+        got,
+        expected: 'a server that starts, with a profile that is a file',
+      }
+      reject(code === 2 ? new UsageError(cause) : new Error(`turnpike ${command}: ${got}`))
+    })
     child.once('message', message => {
       const { port } = message as { readonly port: number }
       resolve({ port, stop: () => void (child.connected && child.disconnect()) })

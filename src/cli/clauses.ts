@@ -1,21 +1,23 @@
 import { unjudgedClauses } from '../contract/clauses/not-judged.ts'
-import { clauseIds, clauses } from '../contract/clauses.ts'
+import { type ClauseId, clauseIds, clauses } from '../contract/clauses.ts'
+import { notPromised } from '../contract/promises.ts'
 import { plainTable } from '../lib/text-layout.ts'
 import { readReport } from '../storage/run-directory.ts'
 import { exitCodes, listFlag, type Values } from './flags.ts'
+import { contractOf } from './load-plan.ts'
 
 export async function clausesCommand(values: Values): Promise<number> {
   const directories = listFlag(values, 'run-dirs')
-  process.stdout.write(`${directories.length === 0 ? list() : coverage(directories)}\n`)
+  process.stdout.write(`${directories.length === 0 ? list(notPromised(contractOf(values))) : coverage(directories)}\n`)
   return exitCodes.pass
 }
 
-/** All clauses, and the sentences of the document that no run judges, with the reason. */
-function list(): string {
+/** All clauses, and the sentences of the document that no run judges, with the reason. The profile leaves some out. */
+function list(missing: readonly ClauseId[]): string {
   const judged = clauseIds.map(id => {
     const { section, text, judges, source, needs } = clauses[id]
     const remarks = `${source === 'profile' ? ' (profile)' : ''}${needs === undefined ? '' : ` (needs ${needs})`}`
-    return [`§${section}`, id, judges.join(', '), `${text}${remarks}`]
+    return [`§${section}`, id, missing.includes(id) ? 'not-promised' : judges.join(', '), `${text}${remarks}`]
   })
   const excused = Object.entries(unjudgedClauses).map(([id, { section, text, status, reason }]) => [
     `§${section}`,
@@ -33,10 +35,13 @@ function coverage(directories: readonly string[]): string {
     const ofClause = tallies.filter(tally => tally.id === id)
     const judged = ofClause.reduce((sum, tally) => sum + tally.judged, 0)
     const violated = ofClause.reduce((sum, tally) => sum + tally.violated, 0)
-    const verdict = violated > 0 ? 'fail' : judged > 0 ? 'pass' : 'not-exercised'
+    const isPromised = ofClause.length === 0 || ofClause.some(tally => tally.verdict !== 'not-promised')
+    const silence = isPromised ? 'not-exercised' : 'not-promised'
+    const verdict = violated > 0 ? 'fail' : judged > 0 ? 'pass' : silence
     const { section, needs } = clauses[id]
-    const remark = violated > 0 ? `${violated} violated` : judged === 0 && needs !== undefined ? `needs ${needs}` : ''
-    return { judged, cells: [`§${section}`, id, verdict, `${judged} judged`, remark] }
+    const remark =
+      violated > 0 ? `${violated} violated` : judged === 0 && isPromised && needs !== undefined ? `needs ${needs}` : ''
+    return { judged, isPromised, cells: [`§${section}`, id, verdict, `${judged} judged`, remark] }
   })
   const exercised = rows.filter(({ judged }) => judged > 0).length
   const lines = plainTable(
@@ -44,5 +49,7 @@ function coverage(directories: readonly string[]): string {
     rows.map(({ cells }) => cells),
     Number.POSITIVE_INFINITY,
   )
-  return `${lines}\n\n${exercised} of ${clauseIds.length} clauses exercised`
+  const unpromised = rows.filter(({ isPromised }) => !isPromised).length
+  const rest = unpromised === 0 ? '' : `, ${unpromised} not promised`
+  return `${lines}\n\n${exercised} of ${clauseIds.length} clauses exercised${rest}`
 }

@@ -121,7 +121,7 @@ export const commands: readonly Command[] = [
     usage: 'clauses [run-dirs..]',
     describe: 'List all clauses, or how runs covered them',
     arguments: { 'run-dirs': { ...runDirectory, array: true } },
-    flags: {},
+    flags: { profile },
     run: async values => (await import('./clauses.ts')).clausesCommand(values),
   },
   {

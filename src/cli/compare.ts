@@ -5,10 +5,10 @@ import { UsageError } from '../lib/usage-error.ts'
 import { type ComparisonFormat, comparisonRenderers } from '../report/render/renderers.ts'
 import { recordedDiscovery } from '../run/discovery.ts'
 import { readComparedRun } from '../storage/recorded-run.ts'
-import { writeComparison } from '../storage/run-directory.ts'
+import { makeDirectory, writeComparison } from '../storage/run-directory.ts'
 import { exitCodes, listFlag, text, type Values } from './flags.ts'
 import type { DraftPlan } from './load-plan.ts'
-import { print, stdoutLayout } from './print.ts'
+import { print, showUnwritten, stdoutLayout } from './print.ts'
 import { hiddenIn } from './secrets.ts'
 
 /**
@@ -67,14 +67,15 @@ export async function compareCommand(values: Values): Promise<number> {
   }
   const recorded = await Promise.all(paths.map(readComparedRun))
   assertDistinct(recorded)
+  const out = text(values, 'out')
+  if (out !== null) makeDirectory(out)
   const last = recorded.at(-1)
   if (last === undefined) throw new Error('at least two runs were read')
   const baselines = recorded.slice(0, -1)
   for (const baseline of baselines) assertComparable(baseline, last.path, last)
   const comparison = compareRuns(baselines, last, criteria)
-  const out = text(values, 'out')
-  if (out !== null) await writeComparison(out, hiddenIn(comparison))
   showComparison(comparison, values)
+  if (out !== null) showUnwritten(await writeComparison(out, hiddenIn(comparison)))
   return exitCodes[outcomeStatus[comparison.verdict]]
 }
 

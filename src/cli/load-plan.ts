@@ -3,6 +3,7 @@ import { documentedContract } from '../contract/documented.ts'
 import { loadProfile } from '../contract/profile.ts'
 import { pico } from '../lib/money.ts'
 import { type Mistake, UsageError } from '../lib/usage-error.ts'
+import { visible } from '../lib/visible.ts'
 import { describePlan } from '../plan/describe-plan.ts'
 import { makePlan } from '../plan/make-plan.ts'
 import type { Plan } from '../plan/plan.ts'
@@ -51,7 +52,8 @@ export async function draftPlan(scenarioName: string, values: Values): Promise<D
   const target = text(values, 'target')
   const overrides = { seed: number(values, 'seed'), target, budgetUsd: text(values, 'budget-usd') }
   // A strange target has its own models, networks and limits, which only a discovery can tell.
-  const draft = loadScenario(file, contract, own => (target ?? own) !== null)
+  const isUnknown = (own: string | null) => (target ?? own) !== null || contract.models.length === 0
+  const draft = loadScenario(file, contract, isUnknown)
   const recordings = new Map<string, Recording>()
   for (const stage of draft.stages)
     if (stage.shape === 'recorded') recordings.set(stage.name, await readRecording(stage.name, stage))
@@ -78,7 +80,7 @@ export function assertWithinBudget(plan: Plan, { isDraft }: { readonly isDraft: 
   const mistake = budgetMistake(plan, { isDraft })
   if (mistake === null) return
   // The forecast shows which budget the run needs.
-  if (plan.budgetUsd === null) process.stderr.write(`${describePlan(plan)}\n`)
+  if (plan.budgetUsd === null) process.stderr.write(`${visible(describePlan(plan))}\n`)
   throw new UsageError(mistake)
 }
 

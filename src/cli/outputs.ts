@@ -1,5 +1,6 @@
 import type { Clock } from '../lib/clock.ts'
 import { UsageError } from '../lib/usage-error.ts'
+import { oneLine, visible } from '../lib/visible.ts'
 import type { PushCounts, RunInfo } from '../observation/log.ts'
 import { gitHubOutput } from '../outputs/github.ts'
 import type { LiveRun, Output } from '../outputs/output.ts'
@@ -75,14 +76,15 @@ export async function createOutputs(
   const interactive = !asJson && stderr.isTTY === true && process.env.CI === undefined && process.env.TERM !== 'dumb'
   const isShown = !isQuiet && values.progress !== false
   const progress = createProgress(plan, { stream, interactive, columns: () => stderr.columns ?? 80, clock })
-  const warn = isShown ? progress.log : (line: string) => void stream.write(`${line}\n`)
+  const write = isShown ? progress.log : (line: string) => void stream.write(`${line}\n`)
+  const warn = (line: string) => write(oneLine(line))
   const log = (line: string) => {
     if (!isQuiet) warn(line)
   }
   let pushCounts: () => PushCounts | null = () => null
   const source = (live: LiveRun) => sourceOf(live, plan, info, clock, () => pushCounts())
   const scrape = flags.metrics && (await scrapeOutput(flags.metrics, source))
-  if (plan.target !== null && !isQuiet) stream.write(`${describePlan(plan)}\n`)
+  if (plan.target !== null && !isQuiet) stream.write(`${visible(describePlan(plan))}\n`)
   for (const line of openingNotes(plan, info, path)) log(line)
   if (scrape !== null) log(`Metrics are at http://${flags.metrics?.host}:${scrape.port}/metrics`)
 

@@ -1,4 +1,5 @@
 import { UsageError } from '../lib/usage-error.ts'
+import { visible, visibleJson } from '../lib/visible.ts'
 import { describePlan } from '../plan/describe-plan.ts'
 import { loadKeys } from '../produce/callers/api-keys.ts'
 import { type Discovery, discoverAt, nothingDiscovered } from '../run/discovery.ts'
@@ -11,7 +12,7 @@ export async function planCommand(values: Values): Promise<number> {
   const discovers = text(values, 'target') !== null && draft.plan.target !== null
   const { plan } = discovers ? draft.replan(await discover(draft)) : draft
   const json = text(values, 'format') === 'json'
-  process.stdout.write(json ? `${JSON.stringify(plan, null, 2)}\n` : describePlan(plan))
+  process.stdout.write(visible(json ? visibleJson(`${JSON.stringify(plan, null, 2)}\n`) : describePlan(plan)))
   return exitCodes.pass
 }
 
@@ -20,7 +21,7 @@ async function discover({ plan, contract }: DraftPlan): Promise<Discovery> {
   try {
     const mistake = budgetMistake(plan, { isDraft: true })
     if (mistake !== null) throw new UsageError(mistake)
-    return await discoverAt(plan.target ?? '', loadKeys(plan, 'plan').callers, plan, contract)
+    return await discoverAt(plan.target ?? '', loadKeys(plan, contract, 'plan').callers, plan, contract)
   } catch (cause) {
     if (!(cause instanceof UsageError)) throw cause
     const why = `the limits of the target are unknown, since a run would be refused (${cause.message})`

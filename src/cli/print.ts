@@ -1,7 +1,10 @@
+import { plural } from '../lib/format.ts'
 import type { Page } from '../lib/text-layout.ts'
+import { oneLine } from '../lib/visible.ts'
 import { escapeWorkflowCommands, isGitHubActions } from '../outputs/github.ts'
 import type { Report } from '../report/document.ts'
 import { type Format, renderers } from '../report/render/renderers.ts'
+import type { Unwritten } from '../storage/run-directory.ts'
 import { exitCodes, text, type Values } from './flags.ts'
 
 const maxColumns = 120
@@ -23,6 +26,16 @@ export function stdoutLayout(): Page {
   const { stdout } = process
   const columns = Math.min(stdout.columns ?? 100, maxColumns)
   return { columns, color: stdout.isTTY === true && process.env.NO_COLOR === undefined }
+}
+
+/** One sentence about files that could not be written. They change neither the verdict nor the exit code. */
+export function showUnwritten(files: readonly Unwritten[]): void {
+  const [first, ...others] = files
+  if (first === undefined) return
+  const more = others.length === 0 ? '' : ` and ${plural(others.length, 'more file')}`
+  process.stderr.write(
+    `Turnpike could not write ${oneLine(first.file)}${more}: ${first.why}. The verdict does not depend on it.\n`,
+  )
 }
 
 /** The exit code for a verdict. An interrupted run has its own, whatever the verdict. */

@@ -11,14 +11,14 @@ import { assertMaySendKeys, type Keys, loadKeys, plainTextWarning } from '../pro
 import { discoverAt } from '../run/discovery.ts'
 import { type RunJob, run } from '../run/run.ts'
 import { startThread } from '../run/threads.ts'
-import { assertNoRun, createRunDirectory } from '../storage/run-directory.ts'
+import { type ReservedDirectory, reserveRunDirectory, type Unwritten } from '../storage/run-directory.ts'
 import { startEmbeddedService } from './child-process.ts'
 import { assertStillComparable, baselinesOf } from './compare.ts'
 import { exitCodes, listFlag, number, text, type Values, version } from './flags.ts'
 import { listenForInterrupts } from './interrupts.ts'
 import { assertWithinBudget, type DraftPlan, draftPlan } from './load-plan.ts'
 import { createOutputs, type OutputFlags, outputFlags } from './outputs.ts'
-import { exitCodeOf } from './print.ts'
+import { exitCodeOf, showUnwritten } from './print.ts'
 import { assertNoSecret, environmentSecrets, hidden, hiddenIn, hideSecrets, weakSecretsNote } from './secrets.ts'
 
 export async function runCommand(values: Values): Promise<number> {
@@ -65,11 +65,27 @@ async function runDraft(draft: DraftPlan, invocation: Invocation): Promise<numbe
   const { values, several } = invocation
   const runId = newRunId()
   const path = directoryOf(plan, runId, text(values, 'out'), several)
-  assertNoRun(path)
-  const keys = loadKeys(plan, runId)
+  const keys = loadKeys(plan, draft.contract, runId)
   hideSecrets(keys.given)
   assertNoSecret(plan.scenario, { ...plan, target: null }, 'scenario')
-  const runAt = (target: string) => runAgainst(target, draft, runId, path, keys, invocation)
+  const reserved = reserveRunDirectory(path, hiddenIn(draft.contract))
+  try {
+    return await runAtTarget(draft, { runId, path, reserved, keys }, invocation)
+  } finally {
+    reserved.release()
+  }
+}
+
+type Start = {
+  readonly runId: string
+  readonly path: string
+  readonly reserved: ReservedDirectory
+  readonly keys: Keys
+}
+
+async function runAtTarget(draft: DraftPlan, start: Start, invocation: Invocation): Promise<number> {
+  const { plan } = draft
+  const runAt = (target: string) => runAgainst(target, draft, start, invocation)
   if (plan.target !== null) return await runAt(plan.target)
   const service = await startEmbeddedService({
     seed: plan.seed,
@@ -86,9 +102,7 @@ async function runDraft(draft: DraftPlan, invocation: Invocation): Promise<numbe
 async function runAgainst(
   target: string,
   draft: DraftPlan,
-  runId: string,
-  path: string,
-  { callers, specialKeys, given, areInvented }: Keys,
+  { runId, path, reserved, keys: { callers, specialKeys, given, areInvented } }: Start,
   { values, flags, baselines, budget }: Invocation,
 ): Promise<number> {
   // The published limits decide the rates, and so the cost.
@@ -108,22 +122,26 @@ async function runAgainst(
     ...(areInvented && { inventedKeys: true }),
   }
   const { outputs, gauges, log, close } = await createOutputs(plan, info, clock, path, values, flags)
-  const warning = plainTextWarning(plan)
+  const warning = callers.some(({ keys }) => keys.length > 0) ? plainTextWarning(plan) : null
   if (warning !== null) log(warning)
   const { stop, quit, onFirst, dispose } = listenForInterrupts()
   for (const note of discovery.notes) log(note)
   onFirst(() => log('Interrupted. Waiting for requests in flight; press ^C again to quit now.'))
   try {
     const workers = workersOf(values)
-    const directory = await createRunDirectory(path, { plan, contract }, workers)
+    const directory = reserved.create({ plan, contract }, workers)
     const warmUp = values['warm-up'] !== false
     const secrets = [...given, ...environmentSecrets(process.env)]
     const weak = weakSecretsNote(secrets)
     if (weak !== null) log(weak)
     const common = { info, plan, contract, baselines, workers, warmUp, gauges }
     const job: RunJob = { ...common, callers, specialKeys, secrets, baseUrl: target }
-    const io = { clock, stop, quit, startWorker: startThread, directory, outputs, log }
-    return exitCodeOf(await run(job, io, budget.spend))
+    const unwritten: Unwritten[] = []
+    const noteUnwritten = (file: Unwritten) => void unwritten.push(file)
+    const io = { clock, stop, quit, startWorker: startThread, directory, outputs, log, unwritten: noteUnwritten }
+    const report = await run(job, io, budget.spend)
+    showUnwritten(unwritten)
+    return exitCodeOf(report)
   } finally {
     await close()
     dispose()

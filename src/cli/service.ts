@@ -17,6 +17,7 @@ import { allLies, lieByName } from '../service/lies/lies.ts'
 import { startServer } from '../service/server.ts'
 import { createService } from '../service/service.ts'
 import { exitCodes, integerFlag, listFlag, number, text, type Values } from './flags.ts'
+import { endingSignals } from './interrupts.ts'
 import { contractOf } from './load-plan.ts'
 
 /**
@@ -28,12 +29,12 @@ export function serveUntilSignal(port: number, lines: readonly string[]): Promis
     if (process.send !== undefined) {
       process.send({ port })
       process.once('disconnect', resolve)
-      process.on('SIGINT', () => {})
+      // They reach the whole group of processes, also when a terminal closes. The run still needs the service then.
+      for (const signal of endingSignals) process.on(signal, () => {})
       return
     }
     for (const line of lines) process.stderr.write(`${line}\n`)
-    process.once('SIGINT', resolve)
-    process.once('SIGTERM', resolve)
+    for (const signal of endingSignals) process.once(signal, resolve)
   })
 }
 

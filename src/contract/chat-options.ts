@@ -28,7 +28,9 @@ type Options = Readonly<Record<string, unknown>>
 /** All service-specific options by name. */
 export const documentedOptions = ({ chat }: Contract): Readonly<Record<string, ChatOption>> => ({
   ...chat.options,
-  [chat.systemPromptOption]: { values: 'boolean', default: true, conditional: false },
+  ...(chat.systemPromptOption !== null && {
+    [chat.systemPromptOption]: { values: 'boolean', default: true, conditional: false } as const,
+  }),
 })
 
 export function allowsValue({ values }: ChatOption, value: unknown): boolean {
@@ -38,8 +40,9 @@ export function allowsValue({ values }: ChatOption, value: unknown): boolean {
 
 /** The service-specific options in a request body. A null value removes an option that is sent by default. */
 export function bodyOptions(options: ChatOptions | null, { chat }: Contract): Options {
-  if (options === null) return { [chat.systemPromptOption]: false }
-  const all = { [chat.systemPromptOption]: false, ...options.parameters }
+  const always = chat.systemPromptOption === null ? {} : { [chat.systemPromptOption]: false }
+  if (options === null) return always
+  const all = { ...always, ...options.parameters }
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null))
 }
 

@@ -53,12 +53,19 @@ export type ChatOption = z.infer<typeof chatOption>
 
 /** The contract of chat completions. */
 const chatTerms = z.strictObject({
-  /** The field of `service_parameters` that switches the default system prompts off. */
-  systemPromptOption: z.string(),
+  /**
+   * The field of `service_parameters` that switches the default system prompts off. null: there is none, and a request
+   * without service-specific options has no `service_parameters`.
+   */
+  systemPromptOption: z.string().min(1).nullable(),
   parametersField: z.string(),
   /** The other fields of `service_parameters`. */
   options: z.record(z.string(), chatOption),
   finishReasons: z.array(z.string()).min(1),
+  /** The field of a request with the maximum number of tokens. */
+  lengthField: z.enum(['max_completion_tokens', 'max_tokens']),
+  /** Whether every choice has the key `logprobs`, if only with null. */
+  logprobsKey: z.enum(['required', 'optional']),
   /** Whether a response is cut for its length only at its token limit; false: not asserted. */
   lengthIsBound: z.boolean(),
   search: z.strictObject({
@@ -177,6 +184,8 @@ export const contractSchema = z.strictObject({
   /** The clauses that the target promises. Others are never judged. */
   promises: promisesSchema.default({ only: null, except: [] }),
   auth: z.strictObject({
+    /** Whether requests need a key. If not, a run without keys sends no credentials. */
+    required: z.boolean(),
     /** The allowed statuses of a response to a request without credentials; none: not asserted. */
     noKey: z.array(z.int()),
   }),

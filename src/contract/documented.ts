@@ -19,7 +19,7 @@ export const documentedContract: Contract = {
     rateLimitLogs: '/api_keys/rate_limit_logs',
   },
   promises: { only: null, except: [] },
-  auth: { noKey: [401, 402] },
+  auth: { required: true, noKey: [401, 402] },
   accounts: {
     default: {
       XS: { requestsPerMinute: 500, tokensPerMinute: 1_000_000 },
@@ -96,6 +96,8 @@ export const documentedContract: Contract = {
       enable_e2ee: { values: 'boolean', default: null, conditional: true },
     },
     finishReasons: ['stop', 'length', 'tool_calls'],
+    lengthField: 'max_completion_tokens',
+    logprobsKey: 'required',
     lengthIsBound: true,
     search: {
       citation: '\\[REF\\]([0-9]+)\\[/REF\\]',

@@ -1,6 +1,6 @@
 import { isObject } from '../lib/json.ts'
-import { explainIssues, type SchemaIssue } from '../lib/schema-mistakes.ts'
-import { oneOf, UsageError } from '../lib/usage-error.ts'
+import { expectedValue, explainIssues } from '../lib/schema-mistakes.ts'
+import { UsageError } from '../lib/usage-error.ts'
 import { parseYaml, readYaml } from '../lib/yaml.ts'
 import { type Contract, contractSchema } from './contract.ts'
 import { documentedContract } from './documented.ts'
@@ -20,7 +20,7 @@ export function parseProfile(text: string, file: string): Contract {
   const written = source.value ?? {}
   const { sources: _, ...documented } = documentedContract
   const merged = overlay(documented, written)
-  const mistakes = source.locate(explainIssues(profileSchema, merged, { expected }))
+  const mistakes = source.locate(explainIssues(profileSchema, merged, { expected: expectedValue }))
   if (mistakes.length > 0) throw new UsageError(mistakes)
   const stated = pathsIn(written, documentedContract, '')
   return { ...contractSchema.parse(merged), sources: Object.fromEntries(stated.map(path => [path, 'profile'])) }
@@ -45,9 +45,4 @@ function overlay(base: unknown, top: unknown): unknown {
     ([key, value]) => [key, Object.hasOwn(base, key) ? overlay(base[key], value) : value] as const,
   )
   return Object.fromEntries([...Object.entries(base), ...laid])
-}
-
-function expected(issue: SchemaIssue): string {
-  if (issue.code === 'invalid_type') return issue.expected
-  return issue.code === 'invalid_value' ? oneOf(issue.values.map(String)) : issue.message
 }

@@ -33,6 +33,13 @@ export function promisesAny(contract: { readonly promises: Promises }, patterns:
   return patterns.flatMap(matching).some(id => !missing.includes(id))
 }
 
+/** Short for a list of clauses: `header.*` for all clauses whose ids start so, if the list has them all. */
+export function asPatterns(ids: readonly ClauseId[]): readonly string[] {
+  const groupOf = (id: ClauseId) => `${id.split('.')[0]}.*`
+  const isWhole = (group: string) => matching(group).every(id => ids.includes(id))
+  return [...new Set(ids.map(id => (isWhole(groupOf(id)) ? groupOf(id) : id)))]
+}
+
 /** Section 4 contains section 4.4. */
 function matching(pattern: string): readonly ClauseId[] {
   if (pattern.startsWith('§')) {

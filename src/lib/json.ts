@@ -18,6 +18,23 @@ export function parseJson(body: Buffer | string): unknown {
   }
 }
 
+/** Whether lists and objects are nested more than `max` deep. Fast, since it only counts brackets outside of texts. */
+export function isNestedDeeper(json: string, max: number): boolean {
+  let depth = 0
+  let isText = false
+  for (let index = 0; index < json.length; index++) {
+    const code = json.charCodeAt(index)
+    if (isText) {
+      if (code === 92) index++
+      else if (code === 34) isText = false
+    } else if (code === 34) isText = true
+    else if (code === 91 || code === 123) {
+      if (++depth > max) return true
+    } else if (code === 93 || code === 125) depth--
+  }
+  return false
+}
+
 /** Null if the text is not a JSON object. */
 export const parseObject = (text: string): JsonObject | null => toObject(parseJson(text))
 
@@ -49,6 +66,9 @@ export function isJson(contentType: string | undefined): boolean {
   const end = contentType.indexOf(';')
   return (end < 0 ? contentType : contentType.slice(0, end)).trim().toLowerCase() === 'application/json'
 }
+
+/** What is written, of a type that is accepted when it is read. Anything else does not compile. */
+export type Accepted<Written extends Read, Read> = Written & Read
 
 /** A type with every level readonly, for types that zod infers. */
 export type DeepReadonly<T> = T extends object ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> } : T

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type JsonObject, toObject } from './json.ts'
-import { describeValue, nearest, oneOf } from './usage-error.ts'
+import { describeValue, nearest, oneOf, UsageError } from './usage-error.ts'
 import { isRefusedKey, type Path, type SchemaMistake } from './yaml.ts'
 
 export type SchemaIssue = z.core.$ZodIssue
@@ -23,6 +23,23 @@ export function explainIssues(schema: z.ZodType, value: unknown, words: IssueWor
     ({ path, got }) =>
       !(got.startsWith('no "') && misspelled.has(`${JSON.stringify(path)} did you mean ${got.slice(3)}?`)),
   )
+}
+
+/** The expected value of an issue, in words for people. */
+export function expectedValue(issue: SchemaIssue): string {
+  if (issue.code === 'invalid_type') return issue.expected
+  return issue.code === 'invalid_value' ? oneOf(issue.values.map(String)) : issue.message
+}
+
+/** Throws a UsageError with the mistakes of the data in `file`, each with its path. */
+export function assertValid(schema: z.ZodType, value: unknown, file: string): void {
+  const mistakes = explainIssues(schema, value, { expected: expectedValue }).map(({ path, got, expected, hint }) => ({
+    where: path.length === 0 ? file : `${file}: ${path.join('.')}`,
+    got,
+    expected,
+    ...(hint === undefined ? {} : { hint }),
+  }))
+  if (mistakes.length > 0) throw new UsageError(mistakes)
 }
 
 function explain(issue: SchemaIssue, schema: z.ZodType, root: unknown, words: IssueWords): readonly SchemaMistake[] {

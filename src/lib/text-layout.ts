@@ -1,4 +1,5 @@
 import { styleText } from 'node:util'
+import { oneLine } from './visible.ts'
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 
@@ -10,9 +11,6 @@ export type TableCell = { readonly text: string; readonly style?: Style; readonl
 /** The layout decides about color, not the stream that the text is written to. */
 export const paint = (page: Page, style: Style | undefined, text: string): string =>
   page.color && style !== undefined ? styleText(style, text, { validateStream: false }) : text
-
-/** Untrusted text on one line: it must not move the cursor, color the terminal or reverse the text. */
-export const oneLine = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
 
 export function clip(text: string, columns: number): string {
   const characters = [...oneLine(text)]

@@ -1,4 +1,5 @@
 import { closestMatch } from 'leven'
+import { oneLine } from './visible.ts'
 
 /** A mistake of the user: what was read, where, and what was expected. */
 export type Mistake = {
@@ -9,6 +10,9 @@ export type Mistake = {
   readonly hint?: string
 }
 
+/** The message explains at most this many mistakes. */
+const maxMistakes = 20
+
 /** Ends the program with exit code 2, before anything is sent. */
 export class UsageError extends Error {
   override readonly name = 'UsageError' as const
@@ -16,7 +20,9 @@ export class UsageError extends Error {
 
   constructor(mistakes: Mistake | readonly Mistake[]) {
     const list = Array.isArray(mistakes) ? (mistakes as readonly Mistake[]) : [mistakes as Mistake]
-    super(list.map(describeMistake).join('\n'))
+    const left = list.length - maxMistakes
+    const rest = left > 0 ? [`and ${left} more`] : []
+    super([...list.slice(0, maxMistakes).map(describeMistake), ...rest].join('\n'))
     this.mistakes = list
   }
 }
@@ -26,7 +32,9 @@ export function describeMistake({ where, got, expected, hint }: Mistake): string
   // A directory may have a random name.
   const place = where.includes('/') ? where : hideLikelySecrets(where)
   const found = hideLikelySecrets(got)
-  return `${place}: got ${found}, expected ${expected}${hint === undefined ? '' : `; ${hideLikelySecrets(hint)}`}`
+  return oneLine(
+    `${place}: got ${found}, expected ${expected}${hint === undefined ? '' : `; ${hideLikelySecrets(hint)}`}`,
+  )
 }
 
 /** `{ hint: 'did you mean "rpc"?' }` if one of the words is similar, else an empty object. Spread it into a mistake. */

@@ -1,17 +1,21 @@
-import { readFileSync, statSync } from 'node:fs'
 import {
   type Alias,
   type Document,
   isAlias,
   isMap,
   isNode,
+  isPair,
   isScalar,
   isSeq,
   LineCounter,
+  type Node,
+  type Pair,
   parseDocument,
   visit,
   type YAMLError,
+  type YAMLMap,
 } from 'yaml'
+import { readText } from './read-text.ts'
 import { describeMistake, describeValue, type Mistake, UsageError } from './usage-error.ts'
 
 /** A YAML file as plain data that knows the position of each part. */
@@ -43,28 +47,20 @@ const maxBytes = 1_048_576
 /** The maximum number of nodes that aliases expand to, so that a file of a few lines cannot fill the memory. */
 const maxAliasCount = 100
 
+/** The maximum number of aliases and of nodes in a file: far more than a person writes, and quick to check. */
+const maxAliases = 200
+const maxNodes = 50_000
+
 /** One wrong indentation causes many parser errors; those after the first few are consequences. */
 const maxSyntaxErrors = 5
 
 /** The text of `file`. Throws a UsageError if it cannot be read or is too long. */
 export function readYaml(file: string, { name }: YamlKind): string {
-  try {
-    // Checking the size first makes a wrong path to a huge file cheap.
-    checkLength(file, statSync(file).size)
-    return readFileSync(file, 'utf8')
-  } catch (cause) {
-    if (cause instanceof UsageError) throw cause
-    throw new UsageError({ where: file, got: (cause as Error).message, expected: `a readable ${name} file (YAML)` })
-  }
-}
-
-function checkLength(file: string, bytes: number): void {
-  if (bytes > maxBytes) throw new UsageError({ where: file, got: `${bytes} bytes`, expected: `at most ${maxBytes}` })
+  return readText(file, maxBytes, `a readable ${name} file (YAML)`)
 }
 
 /** Parses `text`, the content of `file`. Throws a UsageError if it is not valid YAML. */
 export function parseYaml(text: string, file: string, kind: YamlKind): YamlSource {
-  checkLength(file, Buffer.byteLength(text))
   const lines = new LineCounter()
   const place = ({ offset, ...mistake }: OffsetMistake): Mistake => {
     const { line, col } = lines.linePos(offset)
@@ -95,7 +91,7 @@ export function parseYaml(text: string, file: string, kind: YamlKind): YamlSourc
       },
     }
   } catch (cause) {
-    if (cause instanceof AliasError) throw new UsageError(invalid(cause.offset, cause.message))
+    if (cause instanceof NodeError) throw new UsageError(invalid(cause.offset, cause.message))
     // The parser is recursive, so a file of many brackets exhausts the stack.
     if (cause instanceof RangeError) throw new UsageError(invalid(0, nestedTooDeeply))
     throw cause
@@ -114,6 +110,7 @@ const nestedTooDeeply = 'it is nested too deeply'
 const clearer: Readonly<Partial<Record<YAMLError['code'], string>>> = {
   NON_STRING_KEY: 'a key must be text',
   RESOURCE_EXHAUSTION: nestedTooDeeply,
+  MULTIPLE_DOCS: 'it has multiple documents',
 }
 
 /** In the order of the file. Of several errors at one position, the first is the clearest. */
@@ -125,20 +122,72 @@ function syntaxErrors(problems: readonly YAMLError[]): readonly (readonly [offse
   return [...byOffset].sort(([a], [b]) => a - b).slice(0, maxSyntaxErrors)
 }
 
+/** The value of a document. Throws a NodeError where it has none. */
 function plain(document: Document): unknown {
-  const aliases: Alias[] = []
-  visit(document, { Alias: (_, alias) => void aliases.push(alias) })
-  for (const alias of aliases) {
-    if (alias.resolve(document) === undefined)
-      throw new AliasError(`there is no anchor &${alias.source} before it`, alias)
-  }
+  const targets = targetsOf(document)
+  const resolved = (node: unknown) => (isAlias(node) ? targets.get(node) : node)
+  visit(document, {
+    Pair: (_, { key, value }) => {
+      if (isScalar(key) && key.value === '<<' && key.type === 'PLAIN') checkMerge(value, key, resolved)
+    },
+  })
+  const { contents } = document
+  const [first] = targets.keys()
+  if (isNode(contents) && sizeOf(contents, resolved, new Map()) > maxNodes)
+    throw first === undefined
+      ? new NodeError(`it has more than ${maxNodes} nodes`, contents)
+      : new NodeError(`its aliases expand to more than ${maxNodes} nodes`, first)
   try {
     return document.toJS({ maxAliasCount })
   } catch (cause) {
-    const [first] = aliases
     if (!(cause instanceof ReferenceError) || first === undefined) throw cause
-    throw new AliasError(`its aliases expand to more than ${maxAliasCount} nodes`, first)
+    throw new NodeError(`its aliases expand to more than ${maxAliasCount} nodes`, first)
   }
+}
+
+/** The node of each alias. Also refuses tags, since no file needs one. */
+function targetsOf(document: Document): ReadonlyMap<Alias, Node> {
+  const anchors = new Map<string, Node>()
+  const targets = new Map<Alias, Node>()
+  visit(document, {
+    Value: (_, node) => {
+      if (node.anchor !== undefined) anchors.set(node.anchor, node)
+      if (node.tag !== undefined && !isPlainTag(node.tag)) throw new NodeError('a tag is not allowed here', node)
+    },
+    Alias: (_, alias, path) => {
+      const target = anchors.get(alias.source)
+      if (target === undefined) throw new NodeError(`there is no anchor &${alias.source} before it`, alias)
+      if (path.includes(target)) throw new NodeError(`the alias *${alias.source} is inside of its own anchor`, alias)
+      if (targets.size === maxAliases) throw new NodeError(`it has more than ${maxAliases} aliases`, alias)
+      targets.set(alias, target)
+    },
+  })
+  return targets
+}
+
+const isPlainTag = (tag: string): boolean => /^tag:yaml\.org,2002:(str|int|float|bool|null|map|seq)$/.test(tag)
+
+type Resolved = (node: unknown) => unknown
+
+/** The value of a merge key is a mapping, or a list of mappings. */
+function checkMerge(value: unknown, key: Node, resolved: Resolved): void {
+  const source = resolved(value)
+  const wrong = (isSeq(source) ? source.items : [source]).find(each => !isMap(resolved(each)))
+  if (wrong !== undefined) throw new NodeError('the value of << must be a mapping', isNode(wrong) ? wrong : key)
+}
+
+/** The number of nodes of a part without cycles, with those that its aliases repeat. */
+function sizeOf(part: unknown, resolved: Resolved, known: Map<unknown, number>): number {
+  const node = resolved(part)
+  if (!isMap(node) && !isSeq(node)) return 1
+  const size =
+    known.get(node) ??
+    1 +
+      node.items
+        .flatMap((item): readonly unknown[] => (isPair(item) ? [item.key, item.value] : [item]))
+        .reduce((sum: number, each) => sum + sizeOf(each, resolved, known), 0)
+  known.set(node, size)
+  return size
 }
 
 const secretKeys = new Set([
@@ -195,6 +244,15 @@ function keysOf(document: Document): readonly YamlKey[] {
   return keys
 }
 
+const pairsByMap = new WeakMap<YAMLMap, ReadonlyMap<string, Pair>>()
+
+/** The pairs of a mapping by name. Of equal keys, the last one applies. */
+function pairsOf(map: YAMLMap): ReadonlyMap<string, Pair> {
+  const known = pairsByMap.get(map) ?? new Map(map.items.map(pair => [nameOf(pair.key), pair]))
+  pairsByMap.set(map, known)
+  return known
+}
+
 /** The offset of the part at `path`, or of the nearest enclosing part if it is missing. */
 function offsetOf(document: Document, text: string, path: Path, at: SchemaMistake['at']): number {
   let node: unknown = document.contents
@@ -202,8 +260,7 @@ function offsetOf(document: Document, text: string, path: Path, at: SchemaMistak
   for (const [depth, step] of path.entries()) {
     if (isAlias(node)) node = node.resolve(document)
     if (isMap(node)) {
-      // Of equal keys, the last one applies.
-      const pair = node.items.findLast(item => nameOf(item.key) === String(step))
+      const pair = pairsOf(node).get(String(step))
       if (pair === undefined) return offset
       const keyOffset = startOf(pair.key, offset)
       node = pair.value
@@ -229,12 +286,13 @@ const nameOf = (key: unknown): string => (isScalar(key) ? String(key.value) : St
 
 const startOf = (node: unknown, otherwise: number): number => (isNode(node) && node.range ? node.range[0] : otherwise)
 
-class AliasError extends Error {
-  override readonly name = 'AliasError' as const
+/** A mistake at a node that has no value. */
+class NodeError extends Error {
+  override readonly name = 'NodeError' as const
   readonly offset: number
 
-  constructor(message: string, alias: Alias) {
+  constructor(message: string, node: Node) {
     super(message)
-    this.offset = startOf(alias, 0)
+    this.offset = startOf(node, 0)
   }
 }

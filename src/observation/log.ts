@@ -1,10 +1,21 @@
-import { createReadStream, statSync } from 'node:fs'
+import { createReadStream, existsSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { constants, createGunzip, gzip } from 'node:zlib'
 import type { Cancel, Clock } from '../lib/clock.ts'
+import { type Accepted, isNestedDeeper, type JsonObject, parseJson, toObject } from '../lib/json.ts'
+import { whyUnreadable } from '../lib/read-text.ts'
+import { assertValid } from '../lib/schema-mistakes.ts'
 import { UsageError } from '../lib/usage-error.ts'
+import {
+  type AcceptedObservation,
+  footerSchema,
+  gapSchema,
+  headSchema,
+  observationSchema,
+  type ReadFooter,
+  type ReadHeader,
+} from './log-schema.ts'
 import type { Observation } from './observation.ts'
 
 /** What the judging half must know about a run, besides the plan. */
@@ -54,7 +65,8 @@ export type LogWriter = {
   readonly write: (observation: Observation) => void
   /** How many observations were skipped so far. */
   readonly notRecorded: () => number
-  readonly end: (end: LogFooter) => Promise<void>
+  /** Ends the log. Never rejects: resolves with the reason why the log is incomplete, or null. */
+  readonly end: (end: LogFooter) => Promise<string | null>
 }
 
 /** The destination of a log. It may be slow. */
@@ -68,10 +80,17 @@ const flushAtCharacters = 256 * 1024
 /** Characters that may wait for the disk. Beyond that, observations are skipped. */
 const maxWaiting = 33_554_432
 
-/** Opens a log file and writes its header. Throws the error of the file system if it cannot be created. */
+/**
+ * Creates a log file and writes its header. A log that cannot be created or written loses its observations and nothing
+ * else: the judges do not need it. No link is followed, and nobody else may read the file.
+ */
 export async function openLog(file: string, head: LogHeader, clock: Clock): Promise<LogWriter> {
-  const handle = await open(file, 'w')
-  return writeLog({ append: bytes => handle.appendFile(bytes), close: () => handle.close() }, head, clock)
+  const opened = open(file, 'wx', 0o600)
+  // `append` reports a failure.
+  await opened.catch(() => {})
+  const append = async (bytes: Buffer) => (await opened).appendFile(bytes)
+  const close = async () => (await opened).close()
+  return writeLog({ append, close }, head, clock)
 }
 
 /**
@@ -88,6 +107,7 @@ export function writeLog(file: LogFile, head: LogHeader, clock: Clock, max = max
   let timer: Cancel | null = null
   let notRecorded = 0
   let reported = 0
+  let failure: string | null = null
 
   const flush = () => {
     timer?.()
@@ -98,12 +118,16 @@ export function writeLog(file: LogFile, head: LogHeader, clock: Clock, max = max
     pending = []
     characters = 0
     tail = tail
-      .then(async () => file.append(await compress(text, { level: 4 })))
+      .then(async () => {
+        // After a write that failed, the end of the file is unknown.
+        if (failure === null) await file.append(await compress(text, { level: 4 }))
+      })
       .then(() => {
         waiting -= flushed
       })
-    // `end` reports a failed write. Until then the rejection must not count as unhandled.
-    tail.catch(() => {})
+    tail = tail.catch(cause => {
+      failure ??= whyUnreadable(cause)
+    })
   }
   const put = (line: string) => {
     pending.push(line)
@@ -118,7 +142,7 @@ export function writeLog(file: LogFile, head: LogHeader, clock: Clock, max = max
 
   return {
     write: observation => {
-      if (waiting >= max) {
+      if (waiting >= max || failure !== null) {
         notRecorded++
         return
       }
@@ -132,11 +156,11 @@ export function writeLog(file: LogFile, head: LogHeader, clock: Clock, max = max
       writeGap()
       put(JSON.stringify(end))
       flush()
-      try {
-        await tail
-      } finally {
-        await file.close()
-      }
+      await tail
+      await file.close().catch(cause => {
+        failure ??= whyUnreadable(cause)
+      })
+      return failure
     },
   }
 }
@@ -144,7 +168,7 @@ export function writeLog(file: LogFile, head: LogHeader, clock: Clock, max = max
 const compress = promisify(gzip)
 
 /** Whether a log exists. A worker may crash before it creates one. */
-export const hasHeader = (file: string): boolean => statSync(file, { throwIfNoEntry: false })?.isFile() ?? false
+export const hasHeader = (file: string): boolean => existsSync(file)
 
 export type LogLine =
   | { readonly kind: 'head'; readonly head: LogHeader }
@@ -153,48 +177,99 @@ export type LogLine =
   | { readonly kind: 'gap'; readonly skipped: number }
   | { readonly kind: 'end'; readonly end: LogFooter }
 
+/** The longest line, and the deepest nesting in one. A shorter line cannot be nested deeply. */
+const maxLineLength = 67_108_864
+const maxNesting = 200
+const maxFlatLength = 4_096
+
 /**
- * The lines of a log in order. An incomplete last line, as after a kill, is skipped. If bytes are damaged, the log ends
- * there, or up to 32 KiB of text earlier. Throws a UsageError for a log of another format, and for a line
- * of no known kind.
+ * The lines of a log in order. A damaged last line, as after a kill, is skipped. If bytes are damaged, the log ends
+ * there, or up to 32 KiB of text earlier. Throws a UsageError for a log of another format, and for a line that Turnpike
+ * did not write.
  */
 export async function* readLog(file: string): AsyncIterable<LogLine> {
-  const bytes = createReadStream(file)
-  // A truncated member must not be an error, since an error would discard text that is unpacked and not yet read.
-  const text = createGunzip({ finishFlush: constants.Z_SYNC_FLUSH })
-  bytes.on('error', cause => text.destroy(cause))
-  bytes.pipe(text)
-  try {
-    for await (const line of createInterface({ input: text, crlfDelay: Number.POSITIVE_INFINITY })) {
-      const parsed = lineOf(line, file)
-      if (parsed === null) return
-      yield parsed
+  if (!statSync(file).isFile()) throw mistake(file, 'no file', 'a log')
+  let number = 0
+  let last: LogLine | null = null
+  let damaged: string | null = null
+  for await (const { line, isWhole } of linesOf(file)) {
+    number++
+    const where = `${file}: line ${number}`
+    if (damaged !== null) throw mistake(damaged, 'a damaged line', 'a log that Turnpike wrote')
+    const value = toObject(parseJson(line))
+    if (value === null) {
+      if (isWhole) damaged = where
+      continue
     }
-  } catch (cause) {
-    if (!isDamaged(cause)) throw cause
+    const parsed = lineOf(value, line, where)
+    if ((parsed.kind === 'head') !== (last === null))
+      throw mistake(where, last === null ? 'no header' : 'a second header', 'one header, as the first line')
+    if (last?.kind === 'end' && parsed.kind !== 'gap')
+      throw mistake(where, 'a line after the last one', 'the end of the log')
+    yield parsed
+    last = parsed
   }
 }
 
-function lineOf(line: string, file: string): LogLine | null {
-  let value: unknown
+/** The lines of a compressed file. The last one may lack its line feed. */
+async function* linesOf(file: string): AsyncIterable<{ readonly line: string; readonly isWhole: boolean }> {
+  const bytes = createReadStream(file)
+  // A truncated member must not be an error, since an error would discard text that is unpacked and not yet read.
+  const unpacked = createGunzip({ finishFlush: constants.Z_SYNC_FLUSH })
+  bytes.on('error', cause => unpacked.destroy(cause))
+  bytes.pipe(unpacked)
+  unpacked.setEncoding('utf8')
+  /** The line that is not yet whole, in parts, so that a long one is joined only once. */
+  let parts: string[] = []
+  let length = 0
   try {
-    value = JSON.parse(line)
-  } catch {
-    return null
-  }
-  if (typeof value !== 'object' || value === null) return null
-  if ('turnpike' in value) {
-    if (value.turnpike !== 2) {
-      throw new UsageError({ where: file, got: `a log of format ${value.turnpike}`, expected: 'a log of format 2' })
+    for await (const chunk of unpacked as AsyncIterable<string>) {
+      const lines = chunk.split('\n')
+      const rest = lines.pop() ?? ''
+      for (const line of lines) {
+        yield { line: parts.join('') + line, isWhole: true }
+        parts = []
+        length = 0
+      }
+      parts.push(rest)
+      length += rest.length
+      if (length > maxLineLength) throw mistake(file, `a line of more than ${maxLineLength} characters`, 'a log')
     }
-    return { kind: 'head', head: value as LogHeader }
+  } catch (cause) {
+    if (cause instanceof UsageError) throw cause
+    if (!isDamaged(cause)) throw mistake(file, whyUnreadable(cause), 'a readable log')
+  } finally {
+    bytes.destroy()
+    unpacked.destroy()
   }
-  if ('skipped' in value) return { kind: 'gap', skipped: Number(value.skipped) }
-  if ('ended' in value) return { kind: 'end', end: value as LogFooter }
-  if (!('id' in value && 'outcome' in value)) {
-    throw new UsageError({ where: file, got: 'a line that is no observation', expected: 'a log that Turnpike wrote' })
+  if (length > 0) yield { line: parts.join(''), isWhole: false }
+}
+
+const mistake = (where: string, got: string, expected: string): UsageError => new UsageError({ where, got, expected })
+
+function lineOf(object: JsonObject, line: string, where: string): LogLine {
+  if (line.length > maxFlatLength && isNestedDeeper(line, maxNesting))
+    throw mistake(where, 'a deeply nested line', 'a log that Turnpike wrote')
+  if ('turnpike' in object) {
+    if (object.turnpike !== 2) throw mistake(where, `a log of format ${object.turnpike}`, 'a log of format 2')
+    return { kind: 'head', head: valid<Accepted<LogHeader, ReadHeader>>(headSchema, object, where) }
   }
-  return { kind: 'observation', observation: value as Observation }
+  if ('skipped' in object) return { kind: 'gap', ...valid<{ skipped: number }>(gapSchema, object, where) }
+  if ('ended' in object)
+    return { kind: 'end', end: valid<Accepted<LogFooter, ReadFooter>>(footerSchema, object, where) }
+  if (!('id' in object && 'outcome' in object))
+    throw mistake(where, 'a line that is no observation', 'a log that Turnpike wrote')
+  return { kind: 'observation', observation: valid<AcceptedObservation>(observationSchema, object, where) }
+}
+
+/** The value itself, since a schema drops members that it does not know. */
+function valid<Line>(
+  schema: typeof headSchema | typeof gapSchema | typeof footerSchema | typeof observationSchema,
+  value: unknown,
+  where: string,
+): Line {
+  if (!schema.safeParse(value).success) assertValid(schema, value, where)
+  return value as Line
 }
 
 /** The error codes of zlib for invalid gzip. */

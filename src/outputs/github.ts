@@ -1,6 +1,6 @@
-import { appendFileSync, statSync } from 'node:fs'
+import { appendFileSync, closeSync, constants, openSync, statSync } from 'node:fs'
 import { plural } from '../lib/format.ts'
-import { oneLine } from '../lib/text-layout.ts'
+import { oneLine } from '../lib/visible.ts'
 import type { Report } from '../report/document.ts'
 import { maxMarkdownBytes } from '../report/render/markdown.ts'
 import { renderMarkdown, renderMarkdownHead } from '../report/render/renderers.ts'
@@ -22,16 +22,23 @@ export function writeGitHubSummary(report: Report): void {
   if (isGitHubActions()) for (const line of annotationLines(report)) process.stderr.write(`${line}\n`)
 }
 
+const appending = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK
+
 /** GitHub hides a summary that is too large. If the report does not fit, adds its short form. */
 function addToSummary(file: string, report: Report): void {
-  const room = maxMarkdownBytes - (statSync(file, { throwIfNoEntry: false })?.size ?? 0)
-  const text = [renderMarkdown, renderMarkdownHead]
-    .map(render => `${render(report)}\n`)
-    .find(rendered => Buffer.byteLength(rendered) <= room)
-  if (text === undefined)
-    return void process.stderr.write(`The step summary ${file} is full, so this run is not in it.\n`)
+  const texts = [renderMarkdown, renderMarkdownHead].map(render => `${render(report)}\n`)
   try {
-    appendFileSync(file, text)
+    const room = maxMarkdownBytes - (statSync(file, { throwIfNoEntry: false })?.size ?? 0)
+    const text = texts.find(rendered => Buffer.byteLength(rendered) <= room)
+    if (text === undefined)
+      return void process.stderr.write(`The step summary ${file} is full, so this run is not in it.\n`)
+    // A pipe that nobody reads is an error, too.
+    const descriptor = openSync(file, appending, 0o600)
+    try {
+      appendFileSync(descriptor, text)
+    } finally {
+      closeSync(descriptor)
+    }
   } catch (cause) {
     // The verdict is valid even if GitHub cannot show it.
     process.stderr.write(`Cannot write to the step summary ${file}: ${(cause as NodeJS.ErrnoException).code}\n`)

@@ -6,7 +6,8 @@ import { statusCounts } from '../judge/metrics/request-stats.ts'
 import { perSecond } from '../judge/metrics/timings.ts'
 import type { Cancel, Clock } from '../lib/clock.ts'
 import { count, formatDuration, formatRate, formatRatio, NO_VALUE, plural } from '../lib/format.ts'
-import { clip, oneLine } from '../lib/text-layout.ts'
+import { clip } from '../lib/text-layout.ts'
+import { oneLine } from '../lib/visible.ts'
 import { isSystemStage, type Plan, type StagePlan } from '../plan/plan.ts'
 import { rateAt, rateSegments } from '../plan/rate-curve.ts'
 import type { LiveRun, Output } from './output.ts'
@@ -317,9 +318,9 @@ export type LineWriter = { readonly write: (text: string) => unknown }
 
 /** Writes each text as one JSON object to stderr, with level and time, for programs that collect logs. */
 export function createJsonLog(): LineWriter {
-  const logger = pino(
-    { base: null, timestamp: pino.stdTimeFunctions.isoTime },
-    pino.destination({ dest: 2, sync: true }),
-  )
+  const destination = pino.destination({ dest: 2, sync: true })
+  // A full or closed stderr changes nothing else.
+  destination.on('error', () => {})
+  const logger = pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination)
   return { write: text => logger.info(text.trimEnd()) }
 }

@@ -1,6 +1,7 @@
 import { choicesOf, maxLookups } from '../contract/chat-options.ts'
 import { type Contract, type Model, methodTier, resourceOf } from '../contract/contract.ts'
 import { probeOf } from '../contract/probes.ts'
+import { promisesAny } from '../contract/promises.ts'
 import { formatPico, pico } from '../lib/money.ts'
 import { estimatedPromptTokens } from '../scenario/tier-rate.ts'
 import { type Call, meanOf, type RpcCall } from './plan.ts'
@@ -46,6 +47,7 @@ export function maxPicoUsd(call: Call, contract: Contract): bigint | null {
  * if a price is unknown.
  */
 export function maxRequestPicoUsd(call: Call, contract: Contract): bigint | null {
+  if (isPriceless(call, contract)) return null
   switch (call.kind) {
     case 'chat':
       return chatPicoUsd(call, 1, contract, maxPromptPrice)
@@ -111,6 +113,13 @@ function extraTokens(options: ChatCall['options']): number {
   return values.reduce<number>((sum, value) => sum + Buffer.byteLength(JSON.stringify(value)), 0)
 }
 
+/** Whether the target promises no price for such a call, so that no amount is known. */
+function isPriceless({ kind }: Call, contract: Contract): boolean {
+  if (kind === 'chat') return !promisesAny(contract, ['chat.cost*', 'billing.*'])
+  if (kind === 'rpc' || kind === 'replay') return !promisesAny(contract, ['rpc.credits.*', 'rpc.cost.*', 'billing.*'])
+  return false
+}
+
 /** Tokens written to a cache may cost more than others. */
 const maxPromptPrice: PromptPrice = ({ input, cacheInput, cacheWrite }) =>
   [pico(cacheInput ?? '0'), pico(cacheWrite ?? '0')].reduce((a, b) => (a > b ? a : b), pico(input))
@@ -135,6 +144,7 @@ type CallCounts = readonly { readonly call: Call; readonly arrivals: number }[]
 export function maxUsd(counts: CallCounts, contract: Contract): string | null {
   let picoUsd = 0n
   for (const { call, arrivals } of counts) {
+    if (isPriceless(call, contract)) return null
     if (call.kind === 'chat') {
       const cost = chatPicoUsd(call, arrivals, contract, ({ input }) => pico(input))
       if (cost === null) return null

@@ -1,3 +1,4 @@
+import { asPatterns } from '../contract/promises.ts'
 import { plainTable } from '../lib/text-layout.ts'
 import { limitUsageOfMix } from '../scenario/tier-rate.ts'
 import { wholeRunRow } from './forecast.ts'
@@ -27,7 +28,7 @@ export function describePlan(plan: Plan): string {
     section('Expected failures of one caller', failuresTable(plan)),
     section('Expected requests', requestsTable(plan)),
     section('Thresholds', thresholdLines(plan)),
-    section('Not promised by the profile, so not judged', plan.notPromised.join(' ')),
+    section('Not promised by the profile, so not judged', asPatterns(plan.notPromised).join(' ')),
   ]
     .filter(part => part !== '')
     .join('\n\n')
@@ -35,10 +36,12 @@ export function describePlan(plan: Plan): string {
 }
 
 const valuesTable = ({ values }: Plan): string =>
-  plainTable(
-    ['name', 'value', 'source'],
-    values.map(({ name, text, source }) => [name, text, source]),
-  )
+  values.length === 0
+    ? ''
+    : plainTable(
+        ['name', 'value', 'source'],
+        values.map(({ name, text, source }) => [name, text, source]),
+      )
 
 const section = (title: string, body: string): string => (body === '' ? '' : `${title}\n\n${indent(body)}`)
 const indent = (text: string): string => text.replace(/^(?=.)/gm, '  ')

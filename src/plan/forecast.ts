@@ -29,7 +29,10 @@ export function forecast(plan: Omit<Plan, 'forecast'>, contract: Contract, limit
       provablePercentile: provablePercentile(samples),
     }
   })
-  const credits = rows.reduce((sum, { call, arrivals }) => sum + arrivals * creditsPerArrival(call, contract), 0)
+  const hasCredits = promisesAny(contract, ['rpc.credits.*', 'rpc.cost.*', 'billing.*'])
+  const credits = hasCredits
+    ? rows.reduce((sum, { call, arrivals }) => sum + arrivals * creditsPerArrival(call, contract), 0)
+    : 0
   return {
     requests: calls.reduce((sum, { requests }) => sum + requests, 0),
     durationMs: plan.stages.reduce((sum, { durationMs }) => sum + durationMs, 0),

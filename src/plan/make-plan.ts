@@ -1,5 +1,5 @@
 import type { Contract } from '../contract/contract.ts'
-import { notPromised } from '../contract/promises.ts'
+import { notPromised, promisesAny } from '../contract/promises.ts'
 import { sourceOfValue } from '../contract/sources.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { checkTarget } from '../scenario/load-scenario.ts'
@@ -89,12 +89,12 @@ function plannedValues(calls: Plan['calls'], contract: Contract): readonly Plann
       text: `${tier === null ? 'no tier' : `tier ${tier}`}, ${modelPrice(usdPerMillion)}`,
       source: sourceOfValue(contract, 'models'),
     })),
-    ...networks.map(([slug, { baseCredits, family }]) => ({
+    ...(contract.paths.rpc.includes('{network}') ? networks : []).map(([slug, { baseCredits, family }]) => ({
       name: `network ${slug}`,
       text: `${family}, ${baseCredits === null ? 'credits unknown' : `${baseCredits} base credits`}`,
       source: sourceOfValue(contract, 'rpc.networks'),
     })),
-    ...(networks.length === 0
+    ...(networks.length === 0 || !promisesAny(contract, ['rpc.credits.*', 'rpc.cost.*'])
       ? []
       : [
           {

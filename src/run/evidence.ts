@@ -45,15 +45,17 @@ function requestOf(
   const { group: firstId, role: step } = (request.kind === 'rpc' ? request.replay : null) ?? { group: id, role: 'only' }
   const ownKey = position === 0 ? '$TURNPIKE_KEY' : `$TURNPIKE_KEY_${position + 1}`
   const as = plan.kind === 'probe' ? probeOf(plan.probe).as : 'caller'
+  // Where keys are optional, the request may have had none.
+  const bearer = (name: string) => (context.contract.auth.required ? { authorization: `Bearer ${name}` } : {})
   const specialKey = as === 'free-user' || as === 'zero-balance' ? `$${specialKeyVariables[as]}` : null
   const key = specialKey ?? (step === 'other-caller' ? '$TURNPIKE_OTHER_KEY' : ownKey)
-  const { request: rebuilt } = buildRequest(plan, { firstId, step }, { authorization: `Bearer ${key}` }, context)
+  const { request: rebuilt } = buildRequest(plan, { firstId, step }, bearer(key), context)
   const { method, path, headers, body } = rebuilt
   // A repeated request only makes sense after the original.
   const first =
     step === 'only' || step === 'original'
       ? []
-      : [buildRequest(plan, { firstId, step: 'original' }, { authorization: 'Bearer $TURNPIKE_KEY' }, context).request]
+      : [buildRequest(plan, { firstId, step: 'original' }, bearer('$TURNPIKE_KEY'), context).request]
   const commands = [...first, rebuilt].map(each => curlCommand(target, each))
   const curl = commands.includes(null) ? null : commands.join('; ')
   return { method, path, headers, body: body === null ? null : body.slice(0, maxBodyLength), curl }

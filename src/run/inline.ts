@@ -37,7 +37,12 @@ export function unrecordedJob(
     info: { turnpike: 2, version: 'unrecorded', ...run },
     plan,
     contract,
-    callers: loadCallers(plan.callers, { environment: undefined, loopback: true, runId: run.runId }),
+    callers: loadCallers(plan.callers, {
+      environment: undefined,
+      loopback: true,
+      areOptional: false,
+      runId: run.runId,
+    }),
     specialKeys: { 'free-user': null, 'zero-balance': null },
     secrets: [],
     baseUrl: run.target,
@@ -57,5 +62,14 @@ export function inlineIo({
 }: Pick<WorkerIo, 'clock' | 'transport'> & Partial<Pick<WorkerIo, 'saturate' | 'log'>>): RunIo {
   const startWorker = startInline({ clock, transport, saturate, log, defer: whenIdle, eventLoopDelayMs: () => null })
   const never = new AbortController().signal
-  return { clock, stop: never, quit: never, startWorker, directory: null, outputs: [], log: () => {} }
+  return {
+    clock,
+    stop: never,
+    quit: never,
+    startWorker,
+    directory: null,
+    outputs: [],
+    log: () => {},
+    unwritten: () => {},
+  }
 }

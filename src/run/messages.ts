@@ -32,7 +32,7 @@ export type WorkerHandle = {
   readonly open: () => Promise<OpeningResult | null>
   readonly drive: (loadStartMs: number) => Promise<unknown>
   readonly close: () => Promise<unknown>
-  readonly finish: (end: RunEnd) => Promise<WorkerResult | null>
+  readonly finish: (end: RunEnd) => Promise<FinishedWorker | null>
   readonly snapshot: () => Promise<WorkerSnapshot | null>
   /** Stops sending, and waits for requests in flight. */
   readonly stop: (reason: StopReason) => void
@@ -44,6 +44,9 @@ export type WorkerHandle = {
 
 /** The number of balance checks of a worker, of those that were answered, and of those with status 401. */
 export type OpeningResult = { readonly sent: number; readonly answered: number; readonly unauthorized: number }
+
+/** The result of a worker, and why its log is incomplete; null: it is complete. */
+export type FinishedWorker = WorkerResult & { readonly unwritten: string | null }
 
 /** How the run ended, the same for all workers. */
 export type RunEnd = Pick<LogFooter, 'ended' | 'durationMs' | 'pushed'>
@@ -68,5 +71,5 @@ export type WorkerCommand = { readonly command: 'stop'; readonly reason: StopRea
 
 /** The response of a thread to a query, or its report that it stopped by itself. All workers must stop then. */
 export type WorkerMessage =
-  | { readonly id: number; readonly response: OpeningResult | WorkerResult | WorkerSnapshot | null }
+  | { readonly id: number; readonly response: OpeningResult | FinishedWorker | WorkerSnapshot | null }
   | { readonly stopped: StopReason }

@@ -4,13 +4,14 @@ import { emptyResult, judgeLog } from '../judge/judge-run.ts'
 import type { Clock } from '../lib/clock.ts'
 import { epochOf } from '../lib/clock.ts'
 import type { PushCounts } from '../observation/log.ts'
+import type { Observation } from '../observation/observation.ts'
 import type { Output } from '../outputs/output.ts'
 import type { Plan } from '../plan/plan.ts'
 import { splitEvenly } from '../plan/shard.ts'
 import { createSharedBudget, type SharedBudget, spentOf } from '../produce/drivers/budget.ts'
 import { createRunStop, onAbort, onStop, type RunStop } from '../produce/drivers/stop.ts'
 import type { Report } from '../report/document.ts'
-import type { RunDirectory } from '../storage/run-directory.ts'
+import type { RunDirectory, Unwritten } from '../storage/run-directory.ts'
 import { createLiveView } from './live.ts'
 import { makeReport } from './make-report.ts'
 import type { OpeningResult, RunEnd, StartWorker, WorkerHandle, WorkerJob } from './messages.ts'
@@ -36,6 +37,8 @@ export type RunIo = {
   readonly outputs: readonly Output[]
   /** Shows a message to the user during the run. */
   readonly log: (line: string) => void
+  /** Shows that a file could not be written. The verdict does not need the file. */
+  readonly unwritten: (file: Unwritten) => void
 }
 
 /** Time from the balance checks to the first stage, so that every worker gets the start time early enough. */
@@ -60,15 +63,17 @@ export async function run(job: RunJob, io: RunIo, onSpent: (picoUsd: bigint) => 
     if (stop.reason() !== 'target-unreachable' && !quit.aborted)
       await Promise.all(workers.map(worker => worker.close()))
     const end = { ended: stop.reason(), durationMs: clock.nowMs(), pushed: pushCounts(outputs) }
-    const results = await finishWorkers(workers, end, job, directory)
+    const results = await finishWorkers(workers, end, job, io)
     // Poll once more, so that live views end on the numbers of the report.
     await live.poll()
     await terminate(workers)
-    const readObservations = directory?.readObservations ?? async function* () {}
+    const readObservations = () => untilUnreadable(directory?.readObservations() ?? [])
     const { report, slices } = await makeReport(judgeJobOf(job), results, readObservations, job.baselines)
-    await directory?.writeSlices(slices)
-    await directory?.writeReport(report)
-    await Promise.all(outputs.map(output => output.finish(report, quit)))
+    // The verdict is shown before anything can go wrong with the files.
+    const finished = Promise.all(outputs.map(output => output.finish(report, quit)))
+    const unwritten = (await directory?.write(report, slices)) ?? []
+    await finished
+    unwritten.forEach(io.unwritten)
     return report
   } finally {
     await terminate(workers)
@@ -131,12 +136,16 @@ async function finishWorkers(
   workers: readonly WorkerHandle[],
   end: RunEnd,
   job: RunJob,
-  directory: RunDirectory | null,
+  { directory, unwritten }: RunIo,
 ): Promise<readonly WorkerResult[]> {
   const finished = await Promise.all(workers.map(worker => worker.finish(end)))
   const results: WorkerResult[] = []
-  for (const [index, result] of finished.entries())
-    results.push(result ?? (await recoverWorker(workers[index], directory?.logs[index] ?? null, job)))
+  for (const [index, result] of finished.entries()) {
+    const logFile = directory?.logs[index] ?? null
+    if (logFile !== null && result !== null && result.unwritten !== null)
+      unwritten({ file: logFile, why: result.unwritten })
+    results.push(result ?? (await recoverWorker(workers[index], logFile, job)))
+  }
   return results
 }
 
@@ -150,8 +159,21 @@ async function recoverWorker(
   await worker?.terminate()
   const judgeJob = judgeJobOf(job)
   if (job.plan.record !== 'all' || logFile === null) return emptyResult(judgeJob)
-  const { skipped, ...result } = await judgeLog(judgeJob, logFile)
-  return skipped === 0 ? result : emptyResult(judgeJob)
+  try {
+    const { skipped, ...result } = await judgeLog(judgeJob, logFile)
+    return skipped === 0 ? result : emptyResult(judgeJob)
+  } catch {
+    return emptyResult(judgeJob)
+  }
+}
+
+/** The observations up to the first that cannot be read. Those after it are missing from the evidence only. */
+async function* untilUnreadable(observations: AsyncIterable<Observation> | readonly Observation[]) {
+  try {
+    yield* observations
+  } catch {
+    // The report has the findings without their requests.
+  }
 }
 
 /** The input of the judge for a run. */

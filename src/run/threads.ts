@@ -1,8 +1,8 @@
 import { setFlagsFromString } from 'node:v8'
 import { Worker as Thread } from 'node:worker_threads'
-import type { WorkerResult } from '../judge/judge-run.ts'
 import { type Cancel, systemClock } from '../lib/clock.ts'
 import type {
+  FinishedWorker,
   OpeningResult,
   StartWorker,
   WorkerCommand,
@@ -78,7 +78,7 @@ export const startThread: StartWorker = (job, { onStop, onLost }) => {
     open: () => query<OpeningResult>({ query: 'open' }),
     drive: loadStartMs => query({ query: 'drive', loadStartMs }),
     close: () => query({ query: 'close' }),
-    finish: end => query<WorkerResult>({ query: 'finish', end }),
+    finish: end => query<FinishedWorker>({ query: 'finish', end }),
     snapshot: () => query<WorkerSnapshot>({ query: 'snapshot' }),
     stop: reason => send({ command: 'stop', reason }),
     cancel: () => {

@@ -2,12 +2,11 @@ import { countedFailureOf } from '../judge/audits/abuse/failure.ts'
 import { spendOf } from '../judge/audits/ledger/spend.ts'
 import { createInventedKeys } from '../judge/invented-keys.ts'
 import { createJudge, mergeSnapshots } from '../judge/judge.ts'
-import type { WorkerResult } from '../judge/judge-run.ts'
 import { createGauges, mergeGauges } from '../judge/metrics/gauges.ts'
 import type { Defer } from '../lib/batches.ts'
 import type { EventLoopDelay, LogWriter } from '../observation/log.ts'
 import { createEngine, type EngineIo, type Feedback } from '../produce/engine.ts'
-import type { OpeningResult, RunEnd, WorkerJob, WorkerSnapshot } from './messages.ts'
+import type { FinishedWorker, OpeningResult, RunEnd, WorkerJob, WorkerSnapshot } from './messages.ts'
 
 /** All effects of a worker. */
 export type WorkerIo = Omit<EngineIo, 'sink' | 'feedback'> & {
@@ -24,7 +23,7 @@ export type Worker = {
   readonly drive: (loadStartMs: number) => Promise<void>
   readonly close: () => Promise<void>
   /** Ends the log. */
-  readonly finish: (end: RunEnd) => Promise<WorkerResult>
+  readonly finish: (end: RunEnd) => Promise<FinishedWorker>
   readonly snapshot: () => WorkerSnapshot
 }
 
@@ -79,8 +78,7 @@ export function createWorker(job: WorkerJob, io: WorkerIo): Worker {
       const eventLoopDelayMs = io.eventLoopDelayMs()
       const snapshot = judge.finish(true)
       const end = { ...run, loadStartMs: plannedMs, startedMs, eventLoopDelayMs, notRecorded: log?.notRecorded() ?? 0 }
-      await log?.end(end)
-      return { snapshot, end }
+      return { snapshot, end, unwritten: (await log?.end(end)) ?? null }
     },
     snapshot: () => ({
       judge: judge.snapshot(),

@@ -9,6 +9,7 @@ import {
   resourceOf,
 } from '../contract/contract.ts'
 import { probeNames } from '../contract/probes.ts'
+import { promisesAny } from '../contract/promises.ts'
 import { usualEvmMethods } from '../contract/rpc-methods.ts'
 import { familyOf } from '../contract/statements.ts'
 import { entriesOf, parseFields } from '../lib/schema-mistakes.ts'
@@ -135,7 +136,8 @@ function resolveRpc(
     }
     return failing === undefined ? null : { kind: 'rpc', network, methods: defaults, batchSize, failing }
   }
-  const unknown = Object.keys(entriesOf(written.methods)).filter(method => !allowed.includes(method))
+  const hasAllowList = promisesAny(contract, ['rpc.unsupported-method*'])
+  const unknown = Object.keys(entriesOf(written.methods)).filter(method => hasAllowList && !allowed.includes(method))
   for (const method of unknown) {
     const word = unknownWord(method, allowed, `a method on the allow-list of ${network}`)
     report({ path: [...path, 'methods', method], at: 'key', ...word })
@@ -170,6 +172,9 @@ function networkOf(
   report({ path, at: 'value', got: `no network of the family ${wanted}`, expected })
   return null
 }
+
+/** Whether nobody lists models, so that any name may be right. */
+const isUnlisted = ({ models, sources }: Contract): boolean => models.length === 0 && sources.models !== 'target'
 
 /** Whose list a name is looked up in. */
 const offeredBy = ({ name, sources }: Contract, list: 'models' | 'rpc.networks'): string =>
@@ -301,12 +306,16 @@ function modelOf(
     if (model !== undefined) return model
     if (isTentative) return { id: '', tier: tier ?? 'M', maxCompletionTokens: null }
     const got = tier === undefined ? 'no model' : `no model of tier ${tier}`
-    report({ path, at: 'value', got, expected: `one ${offeredBy(contract, 'models')}` })
+    const expected = isUnlisted(contract)
+      ? '"model: <id>", since neither the target nor the profile lists models'
+      : `one ${offeredBy(contract, 'models')}`
+    report({ path, at: 'value', got, expected })
     return null
   }
   const model = models.find(known => known.id === id)
   if (model !== undefined) return model
   // The tier only serves to compute rates; after discovery it is that of the target.
+  if (isUnlisted(contract)) return { id, tier: null, maxCompletionTokens: null }
   if (isTentative) return { id, tier: 'M', maxCompletionTokens: null }
   const ids = models.map(known => known.id)
   const word = unknownWord(id, ids, `a model ${offeredBy(contract, 'models')}`)

@@ -1,4 +1,5 @@
 import type { Contract } from '../contract/contract.ts'
+import { promisesAny } from '../contract/promises.ts'
 import type { Account, FailureRecord, LimitRejection, Window } from './account.ts'
 import type { Behavior } from './behavior.ts'
 import { type Counter, createCounter } from './counters.ts'
@@ -34,6 +35,8 @@ export type Limiter = {
 
 export function limiter(contract: Contract, behavior: Behavior): Limiter {
   const { windowMs, algorithm, requestsReset, tokensReset, tokenHeaders } = contract.limits
+  /** A service that promises nothing about limits has none. */
+  const isLimited = promisesAny(contract, ['limit.*'])
   const counters = new WeakMap<Account, Map<string, Counter | null>>()
 
   function counterOf(account: Account, scope: string, limit: number): Counter | null {
@@ -50,6 +53,7 @@ export function limiter(contract: Contract, behavior: Behavior): Limiter {
     { headers, arrivedMs }: RequestState,
     { window, limits, resetMs: requestsResetMs }: Admission,
   ) => {
+    if (!isLimited) return
     const { resetMs } = window
     headers['x-ratelimit-limit-requests'] = String(limits.requests)
     headers['x-ratelimit-remaining-requests'] = String(Math.max(0, limits.requests - window.requests))
@@ -72,7 +76,7 @@ export function limiter(contract: Contract, behavior: Behavior): Limiter {
       if (window !== previous) account.windows.set(key, window)
       const counter = counterOf(account, key, limits.requests)
       if (counter !== null) window.requests = counter.used(state.arrivedMs)
-      const admitted = behavior.admits(window, limits.requests)
+      const admitted = !isLimited || behavior.admits(window, limits.requests)
       if (admitted) {
         window.requests++
         counter?.add(state.arrivedMs)
@@ -84,7 +88,7 @@ export function limiter(contract: Contract, behavior: Behavior): Limiter {
     },
     reserve: (state, admission, tokens) => {
       const { window, limits, counter } = admission
-      const fits = limits.tokens === null || behavior.admitsTokens(window, limits.tokens, tokens)
+      const fits = !isLimited || limits.tokens === null || behavior.admitsTokens(window, limits.tokens, tokens)
       if (fits) window.tokens += tokens
       else {
         window.requests--
@@ -109,7 +113,10 @@ type AbuseBlock = {
   readonly record: (state: RequestState, account: Account, reply: Reply, isBlocked: boolean) => void
 }
 
-export function abuseBlock({ abuse }: Contract, behavior: Behavior): AbuseBlock {
+export function abuseBlock(contract: Contract, behavior: Behavior): AbuseBlock {
+  const { abuse } = contract
+  /** A service that promises nothing about blocks does not block. */
+  const isGuarded = promisesAny(contract, ['abuse.*'])
   const recordOf = (state: RequestState, account: Account): FailureRecord => {
     const scope = behavior.failureScope(state)
     const known = account.records.get(scope)
@@ -127,7 +134,7 @@ export function abuseBlock({ abuse }: Contract, behavior: Behavior): AbuseBlock 
       return errorReply(state, abuse.status, behavior.blockMessage)
     },
     record: (state, account, { status }, isBlocked) => {
-      if (!behavior.isFailure(status) || (isBlocked && !behavior.blockedCount)) return
+      if (!isGuarded || !behavior.isFailure(status) || (isBlocked && !behavior.blockedCount)) return
       const { arrivedMs } = state
       const record = recordOf(state, account)
       record.failedMs = [...record.failedMs.filter(atMs => atMs > arrivedMs - abuse.windowMs), arrivedMs]

@@ -15,7 +15,7 @@ export type Route =
 const unknown: Route = { kind: 'unknown' }
 
 /** The routes of the contract as a function of method and path. */
-export function router({ paths, resources }: Contract): (method: string, path: string) => Route {
+export function router({ paths, resources, rpc }: Contract): (method: string, path: string) => Route {
   const gets = new Map<string, Route>([
     [paths.networks, { kind: 'networks' }],
     [paths.models, { kind: 'models' }],
@@ -27,12 +27,16 @@ export function router({ paths, resources }: Contract): (method: string, path: s
     const routes = resource.method === 'GET' ? gets : posts
     if (!routes.has(resource.path)) routes.set(resource.path, { kind: 'resource', resource })
   }
-  const [before = '', after = ''] = paths.rpc.split('{network}')
+  const [before = '', after = null] = paths.rpc.split('{network}')
+  const [onlyNetwork = ''] = Object.keys(rpc.networks)
 
   const posted = (path: string): Route => {
     if (path === paths.chat) return { kind: 'chat' }
     const resource = posts.get(path)
     if (resource !== undefined) return resource
+    // A node has one network, which no path names.
+    if (after === null)
+      return path === paths.rpc || (path === '/' && paths.rpc === '') ? { kind: 'rpc', network: onlyNetwork } : unknown
     if (gets.has(path) || !path.startsWith(before) || !path.endsWith(after)) return unknown
     const network = path.slice(before.length, path.length - after.length)
     return network === '' || network.includes('/') ? unknown : { kind: 'rpc', network }

@@ -47,7 +47,7 @@ function receive(incoming: IncomingMessage, done: (request: ServiceRequest) => v
   const headers: Record<string, string> = {}
   for (const [name, value] of Object.entries(incoming.headers)) if (typeof value === 'string') headers[name] = value
   const { method = '', url = '' } = incoming
-  const path = url.startsWith(`${basePath}/`) ? url.slice(basePath.length) : ''
+  const path = url === basePath || url.startsWith(`${basePath}/`) ? url.slice(basePath.length) : ''
   let chunks: Buffer[] = []
   let bytes = 0
   let isComplete = false

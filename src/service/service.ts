@@ -1,7 +1,8 @@
 import type { Contract } from '../contract/contract.ts'
+import { documentedContract } from '../contract/documented.ts'
 import type { Clock } from '../lib/clock.ts'
 import { formatPico, pico } from '../lib/money.ts'
-import { type Account, applyDueCharges, openAccount } from './account.ts'
+import { type Account, type AccountHolder, applyDueCharges, openAccount } from './account.ts'
 import { defaultBehavior } from './behavior.ts'
 import { createSlots, delayReply, type ServiceCapacity, type ServiceLatency } from './capacity.ts'
 import { chatHandler } from './chat/chat.ts'
@@ -48,7 +49,8 @@ const serviceVersion = '20260801.120000'
 const hostName = 'reference-1'
 
 export function createService(options: ServiceOptions): Service {
-  const { contract, clock, seed, timing, lies } = options
+  const { clock, seed, timing, lies } = options
+  const contract = withModels(options.contract)
   const prefix = contract.headerPrefix
   const timestampHeader = contract.requestTimestampHeader
   const openingPicoUsd = pico(options.openingBalanceUsd)
@@ -169,7 +171,8 @@ export function createService(options: ServiceOptions): Service {
     const known = byAuthorization.get(authorization)
     if (known !== undefined) return known
     const key = behavior.keyOf(authorization)
-    const holder = key === null ? null : behavior.accountHolder(key)
+    const isKeyless = authorization === undefined && !contract.auth.required
+    const holder = isKeyless ? keylessHolder : key === null ? null : behavior.accountHolder(key)
     if (holder === null) return null
     const id = `${holder.tier}/${holder.name}`
     const account = accounts.get(id) ?? openAccount(holder, openingPicoUsd, openingPicoDiem)
@@ -187,6 +190,13 @@ export function createService(options: ServiceOptions): Service {
 }
 
 const needKeys: readonly RequestState['route']['kind'][] = ['rpc', 'chat', 'resource', 'rate-limits', 'rate-limit-logs']
+
+/** A profile that names no models leaves them to the service. */
+const withModels = (contract: Contract): Contract =>
+  contract.models.length === 0 ? { ...contract, models: documentedContract.models } : contract
+
+/** Everybody without a key, where keys are optional. */
+const keylessHolder: AccountHolder = { tier: 'default', name: 'keyless', means: 'usual' }
 
 /** The length received, or the announced one if the server stopped reading. */
 function bodyBytes({ body, headers }: ServiceRequest): number {

@@ -1,16 +1,21 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { mkdir, rename, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { type Contract, contractSchema } from '../contract/contract.ts'
 import type { Comparison } from '../judge/compare/comparison.ts'
 import { type Slices, slicesSchema } from '../judge/metrics/slices.ts'
+import { isNestedDeeper } from '../lib/json.ts'
+import { readText, whyUnreadable } from '../lib/read-text.ts'
+import { assertValid } from '../lib/schema-mistakes.ts'
 import { UsageError } from '../lib/usage-error.ts'
+import { visibleJson } from '../lib/visible.ts'
 import { hasHeader, type RunInfo, readLog } from '../observation/log.ts'
 import type { Observation } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
 import { type Report, reportSchema } from '../report/document.ts'
 import { renderJunit } from '../report/render/junit.ts'
 import { comparisonRenderers, renderHtml, renderJson, renderMarkdown, renderText } from '../report/render/renderers.ts'
+import { type AcceptedPlan, checkedPlanSchema } from './plan-schema.ts'
 
 /** Stable file names that scripts can rely on. */
 const files = {
@@ -31,42 +36,105 @@ export type RunDirectory = {
   readonly logs: readonly string[]
   /** All observations in the logs, worker by worker, in the order of their end. */
   readonly readObservations: () => AsyncIterable<Observation>
-  readonly writeSlices: (slices: Slices) => Promise<void>
-  readonly writeReport: (report: Report) => Promise<void>
+  /** Writes what it can, and resolves with the files that it cannot write. */
+  readonly write: (report: Report, slices: Slices) => Promise<readonly Unwritten[]>
 }
 
-/** Throws a UsageError if the directory already contains a run. */
-export function assertNoRun(path: string): void {
-  if (!existsSync(join(path, files.plan))) return
-  throw new UsageError({ where: path, got: 'a directory that holds a run', expected: 'a new or empty directory' })
+/** A file that could not be written, and the reason. */
+export type Unwritten = { readonly file: string; readonly why: string }
+
+/** A directory for a run that has not started. */
+export type ReservedDirectory = {
+  /** Writes the plan and the contract before the first call, so that the run can be judged again even after a crash. */
+  readonly create: (judged: { readonly plan: Plan; readonly contract: Contract }, workers: number) => RunDirectory
+  /** Removes what was created, unless the run started. */
+  readonly release: () => void
 }
 
 /**
- * Creates the directory of a run. Writes the plan and the contract before the first request, so that the run can be
- * read and judged again even after a crash. Throws a UsageError if the directory already contains a run.
+ * Creates the directory of a run, with its contract as the first file: a directory that cannot hold a run is found
+ * before anything is sent. Throws a UsageError unless the directory is new or empty, and writable.
  */
-export async function createRunDirectory(
-  path: string,
-  { plan, contract }: { readonly plan: Plan; readonly contract: Contract },
-  workers: number,
-): Promise<RunDirectory> {
-  assertNoRun(path)
-  try {
-    await mkdir(path, { recursive: true })
-    await writeFile(join(path, files.plan), json(plan))
-    await writeFile(join(path, files.contract), json(contract))
-  } catch (cause) {
-    throw new UsageError({ where: path, got: (cause as Error).message, expected: 'a writable directory' })
+export function reserveRunDirectory(path: string, contract: Contract): ReservedDirectory {
+  const created = makeDirectory(path)
+  let isRun = false
+  const release = () => {
+    if (isRun) return
+    for (const file of [files.plan, files.contract]) rmSync(join(path, file), { force: true })
+    if (created !== undefined) removeEmpty(path, created)
   }
-  const logs = logFiles(path, workers)
+  const write = (file: string, value: unknown) => {
+    try {
+      writeFileSync(join(path, file), json(value), newFile)
+    } catch (cause) {
+      release()
+      throw unwritable(path, cause)
+    }
+  }
+  assertEmpty(path)
+  write(files.contract, contract)
   return {
-    path,
-    logs,
-    readObservations: () => observationsIn(logs),
-    writeSlices: slices => replaceFile(join(path, files.slices), `${JSON.stringify(slices)}\n`),
-    writeReport: report => writeReport(path, report),
+    create: ({ plan, contract: judging }, workers) => {
+      rmSync(join(path, files.contract), { force: true })
+      write(files.contract, judging)
+      write(files.plan, plan)
+      isRun = true
+      const logs = logFiles(path, workers)
+      return {
+        path,
+        logs,
+        readObservations: () => observationsIn(logs),
+        write: (report, slices) =>
+          writeFiles(path, [[files.slices, () => `${JSON.stringify(slices)}\n`], ...reportFiles(path, report)]),
+      }
+    },
+    release,
   }
 }
+
+/** Files are created for this user only. `wx` fails if there is anything of that name, even a link to nowhere. */
+const newFile = { flag: 'wx', mode: 0o600 } as const
+
+/** Creates a directory for this user only, if there is none. Returns the first of the created ones, and throws a UsageError. */
+export function makeDirectory(path: string): string | undefined {
+  try {
+    return makeMissing(resolve(path))
+  } catch (cause) {
+    throw unwritable(path, cause)
+  }
+}
+
+/** One level after the other. With `recursive`, Node.js never returns for a directory in /proc. */
+function makeMissing(path: string): string | undefined {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return undefined
+  const first = dirname(path) === path ? undefined : makeMissing(dirname(path))
+  mkdirSync(path, 0o700)
+  return first ?? path
+}
+
+function assertEmpty(path: string): void {
+  let names: readonly string[]
+  try {
+    names = readdirSync(path)
+  } catch (cause) {
+    throw unwritable(path, cause)
+  }
+  if (names.length === 0) return
+  const got = names.includes(files.plan) ? 'a directory that holds a run' : 'a directory that is not empty'
+  throw new UsageError({ where: path, got, expected: 'a new or empty directory' })
+}
+
+/** Removes the empty directories from `path` up to `root`. */
+function removeEmpty(path: string, root: string): void {
+  try {
+    for (let each = resolve(path); each.startsWith(resolve(root)); each = dirname(each)) rmdirSync(each)
+  } catch {
+    // It is in use, or gone.
+  }
+}
+
+const unwritable = (path: string, cause: unknown): UsageError =>
+  new UsageError({ where: path, got: whyUnreadable(cause), expected: 'a writable directory' })
 
 /** The logs of a run, one for each worker, in order. */
 export function logFiles(path: string, workers: number): readonly string[] {
@@ -74,32 +142,50 @@ export function logFiles(path: string, workers: number): readonly string[] {
   return Array.from({ length: workers }, (_, worker) => join(path, `${nameOf(worker)}.ndjson.gz`))
 }
 
-async function writeReport(path: string, report: Report): Promise<void> {
-  const lines = report.findings.flatMap(({ examples, ...finding }) =>
-    examples.map(example => `${JSON.stringify({ ...finding, ...example })}\n`),
+type NamedText = readonly [name: string, text: () => string]
+
+/** `report.json` is the last one: where it is, the others are. */
+function reportFiles(path: string, report: Report): readonly NamedText[] {
+  const findings = report.findings.flatMap(({ examples, ...finding }) =>
+    examples.map(example => visibleJson(`${JSON.stringify({ ...finding, ...example })}\n`)),
   )
-  await replaceFile(join(path, files.findings), lines.join(''))
-  await replaceFile(join(path, files.text), renderText(report, { columns: 100, color: false, directory: path }))
-  await replaceFile(join(path, files.html), renderHtml(report))
-  await replaceFile(join(path, files.junit), renderJunit(report))
-  await replaceFile(join(path, files.markdown), renderMarkdown(report))
-  await replaceFile(join(path, files.report), renderJson(report))
+  return [
+    [files.findings, () => findings.join('')],
+    [files.text, () => renderText(report, { columns: 100, color: false, directory: path })],
+    [files.html, () => renderHtml(report)],
+    [files.junit, () => renderJunit(report)],
+    [files.markdown, () => renderMarkdown(report)],
+    [files.report, () => renderJson(report)],
+  ]
 }
 
-/** Writes a comparison in every format. The directory need not be a run directory. */
-export async function writeComparison(path: string, comparison: Comparison): Promise<void> {
-  try {
-    await mkdir(path, { recursive: true })
-    for (const { file, render } of Object.values(comparisonRenderers))
-      await replaceFile(join(path, file), render(comparison, { columns: 120, color: false }))
-  } catch (cause) {
-    throw new UsageError({ where: path, got: (cause as Error).message, expected: 'a writable directory' })
+/** Writes a comparison in every format, and resolves with the files that cannot be written. */
+export const writeComparison = (path: string, comparison: Comparison): Promise<readonly Unwritten[]> =>
+  writeFiles(
+    path,
+    Object.values(comparisonRenderers).map(({ file, render }) => [
+      file,
+      () => render(comparison, { columns: 120, color: false }),
+    ]),
+  )
+
+async function writeFiles(path: string, texts: readonly NamedText[]): Promise<readonly Unwritten[]> {
+  const unwritten: Unwritten[] = []
+  for (const [name, text] of texts) {
+    const file = join(path, name)
+    try {
+      await replaceFile(file, text())
+    } catch (cause) {
+      unwritten.push({ file, why: whyUnreadable(cause) })
+    }
   }
+  return unwritten
 }
 
 /** Replaces a file atomically: a reader sees the old file or the new one. */
 async function replaceFile(file: string, text: string): Promise<void> {
-  await writeFile(`${file}.new`, text)
+  await rm(`${file}.new`, { force: true })
+  await writeFile(`${file}.new`, text, newFile)
   await rename(`${file}.new`, file)
 }
 
@@ -113,24 +199,15 @@ export type RecordedRun = {
 
 /** The plan and the contract of the run at `path`. Throws a UsageError if `path` is not a run directory. */
 export function readJudgedPlan(path: string): Pick<RecordedRun, 'plan' | 'contract'> {
-  const plan = readJson(path, files.plan) as Plan
-  if (plan?.schema !== 1) {
-    throw new UsageError({
-      where: join(path, files.plan),
-      got: `schema ${JSON.stringify(plan?.schema)}`,
-      expected: 'schema 1',
-    })
-  }
-  const contract = contractSchema.safeParse(readJson(path, files.contract))
-  if (!contract.success) {
-    throw new UsageError({
-      where: join(path, files.contract),
-      got: 'an invalid contract',
-      expected: 'a contract that a run wrote',
-    })
-  }
-  return { plan, contract: contract.data }
+  const plan = readJson(path, files.plan, maxPlanBytes)
+  assertValid(checkedPlanSchema, plan, join(path, files.plan))
+  const contract = readJson(path, files.contract)
+  assertValid(contractSchema, contract, join(path, files.contract))
+  return { plan: { ...laterMembers, ...(plan as AcceptedPlan) }, contract: contractSchema.parse(contract) }
 }
+
+/** Members that the plans of older versions lack. */
+const laterMembers = { notPromised: [], values: [], isBudgetUnlimited: false }
 
 /** The plan, contract, header and logs of the run at `path`. Throws a UsageError if it has no observations. */
 export async function openRun(path: string): Promise<RecordedRun> {
@@ -151,15 +228,15 @@ export async function openRun(path: string): Promise<RecordedRun> {
 
 /** The report of the run at `path`. Throws a UsageError if there is none. */
 export function readReport(path: string): Report {
-  const read = reportSchema.safeParse(readJson(path, files.report))
+  const report = readJson(path, files.report)
+  const file = join(path, files.report)
+  assertValid(reportSchema, report, file)
   // Clause names are not validated, because an older report may contain removed ones.
-  if (read.success) return read.data as Report
-  const [issue] = read.error.issues
-  throw new UsageError({
-    where: join(path, files.report),
-    got: `${issue?.path.join('.') || 'the document'}: ${issue?.message}`,
-    expected: 'a report of schema 1',
-  })
+  const read = reportSchema.parse(report) as Report
+  const isBroken = read.findings.length > 0 || read.thresholds.some(({ verdict }) => verdict === 'fail')
+  if (read.verdict === 'pass' && isBroken)
+    throw new UsageError({ where: `${file}: verdict`, got: '"pass"', expected: 'the verdict of its findings' })
+  return read
 }
 
 /** Whether the run wrote its report, which is the last file that it writes. */
@@ -167,24 +244,26 @@ export const hasReport = (path: string): boolean => existsSync(join(path, files.
 
 /** The slices of the run at `path`, for comparisons. Throws a UsageError if there are none, as from older versions. */
 export function readSlices(path: string): Slices {
-  const read = slicesSchema.safeParse(readJson(path, files.slices))
-  if (read.success) return read.data
-  const [issue] = read.error.issues
-  const got = `${issue?.path.join('.') || 'the document'}: ${issue?.message}`
-  throw new UsageError({ where: join(path, files.slices), got, expected: 'slices of schema 1' })
+  const slices = readJson(path, files.slices)
+  assertValid(slicesSchema, slices, join(path, files.slices))
+  return slicesSchema.parse(slices)
 }
 
-function readJson(path: string, name: string): unknown {
+/** The longest files: a plan may contain millions of recorded arrivals. */
+const maxPlanBytes = 134_217_728
+const maxJsonBytes = 67_108_864
+const maxNesting = 200
+
+function readJson(path: string, name: string, maxBytes = maxJsonBytes): unknown {
   const file = join(path, name)
+  const expected = 'a run directory, as written by `turnpike run`'
+  const written = readText(file, maxBytes, expected)
+  if (isNestedDeeper(written, maxNesting)) throw new UsageError({ where: file, got: 'deeply nested JSON', expected })
   try {
-    return JSON.parse(readFileSync(file, 'utf8'))
+    return JSON.parse(written)
   } catch (cause) {
-    const code = (cause as NodeJS.ErrnoException).code
-    throw new UsageError({
-      where: file,
-      got: code ?? 'invalid JSON',
-      expected: 'a run directory, as written by `turnpike run`',
-    })
+    const [place] = /line \d+ column \d+/.exec((cause as Error).message) ?? []
+    throw new UsageError({ where: file, got: `invalid JSON${place === undefined ? '' : ` at ${place}`}`, expected })
   }
 }
 

@@ -7,6 +7,10 @@ const programs = {
   pushgateway: ['prometheus-pushgateway'],
   compose: ['docker-compose'],
   chromium: ['chromium'],
+  // Of the npm registry, with a configuration beside its node_modules.
+  hardhat: [process.env.TURNPIKE_HARDHAT ?? 'TURNPIKE_HARDHAT'],
+  // A Python that has guidellm, of PyPI.
+  'llm-server': [process.env.TURNPIKE_GUIDELLM_PYTHON ?? 'TURNPIKE_GUIDELLM_PYTHON'],
 } as const
 export type RealPart = keyof typeof programs
 

@@ -9,11 +9,11 @@ export type RealProgram = {
   readonly kill: () => Promise<void>
 }
 
-/** Starts the program. Resolves when its `/-/ready` responds. */
+/** Starts the program. Resolves when it responds at its path `ready`, which is `/-/ready` by default. */
 export async function startProgram(
   name: string,
   flags: readonly string[],
-  { origin, folder }: { readonly origin: string; readonly folder: string },
+  { origin, folder, ready = '/-/ready' }: { readonly origin: string; readonly folder: string; readonly ready?: string },
 ): Promise<RealProgram> {
   const child = spawn(name, flags, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] })
   let stderr = ''
@@ -21,12 +21,12 @@ export async function startProgram(
     stderr += bytes
   })
   const isReady = () =>
-    fetch(`${origin}/-/ready`).then(
+    fetch(`${origin}${ready}`).then(
       ({ ok }) => ok,
       () => false,
     )
   for (let tries = 0; !(await isReady()); tries++) {
-    if (tries === 100 || child.exitCode !== null) throw new Error(`${name} did not start: ${stderr}`)
+    if (tries === 300 || child.exitCode !== null) throw new Error(`${name} did not start: ${stderr}`)
     await pause(100)
   }
   return {

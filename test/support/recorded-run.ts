@@ -1,7 +1,7 @@
 import { documentedContract } from '../../src/contract/documented.ts'
 import { openLog } from '../../src/observation/log.ts'
 import { singleShard } from '../../src/plan/shard.ts'
-import { createRunDirectory, logFiles } from '../../src/storage/run-directory.ts'
+import { logFiles, reserveRunDirectory } from '../../src/storage/run-directory.ts'
 import { manualClock } from './manual-clock.ts'
 import { type VirtualRun, virtualRun } from './virtual-run.ts'
 
@@ -11,7 +11,7 @@ export async function recordedRun(path: string, options: VirtualRun, isKilled = 
   const clock = manualClock()
   const contract = options.contract ?? documentedContract
   const named = { ...head, ...singleShard, runId: path }
-  const directory = await createRunDirectory(path, { plan, contract }, 1)
+  const directory = reserveRunDirectory(path, contract).create({ plan, contract }, 1)
   const log = await openLog(logFiles(path, 1)[0] ?? '', named, clock)
   for (const observation of observations) log.write(observation)
   if (isKilled) return path
@@ -26,7 +26,6 @@ export async function recordedRun(path: string, options: VirtualRun, isKilled = 
     loadStartMs: null,
     pushed: null,
   })
-  await directory.writeSlices(slices)
-  await directory.writeReport({ ...report, run: { ...report.run, id: path } })
+  await directory.write({ ...report, run: { ...report.run, id: path } }, slices)
   return path
 }

@@ -55,7 +55,10 @@ export const settings: readonly Setting[] = [
   withKnownDetails('conformance'),
   {
     name: 'conformance with offers of payment',
-    run: { scenario: 'scenarios/conformance.yaml', contract: { ...documentedContract, auth: { noKey: [402] } } },
+    run: {
+      scenario: 'scenarios/conformance.yaml',
+      contract: { ...documentedContract, auth: { required: true, noKey: [402] } },
+    },
   },
   shipped('resources'),
   byDocument(shipped('conformance')),

@@ -72,11 +72,14 @@ export async function virtualRun(
       faults: options.faults ?? [],
       capacity,
     })
-  const scenarioFor = (contract: Contract) =>
-    options.scenario.includes('\n')
-      ? parseScenario(options.scenario, 'test.yaml', contract)
-      : loadScenario(options.scenario, contract)
-  const draft = scenarioFor(profile)
+  const scenarioFor = (contract: Contract, isDraft: boolean) => {
+    // A profile may leave the models to the target.
+    const isTentative = () => isDraft && contract.models.length === 0
+    return options.scenario.includes('\n')
+      ? parseScenario(options.scenario, 'test.yaml', contract, isTentative)
+      : loadScenario(options.scenario, contract, isTentative)
+  }
+  const draft = scenarioFor(profile, true)
   // The discovery has a service of its own, so that it moves neither clock nor chance of the run.
   const ahead = manualClock()
   const bounds = planBounds(draft.bounds)
@@ -86,7 +89,7 @@ export async function virtualRun(
   const { accountTier } = draft.callers
   const contract = discoveredContract(profile, discovery, accountTier, options.limitsFrom ?? 'target')
   const inputs = { recordings: new Map(), publishedLimits: discovery.limits }
-  const plan = makePlan(scenarioFor(contract), contract, { seed, target: null, budgetUsd: null }, inputs)
+  const plan = makePlan(scenarioFor(contract, false), contract, { seed, target: null, budgetUsd: null }, inputs)
   const clock = manualClock()
   const service = serviceOn(clock, plan.service)
   const transport = memoryTransport(disturbed(service, clock, options.slowness), clock, options.network)
@@ -94,7 +97,7 @@ export async function virtualRun(
   let slices: Slices = { schema: 1, cellsPerOctave, calls: [] }
   const never = new AbortController().signal
   const runId = 'virtual'
-  const ownKeys = { environment: undefined, loopback: true, runId }
+  const ownKeys = { environment: undefined, loopback: true, areOptional: !profile.auth.required, runId }
   const info: RunInfo = { turnpike: 2, runId, version: '0.0.0', target: 'memory', startedAtMs: clock.wallMs() }
   const job: RunJob = {
     info,
@@ -113,7 +116,7 @@ export async function virtualRun(
     clock,
     transport,
     saturate: busyOver(transport),
-    log: { write: observation => observations.push(observation), notRecorded: () => 0, end: async () => {} },
+    log: { write: observation => observations.push(observation), notRecorded: () => 0, end: async () => null },
     defer: options.defer ?? (work => work(() => true)),
     eventLoopDelayMs: () => null,
   })
@@ -123,12 +126,21 @@ export async function virtualRun(
     readObservations: async function* () {
       yield* observations
     },
-    writeSlices: async written => {
+    write: async (_, written) => {
       slices = written
+      return []
     },
-    writeReport: async () => {},
   }
-  const io: RunIo = { clock, stop: never, quit: never, startWorker, directory, outputs: [], log: () => {} }
+  const io: RunIo = {
+    clock,
+    stop: never,
+    quit: never,
+    startWorker,
+    directory,
+    outputs: [],
+    log: () => {},
+    unwritten: () => {},
+  }
   const report = await clock.run(run(job, { ...io, ...options.change?.(io) }))
   return { report, plan, head: info, observations, slices }
 }

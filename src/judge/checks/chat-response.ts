@@ -41,29 +41,34 @@ type ChoiceClause =
   | 'chat.message.members'
 
 function checkChoice(choice: Fields | null, count: number, contract: Contract, expect: Expect<ChoiceClause>): void {
-  const wrongField = choice === null ? 'no fields' : wrongChoice(choice, count)
+  const wrongField = choice === null ? 'no fields' : wrongChoice(choice, count, contract)
   expect('chat.choice', wrongField === null, () => `a choice has ${wrongField}`)
   checkFinishReason(choice?.finish_reason, contract, expect)
   checkStopReason(choice?.stop_reason, choice?.finish_reason, expect)
   const message = toObject(choice?.message) ?? {}
   checkToolCalls(choice?.finish_reason, Array.isArray(message.tool_calls) ? message.tool_calls.length : 0, expect)
-  const wrong = wrongMessage(message)
+  const wrong = wrongMessage(message, choice?.finish_reason)
   expect('chat.message', wrong === null, () => `a message has ${wrong}`)
   const mistyped = mistypedField(message)
   expect('chat.message.members', mistyped === null, () => `a message has ${mistyped}`)
 }
 
 /** Returns null if nothing is wrong. Of the three fields, the document does not require the index. */
-function wrongChoice(choice: Fields, count: number): string | null {
+function wrongChoice(choice: Fields, count: number, { chat }: Contract): string | null {
   const { index, message } = choice
   if (index !== undefined && !(Number.isInteger(index) && Number(index) >= 0 && Number(index) < count))
     return `index ${quote(index)}, expected a position among ${count}`
   if (toObject(message) === null) return `message ${quote(message)}, expected an object`
-  return 'logprobs' in choice ? null : 'no key logprobs, expected the key with null or an object'
+  return 'logprobs' in choice || chat.logprobsKey === 'optional'
+    ? null
+    : 'no key logprobs, expected the key with null or an object'
 }
 
-/** Returns null if nothing is wrong. Of content and tool calls, one may be null. */
-function wrongMessage(message: Fields): string | null {
+/**
+ * Returns null if nothing is wrong. Of content and tool calls, one may be null, and both if the reasoning took all
+ * tokens.
+ */
+function wrongMessage(message: Fields, finish: unknown): string | null {
   const { role, content, tool_calls: calls, tool_call_id: callId } = message
   if (role === 'tool') {
     if (typeof content !== 'string') return `role tool and content ${quote(content)}, expected a text`
@@ -73,8 +78,14 @@ function wrongMessage(message: Fields): string | null {
   const hasContent = typeof content === 'string' || (Array.isArray(content) && content.every(isTextPart))
   if (!hasContent && content !== null && content !== undefined)
     return `content ${quote(content)}, expected a text, a list of text parts, or null`
-  return hasContent || Array.isArray(calls) ? null : 'neither content nor tool_calls, expected one of them'
+  const isReasoningOnly = finish === 'length' && reasoningFields.some(name => typeof message[name] === 'string')
+  return hasContent || Array.isArray(calls) || isReasoningOnly
+    ? null
+    : 'neither content nor tool_calls, expected one of them'
 }
+
+/** The second name is that of some servers. */
+const reasoningFields = ['reasoning_content', 'reasoning'] as const
 
 function isTextPart(value: unknown): boolean {
   const part = toObject(value)

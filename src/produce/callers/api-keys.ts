@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readText } from '../../lib/read-text.ts'
 import { type Mistake, UsageError } from '../../lib/usage-error.ts'
 import type { CallersPlan, Plan } from '../../plan/plan.ts'
 import type { Caller } from './caller.ts'
@@ -29,9 +29,10 @@ export type Keys = {
  * The keys of a plan, from its file or the environment. If the run starts its own reference service (`target: null`),
  * it uses new accounts there and reads no keys. Throws a UsageError if a key is missing or invalid.
  */
-export function loadKeys({ target, callers }: Plan, runId: string): Keys {
+export function loadKeys({ target, callers }: Plan, { auth }: KeyTerms, runId: string): Keys {
   const environment = target === null ? undefined : process.env.TURNPIKE_KEYS
-  const options = { environment, loopback: target === null || isLoopback(target), runId }
+  const loopback = target === null || isLoopback(target)
+  const options = { environment, loopback, areOptional: !auth.required, runId }
   const variableOf = (account: SpecialAccount) => process.env[specialKeyVariables[account]] ?? ''
   const given = { 'free-user': variableOf('free-user'), 'zero-balance': variableOf('zero-balance') }
   const accounts = givenKeys(callers, environment)
@@ -72,17 +73,23 @@ export function plainTextWarning({ target }: Plan): string | null {
   return `Keys are sent to ${new URL(target).host} unencrypted, because its address starts with http:.`
 }
 
+/** Whether requests need a key. */
+type KeyTerms = { readonly auth: { readonly required: boolean } }
+
 export type KeyOptions = {
   /** The value of `TURNPIKE_KEYS`. */
   readonly environment: string | undefined
   /** Whether the target is on this machine. */
   readonly loopback: boolean
+  /** Whether requests go without credentials if no keys are given. */
+  readonly areOptional: boolean
   readonly runId: string
 }
 
 /**
  * One caller for each name of the plan. Keys come from the key file of the plan, or else from `TURNPIKE_KEYS`. If there
- * are none and the target is on this machine, the keys are new accounts of a reference service.
+ * are none, the callers have none where keys are optional. Elsewhere, if the target is on this machine, the keys are new
+ * accounts of a reference service.
  * Throws a UsageError if there are too few keys, or if a key is invalid in a header.
  */
 export const loadCallers = (plan: CallersPlan, options: KeyOptions): readonly Caller[] =>
@@ -90,6 +97,7 @@ export const loadCallers = (plan: CallersPlan, options: KeyOptions): readonly Ca
 
 function callersOf(plan: CallersPlan, accounts: ReturnType<typeof givenKeys>, options: KeyOptions): readonly Caller[] {
   const { names, keysEach, keysFile } = plan
+  if (accounts === null && options.areOptional) return names.map(name => ({ name, keys: [] }))
   if (accounts === null && options.loopback)
     return names.map(name => ({ name, keys: referenceKeys(plan, name, options) }))
   const where = keysFile ?? 'TURNPIKE_KEYS'
@@ -143,8 +151,8 @@ export function loadSpecialKeys(
   return { 'free-user': keyOf('free-user'), 'zero-balance': keyOf('zero-balance') }
 }
 
-const usesReferenceKeys = ({ keysFile }: CallersPlan, { loopback, environment }: KeyOptions): boolean =>
-  loopback && keysFile === null && (environment ?? '').trim() === ''
+const usesReferenceKeys = ({ keysFile }: CallersPlan, { loopback, areOptional, environment }: KeyOptions): boolean =>
+  loopback && !areOptional && keysFile === null && (environment ?? '').trim() === ''
 
 /** The keys of an account of the reference service, unique to this run. */
 function referenceKeys({ accountTier, keysEach }: CallersPlan, name: string, { runId }: KeyOptions): readonly string[] {
@@ -159,7 +167,8 @@ const isValidKey = (key: string): boolean => /^[\x21-\x7e]+$/.test(key)
 
 /** The keys of each account; null if none were given. A key file counts as given even if it is empty. */
 function givenKeys(plan: CallersPlan, environment: string | undefined): readonly (readonly string[])[] | null {
-  const text = plan.keysFile === null ? (environment ?? '') : readKeys(plan.keysFile)
+  const text =
+    plan.keysFile === null ? (environment ?? '') : readText(plan.keysFile, maxKeysBytes, 'a readable file of keys')
   if (plan.keysFile === null && text.trim() === '') return null
   return text
     .split(/[\r\n,]+/)
@@ -168,14 +177,5 @@ function givenKeys(plan: CallersPlan, environment: string | undefined): readonly
     .map(account => account.split(/[ \t]+/))
 }
 
-function readKeys(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (cause) {
-    throw new UsageError({
-      where: file,
-      got: (cause as NodeJS.ErrnoException).code ?? 'an error',
-      expected: 'a readable file of keys',
-    })
-  }
-}
+/** Enough for the keys of ten thousand accounts. */
+const maxKeysBytes = 16_777_216

@@ -14,15 +14,17 @@ export function buildChat(
 ): BuiltRequest {
   const { kind, model, modelTier, stream, promptTokens, maxCompletionTokens, isBounded, options } = plan
   const random = randomStream(seed, `prompt/${options?.samePrompt ? 'same' : id}`)
+  const { lengthField, parametersField, systemPromptOption } = contract.chat
+  const parameters = bodyOptions(options, contract)
   const body = {
     model: options?.suffix ? `${model}:${options.suffix}` : model,
     messages: [{ role: 'user', content: makePrompt(promptTokens, random) }],
     stream,
     // Many servers state the usage of a stream only if they are asked.
     ...(stream && contract.chat.stream.asksForUsage && { stream_options: { include_usage: true } }),
-    ...(isBounded && { max_completion_tokens: maxCompletionTokens }),
+    ...(isBounded && { [lengthField]: maxCompletionTokens }),
     ...options?.body,
-    [contract.chat.parametersField]: bodyOptions(options, contract),
+    ...((systemPromptOption !== null || Object.keys(parameters).length > 0) && { [parametersField]: parameters }),
   }
   return {
     descriptor: { kind, model, modelTier, stream, promptTokens, maxCompletionTokens, options },

@@ -160,7 +160,7 @@ function originOf(arrival: Arrival, step: ReplayStep, { callers }: SendContext):
   const position = step === 'other-caller' ? pairedCallerOf(arrival.caller, callers.length) : arrival.caller
   const caller = callers[position]
   if (caller === undefined) throw new RangeError(`no caller at ${position}`)
-  return { caller, key: (arrival.key + (step === 'other-key' ? 1 : 0)) % caller.keys.length }
+  return { caller, key: (arrival.key + (step === 'other-key' ? 1 : 0)) % Math.max(1, caller.keys.length) }
 }
 
 type Headers = Readonly<Record<string, string>>

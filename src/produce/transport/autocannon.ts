@@ -210,7 +210,7 @@ export function toHttpText(
   { method, path, headers, body }: Pick<HttpRequest, 'method' | 'path' | 'headers' | 'body'>,
   { host, pathPrefix }: { readonly host: string; readonly pathPrefix: string },
 ): string {
-  let text = `${method} ${pathPrefix}${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`
+  let text = `${method} ${pathPrefix + path || '/'} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`
   for (const name in headers) text += `${name}: ${headers[name]}\r\n`
   return body === null ? `${text}\r\n` : `${text}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
 }

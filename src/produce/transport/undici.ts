@@ -103,7 +103,7 @@ function startExchange(
   )
   const options = (): Dispatcher.DispatchOptions => {
     const { method, headers, body } = request
-    return { path: pathPrefix + request.path, method, headers, body }
+    return { path: pathPrefix + request.path || '/', method, headers, body }
   }
   /** Whether the target seems to have closed a kept connection before it had the request. */
   const isIdleClose = (): boolean => {

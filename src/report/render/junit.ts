@@ -83,7 +83,7 @@ function clauseSuites(report: Report): readonly Suite[] {
       .map(({ id, verdict, violated }) => {
         if (verdict === 'pass') return { name: id, result: null }
         if (verdict === 'not-exercised' || verdict === 'not-promised')
-          return { name: id, result: { kind: 'skipped', message: 'not exercised', text: '' } }
+          return { name: id, result: { kind: 'skipped', message: verdict.replace('-', ' '), text: '' } }
         const findings = report.findings.filter(finding => finding.clause === id)
         const message = `${plural(violated, 'violation')}: ${findings[0]?.message ?? ''}`
         const texts = findings.map(({ section, text, judge, count, message, examples }) =>
@@ -111,9 +111,11 @@ function thresholdResult({ verdict, message, why }: ThresholdResult): Result {
 }
 
 /** A case for each kind of discrepancy, found or not, so that CI tools show its history. */
-function billingSuite({ billing, load }: Report): Suite {
-  const unexercised: Result =
-    load.answered === 0 ? { kind: 'skipped', message: 'no request was answered', text: '' } : null
+function billingSuite({ billing, load, clauses }: Report): Suite {
+  const ofBilling = clauses.filter(({ id }) => id.startsWith('billing.'))
+  const isPromised = ofBilling.length === 0 || ofBilling.some(({ verdict }) => verdict !== 'not-promised')
+  const silence = load.answered === 0 ? 'no request was answered' : isPromised ? null : 'not promised'
+  const unexercised: Result = silence === null ? null : { kind: 'skipped', message: silence, text: '' }
   const cases = discrepancyKinds.map(kind => {
     const found = billing.discrepancies.find(discrepancy => discrepancy.kind === kind && discrepancy.count > 0)
     if (found === undefined) return { name: kind, result: unexercised }

@@ -1,3 +1,4 @@
+import { oneLine } from '../../lib/visible.ts'
 import {
   type Block,
   blocksIn,
@@ -142,8 +143,7 @@ const marks = /[\\`*_[\]<>&|~#!]/g
  * GitHub recognizes links, and a zero-width space follows each @.
  */
 const plainText = (words: string): string =>
-  words
-    .replace(unfit, ' ')
+  oneLine(words)
     .replace(marks, mark => (mark === '<' ? '&lt;' : mark === '>' ? '&gt;' : mark === '&' ? '&amp;' : `\\${mark}`))
     .replace(/:(?=\/\/)/g, '\\:')
     .replace(/www\./gi, word => `${word.slice(0, 3)}\\.`)
@@ -151,18 +151,16 @@ const plainText = (words: string): string =>
 
 /** Verbatim, on one line. */
 function code(words: string): string {
-  const line = words.replace(unfit, ' ').replaceAll('|', '\u00A6')
+  const line = oneLine(words).replaceAll('|', '\u00A6')
   const fence = '`'.repeat(maxRunLength(line) + 1)
   return line.includes('`') ? `${fence} ${line} ${fence}` : `${fence}${line}${fence}`
 }
 
 /** Verbatim lines. No text can end the block, because the fence is longer than every run of backticks in it. */
 function codeBlock(lines: Lines, language: string): Lines {
-  const safe = lines.map(line => line.replace(unfit, ' '))
+  const safe = lines.map(oneLine)
   const fence = '`'.repeat(Math.max(3, maxRunLength(safe.join('\n')) + 1))
   return [`${fence}${language}`, ...safe, fence]
 }
-
-const unfit = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]+/gu
 
 const maxRunLength = (words: string): number => Math.max(0, ...(words.match(/`+/g) ?? []).map(run => run.length))

@@ -1,3 +1,5 @@
+import { visible } from '../../lib/visible.ts'
+
 /** Markup made by `html`. Text has another type, so that it cannot be mistaken for markup. */
 export type Html = { readonly markup: string }
 
@@ -11,12 +13,14 @@ const entities: Readonly<Record<string, string>> = {
   "'": '&apos;',
 }
 
-/** Characters that XML 1.0 cannot hold, halves of surrogate pairs, and controls that could hide or reverse text. */
-const unfit = /[^\P{C}\n\t\p{Co}]/gu
+/** Code points that XML 1.0 cannot hold, and that no text should have. */
+const unassigned = /\p{Cn}/gu
 
 /** Text for an element or a quoted attribute of HTML or XML. */
 export const escaped = (text: string): string =>
-  text.replace(unfit, '\uFFFD').replace(/[&<>"']/g, sign => entities[sign] ?? sign)
+  visible(text)
+    .replace(unassigned, '\uFFFD')
+    .replace(/[&<>"']/g, sign => entities[sign] ?? sign)
 
 /** A template. Inserted values are escaped, for an element or a quoted attribute, unless they are markup. */
 export const html = (strings: TemplateStringsArray, ...parts: readonly HtmlPart[]): Html => ({

@@ -1,5 +1,6 @@
 import type { Comparison } from '../../judge/compare/comparison.ts'
-import { oneLine, type Page } from '../../lib/text-layout.ts'
+import type { Page } from '../../lib/text-layout.ts'
+import { oneLine, visibleJson } from '../../lib/visible.ts'
 import type { Report } from '../document.ts'
 import { reportPage } from '../page.ts'
 import { comparisonPage } from '../sections/comparison.ts'
@@ -31,7 +32,7 @@ export const renderMarkdownHead = (report: Report): string => renderMarkdownPage
 
 /** Members in the order of the schema, indented by two blanks, with a final newline; lists of numbers on one line. */
 export const renderJson = (report: Report): string =>
-  `${JSON.stringify(report, null, 2).replace(plainList, list => list.replace(/\s+/g, ' '))}\n`
+  `${visibleJson(JSON.stringify(report, null, 2)).replace(plainList, list => list.replace(/\s+/g, ' '))}\n`
 
 /** A list of numbers, nulls and decimals. JSON strings contain no line breaks, so that none can match. */
 const plainList = /\[\n\s+(?:(?:-?\d[\d.e+-]*|"-?\d[\d.]*"|null),?\s+)+\]/g
@@ -50,7 +51,7 @@ export type Format = keyof typeof renderers
 /** The formats of `turnpike compare --format`, and their files in the `--out` directory. */
 export const comparisonRenderers = {
   text: { file: 'comparison.txt', render: (comparison, page) => renderTextPage(comparisonPage(comparison), page) },
-  json: { file: 'comparison.json', render: comparison => `${JSON.stringify(comparison, null, 2)}\n` },
+  json: { file: 'comparison.json', render: comparison => `${visibleJson(JSON.stringify(comparison, null, 2))}\n` },
   html: { file: 'comparison.html', render: comparison => renderHtmlPage(comparisonPage(comparison)) },
   markdown: { file: 'comparison.md', render: comparison => renderMarkdownPage(comparisonPage(comparison)) },
 } as const satisfies Readonly<

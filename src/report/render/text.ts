@@ -1,7 +1,6 @@
 import {
   clip,
   heading,
-  oneLine,
   type Page,
   paint,
   type Style,
@@ -10,6 +9,7 @@ import {
   tableWidth,
   wrap,
 } from '../../lib/text-layout.ts'
+import { oneLine } from '../../lib/visible.ts'
 import {
   type Block,
   blocksIn,

@@ -5,7 +5,9 @@ import type { Report } from '../document.ts'
 import { endOf } from './load.ts'
 
 /** The cost by our price list, the cost that the responses claimed, and the decrease of the balances. */
-export function billingSection({ billing, series }: Report): readonly Block[] {
+export function billingSection({ billing, series, clauses }: Report): readonly Block[] {
+  const ofMoney = clauses.filter(({ id }) => /^(billing|chat\.cost|rpc\.(credits|cost))\b/.test(id))
+  if (ofMoney.length > 0 && ofMoney.every(({ verdict }) => verdict === 'not-promised')) return []
   const { expectedCredits, expectedUsd, claimedCredits, claimedUsd, billedUsd } = billing
   return [
     { kind: 'heading', id: 'money', text: 'Credits and money' },

@@ -47,7 +47,7 @@ const delayWords = ({ eventLoopDelayMs: delay }: LoadFacts): string =>
   delay === null ? NO_VALUE : `p99 ${formatDuration(delay.p99)}, max ${formatDuration(delay.max)}`
 
 const recordingGap = (notRecorded: number): string =>
-  `${plural(notRecorded, 'observation was', 'observations were')} judged but not recorded, because the disk was too slow`
+  `${plural(notRecorded, 'observation was', 'observations were')} judged but not recorded, because the disk was too slow or full`
 
 /** `12,345 samples pushed, 40 lost; 2 pushes failed`. */
 export const pushedWords = ({ takenSamples, lostSamples, failures }: NonNullable<LoadFacts['pushed']>): string =>

@@ -12,8 +12,10 @@ const limiter = 'rate-limits'
 
 /** The limits of each scope over all callers, and the windows of each caller. */
 export function limitsSection(report: Report): readonly Block[] {
-  const { limits, series } = report
-  if (limits.length === 0) return []
+  const { limits, series, clauses } = report
+  const ofLimits = clauses.filter(({ id }) => id.startsWith('limit.'))
+  const isUnlimited = ofLimits.length > 0 && ofLimits.every(({ verdict }) => verdict === 'not-promised')
+  if (limits.length === 0 || isUnlimited) return []
   const keyOf = ({ scope, tier, windowMs }: LimitUse) => JSON.stringify([scope, tier, windowMs])
   const scopes = [...new Set(limits.map(keyOf))].map(key => limits.filter(use => keyOf(use) === key))
   return [

@@ -52,7 +52,9 @@ export function defaultOptionRules(contract: Contract): OptionRules {
 
 const knownOptions = ({ chat }: Contract): Readonly<Record<string, ChatOption>> => ({
   ...chat.options,
-  [chat.systemPromptOption]: { values: 'boolean', default: true, conditional: false },
+  ...(chat.systemPromptOption !== null && {
+    [chat.systemPromptOption]: { values: 'boolean', default: true, conditional: false } as const,
+  }),
 })
 
 function fits(option: ChatOption | undefined, value: unknown): boolean {

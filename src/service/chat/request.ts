@@ -101,7 +101,8 @@ export function chatRequestParser(
       choices: request.n,
       promptTokens: request.messages.reduce(
         (total, { content }) => total + tokensPerMessage + contentTokens(content),
-        tokensPerPrompt + (options[systemPromptOption] === false ? 0 : systemPromptTokens),
+        tokensPerPrompt +
+          (systemPromptOption === null || options[systemPromptOption] === false ? 0 : systemPromptTokens),
       ),
       maxCompletionTokens: Math.min(requested, model.maxCompletionTokens ?? 4_096),
       topLogprobs: request.logprobs === true && model.logprobs === true ? (request.top_logprobs ?? 0) : null,

@@ -18,6 +18,9 @@ const rejectsOption = (name: string, option: (contract: Contract) => string, val
 
 type Members = Readonly<Record<string, unknown>>
 
+const systemPrompt = ({ systemPromptOption: name }: Contract['chat'], value: boolean): Members =>
+  name === null ? {} : { [name]: value }
+
 const echoLie = (
   name: string,
   text: string,
@@ -62,7 +65,7 @@ export const chatOptionLies = {
     rejectsOption('refuses-citations', () => 'enable_web_citations', true),
     rejectsOption('refuses-results-in-stream', () => 'include_search_results_in_stream', true),
     rejectsOption('refuses-documents', () => 'return_search_results_as_documents', true),
-    rejectsOption('refuses-system-prompt', ({ chat }) => chat.systemPromptOption, true),
+    rejectsOption('refuses-system-prompt', ({ chat }) => chat.systemPromptOption ?? '', true),
   ],
   'parameters.invalid': [
     lie('any-search-mode', 'Any text is accepted as the web search mode.', honest => ({
@@ -117,7 +120,7 @@ export const chatOptionLies = {
         ...Object.fromEntries(
           Object.entries(chat.options).map(([name, option]) => [name, option.default ?? undefined]),
         ),
-        [chat.systemPromptOption]: true,
+        ...systemPrompt(chat, true),
       }),
       ['parameters.suffix'],
     ),
@@ -140,7 +143,7 @@ export const chatOptionLies = {
     echoLie(
       'no-system-prompt-by-default',
       'The echo always states that the service adds no system prompt.',
-      (echo, _, { chat }) => ({ ...echo, [chat.systemPromptOption]: false }),
+      (echo, _, { chat }) => ({ ...echo, ...systemPrompt(chat, false) }),
       ['parameters.echo.sent'],
     ),
   ],

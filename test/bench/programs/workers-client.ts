@@ -34,7 +34,7 @@ const report = await run(
     info: { turnpike: 2, runId, version: 'bench', target, startedAtMs: clock.wallMs() },
     plan,
     contract: benchContract,
-    callers: loadCallers(plan.callers, { environment: undefined, loopback: true, runId }),
+    callers: loadCallers(plan.callers, { environment: undefined, loopback: true, areOptional: false, runId }),
     specialKeys: { 'free-user': null, 'zero-balance': null },
     secrets: [],
     baseUrl: target,
@@ -51,6 +51,7 @@ const report = await run(
     directory: null,
     outputs: [],
     log: line => console.error(line),
+    unwritten: () => {},
   },
 )
 const { user, system } = process.cpuUsage(usedAtStart)

@@ -19,11 +19,20 @@ afterEach(() => {
 
 /** The directory of a run that looked at these clauses. */
 function runOf(
-  clauses: readonly { readonly id: string; readonly judged: number; readonly violated: number }[],
+  clauses: readonly {
+    readonly id: string
+    readonly judged: number
+    readonly violated: number
+    readonly verdict?: string
+  }[],
 ): string {
   const directory = mkdtempSync(join(tmpdir(), 'turnpike-clauses-'))
   made.push(directory)
-  const tallies = clauses.map(tally => ({ ...tally, section: '4', verdict: tally.violated > 0 ? 'fail' : 'pass' }))
+  const tallies = clauses.map(tally => ({
+    ...tally,
+    section: '4',
+    verdict: tally.verdict ?? (tally.violated > 0 ? 'fail' : 'pass'),
+  }))
   writeFileSync(join(directory, 'report.json'), JSON.stringify({ ...passingReport, clauses: tallies }))
   return directory
 }
@@ -48,6 +57,24 @@ test('what runs covered together is the sum of what each of them did', async () 
   expect(lineOf('header.cf-ray')).toEqual(['pass', '4 judged'])
   expect(lineOf('header.version')).toEqual(['not-exercised', '0 judged'])
   expect(said.join('')).toMatch(/^2 of \d+ clauses exercised$/m)
+})
+
+test('a clause that no run promises is told from one that no run tested', async () => {
+  const unpromised = { id: 'header.cf-ray', judged: 0, violated: 0, verdict: 'not-promised' }
+  const first = runOf([unpromised, { ...unpromised, id: 'header.date' }])
+  expect(await clausesCommand({ 'run-dirs': [first] })).toBe(0)
+  expect(lineOf('header.cf-ray')).toEqual(['not-promised', '0 judged'])
+  expect(said.join('')).toMatch(/^0 of \d+ clauses exercised, 2 not promised$/m)
+  said.length = 0
+  const second = runOf([{ id: 'header.date', judged: 1, violated: 0 }])
+  await clausesCommand({ 'run-dirs': [first, second] })
+  expect(lineOf('header.date')).toEqual(['pass', '1 judged'])
+})
+
+test('the table of clauses names those that a profile does not promise', async () => {
+  await clausesCommand({ profile: 'json-rpc-node' })
+  expect(said.join('')).toMatch(/header\.date +not-promised +Every response has Date/)
+  expect(said.join('')).toMatch(/rpc\.id +rpc-response +The id/)
 })
 
 test('the table of clauses shows also those that no run judges, with the reason', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { clauseIds, clauses } from '../../../src/contract/clauses.ts'
-import { notPromised, promisesAny, promisesSchema } from '../../../src/contract/promises.ts'
+import { asPatterns, notPromised, promisesAny, promisesSchema } from '../../../src/contract/promises.ts'
 
 const without = (...except: readonly string[]) => ({ promises: { only: null, except: [...except] } })
 const only = (...ids: readonly string[]) => ({ promises: { only: [...ids], except: [] } })
@@ -23,6 +23,12 @@ describe('the clauses that are not promised', () => {
     )
     expect(notPromised({ promises: { only: ['rpc.*'], except: ['rpc.id'] } })).toContain('rpc.id')
   })
+})
+
+test('all clauses of one name are shown as a pattern', () => {
+  const ofBilling = clauseIds.filter(id => id.startsWith('billing.'))
+  expect(asPatterns(['rpc.id', ...ofBilling])).toEqual(['rpc.id', 'billing.*'])
+  expect(asPatterns(ofBilling.slice(1))).toEqual(ofBilling.slice(1))
 })
 
 test('a promise of one of several clauses is enough', () => {

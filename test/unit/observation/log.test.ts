@@ -1,9 +1,16 @@
-import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, test } from 'vitest'
-import { type LogFooter, type LogHeader, type LogLine, openLog, readLog } from '../../../src/observation/log.ts'
+import {
+  type LogFooter,
+  type LogHeader,
+  type LogLine,
+  openLog,
+  readLog,
+  writeLog,
+} from '../../../src/observation/log.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import { manualClock } from '../../support/manual-clock.ts'
 
@@ -189,7 +196,9 @@ describe('a reader', () => {
   })
 
   test('yields a complete line without its line feed', async () => {
-    expect(seqsOf(await linesOf(fileWith(gzipSync(JSON.stringify(observation(7))))))).toEqual([7])
+    expect(
+      seqsOf(await linesOf(fileWith(gzipSync(`${JSON.stringify(head)}\n${JSON.stringify(observation(7))}`)))),
+    ).toEqual([7])
   })
 
   test.each([
@@ -197,7 +206,7 @@ describe('a reader', () => {
     ['a line of no known kind', { leftOut: 3 }, 'got a line that is no observation'],
   ])('reports a log with %s', async (_, line, message) => {
     const file = fileWith(gzipSync(`${JSON.stringify(line)}\n`))
-    await expect(linesOf(file)).rejects.toThrow(`${file}: ${message}`)
+    await expect(linesOf(file)).rejects.toThrow(`${file}: line 1: ${message}`)
   })
 
   test('finds nothing in an empty file', async () => {
@@ -216,42 +225,56 @@ describe('a reader', () => {
   })
 })
 
-// Linux has a device that is always full.
-describe.skipIf(process.platform !== 'linux')('a full disk', () => {
-  const full = '/dev/full'
+/** A log whose disk fails at the append after `good` ones. */
+async function failing(good: number): Promise<{ readonly failure: string | null; readonly lost: number }> {
+  const clock = manualClock()
+  let appends = 0
+  const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
+  const append = async () => {
+    if (appends++ >= good) throw full
+  }
+  const log = writeLog({ append, close: async () => {} }, head, clock)
+  for (let seq = 0; seq < 3; seq++) {
+    log.write(observation(seq))
+    await clock.advanceTo((seq + 1) * 1_000)
+    while (appends < Math.min(seq + 2, good + 1)) await new Promise(resolve => setImmediate(resolve))
+    await new Promise(resolve => setImmediate(resolve))
+  }
+  const lost = log.notRecorded()
+  return { failure: await log.end(end), lost }
+}
 
-  test('is reported at the end, although no write waited for it, and the file is closed', async () => {
-    const log = await openLog(full, head, manualClock())
-    log.write(observation(0))
-    await expect(log.end(end)).rejects.toMatchObject({ code: 'ENOSPC' })
-    const handles = readdirSync('/proc/self/fd').map(fd => linkOf(`/proc/self/fd/${fd}`))
-    expect(handles).not.toContain(full)
-  })
-
-  test('does not end the process before that', async () => {
+describe('a full disk', () => {
+  test('is the reason at the end, and ends neither the process nor the run', async () => {
     const unhandled: unknown[] = []
     const listen = (cause: unknown) => unhandled.push(cause)
     process.on('unhandledRejection', listen)
-    const clock = manualClock()
-    const log = await openLog(full, head, clock)
-    log.write(observation(0))
-    await clock.advanceTo(500)
-    await new Promise(resolve => setTimeout(resolve, 50))
+    expect(await failing(0)).toEqual({ failure: 'ENOSPC: no space left on device', lost: 2 })
     process.off('unhandledRejection', listen)
     expect(unhandled).toEqual([])
-    await expect(log.end(end)).rejects.toMatchObject({ code: 'ENOSPC' })
+  })
+
+  test('loses what comes after it', async () => {
+    expect((await failing(2)).lost).toBe(1)
+    expect(await failing(9)).toEqual({ failure: null, lost: 0 })
   })
 })
 
-test('a log that cannot be opened is reported immediately', async () => {
-  await expect(openLog(join(directory, 'absent', 'log'), head, manualClock())).rejects.toMatchObject({ code: 'ENOENT' })
-})
+describe('a log', () => {
+  test('that cannot be created has a reason at its end', async () => {
+    const log = await openLog(join(directory, 'absent', 'log'), head, manualClock())
+    log.write(observation(0))
+    expect(await log.end(end)).toBe('ENOENT: no such file or directory')
+  })
 
-/** The target of one of our file handles; null if it has been closed meanwhile. */
-function linkOf(path: string): string | null {
-  try {
-    return readlinkSync(path)
-  } catch {
-    return null
-  }
-}
+  test('replaces no file, follows no link, and is for its user only', async () => {
+    const target = freshFile()
+    const link = freshFile()
+    symlinkSync(target, link)
+    expect(await (await openLog(link, head, manualClock())).end(end)).toBe('EEXIST: file already exists')
+    expect(() => statSync(target)).toThrow('ENOENT')
+    const file = freshFile()
+    expect(await (await openLog(file, head, manualClock())).end(end)).toBeNull()
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+  })
+})

@@ -45,7 +45,7 @@ function engineOf(text: string, table: Partial<Feedback> = {}, saturate: Saturat
       info: { turnpike: 2, runId, version: '0', target: 'memory', startedAtMs: 0 },
       plan,
       contract: documentedContract,
-      callers: loadCallers(plan.callers, { environment: undefined, loopback: true, runId }),
+      callers: loadCallers(plan.callers, { environment: undefined, loopback: true, areOptional: false, runId }),
       specialKeys: { 'free-user': null, 'zero-balance': null },
       secrets: [],
       shard: singleShard,

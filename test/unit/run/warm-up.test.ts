@@ -5,13 +5,13 @@ import { documentedContract } from '../../../src/contract/documented.ts'
 import { makePlan } from '../../../src/plan/make-plan.ts'
 import { warmUp, warmUpPlan } from '../../../src/run/warm-up.ts'
 import { loadScenario } from '../../../src/scenario/load-scenario.ts'
+import { contractFor } from '../../support/contract-for.ts'
 
-const planOf = (file: string) =>
-  makePlan(loadScenario(`scenarios/${file}`, documentedContract), documentedContract, {
-    seed: null,
-    target: 'http://api.example.com/api/v1',
-    budgetUsd: null,
-  })
+const planOf = (file: string) => {
+  const contract = contractFor(`scenarios/${file}`)
+  const target = 'http://api.example.com/api/v1'
+  return makePlan(loadScenario(`scenarios/${file}`, contract), contract, { seed: null, target, budgetUsd: null })
+}
 
 const files = readdirSync('scenarios').filter(file => file.endsWith('.yaml'))
 

@@ -1,4 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { documentedContract } from '../../../src/contract/documented.ts'
 import { randomStream } from '../../../src/lib/random.ts'
@@ -111,7 +113,7 @@ test('an alias bomb is refused without expanding it', () => {
     (_, i) => `k${i}: &a${i} [${`${i === 0 ? '1' : `*a${i - 1}`},`.repeat(9)}]`,
   ).join('\n')
   expect(mistakesOf(bomb)).toEqual([
-    's.yaml:2:10: got invalid YAML, expected a scenario; its aliases expand to more than 100 nodes',
+    's.yaml:2:10: got invalid YAML, expected a scenario; its aliases expand to more than 50000 nodes',
   ])
 })
 
@@ -128,13 +130,17 @@ test('unclosed brackets are a mistake of the file, not a crash', () => {
 test('an unreadable file is reported by name', () => {
   const file = '/nonexistent/scenario.yaml'
   expect(messagesOf(() => loadScenario(file, documentedContract))).toEqual([
-    `${file}: got ENOENT: no such file or directory, stat '${file}', expected a readable scenario file (YAML)`,
+    `${file}: got ENOENT: no such file or directory, expected a readable scenario file (YAML)`,
   ])
-  expect(messagesOf(() => loadScenario('/', documentedContract))[0]).toMatch(/^\/: got EISDIR/)
+  expect(messagesOf(() => loadScenario('/', documentedContract))[0]).toMatch(/^\/: got a directory/)
 })
 
 test('a text of more than 1 MiB is refused', () => {
-  expect(mistakesOf(`#${'x'.repeat(1_048_576)}`)).toEqual(['s.yaml: got 1048577 bytes, expected at most 1048576'])
+  const file = join(mkdtempSync(join(tmpdir(), 'turnpike-test-')), 's.yaml')
+  writeFileSync(file, `#${'x'.repeat(1_048_576)}`)
+  expect(messagesOf(() => loadScenario(file, documentedContract))).toEqual([
+    `${file}: got 1048577 bytes, more than 1048576, expected a readable scenario file (YAML)`,
+  ])
 })
 
 test('a mangled scenario yields only messages with positions, in order', () => {

@@ -98,3 +98,28 @@ stages: [{ name: only, duration: 1s, shape: constant, rate: 2/s, mix: { it: 1 } 
   expect(() => parseScenario(text, 's.yaml', documentedContract, () => true)).not.toThrow()
   expect(() => parseScenario(text, 's.yaml', { ...documentedContract, limits: published })).not.toThrow()
 })
+
+describe('a call to a target of which nobody lists the models', () => {
+  const contract = { ...offering([]), sources: {} }
+
+  test('may name any model', () => {
+    expect(callIn(chat('model: own,'), contract)).toMatchObject({ model: 'own', modelTier: null })
+  })
+
+  test('must name one', () => {
+    expect(() => callIn(chat(''), contract)).toThrow('got no model, expected "model: <id>", since neither the target')
+  })
+})
+
+describe('the methods of a call', () => {
+  const odd = scenario('kind: rpc, methods: { anvil_mine: 1 }')
+
+  test('are those of the allow-list', () => {
+    expect(() => callIn(odd, documentedContract)).toThrow('got "anvil_mine", expected a method on the allow-list')
+  })
+
+  test('may be any, if the target promises no allow-list', () => {
+    const contract = { ...documentedContract, promises: { only: ['rpc.id'], except: [] } }
+    expect(callIn(odd, contract)).toMatchObject({ methods: [['anvil_mine', 1]] })
+  })
+})

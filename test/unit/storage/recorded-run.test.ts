@@ -16,14 +16,20 @@ async function kindsIn(lines: readonly unknown[]): Promise<readonly string[]> {
   return kinds
 }
 
-const headOfFile = { turnpike: 2, runId: 'r', version: '0', target: 'http://t', startedAtMs: 0 }
+const headOfFile = { turnpike: 2, runId: 'r', version: '0', target: 'http://t', startedAtMs: 0, worker: 0, workers: 1 }
+
+const footer = {
+  ended: 'complete',
+  durationMs: 1,
+  loadStartMs: null,
+  startedMs: null,
+  eventLoopDelayMs: null,
+  notRecorded: 0,
+  pushed: null,
+}
 
 test('a record is read to its last line, with or without a footer', async () => {
-  expect(await kindsIn([headOfFile, anObservation(), { ended: 'complete', durationMs: 1 }])).toEqual([
-    'head',
-    'observation',
-    'end',
-  ])
+  expect(await kindsIn([headOfFile, anObservation(), footer])).toEqual(['head', 'observation', 'end'])
   expect(await kindsIn([headOfFile, anObservation()])).toEqual(['head', 'observation'])
 })
 

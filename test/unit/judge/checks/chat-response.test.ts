@@ -18,6 +18,11 @@ const [choice] = completion.choices
 const withChoice = (changes: object) => chatObserved({ ...completion, choices: [{ ...choice, ...changes }] })
 const withMessage = (message: object) => withChoice({ message })
 const withUsage = (usage: object, cost: unknown = undefined) => chatObserved({ ...completion, usage, cost })
+const reasoningOnly = (finish: string) => ({
+  finish_reason: finish,
+  stop_reason: null,
+  message: { role: 'assistant', content: null, reasoning_content: 'Hm.' },
+})
 const calls = [{ id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{}' } }]
 
 describe('completions', () => {
@@ -34,6 +39,12 @@ describe('completions', () => {
     'null tool calls next to content': withMessage({ role: 'assistant', content: 'Hi', tool_calls: null }),
     'content in parts': withMessage({ role: 'assistant', content: [{ type: 'text', text: 'Hi' }] }),
     'empty content': withMessage({ role: 'assistant', content: '', reasoning_content: 'Hm.' }),
+    'null content, if the reasoning took all tokens': chatObserved({
+      ...completion,
+      cost: undefined,
+      usage: { prompt_tokens: 10, completion_tokens: 120, total_tokens: 130 },
+      choices: [{ ...choice, ...reasoningOnly('length') }],
+    }),
     'a tool message': withMessage({ role: 'tool', content: '21 °C', tool_call_id: 'call_1' }),
     'a choice without its optional fields': chatObserved({
       ...completion,
@@ -109,6 +120,11 @@ describe('completions', () => {
       'chat.choice',
       'choices is null, expected a list',
       chatObserved({ ...completion, choices: null }),
+    ],
+    'a finished choice with reasoning only': [
+      'chat.message',
+      'a message has neither content nor tool_calls, expected one of them',
+      withChoice(reasoningOnly('stop')),
     ],
     'a choice without logprobs': [
       'chat.choice',
@@ -304,4 +320,12 @@ describe('log probabilities', () => {
     })
     for (const known of [false, null]) expect(failedClauses(given(null), has(known))).toEqual({})
   })
+})
+
+describe('a choice of a server that may leave the key logprobs out', () => {
+  const { chat } = documentedContract
+  passesEach(
+    { 'a choice without logprobs': withChoice({ logprobs: undefined }) },
+    { ...documentedContract, chat: { ...chat, logprobsKey: 'optional' } },
+  )
 })

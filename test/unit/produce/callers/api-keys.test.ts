@@ -27,6 +27,7 @@ type Given = {
   readonly environment?: string
   readonly keysFile?: string
   readonly loopback?: boolean
+  readonly areOptional?: boolean
   readonly runId?: string
   readonly keysEach?: number
   readonly tier?: CallersPlan['accountTier']
@@ -34,7 +35,15 @@ type Given = {
 
 const load = (
   count: number,
-  { environment, keysFile, loopback = false, runId = 'run-1', tier = 'default', keysEach = 1 }: Given,
+  {
+    environment,
+    keysFile,
+    loopback = false,
+    areOptional = false,
+    runId = 'run-1',
+    tier = 'default',
+    keysEach = 1,
+  }: Given,
 ) =>
   loadCallers(
     {
@@ -44,7 +53,7 @@ const load = (
       shared: false,
       keysFile: keysFile ?? null,
     },
-    { environment, loopback, runId },
+    { environment, loopback, areOptional, runId },
   )
 
 const keysOf = (count: number, given: Given) => load(count, given).flatMap(({ keys }) => keys)
@@ -126,6 +135,14 @@ describe('without keys', () => {
     expect(keysOf(1, { environment, loopback: true })).toEqual(['ref_default_run1-c0'])
   })
 
+  test.each([true, false])('callers have none where keys are optional (on this machine: %s)', loopback => {
+    expect(load(2, { loopback, areOptional: true })).toEqual([
+      { name: 'c0', keys: [] },
+      { name: 'c1', keys: [] },
+    ])
+    expect(keysOf(1, { loopback, areOptional: true, environment: 'k1' })).toEqual(['k1'])
+  })
+
   test('any other target is an error that names the missing variable', () => {
     expect(mistakesOf(3, {})).toBe('TURNPIKE_KEYS: got nothing, expected 3 keys, one per line or separated by commas')
   })
@@ -164,8 +181,10 @@ describe('a mistake in the keys', () => {
 
   test('is reported if the file cannot be read', () => {
     const keysFile = join(directory, 'absent.txt')
-    expect(mistakesOf(1, { keysFile })).toBe(`${keysFile}: got ENOENT, expected a readable file of keys`)
-    expect(mistakesOf(1, { keysFile: directory })).toContain('EISDIR')
+    expect(mistakesOf(1, { keysFile })).toBe(
+      `${keysFile}: got ENOENT: no such file or directory, expected a readable file of keys`,
+    )
+    expect(mistakesOf(1, { keysFile: directory })).toContain('got a directory')
   })
 
   test.each([
@@ -181,7 +200,7 @@ describe('a mistake in the keys', () => {
 
 describe('keys of special accounts', () => {
   const plan: CallersPlan = { names: ['c0'], keysEach: 1, accountTier: 'partner', shared: false, keysFile: null }
-  const source = { environment: undefined, loopback: true, runId: 'run-1' }
+  const source = { environment: undefined, loopback: true, areOptional: false, runId: 'run-1' }
   const none = { 'free-user': null, 'zero-balance': null }
 
   test('are used if they are given', () => {
@@ -213,7 +232,8 @@ describe('keys of special accounts', () => {
 
 describe('the keys of a run', () => {
   const callers: CallersPlan = { names: ['c0'], keysEach: 1, accountTier: 'default', shared: false, keysFile: null }
-  const keysAt = (target: string | null) => loadKeys({ target, callers } as Plan, 'run-1')
+  const keysAt = (target: string | null, required = true) =>
+    loadKeys({ target, callers } as Plan, { auth: { required } }, 'run-1')
 
   beforeEach(() => {
     vi.stubEnv('TURNPIKE_KEYS', 'k1')

@@ -122,3 +122,28 @@ describe('a prompt', () => {
     expect(content({ ...chatPlan, stream: false, maxCompletionTokens: 1 })).toBe(content(chatPlan))
   })
 })
+
+describe('a chat call to a server without service-specific options', () => {
+  const { chat } = documentedContract
+  const contract = {
+    ...documentedContract,
+    chat: { ...chat, systemPromptOption: null, lengthField: 'max_tokens' as const },
+  }
+
+  test('has only fields that every such server knows', () => {
+    expect(bodyOf(buildChat(chatPlan, 3, key, requestContext({ contract })))).toEqual({
+      model: 'ref-small-24b',
+      messages: [{ role: 'user', content: makePrompt(40, randomStream(1, 'prompt/3')) }],
+      stream: true,
+      stream_options: { include_usage: true },
+      max_tokens: 64,
+    })
+  })
+
+  test('has the options that the scenario asks for', () => {
+    const options = { body: {}, parameters: { persona: 'ann' }, suffix: null, encoding: null, samePrompt: false }
+    expect(bodyOf(buildChat({ ...chatPlan, options }, 3, key, requestContext({ contract })))).toMatchObject({
+      service_parameters: { persona: 'ann' },
+    })
+  })
+})

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import type { ClauseId } from '../../../../src/contract/clauses.ts'
+import { visible } from '../../../../src/lib/visible.ts'
 import type { Report } from '../../../../src/report/document.ts'
 import { renderJunit } from '../../../../src/report/render/junit.ts'
 import { parseXml, type XmlElement } from '../../../support/xml.ts'
@@ -78,6 +80,13 @@ test('a clause that passed is a passed case, and one that was not exercised is s
   expect(resultOf(passingReport, 'auth.bearer')?.name).toBe('skipped')
 })
 
+test('a clause that the target does not promise is skipped for that reason, and so is its billing', () => {
+  const unpromised = (id: ClauseId) => ({ id, section: '4', judged: 0, violated: 0, verdict: 'not-promised' as const })
+  const report = { ...passingReport, clauses: [unpromised('header.date'), unpromised('billing.conservation')] }
+  expect(resultOf(report, 'header.date')).toMatchObject({ name: 'skipped', attributes: { message: 'not promised' } })
+  expect(resultOf(report, 'unbilled')?.name).toBe('skipped')
+})
+
 test('a crossed threshold is a failure, an inconclusive one is an error', () => {
   expect(resultOf(failingReport, 'failed == 0')?.name).toBe('failure')
   expect(resultOf(failingReport, 'failed == 0')?.text).toContain('why: A lost response may still have been charged.')
@@ -100,7 +109,7 @@ test('the verdict is a case: an inconclusive run is an error, so that it never l
 
 test('text of the target stays text', () => {
   const text = resultOf(hostileReport, 'rpc.batch.error-price')?.text ?? ''
-  expect(text).toContain(hostile.replaceAll(/[^\P{C}\n]/gu, '\uFFFD'))
+  expect(text).toContain(visible(hostile))
 })
 
 test('cuts long texts, and the sum of all texts', () => {

@@ -41,7 +41,7 @@ test('text: text of the target cannot control the terminal', () => {
   const [finding] = failingReport.findings
   if (finding === undefined) throw new Error('the fixture has a finding')
   const hostile = { ...failingReport, findings: [{ ...finding, message: 'got \u001b[2J\u202Egnp\r\n' }] }
-  expect(renderers.text(hostile, page)).toContain('observed    got [2J gnp')
+  expect(renderers.text(hostile, page)).toContain('observed    got \\x1b[2J\\u202egnp')
 })
 
 test('text: all probes together take two lines', () => {

@@ -43,7 +43,7 @@ async function transcript(activeLies: readonly Lie[]): Promise<string> {
   const keyed = (key: string, caller = 'ref_default_ada') => ({ key: caller, headers: { 'idempotency-key': key } })
   const mixed = [item('eth_call', 11), item('trace_block', 12), item('eth_call', 13, ['invalid'])]
 
-  const offering = { ...documentedContract, auth: { noKey: [402] } }
+  const offering = { ...documentedContract, auth: { required: true, noKey: [402] } }
   collect(conversation({ lies: activeLies, contract: offering }).ask({ path: '/chat/completions', key: null }))
   collect(ask({ method: 'GET', path: '/crypto/rpc/networks', key: null }))
   collect(

@@ -1,0 +1,68 @@
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
+import { UsageError } from './usage-error.ts'
+
+/** A pipe must end within this many pauses, all in all about two seconds. */
+const maxPauses = 200
+const pauseMs = 10
+const chunkBytes = 65_536
+
+/**
+ * The text of `file`: a file, or a pipe that ends soon. Throws a UsageError if it cannot be read, is longer than
+ * `maxBytes`, or is no text.
+ */
+export function readText(file: string, maxBytes: number, expected: string): string {
+  const mistake = (got: string) => new UsageError({ where: file, got, expected })
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(readBytes(file, maxBytes, mistake))
+  } catch (cause) {
+    if (cause instanceof UsageError) throw cause
+    throw mistake(cause instanceof TypeError ? 'bytes that are not UTF-8' : whyUnreadable(cause))
+  }
+}
+
+/** The reason of a failed operation on a file, such as `ENOENT: no such file or directory`, without its path. */
+export function whyUnreadable(cause: unknown): string {
+  const { code, message } = cause as NodeJS.ErrnoException
+  return code === undefined ? String(message) : (/^E\w+: [^,]+/.exec(message)?.[0] ?? code)
+}
+
+function readBytes(file: string, maxBytes: number, mistake: (got: string) => UsageError): Buffer {
+  // Without waiting, so that a pipe that nobody writes to cannot block the program.
+  const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
+  try {
+    const stats = fstatSync(descriptor)
+    if (stats.isDirectory()) throw mistake('a directory')
+    if (stats.size > maxBytes) throw mistake(`${stats.size} bytes, more than ${maxBytes}`)
+    const chunks: Buffer[] = []
+    let length = 0
+    for (let pauses = 0; ; ) {
+      const chunk = Buffer.allocUnsafe(chunkBytes)
+      const bytes = readNow(descriptor, chunk)
+      // A pipe without a writer is at its end, too. Its writer may only be late.
+      const waits = bytes === null || (bytes === 0 && length === 0 && stats.isFIFO())
+      if (!waits && bytes === 0) return Buffer.concat(chunks)
+      if (waits) {
+        if (++pauses > maxPauses) throw mistake(`a pipe without an end for ${(maxPauses * pauseMs) / 1000} s`)
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pauseMs)
+        continue
+      }
+      const read = chunk.subarray(0, bytes)
+      if (read.includes(0)) throw mistake('binary data')
+      length += read.length
+      if (length > maxBytes) throw mistake(`more than ${maxBytes} bytes`)
+      chunks.push(read)
+    }
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/** The number of bytes read; null: none yet. */
+function readNow(descriptor: number, chunk: Buffer): number | null {
+  try {
+    return readSync(descriptor, chunk)
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'EAGAIN') return null
+    throw cause
+  }
+}

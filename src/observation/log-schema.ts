@@ -1,0 +1,150 @@
+import { z } from 'zod'
+import { accountTiers, modelTiers } from '../contract/contract.ts'
+import { probeNames } from '../contract/probes.ts'
+import type { Accepted, DeepReadonly } from '../lib/json.ts'
+import type { Observation } from './observation.ts'
+
+const whole = z.number().int().nonnegative()
+const text = z.string()
+const millis = z.number().nullable()
+const members = z.record(text, z.unknown())
+const texts = z.array(text)
+const isProbe = (name: string): boolean => probeNames.some(each => each === name)
+const present = z.custom(value => value !== undefined, 'any JSON value')
+
+const info = { runId: text, version: text, target: text, startedAtMs: z.number() }
+
+/** The first line of a log. */
+export const headSchema = z
+  .object({ turnpike: z.literal(2), ...info, worker: whole, workers: whole.positive().max(1_024) })
+  .refine(({ worker, workers }) => worker < workers, { path: ['worker'], error: 'a worker of the run' })
+
+/** The last line of a log. */
+export const footerSchema = z.object({
+  ended: z.enum(['complete', 'interrupted', 'target-unreachable', 'unauthorized', 'budget-reached', 'worker-lost']),
+  durationMs: z.number().nonnegative(),
+  loadStartMs: millis,
+  startedMs: millis,
+  eventLoopDelayMs: z.object({ p99: z.number(), max: z.number() }).nullable(),
+  notRecorded: whole,
+  pushed: z.object({ takenSamples: whole, lostSamples: whole, failures: whole }).nullable(),
+})
+
+/** A line in place of skipped observations. */
+export const gapSchema = z.object({ skipped: whole })
+
+const replay = z.object({
+  group: whole,
+  role: z.enum(['original', 'duplicate', 'other-key', 'conflict', 'other-caller', 'late-repeat']),
+  concurrent: z.boolean(),
+})
+
+const options = z.object({
+  body: members,
+  parameters: members,
+  suffix: text.nullable(),
+  encoding: text.nullable(),
+  samePrompt: z.boolean(),
+})
+
+const request = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('chat'),
+    model: text,
+    modelTier: z.enum(modelTiers).nullable(),
+    stream: z.boolean(),
+    promptTokens: z.number(),
+    maxCompletionTokens: z.number(),
+    options: options.nullable(),
+  }),
+  z.object({
+    kind: z.literal('rpc'),
+    network: text,
+    batch: z.boolean(),
+    items: z.array(z.object({ id: z.union([z.number(), text]), method: text, failing: z.boolean() })),
+    replay: replay.nullable(),
+  }),
+  z.object({ kind: z.enum(['models', 'networks', 'rate-limits', 'rate-limit-logs']) }),
+  z.object({
+    kind: z.literal('resource'),
+    resource: text,
+    body: members.nullable(),
+    page: z.number().nullable(),
+    limit: z.number().nullable(),
+    timestampMs: millis,
+  }),
+  z.object({ kind: z.literal('probe'), probe: text.refine(isProbe, 'the name of a probe') }),
+])
+
+const deltaField = z.enum([
+  'role',
+  'content',
+  'reasoning_content',
+  'name',
+  'thought_signature',
+  'tool_calls',
+  'reasoning_details',
+])
+const jsonType = z.enum(['string', 'number', 'boolean', 'array', 'object'])
+
+const stream = z.object({
+  chunks: whole,
+  grammar: z.array(z.tuple([text, whole])),
+  ids: texts,
+  models: texts,
+  objects: texts,
+  created: z.number().nullable(),
+  finishReasons: texts,
+  indices: z.array(z.unknown()),
+  stopReasons: z.array(z.unknown()),
+  deltaTypes: z.array(z.tuple([deltaField, jsonType, text])),
+  parameters: members.nullable(),
+  text: text.nullable(),
+  toolNames: texts,
+  contentCharacters: whole,
+  reasoningCharacters: whole,
+  firstTokenMs: millis,
+  firstContentMs: millis,
+  lastTokenMs: millis,
+  tokenChunks: whole,
+  gapsMs: z.array(z.number()),
+  malformed: texts,
+})
+
+const body = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('empty') }),
+  z.object({ kind: z.literal('json'), value: present, digest: text.nullable() }),
+  z.object({ kind: z.literal('text'), head: text, digest: text.nullable() }),
+  z.object({ kind: z.literal('stream'), stream }),
+  z.object({ kind: z.literal('undecodable'), encoding: text, why: text }),
+])
+
+/** An observation, with what its type states. Members that later versions add are allowed. */
+export const observationSchema = z.object({
+  id: whole,
+  seq: whole,
+  stage: text,
+  trial: whole.optional(),
+  call: text,
+  caller: text,
+  key: whole,
+  accountTier: z.enum(accountTiers),
+  request,
+  dueMs: z.number(),
+  sentMs: millis,
+  headersMs: millis,
+  endMs: millis,
+  outcome: z.discriminatedUnion('kind', [
+    z.object({ kind: z.literal('answered'), status: whole }),
+    z.object({ kind: z.literal('failed'), reason: text, detail: text }),
+    z.object({ kind: z.literal('dropped'), reason: text }),
+  ]),
+  response: z.object({ status: whole, headers: z.record(text, text), bytes: z.number(), body }).nullable(),
+})
+
+/** Does not compile if the schema could refuse an observation. */
+export type AcceptedObservation = Accepted<Observation, DeepReadonly<z.input<typeof observationSchema>>>
+
+/** The lines that a log accepts as header and footer. */
+export type ReadHeader = DeepReadonly<z.input<typeof headSchema>>
+export type ReadFooter = DeepReadonly<z.input<typeof footerSchema>>

@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'vitest'
+import { allLies, lieByName } from '../../src/service/lies/lies.ts'
+import { withoutTimes } from '../support/shortened.ts'
+import { virtualRun } from '../support/virtual-run.ts'
+
+/** The scenarios for servers and nodes of others, with the clauses that they exercise at least. */
+const others = [
+  { name: 'llm-server', profile: 'openai-compatible', atLeast: 20 },
+  { name: 'rpc-node', profile: 'json-rpc-node', atLeast: 6 },
+].map(each => ({ ...each, profile: `scenarios/profiles/${each.profile}.yaml` }))
+
+describe.each(others)('$name', ({ name, profile, atLeast }) => {
+  test('passes on the reference service, search included', async () => {
+    const { report, plan } = await virtualRun({ scenario: `scenarios/${name}.yaml`, profile })
+    expect(report.reasons.join('\n')).toMatch(/responses checked/)
+    expect([report.verdict, report.findings]).toEqual(['pass', []])
+    expect(report.capacity.map(({ status }) => status)).toEqual(['found'])
+    expect(report.clauses.filter(({ verdict }) => verdict === 'pass').length).toBeGreaterThanOrEqual(atLeast)
+    expect(plan.budgetUsd).toBe(null)
+  })
+
+  const scenario = withoutTimes(name)
+
+  test('names every lie about a clause that it exercises, and no other', async () => {
+    const { report: honest } = await virtualRun({ scenario, profile })
+    expect([honest.verdict, honest.findings]).toEqual(['pass', []])
+    const exercised = honest.clauses.filter(({ verdict }) => verdict === 'pass').map(({ id }) => id as string)
+    const promised = honest.clauses.filter(({ verdict }) => verdict !== 'not-promised').map(({ id }) => id as string)
+    const [missed, wrong]: [string[], string[]] = [[], []]
+    let caught = 0
+    // The others must go unnoticed, and a few of them show that. A lie about the list of models concerns the plan.
+    const lies = allLies.filter(
+      ({ clause }, index) => clause !== 'catalogue.models' && (promised.includes(clause) || index % 16 === 0),
+    )
+    for (const { name: lieName, clause } of lies) {
+      const lie = lieByName(lieName)
+      if (lie === undefined) throw new Error(`unknown lie: ${lieName}`)
+      const { report } = await virtualRun({ scenario, profile, lies: [lie] })
+      const failed = report.findings.map(finding => finding.clause as string)
+      const violated: readonly string[] = [clause, ...lie.alsoViolates]
+      if (failed.some(id => !promised.includes(id) || !violated.includes(id))) wrong.push(lieName)
+      if (failed.length > 0) caught++
+      else if (exercised.includes(clause)) missed.push(lieName)
+    }
+    expect(wrong).toEqual([])
+    expect(missed).toEqual(unseen[name] ?? [])
+    expect(caught).toBeGreaterThanOrEqual(atLeast)
+  }, 300_000)
+})
+
+/** Lies that do not violate the profile, or that only show in requests which these scenarios do not send. */
+const unseen: Readonly<Record<string, readonly string[]>> = {
+  'llm-server': [
+    // A choice may lack this key.
+    'choice-without-logprobs',
+    // No prompt is sent twice, so none comes from a cache.
+    ...['cached-as-text', 'written-with-a-fraction', 'more-cached-than-sent', 'cached-and-written'],
+    'cache-details-as-list',
+    // No request is incomplete, and no prompt is short.
+    ...['model-by-default', 'conversation-by-default', 'short-prompts-refused'],
+  ],
+}
