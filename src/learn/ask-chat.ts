@@ -121,14 +121,7 @@ function concludeCompletion(use: ChatUse, known: Known): Conclusion {
         : value(['chat', 'compression'], 'optional', whole, `content-encoding is ${encoding ?? 'missing'}`),
       ...(use.lengthField === lengthFields(known)[0]
         ? []
-        : [
-            difference(
-              'chat.request',
-              'a request with max_completion_tokens is refused, one with max_tokens is not',
-              whole,
-              false,
-            ),
-          ]),
+        : [value(['chat', 'lengthField'], use.lengthField, whole, 'the other field is refused')]),
       ...bodyFindings(body, whole, model),
       ...statedLimitFindings(whole, model.id, limits),
     ],
@@ -169,7 +162,7 @@ function bodyFindings(
     )
   const choices = Array.isArray(body?.choices) ? body.choices.map(toObject) : []
   if (choices.some(choice => choice !== null && !('logprobs' in choice)))
-    findings.push(difference('chat.choice', 'a choice has no key logprobs', reply))
+    findings.push(value(['chat', 'logprobsKey'], 'optional', reply, 'a choice has no key logprobs'))
   const ends = choices.map(choice => choice?.finish_reason).filter(end => typeof end === 'string')
   if (ends.some(end => !chat.finishReasons.includes(end)))
     findings.push(

@@ -1,6 +1,7 @@
 import { type AccountTier, type Contract, type Model, type ModelTier, modelTiers } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
 import { parseLimits, parseModels, parseNetworks } from '../contract/statements.ts'
+import { plural } from '../lib/format.ts'
 import { isObject, type JsonObject, toObject } from '../lib/json.ts'
 import { pico } from '../lib/money.ts'
 import type { Answer, Ask } from './asker.ts'
@@ -149,12 +150,17 @@ function modelFindings(offered: readonly Model[], reply: Answer): readonly Found
     offered.every((model, index) => sameModel(model, documentedModels[index]))
   const unpriced = offered.filter(({ usdPerMillion }) => usdPerMillion === null).length
   return [
-    value(['models'], isAsDocumented ? documentedModels : offered, reply, `a list of ${offered.length} text models`),
+    value(
+      ['models'],
+      isAsDocumented ? documentedModels : offered,
+      reply,
+      `a list of ${plural(offered.length, 'text model')}`,
+    ),
     unknown('models.<index>.tier', 'the target states none; models with equal limits share a label'),
     unknown('models.<index>.payingOnly', 'would need the key of a free user, and a call for each model'),
     ...(unpriced === 0
       ? []
-      : [unknown('models.<index>.usdPerMillion', `${cite(reply)}: ${unpriced} models have no price`)]),
+      : [unknown('models.<index>.usdPerMillion', `${cite(reply)}: ${plural(unpriced, 'model')} without a price`)]),
   ]
 }
 

@@ -1,7 +1,7 @@
 import { systemClock } from '../lib/clock.ts'
 import { formatPico, pico } from '../lib/money.ts'
-import { oneLine } from '../lib/text-layout.ts'
 import { UsageError } from '../lib/usage-error.ts'
+import { oneLine } from '../lib/visible.ts'
 import { isLoopback, type KeyOptions, loadCallers, loadSpecialKeys } from '../produce/callers/api-keys.ts'
 import { undiciTransport } from '../produce/transport/undici.ts'
 import { checkTarget } from '../scenario/load-scenario.ts'
@@ -34,7 +34,12 @@ export async function learnCommand(flags: LearnFlags): Promise<boolean> {
 async function learnAt(target: string, budgetPico: bigint | null): Promise<Lesson> {
   const clock = systemClock()
   const runId = `learn${clock.wallMs().toString(36).replace('.', '')}`
-  const options: KeyOptions = { environment: process.env.TURNPIKE_KEYS, loopback: isLoopback(target), runId }
+  const options: KeyOptions = {
+    environment: process.env.TURNPIKE_KEYS,
+    loopback: isLoopback(target),
+    areOptional: false,
+    runId,
+  }
   const plan = { names: ['learn'], accountTier: 'default', keysEach: 1, keysFile: null, shared: false } as const
   const [caller = { name: 'learn', keys: [] }] = loadCallers(plan, options)
   const special = loadSpecialKeys({ 'zero-balance': process.env.TURNPIKE_ZERO_BALANCE_KEY ?? '' }, plan, options)

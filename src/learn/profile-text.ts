@@ -5,8 +5,9 @@ import { type Source, sourceOfValue } from '../contract/sources.ts'
 import { plural } from '../lib/format.ts'
 import { isObject } from '../lib/json.ts'
 import { formatPico, parsePico } from '../lib/money.ts'
-import { oneLine, wrap } from '../lib/text-layout.ts'
+import { wrap } from '../lib/text-layout.ts'
 import { UsageError } from '../lib/usage-error.ts'
+import { oneLine } from '../lib/visible.ts'
 import type { Lesson } from './learn.ts'
 import { type Little, littleOf } from './little.ts'
 import type { Found, Known, ValuePath } from './question.ts'
@@ -22,7 +23,7 @@ export type LearnedProfile = {
 /** The profile with everything that differs from the document, each value with its evidence. It always loads. */
 export function learnedProfile({ findings, known, replies, spentPico }: Lesson, target: string): LearnedProfile {
   const little = littleOf(known)
-  const all = [...findings, ...(little?.findings ?? [])]
+  const all = [...(little?.findings ?? []), ...findings]
   const told = lastOfEach(all.flatMap(finding => (finding.kind === 'value' ? finding : [])))
   const promises = promisesOf(findings, known)
   const loadable = told.filter(isLoadable)

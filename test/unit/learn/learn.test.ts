@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { parseProfile } from '../../../src/contract/profile.ts'
+import { loadProfile, parseProfile } from '../../../src/contract/profile.ts'
 import { notPromised } from '../../../src/contract/promises.ts'
 import { maxCalls, questions } from '../../../src/learn/learn.ts'
 import { isObject, parseJson } from '../../../src/lib/json.ts'
@@ -124,7 +124,7 @@ test('an OpenAI-compatible server keeps little of the document, which few calls 
   const { promises, models } = parseProfile(yaml, 'x')
   expect(promises.only).toEqual(['chat.*', 'catalogue.models'])
   expect(models.map(({ id, usdPerMillion }) => [id, usdPerMillion])).toEqual([['tiny-llm', null]])
-  expect(yaml).toContain('with stream_options, usage comes')
+  expect(yaml.replaceAll('\n#   ', ' ')).toContain('with stream_options, usage comes')
 })
 
 /** Answers as a node does: with a result or an error, at any path. */
@@ -173,6 +173,21 @@ test('a service without completions lacks the clauses of completions, and keeps 
   expect(missing).toContain('chat.usage')
   expect(missing.filter(id => id.startsWith('rpc.'))).toEqual([])
 })
+
+test.each(['openai-compatible', 'json-rpc-node'])(
+  'what little such a target keeps is what the profile %s says',
+  async name => {
+    const { yaml } = await learnFrom({ over: () => (name === 'openai-compatible' ? openAi : nodeServer) })
+    const [learned, shipped] = [parseProfile(yaml, 'x'), loadProfile(`scenarios/profiles/${name}.yaml`)]
+    expect(learned.promises).toEqual(shipped.promises)
+    expect(learned.auth).toEqual(shipped.auth)
+    expect({ ...learned.chat, unknownMembers: null, compression: 'required' }).toEqual({
+      ...shipped.chat,
+      unknownMembers: null,
+    })
+    expect({ ...learned.rpc, batchLimit: 0 }).toEqual({ ...shipped.rpc, batchLimit: 0 })
+  },
+)
 
 const weird: readonly unknown[] = [
   ...[null, true, -1, 1e308, '', 'é\u202e\u0007\u001b[31m', 'a: b\n- c # d', '0'.repeat(3000), [], [[]], {}],
