@@ -89,7 +89,8 @@ export const errorLayout: Question = {
   calls: 0,
   applies: ({ prefix, limits }) => prefix !== null || limits.size > 0,
   answer: async (_, { replies }) => {
-    const errors = replies().filter(({ status }) => status !== null && status >= 400)
+    // A 402 may state the required payment instead.
+    const errors = replies().filter(({ status }) => status !== null && status >= 400 && status !== 402)
     const [first] = errors
     if (first === undefined) return { findings: [] }
     const layouts = new Set(errors.map(layoutOf))

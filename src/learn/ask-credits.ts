@@ -184,30 +184,40 @@ function priceFindings(replies: readonly Answer[]): readonly Found[] {
   const evidence = `$${widest.cost} for ${widest.credits} credits`
   const low = stated.reduce((max, each) => (each.low > max ? each.low : max), 0n)
   const high = stated.reduce((min, each) => (each.high < min ? each.high : min), widest.high)
-  if (low > high)
+  if (low * (thousand - tolerance) > high * thousand)
     return [
       digits,
       difference('rpc.cost.amount', `no price of a credit fits all costs; ${evidence}`, widest.reply, false),
       unknown(path.join('.'), 'the responses contradict each other'),
     ]
-  const documented = pico(rpc.usdPerCredit) * scale
-  const fits = documented >= low && documented <= high
-  const simplest = simplestIn(low, high)
+  const range = low > high ? widest : { low, high }
+  const simplest = simplestIn(range.low, range.high)
   if (simplest === null) return [digits, unknown(path.join('.'), `${evidence}: less than 12 decimals show`)]
-  const price = fits ? rpc.usdPerCredit : simplest
-  const isVague = (high - low) * 100n > low
+  const price = isAboutDocumented(range) ? rpc.usdPerCredit : simplest
+  const isExact = (range.high - range.low) * 100n <= range.low && price === simplest
+  const bounds = `the price is from ${show(range.low)} to ${show(range.high)}`
+  const isUsual = price === rpc.usdPerCredit && price !== simplest
   return [
     digits,
     value(path, price, widest.reply, evidence),
-    ...(isVague
-      ? [
+    ...(isExact
+      ? []
+      : [
           unknown(
             path.join('.'),
-            `the cost header has ${decimals} decimals, so the price is from ${show(low)} to ${show(high)}`,
+            isUsual ? `${bounds}, and the document says "about"` : `${bounds}; the cost has ${decimals} decimals`,
           ),
-        ]
-      : []),
+        ]),
   ]
+}
+
+const thousand = 1_000n
+/** The documented price is "about" this much; in thousandths. */
+const tolerance = BigInt(Math.round(rpc.priceTolerance * 1_000))
+
+const isAboutDocumented = ({ low, high }: Interval): boolean => {
+  const documented = pico(rpc.usdPerCredit) * scale
+  return documented * (thousand + tolerance) >= low * thousand && documented * (thousand - tolerance) <= high * thousand
 }
 
 const show = (atto: bigint): string => formatPico(atto / scale)

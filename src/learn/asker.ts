@@ -3,7 +3,7 @@ import { isObject, parseJson, toObject } from '../lib/json.ts'
 import { createMask } from '../lib/mask/mask.ts'
 import { parsePico } from '../lib/money.ts'
 import { authorize, type Caller } from '../produce/callers/caller.ts'
-import { decodeBody } from '../produce/calls/read-response.ts'
+import { type DecodedBody, decodeBody } from '../produce/calls/read-response.ts'
 import { createSseDecoder } from '../produce/transport/sse.ts'
 import type { Exchange, Transport } from '../produce/transport/transport.ts'
 
@@ -49,6 +49,8 @@ export type AskerOptions = {
   /** null: no budget binds. */
   readonly budgetPico: bigint | null
   readonly maxCalls: number
+  /** Called before a wait for a limit of the target. */
+  readonly onWait?: (waitMs: number) => void
 }
 
 export type Asker = {
@@ -84,7 +86,7 @@ const tokensOfCall = 200
  * abuse block counts. A misbehaving target makes replies without a status.
  */
 export function createAsker(options: AskerOptions): Asker {
-  const { send, clock, caller, zeroBalanceKey, budgetPico, maxCalls } = options
+  const { send, clock, caller, zeroBalanceKey, budgetPico, maxCalls, onWait = () => {} } = options
   const replies: Answer[] = []
   const windows = new Map<string, Window>()
   let failedMs: readonly number[] = []
@@ -112,11 +114,8 @@ export function createAsker(options: AskerOptions): Asker {
   }
 
   async function ask(request: Ask): Promise<Answer> {
-    const forbidden = await admit(request)
-    if (forbidden !== null) return unsent(request, forbidden)
-    const call = ++calls
-    inFlight++
-    reservedPico += request.worstPico
+    const call = await admit(request)
+    if (typeof call === 'string') return unsent(request, call)
     const reply = await exchange(request, call)
     reservedPico -= request.worstPico
     inFlight--
@@ -125,21 +124,24 @@ export function createAsker(options: AskerOptions): Asker {
     return reply
   }
 
-  /** Why the call must not be made; null when it may be. */
-  async function admit({ scope, worstPico }: Ask): Promise<string | null> {
+  /** The number of the call, or why it must not be made. */
+  async function admit({ scope, worstPico }: Ask): Promise<number | string> {
     if (silent >= maxSilent) return 'not asked, because the target stopped responding'
-    const untilMs = Math.max(windowEndMs(scope), failuresEndMs())
-    const waitMs = untilMs - clock.wallMs()
+    const waitMs = Math.max(windowEndMs(scope), failuresEndMs()) - clock.wallMs()
     if (waitMs > 0) {
       if (waitedMs + waitMs > maxWaitMs) return 'not asked, because the limits of the target would need too long a wait'
       waitedMs += waitMs
+      onWait(waitMs)
       await sleepUntil(clock, clock.nowMs() + waitMs)
       windows.delete(scope)
     }
     if (calls >= maxCalls) return `not asked, because ${maxCalls} calls are the maximum`
     if (budgetPico !== null && spentPico() + reservedPico + worstPico > budgetPico)
       return 'not asked, because the budget does not cover it'
-    return null
+    // Reserved here, so that a concurrent call sees it.
+    inFlight++
+    reservedPico += worstPico
+    return ++calls
   }
 
   function windowEndMs(scope: string): number {
@@ -188,8 +190,8 @@ export function createAsker(options: AskerOptions): Asker {
       call,
       what: describe(request),
       as,
-      status: result.failure === null ? result.status : null,
-      why: result.failure?.reason ?? (decoded.kind === 'decoded' ? '' : `its body is not ${decoded.encoding}`),
+      status: result.failure === null && result.headersCut !== true ? result.status : null,
+      why: result.failure?.reason ?? unreadable(result, decoded),
       headers: mask.headers(result.headers, maxHeaderLength),
       body: parseJson(bytes),
       bytes,
@@ -205,7 +207,7 @@ export function createAsker(options: AskerOptions): Asker {
       case 'anonymous':
         return {}
       case 'bad-key':
-        return { authorization: 'Bearer turnpike-has-no-such-key' }
+        return { authorization: 'Bearer not-a-key' }
       case 'zero-balance':
         return { authorization: `Bearer ${zeroBalanceKey ?? 'turnpike-has-no-such-key'}` }
     }
@@ -241,6 +243,11 @@ export const unsent = (request: Ask, why: string): Answer => ({
   events: [],
   wallMs: 0,
 })
+
+function unreadable({ headersCut }: Exchange, decoded: DecodedBody): string {
+  if (headersCut === true) return 'it has more headers than are read'
+  return decoded.kind === 'decoded' ? '' : `its body is not ${decoded.encoding}`
+}
 
 /** The claimed cost; the maximum where a success claims none that is credible; nothing for a refusal. */
 function costOf(reply: Answer, worstPico: bigint): bigint {

@@ -1,8 +1,15 @@
 import { systemClock } from '../lib/clock.ts'
+import { formatDuration } from '../lib/format.ts'
 import { formatPico, pico } from '../lib/money.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { oneLine } from '../lib/visible.ts'
-import { isLoopback, type KeyOptions, loadCallers, loadSpecialKeys } from '../produce/callers/api-keys.ts'
+import {
+  isLoopback,
+  type KeyOptions,
+  loadCallers,
+  loadSpecialKeys,
+  plainTextWarning,
+} from '../produce/callers/api-keys.ts'
 import { undiciTransport } from '../produce/transport/undici.ts'
 import { checkTarget } from '../scenario/load-scenario.ts'
 import { maxBudgetUsd, parseUsd } from '../scenario/units.ts'
@@ -15,6 +22,8 @@ export type LearnFlags = { readonly target: string | null; readonly budgetUsd: s
 export async function learnCommand(flags: LearnFlags): Promise<boolean> {
   const target = targetOf(flags.target)
   const budgetPico = budgetOf(flags.budgetUsd, target)
+  const warning = plainTextWarning({ target })
+  if (warning !== null) process.stderr.write(`${warning}\n`)
   const lesson = await learnAt(target, budgetPico)
   if (lesson.nothing !== null) {
     process.stderr.write(`Nothing was learned from ${target}: ${oneLine(lesson.nothing)}.\n`)
@@ -45,7 +54,10 @@ async function learnAt(target: string, budgetPico: bigint | null): Promise<Lesso
   const special = loadSpecialKeys({ 'zero-balance': process.env.TURNPIKE_ZERO_BALANCE_KEY ?? '' }, plan, options)
   const transport = undiciTransport({ baseUrl: target, clock, maxConnections: 2 })
   try {
-    return await learn({ send: transport.send, clock, caller, zeroBalanceKey: special['zero-balance'], budgetPico })
+    const onWait = (waitMs: number) =>
+      process.stderr.write(`Waiting ${formatDuration(waitMs)}, so that no limit of the target is exceeded.\n`)
+    const zeroBalanceKey = special['zero-balance']
+    return await learn({ send: transport.send, clock, caller, zeroBalanceKey, budgetPico, onWait })
   } finally {
     await transport.close()
   }

@@ -132,7 +132,7 @@ const isNothing = ({ prefix, networks, limits, chat, rpc, models }: Known): bool
 function whyNothing(replies: readonly Answer[]): string {
   const answered = replies.filter(({ status }) => status !== null)
   const [first] = answered
-  if (first === undefined) return `it never responded (${replies[0]?.why ?? 'no call was made'})`
+  if (first === undefined) return `no response could be read (${replies[0]?.why ?? 'no call was made'})`
   if (answered.every(({ status }) => status === 401 || status === 403))
     return `it refuses the key with status ${first.status}`
   const type = first.headers['content-type']?.slice(0, 60) ?? 'no content type'
