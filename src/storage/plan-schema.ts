@@ -127,7 +127,17 @@ const stage = z.object({
 
 const count = z.discriminatedUnion('kind', [
   z.object({
-    kind: z.enum(['sent', 'answered', 'good', 'failed', 'dropped', 'violations', 'discrepancies', 'unexpected-429']),
+    kind: z.enum([
+      'sent',
+      'answered',
+      'good',
+      'failed',
+      'dropped',
+      'blocked',
+      'violations',
+      'discrepancies',
+      'unexpected-429',
+    ]),
   }),
   z.object({ kind: z.literal('status'), status: whole }),
 ])

@@ -43,20 +43,18 @@ const places = [
   ['the slices of a baseline', 'rm -rf a/slices.json; mv x a/slices.json 2>/dev/null; turnpike compare a b'],
 ] as const
 
-/** One sentence of the file and exit code 2, soon and with little memory. */
-async function expectRefused(script: string, message: RegExp, maxMs = 12_000): Promise<void> {
+/** One sentence about the file and exit code 2, within seconds of the processor and with little memory. */
+async function expectRefused(script: string, message: RegExp): Promise<void> {
   const directory = freshDirectory()
   cpSync(recorded, directory, { recursive: true })
-  const { code, stdout, stderr, ms } = await shell(
-    `cd ${directory}; export NODE_OPTIONS=--max-old-space-size=512; ${script}`,
+  const { code, stdout, stderr } = await shell(
+    `cd ${directory}; export NODE_OPTIONS=--max-old-space-size=512; ulimit -t 20; ${script}`,
   )
   expect(stderr).not.toMatch(crash)
   expect(stderr).toMatch(message)
   expect(stderr.trim().split('\n').length).toBeLessThanOrEqual(21)
   expect(stdout).toBe('')
   expect(code).toBe(2)
-  // Most of it is waiting for other tests.
-  expect(ms).toBeLessThan(maxMs)
 }
 
 describe.concurrent.each(places)('%s is refused that is', (_, script) => {
@@ -187,8 +185,8 @@ const edits = [
     /a line of more than \d+ characters/,
   ],
   [
-    'a log with a billion line feeds',
-    `(gzip -dc ${log} | head -1; yes '' | head -c 1000000000) | gzip -1 > l; mv l ${log}; turnpike audit a`,
+    'a log with 200 million line feeds',
+    `(gzip -dc ${log} | head -1; yes '' | head -c 200000000) | gzip -1 > l; mv l ${log}; turnpike audit a`,
     /line 2: got a damaged line/,
   ],
   ['a log that is a device', `rm ${log}; ln -s /dev/zero ${log}; turnpike audit a`, /got no file, expected a log/],
@@ -200,7 +198,7 @@ const edits = [
 ] as const
 
 describe.concurrent('a run directory is refused that has', () => {
-  test.for(edits)('%s', ([, script, message]) => expectRefused(script, message, 30_000))
+  test.for(edits)('%s', ([, script, message]) => expectRefused(script, message))
 })
 
 describe.concurrent('a run directory is read', () => {

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { documentedContract } from '../../src/contract/documented.ts'
 import { createJudge } from '../../src/judge/judge.ts'
 import type { LogFooter } from '../../src/observation/log.ts'
 import type { Observation } from '../../src/observation/observation.ts'
@@ -10,15 +9,15 @@ import { virtualRun } from '../support/virtual-run.ts'
 const scenario = 'scenarios/smoke.yaml'
 
 async function judgeAgain(
-  { plan, head }: Pick<Awaited<ReturnType<typeof virtualRun>>, 'plan' | 'head'>,
+  { plan, contract, head }: Pick<Awaited<ReturnType<typeof virtualRun>>, 'plan' | 'contract' | 'head'>,
   observations: readonly Observation[],
   end: LogFooter | null,
 ) {
-  const judge = createJudge(plan, documentedContract, head)
+  const judge = createJudge(plan, contract, head)
   // Plain copies, as read from a file.
   for (const observation of observations) judge.add(JSON.parse(JSON.stringify(observation)))
   const result = { snapshot: judge.finish(end !== null), end }
-  const made = await makeReport({ plan, contract: documentedContract, head }, [result], async function* () {
+  const made = await makeReport({ plan, contract, head }, [result], async function* () {
     yield* observations
   })
   return made.report

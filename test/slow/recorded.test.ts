@@ -73,7 +73,12 @@ describe.concurrent('a run that replays another', () => {
   const mistakes: readonly (readonly [what: string, stages: string, more: (text: string) => string, text: string])[] = [
     ['missing calls', `run: ${first}`, text => text.replace('  chat:', '  talk:'), 'calls in run'],
     ['a missing stage', `run: ${first}, stage: stedy`, text => text, 'got "stedy", expected a stage of run'],
-    ['a directory without a run', 'run: test', text => text, 'test/plan.json: got ENOENT, expected a run directory'],
+    [
+      'a directory without a run',
+      'run: test',
+      text => text,
+      'test/plan.json: got ENOENT: no such file or directory, expected a run directory',
+    ],
     ['fewer callers', `run: ${first}`, text => text.replace('count: 3', 'count: 2'), 'got 3 callers in run'],
   ]
   test.each(mistakes)(

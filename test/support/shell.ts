@@ -5,7 +5,7 @@ import { type Ended, freshDirectory } from './turnpike.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-export type Shelled = Ended & { readonly directory: string; readonly ms: number }
+export type Shelled = Ended & { readonly directory: string }
 
 /**
  * Runs a script of bash in a directory of its own. `turnpike` is the built program, `$ROOT` the project, `$DIR` the
@@ -22,7 +22,6 @@ export function shell(script: string, target = ''): Promise<Shelled> {
     timeout: 60_000,
     killSignal: 'SIGKILL',
   })
-  const startedMs = Date.now()
   let stdout = ''
   let stderr = ''
   child.stdout.on('data', bytes => {
@@ -32,7 +31,7 @@ export function shell(script: string, target = ''): Promise<Shelled> {
     stderr += bytes
   })
   return new Promise(resolve => {
-    child.once('close', code => resolve({ code, stdout, stderr, directory, ms: Date.now() - startedMs }))
+    child.once('close', code => resolve({ code, stdout, stderr, directory }))
   })
 }
 

@@ -54,9 +54,14 @@ export type VirtualRun = {
 }
 
 /** A complete run against the reference service, in virtual time and without sockets. */
-export async function virtualRun(
-  options: VirtualRun,
-): Promise<{ report: Report; plan: Plan; head: RunInfo; observations: readonly Observation[]; slices: Slices }> {
+export async function virtualRun(options: VirtualRun): Promise<{
+  report: Report
+  plan: Plan
+  contract: Contract
+  head: RunInfo
+  observations: readonly Observation[]
+  slices: Slices
+}> {
   const profile =
     options.profile === undefined ? (options.contract ?? documentedContract) : loadProfile(options.profile)
   const seed = options.seed ?? null
@@ -142,7 +147,7 @@ export async function virtualRun(
     unwritten: () => {},
   }
   const report = await clock.run(run(job, { ...io, ...options.change?.(io) }))
-  return { report, plan, head: info, observations, slices }
+  return { report, plan, contract, head: info, observations, slices }
 }
 
 function disturbed(service: Service, clock: ManualClock, slowness: VirtualRun['slowness']): Service {
