@@ -3,7 +3,7 @@ import { toObject } from '../lib/json.ts'
 import { chatAsk } from './ask-chat.ts'
 import { rpcCall, standardMethods } from './ask-rpc.ts'
 import type { Answer, Ask, Asker } from './asker.ts'
-import { because, difference, type Found, type Known, type Question, rpcAsk, unknown, value } from './question.ts'
+import { because, difference, type Fact, type Known, type Question, rpcAsk, unknown, value } from './question.ts'
 
 const { auth } = documentedContract
 
@@ -32,7 +32,7 @@ export const access: Question = {
 }
 
 /** Where nothing is documented: whether requests need a key at all. */
-function needsKey(answer: Answer | null): readonly Found[] {
+function needsKey(answer: Answer | null): readonly Fact[] {
   if (answer === null || answer.status === null) return []
   const isOpen = answer.status === 200
   return [
@@ -45,7 +45,7 @@ function needsKey(answer: Answer | null): readonly Found[] {
   ]
 }
 
-function noKey(reply: Answer | null): Found | null {
+function noKey(reply: Answer | null): Fact | null {
   const path = ['auth', 'noKey'] as const
   if (reply === null) return null
   const { status } = reply
@@ -55,7 +55,7 @@ function noKey(reply: Answer | null): Found | null {
   return unknown(path.join('.'), because(reply))
 }
 
-function badKeyFinding(reply: Answer | null): Found | null {
+function badKeyFinding(reply: Answer | null): Fact | null {
   if (reply === null || reply.status === 401) return null
   if (reply.status === null || reply.status === 429 || reply.status >= 500)
     return unknown('auth.bearer', because(reply))
@@ -65,7 +65,7 @@ function badKeyFinding(reply: Answer | null): Found | null {
 async function emptyAccount(
   asker: Asker,
   send: (as: 'zero-balance') => Promise<Answer | null>,
-): Promise<readonly Found[]> {
+): Promise<readonly Fact[]> {
   const path = ['errors', 'insufficientBalanceCode'] as const
   if (!asker.hasZeroBalance) return [unknown(path.join('.'), 'would need TURNPIKE_ZERO_BALANCE_KEY')]
   const reply = await send('zero-balance')
@@ -95,7 +95,7 @@ export const errorLayout: Question = {
     if (first === undefined) return { findings: [] }
     const layouts = new Set(errors.map(layoutOf))
     const [layout] = layouts
-    const findings: Found[] = errors
+    const findings: Fact[] = errors
       .filter(reply => layoutOf(reply) === null)
       .slice(0, 3)
       .map(reply => difference('error.object', 'an error has no object with a text', reply, false))
@@ -145,7 +145,7 @@ export const commonHeaders: Question = {
   answer: async ({ prefix, chat }, { replies }) => {
     const all = replies().filter(({ status }) => status !== null)
     const own = all.filter(({ as }) => as === 'caller')
-    const findings: Found[] = []
+    const findings: Fact[] = []
     for (const { name, clause, own: isOwn } of everywhere) {
       const header = isOwn ? `${prefix ?? 'x-'}${name}` : name
       findings.push(...absence(all, header, clause))
@@ -179,7 +179,7 @@ function absence(
   replies: readonly Answer[],
   header: string,
   clause: 'header.content-type' | 'header.date' | 'header.cf-ray' | 'header.version',
-): readonly Found[] {
+): readonly Fact[] {
   const without = replies.filter(({ headers }) => headers[header] === undefined)
   const [first] = without
   if (first === undefined) return []
@@ -194,7 +194,7 @@ function absence(
   ]
 }
 
-function resetFindings(replies: readonly Answer[]): readonly Found[] {
+function resetFindings(replies: readonly Answer[]): readonly Fact[] {
   const path = ['limits', 'requestsReset'] as const
   const stated = replies.flatMap(reply => {
     const reset = Number(reply.headers['x-ratelimit-reset-requests'] ?? Number.NaN)
@@ -213,7 +213,7 @@ function resetFindings(replies: readonly Answer[]): readonly Found[] {
   return [value(path, unit, first.reply, evidence)]
 }
 
-function requestLimitFindings(replies: readonly Answer[]): readonly Found[] {
+function requestLimitFindings(replies: readonly Answer[]): readonly Fact[] {
   const names = ['limit', 'remaining', 'reset'].map(name => `x-ratelimit-${name}-requests`)
   const without = replies.filter(({ headers }) => names.some(name => headers[name] === undefined))
   const [first] = without

@@ -10,10 +10,10 @@ import {
   type Conclusion,
   cite,
   difference,
-  type Found,
+  type Fact,
+  headerNumber,
   isAbsent,
   type Known,
-  numberIn,
   type Question,
   unknown,
   value,
@@ -88,7 +88,7 @@ const lengthFields = ({ prefix, limits, networks }: Known): readonly string[] =>
     ? ['max_completion_tokens', 'max_tokens']
     : ['max_tokens', 'max_completion_tokens']
 
-const missingChat = (reply: Answer): Found => ({
+const missingChat = (reply: Answer): Fact => ({
   kind: 'missing',
   clauses: ['chat.*', 'parameters.*', 'header.model-*', 'limit.tokens.*'],
   text: 'chat completions',
@@ -128,12 +128,8 @@ function concludeCompletion(use: ChatUse, known: Known): Conclusion {
   }
 }
 
-function bodyFindings(
-  body: ReturnType<typeof toObject>,
-  reply: Answer,
-  { usdPerMillion, id }: Model,
-): readonly Found[] {
-  const findings: Found[] = []
+function bodyFindings(body: ReturnType<typeof toObject>, reply: Answer, { usdPerMillion, id }: Model): readonly Fact[] {
+  const findings: Fact[] = []
   if (body?.object !== 'chat.completion')
     findings.push(difference('chat.object', 'object is not chat.completion', reply))
   if (typeof body?.id !== 'string') findings.push(difference('chat.id', 'a completion has no id', reply))
@@ -227,7 +223,7 @@ export const stream: Question = {
   },
 }
 
-function concludeStream(asking: Answer, plain: Answer): readonly Found[] {
+function concludeStream(asking: Answer, plain: Answer): readonly Fact[] {
   const reply = asking.events.length > 0 ? asking : plain
   if (reply.events.length === 0) {
     const isWhole = asking.status === 200 && asking.body !== undefined
@@ -247,7 +243,7 @@ function concludeStream(asking: Answer, plain: Answer): readonly Found[] {
   const objects = [...new Set(chunks.flatMap(chunk => (typeof chunk?.object === 'string' ? chunk.object : [])))]
   const [object] = objects
   const hasUsage = ({ events }: Answer) => events.some(data => usageIn(toObject(parseJson(data))?.usage) !== null)
-  const findings: Found[] = []
+  const findings: Fact[] = []
   if (objects.length === 1 && object !== undefined && object.length <= maxWord)
     findings.push(value(['chat', 'stream', 'chunkObject'], object, reply, `the object of ${chunks.length} chunks`))
   else findings.push(difference('chat.stream.chunk', `chunks have ${objects.length} different objects`, reply))
@@ -307,7 +303,7 @@ export const strictness: Question = {
   },
 }
 
-function mediaType(reply: Answer): Found {
+function mediaType(reply: Answer): Fact {
   const { status } = reply
   if (status !== null && status >= 400 && status < 500 && status !== 429)
     return value(['chat', 'wrongMediaTypeStatus'], status, reply, 'a chat request of text/plain')
@@ -325,14 +321,14 @@ export const tokenLimits: Question = {
     if (use === null) return { findings: [] }
     const { whole } = use
     const names = ['limit', 'remaining', 'reset'].map(name => `x-ratelimit-${name}-tokens`)
-    const absent = names.filter(name => numberIn(whole, name) === null)
+    const absent = names.filter(name => headerNumber(whole, name) === null)
     const has = value(
       ['limits', 'tokenHeaders'],
       absent.length === 0,
       whole,
       absent.length === 0 ? 'it has them' : `without ${absent.join(', ')}`,
     )
-    const reset = numberIn(whole, 'x-ratelimit-reset-tokens')
+    const reset = headerNumber(whole, 'x-ratelimit-reset-tokens')
     if (reset === null) return { findings: [has, unknown('limits.tokensReset', `${cite(whole)} has no token reset`)] }
     const evidence = `x-ratelimit-reset-tokens is ${reset}`
     if (reset > 1e11) return { findings: [has, value(['limits', 'tokensReset'], 'unix-milliseconds', whole, evidence)] }

@@ -5,17 +5,7 @@ import { toObject } from '../lib/json.ts'
 import { formatPico, pico } from '../lib/money.ts'
 import { creditsIn, hasResult, rpcCall, standardMethods, uncharged } from './ask-rpc.ts'
 import type { Answer } from './asker.ts'
-import {
-  because,
-  cite,
-  difference,
-  type Found,
-  type Question,
-  type RpcUse,
-  rpcAsk,
-  unknown,
-  value,
-} from './question.ts'
+import { because, cite, difference, type Fact, type Question, type RpcUse, rpcAsk, unknown, value } from './question.ts'
 
 const { rpc } = documentedContract
 
@@ -31,7 +21,7 @@ export const multipliers: Question = {
   applies: known => hasPrices(known) && known.rpc?.family === 'evm',
   answer: async ({ rpc: use }, { ask }) => {
     if (use === null || use.credits === null) return { findings: [] }
-    const findings: Found[] = []
+    const findings: Fact[] = []
     for (const tier of ['advanced', 'large'] as const) {
       const reply = await ask(rpcAsk(use, rpcCall(tierMethods[tier]), use.worstPico * 8n))
       const { credits } = creditsIn(reply)
@@ -85,7 +75,7 @@ export const errorPrices: Question = {
   },
 }
 
-function itemFinding(reply: Answer, base: number): Found {
+function itemFinding(reply: Answer, base: number): Fact {
   const path = ['rpc', 'errorItemCredits'] as const
   const { credits } = creditsIn(reply)
   const items = Array.isArray(reply.body) ? reply.body.map(toObject) : []
@@ -105,7 +95,7 @@ function itemFinding(reply: Answer, base: number): Found {
   return value(path, price, reply, `${credits} credits for an item of ${base} and a failing one`)
 }
 
-function singleFinding(reply: Answer, base: number, itemPrice: number | null): Found {
+function singleFinding(reply: Answer, base: number, itemPrice: number | null): Fact {
   const path = ['rpc', 'singleErrorIsDiscounted'] as const
   const { credits } = creditsIn(reply)
   const isError = reply.status === 200 && 'error' in (toObject(reply.body) ?? {})
@@ -169,7 +159,7 @@ function intervalOf(credits: number, cost: string): Interval {
   return { low: (exact - half) / BigInt(credits), high: (exact + half) / BigInt(credits) }
 }
 
-function priceFindings(replies: readonly Answer[]): readonly Found[] {
+function priceFindings(replies: readonly Answer[]): readonly Fact[] {
   const path = ['rpc', 'usdPerCredit'] as const
   const stated = replies.flatMap(reply => {
     const { credits, cost } = creditsIn(reply)
@@ -241,7 +231,7 @@ export const baseCredits: Question = {
   applies: hasPrices,
   answer: async ({ rpc: use, networks }, { ask, callsLeft }) => {
     if (use === null || use.credits === null) return { findings: [] }
-    const findings: Found[] = []
+    const findings: Fact[] = []
     const first = networks.length === 0 ? [] : networkFindings(use.network, use.credits, `the first single call`)
     // Networks that the document does not price first.
     const others = networks
@@ -276,7 +266,7 @@ export const baseCredits: Question = {
 
 const isPriced = (slug: string): boolean => Object.hasOwn(rpc.networks, slug)
 
-function networkFindings(slug: string, credits: number, evidence: string): readonly Found[] {
+function networkFindings(slug: string, credits: number, evidence: string): readonly Fact[] {
   const baseCredits = credits > 0 ? credits : null
   if (isPriced(slug))
     return [value(['rpc', 'networks', slug, 'baseCredits'], baseCredits, evidence, `${credits} credits`)]

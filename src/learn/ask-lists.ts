@@ -9,9 +9,9 @@ import {
   because,
   type Conclusion,
   cite,
-  type Found,
+  type Fact,
+  headerNumber,
   isAbsent,
-  numberIn,
   type Question,
   unknown,
   value,
@@ -58,7 +58,7 @@ const maxNetworks = 500
 const plainSlug = /^[A-Za-z0-9._~-]{1,100}$/
 const maxModels = 500
 
-const listless = (path: string, clause: string, reply: Answer): readonly Found[] =>
+const listless = (path: string, clause: string, reply: Answer): readonly Fact[] =>
   isAbsent(reply)
     ? [{ kind: 'missing', clauses: [clause], text: `the list at ${reply.what}`, evidence: cite(reply) }]
     : [unknown(path, because(reply))]
@@ -144,7 +144,7 @@ function tiersOf(ids: readonly string[], limits: ReadonlyMap<string, number> | n
 const isWhole = ({ requestsPerMinute, tokensPerMinute }: Pair): boolean =>
   Number.isSafeInteger(requestsPerMinute) && Number.isSafeInteger(tokensPerMinute)
 
-function modelFindings(offered: readonly Model[], reply: Answer): readonly Found[] {
+function modelFindings(offered: readonly Model[], reply: Answer): readonly Fact[] {
   const isAsDocumented =
     offered.length === documentedModels.length &&
     offered.every((model, index) => sameModel(model, documentedModels[index]))
@@ -182,7 +182,7 @@ function sameModel(a: Model, b: Model | undefined): boolean {
 const prices = (price: Model['usdPerMillion']) =>
   price && [price.input, price.output, price.cacheInput, price.cacheWrite].map(each => each && String(pico(each)))
 
-function limitFindings(models: readonly Model[], limits: ReadonlyMap<string, number>, reply: Answer): readonly Found[] {
+function limitFindings(models: readonly Model[], limits: ReadonlyMap<string, number>, reply: Answer): readonly Fact[] {
   const account = accountTierOf(models, limits)
   const byTier = modelTiers.flatMap(tier => {
     const model = models.find(each => each.tier === tier)
@@ -231,10 +231,10 @@ export function statedLimitFindings(
   reply: Answer,
   modelId: string,
   limits: ReadonlyMap<string, number>,
-): readonly Found[] {
+): readonly Fact[] {
   return (['requests', 'tokens'] as const).flatMap(kind => {
     const published = limits.get(kind === 'requests' ? `chat:${modelId}` : `chat:${modelId} tokens`)
-    const stated = numberIn(reply, `x-ratelimit-limit-${kind}`)
+    const stated = headerNumber(reply, `x-ratelimit-limit-${kind}`)
     if (published === undefined || stated === null || published === stated) return []
     const text = `the endpoint states ${published} ${kind} per minute for ${modelId}, and the header ${stated}`
     return { kind: 'difference', clause: 'catalogue.rate-limits', text, evidence: cite(reply), always: false }

@@ -5,7 +5,7 @@ import {
   type Conclusion,
   cite,
   difference,
-  type Found,
+  type Fact,
   type Question,
   rpcAsk,
   unknown,
@@ -50,7 +50,7 @@ type Replies = {
 }
 
 function conclude({ original, repeated, conflict, racing, dotted, again }: Replies): Conclusion {
-  const findings: Found[] = [unknown('idempotency.ttlMs', 'would take as long as the document promises, 24 hours')]
+  const findings: Fact[] = [unknown('idempotency.ttlMs', 'would take as long as the document promises, 24 hours')]
   if (isReplay(original))
     findings.push(difference('rpc.replay.header', 'a first request is marked as a replay', original, false))
   if (repeated.status !== 200) findings.push(unknown('idempotency', because(repeated)))
@@ -73,7 +73,7 @@ function conclude({ original, repeated, conflict, racing, dotted, again }: Repli
   return { findings: [...findings, race(racing), badKey(dotted, again)] }
 }
 
-function race(replies: readonly Answer[]): Found {
+function race(replies: readonly Answer[]): Fact {
   const path = ['idempotency', 'concurrent'] as const
   const charged = replies.filter(reply => reply.status === 200 && !isReplay(reply) && creditsIn(reply).credits !== 0)
   const evidence = replies.map(cite).join('; ')
@@ -83,7 +83,7 @@ function race(replies: readonly Answer[]): Found {
 }
 
 /** A key with a dot, which the documented pattern excludes. */
-function badKey(dotted: Answer, again: Answer | null): Found {
+function badKey(dotted: Answer, again: Answer | null): Fact {
   const path = ['idempotency', 'badKey'] as const
   if (dotted.status !== null && dotted.status >= 400 && dotted.status < 500 && dotted.status !== 429)
     return value(path, 'rejected', dotted, 'a key with a dot')

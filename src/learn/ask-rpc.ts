@@ -9,10 +9,10 @@ import {
   type Conclusion,
   cite,
   difference,
-  type Found,
+  type Fact,
+  headerNumber,
   isAbsent,
   type Known,
-  numberIn,
   type Question,
   type RpcUse,
   rpcAsk,
@@ -67,7 +67,7 @@ export const singleCall: Question = {
   },
 }
 
-const missingRpc = (reply: Answer): Found => ({
+const missingRpc = (reply: Answer): Fact => ({
   kind: 'missing',
   clauses: ['rpc.*', 'limit.rpc-429'],
   text: 'the RPC proxy',
@@ -98,7 +98,7 @@ export function creditsIn({ headers }: Answer): { readonly credits: number | nul
 
 function concludeSingle(use: RpcUse, reply: Answer): Conclusion {
   const { credits, cost } = creditsIn(reply)
-  const limit = numberIn(reply, 'x-ratelimit-limit-requests')
+  const limit = headerNumber(reply, 'x-ratelimit-limit-requests')
   const isCredible = limit !== null && Number.isSafeInteger(limit) && limit > 0 && limit <= maxPerMinute
   const limits = isCredible
     ? value(['rpc', 'requestsPerMinute'], limit, reply, 'x-ratelimit-limit-requests')
@@ -106,7 +106,7 @@ function concludeSingle(use: RpcUse, reply: Answer): Conclusion {
       ? unknown('rpc.requestsPerMinute', `${cite(reply)} has no x-ratelimit-limit-requests`)
       : value(['rpc', 'requestsPerMinute'], null, reply, 'no credible x-ratelimit-limit-requests')
   const body = toObject(reply.body)
-  const findings: Found[] = [limits]
+  const findings: Fact[] = [limits]
   if (credits === null)
     findings.push(difference('rpc.credits.header', 'an RPC response states no whole number of credits', reply))
   if (cost === null) findings.push(difference('rpc.cost.header', 'an RPC response states no cost as a decimal', reply))
@@ -156,7 +156,7 @@ function outcomeOf({ status, bytes }: Answer): string {
   return text.includes(noMethod) ? `${status} named` : `${status} ${text.replaceAll(/[^a-z ]/gi, '').slice(0, 40)}`
 }
 
-function shortFindings(reply: Answer): readonly Found[] {
+function shortFindings(reply: Answer): readonly Fact[] {
   if (reply.status === 200)
     return [
       difference('rpc.batch.rejected', 'a batch with unsupported methods gets a 200', reply),
@@ -211,7 +211,7 @@ async function searchLimit(
   return { low, high, last }
 }
 
-function limitFindings(low: number, high: number, last: Answer | null): readonly Found[] {
+function limitFindings(low: number, high: number, last: Answer | null): readonly Fact[] {
   const path = ['rpc', 'batchLimit'] as const
   if (last === null) return []
   if (high - low === 1) return [value(path, low, last, `a batch of ${high} items is too long`)]
@@ -246,7 +246,7 @@ export const invalidCalls: Question = {
 }
 
 /** The status of all these refusals; null where there is not a single one. */
-function statusFinding(name: 'unknownNetworkStatus' | 'invalidRequestStatus', replies: readonly Answer[]): Found {
+function statusFinding(name: 'unknownNetworkStatus' | 'invalidRequestStatus', replies: readonly Answer[]): Fact {
   const failed = replies.find(({ status }) => status === null || status === 429 || status >= 500)
   if (failed !== undefined) return unknown(`rpc.${name}`, because(failed))
   const statuses = new Set(replies.map(({ status }) => status))

@@ -6,7 +6,7 @@ import { limitLog, offer } from './ask-lists.ts'
 import { replays } from './ask-replays.ts'
 import { batches, invalidCalls, singleCall } from './ask-rpc.ts'
 import { type Answer, type Ask, type Asker, type AskerOptions, createAsker, unsent } from './asker.ts'
-import { type Found, type Known, type Question, unknown, value } from './question.ts'
+import { type Fact, type Known, type Question, unknown, value } from './question.ts'
 
 /** The maximum number of calls. */
 export const maxCalls = 60
@@ -45,7 +45,7 @@ const untold = [
 ] as const
 
 export type Lesson = {
-  readonly findings: readonly Found[]
+  readonly findings: readonly Fact[]
   readonly known: Known
   readonly replies: readonly Answer[]
   readonly spentPico: bigint
@@ -56,7 +56,7 @@ export type Lesson = {
 /** Asks every question that applies. A misbehaving target leaves values unknown. */
 export async function learn(options: Omit<AskerOptions, 'maxCalls'>): Promise<Lesson> {
   const asker = createAsker({ ...options, maxCalls })
-  const findings: Found[] = []
+  const findings: Fact[] = []
   let known: Known = {
     prefix: null,
     models: documentedContract.models,
@@ -112,7 +112,7 @@ export function prefixOf(replies: readonly Answer[]): string | null {
 
 const maxPrefix = 60
 
-function prefixFindings({ prefix }: Known, replies: readonly Answer[]): readonly Found[] {
+function prefixFindings({ prefix }: Known, replies: readonly Answer[]): readonly Fact[] {
   const first = replies.find(
     ({ headers }) => prefix !== null && Object.keys(headers).some(name => name.startsWith(prefix)),
   )

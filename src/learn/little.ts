@@ -1,11 +1,11 @@
-import { type Found, type Known, value } from './question.ts'
+import { type Fact, type Known, value } from './question.ts'
 
 /** A server with the chat interface of OpenAI, or a blockchain node: each keeps little of the document. */
 export type Little = {
   readonly what: string
   readonly only: readonly string[]
   readonly except: readonly string[]
-  readonly findings: readonly Found[]
+  readonly findings: readonly Fact[]
 }
 
 /** What a target is that states neither networks nor limits, and has no headers of its own; null for the service itself. */

@@ -10,9 +10,9 @@ import { UsageError } from '../lib/usage-error.ts'
 import { oneLine } from '../lib/visible.ts'
 import type { Lesson } from './learn.ts'
 import { type Little, littleOf } from './little.ts'
-import type { Found, Known, ValuePath } from './question.ts'
+import type { Fact, Known, ValuePath } from './question.ts'
 
-type Told = Extract<Found, { readonly kind: 'value' }>
+type Told = Extract<Fact, { readonly kind: 'value' }>
 
 export type LearnedProfile = {
   readonly yaml: string
@@ -30,7 +30,7 @@ export function learnedProfile({ findings, known, replies, spentPico }: Lesson, 
   const rejected = told
     .filter(each => !loadable.includes(each))
     .map(
-      ({ path, evidence }): Found => ({
+      ({ path, evidence }): Fact => ({
         kind: 'unknown',
         path: path.join('.'),
         why: `its value is none that a profile can have (${evidence})`,
@@ -114,7 +114,7 @@ const sourceOf = (path: ValuePath): Source => {
     : sourceOfValue(documentedContract, at)
 }
 
-function differencesIn(findings: readonly Found[], written: readonly Told[], little: Little | null): readonly string[] {
+function differencesIn(findings: readonly Fact[], written: readonly Told[], little: Little | null): readonly string[] {
   return [
     ...(little === null ? [] : [`missing: it is ${little.what}`]),
     ...findings.flatMap(finding => {
@@ -138,7 +138,7 @@ const isPromised = (clause: string, little: Little | null): boolean =>
   little === null ||
   (little.only.some(pattern => isMatch(clause, pattern)) && !little.except.some(pattern => isMatch(clause, pattern)))
 
-function promisesOf(findings: readonly Found[], known: Known): readonly string[] {
+function promisesOf(findings: readonly Fact[], known: Known): readonly string[] {
   const little = littleOf(known)
   const broken = findings.flatMap((finding): readonly (ClauseId | string)[] => {
     if (finding.kind === 'missing') return little === null ? finding.clauses : []

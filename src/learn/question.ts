@@ -4,7 +4,7 @@ import { toObject } from '../lib/json.ts'
 import type { Answer, Ask, Asker } from './asker.ts'
 
 /** What a question found out. */
-export type Found =
+export type Fact =
   /** What the target does, as a value of a profile. It may equal the documented value. */
   | { readonly kind: 'value'; readonly path: ValuePath; readonly value: unknown; readonly evidence: string }
   /** A sentence of the document that the target breaks, for which there is no value. */
@@ -54,7 +54,7 @@ export type RpcUse = {
   readonly worstPico: bigint
 }
 
-export type Conclusion = { readonly findings: readonly Found[]; readonly known?: Partial<Known> }
+export type Conclusion = { readonly findings: readonly Fact[]; readonly known?: Partial<Known> }
 
 export type Question = {
   readonly name: string
@@ -65,14 +65,14 @@ export type Question = {
   readonly answer: (known: Known, asker: Asker) => Promise<Conclusion>
 }
 
-export const value = (path: ValuePath, value: unknown, ...evidence: readonly (Answer | string)[]): Found => ({
+export const value = (path: ValuePath, value: unknown, ...evidence: readonly (Answer | string)[]): Fact => ({
   kind: 'value',
   path,
   value,
   evidence: evidence.map(each => (typeof each === 'string' ? each : cite(each))).join(': '),
 })
 
-export const difference = (clause: ClauseId, text: string, reply: Answer, always = true): Found => ({
+export const difference = (clause: ClauseId, text: string, reply: Answer, always = true): Fact => ({
   kind: 'difference',
   clause,
   text,
@@ -80,7 +80,7 @@ export const difference = (clause: ClauseId, text: string, reply: Answer, always
   always,
 })
 
-export const unknown = (path: string, why: string): Found => ({ kind: 'unknown', path, why })
+export const unknown = (path: string, why: string): Fact => ({ kind: 'unknown', path, why })
 
 /** `call 7, POST /chat/completions, 200`. */
 export const cite = ({ call, what, status, why }: Answer): string =>
@@ -108,7 +108,7 @@ export const isAbsent = ({ status, body, why }: Answer): boolean =>
   status !== null && ([404, 405, 410, 501].includes(status) || (status < 400 && body === undefined && why === ''))
 
 /** A header as a number; null if it is none. */
-export function numberIn({ headers }: Answer, name: string): number | null {
+export function headerNumber({ headers }: Answer, name: string): number | null {
   const text = headers[name]?.trim() ?? ''
   return /^\d+(\.\d+)?$/.test(text) ? Number(text) : null
 }
