@@ -67,19 +67,24 @@ export const completion: Question = {
         if (isAbsent(reply)) return { findings: [missingChat(reply)] }
         if (reply.status === 200 && reply.why !== '') {
           const plain = await ask(chatAsk({ model, lengthField }))
-          const broken = difference('chat.compression.body', reply.why, reply, false)
-          if (!isCompletion(plain)) return { findings: [broken, unknown('chat', because(plain))] }
-          const { findings, ...more } = concludeCompletion({ model, lengthField, whole: plain }, known)
-          return {
-            findings: [broken, ...findings.filter(each => each.kind !== 'value' || each.path[1] !== 'compression')],
-            ...more,
-          }
+          return concludeUnreadable(reply, { model, lengthField, whole: plain }, known)
         }
         if (reply.status !== 400 && reply.status !== 422) break
       }
     }
     return { findings: first === null ? [] : [unknown('chat', because(first))] }
   },
+}
+
+/** A body that is not compressed as its header says, and the same completion without compression. */
+function concludeUnreadable(broken: Answer, use: ChatUse, known: Known): Conclusion {
+  const fact = difference('chat.compression.body', broken.why, broken, false)
+  if (!isCompletion(use.whole)) return { findings: [fact, unknown('chat', because(use.whole))] }
+  const { findings, ...more } = concludeCompletion(use, known)
+  return {
+    findings: [fact, ...findings.filter(each => each.kind !== 'value' || each.path[1] !== 'compression')],
+    ...more,
+  }
 }
 
 /** The documented name of the field first. Other servers know the older name, and may ignore the documented one. */
