@@ -26,7 +26,9 @@ export async function learnCommand(flags: LearnFlags): Promise<boolean> {
   if (warning !== null) process.stderr.write(`${warning}\n`)
   const lesson = await learnAt(target, budgetPico)
   if (lesson.nothing !== null) {
-    process.stderr.write(`Nothing was learned from ${target}: ${oneLine(lesson.nothing)}.\n`)
+    const isInvented = (process.env.TURNPIKE_KEYS ?? '').trim() === ''
+    const hint = isInvented && lesson.nothing.includes('the key') ? ' No key was given; set TURNPIKE_KEYS.' : ''
+    process.stderr.write(`Nothing was learned from ${target}: ${oneLine(lesson.nothing)}.${hint}\n`)
     return false
   }
   const { yaml, differences } = learnedProfile(lesson, target)
