@@ -163,10 +163,19 @@ const rooms: readonly Room[] = [
     because: 'It is a run against a source whose times are known.',
   },
   {
+    name: 'learn',
+    sees: [
+      ...['lib', 'contract', 'scenario/load-scenario.ts', 'scenario/units.ts', 'produce/transport'],
+      ...['produce/callers', 'produce/calls'],
+    ],
+    because: 'It asks a target a few questions without a scenario, and judges nothing but the profile that it writes.',
+  },
+  {
     name: 'cli',
     sees: [
       ...['lib', 'contract', 'scenario', 'plan', 'observation/log.ts', 'produce/transport', 'produce/callers'],
       ...['judge/compare', 'judge/judge-run.ts', 'report', 'storage', 'outputs', 'service', 'run', 'calibration'],
+      'learn',
     ],
     because: 'A command reads flags, calls one function, and prints.',
   },
@@ -191,6 +200,7 @@ const tables = [
   'src/contract/probes.ts',
   'src/judge/checks/checks.ts',
   'src/judge/audits/audits.ts',
+  'src/learn/learn.ts',
   'src/produce/engine.ts',
   'src/report/page.ts',
   'src/report/render/renderers.ts',
@@ -290,6 +300,7 @@ const edges: Readonly<Record<string, Edge>> = {
     touches: ['clock', 'process'],
     because: 'names the run by its time; reads secrets of receivers',
   },
+  'src/learn/command.ts': { touches: ['process'], because: 'reads the keys, and writes the profile to stdout' },
   'src/cli/schema.ts': { touches: ['process'], because: 'writes the schema to stdout' },
   'src/cli/service.ts': {
     touches: ['process'],
@@ -376,8 +387,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 300 files',
-    rule: atMostFiles(300),
+    text: 'src has at most 320 files',
+    rule: atMostFiles(320),
     planted: [],
   },
   {

@@ -1,5 +1,5 @@
 import type { ComparisonFormat, Format } from '../report/render/renderers.ts'
-import type { Command, Flag } from './flags.ts'
+import { type Command, exitCodes, type Flag, text } from './flags.ts'
 
 /** Listed here, so that `--help` does not load the renderers. */
 const formats: readonly Format[] = ['text', 'json', 'html', 'junit', 'markdown']
@@ -80,6 +80,17 @@ export const commands: readonly Command[] = [
       format: { ...format, choices: ['text', 'json'] },
     },
     run: async values => (await import('./plan.ts')).planCommand(values),
+  },
+  {
+    usage: 'learn',
+    describe: 'Learn a profile from a target, and print it',
+    arguments: {},
+    flags: { target, 'budget-usd': { ...budget, describe: 'Maximum spend in USD, or unlimited' } },
+    run: async values => {
+      const { learnCommand } = await import('../learn/command.ts')
+      const learned = await learnCommand({ target: text(values, 'target'), budgetUsd: text(values, 'budget-usd') })
+      return learned ? exitCodes.pass : exitCodes.inconclusive
+    },
   },
   {
     usage: 'report <run-dir>',

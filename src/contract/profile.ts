@@ -12,8 +12,11 @@ const profileFile = { name: 'profile', secretHint: 'set TURNPIKE_KEYS' }
  * are replaced. Throws a UsageError with every mistake in line order if the file cannot be read or the result is not a
  * valid contract.
  */
-export function loadProfile(file: string): Contract {
-  const source = parseYaml(readYaml(file, profileFile), file, profileFile)
+export const loadProfile = (file: string): Contract => parseProfile(readYaml(file, profileFile), file)
+
+/** Like `loadProfile`, for the text of a profile. Mistakes name it `file`. */
+export function parseProfile(text: string, file: string): Contract {
+  const source = parseYaml(text, file, profileFile)
   const written = source.value ?? {}
   const { sources: _, ...documented } = documentedContract
   const merged = overlay(documented, written)

@@ -68,7 +68,7 @@ export function assertMaySendKeys({ target, scenario }: Plan, named: string | nu
 }
 
 /** A warning if keys cross a network unencrypted; null if not. */
-export function plainTextWarning({ target }: Plan): string | null {
+export function plainTextWarning({ target }: Pick<Plan, 'target'>): string | null {
   if (target === null || isLoopback(target) || new URL(target).protocol !== 'http:') return null
   return `Keys are sent to ${new URL(target).host} unencrypted, because its address starts with http:.`
 }

@@ -1,0 +1,242 @@
+import { type AccountTier, type Contract, type Model, type ModelTier, modelTiers } from '../contract/contract.ts'
+import { documentedContract } from '../contract/documented.ts'
+import { parseLimits, parseModels, parseNetworks } from '../contract/statements.ts'
+import { plural } from '../lib/format.ts'
+import { isObject, type JsonObject, toObject } from '../lib/json.ts'
+import { pico } from '../lib/money.ts'
+import type { Answer, Ask } from './asker.ts'
+import {
+  because,
+  type Conclusion,
+  cite,
+  type Fact,
+  headerNumber,
+  isAbsent,
+  type Question,
+  unknown,
+  value,
+} from './question.ts'
+
+const { paths, accounts, models: documentedModels } = documentedContract
+
+const listAsk = (path: string): Ask => ({ method: 'GET', path, scope: 'control', worstPico: 0n })
+
+/** The three lists in which the target states what it offers. */
+export const offer: Question = {
+  name: 'offer',
+  calls: 3,
+  applies: () => true,
+  answer: async (_, { ask }) => {
+    const models = await ask(listAsk(paths.models))
+    const networks = await ask(listAsk(paths.networks))
+    const limits = await ask(listAsk(paths.rateLimits))
+    return concludeOffer(models, networks, limits)
+  },
+}
+
+function concludeOffer(models: Answer, networks: Answer, limits: Answer): Conclusion {
+  const slugs = networks.status === 200 ? parseNetworks(networks.body) : null
+  const perMinute = limits.status === 200 ? parseLimits(limits.body) : null
+  const offered = models.status === 200 ? modelsOf(models, perMinute) : null
+  const known = {
+    ...(offered !== null && { models: offered }),
+    ...(slugs !== null && { networks: slugs.filter(slug => plainSlug.test(slug)).slice(0, maxNetworks) }),
+    ...(perMinute !== null && { limits: perMinute }),
+  }
+  const findings = [
+    ...(offered === null ? listless('models', 'catalogue.models', models) : modelFindings(offered, models)),
+    ...(slugs === null ? listless('rpc.networks', 'catalogue.networks', networks) : []),
+    ...(perMinute === null
+      ? listless('accounts', 'catalogue.rate-limits', limits)
+      : limitFindings(offered ?? [], perMinute, limits)),
+  ]
+  return { findings, known }
+}
+
+const maxNetworks = 500
+/** A slug that can be part of a path as it is. */
+const plainSlug = /^[A-Za-z0-9._~-]{1,100}$/
+const maxModels = 500
+
+const listless = (path: string, clause: string, reply: Answer): readonly Fact[] =>
+  isAbsent(reply)
+    ? [{ kind: 'missing', clauses: [clause], text: `the list at ${reply.what}`, evidence: cite(reply) }]
+    : [unknown(path, because(reply))]
+
+/** The offered models. What the list does not state is taken from the document, if it has a model of this id. */
+function modelsOf(reply: Answer, limits: ReadonlyMap<string, number> | null): readonly Model[] | null {
+  const offered = parseModels(reply.body)?.slice(0, maxModels)
+  if (offered === undefined) return null
+  const tiers = tiersOf(
+    offered.map(({ id }) => id),
+    limits,
+  )
+  return offered.map(({ id, name, maxCompletionTokens, usdPerMillion }) => {
+    const documented = documentedModels.find(model => model.id === id)
+    const spec = specOf(reply.body, id)
+    const logs = toObject(spec?.capabilities)?.supportsLogProbs
+    return {
+      id,
+      name,
+      tier: tiers.get(id) ?? null,
+      payingOnly: documented?.payingOnly ?? false,
+      maxCompletionTokens,
+      logprobs: typeof logs === 'boolean' ? logs : null,
+      usdPerMillion,
+      lifecycle: spec === null ? null : isObject(spec.deprecation) ? 'deprecated' : 'current',
+    }
+  })
+}
+
+function specOf(body: unknown, id: string): JsonObject | null {
+  const data = toObject(body)?.data
+  const entry = Array.isArray(data) ? data.map(toObject).find(each => each?.id === id) : null
+  return toObject(entry?.model_spec)
+}
+
+type Pair = { readonly requestsPerMinute: number; readonly tokensPerMinute: number }
+
+const pairOf = (id: string, limits: ReadonlyMap<string, number> | null): Pair | null => {
+  const requestsPerMinute = limits?.get(`chat:${id}`)
+  const tokensPerMinute = limits?.get(`chat:${id} tokens`)
+  return requestsPerMinute === undefined || tokensPerMinute === undefined
+    ? null
+    : { requestsPerMinute, tokensPerMinute }
+}
+
+const sameLimits = (a: Pair, b: Pair): boolean =>
+  a.requestsPerMinute === b.requestsPerMinute && a.tokensPerMinute === b.tokensPerMinute
+
+/** Models with equal limits share a tier: the documented one of these limits, or else by the order of the limits. */
+function tiersOf(ids: readonly string[], limits: ReadonlyMap<string, number> | null): ReadonlyMap<string, ModelTier> {
+  const pairs: Pair[] = []
+  for (const id of ids) {
+    const pair = pairOf(id, limits)
+    if (pair !== null && isWhole(pair) && !pairs.some(each => sameLimits(each, pair))) pairs.push(pair)
+  }
+  const ordered = pairs.toSorted(
+    (a, b) => b.requestsPerMinute - a.requestsPerMinute || b.tokensPerMinute - a.tokensPerMinute,
+  )
+  const documented = (Object.keys(accounts) as AccountTier[])
+    .map(tier => ordered.map(pair => modelTiers.find(each => sameLimits(accounts[tier][each], pair))))
+    .find(labels => labels.every(label => label !== undefined))
+  // A documented model keeps its tier if that contradicts nothing.
+  const usual = ordered.map(pair => {
+    const labels = new Set(
+      documentedModels.flatMap(({ id, tier }) => {
+        const own = ids.includes(id) ? pairOf(id, limits) : null
+        return own !== null && tier !== null && sameLimits(own, pair) ? tier : []
+      }),
+    )
+    return labels.size === 1 ? [...labels][0] : undefined
+  })
+  const isUsual = usual.every(label => label !== undefined) && new Set(usual).size === usual.length
+  const labels = documented ?? (isUsual ? usual : modelTiers)
+  return new Map(
+    ids.flatMap(id => {
+      const pair = pairOf(id, limits)
+      const label = pair === null ? undefined : labels[ordered.findIndex(each => sameLimits(each, pair))]
+      return label === undefined ? [] : [[id, label] as const]
+    }),
+  )
+}
+
+const isWhole = ({ requestsPerMinute, tokensPerMinute }: Pair): boolean =>
+  Number.isSafeInteger(requestsPerMinute) && Number.isSafeInteger(tokensPerMinute)
+
+function modelFindings(offered: readonly Model[], reply: Answer): readonly Fact[] {
+  const isAsDocumented =
+    offered.length === documentedModels.length &&
+    offered.every((model, index) => sameModel(model, documentedModels[index]))
+  const unpriced = offered.filter(({ usdPerMillion }) => usdPerMillion === null).length
+  return [
+    value(
+      ['models'],
+      isAsDocumented ? documentedModels : offered,
+      reply,
+      `a list of ${plural(offered.length, 'text model')}`,
+    ),
+    unknown('models.<index>.tier', 'the target states none; models with equal limits share a label'),
+    unknown('models.<index>.payingOnly', 'would need the key of a free user, and a call for each model'),
+    ...(unpriced === 0
+      ? []
+      : [unknown('models.<index>.usdPerMillion', `${cite(reply)}: ${plural(unpriced, 'model')} without a price`)]),
+  ]
+}
+
+function sameModel(a: Model, b: Model | undefined): boolean {
+  if (b === undefined) return false
+  const plain = ({ usdPerMillion, ...model }: Model) =>
+    JSON.stringify([
+      model.id,
+      model.name,
+      model.tier,
+      model.maxCompletionTokens,
+      model.logprobs,
+      model.lifecycle,
+      prices(usdPerMillion),
+    ])
+  return plain(a) === plain(b)
+}
+
+const prices = (price: Model['usdPerMillion']) =>
+  price && [price.input, price.output, price.cacheInput, price.cacheWrite].map(each => each && String(pico(each)))
+
+function limitFindings(models: readonly Model[], limits: ReadonlyMap<string, number>, reply: Answer): readonly Fact[] {
+  const account = accountTierOf(models, limits)
+  const byTier = modelTiers.flatMap(tier => {
+    const model = models.find(each => each.tier === tier)
+    const pair = model === undefined ? null : pairOf(model.id, limits)
+    return pair === null ? [] : value(['accounts', account, tier], pair, reply, `the limits of ${model?.id}`)
+  })
+  const other = account === 'default' ? 'partner' : 'default'
+  return [...byTier, unknown(`accounts.${other}`, `the key belongs to an account of the ${account} tier`)]
+}
+
+/** `partner` if every limit is that of the documented partner tier, and not every one that of the default tier. */
+function accountTierOf(models: readonly Model[], limits: ReadonlyMap<string, number>): AccountTier {
+  const pairs = models.flatMap(({ id }) => pairOf(id, limits) ?? [])
+  const areAll = (tier: keyof Contract['accounts']) =>
+    pairs.length > 0 && pairs.every(pair => modelTiers.some(each => sameLimits(accounts[tier][each], pair)))
+  return areAll('partner') && !areAll('default') ? 'partner' : 'default'
+}
+
+/** A public path of the log, in place of the documented one. */
+const otherLogPath = '/api_keys/rate_limits/log'
+
+/** The log of rejected requests, under the documented path or the public one. */
+export const limitLog: Question = {
+  name: 'limit log',
+  calls: 2,
+  applies: ({ limits }) => limits.size > 0,
+  answer: async (_, asker) => {
+    const reply = await asker.ask(listAsk(paths.rateLimitLogs))
+    const open = unknown('limitLogs', 'would need a request that a limit refuses')
+    if (reply.status === 200) return { findings: [open] }
+    if (!isAbsent(reply)) return { findings: [unknown('paths.rateLimitLogs', because(reply)), open] }
+    const other = await asker.ask(listAsk(otherLogPath))
+    return {
+      findings: [
+        other.status === 200 && other.body !== undefined
+          ? value(['paths', 'rateLimitLogs'], otherLogPath, other)
+          : { kind: 'missing', clauses: ['logs.*'], text: 'the log of rejected requests', evidence: cite(reply) },
+        open,
+      ],
+    }
+  },
+}
+
+/** The limits that the responses of a model state, against those of the endpoint. */
+export function statedLimitFindings(
+  reply: Answer,
+  modelId: string,
+  limits: ReadonlyMap<string, number>,
+): readonly Fact[] {
+  return (['requests', 'tokens'] as const).flatMap(kind => {
+    const published = limits.get(kind === 'requests' ? `chat:${modelId}` : `chat:${modelId} tokens`)
+    const stated = headerNumber(reply, `x-ratelimit-limit-${kind}`)
+    if (published === undefined || stated === null || published === stated) return []
+    const text = `the endpoint states ${published} ${kind} per minute for ${modelId}, and the header ${stated}`
+    return { kind: 'difference', clause: 'catalogue.rate-limits', text, evidence: cite(reply), always: false }
+  })
+}

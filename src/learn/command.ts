@@ -1,0 +1,89 @@
+import { systemClock } from '../lib/clock.ts'
+import { formatDuration } from '../lib/format.ts'
+import { formatPico, pico } from '../lib/money.ts'
+import { UsageError } from '../lib/usage-error.ts'
+import { oneLine } from '../lib/visible.ts'
+import {
+  isLoopback,
+  type KeyOptions,
+  loadCallers,
+  loadSpecialKeys,
+  plainTextWarning,
+} from '../produce/callers/api-keys.ts'
+import { undiciTransport } from '../produce/transport/undici.ts'
+import { checkTarget } from '../scenario/load-scenario.ts'
+import { maxBudgetUsd, parseUsd } from '../scenario/units.ts'
+import { type Lesson, learn } from './learn.ts'
+import { learnedProfile } from './profile-text.ts'
+
+export type LearnFlags = { readonly target: string | null; readonly budgetUsd: string | null }
+
+/** Writes the profile to stdout, and what differs from the document to stderr. False if nothing could be learned. */
+export async function learnCommand(flags: LearnFlags): Promise<boolean> {
+  const target = targetOf(flags.target)
+  const budgetPico = budgetOf(flags.budgetUsd, target)
+  const warning = plainTextWarning({ target })
+  if (warning !== null) process.stderr.write(`${warning}\n`)
+  const lesson = await learnAt(target, budgetPico)
+  if (lesson.nothing !== null) {
+    const isInvented = (process.env.TURNPIKE_KEYS ?? '').trim() === ''
+    const hint = isInvented && lesson.nothing.includes('the key') ? ' No key was given; set TURNPIKE_KEYS.' : ''
+    process.stderr.write(`Nothing was learned from ${target}: ${oneLine(lesson.nothing)}.${hint}\n`)
+    return false
+  }
+  const { yaml, differences } = learnedProfile(lesson, target)
+  process.stdout.write(yaml)
+  const calls = `${lesson.replies.length} calls, at most $${formatPico(lesson.spentPico)}`
+  process.stderr.write(
+    differences.length === 0
+      ? `No difference from the document was found (${calls}).\n`
+      : `Differences from the document (${calls}):\n${differences.map(each => `  - ${each}\n`).join('')}`,
+  )
+  return true
+}
+
+async function learnAt(target: string, budgetPico: bigint | null): Promise<Lesson> {
+  const clock = systemClock()
+  const runId = `learn${clock.wallMs().toString(36).replace('.', '')}`
+  const options: KeyOptions = {
+    environment: process.env.TURNPIKE_KEYS,
+    loopback: isLoopback(target),
+    areOptional: false,
+    runId,
+  }
+  const plan = { names: ['learn'], accountTier: 'default', keysEach: 1, keysFile: null, shared: false } as const
+  const [caller = { name: 'learn', keys: [] }] = loadCallers(plan, options)
+  const special = loadSpecialKeys({ 'zero-balance': process.env.TURNPIKE_ZERO_BALANCE_KEY ?? '' }, plan, options)
+  const transport = undiciTransport({ baseUrl: target, clock, maxConnections: 2 })
+  try {
+    const onWait = (waitMs: number) =>
+      process.stderr.write(`Waiting ${formatDuration(waitMs)}, so that no limit of the target is exceeded.\n`)
+    const zeroBalanceKey = special['zero-balance']
+    return await learn({ send: transport.send, clock, caller, zeroBalanceKey, budgetPico, onWait })
+  } finally {
+    await transport.close()
+  }
+}
+
+function targetOf(target: string | null): string {
+  if (target === null)
+    throw new UsageError({ where: '--target', got: 'nothing', expected: 'the address of the service' })
+  const checked = checkTarget(target, problem => {
+    throw new UsageError({ where: '--target', ...problem })
+  })
+  return checked ?? target
+}
+
+/** As in a run: a target that is not on this machine needs a budget. null: none binds. */
+function budgetOf(flag: string | null, target: string): bigint | null {
+  if (flag === 'unlimited') return null
+  if (flag === null) {
+    if (isLoopback(target)) return null
+    const expected = `a budget, because ${new URL(target).host} is not on this machine`
+    throw new UsageError({ where: '--budget-usd', got: 'nothing', expected })
+  }
+  const amount = /^\$?\d+(\.\d+)?$/.test(flag) ? parseUsd(flag) : null
+  if (amount !== null && amount !== '0' && Number(amount) <= maxBudgetUsd) return pico(amount)
+  const expected = `an amount of dollars above 0 and of at most ${maxBudgetUsd}, such as 0.25, or unlimited`
+  throw new UsageError({ where: '--budget-usd', got: JSON.stringify(flag), expected })
+}

@@ -1,0 +1,140 @@
+import { documentedContract } from '../contract/documented.ts'
+import { access, commonHeaders, errorLayout } from './ask-access.ts'
+import { completion, stream, strictness, tokenLimits } from './ask-chat.ts'
+import { baseCredits, creditPrice, errorPrices, multipliers } from './ask-credits.ts'
+import { limitLog, offer } from './ask-lists.ts'
+import { replays } from './ask-replays.ts'
+import { batches, invalidCalls, singleCall } from './ask-rpc.ts'
+import { type Answer, type Ask, type Asker, type AskerOptions, createAsker, unsent } from './asker.ts'
+import { type Fact, type Known, type Question, unknown, value } from './question.ts'
+
+/** The maximum number of calls. */
+export const maxCalls = 60
+
+/** In the order of asking. The last one with calls uses those that are left. */
+export const questions: readonly Question[] = [
+  offer,
+  completion,
+  stream,
+  singleCall,
+  access,
+  strictness,
+  batches,
+  errorPrices,
+  multipliers,
+  creditPrice,
+  invalidCalls,
+  replays,
+  limitLog,
+  baseCredits,
+  tokenLimits,
+  errorLayout,
+  commonHeaders,
+]
+
+/** Values that no few calls can tell, and why. */
+const untold = [
+  unknown('abuse', 'would need more than 20 failures within 30 s'),
+  unknown('limits.windowMs', 'would need requests beyond a limit, or minutes of waiting'),
+  unknown('limits.algorithm', 'would need requests beyond a limit'),
+  unknown('chat.options and chat.search', 'would need searches, which cost extra'),
+  unknown('resources, resourceLimits and pagination', 'an image or a video is too expensive for a look'),
+  unknown('billing.settleMs and balanceResolutionUsd', 'would need balances under load'),
+  unknown('rpc.methods', 'would need a call for each method'),
+  unknown('rpc.oneAtATime', 'would need concurrent calls of a known length'),
+] as const
+
+export type Lesson = {
+  readonly findings: readonly Fact[]
+  readonly known: Known
+  readonly replies: readonly Answer[]
+  readonly spentPico: bigint
+  /** Why there is nothing to write; null if something was learned. */
+  readonly nothing: string | null
+}
+
+/** Asks every question that applies. A misbehaving target leaves values unknown. */
+export async function learn(options: Omit<AskerOptions, 'maxCalls'>): Promise<Lesson> {
+  const asker = createAsker({ ...options, maxCalls })
+  const findings: Fact[] = []
+  let known: Known = {
+    prefix: null,
+    models: documentedContract.models,
+    networks: [],
+    limits: new Map(),
+    chat: null,
+    rpc: null,
+    batchLimit: 2,
+  }
+  for (const question of questions) {
+    if (!question.applies(known)) continue
+    const conclusion = await question.answer(known, bounded(asker, question.calls))
+    known = { ...known, ...conclusion.known }
+    known = { ...known, prefix: prefixOf(asker.replies()) }
+    findings.push(...conclusion.findings)
+  }
+  const replies = asker.replies()
+  const told = [...prefixFindings(known, replies), ...findings]
+  const nothing = isNothing(known) ? whyNothing(replies) : null
+  return { findings: [...told, ...untold], known, replies, spentPico: asker.spentPico(), nothing }
+}
+
+/** A question cannot make more calls than it states. */
+function bounded(asker: Asker, calls: number): Asker {
+  let made = 0
+  const ask = (request: Ask): Promise<Answer> =>
+    made++ < calls
+      ? asker.ask(request)
+      : Promise.resolve(unsent(request, `not asked, because ${calls} calls are enough`))
+  return { ...asker, ask }
+}
+
+const ownHeaders = [
+  ...['version', 'timestamp', 'host-name', 'balance-usd', 'balance-diem', 'model-id', 'model-name', 'model-router'],
+  ...['rpc-credits', 'rpc-cost-usd'],
+]
+
+/** The prefix that at least two of the service's own headers share; null if there is none. */
+export function prefixOf(replies: readonly Answer[]): string | null {
+  const found = new Map<string, Set<string>>()
+  for (const { headers } of replies) {
+    for (const name of Object.keys(headers)) {
+      for (const suffix of ownHeaders) {
+        const prefix = name.endsWith(suffix) ? name.slice(0, -suffix.length) : ''
+        if (/^x-([a-z0-9]+-){1,4}$/.test(prefix) && prefix.length <= maxPrefix)
+          found.set(prefix, (found.get(prefix) ?? new Set()).add(suffix))
+      }
+    }
+  }
+  const [best] = [...found].sort(([, a], [, b]) => b.size - a.size)
+  return best !== undefined && best[1].size >= 2 ? best[0] : null
+}
+
+const maxPrefix = 60
+
+function prefixFindings({ prefix }: Known, replies: readonly Answer[]): readonly Fact[] {
+  const first = replies.find(
+    ({ headers }) => prefix !== null && Object.keys(headers).some(name => name.startsWith(prefix)),
+  )
+  if (prefix === null || first === undefined) return []
+  const name = Object.keys(first.headers).find(each => each.startsWith(prefix)) ?? ''
+  return [value(['headerPrefix'], prefix, first, `the header ${name}`)]
+}
+
+const isNothing = ({ prefix, networks, limits, chat, rpc, models }: Known): boolean =>
+  prefix === null &&
+  networks.length === 0 &&
+  limits.size === 0 &&
+  chat === null &&
+  rpc === null &&
+  models === documentedContract.models
+
+function whyNothing(replies: readonly Answer[]): string {
+  const answered = replies.filter(({ status }) => status !== null)
+  const [first] = answered
+  if (first === undefined) return `no response could be read (${replies[0]?.why ?? 'no call was made'})`
+  if (answered.every(({ status }) => status === 401 || status === 403))
+    return `it refuses the key with status ${first.status}`
+  const type = first.headers['content-type']?.slice(0, 60) ?? 'no content type'
+  return `no response is one of such a service; the first has status ${first.status} and ${type}`
+}

@@ -1,0 +1,220 @@
+import type { ClauseId } from '../contract/clauses.ts'
+import { documentedContract } from '../contract/documented.ts'
+import { parseProfile } from '../contract/profile.ts'
+import { type Source, sourceOfValue } from '../contract/sources.ts'
+import { plural } from '../lib/format.ts'
+import { isObject } from '../lib/json.ts'
+import { formatPico, parsePico } from '../lib/money.ts'
+import { wrap } from '../lib/text-layout.ts'
+import { UsageError } from '../lib/usage-error.ts'
+import { oneLine } from '../lib/visible.ts'
+import type { Lesson } from './learn.ts'
+import { type Little, littleOf } from './little.ts'
+import type { Fact, Known, ValuePath } from './question.ts'
+
+type Told = Extract<Fact, { readonly kind: 'value' }>
+
+export type LearnedProfile = {
+  readonly yaml: string
+  /** What contradicts the document, one sentence each. */
+  readonly differences: readonly string[]
+}
+
+/** The profile with everything that differs from the document, each value with its evidence. It always loads. */
+export function learnedProfile({ findings, known, replies, spentPico }: Lesson, target: string): LearnedProfile {
+  const little = littleOf(known)
+  const all = [...(little?.findings ?? []), ...findings]
+  const told = lastOfEach(all.flatMap(finding => (finding.kind === 'value' ? finding : [])))
+  const promises = promisesOf(findings, known)
+  const loadable = told.filter(isLoadable)
+  const rejected = told
+    .filter(each => !loadable.includes(each))
+    .map(
+      ({ path, evidence }): Fact => ({
+        kind: 'unknown',
+        path: path.join('.'),
+        why: `its value is none that a profile can have (${evidence})`,
+      }),
+    )
+  const written = loadable.filter(each => !isAsDocumented(each))
+  const same = loadable.filter(isAsDocumented)
+  const differences = differencesIn(findings, written, little)
+  const unknowns = [...findings, ...rejected].flatMap(finding =>
+    finding.kind === 'unknown' ? [`${finding.path}: ${finding.why}`] : [],
+  )
+  const yaml = [
+    ...comment(`Learned from ${target} with ${replies.length} calls for at most $${formatPico(spentPico)}.`),
+    ...comment('What is not written here is as documented, or could not be told. Read it before you use it.'),
+    ...list(
+      'Differences from the document. Each is a promise that the target does not keep, unless you decide otherwise:',
+      differences,
+    ),
+    ...list('Could not be told, or not for certain:', unknowns),
+    ...(same.length === 0 ? [] : ['#', ...comment(`As documented: ${namesOf(same).join(', ')}.`)]),
+    `name: ${text(`learned-${new URL(target).host.slice(0, maxName)}`)}`,
+    ...promises,
+    ...render(written.toSorted((a, b) => rankOf(a.path) - rankOf(b.path))),
+    '',
+  ].join('\n')
+  parseProfile(yaml, 'the learned profile')
+  return { yaml, differences }
+}
+
+const maxName = 100
+
+/** The base credits of all networks under one name. */
+function namesOf(told: readonly Told[]): readonly string[] {
+  const isNetwork = ({ path }: Told) => path[1] === 'networks'
+  const networks = told.filter(isNetwork).length
+  const others = told.filter(each => !isNetwork(each)).map(({ path }) => path.join('.'))
+  return networks === 0 ? others : [...others, `the base credits of ${plural(networks, 'network')}`]
+}
+
+/** Of two findings about one value, the later one counts. */
+const lastOfEach = (told: readonly Told[]): readonly Told[] => [
+  ...new Map(told.map(each => [each.path.join('\n'), each])).values(),
+]
+
+/** What the target states may be no value of a profile. */
+function isLoadable(told: Told): boolean {
+  try {
+    parseProfile(['name: x', ...render([told])].join('\n'), 'x')
+    return true
+  } catch (cause) {
+    if (cause instanceof UsageError) return false
+    throw cause
+  }
+}
+
+function documentedAt(path: ValuePath): unknown {
+  let at: unknown = documentedContract
+  for (const key of path) at = isObject(at) && Object.hasOwn(at, key) ? at[key] : undefined
+  return at
+}
+
+const isAsDocumented = ({ path, value }: Told): boolean => same(value, documentedAt(path))
+
+function same(a: unknown, b: unknown): boolean {
+  if (typeof a === 'string' && typeof b === 'string')
+    return a === b || (parsePico(a) !== null && parsePico(a) === parsePico(b))
+  return JSON.stringify(a) === JSON.stringify(b)
+}
+
+/** Values that belong to each target. The document has a neutral word, a default, or no unit for them. */
+const ofEachTarget = ['headerPrefix', 'accounts', 'limits.requestsReset', 'errors.layout']
+
+/** Values of an open group that a sentence of the document states. */
+const statedAnyway = ['auth.noKey', 'billing.balanceHeaders', 'billing.balanceRemaining']
+
+const sourceOf = (path: ValuePath): Source => {
+  const at = path.join('.')
+  if (statedAnyway.includes(at)) return 'document'
+  return ofEachTarget.some(own => at === own || at.startsWith(`${own}.`))
+    ? 'default'
+    : sourceOfValue(documentedContract, at)
+}
+
+function differencesIn(findings: readonly Fact[], written: readonly Told[], little: Little | null): readonly string[] {
+  return [
+    ...(little === null ? [] : [`missing: it is ${little.what}`]),
+    ...findings.flatMap(finding => {
+      if (finding.kind === 'missing') return little === null ? `missing: ${finding.text} (${finding.evidence})` : []
+      if (finding.kind !== 'difference' || !isPromised(finding.clause, little)) return []
+      return `${finding.clause}: ${finding.text} (${finding.evidence})`
+    }),
+    ...written
+      .filter(({ path }) => little === null && sourceOf(path) === 'document')
+      .map(
+        ({ path, value, evidence }) =>
+          `${path.join('.')}: ${short(value)}, the document says ${short(documentedAt(path))} (${evidence})`,
+      ),
+  ].map(clipped)
+}
+
+const isMatch = (clause: string, pattern: string): boolean =>
+  pattern.endsWith('*') ? clause.startsWith(pattern.slice(0, -1)) : clause === pattern
+
+const isPromised = (clause: string, little: Little | null): boolean =>
+  little === null ||
+  (little.only.some(pattern => isMatch(clause, pattern)) && !little.except.some(pattern => isMatch(clause, pattern)))
+
+function promisesOf(findings: readonly Fact[], known: Known): readonly string[] {
+  const little = littleOf(known)
+  const broken = findings.flatMap((finding): readonly (ClauseId | string)[] => {
+    if (finding.kind === 'missing') return little === null ? finding.clauses : []
+    return finding.kind === 'difference' && finding.always && isPromised(finding.clause, little) ? [finding.clause] : []
+  })
+  const { only, except } = little ?? { only: null, except: [] }
+  const all = [...new Set([...except, ...broken])]
+  if (only === null && all.length === 0) return []
+  return [
+    ...comment('The target does not keep these; see the differences above. Remove an entry to have its clause judged.'),
+    'promises:',
+    ...(only === null ? [] : [`  only: ${flow(only)}`]),
+    `  except: ${flow(all)}`,
+  ]
+}
+
+const rankOf = ([key]: ValuePath): number => Object.keys(documentedContract).indexOf(key)
+
+/** The values as nested mappings, each below a comment. */
+function render(told: readonly Told[], depth = 0): readonly string[] {
+  const keys = [...new Set(told.map(({ path }) => path[depth] ?? ''))]
+  return keys.flatMap(key => {
+    const inside = told.filter(({ path }) => path[depth] === key)
+    const leaf = inside.find(({ path }) => path.length === depth + 1)
+    const at = '  '.repeat(depth)
+    if (leaf === undefined) return [`${at}${keyText(key)}:`, ...render(inside, depth + 1)]
+    return [...evidenceOf(leaf).map(line => at + line), ...leafLines(key, leaf.value).map(line => at + line)]
+  })
+}
+
+function evidenceOf({ path, evidence }: Told): readonly string[] {
+  const documented = documentedAt(path)
+  const isSimple = documented !== undefined && !Array.isArray(documented)
+  const mark = sourceOf(path) === 'document' ? 'DIFFERS FROM THE DOCUMENT: ' : ''
+  return comment(`${mark}${clipped(evidence)}.${isSimple ? ` Documented, or by default: ${short(documented)}.` : ''}`)
+}
+
+const leafLines = (key: string, leaf: unknown): readonly string[] =>
+  Array.isArray(leaf) && leaf.some(isObject)
+    ? [`${keyText(key)}:`, ...leaf.map(item => `  - ${flow(item)}`)]
+    : [`${keyText(key)}: ${flow(leaf)}`]
+
+function flow(leaf: unknown): string {
+  if (typeof leaf === 'string') return text(leaf)
+  if (Array.isArray(leaf)) return `[${leaf.map(flow).join(', ')}]`
+  if (!isObject(leaf)) return String(leaf ?? null)
+  return `{ ${Object.entries(leaf)
+    .map(([key, each]) => `${keyText(key)}: ${flow(each)}`)
+    .join(', ')} }`
+}
+
+const keyText = (key: string): string =>
+  /^[A-Za-z][A-Za-z0-9_-]*$/.test(key) && !/^(y|n|yes|no|on|off|true|false|null)$/i.test(key) ? key : text(key)
+
+/** A text in double quotes, with everything escaped that is not plain ASCII. */
+const text = (plain: string): string =>
+  JSON.stringify(plain).replaceAll(
+    /[\u007f-\uffff]/g,
+    character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+
+const maxEvidence = 400
+const clipped = (evidence: string): string => {
+  const line = oneLine(evidence)
+  return line.length > maxEvidence ? `${line.slice(0, maxEvidence - 3)}...` : line
+}
+
+const short = (each: unknown): string => {
+  const json = JSON.stringify(each) ?? 'nothing'
+  return json.length > 80 ? `${json.slice(0, 77)}...` : json
+}
+
+const page = { columns: 110, color: false }
+const comment = (sentence: string): readonly string[] => wrap(page, sentence, 0).map(line => `# ${line}`)
+
+const list = (heading: string, items: readonly string[]): readonly string[] =>
+  items.length === 0
+    ? []
+    : ['#', ...comment(heading), ...items.flatMap(item => wrap(page, clipped(item), 0, '- ').map(line => `# ${line}`))]

@@ -1,0 +1,252 @@
+import { describe, expect, test } from 'vitest'
+import { loadProfile, parseProfile } from '../../../src/contract/profile.ts'
+import { notPromised } from '../../../src/contract/promises.ts'
+import { maxCalls, questions } from '../../../src/learn/learn.ts'
+import { isObject, parseJson } from '../../../src/lib/json.ts'
+import { pico } from '../../../src/lib/money.ts'
+import { type Random, randomStream } from '../../../src/lib/random.ts'
+import type { Exchange, HttpRequest, Transport } from '../../../src/produce/transport/transport.ts'
+import { learnFrom } from '../../support/learn-from.ts'
+
+type Scripted = {
+  readonly status?: number
+  readonly type?: string
+  readonly body?: string
+  readonly events?: readonly string[]
+}
+
+/** A target that answers every request at once. */
+const scripted =
+  (answer: (request: HttpRequest, body: unknown) => Scripted): Transport =>
+  async request => {
+    const {
+      status = 200,
+      type = 'application/json',
+      body = '',
+      events,
+    } = answer(request, parseJson(request.body ?? ''))
+    if (events !== undefined) request.onStreamBytes?.(Buffer.from(events.map(data => `data: ${data}\n\n`).join('')), 0)
+    const headers = { 'content-type': events === undefined ? type : 'text/event-stream' }
+    return exchange({ status, headers, body: Buffer.from(body) })
+  }
+
+const exchange = (more: Partial<Exchange>): Exchange => ({
+  sentMs: 0,
+  headersMs: 0,
+  endMs: 0,
+  status: 200,
+  headers: {},
+  body: Buffer.alloc(0),
+  bytes: 0,
+  failure: null,
+  ...more,
+})
+
+const notFound: Scripted = { status: 404, body: '{"error":"not found"}' }
+
+test('the questions before the last one fit into the calls', () => {
+  const bounded = questions.map(({ calls }) => calls).filter(Number.isFinite)
+  expect(bounded.reduce((sum, calls) => sum + calls, 0)).toBeLessThan(maxCalls)
+})
+
+test('no value equals the documented one, and the profile is short', async () => {
+  const { yaml } = await learnFrom()
+  const lines = yaml.split('\n').filter(line => line !== '' && !/^ *#/.test(line))
+  expect(lines).toEqual([
+    'name: "learned-127.0.0.1:8402"',
+    'rpc:',
+    '  singleErrorIsDiscounted: false',
+    'errors:',
+    '  layout: "error"',
+  ])
+})
+
+test('a small budget leaves prices unknown, and is kept', async () => {
+  const { spentPico, findings, yaml } = await learnFrom({ budgetUsd: '0.0005' })
+  expect(spentPico).toBeLessThanOrEqual(pico('0.0005'))
+  expect(findings.filter(({ kind }) => kind === 'unknown').map(finding => 'path' in finding && finding.path)).toContain(
+    'rpc.batchLimit',
+  )
+  expect(yaml).toContain('the budget does not cover it')
+})
+
+describe('nothing is learned', () => {
+  const targets: Readonly<Record<string, readonly [Transport, RegExp]>> = {
+    'from a target that refuses connections': [
+      async () => exchange({ status: null, failure: { reason: 'connect-refused', detail: 'ECONNREFUSED' } }),
+      /^no response could be read \(connect-refused\)$/,
+    ],
+    'from pages for people': [
+      scripted(() => ({ type: 'text/html', body: '<html>hello</html>' })),
+      /status 200 and text\/html/,
+    ],
+    'from errors': [
+      scripted(() => ({ status: 502, type: 'text/html', body: '<h1>Bad Gateway' })),
+      /status 502 and text\/html/,
+    ],
+    'with a wrong key': [
+      scripted(() => ({ status: 401, body: '{"error":"no"}' })),
+      /^it refuses the key with status 401$/,
+    ],
+    'from empty objects': [scripted(() => ({ body: '{}' })), /no response is one of such a service/],
+    'from lists of nothing': [scripted(() => ({ body: '[null, [], {}]' })), /no response is one of such a service/],
+  }
+  test.each(Object.entries(targets))('%s', async (_, [transport, why]) => {
+    const { nothing, replies, tookMs } = await learnFrom({ over: () => transport })
+    expect(nothing).toMatch(why)
+    expect(replies.length).toBeLessThanOrEqual(12)
+    expect(tookMs).toBe(0)
+  })
+})
+
+/** Answers as an OpenAI-compatible server does. */
+const openAi = scripted(({ path }, body) => {
+  if (path === '/models')
+    return { body: '{"object":"list","data":[{"id":"tiny-llm","object":"model","owned_by":"me"}]}' }
+  if (path !== '/chat/completions' || !isObject(body)) return notFound
+  const head = { id: 'chatcmpl-1', created: 1, model: 'tiny-llm' }
+  const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 }
+  if (body.stream !== true) {
+    const choices = [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }]
+    return { body: JSON.stringify({ ...head, object: 'chat.completion', choices, usage }) }
+  }
+  const chunk = (more: object) => JSON.stringify({ ...head, object: 'chat.completion.chunk', ...more })
+  const tokens = [chunk({ choices: [{ index: 0, delta: { content: 'hi' }, finish_reason: 'stop' }] })]
+  return { events: [...tokens, ...(isObject(body.stream_options) ? [chunk({ choices: [], usage })] : []), '[DONE]'] }
+})
+
+test('an OpenAI-compatible server keeps little of the document, which few calls show', async () => {
+  const { yaml, differences, replies } = await learnFrom({ over: () => openAi })
+  expect(replies.length).toBeLessThanOrEqual(12)
+  expect(differences).toEqual([
+    'missing: it is a server with the chat interface of OpenAI, and nothing else of the document',
+  ])
+  const { promises, models } = parseProfile(yaml, 'x')
+  expect(promises.only).toEqual(['chat.*', 'catalogue.models'])
+  expect(models.map(({ id, usdPerMillion }) => [id, usdPerMillion])).toEqual([['tiny-llm', null]])
+  expect(yaml.replaceAll('\n#   ', ' ')).toContain('with stream_options, usage comes')
+})
+
+/** Answers as a node does: with a result or an error, at any path. */
+const nodeServer = scripted(({ method }, body) => {
+  if (method === 'GET') return { status: 405 }
+  const answer = (item: unknown) => {
+    const { id = null, method: name } = isObject(item) ? item : {}
+    return name === 'eth_blockNumber'
+      ? { jsonrpc: '2.0', id, result: '0x1' }
+      : { jsonrpc: '2.0', id, error: { code: -32601, message: 'the method does not exist' } }
+  }
+  return { body: JSON.stringify(Array.isArray(body) ? body.map(answer) : answer(body)) }
+})
+
+test('a node keeps JSON-RPC and nothing else', async () => {
+  const { yaml, differences, replies } = await learnFrom({ over: () => nodeServer })
+  expect(replies.length).toBeLessThanOrEqual(14)
+  expect(differences).toEqual(['missing: it is a JSON-RPC node, and nothing else of the document'])
+  const contract = parseProfile(yaml, 'x')
+  expect(contract.paths.rpc).toBe('')
+  expect(contract.rpc.requestsPerMinute).toBe(null)
+  expect(notPromised(contract)).not.toContain('rpc.id')
+  expect(notPromised(contract)).toContain('rpc.credits.amount')
+})
+
+test('a service without an RPC proxy lacks the clauses of the proxy, and keeps the others', async () => {
+  const over =
+    (service: Transport): Transport =>
+    (request, signal) =>
+      request.path.startsWith('/crypto') ? scripted(() => notFound)(request, signal) : service(request, signal)
+  const { yaml, differences } = await learnFrom({ over })
+  expect(differences.filter(each => each.startsWith('missing: the RPC proxy'))).toHaveLength(1)
+  const missing = notPromised(parseProfile(yaml, 'x'))
+  expect(missing).toContain('rpc.credits.amount')
+  expect(missing).toContain('catalogue.networks')
+  expect(missing.filter(id => id.startsWith('chat.'))).toEqual([])
+})
+
+test('a service without completions lacks the clauses of completions, and keeps the others', async () => {
+  const over =
+    (service: Transport): Transport =>
+    (request, signal) =>
+      request.path.startsWith('/chat') ? scripted(() => notFound)(request, signal) : service(request, signal)
+  const { yaml } = await learnFrom({ over })
+  const missing = notPromised(parseProfile(yaml, 'x'))
+  expect(missing).toContain('chat.usage')
+  expect(missing.filter(id => id.startsWith('rpc.'))).toEqual([])
+})
+
+test.each(['openai-compatible', 'json-rpc-node'])(
+  'what little such a target keeps is what the profile %s says',
+  async name => {
+    const { yaml } = await learnFrom({ over: () => (name === 'openai-compatible' ? openAi : nodeServer) })
+    const [learned, shipped] = [parseProfile(yaml, 'x'), loadProfile(`scenarios/profiles/${name}.yaml`)]
+    expect(learned.promises).toEqual(shipped.promises)
+    expect(learned.auth).toEqual(shipped.auth)
+    expect({ ...learned.chat, unknownMembers: null, compression: 'required' }).toEqual({
+      ...shipped.chat,
+      unknownMembers: null,
+    })
+    expect({ ...learned.rpc, batchLimit: 0 }).toEqual({ ...shipped.rpc, batchLimit: 0 })
+  },
+)
+
+const weird: readonly unknown[] = [
+  ...[null, true, -1, 1e308, '', 'é\u202e\u0007\u001b[31m', 'a: b\n- c # d', '0'.repeat(3000), [], [[]], {}],
+  ...[
+    { __proto__: 1, key: 'x' },
+    '"; rm -rf /',
+    '\ud800',
+    0.1,
+    '9'.repeat(30),
+    '-0.5',
+    'NaN',
+    { error: { message: 7 } },
+  ],
+]
+const weirdNames = ['id', 'token', '__proto__', 'constructor', 'x y', 'é', '2', 'null']
+
+/** The same value with some parts replaced. */
+function disturbed(value: unknown, random: Random): unknown {
+  if (random.next() < 0.08) return weird[random.int(weird.length)]
+  if (Array.isArray(value)) return value.map(each => disturbed(each, random))
+  if (!isObject(value)) return value
+  const members = Object.entries(value).map(
+    ([name, each]) =>
+      [
+        random.next() < 0.03 ? (weirdNames[random.int(weirdNames.length)] ?? '') : name,
+        disturbed(each, random),
+      ] as const,
+  )
+  return Object.fromEntries(members)
+}
+
+/** The reference service, with disturbed bodies, headers and statuses. */
+const gremlin =
+  (random: Random) =>
+  (service: Transport): Transport =>
+  async (request, signal) => {
+    const reply = await service(request, signal)
+    const headers = Object.fromEntries(
+      Object.entries(reply.headers).map(([name, text]) => [
+        name,
+        random.next() < 0.1 ? String(weird[random.int(weird.length)]) : text,
+      ]),
+    )
+    const json = parseJson(reply.body)
+    const body = json === undefined ? reply.body : Buffer.from(JSON.stringify(disturbed(json, random)) ?? '')
+    const status = random.next() < 0.03 ? ([200, 204, 302, 404, 429, 500, 999][random.int(7)] ?? 200) : reply.status
+    if (random.next() < 0.02) return { ...reply, status: null, failure: { reason: 'connection-lost', detail: '' } }
+    return { ...reply, status, headers, body }
+  }
+
+test.each(Array.from({ length: 60 }, (_, seed) => seed))(
+  'a target that sends nonsense makes a profile that loads, seed %i',
+  async seed => {
+    const { yaml, replies, nothing } = await learnFrom({ over: gremlin(randomStream(seed, 'nonsense')) })
+    expect(replies.length).toBeLessThanOrEqual(maxCalls)
+    expect(nothing).toBe(null)
+    expect(() => parseProfile(yaml, 'x')).not.toThrow()
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for
+    expect(yaml).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/)
+    expect(yaml.length).toBeLessThan(200_000)
+  },
+)
