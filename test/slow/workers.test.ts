@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Report } from '../../src/report/document.ts'
@@ -42,11 +42,13 @@ test('a plan cannot have more workers than callers', async () => {
 
 test('a lost worker ends the run, which is then inconclusive', async () => {
   const out = freshDirectory()
-  // The worker cannot write its log, because a directory has its name.
-  mkdirSync(join(out, 'observations-2.ndjson.gz'))
-  const run = await turnpike(['run', scenario, '--workers', '2', '--out', out])
+  // The second worker fails as it starts.
+  const failing = `import { isMainThread, workerData } from 'node:worker_threads'
+if (!isMainThread && workerData?.shard?.worker === 1) throw new Error('no second worker')`
+  const preload = `--import=data:text/javascript,${encodeURIComponent(failing)}`
+  const run = await turnpike(['run', scenario, '--workers', '2', '--out', out], { NODE_OPTIONS: preload })
   expect(run.code).toBe(3)
-  expect(run.stderr).toContain('Worker 2 of 2 crashed: EISDIR')
+  expect(run.stderr).toContain('Worker 2 of 2 crashed: no second worker')
   const report = reportIn(out)
   expect(report.verdict).toBe('inconclusive')
   expect(report.run.ended).toBe('worker-lost')

@@ -151,7 +151,7 @@ export const headerLies: readonly Lie[] = [
     name: 'less-than-the-limit',
     section: '7',
     does: 'refuses ten requests before the limit is reached',
-    clauses: ['limit.requests.not-early'],
+    clauses: ['limit.requests.not-early', 'retry.after-reset'],
     settings: { excess: -10 },
     takesWindows: true,
   },
