@@ -330,7 +330,7 @@ describe.concurrent('a target that takes more than the maximum', () => {
 
 describe.concurrent('a target within its budget', () => {
   test.each<[string, Till, number]>([
-    ['takes what it claims', { takes: (_, path) => (path.includes('rpc') ? 0.0000125 : 0) }, 0.00025],
+    ['takes what it claims', { takes: (_, path) => (path.endsWith('-mainnet') ? 0.0000125 : 0) }, 0.00025],
     ['claims nothing and shows no balance', { claims: () => null, showsBalance: false }, 0],
     ['claims an absurd cost and takes nothing', { claims: () => '1e300' }, 0],
     ['never responds', { isSilent: true }, 0],
@@ -349,7 +349,7 @@ describe.concurrent('a target within its budget', () => {
   })
 
   test('two scenarios share one budget: the second gets what the first left', async () => {
-    const target = await startTarget({ takes: (_, path) => (path.includes('rpc') ? 0.0000125 : 0) })
+    const target = await startTarget({ takes: (_, path) => (path.endsWith('-mainnet') ? 0.0000125 : 0) })
     // The first claims more than its calls cost, which leaves too little for the second.
     const greedy = await startTarget({ takes: request => (request === 0 ? 0 : 0.0000125), claims: () => '0.00002' })
     const two = [scenario({ name: 'first' }), scenario({ name: 'second' })]
