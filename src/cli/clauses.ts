@@ -16,7 +16,7 @@ export async function clausesCommand(values: Values): Promise<number> {
 function list(missing: readonly ClauseId[]): string {
   const judged = clauseIds.map(id => {
     const { section, text, judges, source, needs } = clauses[id]
-    const remarks = `${source === 'profile' ? ' (profile)' : ''}${needs === undefined ? '' : ` (needs ${needs})`}`
+    const remarks = `${source === undefined ? '' : ` (${source})`}${needs === undefined ? '' : ` (needs ${needs})`}`
     return [`§${section}`, id, missing.includes(id) ? 'not-promised' : judges.join(', '), `${text}${remarks}`]
   })
   const excused = Object.entries(unjudgedClauses).map(([id, { section, text, status, reason }]) => [

@@ -26,8 +26,8 @@ export type Clause = {
   readonly section: string
   readonly text: string
   readonly judges: readonly [JudgeName, ...JudgeName[]]
-  /** The document leaves this open; the profile defines it. */
-  readonly source?: 'profile'
+  /** Who states what is judged, if the document leaves it open: the profile, or the target itself. */
+  readonly source?: 'profile' | 'target'
   /** What a run needs to exercise the clause, if load and probes against a healthy target are not enough. */
   readonly needs?: string
 }
@@ -37,7 +37,7 @@ export type ClauseRow = readonly [
   section: string,
   judges: JudgeName | Clause['judges'],
   text: string,
-  more?: { readonly source?: 'profile'; readonly needs?: string },
+  more?: { readonly source?: Clause['source']; readonly needs?: string },
 ]
 
 export type ClauseRows = Readonly<Record<string, ClauseRow>>

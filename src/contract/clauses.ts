@@ -44,7 +44,7 @@ function clauseOf([section, judges, text, { source, needs } = {}]: ClauseRow): C
     section,
     text,
     judges: typeof judges === 'string' ? [judges] : judges,
-    ...(source && { source: source }),
+    ...(source && { source }),
     ...(needs && { needs }),
   }
 }

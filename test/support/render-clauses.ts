@@ -8,7 +8,7 @@ export type LiesByClause = Readonly<Record<ClauseId, readonly { readonly name: s
 const introduction = `# Clauses
 
 Every sentence of the interface document that a run judges, in our own words, with its judges and the lies that prove
-it. The source is the document or, if the document leaves the matter open, the profile. The section of a clause is the
+it. The source is the document or, if the document leaves the matter open, the profile or the target itself. The section of a clause is the
 section that states it. The last table has the sentences that no run judges, with the reason.
 
 This file is generated from \`src/contract/clauses/\` and \`src/service/lies/\`. To update it, run

@@ -3,7 +3,12 @@ import type { ClauseRows } from '../clause.ts'
 /** Rate limits and their headers. */
 export const limitClauses = {
   'limit.requests.headers': ['4.4', 'limit-headers', 'Authenticated responses have the limit, remaining and reset of the request window, as numbers.'],
-  'limit.requests.limit': ['8', 'limit-headers', "The request limit is the limit of the account's tier and the model's tier."],
+  'limit.requests.limit': [
+    '8',
+    'limit-headers',
+    'The request limit in responses is the one that the rate-limits endpoint publishes, or else that of the profile.',
+    { source: 'target' },
+  ],
   'limit.requests.remaining': ['4.4', 'rate-limits', 'Remaining requests are the limit minus the requests of the window.'],
   'limit.requests.reset': ['4.4', 'rate-limits', 'The request reset is a Unix time in the future, at most one window away.'],
   'limit.requests.window': [
@@ -21,7 +26,12 @@ export const limitClauses = {
   ],
   'limit.requests.not-early': ['7', 'rate-limits', 'No request within the limits gets a 429.'],
   'limit.tokens.headers': ['4.4', 'limit-headers', 'Inference responses have the limit, remaining and reset of the token window, as numbers.'],
-  'limit.tokens.limit': ['8', 'limit-headers', "The token limit is the limit of the account's tier and the model's tier."],
+  'limit.tokens.limit': [
+    '8',
+    'limit-headers',
+    'The token limit in responses is the one that the rate-limits endpoint publishes, or else that of the profile.',
+    { source: 'target' },
+  ],
   'limit.tokens.remaining': [
     '4.4',
     'rate-limits',
