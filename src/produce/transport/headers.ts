@@ -1,4 +1,4 @@
-const maxHeaders = 1_024
+const maxHeaders = 256
 export const maxValueLength = 512
 
 /**

@@ -47,9 +47,10 @@ export function createLedgerAudit(
   const discrepancies = createDiscrepancies(reporter)
   const total = { expectedCredits: 0n, expectedPicoUsd: 0n, claimedCredits: 0n, claimedPicoUsd: 0n }
   const judged = balanceHeaders && !shared
+  const balanceHeaderNames = [priceList.usdHeader, priceList.diemHeader]
   const isStated = sourceOfValue(contract, 'billing.balanceResolutionUsd') === 'profile'
-  /** The digits after the point that balances have shown, by caller. */
-  const shownDigits = new Map<string, number>()
+  /** By caller and header: the digits after the point that every balance has shown; null: they vary. */
+  const shownDigits = new Map<string, number | null>()
 
   return {
     add: (observation, watermarkMs) => {
@@ -124,23 +125,25 @@ export function createLedgerAudit(
   }
 
   /**
-   * No balance tells more than its last digit. Zeros at its end may be missing, so the longest one counts, and a whole
-   * number tells nothing about the others.
+   * No balance tells more than its last digit. If their number varies, zeros are left out, and the last digit is unknown.
+   * The same holds for whole numbers.
    */
   function lastDigitOf(caller: string): bigint {
-    const digits = shownDigits.get(caller)
-    if (digits === undefined) return priceList.balanceResolution
-    const shown = 10n ** BigInt(Math.max(0, picoDigits - digits))
+    const known = balanceHeaderNames.flatMap(name => shownDigits.get(`${caller} ${name}`) || [])
+    const shown = known.length === 0 ? 0n : 10n ** BigInt(Math.max(0, picoDigits - Math.min(...known)))
     return shown > priceList.balanceResolution ? shown : priceList.balanceResolution
   }
 
   /** Null if one of them is not stated. */
   function balancesOf(observation: Observation): Balances | null {
     const headers = authenticatedResponse(observation)?.headers
-    for (const text of [headers?.[priceList.usdHeader], headers?.[priceList.diemHeader]]) {
-      const digits = text?.split('.')[1]?.length ?? 0
-      const { caller } = observation
-      if (digits > (shownDigits.get(caller) ?? 0)) shownDigits.set(caller, digits)
+    for (const name of balanceHeaderNames) {
+      const text = headers?.[name]
+      if (text === undefined) continue
+      const key = `${observation.caller} ${name}`
+      const digits = text.split('.')[1]?.length ?? 0
+      if ((shownDigits.get(key) ?? digits) !== digits) shownDigits.set(key, null)
+      else if (!shownDigits.has(key)) shownDigits.set(key, digits)
     }
     const usd = parsePico(headers?.[priceList.usdHeader] ?? '')
     const diem = parsePico(headers?.[priceList.diemHeader] ?? '')

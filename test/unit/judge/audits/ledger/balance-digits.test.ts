@@ -34,6 +34,11 @@ describe('a balance tells no more than its last digit', () => {
     expect(discrepanciesOf(['10', '10', '10'])).not.toEqual([])
   })
 
+  test('and digits that vary show that zeros are left out', () => {
+    expect(discrepanciesOf(['9.98', '9.9', '9.9'])).not.toEqual([])
+    expect(discrepanciesOf(['10', '9.99999', '9.99999'])).not.toEqual([])
+  })
+
   test('unless the profile states the resolution', () => {
     const stated = { ...documentedContract, sources: { billing: 'profile' } } as const
     expect(discrepanciesOf(['9.99', '9.99', '9.99'], stated)).not.toEqual([])
