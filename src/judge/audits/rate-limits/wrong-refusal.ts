@@ -9,6 +9,8 @@ import { type ClockOffset, clockResolutionMs } from './resets.ts'
 type LimitUse = {
   /** A response without a remaining request: when it arrived, and the reset that it stated, in Unix milliseconds. */
   exhausted: { readonly shownMs: number; readonly resetMs: number } | null
+  /** Whether a request was accepted between these two. Then the limit refills before its reset, as a bucket does. */
+  refills: boolean
   rejected: number
   /** Statuses since the last response with a remaining request. They may be about the limit. */
   recent: Set<number>
@@ -48,6 +50,7 @@ export function createWrongRefusalCheck(
       const use = uses.get(key) ?? {
         scope: name,
         exhausted: null,
+        refills: false,
         rejected: 0,
         recent: new Set<number>(),
         within: new Set<number>(),
@@ -79,6 +82,7 @@ export function createWrongRefusalCheck(
     shownMs: number,
     resetMs: number | null,
   ) {
+    if (isAbove(use, sentMs, shownMs)) use.refills = true
     if (remaining === '0' && resetMs !== null) {
       if (use.exhausted === null || resetMs > use.exhausted.resetMs) use.exhausted = { shownMs, resetMs }
     } else if (remaining !== undefined && remaining !== '0') {
@@ -88,8 +92,8 @@ export function createWrongRefusalCheck(
     }
   }
 
-  function isAbove({ exhausted }: LimitUse, sentMs: number, headersMs: number): boolean {
-    if (exhausted === null || sentMs <= exhausted.shownMs) return false
+  function isAbove({ exhausted, refills }: LimitUse, sentMs: number, headersMs: number): boolean {
+    if (exhausted === null || refills || sentMs <= exhausted.shownMs) return false
     return startedAtMs + headersMs + offset().max + clockResolutionMs < exhausted.resetMs
   }
 }

@@ -57,6 +57,7 @@ describe('no violation', () => {
     'a 429': [left(0), ...status(429, 5)],
     'a service at capacity that also sends 429': [left(0), ...status(503, 4), ...status(429)],
     'two responses with another status': [left(0), ...status(403, 2)],
+    'a limit that refills before its reset': [left(0), left(0), ...status(404, 5)],
     'a request that gets the same status within the limit': [
       left(2),
       ...status(403),
