@@ -15,8 +15,8 @@ const withShortWindows = (name: string): Setting => ({
 })
 
 /**
- * Some clauses need more than the document shows: the algorithm of the limits, the layouts of errors and lists, and what
- * concurrent requests with one key get. Without it, much of what a service does may be right.
+ * Some clauses need more than the document shows: the algorithm of the limits, the layouts of errors and lists, the last
+ * digit of a balance, and what concurrent requests with one key get. Without it, much of what a service does may be right.
  */
 const withKnownDetails = (setting: string, contract: Contract = documentedContract): Setting => ({
   name: `${setting} with known details`,
@@ -28,6 +28,7 @@ const withKnownDetails = (setting: string, contract: Contract = documentedContra
       errors: { ...contract.errors, layout: 'error' },
       lists: { layout: 'public' },
       idempotency: { ...contract.idempotency, concurrent: 'one-charge' },
+      sources: { ...contract.sources, 'billing.balanceResolutionUsd': 'profile' },
     },
   },
 })

@@ -30,7 +30,9 @@ export function createIdempotencyAudit({ contract }: AuditContext, reporter: Cla
         const { group, role } = request.replay
         const digest = response?.body.kind === 'json' || response?.body.kind === 'text' ? response.body.digest : null
         const isBlocked = response !== null && isAbuseBlock(response, contract)
-        const status = outcome.kind !== 'answered' ? null : isBlocked ? tooMany : outcome.status
+        // The mark of a replay may be among the headers that were cut.
+        const isUnknown = outcome.kind !== 'answered' || response?.headersCut === true
+        const status = isUnknown ? null : isBlocked ? tooMany : outcome.status
         const use = { id, caller, role, sentMs, endMs, status, isReplay: isReplayed(response), digest }
         const uses = groups.get(group)
         if (uses === undefined) groups.set(group, [use])

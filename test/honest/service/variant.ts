@@ -34,7 +34,7 @@ export const options = {
   replayRequestId: ['original', 'new'],
   headerCase: ['documented', 'upper', 'lower'],
   headerSpaces: [false, true],
-  extraHeaders: [0, 8, 140],
+  extraHeaders: [0, 8, 300],
   clockOffsetSeconds: [0, 90, -90],
   framing: ['length', 'chunked'],
   connections: ['kept', 'one-second', 'closed'],
