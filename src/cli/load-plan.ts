@@ -10,27 +10,24 @@ import type { Plan } from '../plan/plan.ts'
 import type { Recording } from '../plan/recorded-load.ts'
 import { isLoopback } from '../produce/callers/api-keys.ts'
 import { type Discovery, discoveredContract, nothingDiscovered } from '../run/discovery.ts'
-import { loadScenario, profileNamedIn } from '../scenario/load-scenario.ts'
+import { parseScenario, profileNamedIn, readScenario } from '../scenario/load-scenario.ts'
 import { readRecording } from '../storage/recorded-run.ts'
 import { number, text, type Values } from './flags.ts'
 import { assertNoSecret } from './secrets.ts'
 import { profileFile, scenarioFile } from './shipped-files.ts'
 
-/** The contract of `--profile`, or of the profile that the scenario in `file` names, or the documented one. */
-export function contractOf(values: Values, file: string | null = null): Contract {
-  const profile = profilePathOf(values, file)
+/** The contract of `--profile`, or the documented one. */
+export function contractOf(values: Values): Contract {
+  const profile = text(values, 'profile')
+  return contractIn(profile === null ? null : profileFile(profile, null))
+}
+
+/** The contract of the profile at this path, or the documented one. */
+function contractIn(profile: string | null): Contract {
   if (profile === null) return documentedContract
   const contract = loadProfile(profile)
   assertNoSecret(profile, contract, 'profile')
   return contract
-}
-
-/** The path of the profile; null for the documented contract. */
-export function profilePathOf(values: Values, file: string | null): string | null {
-  const flag = text(values, 'profile')
-  if (flag !== null) return profileFile(flag, null)
-  const named = file === null ? null : profileNamedIn(file)
-  return named === null ? null : profileFile(named, file)
 }
 
 /** A plan, and the contract that it was made for and is judged by. */
@@ -48,19 +45,21 @@ export type DraftPlan = ContractedPlan & {
 /** The plan of a scenario, a file or the name of a shipped one, under the flags. */
 export async function draftPlan(scenarioName: string, values: Values): Promise<DraftPlan> {
   const file = scenarioFile(scenarioName)
-  const contract = contractOf(values, file)
+  const written = readScenario(file)
+  const profile = profileOf(values, written, file)
+  const contract = contractIn(profile)
   const target = text(values, 'target')
   const overrides = { seed: number(values, 'seed'), target, budgetUsd: text(values, 'budget-usd') }
   // A strange target has its own models, networks and limits, which only a discovery can tell.
   const isUnknown = (own: string | null) => (target ?? own) !== null || contract.models.length === 0
-  const draft = loadScenario(file, contract, isUnknown)
+  const draft = parseScenario(written, file, contract, isUnknown)
   const recordings = new Map<string, Recording>()
   for (const stage of draft.stages)
     if (stage.shape === 'recorded') recordings.set(stage.name, await readRecording(stage.name, stage))
   const limitsFrom = text(values, 'limits-from') === 'documented' ? 'documented' : 'target'
   const replan = (discovery: Discovery): ContractedPlan => {
     const layered = discoveredContract(contract, discovery, draft.callers.accountTier, limitsFrom)
-    const scenario = loadScenario(file, layered)
+    const scenario = parseScenario(written, file, layered)
     return {
       plan: makePlan(scenario, layered, overrides, { recordings, publishedLimits: discovery.limits }),
       contract: layered,
@@ -69,7 +68,15 @@ export async function draftPlan(scenarioName: string, values: Values): Promise<D
   const plan = makePlan(draft, contract, overrides, { recordings, publishedLimits: nothingDiscovered.limits })
   // The address may contain a key, as with some nodes. It is masked wherever it is shown.
   assertNoSecret(file, { ...plan, target: null }, 'scenario')
-  return { plan, contract, profile: profilePathOf(values, file), replan, ownBudgetUsd: draft.budgetUsd }
+  return { plan, contract, profile, replan, ownBudgetUsd: draft.budgetUsd }
+}
+
+/** The path of the profile of `--profile`, or of the one that the scenario names; null for the documented contract. */
+function profileOf(values: Values, scenario: string, file: string): string | null {
+  const flag = text(values, 'profile')
+  if (flag !== null) return profileFile(flag, null)
+  const named = profileNamedIn(scenario, file)
+  return named === null ? null : profileFile(named, file)
 }
 
 /**

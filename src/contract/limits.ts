@@ -44,12 +44,14 @@ export function publishedLimit(scope: LimitScope, { limits: { published } }: Con
  * that, a limit of the document is a default, and only one of a profile is asserted.
  */
 export function judgedLimit(scope: LimitScope, accountTier: AccountTier, contract: Contract): number | null {
-  const stated = statedLimit(scope, accountTier, contract)
-  if (contract.limits.judgedBy === 'documented') return stated
-  const published = publishedLimit(scope, contract)
-  const isAsserted = sourceOfLimit(scope, accountTier, contract) === 'profile' && hasKnownTier(scope, contract)
-  return published ?? (isAsserted ? stated : null)
+  const published = contract.limits.judgedBy === 'target' ? publishedLimit(scope, contract) : null
+  if (published !== null) return published
+  return isAsserted(scope, accountTier, contract) ? statedLimit(scope, accountTier, contract) : null
 }
+
+const isAsserted = (scope: LimitScope, accountTier: AccountTier, contract: Contract): boolean =>
+  contract.limits.judgedBy === 'documented' ||
+  (sourceOfLimit(scope, accountTier, contract) === 'profile' && hasKnownTier(scope, contract))
 
 /** A call may ask for a tier that the target does not state. Then the limits of that tier only pace the load. */
 const hasKnownTier = (scope: LimitScope, { models }: Contract): boolean =>

@@ -10,7 +10,7 @@ export type { Call, RpcCall } from '../scenario/call-schema.ts'
 export type { Mix } from '../scenario/fields.ts'
 export type { ServiceSpec } from '../scenario/schema.ts'
 export type { Aggregate, Count, Measure, Operator, Threshold, Timing } from '../scenario/threshold.ts'
-export { timings } from '../scenario/threshold.ts'
+export { operators, plainCounts, timings } from '../scenario/threshold.ts'
 
 /** A scenario with everything decided: no optional field, no default, no unit in a string. Plain JSON, no secret. */
 export type Plan = {

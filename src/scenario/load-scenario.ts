@@ -22,12 +22,15 @@ export type IsTentative = (target: string | null) => boolean
 
 /** Loads the scenario in `file`. Throws UsageError with every mistake of the file, in order of lines. */
 export function loadScenario(file: string, contract: Contract, isTentative?: IsTentative): Scenario {
-  return parseScenario(readYaml(file, scenarioFile), file, contract, isTentative)
+  return parseScenario(readScenario(file), file, contract, isTentative)
 }
 
-/** The profile that the scenario in `file` names; null if it names none. */
-export function profileNamedIn(file: string): string | null {
-  const { profile } = entriesOf(parseYaml(readYaml(file, scenarioFile), file, scenarioFile).value)
+/** The text of a scenario file. A pipe can be read only once. Throws UsageError. */
+export const readScenario = (file: string): string => readYaml(file, scenarioFile)
+
+/** The profile that the scenario with this text names; null if it names none. */
+export function profileNamedIn(text: string, file: string): string | null {
+  const { profile } = entriesOf(parseYaml(text, file, scenarioFile).value)
   return typeof profile === 'string' ? profile : null
 }
 

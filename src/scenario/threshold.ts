@@ -52,7 +52,7 @@ export type Operator = (typeof operators)[number]
 export type Timing = (typeof timings)[number]
 
 export const timings = ['latency', 'service-time', 'ttft', 'ttfct', 'tpot', 'itl', 'icl', 'lateness'] as const
-const plainCounts = [
+export const plainCounts = [
   'sent',
   'answered',
   'good',
@@ -63,7 +63,7 @@ const plainCounts = [
   'discrepancies',
   'unexpected-429',
 ] as const
-const operators = ['<', '<=', '>', '>=', '==', '!='] as const
+export const operators = ['<', '<=', '>', '>=', '==', '!='] as const
 
 export type ParsedThreshold = Omit<Threshold, 'expression' | 'why'>
 

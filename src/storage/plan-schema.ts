@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { accountTiers, modelTiers } from '../contract/contract.ts'
 import { probeNames } from '../contract/probes.ts'
 import type { Accepted, DeepReadonly } from '../lib/json.ts'
-import { type Plan, timings } from '../plan/plan.ts'
+import { operators, type Plan, plainCounts, timings } from '../plan/plan.ts'
 
 const whole = z.number().int().nonnegative()
 const positive = z.number().positive()
@@ -127,17 +127,7 @@ const stage = z.object({
 
 const count = z.discriminatedUnion('kind', [
   z.object({
-    kind: z.enum([
-      'sent',
-      'answered',
-      'good',
-      'failed',
-      'dropped',
-      'blocked',
-      'violations',
-      'discrepancies',
-      'unexpected-429',
-    ]),
+    kind: z.enum(plainCounts),
   }),
   z.object({ kind: z.literal('status'), status: whole }),
 ])
@@ -159,7 +149,7 @@ const threshold = z.object({
   ]),
   call: text.nullable(),
   stage: text.nullable(),
-  operator: z.enum(['<', '<=', '>', '>=', '==', '!=']),
+  operator: z.enum(operators),
   bound: z.number(),
 })
 

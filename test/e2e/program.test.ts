@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer, type Server } from 'node:net'
@@ -195,6 +196,11 @@ describe.concurrent('a run that receives a signal', () => {
     const target = /http:\S+\/api\/v1/.exec(stderr)?.[0] ?? ''
     await expect(fetch(`${target}/models`)).rejects.toThrow()
   })
+})
+
+test('a scenario may come from a pipe, which can be read only once', () => {
+  const command = `cat ${scenario} | "${process.execPath}" dist/main.js plan /dev/stdin --format json`
+  expect(JSON.parse(execFileSync('sh', ['-c', command], { encoding: 'utf8' }))).toMatchObject({ scenario: 'short' })
 })
 
 describe.concurrent('a mistake of the user', () => {

@@ -2,7 +2,7 @@ import type { CheckName } from '../../contract/clause.ts'
 import type { Contract } from '../../contract/contract.ts'
 import type { CraftedRequest, Sender } from '../../contract/probe.ts'
 import { probeOf } from '../../contract/probes.ts'
-import { toObject } from '../../lib/json.ts'
+import { parseJson, toObject } from '../../lib/json.ts'
 import { memoizeLast } from '../../lib/memoize-last.ts'
 import type { ChatDescriptor, Observation, RpcDescriptor, RpcItem } from '../../observation/observation.ts'
 import { is2xx } from '../../observation/response.ts'
@@ -52,7 +52,7 @@ const sentRequests = memoizeLast((contract: Contract) => {
 })
 
 function describe({ path, body }: CraftedRequest, contract: Contract): ChatDescriptor | RpcDescriptor | null {
-  const value = parsed(body)
+  const value = parseJson(body ?? '')
   if (path === contract.paths.chat) return describeChat(toObject(value), contract)
   const [before = '', after = ''] = contract.paths.rpc.split('{network}')
   if (!path.startsWith(before) || !path.endsWith(after) || path === contract.paths.networks) return null
@@ -86,12 +86,4 @@ function itemOf(value: unknown): RpcItem | null {
   if (jsonrpc !== '2.0' || !Array.isArray(params)) return null
   if ((typeof id !== 'number' && typeof id !== 'string') || typeof method !== 'string') return null
   return { id, method, failing: false }
-}
-
-function parsed(body: string | null): unknown {
-  try {
-    return JSON.parse(body ?? '')
-  } catch {
-    return null
-  }
 }

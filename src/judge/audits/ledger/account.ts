@@ -33,7 +33,7 @@ export type LedgerEntry = RequestInterval & {
 }
 
 type AccountOptions = {
-  /** The last digit of a balance, in pico-USD. It gets smaller as balances show more digits. */
+  /** The last digit of a balance, in pico-USD, as far as the balances so far show it. */
   readonly lastDigit: () => bigint
   readonly judged: boolean
 }

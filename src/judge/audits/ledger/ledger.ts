@@ -49,8 +49,7 @@ export function createLedgerAudit(
   const judged = balanceHeaders && !shared
   const balanceHeaderNames = [priceList.usdHeader, priceList.diemHeader]
   const isStated = sourceOfValue(contract, 'billing.balanceResolutionUsd') === 'profile'
-  /** By caller and header: the digits after the point that every balance has shown; null: they vary. */
-  const shownDigits = new Map<string, number | null>()
+  const digitsOf = new Map<string, BalanceDigits>()
 
   return {
     add: (observation, watermarkMs) => {
@@ -68,8 +67,9 @@ export function createLedgerAudit(
       if (sentMs === null || endMs === null) return
       let account = accounts.get(caller)
       if (account === undefined) {
-        const lastDigit = isStated ? () => priceList.balanceResolution : () => lastDigitOf(caller)
-        account = createAccount({ lastDigit, judged }, discrepancies, reporter, spend)
+        const digits = createBalanceDigits(priceList.balanceResolution)
+        if (!isStated) digitsOf.set(caller, digits)
+        account = createAccount({ lastDigit: digits.last, judged }, discrepancies, reporter, spend)
         accounts.set(caller, account)
         spend.opened()
       }
@@ -124,30 +124,44 @@ export function createLedgerAudit(
     reporter.fail('rpc.refused.free', message, [id])
   }
 
-  /**
-   * No balance tells more than its last digit. If their number varies, zeros are left out, and the last digit is unknown.
-   * The same holds for whole numbers.
-   */
-  function lastDigitOf(caller: string): bigint {
-    const known = balanceHeaderNames.flatMap(name => shownDigits.get(`${caller} ${name}`) || [])
-    const shown = known.length === 0 ? 0n : 10n ** BigInt(Math.max(0, picoDigits - Math.min(...known)))
-    return shown > priceList.balanceResolution ? shown : priceList.balanceResolution
-  }
-
   /** Null if one of them is not stated. */
   function balancesOf(observation: Observation): Balances | null {
     const headers = authenticatedResponse(observation)?.headers
-    for (const name of balanceHeaderNames) {
-      const text = headers?.[name]
-      if (text === undefined) continue
-      const key = `${observation.caller} ${name}`
-      const digits = text.split('.')[1]?.length ?? 0
-      if ((shownDigits.get(key) ?? digits) !== digits) shownDigits.set(key, null)
-      else if (!shownDigits.has(key)) shownDigits.set(key, digits)
-    }
+    const digits = digitsOf.get(observation.caller)
+    if (digits !== undefined) for (const name of balanceHeaderNames) digits.add(name, headers?.[name])
     const usd = parsePico(headers?.[priceList.usdHeader] ?? '')
     const diem = parsePico(headers?.[priceList.diemHeader] ?? '')
     return usd === null || diem === null ? null : { usd, diem }
+  }
+}
+
+type BalanceDigits = {
+  /** Adds a balance, as the header `name` shows it. */
+  readonly add: (name: string, shown: string | undefined) => void
+  /** The last digit, in pico-USD. */
+  readonly last: () => bigint
+}
+
+/**
+ * No balance tells more than its last digit. If the number of digits varies, zeros are left out, and the last digit is
+ * `smallest`. The same holds for whole numbers.
+ */
+function createBalanceDigits(smallest: bigint): BalanceDigits {
+  /** By header: the digits after the point that every balance has shown; null: they vary. */
+  const digits = new Map<string, number | null>()
+  let last = smallest
+  return {
+    add: (name, shown) => {
+      if (shown === undefined) return
+      const seen = shown.split('.')[1]?.length ?? 0
+      const known = digits.get(name)
+      if (known === null || known === seen) return
+      digits.set(name, known === undefined ? seen : null)
+      const fixed = [...digits.values()].flatMap(each => each || [])
+      const coarse = fixed.length === 0 ? 0n : 10n ** BigInt(Math.max(0, picoDigits - Math.min(...fixed)))
+      last = coarse > smallest ? coarse : smallest
+    },
+    last: () => last,
   }
 }
 
