@@ -185,7 +185,7 @@ const rooms: readonly Room[] = [
 /** From `main` to the wire: seven functions in seven files. The worker and `fire` are handed on as values. */
 const hops: readonly Hop[] = [
   { file: 'src/cli/cli.ts', exports: 'runCli', handedOn: true },
-  { file: 'src/cli/run.ts', exports: 'runCommand' },
+  { file: 'src/cli/commands/run.ts', exports: 'runCommand' },
   { file: 'src/run/run.ts', exports: 'run', handedOn: true },
   { file: 'src/run/worker.ts', exports: 'createWorker' },
   { file: 'src/produce/engine.ts', exports: 'createEngine' },
@@ -244,7 +244,7 @@ const doors: Readonly<Record<string, Door>> = {
     files: [
       ...[
         'src/produce/calls/read-response.ts',
-        'src/cli/run.ts',
+        'src/cli/commands/run.ts',
         'src/report/render/html.ts',
         'src/service/rpc/proxy.ts',
       ],
@@ -291,18 +291,18 @@ const edges: Readonly<Record<string, Edge>> = {
   'src/main.ts': { touches: ['process'], because: 'arguments in, exit code out, and what the catch-all says' },
   'src/produce/callers/api-keys.ts': { touches: ['process'], because: 'reads the keys from the environment' },
   'src/cli/load-plan.ts': { touches: ['process'], because: 'shows what a refused run would have cost, on stderr' },
-  'src/cli/calibrate.ts': { touches: ['process'], because: 'writes the certificate to stdout' },
-  'src/cli/clauses.ts': { touches: ['process'], because: 'writes its table to stdout' },
+  'src/cli/commands/calibrate.ts': { touches: ['process'], because: 'writes the certificate to stdout' },
+  'src/cli/commands/clauses.ts': { touches: ['process'], because: 'writes its table to stdout' },
   'src/outputs/github.ts': { touches: ['process'], because: 'asks whether a run is a step there, and tells it' },
   'src/cli/interrupts.ts': { touches: ['process'], because: 'listens for ^C' },
-  'src/cli/plan.ts': { touches: ['process'], because: 'writes the plan to stdout' },
-  'src/cli/run.ts': {
+  'src/cli/commands/plan.ts': { touches: ['process'], because: 'writes the plan to stdout' },
+  'src/cli/commands/run.ts': {
     touches: ['clock', 'process'],
     because: 'names the run by its time; reads secrets of receivers',
   },
   'src/learn/command.ts': { touches: ['process'], because: 'reads the keys, and writes the profile to stdout' },
-  'src/cli/schema.ts': { touches: ['process'], because: 'writes the schema to stdout' },
-  'src/cli/service.ts': {
+  'src/cli/commands/schema.ts': { touches: ['process'], because: 'writes the schema to stdout' },
+  'src/cli/commands/service.ts': {
     touches: ['process'],
     because: 'prints where a server listens, and the lies; ends on a signal',
   },

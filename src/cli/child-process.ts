@@ -2,7 +2,7 @@ import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { UsageError } from '../lib/usage-error.ts'
 import type { ServiceSpec } from '../plan/plan.ts'
-import { capacityFlags } from './service.ts'
+import { capacityFlags } from './commands/service.ts'
 
 /** A server that this program runs in a child process. */
 export type ChildServer = { readonly port: number; readonly stop: () => void }

@@ -65,7 +65,7 @@ export const commands: readonly Command[] = [
       },
       format,
     },
-    run: async values => (await import('./run.ts')).runCommand(values),
+    run: async values => (await import('./commands/run.ts')).runCommand(values),
   },
   {
     usage: 'plan <scenario>',
@@ -79,7 +79,7 @@ export const commands: readonly Command[] = [
       'limits-from': limitsFrom,
       format: { ...format, choices: ['text', 'json'] },
     },
-    run: async values => (await import('./plan.ts')).planCommand(values),
+    run: async values => (await import('./commands/plan.ts')).planCommand(values),
   },
   {
     usage: 'learn',
@@ -97,14 +97,14 @@ export const commands: readonly Command[] = [
     describe: 'Render the report of a run',
     arguments: { 'run-dir': runDirectory },
     flags: { format },
-    run: async values => (await import('./report.ts')).reportCommand(values),
+    run: async values => (await import('./commands/report.ts')).reportCommand(values),
   },
   {
     usage: 'audit <run-dir>',
     describe: 'Judge the recorded observations of a run again',
     arguments: { 'run-dir': runDirectory },
     flags: { profile: { ...profile, describe: 'Profile to judge by, instead of the recorded one' }, format },
-    run: async values => (await import('./audit.ts')).auditCommand(values),
+    run: async values => (await import('./commands/audit.ts')).auditCommand(values),
   },
   {
     usage: 'compare <run-dirs..>',
@@ -115,14 +115,14 @@ export const commands: readonly Command[] = [
       out: { type: 'string', describe: 'Directory for the comparison, in every format' },
       format: { ...format, choices: comparisonFormats },
     },
-    run: async values => (await import('./compare.ts')).compareCommand(values),
+    run: async values => (await import('./commands/compare.ts')).compareCommand(values),
   },
   {
     usage: 'clauses [run-dirs..]',
     describe: 'List all clauses, or how runs covered them',
     arguments: { 'run-dirs': { ...runDirectory, array: true } },
     flags: { profile },
-    run: async values => (await import('./clauses.ts')).clausesCommand(values),
+    run: async values => (await import('./commands/clauses.ts')).clausesCommand(values),
   },
   {
     usage: 'service',
@@ -159,7 +159,7 @@ export const commands: readonly Command[] = [
       slowdown: { type: 'number', describe: 'Slow every response down by this ratio (0.1 = 10 %)', default: 0 },
       profile,
     },
-    run: async values => (await import('./service.ts')).serviceCommand(values),
+    run: async values => (await import('./commands/service.ts')).serviceCommand(values),
   },
   {
     usage: 'calibrate',
@@ -174,7 +174,7 @@ export const commands: readonly Command[] = [
       'max-p99': { type: 'number', describe: 'Fail if the p99 delay of chunks exceeds this, in ms' },
       format: { ...format, choices: ['text', 'json'] },
     },
-    run: async values => (await import('./calibrate.ts')).calibrateCommand(values),
+    run: async values => (await import('./commands/calibrate.ts')).calibrateCommand(values),
   },
   {
     usage: 'calibration-server',
@@ -185,13 +185,13 @@ export const commands: readonly Command[] = [
       rate,
       'tokens-per-write': tokensPerWrite,
     },
-    run: async values => (await import('./calibration-server.ts')).calibrationServerCommand(values),
+    run: async values => (await import('./commands/calibration-server.ts')).calibrationServerCommand(values),
   },
   {
     usage: 'schema',
     describe: 'Print the JSON Schema of scenario files, for editors',
     arguments: {},
     flags: {},
-    run: async () => (await import('./schema.ts')).schemaCommand(),
+    run: async () => (await import('./commands/schema.ts')).schemaCommand(),
   },
 ]

@@ -1,10 +1,10 @@
-import { UsageError } from '../lib/usage-error.ts'
-import { visible, visibleJson } from '../lib/visible.ts'
-import { describePlan } from '../plan/describe-plan.ts'
-import { loadKeys } from '../produce/callers/api-keys.ts'
-import { type Discovery, discoverAt, nothingDiscovered } from '../run/discovery.ts'
-import { exitCodes, text, type Values } from './flags.ts'
-import { budgetMistake, type DraftPlan, draftPlan } from './load-plan.ts'
+import { UsageError } from '../../lib/usage-error.ts'
+import { visible, visibleJson } from '../../lib/visible.ts'
+import { describePlan } from '../../plan/describe-plan.ts'
+import { loadKeys } from '../../produce/callers/api-keys.ts'
+import { type Discovery, discoverAt, nothingDiscovered } from '../../run/discovery.ts'
+import { exitCodes, text, type Values } from '../flags.ts'
+import { budgetMistake, type DraftPlan, draftPlan } from '../load-plan.ts'
 
 export async function planCommand(values: Values): Promise<number> {
   const draft = await draftPlan(text(values, 'scenario') ?? '', values)

@@ -1,24 +1,24 @@
-import { systemClock } from '../lib/clock.ts'
-import { pico } from '../lib/money.ts'
-import { plainTable } from '../lib/text-layout.ts'
-import { nearest, UsageError } from '../lib/usage-error.ts'
-import type { ServiceSpec } from '../plan/plan.ts'
-import { parseDuration } from '../scenario/units.ts'
+import { systemClock } from '../../lib/clock.ts'
+import { pico } from '../../lib/money.ts'
+import { plainTable } from '../../lib/text-layout.ts'
+import { nearest, UsageError } from '../../lib/usage-error.ts'
+import type { ServiceSpec } from '../../plan/plan.ts'
+import { parseDuration } from '../../scenario/units.ts'
 import {
   defaultLatency,
   latencyDistributionKinds,
   type ServiceCapacity,
   type ServiceLatency,
   scaleLatency,
-} from '../service/capacity.ts'
-import { type Fault, faultStatuses } from '../service/faults.ts'
-import type { Lie } from '../service/lies/lie.ts'
-import { allLies, lieByName } from '../service/lies/lies.ts'
-import { startServer } from '../service/server.ts'
-import { createService } from '../service/service.ts'
-import { exitCodes, integerFlag, listFlag, number, text, type Values } from './flags.ts'
-import { endingSignals } from './interrupts.ts'
-import { contractOf } from './load-plan.ts'
+} from '../../service/capacity.ts'
+import { type Fault, faultStatuses } from '../../service/faults.ts'
+import type { Lie } from '../../service/lies/lie.ts'
+import { allLies, lieByName } from '../../service/lies/lies.ts'
+import { startServer } from '../../service/server.ts'
+import { createService } from '../../service/service.ts'
+import { exitCodes, integerFlag, listFlag, number, text, type Values } from '../flags.ts'
+import { endingSignals } from '../interrupts.ts'
+import { contractOf } from '../load-plan.ts'
 
 /**
  * Waits until a server should stop. A child of Turnpike sends its port to the parent, stops when the parent exits, and

@@ -1,10 +1,10 @@
-import { unjudgedClauses } from '../contract/clauses/not-judged.ts'
-import { type ClauseId, clauseIds, clauses } from '../contract/clauses.ts'
-import { notPromised } from '../contract/promises.ts'
-import { plainTable } from '../lib/text-layout.ts'
-import { readReport } from '../storage/run-directory.ts'
-import { exitCodes, listFlag, type Values } from './flags.ts'
-import { contractOf } from './load-plan.ts'
+import { unjudgedClauses } from '../../contract/clauses/not-judged.ts'
+import { type ClauseId, clauseIds, clauses } from '../../contract/clauses.ts'
+import { notPromised } from '../../contract/promises.ts'
+import { plainTable } from '../../lib/text-layout.ts'
+import { readReport } from '../../storage/run-directory.ts'
+import { exitCodes, listFlag, type Values } from '../flags.ts'
+import { contractOf } from '../load-plan.ts'
 
 export async function clausesCommand(values: Values): Promise<number> {
   const directories = listFlag(values, 'run-dirs')

@@ -1,6 +1,6 @@
-import { readReport } from '../storage/run-directory.ts'
-import { text, type Values } from './flags.ts'
-import { exitCodeOf, showReport } from './print.ts'
+import { readReport } from '../../storage/run-directory.ts'
+import { text, type Values } from '../flags.ts'
+import { exitCodeOf, showReport } from '../print.ts'
 
 export async function reportCommand(values: Values): Promise<number> {
   const directory = text(values, 'run-dir') ?? ''

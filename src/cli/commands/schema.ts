@@ -1,5 +1,5 @@
-import { scenarioJsonSchema } from '../scenario/schema.ts'
-import { exitCodes } from './flags.ts'
+import { scenarioJsonSchema } from '../../scenario/schema.ts'
+import { exitCodes } from '../flags.ts'
 
 export async function schemaCommand(): Promise<number> {
   process.stdout.write(`${JSON.stringify(scenarioJsonSchema(), null, 2)}\n`)

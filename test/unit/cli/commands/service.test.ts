@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { capacityFlags, serviceCapacity } from '../../../src/cli/service.ts'
-import { UsageError } from '../../../src/lib/usage-error.ts'
+import { capacityFlags, serviceCapacity } from '../../../../src/cli/commands/service.ts'
+import { UsageError } from '../../../../src/lib/usage-error.ts'
 
 const mistakeIn = (values: Readonly<Record<string, unknown>>): string => {
   try {

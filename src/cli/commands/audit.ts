@@ -1,10 +1,10 @@
-import { type JudgeJob, judgeLog, type WorkerResult } from '../judge/judge-run.ts'
-import { makeReport } from '../run/make-report.ts'
-import { assertComplete, openCompleteRun } from '../storage/recorded-run.ts'
-import { observationsIn } from '../storage/run-directory.ts'
-import { text, type Values } from './flags.ts'
-import { contractOf } from './load-plan.ts'
-import { exitCodeOf, showReport } from './print.ts'
+import { type JudgeJob, judgeLog, type WorkerResult } from '../../judge/judge-run.ts'
+import { makeReport } from '../../run/make-report.ts'
+import { assertComplete, openCompleteRun } from '../../storage/recorded-run.ts'
+import { observationsIn } from '../../storage/run-directory.ts'
+import { text, type Values } from '../flags.ts'
+import { contractOf } from '../load-plan.ts'
+import { exitCodeOf, showReport } from '../print.ts'
 
 export async function auditCommand(values: Values): Promise<number> {
   const directory = text(values, 'run-dir') ?? ''

@@ -1,10 +1,10 @@
-import { measureRaw, measureTurnpike } from '../calibration/calibrate.ts'
-import { calibrate, formatCalibration } from '../calibration/result.ts'
-import { maxStreamTokens, type StreamLoad, streamMs, streamStartsPerSecond } from '../calibration/stream-load.ts'
-import { UsageError } from '../lib/usage-error.ts'
-import { startChildServer } from './child-process.ts'
-import { exitCodes, integerFlag, number, text, type Values } from './flags.ts'
-import { listenForInterrupts } from './interrupts.ts'
+import { measureRaw, measureTurnpike } from '../../calibration/calibrate.ts'
+import { calibrate, formatCalibration } from '../../calibration/result.ts'
+import { maxStreamTokens, type StreamLoad, streamMs, streamStartsPerSecond } from '../../calibration/stream-load.ts'
+import { UsageError } from '../../lib/usage-error.ts'
+import { startChildServer } from '../child-process.ts'
+import { exitCodes, integerFlag, number, text, type Values } from '../flags.ts'
+import { listenForInterrupts } from '../interrupts.ts'
 
 /** Measures how late this program reads what a calibration server in another process writes. */
 export async function calibrateCommand(values: Values): Promise<number> {

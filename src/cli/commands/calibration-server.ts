@@ -1,7 +1,7 @@
-import { startCalibrationServer } from '../calibration/server.ts'
-import { systemClock } from '../lib/clock.ts'
-import { UsageError } from '../lib/usage-error.ts'
-import { exitCodes, integerFlag, type Values } from './flags.ts'
+import { startCalibrationServer } from '../../calibration/server.ts'
+import { systemClock } from '../../lib/clock.ts'
+import { UsageError } from '../../lib/usage-error.ts'
+import { exitCodes, integerFlag, type Values } from '../flags.ts'
 import { serveUntilSignal } from './service.ts'
 
 export async function calibrationServerCommand(values: Values): Promise<number> {

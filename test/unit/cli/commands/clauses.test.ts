@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
-import { clausesCommand } from '../../../src/cli/clauses.ts'
-import { passingReport } from '../report/fixtures.ts'
+import { clausesCommand } from '../../../../src/cli/commands/clauses.ts'
+import { passingReport } from '../../report/fixtures.ts'
 
 const made: string[] = []
 const said: string[] = []
