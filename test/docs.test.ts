@@ -14,6 +14,7 @@ import { UsageError } from '../src/lib/usage-error.ts'
 import { lies } from '../src/service/lies/lies.ts'
 import { blocksOf, headingsOf, linksOf, plain, spansOf, tableUnder } from './support/markdown.ts'
 import { renderClauses } from './support/render-clauses.ts'
+import { withProfileKeys } from './support/render-profile-keys.ts'
 import { importsOf } from './support/source-code.ts'
 import { virtualRun } from './support/virtual-run.ts'
 
@@ -149,6 +150,12 @@ describe('docs/profiles.md', () => {
     path: plain(Key).split('.'),
     value: plain(Documented),
   }))
+
+  test('has the table of keys that the code has', () => {
+    const current = withProfileKeys(read('docs/profiles.md'))
+    if (process.env.UPDATE_DOCS === '1') writeFileSync('docs/profiles.md', current)
+    expect(read('docs/profiles.md'), 'UPDATE_DOCS=1 npx vitest run test/docs.test.ts').toBe(current)
+  })
 
   test('lists every key of the contract and no other', () => {
     const listed = keys.map(({ path }) => path.map(step => (step.startsWith('<') ? '*' : step)).join('.'))

@@ -93,6 +93,13 @@ export const commands: readonly Command[] = [
     },
   },
   {
+    usage: 'profile [profile]',
+    describe: 'Print the documented profile, or another one, with comments',
+    arguments: { profile: { ...profile, describe: 'Profile (YAML or a shipped name); default: documented' } },
+    flags: {},
+    run: async values => (await import('./commands/profile.ts')).profileCommand(values),
+  },
+  {
     usage: 'report <run-dir>',
     describe: 'Render the report of a run',
     arguments: { 'run-dir': runDirectory },
