@@ -44,7 +44,14 @@ export type EventLoopDelay = { readonly p99: number; readonly max: number }
 
 /** The last line of a log. A killed run has none. */
 export type LogFooter = {
-  readonly ended: 'complete' | 'interrupted' | 'target-unreachable' | 'unauthorized' | 'budget-reached' | 'worker-lost'
+  readonly ended:
+    | 'complete'
+    | 'interrupted'
+    | 'target-unreachable'
+    | 'unauthorized'
+    | 'budget-reached'
+    | 'violation-found'
+    | 'worker-lost'
   readonly durationMs: number
   /** When the first stage was due to begin; due times count from it. null if no stage began. */
   readonly loadStartMs: number | null
