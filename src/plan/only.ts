@@ -15,13 +15,13 @@ type WholePlan = Omit<Plan, 'forecast' | 'only'>
  */
 export function narrowPlan(plan: WholePlan, names: readonly string[]): WholePlan & Pick<Plan, 'only'> {
   if (names.length === 0) return { ...plan, only: null }
-  const sent = new Set(plan.stages.flatMap(stage => mixOf(stage).map(([call]) => call)))
+  const sent = [...new Set(plan.stages.flatMap(stage => mixOf(stage).map(([call]) => call)))]
   const named = names.filter(name => Object.hasOwn(plan.calls, name))
   const patterns = names.filter(name => !named.includes(name))
   for (const name of named)
-    if (!sent.has(name)) throw mistake(name, `a call that a stage of ${plan.scenario} sends: ${oneOf([...sent])}`)
+    if (!sent.includes(name)) throw mistake(name, `a call that a stage of ${plan.scenario} sends: ${oneOf(sent)}`)
   const judged = patterns.length === 0 ? null : clausesOf(patterns, plan)
-  const calls = callsFor(plan, named, judged)
+  const calls = callsFor(named, judged, sent, plan.calls)
   if (calls?.length === 0)
     throw mistake(
       names.join(', '),
@@ -62,13 +62,14 @@ function clausesOf(patterns: readonly string[], { calls, notPromised, profile }:
 
 /** The calls to send: those named, else those that exercise the clauses; null for all. */
 function callsFor(
-  { calls }: WholePlan,
   named: readonly string[],
   judged: readonly ClauseId[] | null,
+  sent: readonly string[],
+  calls: Plan['calls'],
 ): readonly string[] | null {
   const exercising = judged === null ? null : callsExercising(judged, calls)
-  if (named.length === 0) return exercising
-  return exercising === null ? named : named.filter(name => exercising.includes(name))
+  if (named.length > 0) return exercising === null ? named : named.filter(name => exercising.includes(name))
+  return exercising?.filter(name => sent.includes(name)) ?? null
 }
 
 /** The calls whose responses these clauses are about; null if other calls may exercise one of them. */
@@ -93,14 +94,16 @@ const subjects: Readonly<Partial<Record<JudgeName, Subject>>> = {
   'chat-response': ofKind(['chat'], 'chat'),
   'chat-stream': ofKind(['chat'], 'chat'),
   'chat-options': ofKind(['chat'], 'chat'),
-  compression: ofKind(['chat'], 'chat'),
   'rpc-response': ofKind(['rpc', 'replay'], 'rpc'),
   'rpc-credits': ofKind(['rpc', 'replay'], 'rpc'),
   idempotency: ofKind(['replay']),
   lists: ofKind(['models', 'networks', 'rate-limits', 'rate-limit-logs']),
   resources: ofKind(['resource'], 'embedding'),
-  probe: (call, judged) => call.kind === 'probe' && judged.includes(probeOf(call.probe).clause),
+  // A probe may be judged by further clauses of its group.
+  probe: (call, judged) => call.kind === 'probe' && judged.map(groupOf).includes(groupOf(probeOf(call.probe).clause)),
 }
+
+const groupOf = (id: ClauseId): string => id.slice(0, id.indexOf('.'))
 
 /** The stages that still send something, one after the other. Of the pauses, only those between two of them stay. */
 function narrowStages(stages: readonly StagePlan[], kept: ReadonlySet<string>): readonly StagePlan[] {
