@@ -15,6 +15,7 @@ import { lies } from '../src/service/lies/lies.ts'
 import { blocksOf, headingsOf, linksOf, plain, spansOf, tableUnder } from './support/markdown.ts'
 import { renderClauses } from './support/render-clauses.ts'
 import { withProfileKeys } from './support/render-profile-keys.ts'
+import { renderReference } from './support/render-reference.ts'
 import { importsOf } from './support/source-code.ts'
 import { virtualRun } from './support/virtual-run.ts'
 
@@ -87,6 +88,13 @@ test('the README names every command', () => {
 test('docs/clauses.md is what the clauses and the lies make of it', () => {
   const file = 'docs/clauses.md'
   const current = renderClauses(clauses, unjudgedClauses, lies)
+  if (process.env.UPDATE_DOCS === '1') writeFileSync(file, current)
+  expect(read(file), 'UPDATE_DOCS=1 npx vitest run test/docs.test.ts').toBe(current)
+})
+
+test('docs/scenario-reference.md is what the schema of scenarios makes of it', () => {
+  const file = 'docs/scenario-reference.md'
+  const current = renderReference()
   if (process.env.UPDATE_DOCS === '1') writeFileSync(file, current)
   expect(read(file), 'UPDATE_DOCS=1 npx vitest run test/docs.test.ts').toBe(current)
 })
