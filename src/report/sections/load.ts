@@ -41,6 +41,9 @@ export function planSection({ plan }: Report): readonly Block[] {
   ]
 }
 
+/** Whether --only selected clauses. Then the others are not listed, and were not judged. */
+export const isOfClauses = (plan: Report['plan']): boolean => plan?.only?.clauses != null
+
 /** Probes are only counted, because there may be dozens. */
 function callNames(calls: PlanFacts['calls']): string {
   const probes = calls.filter(({ kind }) => kind === 'probe').length

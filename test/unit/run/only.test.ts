@@ -3,6 +3,7 @@ import { clauseIds } from '../../../src/contract/clauses.ts'
 import { planDifferences } from '../../../src/judge/compare/comparable.ts'
 import { createJudge } from '../../../src/judge/judge.ts'
 import { callsExercising } from '../../../src/plan/only.ts'
+import { renderers } from '../../../src/report/render/renderers.ts'
 import type { Lie } from '../../../src/service/lies/lie.ts'
 import { lieByName } from '../../../src/service/lies/lies.ts'
 import { virtualRun } from '../../support/virtual-run.ts'
@@ -65,6 +66,9 @@ describe('--only with a clause', () => {
     expect(report.clauses.map(({ id }) => id)).toEqual(only)
     expect(report.thresholds).toEqual([])
     expect(observations.filter(({ call }) => call === 'chat')).toEqual([])
+    const page = { columns: 100, color: false, directory: null }
+    expect(renderers.text(report, page)).not.toMatch(/missing 429|Credits and money|discrepancy/)
+    expect(renderers.junit(report)).toMatch(/name="phantom"[\s\S]*?<skipped message="not selected by --only"/)
   })
 
   test('fails for a violation of it', async () => {
