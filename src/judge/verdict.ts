@@ -58,7 +58,8 @@ export type VerdictInput = {
 export function reachVerdict(run: VerdictInput): RunVerdict {
   const failures = failReasons(run)
   const open = inconclusiveReasons(run)
-  const only = run.plan.only === null ? [] : [`Only ${run.plan.only.names.join(', ')} was judged.`]
+  const names = run.plan.only?.names ?? []
+  const only = names.length === 0 ? [] : [`Only ${names.join(', ')} ${names.length === 1 ? 'was' : 'were'} judged.`]
   if (failures.length > 0) return { verdict: 'fail', reasons: [...failures, ...open, ...only] }
   if (open.length > 0) return { verdict: 'inconclusive', reasons: [...open, ...only] }
   return { verdict: 'pass', reasons: [passSummary(run), ...only] }

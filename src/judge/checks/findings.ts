@@ -81,7 +81,7 @@ export function createFindingLog(
   const cited = new Map<number, number>()
   let violations = 0
   let contentReports = 0
-  const listed = only ?? clauseIds
+  const listed = clauseIds.filter(id => only === null || only.includes(id))
   const ignored: ReadonlySet<ClauseId> = new Set([...notPromised, ...clauseIds.filter(id => !listed.includes(id))])
   const judged = new Map(clauseIds.map(id => [id, { count: 0 }]))
   const findings = new Map<string, FindingSnapshot>()

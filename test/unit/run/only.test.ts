@@ -89,7 +89,7 @@ describe('--only with a clause', () => {
     expect([report.verdict, ...report.reasons]).toEqual([
       'inconclusive',
       'No response exercised rpc.batch.full, so there is no verdict on it.',
-      'Only rpc.batch.full, rpc.batch.correlation was judged.',
+      'Only rpc.batch.full, rpc.batch.correlation were judged.',
     ])
   })
 
