@@ -10,6 +10,7 @@ import { maxShards } from '../../plan/shard.ts'
 import { assertMaySendKeys, type Keys, loadKeys, plainTextWarning } from '../../produce/callers/api-keys.ts'
 import { discoverAt } from '../../run/discovery.ts'
 import { type RunJob, run } from '../../run/run.ts'
+import { notThere } from '../../run/suggest-target.ts'
 import { startThread } from '../../run/threads.ts'
 import { type ReservedDirectory, reserveRunDirectory, type Unwritten } from '../../storage/run-directory.ts'
 import { startEmbeddedService } from '../child-process.ts'
@@ -120,12 +121,14 @@ async function runAgainst(
     target: hidden(target),
     startedAtMs: clock.wallMs(),
     ...(areInvented && { inventedKeys: true }),
+    ...(discovery.suggestedTarget !== null && { suggestedTarget: hidden(discovery.suggestedTarget) }),
   }
   const { outputs, gauges, log, close } = await createOutputs(plan, info, clock, path, values, flags)
   const warning = callers.some(({ keys }) => keys.length > 0) ? plainTextWarning(plan) : null
   if (warning !== null) log(warning)
   const { stop, quit, onFirst, dispose } = listenForInterrupts()
   for (const note of discovery.notes) log(note)
+  if (discovery.suggestedTarget !== null) log(notThere(info.target, hidden(discovery.suggestedTarget)))
   onFirst(() => log('Interrupted. Waiting for requests in flight; press ^C again to quit now.'))
   try {
     const workers = workersOf(values)
