@@ -7,9 +7,9 @@ import { createMask } from '../lib/mask/mask.ts'
 import { notDiscovered, type PublishedLimits, recordedLimits } from '../plan/limits.ts'
 import type { Plan } from '../plan/plan.ts'
 import { authorize, type Caller } from '../produce/callers/caller.ts'
-import type { HttpRequest, Transport } from '../produce/transport/transport.ts'
+import { asker, listRequest, type Refusal, suggestTarget } from '../produce/transport/suggest-target.ts'
+import type { Transport } from '../produce/transport/transport.ts'
 import { undiciTransport } from '../produce/transport/undici.ts'
-import { type Refusal, suggestTarget } from './suggest-target.ts'
 
 /** What the target states about itself before a plan is made. */
 export type Discovery = {
@@ -37,30 +37,15 @@ export async function discoverAt(
   contract: Contract,
 ): Promise<Discovery> {
   const clock = systemClock()
-  const sendTo = async <T>(baseUrl: string, use: (send: Transport) => Promise<T>): Promise<T> => {
-    const transport = undiciTransport({ baseUrl, clock, maxConnections: 1 })
-    try {
-      return await use(transport.send)
-    } finally {
-      await transport.close()
-    }
+  const transport = undiciTransport({ baseUrl: target, clock, maxConnections: 1 })
+  try {
+    const { refusals, ...discovery } = await discover(transport.send, callers, plan, contract)
+    const suggestedTarget = await suggestTarget(target, refusals, asker(clock, plan.bounds))
+    return suggestedTarget === null ? discovery : { ...discovery, suggestedTarget, notes: [] }
+  } finally {
+    await transport.close()
   }
-  const { refusals, ...discovery } = await sendTo(target, send => discover(send, callers, plan, contract))
-  const ask = (baseUrl: string, path: string) =>
-    sendTo(baseUrl, send => send(listRequest(path, {}, plan.bounds), new AbortController().signal))
-  const suggestedTarget = await suggestTarget(target, refusals, ask)
-  return suggestedTarget === null ? discovery : { ...discovery, suggestedTarget, notes: [] }
 }
-
-const listRequest = (path: string, headers: HttpRequest['headers'], bounds: Plan['bounds']): HttpRequest => ({
-  method: 'GET',
-  path,
-  headers: { accept: 'application/json', ...headers },
-  body: null,
-  timeouts: bounds.timeouts.control,
-  maxBodyBytes: bounds.maxBodyBytes,
-  onStreamBytes: null,
-})
 
 /**
  * Requests the models, the networks and the limits of the first caller from the target, once, as far as it promises such

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { Exchange } from '../../../src/produce/transport/transport.ts'
-import { type Refusal, suggestTarget } from '../../../src/run/suggest-target.ts'
+import { type Refusal, suggestTarget } from '../../../../src/produce/transport/suggest-target.ts'
+import type { Exchange } from '../../../../src/produce/transport/transport.ts'
 
 const answered = (status: number, headers: Exchange['headers'] = { 'content-type': 'application/json' }): Exchange => ({
   sentMs: 0,
