@@ -14,6 +14,7 @@ import {
 } from './audits/audits.ts'
 import type { CapacityResult } from './capacity/result.ts'
 import { createCapacitySearch } from './capacity/search.ts'
+import { type Answers, createAnswerLog } from './cause.ts'
 import { createChecks } from './checks/checks.ts'
 import { createFindingLog, type FindingLog, type FindingLogSnapshot } from './checks/findings.ts'
 import { createInventedKeys } from './invented-keys.ts'
@@ -62,6 +63,7 @@ export type JudgeResult = JudgeSnapshot & {
   readonly series: SeriesSnapshot
   readonly slices: SlicesSnapshot
   readonly proofs: readonly CallProof[]
+  readonly answers: Answers
   /** Observations that examples cite, by request id, as far as they were stored. */
   readonly citedObservations: ReadonlyMap<number, Observation>
 }
@@ -95,6 +97,7 @@ export function createJudge(
   const slices = createSlices(plan, contract)
   const searches = createCapacitySearch(plan, contract)
   const proofLog = createProofLog(plan, contract)
+  const answerLog = createAnswerLog(contract)
   const isUnknownKey = createInventedKeys(inventedKeys === true)
   const cited = new Map<number, Observation>()
   let latestMs = 0
@@ -105,6 +108,7 @@ export function createJudge(
     const reports = findingLog.contentReports()
     if (!isUnknownKey(observation)) checks(observation)
     proofLog.add(observation, findingLog.contentReports() > reports)
+    answerLog.add(observation)
     series.add(observation)
     audits.add(observation)
     metrics.add(observation)
@@ -158,6 +162,7 @@ export function createJudge(
         series: series.snapshot(),
         slices: slices.snapshot(),
         proofs: proofLog.proofs(),
+        answers: answerLog.answers(),
         citedObservations: new Map([...cited].filter(([id]) => findingLog.cites(id))),
       }
     },

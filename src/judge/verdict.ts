@@ -6,6 +6,7 @@ import { isLocalFault, type LocalFault } from '../observation/observation.ts'
 import { isSystemStage, type Plan } from '../plan/plan.ts'
 import type { Billing } from './audits/audit.ts'
 import type { CapacityResult } from './capacity/result.ts'
+import { suggestion } from './cause.ts'
 import type { ClauseTally, Finding } from './checks/findings.ts'
 import { type Comparison, outcomeStatus } from './compare/comparison.ts'
 import type { RunMetrics } from './metrics/request-stats.ts'
@@ -21,7 +22,7 @@ export type RunVerdict = {
 /** Everything that decides the verdict on a run. */
 export type VerdictInput = {
   readonly plan: Plan
-  readonly head: Pick<RunInfo, 'target' | 'inventedKeys'>
+  readonly head: Pick<RunInfo, 'target' | 'inventedKeys' | 'suggestedTarget'>
   /** How the run ended. `truncated`: its log has no footer, for example after a kill. */
   readonly ended: LogFooter['ended'] | 'truncated'
   readonly durationMs: number
@@ -160,6 +161,7 @@ const remedies: Readonly<Record<LocalFault, string>> = {
 
 const endings: Readonly<Record<Exclude<VerdictInput['ended'], 'complete'>, (run: VerdictInput) => string>> = {
   interrupted: ({ durationMs }) => `The run was interrupted after ${formatDuration(durationMs)}.`,
+  'wrong-target': ({ head }) => `Something other than the service answered at ${head.target}.${suggestion(head)}`,
   'target-unreachable': ({ head }) => `The target ${head.target} never responded.`,
   unauthorized: ({ head: { target, inventedKeys } }) =>
     inventedKeys

@@ -25,6 +25,7 @@ export const footerSchema = z.object({
     'complete',
     'interrupted',
     'target-unreachable',
+    'wrong-target',
     'unauthorized',
     'budget-reached',
     'violation-found',

@@ -30,6 +30,8 @@ export type RunInfo = {
   readonly startedAtMs: number
   /** Present if nobody gave keys, so that Turnpike invented some. A reference service accepts them. */
   readonly inventedKeys?: true
+  /** Present if the target itself gave no usable response before the run, and this similar address did. */
+  readonly suggestedTarget?: string
 }
 
 /** The first line of a log. */
@@ -48,6 +50,7 @@ export type LogFooter = {
     | 'complete'
     | 'interrupted'
     | 'target-unreachable'
+    | 'wrong-target'
     | 'unauthorized'
     | 'budget-reached'
     | 'violation-found'

@@ -46,18 +46,31 @@ const mistake = (name: string, expected: string, hint: { readonly hint?: string 
   new UsageError({ where: '--only', got: JSON.stringify(name), expected, ...hint })
 
 /** The promised clauses of the patterns. */
-function clausesOf(patterns: readonly string[], { calls, notPromised, profile }: WholePlan): readonly ClauseId[] {
+function clausesOf(
+  patterns: readonly string[],
+  { scenario, calls, notPromised, profile }: WholePlan,
+): readonly ClauseId[] {
   const found = patterns.map(pattern => {
     const all = clausesMatching(pattern)
     const known = [...Object.keys(calls), ...clauseIds]
     if (all.length === 0)
-      throw mistake(pattern, 'the name of a call, or the id or pattern of a clause', nearest(pattern, known))
+      throw mistake(
+        pattern,
+        `a call of ${scenario}${listOf(calls)}, or the id or pattern of a clause`,
+        nearest(pattern, known),
+      )
     const promised = all.filter(id => !notPromised.includes(id))
     if (promised.length === 0) throw mistake(pattern, `a clause that the profile "${profile}" promises`)
     return promised
   })
   const judged = new Set(found.flat())
   return clauseIds.filter(id => judged.has(id))
+}
+
+/** The calls by name, without probes, if they are few. */
+function listOf(calls: Plan['calls']): string {
+  const names = Object.keys(calls).filter(name => calls[name]?.kind !== 'probe')
+  return names.length > 12 ? '' : ` (${names.join(', ')})`
 }
 
 /** The calls to send: those named, else those that exercise the clauses; null for all. */

@@ -75,6 +75,7 @@ const run = z.object({
     'complete',
     'interrupted',
     'target-unreachable',
+    'wrong-target',
     'unauthorized',
     'budget-reached',
     'violation-found',

@@ -8,6 +8,7 @@ import type { RunInfo } from '../../observation/log.ts'
 import type { Plan } from '../../plan/plan.ts'
 import { maxShards } from '../../plan/shard.ts'
 import { assertMaySendKeys, type Keys, loadKeys, plainTextWarning } from '../../produce/callers/api-keys.ts'
+import { notThere } from '../../produce/transport/suggest-target.ts'
 import { discoverAt } from '../../run/discovery.ts'
 import { type RunJob, run } from '../../run/run.ts'
 import { startThread } from '../../run/threads.ts'
@@ -124,12 +125,14 @@ async function runAgainst(
     target: hidden(target),
     startedAtMs: clock.wallMs(),
     ...(areInvented && { inventedKeys: true }),
+    ...(discovery.suggestedTarget !== null && { suggestedTarget: hidden(discovery.suggestedTarget) }),
   }
   const { outputs, gauges, log, close } = await createOutputs(plan, info, clock, path, values, flags)
   const warning = callers.some(({ keys }) => keys.length > 0) ? plainTextWarning(plan) : null
   if (warning !== null) log(warning)
   const { stop, quit, onFirst, dispose } = listenForInterrupts()
   for (const note of discovery.notes) log(note)
+  if (discovery.suggestedTarget !== null) log(notThere(info.target, hidden(discovery.suggestedTarget)))
   onFirst(() => log('Interrupted. Waiting for requests in flight; press ^C again to quit now.'))
   try {
     const workers = workersOf(values)

@@ -182,10 +182,10 @@ describe('a mistake', () => {
   test.each([
     [
       ['singel'],
-      /^--only: got "singel", expected the name of a call, or the id or pattern of a clause; did you mean "single"\?$/,
+      /^--only: got "singel", expected a call of worked \(s, xs, .*\), or the id or pattern of a clause; did you mean "single"\?$/,
     ],
     [['rpc.credit.amount'], /did you mean "rpc.credits.amount"\?$/],
-    [['xyz.*'], /expected the name of a call, or the id/],
+    [['xyz.*'], /expected a call of worked \(s, xs, /],
     [['models'], /^--only: got "models", expected a call that a stage of worked sends: xs or single$/],
     [['catalogue.models'], /expected a clause that a call of worked exercises/],
     [['rpc.credits.amount', 'xs'], /expected a clause that a call of worked exercises/],
