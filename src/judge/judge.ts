@@ -27,7 +27,7 @@ import { evaluateThresholds, type ThresholdResult } from './thresholds.ts'
 
 /**
  * Judges the observations of one worker: one sink feeds every check, audit and metric. Each reading method (`snapshot`,
- * `nextTrial`, `isDecided`, `finish`) first judges the observations that wait in the batch.
+ * `hasViolation`, `nextTrial`, `isDecided`, `finish`) first judges the observations that wait in the batch.
  */
 export type Judge = {
   /** Adds an observation. It may be judged a little later, in a batch. */
@@ -36,6 +36,8 @@ export type Judge = {
   readonly nextTrial: (stage: string) => Trial | null
   /** Whether the outcome of the current trial is certain. */
   readonly isDecided: (stage: string, trial: Trial) => boolean
+  /** Whether a clause is violated, so far. */
+  readonly hasViolation: () => boolean
   readonly snapshot: () => JudgeSnapshot
   /**
    * Judges everything that is still open. To be called once, after the last observation. `isComplete`: false for a
@@ -87,7 +89,7 @@ export function createJudge(
   { startedAtMs, inventedKeys }: Pick<RunInfo, 'startedAtMs' | 'inventedKeys'>,
   { defer, onJudged = () => {} }: JudgeOptions = {},
 ): Judge {
-  const findingLog = createFindingLog(plan.notPromised)
+  const findingLog = createFindingLog(plan.notPromised, plan.only?.clauses)
   const checks = createChecks(contract, findingLog)
   const series = createSeries(plan)
   const audits = createAudits({ contract, shared: plan.callers.shared, startedAtMs }, findingLog, series.spend)
@@ -146,6 +148,10 @@ export function createJudge(
       batch.flush()
       return searches.soFar(stage, trial) !== null
     },
+    hasViolation: () => {
+      batch.flush()
+      return findingLog.violations() > 0
+    },
     snapshot,
     finish: isComplete => {
       batch.flush()
@@ -182,7 +188,7 @@ export type MergedView = RunView & { readonly findingLog: FindingLog; readonly a
 /** Merges the snapshots of all workers into one. Workers share no caller. */
 export function mergeSnapshots(plan: Plan, snapshots: readonly JudgeSnapshot[]): MergedView {
   const metrics = createMetrics(plan)
-  const findingLog = createFindingLog(plan.notPromised)
+  const findingLog = createFindingLog(plan.notPromised, plan.only?.clauses)
   for (const snapshot of snapshots) {
     metrics.merge(snapshot.metrics)
     findingLog.merge(snapshot.findingLog)

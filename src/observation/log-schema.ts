@@ -28,6 +28,7 @@ export const footerSchema = z.object({
     'wrong-target',
     'unauthorized',
     'budget-reached',
+    'violation-found',
     'worker-lost',
   ]),
   durationMs: z.number().nonnegative(),

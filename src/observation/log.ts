@@ -53,6 +53,7 @@ export type LogFooter = {
     | 'wrong-target'
     | 'unauthorized'
     | 'budget-reached'
+    | 'violation-found'
     | 'worker-lost'
   readonly durationMs: number
   /** When the first stage was due to begin; due times count from it. null if no stage began. */

@@ -83,9 +83,9 @@ export async function run(job: RunJob, io: RunIo, onSpent: (picoUsd: bigint) => 
 
 /** Starts one worker for each shard. When one worker stops, all of them stop. */
 function startWorkers(job: RunJob, io: RunIo, stop: RunStop, budget: SharedBudget): readonly WorkerHandle[] {
-  const { info, plan, contract, callers, specialKeys, secrets, baseUrl, warmUp, gauges, workers: count } = job
+  const { info, plan, contract, callers, specialKeys, secrets, baseUrl, warmUp, failFast, gauges, workers: count } = job
   const connections = plan.bounds.maxInFlight * connectionsPerArrival(plan)
-  const common = { info, plan, contract, callers, specialKeys, secrets, baseUrl, warmUp, gauges }
+  const common = { info, plan, contract, callers, specialKeys, secrets, baseUrl, warmUp, failFast, gauges }
   const shared = { budget, epoch: epochOf(io.clock) }
   const workers = Array.from({ length: count }, (_, worker) => {
     const logFile = io.directory?.logs[worker] ?? null

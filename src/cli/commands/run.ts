@@ -41,6 +41,10 @@ export async function runCommand(values: Values): Promise<number> {
     const code = await runDraft(draft, { values, flags, baselines, budget, several: drafts.length > 1 })
     codes.push(code)
     if (code === exitCodes.interrupted) break
+    const left = drafts.slice(codes.length).map(({ plan }) => plan.scenario)
+    if (code !== exitCodes.fail || values['fail-fast'] !== true || left.length === 0) continue
+    process.stderr.write(`Not run, because of --fail-fast: ${left.join(', ')}.\n`)
+    break
   }
   return worstExitCode(codes)
 }
@@ -137,7 +141,8 @@ async function runAgainst(
     const secrets = [...given, ...environmentSecrets(process.env)]
     const weak = weakSecretsNote(secrets)
     if (weak !== null) log(weak)
-    const common = { info, plan, contract, baselines, workers, warmUp, gauges }
+    const failFast = values['fail-fast'] === true
+    const common = { info, plan, contract, baselines, workers, warmUp, failFast, gauges }
     const job: RunJob = { ...common, callers, specialKeys, secrets, baseUrl: target }
     const unwritten: Unwritten[] = []
     const noteUnwritten = (file: Unwritten) => void unwritten.push(file)
