@@ -5,6 +5,8 @@ import type { DiscrepancyKind } from '../judge/audits/audit.ts'
 import { comparisonSchema } from '../judge/compare/comparison.ts'
 import type { DeepReadonly } from '../lib/json.ts'
 import type { Operator } from '../plan/plan.ts'
+import { capacitySchema } from './capacity-schema.ts'
+import { decimal, millis, percentiles, tally } from './numbers.ts'
 
 export type { CapacityResult, TrialResult } from '../judge/capacity/result.ts'
 export type { Percentiles } from '../judge/metrics/histogram.ts'
@@ -13,16 +15,7 @@ export type { ThresholdResult, Verdict } from '../judge/thresholds.ts'
 /** A name. Any string is accepted, because older or later reports may have names that this version lacks. */
 const nameOf = <Name extends string>() => z.string() as unknown as z.ZodType<Name>
 
-const decimal = z.string().meta({ description: 'A decimal number as a string, so that it is exact.' })
-/** A count. */
-export const tally = z.number().int().nonnegative()
-const millis = z.number().nullable()
-const perSecond = z.number().nullable().meta({ description: 'Per second; null: no value.' })
 const status = z.enum(['pass', 'fail', 'inconclusive'])
-
-const percentiles = z
-  .object({ count: tally, mean: millis, p50: millis, p90: millis, p95: millis, p99: millis, p999: millis, max: millis })
-  .meta({ id: 'Percentiles', description: 'Milliseconds; null: too few samples to bound it.' })
 
 /** For a bug report: the request without its secret, and the response. Headers and body are bounded. */
 const evidence = z
@@ -199,48 +192,6 @@ const threshold = z.object({
   why: z.string(),
 })
 
-/** The result of a search for the capacity of the target. */
-const capacity = z.object({
-  stage: z.string(),
-  status: z.enum(['found', 'above-range', 'below-range', 'limited-by-tier', 'harness-limited', 'inconclusive']),
-  ratePerSecond: perSecond.meta({ description: 'Confirmed arrivals of all callers per second; null: none.' }),
-  reason: z.string(),
-  fromPerSecond: z.number(),
-  toPerSecond: z.number(),
-  mix: z.record(z.string(), z.number()).meta({ description: 'The share of each call of the arrivals.' }),
-  goodRatio: z.number(),
-  precision: z.number(),
-  confirmation: z.object({ percent: z.number(), samples: tally, latencyMs: millis }).nullable(),
-  trials: z.array(
-    z.object({
-      purpose: z.enum(['raise', 'narrow', 'confirm']),
-      offeredPerSecond: z.number(),
-      outcome: z.enum([
-        'sustained',
-        'slo-missed',
-        'queue-growing',
-        'rate-limited',
-        'harness-late',
-        'harness-saturated',
-        'blocked',
-        'failure-limit',
-        'unfinished',
-      ]),
-      arrivals: tally,
-      planned: tally.meta({ description: 'Arrivals of the whole trial, if it had not ended early.' }),
-      achievedPerSecond: perSecond,
-      goodputPerSecond: perSecond,
-      goodRatio: z.number().nullable(),
-      latencyMs: percentiles,
-      refused: tally.meta({ description: 'Responses with 429.' }),
-      overloaded: tally.meta({ description: 'Responses with 503.' }),
-      failed: tally,
-      dropped: tally,
-      inFlightGrowthPerSecond: perSecond.meta({ description: 'The growth of the requests in flight, per second.' }),
-    }),
-  ),
-})
-
 /** The planned load. */
 const plan = z.object({
   callers: z.object({ count: tally, tier: z.string(), shared: z.boolean() }),
@@ -345,7 +296,7 @@ export const reportSchema = z
     findings: z.array(finding),
     thresholds: z.array(threshold),
     /** One for each stage that searches for a capacity. */
-    capacity: z.array(capacity).default([]),
+    capacity: z.array(capacitySchema).default([]),
     /** null, like `series`: an older version wrote the report. */
     plan: plan.nullable().default(null),
     series: series.nullable().default(null),

@@ -16,6 +16,7 @@ const load: Load = {
     confirmMs: 1_000,
     confirmSamples: 29,
     mix: { rpc: 1 },
+    callerPerSecond: null,
   },
   spacing: 'even',
   coolDownMs: 0,
