@@ -184,6 +184,11 @@ const finding = z.object({
 const threshold = z.object({
   expression: z.string(),
   value: z.number().nullable(),
+  whole: z
+    .number()
+    .nullable()
+    .default(null)
+    .meta({ description: 'The capacity of all calls, if the value is the share of one; null: it is no share.' }),
   operator: nameOf<Operator>(),
   bound: z.number(),
   unit: z.enum(['ms', 'count', 'ratio', 'per-second', 'credits', 'usd']),
@@ -210,6 +215,7 @@ const plan = z.object({
       durationMs: z.number(),
       callers: tally,
       load: z.string().meta({ description: 'A sentence.' }),
+      isWarmUp: z.boolean().default(false).meta({ description: 'It prepares the target for the stages after it.' }),
     }),
   ),
   calls: z.array(z.object({ call: z.string(), kind: z.string(), slo: z.record(z.string(), z.number()) })),

@@ -79,6 +79,10 @@ export type TrialCall = {
 /** Whether the rate of a trial exceeded the capacity of the target. */
 export const wasExceeded = ({ outcome }: Pick<TrialResult, 'outcome'>): boolean => exceedsCapacity(outcome)
 
+/** Whether the target alone decided a search; otherwise the run is inconclusive. */
+export const isConclusive = ({ status }: Pick<CapacityResult, 'status'>): boolean =>
+  status === 'found' || status === 'above-range' || status === 'below-range'
+
 /** The outcome of a trial, in a few words. */
 export const trialLabels: Readonly<Record<TrialOutcome, string>> = {
   sustained: 'sustained',

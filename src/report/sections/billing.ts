@@ -1,11 +1,12 @@
 import type { Series } from '../../judge/metrics/series.ts'
 import { count, groupThousands, NO_VALUE, plural, threeDigits } from '../../lib/format.ts'
-import { type Block, type Curve, chart, right, toned } from '../blocks.ts'
+import { type Block, type Curve, chart, right, type StageBand, toned } from '../blocks.ts'
 import type { Report } from '../document.ts'
-import { endOf } from './load.ts'
+import { bandsOf, endOf } from './load.ts'
 
 /** The cost by our price list, the cost that the responses claimed, and the decrease of the balances. */
-export function billingSection({ billing, series, clauses }: Report): readonly Block[] {
+export function billingSection(report: Report): readonly Block[] {
+  const { billing, series, clauses } = report
   const ofMoney = clauses.filter(({ id }) => /^(billing|chat\.cost|rpc\.(credits|cost))\b/.test(id))
   if (ofMoney.length > 0 && ofMoney.every(({ verdict }) => verdict === 'not-promised')) return []
   const { expectedCredits, expectedUsd, claimedCredits, claimedUsd, billedUsd } = billing
@@ -21,7 +22,7 @@ export function billingSection({ billing, series, clauses }: Report): readonly B
       ],
     },
     { kind: 'text', look: 'small', text: conclusion(billing) },
-    ...(series === null ? [] : spendCharts(series)),
+    ...(series === null ? [] : spendCharts(series, bandsOf(report))),
   ]
 }
 
@@ -42,8 +43,8 @@ function conclusion({ billedUsd, discrepancies }: Report['billing']) {
   )
 }
 
-function spendCharts(series: Series): readonly Block[] {
-  const { spend, stepMs, stages } = series
+function spendCharts(series: Series, stages: readonly StageBand[]): readonly Block[] {
+  const { spend, stepMs } = series
   const shared = { draw: 'time', endMs: endOf(series), stages, height: 170 } as const
   const curve = (values: readonly (string | null)[]): Pick<Curve, 'stepMs' | 'atEnd' | 'values'> => ({
     stepMs,

@@ -45,6 +45,7 @@ const aChatCall = (changes: Partial<CallFacts> = {}): CallFacts =>
 const met: ThresholdResult = {
   expression: 'p(95) latency of batch < 400ms',
   value: 181.5,
+  whole: null,
   operator: '<',
   bound: 400,
   unit: 'ms',
@@ -213,6 +214,7 @@ export const failingReport: Report = {
     {
       expression: 'failed == 0',
       value: 3,
+      whole: null,
       operator: '==',
       bound: 0,
       unit: 'count',
@@ -223,6 +225,7 @@ export const failingReport: Report = {
     {
       expression: 'p(95) ttft < 300ms',
       value: null,
+      whole: null,
       operator: '<',
       bound: 300,
       unit: 'ms',
