@@ -145,6 +145,17 @@ const billing = z.object({
   claimedCredits: decimal,
   claimedUsd: decimal,
   billedUsd: decimal.nullable(),
+  tolerance: z
+    .object({
+      claimedUsd: decimal.meta({ description: 'How far claimed may be from expected.' }),
+      completionRatio: z.number().nullable().meta({ description: 'Of the list price of a completion.' }),
+      rpcRatio: z.number().nullable().meta({ description: 'Of the price of the credits of an RPC response.' }),
+      billedUsd: decimal.meta({ description: 'How far billed may be from claimed.' }),
+      balanceUsd: decimal.meta({ description: 'The last digit of a balance.' }),
+    })
+    .nullable()
+    .default(null)
+    .meta({ description: 'How far the amounts of the run may be apart; null: an older version wrote the report.' }),
   discrepancies: z.array(
     z.object({ kind: nameOf<DiscrepancyKind>(), count: tally, amountUsd: decimal, examples: z.array(example) }),
   ),

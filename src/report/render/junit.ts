@@ -4,6 +4,7 @@ import { isConclusive } from '../../judge/capacity/result.ts'
 import { plural } from '../../lib/format.ts'
 import { requestList } from '../blocks.ts'
 import type { Report, ReportedExample, ThresholdResult } from '../document.ts'
+import { toleranceTexts } from '../sections/billing.ts'
 import { rowWords } from '../sections/comparison.ts'
 import { evidenceLines, shownEvidence } from '../sections/findings.ts'
 import { escaped, xmlElement } from './markup.ts'
@@ -135,7 +136,8 @@ function billingSuite({ billing, load, clauses }: Report): Suite {
   const unexercised: Result = silence === null ? null : { kind: 'skipped', message: silence, text: '' }
   const cases = discrepancyKinds.map(kind => {
     const found = billing.discrepancies.find(discrepancy => discrepancy.kind === kind && discrepancy.count > 0)
-    if (found === undefined) return { name: kind, result: unexercised }
+    const output = kind === 'wrong-amount' && silence === null ? { output: toleranceTexts(billing).join('\n') } : {}
+    if (found === undefined) return { name: kind, result: unexercised, ...output }
     const message = `${plural(found.count, 'discrepancy', 'discrepancies')}, $${found.amountUsd} in total`
     const [example] = found.examples
     const observed =

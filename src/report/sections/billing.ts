@@ -1,5 +1,6 @@
 import type { Series } from '../../judge/metrics/series.ts'
 import { count, groupThousands, NO_VALUE, plural, threeDigits } from '../../lib/format.ts'
+import { absDifference, formatPico, parsePico } from '../../lib/money.ts'
 import { type Block, type Curve, chart, right, type StageBand, toned } from '../blocks.ts'
 import type { Report } from '../document.ts'
 import { bandsOf, endOf } from './load.ts'
@@ -22,6 +23,7 @@ export function billingSection(report: Report): readonly Block[] {
       ],
     },
     { kind: 'text', look: 'small', text: conclusion(billing) },
+    ...toleranceTexts(billing).map(text => ({ kind: 'text', look: 'small', text: toned('quiet', text) }) as const),
     ...(series === null ? [] : spendCharts(series, bandsOf(report))),
   ]
 }
@@ -42,6 +44,39 @@ function conclusion({ billedUsd, discrepancies }: Report['billing']) {
       : 'No discrepancy between the claimed costs and the balances.',
   )
 }
+
+/** How far the amounts are apart, and how far they may be. */
+export function toleranceTexts({
+  expectedUsd,
+  claimedUsd,
+  billedUsd,
+  tolerance,
+}: Report['billing']): readonly string[] {
+  if (tolerance === null) return []
+  const { completionRatio, rpcRatio, balanceUsd } = tolerance
+  const ratios = [
+    ...(completionRatio === null ? [] : [`${percentOf(completionRatio)} of the list price of a completion`]),
+    ...(rpcRatio === null ? [] : [`${percentOf(rpcRatio)} of the price of RPC credits`]),
+  ]
+  const prices = ratios.length === 0 ? '' : `: ${ratios.join(', ')}, and the last digit of each cost`
+  const balances = `: the last digit of each balance, $${balanceUsd}, and of each cost`
+  return [
+    `${apart('Claimed and expected', claimedUsd, expectedUsd, tolerance.claimedUsd)}${prices}.`,
+    ...(billedUsd === null
+      ? []
+      : [`${apart('Billed and claimed', billedUsd, claimedUsd, tolerance.billedUsd)}${balances}.`]),
+  ]
+}
+
+/** `Claimed and expected differ by $0.000003, within the tolerance of $0.0012`. */
+function apart(names: string, a: string, b: string, tolerance: string): string {
+  const difference = absDifference(parsePico(a) ?? 0n, parsePico(b) ?? 0n)
+  const relation = difference <= (parsePico(tolerance) ?? 0n) ? 'within' : 'more than'
+  return `${names} differ by $${formatPico(difference)}, ${relation} the tolerance of $${threeDigits(Number(tolerance))}`
+}
+
+/** `0.5 %`, `0.0001 %`: all digits, unlike a measured ratio. */
+const percentOf = (ratio: number): string => `${Number((ratio * 100).toPrecision(12))} %`
 
 function spendCharts(series: Series, stages: readonly StageBand[]): readonly Block[] {
   const { spend, stepMs } = series

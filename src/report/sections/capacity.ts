@@ -11,7 +11,21 @@ export function capacitySection({ capacity }: Report): readonly Block[] {
 }
 
 function resultBlocks(result: CapacityResult): readonly Block[] {
-  return [...headline(result), ...charts(result), trialTable(result.trials), timesTable(result)]
+  const times = timesTable(result)
+  return [
+    ...headline(result),
+    ...charts(result),
+    trialTable(result.trials),
+    ...(times.rows.length === 0 ? [] : [timesTitle, times]),
+  ]
+}
+
+const timesTitle: Block = {
+  kind: 'text',
+  look: 'small',
+  text: toned('quiet', 'Times of complete 2xx responses, by call:'),
+  isNested: true,
+  afterGap: true,
 }
 
 /** One sentence, which starts with the rate. Other results, and older reports, show a label before their sentences. */

@@ -3,7 +3,7 @@ import { createFindingLog } from '../../../src/judge/checks/findings.ts'
 import type { ThresholdResult } from '../../../src/judge/thresholds.ts'
 import type { LocalFault } from '../../../src/observation/observation.ts'
 import type { Plan, Threshold } from '../../../src/plan/plan.ts'
-import { failingReport, passingReport } from '../report/fixtures.ts'
+import { aBilling, failingReport, passingReport } from '../report/fixtures.ts'
 import { findingLogOf, judgedRunOf } from './judged-run.ts'
 import { anObservation, aPlan, aThreshold, dropped, failed, respondedWith } from './metrics/fixtures.ts'
 
@@ -30,7 +30,7 @@ describe('verdict: fail', () => {
     if (discrepancy === undefined) throw new Error('the fixture has a discrepancy')
     const withCount = (count: number) =>
       judgedRunOf([anObservation()], {
-        billing: { ...passingReport.billing, discrepancies: [{ ...discrepancy, count }] },
+        billing: { ...aBilling, discrepancies: [{ ...discrepancy, count }] },
       })
     expect(withCount(2)).toMatchObject({
       verdict: 'fail',

@@ -1,3 +1,4 @@
+import type { Billing } from '../../../src/judge/audits/audit.ts'
 import type { CallFacts, Percentiles, Report, ThresholdResult } from '../../../src/report/document.ts'
 
 const none: Percentiles = { count: 0, mean: null, p50: null, p90: null, p95: null, p99: null, p999: null, max: null }
@@ -41,6 +42,22 @@ const aChatCall = (changes: Partial<CallFacts> = {}): CallFacts =>
     goodRatio: 0.847826,
     ...changes,
   })
+
+export const aBilling = {
+  expectedCredits: '12345',
+  expectedUsd: '0.007715625',
+  claimedCredits: '12345',
+  claimedUsd: '0.007715625',
+  billedUsd: '0.007715625',
+  tolerance: {
+    claimedUsd: '0.000660578125',
+    completionRatio: null,
+    rpcRatio: 0.005,
+    billedUsd: '0.00000002',
+    balanceUsd: '0.00000001',
+  },
+  discrepancies: [],
+} satisfies Billing
 
 const met: ThresholdResult = {
   expression: 'p(95) latency of batch < 400ms',
@@ -86,14 +103,7 @@ export const passingReport: Report = {
     workers: [],
   },
   calls: [aBatchCall(), aBatchCall({ stage: 'steady' })],
-  billing: {
-    expectedCredits: '12345',
-    expectedUsd: '0.007715625',
-    claimedCredits: '12345',
-    claimedUsd: '0.007715625',
-    billedUsd: '0.007715625',
-    discrepancies: [],
-  },
+  billing: aBilling,
   limits: [0, 1].map(index => ({
     caller: `c${index}`,
     scope: 'rpc',
