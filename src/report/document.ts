@@ -148,6 +148,7 @@ const billing = z.object({
   tolerance: z
     .object({
       claimedUsd: decimal.meta({ description: 'How far claimed may be from expected.' }),
+      unpricedUsd: decimal.meta({ description: 'Claimed by responses that the price list does not cover.' }),
       completionRatio: z.number().nullable().meta({ description: 'Of the list price of a completion.' }),
       rpcRatio: z.number().nullable().meta({ description: 'Of the price of the credits of an RPC response.' }),
       billedUsd: decimal.meta({ description: 'How far billed may be from claimed.' }),

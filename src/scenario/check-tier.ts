@@ -1,4 +1,5 @@
 import type { AccountTier } from '../contract/contract.ts'
+import { plural } from '../lib/format.ts'
 import { entriesOf } from '../lib/schema-mistakes.ts'
 import { describeValue } from '../lib/usage-error.ts'
 import type { Path, ReportMistake } from '../lib/yaml.ts'
@@ -64,7 +65,7 @@ export function checkTier(
 
 /** How many callers allow what one caller may do `times` times. */
 const enoughCallers = (times: number, tier: AccountTier | undefined): string =>
-  ` (${Math.ceil(times * (1 - 1e-9))} callers of tier ${tier ?? 'default'} would allow it)`
+  ` (${plural(Math.ceil(times * (1 - 1e-9)), 'caller')} of tier ${tier ?? 'default'} would allow it)`
 
 type Burst = Stage & { readonly shape: 'burst' }
 

@@ -40,6 +40,8 @@ export type Billing = {
 export type BillingTolerance = {
   /** Between expected and claimed, in USD. */
   readonly claimedUsd: string
+  /** Claimed by responses that the price list does not cover, in USD; not compared with expected. */
+  readonly unpricedUsd: string
   /** Of each list price, as a share: of a completion and of the credits of an RPC response; null: there was none. */
   readonly completionRatio: number | null
   readonly rpcRatio: number | null

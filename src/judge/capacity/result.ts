@@ -244,16 +244,19 @@ function inconclusiveText(reason: TrialOutcome): string {
   return `The search reached its limit of ${maxTrials} trials`
 }
 
-/** The lowest rate at which Turnpike reached a limit of its own. */
-const harnessLimitAt = (trials: readonly TrialResult[]): string =>
-  formatRate(Math.min(...trials.filter(({ outcome }) => isHarnessLimit(outcome)).map(each => each.offeredPerSecond)))
+/** The lowest rate at which Turnpike reached a limit of its own, and never got beyond it. */
+function harnessLimitAt(trials: readonly TrialResult[]): string {
+  const rates = trials.filter(({ outcome }) => isHarnessLimit(outcome)).map(each => each.offeredPerSecond)
+  const beyond = rates.filter(rate => rate > highestSustained(trials))
+  return formatRate(Math.min(...(beyond.length === 0 ? rates : beyond)))
+}
+
+const highestSustained = (trials: readonly TrialResult[]): number =>
+  Math.max(0, ...trials.filter(({ outcome }) => outcome === 'sustained').map(each => each.offeredPerSecond))
 
 /** The highest sustained rate that was not confirmed, and so is no capacity. */
 function sustainedText(trials: readonly TrialResult[], slo: string): string {
-  const highest = Math.max(
-    0,
-    ...trials.filter(({ outcome }) => outcome === 'sustained').map(each => each.offeredPerSecond),
-  )
+  const highest = highestSustained(trials)
   return highest === 0
     ? `No rate was sustained at ${slo}.`
     : `The target sustained ${formatRate(highest)} at ${slo} in a trial, which was not confirmed.`

@@ -53,15 +53,20 @@ export function toleranceTexts({
   tolerance,
 }: Report['billing']): readonly string[] {
   if (tolerance === null) return []
-  const { completionRatio, rpcRatio, balanceUsd } = tolerance
+  const { completionRatio, rpcRatio, unpricedUsd, balanceUsd } = tolerance
+  const priced = formatPico((parsePico(claimedUsd) ?? 0n) - (parsePico(unpricedUsd) ?? 0n))
+  const unpriced = unpricedUsd === '0' ? '' : ` $${unpricedUsd} more was claimed by responses without a list price.`
   const ratios = [
     ...(completionRatio === null ? [] : [`${percentOf(completionRatio)} of the list price of a completion`]),
     ...(rpcRatio === null ? [] : [`${percentOf(rpcRatio)} of the price of RPC credits`]),
   ]
-  const prices = ratios.length === 0 ? '' : `: ${ratios.join(', ')}, and the last digit of each cost`
-  const balances = `: the last digit of each balance, $${balanceUsd}, and of each cost`
+  const prices =
+    ratios.length === 0
+      ? ''
+      : `, the sum over all responses: each may differ by ${ratios.join(' or ')}, and by the last digit of its cost`
+  const balances = `, the sum over all callers: the last digit of a balance, $${balanceUsd}, and of each cost`
   return [
-    `${apart('Claimed and expected', claimedUsd, expectedUsd, tolerance.claimedUsd)}${prices}.`,
+    `${apart('Claimed and expected', priced, expectedUsd, tolerance.claimedUsd)}${prices}.${unpriced}`,
     ...(billedUsd === null
       ? []
       : [`${apart('Billed and claimed', billedUsd, claimedUsd, tolerance.billedUsd)}${balances}.`]),

@@ -24,7 +24,6 @@ const timesTitle: Block = {
   kind: 'text',
   look: 'small',
   text: toned('quiet', 'Times of complete 2xx responses, by call:'),
-  isNested: true,
   afterGap: true,
 }
 

@@ -51,6 +51,7 @@ export const aBilling = {
   billedUsd: '0.007715625',
   tolerance: {
     claimedUsd: '0.000660578125',
+    unpricedUsd: '0',
     completionRatio: null,
     rpcRatio: 0.005,
     billedUsd: '0.00000002',

@@ -47,7 +47,7 @@ export function createLedgerAudit(
   const accounts = new Map<string, LedgerAccount>()
   const discrepancies = createDiscrepancies(reporter)
   const total = { expectedCredits: 0n, expectedPicoUsd: 0n, claimedCredits: 0n, claimedPicoUsd: 0n }
-  const tolerance = { claimedPicoUsd: 0n, openPicoUsd: 0n, completions: 0, rpcResponses: 0 }
+  const tolerance = { claimedPicoUsd: 0n, unpricedPicoUsd: 0n, openPicoUsd: 0n, completions: 0, rpcResponses: 0 }
   const judged = balanceHeaders && !shared
   const balanceHeaderNames = [priceList.usdHeader, priceList.diemHeader]
   const isStated = sourceOfValue(contract, 'billing.balanceResolutionUsd') === 'profile'
@@ -103,6 +103,7 @@ export function createLedgerAudit(
       ...total,
       tolerance: {
         claimedPicoUsd: tolerance.claimedPicoUsd,
+        unpricedPicoUsd: tolerance.unpricedPicoUsd,
         billedPicoUsd: lastDigits.reduce((a, b) => a + b, tolerance.openPicoUsd),
         balancePicoUsd: lastDigits.reduce((a, b) => (a > b ? a : b), priceList.balanceResolution),
         completionRatio: tolerance.completions > 0 ? contract.chat.costTolerance : null,
@@ -126,7 +127,8 @@ export function createLedgerAudit(
       claimedPicoUsd: charge?.kind === 'charged' ? charge.said : 0n,
     }
     for (const name of totalNames) total[name] += amounts[name]
-    tolerance.claimedPicoUsd += expected?.tolerance ?? 0n
+    if (expected === null) tolerance.unpricedPicoUsd += amounts.claimedPicoUsd
+    else tolerance.claimedPicoUsd += expected.tolerance
     if (charge !== null) tolerance.openPicoUsd += charge.max - charge.min
     if (expected?.priced === 'completion') tolerance.completions++
     if (expected?.priced === 'rpc') tolerance.rpcResponses++
@@ -196,6 +198,7 @@ export type LedgerSnapshot = LedgerAmounts & {
 
 type LedgerTolerance = Pick<BillingTolerance, 'completionRatio' | 'rpcRatio'> & {
   readonly claimedPicoUsd: bigint
+  readonly unpricedPicoUsd: bigint
   readonly billedPicoUsd: bigint
   readonly balancePicoUsd: bigint
 }
@@ -228,12 +231,20 @@ const zeroLedger: LedgerTotals = {
   accounts: 0,
   shown: 0,
   billedPicoUsd: 0n,
-  tolerance: { claimedPicoUsd: 0n, billedPicoUsd: 0n, balancePicoUsd: 0n, completionRatio: null, rpcRatio: null },
+  tolerance: {
+    claimedPicoUsd: 0n,
+    unpricedPicoUsd: 0n,
+    billedPicoUsd: 0n,
+    balancePicoUsd: 0n,
+    completionRatio: null,
+    rpcRatio: null,
+  },
 }
 
 function sumTolerances(a: LedgerTolerance, b: LedgerTolerance): LedgerTolerance {
   return {
     claimedPicoUsd: a.claimedPicoUsd + b.claimedPicoUsd,
+    unpricedPicoUsd: a.unpricedPicoUsd + b.unpricedPicoUsd,
     billedPicoUsd: a.billedPicoUsd + b.billedPicoUsd,
     balancePicoUsd: a.balancePicoUsd > b.balancePicoUsd ? a.balancePicoUsd : b.balancePicoUsd,
     completionRatio: a.completionRatio ?? b.completionRatio,
@@ -249,6 +260,7 @@ export const toBilling = (totals: LedgerTotals, discrepancies: readonly Discrepa
   billedUsd: totals.shown > 0 && totals.shown === totals.accounts ? formatPico(totals.billedPicoUsd) : null,
   tolerance: {
     claimedUsd: formatPico(totals.tolerance.claimedPicoUsd),
+    unpricedUsd: formatPico(totals.tolerance.unpricedPicoUsd),
     completionRatio: totals.tolerance.completionRatio,
     rpcRatio: totals.tolerance.rpcRatio,
     billedUsd: formatPico(totals.tolerance.billedPicoUsd),
