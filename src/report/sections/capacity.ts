@@ -11,20 +11,13 @@ export function capacitySection({ capacity }: Report): readonly Block[] {
 }
 
 function resultBlocks(result: CapacityResult): readonly Block[] {
-  const times = timesTable(result)
+  const measures = measuresOf(result)
   return [
     ...headline(result),
-    ...charts(result),
+    ...charts(result, measures),
     trialTable(result.trials),
-    ...(times.rows.length === 0 ? [] : [timesTitle, times]),
+    ...measures.flatMap(measure => timesBlocks(result.trials, measure)),
   ]
-}
-
-const timesTitle: Block = {
-  kind: 'text',
-  look: 'small',
-  text: toned('quiet', 'Times of complete 2xx responses, by call:'),
-  afterGap: true,
 }
 
 /** One sentence, which starts with the rate. Other results, and older reports, show a label before their sentences. */
@@ -47,7 +40,7 @@ function headline(result: CapacityResult): readonly Block[] {
 
 const colors = { good: 'green', bad: 'red', doubtful: 'amber' } as const
 
-function charts(result: CapacityResult): readonly Block[] {
+function charts(result: CapacityResult, measures: readonly Measure[]): readonly Block[] {
   const { trials, ratePerSecond } = result
   const shared = {
     draw: 'rate',
@@ -78,7 +71,6 @@ function charts(result: CapacityResult): readonly Block[] {
       { name: 'median', color: 'blue', values: times.map(each => each?.p50 ?? null) },
     ],
   })
-  const measures = measuresOf(result).filter(({ isChart }) => isChart)
   return [
     chart({
       ...shared,
@@ -89,9 +81,11 @@ function charts(result: CapacityResult): readonly Block[] {
       format: formatRate,
       curves: [{ name: 'goodput', color: 'blue', values: trials.map(trial => trial.goodputPerSecond) }],
     }),
-    ...measures.map(({ call, timing, boundMs }) =>
-      chart(timesChart(`${call} ${timingName(timing)}`, boundMs, timesOf(trials, call, timing))),
-    ),
+    ...measures
+      .filter(({ isChart }) => isChart)
+      .map(({ call, timing, boundMs }) =>
+        chart(timesChart(`${call} ${timingName(timing)}`, boundMs, timesOf(trials, call, timing))),
+      ),
     ...(measures.length === 0
       ? [
           chart(
@@ -172,40 +166,29 @@ function trialTable(trials: readonly TrialResult[]): Table {
   }
 }
 
-/** The quantiles of each call in each trial, beside its SLO. */
-function timesTable(result: CapacityResult): Table {
-  const named = (title: string) => ({ title: { markdown: title, html: title } })
-  return {
-    kind: 'table',
-    isNested: true,
-    columns: [
-      right('offered'),
-      named('call'),
-      named('time'),
-      { ...named('SLO'), align: 'right' },
-      right('p50'),
-      right('p95'),
-      right('p99'),
-      { title: 'outcome' },
-    ],
-    rows: measuresOf(result).flatMap(({ call, timing, boundMs }) => {
-      const bound = boundMs === null ? null : `≤ ${formatDuration(boundMs)}`
-      const times = timesOf(result.trials, call, timing)
-      const quantile = (ms: number | null | undefined): Words =>
-        boundMs !== null && (ms ?? 0) > boundMs ? toned('bad', formatDuration(ms ?? null)) : formatDuration(ms ?? null)
-      return result.trials.map((trial, index) => ({
-        group: `${call} ${timingName(timing)}${bound === null ? '' : `, SLO ${bound}`}`,
+/** The quantiles of a timing in each trial; those beyond its SLO are red. */
+function timesBlocks(trials: readonly TrialResult[], { call, timing, boundMs }: Measure): readonly Block[] {
+  const bound = boundMs === null ? '' : `, SLO ${formatDuration(boundMs)}`
+  const times = timesOf(trials, call, timing)
+  const quantile = (ms: number | null | undefined): Words => {
+    const words = formatDuration(ms ?? null)
+    return boundMs !== null && (ms ?? 0) > boundMs ? toned('bad', words) : words
+  }
+  return [
+    { kind: 'text', text: toned('strong', `${call} ${timingName(timing)}${bound}`), afterGap: true },
+    {
+      kind: 'table',
+      isNested: true,
+      columns: [right('offered'), right('p50'), right('p95'), right('p99'), { title: 'outcome', wraps: true }],
+      rows: trials.map((trial, index) => ({
         cells: [
           formatRate(trial.offeredPerSecond),
-          code(call),
-          timingName(timing),
-          bound ?? NO_VALUE,
           ...[times[index]?.p50, times[index]?.p95, times[index]?.p99].map(quantile),
           toned(toneOf(trial), trialWords(trial)),
         ],
-      }))
-    }),
-  }
+      })),
+    },
+  ]
 }
 
 /** `sustained`, `confirm: sustained`, or `too many bad responses, 115/480` if the trial ended after 115 of 480 arrivals. */
