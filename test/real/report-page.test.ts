@@ -12,7 +12,7 @@ import { virtualRun } from '../support/virtual-run.ts'
 import { hostileReport } from '../unit/report/hostile-report.ts'
 import { regressed } from '../unit/report/sections/comparisons.ts'
 
-const widths = [390, 1_440] as const
+const widths = [360, 390, 1_440] as const
 const schemes = ['light', 'dark'] as const
 
 /** A page, and everything it did that no report may do. */
@@ -76,11 +76,13 @@ describeWith('chromium', 'the page of a report in a real browser', () => {
         const { page, faults } = await open(name, width, scheme)
         const wider = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
         const cut = await page.evaluate(cutTables)
+        const broken = await page.evaluate(brokenValues)
         const background = await page.evaluate('getComputedStyle(document.body).backgroundColor')
         await page.close()
         expect(faults).toEqual([])
         expect(wider).toBeLessThanOrEqual(0)
         expect(cut).toBe(0)
+        expect(broken).toEqual([])
         // Without its style sheet, the page would have another background.
         expect(background).toBe(scheme === 'dark' ? 'rgb(13, 17, 23)' : 'rgb(246, 247, 249)')
       },
@@ -132,13 +134,19 @@ const expected = {
     'Credits spent',
     'Windows of each caller',
   ],
-  searching: ['Goodput', 'Latency', 'Offered and achieved rate', 'All latencies', 'Dollars spent'],
+  searching: ['Goodput', 'chat latency', 'Offered and achieved rate', 'All latencies', 'Dollars spent'],
   comparison: ['Changes'],
 }
 
 /** The number of tables that should fold into cards on a phone, but are cut off. */
 const cutTables = `[...document.querySelectorAll('.cards')]
   .filter(table => table.scrollWidth > table.parentElement.clientWidth).length`
+
+/** The values of tiles that take more than one line, or are wider than their tile. */
+const brokenValues = `[...document.querySelectorAll('.tile dd:not(.note)')].filter(value => {
+  const lines = parseFloat(getComputedStyle(value).lineHeight)
+  return value.clientHeight > 1.5 * lines || value.scrollWidth > value.clientWidth
+}).map(value => value.textContent)`
 
 async function picturesOf(figures: readonly Locator[]): Promise<readonly string[]> {
   const pictures: string[] = []
