@@ -4,11 +4,13 @@ import { pathToFileURL } from 'node:url'
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { withComparison } from '../../src/judge/verdict.ts'
+import type { Report } from '../../src/report/document.ts'
 import { comparisonRenderers, renderHtml } from '../../src/report/render/renderers.ts'
 import { lieByName } from '../../src/service/lies/lies.ts'
 import { describeWith } from '../support/real-part.ts'
 import { freshDirectory, turnpike } from '../support/turnpike.ts'
 import { virtualRun } from '../support/virtual-run.ts'
+import { aSearch } from '../unit/report/capacity-results.ts'
 import { hostileReport } from '../unit/report/hostile-report.ts'
 import { regressed } from '../unit/report/sections/comparisons.ts'
 
@@ -33,8 +35,16 @@ describeWith('chromium', 'the page of a report in a real browser', () => {
     const searching = (await virtualRun({ scenario: 'scenarios/capacity.yaml' })).report
     expect(searching.capacity[0]?.status).toBe('found')
     const hostile = { ...hostileReport, plan: failing.plan, series: failing.series }
+    const large: Report = {
+      ...passing,
+      load: { ...passing.load, answered: 12_345_678_901 },
+      billing: { ...passing.billing, claimedUsd: '1234567.891' },
+      run: { ...passing.run, durationMs: 359_940_000 },
+      capacity: [aSearch({ ratePerSecond: 1_234_567 })],
+    }
     const pages = {
       passing,
+      large,
       failing,
       hostile,
       searching,
@@ -68,7 +78,7 @@ describeWith('chromium', 'the page of a report in a real browser', () => {
     return { page, faults }
   }
 
-  const names = ['passing', 'failing', 'hostile', 'unreached', 'searching', 'compared', 'comparison']
+  const names = ['passing', 'large', 'failing', 'hostile', 'unreached', 'searching', 'compared', 'comparison']
   describe.each(names)('%s', name => {
     test.each(widths.flatMap(width => schemes.map(scheme => [width, scheme] as const)))(
       'uses no network, has no error, and fits %i pixels (%s)',

@@ -371,10 +371,16 @@ function markOf(mark: Mark, height: number, x: (value: number) => number): Html 
   }
 }
 
+/** A tile has room for this many characters in the size of its class. */
+function lengthClass(value: string): string | null {
+  if (value.length <= 7) return null
+  return value.length <= 10 ? 'long' : 'longer'
+}
+
 const tiles = ({ tiles: all }: TilesChart): Html =>
   html`<dl class="tiles">${all.map(
     ({ name, value, of, note, tone }) =>
-      html`<div class="tile"><dt>${name}</dt><dd class="${tone ?? ''}">${value}${of === undefined ? nothing : html` <span>of ${of}</span>`}</dd><dd class="note">${note}</dd></div>`,
+      html`<div class="tile"><dt>${name}</dt><dd class="${[tone, lengthClass(value)].filter(Boolean).join(' ')}">${value}${of === undefined ? nothing : html` <span>of ${of}</span>`}</dd><dd class="note">${note}</dd></div>`,
   )}</dl>\n`
 
 const dots = ({ rows }: DotsChart): Html =>
