@@ -1,5 +1,7 @@
 import { z } from 'zod'
-import { millis, percentiles, perSecond, tally } from './numbers.ts'
+import { millis, percentiles, tally } from './numbers.ts'
+
+const perSecond = z.number().nullable().meta({ description: 'Per second; null: no value.' })
 
 /** The requests of one call in a trial. */
 const trialCall = z.object({

@@ -5,7 +5,6 @@ export const decimal = z.string().meta({ description: 'A decimal number as a str
 export const tally = z.number().int().nonnegative()
 /** null: unknown. */
 export const millis = z.number().nullable()
-export const perSecond = z.number().nullable().meta({ description: 'Per second; null: no value.' })
 export const percentiles = z
   .object({ count: tally, mean: millis, p50: millis, p90: millis, p95: millis, p99: millis, p999: millis, max: millis })
   .meta({ id: 'Percentiles', description: 'Milliseconds; null: too few samples to bound it.' })
