@@ -151,7 +151,9 @@ const billing = z.object({
       unpricedUsd: decimal.meta({ description: 'Claimed by responses that the price list does not cover.' }),
       completionRatio: z.number().nullable().meta({ description: 'Of the list price of a completion.' }),
       rpcRatio: z.number().nullable().meta({ description: 'Of the price of the credits of an RPC response.' }),
-      billedUsd: decimal.meta({ description: 'How far billed may be from claimed.' }),
+      billedUsd: decimal
+        .nullable()
+        .meta({ description: 'How far billed may be from claimed; null: balances are not judged.' }),
       balanceUsd: decimal.meta({ description: 'The last digit of a balance.' }),
     })
     .nullable()

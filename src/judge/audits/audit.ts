@@ -45,8 +45,11 @@ export type BillingTolerance = {
   /** Of each list price, as a share: of a completion and of the credits of an RPC response; null: there was none. */
   readonly completionRatio: number | null
   readonly rpcRatio: number | null
-  /** Between claimed and billed, in USD: rounding, and requests without a response, which may have been charged. */
-  readonly billedUsd: string
+  /**
+   * Between claimed and billed, in USD: rounding, and requests without a response, which may have been charged. null: the
+   * balances are not judged, because others use the accounts or the target does not state them.
+   */
+  readonly billedUsd: string | null
   /** The last digit of a balance, in USD. */
   readonly balanceUsd: string
 }

@@ -141,17 +141,11 @@ export function conclusionText(
 /** The sentence names at most this many SLOs. */
 const maxSlos = 4
 
-const timingNames: Readonly<Partial<Record<Timing, string>>> = {
-  'service-time': 'service time',
-  ttft: 'TTFT',
-  ttfct: 'TTFCT',
-  tpot: 'TPOT',
-  itl: 'ITL',
-  icl: 'ICL',
-}
+const initials: readonly string[] = ['ttft', 'ttfct', 'tpot', 'itl', 'icl'] satisfies readonly Timing[]
 
-/** `TTFT`, `latency`. */
-export const timingName = (timing: string): string => timingNames[timing as Timing] ?? timing
+/** `TTFT`, `service time`. */
+export const timingName = (timing: string): string =>
+  initials.includes(timing) ? timing.toUpperCase() : timing.replace('-', ' ')
 
 /** `chat TTFT ≤ 400 ms and rpc latency ≤ 50 ms for 99 % of each call`. */
 function sloText({ slo, terms: { mix, goodRatio } }: SearchSubject): string {

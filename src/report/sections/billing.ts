@@ -67,7 +67,7 @@ export function toleranceTexts({
   const balances = `, the sum over all callers: the last digit of a balance, $${balanceUsd}, and of each cost`
   return [
     `${apart('Claimed and expected', priced, expectedUsd, tolerance.claimedUsd)}${prices}.${unpriced}`,
-    ...(billedUsd === null
+    ...(billedUsd === null || tolerance.billedUsd === null
       ? []
       : [`${apart('Billed and claimed', billedUsd, claimedUsd, tolerance.billedUsd)}${balances}.`]),
   ]

@@ -104,7 +104,7 @@ export function createLedgerAudit(
       tolerance: {
         claimedPicoUsd: tolerance.claimedPicoUsd,
         unpricedPicoUsd: tolerance.unpricedPicoUsd,
-        billedPicoUsd: lastDigits.reduce((a, b) => a + b, tolerance.openPicoUsd),
+        billedPicoUsd: judged ? lastDigits.reduce((a, b) => a + b, tolerance.openPicoUsd) : null,
         balancePicoUsd: lastDigits.reduce((a, b) => (a > b ? a : b), priceList.balanceResolution),
         completionRatio: tolerance.completions > 0 ? contract.chat.costTolerance : null,
         rpcRatio: tolerance.rpcResponses > 0 ? contract.rpc.priceTolerance : null,
@@ -199,7 +199,7 @@ export type LedgerSnapshot = LedgerAmounts & {
 type LedgerTolerance = Pick<BillingTolerance, 'completionRatio' | 'rpcRatio'> & {
   readonly claimedPicoUsd: bigint
   readonly unpricedPicoUsd: bigint
-  readonly billedPicoUsd: bigint
+  readonly billedPicoUsd: bigint | null
   readonly balancePicoUsd: bigint
 }
 
@@ -245,7 +245,7 @@ function sumTolerances(a: LedgerTolerance, b: LedgerTolerance): LedgerTolerance 
   return {
     claimedPicoUsd: a.claimedPicoUsd + b.claimedPicoUsd,
     unpricedPicoUsd: a.unpricedPicoUsd + b.unpricedPicoUsd,
-    billedPicoUsd: a.billedPicoUsd + b.billedPicoUsd,
+    billedPicoUsd: a.billedPicoUsd === null || b.billedPicoUsd === null ? null : a.billedPicoUsd + b.billedPicoUsd,
     balancePicoUsd: a.balancePicoUsd > b.balancePicoUsd ? a.balancePicoUsd : b.balancePicoUsd,
     completionRatio: a.completionRatio ?? b.completionRatio,
     rpcRatio: a.rpcRatio ?? b.rpcRatio,
@@ -263,7 +263,7 @@ export const toBilling = (totals: LedgerTotals, discrepancies: readonly Discrepa
     unpricedUsd: formatPico(totals.tolerance.unpricedPicoUsd),
     completionRatio: totals.tolerance.completionRatio,
     rpcRatio: totals.tolerance.rpcRatio,
-    billedUsd: formatPico(totals.tolerance.billedPicoUsd),
+    billedUsd: totals.tolerance.billedPicoUsd === null ? null : formatPico(totals.tolerance.billedPicoUsd),
     balanceUsd: formatPico(totals.tolerance.balancePicoUsd),
   },
   discrepancies,
