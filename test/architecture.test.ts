@@ -234,7 +234,8 @@ const doors: Readonly<Record<string, Door>> = {
   zod: {
     files: [
       ...['src/contract', 'src/lib/schema-mistakes.ts', 'src/scenario', 'src/service/chat/request.ts'],
-      ...['src/report/document.ts', 'src/judge/compare/comparison.ts', 'src/judge/metrics/slices.ts'],
+      ...['src/report/document.ts', 'src/report/capacity-schema.ts', 'src/report/numbers.ts'],
+      ...['src/judge/compare/comparison.ts', 'src/judge/metrics/slices.ts'],
       ...['src/storage/plan-schema.ts', 'src/observation/log-schema.ts'],
     ],
     because: 'outside data enters as profile, scenario, plan, log, report, and as a request to the reference service',

@@ -15,6 +15,8 @@ export type ThresholdResult = {
   readonly expression: string
   /** null: there is none. */
   readonly value: number | null
+  /** The capacity of all calls, if `value` is the share of one; null: it is no share. */
+  readonly whole: number | null
   readonly operator: Operator
   readonly bound: number
   /** Of the value and of the bound; a ratio of 1 is 100 %. */
@@ -36,14 +38,19 @@ function evaluate(threshold: Threshold, metrics: RunMetrics, totals: RunTotals):
   const { expression, why, operator, bound } = threshold
   const measured = measure(threshold, metrics, totals)
   const { value, unit, subject, samples } = measured
+  const { share = null, basis = `n = ${samples}` } = measured
   const result = (verdict: Verdict, message: string): ThresholdResult => {
-    return { expression, value, operator, bound, unit, verdict, message, why }
+    return { expression, value, whole: share?.whole ?? null, operator, bound, unit, verdict, message, why }
   }
   const required = `${operator} ${formatExact(bound, unit)}`
-  if (value === null) return result('inconclusive', `${measured.message} (required ${required}; n = ${samples})`)
+  if (value === null) return result('inconclusive', `${measured.message} (required ${required}; ${basis})`)
 
   const isMet = compare(value, operator, bound)
-  const sentence = `${subject} was ${formatExact(value, unit)}, ${isMet ? '' : 'not '}${required} (n = ${samples})`
+  const shown =
+    share === null
+      ? formatExact(value, unit)
+      : `${formatExact(share.whole, unit)}, ${formatExact(value, unit)} of it ${share.call}`
+  const sentence = `${subject} was ${shown}, ${isMet ? '' : 'not '}${required} (${basis})`
   const openReason =
     latenessReason(threshold, metrics) ??
     localFaultReason(threshold, metrics.select(threshold)) ??
@@ -228,6 +235,10 @@ type MeasuredValue = {
    * unsent requests distort it. `neither`: a statistic of the answered requests.
    */
   readonly grows: 'only' | 'both' | 'neither'
+  /** The value is the share that one call has of a whole. */
+  readonly share?: { readonly whole: number; readonly call: string }
+  /** Replaces the number of samples in the message. */
+  readonly basis?: string
 } & ({ readonly value: number } | { readonly value: null; readonly message: string })
 
 type Selected = Pick<Threshold, 'call' | 'stage'>
@@ -239,14 +250,18 @@ type Selected = Pick<Threshold, 'call' | 'stage'>
 function measureCapacity(threshold: Selected, results: readonly CapacityResult[]): MeasuredValue {
   const { call, stage } = threshold
   const result = results.find(each => each.stage === stage)
-  const subject = `capacity${call === null ? '' : ` of ${call}`}${stage === null ? '' : ` in ${stage}`}`
+  const of = (name: string | null) => `capacity${describeSelection({ call: name, stage })}`
+  const subject = of(call)
   const samples = result?.trials.reduce((sum, { arrivals }) => sum + arrivals, 0) ?? 0
   const base = { subject, samples, unit: 'per-second', grows: 'neither' } as const
   if (result === undefined) return { ...base, value: null, message: `${subject} has no value: there was no search` }
   const share = call === null ? 1 : (result.mix[call] ?? 0)
   const perSecond = result.status === 'below-range' ? 0 : result.ratePerSecond
-  if (perSecond === null) return { ...base, value: null, message: `${subject} was not found: ${result.reason}` }
-  return { ...base, value: perSecond * share }
+  const reason = result.reason.replace(/\.$/, '')
+  if (perSecond === null) return { ...base, value: null, message: `${subject} was not found: ${reason}` }
+  const value = perSecond * share
+  if (call === null || share === 1) return { ...base, value, basis: reason }
+  return { ...base, value, basis: reason, subject: of(null), share: { whole: perSecond, call } }
 }
 
 /**

@@ -5,7 +5,7 @@ import type { LogFooter, RunInfo } from '../observation/log.ts'
 import { isLocalFault, type LocalFault } from '../observation/observation.ts'
 import { isSystemStage, type Plan } from '../plan/plan.ts'
 import type { Billing } from './audits/audit.ts'
-import type { CapacityResult } from './capacity/result.ts'
+import { type CapacityResult, isConclusive } from './capacity/result.ts'
 import { suggestion } from './cause.ts'
 import type { ClauseTally, Finding } from './checks/findings.ts'
 import { type Comparison, outcomeStatus } from './compare/comparison.ts'
@@ -63,7 +63,8 @@ export function reachVerdict(run: VerdictInput): RunVerdict {
   const only = names.length === 0 ? [] : [`Only ${names.join(', ')} ${names.length === 1 ? 'was' : 'were'} judged.`]
   if (failures.length > 0) return { verdict: 'fail', reasons: [...failures, ...open, ...only] }
   if (open.length > 0) return { verdict: 'inconclusive', reasons: [...open, ...only] }
-  return { verdict: 'pass', reasons: [passSummary(run), ...only] }
+  const found = run.capacity.map(({ stage, reason }) => `Capacity in ${stage}: ${reason}`)
+  return { verdict: 'pass', reasons: [passSummary(run), ...found, ...only] }
 }
 
 /**
@@ -185,15 +186,13 @@ function lostWorkers({ load: { workers } }: VerdictInput): string {
   return `${names} crashed. ${recovered} ${sent === 1 ? 'was' : 'were'} recovered.`
 }
 
-const unconfirmedStatuses: readonly CapacityResult['status'][] = ['limited-by-tier', 'harness-limited', 'inconclusive']
-
 /** Searches that confirmed no rate, except those that a threshold already reports. */
 function unconfirmedSearches({ plan, capacity, thresholds }: VerdictInput): readonly string[] {
   const reported = plan.thresholds.filter(
     ({ measure }, index) => measure.kind === 'capacity' && thresholds[index]?.verdict === 'inconclusive',
   )
   return capacity
-    .filter(({ status, stage }) => unconfirmedStatuses.includes(status) && !reported.some(each => each.stage === stage))
+    .filter(search => !isConclusive(search) && !reported.some(({ stage }) => stage === search.stage))
     .map(({ stage, reason }) => `The search in ${stage} found no capacity: ${reason}`)
 }
 

@@ -220,6 +220,7 @@ function loadOf(stage: Exclude<Stage, Recorded>, perMinuteOfCaller: number | nul
         confirmMs,
         confirmSamples: samplesToProve(goodRatio * 100),
         mix: mixShares(mix),
+        callerPerSecond: perMinuteOfCaller === null ? null : perMinuteOfCaller / 60,
       }
       return { model: 'capacity', search, spacing, coolDownMs, mix }
     }

@@ -242,6 +242,8 @@ export type SearchTerms = {
   readonly confirmSamples: number
   /** The share of each call among the arrivals. They add up to 1. */
   readonly mix: Readonly<Record<string, number>>
+  /** 100 % of tier of one caller; null if no call of the mix has a limit, or if an older version made the plan. */
+  readonly callerPerSecond: number | null
 }
 
 /** One trial of a search: `arrivals` arrivals at a rate of `perSecond`. */

@@ -129,8 +129,13 @@ type Color = 'blue' | 'teal' | 'amber' | 'red' | 'green' | 'violet' | 'grey'
 
 type Titled = { readonly title: string; readonly note: string }
 
-/** A stage is shaded under the curves. */
-export type StageBand = { readonly name: string; readonly startMs: number; readonly endMs: number }
+/** A stage, or a part of one, is shaded under the curves. A role has a color of its own and stands in the legend. */
+export type StageBand = {
+  readonly name: string
+  readonly startMs: number
+  readonly endMs: number
+  readonly role?: 'warm-up' | 'confirmation'
+}
 
 /** One value for each step of time; null: none. */
 export type Curve = {
@@ -145,12 +150,17 @@ export type Curve = {
   readonly values: readonly (number | null)[]
 }
 
+/** A value that is marked by a line across the chart. */
+export type Bound = { readonly value: number; readonly label: string }
+
 export type TimeChart = Titled & {
   readonly draw: 'time'
   readonly endMs: number
   readonly height: number
   readonly stages: readonly StageBand[]
   readonly curves: readonly Curve[]
+  /** Left out if it is far above all values. */
+  readonly bound?: Bound | null
   readonly format: (value: number) => string
   /** Shown instead of the plot if there are no values or all are 0. */
   readonly silence: string
@@ -159,15 +169,24 @@ export type TimeChart = Titled & {
 /** Values against the rates at which they were observed. */
 export type RateChart = Titled & {
   readonly draw: 'rate'
-  readonly trials: readonly { readonly perSecond: number; readonly color: Color; readonly text: string }[]
-  /** What the colors of the points mean. */
+  readonly trials: readonly {
+    readonly perSecond: number
+    readonly color: Color
+    readonly text: string
+    /** Drawn as a ring. */
+    readonly isRing: boolean
+  }[]
+  /** What the colors of the points mean, and rings. */
   readonly meanings: Readonly<Partial<Record<Color, string>>>
+  readonly ring: string
   /** One value for each trial; null: none. */
   readonly curves: readonly Pick<Curve, 'name' | 'color' | 'values'>[]
   /** Whether a line marks the points where the value equals the rate. */
   readonly hasDiagonal: boolean
   /** A rate that is marked; null: none. */
   readonly mark: { readonly perSecond: number; readonly label: string } | null
+  /** Always within the chart; null: none. */
+  readonly bound: Bound | null
   readonly format: (value: number) => string
 }
 

@@ -7,7 +7,7 @@ import { type RequestStats, type RunMetrics, statusCounts } from '../judge/metri
 import { perSecond, type RunExtent, type Selection } from '../judge/metrics/timings.ts'
 import { withComparison } from '../judge/verdict.ts'
 import { describeLoad } from '../plan/describe-plan.ts'
-import { isSystemStage, type Plan } from '../plan/plan.ts'
+import { isSystemStage, mixOf, type Plan, type StagePlan } from '../plan/plan.ts'
 import type { CallFacts, Evidence, PlanFacts, Report, ReportedExample, ReportedFinding } from './document.ts'
 
 /** The evidence of a request, by its id; null: none, and the example lists only its id. */
@@ -143,16 +143,31 @@ function planFacts(plan: Plan, limits: JudgedRun['limits']): PlanFacts {
     isBudgetUnlimited: isBudgetUnlimited === true,
     only,
     forecast: { requests, durationMs, credits, worstUsd },
-    stages: stages.map(stage => ({
+    stages: stages.map((stage, index) => ({
       name: stage.name,
       startMs: stage.startMs,
       durationMs: stage.durationMs,
       callers: stage.callers,
       load: describeLoad(stage),
+      isWarmUp: isWarmUp(stage, stages[index + 1], plan),
     })),
     calls: Object.entries(calls).map(([call, { kind }]) => ({ call, kind, slo: { ...slo[call] } })),
     values: [...plan.values.map(value => ({ ...value, differs: null })), ...limitValues(plan, limits)],
   }
+}
+
+/**
+ * Whether a stage prepares the target for the next one: it is called so, or it ramps up to a constant rate of the same
+ * calls. A stage that a threshold names is measured.
+ */
+function isWarmUp({ name, load }: StagePlan, next: StagePlan | undefined, { thresholds }: Plan): boolean {
+  if (next === undefined || thresholds.some(({ stage }) => stage === name)) return false
+  if (/\bwarm-?up\b/i.test(name)) return true
+  if (load.model !== 'open' || load.shape.kind !== 'ramp' || next.load.model !== 'open') return false
+  const isSteady = next.load.shape.kind === 'constant' || next.load.shape.kind === 'poisson'
+  const following = mixOf(next).map(([call]) => call)
+  const isRising = load.shape.toPerSecond > load.shape.fromPerSecond
+  return isSteady && isRising && load.mix.every(([call]) => following.includes(call))
 }
 
 /** Each limit that the plan used: as the target published it, else as its responses stated it, else as planned. */

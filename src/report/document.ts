@@ -5,6 +5,8 @@ import type { DiscrepancyKind } from '../judge/audits/audit.ts'
 import { comparisonSchema } from '../judge/compare/comparison.ts'
 import type { DeepReadonly } from '../lib/json.ts'
 import type { Operator } from '../plan/plan.ts'
+import { capacitySchema } from './capacity-schema.ts'
+import { decimal, millis, percentiles, tally } from './numbers.ts'
 
 export type { CapacityResult, TrialResult } from '../judge/capacity/result.ts'
 export type { Percentiles } from '../judge/metrics/histogram.ts'
@@ -13,16 +15,7 @@ export type { ThresholdResult, Verdict } from '../judge/thresholds.ts'
 /** A name. Any string is accepted, because older or later reports may have names that this version lacks. */
 const nameOf = <Name extends string>() => z.string() as unknown as z.ZodType<Name>
 
-const decimal = z.string().meta({ description: 'A decimal number as a string, so that it is exact.' })
-/** A count. */
-export const tally = z.number().int().nonnegative()
-const millis = z.number().nullable()
-const perSecond = z.number().nullable().meta({ description: 'Per second; null: no value.' })
 const status = z.enum(['pass', 'fail', 'inconclusive'])
-
-const percentiles = z
-  .object({ count: tally, mean: millis, p50: millis, p90: millis, p95: millis, p99: millis, p999: millis, max: millis })
-  .meta({ id: 'Percentiles', description: 'Milliseconds; null: too few samples to bound it.' })
 
 /** For a bug report: the request without its secret, and the response. Headers and body are bounded. */
 const evidence = z
@@ -154,6 +147,20 @@ const billing = z.object({
   claimedCredits: decimal,
   claimedUsd: decimal,
   billedUsd: decimal.nullable(),
+  tolerance: z
+    .object({
+      claimedUsd: decimal.meta({ description: 'How far claimed may be from expected.' }),
+      unpricedUsd: decimal.meta({ description: 'Claimed by responses that the price list does not cover.' }),
+      completionRatio: z.number().nullable().meta({ description: 'Of the list price of a completion.' }),
+      rpcRatio: z.number().nullable().meta({ description: 'Of the price of the credits of an RPC response.' }),
+      billedUsd: decimal
+        .nullable()
+        .meta({ description: 'How far billed may be from claimed; null: balances are not judged.' }),
+      balanceUsd: decimal.meta({ description: 'The last digit of a balance.' }),
+    })
+    .nullable()
+    .default(null)
+    .meta({ description: 'How far the amounts of the run may be apart; null: an older version wrote the report.' }),
   discrepancies: z.array(
     z.object({ kind: nameOf<DiscrepancyKind>(), count: tally, amountUsd: decimal, examples: z.array(example) }),
   ),
@@ -193,54 +200,17 @@ const finding = z.object({
 const threshold = z.object({
   expression: z.string(),
   value: z.number().nullable(),
+  whole: z
+    .number()
+    .nullable()
+    .default(null)
+    .meta({ description: 'The capacity of all calls, if the value is the share of one; null: it is no share.' }),
   operator: nameOf<Operator>(),
   bound: z.number(),
   unit: z.enum(['ms', 'count', 'ratio', 'per-second', 'credits', 'usd']),
   verdict: status,
   message: z.string(),
   why: z.string(),
-})
-
-/** The result of a search for the capacity of the target. */
-const capacity = z.object({
-  stage: z.string(),
-  status: z.enum(['found', 'above-range', 'below-range', 'limited-by-tier', 'harness-limited', 'inconclusive']),
-  ratePerSecond: perSecond.meta({ description: 'Confirmed arrivals of all callers per second; null: none.' }),
-  reason: z.string(),
-  fromPerSecond: z.number(),
-  toPerSecond: z.number(),
-  mix: z.record(z.string(), z.number()).meta({ description: 'The share of each call of the arrivals.' }),
-  goodRatio: z.number(),
-  precision: z.number(),
-  confirmation: z.object({ percent: z.number(), samples: tally, latencyMs: millis }).nullable(),
-  trials: z.array(
-    z.object({
-      purpose: z.enum(['raise', 'narrow', 'confirm']),
-      offeredPerSecond: z.number(),
-      outcome: z.enum([
-        'sustained',
-        'slo-missed',
-        'queue-growing',
-        'rate-limited',
-        'harness-late',
-        'harness-saturated',
-        'blocked',
-        'failure-limit',
-        'unfinished',
-      ]),
-      arrivals: tally,
-      planned: tally.meta({ description: 'Arrivals of the whole trial, if it had not ended early.' }),
-      achievedPerSecond: perSecond,
-      goodputPerSecond: perSecond,
-      goodRatio: z.number().nullable(),
-      latencyMs: percentiles,
-      refused: tally.meta({ description: 'Responses with 429.' }),
-      overloaded: tally.meta({ description: 'Responses with 503.' }),
-      failed: tally,
-      dropped: tally,
-      inFlightGrowthPerSecond: perSecond.meta({ description: 'The growth of the requests in flight, per second.' }),
-    }),
-  ),
 })
 
 /** The planned load. */
@@ -271,6 +241,7 @@ const plan = z.object({
       durationMs: z.number(),
       callers: tally,
       load: z.string().meta({ description: 'A sentence.' }),
+      isWarmUp: z.boolean().default(false).meta({ description: 'It prepares the target for the stages after it.' }),
     }),
   ),
   calls: z.array(z.object({ call: z.string(), kind: z.string(), slo: z.record(z.string(), z.number()) })),
@@ -357,7 +328,7 @@ export const reportSchema = z
     findings: z.array(finding),
     thresholds: z.array(threshold),
     /** One for each stage that searches for a capacity. */
-    capacity: z.array(capacity).default([]),
+    capacity: z.array(capacitySchema).default([]),
     /** null, like `series`: an older version wrote the report. */
     plan: plan.nullable().default(null),
     series: series.nullable().default(null),

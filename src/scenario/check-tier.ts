@@ -1,3 +1,5 @@
+import type { AccountTier } from '../contract/contract.ts'
+import { plural } from '../lib/format.ts'
 import { entriesOf } from '../lib/schema-mistakes.ts'
 import { describeValue } from '../lib/usage-error.ts'
 import type { Path, ReportMistake } from '../lib/yaml.ts'
@@ -12,6 +14,7 @@ import type { Rate } from './units.ts'
 export type StageContext = {
   readonly calls: Calls
   readonly callers: number | undefined
+  readonly tier: AccountTier | undefined
   /** The limits of one caller; undefined if its tier is unknown. */
   readonly limitOf: LimitOf | undefined
   /** The limits of the target are not known yet, so nothing is compared with them. */
@@ -43,15 +46,26 @@ export function checkTier(
   if (perMinute === null || context.isTentative) return
   const mayExceed = source['exceed-tier'] === true
   if (stage.shape === 'burst') {
-    checkBurst(stage, perMinute, mayExceed, problem => report({ ...field('size', source.size), ...problem }))
+    const reportBurst = (problem: { readonly expected: string }) =>
+      report({ ...field('size', source.size), ...problem })
+    checkBurst(stage, perMinute, mayExceed, context.tier, reportBurst)
   }
   const max = (perMinute * stage.callers) / 60
   for (const [key, rate] of ratesOf(stage)) {
-    if (mayExceed || arrivalsPerSecond(rate, perMinute, stage.callers) <= max * (1 + 1e-9)) continue
-    const limit = rate.kind === 'of-tier' ? '100% of tier' : `${readable(max)}/s, which is 100% of tier`
-    report({ ...field(key, source[key]), expected: `at most ${limit}, or "exceed-tier: true"` })
+    const perSecond = arrivalsPerSecond(rate, perMinute, stage.callers)
+    if (mayExceed || perSecond <= max * (1 + 1e-9)) continue
+    // More callers do not change a share.
+    const expected =
+      rate.kind === 'of-tier'
+        ? 'at most 100% of tier'
+        : `at most ${readable(max)}/s, which is 100% of tier${enoughCallers((perSecond * 60) / perMinute, context.tier)}`
+    report({ ...field(key, source[key]), expected: `${expected}, or "exceed-tier: true"` })
   }
 }
+
+/** How many callers allow what one caller may do `times` times. */
+const enoughCallers = (times: number, tier: AccountTier | undefined): string =>
+  ` (${plural(Math.ceil(times * (1 - 1e-9)), 'caller')} of tier ${tier ?? 'default'} would allow it)`
 
 type Burst = Stage & { readonly shape: 'burst' }
 
@@ -59,6 +73,7 @@ function checkBurst(
   { size, everyMs, durationMs, callers }: Burst,
   perMinute: number,
   mayExceed: boolean,
+  tier: AccountTier | undefined,
   report: (problem: { readonly expected: string }) => void,
 ): void {
   const arrivals = size.kind === 'absolute' ? size.arrivals : burstArrivals(size.share, perMinute, callers)
@@ -68,8 +83,9 @@ function checkBurst(
   const burstsPerWindow = Math.ceil(Math.min(durationMs, 60_000) / every)
   if (mayExceed || arrivals * burstsPerWindow <= perMinute * callers * (1 + 1e-9)) return
   const often = burstsPerWindow === 1 ? '' : ` in ${burstsPerWindow} bursts per minute`
+  const enough = size.kind === 'absolute' ? enoughCallers((arrivals * burstsPerWindow) / perMinute, tier) : ''
   report({
-    expected: `at most ${Math.floor(perMinute * callers * (1 + 1e-9))} arrivals${often}, which is 100% of tier, or "exceed-tier: true"`,
+    expected: `at most ${Math.floor(perMinute * callers * (1 + 1e-9))} arrivals${often}, which is 100% of tier${enough}, or "exceed-tier: true"`,
   })
 }
 

@@ -57,7 +57,8 @@ export function parseScenario(
   const offers = { contract, isTentative: isTentative(target) }
   const calls = withNamedProbes(resolveCalls(written.calls, callers, offers, report), written.stages)
   const limitOf = callers.tier && limitsFor(callers.tier, callers['limits-from'] ?? 'target', contract)
-  const context = { calls, callers: callers.count, limitOf, isTentative: offers.isTentative }
+  const { count, tier } = callers
+  const context = { calls, callers: count, tier, limitOf, isTentative: offers.isTentative }
   const stages = resolveStages(written.stages, context, report)
   const stageNames = (Array.isArray(written.stages) ? written.stages : []).map(stage => String(entriesOf(stage).name))
   const slo = resolveSlo(written.slo, calls, report)

@@ -99,6 +99,7 @@ const search = z.object({
   confirmMs: positive,
   confirmSamples: whole,
   mix: z.record(text, amount),
+  callerPerSecond: amount.nullable().default(null),
 })
 
 const load = z.discriminatedUnion('model', [

@@ -4,15 +4,17 @@ import { pathToFileURL } from 'node:url'
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { withComparison } from '../../src/judge/verdict.ts'
+import type { Report } from '../../src/report/document.ts'
 import { comparisonRenderers, renderHtml } from '../../src/report/render/renderers.ts'
 import { lieByName } from '../../src/service/lies/lies.ts'
 import { describeWith } from '../support/real-part.ts'
 import { freshDirectory, turnpike } from '../support/turnpike.ts'
 import { virtualRun } from '../support/virtual-run.ts'
+import { aSearch } from '../unit/report/capacity-results.ts'
 import { hostileReport } from '../unit/report/hostile-report.ts'
 import { regressed } from '../unit/report/sections/comparisons.ts'
 
-const widths = [390, 1_440] as const
+const widths = [360, 390, 1_440] as const
 const schemes = ['light', 'dark'] as const
 
 /** A page, and everything it did that no report may do. */
@@ -33,8 +35,16 @@ describeWith('chromium', 'the page of a report in a real browser', () => {
     const searching = (await virtualRun({ scenario: 'scenarios/capacity.yaml' })).report
     expect(searching.capacity[0]?.status).toBe('found')
     const hostile = { ...hostileReport, plan: failing.plan, series: failing.series }
+    const large: Report = {
+      ...passing,
+      load: { ...passing.load, answered: 12_345_678_901 },
+      billing: { ...passing.billing, claimedUsd: '1234567.891' },
+      run: { ...passing.run, durationMs: 359_940_000 },
+      capacity: [aSearch({ ratePerSecond: 1_234_567 })],
+    }
     const pages = {
       passing,
+      large,
       failing,
       hostile,
       searching,
@@ -68,7 +78,7 @@ describeWith('chromium', 'the page of a report in a real browser', () => {
     return { page, faults }
   }
 
-  const names = ['passing', 'failing', 'hostile', 'unreached', 'searching', 'compared', 'comparison']
+  const names = ['passing', 'large', 'failing', 'hostile', 'unreached', 'searching', 'compared', 'comparison']
   describe.each(names)('%s', name => {
     test.each(widths.flatMap(width => schemes.map(scheme => [width, scheme] as const)))(
       'uses no network, has no error, and fits %i pixels (%s)',
@@ -76,11 +86,13 @@ describeWith('chromium', 'the page of a report in a real browser', () => {
         const { page, faults } = await open(name, width, scheme)
         const wider = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
         const cut = await page.evaluate(cutTables)
+        const broken = await page.evaluate(brokenValues)
         const background = await page.evaluate('getComputedStyle(document.body).backgroundColor')
         await page.close()
         expect(faults).toEqual([])
         expect(wider).toBeLessThanOrEqual(0)
         expect(cut).toBe(0)
+        expect(broken).toEqual([])
         // Without its style sheet, the page would have another background.
         expect(background).toBe(scheme === 'dark' ? 'rgb(13, 17, 23)' : 'rgb(246, 247, 249)')
       },
@@ -132,13 +144,19 @@ const expected = {
     'Credits spent',
     'Windows of each caller',
   ],
-  searching: ['Goodput', 'Latency', 'Offered and achieved rate', 'All latencies', 'Dollars spent'],
+  searching: ['Goodput', 'chat latency', 'Offered and achieved rate', 'All latencies', 'Dollars spent'],
   comparison: ['Changes'],
 }
 
 /** The number of tables that should fold into cards on a phone, but are cut off. */
 const cutTables = `[...document.querySelectorAll('.cards')]
   .filter(table => table.scrollWidth > table.parentElement.clientWidth).length`
+
+/** The values of tiles that take more than one line, or are wider than their tile. */
+const brokenValues = `[...document.querySelectorAll('.tile dd:not(.note)')].filter(value => {
+  const lines = parseFloat(getComputedStyle(value).lineHeight)
+  return value.clientHeight > 1.5 * lines || value.scrollWidth > value.clientWidth
+}).map(value => value.textContent)`
 
 async function picturesOf(figures: readonly Locator[]): Promise<readonly string[]> {
   const pictures: string[] = []

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../src/contract/documented.ts'
 import type { CapacityResult } from '../../src/judge/capacity/result.ts'
 import { createJudge } from '../../src/judge/judge.ts'
-import { formatRate } from '../../src/lib/format.ts'
+import { timingMs } from '../../src/judge/metrics/timings.ts'
+import { formatExact, formatRate } from '../../src/lib/format.ts'
 
 import { makeReport } from '../../src/run/make-report.ts'
 import { type VirtualRun, virtualRun } from '../support/virtual-run.ts'
@@ -53,7 +54,9 @@ describe('a search in a whole run', () => {
     expect(Math.abs((result.ratePerSecond ?? 0) / 100 - 1)).toBeLessThan(0.05)
     expect(result.confirmation).toMatchObject({ percent: 99, samples: expect.any(Number) })
     expect(result.confirmation?.samples).toBeGreaterThanOrEqual(299)
-    expect(result.reason).toMatch(/^The target sustained .*\/s for .* good of .* arrivals; it did not sustain .*\/s: /)
+    expect(result.reason).toMatch(
+      /^[\d.]+\/s at chat latency ≤ 1 s for 99 %, confirmed over [\d,]+ requests; at [\d.]+\/s (?:the queue grew|\d+ chat requests got 503)/,
+    )
     expect(report.findings).toEqual([])
   })
 
@@ -105,6 +108,69 @@ describe('a search in a whole run', () => {
   })
 })
 
+describe('a search with an SLO for each of two calls', () => {
+  /** Streams have an SLO on TTFT, RPC calls one on latency; one of the two is missed first. */
+  const mixed = (slo: string) => `name: mixed
+seed: 3
+callers: { count: 75 }
+calls:
+  chat: { kind: chat, stream: true, model-tier: XS, prompt-tokens: 20, max-completion-tokens: 4 }
+  rpc: { kind: rpc, network-family: evm, methods: { eth_blockNumber: 1 } }
+service: { concurrency: 6, service-time: 30ms, queue-length: 400 }
+stages:
+  - { name: search, duration: 200s, shape: capacity, from: 20/s, to: 400/s, good-ratio: 99%, precision: 30%, mix: { chat: 7, rpc: 3 } }
+slo: ${slo}
+thresholds:
+  - { expect: capacity of chat in search >= 500/s, why: A goal that is out of reach. }
+`
+  const missedFirst = async (slo: string) => {
+    const { report, result, observations } = await searchIn(mixed(slo))
+    const [exceeded] = result.trials
+      .filter(({ offeredPerSecond }) => offeredPerSecond > (result.ratePerSecond ?? 0))
+      .filter(({ outcome }) => outcome === 'slo-missed')
+      .toSorted((a, b) => a.offeredPerSecond - b.offeredPerSecond)
+    return {
+      report,
+      result,
+      observations,
+      exceeded,
+      index: exceeded === undefined ? -1 : result.trials.indexOf(exceeded),
+    }
+  }
+
+  test('names the TTFT of the stream if that is missed, with the requests that missed it', async () => {
+    const { report, result, observations, exceeded, index } = await missedFirst(
+      '{ chat: { ttft: 250ms }, rpc: { latency: 20s } }',
+    )
+    const missed = observations.filter(
+      o => o.trial === index && o.call === 'chat' && o.outcome.kind === 'answered' && o.outcome.status === 200,
+    )
+    const tooLate = missed.filter(o => (timingMs('ttft', o) ?? 0) > 250)
+    expect(tooLate.length).toBeGreaterThan(0)
+    expect(exceeded?.calls.map(({ missed: counts }) => counts)).toEqual([{ ttft: tooLate.length }, {}])
+    const at = formatRate(exceeded?.offeredPerSecond ?? null)
+    expect(result.reason).toMatch(
+      /^[\d.]+\/s at chat TTFT ≤ 250 ms and rpc latency ≤ 20 s for 99 % of each call, confirmed over [\d,]+ requests; /,
+    )
+    expect(result.reason).toContain(`; at ${at} ${tooLate.length} missed chat ttft.`)
+    // The share of chat is explained beside the capacity of all calls.
+    const whole = result.ratePerSecond ?? 0
+    const [crossed = ''] = report.reasons
+    expect(crossed).toContain(`, ${formatExact(whole * 0.7, 'per-second')} of it chat, not >= 500/s (`)
+    expect(crossed).toContain(result.reason.slice(0, -1))
+  })
+
+  test('names the latency of RPC if that is missed', async () => {
+    const { result, exceeded } = await missedFirst('{ chat: { ttft: 20s }, rpc: { latency: 150ms } }')
+    const missed = exceeded?.calls[1]?.missed.latency ?? 0
+    expect(missed).toBeGreaterThan(0)
+    expect(exceeded?.calls[0]?.missed).toEqual({})
+    expect(result.reason).toContain(
+      `; at ${formatRate(exceeded?.offeredPerSecond ?? null)} ${missed} missed rpc latency.`,
+    )
+  })
+})
+
 describe('a search that finds no capacity', () => {
   test('reports the highest rate as a lower bound if the target sustains it', async () => {
     const { report, result } = await searchIn(
@@ -113,7 +179,9 @@ describe('a search that finds no capacity', () => {
       }),
     )
     expect(result).toMatchObject({ status: 'above-range', ratePerSecond: 80 })
-    expect(result.reason).toMatch(/^The target sustained 80\/s for .*No higher rate was tried\.$/)
+    expect(result.reason).toMatch(
+      /^at least 80\/s at chat latency ≤ 1 s for 99 %, confirmed over [\d,]+ requests; no higher rate was tried\.$/,
+    )
     expect(report.verdict).toBe('pass')
   })
 
@@ -132,9 +200,13 @@ describe('a search that finds no capacity', () => {
     )
     expect(result).toMatchObject({ status: 'limited-by-tier', ratePerSecond: null })
     expect(report.verdict).toBe('inconclusive')
-    expect(report.reasons[0]).toMatch(
-      /^The search in search found no capacity: The rate limits of the callers came first/,
-    )
+    const [, rate = '', callers = ''] =
+      /^The search in search found no capacity: The rate limits of the callers came first: at ([\d.]+)\/s [\d,]+ requests got 429\. (\d+) callers of tier default would allow up to 250\/s\./.exec(
+        report.reasons[0] ?? '',
+      ) ?? []
+    // The tier allows 500 requests per minute and caller.
+    expect(Number(callers)).toBe(Math.ceil((250 * 60) / 500))
+    expect(Number(rate)).toBeGreaterThan((4 * 500) / 60)
   })
 
   test('reports no rate if a bound of the harness came first', async () => {
@@ -149,6 +221,7 @@ describe('a search that finds no capacity', () => {
     const saturatedRates = result.trials
       .filter(({ outcome }) => outcome === 'harness-saturated')
       .map(each => each.offeredPerSecond)
+      .filter(rate => !result.trials.some(each => each.outcome === 'sustained' && each.offeredPerSecond >= rate))
     expect(result.reason).toContain(`(max-in-flight) at ${formatRate(Math.min(...saturatedRates))};`)
     expect(report.verdict).toBe('inconclusive')
   })

@@ -6,7 +6,7 @@ export type XmlElement = {
 }
 
 const declaration = /^<\?xml version="1\.0" encoding="UTF-8"\?>\n/
-const tag = /<(\/?)([A-Za-z]+)((?: [a-z]+="[^"<]*")*)(\/?)>/y
+const tag = /<(\/?)([A-Za-z-]+)((?: [a-z]+="[^"<]*")*)(\/?)>/y
 const attribute = / ([a-z]+)="([^"]*)"/g
 /** The characters that XML 1.0 allows in a document. */
 const fit = /^[\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]*$/u

@@ -32,7 +32,26 @@ export type Billing = {
   readonly claimedUsd: string
   /** The difference between the opening and the closing balance check; null if one of them is missing. */
   readonly billedUsd: string | null
+  readonly tolerance: BillingTolerance
   readonly discrepancies: readonly Discrepancy[]
+}
+
+/** How far the amounts of a run may be apart without a discrepancy, over all of its requests. */
+export type BillingTolerance = {
+  /** Between expected and claimed, in USD. */
+  readonly claimedUsd: string
+  /** Claimed by responses that the price list does not cover, in USD; not compared with expected. */
+  readonly unpricedUsd: string
+  /** Of each list price, as a share: of a completion and of the credits of an RPC response; null: there was none. */
+  readonly completionRatio: number | null
+  readonly rpcRatio: number | null
+  /**
+   * Between claimed and billed, in USD: rounding, and requests without a response, which may have been charged. null: the
+   * balances are not judged, because others use the accounts or the target does not state them.
+   */
+  readonly billedUsd: string | null
+  /** The last digit of a balance, in USD. */
+  readonly balanceUsd: string
 }
 
 export const discrepancyKinds = [

@@ -52,16 +52,9 @@ export function judgeTrial(
   state: TrialState,
 ): TrialOutcome | null {
   const { arrivals, calls, late, blocked, heldBack, crowdedOut, cutOff, queue } = seen
-  const max = trial.purpose === 'confirm' ? maxFailuresAllowed : maxFailuresByChance
-  const isTooMany = (count: number, total: number, share: number) => {
-    if (count === 0) return false
-    const of = state === 'open' ? Math.max(total, trial.arrivals * share) : total
-    return count > max(of, 1 - terms.goodRatio)
-  }
+  const isTooMany = tooMany(trial, terms, state)
   const anyCall = (count: (tally: CallTally) => number) =>
-    Object.entries(calls).some(([call, tally]) =>
-      isTooMany(count(tally), tally.good + tally.bad + tally.refused, terms.mix[call] ?? 0),
-    )
+    Object.entries(calls).some(([call, tally]) => isTooMany(count(tally), totalOf(tally), terms.mix[call] ?? 0))
 
   if (blocked > 0) return 'blocked'
   if (isTooMany(late, arrivals, 1)) return 'harness-late'
@@ -74,6 +67,22 @@ export function judgeTrial(
   if (state === 'open') return null
   // It was ended early for a growing queue, which the remaining responses may hide again.
   return arrivals < trial.arrivals ? 'queue-growing' : 'sustained'
+}
+
+/** Whether the bad responses to a call, in a trial that has ended, are more than a sustained rate allows. */
+export const hasMissed = (call: string, tally: CallTally, trial: Trial, terms: SearchTerms): boolean =>
+  tooMany(trial, terms, 'over')(tally.bad, totalOf(tally), terms.mix[call] ?? 0)
+
+const totalOf = ({ good, bad, refused }: CallTally): number => good + bad + refused
+
+/** Whether `count` of `total` requests are too many. During a trial, `share` of its arrivals may still follow. */
+function tooMany(trial: Trial, terms: SearchTerms, state: TrialState) {
+  const max = trial.purpose === 'confirm' ? maxFailuresAllowed : maxFailuresByChance
+  return (count: number, total: number, share: number): boolean => {
+    if (count === 0) return false
+    const of = state === 'open' ? Math.max(total, trial.arrivals * share) : total
+    return count > max(of, 1 - terms.goodRatio)
+  }
 }
 
 /** By chance, nine steps exceed `over` once in 100 trials. `open` is checked often, so its chance is one in 1,000. */

@@ -1,5 +1,5 @@
-import { count, formatDuration, formatRate, formatRatio } from '../../lib/format.ts'
-import type { SearchTerms, Trial } from '../../plan/plan.ts'
+import { count, formatDuration, formatRate, formatRatio, plural } from '../../lib/format.ts'
+import type { Plan, SearchTerms, Timing, Trial } from '../../plan/plan.ts'
 import type { Percentiles } from '../metrics/histogram.ts'
 
 import { exceedsCapacity, isHarnessLimit, type TrialOutcome } from './judge-trial.ts'
@@ -16,6 +16,8 @@ export type CapacityResult = {
   readonly toPerSecond: number
   /** The share of each call of the arrivals; the sum is 1. */
   readonly mix: Readonly<Record<string, number>>
+  /** The SLOs of each call of the mix, in milliseconds. A call without one needs complete 2xx responses. */
+  readonly slo: Plan['slo']
   /** The share of good responses that each call needs, and the precision of the rate. */
   readonly goodRatio: number
   readonly precision: number
@@ -34,6 +36,9 @@ export type TrialResult = {
   readonly purpose: Trial['purpose']
   readonly offeredPerSecond: number
   readonly outcome: TrialOutcome
+  /** When the first arrival was due and when the last request ended, on the clock of the run; null: nothing was due. */
+  readonly startMs: number | null
+  readonly endMs: number | null
   /** Arrivals that were due; `planned`: arrivals of the whole trial, if it had not ended early. */
   readonly arrivals: number
   readonly planned: number
@@ -48,10 +53,35 @@ export type TrialResult = {
   readonly dropped: number
   /** The growth of the requests in flight, per second; null: too few requests. */
   readonly inFlightGrowthPerSecond: number | null
+  /** In the order of the mix. */
+  readonly calls: readonly TrialCall[]
+}
+
+/** The requests of one call in a trial. */
+export type TrialCall = {
+  readonly call: string
+  /** `bad`: neither good nor rejected with 429. */
+  readonly good: number
+  readonly bad: number
+  readonly refused: number
+  /** Whether more responses were bad than a sustained rate allows. */
+  readonly isExceeded: boolean
+  /** Why responses were bad. By SLO: complete 2xx responses that missed it; one may miss several. */
+  readonly missed: Readonly<Record<string, number>>
+  /** By status, without 2xx and 429. */
+  readonly statuses: Readonly<Record<string, number>>
+  /** By reason: requests without a complete response. */
+  readonly failures: Readonly<Record<string, number>>
+  /** Of complete 2xx responses: the latency, and each timing with an SLO. */
+  readonly timesMs: Readonly<Record<string, Percentiles>>
 }
 
 /** Whether the rate of a trial exceeded the capacity of the target. */
 export const wasExceeded = ({ outcome }: Pick<TrialResult, 'outcome'>): boolean => exceedsCapacity(outcome)
+
+/** Whether the target alone decided a search; otherwise the run is inconclusive. */
+export const isConclusive = ({ status }: Pick<CapacityResult, 'status'>): boolean =>
+  status === 'found' || status === 'above-range' || status === 'below-range'
 
 /** The outcome of a trial, in a few words. */
 export const trialLabels: Readonly<Record<TrialOutcome, string>> = {
@@ -73,28 +103,127 @@ export function capacityLabel({ status, ratePerSecond, fromPerSecond }: Capacity
   return status === 'below-range' ? `less than ${formatRate(fromPerSecond)}` : 'not found'
 }
 
-/** The result of a search, in one sentence or two. */
+/** What a search is about: its terms, the SLOs of its calls, and its callers. */
+export type SearchSubject = Pick<CapacityResult, 'slo'> & {
+  readonly terms: SearchTerms
+  readonly callers: number
+  readonly tier: string
+}
+
+/**
+ * The result of a search, in one sentence or two, such as `197/s at chat TTFT ≤ 400 ms for 99 %, confirmed over 1,490
+ * requests; at 206/s 36 missed chat ttft.`
+ */
 export function conclusionText(
   { status, perSecond, reason }: SearchConclusion,
   trials: readonly TrialResult[],
-  { fromPerSecond, toPerSecond }: SearchTerms,
+  subject: SearchSubject,
 ): string {
+  const { fromPerSecond, toPerSecond } = subject.terms
   const last = trials.at(-1)
-  const proof = last === undefined ? '' : `${formatRatio(last.goodRatio)} good of ${count(last.arrivals)} arrivals`
+  const slo = sloText(subject)
   switch (status) {
     case 'found':
-      return `The target sustained ${formatRate(perSecond)} for ${confirmedFor(last)}, ${proof}${exceededAbove(trials, perSecond ?? 0)}.`
+      return `${formatRate(perSecond)} at ${slo}, confirmed over ${requestsOf(last)}${exceededAbove(trials, perSecond ?? 0)}.`
     case 'above-range':
-      return `The target sustained ${formatRate(perSecond)} for ${confirmedFor(last)}, ${proof}. No higher rate was tried.`
+      return `at least ${formatRate(perSecond)} at ${slo}, confirmed over ${requestsOf(last)}; no higher rate was tried.`
     case 'below-range':
-      return `The target did not sustain ${formatRate(fromPerSecond)}, the lowest rate: ${trialLabels[reason]}, ${proof}.`
+      return `less than ${formatRate(fromPerSecond)} at ${slo}: ${exceededText(last)}. No lower rate was tried.`
     case 'limited-by-tier':
-      return `The rate limits of the callers came first: at ${formatRate(last?.offeredPerSecond ?? null)}, ${count(last?.refused ?? 0)} responses were 429. ${sustainedText(trials)}`
+      return `The rate limits of the callers came first: at ${formatRate(last?.offeredPerSecond ?? null)} ${plural(last?.refused ?? 0, 'request')} got 429. ${enoughCallers(subject)}${sustainedText(trials, slo)}`
     case 'harness-limited':
-      return `${harnessLimitText(reason, harnessLimitAt(trials))} ${sustainedText(trials)}`
+      return `${harnessLimitText(reason, harnessLimitAt(trials))} ${sustainedText(trials, slo)}`
     case 'inconclusive':
-      return `${inconclusiveText(reason)} before a rate between ${formatRate(fromPerSecond)} and ${formatRate(toPerSecond)} was confirmed. ${sustainedText(trials)}`
+      return `${inconclusiveText(reason)} before a rate between ${formatRate(fromPerSecond)} and ${formatRate(toPerSecond)} was confirmed. ${sustainedText(trials, slo)}`
   }
+}
+
+/** The sentence names at most this many SLOs. */
+const maxSlos = 4
+
+const initials: readonly string[] = ['ttft', 'ttfct', 'tpot', 'itl', 'icl'] satisfies readonly Timing[]
+
+/** `TTFT`, `service time`. */
+export const timingName = (timing: string): string =>
+  initials.includes(timing) ? timing.toUpperCase() : timing.replace('-', ' ')
+
+/** `chat TTFT ≤ 400 ms and rpc latency ≤ 50 ms for 99 % of each call`. */
+function sloText({ slo, terms: { mix, goodRatio } }: SearchSubject): string {
+  const calls = Object.keys(mix)
+  const all = calls.flatMap(call => {
+    const bounds = Object.entries(slo[call] ?? {})
+    if (bounds.length === 0) return [`${call} 2xx`]
+    return bounds.map(([timing, ms]) => `${call} ${timingName(timing)} ≤ ${formatDuration(ms)}`)
+  })
+  const more = all.length - maxSlos
+  const named = more > 0 ? [...all.slice(0, maxSlos), `${more} more`] : all
+  return `${listed(named)} for ${formatRatio(goodRatio)}${calls.length > 1 ? ' of each call' : ''}`
+}
+
+/** `a, b and c`. */
+const listed = (items: readonly string[]): string =>
+  items.length < 2 ? items.join('') : `${items.slice(0, -1).join(', ')} and ${items.at(-1)}`
+
+const requestsOf = (trial: TrialResult | undefined): string =>
+  plural(trial?.calls.reduce((sum, { good, bad, refused }) => sum + good + bad + refused, 0) ?? 0, 'request')
+
+function exceededAbove(trials: readonly TrialResult[], perSecond: number): string {
+  const [lowest] = trials
+    .filter(trial => wasExceeded(trial) && trial.offeredPerSecond > perSecond)
+    .toReversed()
+    .toSorted((a, b) => a.offeredPerSecond - b.offeredPerSecond)
+  return lowest === undefined ? '' : `; ${exceededText(lowest)}`
+}
+
+/** `at 206/s 36 missed chat ttft`, `at 206/s the queue grew by 12/s`. */
+function exceededText(trial: TrialResult | undefined): string {
+  if (trial === undefined) return 'nothing was tried'
+  const at = `at ${formatRate(trial.offeredPerSecond)}`
+  if (trial.outcome !== 'queue-growing') return `${at} ${decidingMisses(trial)}`
+  const growth = trial.inFlightGrowthPerSecond
+  return `${at} the queue grew${growth === null || growth <= 0 ? '' : ` by ${formatRate(growth)}`}`
+}
+
+/** The sentence names at most this many kinds of bad responses. */
+const maxMisses = 3
+
+/** Why the responses were bad, of the calls with more bad responses than allowed: `36 missed chat ttft`. */
+function decidingMisses({ calls, outcome }: TrialResult): string {
+  const misses = calls
+    .filter(({ isExceeded }) => isExceeded)
+    .flatMap(({ call, missed, statuses, failures }) => [
+      ...Object.entries(missed).map(([timing, times]) => ({ times, text: `${count(times)} missed ${call} ${timing}` })),
+      ...Object.entries(statuses).map(([status, times]) => ({
+        times,
+        text: `${plural(times, `${call} request`)} got ${status}`,
+      })),
+      ...Object.entries(failures).map(([reason, times]) => ({
+        times,
+        text: `${plural(times, `${call} request`)} failed (${reason})`,
+      })),
+    ])
+    .toSorted((a, b) => b.times - a.times)
+  return misses.length === 0 ? trialLabels[outcome] : listed(misses.slice(0, maxMisses).map(({ text }) => text))
+}
+
+/** `chat ttft 36, chat status(503) 17, rpc failed 2`: the bad responses of a trial, by call; empty: there were none. */
+export const missedText = ({ calls }: Pick<TrialResult, 'calls'>): string =>
+  calls
+    .flatMap(({ call, missed, statuses, failures }) => {
+      const failed = Object.values(failures).reduce((sum, times) => sum + times, 0)
+      return [
+        ...Object.entries(missed).map(([timing, times]) => `${call} ${timing} ${count(times)}`),
+        ...Object.entries(statuses).map(([status, times]) => `${call} status(${status}) ${count(times)}`),
+        ...(failed > 0 ? [`${call} failed ${count(failed)}`] : []),
+      ]
+    })
+    .join(', ')
+
+/** How many callers would allow the whole range of a search; empty if the plan does not know more than there are. */
+function enoughCallers({ terms: { toPerSecond, callerPerSecond }, callers, tier }: SearchSubject): string {
+  const enough = callerPerSecond === null ? 0 : Math.ceil((toPerSecond / callerPerSecond) * (1 - 1e-9))
+  if (enough <= callers) return ''
+  return `${plural(enough, 'caller')} of tier ${tier} would allow up to ${formatRate(toPerSecond)}. `
 }
 
 const harnessLimitText = (reason: TrialOutcome, rate: string): string =>
@@ -109,29 +238,20 @@ function inconclusiveText(reason: TrialOutcome): string {
   return `The search reached its limit of ${maxTrials} trials`
 }
 
-/** The lowest rate at which Turnpike reached a limit of its own. */
-const harnessLimitAt = (trials: readonly TrialResult[]): string =>
-  formatRate(Math.min(...trials.filter(({ outcome }) => isHarnessLimit(outcome)).map(each => each.offeredPerSecond)))
-
-/** The highest sustained rate that was not confirmed, and so is no capacity. */
-function sustainedText(trials: readonly TrialResult[]): string {
-  const highest = Math.max(
-    0,
-    ...trials.filter(({ outcome }) => outcome === 'sustained').map(each => each.offeredPerSecond),
-  )
-  return highest === 0
-    ? 'No rate was sustained.'
-    : `The target sustained ${formatRate(highest)} in a trial, which was not confirmed.`
+/** The lowest rate at which Turnpike reached a limit of its own, and never got beyond it. */
+function harnessLimitAt(trials: readonly TrialResult[]): string {
+  const rates = trials.filter(({ outcome }) => isHarnessLimit(outcome)).map(each => each.offeredPerSecond)
+  const beyond = rates.filter(rate => rate > highestSustained(trials))
+  return formatRate(Math.min(...(beyond.length === 0 ? rates : beyond)))
 }
 
-const confirmedFor = (last: TrialResult | undefined): string =>
-  formatDuration(last === undefined ? null : (last.arrivals * 1000) / last.offeredPerSecond)
+const highestSustained = (trials: readonly TrialResult[]): number =>
+  Math.max(0, ...trials.filter(({ outcome }) => outcome === 'sustained').map(each => each.offeredPerSecond))
 
-function exceededAbove(trials: readonly TrialResult[], perSecond: number): string {
-  const [lowest] = trials
-    .filter(({ outcome, offeredPerSecond }) => exceedsCapacity(outcome) && offeredPerSecond > perSecond)
-    .toSorted((a, b) => a.offeredPerSecond - b.offeredPerSecond)
-  return lowest === undefined
-    ? ''
-    : `; it did not sustain ${formatRate(lowest.offeredPerSecond)}: ${trialLabels[lowest.outcome]}`
+/** The highest sustained rate that was not confirmed, and so is no capacity. */
+function sustainedText(trials: readonly TrialResult[], slo: string): string {
+  const highest = highestSustained(trials)
+  return highest === 0
+    ? `No rate was sustained at ${slo}.`
+    : `The target sustained ${formatRate(highest)} at ${slo} in a trial, which was not confirmed.`
 }

@@ -8,7 +8,7 @@ import { oneOf } from '../../lib/usage-error.ts'
 import type { ChatDescriptor, Observation } from '../../observation/observation.ts'
 
 import { type Expect, expectFor, type Reporter } from './check.ts'
-import { listPrice, priceListOf, toleranceOf } from './price-list.ts'
+import { completionTolerance, listPrice, priceListOf } from './price-list.ts'
 
 /** The clauses that apply to both streamed and unstreamed completions. */
 type CompletionClause = ClausesOf<'chat-response'> & ClausesOf<'chat-stream'>
@@ -123,8 +123,7 @@ function checkCost(
   const priceList = priceListOf(contract)
   const expected = listPrice(priceList, model, counts)
   if (expected === null) return
-  // A cost may be rounded to the smallest difference that a balance shows.
-  const tolerance = toleranceOf(expected, contract.chat.costTolerance) + priceList.balanceResolution
+  const tolerance = completionTolerance(expected, contract)
   const said = claimedPicoUsd(usd) + claimedPicoUsd(diem)
   const lookups = maxLookups(options, contract)
   if (lookups > 0) {

@@ -47,8 +47,16 @@ function makePriceList({ rpc, billing, models, headerPrefix }: Contract): PriceL
 }
 
 /** `amount` × a relative tolerance, such as 0.005. */
-export const toleranceOf = (amount: bigint, tolerance: number): bigint =>
+const toleranceOf = (amount: bigint, tolerance: number): bigint =>
   (amount * BigInt(Math.round(tolerance * 1e9))) / 1_000_000_000n
+
+/** How far the cost of a completion may be from its list price: it may be rounded to the last digit of a balance. */
+export const completionTolerance = (listPrice: bigint, contract: Contract): bigint =>
+  toleranceOf(listPrice, contract.chat.costTolerance) + priceListOf(contract).balanceResolution
+
+/** How far the cost of an RPC response may be from the price of its credits. */
+export const rpcTolerance = (price: bigint, contract: Contract): bigint =>
+  toleranceOf(price, contract.rpc.priceTolerance) + priceListOf(contract).costResolution
 
 const pricesOf = ({ input, output, cacheInput, cacheWrite }: NonNullable<Model['usdPerMillion']>): TokenPrices => ({
   input: pico(input),

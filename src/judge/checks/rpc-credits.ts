@@ -7,7 +7,7 @@ import { isDecimal, isWholeNumber } from '../../lib/numbers.ts'
 import type { Observation, ObservedResponse, RpcDescriptor } from '../../observation/observation.ts'
 import { isReplayed } from '../../observation/response.ts'
 import { type Check, type Expect, expectFor } from './check.ts'
-import { priceListOf, toleranceOf } from './price-list.ts'
+import { priceListOf, rpcTolerance } from './price-list.ts'
 import { isRpcError, matchItems } from './rpc-response.ts'
 
 /** Checks the exact credits and the cost of an RPC response. */
@@ -36,10 +36,9 @@ export const checkRpcCredits: Check<'rpc-credits'> = (observation, contract, rep
   if (isReplayed(response) || request.replay?.role === 'conflict' || credits === null) return
   if (cost !== null) {
     const expected = credits * priceList.picoUsdPerCredit
-    const tolerance = priceList.costResolution + toleranceOf(expected, contract.rpc.priceTolerance)
     expect(
       'rpc.cost.amount',
-      absDifference(cost, expected) <= tolerance,
+      absDifference(cost, expected) <= rpcTolerance(expected, contract),
       () => `${credits} credits cost ${price} USD, expected about ${formatPico(expected)}`,
     )
   }

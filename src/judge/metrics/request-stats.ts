@@ -162,7 +162,11 @@ export type MutableStats = {
 const OTHER_STATUS = 0
 const maxStatuses = 32
 
-export function createRequestStats(slo: Slo): MutableStats {
+/** `isRecorded`: the timings that get a histogram; by default all. */
+export function createRequestStats(slo: Slo, isRecorded: (timing: Timing) => boolean = () => true): MutableStats {
+  const ofRequest = requestTimings.filter(isRecorded)
+  const ofGaps = gapTimings.filter(isRecorded)
+  const recordsLateness = isRecorded('lateness')
   const histograms = new Map<Timing, MutableHistogram>()
   const statuses = new Map<number, number>()
   const failures = new Map<string, number>()
@@ -197,8 +201,8 @@ export function createRequestStats(slo: Slo): MutableStats {
 
   const addSuccess = (o: Observation) => {
     if (meetsSlo(o, slo)) stats.good++
-    for (const timing of requestTimings) record(timing, timingMs(timing, o))
-    for (const timing of gapTimings) for (const ms of gapsMs(timing, o) ?? []) record(timing, ms)
+    for (const timing of ofRequest) record(timing, timingMs(timing, o))
+    for (const timing of ofGaps) for (const ms of gapsMs(timing, o) ?? []) record(timing, ms)
     const tokens = outputTokens(o)
     if (tokens === null) return
     stats.outputTokens += tokens
@@ -213,7 +217,7 @@ export function createRequestStats(slo: Slo): MutableStats {
       return
     }
     stats.sent++
-    record('lateness', latenessMs(o))
+    if (recordsLateness) record('lateness', latenessMs(o))
     if (o.outcome.kind === 'failed') {
       stats.failed++
       addCount(failures, o.outcome.reason, 1)

@@ -61,6 +61,10 @@ export const isSuccess = (o: Observation): boolean => o.outcome.kind === 'answer
 export const meetsSlo = (o: Observation, slo: Slo): boolean =>
   isSuccess(o) && timings.every(timing => meetsBound(o, timing, slo[timing]))
 
+/** The SLOs that a complete 2xx response missed. */
+export const missedTimings = (o: Observation, slo: Slo): readonly Timing[] =>
+  timings.filter(timing => !meetsBound(o, timing, slo[timing]))
+
 function meetsBound(o: Observation, timing: Timing, boundMs: number | undefined): boolean {
   if (boundMs === undefined) return true
   if (timing === 'itl' || timing === 'icl') return gapsMs(timing, o)?.every(gap => gap <= boundMs) ?? false

@@ -1,5 +1,6 @@
 import { formatDuration } from '../../lib/format.ts'
 import type {
+  Bound,
   Chart,
   Curve,
   DotsChart,
@@ -79,7 +80,7 @@ export function drawChart(chart: Chart, inline: (words: Words) => Html): Html {
 const unitWidth = 1_000
 const maxStrips = 120
 
-function timeChart({ title, note, endMs, height, stages, curves, format, silence }: TimeChart): Html {
+function timeChart({ title, note, endMs, height, stages, curves, bound = null, format, silence }: TimeChart): Html {
   const max = Math.max(0, ...curves.flatMap(({ values }) => values.map(value => value ?? 0)))
   if (max === 0)
     return html`<figure class="silent"><figcaption><h3>${title}</h3></figcaption><p class="quiet small">${silence}</p></figure>`
@@ -88,7 +89,7 @@ function timeChart({ title, note, endMs, height, stages, curves, format, silence
   const y = (value: number) => height - (value / top) * height
   return plot(
     { title, note, height },
-    legend(curves),
+    legend(curves, [], rolesOf(stages, endMs)),
     html`${stageBands(stages, endMs, height)}
 ${valueAxis(ticks, y, format)}
 ${timeAxis(endMs, height)}
@@ -97,8 +98,15 @@ ${stretched(
   curves.map(curve => curvePath(curve, endMs, height, y)),
 )}
 ${curves.map(curve => lonePoints(curve, endMs, y))}
+${bound === null || bound.value > top ? nothing : boundLine(bound, y)}
 ${strips(curves, endMs, height, format)}`,
   )
+}
+
+/** Across a chart, with its label above the right end. */
+function boundLine({ value, label }: Bound, y: (value: number) => number): Html {
+  const at = y(value)
+  return html`<line class="curve red dashed thin" x1="0" x2="100%" y1="${pixels(at)}" y2="${pixels(at)}"/><text class="slo" x="100%" y="${pixels(at - 5)}" text-anchor="end">${label}</text>`
 }
 
 const captioned = ({ title, note }: { readonly title: string; readonly note: string }): Html =>
@@ -140,14 +148,17 @@ const timeAxis = (endMs: number, height: number): Html =>
 /** A narrower stage has no room for its name. */
 const minNamed = 0.16
 
-/** Every other stage is shaded. */
+const rolesOf = (stages: readonly StageBand[], endMs: number): readonly NonNullable<StageBand['role']>[] =>
+  (['warm-up', 'confirmation'] as const).filter(role => stages.some(each => each.role === role && each.startMs < endMs))
+
+/** Every other stage is shaded, and each with a role has its color. */
 function stageBands(stages: readonly StageBand[], endMs: number, height: number): Html {
   const shown = stages.filter(({ startMs }) => startMs < endMs)
-  return html`${shown.map(({ name, startMs, endMs: stageEndMs }, index) => {
+  return html`${shown.map(({ name, startMs, endMs: stageEndMs, role }, index) => {
     const from = startMs / endMs
     const width = Math.min(stageEndMs, endMs) / endMs - from
     const label = html`<text x="${percent(from + width / 2)}" y="-4" text-anchor="middle">${name.slice(0, 18)}</text>`
-    return html`<rect class="${index % 2 === 0 ? 'stage' : 'strip'}" x="${percent(from)}" width="${percent(Math.max(0, width))}" y="0" height="${height}"><title>${name}</title></rect>${width >= minNamed ? label : nothing}`
+    return html`<rect class="${role ?? (index % 2 === 0 ? 'stage' : 'strip')}" x="${percent(from)}" width="${percent(Math.max(0, width))}" y="0" height="${height}"><title>${name}</title></rect>${width >= minNamed ? label : nothing}`
   })}`
 }
 
@@ -198,28 +209,46 @@ function strips(curves: readonly Curve[], endMs: number, height: number, format:
   })}`
 }
 
+/** `bands`: the roles of stages, which are also the classes of their color. */
 const legend = (
   curves: readonly Pick<Curve, 'name' | 'color' | 'stroke'>[],
-  points: readonly (readonly [color: string, name: string])[] = [],
+  points: readonly (readonly [look: string, name: string])[] = [],
+  bands: readonly string[] = [],
 ): Html =>
   html`<ul class="legend">${curves.map(
     ({ name, color, stroke }) =>
       html`<li><svg aria-hidden="true"><line class="curve ${color} ${stroke ?? ''}" x1="1" x2="17" y1="5" y2="5"/></svg>${name}</li>`,
-  )}${points.map(([color, name]) => html`<li><svg aria-hidden="true"><circle class="f-${color}" r="3.5" cx="9" cy="5"/></svg>${name}</li>`)}</ul>`
+  )}${points.map(([look, name]) => html`<li><svg aria-hidden="true"><circle class="${look}" r="3.5" cx="9" cy="5"/></svg>${name}</li>`)}${bands.map(
+    name => html`<li><svg aria-hidden="true"><rect class="${name}" width="18" height="10"/></svg>${name}</li>`,
+  )}</ul>`
 
 const rateHeight = 200
 
-function rateChart({ title, note, trials, meanings, hasDiagonal, mark, format, ...chart }: RateChart): Html {
+function rateChart({
+  title,
+  note,
+  trials,
+  meanings,
+  ring,
+  hasDiagonal,
+  mark,
+  bound,
+  format,
+  ...chart
+}: RateChart): Html {
   const curves = chart.curves.filter(curve => curve.values.some(value => value !== null))
   const rates = valueTicks(Math.max(0, ...trials.map(({ perSecond }) => perSecond)))
-  const values = valueTicks(Math.max(0, ...curves.flatMap(curve => curve.values.map(value => value ?? 0))))
+  const values = valueTicks(
+    Math.max(bound?.value ?? 0, ...curves.flatMap(curve => curve.values.map(value => value ?? 0))),
+  )
   const [last, top] = [rates.at(-1) ?? 1, values.at(-1) ?? 1]
   const y = (value: number) => rateHeight - (value / top) * rateHeight
   const edge = Math.min(last, top)
   const points = curves.flatMap(curve =>
-    trials.flatMap(({ perSecond, color, text }, index) => {
+    trials.flatMap(({ perSecond, color, text, isRing }, index) => {
       const value = curve.values[index] ?? null
-      return value === null ? [] : [{ perSecond, color, value, text: `${text}\n${format(value)}` }]
+      const look = isRing ? `ring ${color}` : `f-${color}`
+      return value === null ? [] : [{ perSecond, look, value, text: `${text}\n${curve.name}: ${format(value)}` }]
     }),
   )
   const path = (curve: RateChart['curves'][number]) =>
@@ -233,7 +262,11 @@ function rateChart({ title, note, trials, meanings, hasDiagonal, mark, format, .
   const at = mark === null ? '0' : percent(mark.perSecond / last)
   const marked = html`<line class="curve green thin" x1="${at}" x2="${at}" y1="0" y2="${rateHeight}"/><text class="mark" x="${at}" y="-4" text-anchor="middle">${mark?.label ?? ''}</text>`
   const diagonal = html`<path class="curve grey dashed thin" d="M0 ${rateHeight}L${pixels((edge / last) * unitWidth)} ${pixels(y(edge))}"/>`
-  const seen = Object.entries(meanings).filter(([color]) => trials.some(trial => trial.color === color))
+  const colors = Object.entries(meanings).filter(([color]) => trials.some(trial => trial.color === color))
+  const seen = [
+    ...colors.map(([color, name]) => [`f-${color}`, name] as const),
+    ...(trials.some(({ isRing }) => isRing) ? [['ring', ring] as const] : []),
+  ]
   return plot(
     { title, note, height: rateHeight },
     legend(curves, seen),
@@ -244,7 +277,8 @@ ${axis(
 )}
 ${mark === null ? nothing : marked}
 ${stretched(rateHeight, [hasDiagonal ? diagonal : nothing, ...curves.map(curve => html`<path class="curve ${curve.color}" d="M${path(curve)}"/>`)])}
-${points.map(({ perSecond, color, value, text }) => html`<circle class="f-${color}" r="3.5" cx="${percent(perSecond / last)}" cy="${pixels(y(value))}"><title>${text}</title></circle>`)}`,
+${points.map(({ perSecond, look, value, text }) => html`<circle class="${look}" r="3.5" cx="${percent(perSecond / last)}" cy="${pixels(y(value))}"><title>${text}</title></circle>`)}
+${bound === null ? nothing : boundLine(bound, y)}`,
   )
 }
 
@@ -268,7 +302,7 @@ function heatMap({ title, note, endMs, stages, stepMs, fromMs, perOctave, counts
   )
   return plot(
     { title, note, height: heatHeight },
-    nothing,
+    legend([], [], rolesOf(stages, endMs)),
     html`${stageBands(stages, endMs, heatHeight)}${timeAxis(endMs, heatHeight)}
 ${valueAxis(logTicks(fromMs, toMs), y, formatDuration)}
 <line class="base" x1="0" x2="100%" y1="${heatHeight}" y2="${heatHeight}"/>
@@ -337,10 +371,16 @@ function markOf(mark: Mark, height: number, x: (value: number) => number): Html 
   }
 }
 
+/** A tile has room for this many characters in the size of its class. */
+function lengthClass(value: string): string | null {
+  if (value.length <= 7) return null
+  return value.length <= 10 ? 'long' : 'longer'
+}
+
 const tiles = ({ tiles: all }: TilesChart): Html =>
   html`<dl class="tiles">${all.map(
     ({ name, value, of, note, tone }) =>
-      html`<div class="tile"><dt>${name}</dt><dd class="${tone ?? ''}">${value}${of === undefined ? nothing : html` <span>of ${of}</span>`}</dd><dd class="note">${note}</dd></div>`,
+      html`<div class="tile"><dt>${name}</dt><dd class="${[tone, lengthClass(value)].filter(Boolean).join(' ')}">${value}${of === undefined ? nothing : html` <span>of ${of}</span>`}</dd><dd class="note">${note}</dd></div>`,
   )}</dl>\n`
 
 const dots = ({ rows }: DotsChart): Html =>

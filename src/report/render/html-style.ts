@@ -38,11 +38,14 @@ header.inconclusive .verdict { background: var(--inconclusive); }
 .because + details > .because { margin-top: 6px; }
 .facts { font-size: 13px; color: var(--quiet); } .facts code { color: var(--text); }
 .tiles { display: grid; gap: 12px; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); }
-.tile { background: var(--card); border: 1px solid var(--line); border-radius: 14px; padding: 14px 18px; }
-.tile dt { font-size: 13px; color: var(--quiet); } .tile dd { font-size: 25px; font-weight: 650; letter-spacing: -.02em; line-height: 1.3; }
+.tile { background: var(--card); border: 1px solid var(--line); border-radius: 14px; padding: 14px 18px; overflow-wrap: break-word; }
+/* A value never breaks; a long one is smaller. */
+.tile dt { font-size: 13px; color: var(--quiet); }
+.tile dd { font-size: 25px; font-weight: 650; letter-spacing: -.02em; line-height: 1.3; white-space: nowrap; }
+.tile dd.long, .tile dd.longer { font-size: 18px; line-height: 1.8; } .tile dd.longer { font-size: 13px; line-height: 2.5; }
 .tile dd span { font-size: .6em; font-weight: 500; letter-spacing: 0; white-space: nowrap; }
 #capacity .headline { font-size: 17px; } #capacity .headline b { font-size: 28px; letter-spacing: -.02em; }
-.tile dd.note { font-size: 12.5px; font-weight: 400; letter-spacing: 0; color: var(--quiet); }
+.tile dd.note { font-size: 12.5px; font-weight: 400; letter-spacing: 0; color: var(--quiet); white-space: normal; }
 .bad { color: var(--red); } .good { color: var(--green); } .doubtful { color: var(--amber); }
 /* A shade at an edge means: scroll for more. Its cover moves with the content; the shade does not. */
 .wide { overflow-x: auto; margin: 0 -6px; padding: 0 6px; background: linear-gradient(90deg, var(--card) 40%, transparent) left / 40px 100% local,
@@ -79,6 +82,9 @@ figcaption .quiet { font-size: 12.5px; }
 .counts { list-style: none; columns: 280px; column-gap: 30px; }
 .chart text { fill: var(--quiet); font-size: 11px; font-variant-numeric: tabular-nums; }
 .chart text.mark { fill: var(--green); font-weight: 600; }
+.chart text.slo { fill: var(--red); font-weight: 600; paint-order: stroke; stroke: var(--card); stroke-width: 4px; stroke-linejoin: round; }
+.ring { fill: var(--card); stroke: var(--quiet); stroke-width: 2; }
+.warm-up { fill: var(--amber); fill-opacity: .13; } .confirmation { fill: var(--green); fill-opacity: .13; }
 .grid { stroke: var(--line); stroke-width: 1; shape-rendering: crispEdges; }
 .base { stroke: var(--quiet); stroke-width: 1; opacity: .6; shape-rendering: crispEdges; }
 .stage { fill: var(--faint); } .bound { stroke: var(--line); stroke-dasharray: 2 3; }
@@ -103,7 +109,7 @@ figcaption .quiet { font-size: 12.5px; }
 .dots li.good { background: var(--green); } .dots li.bad { background: var(--red); } .dots li.quiet { border: 1.5px solid color-mix(in srgb, var(--quiet) 45%, transparent); }
 @media (max-width: 620px) {
   main { padding: 12px 10px 32px; gap: 12px; } section, header { padding: 16px 14px; border-radius: 11px; } h1 { font-size: 24px; }
-  .tiles { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 8px; } .tile { padding: 10px 12px; } .tile dd:not(.note) { font-size: 20px; }
+  .tiles { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 8px; } .tile { padding: 10px 12px; } .tile dd:not(.note, .long, .longer) { font-size: 20px; }
   .plot { padding-left: 44px; padding-right: 2px; }
   .lanes, .effects .lanes { grid-template-columns: minmax(0, 1fr) max-content; grid-auto-flow: dense; } .lanes .axis { grid-column: 1 / -1; } .lanes > .lane { grid-column: 1 / -1; grid-row: auto; }
   .lanes > .end { grid-column: 2; } .lanes > .who { grid-column: 1; }
@@ -118,7 +124,7 @@ figcaption .quiet { font-size: 12.5px; }
     --pass: #fff; --fail: #fff; --inconclusive: #fff; }
   body { font-size: 11px; print-color-adjust: exact; -webkit-print-color-adjust: exact; } main { padding: 0; gap: 10px; max-width: none; }
   section, header { border-radius: 0; border: 0; border-top: 2px solid var(--line); padding: 10px 0; }
-  table { font-size: 9.5px; } th { white-space: normal; font-size: 9px; } th, td { padding: 4px 5px; } .tile dd { font-size: 17px; }
+  table { font-size: 9.5px; } th { white-space: normal; font-size: 9px; } th, td { padding: 4px 5px; } .tile dd { font-size: 17px; } .tile dd.long { font-size: 12px; line-height: 1.8; } .tile dd.longer { font-size: 9px; line-height: 2.5; }
   .tiles { grid-template-columns: repeat(auto-fit, minmax(88px, 1fr)); gap: 6px; } .tile { padding: 6px 10px; border-radius: 6px; }
   .tile dt, .tile dd.note { font-size: 9.5px; } #capacity .headline b { font-size: 20px; }
   /* At a page break, Chromium draws the rows of a grid over one another. */

@@ -1,8 +1,10 @@
 import { discrepancyKinds } from '../../judge/audits/audit.ts'
+import { isConclusive } from '../../judge/capacity/result.ts'
 
 import { plural } from '../../lib/format.ts'
 import { requestList } from '../blocks.ts'
 import type { Report, ReportedExample, ThresholdResult } from '../document.ts'
+import { toleranceTexts } from '../sections/billing.ts'
 import { rowWords } from '../sections/comparison.ts'
 import { evidenceLines, shownEvidence } from '../sections/findings.ts'
 import { isOfClauses } from '../sections/load.ts'
@@ -11,7 +13,8 @@ import { escaped, xmlElement } from './markup.ts'
 /** `error`: inconclusive. CI tools do not count it as a pass. */
 type Result = { readonly kind: 'failure' | 'error' | 'skipped'; readonly message: string; readonly text: string } | null
 
-type Case = { readonly name: string; readonly result: Result }
+/** `output`: what a case states although it passed. */
+type Case = { readonly name: string; readonly result: Result; readonly output?: string }
 type Suite = { readonly name: string; readonly cases: readonly Case[] }
 
 const maxMessage = 500
@@ -28,6 +31,7 @@ export function renderJunit(report: Report): string {
     runSuite(report),
     ...clauseSuites(report),
     thresholdSuite(report),
+    ...capacitySuites(report),
     billingSuite(report),
     ...comparisonSuites(report),
   ])
@@ -37,9 +41,9 @@ export function renderJunit(report: Report): string {
     const timestamp = report.run.startedAt.slice(0, 19)
     const tallied = { name, ...tally(own), skipped: countOf(own, 'skipped'), time, timestamp }
     const classname = `${report.run.scenario}.${name}`
-    const children = own.map(({ name: caseName, result }) => {
+    const children = own.map(({ name: caseName, result, output }) => {
       const attributes = { name: caseName, classname, time: index === 0 ? seconds : '0.000' }
-      return `\n    ${xmlElement('testcase', attributes, resultXml(result))}`
+      return `\n    ${xmlElement('testcase', attributes, [...resultXml(result), ...outputXml(output)])}`
     })
     return `\n  ${xmlElement('testsuite', tallied, [...children, '\n  '])}`
   })
@@ -65,6 +69,9 @@ function resultXml(result: Result): readonly string[] {
   if (kind === 'skipped') return [xmlElement(kind, { message })]
   return [xmlElement(kind, { message, type: kind === 'error' ? 'inconclusive' : 'fail' }, [escaped(text)])]
 }
+
+const outputXml = (output: string | undefined): readonly string[] =>
+  output === undefined ? [] : [xmlElement('system-out', {}, [escaped(output)])]
 
 function runSuite({ verdict, reasons, run }: Report): Suite {
   const kind = verdict === 'fail' ? 'failure' : 'error'
@@ -111,6 +118,17 @@ function thresholdResult({ verdict, message, why }: ThresholdResult): Result {
   return { kind: verdict === 'fail' ? 'failure' : 'error', message, text }
 }
 
+/** A case for each search. Like the verdict, it is an error if something other than the target bounded the search. */
+function capacitySuites({ capacity }: Report): readonly Suite[] {
+  if (capacity.length === 0) return []
+  const cases = capacity.map((search): Case => {
+    const { stage, reason } = search
+    const result = isConclusive(search) ? null : ({ kind: 'error', message: reason, text: reason } as const)
+    return { name: stage, result, output: reason }
+  })
+  return [{ name: 'capacity', cases }]
+}
+
 /** A case for each kind of discrepancy, found or not, so that CI tools show its history. */
 function billingSuite({ billing, load, clauses, plan }: Report): Suite {
   const ofBilling = clauses.filter(({ id }) => id.startsWith('billing.'))
@@ -121,7 +139,8 @@ function billingSuite({ billing, load, clauses, plan }: Report): Suite {
   const unexercised: Result = silence === null ? null : { kind: 'skipped', message: silence, text: '' }
   const cases = discrepancyKinds.map(kind => {
     const found = billing.discrepancies.find(discrepancy => discrepancy.kind === kind && discrepancy.count > 0)
-    if (found === undefined) return { name: kind, result: unexercised }
+    const output = kind === 'wrong-amount' && silence === null ? { output: toleranceTexts(billing).join('\n') } : {}
+    if (found === undefined) return { name: kind, result: unexercised, ...output }
     const message = `${plural(found.count, 'discrepancy', 'discrepancies')}, $${found.amountUsd} in total`
     const [example] = found.examples
     const observed =
@@ -167,14 +186,14 @@ function bounded(suites: readonly Suite[]): readonly Suite[] {
     const used = new Map<string, number>()
     return {
       name,
-      cases: cases.map(({ name: caseName, result }) => {
+      cases: cases.map(({ name: caseName, result, ...rest }) => {
         const times = (used.get(caseName) ?? 0) + 1
         used.set(caseName, times)
         const unique = times === 1 ? caseName : `${caseName} (${times})`
-        if (result === null) return { name: unique, result }
+        if (result === null) return { ...rest, name: unique, result }
         const text = shorten(result.text, Math.min(maxText, left))
         left -= text.length
-        return { name: unique, result: { ...result, message: shorten(result.message, maxMessage), text } }
+        return { ...rest, name: unique, result: { ...result, message: shorten(result.message, maxMessage), text } }
       }),
     }
   })

@@ -1,8 +1,8 @@
 import type { Series } from '../../judge/metrics/series.ts'
 import { count, formatDuration, NO_VALUE, plural } from '../../lib/format.ts'
-import { type Block, chart } from '../blocks.ts'
+import { type Block, chart, type StageBand } from '../blocks.ts'
 import type { LoadFacts, Report } from '../document.ts'
-import { coarsely, endOf } from './load.ts'
+import { bandsOf, coarsely, endOf } from './load.ts'
 
 /** The facts about Turnpike itself: what it sent, how late it was, and whether its recording is complete. */
 export function harnessSection(report: Report): readonly Block[] {
@@ -11,7 +11,7 @@ export function harnessSection(report: Report): readonly Block[] {
   return [
     { kind: 'heading', id: 'harness', text: 'Turnpike itself' },
     { kind: 'list', look: 'terms', terms: facts.map(([term]) => term), items: facts.map(([, words]) => words) },
-    ...(series === null ? [] : [latenessChart(series)]),
+    ...(series === null ? [] : [latenessChart(series, bandsOf(report))]),
   ]
 }
 
@@ -68,14 +68,14 @@ function workerFacts({ workers }: LoadFacts): readonly (readonly [term: string, 
   ]
 }
 
-const latenessChart = (series: Series): Block =>
+const latenessChart = (series: Series, stages: readonly StageBand[]): Block =>
   chart({
     draw: 'time',
     title: 'Lateness',
     note: 'the longest time from due to sent in each step; Turnpike adds it to the latency',
     endMs: endOf(series),
     height: 130,
-    stages: series.stages,
+    stages,
     format: value => (value === 0 ? '0' : formatDuration(value)),
     silence: 'Nothing was sent late.',
     curves: [

@@ -1,10 +1,12 @@
 import type { Series } from '../../judge/metrics/series.ts'
 import { formatDuration } from '../../lib/format.ts'
-import { type Block, chart, type Lane } from '../blocks.ts'
+import { type Block, chart, type Lane, type StageBand } from '../blocks.ts'
 import type { CallFacts, Report } from '../document.ts'
-import { endOf } from './load.ts'
+import { bandsOf, endOf } from './load.ts'
 
 type CallSeries = Series['calls'][number]
+/** With the stages as charts show them. */
+type DrawnSeries = Omit<Series, 'stages'> & { readonly stages: readonly StageBand[] }
 
 /** Calls with fewer responses are not drawn. */
 const minResponses = 5
@@ -12,23 +14,34 @@ const minResponses = 5
 const minPoints = 3
 
 /** Latencies over time and by size; then times to the first token, and gaps between the chunks of a stream. */
-export function latencySection({ series, calls }: Report): readonly Block[] {
+export function latencySection(report: Report): readonly Block[] {
+  const { series, calls } = report
   if (series === null) return []
+  const drawn = { ...series, stages: bandsOf(report) }
+  const sloOf = (name: string, timing: string) =>
+    report.plan?.calls.find(({ call }) => call === name)?.slo[timing] ?? null
   const shown = series.calls.filter(call => call.count >= minResponses)
   const streams = series.calls.flatMap(({ call, ttftMs, iclMs }) => [
     ...(ttftMs === null
       ? []
-      : [timesChart(series, `Time to first token: ${call}`, ttftMs, 'from sending the request')]),
-    ...(iclMs === null ? [] : [timesChart(series, `Between chunks: ${call}`, iclMs, 'of all its streams')]),
+      : [timesChart(drawn, `Time to first token: ${call}`, ttftMs, 'from sending the request', sloOf(call, 'ttft'))]),
+    ...(iclMs === null
+      ? []
+      : [timesChart(drawn, `Between chunks: ${call}`, iclMs, 'of all its streams', sloOf(call, 'icl'))]),
   ])
   return [
-    ...(shown.length === 0 ? [] : latencies(series, shown, calls)),
+    ...(shown.length === 0 ? [] : latencies(drawn, shown, calls, call => sloOf(call, 'latency'))),
     ...(streams.length === 0 ? [] : [{ kind: 'heading', id: 'streams', text: { html: 'Streams' } } as const]),
     ...streams,
   ]
 }
 
-function latencies(series: Series, shown: readonly CallSeries[], calls: readonly CallFacts[]): readonly Block[] {
+function latencies(
+  series: DrawnSeries,
+  shown: readonly CallSeries[],
+  calls: readonly CallFacts[],
+  sloOf: (call: string) => number | null,
+): readonly Block[] {
   const hasHeat = (series.heatmap.counts[0]?.length ?? 0) > 0
   const note = 'Of complete 2xx responses, counted from the due time and drawn at the due time.'
   const hasCourse = ({ latencyMs: { max } }: CallSeries) => max.filter(value => value !== null).length >= minPoints
@@ -37,11 +50,13 @@ function latencies(series: Series, shown: readonly CallSeries[], calls: readonly
     { kind: 'text', look: 'small', text: { html: note } },
     ...(hasHeat ? [heatMap(series)] : []),
     distributions(shown, calls),
-    ...shown.filter(hasCourse).map(call => timesChart(series, call.call, call.latencyMs, `${call.count} responses`)),
+    ...shown
+      .filter(hasCourse)
+      .map(({ call, latencyMs, count }) => timesChart(series, call, latencyMs, `${count} responses`, sloOf(call))),
   ]
 }
 
-const heatMap = (series: Series): Block =>
+const heatMap = (series: DrawnSeries): Block =>
   chart({
     draw: 'heat-map',
     title: 'All latencies',
@@ -51,15 +66,22 @@ const heatMap = (series: Series): Block =>
     ...series.heatmap,
   })
 
-function timesChart(series: Series, title: string, times: CallSeries['latencyMs'], note: string): Block {
+function timesChart(
+  series: DrawnSeries,
+  title: string,
+  times: CallSeries['latencyMs'],
+  about: string,
+  sloMs: number | null,
+): Block {
   const { stepMs, p50, p95, max } = times
   return chart({
     draw: 'time',
     title,
-    note,
+    note: sloMs === null ? about : `${about}, SLO ${formatDuration(sloMs)}`,
     endMs: endOf(series),
     height: 150,
     stages: series.stages,
+    bound: sloMs === null ? null : { value: sloMs, label: `SLO ${formatDuration(sloMs)}` },
     format: value => (value === 0 ? '0' : formatDuration(value)),
     silence: 'Nothing was measured.',
     curves: [

@@ -1,8 +1,8 @@
 import type { Series } from '../../judge/metrics/series.ts'
 import { count, formatDuration, plural, threeDigits } from '../../lib/format.ts'
 import { describeOnly } from '../../plan/describe-plan.ts'
-import { type Block, type Curve, chart, right, toned } from '../blocks.ts'
-import type { PlanFacts, Report } from '../document.ts'
+import { type Block, type Curve, chart, right, type StageBand, toned } from '../blocks.ts'
+import type { PlanFacts, Report, TrialResult } from '../document.ts'
 
 /** The load that the run was to send. */
 export function planSection({ plan }: Report): readonly Block[] {
@@ -33,7 +33,7 @@ export function planSection({ plan }: Report): readonly Block[] {
           stage.startMs === 0 ? '0' : formatDuration(stage.startMs),
           formatDuration(stage.durationMs),
           count(stage.callers),
-          stage.load,
+          stage.isWarmUp ? `${stage.load} (warm-up)` : stage.load,
         ],
       })),
     },
@@ -56,6 +56,28 @@ function callNames(calls: PlanFacts['calls']): string {
 /** Where charts over time end: at the end of the last column. */
 export const endOf = ({ stepMs, due }: Series): number => Math.max(1, due.length) * stepMs
 
+/** The stages under a chart over time: the warm-up, and the phases of a search, as far as its trials have times. */
+export function bandsOf({ series, plan, capacity }: Report): readonly StageBand[] {
+  return (series?.stages ?? []).flatMap((stage): readonly StageBand[] => {
+    const phases = phasesOf(stage, capacity.find(search => search.stage === stage.name)?.trials ?? [])
+    if (phases.length > 0) return phases
+    const isWarmUp = plan?.stages.some(({ name, isWarmUp }) => name === stage.name && isWarmUp)
+    return isWarmUp ? [{ ...stage, role: 'warm-up' }] : [stage]
+  })
+}
+
+/** Neighboring trials with the same purpose are one phase, which lasts until the next one. */
+function phasesOf(stage: StageBand, trials: readonly TrialResult[]): readonly StageBand[] {
+  const timed = trials.filter(({ startMs }) => startMs !== null)
+  const firsts = timed.filter(({ purpose }, index) => purpose !== timed[index - 1]?.purpose)
+  return firsts.map(({ purpose, startMs }, index) => ({
+    name: purpose,
+    startMs: index === 0 ? stage.startMs : (startMs ?? 0),
+    endMs: firsts[index + 1]?.startMs ?? timed.at(-1)?.endMs ?? stage.endMs,
+    ...(purpose === 'confirm' ? { role: 'confirmation' } : {}),
+  }))
+}
+
 /** At the width of a page, more points would be noise. */
 const maxPoints = 150
 
@@ -71,9 +93,10 @@ export function coarsely(
 }
 
 /** The offered and the achieved rate, and the requests in flight. */
-export function loadSection({ series }: Report): readonly Block[] {
+export function loadSection(report: Report): readonly Block[] {
+  const { series } = report
   if (series === null) return []
-  const { stepMs, stages, due, answered, refused, failed, dropped } = series
+  const { stepMs, due, answered, refused, failed, dropped } = series
   const rate = (values: readonly number[]) =>
     coarsely(series, values, part => (part.reduce((sum, value) => sum + value, 0) * 1_000) / (part.length * stepMs))
   const optional = [
@@ -81,7 +104,7 @@ export function loadSection({ series }: Report): readonly Block[] {
     { name: 'failed', color: 'red', values: failed },
     { name: 'dropped (never sent)', color: 'violet', values: dropped },
   ] as const
-  const shared = { draw: 'time', endMs: endOf(series), stages, height: 200 } as const
+  const shared = { draw: 'time', endMs: endOf(series), stages: bandsOf(report), height: 200 } as const
   return [
     { kind: 'heading', id: 'load', text: { html: 'Load' } },
     chart({

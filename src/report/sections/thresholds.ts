@@ -20,7 +20,7 @@ export function thresholdsSection({ thresholds }: Report): readonly Block[] {
   ]
 }
 
-function row({ verdict, expression, value, unit, message, why }: ThresholdResult): Row {
+function row({ verdict, expression, value, whole, unit, message, why }: ThresholdResult): Row {
   const tone = statusTones[verdict]
   const isMet = verdict === 'pass'
   const notes = [{ text: message }, ...(why === '' ? [] : [{ text: why, lead: 'why: ' }])]
@@ -28,7 +28,9 @@ function row({ verdict, expression, value, unit, message, why }: ThresholdResult
     cells: [
       { ...toned(tone, verdict), verdict },
       code(expression),
-      value === null ? NO_VALUE : formatExact(value, unit),
+      value === null
+        ? NO_VALUE
+        : `${formatExact(value, unit)}${whole === null ? '' : ` of ${formatExact(whole, unit)}`}`,
       [isMet ? '' : toned(tone, `${message}. `), toned('quiet', why)],
     ],
     ...(isMet ? {} : { notes }),

@@ -7,7 +7,7 @@ import { createSlices } from '../../../src/judge/metrics/slices.ts'
 import { createProofLog } from '../../../src/judge/proof.ts'
 import { reachVerdict } from '../../../src/judge/verdict.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
-import { passingReport } from '../report/fixtures.ts'
+import { aBilling, passingReport } from '../report/fixtures.ts'
 import { aPlan } from './metrics/fixtures.ts'
 
 /** A finding log of one clause that passed, and of another that failed `violations` times. */
@@ -42,7 +42,7 @@ export function judgedRunOf(observations: readonly Observation[], changes: Parti
     slices: createSlices(plan, documentedContract).slices(),
     clauses: findingLogOf(0).tallies(),
     findings: [],
-    billing: passingReport.billing,
+    billing: aBilling,
     limits: [],
     capacity: [],
     thresholds: [],

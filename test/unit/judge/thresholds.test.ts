@@ -59,6 +59,7 @@ describe('a threshold on a time', () => {
       expression: 'as written',
       why: 'because it matters',
       value: 100,
+      whole: null,
       operator: '<',
       bound: 101,
       unit: 'ms',
@@ -302,7 +303,7 @@ test.each([
   expect([1, 2, 3].map(n => judged(threshold, times(n, streamed())).verdict)).toEqual(verdicts)
 })
 
-function judge(expression: string, result: Partial<CapacityResult>) {
+function judgedOn(expression: string, result: Partial<CapacityResult>) {
   const parsed = parseThreshold(expression, ['chat', 'rpc'], ['search'])
   if (!('measure' in parsed)) throw new Error(JSON.stringify(parsed))
   const totals = {
@@ -320,6 +321,11 @@ function judge(expression: string, result: Partial<CapacityResult>) {
     complete: true,
     elapsedMs: 60_000,
   })
+  return judged
+}
+
+const judge = (...given: Parameters<typeof judgedOn>) => {
+  const judged = judgedOn(...given)
   return [judged?.verdict, judged?.value]
 }
 
@@ -336,6 +342,24 @@ describe('a threshold on a capacity', () => {
   test('of one call uses its share of the mix', () => {
     expect(judge('capacity of chat in search >= 60/s', found)).toEqual(['pass', 60])
     expect(judge('capacity of rpc in search >= 60/s', found)).toEqual(['fail', 20])
+  })
+
+  test('says what it is a capacity of; of a share, also the whole', () => {
+    const reason = '80/s at chat TTFT ≤ 400 ms for 99 %, confirmed over 800 requests; at 82/s 36 missed chat ttft.'
+    const all = judgedOn('capacity in search >= 90/s', { ...found, reason })
+    expect(all).toMatchObject({ verdict: 'fail', value: 80, whole: null })
+    expect(all?.message).toBe(
+      'capacity in search was 80/s, not >= 90/s (80/s at chat TTFT ≤ 400 ms for 99 %, confirmed over 800 requests; at 82/s 36 missed chat ttft)',
+    )
+    const share = judgedOn('capacity of chat in search >= 60/s', { ...found, reason: '80/s at chat 2xx for 99 %.' })
+    expect(share).toMatchObject({ verdict: 'pass', value: 60, whole: 80 })
+    expect(share?.message).toBe('capacity in search was 80/s, 60/s of it chat, >= 60/s (80/s at chat 2xx for 99 %)')
+  })
+
+  test('of the only call of a search is no share', () => {
+    const only = judgedOn('capacity of chat in search >= 60/s', { ...found, mix: { chat: 1 } })
+    expect(only).toMatchObject({ value: 80, whole: null })
+    expect(only?.message).toMatch(/^capacity of chat in search was 80\/s, >= 60\/s \(/)
   })
 
   test('above the range is conclusive if the highest rate decides it', () => {

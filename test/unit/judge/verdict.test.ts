@@ -3,7 +3,8 @@ import { createFindingLog } from '../../../src/judge/checks/findings.ts'
 import type { ThresholdResult } from '../../../src/judge/thresholds.ts'
 import type { LocalFault } from '../../../src/observation/observation.ts'
 import type { Plan, Threshold } from '../../../src/plan/plan.ts'
-import { failingReport, passingReport } from '../report/fixtures.ts'
+import { aSearch } from '../report/capacity-results.ts'
+import { aBilling, failingReport, passingReport } from '../report/fixtures.ts'
 import { findingLogOf, judgedRunOf } from './judged-run.ts'
 import { anObservation, aPlan, aThreshold, dropped, failed, respondedWith } from './metrics/fixtures.ts'
 
@@ -30,7 +31,7 @@ describe('verdict: fail', () => {
     if (discrepancy === undefined) throw new Error('the fixture has a discrepancy')
     const withCount = (count: number) =>
       judgedRunOf([anObservation()], {
-        billing: { ...passingReport.billing, discrepancies: [{ ...discrepancy, count }] },
+        billing: { ...aBilling, discrepancies: [{ ...discrepancy, count }] },
       })
     expect(withCount(2)).toMatchObject({
       verdict: 'fail',
@@ -164,6 +165,10 @@ describe('verdict: pass', () => {
       verdict: 'pass',
       reasons: ['1 response checked: 1 clause passed, 1 threshold met, no billing discrepancy.'],
     })
+  })
+  test('with the sentence of each search', () => {
+    const { reasons } = judgedRunOf([anObservation()], { capacity: [aSearch()] })
+    expect(reasons.slice(1)).toEqual([`Capacity in search: ${aSearch().reason}`])
   })
   test('if thresholds cover the failures and drops', () => {
     const plan = planWith(thresholdOn('failed'), thresholdOn('dropped', { stage: 'steady' }))

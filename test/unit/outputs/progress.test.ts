@@ -22,7 +22,7 @@ import { aSearch, aTrial } from '../report/capacity-results.ts'
 const ramp: Load = { model: 'open', shape: { kind: 'ramp', fromPerSecond: 0, toPerSecond: 20 }, mix: [['chat', 1]] }
 const closed: Load = { model: 'closed', users: 2, thinkMs: 0, mix: [['chat', 1]] }
 const terms = { fromPerSecond: 20, toPerSecond: 90, goodRatio: 0.9, precision: 0.05, mix: { chat: 1 } }
-const times = { trialMs: 1_000, confirmMs: 1_000, confirmSamples: 29 }
+const times = { trialMs: 1_000, confirmMs: 1_000, confirmSamples: 29, callerPerSecond: null }
 const search: Load = {
   model: 'capacity',
   search: { ...terms, ...times },

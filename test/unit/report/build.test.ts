@@ -3,7 +3,7 @@ import type { Evidence } from '../../../src/report/document.ts'
 
 import { findingLogOf } from '../judge/judged-run.ts'
 import { anObservation, aPlan, aStage, dropped, failed, respondedWith, streamed } from '../judge/metrics/fixtures.ts'
-import { passingReport } from './fixtures.ts'
+import { aBilling } from './fixtures.ts'
 import { reportOf } from './report-of.ts'
 
 describe('the figures of a report', () => {
@@ -86,7 +86,7 @@ test('findings and discrepancies have their evidence, and findings have the text
     {
       findings: findingLogOf(2).findings(),
       billing: {
-        ...passingReport.billing,
+        ...aBilling,
         discrepancies: [{ kind: 'billed-twice', count: 1, amountUsd: '1', examples }],
       },
     },

@@ -1,3 +1,4 @@
+import type { Billing } from '../../../src/judge/audits/audit.ts'
 import type { CallFacts, Percentiles, Report, ThresholdResult } from '../../../src/report/document.ts'
 
 const none: Percentiles = { count: 0, mean: null, p50: null, p90: null, p95: null, p99: null, p999: null, max: null }
@@ -42,9 +43,27 @@ const aChatCall = (changes: Partial<CallFacts> = {}): CallFacts =>
     ...changes,
   })
 
+export const aBilling = {
+  expectedCredits: '12345',
+  expectedUsd: '0.007715625',
+  claimedCredits: '12345',
+  claimedUsd: '0.007715625',
+  billedUsd: '0.007715625',
+  tolerance: {
+    claimedUsd: '0.000660578125',
+    unpricedUsd: '0',
+    completionRatio: null,
+    rpcRatio: 0.005,
+    billedUsd: '0.00000002',
+    balanceUsd: '0.00000001',
+  },
+  discrepancies: [],
+} satisfies Billing
+
 const met: ThresholdResult = {
   expression: 'p(95) latency of batch < 400ms',
   value: 181.5,
+  whole: null,
   operator: '<',
   bound: 400,
   unit: 'ms',
@@ -85,14 +104,7 @@ export const passingReport: Report = {
     workers: [],
   },
   calls: [aBatchCall(), aBatchCall({ stage: 'steady' })],
-  billing: {
-    expectedCredits: '12345',
-    expectedUsd: '0.007715625',
-    claimedCredits: '12345',
-    claimedUsd: '0.007715625',
-    billedUsd: '0.007715625',
-    discrepancies: [],
-  },
+  billing: aBilling,
   limits: [0, 1].map(index => ({
     caller: `c${index}`,
     scope: 'rpc',
@@ -213,6 +225,7 @@ export const failingReport: Report = {
     {
       expression: 'failed == 0',
       value: 3,
+      whole: null,
       operator: '==',
       bound: 0,
       unit: 'count',
@@ -223,6 +236,7 @@ export const failingReport: Report = {
     {
       expression: 'p(95) ttft < 300ms',
       value: null,
+      whole: null,
       operator: '<',
       bound: 300,
       unit: 'ms',

@@ -14,7 +14,7 @@ import {
 import { isFromGateway, isReplayed, jsonObject } from '../../../observation/response.ts'
 import { claimedPicoUsd, tokenCounts } from '../../checks/completion.ts'
 import type { ClauseReporter } from '../../checks/findings.ts'
-import { listPrice, priceListOf } from '../../checks/price-list.ts'
+import { completionTolerance, listPrice, priceListOf, rpcTolerance } from '../../checks/price-list.ts'
 import { claimedCredits, expectedCredits } from '../../checks/rpc-credits.ts'
 import type { SumBounds } from '../overlap-bounds.ts'
 
@@ -151,11 +151,16 @@ function maxCharge({ request }: Observation, contract: Contract): bigint {
   return tokens === null ? unpriced : tokens + BigInt(lookups * 2) * pico(usdPerLookup ?? '0')
 }
 
+export type ExpectedCharge = {
+  readonly usd: bigint
+  readonly credits: bigint
+  /** How far the claimed cost may be from `usd`. */
+  readonly tolerance: bigint
+  readonly priced: 'completion' | 'rpc'
+}
+
 /** The cost by our own price list; null if the price list does not cover the request. */
-export function expectedCharge(
-  observation: Observation,
-  contract: Contract,
-): { readonly usd: bigint; readonly credits: bigint } | null {
+export function expectedCharge(observation: Observation, contract: Contract): ExpectedCharge | null {
   const { request, response, outcome } = observation
   if (outcome.kind !== 'answered' || response?.status !== 200) return null
   if (request.kind === 'rpc') {
@@ -165,21 +170,27 @@ export function expectedCharge(
     const claimed = claimedCredits(response, contract)
     // If the contract leaves several prices open, the claimed one is as valid as the others.
     const credits = bill.accepted.find(total => total === claimed) ?? bill.total
-    return { usd: credits * priceListOf(contract).picoUsdPerCredit, credits }
+    return expectedOfCredits(credits, contract)
   }
   if (request.kind === 'probe') return expectedOfProbe(request, response, contract)
   if (request.kind !== 'chat' || maxLookups(request.options, contract) > 0) return null
   const counts = tokenCounts(streamOf(observation)?.usage ?? jsonObject(response)?.usage)
   if (counts === null || counts.wrong !== null) return null
   const usd = listPrice(priceListOf(contract), request.model, counts)
-  return usd === null ? null : { usd, credits: 0n }
+  if (usd === null) return null
+  return { usd, credits: 0n, tolerance: completionTolerance(usd, contract), priced: 'completion' }
+}
+
+function expectedOfCredits(credits: bigint, contract: Contract): ExpectedCharge {
+  const usd = credits * priceListOf(contract).picoUsdPerCredit
+  return { usd, credits, tolerance: rpcTolerance(usd, contract), priced: 'rpc' }
 }
 
 /** A probe that may be accepted is one call. Only its response shows its tier. */
 function expectedOfProbe({ probe }: ProbeDescriptor, response: ObservedResponse, contract: Contract) {
   if (isReplayed(response) || probeOf(probe).credits === undefined) return null
   const credits = claimedCredits(response, contract)
-  return credits === null ? null : { usd: credits * priceListOf(contract).picoUsdPerCredit, credits }
+  return credits === null ? null : expectedOfCredits(credits, contract)
 }
 
 /** Current or earlier balances of an account, in pico-USD and pico-DIEM. */

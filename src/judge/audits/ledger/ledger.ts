@@ -9,6 +9,7 @@ import {
   type Audit,
   type AuditContext,
   type Billing,
+  type BillingTolerance,
   type Discrepancy,
   type LedgerAmounts,
   noSpendListener,
@@ -46,6 +47,7 @@ export function createLedgerAudit(
   const accounts = new Map<string, LedgerAccount>()
   const discrepancies = createDiscrepancies(reporter)
   const total = { expectedCredits: 0n, expectedPicoUsd: 0n, claimedCredits: 0n, claimedPicoUsd: 0n }
+  const tolerance = { claimedPicoUsd: 0n, unpricedPicoUsd: 0n, openPicoUsd: 0n, completions: 0, rpcResponses: 0 }
   const judged = balanceHeaders && !shared
   const balanceHeaderNames = [priceList.usdHeader, priceList.diemHeader]
   const isStated = sourceOfValue(contract, 'billing.balanceResolutionUsd') === 'profile'
@@ -96,8 +98,17 @@ export function createLedgerAudit(
   function snapshot(): LedgerSnapshot {
     const billed = [...accounts.values()].map(account => account.billed())
     const shown = billed.filter(amount => amount !== null)
+    const lastDigits = [...accounts.keys()].map(caller => digitsOf.get(caller)?.last() ?? priceList.balanceResolution)
     return {
       ...total,
+      tolerance: {
+        claimedPicoUsd: tolerance.claimedPicoUsd,
+        unpricedPicoUsd: tolerance.unpricedPicoUsd,
+        billedPicoUsd: judged ? lastDigits.reduce((a, b) => a + b, tolerance.openPicoUsd) : null,
+        balancePicoUsd: lastDigits.reduce((a, b) => (a > b ? a : b), priceList.balanceResolution),
+        completionRatio: tolerance.completions > 0 ? contract.chat.costTolerance : null,
+        rpcRatio: tolerance.rpcResponses > 0 ? contract.rpc.priceTolerance : null,
+      },
       accounts: billed.length,
       shown: shown.length,
       billedPicoUsd: shown.reduce((a, b) => a + b, 0n),
@@ -116,6 +127,11 @@ export function createLedgerAudit(
       claimedPicoUsd: charge?.kind === 'charged' ? charge.said : 0n,
     }
     for (const name of totalNames) total[name] += amounts[name]
+    if (expected === null) tolerance.unpricedPicoUsd += amounts.claimedPicoUsd
+    else tolerance.claimedPicoUsd += expected.tolerance
+    if (charge !== null) tolerance.openPicoUsd += charge.max - charge.min
+    if (expected?.priced === 'completion') tolerance.completions++
+    if (expected?.priced === 'rpc') tolerance.rpcResponses++
     spend.spent(endMs ?? dueMs, amounts)
   }
 
@@ -176,7 +192,15 @@ export type LedgerSnapshot = LedgerAmounts & {
   /** The accounts that were shown a balance, and the decrease of those balances. */
   readonly shown: number
   readonly billedPicoUsd: bigint
+  readonly tolerance: LedgerTolerance
   readonly discrepancies: DiscrepancySnapshot
+}
+
+type LedgerTolerance = Pick<BillingTolerance, 'completionRatio' | 'rpcRatio'> & {
+  readonly claimedPicoUsd: bigint
+  readonly unpricedPicoUsd: bigint
+  readonly billedPicoUsd: bigint | null
+  readonly balancePicoUsd: bigint
 }
 
 const totalNames = ['expectedCredits', 'expectedPicoUsd', 'claimedCredits', 'claimedPicoUsd'] as const
@@ -194,6 +218,7 @@ export const sumLedgers = (ledgers: readonly LedgerTotals[]): LedgerTotals =>
       accounts: a.accounts + b.accounts,
       shown: a.shown + b.shown,
       billedPicoUsd: a.billedPicoUsd + b.billedPicoUsd,
+      tolerance: sumTolerances(a.tolerance, b.tolerance),
     }),
     zeroLedger,
   )
@@ -206,6 +231,25 @@ const zeroLedger: LedgerTotals = {
   accounts: 0,
   shown: 0,
   billedPicoUsd: 0n,
+  tolerance: {
+    claimedPicoUsd: 0n,
+    unpricedPicoUsd: 0n,
+    billedPicoUsd: 0n,
+    balancePicoUsd: 0n,
+    completionRatio: null,
+    rpcRatio: null,
+  },
+}
+
+function sumTolerances(a: LedgerTolerance, b: LedgerTolerance): LedgerTolerance {
+  return {
+    claimedPicoUsd: a.claimedPicoUsd + b.claimedPicoUsd,
+    unpricedPicoUsd: a.unpricedPicoUsd + b.unpricedPicoUsd,
+    billedPicoUsd: a.billedPicoUsd === null || b.billedPicoUsd === null ? null : a.billedPicoUsd + b.billedPicoUsd,
+    balancePicoUsd: a.balancePicoUsd > b.balancePicoUsd ? a.balancePicoUsd : b.balancePicoUsd,
+    completionRatio: a.completionRatio ?? b.completionRatio,
+    rpcRatio: a.rpcRatio ?? b.rpcRatio,
+  }
 }
 
 export const toBilling = (totals: LedgerTotals, discrepancies: readonly Discrepancy[]): Billing => ({
@@ -214,5 +258,13 @@ export const toBilling = (totals: LedgerTotals, discrepancies: readonly Discrepa
   claimedCredits: String(totals.claimedCredits),
   claimedUsd: formatPico(totals.claimedPicoUsd),
   billedUsd: totals.shown > 0 && totals.shown === totals.accounts ? formatPico(totals.billedPicoUsd) : null,
+  tolerance: {
+    claimedUsd: formatPico(totals.tolerance.claimedPicoUsd),
+    unpricedUsd: formatPico(totals.tolerance.unpricedPicoUsd),
+    completionRatio: totals.tolerance.completionRatio,
+    rpcRatio: totals.tolerance.rpcRatio,
+    billedUsd: totals.tolerance.billedPicoUsd === null ? null : formatPico(totals.tolerance.billedPicoUsd),
+    balanceUsd: formatPico(totals.tolerance.balancePicoUsd),
+  },
   discrepancies,
 })

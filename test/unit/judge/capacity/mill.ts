@@ -91,6 +91,7 @@ export const terms = (changes: Partial<SearchTerms> = {}): SearchTerms => ({
   confirmMs: 10_000,
   confirmSamples: 299,
   mix: { rpc: 1 },
+  callerPerSecond: null,
   ...changes,
 })
 

@@ -3,7 +3,7 @@ import { documentedContract } from '../../../../src/contract/documented.ts'
 import { createCapacitySearch } from '../../../../src/judge/capacity/search.ts'
 import type { Observation } from '../../../../src/observation/observation.ts'
 import type { Load } from '../../../../src/plan/plan.ts'
-import { aPlan, aStage, dropped, failed, respondedWith } from '../metrics/fixtures.ts'
+import { aPlan, aStage, dropped, failed, respondedWith, streamed } from '../metrics/fixtures.ts'
 
 const load: Load = {
   model: 'capacity',
@@ -16,6 +16,7 @@ const load: Load = {
     confirmMs: 1_000,
     confirmSamples: 29,
     mix: { rpc: 1 },
+    callerPerSecond: null,
   },
   spacing: 'even',
   coolDownMs: 0,
@@ -138,6 +139,121 @@ describe('the capacity is limited', () => {
   test('not by arrivals that were never sent', () => {
     const crowded: ObservationAt = dueMs => dropped({ dueMs, outcome: { kind: 'dropped', reason: 'max-in-flight' } })
     expect(resultOf([crowded])?.trials[0]?.outcome).toBe('harness-saturated')
+  })
+})
+
+describe('the sentence of a result', () => {
+  const mix = { chat: 0.5, rpc: 0.5 }
+  const terms = { fromPerSecond: 20, toPerSecond: 40, goodRatio: 0.9, precision: 0.5, callerPerSecond: 10 }
+  const times = { trialMs: 2_000, confirmMs: 2_000, confirmSamples: 29 }
+  const mixed: Load = {
+    model: 'capacity',
+    search: { ...terms, ...times, mix },
+    spacing: 'even',
+    coolDownMs: 0,
+    mix: [
+      ['chat', 1],
+      ['rpc', 1],
+    ],
+  }
+  const mixedPlan = aPlan({
+    stages: [aStage('search', 60_000, { load: mixed })],
+    slo: { chat: { ttft: 400, latency: 2_000 }, rpc: { latency: 50 } },
+  })
+  /** Every second request is a stream with this TTFT, the others are RPC calls that take this long. */
+  const both =
+    (ttftMs: number, rpcMs: number): ObservationAt =>
+    (dueMs, index) => {
+      const at = { dueMs, sentMs: dueMs, headersMs: dueMs + 1 }
+      if (index % 2 === 1) return respondedWith(200, { ...at, call: 'rpc', endMs: dueMs + rpcMs })
+      const stream = { firstTokenMs: dueMs + ttftMs, firstContentMs: dueMs + ttftMs, lastTokenMs: dueMs + ttftMs }
+      return streamed(stream, { ...at, call: 'chat', endMs: dueMs + ttftMs + 10 })
+    }
+  const mixedResult = (trials: readonly ObservationAt[]) => {
+    const capacity = createCapacitySearch(mixedPlan, documentedContract)
+    for (const [index, observe] of trials.entries()) {
+      const next = capacity.next('search')
+      if (next.kind === 'conclusion') throw new Error(`the search was over before trial ${index}`)
+      for (let n = 0; n < next.trial.arrivals; n++)
+        capacity.add({
+          ...observe(index * 10_000 + (n * 1_000) / next.trial.perSecond, n),
+          stage: 'search',
+          trial: index,
+        })
+    }
+    return capacity.results(true)[0]
+  }
+  const kept = both(200, 40)
+  const slos = 'chat TTFT ≤ 400 ms, chat latency ≤ 2 s and rpc latency ≤ 50 ms for 90 % of each call'
+
+  test('names the SLO of the call that was missed at the next higher rate, and the number of requests', () => {
+    const missesTtft: ObservationAt = (dueMs, index) => both(index < 24 ? 500 : 200, 40)(dueMs, index)
+    expect(mixedResult([kept, missesTtft, kept, kept])).toMatchObject({
+      status: 'found',
+      reason: `28.3/s at ${slos}, confirmed over 91 requests; at 40/s 12 missed chat ttft.`,
+    })
+    const missesRpc: ObservationAt = (dueMs, index) => both(200, index < 24 ? 60 : 40)(dueMs, index)
+    expect(mixedResult([kept, missesRpc, kept, kept])?.reason).toBe(
+      `28.3/s at ${slos}, confirmed over 91 requests; at 40/s 12 missed rpc latency.`,
+    )
+  })
+
+  test('does not name misses that a sustained rate allows; the trial counts them', () => {
+    const mostlyRpc: ObservationAt = (dueMs, index) => both(index === 0 ? 500 : 200, index < 24 ? 60 : 40)(dueMs, index)
+    const result = mixedResult([kept, mostlyRpc, kept, kept])
+    expect(result?.reason).toMatch(/; at 40\/s 12 missed rpc latency\.$/)
+    expect(result?.trials[1]?.calls.map(({ call, isExceeded, missed }) => ({ call, isExceeded, missed }))).toEqual([
+      { call: 'chat', isExceeded: false, missed: { ttft: 1 } },
+      { call: 'rpc', isExceeded: true, missed: { latency: 12 } },
+    ])
+  })
+
+  test('names statuses and failures, and each SLO that a request missed', () => {
+    const broken: ObservationAt = (dueMs, index) => {
+      const at = { dueMs, sentMs: dueMs, headersMs: dueMs + 1, endMs: dueMs + 2 }
+      if (index % 2 === 1) return both(200, 40)(dueMs, index)
+      if (index < 24) return respondedWith(503, { ...at, call: 'chat' })
+      if (index < 36)
+        return failed({ ...at, call: 'chat', outcome: { kind: 'failed', reason: 'idle-timeout', detail: '' } })
+      return both(3_000, 40)(dueMs, index)
+    }
+    expect(mixedResult([kept, broken, kept, kept])?.reason).toMatch(
+      /; at 40\/s 22 missed chat latency, 22 missed chat ttft and 12 chat requests got 503\.$/,
+    )
+    expect(mixedResult([kept, broken])?.trials[1]?.calls[0]).toMatchObject({
+      good: 0,
+      bad: 40,
+      missed: { ttft: 22, latency: 22 },
+      statuses: { '503': 12 },
+      failures: { 'idle-timeout': 6 },
+    })
+  })
+
+  test('of a range, or of another limit, says how far the search came', () => {
+    expect(mixedResult([kept, kept, kept])?.reason).toBe(
+      `at least 40/s at ${slos}, confirmed over 91 requests; no higher rate was tried.`,
+    )
+    const slowRpc = both(200, 60)
+    expect(mixedResult([slowRpc, slowRpc])?.reason).toBe(
+      `less than 20/s at ${slos}: at 20/s 20 missed rpc latency. No lower rate was tried.`,
+    )
+    const limited: ObservationAt = (dueMs, index) => ({
+      ...rejected(dueMs, index),
+      call: index % 2 === 0 ? 'chat' : 'rpc',
+    })
+    expect(mixedResult([kept, limited])?.reason).toBe(
+      `The rate limits of the callers came first: at 40/s 80 requests got 429. 4 callers of tier default would allow up to 40/s. The target sustained 20/s at ${slos} in a trial, which was not confirmed.`,
+    )
+  })
+
+  test('each trial has the times of each call: its latency, and what has an SLO', () => {
+    const calls = mixedResult([kept])?.trials[0]?.calls ?? []
+    expect(calls.map(({ call, timesMs }) => [call, Object.keys(timesMs)])).toEqual([
+      ['chat', ['latency', 'ttft']],
+      ['rpc', ['latency']],
+    ])
+    expect(calls[0]?.timesMs.ttft).toMatchObject({ count: 20, p50: expect.closeTo(200, 0) })
+    expect(calls[1]?.timesMs.latency).toMatchObject({ count: 20, p50: expect.closeTo(40, 0) })
   })
 })
 

@@ -13,7 +13,7 @@ import { anObservation, aPlan, aStage, dropped, failed, respondedWith, streamed 
 import { aSearch } from '../../report/capacity-results.ts'
 
 const result = (expression: string, verdict: ThresholdResult['verdict']): ThresholdResult => {
-  return { expression, verdict, value: 1, operator: '<', bound: 2, unit: 'ms', message: '', why: '' }
+  return { expression, verdict, value: 1, whole: null, operator: '<', bound: 2, unit: 'ms', message: '', why: '' }
 }
 
 const limit = (changes: Partial<LimitResult> = {}): LimitResult => ({

@@ -19,7 +19,8 @@ const allowed: Readonly<Record<string, { attributes: readonly string[]; children
     attributes: ['name', 'tests', 'failures', 'errors', 'skipped', 'time', 'timestamp', 'hostname', 'id', 'package'],
     children: ['testcase'],
   },
-  testcase: { attributes: ['name', 'classname', 'time'], children: ['failure', 'error', 'skipped'] },
+  testcase: { attributes: ['name', 'classname', 'time'], children: ['failure', 'error', 'skipped', 'system-out'] },
+  'system-out': { attributes: [], children: [] },
   failure: { attributes: ['message', 'type'], children: [] },
   error: { attributes: ['message', 'type'], children: [] },
   skipped: { attributes: ['message', 'type'], children: [] },
@@ -98,6 +99,15 @@ test('each kind of discrepancy has a case, which is skipped if no request was an
   expect(caseOf(failingReport, 'unbilled')?.children).toEqual([])
   const silent = { ...passingReport, load: { ...passingReport.load, answered: 0 } }
   expect(resultOf(silent, 'unbilled')?.name).toBe('skipped')
+})
+
+test('the amounts of a run have a case that states their tolerance', () => {
+  expect(caseOf(passingReport, 'wrong-amount')?.children.map(({ name, text }) => [name, text])).toEqual([
+    [
+      'system-out',
+      'Claimed and expected differ by $0, within the tolerance of $0.000661, the sum over all responses: each may differ by 0.5 % of the price of RPC credits, and by the last digit of its cost.\nBilled and claimed differ by $0, within the tolerance of $0.00000002, the sum over all callers: the last digit of a balance, $0.00000001, and of each cost.',
+    ],
+  ])
 })
 
 test('the verdict is a case: an inconclusive run is an error, so that it never looks green', () => {

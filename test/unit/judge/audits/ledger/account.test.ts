@@ -137,6 +137,14 @@ test('the totals come from the responses, from our price list, and from the bala
     claimedCredits: '85',
     claimedUsd: '0.00005313',
     billedUsd: '0.00005313',
+    tolerance: {
+      claimedUsd: '0',
+      unpricedUsd: '0.00005313',
+      completionRatio: null,
+      rpcRatio: null,
+      billedUsd: '0.000000015',
+      balanceUsd: '0.00000001',
+    },
     discrepancies: [],
   })
 })
