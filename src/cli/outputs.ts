@@ -4,7 +4,7 @@ import { oneLine, visible } from '../lib/visible.ts'
 import type { PushCounts, RunInfo } from '../observation/log.ts'
 import { gitHubOutput } from '../outputs/github.ts'
 import type { LiveRun, Output } from '../outputs/output.ts'
-import { createJsonLog, createProgress, type LineWriter } from '../outputs/progress.ts'
+import { createJsonLog, createProgress, type LineWriter, type TerminalSize } from '../outputs/progress.ts'
 import { sourceOf } from '../outputs/prometheus/samples.ts'
 import { createScrapeOutput } from '../outputs/prometheus/scrape.ts'
 import { createPushgateway } from '../outputs/pushgateway.ts'
@@ -16,7 +16,7 @@ import { undiciTransport } from '../produce/transport/undici.ts'
 import { pushedWords } from '../report/sections/harness.ts'
 import { text, type Values } from './flags.ts'
 import { showReport } from './print.ts'
-import { hidden } from './secrets.ts'
+import { hidden, hiddenIn } from './secrets.ts'
 
 /** The outputs that the flags request, besides the terminal; null for none. */
 export type OutputFlags = {
@@ -72,10 +72,11 @@ export async function createOutputs(
   const isQuiet = values.quiet === true
   const asJson = values.log === 'json'
   const { stderr } = process
-  const stream = asJson ? maskedLines(createJsonLog()) : stderr
+  const stream: LineWriter = asJson ? maskedLines(createJsonLog()) : { write: text => stderr.write(text) }
   const interactive = !asJson && stderr.isTTY === true && process.env.CI === undefined && process.env.TERM !== 'dumb'
   const isShown = !isQuiet && values.progress !== false
-  const progress = createProgress(plan, { stream, interactive, columns: () => stderr.columns ?? 80, clock })
+  const color = process.env.NO_COLOR === undefined
+  const progress = createProgress(plan, { stream, interactive, size: () => sizeOf(stderr), color, clock })
   const write = isShown ? progress.log : (line: string) => void stream.write(`${line}\n`)
   const warn = (line: string) => write(oneLine(line))
   const log = (line: string) => {
@@ -115,7 +116,15 @@ export async function createOutputs(
 }
 
 /** The logger writes past the stream of the process, which is masked. */
-const maskedLines = ({ write }: LineWriter): LineWriter => ({ write: line => write(hidden(line)) })
+const maskedLines = ({ write }: LineWriter): LineWriter => ({
+  write: (line, entry) => write(hidden(line), entry === undefined ? entry : hiddenIn(entry)),
+})
+
+/** A terminal that does not know its size says 0. */
+const sizeOf = ({ columns, rows }: typeof process.stderr): TerminalSize => ({
+  columns: columns || 80,
+  rows: rows || 24,
+})
 
 /** The target, the run and its limits. */
 function openingNotes(plan: Plan, info: RunInfo, path: string): readonly string[] {
