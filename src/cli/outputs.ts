@@ -15,7 +15,7 @@ import type { Plan } from '../plan/plan.ts'
 import { undiciTransport } from '../produce/transport/undici.ts'
 import { pushedWords } from '../report/sections/harness.ts'
 import { text, type Values } from './flags.ts'
-import { showReport } from './print.ts'
+import { isColored, showReport } from './print.ts'
 import { hidden, hiddenIn } from './secrets.ts'
 
 /** The outputs that the flags request, besides the terminal; null for none. */
@@ -75,8 +75,8 @@ export async function createOutputs(
   const stream: LineWriter = asJson ? maskedLines(createJsonLog()) : { write: text => stderr.write(text) }
   const interactive = !asJson && stderr.isTTY === true && process.env.CI === undefined && process.env.TERM !== 'dumb'
   const isShown = !isQuiet && values.progress !== false
-  const color = process.env.NO_COLOR === undefined
-  const progress = createProgress(plan, { stream, interactive, size: () => sizeOf(stderr), color, clock })
+  const size = () => sizeOf(stderr)
+  const progress = createProgress(plan, { stream, interactive, size, color: isColored(stderr), clock })
   const write = isShown ? progress.log : (line: string) => void stream.write(`${line}\n`)
   const warn = (line: string) => write(oneLine(line))
   const log = (line: string) => {

@@ -40,10 +40,10 @@ export function progressBlock(snapshot: ProgressSnapshot, page: Page): readonly 
 
 /** The cells of a row, in columns of equal width as far as they fit; the rest continues below. */
 function rowLines(page: Page, name: Cell, cells: readonly Cell[]): readonly string[] {
-  const [nameWidth, cellWidth] = page.columns < wideColumns ? [11, 13] : [12, 18]
+  const [nameWidth, cellWidth, gap] = page.columns < wideColumns ? [11, 15, 1] : [12, 18, 2]
   const indent = Math.min(nameWidth, page.columns)
   const lines: Cell[][] = []
-  let line: Cell[] = [padded(name, Math.max(indent, [...name.text].length + 2))]
+  let line: Cell[] = [padded(name, Math.max(indent, [...name.text].length + gap))]
   let width = [...(line[0]?.text ?? '')].length
   for (const cell of cells) {
     const length = [...cell.text].length
@@ -52,8 +52,8 @@ function rowLines(page: Page, name: Cell, cells: readonly Cell[]): readonly stri
       line = [{ text: ' '.repeat(indent) }]
       width = indent
     }
-    line.push(padded(cell, Math.max(cellWidth, length + 2)))
-    width += Math.max(cellWidth, length + 2)
+    line.push(padded(cell, Math.max(cellWidth, length + gap)))
+    width += Math.max(cellWidth, length + gap)
   }
   return [...lines, line].map(each => painted(page, each))
 }
@@ -81,7 +81,7 @@ function runCells(
 ): readonly Cell[] {
   const share = stage.name === '(closing)' || totalMs === 0 ? 1 : elapsedMs / totalMs
   const shown = stage.name === '(opening)' ? 0 : share
-  const time = `${seconds(elapsedMs)} elapsed, ${isAtMost ? 'at most ' : ''}${seconds(Math.ceil((totalMs - elapsedMs) / 1000) * 1000)} left`
+  const time = `${seconds(elapsedMs)} elapsed, ${isAtMost ? '≤ ' : ''}${seconds(Math.ceil((totalMs - elapsedMs) / 1000) * 1000)} left`
   const percent = ` ${String(Math.floor(shown * 100)).padStart(3)} %`
   const room = columns - Math.max(12, scenario.length + 2) - percent.length
   const width = Math.max(8, Math.min(30, columns < wideColumns ? room : room - time.length - 2))
@@ -190,6 +190,7 @@ const maxMessage = 240
 export function eventsBetween(
   before: Pick<ProgressSnapshot, 'violations' | 'finishedTrials'> | null,
   now: ProgressSnapshot,
+  page: Pick<Page, 'color'>,
 ): readonly ProgressEvent[] {
   const known = new Set(before?.violations.map(({ clause }) => clause))
   const elapsed_s = Number((now.elapsedMs / 1000).toFixed(1))
@@ -197,11 +198,11 @@ export function eventsBetween(
   const violated = now.violations
     .filter(({ clause }) => !known.has(clause))
     .map(({ clause, section, message }) => ({
-      text: `${at}  fail   ${clause} (§${section}): ${clip(message, maxMessage)}`,
+      text: `${at}  ${paint(page, 'red', 'fail')}   ${clause} (§${section}): ${clip(message, maxMessage)}`,
       fields: { event: 'violation', elapsed_s, clause, section },
     }))
   const tried = now.finishedTrials.slice(before?.finishedTrials.length ?? 0).map(trial => ({
-    text: `${at}  trial  ${trial}`,
+    text: `${at}  ${paint(page, 'bold', 'trial')}  ${trial}`,
     fields: { event: 'trial', elapsed_s, trial },
   }))
   return [...violated, ...tried]

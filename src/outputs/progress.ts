@@ -55,7 +55,8 @@ export function createProgress(
       let before: ProgressSnapshot | null = null
       const news = () => {
         const now = snapshot()
-        for (const { text, fields } of eventsBetween(before, now)) writer.log(text, fields)
+        for (const { text, fields } of eventsBetween(before, now, { color: options.interactive && options.color }))
+          writer.log(text, fields)
         before = now
       }
       shown = { writer, news }

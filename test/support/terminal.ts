@@ -5,7 +5,12 @@ import xterm, { type IBufferCell } from '@xterm/headless'
 export type Size = { readonly columns: number; readonly rows: number }
 
 /** Adjacent cells of one look. `color`: an index into the 16 colors of a terminal; null: its text color. */
-export type Run = { readonly text: string; readonly color: number | null; readonly bold: boolean; readonly dim: boolean }
+export type Run = {
+  readonly text: string
+  readonly color: number | null
+  readonly bold: boolean
+  readonly dim: boolean
+}
 
 /** The screen of a terminal, with everything that has scrolled off it. */
 export type Screen = {
@@ -19,9 +24,18 @@ export type Screen = {
 
 /** A terminal emulator: xterm.js, which editors and web consoles use. */
 export function createScreen({ columns, rows }: Size): Screen {
-  const terminal = new xterm.Terminal({ cols: columns, rows, scrollback: 5_000, convertEol: true, allowProposedApi: true })
+  const terminal = new xterm.Terminal({
+    cols: columns,
+    rows,
+    scrollback: 5_000,
+    convertEol: true,
+    allowProposedApi: true,
+  })
   let cursorIsShown = true
-  for (const [final, shows] of [['h', true], ['l', false]] as const)
+  for (const [final, shows] of [
+    ['h', true],
+    ['l', false],
+  ] as const)
     terminal.parser.registerCsiHandler({ prefix: '?', final }, params => {
       if (params[0] === 25) cursorIsShown = shows
       return false
@@ -79,6 +93,8 @@ export type InTerminal = {
   /** Everything that the program has written. */
   readonly written: () => string
   readonly ended: Promise<number | null>
+  /** Types ^C. */
+  readonly interrupt: () => void
   readonly kill: () => void
 }
 
@@ -128,6 +144,7 @@ export function startInTerminal(
         look()
         void ended.then(() => reject(new Error(`the program ended without showing ${pattern}: ${output}`)))
       }),
+    interrupt: () => void child.stdin.write('\u0003'),
     written: () => output,
     kill: () => void child.kill('SIGKILL'),
   }
