@@ -1,7 +1,7 @@
-import { formatChange, formatSigned } from '../../judge/compare/compare-runs.ts'
 import { type ChangeVerdict, type ComparedRow, type Comparison, outcomeStatus } from '../../judge/compare/comparison.ts'
+import { formatChange, formatCompared, formatSigned, obstacleLines } from '../../judge/compare/conclusion.ts'
 
-import { formatExact, formatRatio, NO_VALUE, plural } from '../../lib/format.ts'
+import { formatRatio, NO_VALUE, plural } from '../../lib/format.ts'
 import {
   type Block,
   chart,
@@ -29,15 +29,24 @@ const outcomeTone = (outcome: ChangeVerdict) => statusTones[outcomeStatus[outcom
 export function comparisonSection({ comparison }: Report): readonly Block[] {
   if (comparison === null) return []
   const changed = comparison.rows.filter(isChanged)
-  return [...sectionHead(comparison), ...changes(comparison, changed), counts(comparison), ...unchanged(comparison)]
+  return [
+    ...sectionHead(comparison),
+    { kind: 'text', text: resultOf(comparison) },
+    ...changes(comparison, changed),
+    counts(comparison),
+    ...advice(comparison),
+    ...unchanged(comparison),
+  ]
 }
 
 /** A separate page. In text it lists every conclusive number, because text has no details to unfold. */
 export function comparisonPage(comparison: Comparison): readonly Block[] {
   const { verdict, scenario, reasons, run, baselines, rows } = comparison
   return [
+    ...inOnly(['text'], [{ kind: 'text', text: resultOf(comparison) }]),
     { kind: 'heading', text: scenario, verdict: { status: outcomeStatus[verdict], words: outcomeWords[verdict] } },
-    { kind: 'list', look: 'reasons', items: reasons },
+    { kind: 'list', look: 'reasons', items: reasons, in: ['markdown', 'html'] },
+    { kind: 'list', look: 'reasons', items: reasons.slice(1), in: ['text'] },
     {
       kind: 'list',
       look: 'terms',
@@ -52,8 +61,18 @@ export function comparisonPage(comparison: Comparison): readonly Block[] {
     ...inOnly(['text'], [rowTable(rows.filter(isConclusive))]),
     ...inOnly(['markdown', 'html'], changes(comparison, rows.filter(isChanged))),
     { ...counts(comparison), afterGap: true },
+    ...advice(comparison),
     ...unchanged(comparison),
   ]
+}
+
+/** The result in one sentence or two. */
+const resultOf = ({ reasons }: Comparison): string => reasons[0] ?? ''
+
+/** What would make the numbers comparable that are not. */
+function advice({ rows }: Comparison): readonly Block[] {
+  const items = obstacleLines(rows)
+  return items.length === 0 ? [] : [{ kind: 'list', look: 'counts', items, afterGap: true }]
 }
 
 const inOnly = (media: readonly Medium[], blocks: readonly Block[]): readonly Block[] =>
@@ -137,7 +156,7 @@ function tableRow(row: ComparedRow): Row {
 /** The numbers of a row, formatted. */
 export function rowWords(row: ComparedRow) {
   const { unit, base, run, effect, confidence } = row
-  const shown = (value: number | null) => (value === null ? NO_VALUE : formatExact(Number(value.toPrecision(4)), unit))
+  const shown = (value: number | null) => (value === null ? NO_VALUE : formatCompared(value, unit))
   return {
     base: shown(base),
     run: shown(run),
