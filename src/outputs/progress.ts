@@ -139,7 +139,7 @@ function redrawing({ stream, size, color, clock, snapshot }: ProgressWriterOptio
   const draw = (above: string) => {
     const { columns, rows } = size()
     const page: Page = { columns: Math.max(1, columns - 1), color }
-    const block = progressBlock(snapshot(), page).slice(0, Math.max(1, rows - 1))
+    const block = ['', ...progressBlock(snapshot(), page)].slice(0, Math.max(1, rows - 1))
     const text = `${columns} ${block.join('\n')}`
     if (above === '' && text === last) return
     stream.write(`${erased(drawn, columns)}${above}${block.map(line => `${line}\n`).join('')}`)

@@ -48,7 +48,7 @@ test.for([
   ['TERM=dumb', { TERM: 'dumb' }, false],
 ] as const)('with %s, nothing is colored', async ([, environment, isDrawn], { onTestFinished }) => {
   const args = ['run', 'test/e2e/short.yaml', '--out', freshDirectory()]
-  const run = startInTerminal(args, { columns: 80, rows: 30 }, environment)
+  const run = startInTerminal(args, { columns: 80, rows: 30 }, { environment })
   onTestFinished(run.kill)
   expect(await run.ended).toBe(0)
   expect(run.written().includes('█')).toBe(isDrawn)

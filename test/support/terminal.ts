@@ -18,6 +18,7 @@ export type Screen = {
   readonly resize: (size: Size) => void
   /** The rows with text, without blanks at their ends. */
   readonly lines: () => readonly string[]
+  /** What is visible, without the empty rows at the end. */
   readonly runs: () => readonly (readonly Run[])[]
   readonly cursorIsShown: () => boolean
 }
@@ -58,7 +59,7 @@ export function createScreen({ columns, rows }: Size): Screen {
       rowsOf(line => {
         const cells = Array.from({ length: line.length }, (_, column) => line.getCell(column))
         return joined(cells.flatMap(cell => (cell === undefined ? [] : [runOf(cell)])))
-      }).slice(0, lines().length),
+      }).slice(terminal.buffer.active.baseY, lines().length),
     cursorIsShown: () => cursorIsShown,
   }
 }
@@ -98,18 +99,20 @@ export type InTerminal = {
   readonly kill: () => void
 }
 
+type Surroundings = { readonly environment?: Readonly<Record<string, string>>; readonly directory?: string }
+
 /** Starts the program with `script` of util-linux. The arguments need no quotes. */
 export function startInTerminal(
   args: readonly string[],
   size: Size,
-  environment: Readonly<Record<string, string>> = {},
+  { environment = {}, directory = root }: Surroundings = {},
 ): InTerminal {
   const { CI: _, TURNPIKE_KEYS: __, NO_COLOR: ___, GITHUB_ACTIONS: ____, ...inherited } = process.env
   const screen = createScreen(size)
   const program = [process.execPath, `${root}dist/main.js`, ...args].join(' ')
   const command = `tty; stty cols ${size.columns} rows ${size.rows}; exec ${program}`
   const child = spawn('script', ['-qefc', command, '/dev/null'], {
-    cwd: root,
+    cwd: directory,
     env: { ...inherited, TERM: 'xterm-256color', SHELL: '/bin/sh', ...environment },
     stdio: ['pipe', 'pipe', 'ignore'],
   })

@@ -28,11 +28,14 @@ export function headlineOf(rows: readonly ComparedRow[], obstacle: string | null
   return [...lead, ...(parts.length === 0 ? [] : [`${parts.join('; ')}.`])].join(' ')
 }
 
+/** Times of one call in one stage rise together, so the first of them stands for the others. */
 function namesOf(changed: readonly ComparedRow[]): string {
   const size = ({ effect }: ComparedRow) => (effect === null ? Number.POSITIVE_INFINITY : Math.abs(effect.value))
-  const names = changed.toSorted((a, b) => size(b) - size(a)).map(changeWords)
-  const left = names.length - maxNamed
-  return left > 0 ? `${names.slice(0, maxNamed).join(', ')} and ${left} more` : names.join(', ')
+  const kindOf = ({ call, stage, unit, measure }: ComparedRow) => [call, stage, unit === 'ms' ? unit : measure].join()
+  const leading = changed.filter((row, index) => changed.findIndex(other => kindOf(other) === kindOf(row)) === index)
+  const named = leading.toSorted((a, b) => size(b) - size(a)).slice(0, maxNamed)
+  const left = changed.length - named.length
+  return `${named.map(changeWords).join(', ')}${left > 0 ? ` and ${left} more` : ''}`
 }
 
 /** `latency p50 of chat in steady +12.6 % (101 → 113.7 ms)`. */
@@ -91,7 +94,7 @@ const obstacles: readonly { readonly start: string; readonly words: string; read
   {
     start: 'it varies too much',
     words: 'too much variation',
-    remedy: 'Give more baselines (--baseline, best five), or send more requests.',
+    remedy: 'Give more baselines, best five, or send more requests.',
   },
   { start: 'the run did not end', words: 'the run did not end by itself', remedy: again },
   { start: 'the run is inconclusive', words: 'the run is inconclusive', remedy: again },

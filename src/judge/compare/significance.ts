@@ -45,7 +45,9 @@ export function testMeasure(
   const base = known.length < baselines.length ? null : baseValue(measure, known)
   const values = { base, run: ofRun?.value ?? null }
   if (ofRun === null || base === null) {
-    return { ...values, effect: null, test: { kind: 'none', reason: missingReason(measure, cells) } }
+    // No lateness is too high for a number without a value.
+    const reason = openReason(Number.POSITIVE_INFINITY) ?? missingReason(measure, cells)
+    return { ...values, effect: null, test: { kind: 'none', reason } }
   }
   const open = openReason(base)
   if (measure.kind === 'price' && (base === 0 || ofRun.value === 0)) {

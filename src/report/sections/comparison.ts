@@ -13,6 +13,7 @@ import {
   statusTones,
   type Table,
   toned,
+  type Words,
 } from '../blocks.ts'
 import type { Report } from '../document.ts'
 
@@ -31,7 +32,7 @@ export function comparisonSection({ comparison }: Report): readonly Block[] {
   const changed = comparison.rows.filter(isChanged)
   return [
     ...sectionHead(comparison),
-    { kind: 'text', text: resultOf(comparison) },
+    { kind: 'text', text: unbroken(resultOf(comparison)) },
     ...changes(comparison, changed),
     counts(comparison),
     ...advice(comparison),
@@ -45,7 +46,7 @@ export function comparisonPage(comparison: Comparison): readonly Block[] {
   return [
     ...inOnly(['text'], [{ kind: 'text', text: resultOf(comparison) }]),
     { kind: 'heading', text: scenario, verdict: { status: outcomeStatus[verdict], words: outcomeWords[verdict] } },
-    { kind: 'list', look: 'reasons', items: reasons, in: ['markdown', 'html'] },
+    { kind: 'list', look: 'reasons', items: reasons.map(unbroken), in: ['markdown', 'html'] },
     { kind: 'list', look: 'reasons', items: reasons.slice(1), in: ['text'] },
     {
       kind: 'list',
@@ -66,6 +67,12 @@ export function comparisonPage(comparison: Comparison): readonly Block[] {
   ]
 }
 
+/** On a page, a line never breaks between a number and its unit, or within `101 → 113.7 ms`. */
+function unbroken(words: string): Readonly<Record<Medium, string>> {
+  const html = words.replace(/(?<=\d) (?=(?:%|points|µs|ms|s|→)(?!\w))|(?<=→) /g, '\u00a0')
+  return { text: words, markdown: words, html }
+}
+
 /** The result in one sentence or two. */
 const resultOf = ({ reasons }: Comparison): string => reasons[0] ?? ''
 
@@ -82,13 +89,14 @@ function sectionHead(comparison: Comparison): readonly Block[] {
   const { verdict } = comparison
   const words = toned('strong', outcomeWords[verdict])
   const outcome = { ...toned(outcomeTone(verdict), words), verdict: outcomeStatus[verdict] }
-  const criteria = toned('quiet', criteriaWords(comparison))
+  const criteria = unbroken(criteriaWords(comparison))
+  const headline = (medium: Medium): Words => [outcome, toned('quiet', criteria[medium])]
   return [
     { kind: 'heading', id: 'comparison', text: 'Against the baseline' },
     {
       kind: 'text',
       look: 'headline',
-      text: [outcome, criteria],
+      text: { text: headline('text'), markdown: headline('markdown'), html: headline('html') },
     },
   ]
 }

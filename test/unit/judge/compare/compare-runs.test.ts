@@ -16,7 +16,7 @@ describe('a comparison flags', () => {
     const comparison = compare({ factor: 1.12 })
     expect(comparison.verdict).toBe('regressed')
     expect(comparison.reasons[0]).toMatch(
-      /^Regressed: \w+( time)? p50 of chat in steady \+[\d.]+ % \(10[\d.]+ → 11[\d.]+ ms\), .*; \d+ unchanged; /,
+      /^Regressed: latency p50 of chat in steady \+[\d.]+ % \(10[\d.]+ → 11[\d.]+ ms\) and \d more; \d+ unchanged; /,
     )
     const { effect, confidence, verdict } = row(comparison, 'service time p50') ?? {}
     expect(verdict).toBe('regressed')

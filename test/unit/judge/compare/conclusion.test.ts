@@ -31,10 +31,16 @@ describe('the result of a comparison leads with', () => {
     )
   })
 
-  test('three regressed numbers, and the count of the others', () => {
-    const all = [...rows(9, 'regressed'), ...rows(2, 'improved'), ...open(4, 'it varies too much')]
-    expect(headlineOf(all, null)).toMatch(
-      /^Regressed: (latency p50 [^,]+, ){2}latency p50 of chat in steady \+12\.6 % \(101 → 113\.7 ms\) and 6 more; 2 improved; 4 could not be compared \(too much variation\)\.$/,
+  test('one time of each call and stage, at most three numbers, and the count of the others', () => {
+    const calls = ['chat', 'rpc', 'batch', 'list'].flatMap((call, index) => {
+      const effect = { kind: 'relative', value: 0.1 + index / 100, low: 0, high: 1 } as const
+      return ['latency p50', 'service time p50'].map(measure => aRow('regressed', { call, measure, effect }))
+    })
+    const all = [...calls, ...rows(2, 'improved'), ...open(4, 'it varies too much')]
+    expect(headlineOf(all, null)).toBe(
+      'Regressed: latency p50 of list in steady +13 % (101 → 113.7 ms), ' +
+        'latency p50 of batch in steady +12 % (101 → 113.7 ms), latency p50 of rpc in steady +11 % (101 → 113.7 ms) ' +
+        'and 5 more; 2 improved; 4 could not be compared (too much variation).',
     )
   })
 
