@@ -2,7 +2,7 @@ import type { Clock } from '../lib/clock.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { oneLine, visible } from '../lib/visible.ts'
 import type { PushCounts, RunInfo } from '../observation/log.ts'
-import { gitHubOutput } from '../outputs/github.ts'
+import { escapeWorkflowCommands, gitHubOutput, isGitHubActions } from '../outputs/github.ts'
 import type { LiveRun, Output } from '../outputs/output.ts'
 import { createJsonLog, createProgress, type LineWriter, type TerminalSize } from '../outputs/progress.ts'
 import { sourceOf } from '../outputs/prometheus/samples.ts'
@@ -72,7 +72,7 @@ export async function createOutputs(
   const isQuiet = values.quiet === true
   const asJson = values.log === 'json'
   const { stderr } = process
-  const stream: LineWriter = asJson ? maskedLines(createJsonLog()) : { write: text => stderr.write(text) }
+  const stream: LineWriter = asJson ? maskedLines(createJsonLog()) : { write: text => stderr.write(forRunner(text)) }
   const interactive = !asJson && stderr.isTTY === true && process.env.CI === undefined && process.env.TERM !== 'dumb'
   const isShown = !isQuiet && values.progress !== false
   const size = () => sizeOf(stderr)
@@ -119,6 +119,9 @@ export async function createOutputs(
 const maskedLines = ({ write }: LineWriter): LineWriter => ({
   write: (line, entry) => write(hidden(line), entry === undefined ? entry : hiddenIn(entry)),
 })
+
+/** Lines about violations quote the target, and GitHub's runner reads commands from stderr, too. */
+const forRunner = (text: string): string => (isGitHubActions() ? escapeWorkflowCommands(text) : text)
 
 /** A terminal that does not know its size says 0. */
 const sizeOf = ({ columns, rows }: typeof process.stderr): TerminalSize => ({
