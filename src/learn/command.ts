@@ -1,3 +1,4 @@
+import { documentedContract } from '../contract/documented.ts'
 import { systemClock } from '../lib/clock.ts'
 import { formatDuration } from '../lib/format.ts'
 import { formatPico, pico } from '../lib/money.ts'
@@ -10,9 +11,11 @@ import {
   loadSpecialKeys,
   plainTextWarning,
 } from '../produce/callers/api-keys.ts'
+import { asker, notThere, suggestTarget } from '../produce/transport/suggest-target.ts'
 import { undiciTransport } from '../produce/transport/undici.ts'
 import { checkTarget } from '../scenario/load-scenario.ts'
 import { maxBudgetUsd, parseUsd } from '../scenario/units.ts'
+import { maxBodyBytes, timeouts } from './asker.ts'
 import { type Lesson, learn } from './learn.ts'
 import { learnedProfile } from './profile-text.ts'
 
@@ -24,6 +27,11 @@ export async function learnCommand(flags: LearnFlags): Promise<boolean> {
   const budgetPico = budgetOf(flags.budgetUsd, target)
   const warning = plainTextWarning({ target })
   if (warning !== null) process.stderr.write(`${warning}\n`)
+  const suggested = await betterTarget(target)
+  if (suggested !== null) {
+    process.stderr.write(`${notThere(target, suggested)}\n`)
+    return false
+  }
   const lesson = await learnAt(target, budgetPico)
   if (lesson.nothing !== null) {
     const isInvented = (process.env.TURNPIKE_KEYS ?? '').trim() === ''
@@ -40,6 +48,13 @@ export async function learnCommand(flags: LearnFlags): Promise<boolean> {
       : `Differences from the document (${calls}):\n${differences.map(each => `  - ${each}\n`).join('')}`,
   )
   return true
+}
+
+/** A similar address, if the target does not know the list of models. */
+async function betterTarget(target: string): Promise<string | null> {
+  const ask = asker(systemClock(), { timeouts: { control: timeouts }, maxBodyBytes })
+  const path = documentedContract.paths.models
+  return await suggestTarget(target, [{ path, exchange: await ask(target, path) }], ask)
 }
 
 async function learnAt(target: string, budgetPico: bigint | null): Promise<Lesson> {

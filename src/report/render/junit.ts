@@ -7,6 +7,7 @@ import { requestList } from '../blocks.ts'
 import type { Report, ReportedExample, ThresholdResult } from '../document.ts'
 import { rowWords } from '../sections/comparison.ts'
 import { evidenceLines, shownEvidence } from '../sections/findings.ts'
+import { isOfClauses } from '../sections/load.ts'
 import { escaped, xmlElement } from './markup.ts'
 
 /** `error`: inconclusive. CI tools do not count it as a pass. */
@@ -135,11 +136,13 @@ function thresholdResult({ verdict, message, why }: ThresholdResult): Result {
 }
 
 /** A case for each kind of discrepancy, found or not, so that CI tools show its history; or one if nothing was judged. */
-function billingSuite({ billing, load, clauses }: Report): Suite {
+function billingSuite({ billing, load, clauses, plan }: Report): Suite {
   const name = 'billing'
   const ofBilling = clauses.filter(({ id }) => id.startsWith('billing.'))
   const isPromised = ofBilling.length === 0 || ofBilling.some(({ verdict }) => verdict !== 'not-promised')
-  const silence = load.answered === 0 ? 'no request was answered' : isPromised ? null : 'not promised'
+  const isSelected = ofBilling.length > 0 || !isOfClauses(plan)
+  const unjudged = isPromised ? (isSelected ? null : 'not selected by --only') : 'not promised'
+  const silence = load.answered === 0 ? 'no request was answered' : unjudged
   if (silence !== null && billing.discrepancies.every(({ count }) => count === 0))
     return { name, cases: [{ name: 'discrepancies', result: { kind: 'skipped', message: silence, text: '' } }] }
   const cases = discrepancyKinds.map((kind): Case => {
