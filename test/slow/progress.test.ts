@@ -29,7 +29,7 @@ test.for([40, 80, 120])(
     expectOneBlock(run, columns)
     const other = columns === 80 ? 50 : 80
     for (const next of [other, columns]) {
-      run.resize({ columns: next, rows: 30 })
+      await run.resize({ columns: next, rows: 30 })
       await pause(700)
       expectOneBlock(run, next)
     }

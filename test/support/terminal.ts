@@ -1,4 +1,5 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import xterm, { type IBufferCell } from '@xterm/headless'
 
@@ -87,8 +88,8 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 /** The built program in a pseudo-terminal. */
 export type InTerminal = {
   readonly screen: Screen
-  /** Changes the size of the terminal, as a user does who drags its corner. */
-  readonly resize: (size: Size) => void
+  /** Changes the size of the terminal just after the program has drawn, so that it does not draw meanwhile. */
+  readonly resize: (size: Size) => Promise<void>
   /** Resolves when the whole output matches. */
   readonly shown: (pattern: RegExp) => Promise<void>
   /** Everything that the program has written. */
@@ -116,6 +117,8 @@ export function startInTerminal(
     env: { ...inherited, TERM: 'xterm-256color', SHELL: '/bin/sh', ...environment },
     stdio: ['pipe', 'pipe', 'ignore'],
   })
+  // It runs already when a size is to change, because a terminal changes its screen and its size at once.
+  const shell = spawn('/bin/sh', { stdio: ['pipe', 'pipe', 'ignore'] })
   let output = ''
   let device: string | null = null
   const listeners = new Set<() => void>()
@@ -130,13 +133,16 @@ export function startInTerminal(
     for (const listener of listeners) listener()
   })
   const ended = new Promise<number | null>(resolve => child.once('close', resolve))
+  void ended.then(() => shell.kill())
   return {
     screen,
     ended,
-    resize: next => {
-      // The emulator wraps its lines first, and then the program hears of it, as in a real terminal.
+    resize: async next => {
+      await once(child.stdout, 'data')
+      await screen.write('')
       screen.resize(next)
-      spawnSync('stty', ['-F', device ?? '', 'cols', String(next.columns), 'rows', String(next.rows)])
+      shell.stdin.write(`stty -F ${device} cols ${next.columns} rows ${next.rows}; echo\n`)
+      await once(shell.stdout, 'data')
     },
     shown: pattern =>
       new Promise((resolve, reject) => {
