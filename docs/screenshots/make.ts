@@ -1,71 +1,134 @@
-import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { chromium } from 'playwright-core'
+import { type Browser, chromium } from 'playwright-core'
+import { defaultLatency, scaleLatency } from '../../src/service/capacity.ts'
+import { recordedRun } from '../../test/support/recorded-run.ts'
+import { type InTerminal, type Run, startInTerminal } from '../../test/support/terminal.ts'
+import { startTurnpike, turnpike } from '../../test/support/turnpike.ts'
 
 /**
- * Takes the picture of the README: the report of a real run of `scenarios/smoke.yaml` against a reference service that
- * bills failed batch items in full. It takes half a minute, needs Debian's chromium, and is run by `npm run screenshots`.
+ * Takes the pictures of the documents: the progress of real runs in a pseudo-terminal, and the pages of a report and a
+ * comparison at phone and desk size. It takes two minutes, needs Debian's chromium, and is run by `npm run screenshots`.
+ * Names on the command line select some of `progress`, `search`, `report` and `comparison`.
  */
-const main = 'dist/main.js'
-const picture = fileURLToPath(new URL('report.png', import.meta.url))
-/** Shows the verdict, the finding, the thresholds and the first charts. */
-const viewport = { width: 1080, height: 1618 }
+const selected = process.argv.slice(2)
+const isSelected = (name: string) => selected.length === 0 || selected.includes(name)
+const smoke = fileURLToPath(new URL('../../scenarios/smoke.yaml', import.meta.url))
+const desk = { width: 1280, height: 1000 }
+const phone = { width: 390, height: 1240 }
 const browserFlags = [
   '--headless',
   '--no-sandbox',
   '--disable-gpu',
   '--disable-quic',
   '--no-first-run',
+  '--disable-lcd-text',
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
 ]
 
-const runDirectory = mkdtempSync(join(tmpdir(), 'turnpike-screenshots-'))
-const service = spawn(process.execPath, [main, 'service', '--port', '0', '--lie', 'failed-item-in-full'], {
-  stdio: ['ignore', 'pipe', 'pipe'],
-})
+const root = fileURLToPath(new URL('../..', import.meta.url))
+/** Of a terminal, on a dark background. */
+const colors = ['#484f58', '#ff7b72', '#4fc46a', '#f0a94b', '#6aa7ff', '#b899ff', '#3fc7b4', '#e6edf3']
+
+const directory = mkdtempSync(join(tmpdir(), 'turnpike-screenshots-'))
+// The pictures show relative paths.
+process.chdir(directory)
+const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: browserFlags })
 try {
-  runAgainst(await addressOf(service))
-  await photograph(join(runDirectory, 'report.html'))
+  if (isSelected('progress')) await pictureProgress(browser)
+  if (isSelected('search')) await pictureSearch(browser)
+  if (isSelected('report')) await pictureReport(browser)
+  if (isSelected('comparison')) await pictureComparison(browser)
 } finally {
-  service.kill()
-  rmSync(runDirectory, { recursive: true })
+  await browser.close()
+  rmSync(directory, { recursive: true })
 }
 
-/** The base address that the service prints when it listens. */
-async function addressOf({ stdout, stderr }: typeof service): Promise<string> {
-  for (const output of [stdout, stderr]) output.setEncoding('utf8')
-  return new Promise((resolve, reject) => {
-    service.once('exit', code => reject(new Error(`the reference service ended with ${code}`)))
-    for (const output of [stdout, stderr])
-      createInterface(output).on('line', line => {
-        const address = /http:\/\/\S+/.exec(line)?.[0]
-        if (address !== undefined) resolve(address)
-      })
-  })
+/** A run that passes so far, at 80 columns. */
+async function pictureProgress(browser: Browser): Promise<void> {
+  const run = startInTerminal(['run', smoke, '--out', 'runs/first'], { columns: 80, rows: 14 }, { directory })
+  await run.shown(/steady +1[1-3] s of 16 s/)
+  await pictureTerminal(browser, run, 80, 'progress.png')
+  run.kill()
 }
 
-function runAgainst(target: string): void {
-  const flags = ['--target', target, '--out', runDirectory, '--quiet']
-  const { status, stderr } = spawnSync(process.execPath, [main, 'run', 'scenarios/smoke.yaml', ...flags], {
-    encoding: 'utf8',
-  })
-  if (status !== 1) throw new Error(`the run was to fail with exit code 1, and ended with ${status}: ${stderr}`)
+/** A search for the capacity, at 100 columns. */
+async function pictureSearch(browser: Browser): Promise<void> {
+  const args = ['run', join(root, 'scenarios/capacity.yaml'), '--out', 'runs/capacity']
+  const run = startInTerminal(args, { columns: 100, rows: 30 }, { directory })
+  await run.shown(/trial \d+: confirm \S+, [3-9]\d %/)
+  await pictureTerminal(browser, run, 100, 'progress-search.png')
+  run.kill()
 }
 
-async function photograph(page: string): Promise<void> {
-  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: browserFlags })
-  try {
-    const tab = await browser.newPage({ viewport, colorScheme: 'light' })
-    await tab.goto(pathToFileURL(page).href)
-    for (const summary of await tab.locator('details[open] > summary').all()) await summary.click()
-    await tab.screenshot({ path: picture })
-  } finally {
-    await browser.close()
-  }
+/** A run against a service that bills failed batch items in full: its progress at 120 columns, and then its report. */
+async function pictureReport(browser: Browser): Promise<void> {
+  const service = startTurnpike(['service', '--port', '0', '--lie', 'failed-item-in-full'])
+  const target = await service.said(/http:\S+\/api\/v1/)
+  const args = ['run', smoke, '--target', target, '--out', 'runs/smoke']
+  const run = startInTerminal(args, { columns: 120, rows: 14 }, { directory })
+  await run.shown(/steady +1[1-3] s of 16 s/)
+  await pictureTerminal(browser, run, 120, 'progress-violation.png')
+  const code = await run.ended
+  service.child.kill()
+  if (code !== 1) throw new Error(`the run was to fail with exit code 1, and ended with ${code}: ${run.written()}`)
+  const page = join(directory, 'runs/smoke/report.html')
+  await picturePage(browser, page, desk, 'report.png')
+  await picturePage(browser, page, phone, 'report-phone.png')
+}
+
+/** A run of the nightly scenario against a service that became 15 % slower, and its three baselines; in virtual time. */
+async function pictureComparison(browser: Browser): Promise<void> {
+  const scenario = join(root, 'scenarios/nightly.yaml')
+  const nights = ['monday', 'tuesday', 'wednesday']
+  for (const [index, name] of nights.entries()) await recordedRun(name, { scenario, seed: index })
+  await recordedRun('thursday', { scenario, seed: 9, timing: scaleLatency(defaultLatency, 0.15) })
+  const of = (name: string) => join(directory, name)
+  const { code, stderr } = await turnpike(['compare', ...[...nights, 'thursday'].map(of), '--out', of('compared')])
+  if (code !== 1) throw new Error(`the comparison was to end with 1, and ended with ${code}: ${stderr}`)
+  const page = of('compared/comparison.html')
+  await picturePage(browser, page, desk, 'comparison.png')
+  await picturePage(browser, page, phone, 'comparison-phone.png')
+}
+
+function pathOf(picture: string): string {
+  return fileURLToPath(new URL(picture, import.meta.url))
+}
+
+async function picturePage(browser: Browser, page: string, viewport: typeof desk, picture: string): Promise<void> {
+  const tab = await browser.newPage({ viewport, colorScheme: 'light' })
+  await tab.goto(pathToFileURL(page).href)
+  for (const summary of await tab.locator('details[open] > summary').all()) await summary.click()
+  await tab.screenshot({ path: pathOf(picture) })
+  await tab.close()
+}
+
+/** Draws the screen of a terminal as it is now. */
+async function pictureTerminal(
+  browser: Browser,
+  { screen }: InTerminal,
+  columns: number,
+  picture: string,
+): Promise<void> {
+  const tab = await browser.newPage({ viewport: { width: 1280, height: 800 } })
+  const rows = screen.runs().map(runs => runs.map(markupOf).join(''))
+  const first = rows.findIndex(row => row.trim() !== '')
+  await tab.setContent(`<style>
+    body { margin: 0 } pre { display: inline-block; margin: 0; padding: 14px 16px; background: #0d1117; color: #e6edf3;
+    width: ${columns}ch; font: 14px/1.4 "DejaVu Sans Mono", monospace } b { color: #fff }</style><pre>${rows.slice(first).join('\n')}</pre>`)
+  await tab.locator('pre').screenshot({ path: pathOf(picture) })
+  await tab.close()
+}
+
+function markupOf({ text, color, bold, dim }: Run): string {
+  const safe = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
+  const style = [color === null ? '' : `color: ${colors[color % 8]}`, dim ? 'opacity: .6' : '']
+    .filter(Boolean)
+    .join(';')
+  const styled = style === '' ? safe : `<span style="${style}">${safe}</span>`
+  return bold ? `<b>${styled}</b>` : styled
 }

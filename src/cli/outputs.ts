@@ -2,9 +2,9 @@ import type { Clock } from '../lib/clock.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { oneLine, visible } from '../lib/visible.ts'
 import type { PushCounts, RunInfo } from '../observation/log.ts'
-import { gitHubOutput } from '../outputs/github.ts'
+import { escapeWorkflowCommands, gitHubOutput, isGitHubActions } from '../outputs/github.ts'
 import type { LiveRun, Output } from '../outputs/output.ts'
-import { createJsonLog, createProgress, type LineWriter } from '../outputs/progress.ts'
+import { createJsonLog, createProgress, type LineWriter, type TerminalSize } from '../outputs/progress.ts'
 import { sourceOf } from '../outputs/prometheus/samples.ts'
 import { createScrapeOutput } from '../outputs/prometheus/scrape.ts'
 import { createPushgateway } from '../outputs/pushgateway.ts'
@@ -15,8 +15,8 @@ import type { Plan } from '../plan/plan.ts'
 import { undiciTransport } from '../produce/transport/undici.ts'
 import { pushedWords } from '../report/sections/harness.ts'
 import { text, type Values } from './flags.ts'
-import { showReport } from './print.ts'
-import { hidden } from './secrets.ts'
+import { isColored, showReport } from './print.ts'
+import { hidden, hiddenIn } from './secrets.ts'
 
 /** The outputs that the flags request, besides the terminal; null for none. */
 export type OutputFlags = {
@@ -72,10 +72,11 @@ export async function createOutputs(
   const isQuiet = values.quiet === true
   const asJson = values.log === 'json'
   const { stderr } = process
-  const stream = asJson ? maskedLines(createJsonLog()) : stderr
+  const stream: LineWriter = asJson ? maskedLines(createJsonLog()) : { write: text => stderr.write(forRunner(text)) }
   const interactive = !asJson && stderr.isTTY === true && process.env.CI === undefined && process.env.TERM !== 'dumb'
   const isShown = !isQuiet && values.progress !== false
-  const progress = createProgress(plan, { stream, interactive, columns: () => stderr.columns ?? 80, clock })
+  const size = () => sizeOf(stderr)
+  const progress = createProgress(plan, { stream, interactive, size, color: isColored(stderr), clock })
   const write = isShown ? progress.log : (line: string) => void stream.write(`${line}\n`)
   const warn = (line: string) => write(oneLine(line))
   const log = (line: string) => {
@@ -115,7 +116,18 @@ export async function createOutputs(
 }
 
 /** The logger writes past the stream of the process, which is masked. */
-const maskedLines = ({ write }: LineWriter): LineWriter => ({ write: line => write(hidden(line)) })
+const maskedLines = ({ write }: LineWriter): LineWriter => ({
+  write: (line, entry) => write(hidden(line), entry === undefined ? entry : hiddenIn(entry)),
+})
+
+/** Lines about violations quote the target, and GitHub's runner reads commands from stderr, too. */
+const forRunner = (text: string): string => (isGitHubActions() ? escapeWorkflowCommands(text) : text)
+
+/** A terminal that does not know its size says 0. */
+const sizeOf = ({ columns, rows }: typeof process.stderr): TerminalSize => ({
+  columns: columns || 80,
+  rows: rows || 24,
+})
 
 /** The target, the run and its limits. */
 function openingNotes(plan: Plan, info: RunInfo, path: string): readonly string[] {

@@ -25,8 +25,12 @@ export function print(rendered: string, format: Format): void {
 export function stdoutLayout(): Page {
   const { stdout } = process
   const columns = Math.min(stdout.columns ?? 100, maxColumns)
-  return { columns, color: stdout.isTTY === true && process.env.NO_COLOR === undefined }
+  return { columns, color: isColored(stdout) }
 }
+
+/** Whether a stream is a terminal with colors, and the user wants them (no-color.org). */
+export const isColored = ({ isTTY }: Pick<NodeJS.WriteStream, 'isTTY'>): boolean =>
+  isTTY === true && process.env.TERM !== 'dumb' && (process.env.NO_COLOR ?? '') === ''
 
 /** One sentence about files that could not be written. They change neither the verdict nor the exit code. */
 export function showUnwritten(files: readonly Unwritten[]): void {

@@ -172,7 +172,7 @@ export function createJudge(
 /** The readings of a run, as of a snapshot. */
 export type RunView = {
   readonly metrics: RunMetrics
-  readonly findingLog: Pick<FindingLog, 'tallies' | 'violations'>
+  readonly findingLog: Pick<FindingLog, 'tallies' | 'violations' | 'findings'>
   readonly audits: {
     readonly billing: () => Billing
     readonly limits: () => readonly LimitResult[]

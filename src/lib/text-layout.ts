@@ -9,7 +9,7 @@ export type Page = { readonly columns: number; readonly color: boolean }
 export type TableCell = { readonly text: string; readonly style?: Style; readonly align?: 'right' }
 
 /** The layout decides about color, not the stream that the text is written to. */
-export const paint = (page: Page, style: Style | undefined, text: string): string =>
+export const paint = (page: Pick<Page, 'color'>, style: Style | undefined, text: string): string =>
   page.color && style !== undefined ? styleText(style, text, { validateStream: false }) : text
 
 export function clip(text: string, columns: number): string {

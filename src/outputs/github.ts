@@ -80,8 +80,9 @@ function annotations({
       ),
     ),
     ...thresholds.filter(each => each.verdict === 'fail').map(each => error(each.expression, each.message)),
+    // The first reason has the result.
     ...(comparison?.verdict === 'regressed'
-      ? comparison.reasons.map(reason => error(`${run.scenario} regressed`, reason))
+      ? comparison.reasons.slice(0, 1).map(reason => error(`${run.scenario} regressed`, reason))
       : []),
   ]
   const inconclusive = thresholds

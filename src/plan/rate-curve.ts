@@ -1,4 +1,5 @@
-import type { Shape, StagePlan } from './plan.ts'
+import { requestsPerArrival } from '../scenario/tier-rate.ts'
+import { meanOf, mixOf, type Plan, type Shape, type StagePlan } from './plan.ts'
 import { unpackArrivals } from './recorded-load.ts'
 
 /** A part of a stage in which the rate changes linearly. Times count from the start of the stage. */
@@ -121,3 +122,10 @@ export function peakPerSecond({ load, durationMs }: StagePlan): number | null {
   if (segments === null) return null
   return Math.max(...segments.flatMap(({ fromPerSecond, toPerSecond }) => [fromPerSecond, toPerSecond]))
 }
+
+/** The mean number of requests that one arrival of the stage sends. */
+export const requestsPerArrivalIn = (stage: StagePlan, calls: Plan['calls']): number =>
+  meanOf(mixOf(stage), name => {
+    const call = calls[name]
+    return call === undefined ? 1 : requestsPerArrival(call)
+  })

@@ -77,7 +77,7 @@ describeWith('prometheus', 'a run that writes to a real Prometheus', () => {
     expect(p95).toBeLessThanOrEqual(reported * growth * 1.001)
     expect(p95).toBeGreaterThanOrEqual(reported / growth / 1.001)
     expect(await prometheus.numbersOf(`turnpike_last_run_verdict${of} == 1`, end)).toEqual([
-      { labels: expect.objectContaining({ job: 'turnpike', verdict: 'pass' }), value: 1 },
+      { labels: expect.objectContaining({ job: 'turnpike', scenario: 'pushed', verdict: 'pass' }), value: 1 },
     ])
 
     // The series of ended stages are stale, rates of the native histogram work, and all series end with the run.

@@ -31,7 +31,8 @@ describe('turnpike compare', () => {
     const out = freshDirectory()
     const bases = [1, 2, 3].map(seed => of(`base-${seed}`))
     const { code, stdout } = await turnpike(['compare', ...bases, of('slow'), '--out', out])
-    expect(stdout).toMatch(/^REGRESSED {2}minute/)
+    expect(stdout).toMatch(/^Regressed: .*\n?.* of \w+ in steady .*→/)
+    expect(stdout).toMatch(/^REGRESSED {2}minute/m)
     expect(code).toBe(1)
     expect(readdirSync(out).sort()).toEqual(['comparison.html', 'comparison.json', 'comparison.md', 'comparison.txt'])
     const written = comparisonSchema.parse(JSON.parse(readFileSync(join(out, 'comparison.json'), 'utf8')))
@@ -58,7 +59,7 @@ describe('turnpike compare', () => {
 
   test('exits with 3 for a killed run', async () => {
     const { code, stdout } = await turnpike(['compare', of('base-1'), of('killed')])
-    expect(stdout).toMatch(/^CANNOT TELL {2}minute\n {2}- The run did not end by itself\./)
+    expect(stdout).toMatch(/^Cannot tell: the run did not end by itself\.(.|\n)*^CANNOT TELL {2}minute/m)
     expect(code).toBe(3)
   })
 
@@ -94,7 +95,7 @@ describe('turnpike run --baseline', () => {
     const out = freshDirectory()
     const { target } = await serveForTest(['service', '--fault', '503:0.9'], onTestFinished)
     const { code, stdout } = await turnpike(['run', short, '--target', target, '--out', out, '--baseline', baseline])
-    expect(stdout).toMatch(/Against the baseline: \w+ in steady regressed: [^\n]*failures \+\d/)
+    expect(stdout).toMatch(/Against the baseline: Regressed: [^;]*failures of \w+ in steady \+\d/)
     expect(code).toBe(1)
     const report = JSON.parse(readFileSync(join(out, 'report.json'), 'utf8'))
     expect(report).toMatchObject({

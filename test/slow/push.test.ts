@@ -89,12 +89,15 @@ describe.concurrent('a run that pushes', () => {
             counts.set(series, value)
           }
       }
+      const last = [...latest.keys()].filter(series => series.includes('"turnpike_last_run_'))
+      expect(last.length).toBeGreaterThan(20)
+      for (const series of last) expect(series).toContain('["scenario","short"]')
       const requests = [...counts].filter(([series]) => series.includes('"turnpike_requests_total"'))
       expect(requests.reduce((sum, [, value]) => sum + value, 0)).toBe(report.load.sent)
       expect(latest.size).toBeGreaterThan(100)
       const [put] = seen.filter(({ method }) => method === 'PUT')
       expect(put?.url).toBe('/gate/metrics/job/turnpike/scenario/short')
-      expect(put?.body.toString()).toContain('turnpike_last_run_verdict{verdict="pass"} 1')
+      expect(put?.body.toString()).toContain('turnpike_last_run_verdict{scenario="short",verdict="pass"} 1')
     },
   )
 

@@ -1,8 +1,9 @@
-import { formatRatio, plural } from '../../lib/format.ts'
+import { plural } from '../../lib/format.ts'
 import type { Plan } from '../../plan/plan.ts'
 import type { Slices } from '../metrics/slices.ts'
 import type { Verdict } from '../thresholds.ts'
-import type { ChangeVerdict, ComparedRow, ComparedRunInfo, Comparison, Criteria, Effect } from './comparison.ts'
+import type { ChangeVerdict, ComparedRow, ComparedRunInfo, Comparison, Criteria } from './comparison.ts'
+import { headlineOf, obstaclesOf } from './conclusion.ts'
 import { type ComparedMeasure, inconclusiveReason, measuresOf, type RunCell } from './measures.ts'
 import { benjaminiHochberg, type CompletedTest, type TestResult, testMeasure } from './significance.ts'
 
@@ -23,10 +24,9 @@ export function compareRuns(baselines: readonly ComparedRun[], run: ComparedRun,
   const fit = baselines.filter(({ isComplete, verdict }) => isComplete && verdict !== 'inconclusive')
   const used = fit.length > 0 ? fit : baselines
   const rows = classifyRows(testRows(used, run, criteria))
-  const sets = { used: used.length, skipped: baselines.length - used.length }
   return {
     schema: 1,
-    ...compareVerdict(rows, criteria, sets, run.isComplete),
+    ...compareVerdict(rows, baselines.length - used.length, run.isComplete),
     scenario: run.plan.scenario,
     run: run.info,
     baselines: used.map(({ info }) => info),
@@ -109,94 +109,53 @@ function classifyRows(rows: readonly TestedRow[]): readonly ComparedRow[] {
   }
 }
 
-/** Sentences of one kind; the rows have the rest. */
-const maxSentences = 10
-
 /**
  * One regressed row is a regression. The result is `cannot-tell` if no time at all of some call is conclusive. Single
  * inconclusive rows, such as a p99 of few values, are normal.
  */
 function compareVerdict(
   rows: readonly ComparedRow[],
-  criteria: Criteria,
-  baselines: { readonly used: number; readonly skipped: number },
+  skipped: number,
   isComplete: boolean,
 ): Pick<Comparison, 'verdict' | 'reasons'> {
+  const has = (verdict: ChangeVerdict) => rows.some(row => row.verdict === verdict)
+  const obstacle = has('regressed') ? null : obstacleTo(rows, isComplete)
   const aside =
-    baselines.skipped === 0
+    skipped === 0
       ? []
-      : [
-          `${plural(baselines.skipped, 'baseline')} ${baselines.skipped === 1 ? 'was' : 'were'} inconclusive or incomplete, and left out.`,
-        ]
-  const changed = (verdict: ChangeVerdict) =>
-    sentences(
-      rows.filter(row => row.verdict === verdict),
-      verdict,
-    )
-  const regressions = changed('regressed')
-  if (regressions.length > 0) return { verdict: 'regressed', reasons: [...regressions, ...aside] }
-  if (!isComplete) return { verdict: 'cannot-tell', reasons: ['The run did not end by itself.', ...aside] }
-  const open = inconclusiveCalls(rows)
-  if (open.length > 0) return { verdict: 'cannot-tell', reasons: [...open, ...aside] }
-  if (rows.length === 0) return { verdict: 'cannot-tell', reasons: ['There is nothing to compare.', ...aside] }
-  const improvements = changed('improved')
-  if (improvements.length > 0) return { verdict: 'improved', reasons: [...improvements, ...aside] }
-  const same = rows.filter(({ verdict }) => verdict === 'unchanged').length
-  const max = formatRatio(2 * criteria.minEffect)
-  const against = plural(baselines.used, 'baseline')
-  return {
-    verdict: 'unchanged',
-    reasons: [
-      `For ${same} of ${plural(rows.length, 'number')}, a worsening by ${max} against ${against} is excluded.`,
-      ...aside,
-    ],
-  }
+      : [`${plural(skipped, 'baseline')} ${skipped === 1 ? 'was' : 'were'} inconclusive or incomplete, and left out.`]
+  const advice = obstacle === null ? [] : obstaclesOf(rows).flatMap(({ remedy }) => remedy ?? [])
+  const verdict = obstacle !== null ? 'cannot-tell' : ((['regressed', 'improved'] as const).find(has) ?? 'unchanged')
+  return { verdict, reasons: [headlineOf(rows, obstacle), ...new Set(advice), ...aside] }
 }
 
-function sentences(rows: readonly ComparedRow[], verdict: ChangeVerdict): readonly string[] {
-  const cells = new Map<string, ComparedRow[]>()
-  for (const row of rows) {
-    const cell = `${row.call} in ${row.stage}`
-    cells.set(cell, [...(cells.get(cell) ?? []), row])
-  }
-  const all = [...cells].map(
-    ([cell, ofCell]) =>
-      `${cell} ${verdict}: ${ofCell.map(row => `${row.measure}${shownEffect(row.effect)}`).join(', ')}.`,
-  )
-  return all.length <= maxSentences
-    ? all
-    : [...all.slice(0, maxSentences), `${plural(all.length - maxSentences, 'more call')} ${verdict}.`]
-}
-
-const shownEffect = (effect: Effect | null): string =>
-  effect === null ? '' : ` ${formatChange(effect.value, effect.kind)}`
-
-/** `+9.8 %`, or `-1.25 points` between ratios. */
-export const formatChange = (value: number, kind: Effect['kind']): string =>
-  `${formatSigned(value, kind)} ${kind === 'relative' ? '%' : 'points'}`
-
-/** The same without the unit. */
-export function formatSigned(value: number, kind: Effect['kind']): string {
-  const shown = Number((value * 100).toFixed(kind === 'relative' ? 1 : 2))
-  return shown === 0 ? '±0' : `${shown < 0 ? '' : '+'}${shown}`
+/** Why the comparison cannot exclude a regression; null: it can. */
+function obstacleTo(rows: readonly ComparedRow[], isComplete: boolean): string | null {
+  if (!isComplete) return 'the run did not end by itself'
+  if (rows.length === 0) return 'there is nothing to compare'
+  return inconclusiveTimes(rows)
 }
 
 /**
- * Calls without a conclusive time in any stage. Calls too rare for any percentile are ignored, unless the baselines have
- * times of them.
+ * The first call without a conclusive time in any stage. Calls too rare for any percentile are ignored, unless the
+ * baselines have times of them.
  */
-function inconclusiveCalls(rows: readonly ComparedRow[]): readonly string[] {
+function inconclusiveTimes(rows: readonly ComparedRow[]): string | null {
   const times = rows.filter(({ unit }) => unit === 'ms')
   const calls = [...new Set(times.map(({ call }) => call))]
   const open = calls.flatMap(call => {
     const ofCall = times.filter(row => row.call === call && row.base !== null)
     if (ofCall.some(({ verdict }) => verdict !== 'cannot-tell')) return []
     const [best] = ofCall.toSorted((a, b) => intervalWidth(a) - intervalWidth(b))
-    if (best === undefined) return []
-    return [`No time of ${call} is conclusive. ${best.measure} in ${best.stage}: ${best.reason}.`]
+    return best === undefined ? [] : [best]
   })
-  if (open.length > 0 || times.length === 0 || times.some(({ base }) => base !== null)) return open
-  return ['There are too few values to compare any time.']
+  const [best, ...others] = open
+  if (best !== undefined) {
+    const more = others.length === 0 ? '' : ` and of ${plural(others.length, 'other call')}`
+    return `no time of ${best.call}${more} could be compared; ${best.measure} of ${best.call} in ${best.stage}: ${best.reason}`
+  }
+  const isTimed = times.length === 0 || times.some(({ base }) => base !== null)
+  return isTimed ? null : 'there are too few values to compare any time'
 }
 
 const intervalWidth = ({ effect }: ComparedRow): number =>

@@ -19,10 +19,10 @@ export type Estimate = {
 type Amount = (slice: Slice) => number
 
 /** Fewer slices with values do not show how steady they are. */
-const minSlices = 4
+export const minSlices = 4
 
 /** Fewer values do not show the uncertainty of a percentile. */
-const minValues = 100
+export const minValues = 100
 
 /** A percentile of a timing in ms; null: too few values to bound it. */
 export function estimatePercentile(slices: readonly Slice[], timing: SlicedTiming, percent: number): Estimate | null {

@@ -1,6 +1,7 @@
 import type { Unit } from '../../lib/format.ts'
 import { formatDuration } from '../../lib/format.ts'
 import { maxLatenessMs } from '../metrics/harness-limits.ts'
+import { samplesFor } from '../metrics/histogram.ts'
 import type { Slice, SlicedTiming } from '../metrics/slices.ts'
 import type { Verdict } from '../thresholds.ts'
 import {
@@ -11,6 +12,8 @@ import {
   estimateRate,
   estimateShare,
   mean,
+  minSlices,
+  minValues,
   positionMs,
   quantilePosition,
   sumBuckets,
@@ -30,8 +33,9 @@ export type ComparedMeasure = {
   readonly percent: number | null
   /** null: too few values. */
   readonly estimate: (slices: readonly Slice[]) => Estimate | null
-  /** The number of values. */
+  /** The number of values, and how many an estimate needs. */
   readonly values: (slices: readonly Slice[]) => number
+  readonly needed: number
 }
 
 /** The measures of a call. A probe has no goodput, because its response is a refusal. */
@@ -49,6 +53,7 @@ const time = (timing: SlicedTiming, name: string, percent: number): ComparedMeas
   percent,
   estimate: slices => estimatePercentile(slices, timing, percent),
   values: total(slice => countOf(slice.times[timing] ?? [])),
+  needed: Math.max(minValues, samplesFor(percent)),
 })
 
 const rate = (name: string, count: (slice: Slice) => number): ComparedMeasure => ({
@@ -59,6 +64,7 @@ const rate = (name: string, count: (slice: Slice) => number): ComparedMeasure =>
   percent: null,
   estimate: slices => estimateRate(slices, count),
   values: total(slice => slice.sent + slice.dropped),
+  needed: minSlices,
 })
 
 const share = (name: string, count: (slice: Slice) => number): ComparedMeasure => ({
@@ -69,6 +75,7 @@ const share = (name: string, count: (slice: Slice) => number): ComparedMeasure =
   percent: null,
   estimate: slices => estimateShare(slices, count, ({ sent }) => sent),
   values: total(({ sent }) => sent),
+  needed: minSlices,
 })
 
 const price = (name: string, unit: Unit, amount: (slice: Slice) => number): ComparedMeasure => ({
@@ -79,6 +86,7 @@ const price = (name: string, unit: Unit, amount: (slice: Slice) => number): Comp
   percent: null,
   estimate: slices => estimateMean(slices, amount, ({ succeeded }) => succeeded),
   values: total(({ succeeded }) => succeeded),
+  needed: samplesFor(50),
 })
 
 const times: readonly (readonly [timing: SlicedTiming, name: string])[] = [

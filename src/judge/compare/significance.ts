@@ -45,12 +45,9 @@ export function testMeasure(
   const base = known.length < baselines.length ? null : baseValue(measure, known)
   const values = { base, run: ofRun?.value ?? null }
   if (ofRun === null || base === null) {
-    const min = Math.min(...cells.map(measure.values))
-    return {
-      ...values,
-      effect: null,
-      test: { kind: 'none', reason: `too few values, or too close in time: ${min}` },
-    }
+    // No lateness is too high for a number without a value.
+    const reason = openReason(Number.POSITIVE_INFINITY) ?? missingReason(measure, cells)
+    return { ...values, effect: null, test: { kind: 'none', reason } }
   }
   const open = openReason(base)
   if (measure.kind === 'price' && (base === 0 || ofRun.value === 0)) {
@@ -59,6 +56,12 @@ export function testMeasure(
     return { ...values, effect: null, test: { kind: 'plain', verdict: base === 0 ? 'regressed' : 'improved' } }
   }
   return { ...values, ...testShift(measure, ofRun, known, criteria, open) }
+}
+
+/** Why there is no estimate. */
+function missingReason({ values, needed }: ComparedMeasure, cells: readonly (readonly Slice[])[]): string {
+  const fewest = Math.min(...cells.map(values))
+  return fewest < needed ? `too few values: ${fewest} of ${needed}` : `values too close in time: all ${fewest}`
 }
 
 function testShift(

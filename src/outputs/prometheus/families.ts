@@ -1,9 +1,10 @@
-import { exceedsCapacity, type TrialOutcome } from '../../judge/capacity/judge-trial.ts'
+import type { TrialOutcome } from '../../judge/capacity/judge-trial.ts'
 import type { CapacityResult, TrialResult } from '../../judge/capacity/result.ts'
 import { OTHER_NAME } from '../../judge/metrics/request-stats.ts'
 import { formatPico } from '../../lib/money.ts'
 import type { PushCounts } from '../../observation/log.ts'
 import type { Timing } from '../../plan/plan.ts'
+import { boundsOf, finishedTrials } from '../search-state.ts'
 import {
   cellSamples,
   counter,
@@ -299,26 +300,6 @@ export function searchFamilies({ capacity, stage }: Pick<ExpositionSource, 'capa
 /** An unknown value has no sample; it is not 0. */
 const sample = (labels: Sample['labels'], value: number | null): readonly Sample[] =>
   value === null ? [] : [{ labels, value }]
-
-/** The finished trials. The outcome of the current trial is not certain yet. */
-const finishedTrials = ({ stage, trials }: CapacityResult, stageNow: string): readonly TrialResult[] =>
-  stage === stageNow ? trials.slice(0, -1) : trials
-
-/** The bounds of the capacity, from the trials so far. If a rate was tried again, its last trial counts. */
-function boundsOf(trials: readonly TrialResult[]): {
-  readonly sustainedPerSecond: number | null
-  readonly exceededPerSecond: number | null
-} {
-  const last = [...new Map(trials.map(({ offeredPerSecond, outcome }) => [offeredPerSecond, outcome]))]
-  const rates = (isOf: (outcome: TrialOutcome) => boolean) =>
-    last.filter(([, outcome]) => isOf(outcome)).map(([perSecond]) => perSecond)
-  const exceeded = Math.min(...rates(exceedsCapacity))
-  const sustained = Math.max(...rates(outcome => outcome === 'sustained').filter(perSecond => perSecond < exceeded))
-  return { sustainedPerSecond: finite(sustained), exceededPerSecond: finite(exceeded) }
-}
-
-/** The minimum or maximum of no values is infinite. */
-const finite = (value: number): number | null => (Number.isFinite(value) ? value : null)
 
 function byOutcome(trials: readonly TrialResult[]): ReadonlyMap<TrialOutcome, number> {
   const counts = new Map<TrialOutcome, number>()

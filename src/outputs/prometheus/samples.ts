@@ -15,7 +15,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { PushCounts, RunInfo } from '../../observation/log.ts'
 import type { Plan, Timing } from '../../plan/plan.ts'
 import type { LiveRun } from '../output.ts'
-import { currentOfferedRate, loadElapsedMs } from '../progress.ts'
+import { currentOfferedRate, loadElapsedMs } from '../progress-snapshot.ts'
 
 /** The data of all metrics, read at scrape time. */
 export type ExpositionSource = {

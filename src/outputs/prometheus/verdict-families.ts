@@ -3,10 +3,19 @@ import type { CallFacts, Report } from '../../report/document.ts'
 import type { Family } from './samples.ts'
 
 /**
- * The metrics of the verdict of a run. All are gauges, which the next run of the scenario replaces. Their names differ
- * from those of a live run, so an old verdict does not look like a current one.
+ * The metrics of the verdict of a run. All are gauges with the label `scenario`, which the next run of the scenario
+ * replaces. Their names differ from those of a live run, so an old verdict does not look like a current one.
  */
 export function verdictFamilies(report: Report): readonly Family[] {
+  const { scenario } = report.run
+  return familiesOf(report).map(({ labels, samples, ...family }) => ({
+    ...family,
+    labels: ['scenario', ...labels],
+    samples: () => samples().map(sample => ({ ...sample, labels: { scenario, ...sample.labels } })),
+  }))
+}
+
+function familiesOf(report: Report): readonly Family[] {
   const { verdict, run, load, billing, clauses, thresholds, capacity } = report
   const calls = report.calls.filter(({ stage }) => stage === null)
   const judged = clauses.filter(({ verdict }) => verdict === 'pass' || verdict === 'fail')

@@ -1,6 +1,8 @@
+import { clauses as contractClauses } from '../../contract/clauses.ts'
 import { discrepancyKinds } from '../../judge/audits/audit.ts'
 import { isConclusive } from '../../judge/capacity/result.ts'
-
+import { outcomeStatus } from '../../judge/compare/comparison.ts'
+import { obstacleLines } from '../../judge/compare/conclusion.ts'
 import { plural } from '../../lib/format.ts'
 import { requestList } from '../blocks.ts'
 import type { Report, ReportedExample, ThresholdResult } from '../document.ts'
@@ -24,30 +26,37 @@ const maxTexts = 2_000_000
 /** Longer commands are only in the run directory. */
 const maxCommand = 4_000
 
-/** For CI tools, in the format of Jenkins: the verdict, clauses, thresholds and discrepancies as test cases. */
+/**
+ * For CI tools, in the format of Jenkins: the verdict, clauses, thresholds, discrepancies and compared numbers as test
+ * cases. Names stay the same from run to run, because CI tools show the history of a name.
+ */
 export function renderJunit(report: Report): string {
-  const seconds = (report.run.durationMs / 1000).toFixed(3)
-  const suites = bounded([
-    runSuite(report),
-    ...clauseSuites(report),
-    thresholdSuite(report),
-    ...capacitySuites(report),
-    billingSuite(report),
-    ...comparisonSuites(report),
-  ])
+  const { scenario, startedAt, durationMs } = report.run
+  const seconds = (durationMs / 1000).toFixed(3)
+  const timestamp = startedAt.slice(0, 19)
+  const suites = bounded(
+    [
+      runSuite(report),
+      clauseSuite(report),
+      thresholdSuite(report),
+      ...capacitySuites(report),
+      billingSuite(report),
+      ...comparisonSuites(report),
+    ].filter(({ cases }) => cases.length > 0),
+  )
   const cases = suites.flatMap(suite => suite.cases)
   const elements = suites.map(({ name, cases: own }, index) => {
+    // Only the run itself takes time, so the sum is right.
     const time = index === 0 ? seconds : '0.000'
-    const timestamp = report.run.startedAt.slice(0, 19)
     const tallied = { name, ...tally(own), skipped: countOf(own, 'skipped'), time, timestamp }
-    const classname = `${report.run.scenario}.${name}`
+    const classname = `turnpike.${scenario}.${name}`
     const children = own.map(({ name: caseName, result, output }) => {
-      const attributes = { name: caseName, classname, time: index === 0 ? seconds : '0.000' }
+      const attributes = { name: caseName, classname, time }
       return `\n    ${xmlElement('testcase', attributes, [...resultXml(result), ...outputXml(output)])}`
     })
     return `\n  ${xmlElement('testsuite', tallied, [...children, '\n  '])}`
   })
-  const root = xmlElement('testsuites', { name: `turnpike ${report.run.scenario}`, ...tally(cases), time: seconds }, [
+  const root = xmlElement('testsuites', { name: `turnpike ${scenario}`, ...tally(cases), time: seconds }, [
     ...elements,
     '\n',
   ])
@@ -77,34 +86,50 @@ function runSuite({ verdict, reasons, run }: Report): Suite {
   const kind = verdict === 'fail' ? 'failure' : 'error'
   const text = [run.question, ...reasons.map(reason => `- ${reason}`)].filter(line => line !== null).join('\n')
   const result: Result = verdict === 'pass' ? null : { kind, message: reasons[0] ?? verdict, text }
-  return { name: 'run', cases: [{ name: 'verdict', result }] }
+  return { name: 'run', cases: [{ name: `verdict of ${run.scenario}`, result }] }
 }
 
-/** One suite for each chapter of the document. */
-function clauseSuites(report: Report): readonly Suite[] {
-  const chapterOf = (section: string) => section.split('.')[0] ?? section
-  const chapters = [...new Set(report.clauses.map(({ section }) => chapterOf(section)))]
-  return chapters.map(chapter => ({
-    name: `clauses of §${chapter}`,
-    cases: report.clauses
-      .filter(({ section }) => chapterOf(section) === chapter)
-      .map(({ id, verdict, violated }) => {
-        if (verdict === 'pass') return { name: id, result: null }
-        if (verdict === 'not-exercised' || verdict === 'not-promised')
-          return { name: id, result: { kind: 'skipped', message: verdict.replace('-', ' '), text: '' } }
-        const findings = report.findings.filter(finding => finding.clause === id)
-        const message = `${plural(violated, 'violation')}: ${findings[0]?.message ?? ''}`
-        const texts = findings.map(({ section, text, judge, count, message, examples }) =>
-          [
-            `documented (§${section}): ${text}`,
-            `${plural(count, 'violation')}, judged by ${judge}`,
-            `observed: ${message}`,
-            ...exampleLines(examples[0], `${id} ${message}`),
-          ].join('\n'),
-        )
-        return { name: id, result: { kind: 'failure', message, text: texts.join('\n\n') } }
-      }),
-  }))
+type Clause = Report['clauses'][number] & {
+  /** What prevented the judgement, if something did. */
+  readonly because?: { readonly kind: string; readonly text: string; readonly clause: string | null } | null
+}
+
+/** A case for each clause that was judged, or that something prevented from it; the others are counted. */
+function clauseSuite(report: Report): Suite {
+  const judged = report.clauses.filter(
+    ({ verdict, because }: Clause) => verdict === 'pass' || verdict === 'fail' || because?.kind === 'not-judged',
+  )
+  const silent = new Map<string, Clause[]>()
+  for (const clause of report.clauses.filter(each => !judged.includes(each))) {
+    const why = clause.verdict.replace('-', ' ')
+    silent.set(why, [...(silent.get(why) ?? []), clause])
+  }
+  const counted = [...silent].map(([why, clauses]): Case => {
+    const message = `${plural(clauses.length, 'clause')}: ${clauses.map(({ id }) => id).join(', ')}`
+    return { name: `clauses ${why}`, result: { kind: 'skipped', message, text: '' } }
+  })
+  return { name: 'clauses', cases: [...judged.map(clause => clauseCase(clause, report)), ...counted] }
+}
+
+function clauseCase({ id, verdict, violated, because }: Clause, report: Report): Case {
+  const sentence = (contractClauses as Readonly<Record<string, { readonly text: string } | undefined>>)[id]?.text
+  const name = sentence === undefined ? id : `${id}: ${sentence}`
+  if (verdict === 'pass') return { name, result: null }
+  if (verdict !== 'fail') {
+    const cause = because?.clause == null ? '' : `, see ${because.clause}`
+    return { name, result: { kind: 'skipped', message: `not judged: ${because?.text ?? verdict}${cause}`, text: '' } }
+  }
+  const findings = report.findings.filter(finding => finding.clause === id)
+  const message = `${plural(violated, 'violation')}: ${findings[0]?.message ?? ''}`
+  const texts = findings.map(({ section, text, judge, count, message, examples }) =>
+    [
+      `documented (§${section}): ${text}`,
+      `${plural(count, 'violation')}, judged by ${judge}`,
+      `observed: ${message}`,
+      ...exampleLines(examples[0], `${id} ${message}`),
+    ].join('\n'),
+  )
+  return { name, result: { kind: 'failure', message, text: texts.join('\n\n') } }
 }
 
 const thresholdSuite = ({ thresholds }: Report): Suite => ({
@@ -129,39 +154,55 @@ function capacitySuites({ capacity }: Report): readonly Suite[] {
   return [{ name: 'capacity', cases }]
 }
 
-/** A case for each kind of discrepancy, found or not, so that CI tools show its history. */
+/** A case for each kind of discrepancy, found or not, so that CI tools show its history; or one if nothing was judged. */
 function billingSuite({ billing, load, clauses, plan }: Report): Suite {
+  const name = 'billing'
   const ofBilling = clauses.filter(({ id }) => id.startsWith('billing.'))
   const isPromised = ofBilling.length === 0 || ofBilling.some(({ verdict }) => verdict !== 'not-promised')
   const isSelected = ofBilling.length > 0 || !isOfClauses(plan)
   const unjudged = isPromised ? (isSelected ? null : 'not selected by --only') : 'not promised'
   const silence = load.answered === 0 ? 'no request was answered' : unjudged
-  const unexercised: Result = silence === null ? null : { kind: 'skipped', message: silence, text: '' }
-  const cases = discrepancyKinds.map(kind => {
+  if (silence !== null && billing.discrepancies.every(({ count }) => count === 0))
+    return { name, cases: [{ name: 'discrepancies', result: { kind: 'skipped', message: silence, text: '' } }] }
+  const cases = discrepancyKinds.map((kind): Case => {
+    const caseName = `no discrepancy: ${kind}`
     const found = billing.discrepancies.find(discrepancy => discrepancy.kind === kind && discrepancy.count > 0)
     const output = kind === 'wrong-amount' && silence === null ? { output: toleranceTexts(billing).join('\n') } : {}
-    if (found === undefined) return { name: kind, result: unexercised, ...output }
+    if (found === undefined) return { name: caseName, result: null, ...output }
     const message = `${plural(found.count, 'discrepancy', 'discrepancies')}, $${found.amountUsd} in total`
     const [example] = found.examples
     const observed =
       example === undefined ? [] : [`observed: ${example.message}`, ...exampleLines(example, `${kind} credits cost`)]
-    return { name: kind, result: { kind: 'failure', message, text: [message, ...observed].join('\n') } as const }
+    return { name: caseName, result: { kind: 'failure', message, text: [message, ...observed].join('\n') } }
   })
-  return { name: 'billing', cases }
+  return { name, cases }
 }
 
-/** A case without a conclusion is skipped; whether too many are, the verdict decides. */
+/** The result, each number that could be compared, and one case for all others. */
 function comparisonSuites({ comparison }: Report): readonly Suite[] {
   if (comparison === null) return []
-  const cases = comparison.rows.map((row): Case => {
-    const name = `${row.call} in ${row.stage} ${row.measure}`
-    const { base, run, effect, range } = rowWords(row)
-    if (row.verdict === 'cannot-tell') return { name, result: { kind: 'skipped', message: row.reason, text: '' } }
-    if (row.verdict !== 'regressed') return { name, result: null }
-    const message = `regressed ${effect}: ${run}, baseline ${base}`
-    return { name, result: { kind: 'failure', message, text: `${message}\n95 % interval: ${range}` } }
-  })
-  return [{ name: 'comparison', cases }]
+  const { verdict, reasons, rows } = comparison
+  const text = reasons.join('\n')
+  const kind = ({ fail: 'failure', inconclusive: 'error', pass: null } as const)[outcomeStatus[verdict]]
+  const result: Case = {
+    name: 'no regression',
+    result: kind === null ? null : { kind, message: reasons[0] ?? verdict, text },
+  }
+  const compared = rows
+    .filter(row => row.verdict !== 'cannot-tell')
+    .map((row): Case => {
+      const name = `${row.measure} of ${row.call} in ${row.stage}`
+      const { base, run, effect, range } = rowWords(row)
+      if (row.verdict !== 'regressed') return { name, result: null }
+      const message = `regressed ${effect}: ${run}, baseline ${base}`
+      return { name, result: { kind: 'failure', message, text: `${message}\n95 % interval: ${range}` } }
+    })
+  const open = obstacleLines(rows)
+  const uncompared: Case = {
+    name: 'numbers not compared',
+    result: { kind: 'skipped', message: open.join(' '), text: '' },
+  }
+  return [{ name: 'comparison', cases: [result, ...compared, ...(open.length === 0 ? [] : [uncompared])] }]
 }
 
 function exampleLines(example: ReportedExample | undefined, about: string): readonly string[] {

@@ -1,7 +1,7 @@
-import { formatChange, formatSigned } from '../../judge/compare/compare-runs.ts'
 import { type ChangeVerdict, type ComparedRow, type Comparison, outcomeStatus } from '../../judge/compare/comparison.ts'
+import { formatChange, formatCompared, formatSigned, obstacleLines } from '../../judge/compare/conclusion.ts'
 
-import { formatExact, formatRatio, NO_VALUE, plural } from '../../lib/format.ts'
+import { formatRatio, NO_VALUE, plural } from '../../lib/format.ts'
 import {
   type Block,
   chart,
@@ -13,6 +13,7 @@ import {
   statusTones,
   type Table,
   toned,
+  type Words,
 } from '../blocks.ts'
 import type { Report } from '../document.ts'
 
@@ -29,15 +30,24 @@ const outcomeTone = (outcome: ChangeVerdict) => statusTones[outcomeStatus[outcom
 export function comparisonSection({ comparison }: Report): readonly Block[] {
   if (comparison === null) return []
   const changed = comparison.rows.filter(isChanged)
-  return [...sectionHead(comparison), ...changes(comparison, changed), counts(comparison), ...unchanged(comparison)]
+  return [
+    ...sectionHead(comparison),
+    { kind: 'text', text: unbroken(resultOf(comparison)) },
+    ...changes(comparison, changed),
+    counts(comparison),
+    ...advice(comparison),
+    ...unchanged(comparison),
+  ]
 }
 
 /** A separate page. In text it lists every conclusive number, because text has no details to unfold. */
 export function comparisonPage(comparison: Comparison): readonly Block[] {
   const { verdict, scenario, reasons, run, baselines, rows } = comparison
   return [
+    ...inOnly(['text'], [{ kind: 'text', text: resultOf(comparison) }]),
     { kind: 'heading', text: scenario, verdict: { status: outcomeStatus[verdict], words: outcomeWords[verdict] } },
-    { kind: 'list', look: 'reasons', items: reasons },
+    { kind: 'list', look: 'reasons', items: reasons.map(unbroken), in: ['markdown', 'html'] },
+    { kind: 'list', look: 'reasons', items: reasons.slice(1), in: ['text'] },
     {
       kind: 'list',
       look: 'terms',
@@ -52,8 +62,24 @@ export function comparisonPage(comparison: Comparison): readonly Block[] {
     ...inOnly(['text'], [rowTable(rows.filter(isConclusive))]),
     ...inOnly(['markdown', 'html'], changes(comparison, rows.filter(isChanged))),
     { ...counts(comparison), afterGap: true },
+    ...advice(comparison),
     ...unchanged(comparison),
   ]
+}
+
+/** On a page, a line never breaks between a number and its unit, or within `101 → 113.7 ms`. */
+function unbroken(words: string): Readonly<Record<Medium, string>> {
+  const html = words.replace(/(?<=\d) (?=(?:%|points|µs|ms|s|→)(?!\w))|(?<=→) /g, '\u00a0')
+  return { text: words, markdown: words, html }
+}
+
+/** The result in one sentence or two. */
+const resultOf = ({ reasons }: Comparison): string => reasons[0] ?? ''
+
+/** What would make the numbers comparable that are not. */
+function advice({ rows }: Comparison): readonly Block[] {
+  const items = obstacleLines(rows)
+  return items.length === 0 ? [] : [{ kind: 'list', look: 'counts', items, afterGap: true }]
 }
 
 const inOnly = (media: readonly Medium[], blocks: readonly Block[]): readonly Block[] =>
@@ -63,13 +89,14 @@ function sectionHead(comparison: Comparison): readonly Block[] {
   const { verdict } = comparison
   const words = toned('strong', outcomeWords[verdict])
   const outcome = { ...toned(outcomeTone(verdict), words), verdict: outcomeStatus[verdict] }
-  const criteria = toned('quiet', criteriaWords(comparison))
+  const criteria = unbroken(criteriaWords(comparison))
+  const headline = (medium: Medium): Words => [outcome, toned('quiet', criteria[medium])]
   return [
     { kind: 'heading', id: 'comparison', text: 'Against the baseline' },
     {
       kind: 'text',
       look: 'headline',
-      text: [outcome, criteria],
+      text: { text: headline('text'), markdown: headline('markdown'), html: headline('html') },
     },
   ]
 }
@@ -137,7 +164,7 @@ function tableRow(row: ComparedRow): Row {
 /** The numbers of a row, formatted. */
 export function rowWords(row: ComparedRow) {
   const { unit, base, run, effect, confidence } = row
-  const shown = (value: number | null) => (value === null ? NO_VALUE : formatExact(Number(value.toPrecision(4)), unit))
+  const shown = (value: number | null) => (value === null ? NO_VALUE : formatCompared(value, unit))
   return {
     base: shown(base),
     run: shown(run),

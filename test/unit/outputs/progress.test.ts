@@ -1,205 +1,140 @@
 import { describe, expect, test } from 'vitest'
-import type { CapacityResult } from '../../../src/judge/capacity/result.ts'
+import { createFindingLog } from '../../../src/judge/checks/findings.ts'
 import { mergeSnapshots } from '../../../src/judge/judge.ts'
 import { mergeGauges } from '../../../src/judge/metrics/gauges.ts'
-import { createMetrics } from '../../../src/judge/metrics/request-stats.ts'
 import type { LiveRun } from '../../../src/outputs/output.ts'
-import {
-  createProgress,
-  createProgressWriter,
-  type ProgressSnapshot,
-  progressBlock,
-  progressLine,
-  snapshotProgress,
-} from '../../../src/outputs/progress.ts'
-import type { Load } from '../../../src/plan/plan.ts'
+import { createProgress, createProgressWriter, type LogEntry } from '../../../src/outputs/progress.ts'
+import { fieldsLine, progressBlock, progressFields } from '../../../src/outputs/progress-block.ts'
 import type { Report } from '../../../src/report/document.ts'
-
 import { manualClock } from '../../support/manual-clock.ts'
-import { aPlan, aStage, dropped, failed, respondedWith, streamed } from '../judge/metrics/fixtures.ts'
-import { aSearch, aTrial } from '../report/capacity-results.ts'
+import { createScreen, type Size } from '../../support/terminal.ts'
+import { aPlan } from '../judge/metrics/fixtures.ts'
+import { plainPage, snapshotAt } from './progress-views.ts'
 
-const ramp: Load = { model: 'open', shape: { kind: 'ramp', fromPerSecond: 0, toPerSecond: 20 }, mix: [['chat', 1]] }
-const closed: Load = { model: 'closed', users: 2, thinkMs: 0, mix: [['chat', 1]] }
-const terms = { fromPerSecond: 20, toPerSecond: 90, goodRatio: 0.9, precision: 0.05, mix: { chat: 1 } }
-const times = { trialMs: 1_000, confirmMs: 1_000, confirmSamples: 29, callerPerSecond: null }
-const search: Load = {
-  model: 'capacity',
-  search: { ...terms, ...times },
-  spacing: 'even',
-  coolDownMs: 0,
-  mix: [['chat', 1]],
-}
-const plan = aPlan({
-  stages: [
-    aStage('(opening)', 5000),
-    aStage('ramp', 10_000, { load: ramp }),
-    aStage('users', 30_000, { load: closed, startMs: 10_000 }),
-    aStage('search', 0, { load: search, startMs: 40_000 }),
-  ],
-})
-
-const snapshotAt = (
-  stage: string,
-  loadElapsedMs: number,
-  capacity = [aSearch({ stage: 'other' })],
-): ProgressSnapshot => {
-  const metrics = createMetrics(plan)
-  for (let i = 0; i < 60; i++) metrics.add(streamed({}, { stage: 'ramp' }))
-  for (const o of [respondedWith(429, { stage: 'ramp' }), failed({ stage: 'ramp' }), dropped({ stage: 'ramp' })])
-    metrics.add(o)
-  metrics.add(respondedWith(200, { stage: '(opening)' }))
-  const run = { plan, metrics, stage, loadElapsedMs, capacity }
-  return snapshotProgress({ ...run, inFlight: 3, violations: 2, claimedUsd: '0.0077' })
-}
-
-describe('progress: a snapshot', () => {
-  test('has the position in the stage and the run, and the offered rate', () => {
-    expect(snapshotAt('ramp', 5000)).toEqual({
-      scenario: 'fixture',
-      stage: {
-        name: 'ramp',
-        planned: {
-          position: 1,
-          of: 3,
-          elapsedMs: 5000,
-          durationMs: 10_000,
-          offeredPerSecond: 10,
-          achievedPerSecond: 12.2,
-        },
-      },
-      elapsedMs: 5000,
-      totalMs: 40_000,
-      inFlight: 3,
-      sent: 62,
-      failed: 1,
-      dropped: 1,
-      statuses: { '200': 60, '429': 1 },
-      latencyP95Ms: 100,
-      ttftP95Ms: 20,
-      violations: 2,
-      claimedUsd: '0.0077',
-    })
-  })
-  test('has no offered rate if responses set the pace', () => {
-    expect(snapshotAt('users', 10_000).stage.planned).toMatchObject({ position: 2, offeredPerSecond: null })
-  })
-  test('has in a search the rate of the latest trial; none before the first trial, and 0 after the search', () => {
-    const offered = (changes: Partial<CapacityResult>) =>
-      snapshotAt('search', 41_000, [aSearch({ ratePerSecond: null, ...changes })]).stage.planned?.offeredPerSecond
-    expect(offered({ trials: [aTrial(), aTrial({ offeredPerSecond: 80 })] })).toBe(80)
-    expect(offered({ trials: [] })).toBeNull()
-    expect(offered({ ratePerSecond: 78 })).toBe(0)
-  })
-  test('is outside the stages during balance checks', () => {
-    expect(snapshotAt('(closing)', 99_000)).toMatchObject({ stage: { planned: null }, elapsedMs: 40_000 })
-  })
-})
-
-describe('progress: the output', () => {
-  test('a block for a terminal', async () => {
-    const block = progressBlock(snapshotAt('ramp', 5000), 100)
-    await expect(`${block.join('\n')}\n`).toMatchFileSnapshot('../../golden/progress.txt')
-  })
-  test.each([20, 59, 80])('no line of the block is wider than %i columns', columns => {
-    for (const line of progressBlock(snapshotAt('ramp', 5000), columns))
-      expect(line.length).toBeLessThanOrEqual(columns)
-  })
-  test('a line for a pipe', () => {
-    expect(progressLine(snapshotAt('ramp', 5000))).toBe(
-      'elapsed_s=5 remaining_s=35 stage=ramp offered_per_s=10 answered_per_s=12.2 in_flight=3 sent=62 failed=1 dropped=1 ' +
-        'status_200=60 status_429=1 latency_p95_ms=100 ttft_p95_ms=20 violations=2 spent_usd=0.0077',
-    )
-  })
-  test('a line omits keys without a value, and quotes values with spaces', () => {
-    const line = progressLine({
-      ...snapshotAt('users', 0),
-      stage: { name: 'a "long" name', planned: null },
-      latencyP95Ms: null,
-    })
-    expect(line).toContain('stage="a \\"long\\" name" in_flight=3')
-    expect(line).not.toContain('latency')
-  })
-})
-
-/** The screen of a terminal after some output. Supports only the escape sequences of the writer. */
-const screenOf = (written: string): { readonly lines: readonly string[]; readonly cursor: boolean } => {
-  const lines: string[] = ['']
-  let cursor = true
-  for (const part of written.replaceAll('\u001b', '␛').match(/␛\[\??\d+[a-zA-Z]|\n|\r|[^␛\n\r]+/g) ?? []) {
-    const up = /^␛\[(\d+)A$/.exec(part)
-    if (part === '␛[?25l') cursor = false
-    else if (part === '␛[?25h') cursor = true
-    else if (up !== null) lines.splice(lines.length - 1 - Number(up[1]), Number(up[1]))
-    else if (part === '\n') lines.push('')
-    else if (part !== '\r' && part !== '␛[0J') lines[lines.length - 1] += part
-  }
-  return { lines: lines.slice(0, -1), cursor }
-}
-
-const written = (interactive: boolean, columns = 100) => {
+function written(interactive: boolean, size: Size = { columns: 100, rows: 40 }) {
   const clock = manualClock()
   const writes: string[] = []
+  const entries: (LogEntry | undefined)[] = []
+  let now = size
+  const screen = createScreen(size)
+  let read = 0
   const writer = createProgressWriter({
-    stream: { write: text => writes.push(text) },
+    stream: {
+      write: (text, entry) => {
+        writes.push(text)
+        entries.push(entry)
+      },
+    },
     interactive,
-    columns: () => columns,
+    size: () => now,
+    color: true,
     clock,
     snapshot: () => snapshotAt('ramp', clock.nowMs()),
   })
-  return { clock, writes, writer, screen: () => screenOf(writes.join('')) }
+  return {
+    clock,
+    writes,
+    entries,
+    writer,
+    resize: async (next: Size) => {
+      for (; read < writes.length; read++) await screen.write(writes[read] ?? '')
+      now = next
+      screen.resize(next)
+    },
+    lines: async () => {
+      for (; read < writes.length; read++) await screen.write(writes[read] ?? '')
+      return screen.lines()
+    },
+    cursorIsShown: screen.cursorIsShown,
+  }
 }
+
+/** The block after an empty line. */
+const blockAt = (ms: number, columns: number) => ['', ...progressBlock(snapshotAt('ramp', ms), plainPage(columns - 1))]
 
 describe('progress writer: in a terminal', () => {
   test('redraws one block in place', async () => {
-    const { clock, screen } = written(true)
-    expect(screen()).toEqual({ lines: progressBlock(snapshotAt('ramp', 0), 99), cursor: false })
+    const { clock, lines, cursorIsShown } = written(true)
+    expect(await lines()).toEqual(blockAt(0, 100))
+    expect(cursorIsShown()).toBe(false)
     await clock.advanceTo(2000)
-    expect(screen().lines).toEqual(progressBlock(snapshotAt('ramp', 2000), 99))
+    expect(await lines()).toEqual(blockAt(2000, 100))
   })
-  test('draws at most eight times a second', async () => {
+  test('writes nothing while nothing has changed, and at most four times a second', async () => {
     const { clock, writes } = written(true)
+    await clock.advanceTo(30_000)
     const before = writes.length
-    await clock.advanceTo(1000)
-    expect(writes.length - before).toBeGreaterThanOrEqual(2)
-    expect(writes.length - before).toBeLessThanOrEqual(8)
+    await clock.advanceTo(40_000)
+    expect(writes.length - before).toBeLessThanOrEqual(40)
+    expect(writes.length - before).toBeGreaterThanOrEqual(10)
+    // The stage is over at 60 s, and so is the run.
+    await clock.advanceTo(61_000)
+    const after = writes.length
+    await clock.advanceTo(70_000)
+    expect(writes.length).toBe(after)
   })
-  test('log lines are above the block, in order', async () => {
-    const { clock, writer, screen } = written(true)
+  test.each([40, 80, 120])('log lines are above the block of %i columns, in order', async columns => {
+    const { clock, writer, lines } = written(true, { columns, rows: 40 })
     writer.log('one')
     await clock.advanceTo(1000)
     writer.log('two')
-    expect(screen().lines).toEqual(['one', 'two', ...progressBlock(snapshotAt('ramp', 1000), 99)])
+    expect(await lines()).toEqual(['one', 'two', ...blockAt(1000, columns)])
+  })
+  test.each([
+    [120, 80],
+    [120, 40],
+    [80, 31],
+    [40, 120],
+    [80, 200],
+  ])('leaves no garbage when %i columns become %i', async (from, to) => {
+    const { clock, writer, lines, resize } = written(true, { columns: from, rows: 60 })
+    writer.log('one')
+    await clock.advanceTo(1000)
+    await resize({ columns: to, rows: 60 })
+    await clock.advanceTo(1250)
+    expect(await lines()).toEqual(['one', ...blockAt(1250, to)])
+    await resize({ columns: from, rows: 60 })
+    await clock.advanceTo(2000)
+    writer.log('two')
+    expect(await lines()).toEqual(['one', 'two', ...blockAt(2000, from)])
+    writer.stop()
+    expect(await lines()).toEqual(['one', 'two'])
+  })
+  test('draws less if the terminal has fewer rows, so that it can erase all of it', async () => {
+    const { clock, writer, lines } = written(true, { columns: 80, rows: 5 })
+    writer.log('one')
+    await clock.advanceTo(10_000)
+    expect(await lines()).toEqual(['one', ...blockAt(10_000, 80).slice(0, 4)])
   })
   test('leaves only the log, and restores the cursor', async () => {
-    const { clock, writes, writer, screen } = written(true)
+    const { clock, writes, writer, lines, cursorIsShown } = written(true)
     writer.log('one')
     writer.stop()
-    expect(screen()).toEqual({ lines: ['one'], cursor: true })
+    expect(await lines()).toEqual(['one'])
+    expect(cursorIsShown()).toBe(true)
     const { length } = writes
     writer.stop()
     await clock.advanceTo(5000)
     expect(writes.length).toBe(length)
     writer.log('two')
-    expect(screen()).toEqual({ lines: ['one', 'two'], cursor: true })
-  })
-  test('never writes to the last column', () => {
-    const { screen } = written(true, 30)
-    for (const line of screen().lines) expect(line.length).toBeLessThanOrEqual(29)
+    expect(await lines()).toEqual(['one', 'two'])
   })
 })
 
 describe('progress writer: in a pipe', () => {
-  test('writes a plain line every five seconds, without escape sequences', async () => {
-    const { clock, writes, writer } = written(false)
+  test('writes a plain line every five seconds, without escape sequences, and the same as fields', async () => {
+    const { clock, writes, entries, writer } = written(false)
     await clock.advanceTo(4999)
     expect(writes).toEqual([])
     await clock.advanceTo(10_000)
-    expect(writes).toEqual([5000, 10_000].map(ms => `${progressLine(snapshotAt('ramp', ms))}\n`))
-    writer.log('one')
+    const fields = [5000, 10_000].map(ms => progressFields(snapshotAt('ramp', ms)))
+    expect(writes).toEqual(fields.map(each => `${fieldsLine(each)}\n`))
+    expect(entries).toEqual(fields.map(each => ({ message: 'progress', fields: each })))
+    writer.log('  one', { event: 'trial' })
     writer.stop()
     await clock.advanceTo(30_000)
-    expect(writes.slice(2)).toEqual(['one\n'])
+    expect(writes.slice(2)).toEqual(['  one\n'])
+    expect(entries.slice(2)).toEqual([{ message: 'one', fields: { event: 'trial' } }])
     expect(writes.join('')).not.toContain('\u001b')
   })
 })
@@ -209,10 +144,12 @@ describe('progress as an output', () => {
     const clock = manualClock()
     const lines: string[] = []
     let refreshes = 0
+    let log = createFindingLog()
     const stream = { write: (text: string) => lines.push(text.trimEnd()) }
-    const progress = createProgress(aPlan(), { stream, interactive: false, columns: () => 80, clock })
+    const size = () => ({ columns: 80, rows: 24 })
+    const progress = createProgress(aPlan(), { stream, interactive: false, size, color: false, clock })
     const live: LiveRun = {
-      view: () => mergeSnapshots(aPlan(), []),
+      view: () => ({ ...mergeSnapshots(aPlan(), []), findingLog: log }),
       gauges: () => mergeGauges([]),
       inFlight: () => 7,
       stage: () => '(opening)',
@@ -221,7 +158,11 @@ describe('progress as an output', () => {
         refreshes++
       },
     }
-    return { clock, lines, progress, live, refreshes: () => refreshes }
+    const violate = () => {
+      log = createFindingLog()
+      log.reporterFor('headers').fail('header.date', 'got none', [1])
+    }
+    return { clock, lines, progress, live, violate, refreshes: () => refreshes }
   }
 
   test('writes log lines before it starts, while it runs, and after it has finished', async () => {
@@ -234,6 +175,20 @@ describe('progress as an output', () => {
     progress.log('afterwards')
     await clock.advanceTo(60_000)
     expect(lines).toEqual(['before', expect.stringContaining('in_flight=7'), 'meanwhile', 'afterwards'])
+  })
+
+  test('writes a clause that is violated within a second, once; also in the last moment', async () => {
+    const first = shown()
+    first.progress.start(first.live)
+    await first.clock.advanceTo(1_500)
+    first.violate()
+    await first.clock.advanceTo(4_000)
+    expect(first.lines).toEqual([expect.stringMatching(/fail {3}header\.date .*: got none$/)])
+    const late = shown()
+    late.progress.start(late.live)
+    late.violate()
+    await late.progress.finish({} as Report, new AbortController().signal)
+    expect(late.lines).toHaveLength(1)
   })
 
   test('refreshes the run once per second, until it is closed', async () => {

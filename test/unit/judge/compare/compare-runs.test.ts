@@ -15,7 +15,9 @@ describe('a comparison flags', () => {
   test('a slower run, with the size of the change', () => {
     const comparison = compare({ factor: 1.12 })
     expect(comparison.verdict).toBe('regressed')
-    expect(comparison.reasons[0]).toMatch(/^chat in steady regressed: latency p50 \+\d+(\.\d+)? %, service time p50/)
+    expect(comparison.reasons[0]).toMatch(
+      /^Regressed: latency p50 of chat in steady \+[\d.]+ % \(10[\d.]+ → 11[\d.]+ ms\) and \d more; \d+ unchanged; /,
+    )
     const { effect, confidence, verdict } = row(comparison, 'service time p50') ?? {}
     expect(verdict).toBe('regressed')
     expect(effect?.value).toBeCloseTo(0.12, 1)
@@ -64,7 +66,9 @@ describe('a comparison does not flag', () => {
     const comparison = compare({})
     expect(comparison.verdict).toBe('unchanged')
     expect(comparison.reasons).toEqual([
-      expect.stringMatching(/^For \d+ of \d+ numbers, a worsening by 10 % against 1 baseline is excluded\.$/),
+      expect.stringMatching(
+        /^No regression\. \d+ numbers unchanged; \d+ could not be compared \(too much variation\)\.$/,
+      ),
     ])
     expect(comparison.rows.map(({ verdict }) => verdict)).not.toContain('regressed')
   })
@@ -86,7 +90,7 @@ describe('a comparison does not flag', () => {
   test('a faster run, which it calls improved', () => {
     const comparison = compare({ factor: 0.85 })
     expect(comparison.verdict).toBe('improved')
-    expect(comparison.reasons[0]).toContain('chat in steady improved: latency p50 -')
+    expect(comparison.reasons[0]).toMatch(/^No regression\. Improved: .*latency p50 of chat in steady -1/)
   })
 })
 
@@ -115,7 +119,10 @@ describe('a comparison cannot tell', () => {
     const comparison = compare({ factor: 2, failing: 0.5, isComplete: false })
     expect(comparison.verdict).toBe('cannot-tell')
     expect([...new Set(comparison.rows.map(({ verdict }) => verdict))]).toEqual(['cannot-tell'])
-    expect(comparison.reasons).toEqual(['The run did not end by itself.'])
+    expect(comparison.reasons).toEqual([
+      'Cannot tell: the run did not end by itself. 10 could not be compared (the run did not end by itself).',
+      'Let the run end by itself, with a verdict.',
+    ])
   })
 
   test('about the price of a free call, if the run did not end by itself', () => {
@@ -160,8 +167,16 @@ describe('a comparison cannot tell', () => {
       verdict: 'cannot-tell',
       base: null,
       run: null,
-      reason: 'too few values, or too close in time: 200',
+      reason: 'too few values: 200 of 299',
     })
+  })
+
+  test('about a percentile whose values are in a short part of the stage', () => {
+    const early = (o: Observation) => ({ ...o, dueMs: o.dueMs / 50 })
+    const comparison = compare({ change: early }, baselines(1, { change: early }))
+    expect(row(comparison, 'latency p50')?.reason).toBe('values too close in time: all 2000')
+    expect(comparison.reasons[0]).toContain('values too close in time')
+    expect(comparison.reasons[1]).toMatch(/^Make the stage longer/)
   })
 
   test('if no request was sent', () => {

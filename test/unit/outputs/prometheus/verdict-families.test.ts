@@ -9,9 +9,9 @@ import { failingReport, passingReport } from '../../report/fixtures.ts'
 const samplesOf = (report: Report): ReadonlyMap<string, number> =>
   new Map(
     verdictFamilies(report).flatMap(({ name, samples }) =>
-      samples().map(
-        ({ labels, value }) => [`${name.slice('turnpike_last_run_'.length)} ${JSON.stringify(labels)}`, value] as const,
-      ),
+      samples().map(({ labels: { scenario: _, ...labels }, value }) => {
+        return [`${name.slice('turnpike_last_run_'.length)} ${JSON.stringify(labels)}`, value] as const
+      }),
     ),
   )
 
@@ -68,10 +68,20 @@ describe('the verdict of a run as gauges', () => {
     expect(new Set(names).size).toBe(names.length)
   })
 
+  test('every sample names its scenario', () => {
+    const families = verdictFamilies({ ...failingReport, capacity: [aSearch()] })
+    const samples = families.flatMap(({ samples, labels }) => samples().map(sample => ({ ...sample, known: labels })))
+    expect(samples.length).toBeGreaterThan(30)
+    for (const { labels, known } of samples) {
+      expect(labels.scenario).toBe('replay')
+      expect(Object.keys(labels).filter(label => !known.includes(label))).toEqual([])
+    }
+  })
+
   test('renders to the Prometheus text format', async () => {
     const text = await renderFamilies(verdictFamilies(failingReport))
     expect(text).toContain('# TYPE turnpike_last_run_verdict gauge')
-    expect(text).toContain('turnpike_last_run_verdict{verdict="fail"} 1')
+    expect(text).toContain('turnpike_last_run_verdict{scenario="replay",verdict="fail"} 1')
     expect(text).not.toMatch(/NaN|undefined|null/)
   })
 })

@@ -63,12 +63,23 @@ describe('a report with a comparison', () => {
     expect(renderMarkdown(report)).toContain('### Against the baseline')
     expect(renderHtml(report)).toContain('<section id="comparison">')
     expect(annotationLines(report)).toContainEqual(
-      expect.stringMatching(/^::error title=replay regressed::chat in steady/),
+      expect.stringMatching(/^::error title=replay regressed::Regressed: latency p50 of chat in steady/),
     )
     const suite = parseXml(renderJunit(report)).children.find(({ attributes }) => attributes.name === 'comparison')
-    expect(Number(suite?.attributes.failures)).toBe(2)
-    const row = suite?.children.find(({ attributes }) => attributes.name === 'chat in steady latency p50')
+    expect(Number(suite?.attributes.failures)).toBe(3)
+    expect(suite?.children[0]?.children[0]?.attributes.message).toBe(regressed.reasons[0])
+    const row = suite?.children.find(({ attributes }) => attributes.name === 'latency p50 of chat in steady')
     expect(row?.children[0]?.attributes.message).toMatch(/^regressed \+1\d(\.\d)? %: 1\d\d\.\d+ ms, baseline/)
+  })
+
+  test('has no test case for a number that was not compared, but one that counts them', () => {
+    const [result, ...others] =
+      parseXml(renderJunit(compared(passingReport, inconclusive))).children.find(
+        ({ attributes }) => attributes.name === 'comparison',
+      )?.children ?? []
+    expect(result?.children[0]).toMatchObject({ name: 'error', attributes: { message: inconclusive.reasons[0] } })
+    expect(others.map(({ attributes }) => attributes.name)).toEqual(['numbers not compared'])
+    expect(others[0]?.children[0]?.attributes.message).toMatch(/^the run did not end by itself \(10\): Let the run/)
   })
 
   test('draws a range for each conclusive number: changes first, in the color of their verdict', () => {
@@ -102,7 +113,10 @@ describe('a report with a comparison', () => {
   test('is inconclusive if the comparison cannot tell', () => {
     const report = compared(passingReport, inconclusive)
     expect(report.verdict).toBe('inconclusive')
-    expect(report.reasons).toEqual(['Against the baseline: The run did not end by itself.'])
+    expect(report.reasons).toEqual([
+      expect.stringMatching(/^Against the baseline: Cannot tell: the run did not end by itself\./),
+      'Against the baseline: Let the run end by itself, with a verdict.',
+    ])
   })
 
   test('keeps the reasons of a failed run', () => {
