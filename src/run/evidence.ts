@@ -1,8 +1,9 @@
 import { probeOf } from '../contract/probes.ts'
+import type { RunInfo } from '../observation/log.ts'
 import type { Observation, Outcome } from '../observation/observation.ts'
 import type { Call } from '../plan/plan.ts'
 import { specialKeyVariables } from '../produce/callers/api-keys.ts'
-import { buildRequest } from '../produce/calls/build-request.ts'
+import { buildRequest, type RequestPosition } from '../produce/calls/build-request.ts'
 import type { RequestContext } from '../produce/calls/call.ts'
 import type { Evidence } from '../report/document.ts'
 
@@ -16,7 +17,7 @@ export function evidenceOf(
   observation: Observation,
   calls: Readonly<Record<string, Call>>,
   context: RequestContext,
-  target: string,
+  { target, startedAtMs }: Pick<RunInfo, 'target' | 'startedAtMs'>,
 ): Evidence {
   const { id, caller, stage, call, dueMs, sentMs, headersMs, endMs, outcome, response } = observation
   return {
@@ -25,6 +26,7 @@ export function evidenceOf(
     stage,
     call,
     request: requestOf(observation, calls[call], context, target),
+    position: positionOf(observation),
     outcome: describe(outcome),
     headers: response?.headers ?? {},
     body: response === null ? '' : JSON.stringify(bodyOf(response)).slice(0, maxBodyLength),
@@ -32,18 +34,27 @@ export function evidenceOf(
     sentMs,
     headersMs,
     endMs,
+    sentAt: sentMs === null ? null : new Date(startedAtMs + sentMs).toISOString(),
   }
 }
 
+/** What decides the content of a request, with the plan and the seed. */
+export function positionOf({ request, id, key }: Pick<Observation, 'request' | 'id' | 'key'>): RequestPlace {
+  const { group, role } = (request.kind === 'rpc' ? request.replay : null) ?? { group: id, role: 'only' as const }
+  return { firstId: group, step: role, key }
+}
+
+export type RequestPlace = RequestPosition & { readonly key: number }
+
 function requestOf(
-  { request, id, key: position }: Observation,
+  observation: Observation,
   plan: Call | undefined,
   context: RequestContext,
   target: string,
 ): Evidence['request'] {
   if (plan === undefined) return null
-  const { group: firstId, role: step } = (request.kind === 'rpc' ? request.replay : null) ?? { group: id, role: 'only' }
-  const ownKey = position === 0 ? '$TURNPIKE_KEY' : `$TURNPIKE_KEY_${position + 1}`
+  const { firstId, step, key: place } = positionOf(observation)
+  const ownKey = place === 0 ? '$TURNPIKE_KEY' : `$TURNPIKE_KEY_${place + 1}`
   const as = plan.kind === 'probe' ? probeOf(plan.probe).as : 'caller'
   // Where keys are optional, the request may have had none.
   const bearer = (name: string) => (context.contract.auth.required ? { authorization: `Bearer ${name}` } : {})
