@@ -1,10 +1,10 @@
 import { discrepancyKinds } from '../../judge/audits/audit.ts'
 
 import { plural } from '../../lib/format.ts'
-import { requestList } from '../blocks.ts'
-import type { Report, ReportedExample, ThresholdResult } from '../document.ts'
+import type { FindingBlock } from '../blocks.ts'
+import type { Report, ThresholdResult } from '../document.ts'
 import { rowWords } from '../sections/comparison.ts'
-import { evidenceLines, shownEvidence } from '../sections/findings.ts'
+import { aboutDiscrepancy, causesOf } from '../sections/findings.ts'
 import { escaped, xmlElement } from './markup.ts'
 
 /** `error`: inconclusive. CI tools do not count it as a pass. */
@@ -90,8 +90,7 @@ function clauseSuites(report: Report): readonly Suite[] {
           [
             `documented (§${section}): ${text}`,
             `${plural(count, 'violation')}, judged by ${judge}`,
-            `observed: ${message}`,
-            ...exampleLines(examples[0], `${id} ${message}`),
+            ...causeLines(causesOf(examples, { count, about: `${id} ${message}`, message })),
           ].join('\n'),
         )
         return { name: id, result: { kind: 'failure', message, text: texts.join('\n\n') } }
@@ -120,9 +119,8 @@ function billingSuite({ billing, load, clauses }: Report): Suite {
     const found = billing.discrepancies.find(discrepancy => discrepancy.kind === kind && discrepancy.count > 0)
     if (found === undefined) return { name: kind, result: unexercised }
     const message = `${plural(found.count, 'discrepancy', 'discrepancies')}, $${found.amountUsd} in total`
-    const [example] = found.examples
-    const observed =
-      example === undefined ? [] : [`observed: ${example.message}`, ...exampleLines(example, `${kind} credits cost`)]
+    const { count, examples } = found
+    const observed = causeLines(causesOf(examples, { count, about: aboutDiscrepancy(kind), message: null }))
     return { name: kind, result: { kind: 'failure', message, text: [message, ...observed].join('\n') } as const }
   })
   return { name: 'billing', cases }
@@ -142,18 +140,18 @@ function comparisonSuites({ comparison }: Report): readonly Suite[] {
   return [{ name: 'comparison', cases }]
 }
 
-function exampleLines(example: ReportedExample | undefined, about: string): readonly string[] {
-  if (example === undefined) return []
-  const evidence = shownEvidence(example).flatMap(shown => [
-    '',
-    ...evidenceLines(shown, about),
-    ...command(shown.request?.curl),
+function causeLines({ causes, others }: Pick<FindingBlock, 'causes' | 'others'>): readonly string[] {
+  const lines = causes.flatMap(({ seen, tally, requests, evidence, rest }) => [
+    `observed: ${seen}${tally === null ? '' : ` (${tally})`}`,
+    ...(requests === '' ? [] : [requests]),
+    ...evidence.flatMap(shown => ['', ...shown.lines, ...command(shown.curl)]),
+    ...(rest === null ? [] : ['', rest]),
   ])
-  return [requestList(example.requestIds), ...evidence]
+  return others === null ? lines : [...lines, others]
 }
 
-function command(curl: string | null | undefined): readonly string[] {
-  if (curl === null || curl === undefined) return []
+function command(curl: string | null): readonly string[] {
+  if (curl === null) return []
   return [curl.length > maxCommand ? '$ (see findings.ndjson for the command)' : `$ ${curl}`]
 }
 
