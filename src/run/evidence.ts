@@ -6,6 +6,7 @@ import { specialKeyVariables } from '../produce/callers/api-keys.ts'
 import { buildRequest, type RequestPosition } from '../produce/calls/build-request.ts'
 import type { RequestContext } from '../produce/calls/call.ts'
 import type { Evidence } from '../report/document.ts'
+import { curlCommand } from './curl.ts'
 
 const maxBodyLength = 2_000
 
@@ -27,7 +28,7 @@ export function evidenceOf(
     call,
     request: requestOf(observation, calls[call], context, target),
     position: positionOf(observation),
-    outcome: describe(outcome),
+    outcome: describeOutcome(outcome),
     headers: response?.headers ?? {},
     body: response === null ? '' : JSON.stringify(bodyOf(response)).slice(0, maxBodyLength),
     dueMs,
@@ -87,7 +88,7 @@ function bodyOf({ body }: NonNullable<Observation['response']>): unknown {
   }
 }
 
-function describe(outcome: Outcome): string {
+export function describeOutcome(outcome: Outcome): string {
   switch (outcome.kind) {
     case 'answered':
       return `answered ${outcome.status}`
@@ -97,44 +98,3 @@ function describe(outcome: Outcome): string {
       return `dropped: ${outcome.reason}`
   }
 }
-
-type CurlRequest = {
-  readonly method: string
-  readonly path: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string | null
-}
-
-/** Longer commands are too long to paste into a shell. */
-const maxCommandLength = 20_000
-
-/**
- * The request as a command for a POSIX shell; null if it is too long. `$NAME` in a header stays a shell variable, so
- * that a report never contains credentials.
- */
-export function curlCommand(baseUrl: string, { method, path, headers, body }: CurlRequest): string | null {
-  const parts = [
-    'curl -sS -i -N',
-    ...(method === 'GET' ? [] : [`-X ${method}`]),
-    quoted(`${baseUrl}${path}`),
-    ...Object.entries(headers).map(([name, value]) => `-H ${header(name, value)}`),
-    ...(body === null ? [] : [`--data-raw ${quoted(body)}`]),
-  ]
-  const command = parts.join(' ')
-  return command.length > maxCommandLength ? null : command
-}
-
-const variable = /\$[A-Z][A-Z0-9_]*/g
-
-/** Quotes the text between variables, so that the shell expands only these. A `;` makes curl send an empty value. */
-function header(name: string, value: string): string {
-  if (value === '') return quoted(`${name};`)
-  const texts = `${name}: ${value}`.split(variable)
-  const variables = value.match(variable) ?? []
-  return texts.map((text, index) => (text === '' ? '' : quoted(text)) + inQuotes(variables[index])).join('')
-}
-
-const inQuotes = (name: string | undefined): string => (name === undefined ? '' : `"${name}"`)
-
-/** In single quotes, only the single quote itself is special. */
-const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`

@@ -17,7 +17,11 @@ export function findingsSection(report: Report): readonly Block[] {
 const howToRepeat =
   'turnpike findings <run-dir> <number> shows all requests of a finding. With --repro it writes a script that sends them again.'
 
-export function findingBlocks({ findings, billing: { discrepancies } }: Report, choice = firstEvidence) {
+/** One block for each, with the requests that `choice` selects. */
+export function findingBlocks(
+  { findings, billing: { discrepancies } }: Report,
+  choice: EvidenceChoice = firstEvidence,
+): readonly FindingBlock[] {
   const blocks = [
     ...findings.map(finding => findingBlock(finding, choice)),
     ...discrepancies.map(discrepancy => discrepancyBlock(discrepancy, choice)),
@@ -127,6 +131,9 @@ function restOf(example: ReportedExample, shown: readonly Evidence[]): string | 
 /** `answered 404` is `404`, and `failed: tls (…)` is `tls`. */
 const shortOutcome = (outcome: string): string =>
   outcome.replace(/^(answered |failed: |dropped: )/, '').split(' ')[0] ?? ''
+
+/** All requests of an example. */
+export const allEvidence: EvidenceChoice = ({ evidence }) => evidence
 
 const maxEvidence = 2
 
