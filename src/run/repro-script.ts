@@ -201,7 +201,11 @@ function built(
   const { method, path, headers, body, timeouts } = wire
   const isOptional = !contract.auth.required
   // Turnpike sends no header that curl would add by itself.
-  const unwanted = ['accept', ...(body === null ? [] : ['content-type', 'expect'])].filter(each => !(each in headers))
+  const added = [
+    'accept',
+    ...(body === null ? [] : ['content-type']),
+    ...((body?.length ?? 0) > 100_000 ? ['expect'] : []),
+  ]
   const options = [
     `-X ${method} --max-time ${Math.ceil(timeouts.totalMs / 1000)}`,
     ...Object.entries(headers).map(([header, value]) => {
@@ -209,7 +213,7 @@ function built(
       // Where keys are optional, a variable without a value means that there is no key.
       return isOptional && value === `Bearer $${name}` ? `\${${name}:+${option}}` : option
     }),
-    ...unwanted.map(header => `-H '${header}:'`),
+    ...added.filter(header => !(header in headers)).map(header => `-H '${header}:'`),
     ...(body === null ? [] : [`--data-binary @"$work/${request.id}.request"`]),
   ]
   const variables = Object.values(headers).flatMap(value => value.match(variable) ?? [])
@@ -224,7 +228,7 @@ const comment = (text: string, indent = 0): readonly string[] =>
 
 function comments(
   { number, name, text, example, run }: Repeated,
-  { requests, missing, omitted }: Sequence,
+  { requests, missing, omitted, added }: Sequence,
   { keys, special }: { readonly keys: Variables['keys']; readonly special: readonly string[] },
   { plan, contract }: Judged,
 ): readonly string[] {
@@ -240,8 +244,13 @@ function comments(
     ...comment(example.message, 2),
     '#',
     ...comment(
-      `This script sends ${plural(requests.length, 'request')} of that run again, in their order and at their times: it takes ${formatDuration(lastMs)} and the last response. Requests that overlapped overlap again. They cost what such requests cost.`,
+      `This script sends ${plural(requests.length, 'request')} of that run again, in their order and at their times: the last one after ${formatDuration(lastMs)}. Requests that overlapped overlap again. They cost what such requests cost.`,
     ),
+    ...(added === 0
+      ? []
+      : comment(
+          `${plural(added, 'request')} of them ${added === 1 ? 'is' : 'are'} not part of the finding, but counted toward the limit of a caller who got a 429.`,
+        )),
     ...(deciding.length === 0 ? [] : comment(`Decisive: the response to request ${ids(deciding)}.`)),
     ...(unrecorded.length === 0
       ? []

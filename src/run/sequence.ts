@@ -1,7 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
 import { promisesAny } from '../contract/promises.ts'
 import type { Observation } from '../observation/observation.ts'
-import { type Plan, systemCalls } from '../plan/plan.ts'
+import { isSystemStage, type Plan, systemCalls } from '../plan/plan.ts'
 import { type PlannedRequest, plannedRequests } from '../produce/arrivals/planned-requests.ts'
 import type { Evidence, ReportedExample } from '../report/document.ts'
 import { describeOutcome, positionOf, type RequestPlace } from './evidence.ts'
@@ -27,6 +27,8 @@ export type Sequence = {
   readonly missing: readonly number[]
   /** Earlier requests whose numbers the report does not list. */
   readonly omitted: number
+  /** Requests that the finding does not cite. Without them, a limit would not be reached again. */
+  readonly added: number
 }
 
 /** What a run directory knows. */
@@ -41,31 +43,58 @@ type Found = Omit<SequenceRequest, 'decides'>
 /** Finds the requests of an example in the record of its run, in its evidence, or in its plan. */
 export async function sequenceOf(example: ReportedExample, known: Known): Promise<Sequence> {
   const { requestIds, decidedBy, omitted, evidence } = example
-  const found = await recorded(new Set(requestIds), known.observations)
-  for (const each of evidence) if (!found.has(each.id)) addEvidence(found, each)
-  for (const { id, call } of [...found.values()]) if (!isPlanned(call, known)) found.delete(id)
+  const ids = new Set(requestIds)
+  const found = await recorded(known, ({ id }) => ids.has(id), ids.size)
+  for (const each of evidence) if (!found.has(each.id) && isPlanned(each.call, known)) addEvidence(found, each)
   const missing = requestIds.filter(id => !found.has(id))
   if (missing.length > 0) for (const request of planned(new Set(missing), found, known)) found.set(request.id, request)
+  const cited = found.size
+  const others = await limitUse([...found.values()], known)
+  for (const [id, request] of others) if (!found.has(id)) found.set(id, request)
   return {
     requests: [...found.values()]
       .map(request => ({ ...request, decides: decidedBy.includes(request.id) }))
       .toSorted((a, b) => a.sentMs - b.sentMs || a.id - b.id),
     missing: missing.filter(id => !found.has(id)),
     omitted,
+    added: found.size - cited,
   }
+}
+
+/** The maximum number of requests that a script sends only because they count toward a limit. */
+const maxAdded = 2_000
+
+/** A 429 depends on the earlier requests of its caller in the window of the limit. */
+async function limitUse(cited: readonly Found[], known: Known): Promise<ReadonlyMap<number, Found>> {
+  const refused = cited.filter(({ outcome }) => outcome === 'answered 429')
+  if (refused.length === 0) return new Map()
+  const callers = new Set(refused.map(({ caller }) => caller))
+  const fromMs = Math.min(...refused.map(({ sentMs }) => sentMs)) - known.contract.limits.windowMs
+  const untilMs = Math.max(...cited.map(({ sentMs }) => sentMs))
+  return await recorded(
+    known,
+    ({ caller, stage, sentMs }) =>
+      callers.has(caller) && !isSystemStage(stage) && sentMs !== null && sentMs >= fromMs && sentMs <= untilMs,
+    maxAdded,
+  )
 }
 
 const isPlanned = (call: string, { plan }: Known): boolean =>
   Object.hasOwn(plan.calls, call) || Object.hasOwn(systemCalls, call)
 
-async function recorded(ids: ReadonlySet<number>, observations: Known['observations']): Promise<Map<number, Found>> {
+/** The first `max` recorded requests of a kind. */
+async function recorded(
+  known: Known,
+  isWanted: (observation: Observation) => boolean,
+  max: number,
+): Promise<Map<number, Found>> {
   const found = new Map<number, Found>()
-  for await (const observation of observations()) {
+  for await (const observation of known.observations()) {
     const { id, caller, stage, call, sentMs, endMs, outcome } = observation
-    if (!ids.has(id) || sentMs === null) continue
+    if (sentMs === null || !isWanted(observation) || !isPlanned(call, known)) continue
     const place = positionOf(observation)
     found.set(id, { ...place, id, caller, stage, call, sentMs, endMs, outcome: describeOutcome(outcome) })
-    if (found.size === ids.size) break
+    if (found.size === max) break
   }
   return found
 }

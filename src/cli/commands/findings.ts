@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { plural } from '../../lib/format.ts'
 import { whyUnreadable } from '../../lib/read-text.ts'
 import { plainTable } from '../../lib/text-layout.ts'
-import { UsageError } from '../../lib/usage-error.ts'
+import { oneOf, UsageError } from '../../lib/usage-error.ts'
 import { oneLine, visibleJson } from '../../lib/visible.ts'
 import type { Report, ReportedExample } from '../../report/document.ts'
 import { renderTextPage } from '../../report/render/text.ts'
@@ -35,6 +35,8 @@ export async function findingsCommand(values: Values): Promise<number> {
   return exitCodes.pass
 }
 
+type Chosen = Listed & { readonly example: ReportedExample | undefined }
+
 type Listed = {
   readonly number: number
   /** The clause, or the kind of the discrepancy. */
@@ -61,23 +63,37 @@ const summary = ({ number, name, count, message, examples }: Listed) => {
   return { number, name, count, causes: examples.length, message }
 }
 
-/** The finding with this number. Throws a UsageError if there is none. */
-function pick(all: readonly Listed[], chosen: string): Listed {
-  const found = /^\d{1,9}$/.test(chosen) ? all[Number(chosen) - 1] : undefined
-  if (found !== undefined) return found
+/** The finding with this number, such as `3`, or one of its causes, such as `3.2`. Throws a UsageError if there is none. */
+function pick(all: readonly Listed[], chosen: string): Chosen {
+  const [, number, cause = '1'] = /^(\d{1,9})(?:\.(\d{1,9}))?$/.exec(chosen) ?? []
+  const found = all[Number(number) - 1]
+  const example = found?.examples[Number(cause) - 1]
+  if (found !== undefined && (example !== undefined || cause === '1')) return { ...found, example }
   throw new UsageError({
     where: 'number',
     got: chosen === '' ? 'nothing' : JSON.stringify(chosen),
     expected:
-      all.length === 0 ? 'nothing, because the run has no findings' : `the number of a finding, 1 to ${all.length}`,
+      all.length === 0 ? 'nothing, because the run has no findings' : `a finding, ${oneOf(all.flatMap(numbersOf))}`,
   })
 }
 
 function list(all: readonly Listed[]): string {
   if (all.length === 0) return 'The run has no findings.\n'
-  const rows = all.map(({ number, name, count, message }) => [`${number}.`, name, `${count} ×`, oneLine(message)])
+  const rows = all.flatMap(listed => {
+    const { name, count, message, examples } = listed
+    return numbersOf(listed).map((number, index) => [
+      number,
+      name,
+      `${examples[index]?.count ?? count} ×`,
+      oneLine(examples[index]?.message ?? message),
+    ])
+  })
   return `${plainTable([], rows, stdoutLayout().columns)}\n`
 }
+
+/** With several causes, each has a number of its own. */
+const numbersOf = ({ number, examples }: Listed): readonly string[] =>
+  examples.length < 2 ? [String(number)] : examples.map((_, index) => `${number}.${index + 1}`)
 
 const details = (report: Report, number: number): string =>
   renderTextPage(
@@ -87,9 +103,8 @@ const details = (report: Report, number: number): string =>
 
 const json = (value: unknown): string => visibleJson(`${JSON.stringify(value, null, 2)}\n`)
 
-async function writeScript(directory: string, report: Report, listed: Listed, out: string | null): Promise<void> {
-  const { number, name, text: sentence, examples } = listed
-  const [example] = examples
+async function writeScript(directory: string, report: Report, listed: Chosen, out: string | null): Promise<void> {
+  const { number, name, text: sentence, example } = listed
   if (example === undefined)
     throw new UsageError({ where: `finding ${number}`, got: 'no requests', expected: 'an example with requests' })
   const judged = readJudgedPlan(directory)

@@ -161,7 +161,7 @@ export function evidenceLines(evidence: Evidence, about: string, role = ''): rea
   const clock = sentAt === null ? '' : ` (${sentAt})`
   const when = sentMs === null ? 'never sent' : `sent at ${formatDuration(sentMs)}${clock}`
   return [
-    `request ${id} of ${caller}${role}${role === '' ? ',' : ':'} call ${call}, stage ${stage}, ${when}`,
+    `request ${id} of ${caller}${role}${role === '' ? ',' : ':'} ${when}, call ${call}, stage ${stage}`,
     ...(request === null ? [] : [`> ${request.method} ${request.path}`]),
     ...(request?.body ? [`> ${request.body}`] : []),
     `< ${outcome}${took}`,
