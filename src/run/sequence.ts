@@ -32,7 +32,7 @@ export type Sequence = {
 }
 
 /** What a run directory knows. */
-export type Known = {
+export type RecordedFacts = {
   readonly plan: Plan
   readonly contract: Contract
   readonly observations: () => AsyncIterable<Observation>
@@ -41,7 +41,7 @@ export type Known = {
 type Found = Omit<SequenceRequest, 'decides'>
 
 /** Finds the requests of an example in the record of its run, in its evidence, or in its plan. */
-export async function sequenceOf(example: ReportedExample, known: Known): Promise<Sequence> {
+export async function sequenceOf(example: ReportedExample, known: RecordedFacts): Promise<Sequence> {
   const { requestIds, decidedBy, omitted, evidence } = example
   const ids = new Set(requestIds)
   const found = await recorded(known, ({ id }) => ids.has(id), ids.size)
@@ -65,7 +65,7 @@ export async function sequenceOf(example: ReportedExample, known: Known): Promis
 const maxAdded = 2_000
 
 /** A 429 depends on the earlier requests of its caller in the window of the limit. */
-async function limitUse(cited: readonly Found[], known: Known): Promise<ReadonlyMap<number, Found>> {
+async function limitUse(cited: readonly Found[], known: RecordedFacts): Promise<ReadonlyMap<number, Found>> {
   const refused = cited.filter(({ outcome }) => outcome === 'answered 429')
   if (refused.length === 0) return new Map()
   const callers = new Set(refused.map(({ caller }) => caller))
@@ -79,12 +79,12 @@ async function limitUse(cited: readonly Found[], known: Known): Promise<Readonly
   )
 }
 
-const isPlanned = (call: string, { plan }: Known): boolean =>
+const isPlanned = (call: string, { plan }: RecordedFacts): boolean =>
   Object.hasOwn(plan.calls, call) || Object.hasOwn(systemCalls, call)
 
 /** The first `max` recorded requests of a kind. */
 async function recorded(
-  known: Known,
+  known: RecordedFacts,
   isWanted: (observation: Observation) => boolean,
   max: number,
 ): Promise<Map<number, Found>> {
@@ -109,7 +109,7 @@ function addEvidence(found: Map<number, Found>, evidence: Evidence): void {
 function planned(
   missing: ReadonlySet<number>,
   known: ReadonlyMap<number, Found>,
-  { plan, contract }: Known,
+  { plan, contract }: RecordedFacts,
 ): readonly Found[] {
   const found: PlannedRequest[] = []
   let left = missing.size + known.size

@@ -1,6 +1,4 @@
-import { writeFileSync } from 'node:fs'
 import { plural } from '../../lib/format.ts'
-import { whyUnreadable } from '../../lib/read-text.ts'
 import { plainTable } from '../../lib/text-layout.ts'
 import { oneOf, UsageError } from '../../lib/usage-error.ts'
 import { oneLine, visibleJson } from '../../lib/visible.ts'
@@ -9,7 +7,7 @@ import { renderTextPage } from '../../report/render/text.ts'
 import { allEvidence, findingBlocks } from '../../report/sections/findings.ts'
 import { reproScript } from '../../run/repro-script.ts'
 import { type Sequence, sequenceOf } from '../../run/sequence.ts'
-import { logFiles, observationsIn, readJudgedPlan, readReport } from '../../storage/run-directory.ts'
+import { logFiles, observationsIn, readJudgedPlan, readReport, writeNewScript } from '../../storage/run-directory.ts'
 import { exitCodes, text, type Values } from '../flags.ts'
 import { print, stdoutLayout } from '../print.ts'
 
@@ -118,13 +116,7 @@ async function writeScript(directory: string, report: Report, listed: Chosen, ou
     })
   const script = reproScript({ number, name, text: sentence, example, run: report.run }, sequence, judged)
   if (out === null) process.stdout.write(script)
-  else {
-    try {
-      writeFileSync(out, script, { flag: 'wx', mode: 0o700 })
-    } catch (cause) {
-      throw new UsageError({ where: out, got: whyUnreadable(cause), expected: 'a new file' })
-    }
-  }
+  else writeNewScript(out, script)
   for (const line of notes(sequence, out)) process.stderr.write(`${line}\n`)
 }
 
