@@ -143,7 +143,7 @@ function steps(sent: readonly Sent[]): readonly string[] {
     const ended = running.filter(({ endMs }) => endMs !== null && endMs <= sentMs)
     running = running.filter(each => !ended.includes(each))
     const next = sent[index + 1]
-    const overlaps = next !== undefined && request.endMs !== null && request.endMs > next.sentMs
+    const overlaps = running.length > 0 || (next !== undefined && request.endMs !== null && request.endMs > next.sentMs)
     lines.push(
       ...ended.flatMap(wait),
       '',

@@ -123,7 +123,13 @@ function planned(
   }
   return found.map(({ dueMs, ...request }) => ({
     ...request,
-    sentMs: request.stage === '(opening)' ? 0 : (loadStartMs ?? 0) + dueMs,
+    // A caller sends its requests in the order of their ids.
+    sentMs: Math.max(
+      request.stage === '(opening)' ? 0 : (loadStartMs ?? 0) + dueMs,
+      ...[...known.values()]
+        .filter(({ caller, firstId }) => caller === request.caller && firstId < request.firstId)
+        .map(({ sentMs }) => sentMs),
+    ),
     endMs: null,
     outcome: null,
   }))
