@@ -75,7 +75,7 @@ send 1 '/crypto/rpc/ethereum-mainnet' -X POST --max-time 35 -H 'content-type: ap
 pid_1=$!
 
 # c1, call again
-at 100
+at 10
 send 2 '/crypto/rpc/ethereum-mainnet' -X POST --max-time 35 -H 'content-type: application/json' -H 'accept: application/json' -H 'idempotency-key: '"$TURNPIKE_RUN"'-1' -H 'authorization: Bearer '"$TURNPIKE_KEY" --data-binary @"$work/2.request" &
 pid_2=$!
 wait "$pid_1"

@@ -44,18 +44,18 @@ const script = (requests: readonly SequenceRequest[], changes: Partial<Repeated>
 
 const replayed = [
   request(1, { call: 'again', firstId: 1, step: 'original', endMs: 1300 }),
-  request(2, { call: 'again', firstId: 1, step: 'other-caller', caller: 'c1', endMs: 1350 }),
+  request(2, { call: 'again', firstId: 1, step: 'other-caller', caller: 'c1', sentMs: 1110, endMs: 1350 }),
   request(4, { call: 'refused', caller: 'c1', decides: true }),
 ]
 
 /** Runs a script with a curl that notes its arguments, and its body. */
-function noted(text: string, environment: Readonly<Record<string, string>> = {}) {
+function noted(text: string, environment: Readonly<Record<string, string>> = {}, seconds = 0) {
   const directory = mkdtempSync(join(tmpdir(), 'turnpike-repro-'))
   const file = (name: string) => join(directory, name)
   const curl = `#!/usr/bin/env bash
 { printf '%s\\0' "$@"; for each in "$@"; do case $each in @*) printf 'body=%s\\0' "$(cat "\${each#@}")";; esac; done; } >>'${file('noted')}'
 printf 'begin\\n' >>'${file('order')}'
-sleep 0.15
+sleep ${seconds}
 printf 'end\\n' >>'${file('order')}'
 printf '200 after 0.1 s'
 `
@@ -75,7 +75,7 @@ test('the script is readable: what is demanded, what was seen, each request at i
 })
 
 test('requests that overlapped overlap again, and the others wait', () => {
-  const { order, stdout } = noted(script(replayed), keys)
+  const { order, stdout } = noted(script(replayed), keys, 0.8)
   expect(order).toEqual(['begin', 'begin', 'end', 'end', 'begin', 'end'])
   expect(stdout.match(/^request \d+/gm)).toEqual(['request 1', 'request 2', 'request 4'])
   expect(stdout).toContain('(Turnpike saw: answered 400; THIS DECIDES)')
