@@ -235,7 +235,6 @@ function comments(
   const deciding = requests.filter(({ decides }) => decides)
   const unrecorded = requests.filter(({ outcome }) => outcome === null)
   const lastMs = (requests.at(-1)?.sentMs ?? 0) - (requests[0]?.sentMs ?? 0)
-  const ids = (list: readonly { readonly id: number }[]) => list.map(({ id }) => id).join(', ')
   return [
     `# Finding ${number} of run ${oneLine(run.id)}, scenario ${oneLine(run.scenario)}: ${oneLine(name)}`,
     '#',
@@ -248,23 +247,21 @@ function comments(
     ),
     ...(added === 0
       ? []
-      : comment(
-          `${plural(added, 'request')} of them ${added === 1 ? 'is' : 'are'} not part of the finding, but counted toward the limit of a caller who got a 429.`,
-        )),
-    ...(deciding.length === 0 ? [] : comment(`Decisive: the response to request ${ids(deciding)}.`)),
+      : comment(`The finding does not cite ${added} of them. They count toward the limit of a caller who got a 429.`)),
+    ...(deciding.length === 0 ? [] : comment(`Decisive: the response to ${listed(deciding.map(({ id }) => id))}.`)),
     ...(unrecorded.length === 0
       ? []
       : comment(
-          `NOT RECORDED: the run kept no record of request ${ids(unrecorded)}. They are built again from the plan, and their times are those of the plan.`,
+          `NOT RECORDED: the run kept no record of ${listed(unrecorded.map(({ id }) => id))}. The script builds them again from the plan, at the times of the plan.`,
         )),
     ...(missing.length === 0
       ? []
       : comment(
-          `INCOMPLETE: request ${missing.join(', ')} was not recorded, and the plan does not decide it. "record: all" in the scenario records every request.`,
+          `INCOMPLETE: the run kept no record of ${listed(missing)}, and the plan does not decide them. With "record: all", a run records every request.`,
         )),
     ...(omitted === 0
       ? []
-      : comment(`INCOMPLETE: ${plural(omitted, 'earlier request')} that led to it are not listed.`)),
+      : comment(`INCOMPLETE: the report does not list ${plural(omitted, 'earlier request')} that led to it.`)),
     '#',
     '# Variables:',
     ...comment(`TURNPIKE_TARGET: the base URL; by default ${run.target}, the target of the run`, 2),
@@ -280,6 +277,13 @@ function comments(
     ...special.flatMap(each => comment(`${each}: the API key of an account of that kind`, 2)),
     ...comment('TURNPIKE_RUN: the start of idempotency keys; by default a new one', 2),
   ]
+}
+
+const maxListed = 20
+
+function listed(ids: readonly number[]): string {
+  const more = ids.length > maxListed ? ` and ${ids.length - maxListed} more` : ''
+  return `${ids.length === 1 ? 'request' : 'requests'} ${ids.slice(0, maxListed).join(', ')}${more}`
 }
 
 function lastLine({ text, example }: Repeated, { requests }: Sequence): string {

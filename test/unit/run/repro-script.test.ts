@@ -201,9 +201,9 @@ test('the script says what is missing, what was not recorded, and what was added
     ' ',
   )
   expect(text).toContain('NOT RECORDED: the run kept no record of request 1.')
-  expect(text).toContain('INCOMPLETE: request 7, 8 was not recorded, and the plan does not decide it.')
-  expect(text).toContain('INCOMPLETE: 12 earlier requests that led to it are not listed.')
-  expect(text).toContain('1 request of them is not part of the finding')
+  expect(text).toContain('INCOMPLETE: the run kept no record of requests 7, 8, and the plan does not decide them.')
+  expect(text).toContain('INCOMPLETE: the report does not list 12 earlier requests that led to it.')
+  expect(text).toContain('The finding does not cite 1 of them.')
 })
 
 test('a script says that the embedded reference service has ended', () => {
