@@ -35,8 +35,14 @@ export function evidenceOf(
     sentMs,
     headersMs,
     endMs,
-    sentAt: sentMs === null ? null : new Date(startedAtMs + sentMs).toISOString(),
+    sentAt: sentMs === null ? null : isoTime(startedAtMs + sentMs),
   }
+}
+
+/** null: the instant, which an edited record may have, is beyond the range of dates. */
+function isoTime(unixMs: number): string | null {
+  const date = new Date(unixMs)
+  return Number.isNaN(date.getTime()) ? null : date.toISOString()
 }
 
 /** What decides the content of a request, with the plan and the seed. */
