@@ -297,6 +297,7 @@ const edges: Readonly<Record<string, Edge>> = {
   'src/outputs/github.ts': { touches: ['process'], because: 'asks whether a run is a step there, and tells it' },
   'src/cli/interrupts.ts': { touches: ['process'], because: 'listens for ^C' },
   'src/cli/commands/profile.ts': { touches: ['process'], because: 'writes the profile to stdout' },
+  'src/cli/commands/findings.ts': { touches: ['process'], because: 'writes the script to stdout, and notes to stderr' },
   'src/cli/commands/plan.ts': { touches: ['process'], because: 'writes the plan to stdout' },
   'src/cli/commands/run.ts': {
     touches: ['clock', 'process'],
@@ -389,8 +390,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 320 files',
-    rule: atMostFiles(320),
+    text: 'src has at most 335 files',
+    rule: atMostFiles(335),
     planted: [],
   },
   {
@@ -400,7 +401,7 @@ const rules: readonly Kept[] = [
   },
   {
     text: 'few files exist for one other file alone',
-    rule: fewFragments(64, 6, tables),
+    rule: fewFragments(72, 6, tables),
     planted: [],
   },
   {

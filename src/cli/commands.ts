@@ -115,6 +115,20 @@ export const commands: readonly Command[] = [
     run: async values => (await import('./commands/report.ts')).reportCommand(values),
   },
   {
+    usage: 'findings <run-dir> [number]',
+    describe: 'List the findings of a run, or show or repeat one',
+    arguments: {
+      'run-dir': runDirectory,
+      number: { type: 'string', describe: 'The number of a finding, as in the list' },
+    },
+    flags: {
+      repro: { type: 'boolean', describe: 'Write a script that sends its requests again', default: false },
+      out: { type: 'string', describe: 'New file for the script (default: stdout)' },
+      format: { ...format, choices: ['text', 'json'] },
+    },
+    run: async values => (await import('./commands/findings.ts')).findingsCommand(values),
+  },
+  {
     usage: 'audit <run-dir>',
     describe: 'Judge the recorded observations of a run again',
     arguments: { 'run-dir': runDirectory },

@@ -10,8 +10,8 @@ import {
 import type { Observation } from '../observation/observation.ts'
 import { isSystemStage, type Plan } from '../plan/plan.ts'
 import { shardOf } from '../plan/shard.ts'
+import { createAnswerLog, noServiceReason } from './answers.ts'
 import type { BlockCounts, LimitResult } from './audits/audit.ts'
-import { causeOf, createAnswerLog } from './cause.ts'
 import type { ClauseTally } from './checks/findings.ts'
 import { createJudge, type JudgeResult, mergeSnapshots, thresholdsOf } from './judge.ts'
 import { createHistogram, type Percentiles, percentilesOf } from './metrics/histogram.ts'
@@ -138,7 +138,7 @@ export function judgeRun({ plan, contract, head }: JudgeJob, results: readonly W
     proofs: proofLog.proofs(),
     citedObservations: new Map(all.flatMap(result => [...result.citedObservations])),
   } as const
-  const cause = causeOf(answerLog.answers(), ended, head)
+  const cause = noServiceReason(answerLog.answers(), ended, head)
   return cause === null ? { ...run, ...reachVerdict(run) } : withoutJudgements(run, cause)
 }
 

@@ -4,6 +4,7 @@ import { pico } from '../lib/money.ts'
 import type { EventLoopDelay, RunInfo } from '../observation/log.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
 import type { Plan, Trial } from '../plan/plan.ts'
+import { type Answers, createAnswerLog } from './answers.ts'
 import type { Billing, BlockCounts, LimitResult } from './audits/audit.ts'
 import {
   type AuditSnapshot,
@@ -14,7 +15,6 @@ import {
 } from './audits/audits.ts'
 import type { CapacityResult } from './capacity/result.ts'
 import { createCapacitySearch } from './capacity/search.ts'
-import { type Answers, createAnswerLog } from './cause.ts'
 import { createChecks } from './checks/checks.ts'
 import { createFindingLog, type FindingLog, type FindingLogSnapshot } from './checks/findings.ts'
 import { createInventedKeys } from './invented-keys.ts'

@@ -1,7 +1,7 @@
 import { appendFileSync, closeSync, constants, openSync, statSync } from 'node:fs'
 import { plural } from '../lib/format.ts'
 import { oneLine } from '../lib/visible.ts'
-import type { Report } from '../report/document.ts'
+import type { Report, ReportedFinding } from '../report/document.ts'
 import { maxMarkdownBytes } from '../report/render/markdown.ts'
 import { renderMarkdown, renderMarkdownHead } from '../report/render/renderers.ts'
 import type { Output } from './output.ts'
@@ -70,8 +70,8 @@ function annotations({
   if (verdict === 'pass') return []
   const error = (title: string, message: string): Annotation => ({ kind: 'error', title, message })
   const failures = [
-    ...findings.map(({ clause, section, count, message }) =>
-      error(`${clause} (§${section})`, `${plural(count, 'violation')}: ${message}`),
+    ...findings.map(({ clause, section, count, message, examples }) =>
+      error(`${clause} (§${section})`, `${plural(count, 'violation')}: ${causeText(message, examples)}`),
     ),
     ...billing.discrepancies.map(({ kind, count, amountUsd }) =>
       error(
@@ -90,6 +90,19 @@ function annotations({
     .map(each => ({ kind: 'warning', title: each.expression, message: each.message }) as const)
   const summary = verdict === 'inconclusive' ? [error(`${run.scenario} is inconclusive`, reasons.join(' '))] : []
   return [...summary, ...failures, ...inconclusive]
+}
+
+/** The first cause with the request that decides, then the other causes. */
+function causeText(message: string, examples: ReportedFinding['examples']): string {
+  const [first, ...others] = examples
+  const evidence = first?.evidence.find(({ id }) => first.decidedBy.includes(id))
+  const sentAt = evidence?.sentAt ?? null
+  const request = evidence === undefined ? '' : ` (request ${evidence.id}${sentAt === null ? '' : `, ${sentAt}`})`
+  // An older report lists the same cause several times.
+  const further = others.filter(({ decidedBy }) => decidedBy.length > 0)
+  return [`${message}${request}`, ...further.map(other => `${plural(other.count, 'time')}: ${other.message}`)].join(
+    '; ',
+  )
 }
 
 function line({ kind, title, message }: Annotation): string {

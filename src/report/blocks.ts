@@ -103,16 +103,31 @@ export type Row<C = Content> = Shown & {
 /** A violation or a discrepancy, with the requests that prove it. */
 export type FindingBlock = {
   readonly kind: 'finding'
+  /** From 1. The command `findings` takes it. */
+  readonly number: number
   readonly name: string
   /** The section of the document, or the ledger. */
   readonly where: string
   readonly tally: string
-  /** The sentence of the document; null: there is none. `seen`: what was observed instead. */
+  /** The sentence of the document; null: there is none. */
   readonly text: string | null
-  readonly seen: string | null
-  /** Ids of the requests that the first example cites. */
-  readonly requests: readonly number[]
+  /** Each with its first violation. */
+  readonly causes: readonly Cause[]
+  /** Violations with causes that are not listed; null: none. */
+  readonly others: string | null
+}
+
+/** Violations that are alike. */
+export type Cause = {
+  /** What was observed instead of what is documented. */
+  readonly seen: string
+  /** How many; null: it is the only cause. */
+  readonly tally: string | null
+  /** The requests: first those that decide. */
+  readonly requests: string
   readonly evidence: readonly { readonly lines: readonly string[]; readonly curl: string | null }[]
+  /** Requests without evidence here; null: none. */
+  readonly rest: string | null
 }
 
 /** Folded until the reader opens it; text leaves it out. */
@@ -316,7 +331,3 @@ export const toned = (tone: Tone, words: Words): StyledWords => ({ words, tone }
 
 /** The tone of each verdict. */
 export const statusTones: Readonly<Record<Verdict, Tone>> = { pass: 'good', fail: 'bad', inconclusive: 'doubtful' }
-
-/** `requests 17, 18`. */
-export const requestList = (ids: readonly number[]): string =>
-  `${ids.length === 1 ? 'request' : 'requests'} ${ids.join(', ')}`

@@ -1,5 +1,6 @@
 import { clauses } from '../contract/clauses.ts'
-import type { Example, Finding } from '../judge/checks/findings.ts'
+import { type CountedExample, shownIds } from '../judge/checks/causes.ts'
+import type { Finding } from '../judge/checks/findings.ts'
 import type { Comparison } from '../judge/compare/comparison.ts'
 import type { JudgedRun } from '../judge/judge-run.ts'
 import { percentilesOf } from '../judge/metrics/histogram.ts'
@@ -70,11 +71,14 @@ function reportedFinding(finding: Finding, evidenceOf: EvidenceOf): ReportedFind
 /** Requests with a command to send them again, in the first example only. */
 const maxCommands = 6
 
-function reportedExamples(examples: readonly Example[], evidenceOf: EvidenceOf): readonly ReportedExample[] {
-  return examples.map(({ requestIds, message }, example) => ({
+function reportedExamples(examples: readonly CountedExample[], evidenceOf: EvidenceOf): readonly ReportedExample[] {
+  return examples.map(({ requestIds, decidedBy, omitted, message, count }, example) => ({
     requestIds,
+    decidedBy,
+    omitted,
     message,
-    evidence: requestIds
+    count,
+    evidence: shownIds({ requestIds, decidedBy })
       .map(evidenceOf)
       .filter(found => found !== null)
       .map((found, index) => (example === 0 && index < maxCommands ? found : withoutCommand(found))),

@@ -17,6 +17,12 @@ const nameOf = <Name extends string>() => z.string() as unknown as z.ZodType<Nam
 
 const status = z.enum(['pass', 'fail', 'inconclusive'])
 
+const position = z.object({
+  firstId: tally.meta({ description: 'The id of the first request that shares its idempotency key; else its own.' }),
+  step: z.enum(['only', 'original', 'duplicate', 'other-key', 'conflict', 'other-caller', 'late-repeat']),
+  key: tally.meta({ description: 'Which key of its caller it used, from 0.' }),
+})
+
 /** For a bug report: the request without its secret, and the response. Headers and body are bounded. */
 const evidence = z
   .object({
@@ -38,6 +44,10 @@ const evidence = z
           .meta({ description: 'A command that sends the request again, with the key from TURNPIKE_KEY.' }),
       })
       .nullable(),
+    position: position
+      .nullable()
+      .default(null)
+      .meta({ description: 'What decides the content of the request, with plan and seed; null: an older report.' }),
     outcome: z.string(),
     headers: z.record(z.string(), z.string()),
     /** The start of the body. */
@@ -46,12 +56,29 @@ const evidence = z
     sentMs: millis,
     headersMs: millis,
     endMs: millis,
+    sentAt: z
+      .string()
+      .nullable()
+      .default(null)
+      .meta({ description: 'When it was sent: ISO 8601, UTC; null: never, or an older report.' }),
   })
   .meta({ id: 'Evidence', description: 'One request and its response. Instants are milliseconds since the start.' })
 
 const example = z
-  .object({ requestIds: z.array(tally), message: z.string(), evidence: z.array(evidence) })
-  .meta({ id: 'Example' })
+  .object({
+    requestIds: z.array(tally).meta({ description: 'In the order of sending, as far as it is known.' }),
+    decidedBy: z
+      .array(tally)
+      .default([])
+      .meta({ description: 'The requests whose responses contradict the document; the others led to it.' }),
+    omitted: tally.default(0).meta({ description: 'Earlier requests that led to it and are not listed.' }),
+    message: z.string(),
+    count: tally.default(1).meta({ description: 'Violations with the same cause.' }),
+    evidence: z
+      .array(evidence)
+      .meta({ description: 'First of the requests that decide, then of the others, in order.' }),
+  })
+  .meta({ id: 'Example', description: 'The first violation with its cause.' })
 
 const run = z.object({
   id: z.string(),

@@ -1,10 +1,12 @@
 import { probeOf } from '../contract/probes.ts'
+import type { RunInfo } from '../observation/log.ts'
 import type { Observation, Outcome } from '../observation/observation.ts'
 import type { Call } from '../plan/plan.ts'
 import { specialKeyVariables } from '../produce/callers/api-keys.ts'
-import { buildRequest } from '../produce/calls/build-request.ts'
+import { buildRequest, type RequestPosition } from '../produce/calls/build-request.ts'
 import type { RequestContext } from '../produce/calls/call.ts'
 import type { Evidence } from '../report/document.ts'
+import { curlCommand } from './curl.ts'
 
 const maxBodyLength = 2_000
 
@@ -16,7 +18,7 @@ export function evidenceOf(
   observation: Observation,
   calls: Readonly<Record<string, Call>>,
   context: RequestContext,
-  target: string,
+  { target, startedAtMs }: Pick<RunInfo, 'target' | 'startedAtMs'>,
 ): Evidence {
   const { id, caller, stage, call, dueMs, sentMs, headersMs, endMs, outcome, response } = observation
   return {
@@ -25,25 +27,41 @@ export function evidenceOf(
     stage,
     call,
     request: requestOf(observation, calls[call], context, target),
-    outcome: describe(outcome),
+    position: positionOf(observation),
+    outcome: describeOutcome(outcome),
     headers: response?.headers ?? {},
     body: response === null ? '' : JSON.stringify(bodyOf(response)).slice(0, maxBodyLength),
     dueMs,
     sentMs,
     headersMs,
     endMs,
+    sentAt: sentMs === null ? null : isoTime(startedAtMs + sentMs),
   }
 }
 
+/** null: the instant, which an edited record may have, is beyond the range of dates. */
+function isoTime(unixMs: number): string | null {
+  const date = new Date(unixMs)
+  return Number.isNaN(date.getTime()) ? null : date.toISOString()
+}
+
+/** What decides the content of a request, with the plan and the seed. */
+export function positionOf({ request, id, key }: Pick<Observation, 'request' | 'id' | 'key'>): RequestPlace {
+  const { group, role } = (request.kind === 'rpc' ? request.replay : null) ?? { group: id, role: 'only' as const }
+  return { firstId: group, step: role, key }
+}
+
+export type RequestPlace = RequestPosition & { readonly key: number }
+
 function requestOf(
-  { request, id, key: position }: Observation,
+  observation: Observation,
   plan: Call | undefined,
   context: RequestContext,
   target: string,
 ): Evidence['request'] {
   if (plan === undefined) return null
-  const { group: firstId, role: step } = (request.kind === 'rpc' ? request.replay : null) ?? { group: id, role: 'only' }
-  const ownKey = position === 0 ? '$TURNPIKE_KEY' : `$TURNPIKE_KEY_${position + 1}`
+  const { firstId, step, key: place } = positionOf(observation)
+  const ownKey = place === 0 ? '$TURNPIKE_KEY' : `$TURNPIKE_KEY_${place + 1}`
   const as = plan.kind === 'probe' ? probeOf(plan.probe).as : 'caller'
   // Where keys are optional, the request may have had none.
   const bearer = (name: string) => (context.contract.auth.required ? { authorization: `Bearer ${name}` } : {})
@@ -76,7 +94,7 @@ function bodyOf({ body }: NonNullable<Observation['response']>): unknown {
   }
 }
 
-function describe(outcome: Outcome): string {
+export function describeOutcome(outcome: Outcome): string {
   switch (outcome.kind) {
     case 'answered':
       return `answered ${outcome.status}`
@@ -86,44 +104,3 @@ function describe(outcome: Outcome): string {
       return `dropped: ${outcome.reason}`
   }
 }
-
-type CurlRequest = {
-  readonly method: string
-  readonly path: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string | null
-}
-
-/** Longer commands are too long to paste into a shell. */
-const maxCommandLength = 20_000
-
-/**
- * The request as a command for a POSIX shell; null if it is too long. `$NAME` in a header stays a shell variable, so
- * that a report never contains credentials.
- */
-export function curlCommand(baseUrl: string, { method, path, headers, body }: CurlRequest): string | null {
-  const parts = [
-    'curl -sS -i -N',
-    ...(method === 'GET' ? [] : [`-X ${method}`]),
-    quoted(`${baseUrl}${path}`),
-    ...Object.entries(headers).map(([name, value]) => `-H ${header(name, value)}`),
-    ...(body === null ? [] : [`--data-raw ${quoted(body)}`]),
-  ]
-  const command = parts.join(' ')
-  return command.length > maxCommandLength ? null : command
-}
-
-const variable = /\$[A-Z][A-Z0-9_]*/g
-
-/** Quotes the text between variables, so that the shell expands only these. A `;` makes curl send an empty value. */
-function header(name: string, value: string): string {
-  if (value === '') return quoted(`${name};`)
-  const texts = `${name}: ${value}`.split(variable)
-  const variables = value.match(variable) ?? []
-  return texts.map((text, index) => (text === '' ? '' : quoted(text)) + inQuotes(variables[index])).join('')
-}
-
-const inQuotes = (name: string | undefined): string => (name === undefined ? '' : `"${name}"`)
-
-/** In single quotes, only the single quote itself is special. */
-const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`

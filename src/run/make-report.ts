@@ -1,3 +1,4 @@
+import { shownIds } from '../judge/checks/causes.ts'
 import type { Baselines } from '../judge/compare/comparable.ts'
 import { type ComparedRun, compareRuns } from '../judge/compare/compare-runs.ts'
 import { type JudgedRun, type JudgeJob, judgeRun, type WorkerResult } from '../judge/judge-run.ts'
@@ -26,7 +27,7 @@ export async function makeReport(
   const calls = { ...plan.calls, ...systemCalls }
   const report = buildReport(judged, comparison, id => {
     const observation = cited.get(id)
-    return observation === undefined ? null : evidenceOf(observation, calls, context, head.target)
+    return observation === undefined ? null : evidenceOf(observation, calls, context, head)
   })
   return { report, slices: judged.slices }
 }
@@ -44,7 +45,7 @@ async function citedObservations(
   readObservations: () => AsyncIterable<Observation>,
 ): Promise<ReadonlyMap<number, Observation>> {
   const examples = [...findings, ...billing.discrepancies].flatMap(finding => finding.examples)
-  const wanted = new Set(examples.flatMap(example => example.requestIds))
+  const wanted = new Set(examples.flatMap(shownIds))
   const found = new Map([...judged].filter(([id]) => wanted.has(id)))
   if (found.size === wanted.size) return found
   for await (const observation of readObservations()) {

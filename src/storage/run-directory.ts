@@ -95,6 +95,15 @@ export function reserveRunDirectory(path: string, contract: Contract): ReservedD
 /** Files are created for this user only. `wx` fails if there is anything of that name, even a link to nowhere. */
 const newFile = { flag: 'wx', mode: 0o600 } as const
 
+/** Writes a script that this user may run. Throws a UsageError unless the file is new, and writable. */
+export function writeNewScript(path: string, text: string): void {
+  try {
+    writeFileSync(path, text, { flag: 'wx', mode: 0o700 })
+  } catch (cause) {
+    throw new UsageError({ where: path, got: whyUnreadable(cause), expected: 'a new file' })
+  }
+}
+
 /** Creates a directory for this user only, if there is none. Returns the first of the created ones, and throws a UsageError. */
 export function makeDirectory(path: string): string | undefined {
   try {

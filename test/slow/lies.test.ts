@@ -39,6 +39,8 @@ describe('every lie fails its own clause and no other', () => {
       const failedClauses = report.findings.map(finding => finding.clause)
       const undeclared = failedClauses.filter(other => other !== clause && !lie.alsoViolates.includes(other))
       expect(undeclared, `further clauses failed in ${setting.name}`).toEqual([])
+      for (const { evidence, decidedBy } of report.findings.flatMap(({ examples }) => examples))
+        expect(evidence[0]?.id, 'the first evidence decides').toBe(decidedBy[0])
       if (!failedClauses.includes(clause)) continue
       expect(report.verdict).toBe('fail')
       caught++

@@ -1,6 +1,6 @@
 import type { Contract } from '../../contract/contract.ts'
 import type { Observation } from '../../observation/observation.ts'
-import type { Example } from '../checks/findings.ts'
+import type { CountedExample } from '../checks/causes.ts'
 
 /** A fold over the observations in the order of their `seq`. */
 export type Audit = {
@@ -69,7 +69,7 @@ export type Discrepancy = {
   readonly kind: DiscrepancyKind
   readonly count: number
   readonly amountUsd: string
-  readonly examples: readonly Example[]
+  readonly examples: readonly CountedExample[]
 }
 
 /** One limit of one caller. */

@@ -143,18 +143,15 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, reporter: Ke
     const racing = fresh.filter(overlaps).map(use => use.id)
     if (racing.length === 0) return
     const message = `${racing.length} concurrent requests with one key each got a first response, expected one charge`
-    reporter.fail('rpc.replay.charge', message, racing)
+    reporter.fail('rpc.replay.charge', message, racing, racing)
   }
 
   /** If all responses have status 200, one of the requests was the first. */
   function judgeFirst() {
     if (answered.length < 2 || answered.length < own.length || fresh.length > 0) return
     const message = 'all responses for a key are marked as replays, expected one first response'
-    reporter.fail(
-      'rpc.replay.header',
-      message,
-      answered.map(use => use.id),
-    )
+    const ids = answered.map(use => use.id)
+    reporter.fail('rpc.replay.header', message, ids, ids.slice(0, 1))
   }
 
   function judgeBodies() {
@@ -175,11 +172,11 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, reporter: Ke
 
   function judgeConflict(conflict: KeyRequest) {
     const { status, id } = conflict
-    const isUsed = answered.some(use => isCachedFor(use, conflict))
-    if (!isUsed || status === null || isUnrelatedStatus(status)) return
+    const earlier = answered.find(use => isCachedFor(use, conflict))
+    if (earlier === undefined || status === null || isUnrelatedStatus(status)) return
     if (status === 400) return reporter.pass('rpc.replay.conflict')
     const message = `a used key with another body got status ${status}, expected 400`
-    reporter.fail('rpc.replay.conflict', message, [id])
+    reporter.fail('rpc.replay.conflict', message, [earlier.id, id])
   }
 
   function judgeOtherKey(use: KeyRequest) {
@@ -195,12 +192,13 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, reporter: Ke
   }
 
   function judgeOtherCaller({ status, isReplay, id }: KeyRequest) {
+    const ids = [...answered.slice(0, 1).map(use => use.id), id]
     if (status === 200 && isReplay)
-      return reporter.fail('rpc.replay.per-user', 'a key of another user got a replay, expected it to be new', [id])
+      return reporter.fail('rpc.replay.per-user', 'a key of another user got a replay, expected it to be new', ids)
     if (status === 200) return reporter.pass('rpc.replay.per-user')
     // The same body was valid for the user of the key, so a rejection treats it as a conflict.
     if (status === 400 && answered.length > 0)
-      reporter.fail('rpc.replay.per-user', 'a key of another user got status 400, expected it to be new', [id])
+      reporter.fail('rpc.replay.per-user', 'a key of another user got status 400, expected it to be new', ids)
   }
 }
 

@@ -1,12 +1,29 @@
 import type { JudgeName } from '../../contract/clause.ts'
 import { type ClauseId, type ClausesOf, clauseIds, clauses } from '../../contract/clauses.ts'
+import {
+  type Causes,
+  type CausesSnapshot,
+  type CountedExample,
+  createCauses,
+  type Example,
+  shownIds,
+} from './causes.ts'
 
 /** Reports the results of one judge, about its own clauses only. */
 export type ClauseReporter<Name extends JudgeName> = {
   /** Counts the clause as judged and passed. */
   readonly pass: (clause: ClausesOf<Name>) => void
-  /** Counts the clause as judged and failed. The message states what was found and what was expected. */
-  readonly fail: (clause: ClausesOf<Name>, message: string, requestIds: readonly number[]) => void
+  /**
+   * Counts the clause as judged and failed. The message states what was found and what was expected. `requestIds` are
+   * the requests that show it, in the order of sending, and `decidedBy` those of them whose responses contradict the
+   * clause: the last one, unless given.
+   */
+  readonly fail: (
+    clause: ClausesOf<Name>,
+    message: string,
+    requestIds: readonly number[],
+    decidedBy?: readonly number[],
+  ) => void
   /** Whether the target promises the clause, and --only selects it. Others are never judged: `pass` and `fail` ignore them. */
   readonly promises: (clause: ClausesOf<Name>) => boolean
 }
@@ -22,14 +39,14 @@ export type ClauseTally = {
   readonly verdict: 'pass' | 'fail' | 'not-exercised' | 'not-promised'
 }
 
-/** All violations of one clause seen by one judge, with the first few as examples. */
+/** All violations of one clause seen by one judge, with one example for each of the first causes. */
 export type Finding = {
   readonly clause: ClauseId
   readonly section: string
   readonly judge: JudgeName
   readonly count: number
   readonly message: string
-  readonly examples: readonly Example[]
+  readonly examples: readonly CountedExample[]
 }
 
 /** The findings and tallies of several judges, as plain data that can be merged. */
@@ -38,7 +55,7 @@ export type FindingLogSnapshot = {
   readonly findings: readonly FindingSnapshot[]
 }
 
-type FindingSnapshot = Pick<Finding, 'clause' | 'judge' | 'count' | 'examples'>
+type FindingSnapshot = Pick<Finding, 'clause' | 'judge' | 'count'> & { readonly causes: CausesSnapshot }
 
 /**
  * The findings and tallies of all judges. Its size does not grow with the observations: it has counts and a few
@@ -52,13 +69,15 @@ export type FindingLog = {
   /** In the order of the clause table. */
   readonly tallies: () => readonly ClauseTally[]
   readonly findings: () => readonly Finding[]
-  /** Whether an example cites the observation with this `id`. */
+  /** Whether an example shows the observation with this `id`. */
   readonly cites: (id: number) => boolean
   /** Violations so far, over all clauses. */
   readonly violations: () => number
   readonly snapshot: () => FindingLogSnapshot
   readonly merge: (snapshot: FindingLogSnapshot) => void
 }
+
+type MutableFinding = { readonly clause: ClauseId; readonly judge: JudgeName; count: number; readonly causes: Causes }
 
 const contentJudges: readonly JudgeName[] = [
   'chat-request',
@@ -77,17 +96,17 @@ export function createFindingLog(
   notPromised: readonly ClauseId[] = [],
   only: readonly ClauseId[] | null = null,
 ): FindingLog {
-  /** How many examples cite each request. */
+  /** How many examples show each request. */
   const cited = new Map<number, number>()
   let violations = 0
   let contentReports = 0
   const listed = clauseIds.filter(id => only === null || only.includes(id))
   const ignored: ReadonlySet<ClauseId> = new Set([...notPromised, ...clauseIds.filter(id => !listed.includes(id))])
   const judged = new Map(clauseIds.map(id => [id, { count: 0 }]))
-  const findings = new Map<string, FindingSnapshot>()
+  const findings = new Map<string, MutableFinding>()
 
-  const countCitations = ({ requestIds }: Example, by: 1 | -1) => {
-    for (const id of requestIds) {
+  const countCitations = (example: Example, by: 1 | -1) => {
+    for (const id of shownIds(example)) {
       const count = (cited.get(id) ?? 0) + by
       if (count > 0) cited.set(id, count)
       else cited.delete(id)
@@ -97,14 +116,20 @@ export function createFindingLog(
     const sum = judged.get(clause)
     if (sum !== undefined) sum.count += count
   }
-  const addFinding = ({ clause, judge, count, examples }: FindingSnapshot) => {
+  const findingOf = (clause: ClauseId, judge: JudgeName, count: number): MutableFinding => {
     const key = `${clause}/${judge}`
-    const known = findings.get(key) ?? { clause, judge, count: 0, examples: [] }
-    const first = earliestExamples([...known.examples, ...examples])
-    for (const example of first) countCitations(example, 1)
-    for (const example of known.examples) countCitations(example, -1)
-    findings.set(key, { ...known, count: known.count + count, examples: first })
+    let finding = findings.get(key)
+    if (finding === undefined) {
+      const causes = createCauses(
+        example => countCitations(example, 1),
+        example => countCitations(example, -1),
+      )
+      finding = { clause, judge, count: 0, causes }
+      findings.set(key, finding)
+    }
+    finding.count += count
     violations += count
+    return finding
   }
 
   const reporterFor = <Name extends JudgeName>(judge: Name): ClauseReporter<Name> => {
@@ -116,11 +141,11 @@ export function createFindingLog(
         contentReports += ofContent
         tally(clause, 1)
       },
-      fail: (clause, message, requestIds) => {
+      fail: (clause, message, requestIds, decidedBy) => {
         if (ignored.has(clause)) return
         contentReports += ofContent
         tally(clause, 1)
-        addFinding({ clause, judge, count: 1, examples: [truncateExample({ message, requestIds })] })
+        findingOf(clause, judge, 1).causes.add(message, requestIds, decidedBy)
       },
     }
   }
@@ -130,9 +155,9 @@ export function createFindingLog(
   return {
     contentReports: () => contentReports,
     reporterFor,
-    reclassifier: judge => (clause, message, requestIds) => {
+    reclassifier: judge => (clause, message, requestIds, decidedBy) => {
       if (ignored.has(clause)) return
-      addFinding({ clause, judge, count: 1, examples: [truncateExample({ message, requestIds })] })
+      findingOf(clause, judge, 1).causes.add(message, requestIds, decidedBy)
     },
     cites: id => cited.has(id),
     violations: () => violations,
@@ -146,42 +171,19 @@ export function createFindingLog(
     findings: () =>
       [...findings.values()]
         .sort((a, b) => clauseIds.indexOf(a.clause) - clauseIds.indexOf(b.clause) || (a.judge < b.judge ? -1 : 1))
-        .map(f => ({ ...f, section: clauses[f.clause].section, message: f.examples[0]?.message ?? '' })),
+        .map(({ clause, judge, count, causes }) => {
+          const examples = causes.examples()
+          const { section } = clauses[clause]
+          return { clause, section, judge, count, message: examples[0]?.message ?? '', examples }
+        }),
     snapshot: () => ({
       judged: new Map([...judged].map(([clause, { count }]) => [clause, count])),
-      findings: [...findings.values()],
+      findings: [...findings.values()].map(finding => ({ ...finding, causes: finding.causes.snapshot() })),
     }),
     merge: other => {
       for (const [clause, count] of other.judged) tally(clause, count)
-      for (const finding of other.findings) addFinding(finding)
+      for (const { clause, judge, count, causes } of other.findings)
+        findingOf(clause, judge, count).causes.merge(causes)
     },
   }
-}
-
-/** One example of a finding: the message, and the requests that show it. */
-export type Example = { readonly message: string; readonly requestIds: readonly number[] }
-
-export const maxExamples = 5
-/** The target influences the length of messages and request lists, so both are limited. */
-const maxMessageLength = 600
-const maxIds = 24
-
-/** Shortens an example to a fixed maximum size. */
-export const truncateExample = ({ message, requestIds }: Example): Example => ({
-  message: message.length > maxMessageLength ? `${message.slice(0, maxMessageLength)}...` : message,
-  requestIds: requestIds.slice(0, maxIds),
-})
-
-/**
- * The earliest examples, ordered by the last request that each cites. So the result depends neither on the order in
- * which workers found them, nor on the number of workers.
- */
-export const earliestExamples = (examples: readonly Example[]): readonly Example[] =>
-  examples.length < 2 ? examples : examples.toSorted(byLastRequest).slice(0, maxExamples)
-
-function byLastRequest(a: Example, b: Example): number {
-  const last = (a.requestIds.at(-1) ?? -1) - (b.requestIds.at(-1) ?? -1)
-  if (last !== 0) return last
-  const [ofA, ofB] = [a, b].map(({ requestIds, message }) => `${requestIds.join()} ${message}`)
-  return ofA === ofB ? 0 : (ofA ?? '') < (ofB ?? '') ? -1 : 1
 }

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto'
 import {
   type Block,
   blocksIn,
+  type Cause,
   type FindingBlock,
   type Heading,
   type List,
   plainWords,
-  requestList,
   type Table,
   type Text,
   type Words,
@@ -139,21 +139,24 @@ function table({ columns, rows, folds }: Table<Words>): Html {
 ${lines}</tbody></table></div>\n`
 }
 
-function finding({ name, where, tally, text, seen, requests, evidence }: FindingBlock, isOpen: boolean): Html {
-  const texts = [
-    ['documented', text],
-    ['observed', seen],
-  ].filter(([, text]) => text !== null)
+function finding({ number, name, where, tally, text, causes, others }: FindingBlock, isOpen: boolean): Html {
+  return html`<article class="finding"><h3>${number}. <code>${name}</code></h3>
+<p class="quiet small">${where}: ${tally}</p>
+${text === null ? nothing : html`<dl><dt>documented</dt><dd>${text}</dd></dl>`}
+${causes.map((each, index) => cause(each, isOpen && index === 0))}
+${others === null ? nothing : html`<p class="quiet small">${others}</p>`}</article>\n`
+}
+
+function cause({ seen, tally, requests, evidence, rest }: Cause, isOpen: boolean): Html {
+  const observed = html`<dl><dt>observed</dt><dd>${seen}${tally === null ? nothing : html` <span class="quiet">(${tally})</span>`}</dd></dl>`
+  if (evidence.length === 0) return observed
   const shown = evidence.map(({ lines, curl }) => {
     const command = (curl?.length ?? 0) > maxCommand ? 'See findings.ndjson for the command.' : curl
     const again = html`<details class="aside"><summary>Command to send it again</summary><pre class="command">${command}</pre></details>`
     return html`<pre>${lines.join('\n')}</pre>${curl === null ? nothing : again}`
   })
-  const proof = html`<details${isOpen ? html` open` : nothing}><summary>Evidence: ${requestList(requests)}</summary>${shown}</details>`
-  return html`<article class="finding"><h3><code>${name}</code></h3>
-<p class="quiet small">${where}: ${tally}</p>
-<dl>${texts.map(([term = '', text = '']) => html`<dt>${term}</dt><dd>${text}</dd>`)}</dl>
-${evidence.length === 0 ? nothing : proof}</article>\n`
+  const more = rest === null ? nothing : html`<p class="quiet small">${rest}</p>`
+  return html`${observed}<details${isOpen ? html` open` : nothing}><summary>Evidence: ${requests}</summary>${shown}${more}</details>`
 }
 
 function inline(words: Words): Html {

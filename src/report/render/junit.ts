@@ -4,11 +4,11 @@ import { isConclusive } from '../../judge/capacity/result.ts'
 import { outcomeStatus } from '../../judge/compare/comparison.ts'
 import { obstacleLines } from '../../judge/compare/conclusion.ts'
 import { plural } from '../../lib/format.ts'
-import { requestList } from '../blocks.ts'
-import type { Report, ReportedExample, ThresholdResult } from '../document.ts'
+import type { FindingBlock } from '../blocks.ts'
+import type { Report, ThresholdResult } from '../document.ts'
 import { toleranceTexts } from '../sections/billing.ts'
 import { rowWords } from '../sections/comparison.ts'
-import { evidenceLines, shownEvidence } from '../sections/findings.ts'
+import { aboutDiscrepancy, causesOf } from '../sections/findings.ts'
 import { isOfClauses } from '../sections/load.ts'
 import { escaped, xmlElement } from './markup.ts'
 
@@ -125,8 +125,7 @@ function clauseCase({ id, verdict, violated, because }: Clause, report: Report):
     [
       `documented (§${section}): ${text}`,
       `${plural(count, 'violation')}, judged by ${judge}`,
-      `observed: ${message}`,
-      ...exampleLines(examples[0], `${id} ${message}`),
+      ...causeLines(causesOf(examples, { count, about: `${id} ${message}`, message })),
     ].join('\n'),
   )
   return { name, result: { kind: 'failure', message, text: texts.join('\n\n') } }
@@ -170,9 +169,8 @@ function billingSuite({ billing, load, clauses, plan }: Report): Suite {
     const output = kind === 'wrong-amount' && silence === null ? { output: toleranceTexts(billing).join('\n') } : {}
     if (found === undefined) return { name: caseName, result: null, ...output }
     const message = `${plural(found.count, 'discrepancy', 'discrepancies')}, $${found.amountUsd} in total`
-    const [example] = found.examples
-    const observed =
-      example === undefined ? [] : [`observed: ${example.message}`, ...exampleLines(example, `${kind} credits cost`)]
+    const { count, examples } = found
+    const observed = causeLines(causesOf(examples, { count, about: aboutDiscrepancy(kind), message: null }))
     return { name: caseName, result: { kind: 'failure', message, text: [message, ...observed].join('\n') } }
   })
   return { name, cases }
@@ -205,18 +203,18 @@ function comparisonSuites({ comparison }: Report): readonly Suite[] {
   return [{ name: 'comparison', cases: [result, ...compared, ...(open.length === 0 ? [] : [uncompared])] }]
 }
 
-function exampleLines(example: ReportedExample | undefined, about: string): readonly string[] {
-  if (example === undefined) return []
-  const evidence = shownEvidence(example).flatMap(shown => [
-    '',
-    ...evidenceLines(shown, about),
-    ...command(shown.request?.curl),
+function causeLines({ causes, others }: Pick<FindingBlock, 'causes' | 'others'>): readonly string[] {
+  const lines = causes.flatMap(({ seen, tally, requests, evidence, rest }) => [
+    `observed: ${seen}${tally === null ? '' : ` (${tally})`}`,
+    ...(requests === '' ? [] : [requests]),
+    ...evidence.flatMap(shown => ['', ...shown.lines, ...command(shown.curl)]),
+    ...(rest === null ? [] : ['', rest]),
   ])
-  return [requestList(example.requestIds), ...evidence]
+  return others === null ? lines : [...lines, others]
 }
 
-function command(curl: string | null | undefined): readonly string[] {
-  if (curl === null || curl === undefined) return []
+function command(curl: string | null): readonly string[] {
+  if (curl === null) return []
   return [curl.length > maxCommand ? '$ (see findings.ndjson for the command)' : `$ ${curl}`]
 }
 

@@ -2,10 +2,10 @@ import { oneLine } from '../../lib/visible.ts'
 import {
   type Block,
   blocksIn,
+  type Cause,
   type FindingBlock,
   type Heading,
   type List,
-  requestList,
   type Table,
   type Text,
   type Words,
@@ -101,18 +101,27 @@ function tableLines({ columns, rows }: Table<Words>): Lines {
 const omitted = (length: number): Lines =>
   length > maxRows ? ['', `_${length - maxRows} more: see report.json._`] : []
 
-function findingLines({ name, where, tally, text, seen, requests, evidence }: FindingBlock): Lines {
+function findingLines({ number, name, where, tally, text, causes, others }: FindingBlock): Lines {
+  return [
+    `**${number}. ${code(name)}** ${where}: ${tally}`,
+    '',
+    ...(text === null ? [] : [`- documented: ${plainText(text)}`]),
+    ...causes.flatMap(causeLines),
+    ...(others === null ? [] : [plainText(others), '']),
+  ]
+}
+
+function causeLines({ seen, tally, requests, evidence, rest }: Cause): Lines {
   const blocks = evidence.flatMap(({ lines, curl }) => [
     ...codeBlock(lines, 'text'),
     ...(curl === null ? [] : codeBlock([curl.length > maxCommand ? '# see findings.ndjson' : curl], 'sh')),
   ])
-  const cited = `Evidence: ${requestList(requests)}`
   return [
-    `**${code(name)}** ${where}: ${tally}`,
+    `- observed: ${plainText(seen)}${tally === null ? '' : ` (${tally})`}`,
     '',
-    ...(text === null ? [] : [`- documented: ${plainText(text)}`]),
-    ...(seen === null ? [] : [`- observed: ${plainText(seen)}`, '']),
-    ...(blocks.length === 0 ? [] : details(cited, blocks)),
+    ...(blocks.length === 0
+      ? []
+      : details(`Evidence: ${requests}`, [...blocks, ...(rest === null ? [] : [plainText(rest)])])),
   ]
 }
 

@@ -13,6 +13,7 @@ import { oneLine } from '../../lib/visible.ts'
 import {
   type Block,
   blocksIn,
+  type Cause,
   type Column,
   type FindingBlock,
   type Heading,
@@ -127,16 +128,25 @@ function columnCell({ align, maxWidth }: Column<Words>, words: Words): TableCell
 const indentOf = ({ isNested }: Table<Words>): number => (isNested ? 2 * step : step)
 
 /** Lines of evidence are cut to the width of the page; commands are not. */
-function findingLines({ name, where, tally, text, seen, requests, evidence }: FindingBlock, page: Page): Lines {
-  const cited = requests.length < 2 ? '' : ` (requests ${requests.join(', ')})`
+function findingLines({ number, name, where, tally, text, causes, others }: FindingBlock, page: Page): Lines {
   return [
-    ...table(page, step, [[{ text: name, style: 'red' }, { text: where }, { text: tally }]]),
+    ...table(page, step, [[{ text: `${number}.` }, { text: name, style: 'red' }, { text: where }, { text: tally }]]),
     ...(text === null ? [] : wrap(page, text, 2 * step, 'documented  ')),
-    ...(seen === null ? [] : wrap(page, seen + cited, 2 * step, 'observed    ')),
+    ...causes.flatMap(cause => causeLines(cause, page)),
+    ...(others === null ? [] : wrap(page, others, 2 * step)),
+  ]
+}
+
+function causeLines({ seen, tally, requests, evidence, rest }: Cause, page: Page): Lines {
+  const dim = (line: string) => `    ${paint(page, 'dim', clip(line, page.columns - 2 * step))}`
+  const facts = [tally, evidence.length === 0 && requests !== '' ? requests : null].filter(each => each !== null)
+  return [
+    ...wrap(page, facts.length === 0 ? seen : `${seen} (${facts.join(', ')})`, 2 * step, 'observed    '),
     ...evidence.flatMap(({ lines, curl }) => [
-      ...lines.map(line => `    ${paint(page, 'dim', clip(line, page.columns - 2 * step))}`),
+      ...lines.map(dim),
       ...(curl === null ? [] : [`    $ ${curl.length > maxCommand ? commandElsewhere : oneLine(curl)}`]),
     ]),
+    ...(rest === null ? [] : [dim(rest)]),
   ]
 }
 

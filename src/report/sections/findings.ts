@@ -1,15 +1,37 @@
 import { formatDuration, plural } from '../../lib/format.ts'
 import { isSystemStage } from '../../plan/plan.ts'
-
-import type { Block, FindingBlock } from '../blocks.ts'
+import type { Block, Cause, FindingBlock } from '../blocks.ts'
 import type { Evidence, Report, ReportedDiscrepancy, ReportedExample, ReportedFinding } from '../document.ts'
 
-export function findingsSection({ findings, billing: { discrepancies } }: Report): readonly Block[] {
-  const shown = [...findings.map(findingBlock), ...discrepancies.map(discrepancyBlock)]
-  return shown.length === 0 ? [] : [{ kind: 'heading', id: 'findings', text: 'Findings' }, ...shown]
+/** A report numbers first its findings, then its discrepancies, from 1. */
+export function findingsSection(report: Report): readonly Block[] {
+  const blocks = findingBlocks(report)
+  if (blocks.length === 0) return []
+  return [
+    { kind: 'heading', id: 'findings', text: 'Findings' },
+    ...blocks,
+    { kind: 'text', look: 'small', text: howToRepeat },
+  ]
 }
 
-function findingBlock(finding: ReportedFinding): FindingBlock {
+const howToRepeat =
+  'turnpike findings <run-dir> <number> shows all requests of a finding. With --repro it writes a script that sends them again.'
+
+/** One block for each, with the requests that `choice` selects. */
+export function findingBlocks(
+  { findings, billing: { discrepancies } }: Report,
+  choice: EvidenceChoice = firstEvidence,
+): readonly FindingBlock[] {
+  const blocks = [
+    ...findings.map(finding => findingBlock(finding, choice)),
+    ...discrepancies.map(discrepancy => discrepancyBlock(discrepancy, choice)),
+  ]
+  return blocks.map((block, index): FindingBlock => ({ ...block, number: index + 1 }))
+}
+
+type UnnumberedBlock = Omit<FindingBlock, 'number'>
+
+function findingBlock(finding: ReportedFinding, choice: EvidenceChoice): UnnumberedBlock {
   const { clause, section, text, judge, count, message, examples } = finding
   return {
     kind: 'finding',
@@ -17,50 +39,129 @@ function findingBlock(finding: ReportedFinding): FindingBlock {
     where: `§${section}`,
     tally: `${plural(count, 'violation')}, judged by ${judge}`,
     text,
-    seen: message,
-    ...proof(examples[0], `${clause} ${message}`),
+    ...causesOf(examples, { count, about: `${clause} ${message}`, message }, choice),
   }
 }
 
-function discrepancyBlock({ kind, count, amountUsd, examples }: ReportedDiscrepancy): FindingBlock {
+function discrepancyBlock(
+  { kind, count, amountUsd, examples }: ReportedDiscrepancy,
+  choice: EvidenceChoice,
+): UnnumberedBlock {
   return {
     kind: 'finding',
     name: kind,
     where: 'in the ledger',
     tally: `${plural(count, 'discrepancy', 'discrepancies')}, $${amountUsd} in total`,
     text: null,
-    seen: examples[0]?.message ?? null,
-    ...proof(examples[0], `${kind} credits cost`),
+    ...causesOf(examples, { count, about: aboutDiscrepancy(kind), message: null }, choice),
   }
 }
 
-const proof = (example: ReportedExample | undefined, about: string): Pick<FindingBlock, 'requests' | 'evidence'> => ({
-  requests: example?.requestIds ?? [],
-  evidence: shownEvidence(example).map(evidence => ({
-    lines: evidenceLines(evidence, about),
-    curl: evidence.request?.curl ?? null,
-  })),
-})
+/** Words that match the headers of money. */
+export const aboutDiscrepancy = (kind: string): string => `${kind} credits cost`
+
+/** The requests of an example that are shown, with those that decide first. */
+type EvidenceChoice = (example: ReportedExample) => readonly Evidence[]
+
+type Violations = { readonly count: number; readonly about: string; readonly message: string | null }
+
+/** The causes of a finding. An older report has one example for each violation, without a count: it shows the first. */
+export function causesOf(
+  examples: readonly ReportedExample[],
+  { count, about, message }: Violations,
+  choice: EvidenceChoice = firstEvidence,
+): Pick<FindingBlock, 'causes' | 'others'> {
+  const isOlder = examples.some(({ decidedBy }) => decidedBy.length === 0)
+  const shown = isOlder ? examples.slice(0, 1) : examples
+  const others = isOlder ? 0 : count - shown.reduce((sum, example) => sum + example.count, 0)
+  const isSingle = shown.length === 1 && others <= 0
+  const causes = shown.map((example, index): Cause => {
+    const evidence = choice(example)
+    return {
+      seen: (index === 0 ? message : null) ?? example.message,
+      tally: isSingle ? null : plural(example.count, 'time'),
+      requests: requestList(example),
+      evidence: evidence.map(each => ({
+        lines: evidenceLines(each, about, roleOf(each, example)),
+        curl: each.request?.curl ?? null,
+      })),
+      rest: evidence.length === 0 ? null : restOf(example, evidence),
+    }
+  })
+  if (causes.length === 0 && message !== null)
+    return { causes: [{ seen: message, tally: null, requests: '', evidence: [], rest: null }], others: null }
+  return { causes, others: others > 0 && !isSingle ? `and ${plural(others, 'violation')} with other causes` : null }
+}
+
+const maxListed = 6
+
+/** `requests 18, 17`: first those that decide. */
+function requestList({ requestIds, decidedBy, omitted }: ReportedExample): string {
+  const ids = [...decidedBy, ...requestIds.filter(id => !decidedBy.includes(id))]
+  const more = ids.length + omitted - maxListed
+  const list = ids.slice(0, maxListed).join(', ')
+  return `${ids.length === 1 ? 'request' : 'requests'} ${list}${more > 0 ? ` and ${more} more` : ''}`
+}
+
+const roleOf = ({ id }: Evidence, { requestIds, decidedBy }: ReportedExample): string => {
+  if (requestIds.length < 2 || decidedBy.length === 0) return ''
+  return decidedBy.includes(id) ? ' decides' : ' led to it'
+}
+
+/** The requests of an example without evidence; null: none. */
+function restOf(example: ReportedExample, shown: readonly Evidence[]): string | null {
+  const { requestIds, decidedBy, omitted, evidence } = example
+  const hidden = requestIds.filter(id => !shown.some(each => each.id === id))
+  const total = hidden.length + omitted
+  if (total === 0) return null
+  const known = evidence.filter(({ id }) => hidden.includes(id))
+  const callers = new Set([...shown, ...known].map(({ caller }) => caller))
+  const isComplete = known.length === total
+  const haveFailed = isComplete && known.every(({ outcome }) => !/^answered [123]/.test(outcome))
+  const noun = plural(total, haveFailed ? 'failure' : 'request')
+  const when = hidden.some(id => decidedBy.includes(id)) ? 'more' : 'earlier'
+  const [amount = '', name = ''] = noun.split(' ')
+  const whose = isComplete && callers.size === 1 ? ' of the same caller' : ''
+  const outcomes = new Map<string, number>()
+  for (const { outcome } of known) outcomes.set(shortOutcome(outcome), (outcomes.get(shortOutcome(outcome)) ?? 0) + 1)
+  const tally = isComplete ? `: ${[...outcomes].map(([outcome, times]) => `${outcome} × ${times}`).join(', ')}` : ''
+  return `and ${amount} ${when} ${name}${whose}${tally}`
+}
+
+/** `answered 404` is `404`, and `failed: tls (…)` is `tls`. */
+const shortOutcome = (outcome: string): string =>
+  outcome.replace(/^(answered |failed: |dropped: )/, '').split(' ')[0] ?? ''
+
+/** All requests of an example. */
+export const allEvidence: EvidenceChoice = ({ evidence }) => evidence
 
 const maxEvidence = 2
 
 /**
- * The requests of an example that a report shows. Turnpike's own balance checks often come first and last in an example;
- * the violation is between them.
+ * The requests of an example that a report shows: one that decides, and the latest that led to it. Turnpike's own
+ * balance checks often come first and last in an example; what led to the violation is between them.
  */
-export function shownEvidence(example: ReportedExample | undefined): readonly Evidence[] {
-  const all = example?.evidence ?? []
-  const ofCalls = all.filter(evidence => !isSystemStage(evidence.stage))
-  return (ofCalls.length > 0 ? ofCalls : all).slice(0, maxEvidence)
+export function firstEvidence({ evidence, decidedBy }: ReportedExample): readonly Evidence[] {
+  const ofCalls = (each: readonly Evidence[]) => {
+    const calls = each.filter(({ stage }) => !isSystemStage(stage))
+    return calls.length > 0 ? calls : each
+  }
+  if (decidedBy.length === 0) return ofCalls(evidence).slice(0, maxEvidence)
+  const deciding = evidence.filter(({ id }) => decidedBy.includes(id))
+  const ledTo = ofCalls(evidence.filter(({ id }) => !decidedBy.includes(id)))
+  return ledTo.length === 0
+    ? deciding.slice(0, maxEvidence)
+    : [...deciding.slice(0, maxEvidence - 1), ...ledTo.slice(-1)]
 }
 
 /** A request, and the parts of its response that concern `about`. Renderers escape the target's text. */
-export function evidenceLines(evidence: Evidence, about: string): readonly string[] {
-  const { id, caller, call, stage, request, outcome, headers, body, sentMs, endMs } = evidence
+export function evidenceLines(evidence: Evidence, about: string, role = ''): readonly string[] {
+  const { id, caller, call, stage, request, outcome, headers, body, sentMs, endMs, sentAt } = evidence
   const took = sentMs === null || endMs === null ? '' : ` after ${formatDuration(endMs - sentMs)}`
-  const when = sentMs === null ? 'never sent' : `sent at ${formatDuration(sentMs)}`
+  const clock = sentAt === null ? '' : ` (${sentAt})`
+  const when = sentMs === null ? 'never sent' : `sent at ${formatDuration(sentMs)}${clock}`
   return [
-    `request ${id} of ${caller}, call ${call}, stage ${stage}, ${when}`,
+    `request ${id} of ${caller}${role}${role === '' ? ',' : ':'} ${when}, call ${call}, stage ${stage}`,
     ...(request === null ? [] : [`> ${request.method} ${request.path}`]),
     ...(request?.body ? [`> ${request.body}`] : []),
     `< ${outcome}${took}`,
@@ -69,7 +170,7 @@ export function evidenceLines(evidence: Evidence, about: string): readonly strin
   ]
 }
 
-const maxHeaders = 6
+const maxHeaders = 7
 
 /** Every server sends them, and few violations are about them. */
 const commonHeaders = new Set([
@@ -86,7 +187,7 @@ const commonHeaders = new Set([
 ])
 
 /** The operator of the service finds the request in its logs by these. */
-const identifyingHeaders = new Set(['cf-ray', 'x-request-id'])
+const identifyingHeaders = new Set(['cf-ray', 'date', 'x-request-id'])
 
 /**
  * The headers that a violation is about, best match first, and those that identify the request. If the words of the

@@ -15,7 +15,7 @@ test('a run that passes annotates nothing', () => {
 
 test('findings, discrepancies and crossed thresholds are errors; inconclusive thresholds are warnings', () => {
   expect(annotationLines(failingReport)).toEqual([
-    '::error title=rpc.batch.error-price (§4.3)::12 violations: got 40 credits for 1 item of 20 credits and 1 failed item, expected 25',
+    '::error title=rpc.batch.error-price (§4.3)::12 violations: got 40 credits for 1 item of 20 credits and 1 failed item, expected 25 (request 17, 2026-01-02T03:04:06.230Z)',
     '::error title=replay%3A billed-twice::2 billing discrepancies, $0.0000125',
     '::error title=failed == 0::failed was 3, not == 0 (n = 665)',
     '::warning title=p(95) ttft < 300ms::p(95) ttft cannot be bounded: it needs 59 values, the largest was 420 ms (required < 300 ms; n = 40)',

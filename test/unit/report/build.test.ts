@@ -79,8 +79,10 @@ test('findings and discrepancies have their evidence, and findings have the text
     sentMs: 0,
     headersMs: 1,
     endMs: 2,
+    position: null,
+    sentAt: null,
   }
-  const examples = [{ message: 'charged twice', requestIds: [0, 9] }]
+  const examples = [{ message: 'charged twice', requestIds: [0, 9], decidedBy: [9], omitted: 0, count: 1 }]
   const report = reportOf(
     [anObservation()],
     {
@@ -93,7 +95,7 @@ test('findings and discrepancies have their evidence, and findings have the text
     new Map([[0, evidence]]),
   )
   expect(report.billing.discrepancies[0]?.examples).toEqual([
-    { message: 'charged twice', requestIds: [0, 9], evidence: [evidence] },
+    { message: 'charged twice', requestIds: [0, 9], decidedBy: [9], omitted: 0, count: 1, evidence: [evidence] },
   ])
   expect(report.findings).toMatchObject([
     {
@@ -101,10 +103,7 @@ test('findings and discrepancies have their evidence, and findings have the text
       judge: 'rpc-credits',
       count: 2,
       message: 'got 1, expected 2',
-      examples: [
-        { requestIds: [0], evidence: [evidence] },
-        { requestIds: [1], evidence: [] },
-      ],
+      examples: [{ requestIds: [0], decidedBy: [0], count: 2, evidence: [evidence] }],
     },
   ])
   expect(report.findings[0]?.text).toContain('base credits')

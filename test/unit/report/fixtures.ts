@@ -167,7 +167,16 @@ export const failingReport: Report = {
         kind: 'billed-twice',
         count: 2,
         amountUsd: '0.0000125',
-        examples: [{ message: 'one request, two charges of 20 credits', requestIds: [17, 18], evidence: [] }],
+        examples: [
+          {
+            message: 'one request, two charges of 20 credits',
+            requestIds: [17, 18],
+            decidedBy: [18],
+            omitted: 0,
+            count: 2,
+            evidence: [],
+          },
+        ],
       },
     ],
   },
@@ -187,6 +196,9 @@ export const failingReport: Report = {
       examples: [
         {
           requestIds: [17],
+          decidedBy: [17],
+          omitted: 0,
+          count: 12,
           message: 'got 40 credits for 1 item of 20 credits and 1 failed item, expected 25',
           evidence: [
             {
@@ -214,6 +226,8 @@ export const failingReport: Report = {
               sentMs: 1230.4,
               headersMs: 1300,
               endMs: 1315.4,
+              position: { firstId: 17, step: 'only', key: 0 },
+              sentAt: '2026-01-02T03:04:06.230Z',
             },
           ],
         },

@@ -18,6 +18,9 @@ if (finding === undefined || evidence === undefined) throw new Error('the fixtur
 
 const example = {
   requestIds: [17],
+  decidedBy: [17],
+  omitted: 0,
+  count: 12,
   message: hostile,
   evidence: [
     {

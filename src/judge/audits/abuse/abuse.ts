@@ -19,6 +19,8 @@ export function createAbuseAudit(
   const seconds = String(Math.round(abuse.blockMs / 1000))
   const callerBlocks = new Map<string, CallerBlocks>()
   const blocks = new Map<string, number>()
+  /** The last failures of each caller, which led to its block. */
+  const failed = new Map<string, readonly number[]>()
 
   return {
     add: (observation, watermarkMs) => {
@@ -30,9 +32,11 @@ export function createAbuseAudit(
         if (attempt.hasBlockMessage) reporter.pass('abuse.message')
         else {
           const message = `the response of a block is "${errorMessageOf(response)}", expected a message to wait ${seconds} s and retry`
-          reporter.fail('abuse.message', message, [observation.id])
+          reporter.fail('abuse.message', message, [...(failed.get(caller) ?? []), observation.id])
         }
       }
+      if (attempt.failure !== null && !attempt.isBlocked)
+        failed.set(caller, [...(failed.get(caller) ?? []), attempt.id].slice(-abuse.failures - 1))
       if (abuse.scope === null) return
       const key = abuse.scope === 'account' ? caller : `${caller} ${attempt.service}`
       let watch = callerBlocks.get(key)

@@ -14,7 +14,6 @@ const clockResolutionOf = ({ windowMs, blockMs }: AbuseOptions): number => Math.
 
 /** A block that is still active after this ratio of its duration was not much too short. */
 const longEnough = 0.75
-const maxNamed = 24
 
 /** Judges the blocks of one caller in the order of sending, by its certain and its possible failures. */
 export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReporter<'abuse'>): CallerBlocks {
@@ -25,8 +24,8 @@ export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReport
   const possible = createPossibleBlocks({ ...options, resolutionMs })
   /** The last certain failures, at most one more than the limit. */
   let failed: AbuseAttempt[] = []
-  /** When the last requests that did not fail were sent. */
-  const unfailedMs: number[] = []
+  /** The last requests that did not fail. */
+  const unfailed: Pick<AbuseAttempt, 'id' | 'sentMs'>[] = []
   let certain: CertainBlock | null = null
   /** The latest response that showed no block. */
   let freeMs = Number.NEGATIVE_INFINITY
@@ -44,14 +43,14 @@ export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReport
       return
     }
     if (attempt.isProcessed) judgeFree(attempt, block)
-    if (failure === null) noteUnfailed(sentMs)
+    if (failure === null) noteUnfailed(attempt)
     else possible.record(attempt)
     if (failure === 'certain') noteCertain(attempt)
   }
 
-  function noteUnfailed(sentMs: number) {
-    unfailedMs.push(sentMs)
-    if (unfailedMs.length > limit + 1) unfailedMs.shift()
+  function noteUnfailed({ id, sentMs }: AbuseAttempt) {
+    unfailed.push({ id, sentMs })
+    if (unfailed.length > limit + 1) unfailed.shift()
   }
 
   function noteCertain(attempt: AbuseAttempt) {
@@ -84,7 +83,7 @@ export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReport
     }
     const recent = shownMs - windowMs + resolutionMs
     if (failed.length >= limit && (failed.at(-limit)?.sentMs ?? 0) >= recent) reporter.pass('abuse.not-early')
-    if (unfailedMs.length > limit && (unfailedMs[0] ?? 0) >= recent) reporter.pass('abuse.counts')
+    if (unfailed.length > limit && (unfailed[0]?.sentMs ?? 0) >= recent) reporter.pass('abuse.counts')
     freeMs = Math.max(freeMs, shownMs)
     possible.showFree(shownMs)
     hasFailed = false
@@ -95,19 +94,18 @@ export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReport
     const elapsed = `${((sentMs - block.fromMs) / 1000).toFixed(1)} s after more than ${limit} failures`
     const got = `a request got status ${status}, ${elapsed}`
     const expected = `expected a block of ${inSeconds}`
-    const cause = [...block.requestIds, id].slice(-maxNamed)
     const blockedId = block.blocked.get(service)
     if (blockedId !== undefined) {
-      reporter.fail('abuse.duration', `${got}, ${expected}`, [...block.requestIds.slice(-1), blockedId, id])
+      reporter.fail('abuse.duration', `${got}, ${expected}`, [...block.requestIds, blockedId, id])
       certain = null
     } else if (block.blocked.size > 0) {
       if (block.unblocked.has(service)) return
       block.unblocked.add(service)
       const others = [...block.blocked.keys()].join(' and ')
       const message = `${got}, while ${others} was blocked, expected the block to apply to all requests`
-      reporter.fail('abuse.all-requests', message, [...block.requestIds.slice(-1), ...block.blocked.values(), id])
+      reporter.fail('abuse.all-requests', message, [...block.requestIds, ...block.blocked.values(), id])
     } else {
-      reporter.fail(block.clause, `${got} (${block.statuses}), ${expected}`, cause)
+      reporter.fail(block.clause, `${got} (${block.statuses}), ${expected}`, [...block.requestIds, id])
       certain = null
     }
   }
@@ -115,7 +113,7 @@ export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReport
   function failBlockMessage({ id, status, sentMs }: AbuseAttempt) {
     const elapsed = certain === null ? '' : `${((sentMs - certain.fromMs) / 1000).toFixed(1)} s elapsed a block `
     const message = `${elapsed}a request got status ${status} without the message of a block, expected a message to wait ${inSeconds} and retry`
-    reporter.fail('abuse.message', message, [id])
+    reporter.fail('abuse.message', message, [...(certain?.requestIds ?? []), id])
   }
 
   /** No block can be active. Of a block that lasts too long, only the first response is a finding. */
@@ -127,12 +125,15 @@ export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReport
     if (overMs !== null && wasBlocked && freeMs < overMs) {
       const late = ((sentMs - overMs + resolutionMs + blockMs) / 1000).toFixed(1)
       const message = `a request was blocked ${late} s after the last failure that could be the cause, expected at most ${inSeconds}`
-      return reporter.fail('abuse.ends', message, [id])
+      return reporter.fail('abuse.ends', message, [...(certain?.requestIds ?? []), id])
     }
-    const used = possible.count(attempt)
-    const others = unfailedMs.filter(each => each >= sentMs - windowMs - resolutionMs).length
+    const failures = possible.before(attempt)
+    const used = failures.length
+    const unfailedBefore = unfailed.filter(each => each.sentMs >= sentMs - windowMs - resolutionMs)
+    const others = unfailedBefore.length
+    const ledTo = [...failures, ...unfailedBefore].toSorted((a, b) => a.sentMs - b.sentMs).map(each => each.id)
     const message = `a request was blocked after ${used} failures and ${others} other requests, expected a block only after more than ${limit} failures`
-    reporter.fail(used < limit && used + others > limit ? 'abuse.counts' : 'abuse.not-early', message, [id])
+    reporter.fail(used < limit && used + others > limit ? 'abuse.counts' : 'abuse.not-early', message, [...ledTo, id])
   }
 
   function advance(watermarkMs: number) {
@@ -234,8 +235,8 @@ type PossibleBlocks = {
   readonly showFree: (shownMs: number) => void
   /** Whether a block may have been active while the service processed the request. */
   readonly allows: (blocked: AbuseAttempt) => boolean
-  /** The failures that may count against a request. */
-  readonly count: (attempt: AbuseAttempt) => number
+  /** The failures that may count against a request, in the order of sending. */
+  readonly before: (attempt: AbuseAttempt) => readonly AbuseAttempt[]
   /** When the last possible block has certainly ended. */
   readonly untilMs: () => number
   /** When the last possible block that ended before `sentMs` did end; null if there was none. */
@@ -258,12 +259,13 @@ function createPossibleBlocks(options: AbuseOptions & { readonly resolutionMs: n
   let earlierUntilMs = firstSentMs + blockMs + resolutionMs
 
   /** Failures that may lie within one window, with activity between the two times. */
-  function countBetween(fromMs: number, toMs: number): number {
-    let count = 0
+  function failuresBetween(fromMs: number, toMs: number): readonly AbuseAttempt[] {
+    const found: AbuseAttempt[] = []
     for (let index = 0, each = failures.at(0); each !== undefined && each.sentMs <= toMs; each = failures.at(++index))
-      if (each.shownMs >= fromMs - reachMs) count++
-    return count
+      if (each.shownMs >= fromMs - reachMs) found.push(each)
+    return found
   }
+  const countBetween = (fromMs: number, toMs: number): number => failuresBetween(fromMs, toMs).length
 
   /** Failures from before the run may be in the same window. */
   const isOpen = (fromMs: number): boolean => hasOverflowed || shared || fromMs - reachMs < firstSentMs
@@ -304,7 +306,7 @@ function createPossibleBlocks(options: AbuseOptions & { readonly resolutionMs: n
       if (overtaking === undefined || overtaking.sentMs > shownMs) return false
       return isOpen(sentMs) || countBetween(sentMs, shownMs) > limit
     },
-    count: ({ sentMs, shownMs }) => countBetween(sentMs, shownMs),
+    before: ({ sentMs, shownMs }) => failuresBetween(sentMs, shownMs),
     untilMs: () => Math.max(earlierUntilMs, spans.at(-1)?.untilMs ?? Number.NEGATIVE_INFINITY),
     overBefore: sentMs => spans.findLast(({ untilMs }) => untilMs < sentMs)?.untilMs ?? null,
   }

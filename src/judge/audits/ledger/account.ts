@@ -46,8 +46,10 @@ export type LedgerAccount = {
   readonly billed: () => bigint | null
 }
 
-/** A finding cites at most this many of the latest requests. */
+/** At most this many of the latest charges may explain a difference. */
 const maxRecent = 8
+/** A finding cites at most this many of the latest requests. */
+const maxCited = 1_000
 
 /**
  * One caller's account. A balance shown to a request must lie between two bounds: one includes all possible charges up
@@ -76,6 +78,9 @@ export function createAccount(
   /** Whether a missing charge arrived later. Then displayed balances are old, and the charges are correct. */
   let isStale = false
   let recent: LedgerEntry[] = []
+  /** The latest requests since the checkpoint, and since the origin. */
+  let sinceCheckpoint: number[] = []
+  let sinceOrigin: number[] = []
   const unanswered = createUnansweredCharges()
   const bounds = createOverlapBounds<LedgerEntry, ChargeTotals>(zeroTotals, addToTotals, (entry, view) => {
     const balance = balanceOf(entry)
@@ -91,6 +96,8 @@ export function createAccount(
     }
     recent.push(entry)
     if (recent.length > maxRecent) recent.shift()
+    sinceCheckpoint = withLatest(sinceCheckpoint, entry.id)
+    sinceOrigin = withLatest(sinceOrigin, entry.id)
     if (entry.charge?.kind === 'unknown') unanswered.add(entry.charge.max, entry.settledMs)
   })
 
@@ -111,7 +118,8 @@ export function createAccount(
     const spent = checkpoint.balance - balance
     const range = spentSince(checkpoint, certain.min, possible.max - (entry.charge?.max ?? 0n))
     if (isQuiet) judgeSettled(entry, here, spent, range, totalsBetween(checkpoint.certain, before))
-    else if (!isWithin(spent, range, resolution)) pending ??= { id: entry.id, spent, range, missing: null }
+    else if (!isWithin(spent, range, resolution))
+      pending ??= { requestIds: [...sinceCheckpoint, entry.id], spent, range, missing: null }
     else if (pending === null) reporter.pass('billing.balance-before')
   }
 
@@ -122,7 +130,7 @@ export function createAccount(
     range: AmountRange,
     totals: ChargeTotals,
   ) {
-    const { id } = entry
+    const upToHere = () => [...sinceCheckpoint, entry.id]
     const balance = balanceOf(entry) ?? 0n
     const own = ownCharge(entry)
     const charges = recent.map(ownCharge).filter(charge => charge > 0n)
@@ -130,14 +138,14 @@ export function createAccount(
     switch (diagnoseBalance({ spent, range, resolution, own, charges, areAllKnown })) {
       case 'fits':
         if (pending !== null && couldBeRealLoss(pending, spent, range, resolution)) return moveOn(here(balance))
-        return passSettled(here(balance), totals, id)
+        return passSettled(here(balance), totals, entry.id)
       case 'own-charge': {
         const message = `the displayed balance is lower by ${formatPico(own)} USD, the request's own charge, expected the balance before the request`
-        reporter.fail('billing.balance-before', message, [id])
+        reporter.fail('billing.balance-before', message, upToHere())
         return restart(here(balance + own))
       }
       case 'either':
-        pending ??= { id, spent, range, missing: null }
+        pending ??= { requestIds: upToHere(), spent, range, missing: null }
         return
       case 'stale': {
         const missing = charges.at(-1) ?? null
@@ -146,11 +154,11 @@ export function createAccount(
           isStale = true
           failPending()
         }
-        pending ??= { id, spent, range, missing }
+        pending ??= { requestIds: upToHere(), spent, range, missing }
         return
       }
       case 'fault':
-        failDifference({ id, spent, range, totals })
+        failDifference({ requestIds: upToHere(), spent, range, totals })
         return restart(here(balance))
     }
   }
@@ -165,30 +173,36 @@ export function createAccount(
     else if (chargedRequests > 0) discrepancies.recordEvidence(true)
 
     const first = origin ?? quiet
+    const ofOrigin = sinceOrigin
     restart(quiet)
     const spent = first.balance - quiet.balance
     const range = spentSince(first, quiet.certain.min, quiet.certain.max)
-    if (isWithin(spent, range, resolution)) origin = first
-    else {
+    if (isWithin(spent, range, resolution)) {
+      origin = first
+      sinceOrigin = ofOrigin
+    } else {
       const message = describeSpent(spent, range, totalsBetween(first.certain, quiet.certain).requests)
-      discrepancies.report('balance-drift', { amount: excessOver(spent, range), message, requestIds: [id] })
+      discrepancies.report('balance-drift', {
+        amount: excessOver(spent, range),
+        message,
+        requestIds: [...ofOrigin, id],
+      })
     }
   }
 
   function failDifference({
-    id,
+    requestIds,
     spent,
     range,
     totals,
   }: {
-    id: number
+    requestIds: readonly number[]
     spent: bigint
     range: AmountRange
     totals: ChargeTotals
   }) {
     if (totals.chargedRequests > 0 && totals.replays === 0) discrepancies.recordEvidence(false)
     const message = describeSpent(spent, range, totals.requests)
-    const requestIds = [...recent.map(other => other.id), id]
     const lastCharges = recent.flatMap(({ charge }) => (charge === null ? [] : [charge]))
     discrepancies.classify(
       { amount: excessOver(spent, range), message, requestIds },
@@ -208,6 +222,8 @@ export function createAccount(
     checkpoint = from
     origin = from
     recent = []
+    sinceCheckpoint = []
+    sinceOrigin = []
     pending = null
   }
 
@@ -225,6 +241,11 @@ export function createAccount(
     },
     billed: () => (opening === null || latest === null ? null : opening - latest),
   }
+}
+
+function withLatest(ids: number[], id: number): number[] {
+  ids.push(id)
+  return ids.length < 2 * maxCited ? ids : ids.slice(-maxCited)
 }
 
 /** Both currencies together; a DIEM counts as a USD. */
@@ -281,7 +302,8 @@ function diagnoseBalance({ spent, range, resolution, own, charges, areAllKnown }
 
 /** A balance that was out of bounds: either the charges or the displayed balance may be wrong. */
 type PendingMismatch = {
-  readonly id: number
+  /** The requests since the checkpoint. */
+  readonly requestIds: readonly number[]
   /** The decrease since the checkpoint, and the explained part of it. */
   readonly spent: bigint
   readonly range: AmountRange
@@ -291,7 +313,7 @@ type PendingMismatch = {
 
 /** Whether a later balance also fits if the amount is really lost. Then the open charges hide the loss. */
 export function couldBeRealLoss(
-  mismatch: PendingMismatch,
+  mismatch: Pick<PendingMismatch, 'spent' | 'range'>,
   spent: bigint,
   range: AmountRange,
   resolution: bigint,
@@ -301,19 +323,19 @@ export function couldBeRealLoss(
 
 /** The charges are correct, so the displayed balance was wrong. */
 function failDisplayedBalance(
-  { id, spent, range }: PendingMismatch,
+  { requestIds, spent, range }: PendingMismatch,
   evidence: string,
   reporter: ClauseReporter<'ledger'>,
 ): void {
   const message = `${formatPico(spent)} USD had left the displayed balance, expected ${formatRange(range)}; ${evidence}`
-  reporter.fail('billing.balance-before', message, [id])
+  reporter.fail('billing.balance-before', message, requestIds)
 }
 
 /** The balance stayed out of bounds, although the exact amount is unknown. */
-function failUnresolved({ id, spent, range }: PendingMismatch, discrepancies: Discrepancies): void {
+function failUnresolved({ requestIds, spent, range }: PendingMismatch, discrepancies: Discrepancies): void {
   const amount = excessOver(spent, range)
   const message = `${formatPico(spent)} USD left the balance, expected ${formatRange(range)}`
-  discrepancies.report(amount < 0n ? 'unbilled' : 'balance-drift', { amount, message, requestIds: [id] })
+  discrepancies.report(amount < 0n ? 'unbilled' : 'balance-drift', { amount, message, requestIds })
 }
 
 /** A request without a response may still run and be charged for this long after it was cancelled. */

@@ -1,10 +1,11 @@
 import { absDifference, formatPico } from '../../../lib/money.ts'
-import { type ClauseReporter, type Example, earliestExamples, truncateExample } from '../../checks/findings.ts'
+import { type Causes, type CausesSnapshot, createCauses, type Example } from '../../checks/causes.ts'
+import type { ClauseReporter } from '../../checks/findings.ts'
 import { type Discrepancy, type DiscrepancyKind, discrepancyKinds } from '../audit.ts'
 import type { ChargeBounds, ChargeTotals } from './charge.ts'
 
 /** A difference between the claimed and the billed amount. Negative if too little was billed. */
-type BalanceDifference = Example & { readonly amount: bigint }
+type BalanceDifference = Pick<Example, 'message' | 'requestIds'> & { readonly amount: bigint }
 
 /** Classifies the differences and reports them under their clause. */
 export type Discrepancies = {
@@ -28,7 +29,9 @@ export type DiscrepancySnapshot = {
   readonly evidence: { readonly right: number; readonly wrong: number }
 }
 
-type DifferenceSum = { readonly count: number; readonly amount: bigint; readonly examples: readonly Example[] }
+type DifferenceSum = { readonly count: number; readonly amount: bigint; readonly causes: CausesSnapshot }
+
+type MutableSum = { count: number; amount: bigint; readonly causes: Causes }
 
 type Undecided = { readonly kind: DiscrepancyKind; readonly difference: BalanceDifference }
 
@@ -36,7 +39,7 @@ type Undecided = { readonly kind: DiscrepancyKind; readonly difference: BalanceD
 const maxUndecided = 1_000
 
 export function createDiscrepancies(reporter: ClauseReporter<'ledger'>): Discrepancies {
-  const found = new Map<DiscrepancyKind, DifferenceSum>()
+  const found: Sums = new Map()
   let undecided: readonly Undecided[] = []
   const evidence = { right: 0, wrong: 0 }
 
@@ -44,7 +47,7 @@ export function createDiscrepancies(reporter: ClauseReporter<'ledger'>): Discrep
     const { message, requestIds } = difference
     const clause = clauseOf(kind, refusals)
     if (!reporter.promises(clause)) return
-    tally(found, kind, singleDifference(difference))
+    addDifference(found, kind, difference)
     reporter.fail(clause, `${kind}: ${message}`, requestIds)
   }
 
@@ -67,19 +70,24 @@ export function createDiscrepancies(reporter: ClauseReporter<'ledger'>): Discrep
       undecided = []
     },
     list: () => {
-      const all = new Map(found)
+      const all: Sums = new Map()
+      for (const [kind, sum] of found) addSum(all, kind, snapshotOf(sum))
       for (const { kind, difference } of undecided)
-        if (reporter.promises(clauseOf(kind, 0))) tally(all, kind, singleDifference(difference))
+        if (reporter.promises(clauseOf(kind, 0))) addDifference(all, kind, difference)
       return discrepancyKinds.flatMap(kind => {
         const sum = all.get(kind)
         return sum === undefined
           ? []
-          : [{ kind, count: sum.count, amountUsd: formatPico(sum.amount), examples: sum.examples }]
+          : [{ kind, count: sum.count, amountUsd: formatPico(sum.amount), examples: sum.causes.examples() }]
       })
     },
-    snapshot: () => ({ found: new Map(found), undecided, evidence: { ...evidence } }),
+    snapshot: () => ({
+      found: new Map([...found].map(([kind, sum]) => [kind, snapshotOf(sum)])),
+      undecided,
+      evidence: { ...evidence },
+    }),
     merge: snapshot => {
-      for (const [kind, sum] of snapshot.found) tally(found, kind, sum)
+      for (const [kind, sum] of snapshot.found) addSum(found, kind, sum)
       undecided = [...undecided, ...snapshot.undecided]
       evidence.right += snapshot.evidence.right
       evidence.wrong += snapshot.evidence.wrong
@@ -93,22 +101,29 @@ function clauseOf(kind: DiscrepancyKind, refusals: number) {
   return kind === 'billed-for-failure' && refusals > 0 ? 'rpc.refused.free' : 'billing.conservation'
 }
 
-const singleDifference = ({ amount, message, requestIds }: BalanceDifference): DifferenceSum => {
-  return { count: 1, amount, examples: [truncateExample({ message, requestIds })] }
+type Sums = Map<DiscrepancyKind, MutableSum>
+
+function sumOf(sums: Sums, kind: DiscrepancyKind): MutableSum {
+  const sum = sums.get(kind) ?? { count: 0, amount: 0n, causes: createCauses() }
+  sums.set(kind, sum)
+  return sum
 }
 
-function tally(
-  sums: Map<DiscrepancyKind, DifferenceSum>,
-  kind: DiscrepancyKind,
-  { count, amount, examples }: DifferenceSum,
-): void {
-  const sum = sums.get(kind) ?? { count: 0, amount: 0n, examples: [] }
-  sums.set(kind, {
-    count: sum.count + count,
-    amount: sum.amount + amount,
-    examples: earliestExamples([...sum.examples, ...examples]),
-  })
+function addDifference(sums: Sums, kind: DiscrepancyKind, { amount, message, requestIds }: BalanceDifference): void {
+  const sum = sumOf(sums, kind)
+  sum.count++
+  sum.amount += amount
+  sum.causes.add(message, requestIds)
 }
+
+function addSum(sums: Sums, kind: DiscrepancyKind, { count, amount, causes }: DifferenceSum): void {
+  const sum = sumOf(sums, kind)
+  sum.count += count
+  sum.amount += amount
+  sum.causes.merge(causes)
+}
+
+const snapshotOf = ({ causes, ...sum }: MutableSum): DifferenceSum => ({ ...sum, causes: causes.snapshot() })
 
 /** Facts about the requests that caused a difference. */
 type DifferenceContext = {

@@ -30,6 +30,7 @@ const maxGroups = 64
 const rememberedWindows = 2
 /** With more requests than this in that time, no upper bound on use is asserted. */
 const maxRemembered = 10_000
+const maxCited = 500
 
 /**
  * One limit of one caller, if its algorithm is unknown or is not that of fixed windows. Reports only what every algorithm
@@ -119,7 +120,7 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
   }
 
   function judgeAccepted(request: AnyRequest, { certain, possible }: SumBounds<Use>, hasAll: boolean) {
-    const { id, key, remaining, sentMs, shownMs } = request
+    const { key, remaining, sentMs, shownMs } = request
     if (isRetry(request) && !isRetryDecided) reporter.pass('retry.after-reset')
     isRetryDecided = true
     const own = request.stated
@@ -137,11 +138,11 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
       // The first request of another key looks like the first of all.
     } else if (otherKeys && used >= 1 && used <= maxOfKey && (used < min || knownFromMs !== null)) {
       const message = `${used} requests of ${scope} are stated as used, which counts only one key, expected at least ${Math.floor(min)} for all keys`
-      reporter.fail('auth.keys-share-limits', message, [id])
+      reporter.fail('auth.keys-share-limits', message, upTo(request))
     } else {
       const range = hasAll ? `${Math.floor(min)} to ${max}` : `at least ${Math.floor(min)}`
       const message = `${remaining} of ${own} requests of ${scope} are stated as remaining, so ${used} were used, expected ${range}`
-      reporter.fail('limit.requests.remaining', message, [id])
+      reporter.fail('limit.requests.remaining', message, upTo(request))
     }
     if (used === 1) firsts.insert(request)
   }
@@ -169,7 +170,14 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
     if (certain <= max) return
     sums.missing429++
     const message = `${Math.floor(certain)} requests of ${scope} were accepted, expected at most ${max} and then a 429`
-    reporter.fail(isByKey(request) ? 'auth.keys-share-limits' : 'limit.requests.enforced', message, [request.id])
+    reporter.fail(isByKey(request) ? 'auth.keys-share-limits' : 'limit.requests.enforced', message, upTo(request))
+  }
+
+  /** The accepted requests of the last window, which a finding cites, and then this one. */
+  function upTo({ id, sentMs }: AnyRequest): readonly number[] {
+    const last = admitted.countBelow(sentMs)
+    const first = Math.max(admitted.countBelow(sentMs - windowMs), last - maxCited)
+    return [...Array.from({ length: last - first }, (_, index) => admitted.at(first + index)?.id ?? id), id]
   }
 
   /** The accepted requests of the window that ends at the stated reset, if there are windows; null: it states none. */
@@ -221,7 +229,7 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
       } else {
         sums.unexpected429++
         const message = `a 429 came after at most ${used} of ${minAllowed()} requests of ${scope} were used, expected it only above the limit`
-        reporter.fail('limit.requests.not-early', message, [id])
+        reporter.fail('limit.requests.not-early', message, upTo(request))
       }
     }
     if (isForTokens) return

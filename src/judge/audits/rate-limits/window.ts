@@ -78,6 +78,8 @@ const addRequest = (use: WindowUse, { kind, key, maxTokens }: WindowRequest): Wi
 })
 
 const maxNamed = 8
+/** A finding cites at most this many requests before it. */
+const maxBefore = 1_000
 
 /** The requests whose responses stated the same reset time, and requests without one that may belong to the window. */
 export function createLimitWindow(options: WindowOptions, reporter: ClauseReporter<'rate-limits'>): LimitWindow {
@@ -91,9 +93,12 @@ export function createLimitWindow(options: WindowOptions, reporter: ClauseReport
   let rejected = 0
   let unexpected429 = 0
   const excessRequests: number[] = []
+  /** The first requests of the window, in the order of sending. */
+  const before: number[] = []
   const bounds = createOverlapBounds<WindowRequest, WindowUse>(unused, addRequest, (member, view) => {
     if (member.kind === 'accepted') judgeAccepted(member, view)
     if (member.kind === 'rejected') judgeRejected(member, view)
+    if (before.length < maxBefore) before.push(member.id)
   })
 
   /**
@@ -125,19 +130,19 @@ export function createLimitWindow(options: WindowOptions, reporter: ClauseReport
     const [minOfKey, maxOfKey] = [1 + countOfKey(certain.acceptedByKey, key), countOfKey(possible.sentByKey, key)]
     if (foundOtherKeys && used >= minOfKey && used <= maxOfKey) {
       const message = `${used} requests of ${scope} are stated as used, which counts only one key, expected ${min} for all keys`
-      return reporter.fail('auth.keys-share-limits', message, [id])
+      return reporter.fail('auth.keys-share-limits', message, [...before, id])
     }
     // If the excess is most of the previous window's count, that window did not end.
     const tooMany = used - max
     if (tooMany > 1 && tooMany <= options.earlierRequests() && tooMany * 2 >= options.earlierRequests() - 1) {
       const message = `${used} requests of ${scope} are stated as used, but only ${max} were sent since the reset, expected none of the previous window`
-      return reporter.fail('limit.requests.window', message, [id])
+      return reporter.fail('limit.requests.window', message, [...before, id])
     }
     const range = !isComplete ? `at least ${min}` : min === max ? String(min) : `${min} to ${max}`
     reporter.fail(
       'limit.requests.remaining',
       `${remaining} of ${stated} requests of ${scope} are stated as remaining, so ${used} were used, expected ${range}`,
-      [id],
+      [...before, id],
     )
   }
 
@@ -152,12 +157,12 @@ export function createLimitWindow(options: WindowOptions, reporter: ClauseReport
     unexpected429++
     if (member.isRetry && possible.accepted === 0) {
       const message = `a 429 of ${scope} came after the reset that an earlier 429 stated, expected the request to be accepted`
-      return reporter.fail('retry.after-reset', message, [member.id])
+      return reporter.fail('retry.after-reset', message, [...before, member.id])
     }
     reporter.fail(
       'limit.requests.not-early',
       `a 429 came after at most ${used} of ${minAllowed()} requests of ${scope} were used, expected it only above the limit`,
-      [member.id],
+      [...before, member.id],
     )
   }
 
@@ -175,7 +180,8 @@ export function createLimitWindow(options: WindowOptions, reporter: ClauseReport
       if (missing429 > 0) {
         const message = `${accepted} requests of ${scope} were accepted in one window, expected at most ${maxAllowed()}`
         const isByKey = acceptedByKey.length > 1 && maxUsed > 0 && maxUsed <= Math.max(...acceptedByKey)
-        reporter.fail(isByKey ? 'auth.keys-share-limits' : 'limit.requests.enforced', message, excessRequests)
+        const ids = [...new Set([...before, ...excessRequests])]
+        reporter.fail(isByKey ? 'auth.keys-share-limits' : 'limit.requests.enforced', message, ids, excessRequests)
       } else if (rejected > 0) reporter.pass('limit.requests.enforced')
       return { unexpected429, missing429 }
     },

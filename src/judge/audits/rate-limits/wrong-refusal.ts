@@ -8,7 +8,7 @@ import { type ClockOffset, clockResolutionMs } from './resets.ts'
 /** The use of one limit by one caller, as far as it shows with which status requests above it are rejected. */
 type LimitUse = {
   /** A response without a remaining request: when it arrived, and the reset that it stated, in Unix milliseconds. */
-  exhausted: { readonly shownMs: number; readonly resetMs: number } | null
+  exhausted: { readonly id: number; readonly shownMs: number; readonly resetMs: number } | null
   /** Whether a request was accepted between these two. Then the limit refills before its reset, as a bucket does. */
   refills: boolean
   rejected: number
@@ -17,8 +17,11 @@ type LimitUse = {
   /** Statuses of requests within the limit. They are not about the limit. */
   readonly within: Set<number>
   /** Requests that were certainly above the limit, by status. */
-  readonly above: Map<number, number[]>
+  readonly above: Map<number, AboveLimit>
 }
+
+/** The requests, and the one whose response had no request left. */
+type AboveLimit = { readonly exhaustedBy: number; readonly ids: number[] }
 
 /** Fewer may have another reason by chance. */
 const minAbove = 3
@@ -54,11 +57,12 @@ export function createWrongRefusalCheck(
         rejected: 0,
         recent: new Set<number>(),
         within: new Set<number>(),
-        above: new Map<number, number[]>(),
+        above: new Map<number, AboveLimit>(),
       }
       uses.set(key, use)
       const { status, headers } = response
-      if (is2xx(status)) return addAccepted(use, headers['x-ratelimit-remaining-requests'], sentMs, headersMs, resetMs)
+      if (is2xx(status))
+        return addAccepted(use, id, headers['x-ratelimit-remaining-requests'], sentMs, headersMs, resetMs)
       if (status === 429) use.rejected++
       else if (isAbove(use, sentMs, headersMs)) addAbove(use, status, id)
       // Around the end of a window, it is open whether a request is above the limit.
@@ -66,17 +70,19 @@ export function createWrongRefusalCheck(
     },
     finish: () => {
       for (const { scope, above, within, rejected } of uses.values())
-        for (const [status, ids] of above) {
+        for (const [status, { exhaustedBy, ids }] of above) {
           // A service that fails also fails above a limit.
           if (ids.length < minAbove || within.has(status) || (status >= 500 && rejected > 0)) continue
           const message = `${ids.length} requests of ${scope} after its last remaining one, and before its reset, got status ${status}, expected 429`
-          reporter.fail('limit.requests.enforced', message, ids.slice(0, maxNamed))
+          const named = ids.slice(0, maxNamed)
+          reporter.fail('limit.requests.enforced', message, [exhaustedBy, ...named], named)
         }
     },
   }
 
   function addAccepted(
     use: LimitUse,
+    id: number,
     remaining: string | undefined,
     sentMs: number,
     shownMs: number,
@@ -84,7 +90,7 @@ export function createWrongRefusalCheck(
   ) {
     if (isAbove(use, sentMs, shownMs)) use.refills = true
     if (remaining === '0' && resetMs !== null) {
-      if (use.exhausted === null || resetMs > use.exhausted.resetMs) use.exhausted = { shownMs, resetMs }
+      if (use.exhausted === null || resetMs > use.exhausted.resetMs) use.exhausted = { id, shownMs, resetMs }
     } else if (remaining !== undefined && remaining !== '0') {
       for (const status of use.recent) use.within.add(status)
       use.recent = new Set()
@@ -98,8 +104,8 @@ export function createWrongRefusalCheck(
   }
 }
 
-function addAbove({ above }: LimitUse, status: number, id: number): void {
-  const ids = above.get(status)
-  if (ids === undefined) above.set(status, [id])
-  else ids.push(id)
+function addAbove({ above, exhausted }: LimitUse, status: number, id: number): void {
+  const known = above.get(status)
+  if (known === undefined) above.set(status, { exhaustedBy: exhausted?.id ?? id, ids: [id] })
+  else known.ids.push(id)
 }

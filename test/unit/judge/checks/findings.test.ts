@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createFindingLog, maxExamples } from '../../../../src/judge/checks/findings.ts'
+import { createFindingLog } from '../../../../src/judge/checks/findings.ts'
 
 const tallyOf = (findingLog: ReturnType<typeof createFindingLog>, id: string) =>
   findingLog.tallies().find(tally => tally.id === id)
@@ -39,15 +39,22 @@ test('findings are in the order of the clauses, one for each judge that reported
   ])
 })
 
-test('all of a million violations are counted, and only the first few are stored', () => {
+test('all of a million violations are counted, and only the first of each cause is stored', () => {
   const findingLog = createFindingLog()
   const reporter = findingLog.reporterFor('headers')
-  for (let id = 0; id < 1_000_000; id++) reporter.fail('header.date', `the date of ${id}`, [id])
+  const causes = ['the date', 'the year', 'the month', 'the day', 'the hour', 'the minute', 'the second']
+  for (let id = 0; id < 1_000_000; id++) reporter.fail('header.date', `${causes[id % 7]} of ${id}`, [id])
   const [finding] = findingLog.findings()
   expect(finding?.count).toBe(1_000_000)
-  expect(finding?.examples.map(({ requestIds }) => requestIds)).toEqual([[0], [1], [2], [3], [4]])
-  expect(findingLog.cites(maxExamples - 1)).toBe(true)
-  expect(findingLog.cites(maxExamples)).toBe(false)
+  expect(finding?.examples.map(({ requestIds, count }) => [requestIds, count])).toEqual([
+    [[0], 142_858],
+    [[1], 142_857],
+    [[2], 142_857],
+    [[3], 142_857],
+    [[4], 142_857],
+  ])
+  expect(findingLog.cites(4)).toBe(true)
+  expect(findingLog.cites(5)).toBe(false)
 })
 
 test('an example stays small, however long the message and the request list are', () => {
@@ -56,6 +63,16 @@ test('an example stays small, however long the message and the request list are'
   findingLog.reporterFor('idempotency').fail('rpc.replay.charge', 'x'.repeat(100_000), requestIds)
   const [example] = findingLog.findings()[0]?.examples ?? []
   expect(example?.message).toHaveLength(603)
-  expect(example?.requestIds).toHaveLength(24)
-  expect(findingLog.cites(24)).toBe(false)
+  expect(example?.requestIds).toHaveLength(1000)
+  expect(example).toMatchObject({ decidedBy: [9_999], omitted: 9_000 })
+  expect([9_975, 9_976, 9_999].map(findingLog.cites)).toEqual([false, true, true])
+})
+
+test('a request that another example shows is no longer cited when the example is replaced', () => {
+  const findingLog = createFindingLog()
+  const reporter = findingLog.reporterFor('headers')
+  reporter.fail('header.date', 'no date', [7, 8])
+  reporter.fail('header.date', 'no date', [2, 3])
+  expect(findingLog.findings()[0]?.examples).toMatchObject([{ requestIds: [2, 3], count: 2 }])
+  expect([2, 3, 7, 8].map(findingLog.cites)).toEqual([true, true, false, false])
 })

@@ -73,7 +73,7 @@ const earlier = <Item extends { readonly id: number }>(a: Item | null, b: Item |
  * Why nothing can be said about the service, in one or two sentences: it never answered, or never as to an authorized
  * caller. null: it did. Whatever else such a run shows is a symptom.
  */
-export function causeOf(
+export function noServiceReason(
   answers: Answers,
   ended: LogFooter['ended'] | 'truncated',
   head: Pick<RunInfo, 'target' | 'inventedKeys' | 'suggestedTarget'>,

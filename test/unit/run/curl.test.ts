@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { curlCommand } from '../../../src/run/evidence.ts'
+import { curlCommand } from '../../../src/run/curl.ts'
 
 const request = {
   method: 'POST',

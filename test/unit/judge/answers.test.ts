@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../src/contract/documented.ts'
-import { causeOf, createAnswerLog } from '../../../src/judge/cause.ts'
+import { createAnswerLog, noServiceReason } from '../../../src/judge/answers.ts'
 import type { Observation, ObservedResponse } from '../../../src/observation/observation.ts'
 import { anObservation, failed } from './metrics/fixtures.ts'
 
@@ -25,7 +25,8 @@ function logOf(...observations: readonly Observation[]) {
   return log
 }
 
-const causeIn = (...observations: readonly Observation[]) => causeOf(logOf(...observations).answers(), 'complete', head)
+const causeIn = (...observations: readonly Observation[]) =>
+  noServiceReason(logOf(...observations).answers(), 'complete', head)
 
 const probing = (probe: 'unlisted-method' | 'bad-key', observation: Observation): Observation => ({
   ...observation,
@@ -54,7 +55,9 @@ test('the sentence quotes the first error in one line, and names all statuses', 
 })
 
 test('keys that Turnpike invented are named as the cause', () => {
-  expect(causeOf(logOf(got(401)).answers(), 'unauthorized', { ...head, inventedKeys: true })).toContain('TURNPIKE_KEYS')
+  expect(noServiceReason(logOf(got(401)).answers(), 'unauthorized', { ...head, inventedKeys: true })).toContain(
+    'TURNPIKE_KEYS',
+  )
   expect(causeIn(got(401))).toContain('rejected every key')
 })
 
@@ -75,7 +78,7 @@ describe('without any response', () => {
 
   test('there is no cause if nothing was sent, or if a worker was lost', () => {
     expect(causeIn()).toBeNull()
-    expect(causeOf(logOf(failed()).answers(), 'worker-lost', head)).toBeNull()
+    expect(noServiceReason(logOf(failed()).answers(), 'worker-lost', head)).toBeNull()
   })
 })
 
@@ -84,10 +87,10 @@ test('workers merge to the same cause in either order', () => {
   const [ab, ba] = [logOf(), logOf()]
   for (const each of [a, b]) ab.merge(each.answers())
   for (const each of [b, a]) ba.merge(each.answers())
-  expect(causeOf(ab.answers(), 'complete', head)).toBe(
+  expect(noServiceReason(ab.answers(), 'complete', head)).toBe(
     'Every request got 404 or 405, 2 in all. Is the base path right?',
   )
-  expect(causeOf(ba.answers(), 'complete', head)).toBe(causeOf(ab.answers(), 'complete', head))
+  expect(noServiceReason(ba.answers(), 'complete', head)).toBe(noServiceReason(ab.answers(), 'complete', head))
   ab.merge(logOf(got(200)).answers())
-  expect(causeOf(ab.answers(), 'complete', head)).toBeNull()
+  expect(noServiceReason(ab.answers(), 'complete', head)).toBeNull()
 })

@@ -1,0 +1,52 @@
+import { balanceCheckCall, type Plan, type StagePlan, systemCalls } from '../../plan/plan.ts'
+import { pairedCallerOf } from '../../plan/shard.ts'
+import { type Arrival, createArrivalSource, type ReplayStep, requestIdOf } from './arrivals.ts'
+
+/** A request as the plan and the seed decide it. */
+export type PlannedRequest = {
+  readonly id: number
+  /** The id of the first request of its arrival. */
+  readonly firstId: number
+  readonly step: ReplayStep
+  readonly stage: string
+  readonly call: string
+  readonly caller: string
+  /** Which key of its caller it uses, from 0. */
+  readonly key: number
+  /** Milliseconds after the load of the run starts. In a stage that waits for responses, the start of the stage. */
+  readonly dueMs: number
+}
+
+/**
+ * The requests of a run without its record, stage by stage. Ends before the first stage in which the responses decide
+ * how many requests there are. `hasBalanceChecks`: each caller has checked its balance first.
+ */
+export function* plannedRequests(plan: Plan, hasBalanceChecks: boolean): Iterable<PlannedRequest> {
+  const { names, keysEach } = plan.callers
+  const source = createArrivalSource({ ...plan, calls: { ...plan.calls, ...systemCalls } })
+  if (hasBalanceChecks)
+    for (const caller of names.keys()) yield* requestsOf(source.single('(opening)', balanceCheckCall, caller, 0))
+  for (const stage of plan.stages) {
+    const arrivals = arrivalsOf(stage)
+    if (arrivals === null) return
+    for (const arrival of arrivals) yield* requestsOf(arrival)
+  }
+
+  function arrivalsOf(stage: StagePlan): Iterable<Arrival> | null {
+    const { load, name, firstCaller, callers, startMs } = stage
+    if (load.model === 'open') return source.open(stage)
+    if (load.model !== 'sequence') return null
+    const ofCaller = (caller: number) => load.calls.map(call => source.single(name, call, caller, startMs))
+    return Array.from({ length: callers }, (_, index) => ofCaller(firstCaller + index)).flat()
+  }
+
+  function* requestsOf(arrival: Arrival): Iterable<PlannedRequest> {
+    const { id: firstId, stage, call, dueMs } = arrival
+    for (const [index, step] of arrival.steps.entries()) {
+      const caller = step === 'other-caller' ? pairedCallerOf(arrival.caller, names.length) : arrival.caller
+      const key = (arrival.key + (step === 'other-key' ? 1 : 0)) % keysEach
+      const id = requestIdOf(arrival, index, names.length)
+      yield { id, firstId, step, stage, call, caller: names[caller] ?? '', key, dueMs }
+    }
+  }
+}

@@ -1,0 +1,293 @@
+import type { Contract } from '../contract/contract.ts'
+import { probeOf } from '../contract/probes.ts'
+import { formatDuration, plural } from '../lib/format.ts'
+import { wrap } from '../lib/text-layout.ts'
+import { oneLine } from '../lib/visible.ts'
+import { type Plan, systemCalls } from '../plan/plan.ts'
+import { specialKeyVariables } from '../produce/callers/api-keys.ts'
+import { buildRequest } from '../produce/calls/build-request.ts'
+import type { BuiltRequest } from '../produce/calls/call.ts'
+import type { Report, ReportedExample } from '../report/document.ts'
+import { relevantHeaders } from '../report/sections/findings.ts'
+import { headerWord, quoted, variable } from './curl.ts'
+import type { Sequence, SequenceRequest } from './sequence.ts'
+
+/** What a script repeats: one example of a finding or of a discrepancy. */
+export type Repeated = {
+  readonly number: number
+  /** The clause, or the kind of the discrepancy. */
+  readonly name: string
+  /** The sentence of the document, if there is one. */
+  readonly text: string | null
+  readonly example: ReportedExample
+  readonly run: Report['run']
+}
+
+export type Judged = { readonly plan: Plan; readonly contract: Contract }
+
+/**
+ * A script for bash and curl that sends the requests of an example again, in their order and at their times. Requests
+ * that overlapped overlap again. It holds no key and no secret: keys, target, and idempotency keys come from variables.
+ */
+export function reproScript(repeated: Repeated, sequence: Sequence, judged: Judged): string {
+  const names = variablesOf(sequence.requests)
+  const firstMs = sequence.requests[0]?.sentMs ?? 0
+  const sent = sequence.requests.map(request => ({ ...request, ...built(request, names, judged), firstMs }))
+  const used = new Set(sent.flatMap(({ variables }) => variables))
+  const keys = names.keys.filter(({ name }) => used.has(name))
+  const special = Object.values(specialKeyVariables).filter(name => used.has(name))
+  const required = judged.contract.auth.required ? [...keys.map(({ name }) => name), ...special] : []
+  const shownNames = [...new Set([...alwaysShown, ...relevantNames(repeated)])]
+  return [
+    '#!/usr/bin/env bash',
+    ...comments(repeated, sequence, { keys, special }, judged),
+    '',
+    'target=$TURNPIKE_TARGET',
+    `[ -n "$target" ] || target=${quoted(repeated.run.target)}`,
+    `[ -n "$TURNPIKE_RUN" ] || TURNPIKE_RUN=again-$$-$RANDOM`,
+    ...required.map(
+      name =>
+        `[ -n "$${name}" ] || { echo 'Set ${name} to an API key. The top of this script explains it.' >&2; exit 2; }`,
+    ),
+    `shown='^(${shownNames.join('|')}):'`,
+    ...helpers,
+    '',
+    ...sent.flatMap(({ id, body }) => (body === null ? [] : [`printf '%s' ${quoted(body)} >"$work/${id}.request"`])),
+    'started=$(now)',
+    ...steps(sent),
+    '',
+    `echo ${quoted(lastLine(repeated, sequence))}`,
+    '',
+  ].join('\n')
+}
+
+/** The service finds a request in its logs by some of these, and others often decide. */
+const alwaysShown = ['date', 'cf-ray', 'x-request-id', 'retry-after', 'idempotent-replayed']
+
+/** Names come from the target, so only plain ones become part of a pattern. */
+const relevantNames = ({ name, example: { message, evidence } }: Repeated): readonly string[] =>
+  evidence
+    .flatMap(({ headers }) => relevantHeaders(headers, `${name} ${message}`).map(([header]) => header))
+    .filter(header => /^[a-z][a-z0-9-]{0,60}$/.test(header))
+
+const helpers = [
+  'work=$(mktemp -d) || exit 1',
+  `trap 'rm -rf "$work"' EXIT`,
+  '',
+  '# Milliseconds. Bash 5 knows them; an older one waits for whole seconds.',
+  'now() {',
+  '  local seconds micros',
+  '  if [ -z "$EPOCHREALTIME" ]; then echo $(($(date +%s) * 1000)); return; fi',
+  '  IFS=., read -r seconds micros <<<"$EPOCHREALTIME"',
+  '  echo $((seconds * 1000 + 10#$micros / 1000))',
+  '}',
+  '',
+  '# Waits until that many milliseconds after the start.',
+  'at() {',
+  '  local left=$(($1 - $(now) + started))',
+  `  if [ "$left" -gt 0 ]; then sleep "$((left / 1000)).$(printf '%03d' $((left % 1000)))"; fi`,
+  '}',
+  '',
+  '# Sends a request: its number, its path, and arguments of curl.',
+  'send() {',
+  '  local id=$1 path=$2',
+  '  shift 2',
+  `  date -u +%Y-%m-%dT%H:%M:%SZ >"$work/$id.sent"`,
+  '  curl -q -g -sS -N -D "$work/$id.headers" -o "$work/$id.body" -w \'%{http_code} after %{time_total} s\' \\',
+  '    "$@" "$target$path" >"$work/$id.status" 2>"$work/$id.error"',
+  '}',
+  '',
+  '# Text of the target cannot control the terminal.',
+  "plain() { LC_ALL=C tr -d '\\000-\\010\\013-\\037\\177'; }",
+  '',
+  '# Shows a response: the number of the request, what Turnpike saw, and how many bytes of the body.',
+  'show() {',
+  '  local id=$1 body=$work/$1.body',
+  `  echo "request $id, sent at $(cat "$work/$id.sent"): $(cat "$work/$id.status") ($2)"`,
+  '  plain <"$work/$id.error"',
+  '  if [ -f "$work/$id.headers" ]; then plain <"$work/$id.headers" | grep -iE "$shown" | sed \'s/^/  /\'; fi',
+  '  if [ "$3" -gt 0 ] && [ -f "$body" ]; then',
+  '    if [ "$(wc -c <"$body")" -le "$3" ]; then plain <"$body" | sed \'s/^/  /\'',
+  '    else { head -c $(($3 / 2)) "$body"; echo; echo \'[...]\'; tail -c $(($3 / 2)) "$body"; } | plain | sed \'s/^/  /\'; fi',
+  '    echo',
+  '  fi',
+  '}',
+]
+
+/** The responses that decide show this much of their body. */
+const maxBodyBytes = 4_000
+
+type Sent = SequenceRequest & {
+  readonly path: string
+  /** Arguments of curl. */
+  readonly options: readonly string[]
+  readonly body: string | null
+  /** The variables that the arguments name. */
+  readonly variables: readonly string[]
+  readonly firstMs: number
+}
+
+/** Each request at its time. A request that had ended before another one was sent ends before it again. */
+function steps(sent: readonly Sent[]): readonly string[] {
+  const lines: string[] = []
+  /** Requests that overlap with a later one. */
+  let running: readonly Sent[] = []
+  const finish = ({ id, outcome, decides }: Sent) => {
+    const seen = outcome === null ? 'not recorded' : `Turnpike saw: ${oneLine(outcome)}`
+    const what = `${seen}${decides ? '; THIS DECIDES' : ''}`
+    return `show ${id} ${quoted(what)} ${decides ? maxBodyBytes : 0}`
+  }
+  const wait = (request: Sent) => [`wait "$pid_${request.id}"`, finish(request)]
+  for (const [index, request] of sent.entries()) {
+    const { id, path, options, sentMs, firstMs, caller, call } = request
+    const ended = running.filter(({ endMs }) => endMs !== null && endMs <= sentMs)
+    running = running.filter(each => !ended.includes(each))
+    const next = sent[index + 1]
+    const overlaps = running.length > 0 || (next !== undefined && request.endMs !== null && request.endMs > next.sentMs)
+    lines.push(
+      ...ended.flatMap(wait),
+      '',
+      `# ${oneLine(`${caller}, call ${call}`)}`,
+      `at ${Math.max(0, Math.round(sentMs - firstMs))}`,
+      `send ${[String(id), quoted(path), ...options].join(' ')}${overlaps ? ' &' : ''}`,
+    )
+    if (overlaps) {
+      lines.push(`pid_${id}=$!`)
+      running = [...running, request]
+    } else lines.push(finish(request))
+  }
+  return [...lines, ...running.flatMap(wait)]
+}
+
+/** Each key with its variable, in the order of first use; the caller whose request decides comes first. */
+type Variables = {
+  readonly keys: readonly { readonly name: string; readonly caller: string; readonly key: number }[]
+  readonly nameOf: (request: SequenceRequest) => string
+}
+
+function variablesOf(requests: readonly SequenceRequest[]): Variables {
+  const ordered = [...requests.filter(({ decides }) => decides), ...requests]
+  const callers = [...new Set(ordered.map(({ caller }) => caller))]
+  const nameOf = ({ caller, key }: Pick<SequenceRequest, 'caller' | 'key'>) => {
+    const position = callers.indexOf(caller)
+    const base = ['TURNPIKE_KEY', 'TURNPIKE_OTHER_KEY'][position] ?? `TURNPIKE_KEY_OF_CALLER_${position + 1}`
+    return key === 0 ? base : `${base}_${key + 1}`
+  }
+  const keys = new Map(ordered.map(({ caller, key }) => [nameOf({ caller, key }), { caller, key }]))
+  return { keys: [...keys].map(([name, of]) => ({ name, ...of })), nameOf }
+}
+
+/** The run id in idempotency keys: a key that was used before would get a replay. */
+const runVariable = '$TURNPIKE_RUN'
+
+function built(
+  request: SequenceRequest,
+  names: Variables,
+  { plan, contract }: Judged,
+): Pick<Sent, 'path' | 'options' | 'body' | 'variables'> {
+  const calls: Plan['calls'] = { ...plan.calls, ...systemCalls }
+  const call = calls[request.call]
+  if (call === undefined) throw new RangeError(`no call named ${request.call}`)
+  const as = call.kind === 'probe' ? probeOf(call.probe).as : 'caller'
+  const isSpecial = as === 'free-user' || as === 'zero-balance'
+  const name = isSpecial ? specialKeyVariables[as] : names.nameOf(request)
+  const context = { contract, bounds: plan.bounds, seed: plan.seed, runId: runVariable }
+  const wire: BuiltRequest['request'] = buildRequest(
+    call,
+    request,
+    { authorization: `Bearer $${name}` },
+    context,
+  ).request
+  const { method, path, headers, body, timeouts } = wire
+  const isOptional = !contract.auth.required
+  // Turnpike sends no header that curl would add by itself.
+  const added = [
+    'accept',
+    ...(body === null ? [] : ['content-type']),
+    ...((body?.length ?? 0) > 100_000 ? ['expect'] : []),
+  ]
+  const options = [
+    `-X ${method} --max-time ${Math.ceil(timeouts.totalMs / 1000)}`,
+    ...Object.entries(headers).map(([header, value]) => {
+      const option = `-H ${headerWord(header, value)}`
+      // Where keys are optional, a variable without a value means that there is no key.
+      return isOptional && value === `Bearer $${name}` ? `\${${name}:+${option}}` : option
+    }),
+    ...added.filter(header => !(header in headers)).map(header => `-H '${header}:'`),
+    ...(body === null ? [] : [`--data-binary @"$work/${request.id}.request"`]),
+  ]
+  const variables = Object.values(headers).flatMap(value => value.match(variable) ?? [])
+  return { path, options, body, variables: variables.map(each => each.slice(1)) }
+}
+
+const page = { columns: 100, color: false }
+
+/** Comments cannot end: each is one line of visible text. */
+const comment = (text: string, indent = 0): readonly string[] =>
+  wrap({ ...page, columns: page.columns - 2 }, text, indent).map(line => `# ${line}`)
+
+function comments(
+  { number, name, text, example, run }: Repeated,
+  { requests, missing, omitted, added }: Sequence,
+  { keys, special }: { readonly keys: Variables['keys']; readonly special: readonly string[] },
+  { plan, contract }: Judged,
+): readonly string[] {
+  const deciding = requests.filter(({ decides }) => decides)
+  const unrecorded = requests.filter(({ outcome }) => outcome === null)
+  const lastMs = (requests.at(-1)?.sentMs ?? 0) - (requests[0]?.sentMs ?? 0)
+  return [
+    `# Finding ${number} of run ${oneLine(run.id)}, scenario ${oneLine(run.scenario)}: ${oneLine(name)}`,
+    '#',
+    ...(text === null ? [] : ['# The document demands:', ...comment(text, 2)]),
+    `# Turnpike saw (${plural(example.count, 'time')}):`,
+    ...comment(example.message, 2),
+    '#',
+    ...comment(
+      `This script sends ${plural(requests.length, 'request')} of that run again, in their order and at their times: the last one after ${formatDuration(lastMs)}. Requests that overlapped overlap again. They cost what such requests cost.`,
+    ),
+    ...(added === 0
+      ? []
+      : comment(`The finding does not cite ${added} of them. They count toward the limit of a caller who got a 429.`)),
+    ...(deciding.length === 0 ? [] : comment(`Decisive: the response to ${listed(deciding.map(({ id }) => id))}.`)),
+    ...(unrecorded.length === 0
+      ? []
+      : comment(
+          `NOT RECORDED: the run kept no record of ${listed(unrecorded.map(({ id }) => id))}. The script builds them again from the plan, at the times of the plan.`,
+        )),
+    ...(missing.length === 0
+      ? []
+      : comment(
+          `INCOMPLETE: the run kept no record of ${listed(missing)}, and the plan does not decide them. With "record: all", a run records every request.`,
+        )),
+    ...(omitted === 0
+      ? []
+      : comment(`INCOMPLETE: the report does not list ${plural(omitted, 'earlier request')} that led to it.`)),
+    '#',
+    '# Variables:',
+    ...comment(`TURNPIKE_TARGET: the base URL; by default ${run.target}, the target of the run`, 2),
+    ...(plan.target === null
+      ? comment('That was the embedded reference service, which has ended. Start one with: turnpike service', 4)
+      : []),
+    ...keys.flatMap(({ name: variableName, caller, key }) =>
+      comment(
+        `${variableName}: ${key === 0 ? 'the API key' : `API key ${key + 1}`} of caller ${caller}${contract.auth.required ? '' : '; without it, no key is sent'}`,
+        2,
+      ),
+    ),
+    ...special.flatMap(each => comment(`${each}: the API key of an account of that kind`, 2)),
+    ...comment('TURNPIKE_RUN: the start of idempotency keys; by default a new one', 2),
+  ]
+}
+
+const maxListed = 20
+
+function listed(ids: readonly number[]): string {
+  const more = ids.length > maxListed ? ` and ${ids.length - maxListed} more` : ''
+  return `${ids.length === 1 ? 'request' : 'requests'} ${ids.slice(0, maxListed).join(', ')}${more}`
+}
+
+function lastLine({ text, example }: Repeated, { requests }: Sequence): string {
+  const deciding = requests.filter(({ decides }) => decides).map(({ id }) => id)
+  const look = deciding.length === 0 ? '' : ` Look at request ${deciding.join(', ')}.`
+  return oneLine(`Turnpike saw: ${example.message}.${look}${text === null ? '' : ` The document demands: ${text}`}`)
+}

@@ -1,0 +1,211 @@
+import { execFileSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { documentedContract } from '../../../src/contract/documented.ts'
+import type { Call } from '../../../src/plan/plan.ts'
+import { type Judged, type Repeated, reproScript } from '../../../src/run/repro-script.ts'
+import type { Sequence, SequenceRequest } from '../../../src/run/sequence.ts'
+import { virtualRun } from '../../support/virtual-run.ts'
+import { failingReport } from '../report/fixtures.ts'
+
+const { plan } = await virtualRun({
+  scenario: `name: calls
+seed: 1
+callers: { count: 3 }
+calls:
+  refused: { kind: probe, probe: unlisted-method }
+  free: { kind: probe, probe: model-of-pro-tier }
+  single: { kind: rpc, network: ethereum-mainnet, methods: { eth_blockNumber: 1 } }
+  again: { kind: replay, of: single, duplicates: 1 }
+stages:
+  - { name: list, duration: 2s, shape: sequence, calls: [refused] }
+`.replace(/ {2}free:.*\n/, ''),
+})
+const judged: Judged = { plan: { ...plan, target: 'http://127.0.0.1:8402/api/v1' }, contract: documentedContract }
+
+const request = (id: number, changes: Partial<SequenceRequest> = {}): SequenceRequest => ({
+  ...{ id, firstId: id, step: 'only', key: 0, caller: 'c0', stage: 'list', call: 'refused', decides: false },
+  ...{ sentMs: 1000 + id * 100, endMs: 1050 + id * 100, outcome: 'answered 400' },
+  ...changes,
+})
+const sequence = (requests: readonly SequenceRequest[]): Sequence => ({ requests, missing: [], omitted: 0, added: 0 })
+const example = {
+  ...{ requestIds: [1, 2], decidedBy: [2], omitted: 0, count: 3, evidence: [] },
+  message: 'a request got status 200, expected a block of 30 s',
+}
+const repeated: Repeated = {
+  ...{ number: 4, name: 'abuse.counts', text: 'Every status other than a success counts.', example },
+  run: { ...failingReport.run, target: 'http://127.0.0.1:8402/api/v1' },
+}
+const script = (requests: readonly SequenceRequest[], changes: Partial<Repeated> = {}, of: Judged = judged) =>
+  reproScript({ ...repeated, ...changes }, sequence(requests), of)
+
+const replayed = [
+  request(1, { call: 'again', firstId: 1, step: 'original', endMs: 1300 }),
+  request(2, { call: 'again', firstId: 1, step: 'other-caller', caller: 'c1', sentMs: 1110, endMs: 1350 }),
+  request(4, { call: 'refused', caller: 'c1', decides: true }),
+]
+
+/** Runs a script with a curl that notes its arguments, and its body. */
+function noted(text: string, environment: Readonly<Record<string, string>> = {}, seconds = 0) {
+  const directory = mkdtempSync(join(tmpdir(), 'turnpike-repro-'))
+  const file = (name: string) => join(directory, name)
+  const curl = `#!/usr/bin/env bash
+{ printf '%s\\0' "$@"; for each in "$@"; do case $each in @*) printf 'body=%s\\0' "$(cat "\${each#@}")";; esac; done; } >>'${file('noted')}'
+printf 'begin\\n' >>'${file('order')}'
+sleep ${seconds}
+printf 'end\\n' >>'${file('order')}'
+printf '200 after 0.1 s'
+`
+  writeFileSync(file('curl'), curl)
+  chmodSync(file('curl'), 0o755)
+  writeFileSync(file('script'), text)
+  const env = { PATH: `${directory}:${process.env.PATH}`, HOME: directory, ...environment }
+  const stdout = execFileSync('bash', [file('script')], { env, cwd: directory }).toString()
+  const read = (name: string) => (existsSync(file(name)) ? readFileSync(file(name)).toString() : '')
+  return { stdout, directory, notes: read('noted').split('\0'), order: read('order').trim().split('\n') }
+}
+
+const keys = { TURNPIKE_KEY: 'one', TURNPIKE_OTHER_KEY: 'two' }
+
+test('the script is readable: what is demanded, what was seen, each request at its time', async () => {
+  await expect(script(replayed)).toMatchFileSnapshot('../../golden/repro.sh')
+})
+
+test('requests that overlapped overlap again, and the others wait', () => {
+  const { order, stdout } = noted(script(replayed), keys, 0.8)
+  expect(order).toEqual(['begin', 'begin', 'end', 'end', 'begin', 'end'])
+  expect(stdout.match(/^request \d+/gm)).toEqual(['request 1', 'request 2', 'request 4'])
+  expect(stdout).toContain('(Turnpike saw: answered 400; THIS DECIDES)')
+})
+
+test('gaps between requests are kept', () => {
+  const startedMs = performance.now()
+  noted(script([request(1), request(2, { sentMs: 2300 })]), keys)
+  expect(performance.now() - startedMs).toBeGreaterThan(1200)
+})
+
+test('each caller has a variable, and the caller whose request decides has the first', () => {
+  const { notes } = noted(script(replayed), keys)
+  const authorizations = notes.filter(each => each.startsWith('authorization'))
+  expect(authorizations).toEqual([
+    'authorization: Bearer two',
+    'authorization: Bearer one',
+    'authorization: Bearer one',
+  ])
+  expect(notes.filter(each => each.startsWith('idempotency-key'))).toHaveLength(2)
+  expect(new Set(notes.filter(each => each.startsWith('idempotency-key')))).toHaveLength(1)
+})
+
+test('a new run of the script has new idempotency keys, unless TURNPIKE_RUN is set', () => {
+  const keyOf = (environment: Readonly<Record<string, string>>) =>
+    noted(script(replayed), environment).notes.find(each => each.startsWith('idempotency-key'))
+  expect(keyOf(keys)).not.toBe(keyOf(keys))
+  expect(keyOf({ ...keys, TURNPIKE_RUN: 'mine' })).toBe('idempotency-key: mine-1')
+})
+
+test('without a key, the script says which one is missing, and sends nothing', () => {
+  expect(() => noted(script(replayed), { TURNPIKE_KEY: 'one' })).toThrow(/Set TURNPIKE_OTHER_KEY to an API key/)
+})
+
+test('where keys are optional, a variable without a value means that there is none', () => {
+  const optional = {
+    ...judged,
+    contract: { ...documentedContract, auth: { ...documentedContract.auth, required: false } },
+  }
+  const sent = (environment: Readonly<Record<string, string>>) =>
+    noted(script([request(1)], {}, optional), environment).notes.filter(each => each.startsWith('authorization'))
+  expect(sent({})).toEqual([])
+  expect(sent({ TURNPIKE_KEY: 'a b' })).toEqual(['authorization: Bearer a b'])
+})
+
+test('the target comes from TURNPIKE_TARGET, or else from the run', () => {
+  const urls = (environment: Readonly<Record<string, string>>) =>
+    noted(script([request(1)]), environment).notes.filter(each => each.startsWith('http'))
+  expect(urls(keys)).toEqual(['http://127.0.0.1:8402/api/v1/crypto/rpc/ethereum-mainnet'])
+  expect(urls({ ...keys, TURNPIKE_TARGET: 'https://x.test/v1' })).toEqual([
+    'https://x.test/v1/crypto/rpc/ethereum-mainnet',
+  ])
+})
+
+const hostileTexts = [
+  "'; touch pwned; echo '",
+  '$(touch pwned)',
+  '`touch pwned`',
+  '"; touch pwned; "',
+  '\ntouch pwned\n',
+  '\r\ntouch pwned #',
+  '\\\ntouch pwned',
+  '\'"$(touch pwned)`touch pwned`\n#\u2028touch pwned',
+  `\${IFS}touch\${IFS}pwned`,
+  '!! && touch pwned',
+  'EOF\ntouch pwned\nEOF',
+] as const
+
+test.each(hostileTexts)('hostile text runs nothing: %j', text => {
+  const [evidence] = failingReport.findings[0]?.examples[0]?.evidence ?? []
+  if (evidence === undefined) throw new Error('the fixture has evidence')
+  const calls: Readonly<Record<string, Call>> = {
+    ...judged.plan.calls,
+    resource: {
+      kind: 'resource',
+      resource: 'embeddings',
+      body: { input: text },
+      page: null,
+      limit: null,
+      draws: 'embedding',
+    },
+  }
+  const hostile = script(
+    [
+      request(1, { call: 'resource', caller: text, outcome: text, decides: true }),
+      request(2, { caller: `other ${text}`, stage: text }),
+    ],
+    {
+      name: text,
+      text,
+      example: { ...example, message: text, evidence: [{ ...evidence, headers: { [text]: 'x', [`x-${text}`]: 'y' } }] },
+      run: { ...repeated.run, target: `http://x/${text}`, id: text, scenario: text },
+    },
+    { ...judged, plan: { ...judged.plan, calls } },
+  )
+  const { directory, notes } = noted(hostile, keys)
+  expect(existsSync(join(directory, 'pwned'))).toBe(false)
+  expect(notes).toContain(`http://x/${text}${documentedContract.paths.rpc.replace('{network}', 'ethereum-mainnet')}`)
+  expect(notes.some(each => each.startsWith('body=') && JSON.parse(each.slice(5)).input === text)).toBe(true)
+})
+
+test('a body that is longer than a command line arrives whole', () => {
+  const input = "it's $HOME ".repeat(30_000)
+  const calls: Readonly<Record<string, Call>> = {
+    resource: {
+      kind: 'resource',
+      resource: 'embeddings',
+      body: { input },
+      page: null,
+      limit: null,
+      draws: 'embedding',
+    },
+  }
+  const long = script([request(1, { call: 'resource' })], {}, { ...judged, plan: { ...judged.plan, calls } })
+  const body = noted(long, keys).notes.find(each => each.startsWith('body='))
+  expect(JSON.parse(body?.slice(5) ?? '').input).toBe(input)
+})
+
+test('the script says what is missing, what was not recorded, and what was added', () => {
+  const requests = [request(1, { outcome: null, endMs: null }), request(2, { decides: true })]
+  const text = reproScript(repeated, { requests, missing: [7, 8], omitted: 12, added: 1 }, judged).replaceAll(
+    '\n# ',
+    ' ',
+  )
+  expect(text).toContain('NOT RECORDED: the run kept no record of request 1.')
+  expect(text).toContain('INCOMPLETE: the run kept no record of requests 7, 8, and the plan does not decide them.')
+  expect(text).toContain('INCOMPLETE: the report does not list 12 earlier requests that led to it.')
+  expect(text).toContain('The finding does not cite 1 of them.')
+})
+
+test('a script says that the embedded reference service has ended', () => {
+  expect(script([request(1)], {}, { ...judged, plan: { ...judged.plan, target: null } })).toContain('turnpike service')
+})
