@@ -18,6 +18,8 @@ export const loadProfile = (file: string): Contract => parseProfile(readYaml(fil
 export function parseProfile(text: string, file: string): Contract {
   const source = parseYaml(text, file, profileFile)
   const written = source.value ?? {}
+  if (isObject(written) && 'stages' in written && 'callers' in written)
+    throw new UsageError({ where: file, got: 'a scenario', expected: 'a profile', hint: `see turnpike run ${file}` })
   const { sources: _, ...documented } = documentedContract
   const merged = overlay(documented, written)
   const mistakes = source.locate(explainIssues(profileSchema, merged, { expected: expectedValue }))

@@ -37,9 +37,17 @@ export function describeMistake({ where, got, expected, hint }: Mistake): string
   )
 }
 
-/** `{ hint: 'did you mean "rpc"?' }` if one of the words is similar, else an empty object. Spread it into a mistake. */
+/**
+ * `{ hint: 'did you mean "rpc"?' }` if one of the words is similar or begins with it, else an empty object. Spread it into
+ * a mistake.
+ */
 export function nearest(word: string, words: readonly string[]): { readonly hint?: string } {
-  const match = closestMatch(word, [...words], { maxDistance: Math.max(2, Math.floor(word.length / 2)) })
+  const lower = word.toLowerCase()
+  const [beginning, second] = words.filter(each => lower.length >= 3 && each.startsWith(lower))
+  const match =
+    words.find(each => each.toLowerCase() === lower) ??
+    closestMatch(word, [...words], { maxDistance: Math.max(2, Math.floor(word.length / 2)) }) ??
+    (second === undefined ? beginning : undefined)
   return match === undefined ? {} : { hint: `did you mean "${match}"?` }
 }
 

@@ -111,15 +111,19 @@ const clearer: Readonly<Partial<Record<YAMLError['code'], string>>> = {
   NON_STRING_KEY: 'a key must be text',
   RESOURCE_EXHAUSTION: nestedTooDeeply,
   MULTIPLE_DOCS: 'it has multiple documents',
+  MULTILINE_IMPLICIT_KEY: 'a key needs a colon and a space after it',
+  BLOCK_AS_IMPLICIT_KEY: 'there is a second colon in the line; check the indentation, or put the value in quotes',
 }
 
-/** In the order of the file. Of several errors at one position, the first is the clearest. */
+/** In the order of the file. Of several errors at one position or with one message, the first is the clearest. */
 function syntaxErrors(problems: readonly YAMLError[]): readonly (readonly [offset: number, message: string])[] {
   const byOffset = new Map<number, string>()
   for (const { pos, code, message } of problems) {
     if (!byOffset.has(pos[0])) byOffset.set(pos[0], clearer[code] ?? message)
   }
-  return [...byOffset].sort(([a], [b]) => a - b).slice(0, maxSyntaxErrors)
+  const sorted = [...byOffset].sort(([a], [b]) => a - b)
+  const messages = sorted.map(([, message]) => message)
+  return sorted.filter(([, message], index) => messages.indexOf(message) === index).slice(0, maxSyntaxErrors)
 }
 
 /** The value of a document. Throws a NodeError where it has none. */

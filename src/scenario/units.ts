@@ -81,4 +81,12 @@ export function durationHint(written: unknown): { readonly hint?: string } {
   return { hint: `did you mean "${amount}${unit?.toLowerCase().replace('milli', 'ms') ?? usual}"?` }
 }
 
+/** A hint for `10rps`, `10/sec`, `80%` or 10 in place of a rate. */
+export function rateHint(written: unknown): { readonly hint?: string } {
+  const text = String(written).trim().toLowerCase()
+  const [, amount, unit = 's'] = /^(\d+(?:\.\d+)?)\s*(?:(?:\/|per |rp|tp|qp)?\s*([smh])[a-z]*)?$/.exec(text) ?? []
+  if (amount !== undefined) return { hint: `did you mean "${amount}/${unit}"?` }
+  return parsePercent(text) === null ? {} : { hint: `did you mean "${text} of tier"?` }
+}
+
 const finite = (value: number): number | null => (Number.isFinite(value) ? value : null)
