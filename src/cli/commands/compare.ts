@@ -5,7 +5,7 @@ import { UsageError } from '../../lib/usage-error.ts'
 import { type ComparisonFormat, comparisonRenderers } from '../../report/render/renderers.ts'
 import { recordedDiscovery } from '../../run/discovery.ts'
 import { readComparedRun } from '../../storage/recorded-run.ts'
-import { makeDirectory, writeComparison } from '../../storage/run-directory.ts'
+import { assertWritableDirectory, writeComparison } from '../../storage/run-directory.ts'
 import { exitCodes, listFlag, text, type Values } from '../flags.ts'
 import type { DraftPlan } from '../load-plan.ts'
 import { print, showUnwritten, stdoutLayout } from '../print.ts'
@@ -65,10 +65,10 @@ export async function compareCommand(values: Values): Promise<number> {
       expected: 'at least one baseline, and after it the run',
     })
   }
+  const out = text(values, 'out')
+  if (out !== null) assertWritableDirectory(out)
   const recorded = await Promise.all(paths.map(readComparedRun))
   assertDistinct(recorded)
-  const out = text(values, 'out')
-  if (out !== null) makeDirectory(out)
   const last = recorded.at(-1)
   if (last === undefined) throw new Error('at least two runs were read')
   const baselines = recorded.slice(0, -1)

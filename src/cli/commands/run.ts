@@ -16,7 +16,7 @@ import { startEmbeddedService } from '../child-process.ts'
 import { exitCodes, listFlag, number, text, type Values, version } from '../flags.ts'
 import { listenForInterrupts } from '../interrupts.ts'
 import { assertWithinBudget, type DraftPlan, draftPlan } from '../load-plan.ts'
-import { createOutputs, type OutputFlags, outputFlags } from '../outputs.ts'
+import { assertCanListen, createOutputs, type OutputFlags, outputFlags } from '../outputs.ts'
 import { exitCodeOf, showUnwritten } from '../print.ts'
 import { assertNoSecret, environmentSecrets, hidden, hiddenIn, hideSecrets, weakSecretsNote } from '../secrets.ts'
 import { assertStillComparable, baselinesOf } from './compare.ts'
@@ -34,6 +34,8 @@ export async function runCommand(values: Values): Promise<number> {
   }
   assertTogetherWithinBudget(drafts, flag)
   const flags = outputFlags(values, process.env)
+  assertWritable(drafts, text(values, 'out'))
+  await assertCanListen(flags)
   const baselines = await baselinesOf(values, drafts)
   const codes: number[] = []
   for (const draft of drafts) {
@@ -42,6 +44,20 @@ export async function runCommand(values: Values): Promise<number> {
     if (code === exitCodes.interrupted) break
   }
   return worstExitCode(codes)
+}
+
+/** Throws a UsageError if the directory of a run cannot be written, before the first run and before anything is sent. */
+function assertWritable(drafts: readonly DraftPlan[], out: string | null): void {
+  const names = drafts.map(({ plan }) => plan.scenario)
+  const repeated = names.find((name, index) => names.indexOf(name) !== index)
+  if (out !== null && repeated !== undefined)
+    throw new UsageError({
+      where: '--out',
+      got: `the scenario ${repeated} twice`,
+      expected: 'scenarios with unique names',
+    })
+  for (const { plan, contract } of drafts)
+    reserveRunDirectory(directoryOf(plan, newRunId(), out, drafts.length > 1), hiddenIn(contract)).release()
 }
 
 /** The exit code of several runs. A failed run is worse than an inconclusive one. */
