@@ -8,6 +8,8 @@ import { exitCodes, version } from './flags.ts'
 const epilogue = `Exit codes: 0 pass, 1 fail, 2 usage or configuration, 3 inconclusive, 70 internal error, 130 interrupted.
 The report goes to stdout; progress and notes go to stderr.`
 
+const aboutKeys = 'Keys come from the environment: export TURNPIKE_KEYS=key-one,key-two'
+
 const firstSteps = `First steps:
   turnpike run smoke            Run a shipped scenario against an embedded reference service
   turnpike plan smoke           Show what it would send and spend
@@ -71,7 +73,9 @@ function add(parser: ReturnType<typeof yargs>, command: Command, exit: (code: nu
     command.describe,
     builder => {
       for (const [name, flag] of Object.entries(command.arguments)) builder.positional(name, flag)
-      for (const [line, what] of command.examples ?? []) builder.example(line, what)
+      const examples = (command.examples ?? []).map(([line, what]) => `  # ${what}\n  turnpike ${line}`)
+      if (examples.length > 0) builder.epilogue(['Examples:', ...examples].join('\n'))
+      if ('target' in command.flags) builder.epilogue(`\n${aboutKeys}`)
       return builder.options(command.flags)
     },
     async values => exit(await command.run(values)),

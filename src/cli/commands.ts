@@ -66,10 +66,13 @@ export const commands: readonly Command[] = [
       format,
     },
     examples: [
-      ['$0 run smoke', 'A shipped scenario, with a service of its own'],
-      ['$0 run my.yaml --target https://api.example.com/v1 --budget-usd 0.50', 'Your service, for at most $0.50'],
-      ['$0 run llm-server --target http://127.0.0.1:8000/v1', 'Any OpenAI-compatible server'],
-      ['$0 run nightly --baseline runs/last --out runs/new', 'Fail if the service got worse'],
+      ['run smoke', 'Run a shipped scenario against a service that Turnpike starts'],
+      ['run my.yaml --target https://api.example.com/v1 --budget-usd 0.50', 'Test your service, for at most 50 cents'],
+      [
+        'run llm-server --target http://127.0.0.1:8000/v1',
+        'Test any OpenAI-compatible server, or with rpc-node any Ethereum node',
+      ],
+      ['run nightly --baseline runs/last --out runs/new', 'Fail if the service got worse'],
     ],
     run: async values => (await import('./commands/run.ts')).runCommand(values),
   },
@@ -86,8 +89,8 @@ export const commands: readonly Command[] = [
       format: { ...format, choices: ['text', 'json'] },
     },
     examples: [
-      ['$0 plan smoke', 'What a shipped scenario sends'],
-      ['$0 plan my.yaml --target https://api.example.com/v1', 'With the limits that the target states'],
+      ['plan smoke', 'Show what a shipped scenario sends'],
+      ['plan my.yaml --target https://api.example.com/v1', 'Use the models and the limits that your service states'],
     ],
     run: async values => (await import('./commands/plan.ts')).planCommand(values),
   },
@@ -96,7 +99,12 @@ export const commands: readonly Command[] = [
     describe: 'Learn a profile from a target, and print it',
     arguments: {},
     flags: { target, 'budget-usd': { ...budget, describe: 'Maximum spend in USD, or unlimited' } },
-    examples: [['$0 learn --target https://api.example.com/v1 --budget-usd 0.05 > my-service.yaml', 'Write a profile']],
+    examples: [
+      [
+        'learn --target https://api.example.com/v1 --budget-usd 0.05 > my-service.yaml',
+        'Write a profile of your service',
+      ],
+    ],
     run: async values => {
       const { learnCommand } = await import('../learn/command.ts')
       const learned = await learnCommand({ target: text(values, 'target'), budgetUsd: text(values, 'budget-usd') })
@@ -108,7 +116,7 @@ export const commands: readonly Command[] = [
     describe: 'Render the report of a run',
     arguments: { 'run-dir': runDirectory },
     flags: { format },
-    examples: [['$0 report runs/last --format html > report.html', 'One page for a browser']],
+    examples: [['report runs/last --format html > report.html', 'Write one page for a browser']],
     run: async values => (await import('./commands/report.ts')).reportCommand(values),
   },
   {
@@ -116,7 +124,7 @@ export const commands: readonly Command[] = [
     describe: 'Judge the recorded observations of a run again',
     arguments: { 'run-dir': runDirectory },
     flags: { profile: { ...profile, describe: 'Profile to judge by, instead of the recorded one' }, format },
-    examples: [['$0 audit runs/last --profile my-service.yaml', 'Judge by another profile']],
+    examples: [['audit runs/last --profile my-service.yaml', 'Judge by another profile']],
     run: async values => (await import('./commands/audit.ts')).auditCommand(values),
   },
   {
@@ -128,7 +136,7 @@ export const commands: readonly Command[] = [
       out: { type: 'string', describe: 'Directory for the comparison, in every format' },
       format: { ...format, choices: comparisonFormats },
     },
-    examples: [['$0 compare runs/monday runs/tuesday runs/today', 'Two baselines, and the run to judge']],
+    examples: [['compare runs/monday runs/tuesday runs/today', 'Judge the last run by two baselines']],
     run: async values => (await import('./commands/compare.ts')).compareCommand(values),
   },
   {
@@ -174,8 +182,8 @@ export const commands: readonly Command[] = [
       profile,
     },
     examples: [
-      ['$0 service --port 8402 --lie failed-item-in-full', 'A service with one seeded violation'],
-      ['$0 service --list-lies', 'All violations'],
+      ['service --port 8402 --lie failed-item-in-full', 'Start a service that violates one clause'],
+      ['service --list-lies', 'List such violations'],
     ],
     run: async values => (await import('./commands/service.ts')).serviceCommand(values),
   },

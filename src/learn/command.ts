@@ -12,7 +12,7 @@ import {
 } from '../produce/callers/api-keys.ts'
 import { undiciTransport } from '../produce/transport/undici.ts'
 import { checkTarget } from '../scenario/load-scenario.ts'
-import { maxBudgetUsd, parseUsd } from '../scenario/units.ts'
+import { parseBudget } from '../scenario/units.ts'
 import { type Lesson, learn } from './learn.ts'
 import { learnedProfile } from './profile-text.ts'
 
@@ -67,7 +67,7 @@ async function learnAt(target: string, budgetPico: bigint | null): Promise<Lesso
 
 function targetOf(target: string | null): string {
   if (target === null)
-    throw new UsageError({ where: '--target', got: 'nothing', expected: 'the address of the service' })
+    throw new UsageError({ where: '--target', got: 'nothing', expected: 'the base URL of the service' })
   const checked = checkTarget(target, problem => {
     throw new UsageError({ where: '--target', ...problem })
   })
@@ -76,14 +76,13 @@ function targetOf(target: string | null): string {
 
 /** As in a run: a target that is not on this machine needs a budget. null: none binds. */
 function budgetOf(flag: string | null, target: string): bigint | null {
-  if (flag === 'unlimited') return null
   if (flag === null) {
     if (isLoopback(target)) return null
-    const expected = `a budget, because ${new URL(target).host} is not on this machine`
+    const expected = `a budget such as 0.05, because ${new URL(target).host} is not on this machine`
     throw new UsageError({ where: '--budget-usd', got: 'nothing', expected })
   }
-  const amount = /^\$?\d+(\.\d+)?$/.test(flag) ? parseUsd(flag) : null
-  if (amount !== null && amount !== '0' && Number(amount) <= maxBudgetUsd) return pico(amount)
-  const expected = `an amount of dollars above 0 and of at most ${maxBudgetUsd}, such as 0.25, or unlimited`
-  throw new UsageError({ where: '--budget-usd', got: JSON.stringify(flag), expected })
+  const amount = parseBudget(flag, mistake => {
+    throw new UsageError({ where: '--budget-usd', ...mistake })
+  })
+  return amount === null ? null : pico(amount)
 }

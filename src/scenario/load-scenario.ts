@@ -121,6 +121,13 @@ function complete<T>(value: T | null): T {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for
 const hasControlCharacter = (text: string): boolean => /[\u0000-\u0020\u007f]/.test(text)
 
+/** A hint for `localhost:8080/v1` or `api.example.com`. */
+function schemeHint(target: string): { readonly hint?: string } {
+  const [, host] = /^((?:[a-z0-9-]+\.)*[a-z0-9-]+)(?::\d{1,5})?(?:\/\S*)?$/i.exec(target) ?? []
+  if (host === undefined || (!target.includes('.') && !target.includes(':'))) return {}
+  return { hint: `did you mean "${/^(localhost|127\.)/.test(host) ? 'http' : 'https'}://${target}"?` }
+}
+
 type TargetProblem = { readonly got: string; readonly expected: string; readonly hint?: string }
 
 /** A base address without a trailing slash, or null if it is reported. The report never repeats a password. */
@@ -130,7 +137,8 @@ export function checkTarget(target: string, report: (problem: TargetProblem) => 
   const url = !hasControlCharacter(target) && URL.canParse(target) ? new URL(target) : null
   if (url === null || !/^https?:$/.test(url.protocol)) {
     // A password is before an @, also in an address that is no URL.
-    report({ got: target.includes('@') ? 'an address with an @' : describeValue(target), expected })
+    if (target.includes('@')) report({ got: 'an address with an @', expected })
+    else report({ got: describeValue(target), expected, ...schemeHint(target) })
     return null
   }
   if (url.username !== '' || url.password !== '') {

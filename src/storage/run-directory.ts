@@ -287,18 +287,12 @@ const runDirectory = 'a run directory, as written by `turnpike run`'
 function assertRunDirectory(path: string): void {
   const expected = runDirectory
   const stats = statSync(path, { throwIfNoEntry: false })
-  if (stats === undefined)
-    throw new UsageError({
-      where: path,
-      got: 'no such directory',
-      expected,
-      ...nearestRun(dirname(path), basename(path)),
-    })
-  if (!stats.isDirectory()) {
-    const isOfRun = existsSync(join(dirname(path), files.plan))
-    const hint = isOfRun ? { hint: `did you mean "${dirname(path)}"?` } : {}
-    throw new UsageError({ where: path, got: 'a file', expected, ...hint })
+  const hint = existsSync(join(dirname(path), files.plan)) ? { hint: `did you mean "${dirname(path)}"?` } : null
+  if (stats === undefined) {
+    const got = 'no such directory'
+    throw new UsageError({ where: path, got, expected, ...(hint ?? nearestRun(dirname(path), basename(path))) })
   }
+  if (!stats.isDirectory()) throw new UsageError({ where: path, got: 'a file', expected, ...hint })
   if ([files.plan, files.contract, files.report, files.slices].some(name => existsSync(join(path, name)))) return
   throw new UsageError({ where: path, got: 'a directory without a run', expected, ...nearestRun(path, '') })
 }

@@ -51,7 +51,8 @@ function shareFlag(values: Values, flag: string, fallback: number, min: number):
   const value = Number(percent) / 100
   if (value >= min && value <= maxShare) return value
   const expected = `a share from ${min * 100}% to ${maxShare * 100}%, such as ${fallback * 100}%`
-  throw new UsageError({ where: `--${flag}`, got: JSON.stringify(written), expected })
+  const hint = /^\d+(\.\d+)?$/.test(written) ? { hint: `did you mean "${written}%"?` } : {}
+  throw new UsageError({ where: `--${flag}`, got: JSON.stringify(written), expected, ...hint })
 }
 
 /** Compares the last run directory with the baselines before it. */
@@ -60,9 +61,9 @@ export async function compareCommand(values: Values): Promise<number> {
   const paths = listFlag(values, 'run-dirs')
   if (paths.length < 2) {
     throw new UsageError({
-      where: 'command line',
+      where: 'turnpike compare',
       got: 'one run',
-      expected: 'at least one baseline, and after it the run',
+      expected: 'at least two: baselines, and after them the run to judge',
     })
   }
   const out = text(values, 'out')

@@ -111,7 +111,7 @@ function knownLie(name: string): Lie {
   throw new UsageError({
     where: '--lie',
     got: JSON.stringify(name),
-    expected: 'a lie of --list-lies',
+    expected: 'a lie that turnpike service --list-lies shows',
     ...nearest(name, names),
   })
 }
