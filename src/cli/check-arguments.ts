@@ -165,11 +165,18 @@ function valueProblem(value: string | null, { type, choices, describe }: Flag): 
     if (value !== null && choices.includes(value)) return null
     return { got: describeGiven(value), expected: oneOf(choices), ...nearest(value ?? '', choices) }
   }
-  const expected = type === 'number' ? 'a plain number' : `a value (${describe})`
+  const expected = type === 'number' ? 'a plain number' : `a value: ${describe}`
   if (value === null || value.trim() === '') return { got: describeGiven(value), expected }
   if (type === 'number' && !(plainNumber.test(value) && Number.isFinite(Number(value))))
-    return { got: describeGiven(value), expected }
+    return { got: describeGiven(value), expected, ...withoutUnit(value) }
   return null
+}
+
+/** A hint for `20ms` or `10%` in place of a number of milliseconds, or of a ratio. */
+function withoutUnit(value: string): { readonly hint?: string } {
+  const [, amount, unit] = /^(\d+(?:\.\d+)?)\s*(ms|%)$/.exec(value) ?? []
+  if (amount === undefined) return {}
+  return { hint: `did you mean "${unit === '%' ? Number(`${amount}e-2`) : amount}"?` }
 }
 
 const describeGiven = (value: string | null): string => (value === null ? 'nothing' : describeValue(value))

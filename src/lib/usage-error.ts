@@ -78,6 +78,9 @@ export function describeValue(value: unknown): string {
 
 /** Beginnings that issuers of keys use. */
 const issued = /^(?:(?:sk|pk|rk|ghp|gho|ghs|xoxb|xoxp|hf|glsa|glpat)[-_]|ref_|eyJ|AKIA)/
+/** Whether a key begins as those of an issuer who marks them. */
+export const isIssued = (key: string): boolean => issued.test(key)
+
 const minLength = 12
 /** A word of letters and digits of this length that changes between them this often was not written by a person. */
 const minRandom = 16

@@ -318,7 +318,7 @@ function readJson(path: string, name: string, maxBytes = maxJsonBytes): unknown 
       where: path,
       got: 'a run without a report, as after a kill',
       expected: 'a run that ended',
-      hint: `turnpike audit ${path} makes its report`,
+      hint: `turnpike audit ${path} judges its recording`,
     })
   const written = readText(file, maxBytes, expected)
   if (isNestedDeeper(written, maxNesting)) throw new UsageError({ where: file, got: 'deeply nested JSON', expected })

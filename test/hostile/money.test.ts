@@ -279,13 +279,13 @@ describe('keys and scenarios of others', () => {
   }, 90_000)
 
   test.each([
-    ['other letters', 'oné,two'],
+    ['a character outside ASCII', 'oné,two'],
     ['a control character', 'one\u0001,two'],
-  ])('%s in a key is refused', async (_, keys) => {
+  ])('%s in a key is refused', async (what, keys) => {
     const { address, seen } = await startTarget()
     const { code, stderr } = await run([plain, '--target', address], { TURNPIKE_KEYS: keys })
     expect([code, seen.all]).toEqual([2, 0])
-    expect(stderr).toMatch(/^TURNPIKE_KEYS: got a special character in key 1/)
+    expect(stderr).toContain(`TURNPIKE_KEYS: got ${what} in key 1`)
     expect(stderr).not.toContain('oné')
   })
 })

@@ -1,5 +1,5 @@
 import { readText } from '../../lib/read-text.ts'
-import { type Mistake, UsageError } from '../../lib/usage-error.ts'
+import { isIssued, type Mistake, UsageError } from '../../lib/usage-error.ts'
 import type { CallersPlan, Plan } from '../../plan/plan.ts'
 import type { Caller } from './caller.ts'
 
@@ -112,19 +112,19 @@ function callersOf(plan: CallersPlan, accounts: ReturnType<typeof givenKeys>, op
     throw new UsageError({ where, got: 'nothing', expected, ...otherVariable() })
   }
   const all = accounts.flat()
-  const mistakes: Mistake[] = []
   const invalid = accounts.flatMap((keys, index) => {
     const problem = keys.map(keyProblem).find(each => each !== null)
-    return problem === undefined ? [] : [{ index, problem }]
+    return problem === undefined ? [] : [`${problem} in key ${index + 1}`]
   })[0]
-  const short = accounts.slice(0, names.length).findIndex(keys => keys.length < keysEach)
+  // Number and order of keys then mean nothing.
+  if (invalid !== undefined) throw new UsageError({ where, got: invalid, expected: keyText })
   const half = halfKey(accounts, names.length)
-  if (invalid !== undefined) {
-    mistakes.push({ where, got: `${invalid.problem} in key ${invalid.index + 1}`, expected: keyText })
-  } else if (half !== null) {
+  if (half !== null) {
     const got = `key ${half + 1} without the prefix of key ${half}`
-    mistakes.push({ where, got, expected: keyText, hint: `is there a line break in key ${half}?` })
+    throw new UsageError({ where, got, expected: keyText, hint: `is there a line break in key ${half}?` })
   }
+  const short = accounts.slice(0, names.length).findIndex(keys => keys.length < keysEach)
+  const mistakes: Mistake[] = []
   if (new Set(all).size < all.length) {
     mistakes.push({ where, got: 'a key twice', expected: 'one key for each caller' })
   }
@@ -179,12 +179,12 @@ const keyProblems: readonly (readonly [pattern: RegExp, problem: string])[] = [
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for
   [/[\x00-\x1f\x7f]/, 'a control character'],
   [/[^\x21-\x7e]/, 'a character outside ASCII'],
-  [/^["'`]|["'`]$/, 'a quotation mark'],
+  [/^["'`]/, 'a quotation mark'],
   [/\\[nrt]/, 'a backslash'],
-  [/^(bearer|authorization:?)$/i, 'the name of a header or a scheme'],
+  [/^(bearer|authorization:?)$/i, 'the word Bearer or Authorization'],
   [/^export$|^[A-Z][A-Z0-9_]*=[^=]/, 'the name of a variable'],
-  [/^[<$]|^\{\{|>$/, 'a placeholder'],
-  [/^[[{]|[\]}]$/, 'a bracket'],
+  [/^[<$]|^\{\{/, 'a placeholder'],
+  [/^[[{]/, 'a bracket'],
   [/^#/, 'a comment'],
 ]
 
@@ -197,8 +197,11 @@ const keyProblem = (key: string): string | null => keyProblems.find(([pattern]) 
  */
 function halfKey(accounts: readonly (readonly string[])[], callers: number): number | null {
   if (accounts.length <= callers) return null
-  const prefixes = accounts.map(([key = '']) => /^[A-Za-z]{2,6}[-_]/.exec(key)?.[0] ?? null)
-  const at = prefixes.findIndex((prefix, index) => index > 0 && prefix === null && prefixes[index - 1] !== null)
+  const begins = accounts.map(([key = '']) => ({ isIssued: isIssued(key), hasPrefix: /^[A-Za-z]{2,16}[-_]/.test(key) }))
+  const at = begins.findIndex(({ isIssued, hasPrefix }, index) => {
+    const before = begins[index - 1]
+    return (before?.isIssued === true && !isIssued) || (before?.hasPrefix === true && !hasPrefix)
+  })
   return at < 0 ? null : at
 }
 
