@@ -46,8 +46,8 @@ export function nearest(word: string, words: readonly string[]): { readonly hint
   const [beginning, second] = words.filter(each => lower.length >= 3 && each.startsWith(lower))
   const match =
     words.find(each => each.toLowerCase() === lower) ??
-    closestMatch(word, [...words], { maxDistance: Math.max(2, Math.floor(word.length / 2)) }) ??
-    (second === undefined ? beginning : undefined)
+    (second === undefined ? beginning : undefined) ??
+    closestMatch(word, [...words], { maxDistance: Math.max(2, Math.floor(word.length / 2)) })
   return match === undefined ? {} : { hint: `did you mean "${match}"?` }
 }
 

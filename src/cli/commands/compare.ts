@@ -63,7 +63,7 @@ export async function compareCommand(values: Values): Promise<number> {
     throw new UsageError({
       where: 'turnpike compare',
       got: 'one run',
-      expected: 'at least two: baselines, and after them the run to judge',
+      expected: 'at least one baseline, and after it the run',
     })
   }
   const out = text(values, 'out')

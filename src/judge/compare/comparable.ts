@@ -70,15 +70,15 @@ const maxDifferences = 20
 /** Throws a UsageError with the differences if the plans of two runs differ. */
 export function assertComparable(baseline: RecordedComparedRun, path: string, run: JudgedPlan): void {
   const found = planDifferences(baseline, run)
-  if (found.length === 0) return
-  if (found.length > maxDifferences)
-    throw new UsageError({
-      where: path,
-      got: `a plan with ${found.length} differences`,
-      expected: `the plan of the baseline ${baseline.path}`,
-      hint: 'is it the same scenario?',
-    })
-  throw new UsageError(found.map(mistakeOf))
+  const [first] = found
+  if (first === undefined) return
+  if (found.length <= maxDifferences) throw new UsageError(found.map(mistakeOf))
+  throw new UsageError({
+    where: path,
+    got: `a plan with ${found.length} differences, such as ${first.path}`,
+    expected: `the plan of the baseline ${baseline.path}`,
+    hint: 'is it the same scenario?',
+  })
 
   function mistakeOf({ path: at, base, run: value }: PlanDifference) {
     return {

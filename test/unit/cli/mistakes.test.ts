@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -140,9 +140,18 @@ describe('a mistake with a recorded run is one clear sentence:', () => {
   test('a baseline of another scenario', async () => {
     await recorded()
     expect(await messageOf(['run', 'smoke', '--baseline', '$DIR/run'], {})).toMatch(
-      /^smoke: got a plan with \d+ differences, expected the plan of the baseline run; is it the same scenario\?$/,
+      /^smoke: got a plan with \d+ differences, such as callers\.count, expected the plan of the baseline run; is it the same scenario\?$/,
     )
   })
+})
+
+test('no scenario runs if the directory of a later one cannot be written', async () => {
+  const args = ['run', 'smoke', 'billing', '--target', '$TARGET', '--budget-usd', '1', '--out', '$DIR/out']
+  expect(await messageOf(args, { files: { 'out/billing/plan.json': '{}' } })).toBe(
+    'out/billing: got a directory that holds a run, expected a new or empty directory; name another one with --out',
+  )
+  expect(received).toBe(0)
+  expect(readdirSync(join(directory, 'out'))).toEqual(['billing'])
 })
 
 describe('a target that cannot be learned from ends with exit code 3 and one sentence:', () => {
