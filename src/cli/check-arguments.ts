@@ -181,7 +181,10 @@ function withoutUnit(value: string): { readonly hint?: string } {
 
 const describeGiven = (value: string | null): string => (value === null ? 'nothing' : describeValue(value))
 
-const surplusWord = (word = ''): Pick<Mistake, 'got'> => ({ got: `the surplus word ${describeValue(word)}` })
+/** An address may contain a password. */
+const surplusWord = (word = ''): Pick<Mistake, 'got'> => ({
+  got: word.includes('@') ? 'a surplus word with an @' : `the surplus word ${describeValue(word)}`,
+})
 
 /** Too few words, too many, or words that are not together. */
 function wordMistakes(words: readonly GivenWord[], command: Command): readonly Mistake[] {
@@ -198,7 +201,8 @@ function wordMistakes(words: readonly GivenWord[], command: Command): readonly M
     if (after !== null && (isList || index >= max)) return [surplusAfter(after, word, command)]
     if (index < max) return []
     const expected = argument === undefined ? 'flags only' : `one argument: ${argument}`
-    const hint = /^https?:/.test(word) && flags.target !== undefined ? { hint: `did you mean "--target ${word}"?` } : {}
+    const hint =
+      /^https?:[^@]*$/.test(word) && flags.target !== undefined ? { hint: `did you mean "--target ${word}"?` } : {}
     return [{ where, ...surplusWord(word), expected, ...hint }]
   })
 }

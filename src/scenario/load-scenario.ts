@@ -1,6 +1,6 @@
 import { type Contract, contractSchema } from '../contract/contract.ts'
 import { entriesOf, explainIssues, parseFields, type SchemaIssue } from '../lib/schema-mistakes.ts'
-import { describeValue, UsageError } from '../lib/usage-error.ts'
+import { describeValue, isLikelySecret, UsageError } from '../lib/usage-error.ts'
 import { parseYaml, readYaml, type SchemaMistake } from '../lib/yaml.ts'
 import { durationText, nameField, nameText, rateText } from './fields.ts'
 import { resolveCalls, withNamedProbes } from './resolve-calls.ts'
@@ -124,7 +124,7 @@ const hasControlCharacter = (text: string): boolean => /[\u0000-\u0020\u007f]/.t
 /** A hint for `localhost:8080/v1` or `api.example.com`. */
 function schemeHint(target: string): { readonly hint?: string } {
   const [, host] = /^((?:[a-z0-9-]+\.)*[a-z0-9-]+)(?::\d{1,5})?(?:\/\S*)?$/i.exec(target) ?? []
-  if (host === undefined || (!target.includes('.') && !target.includes(':'))) return {}
+  if (host === undefined || isLikelySecret(target) || !/[.:]/.test(target)) return {}
   return { hint: `did you mean "${/^(localhost|127\.)/.test(host) ? 'http' : 'https'}://${target}"?` }
 }
 

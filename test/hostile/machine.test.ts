@@ -118,12 +118,12 @@ const refused: readonly Case[] = [
     2,
     /^open files: got EMFILE, expected a higher limit/,
   ),
-  silent('the default directory cannot be created', `touch runs; ${run}`, 2, /got E(EXIST|NOTDIR)/),
+  silent('the default directory cannot be created', `touch runs; ${run}`, 2, /got (a file|a path below a file)/),
   silent(
     'a comparison goes into a file',
     `${run} --out a >/dev/null; ${run} --out b >/dev/null; touch c; turnpike compare a b --out c`,
     2,
-    /^c: got EEXIST/,
+    /^c: got a file/,
   ),
 ]
 
