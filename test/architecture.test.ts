@@ -299,6 +299,7 @@ const edges: Readonly<Record<string, Edge>> = {
   'src/cli/commands/clauses.ts': { touches: ['process'], because: 'writes its table to stdout' },
   'src/outputs/github.ts': { touches: ['process'], because: 'asks whether a run is a step there, and tells it' },
   'src/cli/interrupts.ts': { touches: ['process'], because: 'listens for ^C' },
+  'src/cli/commands/profile.ts': { touches: ['process'], because: 'writes the profile to stdout' },
   'src/cli/commands/plan.ts': { touches: ['process'], because: 'writes the plan to stdout' },
   'src/cli/commands/run.ts': {
     touches: ['clock', 'process'],

@@ -14,6 +14,8 @@ import { UsageError } from '../src/lib/usage-error.ts'
 import { lies } from '../src/service/lies/lies.ts'
 import { blocksOf, headingsOf, linksOf, plain, spansOf, tableUnder } from './support/markdown.ts'
 import { renderClauses } from './support/render-clauses.ts'
+import { withProfileKeys } from './support/render-profile-keys.ts'
+import { renderReference } from './support/render-reference.ts'
 import { importsOf } from './support/source-code.ts'
 import { virtualRun } from './support/virtual-run.ts'
 
@@ -90,6 +92,13 @@ test('docs/clauses.md is what the clauses and the lies make of it', () => {
   expect(read(file), 'UPDATE_DOCS=1 npx vitest run test/docs.test.ts').toBe(current)
 })
 
+test('docs/scenario-reference.md is what the schema of scenarios makes of it', () => {
+  const file = 'docs/scenario-reference.md'
+  const current = renderReference()
+  if (process.env.UPDATE_DOCS === '1') writeFileSync(file, current)
+  expect(read(file), 'UPDATE_DOCS=1 npx vitest run test/docs.test.ts').toBe(current)
+})
+
 describe('docs/architecture.md', () => {
   const markdown = read('docs/architecture.md')
   const rooms = tableUnder(markdown, 'The rooms of `src`').flatMap(({ Room }) =>
@@ -149,6 +158,12 @@ describe('docs/profiles.md', () => {
     path: plain(Key).split('.'),
     value: plain(Documented),
   }))
+
+  test('has the table of keys that the code has', () => {
+    const current = withProfileKeys(read('docs/profiles.md'))
+    if (process.env.UPDATE_DOCS === '1') writeFileSync('docs/profiles.md', current)
+    expect(read('docs/profiles.md'), 'UPDATE_DOCS=1 npx vitest run test/docs.test.ts').toBe(current)
+  })
 
   test('lists every key of the contract and no other', () => {
     const listed = keys.map(({ path }) => path.map(step => (step.startsWith('<') ? '*' : step)).join('.'))

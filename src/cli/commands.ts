@@ -18,6 +18,7 @@ const limitsFrom: Flag = {
 const seed: Flag = { type: 'number', describe: 'Random seed; overrides the scenario' }
 const target: Flag = { type: 'string', describe: 'Base URL of the service under test' }
 const budget: Flag = { type: 'string', describe: 'Maximum spend in USD, or unlimited; overrides scenario' }
+const only: Flag = { type: 'string', describe: 'Call to send, or clause to judge (with *); repeatable', array: true }
 const format: Flag = { type: 'string', describe: 'Output format', choices: formats, default: 'text' }
 const criteria = {
   'min-effect': { type: 'string', describe: 'Smallest change that matters (default: 5%)' },
@@ -40,6 +41,12 @@ export const commands: readonly Command[] = [
       'budget-usd': budget,
       profile,
       'limits-from': limitsFrom,
+      only,
+      'fail-fast': {
+        type: 'boolean',
+        describe: 'End at the first violation (thresholds: known at the end)',
+        default: false,
+      },
       workers: { type: 'number', describe: 'Threads that share the callers', default: 1 },
       baseline: {
         type: 'string',
@@ -86,6 +93,7 @@ export const commands: readonly Command[] = [
       'budget-usd': budget,
       profile,
       'limits-from': limitsFrom,
+      only,
       format: { ...format, choices: ['text', 'json'] },
     },
     examples: [
@@ -110,6 +118,13 @@ export const commands: readonly Command[] = [
       const learned = await learnCommand({ target: text(values, 'target'), budgetUsd: text(values, 'budget-usd') })
       return learned ? exitCodes.pass : exitCodes.inconclusive
     },
+  },
+  {
+    usage: 'profile [profile]',
+    describe: 'Print the documented profile, or another one, with comments',
+    arguments: { profile: { ...profile, describe: 'Profile (YAML or a shipped name); default: documented' } },
+    flags: {},
+    run: async values => (await import('./commands/profile.ts')).profileCommand(values),
   },
   {
     usage: 'report <run-dir>',

@@ -12,7 +12,7 @@ import { isLoopback } from '../produce/callers/api-keys.ts'
 import { type Discovery, discoveredContract, nothingDiscovered } from '../run/discovery.ts'
 import { parseScenario, profileNamedIn, readScenario } from '../scenario/load-scenario.ts'
 import { readRecording } from '../storage/recorded-run.ts'
-import { number, text, type Values } from './flags.ts'
+import { listFlag, number, text, type Values } from './flags.ts'
 import { assertNoSecret } from './secrets.ts'
 import { profileFile, scenarioFile } from './shipped-files.ts'
 
@@ -49,7 +49,8 @@ export async function draftPlan(scenarioName: string, values: Values): Promise<D
   const profile = profileOf(values, written, file)
   const contract = contractIn(profile)
   const target = text(values, 'target')
-  const overrides = { seed: number(values, 'seed'), target, budgetUsd: text(values, 'budget-usd') }
+  const only = [...new Set(listFlag(values, 'only'))]
+  const overrides = { seed: number(values, 'seed'), target, budgetUsd: text(values, 'budget-usd'), only }
   // A strange target has its own models, networks and limits, which only a discovery can tell.
   const isUnknown = (own: string | null) => (target ?? own) !== null || contract.models.length === 0
   const draft = parseScenario(written, file, contract, isUnknown)

@@ -6,7 +6,7 @@ import { type ClauseId, clauseIds, clauses } from './clauses.ts'
 const clausePattern = z
   .string()
   .refine(
-    pattern => matching(pattern).length > 0,
+    pattern => clausesMatching(pattern).length > 0,
     'the id of a clause, a pattern such as billing.*, or a section such as §4.4',
   )
 
@@ -21,8 +21,8 @@ type Promises = z.infer<typeof promisesSchema>
 /** The clauses that a target does not promise, in the order of the clause table. They are never judged. */
 export const notPromised = memoizeLast(
   ({ promises: { only, except } }: { readonly promises: Promises }): readonly ClauseId[] => {
-    const promised = new Set(only === null ? clauseIds : only.flatMap(matching))
-    for (const id of except.flatMap(matching)) promised.delete(id)
+    const promised = new Set(only === null ? clauseIds : only.flatMap(clausesMatching))
+    for (const id of except.flatMap(clausesMatching)) promised.delete(id)
     return clauseIds.filter(id => !promised.has(id))
   },
 )
@@ -30,18 +30,18 @@ export const notPromised = memoizeLast(
 /** Whether a target promises at least one clause that matches one of the patterns. */
 export function promisesAny(contract: { readonly promises: Promises }, patterns: readonly string[]): boolean {
   const missing = notPromised(contract)
-  return patterns.flatMap(matching).some(id => !missing.includes(id))
+  return patterns.flatMap(clausesMatching).some(id => !missing.includes(id))
 }
 
 /** Short for a list of clauses: `header.*` for all clauses whose ids start so, if the list has them all. */
 export function asPatterns(ids: readonly ClauseId[]): readonly string[] {
   const groupOf = (id: ClauseId) => `${id.split('.')[0]}.*`
-  const isWhole = (group: string) => matching(group).every(id => ids.includes(id))
+  const isWhole = (group: string) => clausesMatching(group).every(id => ids.includes(id))
   return [...new Set(ids.map(id => (isWhole(groupOf(id)) ? groupOf(id) : id)))]
 }
 
-/** Section 4 contains section 4.4. */
-function matching(pattern: string): readonly ClauseId[] {
+/** The clauses with this id, of this pattern such as `billing.*`, or of this section such as `§4`, which contains §4.4. */
+export function clausesMatching(pattern: string): readonly ClauseId[] {
   if (pattern.startsWith('§')) {
     const section = pattern.slice(1)
     return clauseIds.filter(id => clauses[id].section === section || clauses[id].section.startsWith(`${section}.`))

@@ -11,6 +11,8 @@ import type { Observation } from '../observation/observation.ts'
 import { isSystemStage, type Plan } from '../plan/plan.ts'
 import { shardOf } from '../plan/shard.ts'
 import type { BlockCounts, LimitResult } from './audits/audit.ts'
+import { causeOf, createAnswerLog } from './cause.ts'
+import type { ClauseTally } from './checks/findings.ts'
 import { createJudge, type JudgeResult, mergeSnapshots, thresholdsOf } from './judge.ts'
 import { createHistogram, type Percentiles, percentilesOf } from './metrics/histogram.ts'
 import type { RunMetrics } from './metrics/request-stats.ts'
@@ -110,15 +112,18 @@ export function judgeRun({ plan, contract, head }: JudgeJob, results: readonly W
   const series = createSeries(plan)
   const slices = createSlices(plan, contract)
   const proofLog = createProofLog(plan, contract)
+  const answerLog = createAnswerLog(contract)
   for (const snapshot of all) {
     proofLog.merge(snapshot.proofs)
+    answerLog.merge(snapshot.answers)
     series.merge(snapshot.series)
     slices.merge(snapshot.slices)
   }
+  const ended = end?.ended ?? 'truncated'
   const run = {
     plan,
     head,
-    ended: end?.ended ?? 'truncated',
+    ended,
     durationMs,
     metrics,
     load,
@@ -133,8 +138,29 @@ export function judgeRun({ plan, contract, head }: JudgeJob, results: readonly W
     proofs: proofLog.proofs(),
     citedObservations: new Map(all.flatMap(result => [...result.citedObservations])),
   } as const
-  return { ...run, ...reachVerdict(run) }
+  const cause = causeOf(answerLog.answers(), ended, head)
+  return cause === null ? { ...run, ...reachVerdict(run) } : withoutJudgements(run, cause)
 }
+
+/** A run whose responses say nothing about the service: all that they seem to violate is a symptom of the cause. */
+function withoutJudgements<Run extends VerdictInput>(run: Run, cause: string): Run & RunVerdict {
+  return {
+    ...run,
+    clauses: run.clauses.map(clause => ({ ...clause, judged: 0, violated: 0, verdict: silenceOf(clause.verdict) })),
+    findings: [],
+    billing: { ...run.billing, discrepancies: [] },
+    thresholds: run.thresholds.map(threshold => ({
+      ...threshold,
+      value: null,
+      verdict: 'inconclusive',
+      message: 'the service did not answer',
+    })),
+    verdict: 'inconclusive',
+    reasons: [cause],
+  }
+}
+
+const silenceOf = (verdict: ClauseTally['verdict']) => (verdict === 'not-promised' ? verdict : 'not-exercised')
 
 export function loadTotals(
   plan: Plan,

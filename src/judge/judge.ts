@@ -14,6 +14,7 @@ import {
 } from './audits/audits.ts'
 import type { CapacityResult } from './capacity/result.ts'
 import { createCapacitySearch } from './capacity/search.ts'
+import { type Answers, createAnswerLog } from './cause.ts'
 import { createChecks } from './checks/checks.ts'
 import { createFindingLog, type FindingLog, type FindingLogSnapshot } from './checks/findings.ts'
 import { createInventedKeys } from './invented-keys.ts'
@@ -26,7 +27,7 @@ import { evaluateThresholds, type ThresholdResult } from './thresholds.ts'
 
 /**
  * Judges the observations of one worker: one sink feeds every check, audit and metric. Each reading method (`snapshot`,
- * `nextTrial`, `isDecided`, `finish`) first judges the observations that wait in the batch.
+ * `hasViolation`, `nextTrial`, `isDecided`, `finish`) first judges the observations that wait in the batch.
  */
 export type Judge = {
   /** Adds an observation. It may be judged a little later, in a batch. */
@@ -35,6 +36,8 @@ export type Judge = {
   readonly nextTrial: (stage: string) => Trial | null
   /** Whether the outcome of the current trial is certain. */
   readonly isDecided: (stage: string, trial: Trial) => boolean
+  /** Whether a clause is violated, so far. */
+  readonly hasViolation: () => boolean
   readonly snapshot: () => JudgeSnapshot
   /**
    * Judges everything that is still open. To be called once, after the last observation. `isComplete`: false for a
@@ -60,6 +63,7 @@ export type JudgeResult = JudgeSnapshot & {
   readonly series: SeriesSnapshot
   readonly slices: SlicesSnapshot
   readonly proofs: readonly CallProof[]
+  readonly answers: Answers
   /** Observations that examples cite, by request id, as far as they were stored. */
   readonly citedObservations: ReadonlyMap<number, Observation>
 }
@@ -85,7 +89,7 @@ export function createJudge(
   { startedAtMs, inventedKeys }: Pick<RunInfo, 'startedAtMs' | 'inventedKeys'>,
   { defer, onJudged = () => {} }: JudgeOptions = {},
 ): Judge {
-  const findingLog = createFindingLog(plan.notPromised)
+  const findingLog = createFindingLog(plan.notPromised, plan.only?.clauses)
   const checks = createChecks(contract, findingLog)
   const series = createSeries(plan)
   const audits = createAudits({ contract, shared: plan.callers.shared, startedAtMs }, findingLog, series.spend)
@@ -93,6 +97,7 @@ export function createJudge(
   const slices = createSlices(plan, contract)
   const searches = createCapacitySearch(plan, contract)
   const proofLog = createProofLog(plan, contract)
+  const answerLog = createAnswerLog(contract)
   const isUnknownKey = createInventedKeys(inventedKeys === true)
   const cited = new Map<number, Observation>()
   let latestMs = 0
@@ -103,6 +108,7 @@ export function createJudge(
     const reports = findingLog.contentReports()
     if (!isUnknownKey(observation)) checks(observation)
     proofLog.add(observation, findingLog.contentReports() > reports)
+    answerLog.add(observation)
     series.add(observation)
     audits.add(observation)
     metrics.add(observation)
@@ -142,6 +148,10 @@ export function createJudge(
       batch.flush()
       return searches.soFar(stage, trial) !== null
     },
+    hasViolation: () => {
+      batch.flush()
+      return findingLog.violations() > 0
+    },
     snapshot,
     finish: isComplete => {
       batch.flush()
@@ -152,6 +162,7 @@ export function createJudge(
         series: series.snapshot(),
         slices: slices.snapshot(),
         proofs: proofLog.proofs(),
+        answers: answerLog.answers(),
         citedObservations: new Map([...cited].filter(([id]) => findingLog.cites(id))),
       }
     },
@@ -177,7 +188,7 @@ export type MergedView = RunView & { readonly findingLog: FindingLog; readonly a
 /** Merges the snapshots of all workers into one. Workers share no caller. */
 export function mergeSnapshots(plan: Plan, snapshots: readonly JudgeSnapshot[]): MergedView {
   const metrics = createMetrics(plan)
-  const findingLog = createFindingLog(plan.notPromised)
+  const findingLog = createFindingLog(plan.notPromised, plan.only?.clauses)
   for (const snapshot of snapshots) {
     metrics.merge(snapshot.metrics)
     findingLog.merge(snapshot.findingLog)

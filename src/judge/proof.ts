@@ -3,7 +3,7 @@ import { probeOf } from '../contract/probes.ts'
 import { plural } from '../lib/format.ts'
 import { toObject } from '../lib/json.ts'
 import type { Observation } from '../observation/observation.ts'
-import { is2xx, isAbuseBlock } from '../observation/response.ts'
+import { is2xx, isAbuseBlock, quotedError } from '../observation/response.ts'
 import { isSystemStage, type Plan, type Threshold } from '../plan/plan.ts'
 import { isRpcError } from './checks/rpc-response.ts'
 import type { RequestStats } from './metrics/request-stats.ts'
@@ -25,6 +25,8 @@ export type CallProof = {
   readonly judged: number
   /** How the others ended: a status, a failure, or one of `otherEndings`. */
   readonly unmet: ReadonlyMap<string, number>
+  /** The start of the first error among them; empty: there was none. */
+  readonly error: string
 }
 
 export type ProofLog = {
@@ -53,7 +55,7 @@ export function createProofLog(plan: Plan, contract: Contract): ProofLog {
     if (calls === undefined) return null
     let proof = calls.get(call)
     if (proof === undefined) {
-      proof = { stage, call, due: 0, sent: 0, met: 0, judged: 0, unmet: new Map() }
+      proof = { stage, call, due: 0, sent: 0, met: 0, judged: 0, unmet: new Map(), error: '' }
       calls.set(call, proof)
     }
     return proof
@@ -69,19 +71,23 @@ export function createProofLog(plan: Plan, contract: Contract): ProofLog {
       proof.due++
       if (outcome.kind !== 'dropped') proof.sent++
       const ending = unmetEnding(observation, provoked.has(stage), contract)
-      if (ending !== null) return addEnding(proof.unmet, ending, 1)
+      if (ending !== null) {
+        if (proof.error === '' && observation.response !== null) proof.error = quotedError(observation.response)
+        return addEnding(proof.unmet, ending, 1)
+      }
       proof.met++
       if (isJudged) proof.judged++
     },
     proofs: () => [...stages.values()].flatMap(calls => [...calls.values()]),
     merge: proofs => {
-      for (const { stage, call, due, sent, met, judged, unmet } of proofs) {
+      for (const { stage, call, due, sent, met, judged, unmet, error } of proofs) {
         const sum = proofOf(stage, call)
         if (sum === null) continue
         sum.due += due
         sum.sent += sent
         sum.met += met
         sum.judged += judged
+        sum.error ||= error
         for (const [ending, count] of unmet) addEnding(sum.unmet, ending, count)
       }
     },
@@ -142,14 +148,21 @@ export function unprovenReasons(
   const broken = proofs.filter(proof => isBroken(proof, proofs, plan))
   if (broken.length === proofs.length) {
     const endings = proofs.reduce((sum, { unmet }) => addEndings(sum, unmet), new Map<string, number>())
-    return [endings.size === 0 ? nothingExpected : `No request of the load succeeded: ${describeEndings(endings)}.`]
+    return [
+      endings.size === 0
+        ? nothingExpected
+        : `No request of the load succeeded: ${describeEndings(endings)}${quotedIn(broken)}.`,
+    ]
   }
   return [
     ...limited(broken.map(describeBroken)),
     ...limited(
       proofs
         .filter(proof => !broken.includes(proof) && isMostlyRefused(proof, plan))
-        .map(proof => `Most requests of ${nameOf(proof)} did not succeed: ${describeEndings(proof.unmet)}.`),
+        .map(
+          proof =>
+            `Most requests of ${nameOf(proof)} did not succeed: ${describeEndings(proof.unmet)}${quotedIn([proof])}.`,
+        ),
     ),
     ...limited(neverDue(plan, proofs)),
     ...limited(
@@ -187,7 +200,13 @@ function isBroken(proof: CallProof, all: readonly CallProof[], plan: Plan): bool
 function describeBroken(proof: CallProof): string {
   const { due, sent, unmet } = proof
   if (sent === 0) return `No request of ${nameOf(proof)} was sent: ${describeEndings(unmet)}.`
-  return `None of ${plural(due, 'request')} of ${nameOf(proof)} succeeded: ${describeEndings(unmet)}.`
+  return `None of ${plural(due, 'request')} of ${nameOf(proof)} succeeded: ${describeEndings(unmet)}${quotedIn([proof])}.`
+}
+
+/** The first error of the target in its own words, as ` ("Model not found")`. */
+function quotedIn(proofs: readonly CallProof[]): string {
+  const error = proofs.find(each => each.error !== '')?.error
+  return error === undefined ? '' : ` ("${error}")`
 }
 
 /** Fewer are chance. */

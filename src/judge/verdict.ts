@@ -1,10 +1,12 @@
 import { clauses as contractClauses } from '../contract/clauses.ts'
+import { clausesMatching } from '../contract/promises.ts'
 import { formatDuration, plural } from '../lib/format.ts'
 import type { LogFooter, RunInfo } from '../observation/log.ts'
 import { isLocalFault, type LocalFault } from '../observation/observation.ts'
 import { isSystemStage, type Plan } from '../plan/plan.ts'
 import type { Billing } from './audits/audit.ts'
 import type { CapacityResult } from './capacity/result.ts'
+import { suggestion } from './cause.ts'
 import type { ClauseTally, Finding } from './checks/findings.ts'
 import { type Comparison, outcomeStatus } from './compare/comparison.ts'
 import type { RunMetrics } from './metrics/request-stats.ts'
@@ -20,7 +22,7 @@ export type RunVerdict = {
 /** Everything that decides the verdict on a run. */
 export type VerdictInput = {
   readonly plan: Plan
-  readonly head: Pick<RunInfo, 'target' | 'inventedKeys'>
+  readonly head: Pick<RunInfo, 'target' | 'inventedKeys' | 'suggestedTarget'>
   /** How the run ended. `truncated`: its log has no footer, for example after a kill. */
   readonly ended: LogFooter['ended'] | 'truncated'
   readonly durationMs: number
@@ -57,9 +59,11 @@ export type VerdictInput = {
 export function reachVerdict(run: VerdictInput): RunVerdict {
   const failures = failReasons(run)
   const open = inconclusiveReasons(run)
-  if (failures.length > 0) return { verdict: 'fail', reasons: [...failures, ...open] }
-  if (open.length > 0) return { verdict: 'inconclusive', reasons: open }
-  return { verdict: 'pass', reasons: [passSummary(run)] }
+  const names = run.plan.only?.names ?? []
+  const only = names.length === 0 ? [] : [`Only ${names.join(', ')} ${names.length === 1 ? 'was' : 'were'} judged.`]
+  if (failures.length > 0) return { verdict: 'fail', reasons: [...failures, ...open, ...only] }
+  if (open.length > 0) return { verdict: 'inconclusive', reasons: [...open, ...only] }
+  return { verdict: 'pass', reasons: [passSummary(run), ...only] }
 }
 
 /**
@@ -95,9 +99,11 @@ function failReasons({ findings, billing, thresholds }: VerdictInput): readonly 
 
 function inconclusiveReasons(run: VerdictInput): readonly string[] {
   const { plan, ended, load, clauses, thresholds, metrics, proofs } = run
-  const failed = uncovered(run, 'failed')
+  // If --only selects clauses, nothing else decides.
+  const isOfClauses = plan.only !== null && plan.only.clauses !== null
+  const failed = isOfClauses ? 0 : uncovered(run, 'failed')
   const localFaults = [...metrics.all().localFaults.values()].reduce((sum, count) => sum + count, 0)
-  const dropped = Math.max(0, uncovered(run, 'dropped') - localFaults)
+  const dropped = isOfClauses ? 0 : Math.max(0, uncovered(run, 'dropped') - localFaults)
   const judged = thresholds.length > 0 || clauses.some(clause => clause.judged > 0)
   return [
     ended === 'complete' ? null : endings[ended](run),
@@ -114,15 +120,27 @@ function inconclusiveReasons(run: VerdictInput): readonly string[] {
     dropped > 0
       ? `${plural(dropped, 'arrival was', 'arrivals were')} dropped and never sent, and the scenario has no threshold for drops.`
       : null,
-    ...unconfirmedSearches(run),
+    ...notExercised(run),
+    ...(isOfClauses ? [] : unconfirmedSearches(run)),
     // A run that ended early, or without any response, has a better explanation.
-    ...(ended === 'complete' && load.answered > 0
+    ...(ended === 'complete' && load.answered > 0 && !isOfClauses
       ? unprovenReasons(plan, proofs, metrics.select({ call: null, stage: null }))
       : []),
-    load.answered > 0 && !judged
+    load.answered > 0 && !judged && !isOfClauses
       ? 'Nothing was judged: no clause was exercised, and the scenario has no threshold.'
       : null,
   ].filter(reason => reason !== null)
+}
+
+/** The calls and clauses of --only that the run says nothing about. */
+function notExercised({ plan: { only, calls }, metrics, clauses }: VerdictInput): readonly string[] {
+  const isExercised = (name: string) =>
+    Object.hasOwn(calls, name)
+      ? metrics.select({ call: name, stage: null }).answered > 0
+      : clausesMatching(name).some(id => clauses.some(clause => clause.id === id && clause.judged > 0))
+  return (only?.names ?? [])
+    .filter(name => !isExercised(name))
+    .map(name => `No response exercised ${name}, so there is no verdict on it.`)
 }
 
 /** The machine that runs Turnpike could not open connections: what to do, by the reason. */
@@ -143,6 +161,7 @@ const remedies: Readonly<Record<LocalFault, string>> = {
 
 const endings: Readonly<Record<Exclude<VerdictInput['ended'], 'complete'>, (run: VerdictInput) => string>> = {
   interrupted: ({ durationMs }) => `The run was interrupted after ${formatDuration(durationMs)}.`,
+  'wrong-target': ({ head }) => `Something other than the service answered at ${head.target}.${suggestion(head)}`,
   'target-unreachable': ({ head }) => `The target ${head.target} never responded.`,
   unauthorized: ({ head: { target, inventedKeys } }) =>
     inventedKeys
@@ -150,6 +169,8 @@ const endings: Readonly<Record<Exclude<VerdictInput['ended'], 'complete'>, (run:
       : `The target ${target} rejected every key with 401.`,
   'budget-reached': ({ durationMs }) =>
     `The run reached its budget after ${formatDuration(durationMs)} and ended early.`,
+  'violation-found': ({ durationMs }) =>
+    `The run ended at the first violation, after ${formatDuration(durationMs)} (--fail-fast).`,
   'worker-lost': run => `${lostWorkers(run)} The run ended early, after ${formatDuration(run.durationMs)}.`,
   truncated: ({ durationMs }) => `The recording stops at ${formatDuration(durationMs)}; the run was probably killed.`,
 }
@@ -203,8 +224,8 @@ function failureCounts({ load: { failures } }: VerdictInput): string {
   return counted.length === 0 ? '' : ` (${counted.map(([reason, count]) => `${reason} ${count}`).join(', ')})`
 }
 
-function passSummary({ load, clauses, thresholds }: VerdictInput): string {
+function passSummary({ plan, load, clauses, thresholds }: VerdictInput): string {
   const passed = clauses.filter(clause => clause.verdict === 'pass').length
   const met = thresholds.length === 0 ? '' : `, ${plural(thresholds.length, 'threshold')} met`
-  return `${plural(load.answered, 'response')} checked: ${plural(passed, 'clause')} passed${met}, no billing discrepancy.`
+  return `${plural(load.answered, 'response')} checked: ${plural(passed, 'clause')} passed${met}${plan.only?.clauses ? '' : ', no billing discrepancy'}.`
 }

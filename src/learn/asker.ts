@@ -64,8 +64,8 @@ export type Asker = {
   readonly hasZeroBalance: boolean
 }
 
-const timeouts = { connectMs: 5_000, headersMs: 10_000, idleMs: 10_000, totalMs: 10_000 } as const
-const maxBodyBytes = 4 * 1024 * 1024
+export const timeouts = { connectMs: 5_000, headersMs: 10_000, idleMs: 10_000, totalMs: 10_000 } as const
+export const maxBodyBytes = 4 * 1024 * 1024
 const maxEvents = 2_000
 const maxHeaderLength = 4_096
 /** Five less than the document blocks for. */

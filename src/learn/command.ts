@@ -1,3 +1,4 @@
+import { documentedContract } from '../contract/documented.ts'
 import { systemClock } from '../lib/clock.ts'
 import { formatDuration } from '../lib/format.ts'
 import { formatPico, pico } from '../lib/money.ts'
@@ -10,9 +11,12 @@ import {
   loadSpecialKeys,
   plainTextWarning,
 } from '../produce/callers/api-keys.ts'
+import type { Caller } from '../produce/callers/caller.ts'
+import { asker, notThere, suggestTarget } from '../produce/transport/suggest-target.ts'
 import { undiciTransport } from '../produce/transport/undici.ts'
 import { checkTarget } from '../scenario/load-scenario.ts'
 import { parseBudget } from '../scenario/units.ts'
+import { maxBodyBytes, timeouts } from './asker.ts'
 import { type Lesson, learn } from './learn.ts'
 import { learnedProfile } from './profile-text.ts'
 
@@ -24,7 +28,13 @@ export async function learnCommand(flags: LearnFlags): Promise<boolean> {
   const budgetPico = budgetOf(flags.budgetUsd, target)
   const warning = plainTextWarning({ target })
   if (warning !== null) process.stderr.write(`${warning}\n`)
-  const lesson = await learnAt(target, budgetPico)
+  const keys = keysOf(target)
+  const suggested = await betterTarget(target)
+  if (suggested !== null) {
+    process.stderr.write(`${notThere(target, suggested)}\n`)
+    return false
+  }
+  const lesson = await learnAt(target, keys, budgetPico)
   if (lesson.nothing !== null) {
     const isInvented = (process.env.TURNPIKE_KEYS ?? '').trim() === ''
     const hint = isInvented && lesson.nothing.includes('the key') ? ' No key was given; set TURNPIKE_KEYS.' : ''
@@ -42,23 +52,36 @@ export async function learnCommand(flags: LearnFlags): Promise<boolean> {
   return true
 }
 
-async function learnAt(target: string, budgetPico: bigint | null): Promise<Lesson> {
-  const clock = systemClock()
-  const runId = `learn${clock.wallMs().toString(36).replace('.', '')}`
-  const options: KeyOptions = {
-    environment: process.env.TURNPIKE_KEYS,
-    loopback: isLoopback(target),
-    areOptional: false,
-    runId,
-  }
+/** A similar address, if the target does not know the list of models. */
+async function betterTarget(target: string): Promise<string | null> {
+  const ask = asker(systemClock(), { timeouts: { control: timeouts }, maxBodyBytes })
+  const path = documentedContract.paths.models
+  return await suggestTarget(target, [{ path, exchange: await ask(target, path) }], ask)
+}
+
+type LearnKeys = { readonly caller: Caller; readonly zeroBalanceKey: string | null }
+
+/** Throws a UsageError before anything is sent. */
+function keysOf(target: string): LearnKeys {
+  const runId = `learn${systemClock().wallMs().toString(36).replace('.', '')}`
+  const environment = process.env.TURNPIKE_KEYS
+  const options: KeyOptions = { environment, loopback: isLoopback(target), areOptional: false, runId }
   const plan = { names: ['learn'], accountTier: 'default', keysEach: 1, keysFile: null, shared: false } as const
   const [caller = { name: 'learn', keys: [] }] = loadCallers(plan, options)
   const special = loadSpecialKeys({ 'zero-balance': process.env.TURNPIKE_ZERO_BALANCE_KEY ?? '' }, plan, options)
+  return { caller, zeroBalanceKey: special['zero-balance'] }
+}
+
+async function learnAt(
+  target: string,
+  { caller, zeroBalanceKey }: LearnKeys,
+  budgetPico: bigint | null,
+): Promise<Lesson> {
+  const clock = systemClock()
   const transport = undiciTransport({ baseUrl: target, clock, maxConnections: 2 })
   try {
     const onWait = (waitMs: number) =>
       process.stderr.write(`Waiting ${formatDuration(waitMs)}, so that no limit of the target is exceeded.\n`)
-    const zeroBalanceKey = special['zero-balance']
     return await learn({ send: transport.send, clock, caller, zeroBalanceKey, budgetPico, onWait })
   } finally {
     await transport.close()

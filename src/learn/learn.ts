@@ -134,9 +134,7 @@ const remedies: Readonly<Record<string, string>> = {
   'connect-refused': 'no program listens at this address',
   'connect-timeout': 'is the address right, and no firewall between?',
   'name-not-resolved': 'is the host name right?',
-  tls: 'does the port speak plain HTTP? Then write http:// instead of https://. Is its certificate private? Then set NODE_EXTRA_CA_CERTS',
-  'connection-lost': 'does the port speak TLS? Then write https:// instead of http://',
-  protocol: 'does the port speak HTTP/1.1, without TLS?',
+  tls: 'if its certificate is private, set NODE_EXTRA_CA_CERTS',
 }
 
 function whyNothing(replies: readonly Answer[]): string {

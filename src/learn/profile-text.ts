@@ -5,9 +5,9 @@ import { type Source, sourceOfValue } from '../contract/sources.ts'
 import { plural } from '../lib/format.ts'
 import { isObject } from '../lib/json.ts'
 import { formatPico, parsePico } from '../lib/money.ts'
-import { wrap } from '../lib/text-layout.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { oneLine } from '../lib/visible.ts'
+import { yamlComment, yamlFlow, yamlLines, yamlText } from '../lib/write-yaml.ts'
 import type { Lesson } from './learn.ts'
 import { type Little, littleOf } from './little.ts'
 import type { Fact, Known, ValuePath } from './question.ts'
@@ -43,15 +43,15 @@ export function learnedProfile({ findings, known, replies, spentPico }: Lesson, 
     finding.kind === 'unknown' ? [`${finding.path}: ${finding.why}`] : [],
   )
   const yaml = [
-    ...comment(`Learned from ${target} with ${replies.length} calls for at most $${formatPico(spentPico)}.`),
-    ...comment('What is not written here is as documented, or could not be told. Read it before you use it.'),
+    ...yamlComment(`Learned from ${target} with ${replies.length} calls for at most $${formatPico(spentPico)}.`),
+    ...yamlComment('What is not written here is as documented, or could not be told. Read it before you use it.'),
     ...list(
       'Differences from the document. Each is a promise that the target does not keep, unless you decide otherwise:',
       differences,
     ),
     ...list('Could not be told, or not for certain:', unknowns),
-    ...(same.length === 0 ? [] : ['#', ...comment(`As documented: ${namesOf(same).join(', ')}.`)]),
-    `name: ${text(`learned-${new URL(target).host.slice(0, maxName)}`)}`,
+    ...(same.length === 0 ? [] : ['#', ...yamlComment(`As documented: ${namesOf(same).join(', ')}.`)]),
+    `name: ${yamlText(`learned-${new URL(target).host.slice(0, maxName)}`)}`,
     ...promises,
     ...render(written.toSorted((a, b) => rankOf(a.path) - rankOf(b.path))),
     '',
@@ -148,57 +148,29 @@ function promisesOf(findings: readonly Fact[], known: Known): readonly string[] 
   const all = [...new Set([...except, ...broken])]
   if (only === null && all.length === 0) return []
   return [
-    ...comment('The target does not keep these; see the differences above. Remove an entry to have its clause judged.'),
+    ...yamlComment(
+      'The target does not keep these; see the differences above. Remove an entry to have its clause judged.',
+    ),
     'promises:',
-    ...(only === null ? [] : [`  only: ${flow(only)}`]),
-    `  except: ${flow(all)}`,
+    ...(only === null ? [] : [`  only: ${yamlFlow(only)}`]),
+    `  except: ${yamlFlow(all)}`,
   ]
 }
 
 const rankOf = ([key]: ValuePath): number => Object.keys(documentedContract).indexOf(key)
 
-/** The values as nested mappings, each below a comment. */
-function render(told: readonly Told[], depth = 0): readonly string[] {
-  const keys = [...new Set(told.map(({ path }) => path[depth] ?? ''))]
-  return keys.flatMap(key => {
-    const inside = told.filter(({ path }) => path[depth] === key)
-    const leaf = inside.find(({ path }) => path.length === depth + 1)
-    const at = '  '.repeat(depth)
-    if (leaf === undefined) return [`${at}${keyText(key)}:`, ...render(inside, depth + 1)]
-    return [...evidenceOf(leaf).map(line => at + line), ...leafLines(key, leaf.value).map(line => at + line)]
-  })
-}
+/** The values, each below its evidence. */
+const render = (told: readonly Told[]): readonly string[] =>
+  yamlLines(told.map(({ path, value, evidence }) => ({ path, value, comment: evidenceOf(path, evidence) })))
 
-function evidenceOf({ path, evidence }: Told): readonly string[] {
+function evidenceOf(path: ValuePath, evidence: string): readonly string[] {
   const documented = documentedAt(path)
   const isSimple = documented !== undefined && !Array.isArray(documented)
   const mark = sourceOf(path) === 'document' ? 'DIFFERS FROM THE DOCUMENT: ' : ''
-  return comment(`${mark}${clipped(evidence)}.${isSimple ? ` Documented, or by default: ${short(documented)}.` : ''}`)
-}
-
-const leafLines = (key: string, leaf: unknown): readonly string[] =>
-  Array.isArray(leaf) && leaf.some(isObject)
-    ? [`${keyText(key)}:`, ...leaf.map(item => `  - ${flow(item)}`)]
-    : [`${keyText(key)}: ${flow(leaf)}`]
-
-function flow(leaf: unknown): string {
-  if (typeof leaf === 'string') return text(leaf)
-  if (Array.isArray(leaf)) return `[${leaf.map(flow).join(', ')}]`
-  if (!isObject(leaf)) return String(leaf ?? null)
-  return `{ ${Object.entries(leaf)
-    .map(([key, each]) => `${keyText(key)}: ${flow(each)}`)
-    .join(', ')} }`
-}
-
-const keyText = (key: string): string =>
-  /^[A-Za-z][A-Za-z0-9_-]*$/.test(key) && !/^(y|n|yes|no|on|off|true|false|null)$/i.test(key) ? key : text(key)
-
-/** A text in double quotes, with everything escaped that is not plain ASCII. */
-const text = (plain: string): string =>
-  JSON.stringify(plain).replaceAll(
-    /[\u007f-\uffff]/g,
-    character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  return yamlComment(
+    `${mark}${clipped(evidence)}.${isSimple ? ` Documented, or by default: ${short(documented)}.` : ''}`,
   )
+}
 
 const maxEvidence = 400
 const clipped = (evidence: string): string => {
@@ -211,10 +183,5 @@ const short = (each: unknown): string => {
   return json.length > 80 ? `${json.slice(0, 77)}...` : json
 }
 
-const page = { columns: 110, color: false }
-const comment = (sentence: string): readonly string[] => wrap(page, sentence, 0).map(line => `# ${line}`)
-
 const list = (heading: string, items: readonly string[]): readonly string[] =>
-  items.length === 0
-    ? []
-    : ['#', ...comment(heading), ...items.flatMap(item => wrap(page, clipped(item), 0, '- ').map(line => `# ${line}`))]
+  items.length === 0 ? [] : ['#', ...yamlComment(heading), ...items.flatMap(item => yamlComment(clipped(item), '- '))]

@@ -21,7 +21,16 @@ export const headSchema = z
 
 /** The last line of a log. */
 export const footerSchema = z.object({
-  ended: z.enum(['complete', 'interrupted', 'target-unreachable', 'unauthorized', 'budget-reached', 'worker-lost']),
+  ended: z.enum([
+    'complete',
+    'interrupted',
+    'target-unreachable',
+    'wrong-target',
+    'unauthorized',
+    'budget-reached',
+    'violation-found',
+    'worker-lost',
+  ]),
   durationMs: z.number().nonnegative(),
   loadStartMs: millis,
   startedMs: millis,

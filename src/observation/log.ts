@@ -30,6 +30,8 @@ export type RunInfo = {
   readonly startedAtMs: number
   /** Present if nobody gave keys, so that Turnpike invented some. A reference service accepts them. */
   readonly inventedKeys?: true
+  /** Present if the target itself gave no usable response before the run, and this similar address did. */
+  readonly suggestedTarget?: string
 }
 
 /** The first line of a log. */
@@ -44,7 +46,15 @@ export type EventLoopDelay = { readonly p99: number; readonly max: number }
 
 /** The last line of a log. A killed run has none. */
 export type LogFooter = {
-  readonly ended: 'complete' | 'interrupted' | 'target-unreachable' | 'unauthorized' | 'budget-reached' | 'worker-lost'
+  readonly ended:
+    | 'complete'
+    | 'interrupted'
+    | 'target-unreachable'
+    | 'wrong-target'
+    | 'unauthorized'
+    | 'budget-reached'
+    | 'violation-found'
+    | 'worker-lost'
   readonly durationMs: number
   /** When the first stage was due to begin; due times count from it. null if no stage began. */
   readonly loadStartMs: number | null

@@ -1,6 +1,8 @@
 import type { Contract } from '../contract/contract.ts'
+import { probeOf } from '../contract/probes.ts'
 import { toObject } from '../lib/json.ts'
 import { memoizeLast } from '../lib/memoize-last.ts'
+import { oneLine } from '../lib/visible.ts'
 import type { Observation, ObservedResponse } from './observation.ts'
 
 /**
@@ -9,6 +11,25 @@ import type { Observation, ObservedResponse } from './observation.ts'
  */
 export const isFromGateway = ({ status, headers }: ObservedResponse, contract: Contract): boolean =>
   status >= 500 && headers[`${contract.headerPrefix}version`] === undefined
+
+/** Statuses of a wrong address: redirects, unknown paths, other methods, other hosts. */
+const wrongAddress: readonly number[] = [301, 302, 303, 307, 308, 404, 405, 410, 421, 426]
+
+/**
+ * Who gave a response: `service` if only the service can have, `elsewhere` if it says nothing about the service, such as
+ * the status of a wrong address, a rejected key, an HTML page, or an error of a gateway. null: a probe provoked a refusal
+ * that any server gives.
+ */
+export function originOf({ request, response }: Observation, contract: Contract): 'service' | 'elsewhere' | null {
+  if (response === null) return null
+  const { status } = response
+  const isCommon = status === 401 || status === 403 || wrongAddress.includes(status)
+  if (isCommon && request.kind === 'probe' && probeOf(request.probe).promised(contract).includes(status)) return null
+  return isCommon || isPage(response) || isFromGateway(response, contract) ? 'elsewhere' : 'service'
+}
+
+const isPage = ({ headers, body }: ObservedResponse): boolean =>
+  body.kind === 'text' && /^text\/html|^application\/xhtml/i.test(headers['content-type'] ?? '')
 
 /**
  * Whether a response is from the abuse block: its message tells the caller to wait for the length of a block and to retry,
@@ -35,6 +56,27 @@ const waitPatternsOf = memoizeLast(({ blockMs, saysWait, saysRetry }: Contract['
   const seconds = String(Math.round(blockMs / 1000))
   return [saysWait, saysRetry].map(pattern => new RegExp(pattern.replaceAll('{seconds}', seconds), 'i'))
 })
+
+/** The longest part of an error that a sentence quotes. */
+const maxQuoted = 120
+
+/** The start of the first error message in one line; empty if there is none, or only a page. */
+export function quotedError({ body }: ObservedResponse): string {
+  const message = body.kind === 'json' ? firstMessageIn(body.value, 0) : body.kind === 'text' ? body.head : ''
+  return message.trim().startsWith('<') ? '' : oneLine(message.slice(0, maxQuoted)).trim()
+}
+
+function firstMessageIn(value: unknown, depth: number): string {
+  if (typeof value !== 'object' || value === null || depth > maxMessageDepth) return ''
+  for (const [name, member] of Object.entries(value)) {
+    const found =
+      typeof member === 'string' ? (messageNames.includes(name) ? member : '') : firstMessageIn(member, depth + 1)
+    if (found !== '') return found
+  }
+  return ''
+}
+
+const messageNames: readonly string[] = ['message', 'error', 'detail', 'title']
 
 const maxMessageDepth = 4
 

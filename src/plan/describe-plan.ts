@@ -7,6 +7,7 @@ import {
   type LimitsPlan,
   type Mix,
   mixOf,
+  type OnlyPlan,
   type Plan,
   type Shape,
   type StagePlan,
@@ -57,6 +58,7 @@ function heading(plan: Plan, refusal: string | null | undefined): string {
     target,
     service,
     profile,
+    only,
     callers,
     limits,
     budgetUsd,
@@ -70,6 +72,7 @@ function heading(plan: Plan, refusal: string | null | undefined): string {
   const facts = [
     ['target', target ?? `embedded reference service${serviceCapacity(service)}`],
     ['profile', profile],
+    ...(only === null ? [] : [['only', describeOnly(only)]]),
     ['callers', `${callers.names.length} of tier ${callers.accountTier}${keys}${shared}`],
     ['limits', describeLimits(limits)],
     ['seed', String(seed)],
@@ -195,6 +198,13 @@ function thresholdLines(plan: Plan): string {
 
 const count = (value: number): string =>
   (value < 10 ? Number(value.toFixed(2)) : Math.round(value)).toLocaleString('en')
+
+/** In one line: what is sent, and which thresholds are not judged. */
+export function describeOnly({ names, clauses: judged, calls, leftOut }: OnlyPlan): string {
+  const sent = calls === null ? 'sends every call, since any of them may exercise it' : `sends only ${calls.join(', ')}`
+  const thresholds = judged !== null ? '; judges no threshold' : `; leaves out ${leftOut.join(', ')}`
+  return `${names.join(', ')}: ${sent}${leftOut.length === 0 ? '' : thresholds}`
+}
 
 /** In one line: which limits rates use, and what the target published. */
 export function describeLimits({ by, discovery, scopes }: LimitsPlan): string {

@@ -9,6 +9,7 @@ import { arrivalsPerSecond, burstArrivals, type LimitOf, tierRatePerMinute } fro
 import { parseBudget } from '../scenario/units.ts'
 import { forecast } from './forecast.ts'
 import { notDiscovered, type PublishedLimits, planLimits } from './limits.ts'
+import { narrowPlan } from './only.ts'
 import {
   type Bounds,
   type Load,
@@ -27,6 +28,8 @@ export type Overrides = {
   readonly seed: number | null
   readonly target: string | null
   readonly budgetUsd: string | null
+  /** The calls and clauses of --only; missing or empty: the whole scenario. */
+  readonly only?: readonly string[]
 }
 
 /** Input from outside of the scenario: recorded runs, and limits that the target published. */
@@ -47,7 +50,7 @@ export function makePlan(
   const { count, keys, accountTier, shared, keysFile } = scenario.callers
   const target = targetOf(overrides.target) ?? scenario.target
   checkSaturated(scenario, target)
-  const plan = {
+  const whole = {
     schema: 1,
     scenario: scenario.name,
     question: scenario.question,
@@ -64,7 +67,7 @@ export function makePlan(
       keysFile,
     },
     limits,
-    values: plannedValues(scenario.calls, contract),
+    values: [],
     calls: scenario.calls,
     stages: planStages(scenario, limitOf, recordings),
     slo: scenario.slo,
@@ -73,7 +76,9 @@ export function makePlan(
     bounds: planBounds(scenario.bounds),
     record: scenario.record,
   } as const
-  return { ...plan, forecast: forecast(plan, contract, limitOf) }
+  const plan = narrowPlan(whole, overrides.only ?? [])
+  const values = plannedValues(plan.calls, contract)
+  return { ...plan, values, forecast: forecast(plan, contract, limitOf) }
 }
 
 /** The models and networks that the calls use, with their prices. */

@@ -26,6 +26,8 @@ export type Plan = {
   readonly profile: string
   /** The clauses that the target does not promise. They are never judged. */
   readonly notPromised: readonly ClauseId[]
+  /** The part of the scenario that is sent and judged; null: all of it. */
+  readonly only: OnlyPlan | null
   readonly callers: CallersPlan
   readonly limits: LimitsPlan
   /** The models, networks and prices that the calls use. */
@@ -42,6 +44,18 @@ export type Plan = {
   /** Which observations are kept: all of them, those with a finding, or none. */
   readonly record: 'all' | 'findings' | 'none'
   readonly forecast: Forecast
+}
+
+/** A part of a scenario, as --only names it: calls decide what is sent, clauses what is judged. */
+export type OnlyPlan = {
+  /** As given: names of calls, and ids or patterns of clauses. */
+  readonly names: readonly string[]
+  /** The clauses that are judged; null for all of them. */
+  readonly clauses: readonly ClauseId[] | null
+  /** The calls that are sent; null for all of them, since nobody can tell which ones exercise the clauses. */
+  readonly calls: readonly string[] | null
+  /** The thresholds of the scenario that are not judged. */
+  readonly leftOut: readonly string[]
 }
 
 export type CallersPlan = {

@@ -5,6 +5,7 @@ import { createMask } from '../lib/mask/mask.ts'
 import { pico } from '../lib/money.ts'
 import type { RunInfo } from '../observation/log.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
+import { originOf } from '../observation/response.ts'
 import { maxPicoUsd, maxRequestPicoUsd } from '../plan/cost.ts'
 import { balanceCheckCall, type Plan, type StagePlan, systemCalls, type Trial } from '../plan/plan.ts'
 import { callersOfShard, ownsCaller, type Shard, splitEvenly, usersOfShard } from '../plan/shard.ts'
@@ -21,7 +22,7 @@ import { createFailureLimiter } from './drivers/failure-limiter.ts'
 import { driveOpen } from './drivers/open.ts'
 import { driveSaturate } from './drivers/saturate.ts'
 import { driveSequence, type SequenceStep } from './drivers/sequence.ts'
-import { type RunStop, watchReachability } from './drivers/stop.ts'
+import { type RunStop, watchReachability, watchTarget } from './drivers/stop.ts'
 import type { PendingRequest, Saturate, Transport } from './transport/transport.ts'
 
 /** The input of an engine: plain data, and one sum in shared memory. The same job gives the same requests. */
@@ -98,6 +99,7 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
     windowMs: contract.abuse.windowMs,
   })
   const reachability = watchReachability(() => stop.stop('target-unreachable'))
+  const watch = watchTarget(observation => originOf(observation, contract), stop.stop)
   const { bounds, seed, callers: callersPlan } = plan
   const sender: SendContext = {
     contract,
@@ -258,6 +260,7 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
   function observe(observation: Observation, reservation: Reservation | null): void {
     io.sink(observation)
     reachability(observation)
+    watch(observation)
     const { caller, endMs } = observation
     if (endMs !== null && feedback.countsAsFailure(observation)) failureLimiter.recordFailure(caller, endMs)
     if (budget === null || reservation === null) return

@@ -75,8 +75,10 @@ const run = z.object({
     'complete',
     'interrupted',
     'target-unreachable',
+    'wrong-target',
     'unauthorized',
     'budget-reached',
+    'violation-found',
     'worker-lost',
     'truncated',
   ]),
@@ -246,6 +248,16 @@ const plan = z.object({
   callers: z.object({ count: tally, tier: z.string(), shared: z.boolean() }),
   budgetUsd: decimal.nullable(),
   isBudgetUnlimited: z.boolean().default(false).meta({ description: 'The user has said that no budget binds.' }),
+  only: z
+    .object({
+      names: z.array(z.string()).meta({ description: 'The calls and clauses of --only, as given.' }),
+      clauses: z.array(nameOf<ClauseId>()).nullable().meta({ description: 'The clauses judged; null: all of them.' }),
+      calls: z.array(z.string()).nullable().meta({ description: 'The calls sent; null: all of them.' }),
+      leftOut: z.array(z.string()).meta({ description: 'The thresholds of the scenario that were not judged.' }),
+    })
+    .nullable()
+    .default(null)
+    .meta({ description: 'The part of the scenario that was sent and judged; null: all of it.' }),
   forecast: z.object({
     requests: z.number(),
     durationMs: z.number(),

@@ -7,6 +7,7 @@ import { createMask } from '../lib/mask/mask.ts'
 import { notDiscovered, type PublishedLimits, recordedLimits } from '../plan/limits.ts'
 import type { Plan } from '../plan/plan.ts'
 import { authorize, type Caller } from '../produce/callers/caller.ts'
+import { asker, listRequest, type Refusal, suggestTarget } from '../produce/transport/suggest-target.ts'
 import type { Transport } from '../produce/transport/transport.ts'
 import { undiciTransport } from '../produce/transport/undici.ts'
 
@@ -16,6 +17,8 @@ export type Discovery = {
   readonly limits: PublishedLimits
   /** Why a list could not be read, one sentence each. */
   readonly notes: readonly string[]
+  /** A similar address that seems to be meant, if the target gave none of the lists. */
+  readonly suggestedTarget: string | null
 }
 
 /** For a plan that is only printed. */
@@ -23,6 +26,7 @@ export const nothingDiscovered: Discovery = {
   statements: { models: null, networks: null, limits: null },
   limits: notDiscovered,
   notes: [],
+  suggestedTarget: null,
 }
 
 /** Like `discover`, over a connection of its own. */
@@ -32,9 +36,12 @@ export async function discoverAt(
   plan: Plan,
   contract: Contract,
 ): Promise<Discovery> {
-  const transport = undiciTransport({ baseUrl: target, clock: systemClock(), maxConnections: 1 })
+  const clock = systemClock()
+  const transport = undiciTransport({ baseUrl: target, clock, maxConnections: 1 })
   try {
-    return await discover(transport.send, callers, plan, contract)
+    const { refusals, ...discovery } = await discover(transport.send, callers, plan, contract)
+    const suggestedTarget = await suggestTarget(target, refusals, asker(clock, plan.bounds))
+    return suggestedTarget === null ? discovery : { ...discovery, suggestedTarget, notes: [] }
   } finally {
     await transport.close()
   }
@@ -49,41 +56,45 @@ export async function discover(
   [caller]: readonly Caller[],
   { bounds }: Pick<Plan, 'bounds'>,
   contract: Contract,
-): Promise<Discovery> {
-  if (caller === undefined) return { ...nothingDiscovered, limits: { kind: 'not-asked', why: 'there is no caller' } }
+): Promise<Discovery & { readonly refusals: readonly Refusal[] }> {
+  if (caller === undefined)
+    return { ...nothingDiscovered, limits: { kind: 'not-asked', why: 'there is no caller' }, refusals: [] }
   const { paths } = contract
   const mask = createMask(caller.keys)
   const missing = notPromised(contract)
+  const refusals: Refusal[] = []
+  let isKnown = false
   const models = missing.includes('catalogue.models') ? null : await read('models', paths.models, parseModels)
   const networks = missing.includes('catalogue.networks') ? null : await read('networks', paths.networks, parseNetworks)
   const limits = missing.includes('catalogue.rate-limits') ? null : await read('limits', paths.rateLimits, parseLimits)
   const noteOf = (what: string, answer: { readonly why?: string } | null) =>
     answer?.why === undefined
       ? []
-      : `The target does not state its ${what} (${answer.why}), so those of the profile are used.`
+      : [`The target does not state its ${what} (${answer.why}), so those of the profile are used.`]
   return {
     statements: { models: models?.value ?? null, networks: networks?.value ?? null, limits: limits?.value ?? null },
     limits: publishedLimits(caller.name, limits),
-    notes: [...noteOf('models', models), ...noteOf('networks', networks)].flat(),
+    notes: [...noteOf('models', models), ...noteOf('networks', networks)],
+    suggestedTarget: null,
+    // One list is enough to know the service.
+    refusals: isKnown ? [] : refusals,
   }
 
   async function read<T>(what: string, path: string, parse: (body: unknown) => T | null): Promise<Answer<T>> {
-    const { failure, status, body } = await send(
-      {
-        method: 'GET',
-        path,
-        headers: { accept: 'application/json', ...(caller && authorize(caller, 0)) },
-        body: null,
-        timeouts: bounds.timeouts.control,
-        maxBodyBytes: bounds.maxBodyBytes,
-        onStreamBytes: null,
-      },
-      new AbortController().signal,
-    )
+    const request = listRequest(path, caller === undefined ? {} : authorize(caller, 0), bounds)
+    const exchange = await send(request, new AbortController().signal)
+    const { failure, status, body } = exchange
+    const value = failure === null && status === 200 ? parse(mask.json(parseJson(body))) : null
+    if (value !== null) {
+      isKnown = true
+      return { value }
+    }
+    refusals.push({ path, exchange })
     if (failure !== null) return { value: null, why: failure.reason }
-    if (status !== 200) return { value: null, why: `it responded with ${status}` }
-    const value = parse(mask.json(parseJson(body)))
-    return value === null ? { value, why: `its response contains no ${what}` } : { value }
+    return {
+      value: null,
+      why: status === 200 ? `its response contains no ${what}` : `it responded with ${status}`,
+    }
   }
 }
 
@@ -107,6 +118,7 @@ export function recordedDiscovery({ plan, contract }: { readonly plan: Plan; rea
     },
     limits,
     notes: [],
+    suggestedTarget: null,
   }
 }
 

@@ -49,6 +49,7 @@ export function unrecordedJob(
     baselines: null,
     workers: 1,
     warmUp: false,
+    failFast: false,
     gauges: false,
   }
 }

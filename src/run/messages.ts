@@ -15,6 +15,8 @@ export type WorkerJob = EngineJob & {
   /** Where requests are sent to. `info` has the same address without secrets. */
   readonly baseUrl: string
   readonly maxConnections: number
+  /** Whether to end the run at the first violation. */
+  readonly failFast: boolean
   /** Whether to keep gauges for exported metrics. */
   readonly gauges: boolean
   /** Whether to warm up before the first request. */

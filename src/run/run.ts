@@ -83,9 +83,9 @@ export async function run(job: RunJob, io: RunIo, onSpent: (picoUsd: bigint) => 
 
 /** Starts one worker for each shard. When one worker stops, all of them stop. */
 function startWorkers(job: RunJob, io: RunIo, stop: RunStop, budget: SharedBudget): readonly WorkerHandle[] {
-  const { info, plan, contract, callers, specialKeys, secrets, baseUrl, warmUp, gauges, workers: count } = job
+  const { info, plan, contract, callers, specialKeys, secrets, baseUrl, warmUp, failFast, gauges, workers: count } = job
   const connections = plan.bounds.maxInFlight * connectionsPerArrival(plan)
-  const common = { info, plan, contract, callers, specialKeys, secrets, baseUrl, warmUp, gauges }
+  const common = { info, plan, contract, callers, specialKeys, secrets, baseUrl, warmUp, failFast, gauges }
   const shared = { budget, epoch: epochOf(io.clock) }
   const workers = Array.from({ length: count }, (_, worker) => {
     const logFile = io.directory?.logs[worker] ?? null
@@ -111,10 +111,13 @@ function connectionsPerArrival({ calls }: Plan): number {
   return Math.max(1, ...Object.values(calls).map(call => (call.kind === 'replay' ? 1 + call.duplicates : 1)))
 }
 
-/** Stops the run before the load if the target never responds, rejects every key, or any key that Turnpike invented. */
+/**
+ * Stops the run before the load if the target never responds, rejects every key, or any key that Turnpike invented, or if
+ * the service is at another address.
+ */
 function judgeOpening(
   openings: readonly (OpeningResult | null)[],
-  { inventedKeys }: RunJob['info'],
+  { inventedKeys, suggestedTarget }: RunJob['info'],
   stop: RunStop,
 ): void {
   const sum = (of: (opening: OpeningResult) => number) =>
@@ -122,8 +125,8 @@ function judgeOpening(
   const answered = sum(opening => opening.answered)
   // A target that promises no balances is not asked for them.
   const isAsked = openings.includes(null) || sum(opening => opening.sent) > 0
-  if (!isAsked) return
-  if (answered === 0) stop.stop('target-unreachable')
+  if (isAsked && answered === 0) stop.stop('target-unreachable')
+  if (suggestedTarget !== undefined) stop.stop('wrong-target')
   const unauthorized = sum(opening => opening.unauthorized)
   if (unauthorized > 0 && (inventedKeys || unauthorized === answered)) stop.stop('unauthorized')
 }

@@ -27,6 +27,9 @@ export type Worker = {
   readonly snapshot: () => WorkerSnapshot
 }
 
+/** How often --fail-fast looks for a violation. */
+const violationCheckMs = 250
+
 /** Connects one engine, one judge and one log. */
 export function createWorker(job: WorkerJob, io: WorkerIo): Worker {
   const { plan, contract, info } = job
@@ -56,6 +59,16 @@ export function createWorker(job: WorkerJob, io: WorkerIo): Worker {
       gauges?.add(observation)
     },
   })
+  /** Looks for a violation, again and again. Returns a function that ends it. */
+  function stopAtViolation(): () => void {
+    let cancel = () => {}
+    const look = () => {
+      if (judge.hasViolation()) io.stop.stop('violation-found')
+      else cancel = io.clock.at(io.clock.nowMs() + violationCheckMs, look)
+    }
+    look()
+    return () => cancel()
+  }
   let plannedMs: number | null = null
   let startedMs: number | null = null
 
@@ -71,7 +84,9 @@ export function createWorker(job: WorkerJob, io: WorkerIo): Worker {
     },
     drive: async loadStartMs => {
       plannedMs = loadStartMs
+      const cancelWatch = job.failFast ? stopAtViolation() : () => {}
       startedMs = await engine.drive(loadStartMs)
+      cancelWatch()
     },
     close: engine.close,
     finish: async run => {

@@ -22,22 +22,30 @@ const network = textField('a network slug such as ethereum-mainnet')
 const family = z
   .enum(networkFamilies, { error: oneOf(networkFamilies) })
   .optional()
-  .describe('The family of a network that stands in if the target does not offer "network". Default without both: evm.')
+  .describe(
+    'The family of a network that stands in if the target does not offer "network". Default: evm, without a network.',
+  )
 const methods = weightsField('method names')
   .optional()
-  .describe('Weight of each method. Default on EVM networks: the mix of real applications.')
+  .describe(
+    'Weight of each method. Default: on EVM networks, a mix like that of real applications; elsewhere it is required.',
+  )
+
+const kind = <Kind extends string>(name: Kind) => z.literal(name).describe('The kind of call.')
 
 export const callSchemas = {
   chat: mapping({
-    kind: z.literal('chat'),
+    kind: kind('chat'),
     stream: flagField.default(true).describe('Whether to request a stream of tokens.'),
     'model-tier': z
       .enum(modelTiers, { error: oneOf(modelTiers) })
       .optional()
-      .describe('The first model of this tier. Give this or "model". Default: the first model that the target offers.'),
+      .describe(
+        'Selects the first model of this tier. Give this or "model". Default: the first model that the target offers.',
+      ),
     model: textField('the id of a model')
       .optional()
-      .describe('The id of a model that the target offers. Give this or "model-tier".'),
+      .describe('The id of a model that the target offers. Give this or "model-tier". Default: as "model-tier".'),
     deprecated: flagField.default(false).describe('Prefer a deprecated model of the tier, if the profile has one.'),
     'prompt-tokens': integerField(1, 1_000_000).describe('Approximate length of each prompt in tokens.'),
     'max-completion-tokens': integerField(1, 1_000_000)
@@ -45,35 +53,37 @@ export const callSchemas = {
       .describe("Maximum tokens of a completion. Default: not sent, so the model's own maximum applies."),
     body: jsonObjectField('request fields')
       .optional()
-      .describe('Additional or overriding fields of the request, such as logprobs or messages.'),
+      .describe('Additional or overriding fields of the request, such as logprobs or messages. Default: none.'),
     parameters: jsonObjectField('service-specific options')
       .optional()
-      .describe('Service-specific options, which override the default ones; null omits one.'),
+      .describe('Service-specific options, which override the default ones; null omits one. Default: none.'),
     suffix: textField('options after the name of the model')
       .optional()
-      .describe('Options after the name of the model, such as enable_web_search=auto.'),
-    'accept-encoding': headerField('an encoding such as gzip').optional().describe('The value of Accept-Encoding.'),
+      .describe('Options after the name of the model, such as enable_web_search=auto. Default: none.'),
+    'accept-encoding': headerField('an encoding such as gzip')
+      .optional()
+      .describe('The value of Accept-Encoding. Default: none is sent.'),
     'same-prompt': flagField.default(false).describe('Send the same prompt every time, so that caches can serve it.'),
   }).describe('A chat completion.'),
   rpc: mapping({
-    kind: z.literal('rpc'),
+    kind: kind('rpc'),
     network,
     'network-family': family,
     methods,
     'failure-ratio': probabilityField().default(0).describe('Probability that a call fails on purpose.'),
   }).describe('A single JSON-RPC call.'),
   'rpc-batch': mapping({
-    kind: z.literal('rpc-batch'),
+    kind: kind('rpc-batch'),
     network,
     'network-family': family,
     methods,
     size: integerField(1, 10_000, 'a whole number from 1 to the longest batch of the profile').describe(
-      'Items of each batch.',
+      'Items of each batch. The profile states the longest batch.',
     ),
     'failing-items': integerField(0, 10_000).default(0).describe('Items of each batch that fail on purpose.'),
   }).describe('A batch of JSON-RPC calls in one request.'),
   replay: mapping({
-    kind: z.literal('replay'),
+    kind: kind('replay'),
     of: textField('the name of an rpc or rpc-batch call').describe('The rpc or rpc-batch call that is repeated.'),
     duplicates: integerField(0, 20).default(1).describe('Additional requests with the key and body of the first.'),
     concurrent: flagField.default(false).describe('Send the duplicates concurrently with the first request.'),
@@ -88,28 +98,30 @@ export const callSchemas = {
       .describe('Probability that another caller sends the same key and body.'),
     'repeat-after': durationField
       .optional()
-      .describe('Delay of one more request with the same key and body, within the lifetime of the key or after it.'),
+      .describe(
+        'Delay of one more request with the same key and body, within the lifetime of the key or after it. At most 30s. Default: no such request.',
+      ),
   }).describe('An RPC request that is sent again with the same idempotency key.'),
-  models: mapping({ kind: z.literal('models') }).describe('The list of models.'),
-  networks: mapping({ kind: z.literal('networks') }).describe('The list of networks.'),
-  'rate-limits': mapping({ kind: z.literal('rate-limits') }).describe('The limits of the caller.'),
-  'rate-limit-logs': mapping({ kind: z.literal('rate-limit-logs') }).describe(
+  models: mapping({ kind: kind('models') }).describe('The list of models.'),
+  networks: mapping({ kind: kind('networks') }).describe('The list of networks.'),
+  'rate-limits': mapping({ kind: kind('rate-limits') }).describe('The limits of the caller.'),
+  'rate-limit-logs': mapping({ kind: kind('rate-limit-logs') }).describe(
     'The log of requests of the caller that hit a limit.',
   ),
   resource: mapping({
-    kind: z.literal('resource'),
+    kind: kind('resource'),
     resource: textField('the name of a resource of the profile').describe(
       'Name of the resource in the profile: embeddings, image, characters and so on.',
     ),
     body: jsonObjectField('request fields')
       .optional()
-      .describe('Fields of the request that override those of the profile.'),
-    page: integerField(1, 1_000_000).optional().describe('The requested page of a list, from 1.'),
-    limit: integerField(1, 1_000_000).optional().describe('The requested number of items per page.'),
+      .describe('Fields of the request that override those of the profile. Default: none.'),
+    page: integerField(1, 1_000_000).optional().describe('The requested page of a list, from 1. Default: not sent.'),
+    limit: integerField(1, 1_000_000).optional().describe('The requested number of items per page. Default: not sent.'),
   }).describe('A request of a resource that is neither chat nor RPC.'),
   probe: mapping({
-    kind: z.literal('probe'),
-    probe: z.enum(probeNames, { error: 'the name of a probe' }).describe('The crafted request.'),
+    kind: kind('probe'),
+    probe: z.enum(probeNames, { error: 'the name of a probe' }).describe('Name of the crafted request.'),
   }).describe('A crafted request with a documented response, mostly a refusal.'),
 } as const
 

@@ -28,7 +28,7 @@ const namePattern = /^[a-z0-9][a-z0-9-]{0,63}$/
 /** A mapping with exactly these keys. */
 export const mapping = <S extends z.ZodRawShape>(shape: S) => z.strictObject(shape, { error: 'a mapping' })
 
-export const nameField = z.string({ error: nameText }).regex(namePattern, { error: nameText })
+export const nameField = z.string({ error: nameText }).regex(namePattern, { error: nameText }).meta({ title: 'name' })
 
 export const textField = (expected: string) =>
   z.string({ error: expected }).refine(value => value.trim() !== '', expected)
@@ -70,18 +70,19 @@ export type Mix = readonly (readonly [name: string, weight: number])[]
 /** A mapping that is sent to the target as it is. */
 export const jsonObjectField = (what: string) => z.record(z.string(), z.json(), { error: `a mapping of ${what}` })
 
-export const durationField = quantity(parseDuration, durationText, ['250ms', '5s', '1m30s']).refine(
+const duration = quantity(parseDuration, durationText, { title: 'duration', examples: ['250ms', '5s', '1m30s'] })
+export const durationField = duration.refine(
   ms => ms > 0 && ms <= maxDurationMs,
   'a duration above 0 and of at most 168h',
 )
 
 /** Like `durationField`, but `0s` is allowed. */
-export const durationOrZeroField = quantity(parseDuration, durationText, ['250ms', '5s', '1m30s']).refine(
-  ms => ms <= maxDurationMs,
-  'a duration of at most 168h',
-)
+export const durationOrZeroField = duration.refine(ms => ms <= maxDurationMs, 'a duration of at most 168h')
 
-export const rateOrZeroField = quantity(parseRate, rateText, ['80% of tier', '20/s', '20/m']).refine(
+export const rateOrZeroField = quantity(parseRate, rateText, {
+  title: 'rate',
+  examples: ['80% of tier', '20/s', '20/m'],
+}).refine(
   value => (value.kind === 'of-tier' ? value.share <= maxShareOfTier : value.perSecond <= maxPerSecond),
   `a rate of at most ${maxPerSecond}/s, or ${maxShareOfTier * 100}% of tier`,
 )
@@ -90,14 +91,15 @@ export const rateField = rateOrZeroField.refine(value => amountOf(value) > 0, 'a
 /** `99%` becomes 0.99, strictly between two bounds in percent. */
 export function shareField(above: number, below: number, example: string) {
   const expected = `a share above ${above}% and below ${below}%, such as ${example}`
-  return quantity(parsePercent, expected, [example]).refine(
+  return quantity(parsePercent, expected, { title: 'share', examples: [example] }).refine(
     value => value > above / 100 && value < below / 100,
     expected,
   )
 }
 
 export const burstSizeField = z
-  .union([z.int().min(1).max(1_000_000), z.string().meta({ examples: ['130% of tier'] })], { error: sizeText })
+  .union([z.int().min(1).max(1_000_000), z.string()], { error: sizeText })
+  .meta({ title: 'burst size', examples: [20, '130% of tier'] })
   .transform((value, context) => {
     if (typeof value === 'number') {
       if (value <= 1_000_000) return { kind: 'absolute', arrivals: value } as const
@@ -109,22 +111,28 @@ export const burstSizeField = z
     return z.NEVER
   })
 
-export const usdField = quantityOrNumber(parseUsd, 'an amount of dollars such as 0.25').refine(
+export const usdField = quantityOrNumber(parseUsd, 'an amount of dollars such as 0.25', {
+  title: 'dollars',
+  examples: [0.25, '$0.25'],
+}).refine(
   amount => amount !== '0' && Number(amount) <= maxBudgetUsd,
   `an amount of dollars above 0 and of at most ${maxBudgetUsd}`,
 )
 
-export const bytesField = quantityOrNumber(parseBytes, 'a size such as 65536 or 2MiB').refine(
-  count => count > 0 && count <= 1_073_741_824,
-  'a size above 0 and of at most 1024MiB',
-)
+export const bytesField = quantityOrNumber(parseBytes, 'a size such as 65536 or 2MiB', {
+  title: 'bytes',
+  examples: [65_536, '2MiB'],
+}).refine(count => count > 0 && count <= 1_073_741_824, 'a size above 0 and of at most 1024MiB')
 
 const amountOf = (value: Rate): number => (value.kind === 'absolute' ? value.perSecond : value.share)
 
-function quantity<T>(parse: (text: string) => T | null, expected: string, examples: readonly string[]) {
+/** For editors and the reference of the language. The title names the unit. */
+type Shown = { readonly title: string; readonly examples: readonly (string | number)[] }
+
+function quantity<T>(parse: (text: string) => T | null, expected: string, { title, examples }: Shown) {
   return z
     .string({ error: expected })
-    .meta({ examples: [...examples] })
+    .meta({ title, examples: [...examples] })
     .transform((value, context) => {
       const parsed = parse(value)
       if (parsed !== null) return parsed
@@ -133,11 +141,14 @@ function quantity<T>(parse: (text: string) => T | null, expected: string, exampl
     })
 }
 
-function quantityOrNumber<T>(parse: (text: string | number) => T | null, expected: string) {
-  return z.union([z.number(), z.string()], { error: expected }).transform((value, context) => {
-    const parsed = parse(value)
-    if (parsed !== null) return parsed
-    context.issues.push({ code: 'custom', message: expected, input: value })
-    return z.NEVER
-  })
+function quantityOrNumber<T>(parse: (text: string | number) => T | null, expected: string, { title, examples }: Shown) {
+  return z
+    .union([z.number(), z.string()], { error: expected })
+    .meta({ title, examples: [...examples] })
+    .transform((value, context) => {
+      const parsed = parse(value)
+      if (parsed !== null) return parsed
+      context.issues.push({ code: 'custom', message: expected, input: value })
+      return z.NEVER
+    })
 }

@@ -14,7 +14,7 @@ import {
   usdField,
 } from './fields.ts'
 import { type Stage, stageSchema } from './stage-schema.ts'
-import { type Threshold, type Timing, timings } from './threshold.ts'
+import { type Threshold, type Timing, timingMeanings, timings } from './threshold.ts'
 
 const limitsOf = ['target', 'profile'] as const
 const records = ['all', 'findings', 'none'] as const
@@ -42,7 +42,9 @@ export const callersSchema = mapping({
     .describe('API keys per caller, used in turn. All belong to one account.'),
   'keys-file': textField('the path of a file')
     .optional()
-    .describe('Path of a file with one account per line: its API keys. Never write a key into a scenario.'),
+    .describe(
+      'Path of a file with one account per line: its API keys. Never write a key into a scenario. Default: TURNPIKE_KEYS.',
+    ),
   'limits-from': z
     .enum(limitsOf, { error: oneOf(limitsOf) })
     .default('target')
@@ -50,25 +52,36 @@ export const callersSchema = mapping({
   shared: flagField.default(false).describe('Whether others use the same accounts during the run.'),
 })
 
-const timeouts = mapping({
-  connect: durationField.optional().describe('Maximum time to connect.'),
-  headers: durationField.optional().describe('Maximum time until the response headers arrive.'),
-  idle: durationField.optional().describe('Maximum silence within a body.'),
-  total: durationField.optional().describe('Maximum time from sending to the last byte.'),
-}).optional()
+const timeoutsOfCall = (connect: string, headers: string, idle: string, total: string) =>
+  mapping({
+    connect: durationField.optional().describe(`Maximum time to connect. Default: ${connect}.`),
+    headers: durationField.optional().describe(`Maximum time until the response headers arrive. Default: ${headers}.`),
+    idle: durationField.optional().describe(`Maximum silence within a body. Default: ${idle}.`),
+    total: durationField.optional().describe(`Maximum time from sending to the last byte. Default: ${total}.`),
+  }).optional()
 
 const boundsSchema = mapping({
   'max-in-flight': integerField(1, 100_000)
     .optional()
-    .describe('Maximum requests in flight. Further ones are dropped and counted.'),
-  'max-body': bytesField.optional().describe('Maximum size of a response body.'),
-  drain: durationOrZeroField.optional().describe('How long a run waits for requests in flight at its end.'),
-  timeouts: mapping({ chat: timeouts, rpc: timeouts, control: timeouts }).optional(),
+    .describe('Maximum requests in flight. Further ones are dropped and counted. Default: 512.'),
+  'max-body': bytesField.optional().describe('Maximum size of a response body. Default: 4MiB.'),
+  drain: durationOrZeroField
+    .optional()
+    .describe('How long a run waits for requests in flight at its end. Default: 30s.'),
+  timeouts: mapping({
+    chat: timeoutsOfCall('10s', '120s', '60s', '600s').describe('Timeouts of chat calls. Default: as below.'),
+    rpc: timeoutsOfCall('10s', '35s', '35s', '35s').describe('Timeouts of RPC calls and replays. Default: as below.'),
+    control: timeoutsOfCall('10s', '30s', '30s', '30s').describe('Timeouts of all other calls. Default: as below.'),
+  })
+    .optional()
+    .describe('When to give up a request. Default: as below.'),
 })
 
 const bound = durationField.optional()
 export const sloSchema = mapping(
-  Object.fromEntries(timings.map(timing => [timing, bound])) as Record<Timing, typeof bound>,
+  Object.fromEntries(
+    timings.map(timing => [timing, bound.describe(`${timingMeanings[timing]} Default: any is good.`)]),
+  ) as Record<Timing, typeof bound>,
 )
 
 export const thresholdSchema = mapping({
@@ -80,19 +93,31 @@ export const thresholdSchema = mapping({
   ),
 })
 
-const budgetSchema = mapping({ usd: usdField.describe('Maximum spend of the run in USD.') })
+const budgetSchema = mapping({
+  usd: usdField.describe('Maximum spend of the run in USD. The flag --budget-usd overrides it.'),
+})
 
 export const scenarioSchema = mapping({
   name: nameField.describe('Name of the scenario in reports.'),
-  question: textField('the question that the run answers').optional().describe('The question that the run answers.'),
+  question: textField('the question that the run answers')
+    .optional()
+    .describe('The question that the run answers, for reports. Default: none.'),
   profile: textField('the name of a shipped profile or the path of a file')
     .optional()
-    .describe('The profile that the target is judged by: the name of a shipped one, or a path relative to this file.'),
-  target: textField('an http or https address').optional().describe('Base URL of the service, with its version.'),
+    .describe(
+      'The profile that the target is judged by: the name of a shipped one, or a path relative to this file. The flag --profile overrides it. Default: the documented one.',
+    ),
+  target: textField('an http or https address')
+    .optional()
+    .describe(
+      'Base URL of the service, with its version. The flag --target overrides it. Default: Turnpike starts a reference service.',
+    ),
   service: serviceSchema
     .optional()
     .describe('Capacity of the embedded reference service, if there is no target. Default: unlimited.'),
-  seed: integerField(0, Number.MAX_SAFE_INTEGER).optional().describe('Random seed.'),
+  seed: integerField(0, Number.MAX_SAFE_INTEGER)
+    .optional()
+    .describe('Decides every random choice: the same seed gives the same requests at the same times. Default: 1.'),
   callers: callersSchema.describe('The accounts that send the requests.'),
   calls: z
     .record(nameField, callSchema, { error: 'a mapping of names to calls' })
@@ -106,13 +131,17 @@ export const scenarioSchema = mapping({
   slo: z
     .record(z.string(), sloSchema, { error: 'a mapping of call names to times' })
     .optional()
-    .describe('The maximum times of a good response, by call.'),
-  budget: budgetSchema.optional().describe('The maximum spend.'),
-  bounds: boundsSchema.optional().describe('Bounds of Turnpike itself: requests in flight, body size, timeouts.'),
+    .describe(
+      'By the name of a call: the longest times of a good response. Default: every complete 2xx response is good.',
+    ),
+  budget: budgetSchema
+    .optional()
+    .describe('The maximum spend. Default: none, which only a target on this machine permits.'),
+  bounds: boundsSchema.optional().describe('Bounds of Turnpike itself. Default: as below.'),
   record: z
     .enum(records, { error: oneOf(records) })
     .default('all')
-    .describe('Which observations to record.'),
+    .describe('Which observations to record: all, those with a finding, or none.'),
   thresholds: z
     .array(thresholdSchema, { error: 'a list of thresholds' })
     .max(1_000, { error: 'a list of thresholds, at most 1000' })
@@ -181,7 +210,7 @@ function serviceOf({
   return { concurrency, serviceTimeMs, distribution, queueLength }
 }
 
-function timeoutsOf(written: z.output<typeof timeouts>) {
+function timeoutsOf(written: z.output<ReturnType<typeof timeoutsOfCall>>) {
   return {
     connectMs: written?.connect ?? null,
     headersMs: written?.headers ?? null,

@@ -48,26 +48,28 @@ const paced = {
 
 const spacings = ['even', 'poisson'] as const
 
+const shape = <Shape extends string>(name: Shape) => z.literal(name).describe('The shape of the load.')
+
 export const stageSchemas = {
   constant: mapping({
     ...paced,
-    shape: z.literal('constant'),
+    shape: shape('constant'),
     rate: rateField.describe('Arrivals of all callers together: 20/s, 20/m, or a share of the tier.'),
   }).describe('Evenly spaced arrivals.'),
   poisson: mapping({
     ...paced,
-    shape: z.literal('poisson'),
+    shape: shape('poisson'),
     rate: rateField.describe('Mean arrivals of all callers together: 20/s, 20/m, or a share of the tier.'),
   }).describe('Random arrivals, like those of independent users.'),
   ramp: mapping({
     ...paced,
-    shape: z.literal('ramp'),
-    from: rateOrZeroField.default({ kind: 'absolute', perSecond: 0 }).describe('First rate. Default: 0.'),
+    shape: shape('ramp'),
+    from: rateOrZeroField.prefault('0/s').describe('First rate.'),
     to: rateField.describe('Last rate.'),
   }).describe('A rate that rises or falls linearly.'),
   stairs: mapping({
     ...paced,
-    shape: z.literal('stairs'),
+    shape: shape('stairs'),
     from: rateOrZeroField.describe('Rate of the first level.'),
     to: rateField.describe('Rate of the last level.'),
     steps: integerField(2, 100).describe('Number of levels of equal duration.'),
@@ -75,7 +77,7 @@ export const stageSchemas = {
   }).describe('Levels of constant rate in equal steps, rising or falling.'),
   spike: mapping({
     ...paced,
-    shape: z.literal('spike'),
+    shape: shape('spike'),
     base: rateOrZeroField.describe('Rate before and after the peak.'),
     peak: rateField.describe('Rate of the peak.'),
     at: durationOrZeroField.describe('Start of the peak, from the start of the stage.'),
@@ -85,7 +87,7 @@ export const stageSchemas = {
   }).describe('A base rate with one peak.'),
   burst: mapping({
     ...paced,
-    shape: z.literal('burst'),
+    shape: shape('burst'),
     size: burstSizeField.describe(
       'Simultaneous arrivals: a number for all callers together, or a share of the limit per window.',
     ),
@@ -94,29 +96,29 @@ export const stageSchemas = {
   recorded: mapping({
     name: every.name,
     'exceed-failure-limit': taking['exceed-failure-limit'],
-    shape: z.literal('recorded'),
+    shape: shape('recorded'),
     run: textField('the directory of a run').describe('Path of a run directory.'),
     stage: textField('the name of a stage of that run')
       .optional()
       .describe('Only this stage of the run. Default: all stages.'),
     speed: speedField.default(1).describe('Speed factor.'),
   }).describe('Repeats the arrivals of another run: the same calls by the same callers.'),
-  pause: mapping({ ...every, shape: z.literal('pause') }).describe('No arrivals.'),
+  pause: mapping({ ...every, shape: shape('pause') }).describe('No arrivals.'),
   capacity: mapping({
     ...paced,
     duration: durationField.describe('Maximum duration of the search.'),
-    shape: z.literal('capacity'),
+    shape: shape('capacity'),
     from: rateField.describe('First rate, of all callers together.'),
     to: rateField.describe('Highest rate to try, of all callers together.'),
     'good-ratio': shareField(50, 100, '99%').describe('Share of the responses to each call that must be good.'),
     precision: shareField(0, 50, '3%')
-      .default(0.03)
-      .describe('Maximum distance between the highest sustained and the lowest exceeded rate. Default: 3%.'),
-    trial: durationField.default(3_000).describe('Duration of a trial. Default: 3s.'),
-    confirm: durationField.default(10_000).describe('Minimum duration of the confirmation. Default: 10s.'),
+      .prefault('3%')
+      .describe('Maximum distance between the highest sustained and the lowest exceeded rate.'),
+    trial: durationField.prefault('3s').describe('Duration of a trial.'),
+    confirm: durationField.prefault('10s').describe('Minimum duration of the confirmation.'),
     'cool-down': durationOrZeroField
-      .default(1_000)
-      .describe('Pause before a trial whose rate is not higher than the last one. Default: 1s.'),
+      .prefault('1s')
+      .describe('Pause before a trial whose rate is not higher than the last one.'),
     spacing: z
       .enum(spacings, { error: oneOf(spacings) })
       .default('even')
@@ -126,7 +128,7 @@ export const stageSchemas = {
     ...every,
     ...taking,
     mix,
-    shape: z.literal('closed'),
+    shape: shape('closed'),
     users: integerField(1, 100_000).describe(
       'Number of users. Each sends a request, waits for the response, thinks, and repeats.',
     ),
@@ -136,14 +138,14 @@ export const stageSchemas = {
     ...every,
     ...taking,
     mix,
-    shape: z.literal('saturate'),
+    shape: shape('saturate'),
     connections: integerField(1, 1_024).describe('Number of busy connections.'),
     'max-calls': integerField(1, 100_000_000).describe('Maximum number of calls, which bounds the cost.'),
   }).describe('Connections that send the next call as soon as they have a response. For http: targets only.'),
   sequence: mapping({
     ...every,
     ...taking,
-    shape: z.literal('sequence'),
+    shape: shape('sequence'),
     calls: z
       .array(textField('the name of a call'), { error: 'a list of call names' })
       .min(1, { error: 'a list of call names, at least one' })

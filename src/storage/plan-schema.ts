@@ -188,6 +188,15 @@ const planSchema = z.object({
   service: z.object({ concurrency: whole, serviceTimeMs: amount, distribution: text, queueLength: whole }).nullable(),
   profile: text,
   notPromised: z.array(text).optional(),
+  only: z
+    .object({
+      names: z.array(text),
+      clauses: z.array(text).nullable(),
+      calls: z.array(text).nullable(),
+      leftOut: z.array(text),
+    })
+    .nullable()
+    .optional(),
   values: z.array(z.object({ name: text, text, source })).optional(),
   isBudgetUnlimited: z.boolean().optional(),
   callers: z.object({

@@ -234,7 +234,7 @@ export function readJudgedPlan(path: string): Pick<RecordedRun, 'plan' | 'contra
 }
 
 /** Members that the plans of older versions lack. */
-const laterMembers = { notPromised: [], values: [], isBudgetUnlimited: false }
+const laterMembers = { notPromised: [], only: null, values: [], isBudgetUnlimited: false }
 
 /** The plan, contract, header and logs of the run at `path`. Throws a UsageError if it has no observations. */
 export async function openRun(path: string): Promise<RecordedRun> {

@@ -49,6 +49,9 @@ export type VirtualRun = {
   readonly defer?: Defer
   /** How many workers share the run, on one clock. */
   readonly workers?: number
+  /** The calls and clauses of --only. */
+  readonly only?: readonly string[]
+  readonly failFast?: boolean
   /** What limits are judged by; by default the statements of the target, as in a run of the program. */
   readonly limitsFrom?: 'target' | 'documented'
 }
@@ -94,7 +97,12 @@ export async function virtualRun(options: VirtualRun): Promise<{
   const { accountTier } = draft.callers
   const contract = discoveredContract(profile, discovery, accountTier, options.limitsFrom ?? 'target')
   const inputs = { recordings: new Map(), publishedLimits: discovery.limits }
-  const plan = makePlan(scenarioFor(contract, false), contract, { seed, target: null, budgetUsd: null }, inputs)
+  const plan = makePlan(
+    scenarioFor(contract, false),
+    contract,
+    { seed, target: null, budgetUsd: null, only: options.only ?? [] },
+    inputs,
+  )
   const clock = manualClock()
   const service = serviceOn(clock, plan.service)
   const transport = memoryTransport(disturbed(service, clock, options.slowness), clock, options.network)
@@ -115,6 +123,7 @@ export async function virtualRun(options: VirtualRun): Promise<{
     baselines: null,
     workers: options.workers ?? 1,
     warmUp: false,
+    failFast: options.failFast ?? false,
     gauges: false,
   }
   const startWorker = startInline({

@@ -2,13 +2,17 @@ import { UsageError } from '../../lib/usage-error.ts'
 import { visible, visibleJson } from '../../lib/visible.ts'
 import { describePlan } from '../../plan/describe-plan.ts'
 import { assertMaySendKeys, loadKeys } from '../../produce/callers/api-keys.ts'
+import { notThere } from '../../produce/transport/suggest-target.ts'
 import { discoverAt, nothingDiscovered } from '../../run/discovery.ts'
 import { exitCodes, text, type Values } from '../flags.ts'
 import { budgetMistake, type DraftPlan, draftPlan } from '../load-plan.ts'
+import { hidden } from '../secrets.ts'
 
 export async function planCommand(values: Values): Promise<number> {
   const draft = await draftPlan(text(values, 'scenario') ?? '', values)
-  const { plan, refusal } = await plannedRun(draft, text(values, 'target'))
+  const { plan, refusal, suggestedTarget } = await plannedRun(draft, text(values, 'target'))
+  if (suggestedTarget !== null)
+    process.stderr.write(`${notThere(hidden(plan.target ?? ''), hidden(suggestedTarget))}\n`)
   const json = text(values, 'format') === 'json'
   process.stdout.write(
     visible(
@@ -18,25 +22,34 @@ export async function planCommand(values: Values): Promise<number> {
   return exitCodes.pass
 }
 
-/** The plan of a run, with what the target states if the run is allowed, and why it would be refused; null if it would not. */
-async function plannedRun(
-  { plan, contract, replan }: DraftPlan,
-  named: string | null,
-): Promise<Pick<DraftPlan, 'plan'> & { readonly refusal: string | null }> {
+type PlannedRun = Pick<DraftPlan, 'plan'> & {
+  /** Why a run would be refused; null if it would not. */
+  readonly refusal: string | null
+  readonly suggestedTarget: string | null
+}
+
+/** The plan of a run, with what the target states if the run is allowed. */
+async function plannedRun({ plan, contract, replan }: DraftPlan, named: string | null): Promise<PlannedRun> {
   const refusal = refusalOf(() => {
     assertMaySendKeys(plan, named)
     assertBudget(plan, true)
     loadKeys(plan, contract, 'plan')
   })
   // Only --target permits discovery. A target in the scenario does not.
-  if (named === null || plan.target === null) return { plan, refusal }
+  if (named === null || plan.target === null) return { plan, refusal, suggestedTarget: null }
   if (refusal !== null) {
     const why = 'the limits of the target are unknown, since a run would be refused'
-    return { plan: replan({ ...nothingDiscovered, limits: { kind: 'not-asked', why } }).plan, refusal }
+    const unknown = replan({ ...nothingDiscovered, limits: { kind: 'not-asked', why } })
+    return { plan: unknown.plan, refusal, suggestedTarget: null }
   }
   const { callers } = loadKeys(plan, contract, 'plan')
-  const discovered = replan(await discoverAt(plan.target, callers, plan, contract)).plan
-  return { plan: discovered, refusal: refusalOf(() => assertBudget(discovered, false)) }
+  const discovery = await discoverAt(plan.target, callers, plan, contract)
+  const discovered = replan(discovery).plan
+  return {
+    plan: discovered,
+    refusal: refusalOf(() => assertBudget(discovered, false)),
+    suggestedTarget: discovery.suggestedTarget,
+  }
 }
 
 function assertBudget(plan: DraftPlan['plan'], isDraft: boolean): void {

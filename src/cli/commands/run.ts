@@ -8,6 +8,7 @@ import type { RunInfo } from '../../observation/log.ts'
 import type { Plan } from '../../plan/plan.ts'
 import { maxShards } from '../../plan/shard.ts'
 import { assertMaySendKeys, type Keys, loadKeys, plainTextWarning } from '../../produce/callers/api-keys.ts'
+import { notThere } from '../../produce/transport/suggest-target.ts'
 import { discoverAt } from '../../run/discovery.ts'
 import { type RunJob, run } from '../../run/run.ts'
 import { startThread } from '../../run/threads.ts'
@@ -42,6 +43,10 @@ export async function runCommand(values: Values): Promise<number> {
     const code = await runDraft(draft, { values, flags, baselines, budget, several: drafts.length > 1 })
     codes.push(code)
     if (code === exitCodes.interrupted) break
+    const left = drafts.slice(codes.length).map(({ plan }) => plan.scenario)
+    if (code !== exitCodes.fail || values['fail-fast'] !== true || left.length === 0) continue
+    process.stderr.write(`Not run, because of --fail-fast: ${left.join(', ')}.\n`)
+    break
   }
   return worstExitCode(codes)
 }
@@ -136,12 +141,14 @@ async function runAgainst(
     target: hidden(target),
     startedAtMs: clock.wallMs(),
     ...(areInvented && { inventedKeys: true }),
+    ...(discovery.suggestedTarget !== null && { suggestedTarget: hidden(discovery.suggestedTarget) }),
   }
   const { outputs, gauges, log, close } = await createOutputs(plan, info, clock, path, values, flags)
   const warning = callers.some(({ keys }) => keys.length > 0) ? plainTextWarning(plan) : null
   if (warning !== null) log(warning)
   const { stop, quit, onFirst, dispose } = listenForInterrupts()
   for (const note of discovery.notes) log(note)
+  if (discovery.suggestedTarget !== null) log(notThere(info.target, hidden(discovery.suggestedTarget)))
   onFirst(() => log('Interrupted. Waiting for requests in flight; press ^C again to quit now.'))
   try {
     const workers = workersOf(values)
@@ -150,7 +157,8 @@ async function runAgainst(
     const secrets = [...given, ...environmentSecrets(process.env)]
     const weak = weakSecretsNote(secrets)
     if (weak !== null) log(weak)
-    const common = { info, plan, contract, baselines, workers, warmUp, gauges }
+    const failFast = values['fail-fast'] === true
+    const common = { info, plan, contract, baselines, workers, warmUp, failFast, gauges }
     const job: RunJob = { ...common, callers, specialKeys, secrets, baseUrl: target }
     const unwritten: Unwritten[] = []
     const noteUnwritten = (file: Unwritten) => void unwritten.push(file)

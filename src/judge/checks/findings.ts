@@ -7,7 +7,7 @@ export type ClauseReporter<Name extends JudgeName> = {
   readonly pass: (clause: ClausesOf<Name>) => void
   /** Counts the clause as judged and failed. The message states what was found and what was expected. */
   readonly fail: (clause: ClausesOf<Name>, message: string, requestIds: readonly number[]) => void
-  /** Whether the target promises the clause. Other clauses are never judged: `pass` and `fail` ignore them. */
+  /** Whether the target promises the clause, and --only selects it. Others are never judged: `pass` and `fail` ignore them. */
   readonly promises: (clause: ClausesOf<Name>) => boolean
 }
 
@@ -72,12 +72,17 @@ const contentJudges: readonly JudgeName[] = [
   'probe',
 ]
 
-export function createFindingLog(notPromised: readonly ClauseId[] = []): FindingLog {
+/** `only`: the clauses that --only selects, or null for all. The others are neither judged nor listed. */
+export function createFindingLog(
+  notPromised: readonly ClauseId[] = [],
+  only: readonly ClauseId[] | null = null,
+): FindingLog {
   /** How many examples cite each request. */
   const cited = new Map<number, number>()
   let violations = 0
   let contentReports = 0
-  const unpromised: ReadonlySet<ClauseId> = new Set(notPromised)
+  const listed = clauseIds.filter(id => only === null || only.includes(id))
+  const ignored: ReadonlySet<ClauseId> = new Set([...notPromised, ...clauseIds.filter(id => !listed.includes(id))])
   const judged = new Map(clauseIds.map(id => [id, { count: 0 }]))
   const findings = new Map<string, FindingSnapshot>()
 
@@ -105,14 +110,14 @@ export function createFindingLog(notPromised: readonly ClauseId[] = []): Finding
   const reporterFor = <Name extends JudgeName>(judge: Name): ClauseReporter<Name> => {
     const ofContent = contentJudges.includes(judge) ? 1 : 0
     return {
-      promises: clause => !unpromised.has(clause),
+      promises: clause => !ignored.has(clause),
       pass: clause => {
-        if (unpromised.has(clause)) return
+        if (ignored.has(clause)) return
         contentReports += ofContent
         tally(clause, 1)
       },
       fail: (clause, message, requestIds) => {
-        if (unpromised.has(clause)) return
+        if (ignored.has(clause)) return
         contentReports += ofContent
         tally(clause, 1)
         addFinding({ clause, judge, count: 1, examples: [truncateExample({ message, requestIds })] })
@@ -120,19 +125,19 @@ export function createFindingLog(notPromised: readonly ClauseId[] = []): Finding
     }
   }
 
-  const silence = (id: ClauseId) => (unpromised.has(id) ? 'not-promised' : 'not-exercised')
+  const silence = (id: ClauseId) => (ignored.has(id) ? 'not-promised' : 'not-exercised')
 
   return {
     contentReports: () => contentReports,
     reporterFor,
     reclassifier: judge => (clause, message, requestIds) => {
-      if (unpromised.has(clause)) return
+      if (ignored.has(clause)) return
       addFinding({ clause, judge, count: 1, examples: [truncateExample({ message, requestIds })] })
     },
     cites: id => cited.has(id),
     violations: () => violations,
     tallies: () =>
-      clauseIds.map(id => {
+      listed.map(id => {
         const violated = [...findings.values()].filter(f => f.clause === id).reduce((sum, f) => sum + f.count, 0)
         const count = judged.get(id)?.count ?? 0
         const verdict = violated > 0 ? 'fail' : count > 0 ? 'pass' : silence(id)

@@ -23,7 +23,7 @@ export const planDifferences = (base: JudgedPlan, run: JudgedPlan): readonly Pla
   differences(comparedParts(base), comparedParts(run), '')
 
 function comparedParts({ plan, contract }: JudgedPlan) {
-  const { callers, calls, stages, slo, bounds } = plan
+  const { only, callers, calls, stages, slo, bounds } = plan
   const { accounts, resources, resourceLimits, chat, idempotency, abuse, billing } = contract
   const used = Object.values(calls).map(call => (call.kind === 'replay' ? call.of : call))
   const isUsed = (name: string) =>
@@ -34,6 +34,7 @@ function comparedParts({ plan, contract }: JudgedPlan) {
   const rpc = { ...contract.rpc, networks: Object.fromEntries(networks) }
   const { published: _, judgedBy: __, ...limits } = contract.limits
   return {
+    only: only === null ? 'the whole scenario' : only.names.join(', '),
     callers: {
       count: callers.names.length,
       'keys-per-caller': callers.keysEach,

@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import type { LogFooter } from '../../observation/log.ts'
 import type { FailureReason, Observation } from '../../observation/observation.ts'
+import type { originOf } from '../../observation/response.ts'
 
 /** Why a run ends before its plan is complete. */
 export type StopReason = Exclude<LogFooter['ended'], 'complete'>
@@ -62,6 +63,25 @@ export function onStop({ stopping, reason }: RunStop, then: (reason: StopReason)
     const ended = reason()
     if (ended !== 'complete') then(ended)
   })
+}
+
+/** If the first responses, this many, all come from elsewhere, the target is another one. */
+const minElsewhere = 20
+
+/** Calls `onWrong` once if the first responses say nothing about the service. */
+export function watchTarget(
+  origin: (observation: Observation) => ReturnType<typeof originOf>,
+  onWrong: (reason: 'wrong-target' | 'unauthorized') => void,
+): (observation: Observation) => void {
+  let elsewhere = 0
+  let isKnown = false
+  return observation => {
+    if (isKnown) return
+    const from = origin(observation)
+    if (from === 'elsewhere') elsewhere++
+    isKnown = from === 'service' || elsewhere >= minElsewhere
+    if (elsewhere >= minElsewhere) onWrong(observation.response?.status === 401 ? 'unauthorized' : 'wrong-target')
+  }
 }
 
 /** A target is unreachable after this many consecutive failures over at least this much time. */

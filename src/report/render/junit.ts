@@ -5,6 +5,7 @@ import { requestList } from '../blocks.ts'
 import type { Report, ReportedExample, ThresholdResult } from '../document.ts'
 import { rowWords } from '../sections/comparison.ts'
 import { evidenceLines, shownEvidence } from '../sections/findings.ts'
+import { isOfClauses } from '../sections/load.ts'
 import { escaped, xmlElement } from './markup.ts'
 
 /** `error`: inconclusive. CI tools do not count it as a pass. */
@@ -111,10 +112,12 @@ function thresholdResult({ verdict, message, why }: ThresholdResult): Result {
 }
 
 /** A case for each kind of discrepancy, found or not, so that CI tools show its history. */
-function billingSuite({ billing, load, clauses }: Report): Suite {
+function billingSuite({ billing, load, clauses, plan }: Report): Suite {
   const ofBilling = clauses.filter(({ id }) => id.startsWith('billing.'))
   const isPromised = ofBilling.length === 0 || ofBilling.some(({ verdict }) => verdict !== 'not-promised')
-  const silence = load.answered === 0 ? 'no request was answered' : isPromised ? null : 'not promised'
+  const isSelected = ofBilling.length > 0 || !isOfClauses(plan)
+  const unjudged = isPromised ? (isSelected ? null : 'not selected by --only') : 'not promised'
+  const silence = load.answered === 0 ? 'no request was answered' : unjudged
   const unexercised: Result = silence === null ? null : { kind: 'skipped', message: silence, text: '' }
   const cases = discrepancyKinds.map(kind => {
     const found = billing.discrepancies.find(discrepancy => discrepancy.kind === kind && discrepancy.count > 0)

@@ -2,12 +2,12 @@ import type { Series } from '../../judge/metrics/series.ts'
 import { count, groupThousands, NO_VALUE, plural, threeDigits } from '../../lib/format.ts'
 import { type Block, type Curve, chart, right, toned } from '../blocks.ts'
 import type { Report } from '../document.ts'
-import { endOf } from './load.ts'
+import { endOf, isOfClauses } from './load.ts'
 
 /** The cost by our price list, the cost that the responses claimed, and the decrease of the balances. */
-export function billingSection({ billing, series, clauses }: Report): readonly Block[] {
+export function billingSection({ billing, series, clauses, plan }: Report): readonly Block[] {
   const ofMoney = clauses.filter(({ id }) => /^(billing|chat\.cost|rpc\.(credits|cost))\b/.test(id))
-  if (ofMoney.length > 0 && ofMoney.every(({ verdict }) => verdict === 'not-promised')) return []
+  if ((ofMoney.length > 0 || isOfClauses(plan)) && ofMoney.every(({ verdict }) => verdict === 'not-promised')) return []
   const { expectedCredits, expectedUsd, claimedCredits, claimedUsd, billedUsd } = billing
   return [
     { kind: 'heading', id: 'money', text: 'Credits and money' },

@@ -2,7 +2,7 @@ import type { Series } from '../../judge/metrics/series.ts'
 import { count, formatDuration, NO_VALUE } from '../../lib/format.ts'
 import { type Block, type Content, chart, code, type Lane, type Row, right, toned } from '../blocks.ts'
 import type { Report } from '../document.ts'
-import { endOf } from './load.ts'
+import { endOf, isOfClauses } from './load.ts'
 
 type LimitUse = Report['limits'][number]
 type LimitLane = Series['limits'][number]
@@ -12,9 +12,10 @@ const limiter = 'rate-limits'
 
 /** The limits of each scope over all callers, and the windows of each caller. */
 export function limitsSection(report: Report): readonly Block[] {
-  const { limits, series, clauses } = report
+  const { limits, series, clauses, plan } = report
   const ofLimits = clauses.filter(({ id }) => id.startsWith('limit.'))
-  const isUnlimited = ofLimits.length > 0 && ofLimits.every(({ verdict }) => verdict === 'not-promised')
+  const isUnlimited =
+    (ofLimits.length > 0 || isOfClauses(plan)) && ofLimits.every(({ verdict }) => verdict === 'not-promised')
   if (limits.length === 0 || isUnlimited) return []
   const keyOf = ({ scope, tier, windowMs }: LimitUse) => JSON.stringify([scope, tier, windowMs])
   const scopes = [...new Set(limits.map(keyOf))].map(key => limits.filter(use => keyOf(use) === key))

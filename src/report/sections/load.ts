@@ -1,17 +1,19 @@
 import type { Series } from '../../judge/metrics/series.ts'
 import { count, formatDuration, plural, threeDigits } from '../../lib/format.ts'
+import { describeOnly } from '../../plan/describe-plan.ts'
 import { type Block, type Curve, chart, right, toned } from '../blocks.ts'
 import type { PlanFacts, Report } from '../document.ts'
 
 /** The load that the run was to send. */
 export function planSection({ plan }: Report): readonly Block[] {
   if (plan === null) return []
-  const { callers, budgetUsd, isBudgetUnlimited, forecast, stages, calls } = plan
+  const { only, callers, budgetUsd, isBudgetUnlimited, forecast, stages, calls } = plan
   const slos = calls.flatMap(({ call, slo }) =>
     Object.entries(slo).map(([timing, ms]) => `${call} ${timing} ≤ ${formatDuration(ms)}`),
   )
   const cost = forecast.worstUsd === null ? 'unknown cost' : `at most $${forecast.worstUsd}`
   const facts = {
+    ...(only !== null && { only: describeOnly(only) }),
     callers: `${count(callers.count)} of tier ${callers.tier}${callers.shared ? ', shared with others' : ''}`,
     forecast: `${count(forecast.requests)} requests, ${count(forecast.credits)} credits, ${cost}`,
     budget: budgetUsd === null ? (isBudgetUnlimited ? 'unlimited' : 'none') : `$${budgetUsd}`,
@@ -38,6 +40,9 @@ export function planSection({ plan }: Report): readonly Block[] {
     { kind: 'list', in: ['html'], look: 'terms', terms: Object.keys(facts), items: Object.values(facts) },
   ]
 }
+
+/** Whether --only selected clauses. Then the others are not listed, and were not judged. */
+export const isOfClauses = (plan: Report['plan']): boolean => plan?.only?.clauses != null
 
 /** Probes are only counted, because there may be dozens. */
 function callNames(calls: PlanFacts['calls']): string {

@@ -41,6 +41,7 @@ const report = await run(
     baselines: null,
     workers: workers ?? 1,
     warmUp: false,
+    failFast: false,
     gauges: false,
   },
   {

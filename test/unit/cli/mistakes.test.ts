@@ -159,12 +159,16 @@ describe('a target that cannot be learned from ends with exit code 3 and one sen
     [
       'https at a port without TLS',
       'https://127.0.0.1:$PORT/v1',
-      'tls: does the port speak plain HTTP? Then write http:// instead of https://. Is its certificate private? Then set NODE_EXTRA_CA_CERTS',
+      'The service does not answer at https://127.0.0.1:$PORT/v1. Did you mean http://127.0.0.1:$PORT/v1?\n',
     ],
-    ['a port that nobody listens on', 'http://127.0.0.1:1/v1', 'connect-refused: no program listens at this address'],
-  ])('%s', async (_, address, why) => {
+    [
+      'a port that nobody listens on',
+      'http://127.0.0.1:1/v1',
+      'Nothing was learned from http://127.0.0.1:1/v1: no response could be read (connect-refused: no program listens at this address).\n',
+    ],
+  ])('%s', async (_, address, says) => {
     expect(await runCli(['learn', '--target', filled(address)])).toBe(3)
-    expect(printed).toEqual([`Nothing was learned from ${filled(address)}: no response could be read (${why}).\n`])
+    expect(printed).toEqual([filled(says)])
   })
 })
 

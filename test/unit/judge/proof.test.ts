@@ -40,7 +40,7 @@ describe('a run proves nothing', () => {
         respondedWith(200),
         ...times(2, refused(singleDescriptor, 500)).map(each => ({ ...each, call: 'rpc' })),
       ]),
-    ).toEqual(['None of 2 requests of rpc in steady succeeded: 2 got 500.'])
+    ).toEqual(['None of 2 requests of rpc in steady succeeded: 2 got 500 ("No").'])
     expect(reasonsFor([respondedWith(200), dropped({ call: 'rpc' })])).toEqual([
       'No request of rpc in steady was sent: 1 was dropped.',
     ])
@@ -55,7 +55,7 @@ describe('a run proves nothing', () => {
     const errors = [1, 2, 'r-3'].map(id => ({ jsonrpc: '2.0', id, error: { code: -32000, message: 'down' } }))
     expect(
       reasonsFor([respondedWith(200), observed(batchDescriptor, responseOf(200, errors), { call: 'rpc' })]),
-    ).toEqual(['None of 1 request of rpc in steady succeeded: 1 got a JSON-RPC error for every item.'])
+    ).toEqual(['None of 1 request of rpc in steady succeeded: 1 got a JSON-RPC error for every item ("down").'])
   })
   test('if most requests did not succeed', () => {
     expect(reasonsFor([...times(2, respondedWith(200)), ...times(3, respondedWith(500))])).toEqual([

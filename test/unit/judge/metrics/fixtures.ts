@@ -34,6 +34,7 @@ export const aPlan = (changes: Partial<Plan> = {}): Plan => ({
   profile: 'documented',
   callers: { names: ['c0'], keysEach: 1, accountTier: 'default', shared: false, keysFile: null },
   notPromised: [],
+  only: null,
   values: [],
   limits: { by: 'target', discovery: { kind: 'not-asked', why: 'a fixture' }, scopes: [] },
   calls: { chat, rpc: { kind: 'rpc', network: 'n', methods: [['m', 1]], batchSize: null, failing: 0 } },

@@ -1,0 +1,147 @@
+import type { Contract } from '../contract/contract.ts'
+import { count } from '../lib/format.ts'
+import { oneLine } from '../lib/visible.ts'
+import type { LogFooter, RunInfo } from '../observation/log.ts'
+import type { FailureReason, Observation } from '../observation/observation.ts'
+import { originOf, quotedError } from '../observation/response.ts'
+
+/** Who answered the requests of a run, as plain data: the service, something before it, or nobody. */
+export type Answers = {
+  /** Responses that the service gives to an authorized caller. */
+  readonly service: number
+  /** The other responses by status: redirects, unknown paths, pages, rejected keys. */
+  readonly others: ReadonlyMap<number, number>
+  /** How many of the others were HTML pages with a 2xx status. */
+  readonly pages: number
+  /** Requests without a response, by reason. */
+  readonly failures: ReadonlyMap<FailureReason, number>
+  /** The earliest of the others, and the earliest failure; null: there was none. */
+  readonly firstOther: { readonly id: number; readonly error: string; readonly location: string | null } | null
+  readonly firstFailure: { readonly id: number; readonly detail: string } | null
+}
+
+export type AnswerLog = {
+  readonly add: (observation: Observation) => void
+  readonly answers: () => Answers
+  readonly merge: (answers: Answers) => void
+}
+
+/** The longest part of an address that a sentence quotes. */
+const maxLocation = 120
+
+/** Finds out whether the service ever answered. Costs nothing once it has. */
+export function createAnswerLog(contract: Contract): AnswerLog {
+  let service = 0
+  let pages = 0
+  let firstOther: Answers['firstOther'] = null
+  let firstFailure: Answers['firstFailure'] = null
+  const others = new Map<number, number>()
+  const failures = new Map<FailureReason, number>()
+  const tally = <Key>(counts: Map<Key, number>, key: Key, by: number) => counts.set(key, (counts.get(key) ?? 0) + by)
+  return {
+    add: observation => {
+      if (service > 0) return
+      const { id, outcome, response } = observation
+      if (outcome.kind === 'failed') {
+        tally(failures, outcome.reason, 1)
+        firstFailure ??= { id, detail: outcome.detail }
+      }
+      if (outcome.kind !== 'answered' || response === null) return
+      const origin = originOf(observation, contract)
+      if (origin === 'service') service++
+      if (origin !== 'elsewhere') return
+      tally(others, response.status, 1)
+      if (response.status < 300) pages++
+      firstOther ??= { id, error: quotedError(response), location: response.headers.location ?? null }
+    },
+    answers: () => ({ service, others, pages, failures, firstOther, firstFailure }),
+    merge: more => {
+      service += more.service
+      pages += more.pages
+      for (const [status, times] of more.others) tally(others, status, times)
+      for (const [reason, times] of more.failures) tally(failures, reason, times)
+      firstOther = earlier(firstOther, more.firstOther)
+      firstFailure = earlier(firstFailure, more.firstFailure)
+    },
+  }
+}
+
+const earlier = <Item extends { readonly id: number }>(a: Item | null, b: Item | null): Item | null =>
+  a === null || (b !== null && b.id < a.id) ? b : a
+
+/**
+ * Why nothing can be said about the service, in one or two sentences: it never answered, or never as to an authorized
+ * caller. null: it did. Whatever else such a run shows is a symptom.
+ */
+export function causeOf(
+  answers: Answers,
+  ended: LogFooter['ended'] | 'truncated',
+  head: Pick<RunInfo, 'target' | 'inventedKeys' | 'suggestedTarget'>,
+): string | null {
+  if (ended === 'worker-lost' || answers.service > 0) return null
+  const hint = suggestion(head)
+  if (answers.others.size > 0) return `${otherText(answers, head, hint)}${hint}`
+  return answers.failures.size > 0 ? `${silenceText(answers, head.target)}${hint}` : null
+}
+
+/** The similar address that seems to be meant, as a question; empty if there is none. */
+export const suggestion = ({ suggestedTarget }: Pick<RunInfo, 'suggestedTarget'>): string =>
+  suggestedTarget === undefined ? '' : ` Did you mean ${suggestedTarget}?`
+
+/** What to do if every response has this status. */
+const remedies: Readonly<Record<number, string>> = {
+  403: 'Do the keys permit this, and does a firewall let this machine through?',
+  404: 'Is the base path right?',
+  405: 'Is the base path right?',
+  410: 'Is the base path right?',
+  502: 'The service, or a proxy in front of it, is down.',
+  503: 'The service, or a proxy in front of it, is down.',
+  504: 'The service, or a proxy in front of it, is down.',
+}
+
+function otherText(
+  { others, pages, firstOther }: Answers,
+  head: Pick<RunInfo, 'target' | 'inventedKeys'>,
+  hint: string,
+) {
+  const { target, inventedKeys } = head
+  const [first = 0, ...more] = [...others.keys()].sort((a, b) => a - b)
+  const total = [...others.values()].reduce((sum, times) => sum + times, 0)
+  if (others.has(401) && inventedKeys)
+    return `The target ${target} does not know the keys that Turnpike invented for it; set TURNPIKE_KEYS.`
+  if (first === 401 && more.length === 0)
+    return `The target ${target} rejected every key with 401. Are the keys for this target?`
+  if (pages === total) return `Every response of ${target} is an HTML page. Is this the address of the API?`
+  const statuses = more.length === 0 ? `${first}` : `${[first, ...more.slice(0, -1)].join(', ')} or ${more.at(-1)}`
+  const quoted = firstOther === null || firstOther.error === '' ? '' : ` ("${firstOther.error}")`
+  const got = `Every request got ${statuses}${quoted}, ${count(total)} in all.`
+  const location = firstOther?.location ?? null
+  if (first >= 300 && first < 400 && location !== null)
+    return hint === '' ? `${got} The target redirects to ${oneLine(location).slice(0, maxLocation)}.` : got
+  const remedy = remedies[first] ?? 'Is this the address of the API?'
+  return `${got} ${remedy}`
+}
+
+function silenceText({ failures, firstFailure }: Answers, target: string): string {
+  const [reason] = [...failures].reduce((a, b) => (b[1] > a[1] ? b : a))
+  const { host, protocol } = URL.canParse(target) ? new URL(target) : { host: target, protocol: '' }
+  const detail = firstFailure === null ? '' : oneLine(firstFailure.detail)
+  switch (reason) {
+    case 'connect-refused':
+      return `Nothing listens at ${host}. Does the service run, and is the port right?`
+    case 'connect-timeout':
+      return `No connection to ${host} could be opened in time. Is the address right, and does a firewall let this machine through?`
+    case 'name-not-resolved':
+      return `The name ${host} could not be resolved. Is it spelled right?`
+    case 'tls':
+      return /SSL routines|EPROTO/.test(detail)
+        ? `${host} does not speak TLS on this port.`
+        : `TLS to ${host} failed (${detail}). If its certificate is private, name its authority in NODE_EXTRA_CA_CERTS.`
+    case 'connection-lost':
+    case 'connection-reused-closed':
+    case 'protocol':
+      return `${host} closed every connection without an HTTP response. Does it speak ${protocol === 'https:' ? 'HTTPS' : 'plain HTTP'} on this port?`
+    default:
+      return `${host} accepted connections and sent no complete response (${reason}).`
+  }
+}

@@ -1,0 +1,212 @@
+import type { JudgeName } from '../contract/clause.ts'
+import { type ClauseId, clauseIds, clauses } from '../contract/clauses.ts'
+import type { Probe } from '../contract/probe.ts'
+import { probeOf } from '../contract/probes.ts'
+import { clausesMatching } from '../contract/promises.ts'
+import { nearest, oneOf, UsageError } from '../lib/usage-error.ts'
+import { type Call, type Load, type Mix, mixOf, type Plan, type Shape, type StagePlan, totalWeight } from './plan.ts'
+import { packArrivals, unpackArrivals } from './recorded-load.ts'
+
+type WholePlan = Omit<Plan, 'forecast' | 'only'>
+
+/**
+ * The plan with only what is named. A call keeps its rate, not that of the whole mix. Throws a UsageError for an unknown
+ * name, or if nothing is left to send or to judge.
+ */
+export function narrowPlan(plan: WholePlan, names: readonly string[]): WholePlan & Pick<Plan, 'only'> {
+  if (names.length === 0) return { ...plan, only: null }
+  const sent = [...new Set(plan.stages.flatMap(stage => mixOf(stage).map(([call]) => call)))]
+  const named = names.filter(name => Object.hasOwn(plan.calls, name))
+  const patterns = names.filter(name => !named.includes(name))
+  for (const name of named)
+    if (!sent.includes(name)) throw mistake(name, `a call that a stage of ${plan.scenario} sends: ${oneOf(sent)}`)
+  const judged = patterns.length === 0 ? null : clausesOf(patterns, plan)
+  const calls = callsFor(named, judged, sent, plan.calls)
+  if (calls?.length === 0)
+    throw mistake(
+      names.join(', '),
+      `a clause that a call of ${plan.scenario} exercises, or a scenario with such a call`,
+    )
+  const stages = calls === null ? plan.stages : narrowStages(plan.stages, new Set(calls))
+  const thresholds =
+    judged !== null ? [] : plan.thresholds.filter(threshold => isKept(threshold, plan.stages, stages, calls))
+  const leftOut = plan.thresholds.filter(threshold => !thresholds.includes(threshold)).map(each => each.expression)
+  const isSent = ([name]: readonly [string, unknown]) => calls === null || calls.includes(name)
+  return {
+    ...plan,
+    calls: Object.fromEntries(Object.entries(plan.calls).filter(isSent)),
+    slo: Object.fromEntries(Object.entries(plan.slo).filter(isSent)),
+    stages,
+    thresholds,
+    only: { names, clauses: judged, calls, leftOut },
+  }
+}
+
+const mistake = (name: string, expected: string, hint: { readonly hint?: string } = {}): UsageError =>
+  new UsageError({ where: '--only', got: JSON.stringify(name), expected, ...hint })
+
+/** The promised clauses of the patterns. */
+function clausesOf(
+  patterns: readonly string[],
+  { scenario, calls, notPromised, profile }: WholePlan,
+): readonly ClauseId[] {
+  const found = patterns.map(pattern => {
+    const all = clausesMatching(pattern)
+    const known = [...Object.keys(calls), ...clauseIds]
+    if (all.length === 0)
+      throw mistake(
+        pattern,
+        `a call of ${scenario}${listOf(calls)}, or the id or pattern of a clause`,
+        nearest(pattern, known),
+      )
+    const promised = all.filter(id => !notPromised.includes(id))
+    if (promised.length === 0) throw mistake(pattern, `a clause that the profile "${profile}" promises`)
+    return promised
+  })
+  const judged = new Set(found.flat())
+  return clauseIds.filter(id => judged.has(id))
+}
+
+/** The calls by name, without probes, if they are few. */
+function listOf(calls: Plan['calls']): string {
+  const names = Object.keys(calls).filter(name => calls[name]?.kind !== 'probe')
+  return names.length > 12 ? '' : ` (${names.join(', ')})`
+}
+
+/** The calls to send: those named, else those that exercise the clauses; null for all. */
+function callsFor(
+  named: readonly string[],
+  judged: readonly ClauseId[] | null,
+  sent: readonly string[],
+  calls: Plan['calls'],
+): readonly string[] | null {
+  const exercising = judged === null ? null : callsExercising(judged, calls)
+  if (named.length > 0) return exercising === null ? named : named.filter(name => exercising.includes(name))
+  return exercising?.filter(name => sent.includes(name)) ?? null
+}
+
+/** The calls whose responses these clauses are about; null if other calls may exercise one of them. */
+export function callsExercising(judged: readonly ClauseId[], calls: Plan['calls']): readonly string[] | null {
+  const judges = new Set(judged.flatMap(id => clauses[id].judges))
+  if ([...judges].some(judge => subjects[judge] === undefined)) return null
+  return Object.entries(calls)
+    .filter(([, call]) => [...judges].some(judge => subjects[judge]?.(call, judged) === true))
+    .map(([name]) => name)
+}
+
+type Subject = (call: Call, judged: readonly ClauseId[]) => boolean
+
+const ofKind =
+  (kinds: readonly Call['kind'][], limit: Probe['draws'] = null): Subject =>
+  call =>
+    kinds.includes(call.kind) || (call.kind === 'probe' && limit !== null && probeOf(call.probe).draws === limit)
+
+/** The calls that a judge is about. The others are about every request, or about the history of an account. */
+const subjects: Readonly<Partial<Record<JudgeName, Subject>>> = {
+  'chat-request': ofKind(['chat'], 'chat'),
+  'chat-response': ofKind(['chat'], 'chat'),
+  'chat-stream': ofKind(['chat'], 'chat'),
+  'chat-options': ofKind(['chat'], 'chat'),
+  'rpc-response': ofKind(['rpc', 'replay'], 'rpc'),
+  'rpc-credits': ofKind(['rpc', 'replay'], 'rpc'),
+  idempotency: ofKind(['replay']),
+  lists: ofKind(['models', 'networks', 'rate-limits', 'rate-limit-logs']),
+  resources: ofKind(['resource'], 'embedding'),
+  // A probe may be judged by further clauses of its group.
+  probe: (call, judged) => call.kind === 'probe' && judged.map(groupOf).includes(groupOf(probeOf(call.probe).clause)),
+}
+
+const groupOf = (id: ClauseId): string => id.slice(0, id.indexOf('.'))
+
+/** The stages that still send something, one after the other. Of the pauses, only those between two of them stay. */
+function narrowStages(stages: readonly StagePlan[], kept: ReadonlySet<string>): readonly StagePlan[] {
+  const isPause = ({ load }: StagePlan) => load.model === 'open' && load.shape.kind === 'pause'
+  const left = stages.flatMap(stage => {
+    const load = isPause(stage) ? stage.load : narrowLoad(stage.load, kept)
+    return load === null ? [] : [{ ...stage, load }]
+  })
+  const first = left.findIndex(stage => !isPause(stage))
+  const last = left.findLastIndex(stage => !isPause(stage))
+  let startMs = 0
+  return left.slice(first, last + 1).map(stage => {
+    const placed = { ...stage, startMs }
+    startMs += stage.durationMs
+    return placed
+  })
+}
+
+/** The load of the kept calls, each at the rate that it has in the whole load; null if none of them is in it. */
+function narrowLoad(load: Load, kept: ReadonlySet<string>): Load | null {
+  if (load.model === 'sequence') {
+    const calls = load.calls.filter(call => kept.has(call))
+    return calls.length === 0 ? null : { ...load, calls }
+  }
+  const mix = load.mix.filter(([call]) => kept.has(call))
+  if (mix.length === 0) return null
+  const share = totalWeight(mix) / totalWeight(load.mix)
+  const part = (count: number) => Math.max(1, Math.round(count * share))
+  switch (load.model) {
+    case 'open':
+      return { ...load, shape: narrowShape(load.shape, share, load.mix, mix), mix }
+    case 'closed':
+      return { ...load, users: part(load.users), mix }
+    case 'saturate': {
+      const connections = part(load.connections)
+      return { ...load, connections, maxCalls: Math.max(connections, part(load.maxCalls)), mix }
+    }
+    case 'capacity': {
+      const { fromPerSecond, toPerSecond, mix: shares } = load.search
+      const search = {
+        ...load.search,
+        fromPerSecond: fromPerSecond * share,
+        toPerSecond: toPerSecond * share,
+        mix: Object.fromEntries(mix.map(([call]) => [call, (shares[call] ?? 0) / share])),
+      }
+      return { ...load, search, mix }
+    }
+  }
+}
+
+function narrowShape(shape: Shape, share: number, whole: Mix, mix: Mix): Shape {
+  switch (shape.kind) {
+    case 'constant':
+    case 'poisson':
+      return { ...shape, perSecond: shape.perSecond * share }
+    case 'ramp':
+    case 'stairs':
+      return { ...shape, fromPerSecond: shape.fromPerSecond * share, toPerSecond: shape.toPerSecond * share }
+    case 'spike':
+      return { ...shape, basePerSecond: shape.basePerSecond * share, peakPerSecond: shape.peakPerSecond * share }
+    case 'burst':
+      return { ...shape, size: Math.max(1, Math.round(shape.size * share)) }
+    case 'recorded': {
+      const positions = whole.map(([call]) => mix.findIndex(([each]) => each === call))
+      const arrivals = [...unpackArrivals(shape.packed)].flatMap(arrival => {
+        const call = positions[arrival.call] ?? -1
+        return call < 0 ? [] : [{ ...arrival, call }]
+      })
+      return { ...shape, packed: packArrivals(arrivals) }
+    }
+    case 'pause':
+      return shape
+  }
+}
+
+/** Counts that should be 0. If the whole load may not exceed them, neither may a part of it. */
+const ofHarm: readonly string[] = ['violations', 'discrepancies', 'unexpected-429', 'blocked', 'failed', 'dropped']
+
+/** Whether a threshold is about a call that is sent, about a load that is sent in full, or about what must not happen. */
+function isKept(
+  { call, stage, measure, operator, bound }: Plan['thresholds'][number],
+  whole: readonly StagePlan[],
+  stages: readonly StagePlan[],
+  calls: readonly string[] | null,
+): boolean {
+  if (calls === null) return true
+  if (stage !== null && !stages.some(({ name }) => name === stage)) return false
+  if (call !== null) return calls.includes(call)
+  const about = whole.filter(({ name }) => (stage ?? name) === name)
+  if (about.every(each => mixOf(each).every(([name]) => calls.includes(name)))) return true
+  const isUpperBound = operator === '<' || operator === '<=' || (operator === '==' && bound === 0)
+  return isUpperBound && 'count' in measure && ofHarm.includes(measure.count.kind)
+}

@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'vitest'
+import { documentedContract } from '../../../src/contract/documented.ts'
+import { causeOf, createAnswerLog } from '../../../src/judge/cause.ts'
+import type { Observation, ObservedResponse } from '../../../src/observation/observation.ts'
+import { anObservation, failed } from './metrics/fixtures.ts'
+
+const head = { target: 'http://a.test/v1' }
+
+const got = (status: number, changes: Partial<ObservedResponse> = {}, id = 0): Observation =>
+  anObservation({
+    id,
+    outcome: { kind: 'answered', status },
+    response: {
+      status,
+      headers: {},
+      bytes: 2,
+      body: { kind: 'json', value: { error: { type: 'x', message: 'Unknown\n path' } }, digest: null },
+      ...changes,
+    },
+  })
+
+function logOf(...observations: readonly Observation[]) {
+  const log = createAnswerLog(documentedContract)
+  for (const observation of observations) log.add(observation)
+  return log
+}
+
+const causeIn = (...observations: readonly Observation[]) => causeOf(logOf(...observations).answers(), 'complete', head)
+
+const probing = (probe: 'unlisted-method' | 'bad-key', observation: Observation): Observation => ({
+  ...observation,
+  request: { kind: 'probe', probe } as Observation['request'],
+})
+
+test('a single response of the service is enough to judge it', () => {
+  for (const status of [200, 400, 402, 415, 429]) expect(causeIn(got(404), got(status), got(404))).toBeNull()
+})
+
+test('an error of the service itself is one, an error of a gateway is not', () => {
+  expect(causeIn(got(500, { headers: { 'x-service-version': '1' } }))).toBeNull()
+  expect(causeIn(got(503))).toContain('Every request got 503')
+})
+
+test('the refusal that a probe provokes tells nothing', () => {
+  expect(causeIn(probing('bad-key', got(401)))).toBeNull()
+  expect(causeIn(probing('bad-key', got(401)), got(404))).toContain('Every request got 404')
+  expect(causeIn(probing('unlisted-method', got(400)), got(404))).toBeNull()
+})
+
+test('the sentence quotes the first error in one line, and names all statuses', () => {
+  expect(causeIn(got(405), got(404), got(404))).toBe(
+    'Every request got 404 or 405 ("Unknown  path"), 3 in all. Is the base path right?',
+  )
+})
+
+test('keys that Turnpike invented are named as the cause', () => {
+  expect(causeOf(logOf(got(401)).answers(), 'unauthorized', { ...head, inventedKeys: true })).toContain('TURNPIKE_KEYS')
+  expect(causeIn(got(401))).toContain('rejected every key')
+})
+
+test('the address of a redirect is masked to one line and shortened', () => {
+  const location = `http://b.test/\u001b[31m${'x'.repeat(500)}`
+  const cause = causeIn(got(302, { headers: { location } })) ?? ''
+  expect(cause).toContain('redirects to http://b.test/')
+  expect(cause).not.toContain('\u001b')
+  expect(cause.length).toBeLessThan(300)
+})
+
+describe('without any response', () => {
+  test('the most frequent failure decides', () => {
+    const refused = failed({ outcome: { kind: 'failed', reason: 'connect-refused', detail: '' } })
+    expect(causeIn(failed(), refused, refused)).toContain('Nothing listens at a.test')
+    expect(causeIn(failed(), failed(), refused)).toContain('closed every connection')
+  })
+
+  test('there is no cause if nothing was sent, or if a worker was lost', () => {
+    expect(causeIn()).toBeNull()
+    expect(causeOf(logOf(failed()).answers(), 'worker-lost', head)).toBeNull()
+  })
+})
+
+test('workers merge to the same cause in either order', () => {
+  const [a, b] = [logOf(got(404, {}, 4)), logOf(got(405, { body: { kind: 'empty' } }, 3), failed())]
+  const [ab, ba] = [logOf(), logOf()]
+  for (const each of [a, b]) ab.merge(each.answers())
+  for (const each of [b, a]) ba.merge(each.answers())
+  expect(causeOf(ab.answers(), 'complete', head)).toBe(
+    'Every request got 404 or 405, 2 in all. Is the base path right?',
+  )
+  expect(causeOf(ba.answers(), 'complete', head)).toBe(causeOf(ab.answers(), 'complete', head))
+  ab.merge(logOf(got(200)).answers())
+  expect(causeOf(ab.answers(), 'complete', head)).toBeNull()
+})
