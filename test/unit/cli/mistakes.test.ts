@@ -56,6 +56,8 @@ const printed: string[] = []
 beforeAll(async () => {
   target = createServer((_, response) => response.end())
   target.on('connection', () => void received++)
+  // A reset could arrive before the response, and hide that this port speaks no TLS.
+  target.on('clientError', (_, socket) => void socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n'))
   await new Promise<void>(resolve => target.listen(0, '127.0.0.1', resolve))
   port = (target.address() as AddressInfo).port
 })
