@@ -291,6 +291,10 @@ const edges: Readonly<Record<string, Edge>> = {
   'src/lib/batches.ts': { touches: ['clock', 'timer'], because: 'when the event loop has nothing better to do' },
   'src/main.ts': { touches: ['process'], because: 'arguments in, exit code out, and what the catch-all says' },
   'src/produce/callers/api-keys.ts': { touches: ['process'], because: 'reads the keys from the environment' },
+  'src/cli/cli.ts': {
+    touches: ['process'],
+    because: 'writes the version to stdout, and the help without a command to stderr',
+  },
   'src/cli/load-plan.ts': { touches: ['process'], because: 'shows what a refused run would have cost, on stderr' },
   'src/cli/commands/calibrate.ts': { touches: ['process'], because: 'writes the certificate to stdout' },
   'src/cli/commands/clauses.ts': { touches: ['process'], because: 'writes its table to stdout' },

@@ -1,16 +1,46 @@
 import yargs from 'yargs'
 import { UsageError } from '../lib/usage-error.ts'
+import { checkArguments } from './check-arguments.ts'
 import { commands } from './commands.ts'
 import type { Command } from './flags.ts'
-import { checkArguments, version } from './flags.ts'
+import { exitCodes, version } from './flags.ts'
 
 const epilogue = `Exit codes: 0 pass, 1 fail, 2 usage or configuration, 3 inconclusive, 70 internal error, 130 interrupted.
 The report goes to stdout; progress and notes go to stderr.`
 
+const aboutKeys = 'Keys come from the environment: export TURNPIKE_KEYS=key-one,key-two'
+
+const firstSteps = `First steps:
+  turnpike run smoke            Run a shipped scenario against an embedded reference service
+  turnpike plan smoke           Show what it would send and spend
+  turnpike help run             Show the flags of a command, with examples`
+
 /** Parses the command line, runs the command, and returns the exit code. */
 export async function runCli(args: readonly string[]): Promise<number> {
-  checkArguments(args, commands)
-  let exitCode = 0
+  const request = checkArguments(args, commands)
+  switch (request.kind) {
+    case 'version':
+      process.stdout.write(`${version}\n`)
+      return exitCodes.pass
+    case 'help':
+      return await parse(request.command === null ? ['--help'] : [request.command, '--help'])
+    case 'nothing':
+      process.stderr.write(`${await createParser([], () => {}).getHelp()}\n`)
+      return exitCodes.usage
+    case 'command':
+      return await parse(args)
+  }
+}
+
+async function parse(args: readonly string[]): Promise<number> {
+  let exitCode: number = exitCodes.pass
+  await createParser(args, code => {
+    exitCode = code
+  }).parseAsync()
+  return exitCode
+}
+
+function createParser(args: readonly string[], exit: (code: number) => void): ReturnType<typeof yargs> {
   const parser = yargs([...args])
     .scriptName('turnpike')
     // Messages are in English on every machine.
@@ -19,25 +49,22 @@ export async function runCli(args: readonly string[]): Promise<number> {
       '$0 <command>\n\nLoad-tests metered, rate-limited APIs and checks every response against the documented contract.',
     )
     .version(version)
-    .epilogue(epilogue)
-    // An unknown flag is reported as it was written, not a second time in another spelling.
-    .parserConfiguration({ 'camel-case-expansion': false })
+    .alias('version', 'v')
+    .epilogue(args.length < 2 ? `${firstSteps}\n\n${epilogue}` : epilogue)
+    // Each value has its flag, and a flag is reported as it was written, not a second time in another spelling.
+    .parserConfiguration({ 'camel-case-expansion': false, 'greedy-arrays': false })
     .strict()
-    .demandCommand(1, 'Missing command. Run `turnpike --help` for a list.')
+    .demandCommand(1)
     .wrap(100)
     .help()
+    .alias('help', 'h')
     .exitProcess(false)
     .showHelpOnFail(false)
     .fail((message, cause) => {
       throw cause ?? new UsageError({ where: 'command line', got: message, expected: 'a command as --help lists it' })
     })
-  for (const command of commands) {
-    add(parser, command, code => {
-      exitCode = code
-    })
-  }
-  await parser.parseAsync()
-  return exitCode
+  for (const command of commands) add(parser, command, exit)
+  return parser
 }
 
 function add(parser: ReturnType<typeof yargs>, command: Command, exit: (code: number) => void): void {
@@ -46,6 +73,9 @@ function add(parser: ReturnType<typeof yargs>, command: Command, exit: (code: nu
     command.describe,
     builder => {
       for (const [name, flag] of Object.entries(command.arguments)) builder.positional(name, flag)
+      const examples = (command.examples ?? []).map(([line, what]) => `  # ${what}\n  turnpike ${line}`)
+      if (examples.length > 0) builder.epilogue(['Examples:', ...examples].join('\n'))
+      if ('target' in command.flags) builder.epilogue(`\n${aboutKeys}`)
       return builder.options(command.flags)
     },
     async values => exit(await command.run(values)),

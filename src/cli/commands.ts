@@ -72,6 +72,15 @@ export const commands: readonly Command[] = [
       },
       format,
     },
+    examples: [
+      ['run smoke', 'Run a shipped scenario against a service that Turnpike starts'],
+      ['run my.yaml --target https://api.example.com/v1 --budget-usd 0.50', 'Test your service, for at most 50 cents'],
+      [
+        'run llm-server --target http://127.0.0.1:8000/v1',
+        'Test any OpenAI-compatible server, or with rpc-node any Ethereum node',
+      ],
+      ['run nightly --baseline runs/last --out runs/new', 'Fail if the service got worse'],
+    ],
     run: async values => (await import('./commands/run.ts')).runCommand(values),
   },
   {
@@ -87,6 +96,10 @@ export const commands: readonly Command[] = [
       only,
       format: { ...format, choices: ['text', 'json'] },
     },
+    examples: [
+      ['plan smoke', 'Show what a shipped scenario sends'],
+      ['plan my.yaml --target https://api.example.com/v1', 'Use the models and the limits that your service states'],
+    ],
     run: async values => (await import('./commands/plan.ts')).planCommand(values),
   },
   {
@@ -94,6 +107,12 @@ export const commands: readonly Command[] = [
     describe: 'Learn a profile from a target, and print it',
     arguments: {},
     flags: { target, 'budget-usd': { ...budget, describe: 'Maximum spend in USD, or unlimited' } },
+    examples: [
+      [
+        'learn --target https://api.example.com/v1 --budget-usd 0.05 > my-service.yaml',
+        'Write a profile of your service',
+      ],
+    ],
     run: async values => {
       const { learnCommand } = await import('../learn/command.ts')
       const learned = await learnCommand({ target: text(values, 'target'), budgetUsd: text(values, 'budget-usd') })
@@ -112,6 +131,7 @@ export const commands: readonly Command[] = [
     describe: 'Render the report of a run',
     arguments: { 'run-dir': runDirectory },
     flags: { format },
+    examples: [['report runs/last --format html > report.html', 'Write one page for a browser']],
     run: async values => (await import('./commands/report.ts')).reportCommand(values),
   },
   {
@@ -133,6 +153,7 @@ export const commands: readonly Command[] = [
     describe: 'Judge the recorded observations of a run again',
     arguments: { 'run-dir': runDirectory },
     flags: { profile: { ...profile, describe: 'Profile to judge by, instead of the recorded one' }, format },
+    examples: [['audit runs/last --profile my-service.yaml', 'Judge by another profile']],
     run: async values => (await import('./commands/audit.ts')).auditCommand(values),
   },
   {
@@ -144,6 +165,7 @@ export const commands: readonly Command[] = [
       out: { type: 'string', describe: 'Directory for the comparison, in every format' },
       format: { ...format, choices: comparisonFormats },
     },
+    examples: [['compare runs/monday runs/tuesday runs/today', 'Judge the last run by two baselines']],
     run: async values => (await import('./commands/compare.ts')).compareCommand(values),
   },
   {
@@ -188,6 +210,10 @@ export const commands: readonly Command[] = [
       slowdown: { type: 'number', describe: 'Slow every response down by this ratio (0.1 = 10 %)', default: 0 },
       profile,
     },
+    examples: [
+      ['service --port 8402 --lie failed-item-in-full', 'Start a service that violates one clause'],
+      ['service --list-lies', 'List such violations'],
+    ],
     run: async values => (await import('./commands/service.ts')).serviceCommand(values),
   },
   {

@@ -87,9 +87,10 @@ function profileOf(values: Values, scenario: string, file: string): string | nul
 export function assertWithinBudget(plan: Plan, { isDraft }: { readonly isDraft: boolean }): void {
   const mistake = budgetMistake(plan, { isDraft })
   if (mistake === null) return
+  const refusal = new UsageError(mistake)
   // The forecast shows which budget the run needs.
-  if (plan.budgetUsd === null) process.stderr.write(`${visible(describePlan(plan))}\n`)
-  throw new UsageError(mistake)
+  if (plan.budgetUsd === null) process.stderr.write(`${visible(describePlan(plan, refusal.message))}\n`)
+  throw refusal
 }
 
 /**
@@ -107,6 +108,7 @@ export function budgetMistake(
         where: '--budget-usd',
         got: 'nothing',
         expected: `a budget, because ${new URL(target).host} is not on this machine`,
+        ...(forecast.worstUsd !== null && { hint: `the worst case of the forecast is $${forecast.worstUsd}` }),
       }
     if (forecast.worstUsd === null && !isDraft)
       return {
@@ -120,6 +122,7 @@ export function budgetMistake(
       where: 'budget',
       got: `$${budgetUsd}`,
       expected: `at least $${forecast.worstUsd}, the worst case of the forecast`,
+      hint: 'raise the budget, or send less',
     }
   return null
 }

@@ -3,6 +3,7 @@ import { UsageError } from '../lib/usage-error.ts'
 import { oneLine, visible } from '../lib/visible.ts'
 import type { PushCounts, RunInfo } from '../observation/log.ts'
 import { escapeWorkflowCommands, gitHubOutput, isGitHubActions } from '../outputs/github.ts'
+import { startHttpServer } from '../outputs/http-server.ts'
 import type { LiveRun, Output } from '../outputs/output.ts'
 import { createJsonLog, createProgress, type LineWriter, type TerminalSize } from '../outputs/progress.ts'
 import { sourceOf } from '../outputs/prometheus/samples.ts'
@@ -15,6 +16,7 @@ import type { Plan } from '../plan/plan.ts'
 import { undiciTransport } from '../produce/transport/undici.ts'
 import { pushedWords } from '../report/sections/harness.ts'
 import { text, type Values } from './flags.ts'
+import { listenMistake } from './listen.ts'
 import { isColored, showReport } from './print.ts'
 import { hidden, hiddenIn } from './secrets.ts'
 
@@ -44,10 +46,12 @@ export function outputFlags(values: Values, environment: Readonly<Record<string,
 function metricsAddress(values: Values): Address | null {
   const address = text(values, 'metrics')
   if (address === null) return null
-  const match = /^([^\s]*):(\d{1,5})$/.exec(address)
-  if (match === null)
-    throw new UsageError({ where: '--metrics', got: JSON.stringify(address), expected: '[host]:port, such as :9464' })
-  return { host: match[1] || '127.0.0.1', port: Number(match[2]) }
+  const match = /^([^\s:]*|\[[0-9a-f:.]+\]):(\d{1,5})$/i.exec(address)
+  const port = Number(match?.[2])
+  if (match !== null && port <= 65_535) return { host: match[1]?.replace(/^\[|\]$/g, '') || '127.0.0.1', port }
+  const hint = /^\d{1,5}$/.test(address) ? { hint: `did you mean ":${address}"?` } : {}
+  const expected = '[host]:port with a port of at most 65535, such as :9464'
+  throw new UsageError({ where: '--metrics', got: JSON.stringify(address), expected, ...hint })
 }
 
 /** All outputs of one run. */
@@ -150,9 +154,20 @@ function openingNotes(plan: Plan, info: RunInfo, path: string): readonly string[
 
 const scrapeOutput = (address: Address, source: Parameters<typeof createScrapeOutput>[1]) =>
   createScrapeOutput(address, source).catch(cause => {
-    const got = String((cause as NodeJS.ErrnoException).code)
-    throw new UsageError({ where: '--metrics', got, expected: 'a free port' })
+    throw metricsMistake(cause, address)
   })
+
+const metricsMistake = (cause: unknown, address: Address): UsageError =>
+  listenMistake(cause, { ...address, hostFlag: '--metrics', portFlag: '--metrics' })
+
+/** Throws a UsageError if the metrics cannot be served at the address, before anything is sent. */
+export async function assertCanListen({ metrics }: OutputFlags): Promise<void> {
+  if (metrics === null) return
+  const server = await startHttpServer({ ...metrics, contentType: '', render: async () => '' }).catch(cause => {
+    throw metricsMistake(cause, metrics)
+  })
+  await server.close()
+}
 
 type Notes = {
   readonly log: RunOutputs['log']

@@ -1,7 +1,8 @@
 import { isObject } from '../lib/json.ts'
-import { expectedValue, explainIssues } from '../lib/schema-mistakes.ts'
-import { UsageError } from '../lib/usage-error.ts'
+import { expectedValue, explainIssues, type SchemaIssue } from '../lib/schema-mistakes.ts'
+import { nearest, UsageError } from '../lib/usage-error.ts'
 import { parseYaml, readYaml } from '../lib/yaml.ts'
+import { clauseIds } from './clauses.ts'
 import { type Contract, contractSchema } from './contract.ts'
 import { documentedContract } from './documented.ts'
 
@@ -18,13 +19,18 @@ export const loadProfile = (file: string): Contract => parseProfile(readYaml(fil
 export function parseProfile(text: string, file: string): Contract {
   const source = parseYaml(text, file, profileFile)
   const written = source.value ?? {}
+  if (isObject(written) && 'stages' in written && 'callers' in written)
+    throw new UsageError({ where: file, got: 'a scenario', expected: 'a profile', hint: `see turnpike run ${file}` })
   const { sources: _, ...documented } = documentedContract
   const merged = overlay(documented, written)
-  const mistakes = source.locate(explainIssues(profileSchema, merged, { expected: expectedValue }))
+  const mistakes = source.locate(explainIssues(profileSchema, merged, { expected: expectedValue, hint: clauseHint }))
   if (mistakes.length > 0) throw new UsageError(mistakes)
   const stated = pathsIn(written, documentedContract, '')
   return { ...contractSchema.parse(merged), sources: Object.fromEntries(stated.map(path => [path, 'profile'])) }
 }
+
+const clauseHint = ({ path }: SchemaIssue, got: unknown): { readonly hint?: string } =>
+  path[0] === 'promises' && typeof got === 'string' ? nearest(got, clauseIds) : {}
 
 /** A profile cannot state where values come from. */
 const profileSchema = contractSchema.omit({ sources: true })

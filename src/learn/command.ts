@@ -11,10 +11,11 @@ import {
   loadSpecialKeys,
   plainTextWarning,
 } from '../produce/callers/api-keys.ts'
+import type { Caller } from '../produce/callers/caller.ts'
 import { asker, notThere, suggestTarget } from '../produce/transport/suggest-target.ts'
 import { undiciTransport } from '../produce/transport/undici.ts'
 import { checkTarget } from '../scenario/load-scenario.ts'
-import { maxBudgetUsd, parseUsd } from '../scenario/units.ts'
+import { parseBudget } from '../scenario/units.ts'
 import { maxBodyBytes, timeouts } from './asker.ts'
 import { type Lesson, learn } from './learn.ts'
 import { learnedProfile } from './profile-text.ts'
@@ -27,12 +28,13 @@ export async function learnCommand(flags: LearnFlags): Promise<boolean> {
   const budgetPico = budgetOf(flags.budgetUsd, target)
   const warning = plainTextWarning({ target })
   if (warning !== null) process.stderr.write(`${warning}\n`)
+  const keys = keysOf(target)
   const suggested = await betterTarget(target)
   if (suggested !== null) {
     process.stderr.write(`${notThere(target, suggested)}\n`)
     return false
   }
-  const lesson = await learnAt(target, budgetPico)
+  const lesson = await learnAt(target, keys, budgetPico)
   if (lesson.nothing !== null) {
     const isInvented = (process.env.TURNPIKE_KEYS ?? '').trim() === ''
     const hint = isInvented && lesson.nothing.includes('the key') ? ' No key was given; set TURNPIKE_KEYS.' : ''
@@ -57,23 +59,29 @@ async function betterTarget(target: string): Promise<string | null> {
   return await suggestTarget(target, [{ path, exchange: await ask(target, path) }], ask)
 }
 
-async function learnAt(target: string, budgetPico: bigint | null): Promise<Lesson> {
-  const clock = systemClock()
-  const runId = `learn${clock.wallMs().toString(36).replace('.', '')}`
-  const options: KeyOptions = {
-    environment: process.env.TURNPIKE_KEYS,
-    loopback: isLoopback(target),
-    areOptional: false,
-    runId,
-  }
+type LearnKeys = { readonly caller: Caller; readonly zeroBalanceKey: string | null }
+
+/** Throws a UsageError before anything is sent. */
+function keysOf(target: string): LearnKeys {
+  const runId = `learn${systemClock().wallMs().toString(36).replace('.', '')}`
+  const environment = process.env.TURNPIKE_KEYS
+  const options: KeyOptions = { environment, loopback: isLoopback(target), areOptional: false, runId }
   const plan = { names: ['learn'], accountTier: 'default', keysEach: 1, keysFile: null, shared: false } as const
   const [caller = { name: 'learn', keys: [] }] = loadCallers(plan, options)
   const special = loadSpecialKeys({ 'zero-balance': process.env.TURNPIKE_ZERO_BALANCE_KEY ?? '' }, plan, options)
+  return { caller, zeroBalanceKey: special['zero-balance'] }
+}
+
+async function learnAt(
+  target: string,
+  { caller, zeroBalanceKey }: LearnKeys,
+  budgetPico: bigint | null,
+): Promise<Lesson> {
+  const clock = systemClock()
   const transport = undiciTransport({ baseUrl: target, clock, maxConnections: 2 })
   try {
     const onWait = (waitMs: number) =>
       process.stderr.write(`Waiting ${formatDuration(waitMs)}, so that no limit of the target is exceeded.\n`)
-    const zeroBalanceKey = special['zero-balance']
     return await learn({ send: transport.send, clock, caller, zeroBalanceKey, budgetPico, onWait })
   } finally {
     await transport.close()
@@ -82,7 +90,7 @@ async function learnAt(target: string, budgetPico: bigint | null): Promise<Lesso
 
 function targetOf(target: string | null): string {
   if (target === null)
-    throw new UsageError({ where: '--target', got: 'nothing', expected: 'the address of the service' })
+    throw new UsageError({ where: '--target', got: 'nothing', expected: 'the base URL of the service' })
   const checked = checkTarget(target, problem => {
     throw new UsageError({ where: '--target', ...problem })
   })
@@ -91,14 +99,13 @@ function targetOf(target: string | null): string {
 
 /** As in a run: a target that is not on this machine needs a budget. null: none binds. */
 function budgetOf(flag: string | null, target: string): bigint | null {
-  if (flag === 'unlimited') return null
   if (flag === null) {
     if (isLoopback(target)) return null
-    const expected = `a budget, because ${new URL(target).host} is not on this machine`
+    const expected = `a budget such as 0.05, because ${new URL(target).host} is not on this machine`
     throw new UsageError({ where: '--budget-usd', got: 'nothing', expected })
   }
-  const amount = /^\$?\d+(\.\d+)?$/.test(flag) ? parseUsd(flag) : null
-  if (amount !== null && amount !== '0' && Number(amount) <= maxBudgetUsd) return pico(amount)
-  const expected = `an amount of dollars above 0 and of at most ${maxBudgetUsd}, such as 0.25, or unlimited`
-  throw new UsageError({ where: '--budget-usd', got: JSON.stringify(flag), expected })
+  const amount = parseBudget(flag, mistake => {
+    throw new UsageError({ where: '--budget-usd', ...mistake })
+  })
+  return amount === null ? null : pico(amount)
 }

@@ -129,10 +129,21 @@ const isNothing = ({ prefix, networks, limits, chat, rpc, models }: Known): bool
   rpc === null &&
   models === documentedContract.models
 
+/** What a user can do about a failure of the first connection. */
+const remedies: Readonly<Record<string, string>> = {
+  'connect-refused': 'no program listens at this address',
+  'connect-timeout': 'is the address right, and no firewall between?',
+  'name-not-resolved': 'is the host name right?',
+  tls: 'if its certificate is private, set NODE_EXTRA_CA_CERTS',
+}
+
 function whyNothing(replies: readonly Answer[]): string {
   const answered = replies.filter(({ status }) => status !== null)
   const [first] = answered
-  if (first === undefined) return `no response could be read (${replies[0]?.why ?? 'no call was made'})`
+  if (first === undefined) {
+    const why = replies[0]?.why ?? 'no call was made'
+    return `no response could be read (${why}${Object.hasOwn(remedies, why) ? `: ${remedies[why]}` : ''})`
+  }
   if (answered.every(({ status }) => status === 401 || status === 403))
     return `it refuses the key with status ${first.status}`
   const type = first.headers['content-type']?.slice(0, 60) ?? 'no content type'

@@ -16,8 +16,14 @@ export function readText(file: string, maxBytes: number, expected: string): stri
     return new TextDecoder('utf-8', { fatal: true }).decode(readBytes(file, maxBytes, mistake))
   } catch (cause) {
     if (cause instanceof UsageError) throw cause
-    throw mistake(cause instanceof TypeError ? 'bytes that are not UTF-8' : whyUnreadable(cause))
+    throw mistake(cause instanceof TypeError ? 'bytes that are not UTF-8' : inWords(cause))
   }
+}
+
+function inWords(cause: unknown): string {
+  const { code } = cause as NodeJS.ErrnoException
+  if (code === 'ENOENT') return 'no such file'
+  return code === 'EACCES' || code === 'EPERM' ? 'a file without permission to read it' : whyUnreadable(cause)
 }
 
 /** The reason of a failed operation on a file, such as `ENOENT: no such file or directory`, without its path. */

@@ -37,9 +37,17 @@ export function describeMistake({ where, got, expected, hint }: Mistake): string
   )
 }
 
-/** `{ hint: 'did you mean "rpc"?' }` if one of the words is similar, else an empty object. Spread it into a mistake. */
+/**
+ * `{ hint: 'did you mean "rpc"?' }` if one of the words is similar or begins with it, else an empty object. Spread it into
+ * a mistake.
+ */
 export function nearest(word: string, words: readonly string[]): { readonly hint?: string } {
-  const match = closestMatch(word, [...words], { maxDistance: Math.max(2, Math.floor(word.length / 2)) })
+  const lower = word.toLowerCase()
+  const [beginning, second] = words.filter(each => lower.length >= 3 && each.startsWith(lower))
+  const match =
+    words.find(each => each.toLowerCase() === lower) ??
+    (second === undefined ? beginning : undefined) ??
+    closestMatch(word, [...words], { maxDistance: Math.max(2, Math.floor(word.length / 2)) })
   return match === undefined ? {} : { hint: `did you mean "${match}"?` }
 }
 
@@ -70,6 +78,9 @@ export function describeValue(value: unknown): string {
 
 /** Beginnings that issuers of keys use. */
 const issued = /^(?:(?:sk|pk|rk|ghp|gho|ghs|xoxb|xoxp|hf|glsa|glpat)[-_]|ref_|eyJ|AKIA)/
+/** Whether a key begins as those of an issuer who marks them. */
+export const isIssued = (key: string): boolean => issued.test(key)
+
 const minLength = 12
 /** A word of letters and digits of this length that changes between them this often was not written by a person. */
 const minRandom = 16

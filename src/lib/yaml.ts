@@ -51,9 +51,6 @@ const maxAliasCount = 100
 const maxAliases = 200
 const maxNodes = 50_000
 
-/** One wrong indentation causes many parser errors; those after the first few are consequences. */
-const maxSyntaxErrors = 5
-
 /** The text of `file`. Throws a UsageError if it cannot be read or is too long. */
 export function readYaml(file: string, { name }: YamlKind): string {
   return readText(file, maxBytes, `a readable ${name} file (YAML)`)
@@ -76,8 +73,7 @@ export function parseYaml(text: string, file: string, kind: YamlKind): YamlSourc
       stringKeys: true,
     })
     const problems = [...document.errors, ...document.warnings]
-    if (problems.length > 0)
-      throw new UsageError(syntaxErrors(problems).map(([offset, message]) => invalid(offset, message)))
+    if (problems.length > 0) throw new UsageError(invalid(...syntaxError(problems)))
     return {
       value: plain(document),
       locate: found => {
@@ -111,15 +107,14 @@ const clearer: Readonly<Partial<Record<YAMLError['code'], string>>> = {
   NON_STRING_KEY: 'a key must be text',
   RESOURCE_EXHAUSTION: nestedTooDeeply,
   MULTIPLE_DOCS: 'it has multiple documents',
+  MULTILINE_IMPLICIT_KEY: 'a key needs a colon and a space after it',
+  BLOCK_AS_IMPLICIT_KEY: 'there is a second colon in the line; check the indentation, or put the value in quotes',
 }
 
-/** In the order of the file. Of several errors at one position, the first is the clearest. */
-function syntaxErrors(problems: readonly YAMLError[]): readonly (readonly [offset: number, message: string])[] {
-  const byOffset = new Map<number, string>()
-  for (const { pos, code, message } of problems) {
-    if (!byOffset.has(pos[0])) byOffset.set(pos[0], clearer[code] ?? message)
-  }
-  return [...byOffset].sort(([a], [b]) => a - b).slice(0, maxSyntaxErrors)
+/** The first syntax error. Those after it are mostly consequences. Of several at one position, the first is the clearest. */
+function syntaxError(problems: readonly YAMLError[]): readonly [offset: number, message: string] {
+  const first = problems.reduce((before, each) => (each.pos[0] < before.pos[0] ? each : before))
+  return [first.pos[0], clearer[first.code] ?? first.message]
 }
 
 /** The value of a document. Throws a NodeError where it has none. */

@@ -18,10 +18,13 @@ import {
 import { peakPerSecond } from './rate-curve.ts'
 import { samplesToProve, trialArrivals } from './sample-size.ts'
 
-/** The plan as text: what it will send, at which rates against which limits, and what it will cost and prove. */
-export function describePlan(plan: Plan): string {
+/**
+ * The plan as text: what it will send, at which rates against which limits, and what it will cost and prove. `refusal`:
+ * why a run would be refused; null if it would not.
+ */
+export function describePlan(plan: Plan, refusal?: string | null): string {
   return [
-    heading(plan),
+    heading(plan, refusal),
     section('Stages', stagesTable(plan)),
     section('Limits of the profile and of the target', limitsTable(plan.limits)),
     section('Models, networks and prices', valuesTable(plan)),
@@ -47,7 +50,7 @@ const valuesTable = ({ values }: Plan): string =>
 const section = (title: string, body: string): string => (body === '' ? '' : `${title}\n\n${indent(body)}`)
 const indent = (text: string): string => text.replace(/^(?=.)/gm, '  ')
 
-function heading(plan: Plan): string {
+function heading(plan: Plan, refusal: string | null | undefined): string {
   const {
     scenario,
     question,
@@ -83,6 +86,7 @@ function heading(plan: Plan): string {
           : 'none'
         : `$${budgetUsd}${overBudget(worstUsd, budgetUsd)}`,
     ],
+    ...(refusal === undefined ? [] : [['run', refusal === null ? 'allowed' : `refused: ${refusal}`]]),
   ]
   const title = question === null ? scenario : `${scenario}: ${question}`
   return `${title}\n\n${indent(plainTable([], facts))}`
@@ -97,7 +101,7 @@ function serviceCapacity(service: Plan['service']): string {
 
 function overBudget(worstUsd: string | null, budgetUsd: string): string {
   if (worstUsd === null || Number(worstUsd) <= Number(budgetUsd)) return ''
-  return ', below the worst case: the run may stop early'
+  return ', below the worst case'
 }
 
 function stagesTable({ stages }: Plan): string {

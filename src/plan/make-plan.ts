@@ -6,7 +6,7 @@ import { checkTarget } from '../scenario/load-scenario.ts'
 import type { BoundsSpec, Scenario, TimeoutsSpec } from '../scenario/schema.ts'
 import type { Recorded, Stage } from '../scenario/stage-schema.ts'
 import { arrivalsPerSecond, burstArrivals, type LimitOf, tierRatePerMinute } from '../scenario/tier-rate.ts'
-import { maxBudgetUsd, parseUsd } from '../scenario/units.ts'
+import { parseBudget } from '../scenario/units.ts'
 import { forecast } from './forecast.ts'
 import { notDiscovered, type PublishedLimits, planLimits } from './limits.ts'
 import { narrowPlan } from './only.ts'
@@ -136,16 +136,11 @@ function checkSaturated({ stages }: Scenario, target: string | null): void {
 
 /** Only the command line can say that no budget binds, because only its user pays. */
 function budgetOf(flag: string | null, ofScenario: string | null): Pick<Plan, 'budgetUsd' | 'isBudgetUnlimited'> {
-  if (flag === 'unlimited') return { budgetUsd: null, isBudgetUnlimited: true }
   if (flag === null) return { budgetUsd: ofScenario, isBudgetUnlimited: false }
-  const amount = /^\$?\d+(\.\d+)?$/.test(flag) ? parseUsd(flag) : null
-  if (amount !== null && amount !== '0' && Number(amount) <= maxBudgetUsd)
-    return { budgetUsd: amount, isBudgetUnlimited: false }
-  throw new UsageError({
-    where: '--budget-usd',
-    got: JSON.stringify(flag),
-    expected: `an amount of dollars above 0 and of at most ${maxBudgetUsd}, such as 0.25, or unlimited`,
+  const budgetUsd = parseBudget(flag, mistake => {
+    throw new UsageError({ where: '--budget-usd', ...mistake })
   })
+  return { budgetUsd, isBudgetUnlimited: budgetUsd === null }
 }
 
 /** The stages in sequence, with rates in arrivals per second of all callers. */

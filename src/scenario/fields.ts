@@ -19,10 +19,10 @@ const maxShareOfTier = 100
 const maxDurationMs = 7 * 24 * 3_600_000
 
 export const durationText = 'a duration such as 250ms, 5s or 1m30s'
-const rateText = 'a rate such as 20/s, 20/m or 80% of tier'
+export const rateText = 'a rate such as 20/s, 20/m or 80% of tier'
 const sizeText = 'a whole number of arrivals from 1 to 1000000, or a share such as 130% of tier'
 const speedText = 'a number from 0.001 to 1000'
-const nameText = 'a name of lower-case letters, digits and hyphens, at most 64'
+export const nameText = 'a name of lower-case letters, digits and hyphens, at most 64'
 const namePattern = /^[a-z0-9][a-z0-9-]{0,63}$/
 
 /** A mapping with exactly these keys. */

@@ -1,18 +1,39 @@
-import type { Contract } from '../contract/contract.ts'
+import { type Contract, contractSchema } from '../contract/contract.ts'
 import { entriesOf, explainIssues, parseFields, type SchemaIssue } from '../lib/schema-mistakes.ts'
-import { describeValue, UsageError } from '../lib/usage-error.ts'
+import { describeValue, isLikelySecret, UsageError } from '../lib/usage-error.ts'
 import { parseYaml, readYaml, type SchemaMistake } from '../lib/yaml.ts'
-import { durationText } from './fields.ts'
+import { durationText, nameField, nameText, rateText } from './fields.ts'
 import { resolveCalls, withNamedProbes } from './resolve-calls.ts'
 import { resolveStages } from './resolve-stages.ts'
 import { resolveSlo, resolveThresholds } from './resolve-thresholds.ts'
 import { callersSchema, type Scenario, scenarioSchema, settingsSchema } from './schema.ts'
 import { limitsFor } from './tier-rate.ts'
-import { durationHint } from './units.ts'
+import { durationHint, rateHint } from './units.ts'
 
 const scenarioFile = { name: 'scenario', secretHint: 'set TURNPIKE_KEYS, or name a file in callers.keys-file' }
 
-const hintFor = (issue: SchemaIssue, got: unknown) => (issue.message === durationText ? durationHint(got) : {})
+/** A value in another notation that people often write. */
+function hintFor(issue: SchemaIssue, got: unknown): { readonly hint?: string } {
+  if (issue.message === durationText) return durationHint(got)
+  if (issue.message === rateText) return rateHint(got)
+  if (issue.message === nameText && typeof got === 'string') {
+    const name = got
+      .toLowerCase()
+      .replace(/[^a-z0-9]+/g, '-')
+      .replace(/^-|-$/g, '')
+    return nameField.safeParse(name).success ? { hint: `did you mean "${name}"?` } : {}
+  }
+  const place = issue.path.map(step => (typeof step === 'number' ? '' : step)).join('.')
+  const write = inPlaceOfText[place]
+  return write === undefined || typeof got === 'object' ? {} : { hint: `did you mean ${write(String(got))}?` }
+}
+
+/** What belongs in place of a plain text or number, by its place in the file. */
+const inPlaceOfText: Readonly<Record<string, (got: string) => string>> = {
+  callers: got => `{ count: ${got} }`,
+  budget: got => `{ usd: ${got} }`,
+  'thresholds.': got => `{ expect: ${got}, why: … }`,
+}
 
 /**
  * Whether models, networks and limits of this target (null: the reference service) are not known yet. Then the names of the
@@ -45,6 +66,8 @@ export function parseScenario(
   if (source.value === null)
     throw new UsageError({ where: `${file}:1:1`, got: 'an empty file', expected: 'a scenario' })
 
+  assertNoOtherFile(source.value, file)
+
   const found: SchemaMistake[] = [...explainIssues(scenarioSchema, source.value, { hint: hintFor })]
   const report = (mistake: SchemaMistake) => void found.push(mistake)
   const written = entriesOf(source.value)
@@ -76,6 +99,20 @@ export function parseScenario(
   }
 }
 
+/** Throws one UsageError, instead of one for each key, if a file without any part of a scenario is another file. */
+function assertNoOtherFile(value: unknown, file: string): void {
+  const keys = Object.keys(entriesOf(value)).filter(key => key !== 'name')
+  if (keys.some(key => Object.hasOwn(scenarioSchema.shape, key))) return
+  const isProfile = keys.length > 0 && keys.every(key => Object.hasOwn(contractSchema.shape, key))
+  if (!isProfile && keys.length <= maxMisspelled) return
+  const got = isProfile ? 'a profile' : 'a file without callers, calls and stages'
+  const hint = isProfile ? { hint: `did you mean "--profile ${file}"?` } : {}
+  throw new UsageError({ where: file, got, expected: 'a scenario', ...hint })
+}
+
+/** A file of this many unknown keys and no known one may still be a scenario in the making. */
+const maxMisspelled = 3
+
 /** Every null has been reported as a mistake, and there are none. */
 function complete<T>(value: T | null): T {
   if (value === null) throw new TypeError('a scenario without a mistake is complete')
@@ -84,6 +121,13 @@ function complete<T>(value: T | null): T {
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for
 const hasControlCharacter = (text: string): boolean => /[\u0000-\u0020\u007f]/.test(text)
+
+/** A hint for `localhost:8080/v1` or `api.example.com`. */
+function schemeHint(target: string): { readonly hint?: string } {
+  const [, host] = /^((?:[a-z0-9-]+\.)*[a-z0-9-]+)(?::\d{1,5})?(?:\/\S*)?$/i.exec(target) ?? []
+  if (host === undefined || isLikelySecret(target) || !/[.:]/.test(target)) return {}
+  return { hint: `did you mean "${/^(localhost|127\.)/.test(host) ? 'http' : 'https'}://${target}"?` }
+}
 
 type TargetProblem = { readonly got: string; readonly expected: string; readonly hint?: string }
 
@@ -94,7 +138,8 @@ export function checkTarget(target: string, report: (problem: TargetProblem) => 
   const url = !hasControlCharacter(target) && URL.canParse(target) ? new URL(target) : null
   if (url === null || !/^https?:$/.test(url.protocol)) {
     // A password is before an @, also in an address that is no URL.
-    report({ got: target.includes('@') ? 'an address with an @' : describeValue(target), expected })
+    if (target.includes('@')) report({ got: 'an address with an @', expected })
+    else report({ got: describeValue(target), expected, ...schemeHint(target) })
     return null
   }
   if (url.username !== '' || url.password !== '') {

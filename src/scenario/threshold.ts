@@ -1,5 +1,5 @@
 import { nearest, oneOf, unknownWord } from '../lib/usage-error.ts'
-import { parseDuration, parsePercent, parseRate, parseUsd } from './units.ts'
+import { durationHint, parseDuration, parsePercent, parseRate, parseUsd } from './units.ts'
 
 /**
  * A condition on the summary of a run. As a person writes it:
@@ -138,7 +138,8 @@ export function parseThreshold(
 
   const bound = cursor.next()
   const read = readBound(measure, bound.text)
-  if (read === null) cursor.fail(bound, boundText(measure))
+  if (read === null) cursor.fail(bound, boundText(measure), measure.kind === 'timing' ? durationHint(bound.text) : {})
+  else if (read.measure.kind === 'ratio' && read.bound > 1) cursor.fail(bound, 'at most 100%')
   if (cursor.peek() !== '') cursor.fail(cursor.next(), 'the end of the expression')
   if (read === null || mistakes.length > 0) return mistakes
   return { ...read, call: selection.of, stage: selection.in, operator }
@@ -166,8 +167,22 @@ function readMeasure({ next, fail }: Cursor): MeasureDraft | null {
   const count = readCount(token.text)
   if (count !== null) return { kind: 'count', count }
   const timing = timings.find(each => each === token.text)
-  const hint = timing === undefined ? nearest(token.text, measureWords) : { hint: `did you mean "p(95) ${timing}"?` }
-  return fail(token, measureText, hint)
+  const usual = usualWord(token.text) ?? (timing === undefined ? undefined : `p(95) ${timing}`)
+  return fail(token, measureText, usual === undefined ? nearest(token.text, measureWords) : { hint: didYouMean(usual) })
+}
+
+const didYouMean = (words: string): string => `did you mean "${words}"?`
+
+/** The word of this grammar for a word of other tools. */
+function usualWord(text: string): string | undefined {
+  const percent = /^p(\d+(?:\.\d+)?)$/i.exec(text)?.[1]
+  if (percent !== undefined) return `p(${percent})`
+  return Object.hasOwn(wordsOfOthers, text.toLowerCase()) ? wordsOfOthers[text.toLowerCase()] : undefined
+}
+
+const wordsOfOthers: Readonly<Record<string, string>> = {
+  ...{ error: 'failed', errors: 'failed', error_rate: 'failed', http_req_failed: 'failed', failures: 'failed' },
+  ...{ avg: 'mean', average: 'mean', med: 'p(50)', median: 'p(50)', cost: 'spend', http_req_duration: 'p(95) latency' },
 }
 
 type Selection = { of: string | null; in: string | null }
@@ -193,12 +208,17 @@ function readOperator({ next, fail }: Cursor, measure: MeasureDraft, selection: 
   if (operator !== undefined) return operator
   if (isOfWholeRun(measure)) {
     const isSelection = token.text === 'of' || token.text === 'in'
-    const hint = isSelection ? { hint: 'this measure applies to the whole run only' } : {}
-    return fail(token, `one of ${oneOf(operators)}`, hint)
+    const whole = isSelection ? { hint: 'this measure applies to the whole run only' } : {}
+    return fail(token, `one of ${oneOf(operators)}`, { ...whole, ...operatorHint(token.text) })
   }
   const before = selection.in !== null ? '' : selection.of !== null ? '"in" or ' : '"of", "in" or '
-  const hint = token.text === '=' ? { hint: 'did you mean "=="?' } : {}
+  const hint = operatorHint(token.text)
   return fail(token, `${before}one of ${oneOf(operators)}`, hint)
+}
+
+function operatorHint(text: string): { readonly hint?: string } {
+  const meant = { '=': '==', '===': '==', '=<': '<=', '=>': '>=', '<>': '!=' }[text]
+  return meant === undefined ? {} : { hint: didYouMean(meant) }
 }
 
 function readAggregate(text: string): Aggregate | 'no percentile' | null {

@@ -1,4 +1,5 @@
 import { formatPico, parsePico } from '../lib/money.ts'
+import { describeValue, type Mistake } from '../lib/usage-error.ts'
 
 /**
  * Parsers for text with a unit. Each returns null for text that it does not understand. Numbers are scaled as integers, so
@@ -62,6 +63,21 @@ export function parseUsd(amount: string | number): string | null {
   return picoUsd === null || picoUsd < 0n ? null : formatPico(picoUsd)
 }
 
+/** The value of `--budget-usd`, above 0; null for `unlimited`. */
+export function parseBudget(flag: string, fail: (mistake: Omit<Mistake, 'where'>) => never): string | null {
+  if (flag === 'unlimited') return null
+  const amount = /^\$?\d+(\.\d+)?$/.test(flag) ? parseUsd(flag) : null
+  if (amount !== null && amount !== '0' && Number(amount) <= maxBudgetUsd) return amount
+  const [, number] = /^(?:USD|\$)?\s*(\d+(?:[.,]\d{1,2})?)\s*(?:USD|\$|dollars?)?$/i.exec(flag.trim()) ?? []
+  const meant = number?.replace(',', '.')
+  const isAmount = meant !== undefined && meant !== flag && Number(meant) > 0 && Number(meant) <= maxBudgetUsd
+  return fail({
+    got: describeValue(flag),
+    expected: `an amount of dollars above 0 and of at most ${maxBudgetUsd}, such as 0.25, or unlimited`,
+    ...(isAmount && { hint: `did you mean "${meant}"?` }),
+  })
+}
+
 /** `2MiB`, `500kB` or 4096 in bytes. A fraction is allowed if it gives whole bytes. */
 export function parseBytes(size: string | number): number | null {
   const match = /^(\d+(?:\.\d+)?)(B|kB|KiB|MB|MiB)$/.exec(typeof size === 'number' ? `${size}B` : size)
@@ -79,6 +95,14 @@ export function durationHint(written: unknown): { readonly hint?: string } {
   // A bare number most likely means milliseconds if it is large, and seconds otherwise.
   const usual = Number(amount) >= 100 ? 'ms' : 's'
   return { hint: `did you mean "${amount}${unit?.toLowerCase().replace('milli', 'ms') ?? usual}"?` }
+}
+
+/** A hint for `10rps`, `10/sec`, `80%` or 10 in place of a rate. */
+export function rateHint(written: unknown): { readonly hint?: string } {
+  const text = String(written).trim().toLowerCase()
+  const [, amount, unit = 's'] = /^(\d+(?:\.\d+)?)\s*(?:(?:\/|per |rp|tp|qp)?\s*([smh])[a-z]*)?$/.exec(text) ?? []
+  if (amount !== undefined) return { hint: `did you mean "${amount}/${unit}"?` }
+  return parsePercent(text) === null ? {} : { hint: `did you mean "${text} of tier"?` }
 }
 
 const finite = (value: number): number | null => (Number.isFinite(value) ? value : null)

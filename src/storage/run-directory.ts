@@ -1,13 +1,13 @@
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { rename, rm, writeFile } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { type Contract, contractSchema } from '../contract/contract.ts'
 import type { Comparison } from '../judge/compare/comparison.ts'
 import { type Slices, slicesSchema } from '../judge/metrics/slices.ts'
 import { isNestedDeeper } from '../lib/json.ts'
 import { readText, whyUnreadable } from '../lib/read-text.ts'
 import { assertValid } from '../lib/schema-mistakes.ts'
-import { UsageError } from '../lib/usage-error.ts'
+import { nearest, UsageError } from '../lib/usage-error.ts'
 import { visibleJson } from '../lib/visible.ts'
 import { hasHeader, type RunInfo, readLog } from '../observation/log.ts'
 import type { Observation } from '../observation/observation.ts'
@@ -105,7 +105,7 @@ export function writeNewScript(path: string, text: string): void {
 }
 
 /** Creates a directory for this user only, if there is none. Returns the first of the created ones, and throws a UsageError. */
-export function makeDirectory(path: string): string | undefined {
+function makeDirectory(path: string): string | undefined {
   try {
     return makeMissing(resolve(path))
   } catch (cause) {
@@ -130,7 +130,7 @@ function assertEmpty(path: string): void {
   }
   if (names.length === 0) return
   const got = names.includes(files.plan) ? 'a directory that holds a run' : 'a directory that is not empty'
-  throw new UsageError({ where: path, got, expected: 'a new or empty directory' })
+  throw new UsageError({ where: path, got, expected: 'a new or empty directory', hint: 'name another one with --out' })
 }
 
 /** Removes the empty directories from `path` up to `root`. */
@@ -142,8 +142,33 @@ function removeEmpty(path: string, root: string): void {
   }
 }
 
-const unwritable = (path: string, cause: unknown): UsageError =>
-  new UsageError({ where: path, got: whyUnreadable(cause), expected: 'a writable directory' })
+const unwritableReasons: Readonly<Record<string, string>> = {
+  EEXIST: 'a file',
+  ENOTDIR: 'a path below a file',
+  EROFS: 'a read-only disk',
+  EACCES: 'no permission to write',
+  EPERM: 'no permission to write',
+  ENOSPC: 'a full disk',
+}
+
+function unwritable(path: string, cause: unknown): UsageError {
+  const got = unwritableReasons[String((cause as NodeJS.ErrnoException).code)] ?? whyUnreadable(cause)
+  return new UsageError({ where: path, got, expected: 'a writable directory', hint: 'name another one with --out' })
+}
+
+/** Throws a UsageError unless files can be written into `path`, which need not exist. Leaves nothing there. */
+export function assertWritableDirectory(path: string): void {
+  const created = makeDirectory(path)
+  const file = join(path, '.turnpike-can-write')
+  try {
+    writeFileSync(file, '', { mode: 0o600 })
+    rmSync(file, { force: true })
+  } catch (cause) {
+    throw unwritable(path, cause)
+  } finally {
+    if (created !== undefined) removeEmpty(path, created)
+  }
+}
 
 /** The logs of a run, one for each worker, in order. */
 export function logFiles(path: string, workers: number): readonly string[] {
@@ -168,15 +193,17 @@ function reportFiles(path: string, report: Report): readonly NamedText[] {
   ]
 }
 
-/** Writes a comparison in every format, and resolves with the files that cannot be written. */
-export const writeComparison = (path: string, comparison: Comparison): Promise<readonly Unwritten[]> =>
-  writeFiles(
+/** Writes a comparison in every format into `path`, and resolves with the files that cannot be written. */
+export function writeComparison(path: string, comparison: Comparison): Promise<readonly Unwritten[]> {
+  makeDirectory(path)
+  return writeFiles(
     path,
     Object.values(comparisonRenderers).map(({ file, render }) => [
       file,
       () => render(comparison, { columns: 120, color: false }),
     ]),
   )
+}
 
 async function writeFiles(path: string, texts: readonly NamedText[]): Promise<readonly Unwritten[]> {
   const unwritten: Unwritten[] = []
@@ -263,9 +290,45 @@ const maxPlanBytes = 134_217_728
 const maxJsonBytes = 67_108_864
 const maxNesting = 200
 
+const runDirectory = 'a run directory, as written by `turnpike run`'
+
+/** Throws a UsageError if `path` is no directory, or has none of the files that every run has. */
+function assertRunDirectory(path: string): void {
+  const expected = runDirectory
+  const stats = statSync(path, { throwIfNoEntry: false })
+  const hint = existsSync(join(dirname(path), files.plan)) ? { hint: `did you mean "${dirname(path)}"?` } : null
+  if (stats === undefined) {
+    const got = 'no such directory'
+    throw new UsageError({ where: path, got, expected, ...(hint ?? nearestRun(dirname(path), basename(path))) })
+  }
+  if (!stats.isDirectory()) throw new UsageError({ where: path, got: 'a file', expected, ...hint })
+  if ([files.plan, files.contract, files.report, files.slices].some(name => existsSync(join(path, name)))) return
+  throw new UsageError({ where: path, got: 'a directory without a run', expected, ...nearestRun(path, '') })
+}
+
+/** A hint at the run in `folder` with a name like `name`, or else at its last run. Runs are named by their time. */
+function nearestRun(folder: string, name: string): { readonly hint?: string } {
+  try {
+    const runs = readdirSync(folder).filter(each => existsSync(join(folder, each, files.plan)))
+    const last = runs.sort().at(-1)
+    if (name !== '') return nearest(name, runs)
+    return last === undefined ? {} : { hint: `did you mean "${join(folder, last)}"?` }
+  } catch {
+    return {}
+  }
+}
+
 function readJson(path: string, name: string, maxBytes = maxJsonBytes): unknown {
   const file = join(path, name)
-  const expected = 'a run directory, as written by `turnpike run`'
+  const expected = runDirectory
+  assertRunDirectory(path)
+  if (name === files.report && !existsSync(file))
+    throw new UsageError({
+      where: path,
+      got: 'a run without a report, as after a kill',
+      expected: 'a run that ended',
+      hint: `turnpike audit ${path} judges its recording`,
+    })
   const written = readText(file, maxBytes, expected)
   if (isNestedDeeper(written, maxNesting)) throw new UsageError({ where: file, got: 'deeply nested JSON', expected })
   try {

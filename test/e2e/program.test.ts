@@ -204,6 +204,18 @@ test('a scenario may come from a pipe, which can be read only once', () => {
 })
 
 describe.concurrent('a mistake of the user', () => {
+  test('on the command line is one line', async () => {
+    const said = 'command line: got "rnu", expected a command that turnpike --help lists; did you mean "run"?\n'
+    expect(await turnpike(['rnu', 'smoke'])).toEqual({ code: 2, stdout: '', stderr: said })
+  })
+
+  test('is no command, and the help follows on stderr', async () => {
+    const { code, stdout, stderr } = await turnpike([])
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toContain('First steps:')
+    expect((await turnpike(['-h'])).stdout).toBe(stderr)
+  })
+
   test('in a scenario is one line with its position, and creates nothing', async () => {
     const out = join(freshDirectory(), 'run')
     const { code, stderr, stdout } = await turnpike(['run', 'test/e2e/mistaken.yaml', '--out', out])

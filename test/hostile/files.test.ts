@@ -25,8 +25,8 @@ const kinds = [
   ['2 GB of nothing', 'truncate -s 2G x', /got 2147483648 bytes, more than \d+/],
   ['binary', 'head -c 5000 /bin/bash > x', /got binary data/],
   ['not UTF-8', `printf 'a: \\xff\\xfe' > x`, /got bytes that are not UTF-8/],
-  ['absent', 'true', /got ENOENT/],
-  ['a link to itself', 'ln -s x x', /got E(LOOP|NOENT)/],
+  ['absent', 'true', /got (no such file|a directory without a run|a run without a report)/],
+  ['a link to itself', 'ln -s x x', /got (ELOOP|no such file)/],
   ['a socket', `perl -MSocket -e 'socket(S,PF_UNIX,SOCK_STREAM,0);bind(S,sockaddr_un("x"))'`, /got ENXIO/],
 ] as const
 
@@ -88,7 +88,7 @@ const longYamls = [
     /x:2:\d+: .* aliases expand to more than \d+ nodes/,
   ],
   ['many keys', `seq -f 'k%.0f: 1' 60000 > x`, /x:1:1: .* more than 50000 nodes/],
-  ['many wrong keys', `seq -f 'k%.0f: 1' 20000 > x`, /\nand \d+ more\n$/],
+  ['many wrong keys', `(echo 'seed: 1'; seq -f 'k%.0f: 1' 20000) > x`, /\nand \d+ more\n$/],
   ['more than 1 MiB', 'yes "# comment" | head -c 2000000 > x', /x: got 2000000 bytes, more than 1048576/],
 ] as const
 
@@ -134,7 +134,7 @@ const edits = [
     `sed -i 's/"chat": {/"chat": 5, "chatt": {/' a/contract.json; turnpike audit a`,
     /contract\.json: .*chat/,
   ],
-  ['a contract that is missing', 'rm a/contract.json; turnpike audit a', /contract\.json: got ENOENT/],
+  ['a contract that is missing', 'rm a/contract.json; turnpike audit a', /contract\.json: got no such file/],
   [
     'a report of another version',
     `sed -i 's/"schema": 1/"schema": 2/' a/report.json; turnpike report a`,

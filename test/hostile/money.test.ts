@@ -142,7 +142,7 @@ const flags: readonly Mistaken[] = [
   { title: 'no budget by negation', args: ['--no-budget-usd'], words: 'did you mean "--budget-usd"?' },
   { title: 'an abbreviation', args: ['--budget', '1'], words: 'got "--budget"' },
   { title: 'camel case', args: ['--budgetUsd', '1'], words: 'did you mean "--budget-usd"?' },
-  { title: 'the version of a run', args: ['--version'], words: 'got "--version"' },
+  { title: 'a version with a value', args: ['--version=1'], words: 'got "--version"' },
   { title: 'arguments after --', args: ['--', '--budget-usd', '1'], words: 'got "--"' },
   { title: 'a seed beyond numbers', args: ['--seed', '1e400'], words: '--seed: got "1e400"' },
   { title: 'half a seed', args: ['--seed', '0.5'], words: '--seed: got 0.5' },
@@ -170,7 +170,7 @@ describe('a mistake in a flag', () => {
     listening.target = target
     const tasks = flags.map(({ args }) => () => {
       const withOut = args.some(arg => arg.startsWith('--out')) ? [] : ['--out', join(directory, 'never')]
-      return turnpike(['run', plain, '--target', target.address, ...withOut, ...args])
+      return turnpike(['run', plain, ...args, '--target', target.address, ...withOut])
     })
     ended = await inParallel(tasks)
   }, 90_000)
@@ -279,13 +279,13 @@ describe('keys and scenarios of others', () => {
   }, 90_000)
 
   test.each([
-    ['other letters', 'oné,two'],
+    ['a character outside ASCII', 'oné,two'],
     ['a control character', 'one\u0001,two'],
-  ])('%s in a key is refused', async (_, keys) => {
+  ])('%s in a key is refused', async (what, keys) => {
     const { address, seen } = await startTarget()
     const { code, stderr } = await run([plain, '--target', address], { TURNPIKE_KEYS: keys })
     expect([code, seen.all]).toEqual([2, 0])
-    expect(stderr).toMatch(/^TURNPIKE_KEYS: got a special character in key 1/)
+    expect(stderr).toContain(`TURNPIKE_KEYS: got ${what} in key 1`)
     expect(stderr).not.toContain('oné')
   })
 })

@@ -64,14 +64,14 @@ describe('turnpike compare', () => {
   })
 
   test.each([
-    ['runs of different plans', ['base-1', 'other'], /other: calls\.\S+: got .*, expected .*, as in the baseline/],
+    [
+      'runs of different plans',
+      ['base-1', 'other'],
+      /other: got a plan with \d+ differences, such as \S+, expected the plan of the baseline/,
+    ],
     ['a run with itself', ['base-1', 'base-1'], /got run .*base-1, as in .*base-1, expected another run/],
     ['a single run', ['base-1'], /got one run, expected at least one baseline, and after it the run/],
-    [
-      'a directory without a run',
-      ['base-1', 'none'],
-      /none\/plan\.json: got ENOENT: no such file or directory, expected a run directory/,
-    ],
+    ['a directory without a run', ['base-1', 'none'], /none: got no such directory, expected a run directory/],
   ])('rejects %s with exit code 2', async (_, names, words) => {
     const { code, stderr, stdout } = await turnpike(['compare', ...names.map(of)])
     expect(stderr).toMatch(words)
@@ -111,7 +111,9 @@ describe('turnpike run --baseline', () => {
     const baseline = await recordedRun(join(freshDirectory(), 'base'), { scenario: 'scenarios/rpc-only.yaml' })
     const out = join(freshDirectory(), 'out')
     const { code, stderr } = await turnpike(['run', short, '--out', out, '--baseline', baseline])
-    expect(stderr).toMatch(/^short: callers\.count: got 3, expected \d+, as in the baseline/m)
+    expect(stderr).toMatch(
+      /^short: got a plan with \d+ differences, such as callers\.count, expected the plan of the baseline/,
+    )
     expect(code).toBe(2)
     expect(existsSync(out)).toBe(false)
   })

@@ -62,7 +62,7 @@ thresholds:
 `
 
 const mistakes: readonly (readonly [args: readonly string[], said: string])[] = [
-  [[], '--target: got nothing, expected the address of the service'],
+  [[], '--target: got nothing, expected the base URL of the service'],
   [['--target', 'ftp://x'], '--target: got "ftp://x"'],
   [['--target', 'https://api.example.com/v1'], '--budget-usd: got nothing, expected a budget'],
   [['--target', 'http://127.0.0.1:9', '--budget-usd', '-1'], '--budget-usd: got'],
@@ -79,6 +79,6 @@ test('a target that is down ends with exit code 3 and one sentence', async () =>
   const { code, stdout, stderr } = await turnpike(['learn', '--target', 'http://127.0.0.1:9/v1'])
   expect([code, stdout]).toEqual([3, ''])
   expect(stderr).toMatch(
-    /^Nothing was learned from http:\/\/127\.0\.0\.1:9\/v1: no response could be read \([a-z-]+\)\.\n$/,
+    /^Nothing was learned from http:\/\/127\.0\.0\.1:9\/v1: no response could be read \(connect-refused: no program listens at this address\)\.\n$/,
   )
 })

@@ -140,7 +140,7 @@ describe.concurrent('no discovery request is sent', () => {
     ['a budget that is too small', ['--budget-usd', '0.000001'], 'budget: got $0.000001'],
     ['a directory that holds a run', ['--out', 'taken'], 'a directory that holds a run'],
     ['an invalid address', ['--metrics', 'nowhere'], '--metrics: got "nowhere"'],
-    ['too few keys', ['--keys', 'one'], 'got 1 keys, expected 2'],
+    ['too few keys', ['--keys', 'one'], 'got 1 key, expected 2'],
   ])('for a run that is rejected for %s', slow, async ([, flags, text], { onTestFinished }) => {
     const { target, request } = await startTarget(onTestFinished, 200, '{}')
     const out = join(freshDirectory(), 'out')
@@ -159,9 +159,9 @@ describe.concurrent('no discovery request is sent', () => {
   test('for a plan whose run would be rejected, and the plan states why', async ({ onTestFinished }) => {
     const { target, request } = await startTarget(onTestFinished, 200, '{}')
     const plan = await planOf([scenarioFile(), '--target', target, '--budget-usd', '0.000001'])
-    expect(plan.limits.discovery).toMatchObject({
-      kind: 'not-asked',
-      why: expect.stringContaining('budget: got $0.000001'),
+    expect(plan).toMatchObject({
+      limits: { discovery: { kind: 'not-asked', why: expect.stringContaining('a run would be refused') } },
+      refused: expect.stringContaining('budget: got $0.000001'),
     })
     expect(request).toEqual([])
   }, 60_000)

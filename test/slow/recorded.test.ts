@@ -77,7 +77,7 @@ describe.concurrent('a run that replays another', () => {
       'a directory without a run',
       'run: test',
       text => text,
-      'test/plan.json: got ENOENT: no such file or directory, expected a run directory',
+      'test: got a directory without a run, expected a run directory',
     ],
     ['fewer callers', `run: ${first}`, text => text.replace('count: 3', 'count: 2'), 'got 3 callers in run'],
   ]

@@ -1,18 +1,18 @@
 import { startCalibrationServer } from '../../calibration/server.ts'
 import { systemClock } from '../../lib/clock.ts'
-import { UsageError } from '../../lib/usage-error.ts'
 import { exitCodes, integerFlag, type Values } from '../flags.ts'
+import { listenMistake } from '../listen.ts'
 import { serveUntilSignal } from './service.ts'
 
 export async function calibrationServerCommand(values: Values): Promise<number> {
+  const port = integerFlag(values, 'port', { min: 0, max: 65_535 })
   const calibrationServer = await startCalibrationServer({
     clock: systemClock(),
-    port: integerFlag(values, 'port', { min: 0, max: 65_535 }),
+    port,
     perSecond: integerFlag(values, 'rate', { min: 1, max: 1_000 }),
     tokensPerWrite: integerFlag(values, 'tokens-per-write', { min: 1, max: 100 }),
   }).catch(cause => {
-    const got = String((cause as NodeJS.ErrnoException).code)
-    throw new UsageError({ where: '--port', got, expected: 'a free port' })
+    throw listenMistake(cause, { host: '127.0.0.1', port, hostFlag: '--port', portFlag: '--port' })
   })
   await serveUntilSignal(calibrationServer.port, [
     `The calibration server is at http://127.0.0.1:${calibrationServer.port}/api/v1 (^C stops it).`,

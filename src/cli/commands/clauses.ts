@@ -2,12 +2,20 @@ import { unjudgedClauses } from '../../contract/clauses/not-judged.ts'
 import { type ClauseId, clauseIds, clauses } from '../../contract/clauses.ts'
 import { notPromised } from '../../contract/promises.ts'
 import { plainTable } from '../../lib/text-layout.ts'
+import { UsageError } from '../../lib/usage-error.ts'
 import { readReport } from '../../storage/run-directory.ts'
 import { exitCodes, listFlag, type Values } from '../flags.ts'
 import { contractOf } from '../load-plan.ts'
 
 export async function clausesCommand(values: Values): Promise<number> {
   const directories = listFlag(values, 'run-dirs')
+  const clause = directories.find(each => clauseIds.some(id => id === each))
+  if (clause !== undefined)
+    throw new UsageError({
+      where: 'turnpike clauses',
+      got: `the clause ${clause}`,
+      expected: 'run directories, or nothing for all clauses',
+    })
   process.stdout.write(`${directories.length === 0 ? list(notPromised(contractOf(values))) : coverage(directories)}\n`)
   return exitCodes.pass
 }

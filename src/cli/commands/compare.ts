@@ -5,7 +5,7 @@ import { UsageError } from '../../lib/usage-error.ts'
 import { type ComparisonFormat, comparisonRenderers } from '../../report/render/renderers.ts'
 import { recordedDiscovery } from '../../run/discovery.ts'
 import { readComparedRun } from '../../storage/recorded-run.ts'
-import { makeDirectory, writeComparison } from '../../storage/run-directory.ts'
+import { assertWritableDirectory, writeComparison } from '../../storage/run-directory.ts'
 import { exitCodes, listFlag, text, type Values } from '../flags.ts'
 import type { DraftPlan } from '../load-plan.ts'
 import { print, showUnwritten, stdoutLayout } from '../print.ts'
@@ -51,7 +51,8 @@ function shareFlag(values: Values, flag: string, fallback: number, min: number):
   const value = Number(percent) / 100
   if (value >= min && value <= maxShare) return value
   const expected = `a share from ${min * 100}% to ${maxShare * 100}%, such as ${fallback * 100}%`
-  throw new UsageError({ where: `--${flag}`, got: JSON.stringify(written), expected })
+  const hint = /^\d+(\.\d+)?$/.test(written) ? { hint: `did you mean "${written}%"?` } : {}
+  throw new UsageError({ where: `--${flag}`, got: JSON.stringify(written), expected, ...hint })
 }
 
 /** Compares the last run directory with the baselines before it. */
@@ -60,15 +61,15 @@ export async function compareCommand(values: Values): Promise<number> {
   const paths = listFlag(values, 'run-dirs')
   if (paths.length < 2) {
     throw new UsageError({
-      where: 'command line',
+      where: 'turnpike compare',
       got: 'one run',
       expected: 'at least one baseline, and after it the run',
     })
   }
+  const out = text(values, 'out')
+  if (out !== null) assertWritableDirectory(out)
   const recorded = await Promise.all(paths.map(readComparedRun))
   assertDistinct(recorded)
-  const out = text(values, 'out')
-  if (out !== null) makeDirectory(out)
   const last = recorded.at(-1)
   if (last === undefined) throw new Error('at least two runs were read')
   const baselines = recorded.slice(0, -1)

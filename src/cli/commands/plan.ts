@@ -1,35 +1,69 @@
 import { UsageError } from '../../lib/usage-error.ts'
 import { visible, visibleJson } from '../../lib/visible.ts'
 import { describePlan } from '../../plan/describe-plan.ts'
-import { loadKeys } from '../../produce/callers/api-keys.ts'
+import { assertMaySendKeys, loadKeys } from '../../produce/callers/api-keys.ts'
 import { notThere } from '../../produce/transport/suggest-target.ts'
-import { type Discovery, discoverAt, nothingDiscovered } from '../../run/discovery.ts'
+import { discoverAt, nothingDiscovered } from '../../run/discovery.ts'
 import { exitCodes, text, type Values } from '../flags.ts'
 import { budgetMistake, type DraftPlan, draftPlan } from '../load-plan.ts'
 import { hidden } from '../secrets.ts'
 
 export async function planCommand(values: Values): Promise<number> {
   const draft = await draftPlan(text(values, 'scenario') ?? '', values)
-  // Only --target permits discovery. A target in the scenario does not.
-  const discovers = text(values, 'target') !== null && draft.plan.target !== null
-  const discovery = discovers ? await discover(draft) : null
-  const { plan } = discovery === null ? draft : draft.replan(discovery)
-  if (typeof discovery?.suggestedTarget === 'string')
-    process.stderr.write(`${notThere(hidden(draft.plan.target ?? ''), hidden(discovery.suggestedTarget))}\n`)
+  const { plan, refusal, suggestedTarget } = await plannedRun(draft, text(values, 'target'))
+  if (suggestedTarget !== null)
+    process.stderr.write(`${notThere(hidden(plan.target ?? ''), hidden(suggestedTarget))}\n`)
   const json = text(values, 'format') === 'json'
-  process.stdout.write(visible(json ? visibleJson(`${JSON.stringify(plan, null, 2)}\n`) : describePlan(plan)))
+  process.stdout.write(
+    visible(
+      json ? visibleJson(`${JSON.stringify({ ...plan, refused: refusal }, null, 2)}\n`) : describePlan(plan, refusal),
+    ),
+  )
   return exitCodes.pass
 }
 
-/** Discovers what the target states, if a run with this plan would be allowed. */
-async function discover({ plan, contract }: DraftPlan): Promise<Discovery> {
+type PlannedRun = Pick<DraftPlan, 'plan'> & {
+  /** Why a run would be refused; null if it would not. */
+  readonly refusal: string | null
+  readonly suggestedTarget: string | null
+}
+
+/** The plan of a run, with what the target states if the run is allowed. */
+async function plannedRun({ plan, contract, replan }: DraftPlan, named: string | null): Promise<PlannedRun> {
+  const refusal = refusalOf(() => {
+    assertMaySendKeys(plan, named)
+    assertBudget(plan, true)
+    loadKeys(plan, contract, 'plan')
+  })
+  // Only --target permits discovery. A target in the scenario does not.
+  if (named === null || plan.target === null) return { plan, refusal, suggestedTarget: null }
+  if (refusal !== null) {
+    const why = 'the limits of the target are unknown, since a run would be refused'
+    const unknown = replan({ ...nothingDiscovered, limits: { kind: 'not-asked', why } })
+    return { plan: unknown.plan, refusal, suggestedTarget: null }
+  }
+  const { callers } = loadKeys(plan, contract, 'plan')
+  const discovery = await discoverAt(plan.target, callers, plan, contract)
+  const discovered = replan(discovery).plan
+  return {
+    plan: discovered,
+    refusal: refusalOf(() => assertBudget(discovered, false)),
+    suggestedTarget: discovery.suggestedTarget,
+  }
+}
+
+function assertBudget(plan: DraftPlan['plan'], isDraft: boolean): void {
+  const mistake = budgetMistake(plan, { isDraft })
+  if (mistake !== null) throw new UsageError(mistake)
+}
+
+/** The message of the UsageError that a check throws; null if it throws none. */
+function refusalOf(check: () => void): string | null {
   try {
-    const mistake = budgetMistake(plan, { isDraft: true })
-    if (mistake !== null) throw new UsageError(mistake)
-    return await discoverAt(plan.target ?? '', loadKeys(plan, contract, 'plan').callers, plan, contract)
+    check()
+    return null
   } catch (cause) {
-    if (!(cause instanceof UsageError)) throw cause
-    const why = `the limits of the target are unknown, since a run would be refused (${cause.message})`
-    return { ...nothingDiscovered, limits: { kind: 'not-asked', why } }
+    if (cause instanceof UsageError) return cause.message
+    throw cause
   }
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
+import { documentedContract } from '../../contract/documented.ts'
 import type { Baselines } from '../../judge/compare/comparable.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { formatPico, pico } from '../../lib/money.ts'
@@ -17,7 +18,7 @@ import { startEmbeddedService } from '../child-process.ts'
 import { exitCodes, listFlag, number, text, type Values, version } from '../flags.ts'
 import { listenForInterrupts } from '../interrupts.ts'
 import { assertWithinBudget, type DraftPlan, draftPlan } from '../load-plan.ts'
-import { createOutputs, type OutputFlags, outputFlags } from '../outputs.ts'
+import { assertCanListen, createOutputs, type OutputFlags, outputFlags } from '../outputs.ts'
 import { exitCodeOf, showUnwritten } from '../print.ts'
 import { assertNoSecret, environmentSecrets, hidden, hiddenIn, hideSecrets, weakSecretsNote } from '../secrets.ts'
 import { assertStillComparable, baselinesOf } from './compare.ts'
@@ -35,6 +36,8 @@ export async function runCommand(values: Values): Promise<number> {
   }
   assertTogetherWithinBudget(drafts, flag)
   const flags = outputFlags(values, process.env)
+  assertWritable(drafts, text(values, 'out'))
+  await assertCanListen(flags)
   const baselines = await baselinesOf(values, drafts)
   const codes: number[] = []
   for (const draft of drafts) {
@@ -47,6 +50,21 @@ export async function runCommand(values: Values): Promise<number> {
     break
   }
   return worstExitCode(codes)
+}
+
+/** Throws a UsageError if the directory of a run cannot be written, before the first run and before anything is sent. */
+function assertWritable(drafts: readonly DraftPlan[], out: string | null): void {
+  const names = drafts.map(({ plan }) => plan.scenario)
+  const repeated = names.find((name, index) => names.indexOf(name) !== index)
+  if (out !== null && repeated !== undefined)
+    throw new UsageError({
+      where: '--out',
+      got: `the scenario ${repeated} twice`,
+      expected: 'scenarios with unique names',
+    })
+  // The keys are not known yet, so what is tried here holds nothing of this run.
+  for (const { plan } of drafts)
+    reserveRunDirectory(directoryOf(plan, newRunId(), out, drafts.length > 1), documentedContract).release()
 }
 
 /** The exit code of several runs. A failed run is worse than an inconclusive one. */

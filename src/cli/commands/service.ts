@@ -18,6 +18,7 @@ import { startServer } from '../../service/server.ts'
 import { createService } from '../../service/service.ts'
 import { exitCodes, integerFlag, listFlag, number, text, type Values } from '../flags.ts'
 import { endingSignals } from '../interrupts.ts'
+import { listenMistake } from '../listen.ts'
 import { contractOf } from '../load-plan.ts'
 
 /**
@@ -91,15 +92,9 @@ export async function serviceCommand(values: Values): Promise<number> {
     faults: faultsOf(listFlag(values, 'fault')),
   })
   const host = text(values, 'host') ?? '127.0.0.1'
-  const server = await startServer({
-    service,
-    host,
-    port: integerFlag(values, 'port', { min: 0, max: 65_535 }),
-  }).catch(cause => {
-    const got = String((cause as NodeJS.ErrnoException).code)
-    if (got === 'ENOTFOUND' || got === 'EADDRNOTAVAIL' || got === 'EAI_AGAIN')
-      throw new UsageError({ where: '--host', got: JSON.stringify(host), expected: 'an address of this machine' })
-    throw new UsageError({ where: '--port', got, expected: 'a free port' })
+  const port = integerFlag(values, 'port', { min: 0, max: 65_535 })
+  const server = await startServer({ service, host, port }).catch(cause => {
+    throw listenMistake(cause, { host, port, hostFlag: '--host', portFlag: '--port' })
   })
   await serveUntilSignal(server.port, [
     `The reference service is at http://${host}:${server.port}/api/v1 (^C stops it).`,
@@ -116,7 +111,7 @@ function knownLie(name: string): Lie {
   throw new UsageError({
     where: '--lie',
     got: JSON.stringify(name),
-    expected: 'a lie of --list-lies',
+    expected: 'a lie that turnpike service --list-lies shows',
     ...nearest(name, names),
   })
 }

@@ -65,16 +65,21 @@ const isBranch = (value: unknown): value is object => typeof value === 'object' 
 
 const shown = (value: unknown): string => (value === undefined ? 'nothing' : JSON.stringify(value))
 
+/** Plans that differ more are not worth a list. */
 const maxDifferences = 20
 
 /** Throws a UsageError with the differences if the plans of two runs differ. */
 export function assertComparable(baseline: RecordedComparedRun, path: string, run: JudgedPlan): void {
   const found = planDifferences(baseline, run)
-  if (found.length === 0) return
-  const shown = found.slice(0, maxDifferences).map(mistakeOf)
-  const left = found.length - shown.length
-  const rest = { where: path, got: `${left} more differences`, expected: `the plan of the baseline ${baseline.path}` }
-  throw new UsageError(left === 0 ? shown : [...shown, rest])
+  const [first] = found
+  if (first === undefined) return
+  if (found.length <= maxDifferences) throw new UsageError(found.map(mistakeOf))
+  throw new UsageError({
+    where: path,
+    got: `a plan with ${found.length} differences, such as ${first.path}`,
+    expected: `the plan of the baseline ${baseline.path}`,
+    hint: 'is it the same scenario?',
+  })
 
   function mistakeOf({ path: at, base, run: value }: PlanDifference) {
     return {

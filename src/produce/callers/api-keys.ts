@@ -1,5 +1,5 @@
 import { readText } from '../../lib/read-text.ts'
-import { type Mistake, UsageError } from '../../lib/usage-error.ts'
+import { isIssued, type Mistake, UsageError } from '../../lib/usage-error.ts'
 import type { CallersPlan, Plan } from '../../plan/plan.ts'
 import type { Caller } from './caller.ts'
 
@@ -42,6 +42,12 @@ export function loadKeys({ target, callers }: Plan, { auth }: KeyTerms, runId: s
     given: accounts?.flat() ?? [],
     areInvented: target !== null && usesReferenceKeys(callers, options),
   }
+}
+
+/** A hint if there are keys in a variable that looks like TURNPIKE_KEYS. */
+function otherVariable(): { readonly hint?: string } {
+  const other = ['TURNPIKE_KEY', 'TURNPIKE_API_KEY', 'TURNPIKE_API_KEYS'].find(name => process.env[name]?.trim())
+  return other === undefined ? {} : { hint: `${other} is set; did you mean TURNPIKE_KEYS?` }
 }
 
 /** As a URL shows them: `127.1` is 127.0.0.1, and `[::ffff:127.0.0.1]` is [::ffff:7f00:1]. */
@@ -102,24 +108,30 @@ function callersOf(plan: CallersPlan, accounts: ReturnType<typeof givenKeys>, op
     return names.map(name => ({ name, keys: referenceKeys(plan, name, options) }))
   const where = keysFile ?? 'TURNPIKE_KEYS'
   if (accounts === null) {
-    throw new UsageError({
-      where,
-      got: 'nothing',
-      expected: `${names.length} keys, one per line or separated by commas`,
-    })
+    const expected = `${names.length === 1 ? '1 key' : `${names.length} keys`}, one per line or separated by commas`
+    throw new UsageError({ where, got: 'nothing', expected, ...otherVariable() })
   }
   const all = accounts.flat()
-  const invalid = accounts.findIndex(keys => keys.some(key => !isValidKey(key)))
+  const invalid = accounts.flatMap((keys, index) => {
+    const problem = keys.map(keyProblem).find(each => each !== null)
+    return problem === undefined ? [] : [`${problem} in key ${index + 1}`]
+  })[0]
+  // Number and order of keys then mean nothing.
+  if (invalid !== undefined) throw new UsageError({ where, got: invalid, expected: keyText })
+  const half = halfKey(accounts, names.length)
+  if (half !== null) {
+    const got = `key ${half + 1} without the prefix of key ${half}`
+    throw new UsageError({ where, got, expected: keyText, hint: `is there a line break in key ${half}?` })
+  }
   const short = accounts.slice(0, names.length).findIndex(keys => keys.length < keysEach)
   const mistakes: Mistake[] = []
-  if (invalid >= 0) mistakes.push({ where, got: `a special character in key ${invalid + 1}`, expected: 'a plain key' })
   if (new Set(all).size < all.length) {
     mistakes.push({ where, got: 'a key twice', expected: 'one key for each caller' })
   }
   if (accounts.length < names.length) {
     mistakes.push({
       where,
-      got: `${accounts.length} keys`,
+      got: `${accounts.length} ${accounts.length === 1 ? 'key' : 'keys'}`,
       expected: `${names.length}, one for each caller of the scenario`,
     })
   }
@@ -141,12 +153,9 @@ export function loadSpecialKeys(
   const keyOf = (account: SpecialAccount): string | null => {
     const key = given[account]?.trim() ?? ''
     if (key === '') return usesReference ? `ref_${account}_${accountNameOf(options.runId)}` : null
-    if (isValidKey(key)) return key
-    throw new UsageError({
-      where: specialKeyVariables[account],
-      got: 'a space or a special character',
-      expected: 'a plain key',
-    })
+    const problem = /\s/.test(key) ? 'a space or a line break' : keyProblem(key)
+    if (problem === null) return key
+    throw new UsageError({ where: specialKeyVariables[account], got: problem, expected: 'a key as it was issued' })
   }
   return { 'free-user': keyOf('free-user'), 'zero-balance': keyOf('zero-balance') }
 }
@@ -163,7 +172,38 @@ function referenceKeys({ accountTier, keysEach }: CallersPlan, name: string, { r
 /** The part of a reference account's name that is unique to the run. */
 const accountNameOf = (runId: string): string => runId.replace(/[^A-Za-z0-9]/g, '')
 
-const isValidKey = (key: string): boolean => /^[\x21-\x7e]+$/.test(key)
+const keyText = 'each key as it was issued, one per line or separated by commas'
+
+/** What a key cannot contain, because of HTTP, or because people then wrote something else than a key. */
+const keyProblems: readonly (readonly [pattern: RegExp, problem: string])[] = [
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for
+  [/[\x00-\x1f\x7f]/, 'a control character'],
+  [/[^\x21-\x7e]/, 'a character outside ASCII'],
+  [/^["'`]/, 'a quotation mark'],
+  [/\\[nrt]/, 'a backslash'],
+  [/^(bearer|authorization:?)$/i, 'the word Bearer or Authorization'],
+  [/^export$|^[A-Z][A-Z0-9_]*=[^=]/, 'the name of a variable'],
+  [/^[<$]|^\{\{/, 'a placeholder'],
+  [/^[[{]/, 'a bracket'],
+  [/^#/, 'a comment'],
+]
+
+/** Why a text is no key; null if it is one. Never shows the text. */
+const keyProblem = (key: string): string | null => keyProblems.find(([pattern]) => pattern.test(key))?.[1] ?? null
+
+/**
+ * The position of an account that looks like the second half of the key before it: there are more keys than callers, and
+ * it lacks the prefix of its issuer, such as `sk-`. Null if there is none.
+ */
+function halfKey(accounts: readonly (readonly string[])[], callers: number): number | null {
+  if (accounts.length <= callers) return null
+  const begins = accounts.map(([key = '']) => ({ isIssued: isIssued(key), hasPrefix: /^[A-Za-z]{2,16}[-_]/.test(key) }))
+  const at = begins.findIndex(({ isIssued, hasPrefix }, index) => {
+    const before = begins[index - 1]
+    return (before?.isIssued === true && !isIssued) || (before?.hasPrefix === true && !hasPrefix)
+  })
+  return at < 0 ? null : at
+}
 
 /** The keys of each account; null if none were given. A key file counts as given even if it is empty. */
 function givenKeys(plan: CallersPlan, environment: string | undefined): readonly (readonly string[])[] | null {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { checkArguments } from '../../../src/cli/check-arguments.ts'
 import { runCli } from '../../../src/cli/cli.ts'
 import { commands } from '../../../src/cli/commands.ts'
 import { exitCodes, listFlag, number, text, version } from '../../../src/cli/flags.ts'
@@ -37,18 +38,61 @@ describe('--help', () => {
   })
 })
 
-test('--version prints the version of the package', async () => {
-  await runCli(['--version'])
-  expect(printed.join('').trim()).toBe(version)
-  expect(version).toMatch(/^\d+\.\d+\.\d+/)
+test.each([['--version'], ['-v'], ['run', '-v'], ['plan', 'x', '--version']])(
+  '%s %s %s prints the version of the package',
+  async (...args) => {
+    expect(await runCli(args)).toBe(exitCodes.pass)
+    expect(printed.join('')).toBe(`${version}\n`)
+    expect(version).toMatch(/^\d+\.\d+\.\d+/)
+  },
+)
+
+test.each([[['-h']], [['help']], [['--help', 'run']]])('%j prints the help', async args => {
+  expect(await runCli(args)).toBe(exitCodes.pass)
+  expect(printed.join('')).toContain('Commands:')
+})
+
+test.each([[['run', '-h']], [['help', 'run']], [['run', 'x', '--seed', '--help']], [['run', '--tagret', 'x', '-h']]])(
+  '%j prints the help of the command, with examples',
+  async args => {
+    expect(await runCli(args)).toBe(exitCodes.pass)
+    expect(printed.join('')).toContain('--target')
+    expect(printed.join('')).toContain('  turnpike run smoke\n')
+  },
+)
+
+test('each example of --help is a valid command line', () => {
+  const examples = commands.flatMap(command => command.examples ?? [])
+  expect(examples.length).toBeGreaterThan(8)
+  for (const [line] of examples) {
+    const args = line.replace(/ > \S+$/, '').split(' ')
+    expect(checkArguments(args, commands), line).toEqual({ kind: 'command' })
+  }
+})
+
+test('no command prints the help to stderr, and is a usage error', async () => {
+  const said: string[] = []
+  vi.spyOn(process.stderr, 'write').mockImplementation(text => said.push(`${text}`) > 0)
+  expect(await runCli([])).toBe(exitCodes.usage)
+  expect(said.join('')).toContain('First steps:\n  turnpike run smoke')
+  expect(printed).toEqual([])
+})
+
+test('arguments before, between and after flags are accepted if they are together', () => {
+  for (const args of [
+    'run a b --quiet',
+    'run --quiet a b',
+    'run --seed 1 a b --quiet',
+    'run a --baseline b --baseline c',
+  ])
+    expect(checkArguments(args.split(' '), commands), args).toEqual({ kind: 'command' })
 })
 
 describe('a mistake on the command line', () => {
   test.each([
-    ['no command', [], 'Missing command'],
     ['an unknown command', ['rum'], 'rum'],
     ['an unknown flag', ['clauses', '--sead', '3'], 'sead'],
-    ['a missing argument', ['report'], 'Not enough non-option arguments'],
+    ['a missing argument', ['report'], 'turnpike report: got nothing, expected a run directory'],
     ['an unknown format', ['report', 'x', '--format', 'pdf'], 'pdf'],
     ['an extra argument', ['schema', 'x'], 'x'],
   ])('is a usage error: %s', async (_, args, words) => {
@@ -157,12 +201,10 @@ describe('a flag that the parser would guess about', () => {
     [['run', 'x', '--no-budget-usd'], 'did you mean "--budget-usd"?'],
     [['run', 'x', '--budgetUsd', '1'], 'did you mean "--budget-usd"?'],
     [['run', 'x', '--targe', 'http://127.0.0.1'], 'did you mean "--target"?'],
-    [['run', 'x', '--version'], 'command line: got "--version"'],
     [['run', 'x', '-q'], 'command line: got "-q"'],
     [['run', 'x', '--__proto__', '1'], 'command line: got "--__proto__"'],
     [['run', '--', 'x'], 'command line: got "--"'],
     [['--quiet', 'run', 'x'], 'got "--quiet" before a command'],
-    [['--version', '--help'], 'got "--version" before a command'],
   ])('%j is refused', async (args, words) => {
     expect(await mistakeOf(args)).toContain(words)
   })

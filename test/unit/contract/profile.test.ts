@@ -155,7 +155,9 @@ describe('a mistake in a profile', () => {
 
   test('in its file name is reported', () => {
     const absent = join(directory, 'absent.yaml')
-    expect(() => loadProfile(absent)).toThrow(/absent\.yaml: got ENOENT.*, expected a readable profile file \(YAML\)/)
+    expect(() => loadProfile(absent)).toThrow(
+      /absent\.yaml: got no such file, expected a readable profile file \(YAML\)/,
+    )
     expect(() => loadProfile(directory)).toThrow(/got a directory, expected a readable profile/)
   })
 })

@@ -74,7 +74,7 @@ describe('nothing is learned', () => {
   const targets: Readonly<Record<string, readonly [Transport, RegExp]>> = {
     'from a target that refuses connections': [
       async () => exchange({ status: null, failure: { reason: 'connect-refused', detail: 'ECONNREFUSED' } }),
-      /^no response could be read \(connect-refused\)$/,
+      /^no response could be read \(connect-refused: no program listens at this address\)$/,
     ],
     'from pages for people': [
       scripted(() => ({ type: 'text/html', body: '<html>hello</html>' })),

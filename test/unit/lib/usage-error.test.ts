@@ -39,12 +39,19 @@ describe('nearest', () => {
     ['chta', 'chat'],
     ['rpc_batch', 'rpc-batch'],
     ['rate-limit', 'rate-limits'],
+    ['RPC', 'rpc'],
+    ['rep', 'replay'],
+    ['rat', 'rate-limits'],
   ])('guesses that %s was meant to be %s', (word, meant) => {
     expect(nearest(word, words)).toEqual({ hint: `did you mean "${meant}"?` })
   })
 
   test.each(['embeddings', 'zzzzz'])('has no hint for %s', word => {
     expect(nearest(word, words)).toEqual({})
+  })
+
+  test('does not choose among several words that begin with it', () => {
+    expect(nearest('conf', ['conformance', 'configuration'])).toEqual({})
   })
 
   test('has no hint without words', () => {

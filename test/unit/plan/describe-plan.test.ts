@@ -34,7 +34,7 @@ worked: Does it read well?
   seed      1
   duration  102 s
   forecast  3,408 requests, 72,843 credits, worst case $0.268314
-  budget    $0.01, below the worst case: the run may stop early
+  budget    $0.01, below the worst case
 
 Stages
 

@@ -130,7 +130,7 @@ test('unclosed brackets are a mistake of the file, not a crash', () => {
 test('an unreadable file is reported by name', () => {
   const file = '/nonexistent/scenario.yaml'
   expect(messagesOf(() => loadScenario(file, documentedContract))).toEqual([
-    `${file}: got ENOENT: no such file or directory, expected a readable scenario file (YAML)`,
+    `${file}: got no such file, expected a readable scenario file (YAML)`,
   ])
   expect(messagesOf(() => loadScenario('/', documentedContract))[0]).toMatch(/^\/: got a directory/)
 })

@@ -47,6 +47,28 @@ test.each([
   expect(parse(expression)).toEqual({ measure, ...selection, operator, bound })
 })
 
+test.each([
+  ['p95 latency < 1s', 'p(95)'],
+  ['P99.9 ttft of chat < 1s', 'p(99.9)'],
+  ['avg latency < 1s', 'mean'],
+  ['median latency < 1s', 'p(50)'],
+  ['errors == 0', 'failed'],
+  ['http_req_failed < 1%', 'failed'],
+  ['ttft < 1s', 'p(95) ttft'],
+  ['cost < $1', 'spend'],
+  ['violations = 0', '=='],
+  ['p(95) latency => 1s', '>='],
+  ['p(95) latency < 250', '250ms'],
+  ['p(95) latency < 2', '2s'],
+])('a hint for %s is %s', (expression, hint) => {
+  expect(parse(expression)).toMatchObject([{ hint: `did you mean "${hint}"?` }])
+})
+
+test('a ratio above 100% is a mistake, since it would always hold or never', () => {
+  expect(parse('failed < 100%')).toMatchObject({ bound: 1 })
+  expect(parse('failed < 100.1%')).toMatchObject([{ at: 9, got: '"100.1%"', expected: 'at most 100%' }])
+})
+
 test('spaces around operators do not matter', () => {
   const spaced = parse('  p(95)   ttft of chat  <   400ms ') as ParsedThreshold
   expect(parse('p(95) ttft of chat<400ms')).toEqual(spaced)

@@ -1,13 +1,15 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { randomStream } from '../../../src/lib/random.ts'
 import {
   durationHint,
+  parseBudget,
   parseBytes,
   parseDuration,
   parsePercent,
   parseRate,
   parseShareOfTier,
   parseUsd,
+  rateHint,
 } from '../../../src/scenario/units.ts'
 
 const random = randomStream(1, 'units')
@@ -116,6 +118,59 @@ describe('rates', () => {
     expect(parseRate(`${'9'.repeat(400)}/s`)).toBeNull()
     expect(parseShareOfTier(`${'9'.repeat(400)}% of tier`)).toBeNull()
     expect(parseDuration(`${'9'.repeat(400)}h`)).toBeNull()
+  })
+})
+
+describe('hints', () => {
+  test.each([
+    ['10rps', '10/s'],
+    ['10 req/s', undefined],
+    ['10/sec', '10/s'],
+    ['10/min', '10/m'],
+    ['5 per hour', '5/h'],
+    ['10 qps', '10/s'],
+    [10, '10/s'],
+    [0.5, '0.5/s'],
+    ['80%', '80% of tier'],
+    ['fast', undefined],
+    ['-2/s', undefined],
+    [{ rate: 1 }, undefined],
+  ])('for a rate of %j: %s', (written, meant) => {
+    expect(rateHint(written).hint).toBe(meant === undefined ? undefined : `did you mean "${meant}"?`)
+    if (meant !== undefined) expect(parseRate(meant)).not.toBeNull()
+  })
+
+  test.each([
+    ['5 USD', '5'],
+    ['$ 5', '5'],
+    ['5,00', '5.00'],
+    ['0.5$', '0.5'],
+    ['five', undefined],
+    ['-5', undefined],
+    ['0', undefined],
+    ['0 USD', undefined],
+    ['1,000', undefined],
+    ['2000000 USD', undefined],
+  ])('for a budget of %j: %s', (written, meant) => {
+    const fail = vi.fn(() => {
+      throw new Error('refused')
+    })
+    expect(() => parseBudget(written, fail)).toThrow('refused')
+    const hint = meant === undefined ? {} : { hint: `did you mean "${meant}"?` }
+    expect(fail).toHaveBeenCalledExactlyOnceWith({
+      got: JSON.stringify(written),
+      expected: expect.any(String),
+      ...hint,
+    })
+  })
+
+  test.each([
+    ['0.25', '0.25'],
+    ['$5', '5'],
+    ['unlimited', null],
+  ])('a budget of %s needs none', (written, amount) => {
+    const fail = () => expect.fail('it was refused')
+    expect(parseBudget(written, fail)).toBe(amount)
   })
 })
 

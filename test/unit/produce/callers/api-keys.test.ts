@@ -167,23 +167,59 @@ describe('a mistake in the keys', () => {
   })
 
   test.each([
-    ['a letter outside ASCII', 'k1,sécret'],
+    ['a character outside ASCII', 'k1,sécret'],
+    ['a character outside ASCII', 'k1,se\u200bcret'],
+    ['a character outside ASCII', 'k1\nse\ufeffcret'],
     ['a control character', 'k1,se\u0007cret'],
-    ['a delete', 'k1,se\u007fcret'],
-  ])('is told, with its place, when %s cannot stand in a header', (_, environment) => {
-    const mistake = 'TURNPIKE_KEYS: got a special character in key 2, expected a plain key'
-    expect(mistakesOf(2, { environment })).toBe(mistake)
+    ['a control character', 'k1,se\u007fcret'],
+    ['a quotation mark', `k1,'secret'`],
+    ['a quotation mark', 'k1,"secret"'],
+    ['a backslash', 'k1,sec\\nret'],
+    ['the word Bearer or Authorization', 'k1,Bearer secret'],
+    ['the word Bearer or Authorization', 'k1,Authorization: Bearer secret'],
+    ['the name of a variable', 'k1\nexport TURNPIKE_KEYS=secret'],
+    ['a placeholder', 'k1,<secret>'],
+    ['a placeholder', 'k1,$SECRET'],
+    ['a bracket', 'k1,["secret"]'],
+    ['a comment', 'k1\n# secret'],
+  ])('is told, with its place: %s in %j', (what, environment) => {
+    const rest = `got ${what} in key 2, expected each key as it was issued, one per line or separated by commas`
+    expect(mistakesOf(2, { environment })).toBe(`TURNPIKE_KEYS: ${rest}`)
+    const keysFile = fileOf(environment)
+    expect(mistakesOf(2, { keysFile })).toBe(`${keysFile}: ${rest}`)
   })
 
   test('is reported with all others', () => {
-    expect(mistakesOf(9, { environment: 'aé,c,c' }).split('\n')).toHaveLength(3)
+    expect(mistakesOf(9, { environment: 'a,c,c' }).split('\n')).toHaveLength(2)
+  })
+
+  test.each([
+    ['sk-secret-1,sk-sec\nret-2', 2],
+    ['sk-sec\rret', 1],
+    ['ref_default_ann\nbob', 1],
+    ['acme_sec\nret', 1],
+  ])('is reported if a line break cuts a key: %j', (environment, count) => {
+    const cut = environment.split(/[,\n\r]/).length - 1
+    expect(mistakesOf(count, { environment })).toBe(
+      `TURNPIKE_KEYS: got key ${cut + 1} without the prefix of key ${cut}, expected each key as it was issued, one per line or separated by commas; is there a line break in key ${cut}?`,
+    )
+  })
+
+  test.each([
+    ['keys of any kind, one for each caller', 'sk-one,two', 2],
+    ['surplus keys of one issuer', 'sk-one,sk-two,sk-three', 1],
+    ['surplus keys without a prefix', '1f9Za,k2,77', 1],
+    ['surplus keys with names', 'ann-1,bob-2,christine-3', 1],
+    ['quotes, brackets and signs inside, or at the end', 'a"b\'c,d[e]f>g<h&i>"', 2],
+    ['Base64', 'QUJD+/==,REVG==', 2],
+    ['a number and a bar', '12|abcDEF', 1],
+  ])('is not seen in %s', (_, environment, count) => {
+    expect(keysOf(count, { environment })).toEqual(environment.split(',').slice(0, count))
   })
 
   test('is reported if the file cannot be read', () => {
     const keysFile = join(directory, 'absent.txt')
-    expect(mistakesOf(1, { keysFile })).toBe(
-      `${keysFile}: got ENOENT: no such file or directory, expected a readable file of keys`,
-    )
+    expect(mistakesOf(1, { keysFile })).toBe(`${keysFile}: got no such file, expected a readable file of keys`)
     expect(mistakesOf(1, { keysFile: directory })).toContain('got a directory')
   })
 

@@ -1,0 +1,205 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { runCli } from '../../../src/cli/cli.ts'
+import { UsageError } from '../../../src/lib/usage-error.ts'
+import { recordedRun } from '../../support/recorded-run.ts'
+
+/** A scenario without a mistake: `s.yaml` of a row that edits it. */
+const scenario = `name: mine
+callers: { count: 2, tier: default }
+calls:
+  rpc: { kind: rpc, network: ethereum-mainnet, methods: { eth_blockNumber: 1 } }
+stages:
+  - { name: steady, duration: 2s, shape: constant, rate: 2/s, mix: { rpc: 1 } }
+thresholds:
+  - { expect: violations == 0, why: It works. }
+`
+
+/** What surrounds a command line. `edit` replaces a part of the scenario. */
+type Given = {
+  readonly edit?: readonly [from: string, to: string]
+  readonly files?: Readonly<Record<string, string>>
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/** The rows of mistakes.txt. Its first line describes the format. */
+const rows = readFileSync(new URL('mistakes.txt', import.meta.url), 'utf8')
+  .trim()
+  .split('\n\n')
+  .slice(1)
+  .filter(block => !block.startsWith('# '))
+  .map(block => {
+    const [title = '', ...lines] = block.split('\n')
+    const marked = (mark: string) => lines.flatMap(line => (line.startsWith(mark) ? [line.slice(mark.length)] : []))
+    const named = (mark: string) =>
+      Object.fromEntries(
+        marked(mark).map(line => {
+          const [name = '', ...value] = line.split(' ')
+          return [name, JSON.parse(value.join(' ')) as string]
+        }),
+      )
+    const args = (marked('$ turnpike')[0]?.match(/"[^"]*"|[^ ]+/g) ?? []).map(word => word.replaceAll('"', ''))
+    const edit = [marked('- ').join('\n'), marked('+ ').join('\n')] as const
+    return { title, args, given: { edit, files: named('file '), env: named('env ') }, says: marked('! ').join('\n') }
+  })
+
+let target: Server
+let received = 0
+let port = 0
+let directory = ''
+const printed: string[] = []
+
+beforeAll(async () => {
+  target = createServer((_, response) => response.end())
+  target.on('connection', () => void received++)
+  // A reset could arrive before the response, and hide that this port speaks no TLS.
+  target.on('clientError', (_, socket) => void socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n'))
+  await new Promise<void>(resolve => target.listen(0, '127.0.0.1', resolve))
+  port = (target.address() as AddressInfo).port
+})
+afterAll(() => void target.close())
+
+beforeEach(() => {
+  received = 0
+  printed.length = 0
+  directory = mkdtempSync(join(tmpdir(), 'turnpike-mistakes-'))
+  for (const name of ['TURNPIKE_KEYS', 'TURNPIKE_KEY']) vi.stubEnv(name, undefined)
+  for (const stream of [process.stdout, process.stderr])
+    vi.spyOn(stream, 'write').mockImplementation(text => printed.push(`${text}`) > 0)
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.unstubAllEnvs()
+  rmSync(directory, { recursive: true })
+})
+
+const filled = (text: string): string =>
+  text.replaceAll('$DIR', directory).replaceAll('$TARGET', `http://127.0.0.1:${port}/v1`).replaceAll('$PORT', `${port}`)
+
+function write(file: string, text: string): void {
+  mkdirSync(dirname(join(directory, file)), { recursive: true })
+  writeFileSync(join(directory, file), filled(text))
+}
+
+/** The message of the UsageError, which ends the program with exit code 2. */
+async function messageOf(
+  args: readonly string[],
+  { edit: [from, to] = ['', ''], files = {}, env = {} }: Given,
+): Promise<string> {
+  expect(scenario).toContain(from)
+  write(
+    's.yaml',
+    scenario.replace(from, () => to),
+  )
+  for (const [file, text] of Object.entries(files)) write(file, text)
+  for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value)
+  const mistake: unknown = await runCli(args.map(filled)).catch(cause => cause)
+  if (!(mistake instanceof UsageError)) return expect.fail(`no mistake was reported: ${mistake} ${printed.join('')}`)
+  return mistake.message.replaceAll(`${directory}/`, '').replaceAll(directory, '.').replaceAll(`${port}`, '$PORT')
+}
+
+describe('is one clear sentence, and nothing is sent:', () => {
+  test.each(rows)('$title', async ({ args, given, says }) => {
+    const message = await messageOf(args, given)
+    expect(message).toBe(says)
+    expect(message).not.toMatch(/NaN|undefined|\[object|null|non-option|Unknown argument|hush|\n/)
+    expect(received).toBe(0)
+    expect(printed).toEqual([])
+  })
+})
+
+test('the table has each mistake once, and at least forty', () => {
+  expect(new Set(rows.map(({ title }) => title)).size).toBe(rows.length)
+  expect(new Set(rows.map(({ args, given }) => JSON.stringify([args, given]))).size).toBe(rows.length)
+  expect(rows.length).toBeGreaterThanOrEqual(40)
+})
+
+test('the scenario that the rows edit has no mistake', async () => {
+  write('s.yaml', scenario)
+  expect(await runCli(['plan', join(directory, 's.yaml')])).toBe(0)
+  expect(printed.join('')).toMatch(/\n {2}run +allowed\n/)
+})
+
+describe('a mistake with a recorded run is one clear sentence:', () => {
+  const recorded = () => recordedRun(join(directory, 'run'), { scenario })
+
+  test('the same run twice in a comparison', async () => {
+    const run = await recorded()
+    expect(await messageOf(['compare', run, run], {})).toBe(`run: got run run, as in run, expected another run`)
+  })
+
+  test('an audit without observations', async () => {
+    rmSync(join(await recorded(), 'observations.ndjson.gz'))
+    expect(await messageOf(['audit', '$DIR/run'], {})).toBe(
+      'run: got no recorded observations, expected a log that starts with a header line',
+    )
+  })
+
+  test('a baseline of another scenario', async () => {
+    await recorded()
+    expect(await messageOf(['run', 'smoke', '--baseline', '$DIR/run'], {})).toMatch(
+      /^smoke: got a plan with \d+ differences, such as callers\.count, expected the plan of the baseline run; is it the same scenario\?$/,
+    )
+  })
+})
+
+test('no scenario runs if the directory of a later one cannot be written', async () => {
+  const args = ['run', 'smoke', 'billing', '--target', '$TARGET', '--budget-usd', '1', '--out', '$DIR/out']
+  expect(await messageOf(args, { files: { 'out/billing/plan.json': '{}' } })).toBe(
+    'out/billing: got a directory that holds a run, expected a new or empty directory; name another one with --out',
+  )
+  expect(received).toBe(0)
+  expect(readdirSync(join(directory, 'out'))).toEqual(['billing'])
+})
+
+describe('a target that cannot be learned from ends with exit code 3 and one sentence:', () => {
+  test.each([
+    [
+      'https at a port without TLS',
+      'https://127.0.0.1:$PORT/v1',
+      'The service does not answer at https://127.0.0.1:$PORT/v1. Did you mean http://127.0.0.1:$PORT/v1?\n',
+    ],
+    [
+      'a port that nobody listens on',
+      'http://127.0.0.1:1/v1',
+      'Nothing was learned from http://127.0.0.1:1/v1: no response could be read (connect-refused: no program listens at this address).\n',
+    ],
+  ])('%s', async (_, address, says) => {
+    expect(await runCli(['learn', '--target', filled(address)])).toBe(3)
+    expect(printed).toEqual([filled(says)])
+  })
+})
+
+describe('a plan tells one story:', () => {
+  const planned = async (args: readonly string[], env: Readonly<Record<string, string>> = {}) => {
+    write('s.yaml', scenario)
+    for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value)
+    printed.length = 0
+    expect(await runCli(['plan', ...args.map(filled)])).toBe(0)
+    // Long rows are wrapped.
+    return printed.join('').replace(/\n {12}/g, ' ')
+  }
+
+  test.each([
+    [['$DIR/s.yaml', '--target', '$TARGET', '--budget-usd', '0.0000001'], {}],
+    [['$DIR/s.yaml', '--target', 'https://api.example.com/v1', '--budget-usd', '1'], {}],
+    [['$DIR/s.yaml', '--target', 'https://api.example.com/v1'], { TURNPIKE_KEYS: 'k1,k2' }],
+  ] as const)('it is refused with the words of the run: %j', async (args, env) => {
+    const text = await planned(args, env)
+    expect(text).not.toContain('may stop early')
+    const refusal = await messageOf(['run', ...args], { env })
+    expect(text).toContain(`  run       refused: ${refusal}\n`)
+    expect(received).toBe(0)
+    expect(JSON.parse(await planned([...args, '--format', 'json'], env))).toMatchObject({ refused: refusal })
+  })
+
+  test('it is allowed', async () => {
+    const args = ['$DIR/s.yaml', '--target', '$TARGET', '--budget-usd', '1']
+    expect(await planned(args)).toMatch(/\n {2}budget +\$1\n {2}run +allowed\n/)
+    expect(JSON.parse(await planned([...args, '--format', 'json']))).toMatchObject({ refused: null })
+  })
+})
