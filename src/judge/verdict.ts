@@ -77,11 +77,11 @@ export function withComparison(run: RunVerdict, comparison: Comparison): RunVerd
   return { verdict, reasons }
 }
 
-function failReasons({ findings, billing, thresholds }: VerdictInput): readonly string[] {
+function failReasons({ findings, billing, thresholds, clauses }: VerdictInput): readonly string[] {
   return [
     ...findings.map(
       ({ clause, section, count }) =>
-        `${plural(count, 'violation')} of ${clause} (§${section}): ${contractClauses[clause].text}`,
+        `${plural(count, 'violation')} of ${clause} (§${section}): ${contractClauses[clause].text}${maskNote(clause, clauses)}`,
     ),
     ...billing.discrepancies
       .filter(({ count }) => count > 0)
@@ -91,6 +91,12 @@ function failReasons({ findings, billing, thresholds }: VerdictInput): readonly 
       ),
     ...ofVerdict(thresholds, 'fail', 'crossed'),
   ]
+}
+
+/** Other clauses that a violation hides. */
+function maskNote(id: ClauseTally['id'], clauses: readonly ClauseTally[]): string {
+  const hidden = clauses.filter(({ because }) => because?.clause === id).length
+  return hidden === 0 ? '' : ` It masks ${plural(hidden, 'other clause')}.`
 }
 
 function inconclusiveReasons(run: VerdictInput): readonly string[] {

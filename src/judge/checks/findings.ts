@@ -1,5 +1,7 @@
 import type { JudgeName } from '../../contract/clause.ts'
 import { type ClauseId, type ClausesOf, clauseIds, clauses } from '../../contract/clauses.ts'
+import { createMeasuredLog, type Measured, type MeasuredSnapshot } from './measured.ts'
+import { createObstacleLog, type Obstacle, type ObstacleSnapshot } from './obstacles.ts'
 
 /** Reports the results of one judge, about its own clauses only. */
 export type ClauseReporter<Name extends JudgeName> = {
@@ -7,6 +9,10 @@ export type ClauseReporter<Name extends JudgeName> = {
   readonly pass: (clause: ClausesOf<Name>) => void
   /** Counts the clause as judged and failed. The message states what was found and what was expected. */
   readonly fail: (clause: ClausesOf<Name>, message: string, requestIds: readonly number[]) => void
+  /** Notes that the clause was put to the test and could not be judged. It is no judgement. */
+  readonly unjudged: (clause: ClausesOf<Name>, obstacle: Obstacle) => void
+  /** Adds what was measured of a violation. It is shown if the clause was violated. */
+  readonly measured: (clause: ClausesOf<Name>, measured: Measured) => void
   /** Whether the target promises the clause. Other clauses are never judged: `pass` and `fail` ignore them. */
   readonly promises: (clause: ClausesOf<Name>) => boolean
 }
@@ -20,7 +26,14 @@ export type ClauseTally = {
   readonly judged: number
   readonly violated: number
   readonly verdict: 'pass' | 'fail' | 'not-exercised' | 'not-promised'
+  /** Why nothing judged the clause; also of a clause that passed, if a violation hid most of what it is about. */
+  readonly because: Silence | null
+  /** The true size of what violated the clause, in sentences. */
+  readonly measured: string | null
 }
+
+/** not-exercised: the run never did it · not-judged: it did, but something prevented the judgement */
+export type Silence = Obstacle & { readonly kind: 'not-exercised' | 'not-judged' }
 
 /** All violations of one clause seen by one judge, with the first few as examples. */
 export type Finding = {
@@ -36,6 +49,8 @@ export type Finding = {
 export type FindingLogSnapshot = {
   readonly judged: ReadonlyMap<ClauseId, number>
   readonly findings: readonly FindingSnapshot[]
+  readonly obstacles: ObstacleSnapshot
+  readonly measured: MeasuredSnapshot
 }
 
 type FindingSnapshot = Pick<Finding, 'clause' | 'judge' | 'count' | 'examples'>
@@ -80,6 +95,8 @@ export function createFindingLog(notPromised: readonly ClauseId[] = []): Finding
   const unpromised: ReadonlySet<ClauseId> = new Set(notPromised)
   const judged = new Map(clauseIds.map(id => [id, { count: 0 }]))
   const findings = new Map<string, FindingSnapshot>()
+  const obstacles = createObstacleLog()
+  const measured = createMeasuredLog()
 
   const countCitations = ({ requestIds }: Example, by: 1 | -1) => {
     for (const id of requestIds) {
@@ -106,6 +123,10 @@ export function createFindingLog(notPromised: readonly ClauseId[] = []): Finding
     const ofContent = contentJudges.includes(judge) ? 1 : 0
     return {
       promises: clause => !unpromised.has(clause),
+      unjudged: (clause, obstacle) => {
+        if (!unpromised.has(clause)) obstacles.add(clause, obstacle)
+      },
+      measured: measured.add,
       pass: clause => {
         if (unpromised.has(clause)) return
         contentReports += ofContent
@@ -121,6 +142,24 @@ export function createFindingLog(notPromised: readonly ClauseId[] = []): Finding
   }
 
   const silence = (id: ClauseId) => (unpromised.has(id) ? 'not-promised' : 'not-exercised')
+  const isViolated = (id: ClauseId) => [...findings.values()].some(({ clause }) => clause === id)
+
+  /** An obstacle that a violation caused comes first. A clause that is not promised has no violation to see. */
+  function silenceOf(id: ClauseId, verdict: ClauseTally['verdict'], count: number): Silence | null {
+    const met = obstacles.of(id)
+    const masked = met.find(({ clause, count: times }) => clause !== null && isViolated(clause) && times >= count)
+    const [first] = met
+    if (verdict === 'pass' && masked === undefined) return null
+    if (first === undefined || verdict === 'fail' || verdict === 'not-promised') return null
+    return { kind: 'not-judged', text: (masked ?? first).text, clause: masked?.clause ?? null }
+  }
+
+  /** The first example, with what was measured. */
+  function messageOf({ clause, examples }: FindingSnapshot): string {
+    const message = examples[0]?.message ?? ''
+    const sizes = measured.of(clause)
+    return sizes === null ? message : `${message}. ${sizes}`
+  }
 
   return {
     contentReports: () => contentReports,
@@ -136,19 +175,25 @@ export function createFindingLog(notPromised: readonly ClauseId[] = []): Finding
         const violated = [...findings.values()].filter(f => f.clause === id).reduce((sum, f) => sum + f.count, 0)
         const count = judged.get(id)?.count ?? 0
         const verdict = violated > 0 ? 'fail' : count > 0 ? 'pass' : silence(id)
-        return { id, section: clauses[id].section, judged: count, violated, verdict }
+        const because = silenceOf(id, verdict, count)
+        const said = verdict === 'fail' ? measured.of(id) : null
+        return { id, section: clauses[id].section, judged: count, violated, verdict, because, measured: said }
       }),
     findings: () =>
       [...findings.values()]
         .sort((a, b) => clauseIds.indexOf(a.clause) - clauseIds.indexOf(b.clause) || (a.judge < b.judge ? -1 : 1))
-        .map(f => ({ ...f, section: clauses[f.clause].section, message: f.examples[0]?.message ?? '' })),
+        .map(f => ({ ...f, section: clauses[f.clause].section, message: messageOf(f) })),
     snapshot: () => ({
       judged: new Map([...judged].map(([clause, { count }]) => [clause, count])),
       findings: [...findings.values()],
+      obstacles: obstacles.snapshot(),
+      measured: measured.snapshot(),
     }),
     merge: other => {
       for (const [clause, count] of other.judged) tally(clause, count)
       for (const finding of other.findings) addFinding(finding)
+      for (const [clause, met] of other.obstacles) for (const each of met) obstacles.add(clause, each, each.count)
+      measured.merge(other.measured)
     },
   }
 }

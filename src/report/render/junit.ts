@@ -3,6 +3,7 @@ import { discrepancyKinds } from '../../judge/audits/audit.ts'
 import { plural } from '../../lib/format.ts'
 import { requestList } from '../blocks.ts'
 import type { Report, ReportedExample, ThresholdResult } from '../document.ts'
+import { reasonOf } from '../sections/clauses.ts'
 import { rowWords } from '../sections/comparison.ts'
 import { evidenceLines, shownEvidence } from '../sections/findings.ts'
 import { escaped, xmlElement } from './markup.ts'
@@ -80,10 +81,10 @@ function clauseSuites(report: Report): readonly Suite[] {
     name: `clauses of §${chapter}`,
     cases: report.clauses
       .filter(({ section }) => chapterOf(section) === chapter)
-      .map(({ id, verdict, violated }) => {
+      .map(({ id, verdict, violated, because }) => {
         if (verdict === 'pass') return { name: id, result: null }
         if (verdict === 'not-exercised' || verdict === 'not-promised')
-          return { name: id, result: { kind: 'skipped', message: verdict.replace('-', ' '), text: '' } }
+          return { name: id, result: { kind: 'skipped', message: skipReason(verdict, because), text: '' } }
         const findings = report.findings.filter(finding => finding.clause === id)
         const message = `${plural(violated, 'violation')}: ${findings[0]?.message ?? ''}`
         const texts = findings.map(({ section, text, judge, count, message, examples }) =>
@@ -98,6 +99,9 @@ function clauseSuites(report: Report): readonly Suite[] {
       }),
   }))
 }
+
+const skipReason = (verdict: string, because: Report['clauses'][number]['because']): string =>
+  because === null ? verdict.replace('-', ' ') : `${because.kind.replace('-', ' ')}: ${reasonOf(because)}`
 
 const thresholdSuite = ({ thresholds }: Report): Suite => ({
   name: 'thresholds',

@@ -10,6 +10,12 @@ import { countedFailureOf, usesOwnKey } from './failure.ts'
 /** Rejections by a component that may not know the caller. A 5xx is always treated like this. */
 const callerUnknown: readonly number[] = [401, 408, 413]
 
+const ofScope = [
+  ...(['abuse.block', 'abuse.not-early', 'abuse.counts'] as const),
+  ...(['abuse.all-requests', 'abuse.duration', 'abuse.ends'] as const),
+]
+const unknownScope = { text: 'the profile does not say what a block applies to: abuse.scope', clause: null }
+
 /** Judges the block after too many failures, for each caller, and counts the responses of blocks. */
 export function createAbuseAudit(
   { contract, shared }: AuditContext,
@@ -33,7 +39,11 @@ export function createAbuseAudit(
           reporter.fail('abuse.message', message, [observation.id])
         }
       }
-      if (abuse.scope === null) return
+      if (abuse.scope === null) {
+        if (attempt.failure !== null || attempt.isBlocked)
+          for (const clause of ofScope) reporter.unjudged(clause, unknownScope)
+        return
+      }
       const key = abuse.scope === 'account' ? caller : `${caller} ${attempt.service}`
       let watch = callerBlocks.get(key)
       if (watch === undefined) {
@@ -43,7 +53,7 @@ export function createAbuseAudit(
       watch.add(attempt, watermarkMs)
     },
     finish: isComplete => {
-      if (isComplete) for (const watch of callerBlocks.values()) watch.finish()
+      for (const watch of callerBlocks.values()) watch.finish(isComplete)
     },
     blocks: () => Object.fromEntries(blocks),
   }

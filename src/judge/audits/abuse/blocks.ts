@@ -1,12 +1,15 @@
 import type { Contract } from '../../../contract/contract.ts'
 import type { ClauseReporter } from '../../checks/findings.ts'
+import type { Obstacle } from '../../checks/obstacles.ts'
 import { createSortedQueue } from '../overlap-bounds.ts'
+import { createBlockSize } from './block-size.ts'
 import type { CountedFailure } from './failure.ts'
 
 export type CallerBlocks = {
   /** Attempts added later were sent at `watermarkMs` or later. */
   readonly add: (attempt: AbuseAttempt, watermarkMs: number) => void
-  readonly finish: () => void
+  /** `isComplete`: false for a truncated recording. What was measured so far is reported anyway. */
+  readonly finish: (isComplete: boolean) => void
 }
 
 /** The precision of the service's clock: it may round seconds up or down. */
@@ -15,6 +18,15 @@ const clockResolutionOf = ({ windowMs, blockMs }: AbuseOptions): number => Math.
 /** A block that is still active after this ratio of its duration was not much too short. */
 const longEnough = 0.75
 const maxNamed = 24
+
+const aboutBlocks = ['abuse.all-requests', 'abuse.duration', 'abuse.ends', 'abuse.message'] as const
+const earlyBlock: Obstacle = { text: 'blocks began too early', clause: 'abuse.not-early' }
+const sharedAccount: Obstacle = { text: 'others use the same accounts', clause: null }
+const uncertainStart: Obstacle = { text: 'it is uncertain which request began the block', clause: null }
+const uncertainFailures: Obstacle = {
+  text: 'it is uncertain which failures counted: some had no response, or one of a gateway',
+  clause: null,
+}
 
 /** Judges the blocks of one caller in the order of sending, by its certain and its possible failures. */
 export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReporter<'abuse'>): CallerBlocks {
@@ -32,6 +44,7 @@ export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReport
   let freeMs = Number.NEGATIVE_INFINITY
   let wasBlocked = false
   let hasFailed = false
+  const size = createBlockSize(options, reporter)
 
   function judge(attempt: AbuseAttempt) {
     const { sentMs, shownMs, failure } = attempt
@@ -40,10 +53,14 @@ export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReport
     const isBlockWithoutMessage = block !== null && !attempt.isBlocked && attempt.status === options.status
     if (attempt.isBlocked || isBlockWithoutMessage) {
       if (isBlockWithoutMessage && !attempt.hasBlockMessage) failBlockMessage(attempt)
+      size.blocked(attempt, possible.count(attempt))
       judgeBlocked(attempt, block)
       return
     }
-    if (attempt.isProcessed) judgeFree(attempt, block)
+    if (attempt.isProcessed) {
+      size.free(attempt, possible.count(attempt))
+      judgeFree(attempt, block)
+    }
     if (failure === null) noteUnfailed(sentMs)
     else possible.record(attempt)
     if (failure === 'certain') noteCertain(attempt)
@@ -68,7 +85,7 @@ export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReport
     if (windowMs > blockMs) failed = []
     if (!possible.allows(attempt) && !possible.begins(attempt)) return failEarlyBlock(attempt)
     wasBlocked = true
-    if (block === null) return
+    if (block === null) return leave(['abuse.block', 'abuse.counts', 'abuse.duration'], uncertainStart)
     reporter.pass(block.clause)
     if (!block.services.has(service)) reporter.pass('abuse.all-requests')
     if (sentMs >= block.fromMs + blockMs * longEnough) reporter.pass('abuse.duration')
@@ -82,6 +99,7 @@ export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReport
       reporter.pass('abuse.ends')
       wasBlocked = false
     }
+    if (block === null && possible.count(attempt) > limit) leave(['abuse.block', 'abuse.counts'], uncertainFailures)
     const recent = shownMs - windowMs + resolutionMs
     if (failed.length >= limit && (failed.at(-limit)?.sentMs ?? 0) >= recent) reporter.pass('abuse.not-early')
     if (unfailedMs.length > limit && (unfailedMs[0] ?? 0) >= recent) reporter.pass('abuse.counts')
@@ -108,6 +126,7 @@ export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReport
       reporter.fail('abuse.all-requests', message, [...block.requestIds.slice(-1), ...block.blocked.values(), id])
     } else {
       reporter.fail(block.clause, `${got} (${block.statuses}), ${expected}`, cause)
+      leave(aboutBlocks, { text: 'no block began when it should', clause: block.clause })
       certain = null
     }
   }
@@ -120,7 +139,8 @@ export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReport
 
   /** No block can be active. Of a block that lasts too long, only the first response is a finding. */
   function failEarlyBlock(attempt: AbuseAttempt) {
-    if (options.shared || hasFailed) return
+    if (options.shared) return reporter.unjudged('abuse.not-early', sharedAccount)
+    if (hasFailed) return
     hasFailed = true
     const { id, sentMs } = attempt
     const overMs = possible.overBefore(sentMs)
@@ -129,10 +149,15 @@ export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReport
       const message = `a request was blocked ${late} s after the last failure that could be the cause, expected at most ${inSeconds}`
       return reporter.fail('abuse.ends', message, [id])
     }
+    leave(['abuse.block', ...aboutBlocks], earlyBlock)
     const used = possible.count(attempt)
     const others = unfailedMs.filter(each => each >= sentMs - windowMs - resolutionMs).length
     const message = `a request was blocked after ${used} failures and ${others} other requests, expected a block only after more than ${limit} failures`
     reporter.fail(used < limit && used + others > limit ? 'abuse.counts' : 'abuse.not-early', message, [id])
+  }
+
+  function leave(clauses: readonly Parameters<typeof reporter.pass>[0][], obstacle: Obstacle) {
+    for (const clause of clauses) reporter.unjudged(clause, obstacle)
   }
 
   function advance(watermarkMs: number) {
@@ -148,7 +173,10 @@ export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReport
       if (attempt.failure !== null) possible.expect(attempt)
       advance(watermarkMs)
     },
-    finish: () => advance(Number.POSITIVE_INFINITY),
+    finish: isComplete => {
+      if (isComplete) advance(Number.POSITIVE_INFINITY)
+      size.finish()
+    },
   }
 }
 

@@ -81,7 +81,8 @@ test('a clause that passed is a passed case, and one that was not exercised is s
 })
 
 test('a clause that the target does not promise is skipped for that reason, and so is its billing', () => {
-  const unpromised = (id: ClauseId) => ({ id, section: '4', judged: 0, violated: 0, verdict: 'not-promised' as const })
+  const none = { section: '4', judged: 0, violated: 0, because: null, measured: null }
+  const unpromised = (id: ClauseId) => ({ ...none, id, verdict: 'not-promised' as const })
   const report = { ...passingReport, clauses: [unpromised('header.date'), unpromised('billing.conservation')] }
   expect(resultOf(report, 'header.date')).toMatchObject({ name: 'skipped', attributes: { message: 'not promised' } })
   expect(resultOf(report, 'unbilled')?.name).toBe('skipped')

@@ -1,0 +1,75 @@
+import type { Clause } from '../contract/clause.ts'
+import { type ClauseId, clauses } from '../contract/clauses.ts'
+import { plural } from '../lib/format.ts'
+import type { Call, Plan } from '../plan/plan.ts'
+import type { ClauseTally, Silence } from './checks/findings.ts'
+import { type Feed, feedOf, situations } from './feeds.ts'
+import { maskOf } from './masks.ts'
+import type { RunMetrics } from './metrics/request-stats.ts'
+
+/**
+ * Says of each clause that nothing judged why: the run never did it, or something prevented the judgement. What a judge
+ * has reported counts first if it names a violation, then what such a violation hides anyway.
+ */
+export function explainSilence(
+  tallies: readonly ClauseTally[],
+  plan: Plan,
+  metrics: Pick<RunMetrics, 'select'>,
+): readonly ClauseTally[] {
+  const violated = new Set(tallies.filter(({ verdict }) => verdict === 'fail').map(({ id }) => id))
+  return tallies.map(tally =>
+    tally.verdict === 'not-exercised' ? { ...tally, because: silenceOf(tally, violated, plan, metrics) } : tally,
+  )
+}
+
+function silenceOf(
+  { id, because }: ClauseTally,
+  violated: ReadonlySet<ClauseId>,
+  plan: Plan,
+  metrics: Pick<RunMetrics, 'select'>,
+): Silence {
+  const feed = feedOf(id)
+  const calls = callsOf(feed, plan)
+  if (calls.length === 0) return notExercised(`no call of this run ${feed?.wanted ?? 'is sent'}`)
+  if (because?.clause != null) return because
+  const mask = maskOf(id, violated)
+  if (mask !== null) return { kind: 'not-judged', ...mask }
+  return because ?? unsuccessful(feed, calls, metrics) ?? notExercised(missingOf(id))
+}
+
+const notExercised = (text: string): Silence => ({ kind: 'not-exercised', text, clause: null })
+
+/** Calls of the plan that could exercise a clause. */
+const callsOf = (feed: Feed | null, { calls }: Plan): readonly string[] =>
+  Object.entries<Call>(calls)
+    .filter(([, call]) => feed === null || feed.isFed(call))
+    .map(([name]) => name)
+
+/** The calls were sent, and none of them was answered as it should. */
+function unsuccessful(
+  feed: Feed | null,
+  calls: readonly string[],
+  metrics: Pick<RunMetrics, 'select'>,
+): Silence | null {
+  const all = calls.map(call => metrics.select({ call, stage: null }))
+  const sent = all.reduce((sum, stats) => sum + stats.sent, 0)
+  if (sent === 0) return notExercised('no such request was sent')
+  const statuses = new Map<string, number>()
+  for (const { statuses: own, failed } of all) {
+    for (const [status, count] of own) statuses.set(`got ${status}`, (statuses.get(`got ${status}`) ?? 0) + count)
+    if (failed > 0) statuses.set('failed', (statuses.get('failed') ?? 0) + failed)
+  }
+  const isExpected = (ending: string) =>
+    ending.startsWith('got 2') || (feed?.fromRefusals === true && ending !== 'failed')
+  if ([...statuses.keys()].some(isExpected)) return null
+  const endings = [...statuses].toSorted(([, a], [, b]) => b - a).slice(0, maxEndings)
+  const text = endings.map(([ending, count]) => `${count} ${ending}`).join(', ')
+  return { kind: 'not-judged', text: `none of ${plural(sent, 'such request')} succeeded: ${text}`, clause: null }
+}
+
+const maxEndings = 3
+
+function missingOf(id: ClauseId): string {
+  const { needs }: Clause = clauses[id]
+  return needs === undefined ? (situations[id] ?? 'no response of this run put it to the test') : `it needs ${needs}`
+}
