@@ -21,6 +21,7 @@ const maxNamed = 24
 
 const aboutBlocks = ['abuse.all-requests', 'abuse.duration', 'abuse.ends', 'abuse.message'] as const
 const earlyBlock: Obstacle = { text: 'blocks began too early', clause: 'abuse.not-early' }
+const partialBlock: Obstacle = { text: 'a block does not apply to all requests', clause: 'abuse.all-requests' }
 const sharedAccount: Obstacle = { text: 'others use the same accounts', clause: null }
 const uncertainStart: Obstacle = { text: 'it is uncertain which request began the block', clause: null }
 const uncertainFailures: Obstacle = {
@@ -42,7 +43,10 @@ export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReport
   let certain: CertainBlock | null = null
   /** The latest response that showed no block. */
   let freeMs = Number.NEGATIVE_INFINITY
-  let wasBlocked = false
+  /** The parts of the service that were blocked since the last free response after a block. */
+  const blockedServices = new Set<string>()
+  /** Whether a block did not apply to some part of the service. */
+  let isPartial = false
   let hasFailed = false
   const size = createBlockSize(options, reporter)
 
@@ -84,7 +88,7 @@ export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReport
     // After a block shorter than the window, its failures may count again or not.
     if (windowMs > blockMs) failed = []
     if (!possible.allows(attempt) && !possible.begins(attempt)) return failEarlyBlock(attempt)
-    wasBlocked = true
+    blockedServices.add(service)
     if (block === null) return leave(['abuse.block', 'abuse.counts', 'abuse.duration'], uncertainStart)
     reporter.pass(block.clause)
     if (!block.services.has(service)) reporter.pass('abuse.all-requests')
@@ -93,11 +97,12 @@ export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReport
   }
 
   function judgeFree(attempt: AbuseAttempt, block: CertainBlock | null) {
-    const { sentMs, shownMs } = attempt
+    const { sentMs, shownMs, service } = attempt
     if (block !== null) failMissingBlock(attempt, block)
-    else if (wasBlocked && sentMs > possible.untilMs()) {
-      reporter.pass('abuse.ends')
-      wasBlocked = false
+    else if (blockedServices.size > 0 && sentMs > possible.untilMs()) {
+      if (isPartial && !blockedServices.has(service)) reporter.unjudged('abuse.ends', partialBlock)
+      else reporter.pass('abuse.ends')
+      blockedServices.clear()
     }
     if (block === null && possible.count(attempt) > limit) leave(['abuse.block', 'abuse.counts'], uncertainFailures)
     const recent = shownMs - windowMs + resolutionMs
@@ -121,6 +126,7 @@ export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReport
     } else if (block.blocked.size > 0) {
       if (block.unblocked.has(service)) return
       block.unblocked.add(service)
+      isPartial = true
       const others = [...block.blocked.keys()].join(' and ')
       const message = `${got}, while ${others} was blocked, expected the block to apply to all requests`
       reporter.fail('abuse.all-requests', message, [...block.requestIds.slice(-1), ...block.blocked.values(), id])
@@ -144,7 +150,7 @@ export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReport
     hasFailed = true
     const { id, sentMs } = attempt
     const overMs = possible.overBefore(sentMs)
-    if (overMs !== null && wasBlocked && freeMs < overMs) {
+    if (overMs !== null && blockedServices.size > 0 && freeMs < overMs) {
       const late = ((sentMs - overMs + resolutionMs + blockMs) / 1000).toFixed(1)
       const message = `a request was blocked ${late} s after the last failure that could be the cause, expected at most ${inSeconds}`
       return reporter.fail('abuse.ends', message, [id])

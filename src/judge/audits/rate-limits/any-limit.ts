@@ -143,7 +143,9 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
     judgeEnforced(request)
     if (own === null || remaining === null || (limit !== null && own !== limit)) {
       const obstacle = own === null || remaining === null ? noHeaders : wrongLimit
-      if (obstacle !== null) reporter.unjudged('limit.requests.remaining', obstacle)
+      if (obstacle === null) return
+      reporter.unjudged('limit.requests.remaining', obstacle)
+      if (hasOtherKeys(certain.sentByKey, key)) reporter.unjudged('auth.keys-share-limits', obstacle)
       return
     }
     const used = own - remaining
@@ -247,12 +249,18 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
         const message = `a 429 came after at most ${used} of ${minAllowed()} requests of ${scope} were used, expected it only above the limit`
         reporter.fail('limit.requests.not-early', message, [id])
       }
-    } else reporter.unjudged('limit.requests.not-early', unknownUse)
+    } else reporter.unjudged('limit.requests.not-early', whyUseIsOpen(request))
     if (isForTokens) return
     noteHiddenRetry(request)
     firstRefusedMs = Math.min(firstRefusedMs, shownMs)
     if (refused === null || shownMs > refused.shownMs) refused = request
     isRetryDecided = false
+  }
+
+  /** The first request of a window states that no other was used. */
+  function whyUseIsOpen({ stated: own }: AnyRequest): Obstacle {
+    const obstacle = own === null ? noHeaders : hidden.most()
+    return shared || obstacle === null ? unknownUse : obstacle
   }
 
   const isRetry = (request: AnyRequest): boolean =>

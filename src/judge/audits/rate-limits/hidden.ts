@@ -10,6 +10,7 @@ export const lateRefusal: Obstacle = { text: 'a 429 came after its own reset', c
 export const cutWindow: Obstacle = { text: 'windows end before their reset', clause: 'limit.requests.window' }
 export const unknownClock: Obstacle = { text: "the target's clock is unknown without Date", clause: 'header.date' }
 export const wrongLimit: Obstacle = { text: 'responses state another limit', clause: 'limit.requests.limit' }
+export const wrongRemaining: Obstacle = { text: 'remaining requests are wrong', clause: 'limit.requests.remaining' }
 const noHeaders: Obstacle = { text: 'responses have no usable limit headers', clause: 'limit.requests.headers' }
 export const unknownAlgorithm: Obstacle = {
   text: 'the algorithm of the limits is unknown; name it in the profile as limits.algorithm',

@@ -65,9 +65,14 @@ export function createLimit(context: LimitContext, reporter: ClauseReporter<'rat
   const noHeaders = missingHeaders(contract)
   const keys = new Set<number>()
   let maxStated = 0
+  /** When the first 429 came. */
+  let refusedMs = Number.POSITIVE_INFINITY
   const sums = { windows: 0, accepted: 0, rejected: 0, unexpected429: 0, missing429: 0 }
 
   const maxAllowed = () => Math.max(drawn.requestsPerMinute ?? 0, maxStated) || Number.POSITIVE_INFINITY
+
+  /** After a cut window, no later one is counted. */
+  const hiding = () => (wasWindowCut ? cutWindow : hidden.most())
 
   function place(member: WindowRequest, resetMs: number, watermarkMs: number) {
     if (retries.isLate(member, resetMs)) return storeHidden(member, lateRefusal, watermarkMs)
@@ -146,8 +151,8 @@ export function createLimit(context: LimitContext, reporter: ClauseReporter<'rat
       reporter.unjudged('limit.requests.remaining', obstacle)
       reporter.unjudged('limit.requests.window', obstacle)
       if (keys.size > 1) reporter.unjudged('auth.keys-share-limits', obstacle)
-      if (sums.rejected > 0) reporter.unjudged('retry.after-reset', obstacle)
     } else if (member.kind === 'rejected') reporter.unjudged('limit.requests.not-early', obstacle)
+    if (member.kind !== 'uncertain' && member.sentMs > refusedMs) reporter.unjudged('retry.after-reset', obstacle)
   }
 
   /** Stores a request that may belong to any window of its time, including windows not yet named. */
@@ -215,6 +220,7 @@ export function createLimit(context: LimitContext, reporter: ClauseReporter<'rat
         maxStated = Math.max(maxStated, member.stated ?? 0)
       }
       length.add(member)
+      if (member.kind === 'rejected') refusedMs = Math.min(refusedMs, member.shownMs)
       if (resetMs === null) storeHidden(member, noHeaders, watermarkMs)
       else place(member, resetMs, watermarkMs)
 
@@ -227,7 +233,7 @@ export function createLimit(context: LimitContext, reporter: ClauseReporter<'rat
     finish: () => {
       while (open.length > 0) closeFirst()
       length.report(reporter)
-      const most = hidden.most()
+      const most = hiding()
       if (most !== null && sums.accepted > maxAllowed()) reporter.unjudged('limit.requests.enforced', most)
     },
     result: () => ({
@@ -236,7 +242,7 @@ export function createLimit(context: LimitContext, reporter: ClauseReporter<'rat
       tier: drawn.tier,
       windowMs,
       limit: drawn.requestsPerMinute ?? stated,
-      ...knownSums(sums, maxAllowed(), hidden.most() !== null),
+      ...knownSums(sums, maxAllowed(), hiding() !== null),
       lasted: length.lasted(),
     }),
   }

@@ -1,6 +1,6 @@
 import type { ClauseReporter } from '../../checks/findings.ts'
 import { createOverlapBounds, type RequestInterval, type SumBounds } from '../overlap-bounds.ts'
-import { unknownUse, wrongLimit } from './hidden.ts'
+import { unknownUse, wrongLimit, wrongRemaining } from './hidden.ts'
 
 /** One request of a window, as its limit sees it. It is counted between its sending and the arrival of its headers. */
 export type WindowRequest = RequestInterval & {
@@ -135,6 +135,7 @@ export function createLimitWindow(options: WindowOptions, reporter: ClauseReport
       const message = `${used} requests of ${scope} are stated as used, but only ${max} were sent since the reset, expected none of the previous window`
       return reporter.fail('limit.requests.window', message, [id])
     }
+    reporter.unjudged('limit.requests.window', wrongRemaining)
     const range = !isComplete ? `at least ${min}` : min === max ? String(min) : `${min} to ${max}`
     reporter.fail(
       'limit.requests.remaining',
