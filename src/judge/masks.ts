@@ -45,7 +45,7 @@ const money = [
 const credits = ['rpc.credits.amount', 'rpc.batch.error-price', 'rpc.cost.amount'] as const
 const blocks = ['abuse.all-requests', 'abuse.duration', 'abuse.ends', 'abuse.message'] as const
 
-const masks: Readonly<Partial<Record<ClauseId, Mask>>> = {
+export const masks: Readonly<Partial<Record<ClauseId, Mask>>> = {
   'header.date': ['responses have no usable Date', ['header.date.instant', 'chat.created']],
   'header.cf-ray': ['responses have no CF-RAY', ['header.cf-ray.unique']],
   'header.version': ['responses have no version', ['header.version.format']],

@@ -8,7 +8,7 @@ import type { CapacityResult } from './capacity/result.ts'
 import type { ClauseTally, Finding } from './checks/findings.ts'
 import { type Comparison, outcomeStatus } from './compare/comparison.ts'
 import type { RunMetrics } from './metrics/request-stats.ts'
-import { type CallProof, unprovenReasons } from './proof.ts'
+import { type CallProof, unprovenBlocks, unprovenReasons } from './proof.ts'
 import type { ThresholdResult, Verdict } from './thresholds.ts'
 
 export type RunVerdict = {
@@ -123,7 +123,7 @@ function inconclusiveReasons(run: VerdictInput): readonly string[] {
     ...unconfirmedSearches(run),
     // A run that ended early, or without any response, has a better explanation.
     ...(ended === 'complete' && load.answered > 0
-      ? unprovenReasons(plan, proofs, metrics.select({ call: null, stage: null }))
+      ? [...unprovenReasons(plan, proofs, metrics.select({ call: null, stage: null })), ...unprovenBlocks(plan, clauses)]
       : []),
     load.answered > 0 && !judged
       ? 'Nothing was judged: no clause was exercised, and the scenario has no threshold.'

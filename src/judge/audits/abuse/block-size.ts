@@ -3,9 +3,8 @@ import type { ClauseReporter } from '../../checks/findings.ts'
 import type { AbuseAttempt } from './blocks.ts'
 
 type SeenBlock = {
-  /** It began between these times. */
+  /** It began between these times: after a request that was not blocked was sent, and before the first blocked response. */
   readonly fromMs: number
-  readonly latestFromMs: number
   readonly firstShownMs: number
   lastBlockedMs: number
   readonly services: Set<string>
@@ -22,18 +21,21 @@ export function createBlockSize(
   readonly blocked: (attempt: AbuseAttempt, failures: number) => void
   /** A request that the service processed. `failures`: those of its window so far, its own included. */
   readonly free: (attempt: AbuseAttempt, failures: number) => void
+  /** It is open whether a failure counted, so failures cannot be counted any more. */
+  readonly uncertain: () => void
   readonly finish: () => void
 } {
   let seen: SeenBlock | null = null
-  /** The last processed request that failed, and when the last processed response arrived. */
-  let lastFailure: AbuseAttempt | null = null
+  /** When the last request that was not blocked was sent, and when the last such response arrived. */
+  let lastFreeMs: number | null = null
+  let isUncertain = false
   let lastShownMs = Number.NEGATIVE_INFINITY
   let hasBlocked = false
   /** A block takes at least that many failures. */
   let tolerated = 0
 
-  function lasted({ fromMs, latestFromMs, lastBlockedMs }: SeenBlock, endMs: number | null) {
-    const min = Math.max(0, lastBlockedMs - latestFromMs) / 1000
+  function lasted({ fromMs, firstShownMs, lastBlockedMs }: SeenBlock, endMs: number | null) {
+    const min = Math.max(0, lastBlockedMs - firstShownMs) / 1000
     const max = endMs === null ? null : (endMs - fromMs) / 1000
     const measured = { what: 'A block lasted', min, max, unit: 's', documented: blockMs / 1000 }
     for (const clause of ['abuse.duration', 'abuse.ends'] as const) reporter.measured(clause, measured)
@@ -46,8 +48,7 @@ export function createBlockSize(
   }
 
   return {
-    blocked: (attempt, failures) => {
-      const { sentMs, shownMs, service } = attempt
+    blocked: ({ sentMs, shownMs, service }, failures) => {
       if (seen !== null) {
         seen.lastBlockedMs = Math.max(seen.lastBlockedMs, sentMs)
         seen.services.add(service)
@@ -55,31 +56,27 @@ export function createBlockSize(
       }
       hasBlocked = true
       // A block from before the run has no known beginning.
-      if (lastFailure === null) return
-      if (lastShownMs <= sentMs && failures > 0) takes(failures, failures)
-      seen = {
-        fromMs: lastFailure.sentMs,
-        latestFromMs: Math.max(lastFailure.shownMs, lastFailure.sentMs),
-        firstShownMs: shownMs,
-        lastBlockedMs: sentMs,
-        services: new Set([service]),
-      }
+      if (lastFreeMs === null) return
+      if (!isUncertain && lastShownMs <= sentMs && failures > 0) takes(failures, failures)
+      seen = { fromMs: lastFreeMs, firstShownMs: shownMs, lastBlockedMs: sentMs, services: new Set([service]) }
     },
-    free: (attempt, failures) => {
-      const { sentMs, shownMs, service, failure } = attempt
+    free: ({ sentMs, shownMs, service, failure }, failures) => {
       if (seen !== null && sentMs >= seen.firstShownMs && seen.services.has(service)) {
         lasted(seen, shownMs)
         seen = null
-        lastFailure = null
       }
-      if (failure !== null) lastFailure = attempt
-      if (seen === null && lastShownMs <= sentMs)
-        tolerated = Math.max(tolerated, failure === null ? failures + 1 : failures)
+      if (seen === null) {
+        lastFreeMs = Math.max(lastFreeMs ?? sentMs, sentMs)
+        if (lastShownMs <= sentMs) tolerated = Math.max(tolerated, failure === null ? failures + 1 : failures)
+      }
       lastShownMs = Math.max(lastShownMs, shownMs)
+    },
+    uncertain: () => {
+      isUncertain = true
     },
     finish: () => {
       if (seen !== null) lasted(seen, null)
-      if (!hasBlocked && tolerated > limit) takes(tolerated, null)
+      if (!hasBlocked && !isUncertain && tolerated > limit) takes(tolerated, null)
     },
   }
 }

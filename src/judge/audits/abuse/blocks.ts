@@ -54,6 +54,7 @@ export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReport
     const { sentMs, shownMs, failure } = attempt
     const isInside = certain !== null && sentMs >= certain.fromMs && shownMs <= certain.untilMs
     const block = isInside ? certain : null
+    if (failure === 'possible' && !attempt.isBlocked) size.uncertain()
     const isBlockWithoutMessage = block !== null && !attempt.isBlocked && attempt.status === options.status
     if (attempt.isBlocked || isBlockWithoutMessage) {
       if (isBlockWithoutMessage && !attempt.hasBlockMessage) failBlockMessage(attempt)

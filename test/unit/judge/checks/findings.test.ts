@@ -13,6 +13,8 @@ test('an unjudged clause is not exercised, and a passed one passes', () => {
     judged: 1,
     violated: 0,
     verdict: 'pass',
+    because: null,
+    measured: null,
   })
   expect(tallyOf(findingLog, 'header.cf-ray')).toMatchObject({ judged: 0, verdict: 'not-exercised' })
 })

@@ -112,10 +112,10 @@ describe('counted to the request', () => {
 
   test('the 21st failure blocks, the 20th does not', () => {
     expect(judge(story(opening, ...failures(21, 40_000), [41_000, 200])).message).toEqual([
-      'a request got status 200, 0.8 s after more than 20 failures (21 of 400), expected a block of 30 s',
+      'a request got status 200, 0.8 s after more than 20 failures (21 of 400), expected a block of 30 s. A block takes at least 22 failures, documented 21 failures.',
     ])
     expect(judge(story(opening, ...failures(20, 40_000), [41_000, 'block'])).message).toEqual([
-      'a request was blocked after 20 failures and 0 other requests, expected a block only after more than 20 failures',
+      'a request was blocked after 20 failures and 0 other requests, expected a block only after more than 20 failures. A block takes 20 failures, documented 21 failures.',
     ])
     expect(judge(story(opening, ...failures(21, 40_000), [41_000, 'block'])).failed).toEqual([])
     const { failed, judged } = judge(story(opening, ...failures(20, 40_000), [41_000, 200]))

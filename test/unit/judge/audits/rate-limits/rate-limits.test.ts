@@ -224,12 +224,12 @@ describe('a finding states what was found and what was expected', () => {
     [
       'a reset in the past',
       { resetMs: reset => reset - 100_000 },
-      /^the reset of chat:ref-large-235b is \d+ s ago, expected 0 to 60 s ahead$/,
+      /^the reset of chat:ref-large-235b is \d+ s ago, expected 0 to 60 s ahead\. By its usage, the window lasted between 59\.\d s and 6\d\.\d s, documented 60 s\.$/,
     ],
     [
       'a reset too far ahead',
       { resetMs: reset => reset + 100_000 },
-      /^the reset of chat:ref-large-235b is \d+ s ahead, expected 0 to 60 s ahead$/,
+      /^the reset of chat:ref-large-235b is \d+ s ahead, expected 0 to 60 s ahead\. By its usage, the window lasted between 59\.\d s and 6\d\.\d s, documented 60 s\.$/,
     ],
     [
       'remaining tokens',
@@ -274,6 +274,7 @@ test('the use of a limit is counted', () => {
       rejected,
       unexpected429: 0,
       missing429: 0,
+      lasted: { minMs: expect.any(Number), maxMs: expect.any(Number) },
     },
   ])
 })
