@@ -28,6 +28,8 @@ export function createBlockSize(
   let seen: SeenBlock | null = null
   /** When the last request that was not blocked was sent, and when the last such response arrived. */
   let lastFreeMs: number | null = null
+  /** When the response arrived that showed the end of the last block. */
+  let endShownMs = Number.NEGATIVE_INFINITY
   let isUncertain = false
   let lastShownMs = Number.NEGATIVE_INFINITY
   let hasBlocked = false
@@ -55,6 +57,8 @@ export function createBlockSize(
         return
       }
       hasBlocked = true
+      // It overlaps the first free response after a block, so it belongs to that block.
+      if (sentMs < endShownMs) return
       // A block from before the run has no known beginning.
       if (lastFreeMs === null) return
       if (!isUncertain && lastShownMs <= sentMs && failures > 0) takes(failures, failures)
@@ -64,6 +68,7 @@ export function createBlockSize(
       if (seen !== null && sentMs >= seen.firstShownMs && seen.services.has(service)) {
         lasted(seen, shownMs)
         seen = null
+        endShownMs = shownMs
       }
       if (seen === null) {
         lastFreeMs = Math.max(lastFreeMs ?? sentMs, sentMs)
