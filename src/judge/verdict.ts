@@ -123,7 +123,10 @@ function inconclusiveReasons(run: VerdictInput): readonly string[] {
     ...unconfirmedSearches(run),
     // A run that ended early, or without any response, has a better explanation.
     ...(ended === 'complete' && load.answered > 0
-      ? [...unprovenReasons(plan, proofs, metrics.select({ call: null, stage: null })), ...unprovenBlocks(plan, clauses)]
+      ? [
+          ...unprovenReasons(plan, proofs, metrics.select({ call: null, stage: null })),
+          ...unprovenBlocks(plan, clauses),
+        ]
       : []),
     load.answered > 0 && !judged
       ? 'Nothing was judged: no clause was exercised, and the scenario has no threshold.'

@@ -7,7 +7,7 @@ import { createMetrics } from '../../../src/judge/metrics/request-stats.ts'
 import { explainSilence } from '../../../src/judge/silence.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import type { Plan } from '../../../src/plan/plan.ts'
-import { aPlan, anObservation, respondedWith } from './metrics/fixtures.ts'
+import { anObservation, aPlan, respondedWith } from './metrics/fixtures.ts'
 
 const chat = (stream: boolean) =>
   ({

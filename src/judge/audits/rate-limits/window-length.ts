@@ -16,6 +16,8 @@ export function createWindowLength(windowMs: number): {
   /** The last request that certainly belongs to the same window. */
   let last: WindowRequest | null = null
   let isUsedUp = false
+  let mostUsed = 0
+  let lastShownMs = Number.NEGATIVE_INFINITY
   let lasted: LimitResult['lasted'] = null
 
   function note(minMs: number, maxMs: number) {
@@ -28,17 +30,25 @@ export function createWindowLength(windowMs: number): {
     add: member => {
       const { kind, stated, remaining, sentMs, shownMs } = member
       if (kind === 'uncertain' || stated === null || remaining === null) return
-      const isFirst = kind === 'accepted' && stated - remaining === 1
-      if (isFirst && (last === null || sentMs >= last.shownMs)) {
-        if (isUsedUp && first !== null && last !== null)
-          note(Math.max(0, last.sentMs - first.shownMs), shownMs - first.sentMs)
-        first = member
+      const used = stated - remaining
+      // Of overlapping requests, a later one may state less.
+      const hasFallen = last !== null && used < mostUsed && sentMs >= lastShownMs
+      const isFirst = kind === 'accepted' && used === 1
+      if (hasFallen && isUsedUp && first !== null && last !== null && 2 * used < stated)
+        note(Math.max(0, last.sentMs - first.shownMs), shownMs - first.sentMs)
+      if (hasFallen || (isFirst && first === null)) {
+        // The first request of the next window may have no response.
+        first = isFirst ? member : null
         last = null
         isUsedUp = false
-      } else if (first !== null) {
-        isUsedUp ||= remaining === 0
-        if (last === null || sentMs >= last.sentMs) last = member
+        mostUsed = 0
       }
+      // A request that overlaps the first one may belong to the previous window.
+      if (first === null || (member !== first && sentMs < first.shownMs)) return
+      isUsedUp ||= remaining === 0
+      if (used >= mostUsed && (last === null || sentMs >= last.sentMs)) last = member
+      mostUsed = Math.max(mostUsed, used)
+      lastShownMs = Math.max(lastShownMs, shownMs)
     },
     lasted: () => lasted,
     report: reporter => {
