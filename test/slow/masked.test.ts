@@ -9,7 +9,14 @@ import { virtualRun } from '../support/virtual-run.ts'
 const groups: readonly (readonly [setting: string, hiding: readonly string[], hidden: readonly string[]])[] = [
   [
     'rate-limit',
-    ['reset-behind', 'reset-too-far', 'reset-as-time-left', 'reset-in-another-unit', 'no-limits-on-rpc', 'limit-with-unit'],
+    [
+      'reset-behind',
+      'reset-too-far',
+      'reset-as-time-left',
+      'reset-in-another-unit',
+      'no-limits-on-rpc',
+      'limit-with-unit',
+    ],
     [
       ...['remaining-never-falls', 'no-request-limit', 'a-tenth-too-many', 'forbidden-above-the-limit'],
       ...['refuses-past-the-reset', 'one-request-too-few', 'limits-by-key', 'log-of-chat-alone'],
@@ -18,7 +25,13 @@ const groups: readonly (readonly [setting: string, hiding: readonly string[], hi
   [
     'rate-limit with known details',
     ['reset-too-far', 'window-cut-short', 'window-that-slides', 'limit-with-unit'],
-    ['remaining-never-falls', 'no-request-limit', 'one-request-too-many', 'refuses-past-the-reset', 'log-of-chat-alone'],
+    [
+      'remaining-never-falls',
+      'no-request-limit',
+      'one-request-too-many',
+      'refuses-past-the-reset',
+      'log-of-chat-alone',
+    ],
   ],
   [
     'abuse-block',
@@ -27,11 +40,6 @@ const groups: readonly (readonly [setting: string, hiding: readonly string[], hi
       ...['block-of-a-minute', 'block-of-ten-seconds', 'block-without-wait', 'block-of-another-length-said'],
       ...['media-types-do-not-count', 'block-by-endpoint'],
     ],
-  ],
-  [
-    'idempotency',
-    ['no-replay-header'],
-    ['replayed-with-another-body'],
   ],
 ]
 
@@ -70,7 +78,10 @@ describe.each(groups)('two lies at once in %s', (setting, hiding, hidden) => {
       const [a, b] = [named(first), named(second)]
       const report = await runWith(a, b)
       const accounts = [accountOf(a, b, report), accountOf(b, a, report)]
-      expect(accounts, JSON.stringify(report.clauses.filter(({ because }) => because?.kind === 'not-judged'))).not.toContain(null)
+      expect(
+        accounts,
+        JSON.stringify(report.clauses.filter(({ because }) => because?.kind === 'not-judged')),
+      ).not.toContain(null)
       expect(report.verdict).toBe('fail')
       for (const account of accounts) if (account !== null) tally[account]++
     },
