@@ -170,9 +170,25 @@ export const failingReport: Report = {
       },
     ],
   },
-  limits: passingReport.limits.map(use => ({ ...use, scope: 'chat:small', tier: 'S', rejected: 1, unexpected429: 1 })),
+  limits: passingReport.limits.map(use => ({
+    ...use,
+    scope: 'chat:small',
+    tier: 'S',
+    rejected: 1,
+    unexpected429: 1,
+    missing429: null,
+  })),
   clauses: [
     ...passingReport.clauses,
+    {
+      id: 'rpc.refused.free',
+      section: '4.3',
+      judged: 0,
+      violated: 0,
+      verdict: 'not-exercised',
+      because: { kind: 'not-judged', text: 'items with an error are billed wrong', clause: 'rpc.batch.error-price' },
+      measured: null,
+    },
     { id: 'rpc.batch.error-price', section: '4.3', judged: 620, violated: 12, verdict: 'fail', ...said },
   ],
   findings: [

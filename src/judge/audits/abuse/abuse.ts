@@ -4,8 +4,8 @@ import type { Observation, RequestDescriptor } from '../../../observation/observ
 import { errorMessageOf, isAbuseBlock, saysToWait } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../checks/findings.ts'
 import type { Audit, AuditContext, BlockCounts } from '../audit.ts'
-import { type AbuseAttempt, type CallerBlocks, createCallerBlocks } from './blocks.ts'
-import { countedFailureOf, usesOwnKey } from './failure.ts'
+import { type CallerBlocks, createCallerBlocks } from './blocks.ts'
+import { type AbuseAttempt, countedFailureOf, usesOwnKey } from './failure.ts'
 
 /** Rejections by a component that may not know the caller. A 5xx is always treated like this. */
 const callerUnknown: readonly number[] = [401, 408, 413]

@@ -1,6 +1,6 @@
 import type { Contract } from '../../../contract/contract.ts'
 import type { ClauseReporter } from '../../checks/findings.ts'
-import type { AbuseAttempt } from './blocks.ts'
+import type { AbuseAttempt } from './failure.ts'
 
 type SeenBlock = {
   /** It began between these times: after a request that was not blocked was sent, and before the first blocked response. */

@@ -3,7 +3,7 @@ import type { ClauseReporter } from '../../checks/findings.ts'
 import type { Obstacle } from '../../checks/obstacles.ts'
 import { createSortedQueue } from '../overlap-bounds.ts'
 import { createBlockSize } from './block-size.ts'
-import type { CountedFailure } from './failure.ts'
+import type { AbuseAttempt } from './failure.ts'
 
 export type CallerBlocks = {
   /** Attempts added later were sent at `watermarkMs` or later. */
@@ -185,24 +185,6 @@ export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReport
       size.finish()
     },
   }
-}
-
-/** One request of a caller, as its abuse block sees it. The service decides between the send time and the headers. */
-export type AbuseAttempt = {
-  readonly id: number
-  readonly sentMs: number
-  readonly shownMs: number
-  readonly status: number | null
-  readonly failure: CountedFailure | null
-  /** Whether the request was meant to fail. Then it may be the failure that blocked its caller. */
-  readonly shouldFail: boolean
-  /** Whether the response is that of a block, and whether it has the required message. */
-  readonly isBlocked: boolean
-  readonly hasBlockMessage: boolean
-  /** Whether the response shows that the service processed the request. Then no block was active. */
-  readonly isProcessed: boolean
-  /** The part of the service that received the request. */
-  readonly service: string
 }
 
 type AbuseOptions = Pick<Contract['abuse'], 'failures' | 'windowMs' | 'blockMs' | 'status'> & {

@@ -2,7 +2,6 @@ import type { Contract } from '../../../contract/contract.ts'
 import { promisesAny } from '../../../contract/promises.ts'
 import type { Obstacle } from '../../checks/obstacles.ts'
 import type { LimitResult } from '../audit.ts'
-import type { WindowRequest } from './window.ts'
 
 /** Why the windows of a limit cannot be told. */
 export const unusableReset: Obstacle = { text: 'resets are unusable', clause: 'limit.requests.reset' }
@@ -28,7 +27,7 @@ export const missingHeaders = (contract: Contract): Obstacle | null =>
 
 /** Counts the accepted requests of a limit whose window a violation hides. */
 export function createHiddenRequests(): {
-  readonly add: (member: WindowRequest, obstacle: Obstacle | null) => void
+  readonly add: (member: { readonly kind: string }, obstacle: Obstacle | null) => void
   /** What hides most of them; null: most can be seen. */
   readonly most: () => Obstacle | null
 } {
