@@ -139,5 +139,37 @@ function probesOf(id: ClauseId): Feed {
   }
 }
 
-/** What no response of a run did, if calls that could exercise the clause were answered. */
-export const situations: Readonly<Partial<Record<ClauseId, string>>> = {}
+const noHeader = 'no response had this header'
+const noBlock = 'no caller was blocked'
+const fewFailures = 'no caller failed often enough'
+
+/** What no response of a run showed, if calls that could exercise the clause were answered. */
+export const situations: Readonly<Partial<Record<ClauseId, string>>> = {
+  'header.booleans': noHeader,
+  'header.timestamp': noHeader,
+  'header.host-name': noHeader,
+  'header.model-router': noHeader,
+  'header.control-instance': noHeader,
+  'header.retry-count': noHeader,
+  'header.deprecation.pair': noHeader,
+  'header.deprecation.date': noHeader,
+  'header.payment-required': noHeader,
+  'error.400.object': 'no response had status 400',
+  'error.401.object': 'no response had status 401',
+  'error.415.object': 'no response had status 415',
+  'error.429.object': 'no response had status 429',
+  'error.object': 'no response was an error',
+  'limit.requests.enforced': 'no caller reached its limit',
+  'limit.requests.not-early': 'no limit rejected a request',
+  'limit.type': 'no limit rejected a request',
+  'limit.rpc-429': 'the RPC proxy rejected no request with 429',
+  'abuse.block': fewFailures,
+  'abuse.counts': fewFailures,
+  'abuse.not-early': fewFailures,
+  'abuse.all-requests': noBlock,
+  'abuse.duration': noBlock,
+  'abuse.message': noBlock,
+  'abuse.ends': 'no caller sent a request after its block',
+  'rpc.refused.free': 'the RPC proxy rejected no request as a whole',
+  'chat.cost.cached': 'no prompt came from a cache',
+}
