@@ -19,6 +19,7 @@ import type { RunMetrics } from './metrics/request-stats.ts'
 import { createSeries, type Series } from './metrics/series.ts'
 import { createSlices, type Slices } from './metrics/slices.ts'
 import { createProofLog } from './proof.ts'
+import { explainSilence } from './silence.ts'
 import { type RunVerdict, reachVerdict, type VerdictInput } from './verdict.ts'
 
 /** The inputs of judging a run. */
@@ -129,7 +130,7 @@ export function judgeRun({ plan, contract, head }: JudgeJob, results: readonly W
     load,
     series: series.series(),
     slices: slices.slices(),
-    clauses: findingLog.tallies(),
+    clauses: explainSilence(findingLog.tallies(), plan, metrics),
     findings: findingLog.findings(),
     billing: audits.billing(),
     limits: audits.limits(),

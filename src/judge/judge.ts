@@ -203,6 +203,12 @@ export function mergeSnapshots(plan: Plan, snapshots: readonly JudgeSnapshot[]):
   return { metrics, findingLog, audits, capacity, thresholds }
 }
 
+/** null: none was seen, and some limits could not be judged. */
+function sumUnexpected(limits: readonly LimitResult[]): number | null {
+  const sum = limits.reduce((total, limit) => total + (limit.unexpected429 ?? 0), 0)
+  return sum === 0 && limits.some(limit => limit.unexpected429 === null) ? null : sum
+}
+
 export function thresholdsOf(
   plan: Plan,
   { metrics, findingLog, audits, capacity }: Omit<RunView, 'thresholds'>,
@@ -213,7 +219,7 @@ export function thresholdsOf(
   return evaluateThresholds(plan.thresholds, metrics, {
     violations: findingLog.violations(),
     discrepancies: discrepancies.reduce((sum, { count }) => sum + count, 0),
-    unexpected429: audits.limits().reduce((sum, limit) => sum + limit.unexpected429, 0),
+    unexpected429: sumUnexpected(audits.limits()),
     blocks: audits.blocks(),
     credits: BigInt(claimedCredits),
     picoUsd: pico(claimedUsd),

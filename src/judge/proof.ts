@@ -1,3 +1,4 @@
+import type { ClauseId } from '../contract/clauses.ts'
 import type { Contract } from '../contract/contract.ts'
 import { probeOf } from '../contract/probes.ts'
 import { plural } from '../lib/format.ts'
@@ -5,6 +6,7 @@ import { toObject } from '../lib/json.ts'
 import type { Observation } from '../observation/observation.ts'
 import { is2xx, isAbuseBlock, quotedError } from '../observation/response.ts'
 import { isSystemStage, type Plan, type Threshold } from '../plan/plan.ts'
+import type { ClauseTally } from './checks/findings.ts'
 import { isRpcError } from './checks/rpc-response.ts'
 import type { RequestStats } from './metrics/request-stats.ts'
 
@@ -175,6 +177,22 @@ export function unprovenReasons(
         ),
     ),
   ]
+}
+
+/** What any judgement of a block needs. */
+const ofBlocks: readonly ClauseId[] = ['abuse.block', 'abuse.all-requests', 'abuse.duration', 'abuse.message']
+
+/**
+ * A stage that provokes blocks exists to prove them. If it did what it should, and something else than a violation
+ * prevented every judgement, it proves nothing.
+ */
+export function unprovenBlocks({ stages }: Plan, clauses: readonly ClauseTally[]): readonly string[] {
+  const provoking = stages.find(({ beyondFailures }) => beyondFailures)
+  const ofAbuse = clauses.filter(({ id }) => ofBlocks.includes(id))
+  const why = ofAbuse.find(({ because }) => because?.kind === 'not-judged' && because.clause === null)?.because
+  if (provoking === undefined || why == null || ofAbuse.some(({ judged }) => judged > 0)) return []
+  if (clauses.some(({ id, violated }) => id.startsWith('abuse.') && violated > 0)) return []
+  return [`${provoking.name} should cause a block, and no block was judged: ${why.text}.`]
 }
 
 const nothingExpected = 'No request of the load has a documented response.'

@@ -101,7 +101,8 @@ function compare(value: number, operator: Operator, bound: number): boolean {
 export type RunTotals = RunExtent & {
   readonly violations: number
   readonly discrepancies: number
-  readonly unexpected429: number
+  /** null: the limits could not be judged. */
+  readonly unexpected429: number | null
   /** Responses of the abuse block, by stage. */
   readonly blocks: Readonly<Record<string, number>>
   /** Claimed by the responses, over the whole run. */
@@ -191,6 +192,7 @@ function measureCount(
     return none(`${count.kind} exist only for the whole run`)
   if (samples === 0 || (stats.sent === 0 && count.kind !== 'dropped')) return none(`${subject}: no request was sent`)
   const total = totalOf(count, stats, totals, selection.stage)
+  if (total === null) return none(`${subject} could not be judged: the clauses about limits say why`)
   if (kind === 'count') return { ...base, value: total }
   if (kind === 'ratio') return { ...base, value: total / samples }
   const value = perSecond(total, metrics.activeMs(selection, totals))
@@ -200,7 +202,7 @@ function measureCount(
 const isTotal = (count: Count): boolean =>
   count.kind === 'violations' || count.kind === 'discrepancies' || count.kind === 'unexpected-429'
 
-function totalOf(count: Count, stats: RequestStats, totals: RunTotals, stage: string | null): number {
+function totalOf(count: Count, stats: RequestStats, totals: RunTotals, stage: string | null): number | null {
   switch (count.kind) {
     case 'status':
       return stats.statuses.get(count.status) ?? 0

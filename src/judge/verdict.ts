@@ -10,7 +10,7 @@ import { type CapacityResult, isConclusive } from './capacity/result.ts'
 import type { ClauseTally, Finding } from './checks/findings.ts'
 import { type Comparison, outcomeStatus } from './compare/comparison.ts'
 import type { RunMetrics } from './metrics/request-stats.ts'
-import { type CallProof, unprovenReasons } from './proof.ts'
+import { type CallProof, unprovenBlocks, unprovenReasons } from './proof.ts'
 import type { ThresholdResult, Verdict } from './thresholds.ts'
 
 export type RunVerdict = {
@@ -82,11 +82,11 @@ export function withComparison(run: RunVerdict, comparison: Comparison): RunVerd
   return { verdict, reasons }
 }
 
-function failReasons({ findings, billing, thresholds }: VerdictInput): readonly string[] {
+function failReasons({ findings, billing, thresholds, clauses }: VerdictInput): readonly string[] {
   return [
     ...findings.map(
       ({ clause, section, count }) =>
-        `${plural(count, 'violation')} of ${clause} (§${section}): ${contractClauses[clause].text}`,
+        `${plural(count, 'violation')} of ${clause} (§${section}): ${contractClauses[clause].text}${maskNote(clause, clauses)}`,
     ),
     ...billing.discrepancies
       .filter(({ count }) => count > 0)
@@ -96,6 +96,12 @@ function failReasons({ findings, billing, thresholds }: VerdictInput): readonly 
       ),
     ...ofVerdict(thresholds, 'fail', 'crossed'),
   ]
+}
+
+/** Other clauses that a violation hides. */
+function maskNote(id: ClauseTally['id'], clauses: readonly ClauseTally[]): string {
+  const hidden = clauses.filter(({ because }) => because?.clause === id).length
+  return hidden === 0 ? '' : ` It masks ${plural(hidden, 'other clause')}.`
 }
 
 function inconclusiveReasons(run: VerdictInput): readonly string[] {
@@ -125,7 +131,10 @@ function inconclusiveReasons(run: VerdictInput): readonly string[] {
     ...(isOfClauses ? [] : unconfirmedSearches(run)),
     // A run that ended early, or without any response, has a better explanation.
     ...(ended === 'complete' && load.answered > 0 && !isOfClauses
-      ? unprovenReasons(plan, proofs, metrics.select({ call: null, stage: null }))
+      ? [
+          ...unprovenReasons(plan, proofs, metrics.select({ call: null, stage: null })),
+          ...unprovenBlocks(plan, clauses),
+        ]
       : []),
     load.answered > 0 && !judged && !isOfClauses
       ? 'Nothing was judged: no clause was exercised, and the scenario has no threshold.'

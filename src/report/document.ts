@@ -199,11 +199,16 @@ const limit = z.object({
   tier: z.string(),
   windowMs: z.number(),
   limit: z.number().nullable(),
-  windows: tally,
+  windows: tally.nullable().meta({ description: 'null, like the next two: a violation hides them.' }),
   accepted: tally,
   rejected: tally,
-  unexpected429: tally,
-  missing429: tally,
+  unexpected429: tally.nullable(),
+  missing429: tally.nullable().meta({ description: 'null also if the limit is unknown.' }),
+  lasted: z
+    .object({ minMs: z.number(), maxMs: z.number() })
+    .nullable()
+    .default(null)
+    .meta({ description: 'How long its windows lasted, by their usage alone; null: no whole window was seen.' }),
 })
 
 const clause = z.object({
@@ -212,6 +217,18 @@ const clause = z.object({
   judged: tally,
   violated: tally,
   verdict: z.enum(['pass', 'fail', 'not-exercised', 'not-promised']),
+  because: z
+    .object({
+      kind: z.enum(['not-exercised', 'not-judged']).meta({
+        description: 'not-exercised: the run never did it. not-judged: it did, but something prevented the judgement.',
+      }),
+      text: z.string(),
+      clause: nameOf<ClauseId>().nullable().meta({ description: 'The clause whose violation is the cause.' }),
+    })
+    .nullable()
+    .default(null)
+    .meta({ description: 'Why nothing judged the clause; of a clause that passed, what a violation hid.' }),
+  measured: z.string().nullable().default(null).meta({ description: 'The true size of what violated the clause.' }),
 })
 
 const finding = z.object({

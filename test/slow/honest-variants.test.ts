@@ -56,7 +56,7 @@ async function failuresIn(run: Partial<VirtualRun>) {
     failed: observations.filter(({ outcome }) => outcome.kind === 'failed').length,
     findings: findings.map(({ clause, message }) => `${clause}: ${message}`),
     discrepancies: billing.discrepancies.map(({ kind, examples }) => `${kind}: ${examples[0]?.message}`),
-    unexpected429: limits.reduce((sum, limit) => sum + limit.unexpected429 + limit.missing429, 0),
+    unexpected429: limits.reduce((sum, limit) => sum + (limit.unexpected429 ?? 0) + (limit.missing429 ?? 0), 0),
     report,
     observations,
   }
@@ -164,7 +164,7 @@ describe('the circumstances have their intended effect', () => {
 
   test('runs span several windows', async () => {
     const { report } = await failuresIn({ contract: withLimits({ windowMs: 5000 }) })
-    expect(Math.max(...report.limits.map(({ windows }) => windows))).toBeGreaterThan(3)
+    expect(Math.max(...report.limits.map(({ windows }) => windows ?? 0))).toBeGreaterThan(3)
   })
 })
 

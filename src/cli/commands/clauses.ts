@@ -3,6 +3,7 @@ import { type ClauseId, clauseIds, clauses } from '../../contract/clauses.ts'
 import { notPromised } from '../../contract/promises.ts'
 import { plainTable } from '../../lib/text-layout.ts'
 import { UsageError } from '../../lib/usage-error.ts'
+import { reasonOf } from '../../report/sections/clauses.ts'
 import { readReport } from '../../storage/run-directory.ts'
 import { exitCodes, listFlag, type Values } from '../flags.ts'
 import { contractOf } from '../load-plan.ts'
@@ -44,11 +45,14 @@ function coverage(directories: readonly string[]): string {
     const judged = ofClause.reduce((sum, tally) => sum + tally.judged, 0)
     const violated = ofClause.reduce((sum, tally) => sum + tally.violated, 0)
     const isPromised = ofClause.length === 0 || ofClause.some(tally => tally.verdict !== 'not-promised')
-    const silence = isPromised ? 'not-exercised' : 'not-promised'
+    const because =
+      ofClause.find(tally => tally.because?.kind === 'not-judged')?.because ?? ofClause[0]?.because ?? null
+    const silence = isPromised ? (because?.kind ?? 'not-exercised') : 'not-promised'
     const verdict = violated > 0 ? 'fail' : judged > 0 ? 'pass' : silence
     const { section, needs } = clauses[id]
-    const remark =
-      violated > 0 ? `${violated} violated` : judged === 0 && isPromised && needs !== undefined ? `needs ${needs}` : ''
+    const known = because === null ? null : reasonOf(because)
+    const silent = judged === 0 && isPromised ? (known ?? (needs === undefined ? '' : `it needs ${needs}`)) : ''
+    const remark = violated > 0 ? `${violated} violated` : silent
     return { judged, isPromised, cells: [`§${section}`, id, verdict, `${judged} judged`, remark] }
   })
   const exercised = rows.filter(({ judged }) => judged > 0).length

@@ -81,11 +81,15 @@ export type LimitResult = {
   readonly windowMs: number
   /** According to the contract or, if it has none, as responses state it; null if neither does. */
   readonly limit: number | null
-  readonly windows: number
+  /** null, like the next two: it rests on headers that violate their clause. */
+  readonly windows: number | null
   readonly accepted: number
   readonly rejected: number
-  readonly unexpected429: number
-  readonly missing429: number
+  readonly unexpected429: number | null
+  /** null also: the limit is unknown. */
+  readonly missing429: number | null
+  /** How long its windows lasted by their usage, in milliseconds; null: no window was seen from its first request to the next. */
+  readonly lasted: { readonly minMs: number; readonly maxMs: number } | null
 }
 
 /** The number of responses of the abuse block, by stage. */

@@ -2,6 +2,7 @@ import type { CheckName } from '../../contract/clause.ts'
 import type { Contract } from '../../contract/contract.ts'
 import type { Observation } from '../../observation/observation.ts'
 import type { ClauseReporter } from './findings.ts'
+import type { Obstacle } from './obstacles.ts'
 
 /** Judges a single observation. */
 export type Check<Name extends CheckName> = (
@@ -14,6 +15,7 @@ export type Check<Name extends CheckName> = (
 export type Reporter<Clause extends string> = {
   readonly pass: (clause: Clause) => void
   readonly fail: (clause: Clause, message: string, requestIds: readonly number[]) => void
+  readonly unjudged: (clause: Clause, obstacle: Obstacle) => void
 }
 
 /** Reports whether one observation passed a clause. `because` is called only if it failed. */

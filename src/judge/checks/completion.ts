@@ -23,6 +23,8 @@ type Completion = {
   readonly isTruncated: boolean
 }
 
+const unknownPrice = { text: 'nobody states the price of the model; the profile may', clause: null }
+
 type ChatObservation = Observation & { readonly request: ChatDescriptor }
 
 /** Checks the model and time of a completion, its usage and its cost. */
@@ -53,7 +55,7 @@ export function checkCompletion(
     checkDetails(usage, counts, expect)
     if (isTruncated) checkTruncation(usage, counts, request, contract, expect)
   }
-  if (cost !== undefined && cost !== null) checkCost(cost, counts, request, contract, expect)
+  if (cost !== undefined && cost !== null) checkCost(cost, counts, request, contract, reporter, expect)
 }
 
 function checkCounts(
@@ -114,6 +116,7 @@ function checkCost(
   counts: TokenCounts | null,
   { model, options }: ChatDescriptor,
   contract: Contract,
+  reporter: Reporter<CompletionClause>,
   expect: Expect<CompletionClause>,
 ): void {
   const { usd, diem } = toObject(cost) ?? {}
@@ -122,7 +125,10 @@ function checkCost(
   if (!isCost || counts === null || counts.wrong !== null) return
   const priceList = priceListOf(contract)
   const expected = listPrice(priceList, model, counts)
-  if (expected === null) return
+  if (expected === null) {
+    reporter.unjudged('chat.cost.amount', unknownPrice)
+    return
+  }
   const tolerance = completionTolerance(expected, contract)
   const said = claimedPicoUsd(usd) + claimedPicoUsd(diem)
   const lookups = maxLookups(options, contract)

@@ -8,6 +8,8 @@ import {
   type Example,
   shownIds,
 } from './causes.ts'
+import { createMeasuredLog, type Measured, type MeasuredSnapshot } from './measured.ts'
+import { createObstacleLog, type Obstacle, type ObstacleSnapshot } from './obstacles.ts'
 
 /** Reports the results of one judge, about its own clauses only. */
 export type ClauseReporter<Name extends JudgeName> = {
@@ -24,6 +26,10 @@ export type ClauseReporter<Name extends JudgeName> = {
     requestIds: readonly number[],
     decidedBy?: readonly number[],
   ) => void
+  /** Notes that the clause was put to the test and could not be judged. It is no judgement. */
+  readonly unjudged: (clause: ClausesOf<Name>, obstacle: Obstacle) => void
+  /** Adds what was measured of a violation. It is shown if the clause was violated. */
+  readonly measured: (clause: ClausesOf<Name>, measured: Measured) => void
   /** Whether the target promises the clause, and --only selects it. Others are never judged: `pass` and `fail` ignore them. */
   readonly promises: (clause: ClausesOf<Name>) => boolean
 }
@@ -37,7 +43,14 @@ export type ClauseTally = {
   readonly judged: number
   readonly violated: number
   readonly verdict: 'pass' | 'fail' | 'not-exercised' | 'not-promised'
+  /** Why nothing judged the clause; also of a clause that passed, if a violation hid most of what it is about. */
+  readonly because: Silence | null
+  /** The true size of what violated the clause, in sentences. */
+  readonly measured: string | null
 }
+
+/** not-exercised: the run never did it · not-judged: it did, but something prevented the judgement */
+export type Silence = Obstacle & { readonly kind: 'not-exercised' | 'not-judged' }
 
 /** All violations of one clause seen by one judge, with one example for each of the first causes. */
 export type Finding = {
@@ -53,6 +66,8 @@ export type Finding = {
 export type FindingLogSnapshot = {
   readonly judged: ReadonlyMap<ClauseId, number>
   readonly findings: readonly FindingSnapshot[]
+  readonly obstacles: ObstacleSnapshot
+  readonly measured: MeasuredSnapshot
 }
 
 type FindingSnapshot = Pick<Finding, 'clause' | 'judge' | 'count'> & { readonly causes: CausesSnapshot }
@@ -104,6 +119,8 @@ export function createFindingLog(
   const ignored: ReadonlySet<ClauseId> = new Set([...notPromised, ...clauseIds.filter(id => !listed.includes(id))])
   const judged = new Map(clauseIds.map(id => [id, { count: 0 }]))
   const findings = new Map<string, MutableFinding>()
+  const obstacles = createObstacleLog()
+  const measured = createMeasuredLog()
 
   const countCitations = (example: Example, by: 1 | -1) => {
     for (const id of shownIds(example)) {
@@ -136,6 +153,10 @@ export function createFindingLog(
     const ofContent = contentJudges.includes(judge) ? 1 : 0
     return {
       promises: clause => !ignored.has(clause),
+      unjudged: (clause, obstacle) => {
+        if (!ignored.has(clause)) obstacles.add(clause, obstacle)
+      },
+      measured: measured.add,
       pass: clause => {
         if (ignored.has(clause)) return
         contentReports += ofContent
@@ -151,6 +172,24 @@ export function createFindingLog(
   }
 
   const silence = (id: ClauseId) => (ignored.has(id) ? 'not-promised' : 'not-exercised')
+  const isViolated = (id: ClauseId) => [...findings.values()].some(({ clause }) => clause === id)
+
+  /** An obstacle that a violation caused comes first. A clause that is not promised has no violation to see. */
+  function silenceOf(id: ClauseId, verdict: ClauseTally['verdict'], count: number): Silence | null {
+    const met = obstacles.of(id)
+    const masked = met.find(({ clause, count: times }) => clause !== null && isViolated(clause) && times >= count)
+    const [first] = met
+    if (verdict === 'pass' && masked === undefined) return null
+    if (first === undefined || verdict === 'fail' || verdict === 'not-promised') return null
+    return { kind: 'not-judged', text: (masked ?? first).text, clause: masked?.clause ?? null }
+  }
+
+  /** The message of the first example, with what was measured. */
+  function messageOf(clause: ClauseId, examples: readonly Example[]): string {
+    const message = examples[0]?.message ?? ''
+    const sizes = measured.of(clause)
+    return sizes === null ? message : `${message}. ${sizes}`
+  }
 
   return {
     contentReports: () => contentReports,
@@ -166,7 +205,9 @@ export function createFindingLog(
         const violated = [...findings.values()].filter(f => f.clause === id).reduce((sum, f) => sum + f.count, 0)
         const count = judged.get(id)?.count ?? 0
         const verdict = violated > 0 ? 'fail' : count > 0 ? 'pass' : silence(id)
-        return { id, section: clauses[id].section, judged: count, violated, verdict }
+        const because = silenceOf(id, verdict, count)
+        const said = verdict === 'fail' ? measured.of(id) : null
+        return { id, section: clauses[id].section, judged: count, violated, verdict, because, measured: said }
       }),
     findings: () =>
       [...findings.values()]
@@ -174,16 +215,20 @@ export function createFindingLog(
         .map(({ clause, judge, count, causes }) => {
           const examples = causes.examples()
           const { section } = clauses[clause]
-          return { clause, section, judge, count, message: examples[0]?.message ?? '', examples }
+          return { clause, section, judge, count, message: messageOf(clause, examples), examples }
         }),
     snapshot: () => ({
       judged: new Map([...judged].map(([clause, { count }]) => [clause, count])),
       findings: [...findings.values()].map(finding => ({ ...finding, causes: finding.causes.snapshot() })),
+      obstacles: obstacles.snapshot(),
+      measured: measured.snapshot(),
     }),
     merge: other => {
       for (const [clause, count] of other.judged) tally(clause, count)
       for (const { clause, judge, count, causes } of other.findings)
         findingOf(clause, judge, count).causes.merge(causes)
+      for (const [clause, met] of other.obstacles) for (const each of met) obstacles.add(clause, each, each.count)
+      measured.merge(other.measured)
     },
   }
 }

@@ -11,7 +11,11 @@ export const checkLists: Check<'lists'> = ({ response, request, id, accountTier 
   const expect = expectFor(reporter, id)
   const body = response.status === 200 ? jsonObject(response) : null
   // The document shows none of these payloads.
-  if (response.status === 200 && contract.lists.layout === null && !isReadable(request.kind, body)) return
+  if (response.status === 200 && contract.lists.layout === null && !isReadable(request.kind, body)) {
+    const clause = clauseOf(request.kind)
+    if (clause !== null) reporter.unjudged(clause, unknownLayout)
+    return
+  }
   switch (request.kind) {
     case 'networks': {
       const wrong = wrongNetworks(body?.networks, contract)
@@ -29,6 +33,23 @@ export const checkLists: Check<'lists'> = ({ response, request, id, accountTier 
       const wrong = wrongLimits(toObject(body?.data)?.rateLimits, accountTier, contract)
       return expect('catalogue.rate-limits', wrong === null, () => `${wrong}${notFound(response.status)}`)
     }
+  }
+}
+
+const unknownLayout = { text: 'the list has an unknown layout; name it in the profile as lists.layout', clause: null }
+
+function clauseOf(kind: RequestDescriptor['kind']) {
+  switch (kind) {
+    case 'networks':
+      return 'catalogue.networks'
+    case 'models':
+      return 'catalogue.models'
+    case 'rate-limits':
+      return 'catalogue.rate-limits'
+    case 'rate-limit-logs':
+      return 'logs.layout'
+    default:
+      return null
   }
 }
 

@@ -44,7 +44,14 @@ export const checkRpcCredits: Check<'rpc-credits'> = (observation, contract, rep
   }
   const bill = expectedCredits(observation, contract)
   if (bill !== null) checkAmount(credits, bill, request, contract, expect)
+  else if (!hasPrices(request, contract)) reporter.unjudged('rpc.credits.amount', unknownPrice)
 }
+
+const unknownPrice = { text: 'nobody states the credits of the network or of a method; the profile may', clause: null }
+
+const hasPrices = ({ network, items }: RpcDescriptor, contract: Contract): boolean =>
+  typeof contract.rpc.networks[network]?.baseCredits === 'number' &&
+  items.every(({ method }) => methodTier(contract, network, method) !== null)
 
 /** The credits that a response claims; null if it claims none. */
 export function claimedCredits(response: ObservedResponse, contract: Contract): bigint | null {

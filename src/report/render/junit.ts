@@ -7,6 +7,7 @@ import { plural } from '../../lib/format.ts'
 import type { FindingBlock } from '../blocks.ts'
 import type { Report, ThresholdResult } from '../document.ts'
 import { toleranceTexts } from '../sections/billing.ts'
+import { reasonOf } from '../sections/clauses.ts'
 import { rowWords } from '../sections/comparison.ts'
 import { aboutDiscrepancy, causesOf } from '../sections/findings.ts'
 import { isOfClauses } from '../sections/load.ts'
@@ -89,10 +90,7 @@ function runSuite({ verdict, reasons, run }: Report): Suite {
   return { name: 'run', cases: [{ name: `verdict of ${run.scenario}`, result }] }
 }
 
-type Clause = Report['clauses'][number] & {
-  /** What prevented the judgement, if something did. */
-  readonly because?: { readonly kind: string; readonly text: string; readonly clause: string | null } | null
-}
+type Clause = Report['clauses'][number]
 
 /** A case for each clause that was judged, or that something prevented from it; the others are counted. */
 function clauseSuite(report: Report): Suite {
@@ -116,8 +114,7 @@ function clauseCase({ id, verdict, violated, because }: Clause, report: Report):
   const name = sentence === undefined ? id : `${id}: ${sentence}`
   if (verdict === 'pass') return { name, result: null }
   if (verdict !== 'fail') {
-    const cause = because?.clause == null ? '' : `, see ${because.clause}`
-    return { name, result: { kind: 'skipped', message: `not judged: ${because?.text ?? verdict}${cause}`, text: '' } }
+    return { name, result: { kind: 'skipped', message: skipReason(verdict, because), text: '' } }
   }
   const findings = report.findings.filter(finding => finding.clause === id)
   const message = `${plural(violated, 'violation')}: ${findings[0]?.message ?? ''}`
@@ -130,6 +127,9 @@ function clauseCase({ id, verdict, violated, because }: Clause, report: Report):
   )
   return { name, result: { kind: 'failure', message, text: texts.join('\n\n') } }
 }
+
+const skipReason = (verdict: string, because: Report['clauses'][number]['because']): string =>
+  because === null ? verdict.replace('-', ' ') : `${because.kind.replace('-', ' ')}: ${reasonOf(because)}`
 
 const thresholdSuite = ({ thresholds }: Report): Suite => ({
   name: 'thresholds',

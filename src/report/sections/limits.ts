@@ -39,7 +39,12 @@ export function limitsSection(report: Report): readonly Block[] {
 
 function scopeRow(uses: readonly LimitUse[]): Row {
   const sum = (of: (use: LimitUse) => number) => uses.reduce((total, use) => total + of(use), 0)
-  const suspicious = (times: number): Content => (times > 0 ? toned('bad', count(times)) : count(times))
+  /** A count of 0 stands only where all were counted. */
+  const suspicious = (of: (use: LimitUse) => number | null): Content => {
+    const times = sum(use => of(use) ?? 0)
+    if (times > 0) return toned('bad', count(times))
+    return uses.some(use => of(use) === null) ? NO_VALUE : count(times)
+  }
   const [first] = uses
   return {
     cells: [
@@ -49,8 +54,8 @@ function scopeRow(uses: readonly LimitUse[]): Row {
       allowed(uses),
       count(sum(use => use.accepted)),
       count(sum(use => use.rejected)),
-      suspicious(sum(use => use.unexpected429)),
-      suspicious(sum(use => use.missing429)),
+      suspicious(use => use.unexpected429),
+      suspicious(use => use.missing429),
     ],
   }
 }

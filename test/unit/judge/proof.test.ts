@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../src/contract/documented.ts'
+import { createFindingLog } from '../../../src/judge/checks/findings.ts'
 import { createInventedKeys } from '../../../src/judge/invented-keys.ts'
-import { createProofLog, unprovenReasons } from '../../../src/judge/proof.ts'
+import { createProofLog, unprovenBlocks, unprovenReasons } from '../../../src/judge/proof.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import type { Plan, Threshold } from '../../../src/plan/plan.ts'
 import { batchDescriptor, observed, refused, responseOf, result, singleDescriptor } from './checks/observed.ts'
@@ -126,5 +127,38 @@ describe('invented keys', () => {
   test('are not what a probe with another key shows', () => {
     expect(createInventedKeys(true)(refused({ kind: 'probe', probe: 'bad-key' }, 401))).toBe(false)
     expect(createInventedKeys(true)(anObservation())).toBe(false)
+  })
+})
+
+describe('a stage that should cause a block proves nothing', () => {
+  const plan = (beyondFailures: boolean) => aPlan({ stages: [aStage('too-many', 1_000, { beyondFailures })] })
+  const unclear = { text: 'it is uncertain which failures counted', clause: null }
+  const log = () => {
+    const findingLog = createFindingLog()
+    const reporter = findingLog.reporterFor('abuse')
+    reporter.unjudged('abuse.block', unclear)
+    return { reporter, reasons: (beyond = true) => unprovenBlocks(plan(beyond), findingLog.tallies()) }
+  }
+
+  test('if something prevented every judgement of blocks', () => {
+    expect(log().reasons()).toEqual([
+      'too-many should cause a block, and no block was judged: it is uncertain which failures counted.',
+    ])
+  })
+
+  test('but not if a block was judged, or a violation explains it', () => {
+    for (const report of ['pass', 'fail'] as const) {
+      const { reporter, reasons } = log()
+      reporter[report]('abuse.message', 'no wait', [1])
+      expect(reasons()).toEqual([])
+    }
+    const { reporter, reasons } = log()
+    reporter.fail('abuse.not-early', 'early', [1])
+    expect(reasons()).toEqual([])
+  })
+
+  test('but not if no stage should cause one, or if nothing prevented a judgement', () => {
+    expect(log().reasons(false)).toEqual([])
+    expect(unprovenBlocks(plan(true), createFindingLog().tallies())).toEqual([])
   })
 })

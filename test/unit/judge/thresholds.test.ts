@@ -228,6 +228,11 @@ describe('thresholds on totals of the run', () => {
     expect(judged(none(kind), [streamed()]).verdict).toBe('pass')
     expect(judged(none(kind), []).verdict).toBe('inconclusive')
   })
+  test('have no value if the limits could not be judged', () => {
+    const hidden = judged(none('unexpected-429'), [streamed()], { unexpected429: null })
+    expect(hidden).toMatchObject({ value: null, verdict: 'inconclusive' })
+    expect(hidden.message).toMatch(/^unexpected-429 could not be judged: the clauses about limits say why/)
+  })
   test('do not exist for one call', () => {
     expect(judged({ ...none('violations'), call: 'chat' }, [streamed()]).verdict).toBe('inconclusive')
   })

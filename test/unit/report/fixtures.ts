@@ -72,6 +72,8 @@ const met: ThresholdResult = {
   why: 'Wallets give up after half a second.',
 }
 
+const said = { because: null, measured: null }
+
 export const passingReport: Report = {
   schema: 1,
   verdict: 'pass',
@@ -116,11 +118,20 @@ export const passingReport: Report = {
     rejected: 0,
     unexpected429: 0,
     missing429: 0,
+    lasted: null,
   })),
   clauses: [
-    { id: 'header.date', section: '4.4', judged: 621, violated: 0, verdict: 'pass' },
-    { id: 'rpc.replay.charge', section: '4.3', judged: 310, violated: 0, verdict: 'pass' },
-    { id: 'auth.bearer', section: '5', judged: 0, violated: 0, verdict: 'not-exercised' },
+    { id: 'header.date', section: '4.4', judged: 621, violated: 0, verdict: 'pass', ...said },
+    { id: 'rpc.replay.charge', section: '4.3', judged: 310, violated: 0, verdict: 'pass', ...said },
+    {
+      id: 'auth.bearer',
+      section: '5',
+      judged: 0,
+      violated: 0,
+      verdict: 'not-exercised',
+      because: { kind: 'not-exercised', text: 'no call of this run sends one of the probes bad-key', clause: null },
+      measured: null,
+    },
   ],
   findings: [],
   capacity: [],
@@ -180,10 +191,26 @@ export const failingReport: Report = {
       },
     ],
   },
-  limits: passingReport.limits.map(use => ({ ...use, scope: 'chat:small', tier: 'S', rejected: 1, unexpected429: 1 })),
+  limits: passingReport.limits.map(use => ({
+    ...use,
+    scope: 'chat:small',
+    tier: 'S',
+    rejected: 1,
+    unexpected429: 1,
+    missing429: null,
+  })),
   clauses: [
     ...passingReport.clauses,
-    { id: 'rpc.batch.error-price', section: '4.3', judged: 620, violated: 12, verdict: 'fail' },
+    {
+      id: 'rpc.refused.free',
+      section: '4.3',
+      judged: 0,
+      violated: 0,
+      verdict: 'not-exercised',
+      because: { kind: 'not-judged', text: 'items with an error are billed wrong', clause: 'rpc.batch.error-price' },
+      measured: null,
+    },
+    { id: 'rpc.batch.error-price', section: '4.3', judged: 620, violated: 12, verdict: 'fail', ...said },
   ],
   findings: [
     {

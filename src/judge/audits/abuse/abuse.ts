@@ -4,11 +4,17 @@ import type { Observation, RequestDescriptor } from '../../../observation/observ
 import { errorMessageOf, isAbuseBlock, saysToWait } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../checks/findings.ts'
 import type { Audit, AuditContext, BlockCounts } from '../audit.ts'
-import { type AbuseAttempt, type CallerBlocks, createCallerBlocks } from './blocks.ts'
-import { countedFailureOf, usesOwnKey } from './failure.ts'
+import { type CallerBlocks, createCallerBlocks } from './blocks.ts'
+import { type AbuseAttempt, countedFailureOf, usesOwnKey } from './failure.ts'
 
 /** Rejections by a component that may not know the caller. A 5xx is always treated like this. */
 const callerUnknown: readonly number[] = [401, 408, 413]
+
+const ofScope = [
+  ...(['abuse.block', 'abuse.not-early', 'abuse.counts'] as const),
+  ...(['abuse.all-requests', 'abuse.duration', 'abuse.ends'] as const),
+]
+const unknownScope = { text: 'the profile does not say what a block applies to: abuse.scope', clause: null }
 
 /** Judges the block after too many failures, for each caller, and counts the responses of blocks. */
 export function createAbuseAudit(
@@ -37,7 +43,11 @@ export function createAbuseAudit(
       }
       if (attempt.failure !== null && !attempt.isBlocked)
         failed.set(caller, [...(failed.get(caller) ?? []), attempt.id].slice(-abuse.failures - 1))
-      if (abuse.scope === null) return
+      if (abuse.scope === null) {
+        if (attempt.failure !== null || attempt.isBlocked)
+          for (const clause of ofScope) reporter.unjudged(clause, unknownScope)
+        return
+      }
       const key = abuse.scope === 'account' ? caller : `${caller} ${attempt.service}`
       let watch = callerBlocks.get(key)
       if (watch === undefined) {
@@ -47,7 +57,7 @@ export function createAbuseAudit(
       watch.add(attempt, watermarkMs)
     },
     finish: isComplete => {
-      if (isComplete) for (const watch of callerBlocks.values()) watch.finish()
+      for (const watch of callerBlocks.values()) watch.finish(isComplete)
     },
     blocks: () => Object.fromEntries(blocks),
   }

@@ -1,12 +1,15 @@
 import type { Contract } from '../../../contract/contract.ts'
 import type { ClauseReporter } from '../../checks/findings.ts'
+import type { Obstacle } from '../../checks/obstacles.ts'
 import { createSortedQueue } from '../overlap-bounds.ts'
-import type { CountedFailure } from './failure.ts'
+import { createBlockSize } from './block-size.ts'
+import type { AbuseAttempt } from './failure.ts'
 
 export type CallerBlocks = {
   /** Attempts added later were sent at `watermarkMs` or later. */
   readonly add: (attempt: AbuseAttempt, watermarkMs: number) => void
-  readonly finish: () => void
+  /** `isComplete`: false for a truncated recording. What was measured so far is reported anyway. */
+  readonly finish: (isComplete: boolean) => void
 }
 
 /** The precision of the service's clock: it may round seconds up or down. */
@@ -14,6 +17,16 @@ const clockResolutionOf = ({ windowMs, blockMs }: AbuseOptions): number => Math.
 
 /** A block that is still active after this ratio of its duration was not much too short. */
 const longEnough = 0.75
+
+const aboutBlocks = ['abuse.all-requests', 'abuse.duration', 'abuse.ends', 'abuse.message'] as const
+const earlyBlock: Obstacle = { text: 'blocks began too early', clause: 'abuse.not-early' }
+const partialBlock: Obstacle = { text: 'a block does not apply to all requests', clause: 'abuse.all-requests' }
+const sharedAccount: Obstacle = { text: 'others use the same accounts', clause: null }
+const uncertainStart: Obstacle = { text: 'it is uncertain which request began the block', clause: null }
+const uncertainFailures: Obstacle = {
+  text: 'it is uncertain which failures counted: some had no response, or one of a gateway',
+  clause: null,
+}
 
 /** Judges the blocks of one caller in the order of sending, by its certain and its possible failures. */
 export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReporter<'abuse'>): CallerBlocks {
@@ -29,20 +42,29 @@ export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReport
   let certain: CertainBlock | null = null
   /** The latest response that showed no block. */
   let freeMs = Number.NEGATIVE_INFINITY
-  let wasBlocked = false
+  /** The parts of the service that were blocked since the last free response after a block. */
+  const blockedServices = new Set<string>()
+  /** Whether a block did not apply to some part of the service. */
+  let isPartial = false
   let hasFailed = false
+  const size = createBlockSize(options, reporter)
 
   function judge(attempt: AbuseAttempt) {
     const { sentMs, shownMs, failure } = attempt
     const isInside = certain !== null && sentMs >= certain.fromMs && shownMs <= certain.untilMs
     const block = isInside ? certain : null
+    if (failure === 'possible' && !attempt.isBlocked) size.uncertain()
     const isBlockWithoutMessage = block !== null && !attempt.isBlocked && attempt.status === options.status
     if (attempt.isBlocked || isBlockWithoutMessage) {
       if (isBlockWithoutMessage && !attempt.hasBlockMessage) failBlockMessage(attempt)
+      size.blocked(attempt, possible.count(attempt))
       judgeBlocked(attempt, block)
       return
     }
-    if (attempt.isProcessed) judgeFree(attempt, block)
+    if (attempt.isProcessed) {
+      size.free(attempt, possible.count(attempt))
+      judgeFree(attempt, block)
+    }
     if (failure === null) noteUnfailed(attempt)
     else possible.record(attempt)
     if (failure === 'certain') noteCertain(attempt)
@@ -66,8 +88,8 @@ export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReport
     // After a block shorter than the window, its failures may count again or not.
     if (windowMs > blockMs) failed = []
     if (!possible.allows(attempt) && !possible.begins(attempt)) return failEarlyBlock(attempt)
-    wasBlocked = true
-    if (block === null) return
+    blockedServices.add(service)
+    if (block === null) return leave(['abuse.block', 'abuse.counts', 'abuse.duration'], uncertainStart)
     reporter.pass(block.clause)
     if (!block.services.has(service)) reporter.pass('abuse.all-requests')
     if (sentMs >= block.fromMs + blockMs * longEnough) reporter.pass('abuse.duration')
@@ -75,12 +97,14 @@ export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReport
   }
 
   function judgeFree(attempt: AbuseAttempt, block: CertainBlock | null) {
-    const { sentMs, shownMs } = attempt
+    const { sentMs, shownMs, service } = attempt
     if (block !== null) failMissingBlock(attempt, block)
-    else if (wasBlocked && sentMs > possible.untilMs()) {
-      reporter.pass('abuse.ends')
-      wasBlocked = false
+    else if (blockedServices.size > 0 && sentMs > possible.untilMs()) {
+      if (isPartial && !blockedServices.has(service)) reporter.unjudged('abuse.ends', partialBlock)
+      else reporter.pass('abuse.ends')
+      blockedServices.clear()
     }
+    if (block === null && possible.count(attempt) > limit) leave(['abuse.block', 'abuse.counts'], uncertainFailures)
     const recent = shownMs - windowMs + resolutionMs
     if (failed.length >= limit && (failed.at(-limit)?.sentMs ?? 0) >= recent) reporter.pass('abuse.not-early')
     if (unfailed.length > limit && (unfailed[0]?.sentMs ?? 0) >= recent) reporter.pass('abuse.counts')
@@ -101,11 +125,13 @@ export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReport
     } else if (block.blocked.size > 0) {
       if (block.unblocked.has(service)) return
       block.unblocked.add(service)
+      isPartial = true
       const others = [...block.blocked.keys()].join(' and ')
       const message = `${got}, while ${others} was blocked, expected the block to apply to all requests`
       reporter.fail('abuse.all-requests', message, [...block.requestIds, ...block.blocked.values(), id])
     } else {
       reporter.fail(block.clause, `${got} (${block.statuses}), ${expected}`, [...block.requestIds, id])
+      leave(aboutBlocks, { text: 'no block began when it should', clause: block.clause })
       certain = null
     }
   }
@@ -118,15 +144,17 @@ export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReport
 
   /** No block can be active. Of a block that lasts too long, only the first response is a finding. */
   function failEarlyBlock(attempt: AbuseAttempt) {
-    if (options.shared || hasFailed) return
+    if (options.shared) return reporter.unjudged('abuse.not-early', sharedAccount)
+    if (hasFailed) return
     hasFailed = true
     const { id, sentMs } = attempt
     const overMs = possible.overBefore(sentMs)
-    if (overMs !== null && wasBlocked && freeMs < overMs) {
+    if (overMs !== null && blockedServices.size > 0 && freeMs < overMs) {
       const late = ((sentMs - overMs + resolutionMs + blockMs) / 1000).toFixed(1)
       const message = `a request was blocked ${late} s after the last failure that could be the cause, expected at most ${inSeconds}`
       return reporter.fail('abuse.ends', message, [...(certain?.requestIds ?? []), id])
     }
+    leave(['abuse.block', ...aboutBlocks], earlyBlock)
     const failures = possible.before(attempt)
     const used = failures.length
     const unfailedBefore = unfailed.filter(each => each.sentMs >= sentMs - windowMs - resolutionMs)
@@ -134,6 +162,10 @@ export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReport
     const ledTo = [...failures, ...unfailedBefore].toSorted((a, b) => a.sentMs - b.sentMs).map(each => each.id)
     const message = `a request was blocked after ${used} failures and ${others} other requests, expected a block only after more than ${limit} failures`
     reporter.fail(used < limit && used + others > limit ? 'abuse.counts' : 'abuse.not-early', message, [...ledTo, id])
+  }
+
+  function leave(clauses: readonly Parameters<typeof reporter.pass>[0][], obstacle: Obstacle) {
+    for (const clause of clauses) reporter.unjudged(clause, obstacle)
   }
 
   function advance(watermarkMs: number) {
@@ -149,26 +181,11 @@ export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReport
       if (attempt.failure !== null) possible.expect(attempt)
       advance(watermarkMs)
     },
-    finish: () => advance(Number.POSITIVE_INFINITY),
+    finish: isComplete => {
+      if (isComplete) advance(Number.POSITIVE_INFINITY)
+      size.finish()
+    },
   }
-}
-
-/** One request of a caller, as its abuse block sees it. The service decides between the send time and the headers. */
-export type AbuseAttempt = {
-  readonly id: number
-  readonly sentMs: number
-  readonly shownMs: number
-  readonly status: number | null
-  readonly failure: CountedFailure | null
-  /** Whether the request was meant to fail. Then it may be the failure that blocked its caller. */
-  readonly shouldFail: boolean
-  /** Whether the response is that of a block, and whether it has the required message. */
-  readonly isBlocked: boolean
-  readonly hasBlockMessage: boolean
-  /** Whether the response shows that the service processed the request. Then no block was active. */
-  readonly isProcessed: boolean
-  /** The part of the service that received the request. */
-  readonly service: string
 }
 
 type AbuseOptions = Pick<Contract['abuse'], 'failures' | 'windowMs' | 'blockMs' | 'status'> & {
@@ -237,6 +254,7 @@ type PossibleBlocks = {
   readonly allows: (blocked: AbuseAttempt) => boolean
   /** The failures that may count against a request, in the order of sending. */
   readonly before: (attempt: AbuseAttempt) => readonly AbuseAttempt[]
+  readonly count: (attempt: AbuseAttempt) => number
   /** When the last possible block has certainly ended. */
   readonly untilMs: () => number
   /** When the last possible block that ended before `sentMs` did end; null if there was none. */
@@ -307,6 +325,7 @@ function createPossibleBlocks(options: AbuseOptions & { readonly resolutionMs: n
       return isOpen(sentMs) || countBetween(sentMs, shownMs) > limit
     },
     before: ({ sentMs, shownMs }) => failuresBetween(sentMs, shownMs),
+    count: ({ sentMs, shownMs }) => countBetween(sentMs, shownMs),
     untilMs: () => Math.max(earlierUntilMs, spans.at(-1)?.untilMs ?? Number.NEGATIVE_INFINITY),
     overBefore: sentMs => spans.findLast(({ untilMs }) => untilMs < sentMs)?.untilMs ?? null,
   }

@@ -8,6 +8,24 @@ import { is2xx, isAbuseBlock, isFromGateway } from '../../../observation/respons
  */
 export type CountedFailure = 'certain' | 'possible'
 
+/** One request of a caller, as its abuse block sees it. The service decides between the send time and the headers. */
+export type AbuseAttempt = {
+  readonly id: number
+  readonly sentMs: number
+  readonly shownMs: number
+  readonly status: number | null
+  readonly failure: CountedFailure | null
+  /** Whether the request was meant to fail. Then it may be the failure that blocked its caller. */
+  readonly shouldFail: boolean
+  /** Whether the response is that of a block, and whether it has the required message. */
+  readonly isBlocked: boolean
+  readonly hasBlockMessage: boolean
+  /** Whether the response shows that the service processed the request. Then no block was active. */
+  readonly isProcessed: boolean
+  /** The part of the service that received the request. */
+  readonly service: string
+}
+
 /** Whether a request counts toward the abuse block of its caller; null if it does not. */
 export function countedFailureOf(
   { request, response, outcome }: Observation,

@@ -1,5 +1,6 @@
 import { formatPico } from '../../../lib/money.ts'
 import type { ClauseReporter } from '../../checks/findings.ts'
+import type { Obstacle } from '../../checks/obstacles.ts'
 import { noSpendListener, type SpendListener } from '../audit.ts'
 import { createOverlapBounds, type RequestInterval, type SumBounds } from '../overlap-bounds.ts'
 import {
@@ -45,6 +46,10 @@ export type LedgerAccount = {
   /** The decrease between the first and the last balance shown; null if none was shown. */
   readonly billed: () => bigint | null
 }
+
+const unstatedCost: Obstacle = { text: 'a success did not state its cost', clause: null }
+const overlapping: Obstacle = { text: 'requests overlapped whenever a balance was shown', clause: null }
+const fewDigits: Obstacle = { text: 'balances have too few digits to show these charges', clause: null }
 
 /** At most this many of the latest charges may explain a difference. */
 const maxRecent = 8
@@ -111,6 +116,7 @@ export function createAccount(
     if (checkpoint === null || checkpoint.day === null || checkpoint.day !== entry.day) return moveOn(here(balance))
     const unpriced = possible.unpriced - (entry.charge === null ? 1 : 0)
     if (unpriced > checkpoint.certain.unpriced) {
+      reporter.unjudged('billing.conservation', unstatedCost)
       if (unpriced === certain.unpriced) moveOn(here(balance))
       return
     }
@@ -120,7 +126,10 @@ export function createAccount(
     if (isQuiet) judgeSettled(entry, here, spent, range, totalsBetween(checkpoint.certain, before))
     else if (!isWithin(spent, range, resolution))
       pending ??= { requestIds: [...sinceCheckpoint, entry.id], spent, range, missing: null }
-    else if (pending === null) reporter.pass('billing.balance-before')
+    else if (pending === null) {
+      reporter.pass('billing.balance-before')
+      reporter.unjudged('billing.conservation', overlapping)
+    }
   }
 
   function judgeSettled(
@@ -164,10 +173,14 @@ export function createAccount(
   }
 
   /** All charges since the checkpoint are explained. */
-  function passSettled(quiet: BalanceCheckpoint, { replays, chargedRequests, refusals }: ChargeTotals, id: number) {
+  function passSettled(quiet: BalanceCheckpoint, totals: ChargeTotals, id: number) {
+    const { replays, chargedRequests, refusals, charged } = totals
+    const chargedSinceOrigin = quiet.certain.charged - (origin ?? quiet).certain.charged
     if (pending === null) reporter.pass('billing.balance-before')
     else failDisplayedBalance(pending, 'a later balance was correct', reporter)
-    reporter.pass('billing.conservation')
+    // A charge below the last digit of a balance shows only in a sum of several.
+    if (charged > 0n && charged + chargedSinceOrigin <= resolution) reporter.unjudged('billing.conservation', fewDigits)
+    else reporter.pass('billing.conservation')
     if (refusals > 0) reporter.pass('rpc.refused.free')
     if (replays > 0) reporter.pass('rpc.replay.charge')
     else if (chargedRequests > 0) discrepancies.recordEvidence(true)

@@ -3,6 +3,7 @@ import { formatPico, parsePico } from '../../../lib/money.ts'
 import type { Observation } from '../../../observation/observation.ts'
 import { authenticatedResponse, isReplayed } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../checks/findings.ts'
+import type { Obstacle } from '../../checks/obstacles.ts'
 import { priceListOf } from '../../checks/price-list.ts'
 import { claimedCredits } from '../../checks/rpc-credits.ts'
 import {
@@ -25,6 +26,10 @@ import {
   paidByCurrency,
 } from './charge.ts'
 import { createDiscrepancies, type DiscrepancySnapshot } from './discrepancies.ts'
+
+const ofBalances = ['billing.balance-before', 'billing.conservation', 'billing.currency'] as const
+const sharedAccounts: Obstacle = { text: 'others use the same accounts', clause: null }
+const noBalances: Obstacle = { text: 'the profile says that responses show no balance', clause: null }
 
 const dayMs = 86_400_000
 /** The digits of a pico-USD after the point. */
@@ -67,6 +72,8 @@ export function createLedgerAudit(
         failProxyRejection(observation, charge)
       const { id, caller, sentMs, headersMs, endMs } = observation
       if (sentMs === null || endMs === null) return
+      if (!judged && charge?.kind === 'charged')
+        for (const clause of ofBalances) reporter.unjudged(clause, shared ? sharedAccounts : noBalances)
       let account = accounts.get(caller)
       if (account === undefined) {
         const digits = createBalanceDigits(priceList.balanceResolution)

@@ -1,9 +1,22 @@
 import type { ClauseReporter } from '../../checks/findings.ts'
+import type { Obstacle } from '../../checks/obstacles.ts'
 import { createOverlapBounds, createSortedQueue, type SumBounds } from '../overlap-bounds.ts'
+import {
+  createHiddenRequests,
+  knownSums,
+  lateRefusal,
+  missingHeaders,
+  unknownAlgorithm,
+  unknownClock,
+  unknownUse,
+  unusableReset,
+  wrongLimit,
+} from './hidden.ts'
 import { createLeakyLevel } from './leaky-level.ts'
 import type { Limit, LimitContext } from './limit.ts'
-import { clockResolutionMs, createResetCheck, isSentAfter } from './resets.ts'
+import { clockResolutionMs, createResetCheck, isClockKnown, isSentAfter } from './resets.ts'
 import { addKey, countOfKey, hasOtherKeys, mayLackTokens, noCounts, type WindowRequest } from './window.ts'
+import { createWindowLength } from './window-length.ts'
 
 type Use = {
   /** Accepted requests, and those that may have counted. */
@@ -44,6 +57,9 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
   const { name: scope, requestsPerMinute: limit, tokensPerMinute: tokenLimit } = drawn
   const resets = createResetCheck({ scope, windowMs, startedAtMs, offset }, reporter)
   const bounds = createOverlapBounds<AnyRequest, Use>(unused, addRequest, judge)
+  const hidden = createHiddenRequests()
+  const length = createWindowLength(windowMs)
+  const noHeaders = missingHeaders(contract)
   let stated: number | null = null
   let maxStated = 0
   let minStated = Number.POSITIVE_INFINITY
@@ -122,10 +138,17 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
   function judgeAccepted(request: AnyRequest, { certain, possible }: SumBounds<Use>, hasAll: boolean) {
     const { key, remaining, sentMs, shownMs } = request
     if (isRetry(request) && !isRetryDecided) reporter.pass('retry.after-reset')
+    else noteHiddenRetry(request)
     isRetryDecided = true
     const own = request.stated
     judgeEnforced(request)
-    if (own === null || remaining === null || (limit !== null && own !== limit)) return
+    if (own === null || remaining === null || (limit !== null && own !== limit)) {
+      const obstacle = own === null || remaining === null ? noHeaders : wrongLimit
+      if (obstacle === null) return
+      reporter.unjudged('limit.requests.remaining', obstacle)
+      if (hasOtherKeys(certain.sentByKey, key)) reporter.unjudged('auth.keys-share-limits', obstacle)
+      return
+    }
     const used = own - remaining
     // Half of the requests of a bucket may be back before the response states what remains.
     const min = Math.max(0, Math.min(own, certainUse(request) + 1 - level.leaked(sentMs, shownMs)))
@@ -134,7 +157,10 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
     const otherKeys = hasOtherKeys(certain.sentByKey, key)
     if (used >= Math.floor(min) && (used <= max || !hasAll)) {
       if (otherKeys && used > maxOfKey) reporter.pass('auth.keys-share-limits')
-      reporter.pass('limit.requests.remaining')
+      else if (otherKeys && request.hidden !== null) reporter.unjudged('auth.keys-share-limits', request.hidden)
+      // Without its window, too few requests may be stated as used.
+      if (request.hidden !== null) reporter.unjudged('limit.requests.remaining', request.hidden)
+      else reporter.pass('limit.requests.remaining')
       // The first request of another key looks like the first of all.
     } else if (otherKeys && used >= 1 && used <= maxOfKey && (used < min || knownFromMs !== null)) {
       const message = `${used} requests of ${scope} are stated as used, which counts only one key, expected at least ${Math.floor(min)} for all keys`
@@ -231,15 +257,31 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
         const message = `a 429 came after at most ${used} of ${minAllowed()} requests of ${scope} were used, expected it only above the limit`
         reporter.fail('limit.requests.not-early', message, upTo(request))
       }
-    }
+    } else reporter.unjudged('limit.requests.not-early', whyUseIsOpen(request))
     if (isForTokens) return
+    noteHiddenRetry(request)
     firstRefusedMs = Math.min(firstRefusedMs, shownMs)
     if (refused === null || shownMs > refused.shownMs) refused = request
     isRetryDecided = false
   }
 
+  /** The first request of a window states that no other was used. */
+  function whyUseIsOpen({ stated: own }: AnyRequest): Obstacle {
+    const obstacle = own === null ? noHeaders : hidden.most()
+    return shared || obstacle === null ? unknownUse : obstacle
+  }
+
   const isRetry = (request: AnyRequest): boolean =>
     refused?.resetMs != null && isSentAfter(request, refused.resetMs, startedAtMs, offset())
+
+  /** A request after a 429 whose reset, or whose distance from now, is unknown. */
+  function noteHiddenRetry(request: AnyRequest) {
+    if (refused === null || request.sentMs < refused.shownMs) return
+    if (refused.hidden !== null) return reporter.unjudged('retry.after-reset', refused.hidden)
+    if (refused.resetMs === null || isClockKnown(offset()) || isRetry(request)) return
+    if (isSentAfter(request, refused.resetMs, startedAtMs, { min: 0, max: 0 }))
+      reporter.unjudged('retry.after-reset', unknownClock)
+  }
 
   /** Whether a 429 states a reset that an earlier 429 stated too, and that was over when the request was sent. */
   function isLate(member: WindowRequest, resetMs: number): boolean {
@@ -251,6 +293,13 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
     return true
   }
 
+  /** What hides the window of a request; null: nothing, or nothing that its response owes. */
+  function obstacleOf(member: WindowRequest, resetMs: number | null): Obstacle | null {
+    if (resetMs === null) return noHeaders
+    if (isLate(member, resetMs)) return lateRefusal
+    return resets.judge(member, resetMs) ? null : unusableReset
+  }
+
   return {
     add: (member, resetMs, watermarkMs) => {
       if (member.kind === 'accepted') sums.accepted++
@@ -260,17 +309,24 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
         maxStated = Math.max(maxStated, member.stated)
         minStated = Math.min(minStated, member.stated)
       }
-      const isUsable = resetMs !== null && !isLate(member, resetMs) && resets.judge(member, resetMs)
+      if (sums.accepted === 1) reporter.unjudged('limit.requests.window', unknownAlgorithm)
+      const obstacle = obstacleOf(member, resetMs)
+      const isUsable = resetMs !== null && obstacle === null
+      hidden.add(member, obstacle)
+      length.add(member)
       if (isUsable && member.kind === 'rejected') promised = { resetMs, id: member.id }
       if (isUsable && resetMs >= lastWindowMs + windowMs - clockResolutionMs) {
         lastWindowMs = resetMs
         sums.windows++
       }
-      bounds.add({ ...member, resetMs: isUsable ? resetMs : null }, watermarkMs)
+      bounds.add({ ...member, resetMs: isUsable ? resetMs : null, hidden: obstacle }, watermarkMs)
     },
     finish: () => {
       bounds.finish()
-      if (sums.rejected > 0 && sums.missing429 === 0) reporter.pass('limit.requests.enforced')
+      length.report(reporter)
+      const most = hidden.most()
+      if (most !== null && sums.accepted > maxAllowed()) reporter.unjudged('limit.requests.enforced', most)
+      else if (sums.rejected > 0 && sums.missing429 === 0) reporter.pass('limit.requests.enforced')
     },
     result: () => ({
       caller: context.caller,
@@ -278,10 +334,11 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
       tier: drawn.tier,
       windowMs,
       limit: limit ?? stated,
-      ...sums,
+      ...knownSums(sums, maxAllowed(), hidden.most() !== null),
+      lasted: length.lasted(),
     }),
   }
 }
 
 /** With the reset in its response in Unix milliseconds; null if it states none that is possible. */
-type AnyRequest = WindowRequest & { readonly resetMs: number | null }
+type AnyRequest = WindowRequest & { readonly resetMs: number | null; readonly hidden: Obstacle | null }

@@ -1,7 +1,9 @@
 import type { ApplicableLimit } from '../../../observation/limit-scope.ts'
 import type { ClauseReporter } from '../../checks/findings.ts'
+import type { Obstacle } from '../../checks/obstacles.ts'
 import type { AuditContext, LimitResult } from '../audit.ts'
 import { createSortedQueue } from '../overlap-bounds.ts'
+import { createHiddenRequests, cutWindow, knownSums, lateRefusal, missingHeaders, unusableReset } from './hidden.ts'
 import {
   type ClockOffset,
   clockResolutionMs,
@@ -10,6 +12,7 @@ import {
   type ReportedWindow,
 } from './resets.ts'
 import { createLimitWindow, type LimitWindow, type WindowRequest } from './window.ts'
+import { createWindowLength } from './window-length.ts'
 
 /** One limit of one caller. Its windows are identified by reset time and judged when no more requests can join them. */
 export type Limit = {
@@ -57,12 +60,25 @@ export function createLimit(context: LimitContext, reporter: ClauseReporter<'rat
   /** After a window was cut short, the counts of the following ones are open. */
   let wasWindowCut = false
   let stated: number | null = null
+  const hidden = createHiddenRequests()
+  const length = createWindowLength(windowMs)
+  const noHeaders = missingHeaders(contract)
+  const keys = new Set<number>()
+  let maxStated = 0
+  /** When the first 429 came. */
+  let refusedMs = Number.POSITIVE_INFINITY
   const sums = { windows: 0, accepted: 0, rejected: 0, unexpected429: 0, missing429: 0 }
 
+  const maxAllowed = () => Math.max(drawn.requestsPerMinute ?? 0, maxStated) || Number.POSITIVE_INFINITY
+
+  /** After a cut window, no later one is counted. */
+  const hiding = () => (wasWindowCut ? cutWindow : hidden.most())
+
   function place(member: WindowRequest, resetMs: number, watermarkMs: number) {
-    if (retries.isLate(member, resetMs)) return storeUnplaced(member, watermarkMs)
+    if (retries.isLate(member, resetMs)) return storeHidden(member, lateRefusal, watermarkMs)
     // An impossible reset does not identify the window either.
-    if (!resets.judge(member, resetMs)) return storeUnplaced(member, watermarkMs)
+    if (!resets.judge(member, resetMs)) return storeHidden(member, unusableReset, watermarkMs)
+    if (!wasWindowCut) hidden.add(member, null)
     if (resetMs <= closedThroughMs + sameWindowMs) return
     const window = open.find(each => Math.abs(each.resetMs - resetMs) <= sameWindowMs)
     if (window !== undefined) join(window, member, watermarkMs)
@@ -121,6 +137,22 @@ export function createLimit(context: LimitContext, reporter: ClauseReporter<'rat
   function add(window: OpenWindow, member: WindowRequest, watermarkMs: number) {
     window.maxTokens += member.maxTokens
     if (!wasWindowCut) window.judged.add(member, watermarkMs)
+    else noteHidden(member, cutWindow)
+  }
+
+  function storeHidden(member: WindowRequest, obstacle: Obstacle | null, watermarkMs: number) {
+    if (obstacle !== null) noteHidden(member, obstacle)
+    storeUnplaced(member, watermarkMs)
+  }
+
+  function noteHidden(member: WindowRequest, obstacle: Obstacle) {
+    hidden.add(member, obstacle)
+    if (member.kind === 'accepted') {
+      reporter.unjudged('limit.requests.remaining', obstacle)
+      reporter.unjudged('limit.requests.window', obstacle)
+      if (keys.size > 1) reporter.unjudged('auth.keys-share-limits', obstacle)
+    } else if (member.kind === 'rejected') reporter.unjudged('limit.requests.not-early', obstacle)
+    if (member.kind !== 'uncertain' && member.sentMs > refusedMs) reporter.unjudged('retry.after-reset', obstacle)
   }
 
   /** Stores a request that may belong to any window of its time, including windows not yet named. */
@@ -183,7 +215,13 @@ export function createLimit(context: LimitContext, reporter: ClauseReporter<'rat
       if (member.kind === 'accepted') sums.accepted++
       if (member.kind === 'rejected') sums.rejected++
       stated ??= member.stated
-      if (resetMs === null) storeUnplaced(member, watermarkMs)
+      if (member.kind !== 'uncertain') {
+        keys.add(member.key)
+        maxStated = Math.max(maxStated, member.stated ?? 0)
+      }
+      length.add(member)
+      if (member.kind === 'rejected') refusedMs = Math.min(refusedMs, member.shownMs)
+      if (resetMs === null) storeHidden(member, noHeaders, watermarkMs)
       else place(member, resetMs, watermarkMs)
 
       // Later requests are sent at the watermark or later, so they cannot join a window that ended before it.
@@ -194,6 +232,9 @@ export function createLimit(context: LimitContext, reporter: ClauseReporter<'rat
     },
     finish: () => {
       while (open.length > 0) closeFirst()
+      length.report(reporter)
+      const most = hiding()
+      if (most !== null && sums.accepted > maxAllowed()) reporter.unjudged('limit.requests.enforced', most)
     },
     result: () => ({
       caller: context.caller,
@@ -201,7 +242,8 @@ export function createLimit(context: LimitContext, reporter: ClauseReporter<'rat
       tier: drawn.tier,
       windowMs,
       limit: drawn.requestsPerMinute ?? stated,
-      ...sums,
+      ...knownSums(sums, maxAllowed(), hiding() !== null),
+      lasted: length.lasted(),
     }),
   }
 }

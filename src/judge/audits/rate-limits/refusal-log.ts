@@ -2,6 +2,7 @@ import { toObject } from '../../../lib/json.ts'
 import type { Observation } from '../../../observation/observation.ts'
 import { isAbuseBlock, isConcurrencyRejection, jsonObject } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../checks/findings.ts'
+import type { Obstacle } from '../../checks/obstacles.ts'
 import type { AuditContext } from '../audit.ts'
 import { type ClockOffset, clockResolutionMs } from './resets.ts'
 
@@ -25,6 +26,11 @@ type CallerLog = { refused: Refused[]; log: RefusalLog | null; isForgetful: bool
 
 /** Above this number of rejections of a caller, its log is not judged. */
 const maxRefused = 500
+
+const clauses = ['logs.shows-429', 'logs.no-phantom'] as const
+const unreadable: Obstacle = { text: 'the log is unreadable', clause: 'logs.layout' }
+const tooManyRefused: Obstacle = { text: `a caller got more than ${maxRefused} rejections`, clause: null }
+const fullLog: Obstacle = { text: 'the log is full, so older rows may be gone', clause: null }
 
 const limitTypes = ['RPM', 'TPM', 'RPD']
 
@@ -53,6 +59,7 @@ export function createRefusalLogCheck(
         const rows = rowsOf(data, contract.limitLogs.rows)
         const isFull = Array.isArray(data) && data.length === contract.limitLogs.rows
         accountOf(caller).log = rows && { id, sentMs, rows, isFull }
+        if (rows === null) for (const clause of clauses) reporter.unjudged(clause, unreadable)
       }
       if (response !== null && response.status !== 429) return
       const name = request.kind === 'chat' ? request.model : request.kind === 'rpc' ? contract.limitLogs.rpcId : ''
@@ -68,8 +75,11 @@ export function createRefusalLogCheck(
       account.isForgetful = true
     },
     finish: () => {
-      for (const account of accounts.values())
-        if (account.log !== null && !account.isForgetful) judge(account, account.log)
+      for (const account of accounts.values()) {
+        if (account.log === null) continue
+        if (!account.isForgetful) judge(account, account.log)
+        else for (const clause of clauses) reporter.unjudged(clause, tooManyRefused)
+      }
     },
   }
 
@@ -95,7 +105,7 @@ export function createRefusalLogCheck(
       }
       reporter.pass('logs.no-phantom')
     }
-    if (log.isFull) return
+    if (log.isFull) return reporter.unjudged('logs.shows-429', fullLog)
     for (const each of refused) {
       if (!each.isCertain || each.endMs + contract.billing.settleMs > log.sentMs) continue
       if (!open.has(each)) reporter.pass('logs.shows-429')

@@ -114,6 +114,9 @@ export const isSentAfter = (
 /** How far the target's clock may be ahead of ours, in milliseconds: within [min, max]. */
 export type ClockOffset = { readonly min: number; readonly max: number }
 
+/** Whether a Date header told the clock of the target. */
+export const isClockKnown = ({ min, max }: ClockOffset): boolean => max - min < 2 * maxOffsetMs
+
 type TargetClock = {
   readonly add: (observation: Pick<Observation, 'response' | 'sentMs' | 'headersMs'>) => void
   readonly offset: () => ClockOffset

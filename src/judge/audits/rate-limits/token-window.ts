@@ -5,6 +5,7 @@ import type { ApplicableLimit } from '../../../observation/limit-scope.ts'
 import { type Observation, streamOf } from '../../../observation/observation.ts'
 import { jsonObject } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../checks/findings.ts'
+import type { Obstacle } from '../../checks/obstacles.ts'
 import type { AuditContext } from '../audit.ts'
 import {
   createOverlapBounds,
@@ -13,6 +14,7 @@ import {
   type RequestInterval,
   type SumBounds,
 } from '../overlap-bounds.ts'
+import { unknownAlgorithm } from './hidden.ts'
 import { createLeakyLevel } from './leaky-level.ts'
 import type { ClockOffset } from './resets.ts'
 
@@ -119,12 +121,17 @@ export function createTokenWindow(
       unsettled.insert(use)
       if (sentMs >= (past.at(-1)?.atMs ?? Number.NEGATIVE_INFINITY) + windowMs / steps)
         past = [...past.filter(({ atMs }) => atMs > sentMs - 2 * windowMs), { atMs: sentMs, tokens: before }]
-      if (!Number.isFinite(remaining) || !Number.isFinite(use.endsToMs)) return
+      if (!Number.isFinite(remaining) || !Number.isFinite(use.endsToMs)) return noteHidden(noHeaders)
+      // A reset further away than a window tells nothing about its beginning.
+      if (use.endsFromMs > use.shownMs + windowMs + clockResolutionMs) return noteHidden(unusableReset)
       endsToMs = use.endsFromMs > endsToMs ? use.endsToMs : Math.min(endsToMs, use.endsToMs)
       // Requests sent before the window may have counted in the previous one.
       const earlier = past.find(({ atMs }) => atMs >= endsToMs - windowMs)?.tokens ?? before
       const used = Math.min(certain - earlier, lacked)
-      if (used <= 0) return
+      if (used <= 0) {
+        if (certain > earlier) reporter.unjudged('limit.tokens.remaining', unknownAlgorithm)
+        return
+      }
       if (used > limit && limit > 0) {
         const message = `a request of ${name} was accepted after ${used} of ${limit} tokens were used, expected a 429`
         reporter.fail('limit.tokens.enforced', message, [id])
@@ -136,9 +143,16 @@ export function createTokenWindow(
       reporter.fail('limit.tokens.remaining', message, [id])
     }
 
+    function noteHidden(obstacle: Obstacle) {
+      reporter.unjudged('limit.tokens.remaining', obstacle)
+    }
+
     return createOverlapBounds<TokenUse, number>(0, (sum, { tokens }) => sum + tokens, judge)
   }
 }
+
+const noHeaders: Obstacle = { text: 'responses have no usable token headers', clause: 'limit.tokens.headers' }
+const unusableReset: Obstacle = { text: 'token resets are unusable', clause: 'limit.tokens.reset' }
 
 function tokensOf(observation: Observation): number {
   const total = toObject(streamOf(observation)?.usage ?? jsonObject(observation.response)?.usage)?.total_tokens

@@ -1,5 +1,6 @@
 import type { ClauseReporter } from '../../checks/findings.ts'
 import { createOverlapBounds, type RequestInterval, type SumBounds } from '../overlap-bounds.ts'
+import { unknownUse, wrongLimit, wrongRemaining } from './hidden.ts'
 
 /** One request of a window, as its limit sees it. It is counted between its sending and the arrival of its headers. */
 export type WindowRequest = RequestInterval & {
@@ -114,7 +115,8 @@ export function createLimitWindow(options: WindowOptions, reporter: ClauseReport
     if (member.isRetry) reporter.pass('retry.after-reset')
     if (accepted > maxAllowed() && excessRequests.length < maxNamed) excessRequests.push(member.id)
     const { stated, remaining, id, key } = member
-    if (stated === null || remaining === null || (limit !== null && stated !== limit)) return
+    if (stated === null || remaining === null) return
+    if (limit !== null && stated !== limit) return reporter.unjudged('limit.requests.remaining', wrongLimit)
     const used = stated - remaining
     maxUsed = Math.max(maxUsed, used)
     // The remaining requests are never stated as less than 0.
@@ -138,6 +140,7 @@ export function createLimitWindow(options: WindowOptions, reporter: ClauseReport
       const message = `${used} requests of ${scope} are stated as used, but only ${max} were sent since the reset, expected none of the previous window`
       return reporter.fail('limit.requests.window', message, [...before, id])
     }
+    reporter.unjudged('limit.requests.window', wrongRemaining)
     const range = !isComplete ? `at least ${min}` : min === max ? String(min) : `${min} to ${max}`
     reporter.fail(
       'limit.requests.remaining',
@@ -148,7 +151,7 @@ export function createLimitWindow(options: WindowOptions, reporter: ClauseReport
 
   function judgeRejected(member: WindowRequest, { possible }: SumBounds<WindowUse>) {
     rejected++
-    if (!options.isComplete()) return
+    if (!options.isComplete()) return reporter.unjudged('limit.requests.not-early', unknownUse)
     const used = possible.accepted + possible.uncertain
     const isForTokens =
       used < minAllowed() && mayLackTokens(member, tokenLimit, possible.maxTokens + options.earlierTokens())

@@ -3,6 +3,7 @@ import type { Observation } from '../../../observation/observation.ts'
 import { is2xx, isAbuseBlock } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../checks/findings.ts'
 import type { AuditContext } from '../audit.ts'
+import { unusableReset } from './hidden.ts'
 import { type ClockOffset, clockResolutionMs } from './resets.ts'
 
 /** The use of one limit by one caller, as far as it shows with which status requests above it are rejected. */
@@ -65,6 +66,7 @@ export function createWrongRefusalCheck(
         return addAccepted(use, id, headers['x-ratelimit-remaining-requests'], sentMs, headersMs, resetMs)
       if (status === 429) use.rejected++
       else if (isAbove(use, sentMs, headersMs)) addAbove(use, status, id)
+      else if (isHidden(use, sentMs)) reporter.unjudged('limit.requests.enforced', unusableReset)
       // Around the end of a window, it is open whether a request is above the limit.
       else if (use.exhausted === null) use.recent.add(status)
     },
@@ -96,6 +98,12 @@ export function createWrongRefusalCheck(
       use.recent = new Set()
       if (use.exhausted !== null && sentMs > use.exhausted.shownMs) use.exhausted = null
     }
+  }
+
+  /** Whether the last remaining request was used, and its response stated a reset that was over already. */
+  function isHidden({ exhausted, refills }: LimitUse, sentMs: number): boolean {
+    if (exhausted === null || refills || sentMs <= exhausted.shownMs) return false
+    return startedAtMs + exhausted.shownMs + offset().min > exhausted.resetMs + clockResolutionMs
   }
 
   function isAbove({ exhausted, refills }: LimitUse, sentMs: number, headersMs: number): boolean {

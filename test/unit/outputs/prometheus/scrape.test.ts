@@ -27,6 +27,7 @@ const limit = (changes: Partial<LimitResult> = {}): LimitResult => ({
   rejected: 5,
   unexpected429: 1,
   missing429: 0,
+  lasted: null,
   ...changes,
 })
 

@@ -102,7 +102,7 @@ test('a clause that passed is a passed case', () => {
 })
 
 const silent = (id: ClauseId, verdict: 'not-promised' | 'not-exercised') => ({
-  ...{ id, section: '4', judged: 0, violated: 0 },
+  ...{ id, section: '4', judged: 0, violated: 0, because: null, measured: null },
   verdict,
 })
 

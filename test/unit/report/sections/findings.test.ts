@@ -82,7 +82,15 @@ const finding = {
   examples: [unblocked, blockedEarly],
 } as const
 
-const clause = { id: 'abuse.counts', section: '5.4', judged: 20, violated: 14, verdict: 'fail' } as const
+const clause = {
+  id: 'abuse.counts',
+  section: '5.4',
+  judged: 20,
+  violated: 14,
+  verdict: 'fail',
+  because: null,
+  measured: null,
+} as const
 const report: Report = { ...failingReport, findings: [finding], clauses: [...failingReport.clauses, clause] }
 const page = { columns: 110, color: false, directory: null }
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { ClauseId } from '../../../../../src/contract/clauses.ts'
 import type { Contract } from '../../../../../src/contract/contract.ts'
 import { documentedContract } from '../../../../../src/contract/documented.ts'
 import { createAbuseAudit } from '../../../../../src/judge/audits/abuse/abuse.ts'
@@ -19,7 +20,8 @@ function judge(observations: readonly Observation[], abuse: Partial<Contract['ab
   audit.finish(true)
   const judged = Object.fromEntries(findingLog.tallies().map(tally => [tally.id, tally.judged]))
   const failed = findingLog.findings().map(({ clause }) => clause)
-  return { failed, message: findingLog.findings().map(({ message }) => message), judged, blocks: audit.blocks() }
+  const tally = (id: ClauseId) => findingLog.tallies().find(each => each.id === id)
+  return { failed, message: findingLog.findings().map(({ message }) => message), judged, tally, blocks: audit.blocks() }
 }
 
 const seeds = Array.from({ length: 12 }, (_, index) => index + 1)
@@ -77,8 +79,10 @@ describe('a service with a wrong abuse block fails', () => {
   })
 })
 
+type Steps = readonly (readonly [atMs: number, response: number | 'block'])[]
+
 /** Consecutive requests, each with an immediate response: a status or a block. */
-function story(...steps: readonly (readonly [atMs: number, response: number | 'block'])[]): readonly Observation[] {
+function story(...steps: Steps): readonly Observation[] {
   return steps.map(([atMs, response], id) =>
     observed(
       singleDescriptor,
@@ -107,15 +111,96 @@ describe('a response with a time to wait is no block', () => {
   })
 })
 
+describe('what a violation does not hide is measured', () => {
+  test.each([5_000, 20_000, 40_000, 70_000])('a block of %i ms lies between the bounds, on busy callers', blockMs => {
+    let measured = 0
+    for (const seed of seeds) {
+      const traffic = { seed, gapMs: 600, latencyMs: 400, requests: 900, lost: 0, proxied: 0 }
+      const said = judge(guard({}, traffic, { blockMs })).tally(blockMs < 30_000 ? 'abuse.duration' : 'abuse.ends')
+      const [, min, max] = /^A block lasted between ([\d.]+) s and ([\d.]+) s, documented 30 s\.$/.exec(
+        said?.measured ?? '',
+      ) ?? [null, null, null]
+      if (min === null) continue
+      measured++
+      expect(Number(min)).toBeLessThanOrEqual(blockMs / 1000 + 0.1)
+      expect(Number(max)).toBeGreaterThanOrEqual(blockMs / 1000 - 0.1)
+      expect(Number(max) - Number(min)).toBeLessThan(5)
+    }
+    expect(measured).toBeGreaterThan(seeds.length / 2)
+  })
+
+  const failed = [[0, 200], ...failures(21, 40_000), [40_300, 'block']] as const
+  const everySecond = (fromS: number, toS: number) =>
+    Array.from({ length: toS - fromS }, (_, index) => [(fromS + index) * 1000, 'block'] as const)
+
+  test('a block that never ends is measured as far as it was seen', () => {
+    expect(judge(story(...failed, ...everySecond(41, 90))).tally('abuse.ends')?.measured).toBe(
+      'A block lasted at least 48.7 s, documented 30 s.',
+    )
+  })
+
+  test('a block is as precise as the requests around its end', () => {
+    const { tally } = judge(story(...failed, ...everySecond(41, 60), [60_000, 200]))
+    expect(tally('abuse.duration')?.measured).toBe('A block lasted between 18.7 s and 19.8 s, documented 30 s.')
+  })
+
+  test('a block of the documented length has no size to show', () => {
+    const { tally } = judge(story(...failed, ...everySecond(41, 70), [71_300, 200]))
+    expect(tally('abuse.duration')).toMatchObject({ verdict: 'pass', measured: null })
+  })
+
+  test('the failures that a block takes are not counted if it is open which of them counted', () => {
+    const steps = [[0, 200], [39_000, 401], ...failures(10, 40_000), [41_000, 'block']] as const
+    expect(judge(story(...steps)).tally('abuse.not-early')?.measured).toBe(null)
+  })
+})
+
+describe('what could not be judged says why', () => {
+  const because = (steps: Steps, clause: ClauseId, abuse: Partial<Contract['abuse']> = {}) =>
+    judge(story(...steps), abuse).tally(clause)?.because ?? null
+  const opening = [0, 200] as const
+
+  test('without a block, its length is hidden by the clause about its beginning', () => {
+    const steps = [opening, ...failures(21, 40_000), [41_000, 200]] as const
+    for (const clause of ['abuse.duration', 'abuse.ends', 'abuse.all-requests', 'abuse.message'] as const)
+      expect(because(steps, clause)).toEqual({
+        kind: 'not-judged',
+        text: 'no block began when it should',
+        clause: 'abuse.block',
+      })
+    expect(because([opening, ...failures(20, 40_000), [41_000, 200]], 'abuse.duration')).toBe(null)
+  })
+
+  test('a block that begins too early hides when it should begin', () => {
+    const steps = [opening, ...failures(11, 40_000), [41_000, 'block']] as const
+    expect(because(steps, 'abuse.block')).toMatchObject({ clause: 'abuse.not-early' })
+  })
+
+  test('failures of a gateway leave open whether a block is missing', () => {
+    const lost = failures(21, 40_000).map(([atMs]) => [atMs, 401] as const)
+    expect(because([opening, ...lost, [41_000, 200]], 'abuse.block')).toMatchObject({
+      kind: 'not-judged',
+      text: expect.stringContaining('uncertain which failures counted'),
+      clause: null,
+    })
+  })
+
+  test('a profile without a scope of blocks is named', () => {
+    const steps = [opening, ...failures(21, 40_000), [41_000, 'block']] as const
+    expect(because(steps, 'abuse.duration', { scope: null })?.text).toContain('abuse.scope')
+    expect(because(steps, 'abuse.duration')).toBe(null)
+  })
+})
+
 describe('counted to the request', () => {
   const opening = [0, 200] as const
 
   test('the 21st failure blocks, the 20th does not', () => {
     expect(judge(story(opening, ...failures(21, 40_000), [41_000, 200])).message).toEqual([
-      'a request got status 200, 0.8 s after more than 20 failures (21 of 400), expected a block of 30 s',
+      'a request got status 200, 0.8 s after more than 20 failures (21 of 400), expected a block of 30 s. A block takes at least 22 failures, documented 21 failures.',
     ])
     expect(judge(story(opening, ...failures(20, 40_000), [41_000, 'block'])).message).toEqual([
-      'a request was blocked after 20 failures and 0 other requests, expected a block only after more than 20 failures',
+      'a request was blocked after 20 failures and 0 other requests, expected a block only after more than 20 failures. A block takes 20 failures, documented 21 failures.',
     ])
     expect(judge(story(opening, ...failures(21, 40_000), [41_000, 'block'])).failed).toEqual([])
     const { failed, judged } = judge(story(opening, ...failures(20, 40_000), [41_000, 200]))

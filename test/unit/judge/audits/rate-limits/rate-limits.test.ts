@@ -1,36 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { ClauseId } from '../../../../../src/contract/clauses.ts'
-import type { LimiterAlgorithm } from '../../../../../src/contract/contract.ts'
-import { documentedContract } from '../../../../../src/contract/documented.ts'
-import { createRateLimitAudit } from '../../../../../src/judge/audits/rate-limits/rate-limits.ts'
-import { createSendOrder } from '../../../../../src/judge/audits/send-order.ts'
-import { createFindingLog } from '../../../../../src/judge/checks/findings.ts'
 import type { Observation } from '../../../../../src/observation/observation.ts'
-import { startedAtMs } from '../../checks/observed.ts'
 import { type Fault, gate, type Keeping, type Traffic } from './gate.ts'
-
-type Judged = Keeping & { readonly algorithm?: LimiterAlgorithm | null }
-
-function judge(observations: readonly Observation[], keeping: Judged = {}, shared = false, queueLimit?: number) {
-  const { algorithm = 'fixed-window' } = keeping
-  const { windowMs = 60_000, stamp, limit = 20, tokenLimit = 750_000 } = keeping
-  const requestsReset = stamp === 'milliseconds' ? ('unix-milliseconds' as const) : ('unix-seconds' as const)
-  const tier = { requestsPerMinute: limit, tokensPerMinute: tokenLimit }
-  const accounts = { ...documentedContract.accounts, default: { ...documentedContract.accounts.default, L: tier } }
-  const contract = {
-    ...documentedContract,
-    accounts,
-    limits: { ...documentedContract.limits, windowMs, requestsReset, algorithm },
-  }
-  const findingLog = createFindingLog()
-  const limiter = createRateLimitAudit({ contract, shared, startedAtMs }, findingLog.reporterFor('rate-limits'))
-  const sendOrder = createSendOrder(limiter.add, queueLimit)
-  for (const observation of observations) sendOrder.add(observation)
-  sendOrder.flush()
-  limiter.finish(true)
-  const judged = Object.fromEntries(findingLog.tallies().map(tally => [tally.id, tally.judged]))
-  return { findings: findingLog.findings(), judged, limits: limiter.limits() }
-}
+import { judge } from './judge-limits.ts'
 
 const seeds = Array.from({ length: 4 }, (_, index) => index + 1)
 const begins = ['with-request', 'with-second', 'with-minute'] as const
@@ -224,12 +196,12 @@ describe('a finding states what was found and what was expected', () => {
     [
       'a reset in the past',
       { resetMs: reset => reset - 100_000 },
-      /^the reset of chat:ref-large-235b is \d+ s ago, expected 0 to 60 s ahead$/,
+      /^the reset of chat:ref-large-235b is \d+ s ago, expected 0 to 60 s ahead\. By its usage, the window lasted between 59\.\d s and 6\d\.\d s, documented 60 s\.$/,
     ],
     [
       'a reset too far ahead',
       { resetMs: reset => reset + 100_000 },
-      /^the reset of chat:ref-large-235b is \d+ s ahead, expected 0 to 60 s ahead$/,
+      /^the reset of chat:ref-large-235b is \d+ s ahead, expected 0 to 60 s ahead\. By its usage, the window lasted between 59\.\d s and 6\d\.\d s, documented 60 s\.$/,
     ],
     [
       'remaining tokens',
@@ -274,6 +246,7 @@ test('the use of a limit is counted', () => {
       rejected,
       unexpected429: 0,
       missing429: 0,
+      lasted: { minMs: expect.any(Number), maxMs: expect.any(Number) },
     },
   ])
 })

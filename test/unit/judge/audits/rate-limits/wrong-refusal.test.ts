@@ -24,6 +24,8 @@ function violationsOf(steps: readonly Step[], everyMs = 1_000): readonly string[
     promises: () => true,
     pass: () => {},
     fail,
+    unjudged: () => {},
+    measured: () => {},
   })
   for (const [id, step] of steps.entries()) check.add(requestOf(step, id, id * everyMs), drawn, resetMs)
   check.finish()

@@ -1,0 +1,70 @@
+import type { Contract } from '../../../contract/contract.ts'
+import { promisesAny } from '../../../contract/promises.ts'
+import type { Obstacle } from '../../checks/obstacles.ts'
+import type { LimitResult } from '../audit.ts'
+
+/** Why the windows of a limit cannot be told. */
+export const unusableReset: Obstacle = { text: 'resets are unusable', clause: 'limit.requests.reset' }
+export const lateRefusal: Obstacle = { text: 'a 429 came after its own reset', clause: 'retry.after-reset' }
+export const cutWindow: Obstacle = { text: 'windows end before their reset', clause: 'limit.requests.window' }
+export const unknownClock: Obstacle = { text: "the target's clock is unknown without Date", clause: 'header.date' }
+export const wrongLimit: Obstacle = { text: 'responses state another limit', clause: 'limit.requests.limit' }
+export const wrongRemaining: Obstacle = { text: 'remaining requests are wrong', clause: 'limit.requests.remaining' }
+const noHeaders: Obstacle = { text: 'responses have no usable limit headers', clause: 'limit.requests.headers' }
+export const unknownAlgorithm: Obstacle = {
+  text: 'the algorithm of the limits is unknown; name it in the profile as limits.algorithm',
+  clause: null,
+}
+/** Without the earlier use of an account, a 429 may be right. */
+export const unknownUse: Obstacle = {
+  text: 'other requests of the account, or earlier ones, may count too',
+  clause: null,
+}
+
+/** A target that does not promise these headers hides nothing. */
+export const missingHeaders = (contract: Contract): Obstacle | null =>
+  promisesAny(contract, ['limit.requests.headers']) ? noHeaders : null
+
+/** Counts the accepted requests of a limit whose window a violation hides. */
+export function createHiddenRequests(): {
+  readonly add: (member: { readonly kind: string }, obstacle: Obstacle | null) => void
+  /** What hides most of them; null: most can be seen. */
+  readonly most: () => Obstacle | null
+} {
+  let accepted = 0
+  let hidden = 0
+  let last: Obstacle | null = null
+  return {
+    add: ({ kind }, obstacle) => {
+      if (kind !== 'accepted') return
+      accepted++
+      if (obstacle === null) return
+      hidden++
+      last = obstacle
+    },
+    most: () => (2 * hidden >= accepted ? last : null),
+  }
+}
+
+type Sums = {
+  readonly windows: number
+  readonly accepted: number
+  readonly rejected: number
+  readonly unexpected429: number
+  readonly missing429: number
+}
+
+/** What can be known of a limit. `isHidden`: a violation hides most of its windows. A count above 0 is certain. */
+export function knownSums(sums: Sums, limit: number, isHidden: boolean): Omit<LimitResult, keyof LimitNames> {
+  const { windows, accepted, rejected, unexpected429, missing429 } = sums
+  const isMissingOpen = limit === Number.POSITIVE_INFINITY || (isHidden && accepted > limit)
+  return {
+    windows: isHidden ? null : windows,
+    accepted,
+    rejected,
+    unexpected429: isHidden && rejected > 0 && unexpected429 === 0 ? null : unexpected429,
+    missing429: isMissingOpen && missing429 === 0 ? null : missing429,
+  }
+}
+
+type LimitNames = Pick<LimitResult, 'caller' | 'scope' | 'tier' | 'windowMs' | 'limit' | 'lasted'>

@@ -1,0 +1,87 @@
+import { describe, expect, test } from 'vitest'
+import type { Observation, ObservedResponse } from '../../../../../src/observation/observation.ts'
+import { type Fault, gate } from './gate.ts'
+import { judge } from './judge-limits.ts'
+
+const seeds = [1, 2, 3, 4]
+
+type Headers = ObservedResponse['headers']
+
+const withHeaders =
+  (change: (headers: Headers) => Headers) =>
+  (each: Observation): Observation =>
+    each.response === null ? each : { ...each, response: { ...each.response, headers: change(each.response.headers) } }
+
+describe('a violation that hides others', () => {
+  const quiet = { seed: 1, latencyMs: 20, lost: 0, refused: 0, gapMs: 800 }
+  const algorithms = ['fixed-window', null] as const
+  const unusable: Fault = { resetMs: reset => reset + 100_000 }
+  const hidden = { kind: 'not-judged', text: 'resets are unusable', clause: 'limit.requests.reset' }
+
+  test.each(algorithms)('is named by the clauses that it hides, with algorithm %s', algorithm => {
+    const { findings, because, limits } = judge(
+      gate({ begins: 'with-minute' }, quiet, { ...unusable, admits: used => used < 30 }),
+      { algorithm },
+    )
+    expect(findings.map(({ clause }) => clause)).toEqual(['limit.requests.reset'])
+    expect(because['limit.requests.remaining']).toEqual(hidden)
+    expect(because['limit.requests.enforced']).toEqual(hidden)
+    expect(because['retry.after-reset']).toEqual(hidden)
+    expect(limits.map(({ windows, missing429, unexpected429 }) => [windows, missing429, unexpected429])).toEqual([
+      [null, null, null],
+    ])
+  })
+
+  test.each(algorithms)('is no reason for an honest service, with algorithm %s', algorithm => {
+    const { because, limits } = judge(gate({ begins: 'with-minute' }, quiet), { algorithm })
+    expect(limits[0]).toMatchObject({ unexpected429: 0, missing429: 0, windows: expect.any(Number) })
+    const open = Object.entries(because).filter(([, each]) => each !== null)
+    expect(open.map(([clause]) => clause)).toEqual(
+      algorithm === null ? ['limit.requests.window', 'limit.tokens.remaining'] : [],
+    )
+  })
+
+  test('a caller below its limit misses no 429, whatever its resets', () => {
+    const few = gate({ begins: 'with-minute' }, { ...quiet, requests: 15 }, unusable)
+    expect(judge(few, { algorithm: null }).limits[0]).toMatchObject({ accepted: 15, missing429: 0, unexpected429: 0 })
+  })
+
+  test('without limit headers, their clause is the reason', () => {
+    const bare = (headers: Headers): Headers => (headers.date === undefined ? {} : { date: headers.date })
+    const { because } = judge(gate({ begins: 'with-minute' }, quiet).map(withHeaders(bare)), { algorithm: null })
+    // Another judge reports the violation; here is only the reason.
+    expect(because['limit.requests.remaining']).toMatchObject({ text: 'responses have no usable limit headers' })
+    expect(because['limit.requests.enforced']).toMatchObject({ text: 'responses have no usable limit headers' })
+  })
+
+  test('a window that ends too early hides the counts of the later ones', () => {
+    const cut: Fault = { ends: (startedMs, nowMs) => nowMs > startedMs + 12_000, admits: () => true }
+    const { because, limits } = judge(gate({ begins: 'with-second' }, { ...quiet, gapMs: 200 }, cut))
+    expect(because['limit.requests.enforced']).toMatchObject({ clause: 'limit.requests.window' })
+    expect(limits[0]?.missing429).toBe(null)
+  })
+
+  test('others on the same account leave open whether a 429 is early', () => {
+    const { because } = judge(gate({ begins: 'with-minute' }, quiet), { algorithm: null }, true)
+    expect(because['limit.requests.not-early']?.text).toContain('may count too')
+  })
+
+  test('without Date, it is open whether a reset is over', () => {
+    const undated = ({ date: _, ...headers }: Headers): Headers => headers
+    const seen = gate({ begins: 'with-minute' }, quiet).map(withHeaders(undated))
+    expect(judge(seen, { algorithm: null }).because['retry.after-reset']?.text).toContain('without Date')
+  })
+})
+
+test('the length of a window is measured by its usage, whatever its resets say', () => {
+  for (const windowMs of [20_000, 60_000, 90_000])
+    for (const seed of seeds) {
+      const traffic = { seed, latencyMs: 300, gapMs: 1_500, requests: 900 }
+      const seen = gate({ begins: 'with-request', windowMs }, traffic, { resetMs: reset => reset - 500_000 })
+      const { limits } = judge(seen, { algorithm: null })
+      const { minMs, maxMs } = limits[0]?.lasted ?? { minMs: Number.NaN, maxMs: Number.NaN }
+      expect(minMs).toBeLessThanOrEqual(windowMs)
+      expect(maxMs).toBeGreaterThanOrEqual(windowMs)
+      expect(maxMs - minMs).toBeLessThan(3_000)
+    }
+})

@@ -1,0 +1,33 @@
+import type { LimiterAlgorithm } from '../../../../../src/contract/contract.ts'
+import { documentedContract } from '../../../../../src/contract/documented.ts'
+import { createRateLimitAudit } from '../../../../../src/judge/audits/rate-limits/rate-limits.ts'
+import { createSendOrder } from '../../../../../src/judge/audits/send-order.ts'
+import { createFindingLog } from '../../../../../src/judge/checks/findings.ts'
+import type { Observation } from '../../../../../src/observation/observation.ts'
+import { startedAtMs } from '../../checks/observed.ts'
+import type { Keeping } from './gate.ts'
+
+type Judged = Keeping & { readonly algorithm?: LimiterAlgorithm | null }
+
+/** The rate-limits audit over these observations. */
+export function judge(observations: readonly Observation[], keeping: Judged = {}, shared = false, queueLimit?: number) {
+  const { algorithm = 'fixed-window' } = keeping
+  const { windowMs = 60_000, stamp, limit = 20, tokenLimit = 750_000 } = keeping
+  const requestsReset = stamp === 'milliseconds' ? ('unix-milliseconds' as const) : ('unix-seconds' as const)
+  const tier = { requestsPerMinute: limit, tokensPerMinute: tokenLimit }
+  const accounts = { ...documentedContract.accounts, default: { ...documentedContract.accounts.default, L: tier } }
+  const contract = {
+    ...documentedContract,
+    accounts,
+    limits: { ...documentedContract.limits, windowMs, requestsReset, algorithm },
+  }
+  const findingLog = createFindingLog()
+  const limiter = createRateLimitAudit({ contract, shared, startedAtMs }, findingLog.reporterFor('rate-limits'))
+  const sendOrder = createSendOrder(limiter.add, queueLimit)
+  for (const observation of observations) sendOrder.add(observation)
+  sendOrder.flush()
+  limiter.finish(true)
+  const judged = Object.fromEntries(findingLog.tallies().map(tally => [tally.id, tally.judged]))
+  const because = Object.fromEntries(findingLog.tallies().map(tally => [tally.id, tally.because]))
+  return { findings: findingLog.findings(), judged, because, limits: limiter.limits() }
+}
