@@ -254,9 +254,9 @@ const doors: Readonly<Record<string, Door>> = {
   'node:fs': {
     files: [
       ...['src/lib/read-text.ts', 'src/cli/flags.ts', 'src/observation/log.ts', 'src/cli/shipped-files.ts'],
-      ...['src/outputs/github.ts', 'src/storage/run-directory.ts'],
+      ...['src/cli/commands/init.ts', 'src/outputs/github.ts', 'src/storage/run-directory.ts'],
     ],
-    because: 'keys, profile, and scenario come in; log, report and the summary of a CI step go out',
+    because: 'keys, profile, and scenario come in; first files, log, report and the summary of a CI step go out',
   },
   'node:fs/promises': {
     files: ['src/observation/log.ts', 'src/storage/run-directory.ts'],
@@ -295,6 +295,7 @@ const edges: Readonly<Record<string, Edge>> = {
   'src/cli/commands/clauses.ts': { touches: ['process'], because: 'writes its table to stdout' },
   'src/outputs/github.ts': { touches: ['process'], because: 'asks whether a run is a step there, and tells it' },
   'src/cli/interrupts.ts': { touches: ['process'], because: 'listens for ^C' },
+  'src/cli/commands/init.ts': { touches: ['process'], because: 'writes what it wrote, and the next steps, to stdout' },
   'src/cli/commands/plan.ts': { touches: ['process'], because: 'writes the plan to stdout' },
   'src/cli/commands/run.ts': {
     touches: ['clock', 'process'],
