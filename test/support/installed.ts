@@ -16,8 +16,8 @@ export type Installed = {
   readonly bash: (script: string, environment?: Environment) => Promise<Ended>
   /** `npx turnpike` with these arguments. */
   readonly turnpike: (args: string, environment?: Environment) => Promise<Ended>
-  /** Starts the installed reference service. It ends when the test does. */
-  readonly service: (flags: string, onEnd: (end: () => void) => void) => Promise<string>
+  /** Starts a command that prints the address of its service. It ends when the test does. */
+  readonly serve: (command: string, onEnd: (end: () => void) => void) => Promise<string>
 }
 
 /** Packs the project and installs the tarball. Needs the npm registry, or npm's cache, for the dependencies. */
@@ -51,15 +51,16 @@ export function installedIn(folder: string, tarball: string): Installed {
     tarball,
     bash,
     turnpike: (args, environment) => bash(`npx --no-install turnpike ${args}`, environment),
-    service: (flags, onEnd) =>
+    serve: (command, onEnd) =>
       new Promise((resolve, reject) => {
-        const child = start(`exec node node_modules/turnpike/dist/main.js service --port 0 ${flags}`, folder, {})
-        onEnd(() => void child.kill('SIGKILL'))
+        const child = start(command, folder, {}, true)
+        // With npx and what it has started.
+        onEnd(() => void (child.exitCode === null && child.pid !== undefined && process.kill(-child.pid, 'SIGKILL')))
         let stderr = ''
         child.stderr.on('data', bytes => {
           stderr += bytes
-          const target = /http:\S+\/api\/v1/.exec(stderr)?.[0]
-          if (target !== undefined) resolve(target)
+          const address = /http:\S+\/api\/v1/.exec(stderr)?.[0]
+          if (address !== undefined) resolve(address)
         })
         child.once('close', () => reject(new Error(`the service ended: ${stderr}`)))
       }),
@@ -72,9 +73,10 @@ async function succeed(script: string, folder: string): Promise<Ended> {
   return result
 }
 
-const start = (script: string, cwd: string, environment: Environment) =>
+const start = (script: string, cwd: string, environment: Environment, detached = false) =>
   spawn('bash', ['-c', script], {
     cwd,
+    detached,
     env: { ...ownEnvironment(), ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -23,12 +23,15 @@ const plain = (text: string): string =>
 
 const withoutNumbers = (text: string): string => text.replace(/\d[\d,.]*/g, 'N')
 
+const service = (flags: string, onEnd: Parameters<Installed['serve']>[1]) =>
+  installed.serve(`npx --no-install turnpike service --port 0 ${flags}`, onEnd)
+
 const read = (...path: readonly string[]): string => readFileSync(join(installed.folder, ...path), 'utf8')
 const reportOf = (...run: readonly string[]): Report => JSON.parse(read(...run, 'report.json'))
 
 /** The section of a text report with this title, its lines joined. */
 const section = (report: string, title: string): string =>
-  plain(new RegExp(`^${title}\\n([\\s\\S]*?)(?:\\n\\n|$)`, 'm').exec(report)?.[1] ?? 'none').trim()
+  plain(new RegExp(`^${title}\\n([\\s\\S]*?)(?:\\n\\n|$(?![^]))`, 'm').exec(report)?.[1] ?? 'none').trim()
 
 /** On a busy machine a run may prove nothing, and say so. A second and a third try must not hide any other result. */
 async function conclusive(run: (attempt: number) => Promise<Ended>): Promise<Ended & { readonly attempt: number }> {
@@ -50,7 +53,7 @@ thresholds: [{ expect: capacity of chat in search >= 150/s, why: This is the rat
 test('the capacity of a service is found, and every format says of what it is the capacity', async ({
   onTestFinished,
 }) => {
-  const { folder, service, turnpike } = installed
+  const { folder, turnpike } = installed
   const target = await service('--concurrency 4 --service-time 20ms --opening-balance 1000', onTestFinished)
   writeFileSync(join(folder, 'full.yaml'), capacityScenario)
   const { code, stdout, attempt } = await conclusive(attempt =>
@@ -81,7 +84,7 @@ const fiveLies = {
 } as const
 
 test('of five lies at once each is named, or what masks it is', async ({ onTestFinished }) => {
-  const { service, turnpike } = installed
+  const { turnpike } = installed
   const lies = Object.keys(fiveLies).map(lie => `--lie ${lie}`)
   const target = await service(`--opening-balance 1000 ${lies.join(' ')}`, onTestFinished)
   const { code, stdout } = await turnpike(`run smoke --target ${target} --quiet --out runs/lies`)
@@ -100,8 +103,13 @@ test('of five lies at once each is named, or what masks it is', async ({ onTestF
   expect(clauses.filter(({ verdict }) => verdict === 'fail').map(({ id }) => id)).toEqual(
     clauses.map(({ id }) => id).filter(id => (named as readonly string[]).includes(id)),
   )
-  const reasons = section(stdout, 'FAIL  smoke').replaceAll(' - ', '\n- ')
-  await expect(`${withoutNumbers(`${reasons}\n\n${told.replaceAll(' not judged: ', '\nnot judged: ')}`)}\n`) //
+  // A busy machine adds reasons of its own.
+  const reasons = section(stdout, 'FAIL  smoke')
+    .split(' - ')
+    .filter(reason => !/stalled|sent too late/.test(reason))
+  await expect(
+    `${withoutNumbers(`${reasons.join('\n- ')}\n\n${told.replaceAll(' not judged: ', '\nnot judged: ')}`)}\n`,
+  ) //
     .toMatchFileSnapshot(golden('lies'))
 }, 120_000)
 
@@ -116,7 +124,7 @@ thresholds: [{ expect: violations == 0, why: The service documents each of these
 `
 
 test('night after night of the same service passes, and a slower service is called', async ({ onTestFinished }) => {
-  const { folder, service, bash } = installed
+  const { folder, bash } = installed
   // Slow enough that the machine does not matter much.
   const flags = '--opening-balance 1000 --rpc-latency 60'
   const same = await service(`${flags} --seed 7`, onTestFinished)
@@ -151,8 +159,5 @@ test('night after night of the same service passes, and a slower service is call
   expect(slow.stdout).toMatch(/regressed: [^\n]*p50/)
   expect(kept().filter(path => path.endsWith('.json')).length).toBe(12)
 
-  const told = (name: string, { stdout }: Ended) =>
-    `${name}:\n${withoutNumbers(plain(/^[\s\S]*?\n\n/.exec(stdout)?.[0] ?? '')).trim()}\n`
-  expect(told('', slow)).toContain('FAIL night')
-  await expect(told('the second night of the same service', third)).toMatchFileSnapshot(golden('nights'))
+  await expect(`${withoutNumbers(section(third.stdout, 'PASS  night'))}\n`).toMatchFileSnapshot(golden('nights'))
 }, 400_000)
