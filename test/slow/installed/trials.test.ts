@@ -131,12 +131,16 @@ test('night after night of the same service passes, and a slower service is call
   const slower = await service(`${flags} --seed 8 --slowdown 0.15`, onTestFinished)
   writeFileSync(join(folder, 'night.yaml'), nightScenario)
   const kept = () => readdirSync(join(folder, 'turnpike-baselines'), { recursive: true }).map(String)
-  const nights = () => kept().filter(path => /^night-\d+\/\d+T\d+Z$/.test(path))
-  const night = (target: string) =>
+  const nights = () =>
+    kept()
+      .filter(path => /^night-\d+\/\d+T\d+Z$/.test(path))
+      .sort()
+  const night = (target: string, keep = '5') =>
     conclusive(() =>
       bash('bash node_modules/turnpike/docs/examples/nightly.sh --quiet', {
         TURNPIKE_TARGET: target,
         SCENARIO: 'night.yaml',
+        KEEP: keep,
       }),
     )
 
@@ -149,15 +153,17 @@ test('night after night of the same service passes, and a slower service is call
   expect([second.code, nights().length], second.stdout).toEqual([0, 2])
   expect(second.stdout).not.toMatch(/regressed:/)
 
-  const third = await night(same)
-  expect([third.code, nights().length], third.stdout).toEqual([0, 3])
+  const [oldest = ''] = nights()
+  const third = await night(same, '2')
+  expect([third.code, nights().length], third.stdout).toEqual([0, 2])
+  expect(nights()).not.toContain(oldest)
 
   const slow = await night(slower)
-  expect(slow.stderr).toMatch(/: 3$/m)
+  expect(slow.stderr).toMatch(/: 2$/m)
   expect(slow.stderr).toContain('has regressed. This run is no baseline.')
-  expect([slow.code, nights().length], slow.stdout).toEqual([1, 3])
+  expect([slow.code, nights().length], slow.stdout).toEqual([1, 2])
   expect(slow.stdout).toMatch(/regressed: [^\n]*p50/)
-  expect(kept().filter(path => path.endsWith('.json')).length).toBe(12)
+  expect(kept().filter(path => path.endsWith('.json')).length).toBe(8)
 
   await expect(`${withoutNumbers(section(third.stdout, 'PASS  night'))}\n`).toMatchFileSnapshot(golden('nights'))
 }, 400_000)
