@@ -16,6 +16,7 @@ COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
 COPY package.json LICENSE ./
 COPY scenarios scenarios
+COPY docs/examples docs/examples
 # The only folder that a run writes to; a new volume inherits its owner.
 RUN mkdir runs && chown node:node runs
 USER node

@@ -85,13 +85,19 @@ const rooms: readonly Room[] = [
     because: 'It is the front of the producing half: stages in order, one driver per load model.',
   },
   {
+    name: 'judge/findings',
+    sees: ['contract'],
+    because:
+      'What all judges report goes into one log: violations, their causes and sizes, and what could not be judged.',
+  },
+  {
     name: 'judge/checks',
-    sees: ['lib', 'contract', 'observation'],
+    sees: ['judge/findings', 'lib', 'contract', 'observation'],
     because: 'A judge of one response needs only the contract and the record.',
   },
   {
     name: 'judge/audits',
-    sees: ['lib', 'contract', 'observation', 'judge/checks'],
+    sees: ['lib', 'contract', 'observation', 'judge/findings', 'judge/checks'],
     because: 'A judge of many responses needs the same, in the order of sending.',
   },
   {
@@ -119,7 +125,16 @@ const rooms: readonly Room[] = [
   {
     name: 'judge',
     sees: [
-      ...['lib', 'contract', 'plan/plan.ts', 'plan/shard.ts', 'observation', 'judge/checks', 'judge/audits'],
+      ...[
+        'lib',
+        'contract',
+        'plan/plan.ts',
+        'plan/shard.ts',
+        'observation',
+        'judge/findings',
+        'judge/checks',
+        'judge/audits',
+      ],
       ...['judge/metrics', 'judge/capacity', 'judge/thresholds.ts', 'judge/compare'],
     ],
     because: 'It is the front of the judging half: the same for a live run and for a file.',
@@ -255,9 +270,9 @@ const doors: Readonly<Record<string, Door>> = {
   'node:fs': {
     files: [
       ...['src/lib/read-text.ts', 'src/cli/flags.ts', 'src/observation/log.ts', 'src/cli/shipped-files.ts'],
-      ...['src/outputs/github.ts', 'src/storage/run-directory.ts'],
+      ...['src/cli/commands/init.ts', 'src/outputs/github.ts', 'src/storage/run-directory.ts'],
     ],
-    because: 'keys, profile, and scenario come in; log, report and the summary of a CI step go out',
+    because: 'keys, profile, and scenario come in; first files, log, report and the summary of a CI step go out',
   },
   'node:fs/promises': {
     files: ['src/observation/log.ts', 'src/storage/run-directory.ts'],
@@ -302,6 +317,7 @@ const edges: Readonly<Record<string, Edge>> = {
   'src/cli/interrupts.ts': { touches: ['process'], because: 'listens for ^C' },
   'src/cli/commands/profile.ts': { touches: ['process'], because: 'writes the profile to stdout' },
   'src/cli/commands/findings.ts': { touches: ['process'], because: 'writes the script to stdout, and notes to stderr' },
+  'src/cli/commands/init.ts': { touches: ['process'], because: 'writes what it wrote, and the next steps, to stdout' },
   'src/cli/commands/plan.ts': { touches: ['process'], because: 'writes the plan to stdout' },
   'src/cli/commands/run.ts': {
     touches: ['clock', 'process'],

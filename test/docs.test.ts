@@ -47,7 +47,9 @@ describe.each(described)('%s', (file, markdown) => {
 
   test('names no file of the project that is not there', () => {
     const paths = spansOf(markdown).filter(span => /^[\w.-]+(\/[\w.-]+)+\.(ts|md|yaml|json)$/.test(span))
-    expect(paths.filter(path => !existsSync(path) && !existsSync(`src/${path}`))).toEqual([])
+    // What `turnpike init` writes is in a project of a user.
+    const own = paths.filter(path => !path.startsWith('turnpike/'))
+    expect(own.filter(path => !existsSync(path) && !existsSync(`src/${path}`))).toEqual([])
   })
 
   test('names no command and no flag that is not there', () => {

@@ -31,6 +31,20 @@ const tokensPerWrite: Flag = { type: 'number', describe: 'Tokens per write', def
 /** Every command, in the order of `--help`. */
 export const commands: readonly Command[] = [
   {
+    usage: 'init [dir]',
+    describe: 'Write a first scenario, a profile and a CI job',
+    arguments: { dir: { type: 'string', describe: 'Folder of the project (default: this one)' } },
+    flags: {
+      ci: {
+        type: 'string',
+        describe: 'CI that gets a nightly job',
+        choices: ['github', 'gitlab', 'jenkins', 'none'],
+        default: 'github',
+      },
+    },
+    run: async values => (await import('./commands/init.ts')).initCommand(values),
+  },
+  {
     usage: 'run <scenarios..>',
     describe: 'Run scenarios and report a verdict',
     arguments: { scenarios: { ...scenario, array: true } },

@@ -16,7 +16,7 @@ import {
 import type { CapacityResult } from './capacity/result.ts'
 import { createCapacitySearch } from './capacity/search.ts'
 import { createChecks } from './checks/checks.ts'
-import { createFindingLog, type FindingLog, type FindingLogSnapshot } from './checks/findings.ts'
+import { createFindingLog, type FindingLog, type FindingLogSnapshot } from './findings/findings.ts'
 import { createInventedKeys } from './invented-keys.ts'
 import { createMetrics, type MetricsSnapshot, type RunMetrics } from './metrics/request-stats.ts'
 import { createSeries, type SeriesSnapshot } from './metrics/series.ts'

@@ -6,8 +6,8 @@ import { toObject } from '../lib/json.ts'
 import type { Observation } from '../observation/observation.ts'
 import { is2xx, isAbuseBlock, quotedError } from '../observation/response.ts'
 import { isSystemStage, type Plan, type Threshold } from '../plan/plan.ts'
-import type { ClauseTally } from './checks/findings.ts'
 import { isRpcError } from './checks/rpc-response.ts'
+import type { ClauseTally } from './findings/findings.ts'
 import type { RequestStats } from './metrics/request-stats.ts'
 
 /**

@@ -2,9 +2,9 @@ import type { Clause } from '../contract/clause.ts'
 import { type ClauseId, clauses } from '../contract/clauses.ts'
 import { plural } from '../lib/format.ts'
 import type { Call, Plan } from '../plan/plan.ts'
-import type { ClauseTally, Silence } from './checks/findings.ts'
-import type { Obstacle } from './checks/obstacles.ts'
 import { type Feed, feedOf, situations } from './feeds.ts'
+import type { ClauseTally, Silence } from './findings/findings.ts'
+import type { Obstacle } from './findings/obstacles.ts'
 import type { RunMetrics } from './metrics/request-stats.ts'
 
 /**

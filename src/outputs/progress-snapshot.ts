@@ -1,5 +1,5 @@
 import type { CapacityResult } from '../judge/capacity/result.ts'
-import type { ClauseTally, Finding } from '../judge/checks/findings.ts'
+import type { ClauseTally, Finding } from '../judge/findings/findings.ts'
 import { percentileMs } from '../judge/metrics/histogram.ts'
 import { type RequestStats, type RunMetrics, statusCounts } from '../judge/metrics/request-stats.ts'
 import type { Clock } from '../lib/clock.ts'

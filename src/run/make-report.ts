@@ -1,6 +1,6 @@
-import { shownIds } from '../judge/checks/causes.ts'
 import type { Baselines } from '../judge/compare/comparable.ts'
 import { type ComparedRun, compareRuns } from '../judge/compare/compare-runs.ts'
+import { shownIds } from '../judge/findings/causes.ts'
 import { type JudgedRun, type JudgeJob, judgeRun, type WorkerResult } from '../judge/judge-run.ts'
 import type { Slices } from '../judge/metrics/slices.ts'
 import type { Observation } from '../observation/observation.ts'

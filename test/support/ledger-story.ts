@@ -1,6 +1,6 @@
 import { documentedContract } from '../../src/contract/documented.ts'
 import { type Audits, createAudits } from '../../src/judge/audits/audits.ts'
-import { createFindingLog } from '../../src/judge/checks/findings.ts'
+import { createFindingLog } from '../../src/judge/findings/findings.ts'
 import { pico } from '../../src/lib/money.ts'
 import type { Observation, ObservedResponse, RequestDescriptor } from '../../src/observation/observation.ts'
 

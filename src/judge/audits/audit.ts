@@ -1,6 +1,6 @@
 import type { Contract } from '../../contract/contract.ts'
 import type { Observation } from '../../observation/observation.ts'
-import type { CountedExample } from '../checks/causes.ts'
+import type { CountedExample } from '../findings/causes.ts'
 
 /** A fold over the observations in the order of their `seq`. */
 export type Audit = {

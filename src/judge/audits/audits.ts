@@ -1,5 +1,5 @@
 import type { Observation, Sink } from '../../observation/observation.ts'
-import type { FindingLog } from '../checks/findings.ts'
+import type { FindingLog } from '../findings/findings.ts'
 import { createAbuseAudit } from './abuse/abuse.ts'
 import {
   type Audit,

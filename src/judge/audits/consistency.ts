@@ -1,7 +1,7 @@
 import { quote } from '../../lib/format.ts'
 import type { Observation } from '../../observation/observation.ts'
 import { is2xx, isFromGateway } from '../../observation/response.ts'
-import type { ClauseReporter } from '../checks/findings.ts'
+import type { ClauseReporter } from '../findings/findings.ts'
 import type { Audit, AuditContext } from './audit.ts'
 
 /** Clocks may differ, and a time zone may be misread. Both are less than a day. */

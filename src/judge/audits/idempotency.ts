@@ -1,6 +1,6 @@
 import type { ReplayRole } from '../../observation/observation.ts'
 import { isAbuseBlock, isReplayed } from '../../observation/response.ts'
-import type { ClauseReporter } from '../checks/findings.ts'
+import type { ClauseReporter } from '../findings/findings.ts'
 import type { Audit, AuditContext } from './audit.ts'
 
 /** An abuse block rejects the caller and not the request, whatever its status. */

@@ -1,6 +1,6 @@
 import { textHash } from '../../lib/random.ts'
 import { isReplayed } from '../../observation/response.ts'
-import type { ClauseReporter, Reclassify } from '../checks/findings.ts'
+import type { ClauseReporter, Reclassify } from '../findings/findings.ts'
 import type { Audit } from './audit.ts'
 
 /** The number of ids of each kind that are stored. Repetitions further apart may go unnoticed. */

@@ -1,8 +1,8 @@
 import type { CheckName } from '../../contract/clause.ts'
 import type { Contract } from '../../contract/contract.ts'
 import type { Observation } from '../../observation/observation.ts'
-import type { ClauseReporter } from './findings.ts'
-import type { Obstacle } from './obstacles.ts'
+import type { ClauseReporter } from '../findings/findings.ts'
+import type { Obstacle } from '../findings/obstacles.ts'
 
 /** Judges a single observation. */
 export type Check<Name extends CheckName> = (

@@ -3,9 +3,8 @@ import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
 import type { ObservedResponse, ResourceDescriptor } from '../../observation/observation.ts'
 import { is2xx, isFromGateway } from '../../observation/response.ts'
-
+import type { ClauseReporter } from '../findings/findings.ts'
 import { type Check, expectFor } from './check.ts'
-import type { ClauseReporter } from './findings.ts'
 
 /** Checks responses that are neither chat nor RPC: whether the resource exists, and its headers. */
 export const checkResources: Check<'resources'> = ({ response, request, id }, contract, reporter) => {

@@ -1,6 +1,6 @@
 import type { Billing, LimitResult } from '../../judge/audits/audit.ts'
 import type { CapacityResult } from '../../judge/capacity/result.ts'
-import type { ClauseTally } from '../../judge/checks/findings.ts'
+import type { ClauseTally } from '../../judge/findings/findings.ts'
 import type { GaugeViews } from '../../judge/metrics/gauges.ts'
 import { type NativeHistogram, nativeHistogram } from '../../judge/metrics/log-buckets.ts'
 import {

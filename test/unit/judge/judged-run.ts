@@ -1,5 +1,5 @@
 import { documentedContract } from '../../../src/contract/documented.ts'
-import { createFindingLog } from '../../../src/judge/checks/findings.ts'
+import { createFindingLog } from '../../../src/judge/findings/findings.ts'
 import { type JudgedRun, loadTotals } from '../../../src/judge/judge-run.ts'
 import { createMetrics } from '../../../src/judge/metrics/request-stats.ts'
 import { createSeries } from '../../../src/judge/metrics/series.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../src/contract/documented.ts'
-import { createFindingLog } from '../../../src/judge/checks/findings.ts'
+import { createFindingLog } from '../../../src/judge/findings/findings.ts'
 import { createInventedKeys } from '../../../src/judge/invented-keys.ts'
 import { createProofLog, unprovenBlocks, unprovenReasons } from '../../../src/judge/proof.ts'
 import type { Observation } from '../../../src/observation/observation.ts'

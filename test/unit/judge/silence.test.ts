@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type ClauseId, clauseIds, clauses } from '../../../src/contract/clauses.ts'
-import { createFindingLog } from '../../../src/judge/checks/findings.ts'
 import { feedOf } from '../../../src/judge/feeds.ts'
+import { createFindingLog } from '../../../src/judge/findings/findings.ts'
 import { createMetrics } from '../../../src/judge/metrics/request-stats.ts'
 import { explainSilence } from '../../../src/judge/silence.ts'
 import type { Observation } from '../../../src/observation/observation.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createFindingLog } from '../../../src/judge/checks/findings.ts'
+import { createFindingLog } from '../../../src/judge/findings/findings.ts'
 import type { ThresholdResult } from '../../../src/judge/thresholds.ts'
 import type { LocalFault } from '../../../src/observation/observation.ts'
 import type { Plan, Threshold } from '../../../src/plan/plan.ts'

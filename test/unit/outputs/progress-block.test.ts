@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createFindingLog } from '../../../src/judge/checks/findings.ts'
+import { createFindingLog } from '../../../src/judge/findings/findings.ts'
 import { eventsBetween, fieldsLine, progressBlock, progressFields } from '../../../src/outputs/progress-block.ts'
 import { plainPage, searching, snapshotAt, trials } from './progress-views.ts'
 

@@ -1,5 +1,5 @@
 import type { CapacityResult } from '../../../src/judge/capacity/result.ts'
-import { createFindingLog } from '../../../src/judge/checks/findings.ts'
+import { createFindingLog } from '../../../src/judge/findings/findings.ts'
 import { createMetrics } from '../../../src/judge/metrics/request-stats.ts'
 import { type ProgressSnapshot, progressAt, readProgress } from '../../../src/outputs/progress-snapshot.ts'
 import type { Load } from '../../../src/plan/plan.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createFindingLog } from '../../../src/judge/checks/findings.ts'
+import { createFindingLog } from '../../../src/judge/findings/findings.ts'
 import { mergeSnapshots } from '../../../src/judge/judge.ts'
 import { mergeGauges } from '../../../src/judge/metrics/gauges.ts'
 import type { LiveRun } from '../../../src/outputs/output.ts'

@@ -1,5 +1,5 @@
 import type { Contract } from '../../../contract/contract.ts'
-import type { ClauseReporter } from '../../checks/findings.ts'
+import type { ClauseReporter } from '../../findings/findings.ts'
 import type { AbuseAttempt } from './failure.ts'
 
 type SeenBlock = {

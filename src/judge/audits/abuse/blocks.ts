@@ -1,6 +1,6 @@
 import type { Contract } from '../../../contract/contract.ts'
-import type { ClauseReporter } from '../../checks/findings.ts'
-import type { Obstacle } from '../../checks/obstacles.ts'
+import type { ClauseReporter } from '../../findings/findings.ts'
+import type { Obstacle } from '../../findings/obstacles.ts'
 import { createSortedQueue } from '../overlap-bounds.ts'
 import { createBlockSize } from './block-size.ts'
 import type { AbuseAttempt } from './failure.ts'

@@ -13,9 +13,9 @@ import {
 } from '../../../observation/observation.ts'
 import { isFromGateway, isReplayed, jsonObject } from '../../../observation/response.ts'
 import { claimedPicoUsd, tokenCounts } from '../../checks/completion.ts'
-import type { ClauseReporter } from '../../checks/findings.ts'
 import { completionTolerance, listPrice, priceListOf, rpcTolerance } from '../../checks/price-list.ts'
 import { claimedCredits, expectedCredits } from '../../checks/rpc-credits.ts'
+import type { ClauseReporter } from '../../findings/findings.ts'
 import type { SumBounds } from '../overlap-bounds.ts'
 
 /** The possible charges of one request. All amounts in pico-USD; a DIEM counts as a USD. */

@@ -1,6 +1,6 @@
 import { absDifference, formatPico } from '../../../lib/money.ts'
-import { type Causes, type CausesSnapshot, createCauses, type Example } from '../../checks/causes.ts'
-import type { ClauseReporter } from '../../checks/findings.ts'
+import { type Causes, type CausesSnapshot, createCauses, type Example } from '../../findings/causes.ts'
+import type { ClauseReporter } from '../../findings/findings.ts'
 import { type Discrepancy, type DiscrepancyKind, discrepancyKinds } from '../audit.ts'
 import type { ChargeBounds, ChargeTotals } from './charge.ts'
 

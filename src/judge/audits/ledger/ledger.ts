@@ -2,10 +2,10 @@ import { sourceOfValue } from '../../../contract/sources.ts'
 import { formatPico, parsePico } from '../../../lib/money.ts'
 import type { Observation } from '../../../observation/observation.ts'
 import { authenticatedResponse, isReplayed } from '../../../observation/response.ts'
-import type { ClauseReporter } from '../../checks/findings.ts'
-import type { Obstacle } from '../../checks/obstacles.ts'
 import { priceListOf } from '../../checks/price-list.ts'
 import { claimedCredits } from '../../checks/rpc-credits.ts'
+import type { ClauseReporter } from '../../findings/findings.ts'
+import type { Obstacle } from '../../findings/obstacles.ts'
 import {
   type Audit,
   type AuditContext,

@@ -1,5 +1,5 @@
-import type { ClauseReporter } from '../../checks/findings.ts'
-import type { Obstacle } from '../../checks/obstacles.ts'
+import type { ClauseReporter } from '../../findings/findings.ts'
+import type { Obstacle } from '../../findings/obstacles.ts'
 import { createOverlapBounds, createSortedQueue, type SumBounds } from '../overlap-bounds.ts'
 import {
   createHiddenRequests,

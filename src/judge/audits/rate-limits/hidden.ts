@@ -1,6 +1,6 @@
 import type { Contract } from '../../../contract/contract.ts'
 import { promisesAny } from '../../../contract/promises.ts'
-import type { Obstacle } from '../../checks/obstacles.ts'
+import type { Obstacle } from '../../findings/obstacles.ts'
 import type { LimitResult } from '../audit.ts'
 
 /** Why the windows of a limit cannot be told. */

@@ -1,6 +1,6 @@
 import type { ApplicableLimit } from '../../../observation/limit-scope.ts'
-import type { ClauseReporter } from '../../checks/findings.ts'
-import type { Obstacle } from '../../checks/obstacles.ts'
+import type { ClauseReporter } from '../../findings/findings.ts'
+import type { Obstacle } from '../../findings/obstacles.ts'
 import type { AuditContext, LimitResult } from '../audit.ts'
 import { createSortedQueue } from '../overlap-bounds.ts'
 import { createHiddenRequests, cutWindow, knownSums, lateRefusal, missingHeaders, unusableReset } from './hidden.ts'

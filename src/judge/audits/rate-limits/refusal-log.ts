@@ -1,8 +1,8 @@
 import { toObject } from '../../../lib/json.ts'
 import type { Observation } from '../../../observation/observation.ts'
 import { isAbuseBlock, isConcurrencyRejection, jsonObject } from '../../../observation/response.ts'
-import type { ClauseReporter } from '../../checks/findings.ts'
-import type { Obstacle } from '../../checks/obstacles.ts'
+import type { ClauseReporter } from '../../findings/findings.ts'
+import type { Obstacle } from '../../findings/obstacles.ts'
 import type { AuditContext } from '../audit.ts'
 import { type ClockOffset, clockResolutionMs } from './resets.ts'
 

@@ -1,5 +1,5 @@
 import type { Observation } from '../../../observation/observation.ts'
-import type { ClauseReporter } from '../../checks/findings.ts'
+import type { ClauseReporter } from '../../findings/findings.ts'
 import type { WindowRequest } from './window.ts'
 
 /** Allows for resets in whole seconds, rounded up or down, and for resets recomputed for each response. */

@@ -4,8 +4,8 @@ import { numberIn } from '../../../lib/numbers.ts'
 import type { ApplicableLimit } from '../../../observation/limit-scope.ts'
 import { type Observation, streamOf } from '../../../observation/observation.ts'
 import { jsonObject } from '../../../observation/response.ts'
-import type { ClauseReporter } from '../../checks/findings.ts'
-import type { Obstacle } from '../../checks/obstacles.ts'
+import type { ClauseReporter } from '../../findings/findings.ts'
+import type { Obstacle } from '../../findings/obstacles.ts'
 import type { AuditContext } from '../audit.ts'
 import {
   createOverlapBounds,

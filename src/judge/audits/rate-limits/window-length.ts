@@ -1,4 +1,4 @@
-import type { ClauseReporter } from '../../checks/findings.ts'
+import type { ClauseReporter } from '../../findings/findings.ts'
 import type { LimitResult } from '../audit.ts'
 import type { WindowRequest } from './window.ts'
 

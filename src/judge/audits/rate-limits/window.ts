@@ -1,4 +1,4 @@
-import type { ClauseReporter } from '../../checks/findings.ts'
+import type { ClauseReporter } from '../../findings/findings.ts'
 import { createOverlapBounds, type RequestInterval, type SumBounds } from '../overlap-bounds.ts'
 import { unknownUse, wrongLimit, wrongRemaining } from './hidden.ts'
 

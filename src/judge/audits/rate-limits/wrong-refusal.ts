@@ -1,7 +1,7 @@
 import type { ApplicableLimit } from '../../../observation/limit-scope.ts'
 import type { Observation } from '../../../observation/observation.ts'
 import { is2xx, isAbuseBlock } from '../../../observation/response.ts'
-import type { ClauseReporter } from '../../checks/findings.ts'
+import type { ClauseReporter } from '../../findings/findings.ts'
 import type { AuditContext } from '../audit.ts'
 import { unusableReset } from './hidden.ts'
 import { type ClockOffset, clockResolutionMs } from './resets.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../../src/contract/documented.ts'
 import { createAudits, mergeAudits } from '../../../../src/judge/audits/audits.ts'
-import { createFindingLog } from '../../../../src/judge/checks/findings.ts'
+import { createFindingLog } from '../../../../src/judge/findings/findings.ts'
 import type { Observation } from '../../../../src/observation/observation.ts'
 import { observed, responseOf, singleDescriptor, startedAtMs } from '../checks/observed.ts'
 import { history, observe } from './ledger/bank.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { documentedContract } from '../../../../src/contract/documented.ts'
 import { createConsistencyAudit } from '../../../../src/judge/audits/consistency.ts'
-import { createFindingLog } from '../../../../src/judge/checks/findings.ts'
+import { createFindingLog } from '../../../../src/judge/findings/findings.ts'
 import type { Observation } from '../../../../src/observation/observation.ts'
 import { chatDescriptor, chatObserved, completion, observed, responseOf, startedAtMs } from '../checks/observed.ts'
 

@@ -1,7 +1,7 @@
 import { documentedContract } from '../../../../src/contract/documented.ts'
 import { createIdempotencyAudit } from '../../../../src/judge/audits/idempotency.ts'
 import { createSendOrder } from '../../../../src/judge/audits/send-order.ts'
-import { createFindingLog } from '../../../../src/judge/checks/findings.ts'
+import { createFindingLog } from '../../../../src/judge/findings/findings.ts'
 import type { Observation, ReplayRole } from '../../../../src/observation/observation.ts'
 import { observed, responseOf, rpcHeaders, singleDescriptor, startedAtMs } from '../checks/observed.ts'
 

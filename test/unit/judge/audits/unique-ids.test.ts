@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createIdSet, createUniqueIdsAudit } from '../../../../src/judge/audits/unique-ids.ts'
-import { createFindingLog } from '../../../../src/judge/checks/findings.ts'
+import { createFindingLog } from '../../../../src/judge/findings/findings.ts'
 import { randomStream, textHash } from '../../../../src/lib/random.ts'
 import type { Observation, ReplayRole } from '../../../../src/observation/observation.ts'
 import { observed, responseOf, rpcHeaders, singleDescriptor } from '../checks/observed.ts'

@@ -3,7 +3,7 @@ import type { ClauseId } from '../../../../src/contract/clauses.ts'
 import type { Contract } from '../../../../src/contract/contract.ts'
 import { documentedContract } from '../../../../src/contract/documented.ts'
 import { createChecks } from '../../../../src/judge/checks/checks.ts'
-import { createFindingLog } from '../../../../src/judge/checks/findings.ts'
+import { createFindingLog } from '../../../../src/judge/findings/findings.ts'
 import type {
   ChatDescriptor,
   Observation,

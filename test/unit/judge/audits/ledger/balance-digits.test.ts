@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Contract } from '../../../../../src/contract/contract.ts'
 import { documentedContract } from '../../../../../src/contract/documented.ts'
 import { createLedgerAudit } from '../../../../../src/judge/audits/ledger/ledger.ts'
-import { createFindingLog } from '../../../../../src/judge/checks/findings.ts'
+import { createFindingLog } from '../../../../../src/judge/findings/findings.ts'
 import type { Observation } from '../../../../../src/observation/observation.ts'
 import { result, rpcHeaders, singleObserved, startedAtMs } from '../../checks/observed.ts'
 

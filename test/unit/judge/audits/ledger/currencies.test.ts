@@ -9,7 +9,7 @@ import {
   zeroTotals,
 } from '../../../../../src/judge/audits/ledger/charge.ts'
 import { createOverlapBounds, type RequestInterval } from '../../../../../src/judge/audits/overlap-bounds.ts'
-import { createFindingLog } from '../../../../../src/judge/checks/findings.ts'
+import { createFindingLog } from '../../../../../src/judge/findings/findings.ts'
 import { pico } from '../../../../../src/lib/money.ts'
 
 /** The charge of one request, and the balances shown to it: `['0.3 USD', 10, 5]` found 10 dollars and 5 DIEM. */

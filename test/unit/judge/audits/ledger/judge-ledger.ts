@@ -3,7 +3,7 @@ import { documentedContract } from '../../../../../src/contract/documented.ts'
 import { mergeAudits } from '../../../../../src/judge/audits/audits.ts'
 import { createLedgerAudit } from '../../../../../src/judge/audits/ledger/ledger.ts'
 import { createSendOrder } from '../../../../../src/judge/audits/send-order.ts'
-import { createFindingLog } from '../../../../../src/judge/checks/findings.ts'
+import { createFindingLog } from '../../../../../src/judge/findings/findings.ts'
 import type { Observation } from '../../../../../src/observation/observation.ts'
 import { startedAtMs } from '../../checks/observed.ts'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { documentedContract } from '../../../../../src/contract/documented.ts'
 import { createRefusalLogCheck } from '../../../../../src/judge/audits/rate-limits/refusal-log.ts'
-import { createFindingLog } from '../../../../../src/judge/checks/findings.ts'
+import { createFindingLog } from '../../../../../src/judge/findings/findings.ts'
 import type { Observation } from '../../../../../src/observation/observation.ts'
 import { chatDescriptor, observed, responseOf, startedAtMs } from '../../checks/observed.ts'
 

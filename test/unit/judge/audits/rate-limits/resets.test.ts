@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createRetryCheck, createTargetClock } from '../../../../../src/judge/audits/rate-limits/resets.ts'
 import type { WindowRequest } from '../../../../../src/judge/audits/rate-limits/window.ts'
-import { createFindingLog } from '../../../../../src/judge/checks/findings.ts'
+import { createFindingLog } from '../../../../../src/judge/findings/findings.ts'
 import { randomStream } from '../../../../../src/lib/random.ts'
 import { responseOf, startedAtMs } from '../../checks/observed.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Causes, causeOf, createCauses, shownIds } from '../../../../src/judge/checks/causes.ts'
+import { type Causes, causeOf, createCauses, shownIds } from '../../../../src/judge/findings/causes.ts'
 
 const shown = (causes: Causes) =>
   causes.examples().map(({ message, count, requestIds }) => [message, count, requestIds])

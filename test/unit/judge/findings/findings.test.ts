@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createFindingLog } from '../../../../src/judge/checks/findings.ts'
+import { createFindingLog } from '../../../../src/judge/findings/findings.ts'
 
 const tallyOf = (findingLog: ReturnType<typeof createFindingLog>, id: string) =>
   findingLog.tallies().find(tally => tally.id === id)

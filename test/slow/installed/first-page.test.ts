@@ -1,0 +1,134 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, normalize } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { freePort } from '../../support/free-port.ts'
+import { type Installed, install, installedIn } from '../../support/installed.ts'
+import { blocksOf, headingsOf, linksOf } from '../../support/markdown.ts'
+
+let installed: Installed
+beforeAll(async () => {
+  installed = await install()
+}, 120_000)
+
+const packageFolder = () => join(installed.folder, 'node_modules/turnpike')
+const filesIn = (folder: string): readonly string[] =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => join(entry.parentPath, entry.name).slice(folder.length + 1))
+
+describe('the package', () => {
+  test('holds what its README names, and no build leftovers, tests or sources', () => {
+    const files = filesIn(packageFolder())
+    const expected = [
+      ...['README.md', 'CHANGELOG.md', 'LICENSE', 'package.json', 'dist/main.js', 'scenarios/smoke.yaml'],
+      ...['scenarios/scenario.schema.json', 'scenarios/profiles/openai-compatible.yaml', 'docs/report.schema.json'],
+      ...['dashboards/grafana/run.json', 'dashboards/prometheus/alerts.rules.yml', 'docs/recipes.md'],
+      ...['docs/examples/nightly.sh', 'docs/examples/github-nightly.yml'],
+    ]
+    expect(expected.filter(file => !files.includes(file))).toEqual([])
+    // The build removes what an earlier one left in dist.
+    expect(files.filter(file => /stale|\.ts$|tsbuildinfo|\.map$|^(src|test|runs|node_modules)\//.test(file))).toEqual(
+      [],
+    )
+    const sources = filesIn('src').filter(file => file.endsWith('.ts'))
+    expect(
+      files
+        .filter(file => file.startsWith('dist/'))
+        .map(file => file.slice(5))
+        .sort(),
+    ).toEqual(sources.map(file => file.replace(/ts$/, 'js')).sort())
+  })
+
+  test('has links that work in the package', () => {
+    const pages = filesIn(packageFolder()).filter(file => file.endsWith('.md'))
+    const broken = pages.flatMap(page => {
+      const read = (file: string) => readFileSync(join(packageFolder(), file), 'utf8')
+      return linksOf(read(page))
+        .map(({ target }) => target)
+        .filter(target => {
+          const [path = '', anchor] = target.split('#')
+          if (/^[a-z]+:/.test(target)) return false
+          const linked = path === '' ? page : normalize(join(dirname(page), path))
+          if (!existsSync(join(packageFolder(), linked))) return true
+          return anchor !== undefined && !headingsOf(read(linked)).some(heading => heading.anchor === anchor)
+        })
+        .map(target => `${page}: ${target}`)
+    })
+    expect(pages.length).toBeGreaterThan(20)
+    expect(broken).toEqual([])
+  })
+
+  test('is at most a megabyte to download', async () => {
+    const { stdout } = await installed.bash(`wc -c <'${installed.tarball}'`)
+    expect(Number(stdout)).toBeLessThan(1_048_576)
+  })
+
+  test('closes its internals, and opens its schemas', async () => {
+    const load = (name: string) =>
+      installed.bash(`node -e "import('${name}', { with: { type: 'json' } }).catch(cause => console.log(cause.code))"`)
+    expect((await load('turnpike/dist/main.js')).stdout).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED\n')
+    expect((await load('turnpike')).stdout).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED\n')
+    for (const name of ['package', 'scenario.schema', 'report.schema', 'comparison.schema'])
+      expect((await load(`turnpike/${name}.json`)).stdout).toBe('')
+  })
+})
+
+/** The commands of the README's first page: of its section on installation, and of the steps of the first scenario. */
+const readme = readFileSync('README.md', 'utf8')
+const under = (heading: string): string => {
+  const [, text = ''] = readme.split(`\n## ${heading}\n`)
+  return text.split(/\n## /)[0] ?? ''
+}
+const commandsUnder = (heading: string) =>
+  blocksOf(under(heading), 'sh')
+    .join('')
+    .split('\n')
+    .filter(line => line !== '')
+
+describe('the first page of the README, in an empty folder', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-readme-'))
+  const [first = ''] = blocksOf(readme, 'sh')
+  const [install = '', run = ''] = first.split('\n')
+
+  test('installs', async () => {
+    expect(install).toBe('npm install --save-dev turnpike')
+    // The tarball in place of its name in the registry.
+    const { code, stderr } = await installedIn(folder, '').bash(install.replace(/turnpike$/, installed.tarball))
+    expect([code, stderr]).toEqual([0, expect.not.stringContaining('ERR')])
+  }, 120_000)
+
+  test('runs a shipped scenario by its name', async () => {
+    expect(run).toMatch(/^npx turnpike run smoke\b/)
+    const { code, stdout } = await installedIn(folder, '').bash(run)
+    // On a busy machine, the run proves nothing about times, and says so.
+    const isBusy = code === 3 && stdout.includes('Turnpike stalled')
+    expect([isBusy ? 0 : code, stdout]).toEqual([0, expect.stringMatching(/^(PASS|INCONCLUSIVE) {2}smoke/)])
+  }, 90_000)
+
+  test('leads to a first scenario in five minutes', async ({ onTestFinished }) => {
+    const { bash, serve } = installedIn(folder, '')
+    const [init = '', ...commands] = commandsUnder('Your first scenario, in five minutes')
+    const { stdout: written } = await bash(init)
+    expect(written).toContain('Written:')
+    // The service, its address and its keys are those of the README.
+    const page = under('Your first scenario, in five minutes')
+    const [, service = ''] = /`(npx turnpike service [^`]+)`/.exec(page) ?? []
+    const [, address = ''] = /`(http:\/\/127\.0\.0\.1:\d+\/api\/v1)`/.exec(page) ?? []
+    const [, keys = ''] = /`(ref_\w+(?:,ref_\w+)+)`/.exec(page) ?? []
+    expect(address).toContain(`:${/--port (\d+)/.exec(service)?.[1]}/`)
+    // Another port, because this one may be in use here.
+    const target = await serve(service.replace(/--port \d+/, `--port ${await freePort()}`), onTestFinished)
+    const script = commands
+      .join('\n')
+      .replace('https://staging.example.com/api/v1', target)
+      .replace('key-one,key-two,key-three,key-four', keys)
+    const { code, stdout } = await bash(`set -e\n${script}`)
+    const [shown = ''] = blocksOf(page, '')
+    const withoutNumbers = (text: string) => text.replace(/\d+/g, 'N')
+    expect(withoutNumbers(stdout)).toContain(withoutNumbers(shown))
+    expect(stdout).toContain(`target ${target}`)
+    expect(code).toBe(0)
+    expect(readdirSync(join(folder, 'runs')).filter(name => name.endsWith('-first'))).toHaveLength(2)
+  }, 200_000)
+})
