@@ -113,26 +113,28 @@ describe.concurrent('a run against a faulty target', () => {
     expect(reportIn(out).load.failures).toEqual({ protocol: 3 })
   })
 
-  test('fails if the target responds with a page', async ({ onTestFinished }) => {
+  test('is inconclusive if the target responds with a page, which is no response of the service', async ({ onTestFinished }) => {
     const page = createHttpServer((request, response) => {
       request.resume().on('end', () => response.writeHead(200, { 'content-type': 'text/html' }).end('<p>hello</p>'))
     })
     const out = freshDirectory()
     const { code } = await turnpike(['run', scenario, '--target', await listen(page, onTestFinished), '--out', out])
-    expect(code).toBe(1)
-    expect(reportIn(out).findings.map(finding => finding.clause)).toContain('chat.stream.content-type')
+    expect(code).toBe(3)
+    const { reasons, findings } = reportIn(out)
+    expect(reasons).toEqual([expect.stringContaining('is an HTML page')])
+    expect(findings).toEqual([])
   })
 
   test.for<readonly string[]>([['--warm-up'], ['--no-warm-up']])(
     'sends only the load to the target, and reports only the load: %s',
     async (flags, { onTestFinished }) => {
       let requests = 0
-      const page = createHttpServer((request, response) => {
+      const empty = createHttpServer((request, response) => {
         requests++
-        request.resume().on('end', () => response.writeHead(200, { 'content-type': 'text/html' }).end('<p>hello</p>'))
+        request.resume().on('end', () => response.writeHead(200, { 'content-type': 'application/json' }).end('{}'))
       })
       const out = freshDirectory()
-      const target = await listen(page, onTestFinished)
+      const target = await listen(empty, onTestFinished)
       await turnpike(['run', scenario, ...flags, '--target', target, '--out', out])
       const { load } = reportIn(out)
       // Three requests discovered models, networks and limits.

@@ -68,7 +68,7 @@ describe('--only with a clause', () => {
     expect(observations.filter(({ call }) => call === 'chat')).toEqual([])
     const page = { columns: 100, color: false, directory: null }
     expect(renderers.text(report, page)).not.toMatch(/missing 429|Credits and money|discrepancy/)
-    expect(renderers.junit(report)).toMatch(/name="phantom"[\s\S]*?<skipped message="not selected by --only"/)
+    expect(renderers.junit(report)).toMatch(/name="discrepancies"[\s\S]*?<skipped message="not selected by --only"/)
   })
 
   test('fails for a violation of it', async () => {
