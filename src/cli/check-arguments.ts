@@ -190,22 +190,29 @@ const surplusWord = (word = ''): Pick<Mistake, 'got'> => ({
 function wordMistakes(words: readonly GivenWord[], command: Command): readonly Mistake[] {
   const { usage, arguments: known, flags } = command
   const where = `turnpike ${nameOf(command)}`
-  const argument = Object.values(known)[0]?.describe.replace(/^A /, 'a ')
+  const [argument, ...others] = Object.values(known).map(({ describe }) => describe.replace(/^(A|The) /, inLowerCase))
   const isList = usage.includes('..')
   if (words.length === 0)
     return usage.includes('<') && argument !== undefined
       ? [{ where, got: 'nothing', expected: `${argument}, as turnpike ${nameOf(command)} --help shows` }]
       : []
-  const max = isList ? Number.POSITIVE_INFINITY : argument === undefined ? 0 : 1
+  const max = isList ? Number.POSITIVE_INFINITY : Object.keys(known).length
   return words.flatMap(({ word, after }, index): readonly Mistake[] => {
     if (after !== null && (isList || index >= max)) return [surplusAfter(after, word, command)]
     if (index < max) return []
-    const expected = argument === undefined ? 'flags only' : `one argument: ${argument}`
+    const expected =
+      argument === undefined
+        ? 'flags only'
+        : others.length === 0
+          ? `one argument: ${argument}`
+          : `at most ${max} arguments: ${[argument, ...others].join(', then ')}`
     const hint =
       /^https?:[^@]*$/.test(word) && flags.target !== undefined ? { hint: `did you mean "--target ${word}"?` } : {}
     return [{ where, ...surplusWord(word), expected, ...hint }]
   })
 }
+
+const inLowerCase = (text: string): string => text.toLowerCase()
 
 function surplusAfter({ written, name, value }: GivenFlag, word: string, command: Command): Mistake {
   const flag = ownFlag(command.flags, name)

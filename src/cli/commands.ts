@@ -42,6 +42,7 @@ export const commands: readonly Command[] = [
         default: 'github',
       },
     },
+    examples: [['init --ci gitlab', 'Write a job for GitLab CI']],
     run: async values => (await import('./commands/init.ts')).initCommand(values),
   },
   {
@@ -138,6 +139,7 @@ export const commands: readonly Command[] = [
     describe: 'Print the documented profile, or another one, with comments',
     arguments: { profile: { ...profile, describe: 'Profile (YAML or a shipped name); default: documented' } },
     flags: {},
+    examples: [['profile > my-service.yaml', 'Write every key with its documented value']],
     run: async values => (await import('./commands/profile.ts')).profileCommand(values),
   },
   {
@@ -160,6 +162,10 @@ export const commands: readonly Command[] = [
       out: { type: 'string', describe: 'New file for the script (default: stdout)' },
       format: { ...format, choices: ['text', 'json'] },
     },
+    examples: [
+      ['findings runs/last', 'List the findings of a run'],
+      ['findings runs/last 1 --repro --out again.sh', 'Write a script that repeats the first one'],
+    ],
     run: async values => (await import('./commands/findings.ts')).findingsCommand(values),
   },
   {

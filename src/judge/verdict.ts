@@ -235,5 +235,8 @@ function failureCounts({ load: { failures } }: VerdictInput): string {
 function passSummary({ plan, load, clauses, thresholds }: VerdictInput): string {
   const passed = clauses.filter(clause => clause.verdict === 'pass').length
   const met = thresholds.length === 0 ? '' : `, ${plural(thresholds.length, 'threshold')} met`
-  return `${plural(load.answered, 'response')} checked: ${plural(passed, 'clause')} passed${met}${plan.only?.clauses ? '' : ', no billing discrepancy'}.`
+  const ofBilling = clauses.filter(({ id }) => id.startsWith('billing.'))
+  const isBilled = ofBilling.length === 0 || ofBilling.some(({ verdict }) => verdict !== 'not-promised')
+  const balanced = isBilled && !plan.only?.clauses ? ', no billing discrepancy' : ''
+  return `${plural(load.answered, 'response')} checked: ${plural(passed, 'clause')} passed${met}${balanced}.`
 }

@@ -113,7 +113,9 @@ describe.concurrent('a run against a faulty target', () => {
     expect(reportIn(out).load.failures).toEqual({ protocol: 3 })
   })
 
-  test('is inconclusive if the target responds with a page, which is no response of the service', async ({ onTestFinished }) => {
+  test('is inconclusive if the target responds with a page, which is no response of the service', async ({
+    onTestFinished,
+  }) => {
     const page = createHttpServer((request, response) => {
       request.resume().on('end', () => response.writeHead(200, { 'content-type': 'text/html' }).end('<p>hello</p>'))
     })

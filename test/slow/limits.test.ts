@@ -116,7 +116,9 @@ describe.concurrent('a target that does not publish its limits', () => {
       expect(plan.limits.discovery).toEqual({ kind: 'failed', caller: 'c0', why })
       expect(rateOf(plan)).toBe(15)
       const paths = ['models', 'crypto/rpc/networks', 'api_keys/rate_limits']
-      expect(request).toEqual(paths.map(path => `GET /api/v1/${path} Bearer key-one`))
+      expect(request.slice(0, 3)).toEqual(paths.map(path => `GET /api/v1/${path} Bearer key-one`))
+      // If every list is missing, Turnpike looks for the service under other paths, without a key.
+      for (const other of request.slice(3)) expect(other).toMatch(/^GET \S*\/models (?!Bearer)/)
     },
   )
 

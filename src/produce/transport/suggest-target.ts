@@ -83,7 +83,8 @@ function otherBases(target: string): readonly string[] {
 async function otherProtocol(target: string, { path, exchange }: Refusal, ask: AskAt): Promise<string | null> {
   const reason = exchange.failure?.reason
   const isHttps = target.startsWith('https:')
-  if (isHttps ? reason !== 'tls' : reason !== 'connection-lost' && reason !== 'protocol') return null
+  // A plain port may reset the connection before its bytes are seen to be no TLS.
+  if (reason !== 'connection-lost' && reason !== 'protocol' && !(isHttps && reason === 'tls')) return null
   const other = isHttps ? target.replace('https:', 'http:') : target.replace('http:', 'https:')
   const { status, failure } = await ask(other, path)
   // A certificate that this machine does not trust came over TLS all the same.
