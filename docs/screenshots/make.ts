@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -10,7 +11,7 @@ import { startTurnpike, turnpike } from '../../test/support/turnpike.ts'
 
 /**
  * Takes the pictures of the documents: the progress of real runs in a pseudo-terminal, and the pages of a report and a
- * comparison at phone and desk size. It takes two minutes, needs Debian's chromium, and is run by `npm run screenshots`.
+ * comparison at phone and desk size. It takes two minutes, needs Debian's chromium and pngquant, and is run by `npm run screenshots`.
  * Names on the command line select some of `progress`, `search`, `report` and `comparison`.
  */
 const selected = process.argv.slice(2)
@@ -46,6 +47,17 @@ try {
 } finally {
   await browser.close()
   rmSync(directory, { recursive: true })
+}
+compress()
+
+/** The package holds the pictures, so they have 256 colors where Debian's pngquant is installed. */
+function compress(): void {
+  const folder = fileURLToPath(new URL('.', import.meta.url))
+  const pictures = readdirSync(folder).filter(name => name.endsWith('.png'))
+  const { error } = spawnSync('pngquant', ['--force', '--skip-if-larger', '--ext', '.png', ...pictures], {
+    cwd: folder,
+  })
+  if (error !== undefined) process.stderr.write('Install pngquant, and take the pictures again: they are too large.\n')
 }
 
 /** A run that passes so far, at 80 columns. */

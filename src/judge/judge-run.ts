@@ -147,21 +147,26 @@ export function judgeRun({ plan, contract, head }: JudgeJob, results: readonly W
 function withoutJudgements<Run extends VerdictInput>(run: Run, cause: string): Run & RunVerdict {
   return {
     ...run,
-    clauses: run.clauses.map(clause => ({ ...clause, judged: 0, violated: 0, verdict: silenceOf(clause.verdict) })),
+    clauses: run.clauses.map(clause => ({ ...clause, judged: 0, violated: 0, measured: null, ...silenceOf(clause) })),
     findings: [],
     billing: { ...run.billing, discrepancies: [] },
     thresholds: run.thresholds.map(threshold => ({
       ...threshold,
       value: null,
       verdict: 'inconclusive',
-      message: 'the service did not answer',
+      message: noAnswer,
     })),
     verdict: 'inconclusive',
     reasons: [cause],
   }
 }
 
-const silenceOf = (verdict: ClauseTally['verdict']) => (verdict === 'not-promised' ? verdict : 'not-exercised')
+const noAnswer = 'the service did not answer'
+
+const silenceOf = ({ verdict }: ClauseTally): Pick<ClauseTally, 'verdict' | 'because'> =>
+  verdict === 'not-promised'
+    ? { verdict, because: null }
+    : { verdict: 'not-exercised', because: { kind: 'not-exercised', text: noAnswer, clause: null } }
 
 export function loadTotals(
   plan: Plan,

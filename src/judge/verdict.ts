@@ -84,10 +84,12 @@ export function withComparison(run: RunVerdict, comparison: Comparison): RunVerd
 
 function failReasons({ findings, billing, thresholds, clauses }: VerdictInput): readonly string[] {
   return [
-    ...findings.map(
-      ({ clause, section, count }) =>
-        `${plural(count, 'violation')} of ${clause} (§${section}): ${contractClauses[clause].text}${maskNote(clause, clauses)}`,
-    ),
+    ...[...new Set(findings.map(({ clause }) => clause))].map(id => {
+      // Several judges may have found it.
+      const count = findings.reduce((sum, finding) => sum + (finding.clause === id ? finding.count : 0), 0)
+      const { section, text } = contractClauses[id]
+      return `${plural(count, 'violation')} of ${id} (§${section}): ${text}${maskNote(id, clauses)}`
+    }),
     ...billing.discrepancies
       .filter(({ count }) => count > 0)
       .map(

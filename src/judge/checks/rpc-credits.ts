@@ -1,5 +1,5 @@
 import { type Contract, methodTier } from '../../contract/contract.ts'
-import { quote } from '../../lib/format.ts'
+import { plural, quote } from '../../lib/format.ts'
 import { memoizeLast } from '../../lib/memoize-last.ts'
 
 import { absDifference, formatPico, parsePico } from '../../lib/money.ts'
@@ -82,7 +82,7 @@ function checkAmount(
     expect(
       'rpc.batch.error-price',
       !isOtherPrice,
-      () => `${credits} credits for a batch with ${failed} failed items, expected ${total}`,
+      () => `${credits} credits for a batch with ${plural(failed, 'failed item')}, expected ${total}`,
     )
     if (isOtherPrice) return
   }

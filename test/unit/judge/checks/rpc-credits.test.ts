@@ -89,12 +89,12 @@ describe('credits', () => {
     ],
     'a failed item at the full price': [
       'rpc.batch.error-price',
-      '80 credits for a batch with 1 failed items, expected 65',
+      '80 credits for a batch with 1 failed item, expected 65',
       batchObserved(batchBody, costing('80', '0.00005')),
     ],
     'a failed item for free': [
       'rpc.batch.error-price',
-      '60 credits for a batch with 1 failed items, expected 65',
+      '60 credits for a batch with 1 failed item, expected 65',
       batchObserved(batchBody, costing('60', '0.0000375')),
     ],
     'credits that cost 1 % more': [
