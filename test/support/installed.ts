@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { endOf } from './shell.ts'
 import { type Ended, freshDirectory } from './turnpike.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -45,7 +46,7 @@ export async function pack(): Promise<{ readonly folder: string; readonly tarbal
 
 /** The package in a folder in which it is installed. */
 export function installedIn(folder: string, tarball: string): Installed {
-  const bash = (script: string, environment: Environment = {}) => ended(start(script, folder, environment))
+  const bash = (script: string, environment: Environment = {}) => endOf(start(script, folder, environment))
   return {
     folder,
     tarball,
@@ -68,7 +69,7 @@ export function installedIn(folder: string, tarball: string): Installed {
 }
 
 async function succeed(script: string, folder: string): Promise<Ended> {
-  const result = await ended(start(script, folder, {}))
+  const result = await endOf(start(script, folder, {}))
   if (result.code !== 0) throw new Error(`${script} ended with ${result.code}: ${result.stderr}`)
   return result
 }
@@ -80,18 +81,6 @@ const start = (script: string, cwd: string, environment: Environment, detached =
     env: { ...ownEnvironment(), ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-
-function ended(child: ReturnType<typeof start>): Promise<Ended> {
-  let stdout = ''
-  let stderr = ''
-  child.stdout.on('data', bytes => {
-    stdout += bytes
-  })
-  child.stderr.on('data', bytes => {
-    stderr += bytes
-  })
-  return new Promise(resolve => child.once('close', code => resolve({ code, stdout, stderr })))
-}
 
 /** The environment of a user: nothing of `npm run`, of a CI, or of Turnpike. */
 function ownEnvironment(): NodeJS.ProcessEnv {
