@@ -63,8 +63,10 @@ export function createMask(secrets: readonly string[]): Mask {
   }
 
   const find = (text: string, isCut: boolean): readonly Range[] => {
+    const isSuspicious = mayEscape.test(text) && suspicion.test(text)
+    if (!isSuspicious && !isCut) return findPlain(text)
     const ranges = [...findPlain(text), ...(isCut ? partialIn(text) : noRanges)]
-    if (!suspicion.test(text)) return ranges
+    if (!isSuspicious) return ranges
     for (const undo of undos) {
       let layer = undo(text)
       for (let depth = 1; depth <= maxLayers; depth++) {
@@ -184,6 +186,9 @@ const within = (outer: Unescaped, { text, starts }: Unescaped): Unescaped => ({
 
 const isEncoded = (secret: string) => (form: Form) =>
   form.text.length > secret.length && form.text.toLowerCase() !== secret.toLowerCase()
+
+/** Every escape has one of these characters. Most texts have none, and this looks at each character once. */
+const mayEscape = /[%\\&=\n]/
 
 /**
  * Whether a text has escapes that may stand for a character of a secret: printable ASCII, or a line end inside a long

@@ -67,9 +67,10 @@ export function createRateLimitAudit(
       }
       // The service counted the request and wrote its headers before they arrived. A stream continues long after that.
       const member = memberOf(observation, contract, sentMs, headersMs ?? endMs)
-      limit.add(member, resetOf(observation, contract), watermarkMs)
+      const resetMs = resetOf(observation, contract)
+      limit.add(member, resetMs, watermarkMs)
       if (isStray(member, drawn)) addStray(caller, drawn.name, member, watermarkMs)
-      refusals.add(observation, drawn, resetOf(observation, contract))
+      refusals.add(observation, drawn, resetMs)
       tokens.add(observation, drawn, watermarkMs)
     },
     finish: isComplete => {
