@@ -15,11 +15,12 @@ export function billingSection(report: Report): readonly Block[] {
     { kind: 'heading', id: 'money', text: 'Credits and money' },
     {
       kind: 'table',
+      folds: true,
       columns: [{ title: '' }, right('credits'), right('USD')],
       rows: [
         { cells: ['expected, by the price list', groupThousands(expectedCredits), dollars(expectedUsd)] },
         { cells: ['claimed, by the responses', groupThousands(claimedCredits), dollars(claimedUsd)] },
-        { cells: ['billed, by the balances', '', dollars(billedUsd)] },
+        { cells: ['billed, by the balances', NO_VALUE, dollars(billedUsd)] },
       ],
     },
     { kind: 'text', look: 'small', text: conclusion(billing) },
