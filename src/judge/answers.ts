@@ -13,7 +13,7 @@ export type Answers = {
   readonly others: ReadonlyMap<number, number>
   /** How many of the others were HTML pages with a 2xx status. */
   readonly pages: number
-  /** Requests without a response, by reason. */
+  /** Requests without any response, by reason. */
   readonly failures: ReadonlyMap<FailureReason, number>
   /** The earliest of the others, and the earliest failure; null: there was none. */
   readonly firstOther: { readonly id: number; readonly error: string; readonly location: string | null } | null
@@ -42,11 +42,13 @@ export function createAnswerLog(contract: Contract): AnswerLog {
     add: observation => {
       if (service > 0) return
       const { id, outcome, response } = observation
-      if (outcome.kind === 'failed') {
+      if (response === null) {
+        if (outcome.kind !== 'failed') return
         tally(failures, outcome.reason, 1)
         firstFailure ??= { id, detail: outcome.detail }
+        return
       }
-      if (outcome.kind !== 'answered' || response === null) return
+      // A stream of the service that breaks off is a response of the service, too.
       const origin = originOf(observation, contract)
       if (origin === 'service') service++
       if (origin !== 'elsewhere') return
@@ -81,7 +83,8 @@ export function noServiceReason(
   if (ended === 'worker-lost' || answers.service > 0) return null
   const hint = suggestion(head)
   if (answers.others.size > 0) return `${otherText(answers, head, hint)}${hint}`
-  return answers.failures.size > 0 ? `${silenceText(answers, head.target)}${hint}` : null
+  const silence = silenceText(answers, head.target)
+  return silence === null ? null : `${silence}${hint}`
 }
 
 /** The similar address that seems to be meant, as a question; empty if there is none. */
@@ -122,8 +125,9 @@ function otherText(
   return `${got} ${remedy}`
 }
 
-function silenceText({ failures, firstFailure }: Answers, target: string): string {
-  const [reason] = [...failures].reduce((a, b) => (b[1] > a[1] ? b : a))
+/** null: nothing failed, or something else than the connection, such as the patience of Turnpike. */
+function silenceText({ failures, firstFailure }: Answers, target: string): string | null {
+  const [reason] = [...failures].toSorted(([, a], [, b]) => b - a)[0] ?? []
   const { host, protocol } = URL.canParse(target) ? new URL(target) : { host: target, protocol: '' }
   const detail = firstFailure === null ? '' : oneLine(firstFailure.detail)
   switch (reason) {
@@ -142,6 +146,6 @@ function silenceText({ failures, firstFailure }: Answers, target: string): strin
     case 'protocol':
       return `${host} closed every connection without an HTTP response. Does it speak ${protocol === 'https:' ? 'HTTPS' : 'plain HTTP'} on this port?`
     default:
-      return `${host} accepted connections and sent no complete response (${reason}).`
+      return null
   }
 }

@@ -65,10 +65,10 @@ export function onStop({ stopping, reason }: RunStop, then: (reason: StopReason)
   })
 }
 
-/** If the first responses, this many, all come from elsewhere, the target is another one. */
+/** After this many responses, and none of the service, no more of them are needed. */
 const minElsewhere = 20
 
-/** Calls `onWrong` once if the first responses say nothing about the service. */
+/** Calls `onWrong` once if the target responds, and none of the first responses is of the service. */
 export function watchTarget(
   origin: (observation: Observation) => ReturnType<typeof originOf>,
   onWrong: (reason: 'wrong-target' | 'unauthorized') => void,

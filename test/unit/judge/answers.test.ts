@@ -37,6 +37,11 @@ test('a single response of the service is enough to judge it', () => {
   for (const status of [200, 400, 402, 415, 429]) expect(causeIn(got(404), got(status), got(404))).toBeNull()
 })
 
+test('a stream of the service that breaks off is a response of the service', () => {
+  const broken = { ...got(200), outcome: { kind: 'failed', reason: 'connection-lost', detail: '' } } as const
+  expect(causeIn(broken, broken)).toBeNull()
+})
+
 test('an error of the service itself is one, an error of a gateway is not', () => {
   expect(causeIn(got(500, { headers: { 'x-service-version': '1' } }))).toBeNull()
   expect(causeIn(got(503))).toContain('Every request got 503')
@@ -74,6 +79,11 @@ describe('without any response', () => {
     const refused = failed({ outcome: { kind: 'failed', reason: 'connect-refused', detail: '' } })
     expect(causeIn(failed(), refused, refused)).toContain('Nothing listens at a.test')
     expect(causeIn(failed(), failed(), refused)).toContain('closed every connection')
+  })
+
+  test('a target that only keeps its callers waiting is judged as before', () => {
+    const waiting = failed({ outcome: { kind: 'failed', reason: 'headers-timeout', detail: '' } })
+    expect(causeIn(waiting, waiting)).toBeNull()
   })
 
   test('there is no cause if nothing was sent, or if a worker was lost', () => {
