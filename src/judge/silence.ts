@@ -2,7 +2,7 @@ import type { Clause } from '../contract/clause.ts'
 import { type ClauseId, clauses } from '../contract/clauses.ts'
 import { plural } from '../lib/format.ts'
 import type { Call, Plan } from '../plan/plan.ts'
-import { type Feed, feedOf, situations } from './feeds.ts'
+import { type CallFilter, callFilterOf, situations } from './call-filters.ts'
 import type { ClauseTally, Silence } from './findings/findings.ts'
 import type { Obstacle } from './findings/obstacles.ts'
 import type { RunMetrics } from './metrics/request-stats.ts'
@@ -29,26 +29,26 @@ function silenceOf(
   metrics: Pick<RunMetrics, 'select'>,
 ): Silence {
   if (id === 'auth.keys-share-limits' && plan.callers.keysEach < 2) return notExercised(missingOf(id))
-  const feed = feedOf(id)
-  const calls = callsOf(feed, plan)
-  if (calls.length === 0) return notExercised(`no call of this run ${feed?.wanted ?? 'is sent'}`)
+  const filter = callFilterOf(id)
+  const calls = callsOf(filter, plan)
+  if (calls.length === 0) return notExercised(`no call of this run ${filter?.wanted ?? 'is sent'}`)
   if (because?.clause != null) return because
   const mask = maskOf(id, violated)
   if (mask !== null) return { kind: 'not-judged', ...mask }
-  return because ?? unsuccessful(feed, calls, metrics) ?? notExercised(missingOf(id))
+  return because ?? unsuccessful(filter, calls, metrics) ?? notExercised(missingOf(id))
 }
 
 const notExercised = (text: string): Silence => ({ kind: 'not-exercised', text, clause: null })
 
 /** Calls of the plan that could exercise a clause. */
-const callsOf = (feed: Feed | null, { calls }: Plan): readonly string[] =>
+const callsOf = (filter: CallFilter | null, { calls }: Plan): readonly string[] =>
   Object.entries<Call>(calls)
-    .filter(([, call]) => feed === null || feed.isFed(call))
+    .filter(([, call]) => filter === null || filter.matches(call))
     .map(([name]) => name)
 
 /** The calls were sent, and none of them was answered as it should. */
 function unsuccessful(
-  feed: Feed | null,
+  filter: CallFilter | null,
   calls: readonly string[],
   metrics: Pick<RunMetrics, 'select'>,
 ): Silence | null {
@@ -61,7 +61,7 @@ function unsuccessful(
     if (failed > 0) statuses.set('failed', (statuses.get('failed') ?? 0) + failed)
   }
   const isExpected = (ending: string) =>
-    ending.startsWith('got 2') || (feed?.fromRefusals === true && ending !== 'failed')
+    ending.startsWith('got 2') || (filter?.fromRefusals === true && ending !== 'failed')
   if ([...statuses.keys()].some(isExpected)) return null
   const endings = [...statuses].toSorted(([, a], [, b]) => b - a).slice(0, maxEndings)
   const text = endings.map(([ending, count]) => `${count} ${ending}`).join(', ')

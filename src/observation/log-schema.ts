@@ -19,18 +19,21 @@ export const headSchema = z
   .object({ turnpike: z.literal(2), ...info, worker: whole, workers: whole.positive().max(1_024) })
   .refine(({ worker, workers }) => worker < workers, { path: ['worker'], error: 'a worker of the run' })
 
+/** How a run can end. */
+export const endings = [
+  'complete',
+  'interrupted',
+  'target-unreachable',
+  'wrong-target',
+  'unauthorized',
+  'budget-reached',
+  'violation-found',
+  'worker-lost',
+] as const
+
 /** The last line of a log. */
 export const footerSchema = z.object({
-  ended: z.enum([
-    'complete',
-    'interrupted',
-    'target-unreachable',
-    'wrong-target',
-    'unauthorized',
-    'budget-reached',
-    'violation-found',
-    'worker-lost',
-  ]),
+  ended: z.enum(endings),
   durationMs: z.number().nonnegative(),
   loadStartMs: millis,
   startedMs: millis,

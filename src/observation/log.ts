@@ -9,6 +9,7 @@ import { assertValid } from '../lib/schema-mistakes.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import {
   type AcceptedObservation,
+  type endings,
   footerSchema,
   gapSchema,
   headSchema,
@@ -46,15 +47,7 @@ export type EventLoopDelay = { readonly p99: number; readonly max: number }
 
 /** The last line of a log. A killed run has none. */
 export type LogFooter = {
-  readonly ended:
-    | 'complete'
-    | 'interrupted'
-    | 'target-unreachable'
-    | 'wrong-target'
-    | 'unauthorized'
-    | 'budget-reached'
-    | 'violation-found'
-    | 'worker-lost'
+  readonly ended: (typeof endings)[number]
   readonly durationMs: number
   /** When the first stage was due to begin; due times count from it. null if no stage began. */
   readonly loadStartMs: number | null

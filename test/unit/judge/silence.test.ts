@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type ClauseId, clauseIds, clauses } from '../../../src/contract/clauses.ts'
-import { feedOf } from '../../../src/judge/feeds.ts'
+import { callFilterOf } from '../../../src/judge/call-filters.ts'
 import { createFindingLog } from '../../../src/judge/findings/findings.ts'
 import { createMetrics } from '../../../src/judge/metrics/request-stats.ts'
 import { explainSilence } from '../../../src/judge/silence.ts'
@@ -93,5 +93,5 @@ describe('a clause that nothing judged says why', () => {
 
 test('every clause of a judge of streams is fed by streamed completions', () => {
   for (const id of clauseIds.filter(id => clauses[id].judges.includes('chat-stream')))
-    expect(feedOf(id)?.isFed(chat(true)), id).toBe(true)
+    expect(callFilterOf(id)?.matches(chat(true)), id).toBe(true)
 })

@@ -4,10 +4,10 @@ import { probeNames, probeOf } from '../contract/probes.ts'
 import type { Call } from '../plan/plan.ts'
 
 /** The calls whose responses can exercise a clause. */
-export type Feed = {
+export type CallFilter = {
   /** What such a call does, as in `no call of this run …`. */
   readonly wanted: string
-  readonly isFed: (call: Call) => boolean
+  readonly matches: (call: Call) => boolean
   /** Whether refused requests exercise the clause too. */
   readonly fromRefusals?: boolean
 }
@@ -15,49 +15,55 @@ export type Feed = {
 const isRpc = (call: Call): boolean => call.kind === 'rpc' || call.kind === 'replay'
 const rpcOf = (call: Call) => (call.kind === 'rpc' ? call : call.kind === 'replay' ? call.of : null)
 
-const chat: Feed = { wanted: 'requests a completion (kind: chat)', isFed: ({ kind }) => kind === 'chat' }
-const unstreamed: Feed = {
+const chat: CallFilter = { wanted: 'requests a completion (kind: chat)', matches: ({ kind }) => kind === 'chat' }
+const unstreamed: CallFilter = {
   wanted: 'requests an unstreamed completion (kind: chat, stream: false)',
-  isFed: call => call.kind === 'chat' && !call.stream,
+  matches: call => call.kind === 'chat' && !call.stream,
 }
-const streamed: Feed = {
+const streamed: CallFilter = {
   wanted: 'streams a completion (kind: chat)',
-  isFed: call => call.kind === 'chat' && call.stream,
+  matches: call => call.kind === 'chat' && call.stream,
 }
-const withOptions: Feed = {
+const withOptions: CallFilter = {
   wanted: 'sends options to a completion (parameters or suffix)',
-  isFed: call => call.kind === 'chat' && call.options !== null,
+  matches: call => call.kind === 'chat' && call.options !== null,
 }
-const encoded: Feed = {
+const encoded: CallFilter = {
   wanted: 'accepts a compressed completion (accept-encoding)',
-  isFed: call => call.kind === 'chat' && call.options !== null && call.options.encoding !== null,
+  matches: call => call.kind === 'chat' && call.options !== null && call.options.encoding !== null,
 }
-const rpc: Feed = { wanted: 'sends a JSON-RPC request (kind: rpc)', isFed: isRpc }
-const batch: Feed = {
+const rpc: CallFilter = { wanted: 'sends a JSON-RPC request (kind: rpc)', matches: isRpc }
+const batch: CallFilter = {
   wanted: 'sends a JSON-RPC batch (kind: rpc-batch)',
-  isFed: call => (rpcOf(call)?.batchSize ?? null) !== null,
+  matches: call => (rpcOf(call)?.batchSize ?? null) !== null,
 }
-const failingItem: Feed = {
+const failingItem: CallFilter = {
   wanted: 'sends a JSON-RPC request that fails on purpose (failure-ratio or failing-items)',
-  isFed: call => (rpcOf(call)?.failing ?? 0) > 0,
+  matches: call => (rpcOf(call)?.failing ?? 0) > 0,
   fromRefusals: true,
 }
-const failingBatch: Feed = {
+const failingBatch: CallFilter = {
   wanted: 'sends a JSON-RPC batch with items that fail on purpose (failing-items)',
-  isFed: call => batch.isFed(call) && failingItem.isFed(call),
+  matches: call => batch.matches(call) && failingItem.matches(call),
 }
-const replay: Feed = { wanted: 'repeats a JSON-RPC request (kind: replay)', isFed: ({ kind }) => kind === 'replay' }
-const replayWith = (key: string, isFed: (call: Call & { kind: 'replay' }) => boolean): Feed => ({
+const replay: CallFilter = {
+  wanted: 'repeats a JSON-RPC request (kind: replay)',
+  matches: ({ kind }) => kind === 'replay',
+}
+const replayWith = (key: string, matches: (call: Call & { kind: 'replay' }) => boolean): CallFilter => ({
   wanted: `repeats a JSON-RPC request with ${key}`,
-  isFed: call => call.kind === 'replay' && isFed(call),
+  matches: call => call.kind === 'replay' && matches(call),
 })
-const resource: Feed = { wanted: 'requests such a resource (kind: resource)', isFed: ({ kind }) => kind === 'resource' }
-const listOf = (kind: Call['kind']): Feed => ({
+const resource: CallFilter = {
+  wanted: 'requests such a resource (kind: resource)',
+  matches: ({ kind }) => kind === 'resource',
+}
+const listOf = (kind: Call['kind']): CallFilter => ({
   wanted: `has the kind ${kind}`,
-  isFed: call => call.kind === kind,
+  matches: call => call.kind === kind,
 })
 
-const byJudge: Readonly<Partial<Record<JudgeName, Feed>>> = {
+const byJudge: Readonly<Partial<Record<JudgeName, CallFilter>>> = {
   'chat-request': chat,
   'chat-response': unstreamed,
   'chat-stream': streamed,
@@ -69,7 +75,7 @@ const byJudge: Readonly<Partial<Record<JudgeName, Feed>>> = {
 }
 
 /** Clauses that need more, or less, than their judge reads. */
-const byClause: Readonly<Partial<Record<ClauseId, Feed | null>>> = {
+const byClause: Readonly<Partial<Record<ClauseId, CallFilter | null>>> = {
   'header.model-id': chat,
   'header.model-id.asked': chat,
   'header.model-name': chat,
@@ -108,33 +114,33 @@ const byClause: Readonly<Partial<Record<ClauseId, Feed | null>>> = {
 }
 
 /** null: any request may exercise the clause. */
-export function feedOf(id: ClauseId): Feed | null {
+export function callFilterOf(id: ClauseId): CallFilter | null {
   const own = byClause[id]
   if (own !== undefined) return own
-  const feeds = clauses[id].judges.map(judge => (judge === 'probe' ? probesOf(id) : (byJudge[judge] ?? null)))
-  return feeds.reduce<Feed | null>((sum, feed, index) => (index === 0 ? feed : either(sum, feed)), null)
+  const filters = clauses[id].judges.map(judge => (judge === 'probe' ? probesOf(id) : (byJudge[judge] ?? null)))
+  return filters.reduce<CallFilter | null>((sum, filter, index) => (index === 0 ? filter : either(sum, filter)), null)
 }
 
 /** Several judges of completions read all of them. */
-function either(a: Feed | null, b: Feed | null): Feed | null {
+function either(a: CallFilter | null, b: CallFilter | null): CallFilter | null {
   if (a === null || b === null) return null
   return {
     wanted: a === unstreamed && b === streamed ? chat.wanted : a.wanted,
-    isFed: call => a.isFed(call) || b.isFed(call),
+    matches: call => a.matches(call) || b.matches(call),
     fromRefusals: a.fromRefusals === true || b.fromRefusals === true,
   }
 }
 
 const maxNamed = 4
 
-function probesOf(id: ClauseId): Feed {
+function probesOf(id: ClauseId): CallFilter {
   const own = probeNames.filter(name => probeOf(name).clause === id)
   // The names in a message are checked for every batch with unsupported methods.
   const names = own.length > 0 ? own : probeNames.filter(name => probeOf(name).names.length > 0)
   const more = names.length > maxNamed ? ', …' : ''
   return {
     wanted: `sends ${names.length === 1 ? 'the probe' : 'one of the probes'} ${names.slice(0, maxNamed).join(', ')}${more}`,
-    isFed: call => call.kind === 'probe' && (names as readonly string[]).includes(call.probe),
+    matches: call => call.kind === 'probe' && (names as readonly string[]).includes(call.probe),
     fromRefusals: true,
   }
 }
