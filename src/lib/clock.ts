@@ -36,21 +36,22 @@ const coarseMs = 2
 
 /** Uses a timer while it cannot be late, then polls once per turn of the event loop, so that other work goes on. */
 function wakePrecisely(nowMs: () => number, dueMs: number, wake: () => void): Cancel {
-  const wait = (): Cancel => {
+  let timer: NodeJS.Timeout | undefined
+  let turn: NodeJS.Immediate | undefined
+  const wait = (): void => {
     const leftMs = dueMs - nowMs()
-    if (leftMs > coarseMs) {
-      const timer = setTimeout(check, Math.floor(leftMs) - 1)
-      return () => clearTimeout(timer)
-    }
-    const turn = setImmediate(check)
-    return () => clearImmediate(turn)
+    if (leftMs > coarseMs) timer = setTimeout(check, Math.floor(leftMs) - 1)
+    else turn = setImmediate(check)
   }
-  const check = () => {
+  const check = (): void => {
     if (nowMs() >= dueMs) wake()
-    else cancel = wait()
+    else wait()
   }
-  let cancel = wait()
-  return () => cancel()
+  wait()
+  return () => {
+    clearTimeout(timer)
+    clearImmediate(turn)
+  }
 }
 
 /** Resolves at `dueMs`, or as soon as `signal` aborts; never rejects. */

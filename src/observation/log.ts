@@ -123,7 +123,7 @@ export function writeLog(file: LogFile, head: LogHeader, clock: Clock, max = max
     tail = tail
       .then(async () => {
         // After a write that failed, the end of the file is unknown.
-        if (failure === null) await file.append(await compress(text, { level: 4 }))
+        if (failure === null) await file.append(await compress(text, { level: 3 }))
       })
       .then(() => {
         waiting -= flushed

@@ -230,7 +230,6 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
     }
   }
 
-  /** The context of a driver. Each arrival reserves its maximum cost before it is sent. */
   function contextOf(from: SendContext): DriverContext {
     return {
       clock,
@@ -238,23 +237,33 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
       inFlight,
       drop: (arrival, reason) => dropArrival(arrival, reason, from),
       mustWait: arrival => callerMustWaitUntilMs(arrival.caller, failuresOf(arrival), clock.nowMs()) !== null,
-      fire: arrival => fire(arrival, from),
+      fire: (arrival, onFree) => fire(arrival, from, onFree),
     }
   }
 
-  async function fire(arrival: Arrival, from: SendContext): Promise<void> {
+  /** With a budget or an expected failure, the next arrival must wait until the outcome of this one is observed. */
+  function fire(arrival: Arrival, from: SendContext, onFree?: () => void): Promise<boolean> {
+    const isFree = budget === null && failuresOf(arrival) === 0
+    return isFree ? sendArrival(arrival, from, onFree) : fireCounted(arrival, from)
+  }
+
+  /** Reserves the maximum cost of an arrival, and its expected failures. */
+  async function fireCounted(arrival: Arrival, from: SendContext): Promise<boolean> {
     const caller = nameOf(arrival.caller)
     const reservation = budget?.reserve(arrival.call, caller) ?? null
     if (budget !== null && reservation === null) {
       stop.stop('budget-reached')
-      return dropArrival(arrival, 'budget', from)
+      dropArrival(arrival, 'budget', from)
+      return false
     }
     const failures = failuresOf(arrival)
     failureLimiter.begin(caller, failures)
     // The charges of an arrival use its reservation, so that no money counts twice.
-    await sendArrival(arrival, reservation === null ? from : { ...from, sink: each => observe(each, reservation) })
+    const sink = reservation === null ? from.sink : (each: Observation) => observe(each, reservation)
+    const wasSent = await sendArrival(arrival, { ...from, sink })
     failureLimiter.end(caller, failures)
     if (reservation !== null) budget?.release(reservation, clock.nowMs())
+    return wasSent
   }
 
   function observe(observation: Observation, reservation: Reservation | null): void {

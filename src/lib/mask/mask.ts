@@ -108,6 +108,9 @@ export function createMask(secrets: readonly string[]): Mask {
     return masked === text ? null : masked.split(',').map(Number)
   }
 
+  /** The latest value of each header that had no secret. Most values are equal to the one before. */
+  const clean = new Map<string, string>()
+
   return {
     isIn: text => find(text, false).length > 0,
     text: mask,
@@ -119,12 +122,21 @@ export function createMask(secrets: readonly string[]): Mask {
     headers: (headers, maxLength) => {
       let all = ''
       let isCut = false
+      let isNew = false
       for (const name in headers) {
         const value = headers[name] ?? ''
-        all += `${name} ${value} `
         if (value.length >= maxLength) isCut = true
+        const known = clean.get(name)
+        if (known === value) continue
+        // A name is searched once.
+        all += known === undefined ? `${name} ${value} ` : `${value} `
+        isNew = true
       }
-      if (!isCut && find(all, false).length === 0) return headers
+      if (!isNew && !isCut) return headers
+      if (!isCut && find(all, false).length === 0) {
+        for (const name in headers) if (clean.has(name) || clean.size < maxClean) clean.set(name, headers[name] ?? '')
+        return headers
+      }
       let masked: Record<string, string> | null = null
       for (const [name, value] of Object.entries(headers)) {
         const [shownName, shownValue] = [mask(name), replace(value, find(value, value.length >= maxLength))]
@@ -137,6 +149,9 @@ export function createMask(secrets: readonly string[]): Mask {
     },
   }
 }
+
+/** Far more than the number of header names that a target sends. */
+const maxClean = 256
 
 const noMask: Mask = {
   isIn: () => false,

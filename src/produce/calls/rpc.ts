@@ -1,4 +1,5 @@
 import type { Network } from '../../contract/contract.ts'
+import { memoizeLast } from '../../lib/memoize-last.ts'
 import { type Random, randomStream } from '../../lib/random.ts'
 import type { ReplayRole, RpcItem } from '../../observation/observation.ts'
 import type { RpcCall } from '../../plan/plan.ts'
@@ -24,18 +25,22 @@ export function buildRpc(
     method,
     params: failing ? ['invalid'] : rpcParamsOf(method, random),
   }))
+  const sent = replay === null ? headers : { 'idempotency-key': `${runId}-${replay.group}`, ...headers }
   return {
     descriptor: { kind: 'rpc', network: plan.network, batch: plan.batchSize !== null, items, replay },
     request: {
       method: 'POST',
-      path: contract.paths.rpc.replace('{network}', plan.network),
-      headers: { ...jsonHeaders, ...(replay && { 'idempotency-key': `${runId}-${replay.group}` }), ...headers },
+      path: pathOf(contract.paths.rpc, plan.network),
+      headers: { ...jsonHeaders, ...sent },
       body: JSON.stringify(plan.batchSize === null ? bodies[0] : bodies),
       timeouts: bounds.timeouts.rpc,
       maxBodyBytes: bounds.maxBodyBytes,
     },
   }
 }
+
+/** The path of a network. Most runs have one, and every request needs it. */
+const pathOf = memoizeLast((template: string, network: string): string => template.replace('{network}', network))
 
 /** The ids of a conflicting request start after this number, so its body always differs from the original's. */
 const conflictIdOffset = 1000

@@ -33,14 +33,20 @@ export type SendContext = RequestContext & {
 }
 
 /**
- * Sends the requests of an arrival. Resolves when all of them are observed; never rejects. Concurrent duplicates are
- * sent together with the original. Each later request is due when the requests before it have ended.
+ * Sends the requests of an arrival. Resolves when all of them are observed, with whether a request was sent; rejects only
+ * if Turnpike has a bug. Concurrent duplicates are
+ * sent together with the original. Each later request is due when the requests before it have ended. `onFree` is that of
+ * the transport, for an arrival of one request.
  */
-export function sendArrival(arrival: Arrival, context: SendContext): Promise<void> {
-  return arrival.steps.length > 1 ? sendSteps(arrival, context) : sendStep(arrival, 0, arrival.dueMs, context)
+export function sendArrival(arrival: Arrival, context: SendContext, onFree?: () => void): Promise<boolean> {
+  try {
+    return arrival.steps.length > 1 ? sendSteps(arrival, context) : sendStep(arrival, 0, arrival.dueMs, context, onFree)
+  } catch (cause) {
+    return Promise.reject(cause)
+  }
 }
 
-async function sendSteps(arrival: Arrival, context: SendContext): Promise<void> {
+async function sendSteps(arrival: Arrival, context: SendContext): Promise<boolean> {
   const plan = planOf(arrival, context)
   const concurrent = plan.kind === 'replay' && plan.concurrent ? 1 + plan.duplicates : 1
   await Promise.all(
@@ -52,6 +58,7 @@ async function sendSteps(arrival: Arrival, context: SendContext): Promise<void> 
     if (context.stop.aborted) context.sink(dropped(arrival, index, plan, 'interrupted', context))
     else await sendStep(arrival, index, context.clock.nowMs(), context)
   }
+  return true
 }
 
 /** Records an arrival that is not sent, with one observation for each of its requests. */
@@ -80,48 +87,63 @@ const failureMargin = 5
 /** The maximum number of expected refusals of one caller in a window that does not trigger the abuse block. */
 export const maxExpectedRefusals = ({ abuse }: Contract): number => Math.max(1, abuse.failures - failureMargin)
 
-async function sendStep(arrival: Arrival, index: number, dueMs: number, context: SendContext): Promise<void> {
+/** Not an async function, and each field is written out, because this runs for every request. */
+function sendStep(
+  arrival: Arrival,
+  index: number,
+  dueMs: number,
+  context: SendContext,
+  onFree?: () => void,
+): Promise<boolean> {
+  const { mask, sink } = context
   const plan = planOf(arrival, context)
   const origin = originOf(arrival, stepAt(arrival, index), context)
   const credentials = credentialsFor(plan, origin, context)
-  if (credentials === null) return context.sink(dropped(arrival, index, plan, 'no-credentials', context))
+  if (credentials === null) {
+    sink(dropped(arrival, index, plan, 'no-credentials', context))
+    return notSent
+  }
   const { descriptor, request } = requestAt(arrival, index, plan, credentials, context)
   const reader = descriptor.kind === 'chat' && descriptor.stream ? readerOf(descriptor, context) : null
   const { method, path, headers, body, timeouts, maxBodyBytes } = request
   const onStreamBytes = reader?.push ?? null
-  // Each field is written out, because an object spread is slower and this runs for every request.
-  const received = await context.transport(
-    { method, path, headers, body, timeouts, maxBodyBytes, onStreamBytes },
-    context.abort,
-  )
-  const exchange = maskExchange(received, context.mask)
-  // A response that is not an event stream, such as an error, has an ordinary body.
-  const stream = reader !== null && isEventStream(exchange) ? reader.end() : null
-  const outcome = outcomeOf(exchange, stream)
-  if (outcome.kind === 'dropped') return context.sink(dropped(arrival, index, plan, outcome.reason, context))
-  context.sink({
-    id: requestIdOf(arrival, index, context.callers.length),
-    seq: arrival.seq + index,
-    stage: arrival.stage,
-    trial: arrival.trial ?? undefined,
-    call: arrival.call,
-    caller: origin.caller.name,
-    key: origin.key,
-    accountTier: context.accountTier,
-    request: descriptor,
-    dueMs,
-    sentMs: exchange.sentMs,
-    retried: exchange.retried || undefined,
-    headersMs: exchange.headersMs,
-    endMs: exchange.endMs,
-    outcome,
-    response: responseOf(exchange, stream, {
-      digest: descriptor.kind === 'rpc' && descriptor.replay !== null,
-      maxBytes: maxBodyBytes,
-      mask: context.mask,
-    }),
+  const sent = { method, path, headers, body, timeouts, maxBodyBytes, onStreamBytes }
+  return context.transport(sent, context.abort, onFree).then(received => {
+    const exchange = maskExchange(received, mask)
+    // A response that is not an event stream, such as an error, has an ordinary body.
+    const stream = reader !== null && isEventStream(exchange) ? reader.end() : null
+    const outcome = outcomeOf(exchange, stream)
+    if (outcome.kind === 'dropped') {
+      sink(dropped(arrival, index, plan, outcome.reason, context))
+      return false
+    }
+    sink({
+      id: requestIdOf(arrival, index, context.callers.length),
+      seq: arrival.seq + index,
+      stage: arrival.stage,
+      trial: arrival.trial ?? undefined,
+      call: arrival.call,
+      caller: origin.caller.name,
+      key: origin.key,
+      accountTier: context.accountTier,
+      request: descriptor,
+      dueMs,
+      sentMs: exchange.sentMs,
+      retried: exchange.retried || undefined,
+      headersMs: exchange.headersMs,
+      endMs: exchange.endMs,
+      outcome,
+      response: responseOf(exchange, stream, {
+        digest: descriptor.kind === 'rpc' && descriptor.replay !== null,
+        maxBytes: maxBodyBytes,
+        mask,
+      }),
+    })
+    return true
   })
 }
+
+const notSent = Promise.resolve(false)
 
 function dropped(arrival: Arrival, index: number, plan: Call, reason: DropReason, context: SendContext): Observation {
   const { caller, key } = originOf(arrival, stepAt(arrival, index), context)

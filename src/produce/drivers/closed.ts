@@ -2,7 +2,7 @@ import { sleepUntil } from '../../lib/clock.ts'
 import type { Arrival } from '../arrivals/arrivals.ts'
 import type { DriverContext } from './driver.ts'
 
-/** A user skips a call that must wait, and pauses at least this long before the next one. */
+/** A user skips a call that must wait or cannot be sent, and pauses at least this long before the next one. */
 const skipPauseMs = 100
 
 /**
@@ -16,19 +16,32 @@ export async function driveClosed(
   { users, thinkMs, endMs }: { readonly users: number; readonly thinkMs: number; readonly endMs: number },
 ): Promise<void> {
   const { clock, signal, inFlight } = context
-  const user = async () => {
-    while (!signal.aborted && clock.nowMs() < endMs) {
+  await new Promise<void>((resolve, reject) => {
+    const pause = (ms: number) =>
+      void sleepUntil(clock, Math.min(clock.nowMs() + ms, endMs), signal)
+        .then(sendNext)
+        .catch(reject)
+    const sendNext = (): void => {
+      if (signal.aborted || clock.nowMs() >= endMs) return
       const arrival = next(clock.nowMs())
-      const mustWait = context.mustWait(arrival)
-      if (mustWait) context.drop(arrival, 'failure-limit')
-      else {
-        const work = context.fire(arrival)
-        inFlight.track(work)
-        await work
+      if (context.mustWait(arrival)) {
+        context.drop(arrival, 'failure-limit')
+        pause(Math.max(thinkMs, skipPauseMs))
+        return
       }
-      const pauseMs = mustWait ? Math.max(thinkMs, skipPauseMs) : thinkMs
-      if (pauseMs > 0) await sleepUntil(clock, Math.min(clock.nowMs() + pauseMs, endMs), signal)
+      let isFree = false
+      const onFree = (): void => {
+        if (isFree) return
+        isFree = true
+        if (thinkMs > 0) pause(thinkMs)
+        else sendNext()
+      }
+      const work = context.fire(arrival, onFree)
+      inFlight.track(work)
+      const onEnd = (wasSent: boolean) => (wasSent ? onFree() : pause(Math.max(thinkMs, skipPauseMs)))
+      work.then(onEnd).catch(reject)
     }
-  }
-  await Promise.race([Promise.all(Array.from({ length: users }, user)), sleepUntil(clock, endMs, signal)])
+    for (let user = 0; user < users; user++) sendNext()
+    void sleepUntil(clock, endMs, signal).then(resolve)
+  })
 }

@@ -2,8 +2,11 @@ import type { Clock } from '../../lib/clock.ts'
 import type { DropReason } from '../../observation/observation.ts'
 import type { Arrival } from '../arrivals/arrivals.ts'
 
-/** Sends an arrival and resolves when all of its requests have been observed. Never rejects. */
-export type Fire = (arrival: Arrival) => Promise<void>
+/**
+ * Sends an arrival and resolves when all of its requests have been observed, with whether it was sent. Rejects only if
+ * Turnpike has a bug. May call `onFree` before that: the response has arrived, so the sender may send again.
+ */
+export type Fire = (arrival: Arrival, onFree?: () => void) => Promise<boolean>
 
 /** Records that the requests of an arrival were never sent. */
 export type Drop = (arrival: Arrival, reason: DropReason) => void
@@ -27,7 +30,7 @@ export type DriverContext = {
  */
 export type InFlight = {
   readonly count: () => number
-  readonly track: (work: Promise<void>) => void
+  readonly track: (work: Promise<unknown>) => void
   readonly idle: () => Promise<void>
 }
 

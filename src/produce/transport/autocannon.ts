@@ -13,6 +13,7 @@ import {
   recordExchange,
 } from './exchange.ts'
 import { transportFailureOf } from './failures.ts'
+import { createDeadlineWatch } from './timeouts.ts'
 import type { Exchange, HttpRequest, Saturate, TransportFailure } from './transport.ts'
 
 /** autocannon's client of one connection. Its published types omit most fields; the version is pinned and tested. */
@@ -57,6 +58,7 @@ export function createSaturate({
   if (protocol !== 'http:') throw new RangeError(`autocannon cannot be used with ${protocol}`)
   const base = { host, pathPrefix: pathname.replace(/\/+$/, '') }
   const onAbort = createAbortListeners()
+  const watch = createDeadlineWatch(clock)
   const callLater = createFairQueue(clock)
   const batchWrite = batchWrites()
 
@@ -138,7 +140,7 @@ export function createSaturate({
           batchWrite(() => {
             // autocannon would compute statistics of each response.
             if (exchange === null) client.removeAllListeners('response').on('response', onResponse)
-            exchange = recordExchange(clock, request, onEnd, disconnect)
+            exchange = recordExchange(clock, watch, request, onEnd, disconnect)
             if (isConnected) onConnected(exchange, exchange.sentMs)
             if (isOver) return endExchange(exchange, aborted)
             client.pipelinedRequests.insertRequest(request)

@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { FailureReason } from '../../observation/observation.ts'
 import { areCut, headerRecord, noHeaders } from './headers.ts'
-import { type Deadline, startDeadline, type TimeoutPhase } from './timeouts.ts'
+import { type Deadline, type DeadlineWatch, type TimeoutPhase, touch } from './timeouts.ts'
 import type { Exchange, OnStreamBytes, RawHttpRequest, TransportFailure } from './transport.ts'
 
 /**
@@ -13,6 +13,7 @@ export type ExchangeRecorder = Readonly<Pick<Exchange, 'sentMs'>> & {
   readonly request: RawHttpRequest
   readonly onEnd: (exchange: Exchange) => void
   readonly disconnect: (reason: FailureReason) => void
+  readonly watch: DeadlineWatch
   readonly deadline: Deadline
   readonly body: Buffer[]
   headersMs: number | null
@@ -32,6 +33,7 @@ export type ExchangeRecorder = Readonly<Pick<Exchange, 'sentMs'>> & {
  */
 export function recordExchange(
   clock: Clock,
+  watch: DeadlineWatch,
   request: RawHttpRequest,
   onEnd: ExchangeRecorder['onEnd'],
   disconnect: ExchangeRecorder['disconnect'],
@@ -44,7 +46,8 @@ export function recordExchange(
     request,
     onEnd,
     disconnect,
-    deadline: startDeadline(clock, request.timeouts, sentMs, onTimeout),
+    watch,
+    deadline: watch.start(request.timeouts, sentMs, onTimeout),
     sentMs,
     headersMs: null,
     status: null,
@@ -62,32 +65,32 @@ export function recordExchange(
 /** The request waits for a new connection. `wasSent`: on the last one it was sent. */
 export function onReconnect(recorder: ExchangeRecorder, wasSent: boolean, atMs: number): void {
   if (wasSent) recorder.retried = true
-  recorder.deadline.enter('connect', atMs)
+  recorder.watch.enter(recorder.deadline, 'connect', atMs)
 }
 
 /** The request has a connection. */
 export function onConnected(recorder: ExchangeRecorder, atMs: number): void {
-  if (!recorder.ended) recorder.deadline.enter('headers', atMs)
+  if (!recorder.ended) recorder.watch.enter(recorder.deadline, 'headers', atMs)
 }
 
 /** `raw` alternates names and values as received. */
 export function onHeaders(recorder: ExchangeRecorder, status: number, raw: readonly (Buffer | string)[]): void {
   if (recorder.ended) return
-  const { clock, deadline, request } = recorder
+  const { clock, watch, deadline, request } = recorder
   const atMs = clock.nowMs()
   recorder.headersMs = atMs
   recorder.status = status
   recorder.headers = headerRecord(raw)
   recorder.headersCut = areCut(recorder.headers, raw)
   if (request.onStreamBytes !== null && isEventStream(recorder)) recorder.onStreamBytes = request.onStreamBytes
-  deadline.enter('idle', atMs)
+  watch.enter(deadline, 'idle', atMs)
 }
 
 export function onBody(recorder: ExchangeRecorder, bytes: Buffer): void {
   if (recorder.ended) return
   const { clock, deadline, request, onStreamBytes } = recorder
   const atMs = clock.nowMs()
-  deadline.touch(atMs)
+  touch(deadline, atMs)
   recorder.bytes += bytes.length
   const { maxBodyBytes } = request
   if (recorder.bytes > maxBodyBytes) cancelWith(recorder, 'body-too-large', `more than ${maxBodyBytes} bytes`)
@@ -99,8 +102,8 @@ export function onBody(recorder: ExchangeRecorder, bytes: Buffer): void {
 export function endExchange(recorder: ExchangeRecorder, failure: TransportFailure | null): void {
   if (recorder.ended) return
   recorder.ended = true
-  const { clock, deadline, onEnd, sentMs, headersMs, status, headers, headersCut, retried, body, bytes } = recorder
-  deadline.stop()
+  const { clock, onEnd, sentMs, headersMs, status, headers, headersCut, retried, body, bytes } = recorder
+  recorder.watch.stop(recorder.deadline)
   onEnd({
     sentMs,
     headersMs,
@@ -157,6 +160,7 @@ const batchSize = 16
  */
 export function createFairQueue(clock: Clock): (callback: () => void) => void {
   let waiting: (() => void)[] = []
+  let next = 0
   let isScheduled = false
   const schedule = () => {
     isScheduled = true
@@ -164,10 +168,15 @@ export function createFairQueue(clock: Clock): (callback: () => void) => void {
   }
   const runBatch = () => {
     isScheduled = false
-    const ready = waiting.slice(0, batchSize)
-    waiting = waiting.slice(batchSize)
-    if (waiting.length > 0) schedule()
-    for (const callback of ready) callback()
+    const end = Math.min(waiting.length, next + batchSize)
+    const ready = waiting
+    const first = next
+    next = end
+    if (next === waiting.length) {
+      waiting = []
+      next = 0
+    } else schedule()
+    for (let index = first; index < end; index++) ready[index]?.()
   }
   return callback => {
     waiting.push(callback)

@@ -18,8 +18,11 @@ export function headerRecord(raw: readonly (Buffer | string)[]): Readonly<Record
   const record: Record<string, string> = Object.create(emptyPrototype)
   let count = 0
   for (let index = 1; index < raw.length; index += 2) {
-    const name = nameOf(raw[index - 1] ?? '')
-    const value = textOf(raw[index] ?? '')
+    const rawName = raw[index - 1] ?? ''
+    const rawValue = raw[index] ?? ''
+    const slot = typeof rawName === 'string' ? null : slotOf(rawName)
+    const name = slot === null ? String(rawName).toLowerCase() : slot.name
+    const value = slot === null || typeof rawValue === 'string' ? textOf(rawValue) : valueIn(slot, rawValue)
     const earlier = record[name]
     if (earlier === undefined && count++ === maxHeaders) break
     const text = earlier === undefined ? value : `${earlier}, ${value}`
@@ -31,8 +34,6 @@ export function headerRecord(raw: readonly (Buffer | string)[]): Readonly<Record
 /** Whether some of the `raw` headers are not in their record. */
 export const areCut = (record: Readonly<Record<string, string>>, raw: readonly unknown[]): boolean =>
   raw.length > 2 * maxHeaders && Object.keys(record).length === maxHeaders
-
-const nameOf = (raw: Buffer | string): string => (typeof raw === 'string' ? raw.toLowerCase() : headerName(raw))
 
 const textOf = (raw: Buffer | string): string => trim(typeof raw === 'string' ? raw : raw.toString('latin1'))
 
@@ -48,21 +49,38 @@ function trim(value: string): string {
 const cacheSlots = 256
 /** Longer names are not cached. */
 const maxCachedLength = 64
-/** The latest name in each slot. */
-const cache: ({ readonly bytes: Uint8Array; readonly name: string } | undefined)[] = Array(cacheSlots).fill(undefined)
+
+/** A header name, and the latest value that came with it. */
+type Slot = { readonly bytes: Uint8Array; readonly name: string; valueBytes: Uint8Array; value: string }
+
+/** The latest name at each place. */
+const cache: (Slot | undefined)[] = Array(cacheSlots).fill(undefined)
 
 /**
- * A header name in lower case, from its bytes as received. A target sends the same few names all the time, and
- * comparing the bytes with a cached name is several times cheaper than making a string of them.
+ * The slot of a header name. A target sends the same few names all the time, and half of their values. Comparing bytes
+ * is several times cheaper than making a string of them.
  */
-export function headerName(bytes: Uint8Array): string {
+function slotOf(bytes: Uint8Array): Slot {
   const { length } = bytes
-  const slot = ((bytes[0] ?? 0) * 7 + (bytes[length - 1] ?? 0) * 31 + (bytes[length >> 1] ?? 0) + length) % cacheSlots
-  const cached = cache[slot]
-  if (cached !== undefined && hasSameBytes(cached.bytes, bytes)) return cached.name
+  const place = ((bytes[0] ?? 0) * 7 + (bytes[length - 1] ?? 0) * 31 + (bytes[length >> 1] ?? 0) + length) % cacheSlots
+  const cached = cache[place]
+  if (cached !== undefined && hasSameBytes(cached.bytes, bytes)) return cached
   const name = Buffer.from(bytes).toString('latin1').toLowerCase()
-  if (length <= maxCachedLength) cache[slot] = { bytes: Uint8Array.from(bytes), name }
-  return name
+  const slot: Slot = { bytes: Uint8Array.from(bytes), name, valueBytes: noBytes, value: '' }
+  if (length <= maxCachedLength) cache[place] = slot
+  return slot
+}
+
+const noBytes = new Uint8Array(0)
+
+/** The value as a text. */
+function valueIn(slot: Slot, bytes: Buffer): string {
+  if (hasSameBytes(slot.valueBytes, bytes)) return slot.value
+  const value = textOf(bytes)
+  if (bytes.length > maxCachedLength) return value
+  slot.valueBytes = bytes
+  slot.value = value
+  return value
 }
 
 function hasSameBytes(one: Uint8Array, other: Uint8Array): boolean {

@@ -1,69 +1,114 @@
-import type { Clock } from '../../lib/clock.ts'
+import type { Cancel, Clock } from '../../lib/clock.ts'
 import type { Timeouts } from '../../plan/plan.ts'
 
 /** The phase that a request is waiting to complete. */
 export type TimeoutPhase = 'connect' | 'headers' | 'idle'
 
+type OnTimeout = (limit: TimeoutPhase | 'total') => void
+
+/** The timeouts of one request. */
 export type Deadline = {
-  readonly enter: (phase: TimeoutPhase, atMs: number) => void
-  /** Restarts the idle timeout, because bytes arrived. */
-  readonly touch: (atMs: number) => void
-  readonly stop: () => void
+  readonly timeouts: Timeouts
+  readonly onTimeout: OnTimeout
+  readonly totalDueMs: number
+  phase: TimeoutPhase
+  phaseDueMs: number
+  /** The due time that a first turn of the event loop has found missed. */
+  missedMs: number
+  /** Its position in the list of its watch; -1: stopped. */
+  slot: number
+}
+
+/** Watches the timeouts of any number of requests with one timer. */
+export type DeadlineWatch = {
+  readonly start: (timeouts: Timeouts, startMs: number, onTimeout: OnTimeout) => Deadline
+  readonly enter: (deadline: Deadline, phase: TimeoutPhase, atMs: number) => void
+  readonly stop: (deadline: Deadline) => void
+}
+
+/** Restarts the idle timeout, because bytes arrived. */
+export function touch(deadline: Deadline, atMs: number): void {
+  deadline.phaseDueMs = atMs + deadline.timeouts.idleMs
 }
 
 /**
- * Watches all timeouts of one request with one timer. Bytes do not reset the timer; if it fires too early, it is set
- * again. undici's own timers have a resolution of half a second and cannot be set for a single request.
+ * Requests and bytes seldom move the timer: it stays at the earliest time that was due when it was set, and is set again
+ * when it fires too early. A timer for each request would cost a tenth of the request. undici's own timers have a
+ * resolution of half a second and cannot be set for a single request.
  */
-export function startDeadline(
-  clock: Clock,
-  timeouts: Timeouts,
-  startMs: number,
-  onTimeout: (limit: TimeoutPhase | 'total') => void,
-): Deadline {
-  const totalDueMs = startMs + timeouts.totalMs
-  let phase: TimeoutPhase = 'connect'
-  let phaseDueMs = startMs + timeouts.connectMs
-  let missedMs = Number.NaN
+export function createDeadlineWatch(clock: Clock): DeadlineWatch {
+  const watched: (Deadline | null)[] = []
+  const freeSlots: number[] = []
+  let cancel: Cancel | null = null
+  let armedMs = Number.POSITIVE_INFINITY
 
-  const wake = (): void => {
-    const dueMs = Math.min(totalDueMs, phaseDueMs)
-    const nowMs = clock.nowMs()
-    if (nowMs < dueMs) {
-      arm(dueMs)
-      return
-    }
-    // Timers run before sockets are read. After a stall of this process the response may already be in the kernel, so
-    // the target was in time. A timeout therefore counts only if one more turn of the event loop changes nothing.
-    if (missedMs !== dueMs) {
-      missedMs = dueMs
-      arm(nowMs)
-      return
-    }
-    onTimeout(totalDueMs <= phaseDueMs ? 'total' : phase)
-  }
-  let armedMs = Math.min(totalDueMs, phaseDueMs)
-  let cancel = clock.at(armedMs, wake)
   const arm = (dueMs: number): void => {
+    if (dueMs >= armedMs) return
+    cancel?.()
     armedMs = dueMs
     cancel = clock.at(dueMs, wake)
   }
+  const disarm = (): void => {
+    cancel?.()
+    cancel = null
+    armedMs = Number.POSITIVE_INFINITY
+  }
+  const wake = (): void => {
+    const nowMs = clock.nowMs()
+    const late: Deadline[] = []
+    let nextMs = Number.POSITIVE_INFINITY
+    for (const deadline of watched) {
+      if (deadline === null) continue
+      const dueMs = dueMsOf(deadline)
+      if (nowMs < dueMs) nextMs = Math.min(nextMs, dueMs)
+      else if (deadline.missedMs === dueMs) late.push(deadline)
+      else {
+        // Timers run before sockets are read. After a stall of this process the response may already be in the kernel,
+        // so the target was in time. A timeout therefore counts only if one more turn of the event loop changes nothing.
+        deadline.missedMs = dueMs
+        nextMs = nowMs
+      }
+    }
+    disarm()
+    if (nextMs < Number.POSITIVE_INFINITY) arm(nextMs)
+    for (const deadline of late) {
+      // The end of one request may end others.
+      if (deadline.slot < 0) continue
+      stop(deadline)
+      const { onTimeout, totalDueMs, phase, phaseDueMs } = deadline
+      onTimeout(totalDueMs <= phaseDueMs ? 'total' : phase)
+    }
+  }
+  const stop = (deadline: Deadline): void => {
+    const { slot } = deadline
+    if (slot < 0) return
+    deadline.slot = -1
+    watched[slot] = null
+    freeSlots.push(slot)
+    if (freeSlots.length === watched.length) disarm()
+  }
 
   return {
-    enter: (next, atMs) => {
-      phase = next
-      phaseDueMs = atMs + phaseMs(timeouts, next)
-      const dueMs = Math.min(totalDueMs, phaseDueMs)
-      if (dueMs >= armedMs) return
-      cancel()
-      arm(dueMs)
+    start: (timeouts, startMs, onTimeout) => {
+      const totalDueMs = startMs + timeouts.totalMs
+      const phaseDueMs = startMs + timeouts.connectMs
+      const slot = freeSlots.pop() ?? watched.length
+      const missedMs = Number.NaN
+      const deadline: Deadline = { timeouts, onTimeout, totalDueMs, phase: 'connect', phaseDueMs, missedMs, slot }
+      watched[slot] = deadline
+      arm(dueMsOf(deadline))
+      return deadline
     },
-    touch: atMs => {
-      phaseDueMs = atMs + timeouts.idleMs
+    enter: (deadline, phase, atMs) => {
+      deadline.phase = phase
+      deadline.phaseDueMs = atMs + phaseMs(deadline.timeouts, phase)
+      if (deadline.slot >= 0) arm(dueMsOf(deadline))
     },
-    stop: () => cancel(),
+    stop,
   }
 }
+
+const dueMsOf = ({ totalDueMs, phaseDueMs }: Deadline): number => Math.min(totalDueMs, phaseDueMs)
 
 function phaseMs(timeouts: Timeouts, phase: TimeoutPhase): number {
   switch (phase) {

@@ -47,8 +47,15 @@ export type TransportFailure = { readonly reason: FailureReason | LocalFault; re
 /**
  * Sends one request, without a redirect. Never rejects; an abort ends the exchange as `cancelled`. The only retry is for
  * a kept connection that the target had just closed, if the second attempt cannot have an effect of its own.
+ *
+ * `onFree` is called as soon as a complete response has left its connection free, before the promise resolves; not at all
+ * after a failure, or if the transport cannot tell.
  */
-export type Transport = (request: HttpRequest, signal: AbortSignal) => Promise<Exchange>
+export type Transport<Request = HttpRequest> = (
+  request: Request,
+  signal: AbortSignal,
+  onFree?: () => void,
+) => Promise<Exchange>
 
 /** A request that waits for a connection. `onEnd` is called once. */
 export type PendingRequest = {

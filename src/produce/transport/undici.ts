@@ -1,10 +1,11 @@
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../../lib/clock.ts'
-import { createAbortListeners, type OnAbort } from './abort-listeners.ts'
-import { type Connection, type Connections, createConnections } from './connections.ts'
+import { createAbortListeners } from './abort-listeners.ts'
+import { type Connection, createConnections } from './connections.ts'
 import {
   cancelWith,
   createFairQueue,
+  type ExchangeRecorder,
   endExchange,
   onBody,
   onConnected,
@@ -13,10 +14,11 @@ import {
   recordExchange,
 } from './exchange.ts'
 import { type ConnectionState, transportFailureOf } from './failures.ts'
-import type { Exchange, RawHttpRequest } from './transport.ts'
+import { createDeadlineWatch } from './timeouts.ts'
+import type { Exchange, RawHttpRequest, Transport } from './transport.ts'
 
 export type UndiciTransport = {
-  readonly send: (request: RawHttpRequest, signal: AbortSignal) => Promise<Exchange>
+  readonly send: Transport<RawHttpRequest>
   /** Closes every connection. Requests in flight end as `cancelled`. */
   readonly close: () => Promise<void>
 }
@@ -37,14 +39,59 @@ export function undiciTransport({ baseUrl, clock, maxConnections }: UndiciTransp
   const base = new URL(baseUrl)
   const connections = createConnections(base.origin, maxConnections)
   const pathPrefix = base.pathname.replace(/\/+$/, '')
+  const watch = createDeadlineWatch(clock)
+  const onAbort = createAbortListeners()
   const callLater = createFairQueue(clock)
-  const context: UndiciContext = { clock, connections, onAbort: createAbortListeners(), pathPrefix, callLater }
+  const carriers = new Map<Connection, Carrier>()
   let closed = false
+
+  const carrierOf = (connection: Connection): Carrier => {
+    let carrier = carriers.get(connection)
+    if (carrier === undefined) {
+      carrier = createCarrier(connection, clock, () => connections.release(connection))
+      carriers.set(connection, carrier)
+    }
+    return carrier
+  }
+
+  function startExchange(
+    request: RawHttpRequest,
+    signal: AbortSignal,
+    resolve: (exchange: Exchange) => void,
+    onFree: (() => void) | undefined,
+  ): void {
+    const { method, headers, body } = request
+    const recorder = recordExchange(
+      clock,
+      watch,
+      request,
+      exchange => {
+        removeAbortListener()
+        callLater(() => resolve(exchange))
+      },
+      reason => {
+        if (sending.carrier === null) leaveQueue()
+        else sending.carrier.cancel(sending, reason)
+      },
+    )
+    const options = { path: pathPrefix + request.path || '/', method, headers, body }
+    const sending: Sending = {
+      recorder,
+      options,
+      onFree,
+      carrier: null,
+      abortRequest: null,
+      unansweredSinceMs: null,
+    }
+    const removeAbortListener = onAbort(signal, () => cancelWith(recorder, 'cancelled', 'aborted by the harness'))
+    const leaveQueue = connections.take(connection => carrierOf(connection).carry(sending))
+  }
+
   return {
-    send: (request, signal) =>
+    send: (request, signal, onFree) =>
       new Promise(resolve => {
         if (closed || signal.aborted) resolve(notSent(clock.nowMs()))
-        else startExchange(context, request, signal, resolve)
+        else startExchange(request, signal, resolve, onFree)
       }),
     close: async () => {
       closed = true
@@ -64,112 +111,113 @@ const notSent = (atMs: number): Exchange => ({
   failure: { reason: 'cancelled', detail: 'aborted before it was sent' },
 })
 
-/** Shared by all exchanges of a transport. */
-type UndiciContext = {
-  readonly clock: Clock
-  readonly connections: Connections
-  readonly onAbort: OnAbort
-  readonly pathPrefix: string
-  readonly callLater: (callback: () => void) => void
+/** An exchange and its way over a connection. */
+type Sending = {
+  readonly recorder: ExchangeRecorder
+  readonly options: Dispatcher.DispatchOptions
+  readonly onFree: (() => void) | undefined
+  /** null: it waits for a connection, or undici is done with it. */
+  carrier: Carrier | null
+  /** null: undici has not written it yet. */
+  abortRequest: ((error: Error) => void) | null
+  /** When the request was written to the connection; null if it was not, or if a byte of the response has arrived. */
+  unansweredSinceMs: number | null
+}
+
+/** Carries one exchange at a time over a connection. */
+type Carrier = {
+  readonly carry: (sending: Sending) => void
+  readonly cancel: (sending: Sending, reason: string) => void
 }
 
 /**
- * Reports the events of undici to a recorder. A timeout or an abort can end the exchange before undici is done; the
- * connection is released only when undici is done.
+ * Reports the events of undici to the recorder of the current exchange. A timeout or an abort can end an exchange before
+ * undici is done; the connection is released only when undici is done. There is one handler for all exchanges of a
+ * connection, because the closures of a handler for each would be a tenth of the garbage of a request.
  */
-function startExchange(
-  { clock, connections, onAbort, pathPrefix, callLater }: UndiciContext,
-  request: RawHttpRequest,
-  signal: AbortSignal,
-  resolve: (exchange: Exchange) => void,
-): void {
-  let connection: Connection | null = null
-  let abortRequest: ((error: Error) => void) | null = null
-  /** When the request was written to the connection; null if it was not, or if a byte of the response has arrived. */
-  let unansweredSinceMs: number | null = null
+function createCarrier(connection: Connection, clock: Clock, release: () => void): Carrier {
+  let current: Sending | null = null
 
-  const recorder = recordExchange(
-    clock,
-    request,
-    exchange => {
-      removeAbortListener()
-      callLater(() => resolve(exchange))
-    },
-    reason => {
-      if (connection === null) leaveQueue()
-      else if (abortRequest === null) connection.giveUp()
-      else abortRequest(new Error(reason))
-    },
-  )
-  const options = (): Dispatcher.DispatchOptions => {
-    const { method, headers, body } = request
-    return { path: pathPrefix + request.path || '/', method, headers, body }
-  }
   /** Whether the target seems to have closed a kept connection before it had the request. */
-  const isIdleClose = (): boolean => {
-    if (connection === null || !connection.isReused()) return false
+  const isIdleClose = ({ abortRequest, unansweredSinceMs }: Sending): boolean => {
+    if (!connection.isReused()) return false
     if (abortRequest === null) return true
     return unansweredSinceMs !== null && clock.nowMs() - unansweredSinceMs <= maxCloseMs
   }
-  const release = (): void => {
-    const used = connection
-    connection = null
-    if (used !== null) connections.release(used)
+  const leave = (sending: Sending): void => {
+    sending.carrier = null
+    current = null
+    release()
   }
 
   // undici's older handler interface. The newer one builds an object of all headers of every response, which takes a
   // tenth of the time of a call.
   const handler: Dispatcher.DispatchHandler = {
     onConnect: abort => {
+      if (current === null) return
       // The connection came too late for this request. An error keeps it open for the next request; an abort closes it.
-      if (recorder.ended) throw new Error('ended before it was sent')
-      abortRequest = abort
-      unansweredSinceMs = clock.nowMs()
-      onConnected(recorder, unansweredSinceMs)
+      if (current.recorder.ended) throw new Error('ended before it was sent')
+      current.abortRequest = abort
+      current.unansweredSinceMs = clock.nowMs()
+      onConnected(current.recorder, current.unansweredSinceMs)
     },
     onResponseStarted: () => {
-      unansweredSinceMs = null
+      if (current !== null) current.unansweredSinceMs = null
     },
     onHeaders: (status, raw) => {
       // A 1xx response comes before the final one.
-      if (status >= 200) onHeaders(recorder, status, raw)
+      if (status >= 200 && current !== null) onHeaders(current.recorder, status, raw)
       return true
     },
     onData: bytes => {
-      onBody(recorder, bytes)
+      if (current !== null) onBody(current.recorder, bytes)
       return true
     },
     onComplete: () => {
-      connection?.onResponse()
-      const isCutOff = connection?.peerState() === 'reset'
+      const sending = current
+      if (sending === null) return
+      connection.onResponse()
+      const isCutOff = connection.peerState() === 'reset'
       endExchange(
-        recorder,
+        sending.recorder,
         isCutOff ? { reason: 'connection-lost', detail: 'ECONNRESET: reset inside the body' } : null,
       )
-      release()
+      leave(sending)
+      // undici sends a request that it gets now without first waiting for a turn of the event loop.
+      sending.onFree?.()
     },
     onError: error => {
+      const sending = current
+      if (sending === null) return
+      const { recorder, abortRequest, options } = sending
       const failure = transportFailureOf(error, abortRequest === null ? 'opening' : stateOf(connection))
-      const wasClosed = failure.reason === 'connection-lost' && isIdleClose()
+      const wasClosed = failure.reason === 'connection-lost' && isIdleClose(sending)
       const isSent = abortRequest !== null
-      if (wasClosed && !recorder.ended && (!isSent || isRepeatable(request))) {
-        abortRequest = null
+      if (wasClosed && !recorder.ended && (!isSent || isRepeatable(recorder.request))) {
+        sending.abortRequest = null
         onReconnect(recorder, isSent, clock.nowMs())
         // The connection has lost its socket, so it opens a new one. That one is not reused, so this happens once.
-        queueMicrotask(() => connection?.dispatch(options(), handler))
+        queueMicrotask(() => connection.dispatch(options, handler))
         return
       }
       endExchange(recorder, wasClosed ? { ...failure, reason: 'connection-reused-closed' } : failure)
       // undici is still cleaning up after the failed request and cannot take a new one yet.
-      queueMicrotask(release)
+      queueMicrotask(() => leave(sending))
     },
   }
 
-  const removeAbortListener = onAbort(signal, () => cancelWith(recorder, 'cancelled', 'aborted by the harness'))
-  const leaveQueue = connections.take(taken => {
-    connection = taken
-    taken.dispatch(options(), handler)
-  })
+  const carrier: Carrier = {
+    carry: sending => {
+      current = sending
+      sending.carrier = carrier
+      connection.dispatch(sending.options, handler)
+    },
+    cancel: ({ abortRequest }, reason) => {
+      if (abortRequest === null) connection.giveUp()
+      else abortRequest(new Error(reason))
+    },
+  }
+  return carrier
 }
 
 /**
@@ -184,5 +232,4 @@ const maxCloseMs = 500
  */
 const isRepeatable = ({ method, headers }: RawHttpRequest): boolean => method !== 'POST' || 'idempotency-key' in headers
 
-const stateOf = (connection: Connection | null): ConnectionState =>
-  connection?.peerState() === 'open' ? 'open' : 'ended'
+const stateOf = (connection: Connection): ConnectionState => (connection.peerState() === 'open' ? 'open' : 'ended')

@@ -36,8 +36,9 @@ function engineOf(text: string, table: Partial<Feedback> = {}, saturate: Saturat
   const never = new AbortController().signal
   const stop = createRunStop(never, never)
   const runId = 'test'
-  const transport: Transport = () => {
+  const transport: Transport = (_request, _signal, onFree) => {
     const sentMs = clock.nowMs()
+    clock.at(sentMs + 5, () => onFree?.())
     return new Promise(resolve => clock.at(sentMs + 10, () => resolve(emptyResponse(sentMs, clock.nowMs()))))
   }
   const engine = createEngine(
@@ -100,6 +101,37 @@ test('the stages are sent on time, between opening and closing balance checks', 
     everyCaller.map(caller => `(closing) ${caller}`),
   )
   expect([engine.inFlight(), engine.stage()]).toEqual([0, '(closing)'])
+})
+
+describe('a user of a closed stage', () => {
+  const closed = 'duration: 1s, shape: closed, users: 1, mix: { rpc: 1 }'
+  const sentMs = (observations: readonly Observation[]) => observations.slice(0, 3).map(each => each.sentMs)
+
+  test('sends as soon as the response has arrived', async () => {
+    const { observations, drive } = engineOf(scenario(closed))
+    await drive()
+    expect(sentMs(observations)).toEqual([1_000, 1_005, 1_010])
+  })
+
+  test('with a budget, waits until the price of the last call is known', async () => {
+    const { observations, drive } = engineOf(scenario(closed, 'budget: { usd: 10 }'))
+    await drive()
+    expect(sentMs(observations)).toEqual([1_000, 1_010, 1_020])
+  })
+
+  test('waits for the outcome of a call that should be refused', async () => {
+    const probe = 'probe: { kind: probe, probe: model-missing }'
+    const text = scenario(closed.replace('rpc: 1', 'probe: 1')).replace(/probe: \{.*\}/, probe)
+    const { observations, drive } = engineOf(text)
+    await drive()
+    expect(sentMs(observations)).toEqual([1_000, 1_010, 1_020])
+  })
+
+  test('pauses after a call that cannot be sent, for want of a key', async () => {
+    const { observations, drive } = engineOf(scenario(closed.replace('rpc: 1', 'probe: 1')))
+    await drive()
+    expect(outcomes(observations)).toEqual(Array(10).fill('no-credentials'))
+  })
 })
 
 describe('a budget', () => {

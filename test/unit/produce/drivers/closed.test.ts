@@ -39,6 +39,17 @@ describe('the closed model', () => {
   })
 })
 
+test('a user who is free sends the next call before the last one is observed, and only one', async () => {
+  const context = testContext(soon)
+  const fire: typeof context.fire = (arrival, onFree) => {
+    // Free after 4 ms; observed 6 ms later.
+    context.clock.at(context.clock.nowMs() + 4, () => onFree?.())
+    return context.fire(arrival)
+  }
+  await context.clock.run(driveClosed({ ...context, fire }, schedule(), { users: 1, thinkMs: 0, endMs: 20 }))
+  expect(context.fates.map(({ sentMs }) => sentMs)).toEqual([0, 4, 8, 12, 16])
+})
+
 describe('the end of a closed stage', () => {
   test('sends nothing more, and does not wait for thinking users', async () => {
     const context = testContext(soon)

@@ -53,9 +53,10 @@ function limited(max: number) {
   const failureLimiter = createFailureLimiter({ max, windowMs: 30_000 })
   const fire: typeof context.fire = async arrival => {
     failureLimiter.begin('c0', 1)
-    await context.fire(arrival)
+    const wasSent = await context.fire(arrival)
     failureLimiter.end('c0', 1)
     failureLimiter.recordFailure('c0', context.clock.nowMs())
+    return wasSent
   }
   const mustWait = () => failureLimiter.waitUntilMs('c0', 1, context.clock.nowMs()) !== null
   return { ...context, fire, mustWait, failureLimiter }

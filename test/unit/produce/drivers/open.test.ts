@@ -113,6 +113,7 @@ test('a harness that is too slow for its schedule yields to the event loop every
   const fire = async () => {
     busyMs += 3
     sentInTurn++
+    return true
   }
   await context.clock.run(driveOpen({ ...context, clock, fire }, every(1, 1_000), unlimited))
   expect(turns).toEqual(Array(499).fill(2))

@@ -55,6 +55,7 @@ export function testContext(answeredMs: (sentMs: number, arrival: Arrival) => nu
       fates.push(fate)
       await sleepUntil(clock, answeredMs(sentMs, arrival))
       fate.endMs = clock.nowMs()
+      return true
     },
     drop: ({ id, caller, dueMs }, dropped) => {
       fates.push({ id, caller, dueMs, sentMs: null, endMs: null, dropped })

@@ -9,6 +9,7 @@ import {
   onHeaders,
   recordExchange,
 } from '../../../../src/produce/transport/exchange.ts'
+import { createDeadlineWatch } from '../../../../src/produce/transport/timeouts.ts'
 import type { Exchange, HttpRequest } from '../../../../src/produce/transport/transport.ts'
 import { undiciTransport } from '../../../../src/produce/transport/undici.ts'
 import { manualClock } from '../../../support/manual-clock.ts'
@@ -22,6 +23,7 @@ function recorded(request: Partial<HttpRequest> = {}) {
   const timeouts = { connectMs: 100, headersMs: 50, idleMs: 200, totalMs: 1_000 }
   const recorder = recordExchange(
     clock,
+    createDeadlineWatch(clock),
     { ...plainRequest, timeouts, ...request },
     exchange => {
       ends.push(exchange)

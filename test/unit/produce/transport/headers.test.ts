@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { areCut, headerName, headerRecord } from '../../../../src/produce/transport/headers.ts'
+import { areCut, headerRecord } from '../../../../src/produce/transport/headers.ts'
 
 const sources = [
   { of: 'bytes', raw: (...texts: readonly string[]) => texts.map(text => Buffer.from(text, 'latin1')) },
@@ -57,7 +57,8 @@ describe.each(sources)('headers of $of', ({ raw }) => {
 })
 
 describe('the name of a header', () => {
-  const nameOf = (text: string) => headerName(Buffer.from(text, 'latin1'))
+  const nameIn = (bytes: Buffer) => Object.keys(headerRecord([bytes, Buffer.from('x')]))[0]
+  const nameOf = (text: string) => nameIn(Buffer.from(text, 'latin1'))
 
   test('a name is in lower case, the first time and again', () => {
     for (let time = 0; time < 3; time++) expect(nameOf('X-Service-Balance-USD')).toBe('x-service-balance-usd')
@@ -76,10 +77,10 @@ describe('the name of a header', () => {
 
   test('a cached name does not change with its input buffer', () => {
     const bytes = Buffer.from('x-first')
-    expect(headerName(bytes)).toBe('x-first')
+    expect(nameIn(bytes)).toBe('x-first')
     bytes.write('x-other')
     expect(nameOf('x-first')).toBe('x-first')
-    expect(headerName(bytes)).toBe('x-other')
+    expect(nameIn(bytes)).toBe('x-other')
   })
 
   test('a name may be empty', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Clock } from '../../../../src/lib/clock.ts'
-import { startDeadline } from '../../../../src/produce/transport/timeouts.ts'
+import { createDeadlineWatch, type TimeoutPhase, touch } from '../../../../src/produce/transport/timeouts.ts'
 
 const timeouts = { connectMs: 100, headersMs: 50, idleMs: 200, totalMs: 1_000 }
 
@@ -41,7 +41,16 @@ function standingClock() {
 
 function watched(clock: Clock) {
   const late: string[] = []
-  return { late, deadline: startDeadline(clock, timeouts, 0, limit => late.push(`${limit} at ${clock.nowMs()}`)) }
+  const watch = createDeadlineWatch(clock)
+  const start = (name: string) => {
+    const deadline = watch.start(timeouts, clock.nowMs(), limit => late.push(`${name}${limit} at ${clock.nowMs()}`))
+    return {
+      enter: (phase: TimeoutPhase, atMs: number) => watch.enter(deadline, phase, atMs),
+      touch: (atMs: number) => touch(deadline, atMs),
+      stop: () => watch.stop(deadline),
+    }
+  }
+  return { late, start, deadline: start('') }
 }
 
 describe('each timeout is exact to the millisecond', () => {
@@ -128,4 +137,45 @@ test('after a stop nothing is called and no timer is left', () => {
   expect(waiting()).toBe(0)
   pass(5_000)
   expect(late).toEqual([])
+})
+
+describe('many requests', () => {
+  test('share one timer, and each has its own timeout', () => {
+    const { clock, pass, set, waiting } = standingClock()
+    const { late, start } = watched(clock)
+    const others = Array.from({ length: 500 }, (_, index) => {
+      pass(0.1)
+      return start(`${index} `)
+    })
+    expect([set(), waiting()]).toEqual([1, 1])
+    for (const [index, other] of others.entries()) if (index !== 300) other.stop()
+    pass(500)
+    expect(late).toEqual(['connect at 100', expect.stringMatching(/^300 connect at 130/)])
+    expect(waiting()).toBe(0)
+  })
+
+  test('one that ends because of the timeout of another has no timeout of its own', () => {
+    const { clock, pass } = standingClock()
+    const watch = createDeadlineWatch(clock)
+    const late: string[] = []
+    const first = watch.start(timeouts, 0, () => {
+      late.push('first')
+      watch.stop(second)
+    })
+    const second = watch.start(timeouts, 0, () => late.push('second'))
+    pass(1_000)
+    watch.stop(first)
+    expect(late).toEqual(['first'])
+  })
+
+  test('a stopped one makes room for the next', () => {
+    const { clock, pass } = standingClock()
+    const { late, start, deadline } = watched(clock)
+    deadline.stop()
+    deadline.stop()
+    start('next ')
+    start('last ').enter('headers', 0)
+    pass(100)
+    expect(late).toEqual(['last headers at 50', 'next connect at 100'])
+  })
 })

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { undiciTransport } from '../../../../src/produce/transport/undici.ts'
 import { ok, plainRequest, responding, sendingTo } from './loopback.ts'
@@ -39,6 +39,49 @@ describe('requests', () => {
     const { url, seen } = await responding(ok('{}'))
     await sendingTo(url)({ body: '"é"' })
     expect(seen.requests[0]).toMatch(/content-length: 4\r\n\r\n/)
+  })
+})
+
+describe('a sender that is told when it is free', () => {
+  test('sends its next request over the same connection, before the response is processed', async () => {
+    const { url, seen } = await responding(ok('{}'))
+    const { send, close } = undiciTransport({ baseUrl: url, clock: systemClock(), maxConnections: 8 })
+    onTestFinished(close)
+    const { signal } = new AbortController()
+    const order: string[] = []
+    const sent: Promise<unknown>[] = []
+    const sendNext = (left: number): void => {
+      const onFree = () => {
+        order.push(`free ${left}`)
+        if (left > 1) sendNext(left - 1)
+      }
+      sent.push(send(plainRequest, signal, onFree).then(({ status }) => order.push(`${status} ${left}`)))
+    }
+    sendNext(3)
+    for (const each of sent) await each
+    expect(order).toEqual(['free 3', '200 3', 'free 2', '200 2', 'free 1', '200 1'])
+    expect([seen.requests.length, seen.connections]).toEqual([3, 1])
+  })
+
+  test('is told nothing after a failure', async () => {
+    const { url } = await responding(socket => socket.destroy())
+    const { send, close } = undiciTransport({ baseUrl: url, clock: systemClock(), maxConnections: 8 })
+    onTestFinished(close)
+    let free = 0
+    const { failure } = await send(plainRequest, new AbortController().signal, () => free++)
+    expect([failure?.reason, free]).toEqual(['connection-lost', 0])
+  })
+
+  test('is told when a response without a length closes its connection, and gets another one', async () => {
+    const { url, seen } = await responding(socket => socket.end('HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{}'))
+    const { send, close } = undiciTransport({ baseUrl: url, clock: systemClock(), maxConnections: 1 })
+    onTestFinished(close)
+    const { signal } = new AbortController()
+    let next: Promise<{ readonly status: number | null }> | undefined
+    await send(plainRequest, signal, () => {
+      next = send(plainRequest, signal)
+    })
+    expect([(await next)?.status, seen.connections]).toEqual([200, 2])
   })
 })
 
