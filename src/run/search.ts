@@ -28,8 +28,11 @@ export type SearchOrder = { readonly stage: string } & (
 
 /** Time from the decision to start a trial to its start, so that every worker gets the start time early enough. */
 const leadMs = 100
-/** How often, at most, the outcome of a trial is decided before its end. Each worker reports half as often. */
-const decideEveryMs = 50
+/**
+ * How often, at most, it is decided whether a trial ends early. A little less than the time between two reports of a
+ * worker, so that no report of a single worker is skipped because the one before it took longer.
+ */
+const decideEveryMs = 90
 
 /**
  * Leads all workers through the searches of a run. `tell` reaches every worker, each in the order of the calls. The result
