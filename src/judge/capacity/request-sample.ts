@@ -5,7 +5,7 @@ export type TimedRequest = { readonly dueMs: number; readonly sentMs: number; re
 export type RequestSample = { readonly stride: number; readonly instants: Float64Array }
 
 /** A sample has fewer requests. When it is full, every second one is dropped. */
-const maxRequests = 1_024
+const maxSampledRequests = 1_024
 const instantsEach = 3
 
 /** Samples the requests of a trial, in the order in which they are added. */
@@ -20,7 +20,7 @@ export function createRequestSample(): {
     add: ({ dueMs, sentMs, endMs }) => {
       if (added++ % stride !== 0) return
       requests.push({ dueMs, sentMs, endMs })
-      if (requests.length < maxRequests) return
+      if (requests.length < maxSampledRequests) return
       requests = requests.filter((_, index) => index % 2 === 0)
       stride *= 2
     },
@@ -36,7 +36,7 @@ export function mergeSamples(samples: readonly RequestSample[]): RequestSample {
   const taken = (each: RequestSample, stride: number) => Math.ceil(lengthOf(each) / (stride / each.stride))
   // Strides are powers of two, so the largest is a multiple of each.
   let stride = Math.max(1, ...samples.map(each => each.stride))
-  while (samples.reduce((sum, each) => sum + taken(each, stride), 0) >= maxRequests) stride *= 2
+  while (samples.reduce((sum, each) => sum + taken(each, stride), 0) >= maxSampledRequests) stride *= 2
   const parts = samples.map(({ instants, stride: from }) =>
     from === stride
       ? instants
