@@ -124,13 +124,13 @@ export function createJudge(
     if (cited.size > maxCited) for (const id of cited.keys()) if (!findingLog.cites(id)) cited.delete(id)
   }
 
-  function snapshot(): JudgeSnapshot {
+  function snapshot(isTruncated = false): JudgeSnapshot {
     batch.flush()
     return {
       metrics: metrics.snapshot(),
       findingLog: findingLog.snapshot(),
       audits: audits.snapshot(),
-      searches: searches.snapshot(),
+      searches: searches.snapshot(isTruncated),
       latestMs,
     }
   }
@@ -145,12 +145,12 @@ export function createJudge(
       batch.flush()
       return findingLog.violations() > 0
     },
-    snapshot,
+    snapshot: () => snapshot(),
     finish: isComplete => {
       batch.flush()
       audits.finish(isComplete)
       return {
-        ...snapshot(),
+        ...snapshot(!isComplete),
         memories: audits.crossWorkerState(),
         series: series.snapshot(),
         slices: slices.snapshot(),

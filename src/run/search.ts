@@ -5,23 +5,19 @@ import type { Clock } from '../lib/clock.ts'
 import type { Plan, SearchTerms, Trial } from '../plan/plan.ts'
 import type { LedTrial, SearchLead } from '../produce/drivers/capacity.ts'
 
-/** What a worker reports of the search in a stage. */
-export type SearchReport = {
-  readonly stage: string
-} & /** Nothing of the search is in flight here. `part`: of the trial that has ended; null: there was none. */
-(
+/**
+ * What a worker reports of the search in a stage. `idle`: nothing of the search is in flight here; with its part of the
+ * trial that has ended. `ready`: it could start its trial now. `part`: its part of the running trial so far.
+ */
+export type SearchReport = { readonly stage: string } & (
   | { readonly kind: 'idle'; readonly part: TrialPart | null }
-  /** The worker could start its trial now. */
   | { readonly kind: 'ready' }
-  /** Its part of the running trial so far. */
   | { readonly kind: 'part'; readonly part: TrialPart }
 )
-
-/** What the run tells every worker. */
+/** What the run tells every worker. `end`: the outcome of the trial with this index is certain. */
 export type SearchOrder = { readonly stage: string } & (
   | { readonly kind: 'trial'; readonly led: LedTrial }
   | { readonly kind: 'start'; readonly startMs: number | null }
-  /** The outcome of the trial with this index is certain. */
   | { readonly kind: 'end'; readonly trial: number }
   | { readonly kind: 'over' }
 )

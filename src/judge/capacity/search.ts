@@ -31,11 +31,16 @@ export type SearchFolds = {
   readonly add: Sink
   /** What the requests of a trial say about its outcome so far. */
   readonly part: (stage: string, trial: number) => TrialPart
-  readonly snapshot: () => readonly SearchSnapshot[]
+  /** `isTruncated`: whether its last requests may be missing. */
+  readonly snapshot: (isTruncated: boolean) => readonly SearchSnapshot[]
 }
 
 /** The trials of a search so far, for the requests of one worker. Plain data. */
-export type SearchSnapshot = { readonly stage: string; readonly trials: readonly TrialFoldSnapshot[] }
+export type SearchSnapshot = {
+  readonly stage: string
+  readonly trials: readonly TrialFoldSnapshot[]
+  readonly isTruncated: boolean
+}
 
 /** A fold over the observations of searches. */
 export function createSearchFolds(plan: Plan, contract: Contract): SearchFolds {
@@ -50,7 +55,8 @@ export function createSearchFolds(plan: Plan, contract: Contract): SearchFolds {
       folds[trial]?.add(observation)
     },
     part: (stage, trial) => searches.get(stage)?.folds[trial]?.part() ?? emptyPart,
-    snapshot: () => [...searches].map(([stage, { folds }]) => ({ stage, trials: folds.map(fold => fold.snapshot()) })),
+    snapshot: isTruncated =>
+      [...searches].map(([stage, { folds }]) => ({ stage, trials: folds.map(fold => fold.snapshot()), isTruncated })),
   }
 }
 
@@ -63,10 +69,18 @@ export function readSearches(
   workers: readonly (readonly SearchSnapshot[])[],
 ): (complete: boolean) => readonly CapacityResult[] {
   const searches = searchesOf(plan).map(search => {
-    const parts = workers.map(worker => worker.find(({ stage }) => stage === search.stage)?.trials ?? [])
-    const length = Math.max(0, ...parts.map(trials => trials.length))
-    const trialAt = (index: number) => parts.flatMap(trials => trials[index] ?? [])
-    return { ...search, trials: Array.from({ length }, (_, index) => readTrial(search.slo, trialAt(index))) }
+    const parts = workers.flatMap(worker => worker.find(({ stage }) => stage === search.stage) ?? [])
+    const length = Math.max(0, ...parts.map(({ trials }) => trials.length))
+    // A worker has no requests of a later trial before all of an earlier one.
+    const isKnown = (index: number) =>
+      parts.length < 2 || parts.every(({ trials, isTruncated }) => !isTruncated || trials.length > index + 1)
+    const trialAt = (index: number) =>
+      readTrial(
+        search.slo,
+        parts.flatMap(({ trials }) => trials[index] ?? []),
+        isKnown(index),
+      )
+    return { ...search, trials: Array.from({ length }, (_, index) => trialAt(index)) }
   })
   return memoizeLast(complete => searches.map(search => resultOf(search, complete)))
 }
@@ -84,6 +98,8 @@ const searchesOf = (plan: Plan): readonly PlannedSearch[] =>
 /** A trial of all workers together. Histograms take memory, so it has them only once they are read. */
 type MergedTrial = {
   readonly part: TrialPart
+  /** Whether no request of a worker is missing while those of others are there. */
+  readonly isKnown: boolean
   readonly ended: () => TrialSnapshot
   /** By call, in the order of the mix. */
   readonly cells: () => ReadonlyMap<string, { readonly cell: MutableStats; readonly missed: Map<string, number> }>
@@ -91,12 +107,13 @@ type MergedTrial = {
 
 type Search = PlannedSearch & { readonly trials: readonly MergedTrial[] }
 
-function readTrial(slo: Plan['slo'], workers: readonly TrialFoldSnapshot[]): MergedTrial {
+function readTrial(slo: Plan['slo'], workers: readonly TrialFoldSnapshot[], isKnown: boolean): MergedTrial {
   const part = mergeParts(workers.map(worker => worker.part))
   let ended: TrialSnapshot | null = null
   let cells: ReturnType<MergedTrial['cells']> | null = null
   return {
     part,
+    isKnown,
     ended: () => {
       ended ??= snapshotOf(part, 'ended')
       return ended
@@ -132,8 +149,10 @@ function replayTrials(
     const trial = trials[past.length]
     if (next.kind === 'conclusion' || trial === undefined) return { past, next }
     const state: TrialState = complete || past.length < trials.length - 1 ? 'over' : 'broken-off'
-    const outcome = judgeTrial(next.trial, trial.ended(), terms, state) ?? 'unfinished'
-    past.push({ trial: next.trial, outcome })
+    // Nothing is concluded from the requests of some workers, if those of another were lost.
+    const isPartial = !trial.isKnown && trial.part.counts.arrivals < next.trial.arrivals
+    const outcome = isPartial ? null : judgeTrial(next.trial, trial.ended(), terms, state)
+    past.push({ trial: next.trial, outcome: outcome ?? 'unfinished' })
   }
 }
 

@@ -217,6 +217,8 @@ describe('a search on several workers finds no capacity', () => {
     })
     expect([report.verdict, report.run.ended]).toEqual(['inconclusive', 'worker-lost'])
     expect(result).toMatchObject({ status: 'inconclusive', ratePerSecond: null })
+    // Nothing was recorded, so no trial has all its requests.
+    expect(result.trials.map(({ outcome }) => outcome)).toEqual(['unfinished'])
     expect(report.run.durationMs).toBeLessThan(10_000)
   })
 

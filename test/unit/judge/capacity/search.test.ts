@@ -32,7 +32,7 @@ const plan = aPlan({ stages: [aStage('search', 60_000, { load })], slo: { rpc: {
 /** The search of a plan with one worker, step by step. */
 function createCapacitySearch(plan: Plan, contract: Contract) {
   const folds = createSearchFolds(plan, contract)
-  const results = (complete: boolean) => readSearches(plan, [folds.snapshot()])(complete)
+  const results = (complete: boolean) => readSearches(plan, [folds.snapshot(!complete)])(complete)
   const load = plan.stages[0]?.load
   if (load?.model !== 'capacity') throw new Error('the plan has no search')
   return {
@@ -344,17 +344,17 @@ describe('the observations of several workers', () => {
   ]
   /** All observations of a search, each with the worker that made it. */
   const observations = trials.flatMap((observe, trial) =>
-    Array.from({ length: 40 }, (_, n) => ({
+    Array.from({ length: [20, 40, 29][trial] ?? 0 }, (_, n) => ({
       worker: (n * 7) % 3,
       observation: { ...observe(trial * 10_000 + n * 25, n), stage: 'search', call: 'rpc', trial },
     })),
   )
-  const resultsOf = (workers: readonly (readonly Observation[])[]) => {
+  const resultsOf = (workers: readonly (readonly Observation[])[], truncated: readonly number[] = []) => {
     const folds = workers.map(() => createSearchFolds(plan, documentedContract))
     for (const [worker, each] of workers.entries()) for (const observation of each) folds[worker]?.add(observation)
     return readSearches(
       plan,
-      folds.map(fold => structuredClone(fold.snapshot())),
+      folds.map((fold, worker) => structuredClone(fold.snapshot(truncated.includes(worker)))),
     )
   }
   const single = [observations.map(({ observation }) => observation)]
@@ -363,7 +363,7 @@ describe('the observations of several workers', () => {
   )
 
   test('have the result that one worker would have, also of a search that was cut short', () => {
-    expect(shared.map(({ length }) => length)).toEqual([42, 39, 39])
+    expect(shared.map(({ length }) => length)).toEqual([31, 30, 28])
     for (const complete of [true, false]) expect(resultsOf(shared)(complete)).toEqual(resultsOf(single)(complete))
     expect(resultsOf(shared)(true)[0]?.trials.map(({ outcome }) => outcome)).toEqual([
       'sustained',
@@ -391,5 +391,22 @@ describe('the observations of several workers', () => {
     }
     expect(outcomes(1)).toEqual(['unfinished'])
     expect(outcomes(3)).toEqual(['slo-missed'])
+  })
+
+  test('conclude nothing about the target if those of one worker are lost, in part or all', () => {
+    const outcomes = (workers: readonly (readonly Observation[])[]) => {
+      const result = resultsOf(workers, [1])(false)[0]
+      return [result?.status, result?.ratePerSecond, result?.trials.map(({ outcome }) => outcome)]
+    }
+    const [first = [], second = [], third = []] = shared
+    // With its share missing, each trial looks as if it was ended early because the queue grew.
+    expect(outcomes([first, [], third])).toEqual(['inconclusive', null, ['unfinished']])
+    const untilSecond = second.filter(({ trial }) => trial === 0)
+    expect(outcomes([first, untilSecond.slice(0, -1), third])).toEqual(['inconclusive', null, ['unfinished']])
+    // The record of its first trial is complete, because it goes on.
+    const beyond = second
+      .filter(({ trial }) => (trial ?? 0) < 1)
+      .concat(second.filter(({ trial }) => trial === 1)[0] ?? [])
+    expect(outcomes([first, beyond, third])).toEqual(['inconclusive', null, ['sustained', 'unfinished']])
   })
 })
