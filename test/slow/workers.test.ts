@@ -101,6 +101,7 @@ test('a capacity search on several threads finds the capacity, and an audit repr
   const run = await turnpike(['run', 'test/slow/search.yaml', '--workers', '3', '--out', out, '--quiet'])
   const { capacity, load } = reportIn(out)
   expect(run.code).toBe(0)
+  expect(run.stderr).toBe('')
   expect(capacity[0]?.status).toBe('found')
   expect(capacity[0]?.ratePerSecond).toBeGreaterThan(35)
   expect(capacity[0]?.ratePerSecond).toBeLessThan(60)
