@@ -32,12 +32,14 @@ async function serve(job: WorkerJob): Promise<void> {
     log: job.logFile === null ? null : await openLog(job.logFile, { ...info, ...shard }, clock),
     defer: whenIdle,
     eventLoopDelayMs: eventLoop.delayMs,
+    reportSearch: search => post({ search }),
   })
   onStop(stop, reason => post({ stopped: reason }))
 
   parentPort?.on('message', (message: WorkerQuery | WorkerCommand) => {
     if ('query' in message) void responseTo(message).then(response => post({ id: message.id, response }))
     else if (message.command === 'stop') stop.stop(message.reason)
+    else if (message.command === 'search') worker.search(message.order)
     else quit.abort()
   })
 

@@ -26,7 +26,7 @@ const maxAnswerMs = 10_000
  * Starts a worker in its own thread. The worker is lost if the thread throws or ends early, or if it does not respond
  * in time after it is cancelled.
  */
-export const startThread: StartWorker = (job, { onStop, onLost }) => {
+export const startThread: StartWorker = (job, { onStop, onLost, onSearch }) => {
   const thread = new Thread(new URL('./thread-main.js', import.meta.url), { workerData: job })
   const clock = systemClock()
   const waiting = new Map<number, (response: unknown) => void>()
@@ -48,6 +48,7 @@ export const startThread: StartWorker = (job, { onStop, onLost }) => {
   }
   thread.on('message', (message: WorkerMessage) => {
     if ('stopped' in message) return onStop(message.stopped)
+    if ('search' in message) return onSearch(message.search)
     waiting.get(message.id)?.(message.response)
     waiting.delete(message.id)
   })
@@ -81,6 +82,7 @@ export const startThread: StartWorker = (job, { onStop, onLost }) => {
     finish: end => query<FinishedWorker>({ query: 'finish', end }),
     snapshot: () => query<WorkerSnapshot>({ query: 'snapshot' }),
     stop: reason => send({ command: 'stop', reason }),
+    search: order => send({ command: 'search', order }),
     cancel: () => {
       isCancelled = true
       send({ command: 'cancel' })

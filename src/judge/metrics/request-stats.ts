@@ -146,7 +146,7 @@ export type RequestStats = {
 }
 
 /** Plain data, for merging. */
-type RequestStatsSnapshot = Omit<RequestStats, 'timing'> & {
+export type RequestStatsSnapshot = Omit<RequestStats, 'timing'> & {
   readonly histograms: ReadonlyMap<Timing, HistogramSnapshot>
 }
 
