@@ -7,10 +7,23 @@ export type Child = {
   readonly stop: () => void
 }
 
-/** How to start the process: with Node.js flags, and on one core if `taskset` is available. */
+/** How to start the process: with Node.js flags, and on one core if the machine allows it. */
 export type Setup = { readonly nodeFlags?: readonly string[]; readonly core?: number }
 
-export const canPin = spawnSync('taskset', ['--version']).status === 0
+/** A target and a client have a core each, so that neither takes time from the other. */
+export const targetCore = 0
+export const clientCore = 1
+
+const canPin = spawnSync('taskset', ['-c', `${targetCore},${clientCore}`, 'true']).status === 0
+
+/** The command, on one core if the machine allows it. */
+export const onCore = (core: number, command: readonly string[]): readonly string[] =>
+  canPin ? ['taskset', '-c', String(core), ...command] : command
+
+/** Prints why target and client are not on a core each, if they are not. */
+export function noteUnpinned(): void {
+  if (!canPin) console.log('  no core each: taskset is missing or finds no second core, so they share all cores')
+}
 
 /** Starts `file` of this folder in its own process. */
 export function startChild(file: string, args: readonly string[] = [], { nodeFlags = [], core }: Setup = {}): Child {
@@ -36,28 +49,37 @@ export async function runChild<T>(file: string, args: readonly string[], setup: 
   return value
 }
 
-/** Runs `work` against a new target, whose balance and windows start fresh. */
-export async function onFreshTarget<T>(
-  work: (port: string, target: Child) => Promise<T>,
-  args: readonly string[] = [],
-  setup: Setup = {},
+/** Runs `work` against a new server in its own process. */
+export async function onServer<T>(
+  file: string,
+  args: readonly string[],
+  setup: Setup,
+  work: (port: string, server: Child) => Promise<T>,
 ): Promise<T> {
-  const target = startChild('./programs/rpc-target.js', args, setup)
-  const { port } = (await target.firstMessage) as { readonly port: number }
+  const server = startChild(file, args, setup)
+  const { port } = (await server.firstMessage) as { readonly port: number }
   try {
-    return await work(String(port), target)
+    return await work(String(port), server)
   } finally {
-    target.stop()
+    server.stop()
   }
 }
 
+/** Runs `work` against a new target, whose balance and windows start fresh. */
+export const onFreshTarget = <T>(
+  work: (port: string, target: Child) => Promise<T>,
+  args: readonly string[] = [],
+  setup: Setup = {},
+): Promise<T> => onServer('./programs/rpc-target.js', args, setup, work)
+
 /** The arrival times of RPC requests at a stamping target, in milliseconds, per key. */
-export const requestStamps = (target: Child): Promise<readonly (readonly number[])[]> => report(target)
+export const requestStamps = (target: Child): Promise<readonly (readonly number[])[]> => reportOf(target)
 
 /** How long after the end of its stall a target responded to each waiting request, in milliseconds. */
-export const requestReleases = (target: Child): Promise<readonly number[]> => report(target)
+export const requestReleases = (target: Child): Promise<readonly number[]> => reportOf(target)
 
-const report = <T>({ process: child }: Child): Promise<T> =>
+/** What a server sends when it is asked for a report. */
+export const reportOf = <T>({ process: child }: Child): Promise<T> =>
   new Promise(resolve => {
     child.once('message', message => resolve(message as T))
     child.send('report')
@@ -65,3 +87,7 @@ const report = <T>({ process: child }: Child): Promise<T> =>
 
 export const median = (values: readonly number[]): number =>
   [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
+
+/** The median of the ratios of each round. */
+export const medianRatio = (values: readonly number[], bases: readonly number[]): number =>
+  median(values.map((value, round) => value / (bases[round] ?? Number.NaN)))
