@@ -1,4 +1,4 @@
-import { type ChildProcess, fork, spawnSync } from 'node:child_process'
+import { type ChildProcess, fork, spawn, spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
 export type Child = {
@@ -23,6 +23,20 @@ export const onCore = (core: number, command: readonly string[]): readonly strin
 /** Prints why target and client are not on a core each, if they are not. */
 export function noteUnpinned(): void {
   if (!canPin) console.log('  no core each: taskset is missing or finds no second core, so they share all cores')
+}
+
+/** Runs a program to its end. Rejects with what it printed if it fails. */
+export function runCommand([file = '', ...args]: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<void> {
+  const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', bytes => {
+      output += bytes
+    })
+  return new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', code => (code === 0 ? resolve() : reject(new Error(`${file} ended with ${code}:\n${output}`))))
+  })
 }
 
 /** Starts `file` of this folder in its own process. */

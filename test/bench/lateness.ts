@@ -46,8 +46,7 @@ async function oursAt(rate: number, seconds: number): Promise<Lateness> {
 async function bareAt(rate: number, seconds: number): Promise<Lateness> {
   const args = [String(rate), String(seconds)]
   const { failed, ...lateness } = await onFreshTarget(
-    port =>
-      runChild<Lateness & { failed: number }>('./programs/bare-loop.js', [port, ...args], { core: clientCore }),
+    port => runChild<Lateness & { failed: number }>('./programs/bare-loop.js', [port, ...args], { core: clientCore }),
     [],
     { core: targetCore },
   )

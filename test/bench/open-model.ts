@@ -1,6 +1,6 @@
 import { median, noteUnpinned, onFreshTarget, targetCore } from './child.ts'
 import type { Bench, Figure } from './figure.ts'
-import { rpcProfile, rpcScenario, type Shipped, runShipped } from './shipped.ts'
+import { rpcProfile, rpcScenario, runShipped, type Shipped } from './shipped.ts'
 
 const rates = [2_000, 5_000, 8_000, 12_000]
 const goalRate = 8_000
@@ -59,11 +59,9 @@ async function closedRateOf(rounds: number, seconds: number): Promise<number> {
 /** A run that drops arrivals, because the rate is beyond this core, cannot tell; its figures are what is asked here. */
 const openRun = (rate: number, seconds: number): Promise<Shipped> => {
   const scenario = rpcScenario(`shape: constant, rate: ${rate}/s`, seconds)
-  return onFreshTarget(
-    port => runShipped({ scenario, profile: rpcProfile, port, mayBeInconclusive: true }),
-    [],
-    { core: targetCore },
-  )
+  return onFreshTarget(port => runShipped({ scenario, profile: rpcProfile, port, mayBeInconclusive: true }), [], {
+    core: targetCore,
+  })
 }
 
 const answeredShare = ({ load }: Shipped, rate: number, seconds: number): number =>

@@ -16,7 +16,9 @@ type Sample = { readonly atMs: number; readonly rssMb: number }
  */
 export const benchResident: Bench = async ({ short }) => {
   const calls = short ? 20_000 : 1_000_000
-  console.log(`\nResident set of the shipped command after ${calls.toLocaleString('en')} calls, ${connections} connections`)
+  console.log(
+    `\nResident set of the shipped command after ${calls.toLocaleString('en')} calls, ${connections} connections`,
+  )
   if (!existsSync('/proc/self/status')) {
     console.log('  skipped: this system has no /proc')
     return []
@@ -34,8 +36,10 @@ export const benchResident: Bench = async ({ short }) => {
   const tenths = Array.from({ length: 9 }, (_, tenth) => inLoad[Math.floor(((tenth + 1) * inLoad.length) / 10)])
   console.log(`  after each tenth of the time: ${tenths.map(sample => sample?.rssMb.toFixed(0)).join(' ')} MB`)
   console.log(`  highest, with the report: ${peak.toFixed(0)} MB`)
-  const idle = await idleMb("setTimeout(() => {}, 60_000)")
-  const idleThread = await idleMb("new (require('node:worker_threads').Worker)('setTimeout(() => {}, 60_000)', { eval: true })")
+  const idle = await idleMb('setTimeout(() => {}, 60_000)')
+  const idleThread = await idleMb(
+    "new (require('node:worker_threads').Worker)('setTimeout(() => {}, 60_000)', { eval: true })",
+  )
   console.log(`  Node.js alone: ${idle.toFixed(0)} MB, with an idle thread ${idleThread.toFixed(0)} MB`)
   const name = `RSS of one worker after ${short ? '20,000' : 'a million'} calls, ${connections} connections`
   return [

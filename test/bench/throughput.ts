@@ -32,8 +32,7 @@ export const benchThroughput: Bench = async ({ short }) => {
   console.log(`\nCalls per second on one core, ${connections} connections, ${rounds} rounds of ${seconds} s in turn`)
   noteUnpinned()
   for (let round = 0; round < rounds; round++)
-    for (const client of clients)
-      rates[client].push(await onFreshTarget(ratesOf[client], [], { core: targetCore }))
+    for (const client of clients) rates[client].push(await onFreshTarget(ratesOf[client], [], { core: targetCore }))
   const show = (name: string, client: Client) => {
     const each = rates[client].map(rate => rate.toFixed(0)).join(' ')
     console.log(`  ${name.padEnd(52)}${median(rates[client]).toFixed(0).padStart(7)}   of ${each}`)
