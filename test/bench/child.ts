@@ -93,7 +93,7 @@ export const requestStamps = (target: Child): Promise<readonly (readonly number[
 export const requestReleases = (target: Child): Promise<readonly number[]> => reportOf(target)
 
 /** What a server sends when it is asked for a report. */
-export const reportOf = <T>({ process: child }: Child): Promise<T> =>
+const reportOf = <T>({ process: child }: Child): Promise<T> =>
   new Promise(resolve => {
     child.once('message', message => resolve(message as T))
     child.send('report')

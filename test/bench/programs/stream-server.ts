@@ -6,24 +6,16 @@ import { systemClock } from '../../../src/lib/clock.ts'
 /**
  * A server that writes streams as fast as their clients read. All open streams take turns, as those of a model do: each
  * gets a write of some chunks, with one token each. It keeps every promise that is judged. Arguments: tokens of a
- * stream, chunks per write. Sends its port by IPC, and on a message the chunks that it wrote in each tenth of a second.
+ * stream, chunks per write. Sends its port by IPC.
  */
 const [tokens = 0, chunksPerWrite = 0] = process.argv.slice(2).map(Number)
-const clock = systemClock()
-const account = createCalibrationAccount(clock)
-const tickMs = 100
-const ticks: number[] = []
+const account = createCalibrationAccount(systemClock())
 
 type Stream = { readonly socket: Socket; readonly row: Buffer; readonly closing: string; left: number }
 
 let streams: Stream[] = []
-let startedMs: number | null = null
 
 function writeAll(): void {
-  const nowMs = clock.nowMs()
-  startedMs ??= nowMs
-  const tick = Math.floor((nowMs - startedMs) / tickMs)
-  while (ticks.length <= tick) ticks.push(0)
   let hasEnded = false
   for (const stream of streams) {
     const { socket } = stream
@@ -33,7 +25,6 @@ function writeAll(): void {
     } else if (!socket.writableNeedDrain) {
       socket.write(stream.row)
       stream.left -= chunksPerWrite
-      ticks[tick] = (ticks[tick] ?? 0) + chunksPerWrite
       if (stream.left > 0) continue
       socket.write(stream.closing)
       hasEnded = true
@@ -67,5 +58,4 @@ server.listen({ port: 0, host: '127.0.0.1', backlog: 1_024 }, () => {
   const address = server.address()
   process.send?.({ port: typeof address === 'object' ? address?.port : 0 })
 })
-process.on('message', () => process.send?.(ticks))
 process.once('disconnect', () => process.exit())
