@@ -21,6 +21,8 @@ import { runShipped, streamProfile } from '../shipped.ts'
 const variable = 'TURNPIKE_BENCH_GUIDELLM'
 const streams = 100
 const tokens = 500
+/** The server must be faster than its clients. */
+const chunksPerWrite = 10
 
 /**
  * Stream chunks per second on one core, 100 streams at a time, as fast as the server writes: the shipped command with
@@ -70,7 +72,7 @@ export const benchGuidellm: Bench = async ({ short }) => {
 }
 
 const onStreamServer = (work: (port: string) => Promise<number>): Promise<number> =>
-  onServer('./programs/stream-server.js', [String(tokens), '1'], { core: targetCore }, work)
+  onServer('./programs/stream-server.js', [String(tokens), String(chunksPerWrite)], { core: targetCore }, work)
 
 async function drainedPerSecond(port: string, seconds: number): Promise<number> {
   const args = [port, String(streams), String(seconds)]
