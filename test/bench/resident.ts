@@ -26,7 +26,7 @@ export const benchResident: Bench = async ({ short }) => {
   noteUnpinned()
   const { rate } = await closedRun(2)
   // With a reserve, since the rate of two seconds is not that of a minute.
-  const seconds = Math.ceil((1.3 * calls) / rate)
+  const seconds = Math.ceil((1.5 * calls) / rate)
   const { count, samples, loadEndMs } = await closedRun(seconds)
   if (count < calls) throw new Error(`${count} calls in ${seconds} s are fewer than ${calls}`)
   const inLoad = samples.filter(({ atMs }) => atMs <= loadEndMs)

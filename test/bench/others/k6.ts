@@ -78,8 +78,8 @@ async function openFigures(program: string, short: boolean, seconds: number): Pr
             rate,
             timeUnit: '1s',
             duration: `${seconds}s`,
-            preAllocatedVUs: 500,
-            maxVUs: 1_000,
+            preAllocatedVUs: 300,
+            maxVUs: 300,
           }),
         ),
       )
