@@ -1,4 +1,6 @@
 import { type ChildProcess, fork, spawn, spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export type Child = {
@@ -25,18 +27,42 @@ export function noteUnpinned(): void {
   if (!canPin) console.log('  no core each: taskset is missing or finds no second core, so they share all cores')
 }
 
-/** Runs a program to its end. Rejects with what it printed if it fails. */
-export function runCommand([file = '', ...args]: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<void> {
+/** How to run a program. */
+export type CommandOptions = {
+  readonly env?: NodeJS.ProcessEnv
+  /** The exit codes of a program that has done its work. Default: 0. */
+  readonly goodCodes?: readonly number[]
+  /** Called when the process has started. */
+  readonly onStart?: ((processId: number) => void) | undefined
+}
+
+/** Runs a program to its end and returns what it printed. Rejects, with the same, if it fails. */
+export function runCommand(
+  [file = '', ...args]: readonly string[],
+  { env = {}, goodCodes = [0], onStart }: CommandOptions = {},
+): Promise<string> {
   const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } })
+  if (child.pid !== undefined) onStart?.(child.pid)
   let output = ''
   for (const stream of [child.stdout, child.stderr])
     stream.on('data', bytes => {
       output += bytes
     })
+  const name = [file, ...args].slice(0, 6).join(' ')
   return new Promise((resolve, reject) => {
     child.once('error', reject)
-    child.once('close', code => (code === 0 ? resolve() : reject(new Error(`${file} ended with ${code}:\n${output}`))))
+    child.once('close', code =>
+      goodCodes.includes(code ?? -1) ? resolve(output) : reject(new Error(`${name} … ended with ${code}:\n${output}`)),
+    )
   })
+}
+
+/** The path of a program: that of the environment variable, or one on the PATH; null: there is none. */
+export function findProgram(variable: string, name: string): string | null {
+  const given = process.env[variable]
+  if (given !== undefined && !existsSync(given)) throw new Error(`${variable} is ${given}, which does not exist`)
+  const folders = (process.env.PATH ?? '').split(delimiter)
+  return given ?? folders.map(folder => join(folder, name)).find(path => existsSync(path)) ?? null
 }
 
 /** Starts `file` of this folder in its own process. */

@@ -24,13 +24,13 @@ export const benchOpenModel: Bench = async ({ short }) => {
   for (let round = 0; round < rounds; round++)
     for (const [rate, done] of runs) {
       const run = await openRun(rate, seconds)
-      show(rate, seconds, run)
+      show(rate, run)
       done.push(run)
     }
   const figuresOf = (name: string, rate: number, maxMs: number | null): readonly Figure[] => {
     const done = runs.get(rate) ?? []
     const lateness = median(done.map(({ report }) => report.load.latenessMs.p99 ?? Number.NaN))
-    const answered = median(done.map(run => answeredShare(run, rate, seconds)))
+    const answered = median(done.map(answeredShare))
     const latenessAim = maxMs === null ? null : ({ kind: 'at-most', bound: maxMs } as const)
     const answeredAim = maxMs === null ? null : ({ kind: 'at-least', bound: 1 } as const)
     return [
@@ -57,23 +57,26 @@ async function closedRateOf(rounds: number, seconds: number): Promise<number> {
 }
 
 /** A run that drops arrivals, because the rate is beyond this core, cannot tell; its figures are what is asked here. */
-const openRun = (rate: number, seconds: number): Promise<Shipped> => {
+async function openRun(rate: number, seconds: number): Promise<Shipped> {
   const scenario = rpcScenario(`shape: constant, rate: ${rate}/s`, seconds)
-  return onFreshTarget(port => runShipped({ scenario, profile: rpcProfile, port, mayBeInconclusive: true }), [], {
-    core: targetCore,
-  })
+  const run = (port: string) => runShipped({ scenario, profile: rpcProfile, port, mayBeInconclusive: true })
+  const shipped = await onFreshTarget(run, [], { core: targetCore })
+  const due = dueOf(shipped)
+  if (Math.abs(due - rate * seconds) > 1) throw new Error(`${due} calls were due, and the plan has ${rate * seconds}`)
+  return shipped
 }
 
-const answeredShare = ({ load }: Shipped, rate: number, seconds: number): number =>
-  (load.count - load.failed) / (rate * seconds)
+const dueOf = ({ load }: Shipped): number => load.count + load.dropped
 
-function show(rate: number, seconds: number, run: Shipped): void {
+const answeredShare = (run: Shipped): number => (run.load.count - run.load.failed) / dueOf(run)
+
+function show(rate: number, run: Shipped): void {
   const { load, report } = run
   const { p50, p99, max } = report.load.latenessMs
   const cells = [
     [rate.toFixed(0), 9],
     [(load.achievedPerSecond ?? Number.NaN).toFixed(0), 11],
-    [answeredShare(run, rate, seconds).toFixed(4), 16],
+    [answeredShare(run).toFixed(4), 16],
     [fixed(p50), 15],
     [fixed(p99), 9],
     [fixed(max), 9],

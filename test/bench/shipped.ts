@@ -1,10 +1,9 @@
-import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { calibrationContract } from '../../src/calibration/server-answers.ts'
 import type { Report } from '../../src/report/document.ts'
-import { clientCore, onCore } from './child.ts'
+import { clientCore, onCore, runCommand } from './child.ts'
 
 /** What the shipped command runs, and where. */
 export type ShippedRun = {
@@ -21,6 +20,9 @@ export type ShippedRun = {
   readonly onStart?: (processId: number) => void
 }
 
+/** Of a run with a verdict: pass, fail and inconclusive. */
+const verdictCodes = [0, 1, 3]
+
 /** The results of the stage `load`, and the report. */
 export type Shipped = { readonly load: Report['calls'][number]; readonly report: Report; readonly judgements: number }
 
@@ -34,45 +36,30 @@ export async function runShipped<T = null>(
 ): Promise<Shipped & { readonly read: T }> {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-bench-'))
   try {
-    const [scenario, profile, out] = ['scenario.yaml', 'profile.yaml', 'run'].map(name => join(folder, name)) as [
-      string,
-      string,
-      string,
-    ]
+    const scenario = join(folder, 'scenario.yaml')
+    const profile = join(folder, 'profile.yaml')
+    const out = join(folder, 'run')
     writeFileSync(scenario, run.scenario)
     writeFileSync(profile, run.profile)
     const target = `http://127.0.0.1:${run.port}/api/v1`
     const flags = ['--quiet', '--target', target, '--profile', profile, '--out', out, ...(run.flags ?? [])]
-    const output = await runProgram(['dist/main.js', 'run', scenario, ...flags], run)
+    const command = [process.execPath, 'dist/main.js', 'run', scenario, ...flags]
+    const { core = clientCore, onStart } = run
+    const output = await runCommand(core === null ? command : onCore(core, command), {
+      goodCodes: verdictCodes,
+      onStart,
+    })
     const report: Report = JSON.parse(readFileSync(join(out, 'report.json'), 'utf8'))
     const load = report.calls.find(({ stage }) => stage === 'load')
     const isUsable = report.verdict === 'pass' || (report.verdict === 'inconclusive' && run.mayBeInconclusive === true)
     if (!isUsable || load === undefined) throw new Error(`the run did not pass:\n${output}`)
+    const { notRecorded } = report.load
+    if (notRecorded > 0) console.log(`  (not recorded, because the disk was too slow: ${notRecorded} of ${load.count})`)
     const judgements = report.clauses.reduce((sum, { judged }) => sum + judged, 0)
     return { load, report, judgements, read: await read(out) }
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
-}
-
-/** Resolves with what the program printed, if it made a report. */
-function runProgram(args: readonly string[], { core = clientCore, onStart }: ShippedRun): Promise<string> {
-  const command = [process.execPath, ...args]
-  const [file = '', ...rest] = core === null ? command : onCore(core, command)
-  const child = spawn(file, rest, { stdio: ['ignore', 'pipe', 'pipe'] })
-  if (child.pid !== undefined) onStart?.(child.pid)
-  let output = ''
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', bytes => {
-      output += bytes
-    })
-  const madeReport = [0, 1, 3]
-  return new Promise((resolve, reject) => {
-    child.once('error', reject)
-    child.once('close', code =>
-      madeReport.includes(code ?? -1) ? resolve(output) : reject(new Error(`turnpike ended with ${code}:\n${output}`)),
-    )
-  })
 }
 
 /** One RPC call per arrival, as `shape` says. */

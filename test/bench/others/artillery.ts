@@ -88,7 +88,7 @@ async function runArtillery(program: string, port: string): Promise<void> {
   )
   try {
     await runCommand(onCore(clientCore, [process.execPath, program, 'run', '--quiet', script]), {
-      ARTILLERY_DISABLE_TELEMETRY: 'true',
+      env: { ARTILLERY_DISABLE_TELEMETRY: 'true' },
     })
   } finally {
     rmSync(directory, { recursive: true })

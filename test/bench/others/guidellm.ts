@@ -1,10 +1,11 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { streamOf } from '../../../src/observation/observation.ts'
 import { logFiles, observationsIn } from '../../../src/storage/run-directory.ts'
 import {
   clientCore,
+  findProgram,
   median,
   medianRatio,
   noteUnpinned,
@@ -17,7 +18,7 @@ import {
 import type { Bench, Figure } from '../figure.ts'
 import { runShipped, streamProfile } from '../shipped.ts'
 
-/** The path of guidellm. It is not a dependency; install it to compare. */
+/** The path of guidellm, if it is not on the PATH. It is not a dependency; install it to compare. */
 const variable = 'TURNPIKE_BENCH_GUIDELLM'
 const streams = 100
 const tokens = 500
@@ -31,8 +32,7 @@ const chunksPerWrite = 10
 export const benchGuidellm: Bench = async ({ short }) => {
   const rounds = short ? 1 : 3
   const seconds = short ? 3 : 10
-  const program = process.env[variable]
-  const isThere = program !== undefined && existsSync(program)
+  const program = findProgram(variable, 'guidellm')
   console.log(`\nStream chunks per second on one core, ${streams} streams, ${rounds} rounds of ${seconds} s in turn`)
   noteUnpinned()
   const drained: number[] = []
@@ -42,7 +42,7 @@ export const benchGuidellm: Bench = async ({ short }) => {
   for (let round = 0; round < rounds; round++) {
     drained.push(await onStreamServer(port => drainedPerSecond(port, seconds)))
     ours.push(await onStreamServer(port => ourChunksPerSecond(port, seconds)))
-    if (!isThere) continue
+    if (program === null) continue
     theirs.push(await onStreamServer(port => guidellmPerSecond(program, port, seconds)))
     theirsInOne.push(await onStreamServer(port => guidellmPerSecond(program, port, seconds, oneProcess)))
   }
@@ -56,7 +56,7 @@ export const benchGuidellm: Bench = async ({ short }) => {
     unit: '',
     aim: null,
   }
-  if (!isThere) {
+  if (program === null) {
     console.log('  guidellm skipped: pip install guidellm==0.8.1 in a virtual environment, then run')
     console.log(`  ${variable}=<environment>/bin/guidellm npm run bench -- guidellm`)
     return [ofServer]
@@ -138,7 +138,7 @@ async function guidellmPerSecond(
   const flags = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value])
   try {
     const command = [program, 'run', '--disable-console', ...flags]
-    await runCommand(onCore(clientCore, command), { ...settings, HF_HUB_OFFLINE: '1' })
+    await runCommand(onCore(clientCore, command), { env: { ...settings, HF_HUB_OFFLINE: '1' } })
     const { metrics, duration } = JSON.parse(readFileSync(report, 'utf8')).benchmarks[0]
     const { errored } = metrics.request_totals
     if (errored > 0) throw new Error(`${errored} requests of guidellm failed`)

@@ -1,9 +1,9 @@
-import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
   clientCore,
+  findProgram,
   median,
   medianRatio,
   noteUnpinned,
@@ -37,8 +37,8 @@ type Summary = {
  */
 export const benchK6: Bench = async ({ short }) => {
   console.log('\nTurnpike, and k6 with one check, one core each')
-  const program = process.env[variable] ?? 'k6'
-  if (process.env[variable] === undefined ? spawnSync('k6', ['version']).status !== 0 : !existsSync(program)) {
+  const program = findProgram(variable, 'k6')
+  if (program === null) {
     console.log('  skipped: there is no k6. go install go.k6.io/k6@v1.3.0, then run')
     console.log(`  ${variable}=~/go/bin/k6 npm run bench -- k6`)
     return []
