@@ -22,8 +22,8 @@ import { runShipped, streamProfile } from '../shipped.ts'
 const variable = 'TURNPIKE_BENCH_GUIDELLM'
 const streams = 100
 const tokens = 500
-/** The server must be faster than its clients. */
-const chunksPerWrite = 10
+/** So that the server is faster than its clients, and every word of its texts occurs as often. */
+const chunksPerWrite = 20
 
 /**
  * Stream chunks per second on one core, 100 streams at a time, as fast as the server writes: the shipped command with
@@ -80,25 +80,26 @@ async function drainedPerSecond(port: string, seconds: number): Promise<number> 
   return perSecond * tokens
 }
 
-/** The streams that are open at the end of the stage are read to their end, so the time ends with the last of them. */
+/**
+ * The chunks that Turnpike stamped. It reads the streams that are open at the end of the stage to their end, so the time
+ * is from its first request to the end of its last stream.
+ */
 async function ourChunksPerSecond(port: string, seconds: number): Promise<number> {
-  const { load, read } = await runShipped(
-    { scenario: scenarioOf(seconds), profile: streamProfile, port },
-    timeOfStreams,
-  )
-  return (load.outputTokens * 1_000) / read
-}
-
-/** From the first request for a stream to the end of the last stream, in milliseconds. */
-async function timeOfStreams(directory: string): Promise<number> {
-  let firstMs = Number.POSITIVE_INFINITY
-  let lastMs = 0
-  for await (const observation of observationsIn(logFiles(directory, 1))) {
-    if (streamOf(observation) === null) continue
-    firstMs = Math.min(firstMs, observation.sentMs ?? Number.POSITIVE_INFINITY)
-    lastMs = Math.max(lastMs, observation.endMs ?? 0)
-  }
-  return lastMs - firstMs
+  const run = { scenario: scenarioOf(seconds), profile: streamProfile, port }
+  const { read } = await runShipped(run, async directory => {
+    let chunks = 0
+    let firstMs = Number.POSITIVE_INFINITY
+    let lastMs = 0
+    for await (const observation of observationsIn(logFiles(directory, 1))) {
+      const stream = streamOf(observation)
+      if (stream === null) continue
+      chunks += stream.gapsMs.length + 1
+      firstMs = Math.min(firstMs, observation.sentMs ?? Number.POSITIVE_INFINITY)
+      lastMs = Math.max(lastMs, observation.endMs ?? 0)
+    }
+    return (chunks * 1_000) / (lastMs - firstMs)
+  })
+  return read
 }
 
 const scenarioOf = (seconds: number): string => `
