@@ -9,6 +9,7 @@ import { runShipped, streamProfile } from './shipped.ts'
 
 type Used = { readonly chunks: number; readonly cpuUs: number }
 type Ours = Used & { readonly verdict: string; readonly reasons: readonly string[] }
+
 /**
  * The CPU cost of a stream chunk with every judge, compared with bare undici that only counts events, in turn on the
  * same calibration server. Also the delay from writing a chunk to its timestamp, through the shipped command.
