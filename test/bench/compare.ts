@@ -54,7 +54,10 @@ async function runNights(first: number, count: number, slower: number): Promise<
   const work = async () => {
     for (let start = left.shift(); start !== undefined; start = left.shift()) {
       const nights = Math.min(nightsOfChild, first + count - start)
-      parts.set(start, await runChild<readonly ComparedRun[]>('./nights.js', [start, nights, slower].map(String)))
+      parts.set(
+        start,
+        await runChild<readonly ComparedRun[]>('./programs/nights.js', [start, nights, slower].map(String)),
+      )
     }
   }
   await Promise.all(cpus().map(work))
