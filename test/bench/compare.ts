@@ -1,8 +1,8 @@
 import { cpus } from 'node:os'
 import { type ComparedRun, compareRuns } from '../../src/judge/compare/compare-runs.ts'
 import { type ChangeVerdict, type Comparison, defaultCriteria } from '../../src/judge/compare/comparison.ts'
-import { runChild } from './child.ts'
-import type { Bench, Figure } from './figure.ts'
+import { runChild } from './support/child.ts'
+import type { Bench, Figure } from './support/figure.ts'
 
 const slowdown = 0.1
 /** The number of preceding nights that a night is compared with. */

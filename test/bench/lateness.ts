@@ -1,6 +1,6 @@
-import { clientCore, median, medianRatio, noteUnpinned, onFreshTarget, runChild, targetCore } from './child.ts'
-import type { Bench, Figure } from './figure.ts'
-import { rpcProfile, rpcScenario, runShipped } from './shipped.ts'
+import { clientCore, median, medianRatio, noteUnpinned, onFreshTarget, runChild, targetCore } from './support/child.ts'
+import type { Bench, Figure } from './support/figure.ts'
+import { rpcProfile, rpcScenario, runShipped } from './support/shipped.ts'
 
 type Lateness = { readonly [Quantile in 'p50' | 'p99' | 'p999' | 'max']: number | null }
 

@@ -1,6 +1,6 @@
-import { median, noteUnpinned, onFreshTarget, targetCore } from './child.ts'
-import type { Bench, Figure } from './figure.ts'
-import { rpcProfile, rpcScenario, runShipped, type Shipped } from './shipped.ts'
+import { median, noteUnpinned, onFreshTarget, targetCore } from './support/child.ts'
+import type { Bench, Figure } from './support/figure.ts'
+import { rpcProfile, rpcScenario, runShipped, type Shipped } from './support/shipped.ts'
 
 const rates = [2_000, 5_000, 8_000, 12_000]
 const goalRate = 8_000

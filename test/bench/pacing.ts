@@ -1,6 +1,6 @@
-import { onFreshTarget, requestStamps, runChild } from './child.ts'
-import type { Bench, Figure } from './figure.ts'
-import { rpcProfile, runShipped } from './shipped.ts'
+import { onFreshTarget, requestStamps, runChild } from './support/child.ts'
+import type { Bench, Figure } from './support/figure.ts'
+import { rpcProfile, runShipped } from './support/shipped.ts'
 
 /**
  * A schedule with measured intervals: `of` each caller, with `callers` times the interval of the stage, or of all

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
-import { noteUnpinned, onFreshTarget, targetCore } from './child.ts'
-import type { Bench } from './figure.ts'
-import { rpcProfile, rpcScenario, runShipped } from './shipped.ts'
+import { noteUnpinned, onFreshTarget, targetCore } from './support/child.ts'
+import type { Bench } from './support/figure.ts'
+import { rpcProfile, rpcScenario, runShipped } from './support/shipped.ts'
 
 const connections = 64
 const sampleMs = 250

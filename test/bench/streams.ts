@@ -2,10 +2,10 @@ import { collectStampDelays, stampsOf } from '../../src/calibration/result.ts'
 import { measuredWindow, type StreamLoad, streamMs, streamStartsPerSecond } from '../../src/calibration/stream-load.ts'
 import { type Observation, streamOf } from '../../src/observation/observation.ts'
 import { logFiles, observationsIn } from '../../src/storage/run-directory.ts'
-import { median, medianRatio, onServer, reportOf, runChild } from './child.ts'
-import type { Bench, Figure } from './figure.ts'
 import type { ServedStream } from './programs/stamping-server.ts'
-import { runShipped, streamProfile } from './shipped.ts'
+import { median, medianRatio, onServer, reportOf, runChild } from './support/child.ts'
+import type { Bench, Figure } from './support/figure.ts'
+import { runShipped, streamProfile } from './support/shipped.ts'
 
 type Used = { readonly chunks: number; readonly cpuUs: number }
 type Ours = Used & { readonly verdict: string; readonly reasons: readonly string[] }

@@ -1,6 +1,6 @@
-import { clientCore, median, medianRatio, noteUnpinned, onFreshTarget, runChild, targetCore } from './child.ts'
-import type { Bench } from './figure.ts'
-import { rpcProfile, rpcScenario, runShipped } from './shipped.ts'
+import { clientCore, median, medianRatio, noteUnpinned, onFreshTarget, runChild, targetCore } from './support/child.ts'
+import type { Bench } from './support/figure.ts'
+import { rpcProfile, rpcScenario, runShipped } from './support/shipped.ts'
 
 const connections = 64
 const clients = ['turnpike', 'unrecorded', 'undici', 'autocannon'] as const

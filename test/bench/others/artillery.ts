@@ -12,9 +12,9 @@ import {
   requestStamps,
   runCommand,
   targetCore,
-} from '../child.ts'
-import type { Bench } from '../figure.ts'
-import { rpcProfile, rpcScenario, runShipped, type Shipped } from '../shipped.ts'
+} from '../support/child.ts'
+import type { Bench } from '../support/figure.ts'
+import { rpcProfile, rpcScenario, runShipped, type Shipped } from '../support/shipped.ts'
 
 /** The path of Artillery's `bin/run`. Artillery is not a dependency; install it to compare. */
 const variable = 'TURNPIKE_BENCH_ARTILLERY'

@@ -14,9 +14,9 @@ import {
   runChild,
   runCommand,
   targetCore,
-} from '../child.ts'
-import type { Bench, Figure } from '../figure.ts'
-import { runShipped, streamProfile } from '../shipped.ts'
+} from '../support/child.ts'
+import type { Bench, Figure } from '../support/figure.ts'
+import { runShipped, streamProfile } from '../support/shipped.ts'
 
 /** The path of guidellm, if it is not on the PATH. It is not a dependency; install it to compare. */
 const variable = 'TURNPIKE_BENCH_GUIDELLM'

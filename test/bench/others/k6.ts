@@ -11,9 +11,9 @@ import {
   onFreshTarget,
   runCommand,
   targetCore,
-} from '../child.ts'
-import type { Bench, Figure } from '../figure.ts'
-import { rpcProfile, rpcScenario, runShipped } from '../shipped.ts'
+} from '../support/child.ts'
+import type { Bench, Figure } from '../support/figure.ts'
+import { rpcProfile, rpcScenario, runShipped } from '../support/shipped.ts'
 
 /** The script that k6 runs. */
 const script = 'test/bench/others/k6-script.js'

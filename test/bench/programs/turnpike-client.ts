@@ -6,7 +6,7 @@ import { inlineIo, unrecordedJob } from '../../../src/run/inline.ts'
 import { run } from '../../../src/run/run.ts'
 import { warmUp } from '../../../src/run/warm-up.ts'
 import { parseScenario } from '../../../src/scenario/load-scenario.ts'
-import { benchContract } from '../bench-contract.ts'
+import { benchContract } from '../support/bench-contract.ts'
 
 /**
  * One run of single RPC calls in its own process, with every judge and without a recording. Arguments: port; `closed`,

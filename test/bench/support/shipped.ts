@@ -1,8 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { calibrationContract } from '../../src/calibration/server-answers.ts'
-import type { Report } from '../../src/report/document.ts'
+import { calibrationContract } from '../../../src/calibration/server-answers.ts'
+import type { Report } from '../../../src/report/document.ts'
 import { clientCore, onCore, runCommand } from './child.ts'
 
 /** What the shipped command runs, and where. */

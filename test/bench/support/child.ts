@@ -65,10 +65,10 @@ export function findProgram(variable: string, name: string): string | null {
   return given ?? folders.map(folder => join(folder, name)).find(path => existsSync(path)) ?? null
 }
 
-/** Starts `file` of this folder in its own process. */
+/** Starts `file`, relative to the folder of the benches, in its own process. */
 export function startChild(file: string, args: readonly string[] = [], { nodeFlags = [], core }: Setup = {}): Child {
   const pinned = core === undefined || !canPin ? null : ['-c', String(core), process.execPath]
-  const child = fork(fileURLToPath(new URL(file, import.meta.url)), [...args], {
+  const child = fork(fileURLToPath(new URL(`../${file}`, import.meta.url)), [...args], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     // Unlike JSON, it copies maps and is quick for many numbers.
     serialization: 'advanced',
