@@ -13,7 +13,7 @@ import {
 } from '../../../observation/observation.ts'
 import { isFromGateway, isReplayed, jsonObject } from '../../../observation/response.ts'
 import { claimedPicoUsd, tokenCounts } from '../../checks/completion.ts'
-import { completionTolerance, listPrice, priceListOf, rpcTolerance } from '../../checks/price-list.ts'
+import { completionTolerance, listPrice, priceListOf, priceOfCredits, statedCost } from '../../checks/price-list.ts'
 import { claimedCredits, expectedCredits } from '../../checks/rpc-credits.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { SumBounds } from '../overlap-bounds.ts'
@@ -104,12 +104,12 @@ const isAmount = (value: unknown): value is number =>
  * possible. If our price list does not give the shown amount, any exact amount that rounds to it is possible.
  */
 export function claimInHeader(response: ObservedResponse, contract: Contract): ClaimedCharge | null {
-  const { costHeader, costResolution, picoUsdPerCredit } = priceListOf(contract)
-  const said = parsePico(response.headers[costHeader] ?? '')
+  const { costHeader, costResolution } = priceListOf(contract)
+  const said = statedCost(response.headers[costHeader] ?? '')
   const credits = claimedCredits(response, contract)
   if (said === null || said < 0n || said > maxClaim) return null
   if (credits === null) return claimAround(said, 0n)
-  const exact = credits * picoUsdPerCredit
+  const exact = priceOfCredits(credits, contract).usd
   if (absDifference(exact, said) > costResolution) return claimAround(said, costResolution)
   return exact < said ? { min: exact, max: said, said } : { min: said, max: exact, said }
 }
@@ -170,7 +170,7 @@ export function expectedCharge(observation: Observation, contract: Contract): Ex
     const claimed = claimedCredits(response, contract)
     // If the contract leaves several prices open, the claimed one is as valid as the others.
     const credits = bill.accepted.find(total => total === claimed) ?? bill.total
-    return expectedOfCredits(credits, contract)
+    return priceOfCredits(credits, contract)
   }
   if (request.kind === 'probe') return expectedOfProbe(request, response, contract)
   if (request.kind !== 'chat' || maxLookups(request.options, contract) > 0) return null
@@ -181,16 +181,11 @@ export function expectedCharge(observation: Observation, contract: Contract): Ex
   return { usd, credits: 0n, tolerance: completionTolerance(usd, contract), priced: 'completion' }
 }
 
-function expectedOfCredits(credits: bigint, contract: Contract): ExpectedCharge {
-  const usd = credits * priceListOf(contract).picoUsdPerCredit
-  return { usd, credits, tolerance: rpcTolerance(usd, contract), priced: 'rpc' }
-}
-
 /** A probe that may be accepted is one call. Only its response shows its tier. */
 function expectedOfProbe({ probe }: ProbeDescriptor, response: ObservedResponse, contract: Contract) {
   if (isReplayed(response) || probeOf(probe).credits === undefined) return null
   const credits = claimedCredits(response, contract)
-  return credits === null ? null : expectedOfCredits(credits, contract)
+  return credits === null ? null : priceOfCredits(credits, contract)
 }
 
 /** Current or earlier balances of an account, in pico-USD and pico-DIEM. */

@@ -1,9 +1,9 @@
 import { choicesOf } from '../../../contract/chat-options.ts'
 import { type Contract, hasFixedWindows } from '../../../contract/contract.ts'
-import { numberIn } from '../../../lib/numbers.ts'
 import { type ApplicableLimit, applicableLimit } from '../../../observation/limit-scope.ts'
 import type { Observation } from '../../../observation/observation.ts'
 import { is2xx, isAbuseBlock, isConcurrencyRejection, isReplayed } from '../../../observation/response.ts'
+import { statedRequests, statedTokens } from '../../../observation/stated-limits.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Audit, AuditContext, LimitResult } from '../audit.ts'
 import { createAnyLimit } from './any-limit.ts'
@@ -89,7 +89,7 @@ const isStray = ({ kind, stated }: WindowRequest, { requestsPerMinute }: Applica
 
 function memberOf(observation: Observation, contract: Contract, sentMs: number, shownMs: number): WindowRequest {
   const { response, request, id, key } = observation
-  const headers = response?.headers
+  const requests = response && statedRequests(response.headers)
   return {
     id,
     key,
@@ -98,14 +98,14 @@ function memberOf(observation: Observation, contract: Contract, sentMs: number, 
     shownMs,
     settledMs: shownMs,
     kind: kindOf(observation, contract),
-    stated: numberIn(headers?.['x-ratelimit-limit-requests']),
-    remaining: numberIn(headers?.['x-ratelimit-remaining-requests']),
+    stated: requests?.limit ?? null,
+    remaining: requests?.remaining ?? null,
     // Services count tokens differently, so the bound is generous.
     maxTokens:
       request.kind === 'chat'
         ? request.promptTokens * 2 + 4_000 + request.maxCompletionTokens * choicesOf(request.options)
         : 0,
-    tokensLeft: numberIn(headers?.['x-ratelimit-remaining-tokens']),
+    tokensLeft: (response && statedTokens(response.headers).remaining) ?? null,
   }
 }
 
@@ -124,7 +124,7 @@ function kindOf({ request, response }: Observation, contract: Contract): WindowR
 
 /** The reset header as Unix time in milliseconds; null if there is none. */
 function resetOf({ response }: Observation, { limits }: Contract): number | null {
-  const stamp = numberIn(response?.headers['x-ratelimit-reset-requests'])
+  const stamp = response && statedRequests(response.headers).reset
   if (stamp === null) return null
   return limits.requestsReset === 'unix-seconds' ? stamp * 1000 : stamp
 }
