@@ -65,8 +65,11 @@ export function createMetrics(plan: Plan): RunMetrics {
     const stage = nameStage(o.stage)
     const call = nameCall(o.call)
     const ofStage = cells.get(stage) ?? new Map<string, MutableStats>()
-    const cell = ofStage.get(call) ?? createRequestStats(plan.slo[call] ?? {})
-    cells.set(stage, ofStage.set(call, cell))
+    let cell = ofStage.get(call)
+    if (cell === undefined) {
+      cell = createRequestStats(plan.slo[call] ?? {})
+      cells.set(stage, ofStage.set(call, cell))
+    }
     return cell
   }
 

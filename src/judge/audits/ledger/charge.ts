@@ -54,7 +54,10 @@ function readCharge(observation: Observation, contract: Contract): ChargeBounds 
     // The first attempt of a retried request may have been charged, and this is its replay.
     return { kind: 'replay', min: 0n, max: retried ? (claim?.max ?? 0n) : 0n, said: claim?.said ?? 0n }
   const isRefused = isProxyRejection(observation)
-  if (claim !== null && !(isRefused && claim.said === 0n)) return { kind: 'charged', ...claim }
+  if (claim !== null && !(isRefused && claim.said === 0n)) {
+    const { min, max, said } = claim
+    return { kind: 'charged', min, max, said }
+  }
   // Resources do not state their cost, but the contract has their maximum.
   if (request.kind === 'resource') return outcome.status === 200 ? upToMax(observation, contract) : free
   if (outcome.status === 200) return null
@@ -227,10 +230,10 @@ export type ChargeTotals = {
   readonly refusals: number
   /** Successful requests that do not state their cost. */
   readonly unpriced: number
-  /** The claimed payments by currency, and the maximum paid in an unstated currency. */
+  /** The claimed payments by currency, and how much of `max` they are. The rest was paid in an unstated currency. */
   readonly usd: AmountRange
   readonly diem: AmountRange
-  readonly either: bigint
+  readonly stated: bigint
   /** The maximum that requests without a response may still charge, long after they were cancelled. */
   readonly late: bigint
 }
@@ -247,7 +250,7 @@ export const zeroTotals: ChargeTotals = {
   unpriced: 0,
   usd: zeroRange,
   diem: zeroRange,
-  either: 0n,
+  stated: 0n,
   late: 0n,
 }
 
@@ -271,7 +274,7 @@ export function addToTotals(sum: ChargeTotals, { charge, paid }: ChargedRequest)
     unpriced: sum.unpriced,
     usd: paid === null ? sum.usd : addRanges(sum.usd, paid.usd),
     diem: paid === null ? sum.diem : addRanges(sum.diem, paid.diem),
-    either: paid === null ? sum.either + max : sum.either,
+    stated: paid === null ? sum.stated : sum.stated + max,
     late: kind === 'unknown' ? sum.late + max : sum.late,
   }
 }
@@ -290,7 +293,7 @@ export function totalsBetween(earlier: ChargeTotals, later: ChargeTotals): Charg
     unpriced: later.unpriced - earlier.unpriced,
     usd: rangeBetween(earlier.usd, later.usd),
     diem: rangeBetween(earlier.diem, later.diem),
-    either: later.either - earlier.either,
+    stated: later.stated - earlier.stated,
     late: later.late - earlier.late,
   }
 }
@@ -347,7 +350,7 @@ export function createCurrencies(
     const spent = { usd: earlier.balances.usd - balances.usd, diem: earlier.balances.diem - balances.diem }
     const both = { min: taken.min, max: taken.max + late }
     if (taken.unpriced > 0 || !isWithin(spent.usd + spent.diem, both, 2n * resolution)) return
-    const inEither = taken.either + late
+    const inEither = taken.max - taken.stated + late
     const [usd, diem] = [widened(taken.usd, inEither), widened(taken.diem, inEither)]
     const isRight = isWithin(spent.usd, usd, resolution) && isWithin(spent.diem, diem, resolution)
     // RPC calls do not state their currency.

@@ -52,7 +52,8 @@ export function createTokenWindow(
 ): TokenWindow {
   const { contract, startedAtMs } = context
   const { windowMs, tokensReset } = contract.limits
-  const keys = new Map<string, OverlapBounds<TokenUse>>()
+  const windows: OverlapBounds<TokenUse>[] = []
+  const windowsOf = new Map<string, Map<string, OverlapBounds<TokenUse>>>()
 
   return {
     add: (observation, { name, tokensPerMinute }, watermarkMs) => {
@@ -60,11 +61,12 @@ export function createTokenWindow(
       if (request.kind !== 'chat' || response?.status !== 200 || sentMs === null || endMs === null) return
       const shownMs = headersMs ?? endMs
       const stated = statedTokens(response.headers)
-      const key = `${caller} ${name}`
-      let uses = keys.get(key)
+      const ofCaller = windowsOf.get(caller) ?? new Map<string, OverlapBounds<TokenUse>>()
+      let uses = ofCaller.get(name)
       if (uses === undefined) {
         uses = createUses(name)
-        keys.set(key, uses)
+        windows.push(uses)
+        windowsOf.set(caller, ofCaller.set(name, uses))
       }
       const use = {
         id,
@@ -81,7 +83,7 @@ export function createTokenWindow(
       uses.add(use, watermarkMs)
     },
     finish: () => {
-      for (const uses of keys.values()) uses.finish()
+      for (const uses of windows) uses.finish()
     },
   }
 
