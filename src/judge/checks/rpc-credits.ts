@@ -118,14 +118,14 @@ function expectedCreditsOf(
   const base = networks[network]?.baseCredits
   const value = response.body.kind === 'json' ? response.body.value : undefined
   if (base === undefined || base === null) return null
-  const responseTo = responsesIn(value, items)
-  if (responseTo === null) return null
+  const responses = responsesIn(value, items)
+  if (responses === null) return null
   let [succeeded, failed, failedInFull] = [0, 0, 0]
-  for (const item of items) {
-    const tier = methodTier(contract, network, item.method)
+  for (let index = 0; index < items.length; index++) {
+    const tier = methodTier(contract, network, items[index]?.method ?? '')
     if (tier === null) return null
     const full = base * multipliers[tier]
-    const response = responseTo(item)
+    const response = responses[index]
     if (isRpcError(response)) {
       failed++
       failedInFull += full
@@ -146,15 +146,15 @@ const billWithoutErrors = memoizeLast((credits: number): ExpectedCredits => {
   return { total, accepted: [total], failed: 0, failedInFull: 0 }
 })
 
-/** The response to each item; null if they cannot be matched. A single response needs no search. */
-function responsesIn(value: unknown, items: readonly RpcItem[]): ((item: RpcItem) => RpcResponse | undefined) | null {
+/** The response to each item, in their order; null if they cannot be matched. A single response needs no search. */
+function responsesIn(value: unknown, items: readonly RpcItem[]): readonly (RpcResponse | undefined)[] | null {
   const [item] = items
   if (items.length === 1 && item !== undefined && !Array.isArray(value)) {
     const response = toObject(value)
-    return response?.id === item.id ? () => response : null
+    return response?.id === item.id ? [response] : null
   }
   const { byId, faults } = matchItems(items, Array.isArray(value) ? value : [value])
-  return faults.length > 0 ? null : ({ id }) => byId.get(id)
+  return faults.length > 0 ? null : items.map(({ id }) => byId.get(id))
 }
 
 function describe({ network, items, batch }: RpcDescriptor): string {

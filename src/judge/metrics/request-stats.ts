@@ -62,6 +62,8 @@ export function createMetrics(plan: Plan): RunMetrics {
     [...cells].flatMap(([stage, calls]) => [...calls].map(([call, cell]) => of(call, stage, cell)))
 
   const cellOf = (o: Pick<Observation, 'call' | 'stage'>): MutableStats => {
+    const known = cells.get(o.stage)?.get(o.call)
+    if (known !== undefined) return known
     const stage = nameStage(o.stage)
     const call = nameCall(o.call)
     const ofStage = cells.get(stage) ?? new Map<string, MutableStats>()

@@ -3,7 +3,7 @@ import { type Contract, resourceOf } from '../../../contract/contract.ts'
 import { probeOf } from '../../../contract/probes.ts'
 import { toObject } from '../../../lib/json.ts'
 import { memoizeLast } from '../../../lib/memoize-last.ts'
-import { absDifference, formatPico, parsePico, pico } from '../../../lib/money.ts'
+import { absDifference, formatPico, pico } from '../../../lib/money.ts'
 import {
   failedBeforeSend,
   type Observation,
@@ -12,7 +12,7 @@ import {
   streamOf,
 } from '../../../observation/observation.ts'
 import { isFromGateway, isReplayed, jsonObject } from '../../../observation/response.ts'
-import { claimedPicoUsd, tokenCounts } from '../../checks/completion.ts'
+import { statedAmounts, tokenCounts } from '../../checks/completion.ts'
 import { completionTolerance, listPrice, priceListOf, priceOfCredits, statedCost } from '../../checks/price-list.ts'
 import { claimedCredits, expectedCredits } from '../../checks/rpc-credits.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
@@ -89,18 +89,12 @@ export function claimInBody(response: ObservedResponse): ClaimedCharge | null {
 /** The cost that a completion states in each of the two currencies. */
 function responseCost({ body }: ObservedResponse) {
   const stated = body.kind === 'stream' ? body.stream.cost : body.kind === 'json' ? toObject(body.value)?.cost : null
-  const { usd, diem } = toObject(stated) ?? {}
-  if (!isAmount(usd) || !isAmount(diem)) return null
-  // The last digits of a double may be floating-point noise.
-  const isExact = parsePico(usd) !== null && parsePico(diem) !== null
-  return { usd: claimedPicoUsd(usd), diem: claimedPicoUsd(diem), isExact }
+  const cost = statedAmounts(stated)
+  return cost === null || cost.usd > maxClaim || cost.diem > maxClaim ? null : cost
 }
 
 /** More than this is no cost of a request but a fault. */
 const maxClaim = pico('1000000')
-
-const isAmount = (value: unknown): value is number =>
-  typeof value === 'number' && value >= 0 && Number.isFinite(value) && claimedPicoUsd(value) <= maxClaim
 
 /**
  * An RPC cost is shown rounded. It is open whether the balance uses the shown or the exact amount, so both are

@@ -15,7 +15,7 @@ import {
 import { createLeakyLevel } from './leaky-level.ts'
 import type { Limit, LimitContext, LimitRequest } from './limit.ts'
 import { clockResolutionMs, createResetCheck, isClockKnown, isSentAfter } from './resets.ts'
-import { addKey, countOfKey, hasOtherKeys, mayLackTokens, noCounts, type WindowRequest } from './window.ts'
+import { addKey, countOfKey, mayLackTokens, noCounts, type WindowRequest } from './window.ts'
 import { createWindowLength } from './window-length.ts'
 
 type Use = {
@@ -23,17 +23,23 @@ type Use = {
   readonly counted: number
   readonly rejected: number
   readonly maxTokens: number
-  readonly sentByKey: readonly number[]
+  /** Requests with each API key but the first. Most accounts have only that. */
+  readonly ofOtherKeys: readonly number[]
 }
 
-const unused: Use = { counted: 0, rejected: 0, maxTokens: 0, sentByKey: noCounts }
+const unused: Use = { counted: 0, rejected: 0, maxTokens: 0, ofOtherKeys: noCounts }
 
 const addRequest = (use: Use, { kind, key, maxTokens }: WindowRequest): Use => ({
   counted: use.counted + (kind === 'rejected' ? 0 : 1),
   rejected: use.rejected + (kind === 'rejected' ? 1 : 0),
   maxTokens: use.maxTokens + maxTokens,
-  sentByKey: addKey(use.sentByKey, key),
+  ofOtherKeys: key === 0 ? use.ofOtherKeys : addKey(use.ofOtherKeys, key),
 })
+
+const sentWith = (key: number, { counted, rejected, ofOtherKeys }: Use): number =>
+  key > 0 ? countOfKey(ofOtherKeys, key) : ofOtherKeys.reduce((left, count) => left - count, counted + rejected)
+
+const sentWithOthers = (key: number, use: Use): boolean => sentWith(key, use) < use.counted + use.rejected
 
 type ResetGroup = { readonly resetMs: number; admitted: number; settled: number }
 
@@ -146,15 +152,15 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
       const obstacle = own === null || remaining === null ? noHeaders : wrongLimit
       if (obstacle === null) return
       reporter.unjudged('limit.requests.remaining', obstacle)
-      if (hasOtherKeys(certain.sentByKey, key)) reporter.unjudged('auth.keys-share-limits', obstacle)
+      if (sentWithOthers(key, certain)) reporter.unjudged('auth.keys-share-limits', obstacle)
       return
     }
     const used = own - remaining
     // Half of the requests of a bucket may be back before the response states what remains.
     const min = Math.max(0, Math.min(own, certainUse(request) + 1 - level.leaked(sentMs, shownMs)))
     const max = possible.counted + possible.rejected - forgotten.counted - forgotten.rejected
-    const maxOfKey = countOfKey(possible.sentByKey, key)
-    const otherKeys = hasOtherKeys(certain.sentByKey, key)
+    const maxOfKey = sentWith(key, possible)
+    const otherKeys = sentWithOthers(key, certain)
     if (used >= Math.floor(min) && (used <= max || !hasAll)) {
       if (otherKeys && used > maxOfKey) reporter.pass('auth.keys-share-limits')
       else if (otherKeys && request.hidden !== null) reporter.unjudged('auth.keys-share-limits', request.hidden)

@@ -104,7 +104,7 @@ function memberOf(observation: Observation, contract: Contract, sentMs: number, 
       request.kind === 'chat'
         ? request.promptTokens * 2 + 4_000 + request.maxCompletionTokens * choicesOf(request.options)
         : 0,
-    tokensLeft: (response && statedTokens(response.headers).remaining) ?? null,
+    tokensLeft: request.kind === 'chat' && response !== null ? statedTokens(response.headers).remaining : null,
     resetMs: requests && inMilliseconds(requests.reset, contract),
     hidden: null,
   }
