@@ -95,14 +95,14 @@ export function createSortedQueue<Item>(keyOf: (item: Item) => number): SortedQu
   let keys: number[] = []
   let head = 0
 
-  /** The first position whose key is at least `key`, or above it. */
-  const search = (key: number, isAbove: boolean): number => {
+  /** The first position whose key is at least `key`. */
+  const search = (key: number): number => {
     let low = head
     let high = keys.length
     while (low < high) {
       const middle = (low + high) >>> 1
       const other = keys[middle] ?? Number.NaN
-      if (isAbove ? other <= key : other < key) low = middle + 1
+      if (other < key) low = middle + 1
       else high = middle
     }
     return low
@@ -111,15 +111,17 @@ export function createSortedQueue<Item>(keyOf: (item: Item) => number): SortedQu
   return {
     insert: item => {
       const key = keyOf(item)
-      const last = keys[keys.length - 1]
-      if (keys.length === head || last === undefined || last <= key) {
-        items.push(item)
-        keys.push(key)
-        return
+      let position = items.length
+      // Moves the items above it one by one: they are few, and `splice` allocates a list.
+      for (; position > head; position--) {
+        const above = items[position - 1]
+        const other = keys[position - 1]
+        if (above === undefined || other === undefined || other <= key) break
+        items[position] = above
+        keys[position] = other
       }
-      const index = search(key, true)
-      items.splice(index, 0, item)
-      keys.splice(index, 0, key)
+      items[position] = item
+      keys[position] = key
     },
     shift: () => {
       if (head === items.length) return undefined
@@ -132,7 +134,7 @@ export function createSortedQueue<Item>(keyOf: (item: Item) => number): SortedQu
       return first
     },
     at: index => items[head + index],
-    countBelow: key => search(key, false) - head,
+    countBelow: key => search(key) - head,
     size: () => items.length - head,
   }
 }
