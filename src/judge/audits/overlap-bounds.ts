@@ -86,6 +86,8 @@ type SortedQueue<Item> = {
   readonly size: () => number
 }
 
+/** Items that are moved one by one at an insertion. */
+const maxMoved = 128
 /** Removes shifted items once there are more than this, and more than remain. */
 const cutOffAt = 256
 
@@ -95,14 +97,14 @@ export function createSortedQueue<Item>(keyOf: (item: Item) => number): SortedQu
   let keys: number[] = []
   let head = 0
 
-  /** The first position whose key is at least `key`. */
-  const search = (key: number): number => {
+  /** The first position whose key is at least `key`, or above it. */
+  const search = (key: number, isAbove: boolean): number => {
     let low = head
     let high = keys.length
     while (low < high) {
       const middle = (low + high) >>> 1
       const other = keys[middle] ?? Number.NaN
-      if (other < key) low = middle + 1
+      if (isAbove ? other <= key : other < key) low = middle + 1
       else high = middle
     }
     return low
@@ -112,7 +114,13 @@ export function createSortedQueue<Item>(keyOf: (item: Item) => number): SortedQu
     insert: item => {
       const key = keyOf(item)
       let position = items.length
-      // Moves the items above it one by one: they are few, and `splice` allocates a list.
+      if (position - maxMoved > head && (keys[position - maxMoved] ?? key) > key) {
+        position = search(key, true)
+        items.splice(position, 0, item)
+        keys.splice(position, 0, key)
+        return
+      }
+      // Few items are above it. Moving them one by one needs no list, unlike `splice`.
       for (; position > head; position--) {
         const above = items[position - 1]
         const other = keys[position - 1]
@@ -134,7 +142,7 @@ export function createSortedQueue<Item>(keyOf: (item: Item) => number): SortedQu
       return first
     },
     at: index => items[head + index],
-    countBelow: key => search(key) - head,
+    countBelow: key => search(key, false) - head,
     size: () => items.length - head,
   }
 }
