@@ -104,9 +104,8 @@ export const checkConditionalHeaders: Check<'conditional-headers'> = (observatio
     else reporter.fail(rule.clause, `${name} is ${quote(value)} on a ${status}, expected ${rule.expected}`, [id])
   }
   if (headers['payment-required'] !== undefined || status >= 400) checkPaymentRequired(response, id, reporter)
-  const isChat = request.kind === 'chat' && is2xx(status)
   const isWarned = headers[known.deprecationWarning] !== undefined || headers[known.deprecationDate] !== undefined
-  if (isWarned || isChat) checkDeprecation(observation, response, known, expectFor(reporter, id))
+  if (isWarned || request.kind === 'chat') checkDeprecation(observation, response, known, expectFor(reporter, id))
   const echoed = headers[known.requestTimestamp]
   if (echoed !== undefined) {
     const sent = request.kind === 'resource' ? request.timestampMs : null
@@ -116,7 +115,7 @@ export const checkConditionalHeaders: Check<'conditional-headers'> = (observatio
       reporter.fail('header.request-timestamp', message, [id])
     }
   }
-  if (request.kind !== 'chat' || !isChat) return
+  if (request.kind !== 'chat' || !is2xx(status)) return
 
   const used = headers[known.modelId]
   if (used && known.models.has(request.model)) {

@@ -21,7 +21,7 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
   const { headers, status } = response
 
   const requests = statedRequests(headers)
-  if (!isWhole(requests)) failHeaders('limit.requests.headers', requests, 'requests', observation, reporter)
+  if (!areNumbers(requests)) failHeaders('limit.requests.headers', requests, 'requests', observation, reporter)
   else {
     reporter.pass('limit.requests.headers')
     // A rejected request may count against another limit, which its headers state.
@@ -31,7 +31,7 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
 
   if (request.kind === 'chat' && status === 200 && contract.limits.tokenHeaders) {
     const tokens = statedTokens(headers)
-    if (!isWhole(tokens)) failHeaders('limit.tokens.headers', tokens, 'tokens', observation, reporter)
+    if (!areNumbers(tokens)) failHeaders('limit.tokens.headers', tokens, 'tokens', observation, reporter)
     else {
       reporter.pass('limit.tokens.headers')
       compare('limit.tokens.limit', 'tokensPerMinute', observation, contract, reporter)
@@ -46,7 +46,7 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
     reporter.fail('limit.type', `x-ratelimit-type is ${quote(type)} on a ${status}, expected ${types.join(', ')}`, [id])
 }
 
-const isWhole = ({ limit, remaining, reset }: StatedLimit): boolean =>
+const areNumbers = ({ limit, remaining, reset }: StatedLimit): boolean =>
   limit !== null && remaining !== null && reset !== null
 
 function failHeaders(

@@ -57,7 +57,7 @@ const toleranceOf = (amount: bigint, tolerance: number): bigint =>
 export const completionTolerance = (listPrice: bigint, contract: Contract): bigint =>
   toleranceOf(listPrice, contract.chat.costTolerance) + priceListOf(contract).balanceResolution
 
-/** The price of RPC credits in pico-USD, and how far a stated cost may be from it. The next response often has the same. */
+/** The price of RPC credits, and how far a stated cost may be from it. The next response often claims the same. */
 export const priceOfCredits = memoizeLast((credits: bigint, contract: Contract) => {
   const { picoUsdPerCredit, costResolution } = priceListOf(contract)
   const usd = credits * picoUsdPerCredit

@@ -1,6 +1,6 @@
 import { type Contract, methodTier } from '../../contract/contract.ts'
 import { plural, quote } from '../../lib/format.ts'
-import { toObject } from '../../lib/json.ts'
+import { type JsonObject, toObject } from '../../lib/json.ts'
 import { memoizeLast } from '../../lib/memoize-last.ts'
 
 import { absDifference, formatPico } from '../../lib/money.ts'
@@ -10,7 +10,7 @@ import { isReplayed } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import type { Check } from './check.ts'
 import { priceListOf, priceOfCredits, statedCost } from './price-list.ts'
-import { isRpcError, matchItems, type RpcResponse } from './rpc-response.ts'
+import { isRpcError, matchItems } from './rpc-response.ts'
 
 /** Checks the exact credits and the cost of an RPC response. */
 export const checkRpcCredits: Check<'rpc-credits'> = (observation, contract, reporter) => {
@@ -147,7 +147,7 @@ const billWithoutErrors = memoizeLast((credits: number): ExpectedCredits => {
 })
 
 /** The response to each item, in their order; null if they cannot be matched. A single response needs no search. */
-function responsesIn(value: unknown, items: readonly RpcItem[]): readonly (RpcResponse | undefined)[] | null {
+function responsesIn(value: unknown, items: readonly RpcItem[]): readonly (JsonObject | undefined)[] | null {
   const [item] = items
   if (items.length === 1 && item !== undefined && !Array.isArray(value)) {
     const response = toObject(value)

@@ -137,7 +137,7 @@ function wrongResponse(value: unknown): string | null {
   return toObject(error) === null ? 'its error is not an object' : null
 }
 
-export type RpcResponse = Readonly<Record<string, unknown>>
+type RpcResponse = Readonly<Record<string, unknown>>
 
 type MatchedItems = {
   readonly byId: ReadonlyMap<number | string, RpcResponse>
