@@ -1,0 +1,65 @@
+import type { TlsOptions } from 'node:tls'
+import { parentPort, workerData } from 'node:worker_threads'
+import type { Contract } from '../contract/contract.ts'
+import { systemClock } from '../lib/clock.ts'
+import { type RunningServer, startServer } from '../service/server.ts'
+import { createService } from '../service/service.ts'
+
+/** The service that answers the calls of a warm-up: plain data. */
+export type WarmUpService = {
+  readonly warmUpService: true
+  readonly contract: Contract
+  readonly seed: number
+  /** The key of both ends, for TLS without a certificate; null: plain HTTP. */
+  readonly tlsKey: Uint8Array | null
+  /** One number in shared memory: the requests so far. */
+  readonly served: Int32Array
+}
+
+const balance = '1000000'
+const noLatency = { ttftMs: 0, ttftSigma: 0, itlMs: 0, itlSigma: 0, rpcMs: 0, rpcSigma: 0 }
+
+/**
+ * TLS with a key in memory. A certificate would need a private key, in the package or made at run time, and an encoder
+ * for it.
+ */
+const ciphers = 'PSK-AES128-GCM-SHA256'
+const tlsVersion = 'TLSv1.2'
+
+const serverTls = (key: Uint8Array): TlsOptions => ({ pskCallback: () => key, ciphers, maxVersion: tlsVersion })
+
+export const clientTls = (psk: Uint8Array) =>
+  ({
+    pskCallback: () => ({ psk, identity: 'warm-up' }),
+    ciphers,
+    maxVersion: tlsVersion,
+    checkServerIdentity: () => undefined,
+  }) as const
+
+/** Starts a reference service on loopback that responds without delay. */
+export function startWarmUpService({ contract, seed, tlsKey, served }: WarmUpService): Promise<RunningServer> {
+  const service = createService({
+    contract,
+    clock: systemClock(),
+    seed,
+    openingBalanceUsd: balance,
+    openingBalanceDiem: balance,
+    timing: noLatency,
+    lies: [],
+  })
+  const respond: typeof service.respond = request => {
+    Atomics.add(served, 0, 1)
+    return service.respond(request)
+  }
+  const tls = tlsKey === null ? null : serverTls(tlsKey)
+  return startServer({ service: { respond }, port: 0, host: '127.0.0.1', tls })
+}
+
+const isOurs = (data: unknown): data is WarmUpService =>
+  typeof data === 'object' && data !== null && 'warmUpService' in data
+
+/** In its own thread, the service neither takes time from the thread of the load nor leaves memory behind. */
+if (parentPort !== null && isOurs(workerData)) {
+  const { port } = await startWarmUpService(workerData)
+  parentPort.postMessage(port)
+}
