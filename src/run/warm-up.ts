@@ -12,7 +12,7 @@ import { type WarmUpTerms, warmUpTerms } from '../plan/warm-up.ts'
 import { loadCallers } from '../produce/callers/api-keys.ts'
 import { createSharedBudget } from '../produce/drivers/budget.ts'
 import type { Saturate } from '../produce/transport/transport.ts'
-import { undiciTransport } from '../produce/transport/undici.ts'
+import { type UndiciTransport, undiciTransport } from '../produce/transport/undici.ts'
 import { startInline } from './inline.ts'
 import type { WorkerJob } from './messages.ts'
 import { clientTls, type WarmUpService } from './warm-up-service.ts'
@@ -57,6 +57,7 @@ const minCallShare = 0.02
 export async function warmUp(job: WarmUpJob, io: WarmUpIo): Promise<number> {
   const terms = warmUpTerms(job.plan, job.shard.workers)
   if (terms === null) return 0
+  detachBuffer()
   const isSecure = job.baseUrl.startsWith('https:')
   const tlsKey = isSecure ? randomBytes(32) : null
   const served = new Int32Array(new SharedArrayBuffer(4))
@@ -67,7 +68,10 @@ export async function warmUp(job: WarmUpJob, io: WarmUpIo): Promise<number> {
   if (service === null) return 0
   const baseUrl = `${isSecure ? 'https' : 'http'}://127.0.0.1:${service.port}/api/v1`
   const round: Round = { job: { ...job, contract, baseUrl }, terms, tlsKey, requests: () => Atomics.load(served, 0) }
-  for (const stages of roundsOf(job.plan, terms)) if (!io.signal.aborted) await drive(stages, round, io)
+  const transports: UndiciTransport[] = []
+  for (const stages of roundsOf(job.plan, terms)) if (!io.signal.aborted) transports.push(await drive(stages, round, io))
+  // Not earlier, so that some connections are idle for so long that they close by themselves, as in a load.
+  await Promise.all(transports.map(({ close }) => close()))
   await service.stop()
   collectGarbage()
   return Atomics.load(served, 0)
@@ -100,7 +104,7 @@ type Round = {
   readonly requests: () => number
 }
 
-async function drive(stages: readonly WarmUpStage[], round: Round, io: WarmUpIo): Promise<void> {
+async function drive(stages: readonly WarmUpStage[], round: Round, io: WarmUpIo): Promise<UndiciTransport> {
   const { job, terms, tlsKey, requests } = round
   // The clock of the load, since another one would be another closure.
   const { clock, signal } = io
@@ -126,7 +130,7 @@ async function drive(stages: readonly WarmUpStage[], round: Round, io: WarmUpIo)
   settled()
   removeListener()
   await worker.finish({ ended: 'complete', durationMs: clock.nowMs(), pushed: null })
-  await transport.close()
+  return transport
 }
 
 const nowhere = { append: async () => {}, close: async () => {} }
@@ -246,6 +250,15 @@ function startThread(service: WarmUpService): Promise<Service> {
     thread.once('message', (port: number) => resolve({ port, stop: () => thread.terminate() }))
     thread.once('error', reject)
   })
+}
+
+/**
+ * V8 assumes that nobody detaches a buffer, until somebody does; then it discards all code that relied on it. undici's
+ * parser detaches one when its memory grows, in the middle of a load.
+ */
+function detachBuffer(): void {
+  const buffer = new ArrayBuffer(1)
+  structuredClone(buffer, { transfer: [buffer] })
 }
 
 /** Collects the garbage of the warm-up now; during the load this would stall the thread for 10 ms. */

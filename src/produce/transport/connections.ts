@@ -77,14 +77,18 @@ export function createConnections(origin: string, max: number, tls: TlsSettings 
     },
     preopen: async (count, signal) => {
       let left = Math.min(count, max - connections.length)
+      const opening = new Set<Connection>()
+      signal.addEventListener('abort', () => {
+        left = 0
+        for (const connection of opening) connection.giveUp()
+      })
       const openInTurn = async () => {
-        while (left > 0 && !signal.aborted) {
+        while (left > 0) {
           left--
           const connection = open()
-          const giveUp = () => connection.giveUp()
-          signal.addEventListener('abort', giveUp, { once: true })
+          opening.add(connection)
           if (!(await connection.preopen())) left = 0
-          signal.removeEventListener('abort', giveUp)
+          opening.delete(connection)
           // The first one is used first: a target that serves its connections in turn may not have accepted the last.
           free.unshift(connection)
         }
