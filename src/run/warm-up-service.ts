@@ -17,6 +17,8 @@ export type WarmUpService = {
 }
 
 const balance = '1000000'
+/** Short, so that connections of the first round are closed during the second one, as some are in every load. */
+const keepAliveMs = 1_000
 const noLatency = { ttftMs: 0, ttftSigma: 0, itlMs: 0, itlSigma: 0, rpcMs: 0, rpcSigma: 0 }
 
 /**
@@ -52,7 +54,7 @@ export function startWarmUpService({ contract, seed, tlsKey, served }: WarmUpSer
     return service.respond(request)
   }
   const tls = tlsKey === null ? null : serverTls(tlsKey)
-  return startServer({ service: { respond }, port: 0, host: '127.0.0.1', tls })
+  return startServer({ service: { respond }, port: 0, host: '127.0.0.1', tls, keepAliveMs })
 }
 
 const isOurs = (data: unknown): data is WarmUpService =>

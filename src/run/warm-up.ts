@@ -69,7 +69,8 @@ export async function warmUp(job: WarmUpJob, io: WarmUpIo): Promise<number> {
   const baseUrl = `${isSecure ? 'https' : 'http'}://127.0.0.1:${service.port}/api/v1`
   const round: Round = { job: { ...job, contract, baseUrl }, terms, tlsKey, requests: () => Atomics.load(served, 0) }
   const transports: UndiciTransport[] = []
-  for (const stages of roundsOf(job.plan, terms)) if (!io.signal.aborted) transports.push(await drive(stages, round, io))
+  for (const stages of roundsOf(job.plan, terms))
+    if (!io.signal.aborted) transports.push(await drive(stages, round, io))
   // Not earlier, so that some connections are idle for so long that they close by themselves, as in a load.
   await Promise.all(transports.map(({ close }) => close()))
   await service.stop()
@@ -124,10 +125,11 @@ async function drive(stages: readonly WarmUpStage[], round: Round, io: WarmUpIo)
   const own = { plan: planned, callers: callersOf(planned), shard: singleShard, budget: createSharedBudget() }
   const worker = startWorker({ ...job, ...own, logFile: null, failFast: false }, { onStop: () => {}, onLost: () => {} })
   await worker.open()
-  const settled = stages.length > 1 ? () => {} : watchCost(clock, requests, () => worker.stop('interrupted'))
+  const endWatch =
+    stages.length > 1 ? () => {} : watchCost(clock, requests, terms.perSecond, () => worker.stop('interrupted'))
   const removeListener = onAbortOf(signal, worker.cancel)
   await worker.drive(clock.nowMs())
-  settled()
+  endWatch()
   removeListener()
   await worker.finish({ ended: 'complete', durationMs: clock.nowMs(), pushed: null })
   return transport
@@ -210,18 +212,22 @@ function raised(limits: unknown): unknown {
 }
 
 const windowMs = 50
+const minWindowCalls = 50
 
 /** Calls `onSettled` when the CPU time of a call no longer falls. Returns a function that ends the watch. */
-function watchCost(clock: Clock, requests: () => number, onSettled: () => void): () => void {
+function watchCost(clock: Clock, requests: () => number, minCalls: number, onSettled: () => void): () => void {
   const costs: number[] = []
-  let [lastCpuMs, lastRequests] = [cpuTimeMs(), requests()]
+  const firstCalls = requests()
+  let [startCpuMs, startCalls] = [cpuTimeMs(), firstCalls]
   let cancel = () => {}
   const look = () => {
-    const [cpuMs, count] = [cpuTimeMs(), requests()]
-    if (count > lastRequests) costs.push((cpuMs - lastCpuMs) / (count - lastRequests))
-    lastCpuMs = cpuMs
-    lastRequests = count
-    if (hasSettled(costs)) onSettled()
+    const [cpuMs, calls] = [cpuTimeMs(), requests()]
+    if (calls - startCalls >= minWindowCalls) {
+      costs.push((cpuMs - startCpuMs) / (calls - startCalls))
+      startCpuMs = cpuMs
+      startCalls = calls
+    }
+    if (calls - firstCalls >= minCalls && hasSettled(costs)) onSettled()
     else watch()
   }
   const watch = () => {

@@ -13,6 +13,8 @@ type ServerOptions = {
   readonly host: string
   /** Plain HTTP by default. */
   readonly tls?: TlsOptions | null
+  /** How long a connection may be idle; clients are told whole seconds. By default longer than any pause of a client. */
+  readonly keepAliveMs?: number
 }
 
 export type RunningServer = {
@@ -21,11 +23,15 @@ export type RunningServer = {
 }
 
 const basePath = '/api/v1'
-/** Longer than any pause of a client that will reuse its connection. */
-const keepAliveMs = 75_000
 
 /** Serves `service` over HTTP/1.1 under the base path. */
-export function startServer({ service, port, host, tls = null }: ServerOptions): Promise<RunningServer> {
+export function startServer({
+  service,
+  port,
+  host,
+  tls = null,
+  keepAliveMs = 75_000,
+}: ServerOptions): Promise<RunningServer> {
   const clock = systemClock()
   const options = { keepAliveTimeout: keepAliveMs, noDelay: true }
   const onRequest = (incoming: IncomingMessage, response: ServerResponse) => {
