@@ -315,6 +315,10 @@ const edges: Readonly<Record<string, Edge>> = {
   },
   'src/lib/batches.ts': { touches: ['clock', 'timer'], because: 'when the event loop has nothing better to do' },
   'src/main.ts': { touches: ['process'], because: 'arguments in, exit code out, and what the catch-all says' },
+  'src/produce/transport/connections.ts': {
+    touches: ['timer'],
+    because: 'closes a connection that was opened in advance and not used',
+  },
   'src/produce/callers/api-keys.ts': { touches: ['process'], because: 'reads the keys from the environment' },
   'src/cli/cli.ts': {
     touches: ['process'],

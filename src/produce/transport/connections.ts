@@ -76,7 +76,7 @@ export function createConnections(origin: string, max: number, tls: TlsSettings 
       free.push(connection)
     },
     preopen: async (count, signal) => {
-      let left = Math.min(count, max - connections.length)
+      let left = signal.aborted ? 0 : Math.min(count, max - connections.length)
       const opening = new Set<Connection>()
       signal.addEventListener('abort', () => {
         left = 0
@@ -130,7 +130,8 @@ function createConnection(origin: string, connector: buildConnector.connector): 
       peerState = 'open'
       const socket = takePreopened()
       isReused = socket !== null
-      if (socket !== null) callback(null, socket)
+      // undici expects the socket after this function has returned.
+      if (socket !== null) queueMicrotask(() => callback(null, socket))
       else connect(options, callback)
     },
   })
@@ -175,10 +176,11 @@ function createConnection(origin: string, connector: buildConnector.connector): 
     },
     preopen: () =>
       new Promise(resolve => {
-        connect(addressOf(origin), (...[, socket]) => {
+        connect(addressOf(origin), (error, socket) => {
+          if (error !== null) return resolve(false)
           preopened = socket
-          socket?.setTimeout(maxUnusedMs, () => socket.destroy())
-          resolve(socket !== null)
+          socket.setTimeout(maxUnusedMs, () => socket.destroy())
+          resolve(true)
         })
       }),
     destroy: async () => {
