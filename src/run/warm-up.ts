@@ -12,7 +12,7 @@ import { type WarmUpTerms, warmUpTerms } from '../plan/warm-up.ts'
 import { loadCallers } from '../produce/callers/api-keys.ts'
 import { createSharedBudget } from '../produce/drivers/budget.ts'
 import type { Saturate } from '../produce/transport/transport.ts'
-import { type UndiciTransport, undiciTransport } from '../produce/transport/undici.ts'
+import { undiciTransport } from '../produce/transport/undici.ts'
 import { startInline } from './inline.ts'
 import type { WorkerJob } from './messages.ts'
 import { clientTls, type WarmUpService } from './warm-up-service.ts'
@@ -43,6 +43,8 @@ const minPerSecond = 200
 const firstShare = 0.15
 const closedShare = 0.7
 const minCallShare = 0.02
+/** The first round cancels requests at this share of its time, since V8 discards code when it first sees that. */
+const cancelShare = 0.95
 
 /**
  * Sends the calls of a plan to a reference service on loopback, and drops the results. V8 compiles JavaScript while it
@@ -68,11 +70,7 @@ export async function warmUp(job: WarmUpJob, io: WarmUpIo): Promise<number> {
   if (service === null) return 0
   const baseUrl = `${isSecure ? 'https' : 'http'}://127.0.0.1:${service.port}/api/v1`
   const round: Round = { job: { ...job, contract, baseUrl }, terms, tlsKey, requests: () => Atomics.load(served, 0) }
-  const transports: UndiciTransport[] = []
-  for (const stages of roundsOf(job.plan, terms))
-    if (!io.signal.aborted) transports.push(await drive(stages, round, io))
-  // Not earlier, so that some connections are idle for so long that they close by themselves, as in a load.
-  await Promise.all(transports.map(({ close }) => close()))
+  for (const stages of roundsOf(job.plan, terms)) if (!io.signal.aborted) await drive(stages, round, io)
   await service.stop()
   collectGarbage()
   return Atomics.load(served, 0)
@@ -105,7 +103,7 @@ type Round = {
   readonly requests: () => number
 }
 
-async function drive(stages: readonly WarmUpStage[], round: Round, io: WarmUpIo): Promise<UndiciTransport> {
+async function drive(stages: readonly WarmUpStage[], round: Round, io: WarmUpIo): Promise<void> {
   const { job, terms, tlsKey, requests } = round
   // The clock of the load, since another one would be another closure.
   const { clock, signal } = io
@@ -125,14 +123,17 @@ async function drive(stages: readonly WarmUpStage[], round: Round, io: WarmUpIo)
   const own = { plan: planned, callers: callersOf(planned), shard: singleShard, budget: createSharedBudget() }
   const worker = startWorker({ ...job, ...own, logFile: null, failFast: false }, { onStop: () => {}, onLost: () => {} })
   await worker.open()
+  const totalMs = stages.reduce((sum, { maxMs }) => sum + maxMs, 0)
   const endWatch =
-    stages.length > 1 ? () => {} : watchCost(clock, requests, terms.perSecond, () => worker.stop('interrupted'))
+    stages.length > 1
+      ? clock.at(clock.nowMs() + cancelShare * totalMs, worker.cancel)
+      : watchCost(clock, requests, terms.perSecond, () => worker.stop('interrupted'))
   const removeListener = onAbortOf(signal, worker.cancel)
   await worker.drive(clock.nowMs())
   endWatch()
   removeListener()
   await worker.finish({ ended: 'complete', durationMs: clock.nowMs(), pushed: null })
-  return transport
+  await transport.close()
 }
 
 const nowhere = { append: async () => {}, close: async () => {} }
