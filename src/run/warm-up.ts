@@ -70,7 +70,8 @@ export async function warmUp(job: WarmUpJob, io: WarmUpIo): Promise<number> {
   if (service === null) return 0
   const baseUrl = `${isSecure ? 'https' : 'http'}://127.0.0.1:${service.port}/api/v1`
   const round: Round = { job: { ...job, contract, baseUrl }, terms, tlsKey, requests: () => Atomics.load(served, 0) }
-  for (const stages of roundsOf(job.plan, terms)) if (!io.signal.aborted) await drive(stages, round, io)
+  for (const [index, stages] of roundsOf(job.plan, terms).entries())
+    if (!io.signal.aborted) await drive(stages, index === 0, round, io)
   await service.stop()
   collectGarbage()
   return Atomics.load(served, 0)
@@ -92,7 +93,8 @@ export function roundsOf({ stages }: Plan, { maxMs }: WarmUpTerms): readonly (re
     { mode: 'closed', maxMs: closedMs },
     ...others.map(mode => ({ mode, maxMs: (restMs - closedMs) / others.length })),
   ]
-  const first = second.map(({ mode }) => ({ mode, maxMs: (maxMs * firstShare) / second.length }))
+  // The closed model last, so that requests are in flight when the first round is cancelled.
+  const first = second.toReversed().map(({ mode }) => ({ mode, maxMs: (maxMs * firstShare) / second.length }))
   return [first, ...second.map(stage => [stage])]
 }
 
@@ -103,7 +105,7 @@ type Round = {
   readonly requests: () => number
 }
 
-async function drive(stages: readonly WarmUpStage[], round: Round, io: WarmUpIo): Promise<void> {
+async function drive(stages: readonly WarmUpStage[], isFirst: boolean, round: Round, io: WarmUpIo): Promise<void> {
   const { job, terms, tlsKey, requests } = round
   // The clock of the load, since another one would be another closure.
   const { clock, signal } = io
@@ -124,10 +126,9 @@ async function drive(stages: readonly WarmUpStage[], round: Round, io: WarmUpIo)
   const worker = startWorker({ ...job, ...own, logFile: null, failFast: false }, { onStop: () => {}, onLost: () => {} })
   await worker.open()
   const totalMs = stages.reduce((sum, { maxMs }) => sum + maxMs, 0)
-  const endWatch =
-    stages.length > 1
-      ? clock.at(clock.nowMs() + cancelShare * totalMs, worker.cancel)
-      : watchCost(clock, requests, terms.perSecond, () => worker.stop('interrupted'))
+  const endWatch = isFirst
+    ? clock.at(clock.nowMs() + cancelShare * totalMs, worker.cancel)
+    : watchCost(clock, requests, terms.perSecond, () => worker.stop('interrupted'))
   const removeListener = onAbortOf(signal, worker.cancel)
   await worker.drive(clock.nowMs())
   endWatch()
