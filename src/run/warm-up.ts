@@ -43,7 +43,7 @@ const minPerSecond = 200
 const firstShare = 0.15
 const closedShare = 0.7
 const minCallShare = 0.02
-/** The first round cancels requests at this share of its time, since V8 discards code when it first sees that. */
+/** Rounds end by cancelling requests at this share of their time, since V8 discards code when it first sees that. */
 const cancelShare = 0.95
 
 /**
@@ -93,7 +93,7 @@ export function roundsOf({ stages }: Plan, { maxMs }: WarmUpTerms): readonly (re
     { mode: 'closed', maxMs: closedMs },
     ...others.map(mode => ({ mode, maxMs: (restMs - closedMs) / others.length })),
   ]
-  // The closed model last, so that requests are in flight when the first round is cancelled.
+  // The closed model last, so that requests are in flight when the round is cancelled.
   const first = second.toReversed().map(({ mode }) => ({ mode, maxMs: (maxMs * firstShare) / second.length }))
   return [first, ...second.map(stage => [stage])]
 }
@@ -126,11 +126,11 @@ async function drive(stages: readonly WarmUpStage[], isFirst: boolean, round: Ro
   const worker = startWorker({ ...job, ...own, logFile: null, failFast: false }, { onStop: () => {}, onLost: () => {} })
   await worker.open()
   const totalMs = stages.reduce((sum, { maxMs }) => sum + maxMs, 0)
-  const endWatch = isFirst
-    ? clock.at(clock.nowMs() + cancelShare * totalMs, worker.cancel)
-    : watchCost(clock, requests, terms.perSecond, () => worker.stop('interrupted'))
+  const cancelTimer = clock.at(clock.nowMs() + cancelShare * totalMs, worker.cancel)
+  const endWatch = isFirst ? () => {} : watchCost(clock, requests, terms.perSecond, worker.cancel)
   const removeListener = onAbortOf(signal, worker.cancel)
   await worker.drive(clock.nowMs())
+  cancelTimer()
   endWatch()
   removeListener()
   await worker.finish({ ended: 'complete', durationMs: clock.nowMs(), pushed: null })
