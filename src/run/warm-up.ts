@@ -122,7 +122,9 @@ async function drive(stages: readonly WarmUpStage[], isFirst: boolean, round: Ro
     eventLoopDelayMs: () => null,
   })
   const planned = warmUpPlan(plan, stages, terms)
-  const own = { plan: planned, callers: callersOf(planned), shard: singleShard, budget: createSharedBudget() }
+  // No key of the user goes to the service.
+  const keys = { callers: callersOf(planned), specialKeys: { 'free-user': null, 'zero-balance': null } }
+  const own = { plan: planned, ...keys, shard: singleShard, budget: createSharedBudget() }
   const worker = startWorker({ ...job, ...own, logFile: null, failFast: false }, { onStop: () => {}, onLost: () => {} })
   await worker.open()
   const totalMs = stages.reduce((sum, { maxMs }) => sum + maxMs, 0)
@@ -151,9 +153,10 @@ const callersOf = ({ callers }: Plan) =>
 export function warmUpPlan(plan: Plan, stages: readonly WarmUpStage[], terms: WarmUpTerms): Plan {
   const callers = Math.min(plan.callers.names.length, maxCallers)
   const mix = mixOfPlan(plan)
+  const beyondFailures = plan.stages.every(stage => stage.beyondFailures)
   let startMs = 0
   const planned = stages.map(({ mode, maxMs }): StagePlan => {
-    const stage = { name: mode, startMs, durationMs: maxMs, callers, firstCaller: 0, beyondFailures: true }
+    const stage = { name: mode, startMs, durationMs: maxMs, callers, firstCaller: 0, beyondFailures }
     startMs += maxMs
     return { ...stage, load: loadOf(mode, mix, terms) }
   })

@@ -35,7 +35,9 @@ test('a slow plan takes half a second, and a fast one at most three', () => {
 })
 
 test('the highest rate counts, and workers share it', () => {
-  expect(termsOf('shape: ramp, duration: 60s, from: 0/s, to: 1000/s, exceed-tier: true', 2)).toMatchObject({ perSecond: 500 })
+  expect(termsOf('shape: ramp, duration: 60s, from: 0/s, to: 1000/s, exceed-tier: true', 2)).toMatchObject({
+    perSecond: 500,
+  })
 })
 
 test('closed users each have a connection, within the bounds', () => {

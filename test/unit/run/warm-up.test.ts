@@ -1,4 +1,5 @@
 import { readdirSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import type { Contract } from '../../../src/contract/contract.ts'
 import { documentedContract } from '../../../src/contract/documented.ts'
@@ -12,6 +13,7 @@ import { hasSettled, roundsOf, warmUp, warmUpPlan } from '../../../src/run/warm-
 import { startWarmUpService, type WarmUpService } from '../../../src/run/warm-up-service.ts'
 import { loadScenario, parseScenario } from '../../../src/scenario/load-scenario.ts'
 import { contractFor } from '../../support/contract-for.ts'
+import { portOf } from '../produce/transport/loopback.ts'
 
 const options = { seed: null, target: 'http://api.example.com/api/v1', budgetUsd: null }
 
@@ -102,6 +104,29 @@ test('no caller of a warm-up reaches a limit or is blocked', async () => {
   const { started } = await warmUpFor('shape: constant, rate: 5/s', `http://${nowhere}`)
   const { rpc, abuse, accounts }: Contract = started[0]?.contract ?? documentedContract
   expect(Math.min(rpc.requestsPerMinute ?? 0, abuse.failures, accounts.default.L.requestsPerMinute)).toBe(1e9)
+})
+
+test('no key of the user goes to the service of a warm-up', async () => {
+  const keys = new Set<string | undefined>()
+  const server = createServer((request, response) => {
+    keys.add(request.headers.authorization)
+    response.writeHead(401).end('{}')
+  })
+  const port = await portOf(server)
+  const target = `http://${nowhere}`
+  const clock = systemClock()
+  const plan = planOf('smoke.yaml')
+  const job = {
+    ...unrecordedJob(plan, documentedContract, { runId: 'test', target, startedAtMs: 0 }),
+    callers: plan.callers.names.map(name => ({ name, keys: [`secret-${name}`] })),
+    specialKeys: { 'free-user': 'secret-free', 'zero-balance': 'secret-zero' },
+    ...{ shard: singleShard, epoch: epochOf(clock), maxConnections: 8 },
+  }
+  const signal = new AbortController().signal
+  const startService = async () => ({ port, stop: () => {} })
+  await warmUp(job, { clock, signal, saturate: async () => async () => {}, startService })
+  expect(keys.size).toBeGreaterThan(0)
+  expect([...keys].filter(key => key?.includes('secret'))).toEqual([])
 })
 
 test('a plan of few requests starts no service', async () => {
