@@ -5,13 +5,19 @@ import { systemClock } from '../lib/clock.ts'
 import { type RunningServer, startServer } from '../service/server.ts'
 import { createService } from '../service/service.ts'
 
+/**
+ * TLS with a key that both ends have in memory. A certificate would need a private key, in the package or made at run
+ * time, and an encoder for it.
+ */
+export type SharedKeyTls = { readonly key: Uint8Array; readonly ciphers: string; readonly maxVersion: 'TLSv1.2' }
+
 /** The service that answers the calls of a warm-up: plain data. */
 export type WarmUpService = {
   readonly warmUpService: true
   readonly contract: Contract
   readonly seed: number
-  /** The key of both ends, for TLS without a certificate; null: plain HTTP. */
-  readonly tlsKey: Uint8Array | null
+  /** null: plain HTTP. */
+  readonly tls: SharedKeyTls | null
   /** One number in shared memory: the requests so far. */
   readonly served: Int32Array
 }
@@ -23,25 +29,8 @@ const keepAliveMs = 0
 const headerOrders = 7
 const noLatency = { ttftMs: 0, ttftSigma: 0, itlMs: 0, itlSigma: 0, rpcMs: 0, rpcSigma: 0 }
 
-/**
- * TLS with a key in memory. A certificate would need a private key, in the package or made at run time, and an encoder
- * for it.
- */
-const ciphers = 'PSK-AES128-GCM-SHA256'
-const tlsVersion = 'TLSv1.2'
-
-const serverTls = (key: Uint8Array): TlsOptions => ({ pskCallback: () => key, ciphers, maxVersion: tlsVersion })
-
-export const clientTls = (psk: Uint8Array) =>
-  ({
-    pskCallback: () => ({ psk, identity: 'warm-up' }),
-    ciphers,
-    maxVersion: tlsVersion,
-    checkServerIdentity: () => undefined,
-  }) as const
-
 /** Starts a reference service on loopback that responds without delay. */
-export function startWarmUpService({ contract, seed, tlsKey, served }: WarmUpService): Promise<RunningServer> {
+export function startWarmUpService({ contract, seed, tls, served }: WarmUpService): Promise<RunningServer> {
   const service = createService({
     contract,
     clock: systemClock(),
@@ -56,8 +45,13 @@ export function startWarmUpService({ contract, seed, tlsKey, served }: WarmUpSer
     const reply = service.respond(request)
     return { ...reply, headers: rotated(reply.headers, index % headerOrders) }
   }
-  const tls = tlsKey === null ? null : serverTls(tlsKey)
-  return startServer({ service: { respond }, port: 0, host: '127.0.0.1', tls, keepAliveMs })
+  return startServer({ service: { respond }, port: 0, host: '127.0.0.1', tls: serverTls(tls), keepAliveMs })
+}
+
+function serverTls(tls: SharedKeyTls | null): TlsOptions | null {
+  if (tls === null) return null
+  const { key, ...settings } = tls
+  return { ...settings, pskCallback: () => key }
 }
 
 function rotated(headers: Readonly<Record<string, string>>, by: number): Record<string, string> {

@@ -11,11 +11,12 @@ import { singleShard } from '../plan/shard.ts'
 import { type WarmUpTerms, warmUpTerms } from '../plan/warm-up.ts'
 import { loadCallers } from '../produce/callers/api-keys.ts'
 import { createSharedBudget } from '../produce/drivers/budget.ts'
+import type { TlsSettings } from '../produce/transport/connections.ts'
 import type { Saturate } from '../produce/transport/transport.ts'
 import { undiciTransport } from '../produce/transport/undici.ts'
 import { startInline } from './inline.ts'
 import type { WorkerJob } from './messages.ts'
-import { clientTls, type WarmUpService } from './warm-up-service.ts'
+import type { SharedKeyTls, WarmUpService } from './warm-up-service.ts'
 
 /** What a warm-up must know of the job of its worker. */
 export type WarmUpJob = Omit<WorkerJob, 'budget' | 'logFile'>
@@ -60,16 +61,17 @@ export async function warmUp(job: WarmUpJob, io: WarmUpIo): Promise<number> {
   const terms = warmUpTerms(job.plan, job.shard.workers)
   if (terms === null) return 0
   detachBuffer()
-  const isSecure = job.baseUrl.startsWith('https:')
-  const tlsKey = isSecure ? randomBytes(32) : null
+  const tls: SharedKeyTls | null = job.baseUrl.startsWith('https:')
+    ? { key: randomBytes(32), ciphers: 'PSK-AES128-GCM-SHA256', maxVersion: 'TLSv1.2' }
+    : null
   const served = new Int32Array(new SharedArrayBuffer(4))
   const contract = unlimited(job.contract)
   const { startService = startThread } = io
-  const start = startService({ warmUpService: true, contract, seed: job.plan.seed, tlsKey, served })
+  const start = startService({ warmUpService: true, contract, seed: job.plan.seed, tls, served })
   const service = await start.catch(() => null)
   if (service === null) return 0
-  const baseUrl = `${isSecure ? 'https' : 'http'}://127.0.0.1:${service.port}/api/v1`
-  const round: Round = { job: { ...job, contract, baseUrl }, terms, tlsKey, requests: () => Atomics.load(served, 0) }
+  const baseUrl = `${tls === null ? 'http' : 'https'}://127.0.0.1:${service.port}/api/v1`
+  const round: Round = { job: { ...job, contract, baseUrl }, terms, tls, requests: () => Atomics.load(served, 0) }
   for (const [index, stages] of roundsOf(job.plan, terms).entries())
     if (!io.signal.aborted) await drive(stages, index === 0, round, io)
   await service.stop()
@@ -101,17 +103,16 @@ export function roundsOf({ stages }: Plan, { maxMs }: WarmUpTerms): readonly (re
 type Round = {
   readonly job: WarmUpJob
   readonly terms: WarmUpTerms
-  readonly tlsKey: Uint8Array | null
+  readonly tls: SharedKeyTls | null
   readonly requests: () => number
 }
 
 async function drive(stages: readonly WarmUpStage[], isFirst: boolean, round: Round, io: WarmUpIo): Promise<void> {
-  const { job, terms, tlsKey, requests } = round
+  const { job, terms, tls, requests } = round
   // The clock of the load, since another one would be another closure.
   const { clock, signal } = io
   const { plan, info, baseUrl } = job
-  const tls = tlsKey === null ? undefined : clientTls(tlsKey)
-  const transport = undiciTransport({ baseUrl, clock, maxConnections: maxInFlight, tls })
+  const transport = undiciTransport({ baseUrl, clock, maxConnections: maxInFlight, tls: clientTls(tls) })
   const head = { ...info, runId: 'warm-up', target: baseUrl, worker: 0, workers: 1 }
   const startWorker = startInline({
     clock,
@@ -137,6 +138,12 @@ async function drive(stages: readonly WarmUpStage[], isFirst: boolean, round: Ro
   removeListener()
   await worker.finish({ ended: 'complete', durationMs: clock.nowMs(), pushed: null })
   await transport.close()
+}
+
+function clientTls(tls: SharedKeyTls | null): TlsSettings | undefined {
+  if (tls === null) return undefined
+  const { key: psk, ...settings } = tls
+  return { ...settings, pskCallback: () => ({ psk, identity: 'warm-up' }), checkServerIdentity: () => undefined }
 }
 
 const nowhere = { append: async () => {}, close: async () => {} }

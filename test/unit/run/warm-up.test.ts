@@ -86,13 +86,13 @@ const nowhere = '127.0.0.1:9/api/v1'
 test('a warm-up sends the calls of a plan, but not to its target', async () => {
   const { sent, started } = await warmUpFor('shape: constant, rate: 5/s', `http://${nowhere}`)
   expect(sent).toBeGreaterThan(50)
-  expect(started[0]?.tlsKey).toBeNull()
+  expect(started[0]?.tls).toBeNull()
 })
 
 test('a warm-up for an https target uses TLS', async () => {
   const { sent, started } = await warmUpFor('shape: constant, rate: 5/s', `https://${nowhere}`)
   expect(sent).toBeGreaterThan(50)
-  expect(started[0]?.tlsKey).toHaveLength(32)
+  expect(started[0]?.tls?.key).toHaveLength(32)
 })
 
 test('a warm-up of a stage that saturates sends over the same client', async () => {
