@@ -77,7 +77,7 @@ export type JudgeOptions = {
  * The code for judging and the code for sending do not fit into the CPU caches together. Judged in batches of this size,
  * observations take half the time.
  */
-const batchSize = 32
+const batchSize = 128
 /** More than the examples of all judges can cite. */
 const maxCited = 50_000
 
