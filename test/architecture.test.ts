@@ -272,9 +272,10 @@ const doors: Readonly<Record<string, Door>> = {
   'node:fs': {
     files: [
       ...['src/lib/read-text.ts', 'src/cli/flags.ts', 'src/observation/log.ts', 'src/cli/shipped-files.ts'],
-      ...['src/cli/commands/init.ts', 'src/outputs/github.ts', 'src/storage/run-directory.ts'],
+      ...['src/cli/commands/init.ts', 'src/outputs/github.ts', 'src/storage/run-directory.ts', 'src/run/threads.ts'],
     ],
-    because: 'keys, profile, and scenario come in; first files, log, report and the summary of a CI step go out',
+    because:
+      'keys, profile, and scenario come in; first files, log, report and the summary of a CI step go out; the threads of V8',
   },
   'node:fs/promises': {
     files: ['src/observation/log.ts', 'src/storage/run-directory.ts'],
@@ -282,6 +283,7 @@ const doors: Readonly<Record<string, Door>> = {
   },
   'node:http': { files: ['src/outputs/http-server.ts', 'src/service/server.ts'], because: 'the two servers' },
   'node:https': { files: ['src/service/server.ts'], because: 'a target with TLS has a warm-up with TLS' },
+  'node:os': { files: ['src/run/threads.ts'], because: 'the priority of the threads of V8' },
   'node:tls': {
     files: ['src/service/server.ts', 'src/run/warm-up-service.ts', 'src/produce/transport/connections.ts'],
     because: 'the types of its settings',

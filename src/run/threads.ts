@@ -21,9 +21,18 @@ type Query = WorkerQuery extends infer Each ? (Each extends WorkerQuery ? Omit<E
  */
 setFlagsFromString('--no-memory-reducer')
 
-/** V8 compiles and collects garbage in threads that exist from the start. On Linux alone they can be listed. */
-const helperThreads: readonly number[] = existsSync('/proc/self/task')
-  ? readdirSync('/proc/self/task').flatMap(name => (name === String(process.pid) ? [] : [Number(name)]))
+/** Where Linux lists the threads of this process. */
+const ownThreads = '/proc/self/task'
+
+/**
+ * The threads in which V8 compiles and collects garbage. They exist from the start, like those of Node.js for files. The
+ * main thread is the first. Elsewhere than on Linux they are not known, and keep their priority.
+ */
+const helperThreads: readonly number[] = existsSync(ownThreads)
+  ? readdirSync(ownThreads)
+      .map(Number)
+      .toSorted((a, b) => a - b)
+      .slice(1)
   : []
 
 /**
