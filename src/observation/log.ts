@@ -85,7 +85,7 @@ const flushEveryMs = 500
  */
 const chunkCharacters = 64 * 1024
 /** While the disk is behind, one member holds up to this many chunks. */
-const maxChunks = 16
+const maxChunks = 64
 /** Characters that may wait for the disk. Beyond that, observations are skipped. */
 const maxWaiting = 33_554_432
 

@@ -280,11 +280,11 @@ describe('the members of a log', () => {
   })
 
   test('are larger while it does not, and are written one at a time', async () => {
-    const { appends, maxAtOnce } = await onSlowDisk(400, true)
+    const { appends, maxAtOnce } = await onSlowDisk(1_200, true)
     expect(maxAtOnce).toBe(1)
-    expect(Math.max(...appends)).toBeGreaterThan(1_000_000)
-    expect(Math.max(...appends)).toBeLessThan(1_300_000)
-    expect(appends.length).toBeLessThan(8)
+    expect(Math.max(...appends)).toBeGreaterThan(4_000_000)
+    expect(Math.max(...appends)).toBeLessThan(5_000_000)
+    expect(appends.length).toBeLessThan(6)
   })
 })
 
