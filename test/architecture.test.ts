@@ -410,8 +410,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 335 files',
-    rule: atMostFiles(335),
+    text: 'src has at most 345 files',
+    rule: atMostFiles(345),
     planted: [],
   },
   {
