@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Clock, systemClock } from '../lib/clock.ts'
-import type { Reply, ServiceRequest, StreamChunk } from './message.ts'
+import { basePath, type Reply, type ServiceRequest, type StreamChunk } from './message.ts'
 import { bodyLimitBytes, type Service } from './service.ts'
 
 type ServerOptions = {
@@ -16,7 +16,6 @@ export type RunningServer = {
   readonly close: () => Promise<void>
 }
 
-const basePath = '/api/v1'
 /** Longer than any pause of a client that will reuse its connection. */
 const keepAliveMs = 75_000
 
@@ -24,7 +23,11 @@ const keepAliveMs = 75_000
 export function startServer({ service, port, host }: ServerOptions): Promise<RunningServer> {
   const clock = systemClock()
   const server = createServer({ keepAliveTimeout: keepAliveMs, noDelay: true }, (incoming, response) => {
-    receive(incoming, request => send(clock, service.respond(request), response))
+    receive(incoming, request => {
+      const later = service.respondLater(request)
+      if (later === null) send(clock, service.respond(request), response)
+      else later.then(reply => send(clock, reply, response)).catch(() => response.destroy())
+    })
   })
   return new Promise((resolve, reject) => {
     server.once('error', reject)
