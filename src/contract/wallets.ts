@@ -110,6 +110,12 @@ export const walletTerms = z.strictObject({
 })
 export type WalletTerms = z.infer<typeof walletTerms>
 
+/**
+ * The path of a simulated Solana node at the reference service. Clients read the mint and a recent block there, so that
+ * they build payments without a network. It is no part of the contract.
+ */
+export const referenceSolanaNode = '/x402/solana-rpc'
+
 /** How wallets sign in and pay, as documented. Comments mark what the document leaves open: public values. */
 export const documentedWallets: WalletTerms = {
   signIn: {

@@ -1,4 +1,5 @@
 import type { Contract, Resource } from '../contract/contract.ts'
+import { referenceSolanaNode } from '../contract/wallets.ts'
 import { isObject } from '../lib/json.ts'
 
 export type Route =
@@ -10,6 +11,7 @@ export type Route =
   | { readonly kind: 'rate-limit-logs' }
   | { readonly kind: 'resource'; readonly resource: Resource }
   | { readonly kind: 'top-up' }
+  | { readonly kind: 'solana-node' }
   | { readonly kind: 'wallet-balance'; readonly address: string }
   | { readonly kind: 'wrong-method'; readonly allow: string }
   | { readonly kind: 'unknown' }
@@ -30,6 +32,7 @@ export function router({ paths, resources, rpc, wallets }: Contract): (method: s
     if (!routes.has(resource.path)) routes.set(resource.path, { kind: 'resource', resource })
   }
   if (!posts.has(wallets.topUp.path)) posts.set(wallets.topUp.path, { kind: 'top-up' })
+  if (!posts.has(referenceSolanaNode)) posts.set(referenceSolanaNode, { kind: 'solana-node' })
   const [beforeAddress = '', afterAddress = ''] = wallets.balancePath.split('{walletAddress}')
   const [before = '', after = null] = paths.rpc.split('{network}')
   const [onlyNetwork = ''] = Object.keys(rpc.networks)

@@ -205,6 +205,8 @@ export function createService(options: ServiceOptions): Service {
         return wallets.offers.topUp(state)
       case 'wallet-balance':
         return wallets.balance(state, state.route.address)
+      case 'solana-node':
+        return wallets.solanaNode(state)
       case 'networks':
         return networks(state)
       case 'models':

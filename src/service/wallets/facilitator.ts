@@ -1,5 +1,5 @@
 import type { Rail } from '../../contract/wallets.ts'
-import { digestHex } from './identity.ts'
+import { accountAddress, digestHex } from './identity.ts'
 import { optionalPackages } from './optional-packages.ts'
 import type { UsdcLedger } from './usdc.ts'
 
@@ -146,7 +146,7 @@ export const facilitators = optionalPackages(names, async () => {
       settle: async (payment, requirement) => {
         const { success, payer, transaction, errorReason } = await facilitator.settle(...given(payment, requirement))
         return success && payer !== undefined
-          ? { kind: 'settled', payer, transaction }
+          ? { kind: 'settled', payer: accountAddress(payer), transaction }
           : { kind: 'failed', reason: errorReason ?? 'unknown' }
       },
     }

@@ -1,6 +1,7 @@
 import type { SignInRefusal, WalletTerms } from '../../contract/wallets.ts'
 import { isObject, type JsonObject, parseObject } from '../../lib/json.ts'
 import { type EvmSignatures, evmSignatures } from './evm-signatures.ts'
+import { accountAddress } from './identity.ts'
 import { familyOf, parseSolanaText, type SignInText, textOfFields } from './sign-in-text.ts'
 import { solanaSignatures } from './solana-signatures.ts'
 
@@ -52,7 +53,7 @@ export function signInDesk(
   function faultOf(text: SignInText, payload: JsonObject, domain: string, nowMs: number): SignInRefusal | null {
     const { address, chainId, timestamp } = payload
     const { issuedMs } = text
-    if (typeof address !== 'string' || sameAddress(address, text.family) !== text.address) return 'address'
+    if (typeof address !== 'string' || accountAddress(address) !== text.address) return 'address'
     if (!isAcceptedChain(text, chainId)) return 'chain'
     const domains = signIn.domains.length === 0 ? [domain] : signIn.domains
     if (!domains.includes(text.domain)) return 'domain'
@@ -85,9 +86,6 @@ function signedText(payload: JsonObject, layouts: WalletTerms['signIn']['layouts
   const built = layouts.includes('fields') && isObject(payload) ? textOfFields(payload) : null
   return built === null ? null : { message: built, signature }
 }
-
-const sameAddress = (address: string, family: SignInText['family']): string =>
-  family === 'evm' ? address.toLowerCase() : address
 
 /** The nonces of the last `memoryMs`. */
 function usedNonces(memoryMs: number): { readonly use: (nonce: string, nowMs: number) => boolean } {

@@ -4,10 +4,11 @@ import type { Account } from '../account.ts'
 import { errorReply, jsonReply, type Reply, type RequestState, type ServiceRequest } from '../message.ts'
 import { evmSignatures } from './evm-signatures.ts'
 import type { Chain } from './facilitator.ts'
-import { ownAddress } from './identity.ts'
+import { accountAddress, ownAddress } from './identity.ts'
 import { hostOf, type Offers, picoPerUnit, walletOffers } from './offers.ts'
 import { drawPaymentFaults, type PaymentFault } from './payment-faults.ts'
 import { type JudgeSignIn, type SignIn, signInDesk } from './sign-in.ts'
+import { solanaNode } from './solana-node.ts'
 import { type PaymentRules, type TopUps, topUps } from './top-up.ts'
 import { usdcLedger } from './usdc.ts'
 
@@ -49,6 +50,8 @@ export type Wallets = {
   readonly signIn: (request: ServiceRequest, arrivedMs: number) => SignIn | null
   readonly refuseSignIn: (state: RequestState, signIn: Exclude<SignIn, { readonly kind: 'signed-in' }>) => Reply
   readonly balance: (state: RequestState, address: string) => Reply
+  /** A simulated node of Solana, for clients that build payments. */
+  readonly solanaNode: (state: RequestState) => Reply
   readonly applyDueCredits: TopUps['applyDueCredits']
   /** What a request must wait for before it can be answered; null: nothing. */
   readonly preparation: (request: ServiceRequest) => Promise<unknown> | null
@@ -83,6 +86,7 @@ export function createWallets({ contract, rules, seed, settings, accountOf, paym
   return {
     offers: walletOffers(terms, chains, seed),
     chains,
+    solanaNode: solanaNode(Object.values(terms.rails)),
     applyDueCredits,
     pay,
     paymentOf: firstHeader([terms.topUp.paymentHeader, ...terms.topUp.legacyPaymentHeaders]),
@@ -103,7 +107,7 @@ export function createWallets({ contract, rules, seed, settings, accountOf, paym
       return errorReply(state, status, `Authentication failed: ${signIn.refusal}`, code === null ? {} : { code })
     },
     balance: (state, written) => {
-      const address = written.startsWith('0x') ? written.toLowerCase() : written
+      const address = accountAddress(written)
       const { account } = state
       if (terms.balanceAsker === 'itself' && account?.wallet === undefined)
         return errorReply(state, 401, 'Authentication failed')
