@@ -29,6 +29,7 @@ import {
 import { resourceHandler } from './resources.ts'
 import { router } from './router.ts'
 import { rpcProxy } from './rpc/proxy.ts'
+import type { Chain } from './wallets/facilitator.ts'
 import { createWallets, defaultWalletSettings, type WalletSettings } from './wallets/wallets.ts'
 
 type ServiceOptions = {
@@ -53,6 +54,8 @@ export type Service = {
   readonly respond: (request: ServiceRequest) => Reply
   /** For a request that takes time to check: a payment, or the first sign-in. null: `respond` replies at once. */
   readonly respondLater: (request: ServiceRequest) => Promise<Reply> | null
+  /** The simulated chains on which wallets pay. Tests count their money. */
+  readonly chains: readonly Chain[]
 }
 
 export const bodyLimitBytes = 35 * 1024 * 1024
@@ -111,6 +114,7 @@ export function createService(options: ServiceOptions): Service {
   })
 
   return {
+    chains: wallets.chains,
     respond,
     respondLater: request => {
       const payment = wallets.paymentOf(request)

@@ -58,7 +58,7 @@ export type Wallets = {
   /** The payment of a top-up; null: it has none. */
   readonly paymentOf: (request: ServiceRequest) => string | null
   readonly pay: TopUps['pay']
-  /** The simulated chains. Tests count their money. */
+  /** The simulated chains. */
   readonly chains: readonly Chain[]
 }
 
