@@ -2,7 +2,7 @@ import type { SignInRefusal, WalletTerms } from '../../contract/wallets.ts'
 import { isObject, type JsonObject, parseObject } from '../../lib/json.ts'
 import { type EvmSignatures, evmSignatures } from './evm-signatures.ts'
 import { accountAddress } from './identity.ts'
-import { familyOf, parseSolanaText, type SignInText, textOfFields } from './sign-in-text.ts'
+import { parseSolanaText, type SignInText, textOfFields, walletFamilyOf } from './sign-in-text.ts'
 import { solanaSignatures } from './solana-signatures.ts'
 
 /** A wallet that signed in, or why it is refused. `unavailable`: the packages for it are not loaded. */
@@ -30,7 +30,7 @@ export function signInDesk(
     const payload = parseObject(Buffer.from(header, 'base64').toString('utf8'))
     const signed = payload === null ? null : signedText(payload, signIn.layouts)
     if (payload === null || signed === null) return judged('payload', null)
-    const family = familyOf(signed.message)
+    const family = walletFamilyOf(signed.message)
     if (family === null) return judged('message', null)
     const evm = evmSignatures.loaded()
     if (family === 'evm' && evm === null) return { kind: 'unavailable' }

@@ -70,6 +70,14 @@ const collected = ({ service }: Conversation): number =>
 const codeOf = (reply: Reply) => [reply.status, jsonOf(reply).error]
 const expected = (reason: PaymentRefusal) => [refusals[reason].status, refusals[reason].code]
 
+const forgedEvm = ({ payload }: PaymentPayload) => ({ ...payload, signature: `0x${'11'.repeat(64)}1b` })
+
+function forgedSolana({ payload }: PaymentPayload) {
+  const transaction = Buffer.from(String(payload.transaction), 'base64')
+  // The signature of the wallet follows the empty one of the fee payer.
+  return { transaction: transaction.fill(7, 65, 129).toString('base64') }
+}
+
 describe.each(['evm', 'solana'] as const)('a payment of %s', family => {
   const wallet = () => (family === 'evm' ? evm : solana)
 
@@ -138,12 +146,7 @@ describe.each(['evm', 'solana'] as const)('a payment of %s', family => {
   test('that another wallet signed is refused', async () => {
     const talk = conversation()
     const payload = await sign(talk, wallet())
-    const signature = family === 'evm' ? `0x${'11'.repeat(64)}1b` : null
-    const transaction = Buffer.from(String(payload.payload.transaction ?? ''), 'base64')
-    // The signature of the wallet follows the empty one of the fee payer.
-    transaction.fill(7, 65, 129)
-    const forged =
-      signature === null ? { transaction: transaction.toString('base64') } : { ...payload.payload, signature }
+    const forged = family === 'evm' ? forgedEvm(payload) : forgedSolana(payload)
     expect(codeOf(await pay(talk, { ...payload, payload: forged }))).toEqual(expected('unverified'))
     // What is wrong with a copy does not hold up the original.
     expect((await pay(talk, payload)).status).toBe(200)
