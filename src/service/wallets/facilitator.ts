@@ -1,6 +1,6 @@
 import type { Rail } from '../../contract/wallets.ts'
+import { optionalPackages } from '../../lib/optional-packages.ts'
 import { accountAddress, digestHex } from './identity.ts'
-import { optionalPackages } from './optional-packages.ts'
 import type { UsdcLedger } from './usdc.ts'
 
 /** One way to pay, as in `accepts`. */
@@ -48,7 +48,7 @@ export type Settlement =
 const names = ['@x402/core', '@x402/evm', '@x402/svm', '@solana/kit']
 
 /** Creates facilitators of the x402 packages over chains in memory: they verify and settle without a network. */
-export const facilitators = optionalPackages(names, async () => {
+export const facilitators = optionalPackages('Payments', names, async () => {
   const [{ x402Facilitator }, evm, svm, kit] = await Promise.all([
     import('@x402/core/facilitator'),
     import('@x402/evm/exact/facilitator'),

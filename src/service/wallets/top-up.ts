@@ -61,7 +61,9 @@ export function topUps(deps: TopUpDeps): TopUps {
       credits = credits.filter(({ dueMs }) => dueMs > nowMs)
     },
     pay: async (state, header) => {
-      facilitator ??= (await facilitators.load())(chains)
+      const create = await facilitators.load()
+      if (create === null) return refuse(state, 'unavailable', { reason: facilitators.missing })
+      facilitator ??= create(chains)
       const payment = parsePayment(header)
       const chain = chains.find(({ rail }) => rail.network === payment?.accepted.network)
       const identity = payment === null ? null : facilitator.identityOf(payment)

@@ -91,7 +91,7 @@ export function createWallets({ contract, rules, seed, settings, accountOf, paym
     pay,
     paymentOf: firstHeader([terms.topUp.paymentHeader, ...terms.topUp.legacyPaymentHeaders]),
     preparation: request =>
-      signInOf(request) === null || evmSignatures.loaded() !== null ? null : evmSignatures.load().catch(() => null),
+      signInOf(request) === null || evmSignatures.loaded() !== null ? null : evmSignatures.load(),
     signIn: (request, arrivedMs) => {
       const header = signInOf(request)
       return header === null ? null : desk(header, hostOf(request), arrivedMs)
@@ -99,9 +99,7 @@ export function createWallets({ contract, rules, seed, settings, accountOf, paym
     refuseSignIn: (state, signIn) => {
       if (signIn.kind === 'unavailable') {
         const { status, code } = terms.topUp.refusals.unavailable
-        return errorReply(state, status, 'EVM wallets need packages: install Turnpike without --omit=optional', {
-          code,
-        })
+        return errorReply(state, status, evmSignatures.missing, code === null ? {} : { code })
       }
       const { status, code } = terms.signIn.refusals[signIn.refusal]
       return errorReply(state, status, `Authentication failed: ${signIn.refusal}`, code === null ? {} : { code })
