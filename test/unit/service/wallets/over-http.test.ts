@@ -1,9 +1,11 @@
+import type { PaymentRequired } from '@x402/core/types'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { documentedContract } from '../../../../src/contract/documented.ts'
 import { referenceSolanaNode } from '../../../../src/contract/wallets.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { type RunningServer, startServer } from '../../../../src/service/server.ts'
 import { createService } from '../../../../src/service/service.ts'
+import { loopbackOnly } from '../../../support/loopback-only.ts'
 import {
   evmWallet,
   payment,
@@ -17,6 +19,7 @@ import { item } from '../conversation.ts'
 let server: RunningServer
 let host: string
 let base: string
+const network = loopbackOnly()
 
 beforeAll(async () => {
   const timing = { ttftMs: 5, ttftSigma: 0, itlMs: 1, itlSigma: 0, rpcMs: 5, rpcSigma: 0 }
@@ -35,7 +38,10 @@ beforeAll(async () => {
   base = `http://${host}/api/v1`
 })
 
-afterAll(() => server.close())
+afterAll(() => {
+  network.restore()
+  return server.close()
+})
 
 async function call(wallet: TestWallet, path: string, body: unknown = null, name = 'SIGN-IN-WITH-X') {
   return fetch(`${base}${path}`, {
@@ -94,3 +100,30 @@ test.each([
     expect(await balance.json()).toMatchObject({ data: { balanceUsd: expect.closeTo(left - 0.0000125, 12) } })
   },
 )
+
+test('the same payment at once on several connections is settled once', async () => {
+  const wallet = evmWallet()
+  const offer = (await (await topUp()).json()) as PaymentRequired
+  const header = paymentText(await payment(wallet, offer, { usd: 5 }))
+  const replies = await Promise.all(Array.from({ length: 8 }, () => topUp({ 'PAYMENT-SIGNATURE': header })))
+  // The others meet a payment in progress, or a settled one.
+  const statuses = replies.map(({ status }) => status)
+  expect(statuses.filter(status => status === 200)).toHaveLength(1)
+  expect(statuses.filter(status => status === 409 || status === 400)).toHaveLength(7)
+  const balance = await call(wallet, `/x402/balance/${wallet.address}`)
+  expect(await balance.json()).toMatchObject({ data: { balanceUsd: 5 } })
+})
+
+test('the same nonce at once on several connections is accepted once', async () => {
+  const wallet = await solanaWallet()
+  const header = await signIn(wallet, { domain: host, nowMs: Date.now() })
+  const ask = () => fetch(`${base}/x402/balance/${wallet.address}`, { headers: { 'SIGN-IN-WITH-X': header } })
+  const replies = await Promise.all(Array.from({ length: 8 }, ask))
+  expect(replies.map(({ status }) => status).sort()).toEqual([200, ...Array(7).fill(401)])
+})
+
+test('nothing of this leaves the machine', async () => {
+  expect(network.blocked).toEqual([])
+  await expect(fetch('http://192.0.2.1/')).rejects.toThrow()
+  expect(network.blocked).toEqual(['192.0.2.1'])
+})
