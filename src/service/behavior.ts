@@ -32,100 +32,101 @@ import { type CachedReply, lookUpReply, type ReplayLookup } from './rpc/replays.
 import { defaultPaymentRules } from './wallets/top-up.ts'
 import type { WalletRules } from './wallets/wallets.ts'
 
+type RulesOfParts = OptionRules & WalletRules
+
 /**
  * The decisions of the service, one function each. They have no side effects, except `charge` and `logRejection`. A lie
  * replaces some of them; parsing, routing and timing around them stay the same.
  */
-export type Behavior = OptionRules &
-  WalletRules & {
-    /** The key of an Authorization header. */
-    readonly keyOf: (authorization: string | undefined) => string | null
-    readonly accountHolder: (key: string) => AccountHolder | null
-    readonly mayUse: (account: Account, model: Model) => boolean
-    /** Whether the balance of an account covers a request. */
-    readonly canPay: (account: Account, pico: bigint) => boolean
+export type Behavior = RulesOfParts & {
+  /** The key of an Authorization header. */
+  readonly keyOf: (authorization: string | undefined) => string | null
+  readonly accountHolder: (key: string) => AccountHolder | null
+  readonly mayUse: (account: Account, model: Model) => boolean
+  /** Whether the balance of an account covers a request. */
+  readonly canPay: (account: Account, pico: bigint) => boolean
 
-    readonly isFailure: (status: number) => boolean
-    readonly toleratesFailures: (failures: number) => boolean
-    /** Which requests of an account share a count of failures. */
-    readonly failureScope: (state: RequestState) => string
-    readonly blockedCount: boolean
-    readonly blockMs: number
-    /** When a block ends after one more request during it. */
-    readonly blockedUntilMs: (untilMs: number, arrivedMs: number) => number
-    readonly blockMessage: string
+  readonly isFailure: (status: number) => boolean
+  readonly toleratesFailures: (failures: number) => boolean
+  /** Which requests of an account share a count of failures. */
+  readonly failureScope: (state: RequestState) => string
+  readonly blockedCount: boolean
+  readonly blockMs: number
+  /** When a block ends after one more request during it. */
+  readonly blockedUntilMs: (untilMs: number, arrivedMs: number) => number
+  readonly blockMessage: string
 
-    readonly scope: (scope: string, state: RequestState) => string
-    readonly windowAt: (previous: Window | undefined, nowMs: number, windowMs: number) => Window
-    readonly admits: (window: Window, limit: number) => boolean
-    /** Whether a request of at most `tokens` tokens fits into the window. */
-    readonly admitsTokens: (window: Window, limit: number, tokens: number) => boolean
-    readonly charge: ApplyCharge
-    /** Records a rejection for the log of rejected requests. */
-    readonly logRejection: (rejections: LimitRejection[], rejection: LimitRejection) => void
-    readonly limitLogs: (rows: readonly LogRow[]) => unknown
+  readonly scope: (scope: string, state: RequestState) => string
+  readonly windowAt: (previous: Window | undefined, nowMs: number, windowMs: number) => Window
+  readonly admits: (window: Window, limit: number) => boolean
+  /** Whether a request of at most `tokens` tokens fits into the window. */
+  readonly admitsTokens: (window: Window, limit: number, tokens: number) => boolean
+  readonly charge: ApplyCharge
+  /** Records a rejection for the log of rejected requests. */
+  readonly logRejection: (rejections: LimitRejection[], rejection: LimitRejection) => void
+  readonly limitLogs: (rows: readonly LogRow[]) => unknown
 
-    /** undefined: the network is unknown. */
-    readonly network: (slug: string, networks: ReadonlyMap<string, Network>) => Network | undefined
-    readonly batchLimit: number
-    readonly forwards: (method: string, network: Network) => boolean
-    /** Which of the unsupported methods an error message names. */
-    readonly named: (methods: readonly string[]) => readonly string[]
-    /** Whether a request runs although `unsupported` of its items have a method that is not supported. */
-    readonly runs: (unsupported: number, items: number) => boolean
-    /** Credits for a rejected request; `supported` of its items could have run. */
-    readonly rejectionCredits: (supported: number) => number
-    readonly itemCredits: (item: BilledItem) => number
-    readonly totalCredits: (credits: readonly number[]) => number
-    readonly costPicoUsd: (credits: number) => bigint
-    /** The responses to send, from those of the node. */
-    readonly responses: (responses: readonly RpcResponse[], items: readonly ParsedItem[]) => readonly unknown[]
+  /** undefined: the network is unknown. */
+  readonly network: (slug: string, networks: ReadonlyMap<string, Network>) => Network | undefined
+  readonly batchLimit: number
+  readonly forwards: (method: string, network: Network) => boolean
+  /** Which of the unsupported methods an error message names. */
+  readonly named: (methods: readonly string[]) => readonly string[]
+  /** Whether a request runs although `unsupported` of its items have a method that is not supported. */
+  readonly runs: (unsupported: number, items: number) => boolean
+  /** Credits for a rejected request; `supported` of its items could have run. */
+  readonly rejectionCredits: (supported: number) => number
+  readonly itemCredits: (item: BilledItem) => number
+  readonly totalCredits: (credits: readonly number[]) => number
+  readonly costPicoUsd: (credits: number) => bigint
+  /** The responses to send, from those of the node. */
+  readonly responses: (responses: readonly RpcResponse[], items: readonly ParsedItem[]) => readonly unknown[]
 
-    readonly keyFate: (key: string) => 'used' | 'ignored' | 'rejected'
-    /** How long a reply is cached for its idempotency key. */
-    readonly replayTtlMs: number
-    /** Which requests share a cache of keys. */
-    readonly replayScope: (account: Account, state: RequestState) => string
-    readonly lookUpReply: (stored: CachedReply | undefined, fingerprint: string) => ReplayLookup
-    readonly replayed: (stored: CachedReply) => CachedReply
-    readonly replayChargePicoUsd: (stored: CachedReply) => bigint
+  readonly keyFate: (key: string) => 'used' | 'ignored' | 'rejected'
+  /** How long a reply is cached for its idempotency key. */
+  readonly replayTtlMs: number
+  /** Which requests share a cache of keys. */
+  readonly replayScope: (account: Account, state: RequestState) => string
+  readonly lookUpReply: (stored: CachedReply | undefined, fingerprint: string) => ReplayLookup
+  readonly replayed: (stored: CachedReply) => CachedReply
+  readonly replayChargePicoUsd: (stored: CachedReply) => bigint
 
-    readonly acceptsChatType: (contentType: string | undefined) => boolean
-    /** The body of a chat request as the service reads it. */
-    readonly chatBody: (body: unknown) => unknown
-    /** An error for a valid chat request; null for none. */
-    readonly chatObjection: (body: Readonly<Record<string, unknown>>) => string | null
-    /** Tokens of one choice, given how many it would have without a bound. */
-    readonly completionTokens: (natural: number, bound: number) => number
-    readonly chatCostPico: (usage: Usage, price: NonNullable<Model['usdPerMillion']>) => bigint
-    /** Tokens that a completed request uses of its window. */
-    readonly usedTokens: (usage: Usage) => number
-    readonly completionHead: (head: CompletionHead) => Readonly<Record<string, unknown>>
-    readonly finishReason: (reason: FinishReason) => string | null
-    readonly stopReason: (reason: FinishReason) => unknown
-    readonly choice: (choice: Choice) => unknown
-    readonly usage: (usage: Usage) => unknown
-    readonly cost: (cost: Cost) => unknown
-    readonly events: (events: readonly StreamEvent[]) => readonly StreamEvent[]
+  readonly acceptsChatType: (contentType: string | undefined) => boolean
+  /** The body of a chat request as the service reads it. */
+  readonly chatBody: (body: unknown) => unknown
+  /** An error for a valid chat request; null for none. */
+  readonly chatObjection: (body: Readonly<Record<string, unknown>>) => string | null
+  /** Tokens of one choice, given how many it would have without a bound. */
+  readonly completionTokens: (natural: number, bound: number) => number
+  readonly chatCostPico: (usage: Usage, price: NonNullable<Model['usdPerMillion']>) => bigint
+  /** Tokens that a completed request uses of its window. */
+  readonly usedTokens: (usage: Usage) => number
+  readonly completionHead: (head: CompletionHead) => Readonly<Record<string, unknown>>
+  readonly finishReason: (reason: FinishReason) => string | null
+  readonly stopReason: (reason: FinishReason) => unknown
+  readonly choice: (choice: Choice) => unknown
+  readonly usage: (usage: Usage) => unknown
+  readonly cost: (cost: Cost) => unknown
+  readonly events: (events: readonly StreamEvent[]) => readonly StreamEvent[]
 
-    /** Requests per minute that an account may send. */
-    readonly resourceLimit: (limit: ResourceLimit, tier: AccountTier) => number
-    /** Whether `input` is valid input for an embedding. */
-    readonly isEmbeddable: (input: unknown) => boolean
-    /** The page to send and its length, from the requested ones; null: not in the query. */
-    readonly page: (page: number | null, limit: number | null) => RequestedPage
+  /** Requests per minute that an account may send. */
+  readonly resourceLimit: (limit: ResourceLimit, tier: AccountTier) => number
+  /** Whether `input` is valid input for an embedding. */
+  readonly isEmbeddable: (input: unknown) => boolean
+  /** The page to send and its length, from the requested ones; null: not in the query. */
+  readonly page: (page: number | null, limit: number | null) => RequestedPage
 
-    readonly networks: (slugs: readonly string[]) => unknown
-    readonly models: (models: readonly { readonly id: string }[]) => unknown
-    readonly rateLimits: (limits: readonly ModelLimits[]) => readonly unknown[]
+  readonly networks: (slugs: readonly string[]) => unknown
+  readonly models: (models: readonly { readonly id: string }[]) => unknown
+  readonly rateLimits: (limits: readonly ModelLimits[]) => readonly unknown[]
 
-    /** The encoding of a reply; null for none. `accepted` is the Accept-Encoding of the request. */
-    readonly encoding: (accepted: string | undefined, reply: Reply, state: RequestState) => Encoding | null
-    readonly compress: (text: string, encoding: Encoding) => Buffer
+  /** The encoding of a reply; null for none. `accepted` is the Accept-Encoding of the request. */
+  readonly encoding: (accepted: string | undefined, reply: Reply, state: RequestState) => Encoding | null
+  readonly compress: (text: string, encoding: Encoding) => Buffer
 
-    /** Changes every reply last, before it is compressed. */
-    readonly finish: (reply: Reply, state: RequestState) => Reply
-  }
+  /** Changes every reply last, before it is compressed. */
+  readonly finish: (reply: Reply, state: RequestState) => Reply
+}
 
 type RequestedPage = { readonly page: number; readonly limit: number }
 

@@ -178,3 +178,32 @@ test('a caller without credentials finds the whole offer in the body and in the 
     extensions: { 'sign-in-with-x': { info: { domain, version: '1' } } },
   })
 })
+
+test('offers and challenges depend on the seed alone', () => {
+  const offers = (seed: number) => {
+    const talk = conversation({ seed, contract: { ...documentedContract, auth: { required: true, noKey: [402] } } })
+    return jsonOf(talk.rpc(item('eth_chainId'), { key: null, headers: { host: domain } }))
+  }
+  expect(offers(1)).toEqual(offers(1))
+  expect(offers(1).accepts[0].payTo).not.toBe(offers(2).accepts[0].payTo)
+  expect(offers(1).extensions['sign-in-with-x'].info.nonce).not.toBe(offers(2).extensions['sign-in-with-x'].info.nonce)
+})
+
+test('a profile changes headers, domains, statuses and codes', async () => {
+  const { wallets } = documentedContract
+  const signInTerms = {
+    ...wallets.signIn,
+    header: 'X-Wallet',
+    legacyHeader: null,
+    domains: ['first.example', 'second.example'],
+    refusals: { ...wallets.signIn.refusals, domain: { status: 418, code: null } },
+  }
+  const contract = { ...documentedContract, wallets: { ...wallets, signIn: signInTerms, minimumBalanceUsd: null } }
+  const talk = conversation({ contract, wallets: { creditUsd: '0.05' } })
+  const askAs = async (host: string, name: string) =>
+    talk.rpc(item('eth_chainId'), { key: null, headers: { host: domain, [name]: await header(evm, { domain: host }) } })
+  expect((await askAs('second.example', 'x-wallet')).status).toBe(200)
+  const refused = await askAs(domain, 'x-wallet')
+  expect([refused.status, jsonOf(refused)]).toEqual([418, { error: 'Authentication failed: domain' }])
+  expect((await askAs('first.example', 'x-sign-in-with-x')).status).toBe(401)
+})
