@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { signInRefusals } from './wallets.ts'
 
 /** Where a value of the contract comes from. `default`: the document leaves it open, and no profile states it. */
 const allSources = ['document', 'default', 'profile', 'target'] as const
@@ -44,7 +45,9 @@ const openPaths = [
   'wallets.signIn.futureSkewMs',
   'wallets.signIn.timestampSkewMs',
   'wallets.signIn.shortestNonce',
-  'wallets.signIn.refusals',
+  // The status of a failed sign-in is documented.
+  ...signInRefusals.map(refusal => `wallets.signIn.refusals.${refusal}.code`),
+  'wallets.signIn.refusals.otherWallet',
   'wallets.balanceAsker',
   'wallets.topUp.resultHeader',
   'wallets.topUp.maximumUsd',
@@ -54,7 +57,7 @@ const openPaths = [
   'wallets.topUp.refusals',
   'wallets.rails',
   'wallets.minimumBalanceUsd',
-] as const
+]
 
 /** The source of the value at `path`. What was stated about a whole mapping holds for its members. */
 export function sourceOfValue(

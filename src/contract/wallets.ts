@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 /** Why a sign-in is refused. */
-const signInRefusals = [
+export const signInRefusals = [
   'payload',
   'message',
   'address',

@@ -12,15 +12,15 @@ export type SignIn =
   | { readonly kind: 'unavailable' }
 
 /** The last word on a sign-in; null accepts it. */
-export type JudgeSignIn = (refusal: SignInRefusal | null) => SignInRefusal | null
+export type SignInRule = (refusal: SignInRefusal | null) => SignInRefusal | null
 
 /**
  * Checks sign-ins. A nonce is used up as soon as the signature is valid, whatever comes of the request. `domain` is the
  * one to sign in for, unless the contract lists others.
  */
-export function signInDesk(
+export function signInChecker(
   terms: WalletTerms,
-  judge: JudgeSignIn,
+  rule: SignInRule,
 ): (header: string, domain: string, nowMs: number) => SignIn {
   const { signIn } = terms
   const nonces = usedNonces(signIn.nonceMemoryMs)
@@ -44,7 +44,7 @@ export function signInDesk(
   }
 
   function judged(found: SignInRefusal | null, text: SignInText | null): SignIn {
-    const refusal = judge(found)
+    const refusal = rule(found)
     if (refusal === null && text !== null) return { kind: 'signed-in', address: text.address }
     return { kind: 'refused', refusal: refusal ?? found ?? 'message' }
   }

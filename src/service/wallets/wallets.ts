@@ -7,7 +7,7 @@ import type { Chain } from './facilitator.ts'
 import { accountAddress, ownAddress } from './identity.ts'
 import { hostOf, type Offers, picoPerUnit, walletOffers } from './offers.ts'
 import { drawPaymentFaults, type PaymentFault } from './payment-faults.ts'
-import { type JudgeSignIn, type SignIn, signInDesk } from './sign-in.ts'
+import { type SignIn, type SignInRule, signInChecker } from './sign-in.ts'
 import { solanaNode } from './solana-node.ts'
 import { type PaymentRules, type TopUps, topUps } from './top-up.ts'
 import { usdcLedger } from './usdc.ts'
@@ -33,7 +33,7 @@ export const defaultWalletSettings: WalletSettings = {
 }
 
 /** The decisions about wallets, one function each. A lie replaces some of them. */
-export type WalletRules = PaymentRules & { readonly signInRefusal: JudgeSignIn }
+export type WalletRules = PaymentRules & { readonly signInRefusal: SignInRule }
 
 type WalletDeps = {
   readonly contract: Contract
@@ -71,7 +71,7 @@ export function createWallets({ contract, rules, seed, settings, accountOf, paym
   })
   const { header, legacyHeader } = terms.signIn
   const signInOf = firstHeader([header, ...(legacyHeader === null ? [] : [legacyHeader])])
-  const desk = signInDesk(terms, rules.signInRefusal)
+  const checkSignIn = signInChecker(terms, rules.signInRefusal)
   const { pay, applyDueCredits } = topUps({
     terms,
     rules,
@@ -94,7 +94,7 @@ export function createWallets({ contract, rules, seed, settings, accountOf, paym
       signInOf(request) === null || evmSignatures.loaded() !== null ? null : evmSignatures.load(),
     signIn: (request, arrivedMs) => {
       const header = signInOf(request)
-      return header === null ? null : desk(header, hostOf(request), arrivedMs)
+      return header === null ? null : checkSignIn(header, hostOf(request), arrivedMs)
     },
     refuseSignIn: (state, signIn) => {
       if (signIn.kind === 'unavailable') {
