@@ -101,7 +101,25 @@ export async function payment(
   const accepts = offer.accepts
     .filter(({ network }) => network === wallet.network)
     .map(each => ({ ...each, amount: String(usd * 1e6) }))
-  return wallet.payer(node).createPaymentPayload({ ...offer, accepts })
+  return withOneLength(() => wallet.payer(node).createPaymentPayload({ ...offer, accepts }))
+}
+
+/**
+ * A Solana client states the length of its requests, and `fetch` adds it a second time. Where the package undici is
+ * loaded, `fetch` of Node.js 20 sends with it, and it refuses two lengths.
+ */
+async function withOneLength<T>(work: () => Promise<T>): Promise<T> {
+  const { fetch } = globalThis
+  globalThis.fetch = (input, init) => {
+    const headers = new Headers(init?.headers)
+    headers.delete('content-length')
+    return fetch(input, { ...init, headers })
+  }
+  try {
+    return await work()
+  } finally {
+    globalThis.fetch = fetch
+  }
 }
 
 export const paymentText = (payload: unknown): string => Buffer.from(JSON.stringify(payload)).toString('base64')
