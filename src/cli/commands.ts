@@ -74,7 +74,7 @@ export const commands: readonly Command[] = [
       'push-gateway': { type: 'string', describe: 'Pushgateway URL for the verdict' },
       'warm-up': {
         type: 'boolean',
-        describe: 'Warm up for half a second before the load starts',
+        describe: 'Warm up, at most 3 s, before the load starts',
         default: true,
       },
       progress: { type: 'boolean', describe: 'Show progress', default: true },

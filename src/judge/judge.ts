@@ -3,7 +3,7 @@ import { createBatch, type Defer } from '../lib/batches.ts'
 import { pico } from '../lib/money.ts'
 import type { EventLoopDelay, RunInfo } from '../observation/log.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
-import type { Plan, Trial } from '../plan/plan.ts'
+import type { Plan } from '../plan/plan.ts'
 import { type Answers, createAnswerLog } from './answers.ts'
 import type { Billing, BlockCounts, LimitResult } from './audits/audit.ts'
 import {
@@ -14,7 +14,8 @@ import {
   mergeAudits,
 } from './audits/audits.ts'
 import type { CapacityResult } from './capacity/result.ts'
-import { createCapacitySearch } from './capacity/search.ts'
+import { createSearchFolds, readSearches, type SearchSnapshot } from './capacity/search.ts'
+import type { TrialPart } from './capacity/trial-fold.ts'
 import { createChecks } from './checks/checks.ts'
 import { createFindingLog, type FindingLog, type FindingLogSnapshot } from './findings/findings.ts'
 import { createInventedKeys } from './invented-keys.ts'
@@ -27,15 +28,13 @@ import { evaluateThresholds, type ThresholdResult } from './thresholds.ts'
 
 /**
  * Judges the observations of one worker: one sink feeds every check, audit and metric. Each reading method (`snapshot`,
- * `hasViolation`, `nextTrial`, `isDecided`, `finish`) first judges the observations that wait in the batch.
+ * `hasViolation`, `trialPart`, `finish`) first judges the observations that wait in the batch.
  */
 export type Judge = {
   /** Adds an observation. It may be judged a little later, in a batch. */
   readonly add: Sink
-  /** The next trial of a search; null: it is finished. To be called when none of its requests is in flight. */
-  readonly nextTrial: (stage: string) => Trial | null
-  /** Whether the outcome of the current trial is certain. */
-  readonly isDecided: (stage: string, trial: Trial) => boolean
+  /** What its requests in a trial say about the outcome so far. */
+  readonly trialPart: (stage: string, trial: number) => TrialPart
   /** Whether a clause is violated, so far. */
   readonly hasViolation: () => boolean
   readonly snapshot: () => JudgeSnapshot
@@ -51,8 +50,7 @@ export type JudgeSnapshot = {
   readonly metrics: MetricsSnapshot
   readonly findingLog: FindingLogSnapshot
   readonly audits: AuditSnapshot
-  /** The results of searches, if the run ends by itself and if not. */
-  readonly capacity: { readonly complete: readonly CapacityResult[]; readonly cutShort: readonly CapacityResult[] }
+  readonly searches: readonly SearchSnapshot[]
   /** The latest instant of all observations, on the clock of the run. */
   readonly latestMs: number
 }
@@ -79,7 +77,7 @@ export type JudgeOptions = {
  * The code for judging and the code for sending do not fit into the CPU caches together. Judged in batches of this size,
  * observations take half the time.
  */
-const batchSize = 32
+const batchSize = 128
 /** More than the examples of all judges can cite. */
 const maxCited = 50_000
 
@@ -95,7 +93,7 @@ export function createJudge(
   const audits = createAudits({ contract, shared: plan.callers.shared, startedAtMs }, findingLog, series.spend)
   const metrics = createMetrics(plan)
   const slices = createSlices(plan, contract)
-  const searches = createCapacitySearch(plan, contract)
+  const searches = createSearchFolds(plan, contract)
   const proofLog = createProofLog(plan, contract)
   const answerLog = createAnswerLog(contract)
   const isUnknownKey = createInventedKeys(inventedKeys === true)
@@ -126,38 +124,33 @@ export function createJudge(
     if (cited.size > maxCited) for (const id of cited.keys()) if (!findingLog.cites(id)) cited.delete(id)
   }
 
-  function snapshot(): JudgeSnapshot {
+  function snapshot(isTruncated = false): JudgeSnapshot {
     batch.flush()
     return {
       metrics: metrics.snapshot(),
       findingLog: findingLog.snapshot(),
       audits: audits.snapshot(),
-      capacity: { complete: searches.results(true), cutShort: searches.results(false) },
+      searches: searches.snapshot(isTruncated),
       latestMs,
     }
   }
 
   return {
     add: batch.add,
-    nextTrial: stage => {
+    trialPart: (stage, trial) => {
       batch.flush()
-      const next = searches.next(stage)
-      return next.kind === 'trial' ? next.trial : null
-    },
-    isDecided: (stage, trial) => {
-      batch.flush()
-      return searches.soFar(stage, trial) !== null
+      return searches.part(stage, trial)
     },
     hasViolation: () => {
       batch.flush()
       return findingLog.violations() > 0
     },
-    snapshot,
+    snapshot: () => snapshot(),
     finish: isComplete => {
       batch.flush()
       audits.finish(isComplete)
       return {
-        ...snapshot(),
+        ...snapshot(!isComplete),
         memories: audits.crossWorkerState(),
         series: series.snapshot(),
         slices: slices.snapshot(),
@@ -196,8 +189,10 @@ export function mergeSnapshots(plan: Plan, snapshots: readonly JudgeSnapshot[]):
   const parts = snapshots.map(snapshot => snapshot.audits)
   const audits = mergeAudits(parts, plan.callers.names, findingLog)
   const elapsedMs = Math.max(0, ...snapshots.map(({ latestMs }) => latestMs))
-  const capacity: RunView['capacity'] = complete =>
-    snapshots.flatMap(snapshot => (complete ? snapshot.capacity.complete : snapshot.capacity.cutShort))
+  const capacity = readSearches(
+    plan,
+    snapshots.map(({ searches }) => searches),
+  )
   const thresholds = () =>
     thresholdsOf(plan, { metrics, findingLog, audits, capacity }, { complete: false, elapsedMs }, null)
   return { metrics, findingLog, audits, capacity, thresholds }

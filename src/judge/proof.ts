@@ -3,7 +3,7 @@ import type { Contract } from '../contract/contract.ts'
 import { probeOf } from '../contract/probes.ts'
 import { plural } from '../lib/format.ts'
 import { toObject } from '../lib/json.ts'
-import type { Observation } from '../observation/observation.ts'
+import type { Observation, RpcItem } from '../observation/observation.ts'
 import { is2xx, isAbuseBlock, quotedError } from '../observation/response.ts'
 import { isSystemStage, type Plan, type Threshold } from '../plan/plan.ts'
 import { isRpcError } from './checks/rpc-response.ts'
@@ -115,10 +115,12 @@ function unmetEnding({ request, outcome, response }: Observation, isProvoked: bo
   if (isProvoked && response !== null && isAbuseBlock(response, contract)) return null
   if (request.kind === 'probe') return probeOf(request.probe).promised(contract).includes(status) ? null : `${status}`
   if (!is2xx(status)) return `${status}`
-  if (request.kind !== 'rpc' || response === null || request.items.every(item => item.failing)) return null
+  if (request.kind !== 'rpc' || response === null || request.items.every(isFailing)) return null
   const value = response.body.kind === 'json' ? response.body.value : undefined
-  return (Array.isArray(value) ? value : [value]).some(isResult) ? null : otherEndings.errors
+  return (Array.isArray(value) ? value.some(isResult) : isResult(value)) ? null : otherEndings.errors
 }
+
+const isFailing = (item: RpcItem): boolean => item.failing
 
 function isResult(value: unknown): boolean {
   const response = toObject(value)

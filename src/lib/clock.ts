@@ -116,6 +116,12 @@ export function clockFromEpoch({ machineMs, wallMs }: Epoch): Clock {
   }
 }
 
+/** The CPU time of this process so far, of all its threads, in milliseconds. */
+export function cpuTimeMs(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1e3
+}
+
 export type EventLoopMonitor = {
   /** The delay of the event loop until now, in milliseconds. */
   readonly delayMs: () => { readonly p99: number; readonly max: number }

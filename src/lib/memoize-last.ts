@@ -5,10 +5,14 @@
 export function memoizeLast<Key, Value, Context = void>(
   make: (key: Key, context: Context) => Value,
 ): (key: Key, context: Context) => Value {
-  let last: { readonly key: Key; readonly context: Context; readonly value: Value } | null = null
+  let last: { key: Key; context: Context; value: Value } | null = null
   return (key, context) => {
-    if (last === null || last.key !== key || last.context !== context)
-      last = { key, context, value: make(key, context) }
+    if (last === null) last = { key, context, value: make(key, context) }
+    else if (last.key !== key || last.context !== context) {
+      last.value = make(key, context)
+      last.key = key
+      last.context = context
+    }
     return last.value
   }
 }

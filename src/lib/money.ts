@@ -8,7 +8,8 @@ const PICO_DIGITS = 12
 
 /** `"0.0000125"`, `1.25e-5` or `"-3"` as pico-units; null if it is not a decimal number or needs more than 12 decimals. */
 export function parsePico(value: string | number): bigint | null {
-  return (typeof value === 'string' ? shortPico(value) : null) ?? anyPico(value)
+  const text = String(value)
+  return shortPico(text) ?? anyPico(text)
 }
 
 /** The number of digits that a double holds exactly. */
@@ -16,7 +17,7 @@ const maxDigits = 15
 /** The value of the last digit, by the number of decimals. */
 const digitValues = Array.from({ length: PICO_DIGITS + 1 }, (_, decimals) => 10n ** BigInt(PICO_DIGITS - decimals))
 
-/** A short decimal without sign and exponent, like nearly all header values; null for any other text. */
+/** A short decimal without sign and exponent, like nearly all amounts; null for any other text. */
 function shortPico(text: string): bigint | null {
   if (text.length > maxDigits || !isDecimal(text)) return null
   const point = text.indexOf('.')
@@ -33,8 +34,8 @@ function withoutPoint(decimal: string): number {
   return value
 }
 
-function anyPico(value: string | number): bigint | null {
-  const match = /^([+-]?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/.exec(String(value).trim())
+function anyPico(text: string): bigint | null {
+  const match = /^([+-]?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/.exec(text.trim())
   if (match === null) return null
   const [, sign, whole = '', fraction = '', exponent = '0'] = match
   const digits = BigInt(whole + fraction)

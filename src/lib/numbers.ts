@@ -3,7 +3,7 @@ const point = 46
 
 /**
  * Checks numbers in text, such as header values. Several judges check several headers of each response, so this uses no
- * regular expression. That saves one of about twelve microseconds that judging a response takes.
+ * regular expression. That saves about a tenth of the time that judging a response takes.
  */
 export const isWholeNumber = (text: string): boolean => text !== '' && digitsFrom(text, 0) === text.length
 

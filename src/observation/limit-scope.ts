@@ -44,16 +44,26 @@ export const applicableLimit = memoizeLast(
   },
 )
 
+/** The limits of the chat models of a contract by model and tier, each looked up once. */
+const chatLimitsOf = memoizeLast((_: Contract) => new Map<string, Map<string, ApplicableLimit>>())
+
 function ofChat(
   model: string,
   modelTier: ModelTier | null,
   accountTier: AccountTier,
   contract: Contract,
 ): ApplicableLimit {
-  const name = `chat:${model}`
   const tier = modelTier === null ? accountTier : `${accountTier} ${modelTier}`
-  const requests = { kind: 'chat-requests', model, modelTier } as const
-  return { name, tier, ...limitsOf(requests, { ...requests, kind: 'chat-tokens' }, accountTier, contract) }
+  const known = chatLimitsOf(contract)
+  const ofModel = known.get(model) ?? new Map<string, ApplicableLimit>()
+  let limit = ofModel.get(tier)
+  if (limit === undefined) {
+    const requests = { kind: 'chat-requests', model, modelTier } as const
+    const limits = limitsOf(requests, { ...requests, kind: 'chat-tokens' }, accountTier, contract)
+    limit = { name: `chat:${model}`, tier, ...limits }
+    known.set(model, ofModel.set(tier, limit))
+  }
+  return limit
 }
 
 function limitsOf(requests: LimitScope, tokens: LimitScope | null, accountTier: AccountTier, contract: Contract) {
@@ -64,9 +74,13 @@ function limitsOf(requests: LimitScope, tokens: LimitScope | null, accountTier: 
   return { ...by(judgedLimit), stated: by(statedLimit) }
 }
 
-function ofRpc(tier: AccountTier, contract: Contract): ApplicableLimit {
-  return { name: 'rpc', tier, ...limitsOf({ kind: 'rpc-requests' }, null, tier, contract) }
-}
+const ofRpc = memoizeLast(
+  (tier: AccountTier, contract: Contract): ApplicableLimit => ({
+    name: 'rpc',
+    tier,
+    ...limitsOf({ kind: 'rpc-requests' }, null, tier, contract),
+  }),
+)
 
 function ofControl(tier: AccountTier): ApplicableLimit {
   const unknown = { requestsPerMinute: null, tokensPerMinute: null }

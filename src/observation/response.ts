@@ -110,7 +110,8 @@ export const is2xx = (status: number): boolean => status >= 200 && status < 300
 
 const json = /^application\/json\s*(;|$)/i
 
-export const isJsonType = (contentType: string | undefined): boolean => json.test(contentType ?? '')
+/** Consecutive responses have the same type, so the last result is reused. */
+export const isJsonType = memoizeLast((contentType: string | undefined) => json.test(contentType ?? ''))
 
 /**
  * The response if the service authenticated its caller, otherwise null. Documented rules for authenticated responses

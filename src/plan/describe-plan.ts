@@ -17,6 +17,7 @@ import {
 } from './plan.ts'
 import { peakPerSecond } from './rate-curve.ts'
 import { samplesToProve, trialArrivals } from './sample-size.ts'
+import { warmUpTerms } from './warm-up.ts'
 
 /**
  * The plan as text: what it will send, at which rates against which limits, and what it will cost and prove. `refusal`:
@@ -77,6 +78,7 @@ function heading(plan: Plan, refusal: string | null | undefined): string {
     ['limits', describeLimits(limits)],
     ['seed', String(seed)],
     ['duration', seconds(durationMs)],
+    ['warm-up', describeWarmUp(plan)],
     ['forecast', `${count(requests)} requests, ${count(credits)} credits, worst case ${worst}`],
     [
       'budget',
@@ -90,6 +92,12 @@ function heading(plan: Plan, refusal: string | null | undefined): string {
   ]
   const title = question === null ? scenario : `${scenario}: ${question}`
   return `${title}\n\n${indent(plainTable([], facts))}`
+}
+
+/** Nothing of it goes to the target, so it costs time only. */
+function describeWarmUp(plan: Plan): string {
+  const terms = warmUpTerms(plan, 1)
+  return terms === null ? 'none, for so few requests' : `at most ${seconds(terms.maxMs)} before the first request`
 }
 
 function serviceCapacity(service: Plan['service']): string {

@@ -83,9 +83,6 @@ function shardLimits({ name, load }: StagePlan): readonly { readonly max: number
       return [{ max: load.users, reason: `${load.users} users in stage ${name}` }]
     case 'saturate':
       return [{ max: load.connections, reason: `${load.connections} connections in stage ${name}` }]
-    case 'capacity':
-      // The next trial depends on all responses to the trials before it.
-      return [{ max: 1, reason: `a capacity search in stage ${name}, which needs one worker` }]
     default:
       return []
   }

@@ -7,7 +7,7 @@ import type { RunInfo } from '../observation/log.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
 import { originOf } from '../observation/response.ts'
 import { maxPicoUsd, maxRequestPicoUsd } from '../plan/cost.ts'
-import { balanceCheckCall, type Plan, type StagePlan, systemCalls, type Trial } from '../plan/plan.ts'
+import { balanceCheckCall, type Plan, type StagePlan, systemCalls } from '../plan/plan.ts'
 import { callersOfShard, ownsCaller, type Shard, splitEvenly, usersOfShard } from '../plan/shard.ts'
 import { type Arrival, createArrivalSource } from './arrivals/arrivals.ts'
 import type { SpecialKeys } from './callers/api-keys.ts'
@@ -15,7 +15,7 @@ import type { Caller } from './callers/caller.ts'
 import { dropArrival, expectedRefusals, maxExpectedRefusals, type SendContext, sendArrival } from './calls/send.ts'
 import type { Spend } from './drivers/account-spend.ts'
 import { type Budget, createBudget, type MaxCost, type Reservation, type SharedBudget } from './drivers/budget.ts'
-import { driveCapacity, type Search } from './drivers/capacity.ts'
+import { driveCapacity, type Search, type SearchLead } from './drivers/capacity.ts'
 import { driveClosed } from './drivers/closed.ts'
 import { createInFlight, type DriverContext } from './drivers/driver.ts'
 import { createFailureLimiter } from './drivers/failure-limiter.ts'
@@ -49,14 +49,11 @@ export type EngineIo = {
   readonly saturate: Saturate
   readonly sink: Sink
   readonly feedback: Feedback
+  readonly searchLead: SearchLead
 }
 
 /** The feedback to the engine while it runs. It comes from the judge, or in tests of the engine from a table. */
 export type Feedback = {
-  /** The next trial of a search; null: the search is over. Called when none of its requests is in flight. */
-  readonly nextTrial: (stage: string) => Trial | null
-  /** Whether the outcome of the current trial is already certain. */
-  readonly isDecided: (stage: string, trial: Trial) => boolean
   /** What a request has cost, in pico-USD; null: it was never sent. Called only if there is a budget. */
   readonly spendOf: (observation: Observation) => Spend | null
   /** Whether a request counts as a failure of its caller. */
@@ -204,15 +201,15 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
     await driveSequence(within, queues, { lanes, endMs: clock.nowMs() + balanceChecksMs })
   }
 
-  /** Feedback chooses the next trial, and the failure limiter how long it must wait. */
+  /** The lead chooses the next trial, and the failure limiter how long it must wait. */
   function searchFor(stage: StagePlan, coolDownMs: number, endMs: number): Search {
     const { name, firstCaller, beyondFailures } = stage
     const waitUntilMs = (caller: number, failures: number) =>
       beyondFailures ? null : callerMustWaitUntilMs(caller, failures, clock.nowMs())
     return {
-      next: () => feedback.nextTrial(name),
-      isDecided: trial => feedback.isDecided(name, trial),
-      arrivals: (trial, startMs) => arrivals.trial(stage, trial, startMs),
+      stage: name,
+      lead: io.searchLead,
+      arrivals: ({ trial, earlier }, startMs) => arrivals.trial(stage, trial, startMs, earlier),
       waitUntilMs: failures =>
         latest(Array.from({ length: stage.callers }, (_, index) => waitUntilMs(firstCaller + index, failures))),
       wouldBlock: ({ caller }) => waitUntilMs(caller, 1) !== null,

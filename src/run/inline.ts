@@ -5,15 +5,17 @@ import { loadCallers } from '../produce/callers/api-keys.ts'
 import { createRunStop, onStop } from '../produce/drivers/stop.ts'
 import type { StartWorker } from './messages.ts'
 import type { RunIo, RunJob } from './run.ts'
+import type { SearchReport } from './search.ts'
 import { createWorker, type WorkerIo } from './worker.ts'
 
 /** Starts workers in the current thread. Inputs and results are copied, as between threads. */
 export const startInline =
-  (io: Omit<WorkerIo, 'stop'>): StartWorker =>
+  (io: Omit<WorkerIo, 'stop' | 'reportSearch'>): StartWorker =>
   (job, events) => {
     const quit = new AbortController()
     const stop = createRunStop(new AbortController().signal, quit.signal)
-    const worker = createWorker(structuredClone(job), { ...io, stop })
+    const reportSearch = (report: SearchReport) => events.onSearch(structuredClone(report))
+    const worker = createWorker(structuredClone(job), { ...io, stop, reportSearch })
     onStop(stop, events.onStop)
     return {
       open: worker.open,
@@ -22,6 +24,7 @@ export const startInline =
       finish: async end => structuredClone(await worker.finish(end)),
       snapshot: async () => structuredClone(worker.snapshot()),
       stop: stop.stop,
+      search: worker.search,
       cancel: () => quit.abort(),
       terminate: async () => quit.abort(),
     }

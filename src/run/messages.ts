@@ -5,6 +5,7 @@ import type { Epoch } from '../lib/clock.ts'
 import type { LogFooter } from '../observation/log.ts'
 import type { StopReason } from '../produce/drivers/stop.ts'
 import type { EngineJob } from '../produce/engine.ts'
+import type { SearchOrder, SearchReport } from './search.ts'
 
 /** The input of a worker: its shard of the run as plain data, and the budget in shared memory. */
 export type WorkerJob = EngineJob & {
@@ -24,10 +25,14 @@ export type WorkerJob = EngineJob & {
 }
 
 /** Starts a worker. Calls `onStop` when the worker stops by itself, and `onLost` when it will never respond again. */
-export type StartWorker = (
-  job: WorkerJob,
-  events: { readonly onStop: (reason: StopReason) => void; readonly onLost: (why: string) => void },
-) => WorkerHandle
+export type StartWorker = (job: WorkerJob, events: WorkerEvents) => WorkerHandle
+
+export type WorkerEvents = {
+  readonly onStop: (reason: StopReason) => void
+  readonly onLost: (why: string) => void
+  /** A report of a capacity search. */
+  readonly onSearch: (report: SearchReport) => void
+}
 
 /** A worker, as the run sees it. Call its steps in this order. They resolve with null once the worker is lost. */
 export type WorkerHandle = {
@@ -40,6 +45,8 @@ export type WorkerHandle = {
   readonly stop: (reason: StopReason) => void
   /** Cancels requests in flight; no step waits any longer. */
   readonly cancel: () => void
+  /** Leads a capacity search. */
+  readonly search: (order: SearchOrder) => void
   /** Resolves when the worker has ended, and neither sends nor writes. */
   readonly terminate: () => Promise<unknown>
 }
@@ -69,9 +76,16 @@ export type WorkerQuery = { readonly id: number } & (
 )
 
 /** A command to a thread, without a response. */
-export type WorkerCommand = { readonly command: 'stop'; readonly reason: StopReason } | { readonly command: 'cancel' }
+export type WorkerCommand =
+  | { readonly command: 'stop'; readonly reason: StopReason }
+  | { readonly command: 'search'; readonly order: SearchOrder }
+  | { readonly command: 'cancel' }
 
-/** The response of a thread to a query, or its report that it stopped by itself. All workers must stop then. */
+/**
+ * The response of a thread to a query, its report that it stopped by itself, or its report of a capacity search. If one
+ * worker stops, all must stop.
+ */
 export type WorkerMessage =
   | { readonly id: number; readonly response: OpeningResult | FinishedWorker | WorkerSnapshot | null }
   | { readonly stopped: StopReason }
+  | { readonly search: SearchReport }

@@ -15,6 +15,7 @@ import type { RunDirectory, Unwritten } from '../storage/run-directory.ts'
 import { createLiveView } from './live.ts'
 import { makeReport } from './make-report.ts'
 import type { OpeningResult, RunEnd, StartWorker, WorkerHandle, WorkerJob } from './messages.ts'
+import { leadSearches, type SearchReport } from './search.ts'
 
 /** The input of a run: plain data. */
 export type RunJob = Omit<WorkerJob, 'shard' | 'budget' | 'epoch' | 'logFile' | 'maxConnections'> & {
@@ -87,7 +88,10 @@ function startWorkers(job: RunJob, io: RunIo, stop: RunStop, budget: SharedBudge
   const connections = plan.bounds.maxInFlight * connectionsPerArrival(plan)
   const common = { info, plan, contract, callers, specialKeys, secrets, baseUrl, warmUp, failFast, gauges }
   const shared = { budget, epoch: epochOf(io.clock) }
-  const workers = Array.from({ length: count }, (_, worker) => {
+  const lead = leadSearches(plan, count, io.clock, order => {
+    for (const worker of workers) worker.search(order)
+  })
+  const workers: readonly WorkerHandle[] = Array.from({ length: count }, (_, worker) => {
     const logFile = io.directory?.logs[worker] ?? null
     const maxConnections = Math.max(1, splitEvenly(connections, worker, count))
     const onLost = (why: string) => {
@@ -95,7 +99,8 @@ function startWorkers(job: RunJob, io: RunIo, stop: RunStop, budget: SharedBudge
       stop.stop('worker-lost')
     }
     const own = { shard: { worker, workers: count }, logFile, maxConnections }
-    return io.startWorker({ ...common, ...shared, ...own }, { onStop: stop.stop, onLost })
+    const onSearch = (report: SearchReport) => lead(worker, report)
+    return io.startWorker({ ...common, ...shared, ...own }, { onStop: stop.stop, onLost, onSearch })
   })
   onStop(stop, reason => {
     for (const worker of workers) worker.stop(reason)

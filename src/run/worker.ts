@@ -7,15 +7,18 @@ import type { Defer } from '../lib/batches.ts'
 import type { EventLoopDelay, LogWriter } from '../observation/log.ts'
 import { createEngine, type EngineIo, type Feedback } from '../produce/engine.ts'
 import type { FinishedWorker, OpeningResult, RunEnd, WorkerJob, WorkerSnapshot } from './messages.ts'
+import { followSearches, type SearchOrder, type SearchReport } from './search.ts'
 
 /** All effects of a worker. */
-export type WorkerIo = Omit<EngineIo, 'sink' | 'feedback'> & {
+export type WorkerIo = Omit<EngineIo, 'sink' | 'feedback' | 'searchLead'> & {
   /** null: nothing is recorded. */
   readonly log: LogWriter | null
   /** Defers judging until responses that have arrived are read and requests that are due are sent. */
   readonly defer: Defer
   /** null: not measured. */
   readonly eventLoopDelayMs: () => EventLoopDelay | null
+  /** Reports to the run, which leads all workers through a capacity search. */
+  readonly reportSearch: (report: SearchReport) => void
 }
 
 export type Worker = {
@@ -25,6 +28,8 @@ export type Worker = {
   /** Ends the log. */
   readonly finish: (end: RunEnd) => Promise<FinishedWorker>
   readonly snapshot: () => WorkerSnapshot
+  /** Receives an order of the run in a capacity search. */
+  readonly search: (order: SearchOrder) => void
 }
 
 /** How often --fail-fast looks for a violation. */
@@ -43,14 +48,14 @@ export function createWorker(job: WorkerJob, io: WorkerIo): Worker {
   const isUnknownKey = createInventedKeys(info.inventedKeys === true)
   const gauges = job.gauges ? createGauges(contract) : null
   const feedback: Feedback = {
-    nextTrial: judge.nextTrial,
-    isDecided: judge.isDecided,
     spendOf: observation => spendOf(observation, contract, plan.callers.shared),
     countsAsFailure: observation => countedFailureOf(observation, contract) !== null,
   }
+  const searches = followSearches(judge.trialPart, io.reportSearch)
   const engine = createEngine(job, {
     ...io,
     feedback,
+    searchLead: searches.lead,
     sink: observation => {
       judge.add(observation)
       if (isUnknownKey(observation)) io.stop.stop('unauthorized')
@@ -101,5 +106,6 @@ export function createWorker(job: WorkerJob, io: WorkerIo): Worker {
       inFlight: engine.inFlight(),
       stage: engine.stage(),
     }),
+    search: searches.obey,
   }
 }

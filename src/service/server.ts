@@ -1,5 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import type { TlsOptions } from 'node:tls'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { basePath, type Reply, type ServiceRequest, type StreamChunk } from './message.ts'
 import { bodyLimitBytes, type Service } from './service.ts'
@@ -9,6 +11,10 @@ type ServerOptions = {
   /** 0 for any free port. */
   readonly port: number
   readonly host: string
+  /** Plain HTTP by default. */
+  readonly tls?: TlsOptions | null
+  /** How long a connection may be idle; clients are told whole seconds. By default longer than any pause of a client. */
+  readonly keepAliveMs?: number
 }
 
 export type RunningServer = {
@@ -16,19 +22,24 @@ export type RunningServer = {
   readonly close: () => Promise<void>
 }
 
-/** Longer than any pause of a client that will reuse its connection. */
-const keepAliveMs = 75_000
-
 /** Serves `service` over HTTP/1.1 under the base path. */
-export function startServer({ service, port, host }: ServerOptions): Promise<RunningServer> {
+export function startServer({
+  service,
+  port,
+  host,
+  tls = null,
+  keepAliveMs = 75_000,
+}: ServerOptions): Promise<RunningServer> {
   const clock = systemClock()
-  const server = createServer({ keepAliveTimeout: keepAliveMs, noDelay: true }, (incoming, response) => {
+  const options = { keepAliveTimeout: keepAliveMs, noDelay: true }
+  const onRequest = (incoming: IncomingMessage, response: ServerResponse) => {
     receive(incoming, request => {
       const later = service.respondLater(request)
       if (later === null) send(clock, service.respond(request), response)
       else later.then(reply => send(clock, reply, response)).catch(() => response.destroy())
     })
-  })
+  }
+  const server = tls === null ? createServer(options, onRequest) : createSecureServer({ ...options, ...tls }, onRequest)
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, () => {

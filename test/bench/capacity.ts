@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { CapacityResult } from '../../src/report/document.ts'
 import { virtualRun } from '../support/virtual-run.ts'
-import type { Bench } from './figure.ts'
+import type { Bench } from './support/figure.ts'
 
 /** The capacity of the reference service. */
 type Size = {

@@ -1,8 +1,8 @@
 import { cpus } from 'node:os'
 import { type ComparedRun, compareRuns } from '../../src/judge/compare/compare-runs.ts'
 import { type ChangeVerdict, type Comparison, defaultCriteria } from '../../src/judge/compare/comparison.ts'
-import { runChild } from './child.ts'
-import type { Bench, Figure } from './figure.ts'
+import { runChild } from './support/child.ts'
+import type { Bench, Figure } from './support/figure.ts'
 
 const slowdown = 0.1
 /** The number of preceding nights that a night is compared with. */
@@ -54,7 +54,10 @@ async function runNights(first: number, count: number, slower: number): Promise<
   const work = async () => {
     for (let start = left.shift(); start !== undefined; start = left.shift()) {
       const nights = Math.min(nightsOfChild, first + count - start)
-      parts.set(start, await runChild<readonly ComparedRun[]>('./nights.js', [start, nights, slower].map(String)))
+      parts.set(
+        start,
+        await runChild<readonly ComparedRun[]>('./programs/nights.js', [start, nights, slower].map(String)),
+      )
     }
   }
   await Promise.all(cpus().map(work))

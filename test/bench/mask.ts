@@ -2,7 +2,7 @@ import { createMask, type Mask } from '../../src/lib/mask/mask.ts'
 import { maskExchange, responseOf } from '../../src/produce/calls/read-response.ts'
 import { createStreamReader } from '../../src/produce/calls/stream-reader.ts'
 import type { Exchange } from '../../src/produce/transport/transport.ts'
-import type { Bench } from './figure.ts'
+import type { Bench } from './support/figure.ts'
 
 const keys = 16
 const tokens = 200

@@ -1,5 +1,5 @@
-import { runChild } from './child.ts'
-import type { Bench } from './figure.ts'
+import { runChild } from './support/child.ts'
+import type { Bench } from './support/figure.ts'
 
 type Memory = {
   readonly judged: number

@@ -1,9 +1,6 @@
-import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { onFreshTarget, requestStamps, runChild } from './child.ts'
-import type { Bench, Figure } from './figure.ts'
+import { onFreshTarget, requestStamps, runChild } from './support/child.ts'
+import type { Bench, Figure } from './support/figure.ts'
+import { rpcProfile, runShipped } from './support/shipped.ts'
 
 /**
  * A schedule with measured intervals: `of` each caller, with `callers` times the interval of the stage, or of all
@@ -90,25 +87,11 @@ const bareStampsOf = ({ perSecond, seconds }: Pace): Promise<Stamps> =>
   )
 
 /** The arrival times of each caller's requests in a run of the program. */
-async function stampsOf(pace: Pace, workerCount: number): Promise<Stamps> {
-  const directory = mkdtempSync(join(tmpdir(), 'turnpike-pacing-'))
-  try {
-    return await atStampingTarget(port => runAt(port, directory, pace, workerCount))
-  } finally {
-    rmSync(directory, { recursive: true })
-  }
-}
-
-function runAt(port: string, directory: string, pace: Pace, workerCount: number): Promise<void> {
-  const scenario = join(directory, 'pacing.yaml')
-  const profile = join(directory, 'bench.yaml')
-  writeFileSync(scenario, scenarioOf(pace))
-  // No limit is reached.
-  writeFileSync(profile, 'name: bench\nrpc: { requestsPerMinute: 1000000000 }\nlimits: { windowMs: 3600000 }\n')
-  const flags = ['--target', `http://127.0.0.1:${port}/api/v1`, '--profile', profile, '--out', join(directory, 'run')]
-  const workerFlags = workerCount === 1 ? [] : ['--workers', String(workerCount)]
-  return runTurnpike(['run', scenario, '--quiet', ...flags, ...workerFlags])
-}
+const stampsOf = (pace: Pace, workerCount: number): Promise<Stamps> =>
+  atStampingTarget(port => {
+    const flags = workerCount === 1 ? [] : ['--workers', String(workerCount)]
+    return runShipped({ scenario: scenarioOf(pace), profile: rpcProfile, port, flags, core: null })
+  })
 
 const scenarioOf = ({ callers, perSecond, seconds }: Pace): string => `
 name: pacing
@@ -117,14 +100,3 @@ calls: { rpc: { kind: rpc, network: ethereum-mainnet, methods: { eth_blockNumber
 stages: [{ name: load, duration: ${seconds}s, shape: constant, rate: ${perSecond * 60}/m, mix: { rpc: 1 } }]
 thresholds: [{ expect: violations == 0, why: The target meets every clause. }]
 `
-
-function runTurnpike(args: readonly string[]): Promise<void> {
-  const child = spawn(process.execPath, ['dist/main.js', ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
-  let output = ''
-  child.stdout.on('data', bytes => {
-    output += bytes
-  })
-  return new Promise((resolve, reject) => {
-    child.once('close', code => (code === 0 ? resolve() : reject(new Error(`the run did not pass:\n${output}`))))
-  })
-}

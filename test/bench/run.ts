@@ -1,16 +1,20 @@
 import { cpus } from 'node:os'
-import { benchArtillery } from './artillery.ts'
 import { benchCapacity } from './capacity.ts'
 import { benchCompare } from './compare.ts'
-import { type Bench, type Figure, showFigures } from './figure.ts'
 import { benchLateness } from './lateness.ts'
 import { benchMask } from './mask.ts'
 import { benchMemory } from './memory.ts'
+import { benchOpenModel } from './open-model.ts'
+import { benchArtillery } from './others/artillery.ts'
+import { benchGuidellm } from './others/guidellm.ts'
+import { benchK6 } from './others/k6.ts'
 import { benchPacing } from './pacing.ts'
+import { benchResident } from './resident.ts'
 import { benchSaturate } from './saturate.ts'
 import { benchStall } from './stall.ts'
 import { benchStartup } from './startup.ts'
 import { benchStreams } from './streams.ts'
+import { type Bench, type Figure, showFigures } from './support/figure.ts'
 import { benchThroughput } from './throughput.ts'
 import { benchWorkers } from './workers.ts'
 
@@ -20,6 +24,7 @@ import { benchWorkers } from './workers.ts'
  */
 const benches: Readonly<Record<string, Bench>> = {
   lateness: benchLateness,
+  'open-model': benchOpenModel,
   throughput: benchThroughput,
   workers: benchWorkers,
   pacing: benchPacing,
@@ -29,7 +34,10 @@ const benches: Readonly<Record<string, Bench>> = {
   capacity: benchCapacity,
   mask: benchMask,
   memory: benchMemory,
+  resident: benchResident,
   startup: benchStartup,
+  k6: benchK6,
+  guidellm: benchGuidellm,
   artillery: benchArtillery,
   compare: benchCompare,
 }

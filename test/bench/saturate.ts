@@ -1,5 +1,5 @@
-import { median, onFreshTarget, runChild } from './child.ts'
-import type { Bench } from './figure.ts'
+import { median, onFreshTarget, runChild } from './support/child.ts'
+import type { Bench } from './support/figure.ts'
 
 type Run = {
   readonly verdict: string

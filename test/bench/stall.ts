@@ -1,6 +1,6 @@
-import { onFreshTarget, requestReleases, runChild } from './child.ts'
-import type { Bench } from './figure.ts'
 import type { Stall } from './programs/rpc-target.ts'
+import { onFreshTarget, requestReleases, runChild } from './support/child.ts'
+import type { Bench } from './support/figure.ts'
 
 type Run = {
   readonly verdict: string

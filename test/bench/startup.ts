@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
-import { median } from './child.ts'
-import type { Bench, Figure } from './figure.ts'
+import { median } from './support/child.ts'
+import type { Bench, Figure } from './support/figure.ts'
 
 const commands = [
   { args: ['--help'], maxMs: 350 },

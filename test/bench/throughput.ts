@@ -1,56 +1,73 @@
-import { median, onFreshTarget, runChild } from './child.ts'
-import type { Bench } from './figure.ts'
+import { clientCore, median, medianRatio, noteUnpinned, onFreshTarget, runChild, targetCore } from './support/child.ts'
+import type { Bench } from './support/figure.ts'
+import { rpcProfile, rpcScenario, runShipped } from './support/shipped.ts'
 
-type Ours = {
-  readonly verdict: string
-  readonly reasons: readonly string[]
-  readonly perSecond: number
-  readonly judgements: number
-}
-type Theirs = { readonly perSecond: number }
-
-const connections = '64'
+const connections = 64
+const clients = ['turnpike', 'unrecorded', 'undici', 'autocannon'] as const
+type Client = (typeof clients)[number]
 
 /**
- * Single RPC calls per second: Turnpike with every judge, compared with bare autocannon, in turn on the same target.
- * Bare undici is the base of Turnpike's transport and so its upper bound.
+ * Single RPC calls per second of the shipped command with every judge, compared with bare undici, in turn on fresh
+ * targets, on one core each. Bare undici is the base of Turnpike's transport and so its upper bound.
  */
 export const benchThroughput: Bench = async ({ short }) => {
   const rounds = short ? 1 : 5
-  const seconds = short ? 3 : 5
-  const ours: number[] = []
-  const autocannons: number[] = []
-  const undicis: number[] = []
-  let judged = 0
-  for (let round = 0; round < rounds; round++) {
-    const bare = (file: string) => onFreshTarget(port => runChild<Theirs>(file, [port, connections, String(seconds)]))
-    autocannons.push((await bare('./programs/autocannon-client.js')).perSecond)
-    undicis.push((await bare('./programs/undici-client.js')).perSecond)
-    const run = await onFreshTarget(port =>
-      runChild<Ours>('./programs/turnpike-client.js', [port, 'closed', connections, String(seconds)]),
-    )
-    if (run.verdict !== 'pass') throw new Error(`the run did not pass: ${run.reasons.join(' ')}`)
-    ours.push(run.perSecond)
-    judged = run.judgements / (run.perSecond * seconds)
+  const seconds = short ? 2 : 8
+  const rates: Record<Client, number[]> = { turnpike: [], unrecorded: [], undici: [], autocannon: [] }
+  const closed = rpcScenario(`shape: closed, users: ${connections}`, seconds)
+  let judgements = 0
+  const ratesOf: Readonly<Record<Client, (port: string) => Promise<number>>> = {
+    turnpike: async port => {
+      const run = await runShipped({ scenario: closed, profile: rpcProfile, port })
+      judgements = run.judgements / run.load.count
+      return run.load.achievedPerSecond ?? Number.NaN
+    },
+    unrecorded: async port => {
+      const { load } = await runShipped({ scenario: `${closed}record: none\n`, profile: rpcProfile, port })
+      return load.achievedPerSecond ?? Number.NaN
+    },
+    undici: port => bareRate('./programs/undici-client.js', port, seconds),
+    autocannon: port => bareRate('./programs/autocannon-client.js', port, seconds),
   }
-  const relativeToAutocannon = (rates: readonly number[]) =>
-    median(rates.map((value, index) => value / (autocannons[index] ?? Number.NaN)))
-  console.log(`\nCalls per second, ${connections} connections, ${rounds} rounds of ${seconds} s in turn, medians`)
-  console.log(`  turnpike with every judge (${judged.toFixed(0)} checks per call)      ${median(ours).toFixed(0)}`)
-  console.log(`  undici without checks                                ${median(undicis).toFixed(0)}`)
-  console.log(`  autocannon without checks                            ${median(autocannons).toFixed(0)}`)
+  console.log(`\nCalls per second on one core, ${connections} connections, ${rounds} rounds of ${seconds} s in turn`)
+  noteUnpinned()
+  for (let round = 0; round < rounds; round++)
+    for (const client of clients) rates[client].push(await onFreshTarget(ratesOf[client], [], { core: targetCore }))
+  const show = (name: string, client: Client) => {
+    const each = rates[client].map(rate => rate.toFixed(0)).join(' ')
+    console.log(`  ${name.padEnd(52)}${median(rates[client]).toFixed(0).padStart(7)}   of ${each}`)
+  }
+  show(`turnpike with every judge (${judgements.toFixed(0)} checks per call), recorded`, 'turnpike')
+  show('the same, nothing recorded', 'unrecorded')
+  show('undici without checks', 'undici')
+  show('autocannon without checks', 'autocannon')
+  const relative = (client: Client, base: Client) => medianRatio(rates[client], rates[base])
+  const perSecond = 'RPC calls per second on one core'
   return [
     {
-      name: 'RPC calls per second relative to bare autocannon',
-      value: relativeToAutocannon(ours),
+      name: `${perSecond} relative to bare undici`,
+      value: relative('turnpike', 'undici'),
       unit: '',
-      aim: { kind: 'at-least', bound: 0.5 },
+      aim: { kind: 'at-least', bound: 0.6 },
     },
     {
-      name: 'RPC calls per second of bare undici relative to bare autocannon',
-      value: relativeToAutocannon(undicis),
+      name: `${perSecond} relative to bare undici, nothing recorded`,
+      value: relative('unrecorded', 'undici'),
+      unit: '',
+      aim: null,
+    },
+    {
+      name: `${perSecond} relative to bare autocannon`,
+      value: relative('turnpike', 'autocannon'),
       unit: '',
       aim: null,
     },
   ]
+}
+
+async function bareRate(file: string, port: string, seconds: number): Promise<number> {
+  const args = [port, String(connections), String(seconds)]
+  const { perSecond, failed } = await runChild<{ perSecond: number; failed: number }>(file, args, { core: clientCore })
+  if (failed > 0) throw new Error(`${failed} calls of ${file} failed`)
+  return perSecond
 }

@@ -11,10 +11,10 @@ const failing = pathToFileURL('test/support/failing-thread.mjs').href
 const reportIn = (out: string): Report => JSON.parse(readFileSync(join(out, 'report.json'), 'utf8'))
 
 /** A run in which the second of three threads fails during the load. */
-function startFailing(how: string, flags: readonly string[] = []) {
+function startFailing(how: string, flags: readonly string[] = [], scenario = 'test/e2e/long.yaml') {
   const out = freshDirectory()
   const environment = { NODE_OPTIONS: `--import ${failing}`, FAILING_THREAD: how }
-  const args = ['run', 'test/e2e/long.yaml', '--workers', '3', '--no-progress', '--out', out, ...flags]
+  const args = ['run', scenario, '--workers', '3', '--no-progress', '--out', out, ...flags]
   return { out, ...startTurnpike(args, environment) }
 }
 
@@ -38,6 +38,16 @@ describe.concurrent('a worker that is lost during the load', () => {
     expect(reasons[0]).toContain(`Worker 2 of 3 crashed. ${known} requests of its 1 caller were recovered.`)
     const audit = await turnpike(['audit', out, '--format', 'json'])
     expect(audit.code).toBe(3)
+    expect(audit.stdout).toBe(readFileSync(join(out, 'report.json'), 'utf8'))
+  })
+
+  test('ends a capacity search without a result, and an audit states the same', async () => {
+    const { out, ended } = startFailing('exit', [], 'test/slow/search.yaml')
+    expect((await ended).code).toBe(3)
+    const { run, capacity } = reportIn(out)
+    expect(run.ended).toBe('worker-lost')
+    expect(capacity.map(({ status, ratePerSecond }) => [status, ratePerSecond])).toEqual([['inconclusive', null]])
+    const audit = await turnpike(['audit', out, '--format', 'json'])
     expect(audit.stdout).toBe(readFileSync(join(out, 'report.json'), 'utf8'))
   })
 

@@ -96,6 +96,37 @@ test('saturated connections on several threads stay within the call limit of the
   expect(workers.map(({ sent }) => sent)).toEqual(Array(4).fill(14))
 })
 
+test('a capacity search on several threads finds the capacity, and an audit reproduces it exactly', async () => {
+  const out = freshDirectory()
+  const run = await turnpike(['run', 'test/slow/search.yaml', '--workers', '3', '--out', out, '--quiet'])
+  const { capacity, load } = reportIn(out)
+  expect(run.code).toBe(0)
+  expect(run.stderr).toBe('')
+  expect(capacity[0]?.status).toBe('found')
+  expect(capacity[0]?.ratePerSecond).toBeGreaterThan(35)
+  expect(capacity[0]?.ratePerSecond).toBeLessThan(60)
+  const arrivals = capacity[0]?.trials.reduce((sum, trial) => sum + trial.arrivals, 0) ?? 0
+  // Twelve callers have a balance check before and after the load.
+  expect(arrivals).toBe(load.sent - 24)
+  expect(load.workers.every(({ sent }) => sent > arrivals / 4)).toBe(true)
+  const audit = await turnpike(['audit', out, '--format', 'json'])
+  expect(audit.stdout).toBe(readFileSync(join(out, 'report.json'), 'utf8'))
+})
+
+test('an interrupt during a capacity search on several threads ends it for all, without a result', async () => {
+  const out = freshDirectory()
+  const { child, said, ended } = startTurnpike(['run', 'test/slow/search.yaml', '--workers', '2', '--out', out])
+  await said('stage=search')
+  child.kill('SIGINT')
+  expect((await ended).code).toBe(130)
+  const { capacity, load, run } = reportIn(out)
+  expect(run.ended).toBe('interrupted')
+  expect(capacity[0]?.status).toBe('inconclusive')
+  expect(load.workers.every(({ lost }) => !lost)).toBe(true)
+  const audit = await turnpike(['audit', out, '--format', 'json'])
+  expect(audit.stdout).toBe(readFileSync(join(out, 'report.json'), 'utf8'))
+})
+
 test('metrics of a run on several threads never decrease and have no duplicate series', async () => {
   const out = freshDirectory()
   const flags = ['--workers', '3', '--metrics', ':0', '--out', out, '--no-progress']

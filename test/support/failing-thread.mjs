@@ -39,7 +39,7 @@ if (isMainThread) {
     }
   }
   syncBuiltinESMExports()
-} else if (workerData.shard.worker === 1) {
+} else if (workerData.shard?.worker === 1) {
   const { origin } = new URL(workerData.info.target)
   let sent = 0
   // Warm-up requests go to another origin.

@@ -3,6 +3,7 @@ import { documentedContract } from '../../src/contract/documented.ts'
 import { loadProfile } from '../../src/contract/profile.ts'
 import { cellsPerOctave, type Slices } from '../../src/judge/metrics/slices.ts'
 import type { Defer } from '../../src/lib/batches.ts'
+import type { Clock } from '../../src/lib/clock.ts'
 import type { RunInfo } from '../../src/observation/log.ts'
 import type { Observation } from '../../src/observation/observation.ts'
 import { makePlan, planBounds } from '../../src/plan/make-plan.ts'
@@ -12,6 +13,7 @@ import type { Report } from '../../src/report/document.ts'
 
 import { discover, discoveredContract } from '../../src/run/discovery.ts'
 import { startInline } from '../../src/run/inline.ts'
+import type { StartWorker } from '../../src/run/messages.ts'
 import { type RunIo, type RunJob, run } from '../../src/run/run.ts'
 import { loadScenario, parseScenario } from '../../src/scenario/load-scenario.ts'
 import { defaultLatency, type ServiceLatency } from '../../src/service/capacity.ts'
@@ -49,6 +51,8 @@ export type VirtualRun = {
   readonly defer?: Defer
   /** How many workers share the run, on one clock. */
   readonly workers?: number
+  /** The clock of a worker, if it is not that of the run. */
+  readonly clockOf?: (clock: Clock, worker: number) => Clock
   /** The calls and clauses of --only. */
   readonly only?: readonly string[]
   readonly failFast?: boolean
@@ -126,14 +130,15 @@ export async function virtualRun(options: VirtualRun): Promise<{
     failFast: options.failFast ?? false,
     gauges: false,
   }
-  const startWorker = startInline({
-    clock,
-    transport,
-    saturate: busyOver(transport),
-    log: { write: observation => observations.push(observation), notRecorded: () => 0, end: async () => null },
-    defer: options.defer ?? (work => work(() => true)),
-    eventLoopDelayMs: () => null,
-  })
+  const startWorker: StartWorker = (job, events) =>
+    startInline({
+      clock: options.clockOf?.(clock, job.shard.worker) ?? clock,
+      transport,
+      saturate: busyOver(transport),
+      log: { write: observation => observations.push(observation), notRecorded: () => 0, end: async () => null },
+      defer: options.defer ?? (work => work(() => true)),
+      eventLoopDelayMs: () => null,
+    })(job, events)
   const directory: RunDirectory = {
     path: 'memory',
     logs: [],

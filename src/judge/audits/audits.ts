@@ -53,8 +53,12 @@ export function createAudits(
   const consistency = createConsistencyAudit(context, findingLog.reporterFor('consistency'))
   const idempotency = createIdempotencyAudit(context, findingLog.reporterFor('idempotency'))
   const audits: readonly Audit[] = [ledger, rateLimits, abuse, idempotency, uniqueIds, consistency]
+  const addAttempt = (attempt: Observation, watermarkMs: number) => {
+    for (const audit of audits) audit.add(attempt, watermarkMs)
+  }
   const sendOrder = createSendOrder((observation, watermarkMs) => {
-    for (const attempt of attemptsOf(observation)) for (const audit of audits) audit.add(attempt, watermarkMs)
+    if (!observation.retried) addAttempt(observation, watermarkMs)
+    else for (const attempt of attemptsOf(observation)) addAttempt(attempt, watermarkMs)
   })
   return {
     add: sendOrder.add,

@@ -38,7 +38,7 @@ export function createIdempotencyAudit({ contract }: AuditContext, reporter: Cla
         if (uses === undefined) groups.set(group, [use])
         else uses.push(use)
       }
-      judgeComplete(watermarkMs)
+      if (groups.size > 0) judgeComplete(watermarkMs)
     },
     finish: isComplete => {
       if (isComplete) judgeComplete(Number.POSITIVE_INFINITY)

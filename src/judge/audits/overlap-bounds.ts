@@ -86,6 +86,8 @@ type SortedQueue<Item> = {
   readonly size: () => number
 }
 
+/** Items that are moved one by one at an insertion. */
+const maxMoved = 128
 /** Removes shifted items once there are more than this, and more than remain. */
 const cutOffAt = 256
 
@@ -111,15 +113,23 @@ export function createSortedQueue<Item>(keyOf: (item: Item) => number): SortedQu
   return {
     insert: item => {
       const key = keyOf(item)
-      const last = keys[keys.length - 1]
-      if (keys.length === head || last === undefined || last <= key) {
-        items.push(item)
-        keys.push(key)
+      let position = items.length
+      if (position - maxMoved > head && (keys[position - maxMoved] ?? key) > key) {
+        position = search(key, true)
+        items.splice(position, 0, item)
+        keys.splice(position, 0, key)
         return
       }
-      const index = search(key, true)
-      items.splice(index, 0, item)
-      keys.splice(index, 0, key)
+      // Few items are above it. Moving them one by one needs no list, unlike `splice`.
+      for (; position > head; position--) {
+        const above = items[position - 1]
+        const other = keys[position - 1]
+        if (above === undefined || other === undefined || other <= key) break
+        items[position] = above
+        keys[position] = other
+      }
+      items[position] = item
+      keys[position] = key
     },
     shift: () => {
       if (head === items.length) return undefined

@@ -89,7 +89,8 @@ export function createIdSet(max: number): IdSet {
       recent.add(value, hash, id, group)
       if (recent.count() >= max) {
         earlier = recent
-        recent = createIdTable()
+        // It will grow as large, so it starts as large.
+        recent = createIdTable(earlier.size())
       }
       return null
     },
@@ -98,11 +99,11 @@ export function createIdSet(max: number): IdSet {
 }
 
 /** Ids in insertion order, found by hash with open addressing. */
-function createIdTable() {
+function createIdTable(initialSize = 1_024) {
   const ids: string[] = []
   const requestIds: number[] = []
   const groups: (number | null)[] = []
-  let size = 1_024
+  let size = initialSize
   /** By slot: the hash of an id, and its position plus one; 0 if the slot is free. */
   let table = new Int32Array(2 * size)
 
@@ -124,6 +125,7 @@ function createIdTable() {
 
   return {
     count: () => ids.length,
+    size: () => size,
     all: () => ids.map((value, index) => [value, requestIds[index] ?? Number.NaN] as const),
     find: (value: string, hash: number): FirstUse | null => {
       for (let slot = hash & (size - 1); ; slot = (slot + 1) & (size - 1)) {

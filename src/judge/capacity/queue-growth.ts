@@ -1,5 +1,4 @@
-/** The instants of a request of a trial. */
-export type TimedRequest = { readonly dueMs: number; readonly sentMs: number; readonly endMs: number }
+import type { TimedRequest } from './request-sample.ts'
 
 /** How the queue of the target grew during a trial. */
 export type QueueTrend = {

@@ -3,6 +3,7 @@ import type { ClausesOf } from '../../contract/clauses.ts'
 import type { Contract } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
+import { memoizeLast } from '../../lib/memoize-last.ts'
 import { absDifference, formatPico, parsePico, pico } from '../../lib/money.ts'
 import { oneOf } from '../../lib/usage-error.ts'
 import type { ChatDescriptor, Observation } from '../../observation/observation.ts'
@@ -119,10 +120,9 @@ function checkCost(
   reporter: Reporter<CompletionClause>,
   expect: Expect<CompletionClause>,
 ): void {
-  const { usd, diem } = toObject(cost) ?? {}
-  const isCost = isAmount(usd) && isAmount(diem)
-  expect('chat.cost', isCost, () => `cost is ${quote(cost)}, expected usd and diem, both non-negative numbers`)
-  if (!isCost || counts === null || counts.wrong !== null) return
+  const stated = statedAmounts(cost)
+  expect('chat.cost', stated !== null, () => `cost is ${quote(cost)}, expected usd and diem, both non-negative numbers`)
+  if (stated === null || counts === null || counts.wrong !== null) return
   const priceList = priceListOf(contract)
   const expected = listPrice(priceList, model, counts)
   if (expected === null) {
@@ -130,7 +130,7 @@ function checkCost(
     return
   }
   const tolerance = completionTolerance(expected, contract)
-  const said = claimedPicoUsd(usd) + claimedPicoUsd(diem)
+  const said = stated.usd + stated.diem
   const lookups = maxLookups(options, contract)
   if (lookups > 0) {
     const tokens = { min: expected - tolerance, max: expected + tolerance }
@@ -167,8 +167,20 @@ function checkLookups(
 
 const isAmount = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value) && value >= 0
 
-/** A JSON number may have floating-point noise after its 12th decimal. */
-export const claimedPicoUsd = (amount: number): bigint => parsePico(amount) ?? pico(amount.toFixed(12))
+/**
+ * The cost that a completion states in each of the two currencies; null if they are no amounts. A JSON number may have
+ * floating-point noise after its 12th decimal, and is then rounded. Several judges read a cost, so it is parsed once.
+ */
+export const statedAmounts = memoizeLast((cost: unknown) => {
+  const { usd, diem } = toObject(cost) ?? {}
+  if (!isAmount(usd) || !isAmount(diem)) return null
+  const [exactUsd, exactDiem] = [parsePico(usd), parsePico(diem)]
+  return {
+    usd: exactUsd ?? pico(usd.toFixed(12)),
+    diem: exactDiem ?? pico(diem.toFixed(12)),
+    isExact: exactUsd !== null && exactDiem !== null,
+  }
+})
 
 export function checkFinishReason(
   reason: unknown,

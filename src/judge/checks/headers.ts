@@ -6,6 +6,7 @@ import { memoizeLast } from '../../lib/memoize-last.ts'
 import { isDecimal } from '../../lib/numbers.ts'
 import type { Observation, ObservedResponse } from '../../observation/observation.ts'
 import { authenticatedResponse, is2xx, isFromGateway } from '../../observation/response.ts'
+import type { ClauseReporter } from '../findings/findings.ts'
 import { type Check, type Expect, expectFor } from './check.ts'
 import { priceListOf } from './price-list.ts'
 
@@ -24,52 +25,66 @@ const isInference = ({ request }: Observation, contract: Contract): boolean =>
   request.kind === 'chat' ||
   (request.kind === 'resource' && resourceOf(contract, request.resource)?.isInference === true)
 
-const namesOf = memoizeLast(({ headerPrefix }: Contract) => ({
-  version: `${headerPrefix}version`,
-  modelId: `${headerPrefix}model-id`,
-  modelName: `${headerPrefix}model-name`,
-}))
+type RequiredHeader = HeaderRule<ClausesOf<'headers'>> & { readonly name: string }
+
+const headerRulesOf = memoizeLast((contract: Contract) => {
+  const { headerPrefix: prefix } = contract
+  const { usdHeader, diemHeader } = priceListOf(contract)
+  const rule = (
+    clause: RequiredHeader['clause'],
+    name: string,
+    fits: RequiredHeader['fits'],
+    expected: string,
+  ): RequiredHeader => ({ clause, name, fits, expected })
+  return {
+    ofAll: [
+      rule('header.content-type', 'content-type', isFilled, 'a media type'),
+      rule('header.date', 'date', isHttpDate, 'an HTTP date'),
+      rule('header.cf-ray', 'cf-ray', isFilled, 'a request id'),
+      rule('header.version', `${prefix}version`, isFilled, 'a revision'),
+    ],
+    versionFormat: rule('header.version.format', `${prefix}version`, isVersion, 'YYYYMMDD.HHMMSS'),
+    ofInference: [
+      rule('header.model-id', `${prefix}model-id`, isFilled, 'the model used'),
+      rule('header.model-name', `${prefix}model-name`, isFilled, 'a display name'),
+    ],
+    ofBalances: [
+      rule('header.balance.usd', usdHeader, isBalance, 'a decimal string'),
+      rule('header.balance.diem', diemHeader, isBalance, 'a decimal string'),
+    ],
+  }
+})
 
 /** Checks the headers that every response has, and those that depend only on the caller and the request. */
 export const checkHeaders: Check<'headers'> = (observation, contract, reporter) => {
   const { response, id } = observation
   if (response === null || isFromGateway(response, contract)) return
-  const { headers, status } = response
-  const { version, modelId, modelName } = namesOf(contract)
+  const { ofAll, versionFormat, ofInference, ofBalances } = headerRulesOf(contract)
+  for (const rule of ofAll) checkHeader(rule, response, id, reporter)
+  if (response.headers[versionFormat.name]) checkHeader(versionFormat, response, id, reporter)
+  if (is2xx(response.status) && isInference(observation, contract))
+    for (const rule of ofInference) checkHeader(rule, response, id, reporter)
+  if (contract.billing.balanceHeaders && authenticatedResponse(observation) !== null)
+    for (const rule of ofBalances) checkHeader(rule, response, id, reporter)
+}
 
-  const expect = (
-    clause: Parameters<typeof reporter.pass>[0],
-    name: string,
-    fits: (value: string) => boolean,
-    what: string,
-  ) => {
-    const value = headers[name]
-    if (value === undefined && response.headersCut) return
-    if (value !== undefined && fits(value)) reporter.pass(clause)
-    else reporter.fail(clause, `${name} is ${quote(value)} on a ${status}, expected ${what}`, [id])
-  }
-
-  expect('header.content-type', 'content-type', isFilled, 'a media type')
-  expect('header.date', 'date', isHttpDate, 'an HTTP date')
-  expect('header.cf-ray', 'cf-ray', isFilled, 'a request id')
-  expect('header.version', version, isFilled, 'a revision')
-  if (headers[version]) expect('header.version.format', version, isVersion, 'YYYYMMDD.HHMMSS')
-  if (is2xx(status) && isInference(observation, contract)) {
-    expect('header.model-id', modelId, isFilled, 'the model used')
-    expect('header.model-name', modelName, isFilled, 'a display name')
-  }
-  if (contract.billing.balanceHeaders && authenticatedResponse(observation) !== null) {
-    const { usdHeader, diemHeader } = priceListOf(contract)
-    expect('header.balance.usd', usdHeader, isBalance, 'a decimal string')
-    expect('header.balance.diem', diemHeader, isBalance, 'a decimal string')
-  }
+function checkHeader(
+  { clause, name, fits, expected }: RequiredHeader,
+  { headers, headersCut, status }: ObservedResponse,
+  id: number,
+  reporter: ClauseReporter<'headers'>,
+): void {
+  const value = headers[name]
+  if (value === undefined && headersCut) return
+  if (value !== undefined && fits(value)) reporter.pass(clause)
+  else reporter.fail(clause, `${name} is ${quote(value)} on a ${status}, expected ${expected}`, [id])
 }
 
 type ConditionalClause = ClausesOf<'conditional-headers'>
 
 /** The rule for a header that is present. */
-type HeaderRule = {
-  readonly clause: ConditionalClause
+type HeaderRule<Clause = ConditionalClause> = {
+  readonly clause: Clause
   readonly fits: (value: string) => boolean
   readonly expected: string
 }
@@ -80,7 +95,6 @@ export const checkConditionalHeaders: Check<'conditional-headers'> = (observatio
   if (response === null || isFromGateway(response, contract)) return
   const { headers, status } = response
   const known = knownHeadersOf(contract)
-  const expect = expectFor<ConditionalClause>(reporter, id)
 
   for (const name in headers) {
     const rule = known.rules.get(name)
@@ -89,16 +103,17 @@ export const checkConditionalHeaders: Check<'conditional-headers'> = (observatio
     if (rule.fits(value)) reporter.pass(rule.clause)
     else reporter.fail(rule.clause, `${name} is ${quote(value)} on a ${status}, expected ${rule.expected}`, [id])
   }
-  checkDeprecation(observation, response, known, expect)
-  checkPaymentRequired(response, expect)
+  if (headers['payment-required'] !== undefined || status >= 400) checkPaymentRequired(response, id, reporter)
+  const isWarned = headers[known.deprecationWarning] !== undefined || headers[known.deprecationDate] !== undefined
+  if (isWarned || request.kind === 'chat') checkDeprecation(observation, response, known, expectFor(reporter, id))
   const echoed = headers[known.requestTimestamp]
   if (echoed !== undefined) {
     const sent = request.kind === 'resource' ? request.timestampMs : null
-    expect(
-      'header.request-timestamp',
-      echoed === String(sent),
-      () => `${known.requestTimestamp} is ${quote(echoed)}, expected ${sent ?? 'none, since none was sent'}`,
-    )
+    if (echoed === String(sent)) reporter.pass('header.request-timestamp')
+    else {
+      const message = `${known.requestTimestamp} is ${quote(echoed)}, expected ${sent ?? 'none, since none was sent'}`
+      reporter.fail('header.request-timestamp', message, [id])
+    }
   }
   if (request.kind !== 'chat' || !is2xx(status)) return
 
@@ -106,19 +121,17 @@ export const checkConditionalHeaders: Check<'conditional-headers'> = (observatio
   if (used && known.models.has(request.model)) {
     // A response may repeat the option suffix with the model's name.
     const isRequested = used === request.model || used.startsWith(`${request.model}:`)
-    expect(
-      'header.model-id.asked',
-      isRequested,
-      () => `${known.modelId} is ${quote(used)} on a ${status}, expected ${quote(request.model)}`,
-    )
+    if (isRequested) reporter.pass('header.model-id.asked')
+    else {
+      const message = `${known.modelId} is ${quote(used)} on a ${status}, expected ${quote(request.model)}`
+      reporter.fail('header.model-id.asked', message, [id])
+    }
   }
   if (contract.billing.balanceRemaining === 'anyone') return
   const remaining = headers['x-balance-remaining']
-  expect(
-    'header.balance-remaining',
-    remaining === undefined,
-    () => `x-balance-remaining is ${quote(remaining)} for an API key, expected it for wallets only`,
-  )
+  if (remaining === undefined) return reporter.pass('header.balance-remaining')
+  const message = `x-balance-remaining is ${quote(remaining)} for an API key, expected it for wallets only`
+  reporter.fail('header.balance-remaining', message, [id])
 }
 
 function checkDeprecation(
@@ -157,15 +170,17 @@ function checkDeprecation(
     )
 }
 
-function checkPaymentRequired({ headers, status }: ObservedResponse, expect: Expect<ConditionalClause>): void {
+function checkPaymentRequired(
+  { headers, status }: ObservedResponse,
+  id: number,
+  reporter: ClauseReporter<'conditional-headers'>,
+) {
   const said = headers['payment-required']
   // A 402 without the header may be for a key, which needs none. A success without it needs no check.
   if (said === undefined && (status === 402 || status < 400)) return
-  expect(
-    'header.payment-required',
-    said === undefined || (status === 402 && isEncodedJson(said)),
-    () => `payment-required is ${quote(said)} on a ${status}, expected JSON in base64, and only on a 402`,
-  )
+  if (said === undefined || (status === 402 && isEncodedJson(said))) return reporter.pass('header.payment-required')
+  const message = `payment-required is ${quote(said)} on a ${status}, expected JSON in base64, and only on a 402`
+  reporter.fail('header.payment-required', message, [id])
 }
 
 const base64 = /^[A-Za-z0-9+/_-]+={0,2}$/
@@ -242,11 +257,11 @@ export const checkCompression: Check<'compression'> = ({ response, request, id, 
   if (response === null || request.kind === 'probe' || isFromGateway(response, contract)) return
   const wanted = request.kind === 'chat' ? (request.options?.encoding ?? null) : null
   const encoding = encodingOf(response.headers['content-encoding'])
-  const expect = expectFor(reporter, id)
   if (wanted === null) {
-    const isPlain = encoding === null
-    return expect('header.content-encoding', isPlain, () => `content-encoding is ${quote(encoding)}, expected none`)
+    if (encoding === null) return reporter.pass('header.content-encoding')
+    return reporter.fail('header.content-encoding', `content-encoding is ${quote(encoding)}, expected none`, [id])
   }
+  const expect = expectFor(reporter, id)
   if (outcome.kind === 'answered' && response.body.kind === 'undecodable') {
     const { body } = response
     return expect('chat.compression.body', false, () => `the body is not valid ${body.encoding}: ${body.why}`)

@@ -1,7 +1,7 @@
 import type { Contract, Model } from '../../contract/contract.ts'
 import { memoizeLast } from '../../lib/memoize-last.ts'
 
-import { pico } from '../../lib/money.ts'
+import { parsePico, pico } from '../../lib/money.ts'
 
 /** The prices of the contract, as integers. */
 type PriceList = {
@@ -29,6 +29,9 @@ type TokenPrices = {
 
 export const priceListOf = memoizeLast(makePriceList)
 
+/** `parsePico` of a stated cost. Several judges read it, and the next response often states the same. */
+export const statedCost = memoizeLast((text: string) => parsePico(text))
+
 function makePriceList({ rpc, billing, models, headerPrefix }: Contract): PriceList {
   const tokenPrices = models.flatMap(({ id, usdPerMillion }) =>
     usdPerMillion === null ? [] : [[id, pricesOf(usdPerMillion)] as const],
@@ -54,9 +57,17 @@ const toleranceOf = (amount: bigint, tolerance: number): bigint =>
 export const completionTolerance = (listPrice: bigint, contract: Contract): bigint =>
   toleranceOf(listPrice, contract.chat.costTolerance) + priceListOf(contract).balanceResolution
 
-/** How far the cost of an RPC response may be from the price of its credits. */
-export const rpcTolerance = (price: bigint, contract: Contract): bigint =>
-  toleranceOf(price, contract.rpc.priceTolerance) + priceListOf(contract).costResolution
+/** The price of RPC credits, and how far a stated cost may be from it. The next response often claims the same. */
+export const priceOfCredits = memoizeLast((credits: bigint, contract: Contract) => {
+  const { picoUsdPerCredit, costResolution } = priceListOf(contract)
+  const usd = credits * picoUsdPerCredit
+  return {
+    usd,
+    credits,
+    tolerance: toleranceOf(usd, contract.rpc.priceTolerance) + costResolution,
+    priced: 'rpc',
+  } as const
+})
 
 const pricesOf = ({ input, output, cacheInput, cacheWrite }: NonNullable<Model['usdPerMillion']>): TokenPrices => ({
   input: pico(input),

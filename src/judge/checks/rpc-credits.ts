@@ -1,49 +1,50 @@
 import { type Contract, methodTier } from '../../contract/contract.ts'
 import { plural, quote } from '../../lib/format.ts'
+import { type JsonObject, toObject } from '../../lib/json.ts'
 import { memoizeLast } from '../../lib/memoize-last.ts'
 
-import { absDifference, formatPico, parsePico } from '../../lib/money.ts'
+import { absDifference, formatPico } from '../../lib/money.ts'
 import { isDecimal, isWholeNumber } from '../../lib/numbers.ts'
-import type { Observation, ObservedResponse, RpcDescriptor } from '../../observation/observation.ts'
+import type { Observation, ObservedResponse, RpcDescriptor, RpcItem } from '../../observation/observation.ts'
 import { isReplayed } from '../../observation/response.ts'
-import { type Check, type Expect, expectFor } from './check.ts'
-import { priceListOf, rpcTolerance } from './price-list.ts'
+import type { ClauseReporter } from '../findings/findings.ts'
+import type { Check } from './check.ts'
+import { priceListOf, priceOfCredits, statedCost } from './price-list.ts'
 import { isRpcError, matchItems } from './rpc-response.ts'
 
 /** Checks the exact credits and the cost of an RPC response. */
 export const checkRpcCredits: Check<'rpc-credits'> = (observation, contract, reporter) => {
   const { response, request, id, outcome } = observation
   if (request.kind !== 'rpc' || response?.status !== 200 || outcome.kind !== 'answered') return
-  const expect = expectFor(reporter, id)
-  const priceList = priceListOf(contract)
+  const { creditsHeader, costHeader } = priceListOf(contract)
+  const { headers } = response
 
-  const said = response.headers[priceList.creditsHeader]
   const credits = claimedCredits(response, contract)
-  expect(
-    'rpc.credits.header',
-    credits !== null,
-    () => `${priceList.creditsHeader} is ${quote(said)}, expected an integer`,
-  )
-  const price = response.headers[priceList.costHeader] ?? ''
-  const cost = isDecimal(price) ? parsePico(price) : null
-  expect(
-    'rpc.cost.header',
-    cost !== null,
-    () => `${priceList.costHeader} is ${quote(response.headers[priceList.costHeader])}, expected a decimal string`,
-  )
+  if (credits !== null) reporter.pass('rpc.credits.header')
+  else {
+    const message = `${creditsHeader} is ${quote(headers[creditsHeader])}, expected an integer`
+    reporter.fail('rpc.credits.header', message, [id])
+  }
+  const price = headers[costHeader] ?? ''
+  const cost = isDecimal(price) ? statedCost(price) : null
+  if (cost !== null) reporter.pass('rpc.cost.header')
+  else {
+    const message = `${costHeader} is ${quote(headers[costHeader])}, expected a decimal string`
+    reporter.fail('rpc.cost.header', message, [id])
+  }
 
   // It is open whether a replay shows nothing or the first charge again. The ledger judges that it costs nothing.
   if (isReplayed(response) || request.replay?.role === 'conflict' || credits === null) return
   if (cost !== null) {
-    const expected = credits * priceList.picoUsdPerCredit
-    expect(
-      'rpc.cost.amount',
-      absDifference(cost, expected) <= rpcTolerance(expected, contract),
-      () => `${credits} credits cost ${price} USD, expected about ${formatPico(expected)}`,
-    )
+    const { usd, tolerance } = priceOfCredits(credits, contract)
+    if (absDifference(cost, usd) <= tolerance) reporter.pass('rpc.cost.amount')
+    else {
+      const message = `${credits} credits cost ${price} USD, expected about ${formatPico(usd)}`
+      reporter.fail('rpc.cost.amount', message, [id])
+    }
   }
   const bill = expectedCredits(observation, contract)
-  if (bill !== null) checkAmount(credits, bill, request, contract, expect)
+  if (bill !== null) checkAmount(credits, bill, request, contract, reporter, id)
   else if (!hasPrices(request, contract)) reporter.unjudged('rpc.credits.amount', unknownPrice)
 }
 
@@ -55,9 +56,11 @@ const hasPrices = ({ network, items }: RpcDescriptor, contract: Contract): boole
 
 /** The credits that a response claims; null if it claims none. */
 export function claimedCredits(response: ObservedResponse, contract: Contract): bigint | null {
-  const said = response.headers[priceListOf(contract).creditsHeader] ?? ''
-  return isWholeNumber(said) ? BigInt(said) : null
+  return creditsIn(response.headers[priceListOf(contract).creditsHeader] ?? '')
 }
+
+/** Several judges read the credits of a response, and the next response often claims the same. */
+const creditsIn = memoizeLast((said: string) => (isWholeNumber(said) ? BigInt(said) : null))
 
 type ExpectedCredits = {
   readonly total: bigint
@@ -73,24 +76,21 @@ function checkAmount(
   bill: ExpectedCredits,
   request: RpcDescriptor,
   { rpc }: Contract,
-  expect: Expect<'rpc.credits.amount' | 'rpc.batch.error-price'>,
-): void {
+  reporter: ClauseReporter<'rpc-credits'>,
+  id: number,
+) {
   const { failed, failedInFull, total, accepted } = bill
   const isRight = accepted.includes(credits)
   if (failed > 0 && request.batch) {
-    const isOtherPrice = !isRight && isErrorPrice(credits - total, failed, failedInFull, rpc.errorItemCredits)
-    expect(
-      'rpc.batch.error-price',
-      !isOtherPrice,
-      () => `${credits} credits for a batch with ${plural(failed, 'failed item')}, expected ${total}`,
-    )
-    if (isOtherPrice) return
+    if (!isRight && isErrorPrice(credits - total, failed, failedInFull, rpc.errorItemCredits)) {
+      const message = `${credits} credits for a batch with ${plural(failed, 'failed item')}, expected ${total}`
+      return reporter.fail('rpc.batch.error-price', message, [id])
+    }
+    reporter.pass('rpc.batch.error-price')
   }
-  expect(
-    'rpc.credits.amount',
-    isRight,
-    () => `${credits} credits for ${describe(request)}, expected ${accepted.join(' or ')}`,
-  )
+  if (isRight) return reporter.pass('rpc.credits.amount')
+  const message = `${credits} credits for ${describe(request)}, expected ${accepted.join(' or ')}`
+  reporter.fail('rpc.credits.amount', message, [id])
 }
 
 /**
@@ -117,25 +117,44 @@ function expectedCreditsOf(
   const { multipliers, networks, errorItemCredits, singleErrorIsDiscounted } = contract.rpc
   const base = networks[network]?.baseCredits
   const value = response.body.kind === 'json' ? response.body.value : undefined
-  const { byId, faults } = matchItems(items, Array.isArray(value) ? value : [value])
-  if (base === undefined || base === null || faults.length > 0) return null
+  if (base === undefined || base === null) return null
+  const responses = responsesIn(value, items)
+  if (responses === null) return null
   let [succeeded, failed, failedInFull] = [0, 0, 0]
-  for (const item of items) {
-    const tier = methodTier(contract, network, item.method)
+  for (let index = 0; index < items.length; index++) {
+    const tier = methodTier(contract, network, items[index]?.method ?? '')
     if (tier === null) return null
     const full = base * multipliers[tier]
-    const response = byId.get(item.id)
+    const response = responses[index]
     if (isRpcError(response)) {
       failed++
       failedInFull += full
     } else if (response?.result === undefined) return null
     else succeeded += full
   }
+  if (failed === 0) return billWithoutErrors(succeeded)
   const discounted = BigInt(succeeded + failed * errorItemCredits)
   const inFull = BigInt(succeeded + failedInFull)
   const isOpen = !batch && failed > 0 && singleErrorIsDiscounted === null
   const total = batch || isOpen || singleErrorIsDiscounted ? discounted : inFull
   return { total, accepted: isOpen ? [discounted, inFull] : [total], failed, failedInFull }
+}
+
+/** Nearly all bills are of this kind, and the next one is often the same. */
+const billWithoutErrors = memoizeLast((credits: number): ExpectedCredits => {
+  const total = BigInt(credits)
+  return { total, accepted: [total], failed: 0, failedInFull: 0 }
+})
+
+/** The response to each item, in their order; null if they cannot be matched. A single response needs no search. */
+function responsesIn(value: unknown, items: readonly RpcItem[]): readonly (JsonObject | undefined)[] | null {
+  const [item] = items
+  if (items.length === 1 && item !== undefined && !Array.isArray(value)) {
+    const response = toObject(value)
+    return response?.id === item.id ? [response] : null
+  }
+  const { byId, faults } = matchItems(items, Array.isArray(value) ? value : [value])
+  return faults.length > 0 ? null : items.map(({ id }) => byId.get(id))
 }
 
 function describe({ network, items, batch }: RpcDescriptor): string {

@@ -1,58 +1,74 @@
+import type { Contract } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
+import { memoizeLast } from '../../lib/memoize-last.ts'
 import type { ObservedResponse, RpcDescriptor, RpcItem } from '../../observation/observation.ts'
 import { is2xx, isAbuseBlock, isJsonType } from '../../observation/response.ts'
+import type { ClauseReporter } from '../findings/findings.ts'
 import { type Check, type Expect, expectFor } from './check.ts'
 
 /** Checks the JSON-RPC part of a proxy response: form, ids, and matching of items. */
 export const checkRpcResponse: Check<'rpc-response'> = ({ response, request, id, outcome }, contract, reporter) => {
   if (request.kind !== 'rpc' || response === null || outcome.kind !== 'answered') return
   if (isAbuseBlock(response, contract)) return
-  const expect = expectFor(reporter, id)
-
   const { status, headers } = response
   // The idempotency audit judges whether a conflict is rejected. Otherwise its items are open.
   const isConflict = request.replay?.role === 'conflict'
-  if (!isConflict && request.items.some(item => item.failing) && (status === 200 || isAboutItems(response, request))) {
-    expect(
-      'rpc.item-failure.status',
-      status === 200,
-      () => `a request with a failing item got status ${status}, expected 200`,
-    )
+  if (!isConflict && request.items.some(isFailing) && (status === 200 || isAboutItems(response, request))) {
+    if (status === 200) reporter.pass('rpc.item-failure.status')
+    else {
+      const message = `a request with a failing item got status ${status}, expected 200`
+      reporter.fail('rpc.item-failure.status', message, [id])
+    }
   }
   if (!isConflict && request.batch && request.items.length === contract.rpc.batchLimit)
-    checkFullBatch(request, status, expect)
+    checkFullBatch(request, status, expectFor(reporter, id))
   if (!is2xx(status)) return
 
   const type = headers['content-type']
-  expect('rpc.content-type', isJsonType(type), () => `content-type is ${quote(type)}, expected application/json`)
+  if (isJsonType(type)) reporter.pass('rpc.content-type')
+  else reporter.fail('rpc.content-type', `content-type is ${quote(type)}, expected application/json`, [id])
   const requestId = headers['x-request-id']
-  expect('rpc.request-id', Boolean(requestId), () => `x-request-id is ${quote(requestId)}, expected an id`)
+  if (requestId) reporter.pass('rpc.request-id')
+  else reporter.fail('rpc.request-id', `x-request-id is ${quote(requestId)}, expected an id`, [id])
 
   const value = response.body.kind === 'json' ? response.body.value : undefined
-  const responses = request.batch ? (Array.isArray(value) ? value : null) : [value]
-  if (responses === null) {
-    const message = () => `the response to a batch is ${quote(value)}, expected an array`
-    return expect('rpc.batch.correlation', false, message)
+  if (!request.batch) {
+    checkResponse(value, contract, id, reporter)
+    if (isConflict) return
+    const got = toObject(value)?.id
+    const want = request.items[0]?.id
+    if (got === want) reporter.pass('rpc.id')
+    else reporter.fail('rpc.id', `the id was returned as ${quote(got)}, expected ${quote(want)}`, [id])
+    return
+  }
+  if (!Array.isArray(value)) {
+    const message = `the response to a batch is ${quote(value)}, expected an array`
+    return reporter.fail('rpc.batch.correlation', message, [id])
   }
   // Each response too many would be a violation of its own, and the target decides how many there are.
-  if (responses.length > 2 * request.items.length) {
+  if (value.length > 2 * request.items.length) {
     const isCut = response.body.kind === 'json' && response.body.cut === true
-    const got = `${isCut ? 'more than ' : ''}${responses.length} responses`
-    const message = () => `a batch of ${request.items.length} items got ${got}, expected one for each`
-    return expect('rpc.batch.correlation', false, message)
+    const got = `${isCut ? 'more than ' : ''}${value.length} responses`
+    const message = `a batch of ${request.items.length} items got ${got}, expected one for each`
+    return reporter.fail('rpc.batch.correlation', message, [id])
   }
-  for (const response of responses) {
-    const wrong = wrongResponse(response)
-    expect('rpc.response', wrong === null, () => `a response is ${quote(response)}: ${wrong}`)
-    if (wrong === null && contract.rpc.errorLayout !== null) checkError(response, expect)
-  }
-  if (isConflict) return
-  if (request.batch) checkBatchIds(request, responses, expect)
-  else {
-    const [got, want] = [toObject(value)?.id, request.items[0]?.id]
-    expect('rpc.id', got === want, () => `the id was returned as ${quote(got)}, expected ${quote(want)}`)
-  }
+  for (const each of value) checkResponse(each, contract, id, reporter)
+  if (!isConflict) checkBatchIds(request, value, expectFor(reporter, id))
+}
+
+const isFailing = (item: RpcItem): boolean => item.failing
+
+function checkResponse(response: unknown, { rpc }: Contract, id: number, reporter: ClauseReporter<'rpc-response'>) {
+  const wrong = wrongResponse(response)
+  if (wrong !== null) return reporter.fail('rpc.response', `a response is ${quote(response)}: ${wrong}`, [id])
+  reporter.pass('rpc.response')
+  if (rpc.errorLayout === null) return
+  const error = toObject(toObject(response)?.error)
+  if (error === null) return
+  const isRight = Number.isInteger(error.code) && typeof error.message === 'string'
+  if (isRight) return reporter.pass('rpc.response.error')
+  reporter.fail('rpc.response.error', `an error is ${quote(error)}, expected an integer code and a message`, [id])
 }
 
 /**
@@ -121,14 +137,6 @@ function wrongResponse(value: unknown): string | null {
   return toObject(error) === null ? 'its error is not an object' : null
 }
 
-/** Checks the error of an otherwise valid response. */
-function checkError(response: unknown, expect: Expect<'rpc.response.error'>): void {
-  const error = toObject(toObject(response)?.error)
-  if (error === null) return
-  const isRight = Number.isInteger(error.code) && typeof error.message === 'string'
-  expect('rpc.response.error', isRight, () => `an error is ${quote(error)}, expected an integer code and a message`)
-}
-
 type RpcResponse = Readonly<Record<string, unknown>>
 
 type MatchedItems = {
@@ -138,7 +146,7 @@ type MatchedItems = {
 }
 
 /** Matches the responses of a batch with its items by id. Their order is free. */
-export function matchItems(items: readonly RpcItem[], responses: readonly unknown[]): MatchedItems {
+export const matchItems = memoizeLast((items: readonly RpcItem[], responses: readonly unknown[]): MatchedItems => {
   const request = new Set(items.map(item => item.id))
   const byId = new Map<number | string, RpcResponse>()
   const faults: string[] = []
@@ -158,7 +166,7 @@ export function matchItems(items: readonly RpcItem[], responses: readonly unknow
     faults.push(`no response has id ${joinFirst(missing, ', ')}`)
   }
   return { byId, faults }
-}
+})
 
 const maxJoined = 5
 

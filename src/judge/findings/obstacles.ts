@@ -22,16 +22,21 @@ export type ObstacleLog = {
 const maxObstacles = 8
 
 export function createObstacleLog(): ObstacleLog {
-  const met = new Map<ClauseId, Map<string, Obstacle & { count: number }>>()
-  const of = (clause: ClauseId) => [...(met.get(clause)?.values() ?? [])].toSorted((a, b) => b.count - a.count)
+  const met = new Map<ClauseId, (Obstacle & { count: number })[]>()
+  const of = (clause: ClauseId) => (met.get(clause) ?? []).toSorted((a, b) => b.count - a.count)
   return {
     add: (clause, { text, clause: cause }, count = 1) => {
-      const ofClause = met.get(clause) ?? new Map<string, Obstacle & { count: number }>()
-      met.set(clause, ofClause)
-      const key = `${cause} ${text}`
-      const known = ofClause.get(key)
-      if (known !== undefined) known.count += count
-      else if (ofClause.size < maxObstacles) ofClause.set(key, { text, clause: cause, count })
+      let ofClause = met.get(clause)
+      if (ofClause === undefined) {
+        ofClause = []
+        met.set(clause, ofClause)
+      }
+      for (const known of ofClause)
+        if (known.text === text && known.clause === cause) {
+          known.count += count
+          return
+        }
+      if (ofClause.length < maxObstacles) ofClause.push({ text, clause: cause, count })
     },
     of,
     snapshot: () => new Map([...met.keys()].map(clause => [clause, of(clause)])),

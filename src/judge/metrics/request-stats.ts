@@ -62,11 +62,16 @@ export function createMetrics(plan: Plan): RunMetrics {
     [...cells].flatMap(([stage, calls]) => [...calls].map(([call, cell]) => of(call, stage, cell)))
 
   const cellOf = (o: Pick<Observation, 'call' | 'stage'>): MutableStats => {
+    const known = cells.get(o.stage)?.get(o.call)
+    if (known !== undefined) return known
     const stage = nameStage(o.stage)
     const call = nameCall(o.call)
     const ofStage = cells.get(stage) ?? new Map<string, MutableStats>()
-    const cell = ofStage.get(call) ?? createRequestStats(plan.slo[call] ?? {})
-    cells.set(stage, ofStage.set(call, cell))
+    let cell = ofStage.get(call)
+    if (cell === undefined) {
+      cell = createRequestStats(plan.slo[call] ?? {})
+      cells.set(stage, ofStage.set(call, cell))
+    }
     return cell
   }
 
@@ -146,7 +151,7 @@ export type RequestStats = {
 }
 
 /** Plain data, for merging. */
-type RequestStatsSnapshot = Omit<RequestStats, 'timing'> & {
+export type RequestStatsSnapshot = Omit<RequestStats, 'timing'> & {
   readonly histograms: ReadonlyMap<Timing, HistogramSnapshot>
 }
 

@@ -96,10 +96,11 @@ export function createSlices(plan: Plan, contract: Contract): SlicesFold {
   let loadStartMs = Number.POSITIVE_INFINITY
 
   function sliceOf(stage: string, call: string, index: number): MutableSlice | null {
+    const known = found.get(stage)?.get(call)?.get(index)
+    if (known !== undefined) return known
     const ofStage = getOrAdd(found, stage, () => new Map<string, Map<number, MutableSlice>>())
     const ofCall = getOrAdd(ofStage, call, () => new Map<number, MutableSlice>())
-    if (ofCall.size >= maxSlices && !ofCall.has(index)) return null
-    return getOrAdd(ofCall, index, () => emptySlice(index))
+    return ofCall.size >= maxSlices ? null : getOrAdd(ofCall, index, () => emptySlice(index))
   }
 
   return {
@@ -109,7 +110,7 @@ export function createSlices(plan: Plan, contract: Contract): SlicesFold {
       loadStartMs = Math.min(loadStartMs, o.dueMs - stage.startMs)
       const index = Math.floor(o.dueMs / (stage.durationMs / slicesPerStage))
       const slice = sliceOf(o.stage, o.call, index)
-      if (slice !== null) addTo(slice, o, plan.slo[o.call] ?? {}, contract)
+      if (slice !== null) addTo(slice, o, plan.slo[o.call] ?? noSlo, contract)
     },
     snapshot: () => ({ found, loadStartMs }),
     merge: snapshot => {
@@ -168,9 +169,13 @@ function addTo(slice: MutableSlice, o: Observation, slo: Plan['slo'][string], co
   if (!isSuccess(o)) return
   slice.succeeded++
   if (meetsSlo(o, slo)) slice.good++
-  for (const timing of ['latency', 'service-time', 'ttft', 'tpot'] as const) record(slice, timing, timingMs(timing, o))
-  for (const ms of gapsMs('icl', o) ?? []) record(slice, 'icl', ms)
+  for (const timing of timingsOfSuccess) record(slice, timing, timingMs(timing, o))
+  for (const ms of gapsMs('icl', o) ?? noGaps) record(slice, 'icl', ms)
 }
+
+const timingsOfSuccess = ['latency', 'service-time', 'ttft', 'tpot'] as const satisfies SlicedTiming[]
+const noGaps: readonly number[] = []
+const noSlo = {}
 
 function record({ times }: MutableSlice, timing: SlicedTiming, ms: number | null): void {
   if (ms === null || Number.isNaN(ms)) return

@@ -32,8 +32,11 @@ export type ReplayStep = 'only' | 'original' | 'duplicate' | 'other-key' | 'conf
 export type ArrivalSource = {
   /** The arrivals of an open stage that belong to this shard, lazily and in order of due time. */
   readonly open: (stage: StagePlan) => Iterable<Arrival>
-  /** The arrivals of one trial of a capacity search that starts at `startMs`. */
-  readonly trial: (stage: StagePlan, trial: Trial, startMs: number) => Iterable<Arrival>
+  /**
+   * The arrivals of one trial of a capacity search that belong to this shard. It starts at `startMs`, and `earlier`
+   * arrivals of other trials precede it: callers take turns across trials.
+   */
+  readonly trial: (stage: StagePlan, trial: Trial, startMs: number, earlier: number) => Iterable<Arrival>
   /** The next arrival of a closed or saturate stage, due at the given time. Never ends. */
   readonly closed: (stage: StagePlan) => (dueMs: number) => Arrival
   /** The next arrival of the given call and caller. */
@@ -49,8 +52,6 @@ export function createArrivalSource(
   /** The number of arrivals and requests of each caller so far. */
   const sent = new Map<number, { readonly arrivals: number; readonly requests: number }>()
   let seq = 0
-  /** Counts arrivals over all trials, so that callers take turns across them. */
-  let trialArrivals = 0
 
   const single: ArrivalSource['single'] = (stage, call, caller, dueMs) => {
     const planned = plan.calls[call]
@@ -82,14 +83,16 @@ export function createArrivalSource(
         if (isOwn(caller)) yield single(stage.name, call, caller, stage.startMs + offsetMs)
       }
     },
-    trial: function* (stage, trial, startMs) {
+    trial: function* (stage, trial, startMs, earlier) {
       if (stage.load.model !== 'capacity') return
       const { spacing, mix } = stage.load
       const name = `${stage.name}/${trial.index}`
       const choice = randomStream(plan.seed, `mix/${name}`)
+      let index = earlier
       for (const offsetMs of trialDueTimes(trial, spacing, randomStream(plan.seed, `arrivals/${name}`))) {
-        const caller = stage.firstCaller + (trialArrivals++ % stage.callers)
-        yield { ...single(stage.name, choice.weighted(mix), caller, startMs + offsetMs), trial: trial.index }
+        const call = choice.weighted(mix)
+        const caller = stage.firstCaller + (index++ % stage.callers)
+        if (isOwn(caller)) yield { ...single(stage.name, call, caller, startMs + offsetMs), trial: trial.index }
       }
     },
     closed: stage => {

@@ -4,13 +4,30 @@ import type { Arrival } from '../arrivals/arrivals.ts'
 import { createInFlight, type DriverContext, type InFlight } from './driver.ts'
 import { driveOpen } from './open.ts'
 
-/** A search, as its driver sees it. The judge chooses the trials and decides their outcomes. */
+/**
+ * Leads the drivers of all workers through the searches of a run. It chooses the trials and decides their outcomes from
+ * the observations of all workers. A promise may never resolve, if the run stops or the time of the stage is over.
+ */
+export type SearchLead = {
+  /** The next trial; null: the search is over. Called when nothing of the search is in flight here. */
+  readonly next: (stage: string) => Promise<LedTrial | null>
+  /**
+   * The start of the trial, which is the same for all workers, on the clock of the run; null: immediately, because there
+   * is one worker. Called when this worker could start it. `end` is called once the outcome is certain.
+   */
+  readonly start: (stage: string, trial: Trial, end: () => void) => Promise<number | null>
+  /** Reports that there are new observations of the trial. */
+  readonly report: (stage: string, trial: Trial) => void
+}
+
+/** A trial, and the number of arrivals of all workers in the trials before it. */
+export type LedTrial = { readonly trial: Trial; readonly earlier: number }
+
+/** A search of one worker, as its driver sees it. */
 export type Search = {
-  /** The next trial; null: the search is over. Called when nothing is in flight. */
-  readonly next: () => Trial | null
-  /** Whether the outcome of the current trial is already certain. */
-  readonly isDecided: (trial: Trial) => boolean
-  readonly arrivals: (trial: Trial, startMs: number) => Iterable<Arrival>
+  readonly stage: string
+  readonly lead: SearchLead
+  readonly arrivals: (led: LedTrial, startMs: number) => Iterable<Arrival>
   /** When every caller may fail `times` more, as far as is known now; null: immediately. */
   readonly waitUntilMs: (times: number) => number | null
   /** Whether one more failure would block the caller of an arrival. */
@@ -19,8 +36,8 @@ export type Search = {
   readonly endMs: number
 }
 
-/** How often the driver checks whether a trial is decided. */
-const checkEveryMs = 100
+/** How often the driver reports its observations during a trial. */
+const reportEveryMs = 100
 /** Failures that each caller must have left before a trial, because a trial may overload the target. */
 const affordedFailures = 5
 
@@ -31,15 +48,20 @@ const affordedFailures = 5
  */
 export async function driveCapacity(context: DriverContext, search: Search, maxInFlight: number): Promise<void> {
   const { clock, signal } = context
+  const { stage, lead, endMs } = search
+  const over = sleepUntil(clock, endMs, signal).then(() => null)
   let lastPerSecond = 0
   for (;;) {
-    const trial = search.next()
-    if (trial === null) return
+    const led = await Promise.race([lead.next(stage), over])
+    if (led === null) return
+    const { trial } = led
     await rest(context, search, trial.perSecond > lastPerSecond ? 0 : search.coolDownMs)
     lastPerSecond = trial.perSecond
-    const startMs = clock.nowMs()
-    if (signal.aborted || startMs + (trial.arrivals * 1000) / trial.perSecond > search.endMs) return
-    if (!(await driveTrial(context, search, trial, startMs, maxInFlight))) return
+    const decided = new AbortController()
+    const start = lead.start(stage, trial, () => decided.abort())
+    const startMs = (await Promise.race([start, over])) ?? clock.nowMs()
+    if (signal.aborted || startMs + (trial.arrivals * 1000) / trial.perSecond > endMs) return
+    if (!(await driveTrial(context, search, { led, startMs, decided: decided.signal, over }, maxInFlight))) return
   }
 }
 
@@ -52,12 +74,20 @@ async function rest({ clock, signal }: DriverContext, { waitUntilMs, endMs }: Se
   }
 }
 
+type RunningTrial = {
+  readonly led: LedTrial
+  readonly startMs: number
+  /** Aborted when the outcome is certain. */
+  readonly decided: AbortSignal
+  /** Resolves when the time of the search is over. */
+  readonly over: Promise<unknown>
+}
+
 /** Resolves with true when all requests of the trial have ended, or with false when the time is over before. */
 async function driveTrial(
   context: DriverContext,
-  search: Search,
-  trial: Trial,
-  startMs: number,
+  { stage, lead, arrivals: arrivalsOf, wouldBlock }: Search,
+  { led, startMs, decided, over }: RunningTrial,
   maxInFlight: number,
 ): Promise<boolean> {
   const { clock, signal, inFlight } = context
@@ -70,23 +100,25 @@ async function driveTrial(
       ofTrial.track(work)
     },
   }
-  let checkAtMs = startMs + checkEveryMs
-  const isDecided = () => {
-    if (clock.nowMs() < checkAtMs) return false
-    checkAtMs = clock.nowMs() + checkEveryMs
-    return search.isDecided(trial)
-  }
+  let reportAtMs = startMs + reportEveryMs
   const arrivals = function* () {
-    for (const arrival of search.arrivals(trial, startMs)) {
-      if (search.wouldBlock(arrival)) {
+    for (const arrival of arrivalsOf(led, startMs)) {
+      if (wouldBlock(arrival)) {
         context.drop(arrival, 'failure-limit')
+        // The other workers must end the trial, too.
+        lead.report(stage, led.trial)
         return
       }
       yield arrival
-      if (isDecided()) return
+      if (clock.nowMs() >= reportAtMs) {
+        reportAtMs = clock.nowMs() + reportEveryMs
+        lead.report(stage, led.trial)
+      }
+      if (decided.aborted) return
     }
   }
-  await driveOpen({ ...context, inFlight: tracked }, arrivals(), maxInFlight)
-  await Promise.race([ofTrial.idle(), sleepUntil(clock, search.endMs, signal)])
+  const sending = AbortSignal.any([signal, decided])
+  await driveOpen({ ...context, signal: sending, inFlight: tracked }, arrivals(), maxInFlight)
+  await Promise.race([ofTrial.idle(), over])
   return !signal.aborted && ofTrial.count() === 0
 }

@@ -31,7 +31,7 @@ export function createFailureLimiter({
     waitUntilMs: (caller, failures, nowMs) => {
       if (failures === 0) return null
       const { inFlight, failedMs } = countOf(caller)
-      while ((failedMs[0] ?? nowMs) <= nowMs - windowMs) failedMs.shift()
+      while ((failedMs[0] ?? nowMs) + windowMs <= nowMs) failedMs.shift()
       const excess = failedMs.length + inFlight + failures - max
       if (excess <= 0 || failedMs.length + inFlight === 0) return null
       // The requests in flight have no outcome yet. They count as if they had just failed.

@@ -1,4 +1,5 @@
 import { type OnReadOpts, Socket } from 'node:net'
+import type { ConnectionOptions } from 'node:tls'
 import { buildConnector, Client, type Dispatcher } from 'undici'
 
 /** One connection to the target. It opens when it is first needed and carries one request at a time. */
@@ -8,16 +9,29 @@ export type Connection = {
   readonly giveUp: () => void
   /** Whether and how the target ended the latest socket. */
   readonly peerState: () => 'open' | 'closed' | 'reset'
-  /** Whether the latest socket has carried a whole response. The target may close such a socket at any time. */
+  /**
+   * Whether the latest socket was idle before its request, since it has carried a whole response or was opened in
+   * advance. The target may close such a socket at any time.
+   */
   readonly isReused: () => boolean
   readonly onResponse: () => void
+  /** Opens a socket for the first request. Resolves with whether it is open; never rejects. */
+  readonly preopen: () => Promise<boolean>
   readonly destroy: () => Promise<void>
 }
+
+/** How the target proves who it is; by default with a certificate. */
+export type TlsSettings = Pick<ConnectionOptions, 'pskCallback' | 'ciphers' | 'maxVersion' | 'checkServerIdentity'>
 
 export type Connections = {
   /** Calls `use` with a free connection, now or when one is released. The returned function leaves the queue. */
   readonly take: (use: (connection: Connection) => void) => () => void
   readonly release: (connection: Connection) => void
+  /**
+   * Opens up to `count` connections, a few at a time, without a request. Stops at the first one that the target does not
+   * accept, and when `signal` aborts: whatever is missing opens when it is needed.
+   */
+  readonly preopen: (count: number, signal: AbortSignal) => Promise<void>
   readonly close: () => Promise<void>
 }
 
@@ -26,8 +40,8 @@ export type Connections = {
  * each request, has one connect timeout for all, and after a failed connect keeps using a client that it no longer
  * counts.
  */
-export function createConnections(origin: string, max: number): Connections {
-  const connector = buildConnector({ timeout: 0, allowH2: false, onread: directReads })
+export function createConnections(origin: string, max: number, tls: TlsSettings = {}): Connections {
+  const connector = buildConnector({ timeout: 0, allowH2: false, onread: directReads, ...tls })
   const connections: Connection[] = []
   const free: Connection[] = []
   // A list and not a Set; `createAbortListeners` explains why. A request that leaves becomes an empty entry.
@@ -61,6 +75,26 @@ export function createConnections(origin: string, max: number): Connections {
       }
       free.push(connection)
     },
+    preopen: async (count, signal) => {
+      let left = signal.aborted ? 0 : Math.min(count, max - connections.length)
+      const opening = new Set<Connection>()
+      signal.addEventListener('abort', () => {
+        left = 0
+        for (const connection of opening) connection.giveUp()
+      })
+      const openInTurn = async () => {
+        while (left > 0) {
+          left--
+          const connection = open()
+          opening.add(connection)
+          if (!(await connection.preopen())) left = 0
+          opening.delete(connection)
+          // The first one is used first: a target that serves its connections in turn may not have accepted the last.
+          free.unshift(connection)
+        }
+      }
+      await Promise.all(Array.from({ length: preopenedAtOnce }, openInTurn))
+    },
     close: async () => {
       await Promise.all(connections.map(connection => connection.destroy()))
     },
@@ -70,9 +104,14 @@ export function createConnections(origin: string, max: number): Connections {
 /** How long a connection may be idle and still be reused, if the target does not announce a time. */
 const maxIdleMs = 800
 const keepAliveMarginMs = 500
+const preopenedAtOnce = 16
+/** A connection that was opened in advance and not used until then was not needed. */
+const maxUnusedMs = 5_000
 
 function createConnection(origin: string, connector: buildConnector.connector): Connection {
   let opening: Socket | null = null
+  /** An open socket that has carried no request. */
+  let preopened: Socket | null = null
   let peerState: 'open' | 'closed' | 'reset' = 'open'
   let isReused = false
   const client = new Client(origin, {
@@ -89,24 +128,43 @@ function createConnection(origin: string, connector: buildConnector.connector): 
     maxHeaderSize: 65_536,
     connect: (options, callback) => {
       peerState = 'open'
-      isReused = false
-      const socket: unknown = connector(options, (...result) => {
-        opening = null
-        callback(...result)
-      })
-      if (!(socket instanceof Socket)) return
-      opening = socket
-      readDirectly(socket)
-      // undici treats a reset as the end of a body of unknown length, and the end of a connection inside a body as a
-      // protocol error. These listeners run before undici's own and record the real state.
-      socket.on('end', () => {
-        peerState = 'closed'
-      })
-      socket.on('error', error => {
-        if ('code' in error && error.code === 'ECONNRESET') peerState = 'reset'
-      })
+      const socket = takePreopened()
+      isReused = socket !== null
+      // undici expects the socket after this function has returned.
+      if (socket !== null) queueMicrotask(() => callback(null, socket))
+      else connect(options, callback)
     },
   })
+
+  function connect(options: buildConnector.Options, callback: buildConnector.Callback): void {
+    const socket: unknown = connector(options, (...result) => {
+      opening = null
+      callback(...result)
+    })
+    if (!(socket instanceof Socket)) return
+    opening = socket
+    readDirectly(socket)
+    // undici treats a reset as the end of a body of unknown length, and the end of a connection inside a body as a
+    // protocol error. These listeners run before undici's own and record the real state.
+    socket.on('end', () => {
+      peerState = 'closed'
+    })
+    socket.on('error', error => {
+      if ('code' in error && error.code === 'ECONNRESET') peerState = 'reset'
+    })
+  }
+
+  function takePreopened(): Socket | null {
+    const socket = preopened
+    preopened = null
+    if (socket === null) return null
+    socket.setTimeout(0)
+    // Bytes that answer no request, such as a 408, come before a close.
+    if (!socket.destroyed && socket.readable && socket.readableLength === 0) return socket
+    socket.destroy()
+    return null
+  }
+
   const giveUp = () => void opening?.destroy(new Error('given up'))
   return {
     dispatch: (options, handler) => void client.dispatch(options, handler),
@@ -116,11 +174,26 @@ function createConnection(origin: string, connector: buildConnector.connector): 
     onResponse: () => {
       isReused = true
     },
+    preopen: () =>
+      new Promise(resolve => {
+        connect(addressOf(origin), (error, socket) => {
+          if (error !== null) return resolve(false)
+          preopened = socket
+          socket.setTimeout(maxUnusedMs, () => socket.destroy())
+          resolve(true)
+        })
+      }),
     destroy: async () => {
       giveUp()
+      preopened?.destroy()
       await client.destroy()
     },
   }
+}
+
+function addressOf(origin: string): buildConnector.Options {
+  const { protocol, host, hostname, port } = new URL(origin)
+  return { protocol, host, hostname: hostname.replace(/^\[(.*)\]$/, '$1'), port }
 }
 
 /** The bytes of the latest read, while `readable` is being emitted for them. */

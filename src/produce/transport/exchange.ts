@@ -151,8 +151,10 @@ function timeoutMessage(limit: TimeoutPhase | 'total', { timeouts }: Pick<RawHtt
   }
 }
 
-/** Number of callbacks in a row; then the sockets are read again. */
-const batchSize = 16
+/** At least this many callbacks run in a row; then the sockets are read again. */
+const minBatch = 16
+/** The share of the waiting callbacks that runs in a row, so that they wait for a few turns even if ever more come. */
+const share = 1 / 2
 
 /**
  * Runs callbacks after all responses that have arrived are read and stamped. Work on one response delays the stamps of
@@ -160,7 +162,6 @@ const batchSize = 16
  */
 export function createFairQueue(clock: Clock): (callback: () => void) => void {
   let waiting: (() => void)[] = []
-  let next = 0
   let isScheduled = false
   const schedule = () => {
     isScheduled = true
@@ -168,15 +169,11 @@ export function createFairQueue(clock: Clock): (callback: () => void) => void {
   }
   const runBatch = () => {
     isScheduled = false
-    const end = Math.min(waiting.length, next + batchSize)
+    const count = Math.max(minBatch, Math.ceil(waiting.length * share))
     const ready = waiting
-    const first = next
-    next = end
-    if (next === waiting.length) {
-      waiting = []
-      next = 0
-    } else schedule()
-    for (let index = first; index < end; index++) ready[index]?.()
+    waiting = ready.length <= count ? [] : ready.splice(count)
+    if (waiting.length > 0) schedule()
+    for (const callback of ready) callback()
   }
   return callback => {
     waiting.push(callback)

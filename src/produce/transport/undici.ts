@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../../lib/clock.ts'
 import { createAbortListeners } from './abort-listeners.ts'
-import { type Connection, createConnections } from './connections.ts'
+import { type Connection, type Connections, createConnections, type TlsSettings } from './connections.ts'
 import {
   cancelWith,
   createFairQueue,
@@ -21,6 +21,7 @@ export type UndiciTransport = {
   readonly send: Transport<RawHttpRequest>
   /** Closes every connection. Requests in flight end as `cancelled`. */
   readonly close: () => Promise<void>
+  readonly preopen: Connections['preopen']
 }
 
 export type UndiciTransportOptions = {
@@ -29,15 +30,16 @@ export type UndiciTransportOptions = {
   readonly clock: Clock
   /** Each connection carries one request at a time. Further requests wait, within their connect timeout. */
   readonly maxConnections: number
+  readonly tls?: TlsSettings | undefined
 }
 
 /**
  * HTTP/1.1 over undici, without its other features: no redirects, pipelining, cookies or decompression. The
  * certificate of an `https:` target is verified.
  */
-export function undiciTransport({ baseUrl, clock, maxConnections }: UndiciTransportOptions): UndiciTransport {
+export function undiciTransport({ baseUrl, clock, maxConnections, tls }: UndiciTransportOptions): UndiciTransport {
   const base = new URL(baseUrl)
-  const connections = createConnections(base.origin, maxConnections)
+  const connections = createConnections(base.origin, maxConnections, tls)
   const pathPrefix = base.pathname.replace(/\/+$/, '')
   const watch = createDeadlineWatch(clock)
   const onAbort = createAbortListeners()
@@ -97,6 +99,7 @@ export function undiciTransport({ baseUrl, clock, maxConnections }: UndiciTransp
       closed = true
       await connections.close()
     },
+    preopen: connections.preopen,
   }
 }
 

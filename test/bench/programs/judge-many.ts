@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import { documentedContract } from '../../../src/contract/documented.ts'
 import { createJudge } from '../../../src/judge/judge.ts'
 import { judgeRun } from '../../../src/judge/judge-run.ts'
-import { recordRun } from '../repeated-run.ts'
+import { recordRun } from '../support/repeated-run.ts'
 
 /**
  * Judges many observations and sends its memory samples by IPC. Arguments: the number of observations, and the number

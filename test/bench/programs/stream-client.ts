@@ -1,21 +1,19 @@
-import { runStreams, stampStreams } from '../../../src/calibration/calibrate.ts'
-import { monotonicOriginMs, systemClock } from '../../../src/lib/clock.ts'
+import { runStreams } from '../../../src/calibration/calibrate.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 import { streamOf } from '../../../src/observation/observation.ts'
 import { undiciTransport } from '../../../src/produce/transport/undici.ts'
 
 /**
- * One load of streams in its own process, with every judge. Sends its CPU time by IPC or, with `stamps`, the delays
- * from writing chunks to their timestamps. Arguments: port, the load as JSON, `stamps`.
+ * One load of streams in its own process, with every judge. Sends its CPU time by IPC. Arguments: port, the load as
+ * JSON.
  */
-const [port, load = '', wanted] = process.argv.slice(2)
+const [port, load = ''] = process.argv.slice(2)
 const target = `http://127.0.0.1:${port}/api/v1`
 const clock = systemClock()
 const transport = undiciTransport({ baseUrl: target, clock, maxConnections: 4096 })
 const stop = new AbortController().signal
 const run = { load: JSON.parse(load), target, clock, send: transport.send, stop }
-process.send?.(
-  wanted === 'stamps' ? await stampStreams({ ...run, originMs: monotonicOriginMs(clock) }) : await measureCpu(),
-)
+process.send?.(await measureCpu())
 await transport.close()
 process.once('disconnect', () => process.exit())
 

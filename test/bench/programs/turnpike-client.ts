@@ -1,12 +1,13 @@
-import { systemClock } from '../../../src/lib/clock.ts'
+import { epochOf, systemClock } from '../../../src/lib/clock.ts'
 import { makePlan } from '../../../src/plan/make-plan.ts'
+import { singleShard } from '../../../src/plan/shard.ts'
 import { createSaturate } from '../../../src/produce/transport/autocannon.ts'
 import { undiciTransport } from '../../../src/produce/transport/undici.ts'
 import { inlineIo, unrecordedJob } from '../../../src/run/inline.ts'
 import { run } from '../../../src/run/run.ts'
 import { warmUp } from '../../../src/run/warm-up.ts'
 import { parseScenario } from '../../../src/scenario/load-scenario.ts'
-import { benchContract } from '../bench-contract.ts'
+import { benchContract } from '../support/bench-contract.ts'
 
 /**
  * One run of single RPC calls in its own process, with every judge and without a recording. Arguments: port; `closed`,
@@ -37,10 +38,13 @@ const plan = makePlan(parseScenario(scenario, 'bench', benchContract), benchCont
 const clock = systemClock()
 const runId = `bench${process.pid}`
 const transport = undiciTransport({ baseUrl: target, clock, maxConnections: 4096 })
-await warmUp(plan, benchContract)
-const usedAtStart = process.cpuUsage()
 const job = unrecordedJob(plan, benchContract, { runId, target, startedAtMs: clock.wallMs() })
 const saturate = createSaturate({ baseUrl: target, clock })
+await warmUp(
+  { ...job, shard: singleShard, epoch: epochOf(clock), maxConnections: 4096 },
+  { clock, saturate: async baseUrl => createSaturate({ baseUrl, clock }), signal: new AbortController().signal },
+)
+const usedAtStart = process.cpuUsage()
 const report = await run(job, inlineIo({ clock, transport: transport.send, saturate }))
 const { user, system } = process.cpuUsage(usedAtStart)
 await transport.close()

@@ -1,8 +1,8 @@
 import { Client } from 'undici'
 
 /**
- * Bare undici on one call, without any check. Each connection has its own client, as in Turnpike's transport.
- * Arguments: port, connections, seconds.
+ * Bare undici on one call, without any check, after a warm-up of a second. Each connection has its own client, as in
+ * Turnpike's transport. Arguments: port, connections, seconds.
  */
 const [port, connections, seconds] = process.argv.slice(2)
 const request = {
@@ -15,11 +15,12 @@ const request = {
   },
   body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_blockNumber', params: [] }),
 } as const
-const endMs = performance.now() + Number(seconds) * 1000
+const startMs = performance.now() + 1_000
+const endMs = startMs + Number(seconds) * 1_000
 let answered = 0
 
 await Promise.all(Array.from({ length: Number(connections) }, keepBusy))
-process.send?.({ perSecond: answered / Number(seconds) })
+process.send?.({ perSecond: answered / Number(seconds), failed: 0 })
 process.once('disconnect', () => process.exit())
 
 function keepBusy(): Promise<void> {
@@ -32,7 +33,7 @@ function keepBusy(): Promise<void> {
         onResponseStart: () => {},
         onResponseData: () => {},
         onResponseEnd: () => {
-          answered++
+          if (performance.now() >= startMs) answered++
           next()
         },
         onResponseError: (_, error) => reject(error),

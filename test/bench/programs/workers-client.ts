@@ -4,7 +4,7 @@ import { loadCallers } from '../../../src/produce/callers/api-keys.ts'
 import { run } from '../../../src/run/run.ts'
 import { startThread } from '../../../src/run/threads.ts'
 import { parseScenario } from '../../../src/scenario/load-scenario.ts'
-import { benchContract } from '../bench-contract.ts'
+import { benchContract } from '../support/bench-contract.ts'
 
 /**
  * One closed-loop run of single RPC calls on several threads, with every judge and without a recording. All callers

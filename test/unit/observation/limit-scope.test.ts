@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { AccountTier } from '../../../src/contract/contract.ts'
+import type { AccountTier, Contract } from '../../../src/contract/contract.ts'
 import { documentedContract } from '../../../src/contract/documented.ts'
 import { probeNames, probeOf } from '../../../src/contract/probes.ts'
 import { applicableLimit } from '../../../src/observation/limit-scope.ts'
@@ -77,6 +77,21 @@ describe('the applicable limit of a request', () => {
       requestsPerMinute: 150,
       tokensPerMinute: 1_500_000,
     })
+  })
+
+  test('follows the contract and the tier, whichever was asked for before', () => {
+    const { requestsPerMinute } = documentedContract.rpc
+    const other: Contract = { ...documentedContract, rpc: { ...documentedContract.rpc, requestsPerMinute: 7 } }
+    const stated = [documentedContract, other, documentedContract].map(
+      contract => applicableLimit(observed({ request: rpc }), contract)?.stated.requestsPerMinute,
+    )
+    expect(stated).toEqual([requestsPerMinute, 7, requestsPerMinute])
+    const tiers = (['default', 'partner', 'default'] as const).flatMap(accountTier =>
+      [chat, { ...chat, modelTier: 'L' as const }].map(
+        request => applicableLimit(observed({ request, accountTier }), documentedContract)?.tier,
+      ),
+    )
+    expect(tiers).toEqual(['default S', 'default L', 'partner S', 'partner L', 'default S', 'default L'])
   })
 
   test('is one limit for all networks of the proxy, and for batches', () => {

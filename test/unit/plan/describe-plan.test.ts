@@ -33,6 +33,7 @@ worked: Does it read well?
   limits    from the profile: a run discovers those of the target
   seed      1
   duration  102 s
+  warm-up   at most 760 ms before the first request
   forecast  3,408 requests, 72,843 credits, worst case $0.268314
   budget    $0.01, below the worst case
 

@@ -6,6 +6,7 @@ import type { Mix, Plan } from '../../../src/plan/plan.ts'
 import { singleShard } from '../../../src/plan/shard.ts'
 import { loadCallers } from '../../../src/produce/callers/api-keys.ts'
 import { createSharedBudget } from '../../../src/produce/drivers/budget.ts'
+import type { SearchLead } from '../../../src/produce/drivers/capacity.ts'
 import { createRunStop } from '../../../src/produce/drivers/stop.ts'
 import { createEngine, type Feedback } from '../../../src/produce/engine.ts'
 import type { Exchange, Saturate, Transport } from '../../../src/produce/transport/transport.ts'
@@ -23,7 +24,13 @@ ${more}`
 const steady = 'duration: 10s, shape: constant, rate: 10/s, mix: { rpc: 1 }'
 
 /** An engine whose target responds with an empty object after 10 ms, and whose feedback comes from a table. */
-function engineOf(text: string, table: Partial<Feedback> = {}, saturate: Saturate = async () => {}, mix?: Mix) {
+function engineOf(
+  text: string,
+  table: Partial<Feedback> = {},
+  saturate: Saturate = async () => {},
+  mix?: Mix,
+  lead?: Partial<SearchLead>,
+) {
   const clock = manualClock()
   const made = makePlan(parseScenario(text, 'test', documentedContract), documentedContract, {
     seed: 1,
@@ -58,9 +65,8 @@ function engineOf(text: string, table: Partial<Feedback> = {}, saturate: Saturat
       transport,
       saturate,
       sink: observation => observations.push(observation),
+      searchLead: { next: async () => null, start: async () => null, report: () => {}, ...lead },
       feedback: {
-        nextTrial: () => null,
-        isDecided: () => false,
         spendOf: () => null,
         countsAsFailure: () => false,
         ...table,
@@ -230,18 +236,32 @@ test('a search sends each trial until it is decided', async () => {
     { index: 1, purpose: 'raise', perSecond: 20, arrivals: 40 },
   ] as const
   let request = 0
-  const { drive, observations } = engineOf(
-    scenario(
-      'duration: 60s, shape: capacity, from: 10/s, to: 100/s, good-ratio: 99%, mix: { rpc: 1 }',
-      'slo: { rpc: { latency: 1s } }',
-    ),
-    { nextTrial: () => trials[request++] ?? null, isDecided: (_, { index }) => index === 1 },
+  let end = () => {}
+  const lead: SearchLead = {
+    next: async () => {
+      const trial = trials[request++]
+      return trial === undefined ? null : { trial, earlier: request * 7 }
+    },
+    start: async (_stage, _trial, onDecided) => {
+      end = onDecided
+      return null
+    },
+    report: (_stage, { index }) => {
+      if (index === 1) end()
+    },
+  }
+  const text = scenario(
+    'duration: 60s, shape: capacity, from: 10/s, to: 100/s, good-ratio: 99%, mix: { rpc: 1 }',
+    'slo: { rpc: { latency: 1s } }',
   )
+  const { drive, observations } = engineOf(text, {}, undefined, undefined, lead)
   await drive()
   expect(request).toBe(3)
   const countOf = (trial: number) => observations.filter(observation => observation.trial === trial).length
   expect(countOf(0)).toBe(20)
-  // The driver checks ten times per second.
+  // Callers take turns after those of earlier trials.
+  expect(observations.filter(({ trial }) => trial === 1)[0]?.caller).toBe('c14')
+  // The driver reports ten times per second.
   expect(countOf(1)).toBeGreaterThan(0)
   expect(countOf(1)).toBeLessThan(6)
 })

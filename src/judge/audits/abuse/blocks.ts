@@ -283,7 +283,8 @@ function createPossibleBlocks(options: AbuseOptions & { readonly resolutionMs: n
       if (each.shownMs >= fromMs - reachMs) found.push(each)
     return found
   }
-  const countBetween = (fromMs: number, toMs: number): number => failuresBetween(fromMs, toMs).length
+  const countBetween = (fromMs: number, toMs: number): number =>
+    failures.size() === 0 ? 0 : failuresBetween(fromMs, toMs).length
 
   /** Failures from before the run may be in the same window. */
   const isOpen = (fromMs: number): boolean => hasOverflowed || shared || fromMs - reachMs < firstSentMs

@@ -106,24 +106,28 @@ export function createAccount(
     if (entry.charge?.kind === 'unknown') unanswered.add(entry.charge.max, entry.settledMs)
   })
 
-  function judge(entry: LedgerEntry, balance: bigint, { certain, before, possible }: SumBounds<ChargeTotals>) {
+  function checkpointAt(entry: LedgerEntry, balance: bigint, view: SumBounds<ChargeTotals>): BalanceCheckpoint {
+    const { sentMs, day } = entry
+    const possible = totalsBetween(addToTotals(zeroTotals, entry), view.possible)
+    return { balance, certain: view.certain, possible, unanswered: unanswered.at(sentMs), day }
+  }
+
+  function judge(entry: LedgerEntry, balance: bigint, view: SumBounds<ChargeTotals>) {
+    const { certain, before, possible } = view
     const isQuiet = certain.requests === before.requests && possible.requests === before.requests + 1
-    const here = (shown: bigint): BalanceCheckpoint => {
-      const others = totalsBetween(addToTotals(zeroTotals, entry), possible)
-      return { balance: shown, certain, possible: others, unanswered: unanswered.at(entry.sentMs), day: entry.day }
-    }
     // At midnight an account receives its daily credits.
-    if (checkpoint === null || checkpoint.day === null || checkpoint.day !== entry.day) return moveOn(here(balance))
+    if (checkpoint === null || checkpoint.day === null || checkpoint.day !== entry.day)
+      return moveOn(checkpointAt(entry, balance, view))
     const unpriced = possible.unpriced - (entry.charge === null ? 1 : 0)
     if (unpriced > checkpoint.certain.unpriced) {
       reporter.unjudged('billing.conservation', unstatedCost)
-      if (unpriced === certain.unpriced) moveOn(here(balance))
+      if (unpriced === certain.unpriced) moveOn(checkpointAt(entry, balance, view))
       return
     }
 
     const spent = checkpoint.balance - balance
     const range = spentSince(checkpoint, certain.min, possible.max - (entry.charge?.max ?? 0n))
-    if (isQuiet) judgeSettled(entry, here, spent, range, totalsBetween(checkpoint.certain, before))
+    if (isQuiet) judgeSettled(entry, view, spent, range, totalsBetween(checkpoint.certain, before))
     else if (!isWithin(spent, range, resolution))
       pending ??= { requestIds: [...sinceCheckpoint, entry.id], spent, range, missing: null }
     else if (pending === null) {
@@ -134,11 +138,12 @@ export function createAccount(
 
   function judgeSettled(
     entry: LedgerEntry,
-    here: (balance: bigint) => BalanceCheckpoint,
+    view: SumBounds<ChargeTotals>,
     spent: bigint,
     range: AmountRange,
     totals: ChargeTotals,
   ) {
+    const here = (shown: bigint) => checkpointAt(entry, shown, view)
     const upToHere = () => [...sinceCheckpoint, entry.id]
     const balance = balanceOf(entry) ?? 0n
     const own = ownCharge(entry)

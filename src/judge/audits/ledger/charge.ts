@@ -3,7 +3,7 @@ import { type Contract, resourceOf } from '../../../contract/contract.ts'
 import { probeOf } from '../../../contract/probes.ts'
 import { toObject } from '../../../lib/json.ts'
 import { memoizeLast } from '../../../lib/memoize-last.ts'
-import { absDifference, formatPico, parsePico, pico } from '../../../lib/money.ts'
+import { absDifference, formatPico, pico } from '../../../lib/money.ts'
 import {
   failedBeforeSend,
   type Observation,
@@ -12,8 +12,8 @@ import {
   streamOf,
 } from '../../../observation/observation.ts'
 import { isFromGateway, isReplayed, jsonObject } from '../../../observation/response.ts'
-import { claimedPicoUsd, tokenCounts } from '../../checks/completion.ts'
-import { completionTolerance, listPrice, priceListOf, rpcTolerance } from '../../checks/price-list.ts'
+import { statedAmounts, tokenCounts } from '../../checks/completion.ts'
+import { completionTolerance, listPrice, priceListOf, priceOfCredits, statedCost } from '../../checks/price-list.ts'
 import { claimedCredits, expectedCredits } from '../../checks/rpc-credits.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { SumBounds } from '../overlap-bounds.ts'
@@ -54,7 +54,10 @@ function readCharge(observation: Observation, contract: Contract): ChargeBounds 
     // The first attempt of a retried request may have been charged, and this is its replay.
     return { kind: 'replay', min: 0n, max: retried ? (claim?.max ?? 0n) : 0n, said: claim?.said ?? 0n }
   const isRefused = isProxyRejection(observation)
-  if (claim !== null && !(isRefused && claim.said === 0n)) return { kind: 'charged', ...claim }
+  if (claim !== null && !(isRefused && claim.said === 0n)) {
+    const { min, max, said } = claim
+    return { kind: 'charged', min, max, said }
+  }
   // Resources do not state their cost, but the contract has their maximum.
   if (request.kind === 'resource') return outcome.status === 200 ? upToMax(observation, contract) : free
   if (outcome.status === 200) return null
@@ -86,30 +89,24 @@ export function claimInBody(response: ObservedResponse): ClaimedCharge | null {
 /** The cost that a completion states in each of the two currencies. */
 function responseCost({ body }: ObservedResponse) {
   const stated = body.kind === 'stream' ? body.stream.cost : body.kind === 'json' ? toObject(body.value)?.cost : null
-  const { usd, diem } = toObject(stated) ?? {}
-  if (!isAmount(usd) || !isAmount(diem)) return null
-  // The last digits of a double may be floating-point noise.
-  const isExact = parsePico(usd) !== null && parsePico(diem) !== null
-  return { usd: claimedPicoUsd(usd), diem: claimedPicoUsd(diem), isExact }
+  const cost = statedAmounts(stated)
+  return cost === null || cost.usd > maxClaim || cost.diem > maxClaim ? null : cost
 }
 
 /** More than this is no cost of a request but a fault. */
 const maxClaim = pico('1000000')
-
-const isAmount = (value: unknown): value is number =>
-  typeof value === 'number' && value >= 0 && Number.isFinite(value) && claimedPicoUsd(value) <= maxClaim
 
 /**
  * An RPC cost is shown rounded. It is open whether the balance uses the shown or the exact amount, so both are
  * possible. If our price list does not give the shown amount, any exact amount that rounds to it is possible.
  */
 export function claimInHeader(response: ObservedResponse, contract: Contract): ClaimedCharge | null {
-  const { costHeader, costResolution, picoUsdPerCredit } = priceListOf(contract)
-  const said = parsePico(response.headers[costHeader] ?? '')
+  const { costHeader, costResolution } = priceListOf(contract)
+  const said = statedCost(response.headers[costHeader] ?? '')
   const credits = claimedCredits(response, contract)
   if (said === null || said < 0n || said > maxClaim) return null
   if (credits === null) return claimAround(said, 0n)
-  const exact = credits * picoUsdPerCredit
+  const exact = priceOfCredits(credits, contract).usd
   if (absDifference(exact, said) > costResolution) return claimAround(said, costResolution)
   return exact < said ? { min: exact, max: said, said } : { min: said, max: exact, said }
 }
@@ -170,7 +167,7 @@ export function expectedCharge(observation: Observation, contract: Contract): Ex
     const claimed = claimedCredits(response, contract)
     // If the contract leaves several prices open, the claimed one is as valid as the others.
     const credits = bill.accepted.find(total => total === claimed) ?? bill.total
-    return expectedOfCredits(credits, contract)
+    return priceOfCredits(credits, contract)
   }
   if (request.kind === 'probe') return expectedOfProbe(request, response, contract)
   if (request.kind !== 'chat' || maxLookups(request.options, contract) > 0) return null
@@ -181,16 +178,11 @@ export function expectedCharge(observation: Observation, contract: Contract): Ex
   return { usd, credits: 0n, tolerance: completionTolerance(usd, contract), priced: 'completion' }
 }
 
-function expectedOfCredits(credits: bigint, contract: Contract): ExpectedCharge {
-  const usd = credits * priceListOf(contract).picoUsdPerCredit
-  return { usd, credits, tolerance: rpcTolerance(usd, contract), priced: 'rpc' }
-}
-
 /** A probe that may be accepted is one call. Only its response shows its tier. */
 function expectedOfProbe({ probe }: ProbeDescriptor, response: ObservedResponse, contract: Contract) {
   if (isReplayed(response) || probeOf(probe).credits === undefined) return null
   const credits = claimedCredits(response, contract)
-  return credits === null ? null : expectedOfCredits(credits, contract)
+  return credits === null ? null : priceOfCredits(credits, contract)
 }
 
 /** Current or earlier balances of an account, in pico-USD and pico-DIEM. */
@@ -232,10 +224,10 @@ export type ChargeTotals = {
   readonly refusals: number
   /** Successful requests that do not state their cost. */
   readonly unpriced: number
-  /** The claimed payments by currency, and the maximum paid in an unstated currency. */
+  /** The claimed payments by currency, and how much of `max` they are. The rest was paid in an unstated currency. */
   readonly usd: AmountRange
   readonly diem: AmountRange
-  readonly either: bigint
+  readonly stated: bigint
   /** The maximum that requests without a response may still charge, long after they were cancelled. */
   readonly late: bigint
 }
@@ -252,7 +244,7 @@ export const zeroTotals: ChargeTotals = {
   unpriced: 0,
   usd: zeroRange,
   diem: zeroRange,
-  either: 0n,
+  stated: 0n,
   late: 0n,
 }
 
@@ -276,7 +268,7 @@ export function addToTotals(sum: ChargeTotals, { charge, paid }: ChargedRequest)
     unpriced: sum.unpriced,
     usd: paid === null ? sum.usd : addRanges(sum.usd, paid.usd),
     diem: paid === null ? sum.diem : addRanges(sum.diem, paid.diem),
-    either: paid === null ? sum.either + max : sum.either,
+    stated: paid === null ? sum.stated : sum.stated + max,
     late: kind === 'unknown' ? sum.late + max : sum.late,
   }
 }
@@ -295,7 +287,7 @@ export function totalsBetween(earlier: ChargeTotals, later: ChargeTotals): Charg
     unpriced: later.unpriced - earlier.unpriced,
     usd: rangeBetween(earlier.usd, later.usd),
     diem: rangeBetween(earlier.diem, later.diem),
-    either: later.either - earlier.either,
+    stated: later.stated - earlier.stated,
     late: later.late - earlier.late,
   }
 }
@@ -352,7 +344,7 @@ export function createCurrencies(
     const spent = { usd: earlier.balances.usd - balances.usd, diem: earlier.balances.diem - balances.diem }
     const both = { min: taken.min, max: taken.max + late }
     if (taken.unpriced > 0 || !isWithin(spent.usd + spent.diem, both, 2n * resolution)) return
-    const inEither = taken.either + late
+    const inEither = taken.max - taken.stated + late
     const [usd, diem] = [widened(taken.usd, inEither), widened(taken.diem, inEither)]
     const isRight = isWithin(spent.usd, usd, resolution) && isWithin(spent.diem, diem, resolution)
     // RPC calls do not state their currency.

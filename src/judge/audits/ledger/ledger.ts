@@ -133,7 +133,10 @@ export function createLedgerAudit(
       claimedCredits: isOfProxy ? (claimedCredits(response, contract) ?? 0n) : 0n,
       claimedPicoUsd: charge?.kind === 'charged' ? charge.said : 0n,
     }
-    for (const name of totalNames) total[name] += amounts[name]
+    total.expectedCredits += amounts.expectedCredits
+    total.expectedPicoUsd += amounts.expectedPicoUsd
+    total.claimedCredits += amounts.claimedCredits
+    total.claimedPicoUsd += amounts.claimedPicoUsd
     if (expected === null) tolerance.unpricedPicoUsd += amounts.claimedPicoUsd
     else tolerance.claimedPicoUsd += expected.tolerance
     if (charge !== null) tolerance.openPicoUsd += charge.max - charge.min
@@ -176,7 +179,7 @@ function createBalanceDigits(smallest: bigint): BalanceDigits {
   return {
     add: (name, shown) => {
       if (shown === undefined) return
-      const seen = shown.split('.')[1]?.length ?? 0
+      const seen = decimalsIn(shown)
       const known = digits.get(name)
       if (known === null || known === seen) return
       digits.set(name, known === undefined ? seen : null)
@@ -186,6 +189,14 @@ function createBalanceDigits(smallest: bigint): BalanceDigits {
     },
     last: () => last,
   }
+}
+
+/** The digits after the point of a decimal. */
+function decimalsIn(shown: string): number {
+  const point = shown.indexOf('.')
+  if (point < 0) return 0
+  const next = shown.indexOf('.', point + 1)
+  return (next < 0 ? shown.length : next) - point - 1
 }
 
 function dayOf(fromMs: number, toMs: number): number | null {
@@ -209,8 +220,6 @@ type LedgerTolerance = Pick<BillingTolerance, 'completionRatio' | 'rpcRatio'> & 
   readonly billedPicoUsd: bigint | null
   readonly balancePicoUsd: bigint
 }
-
-const totalNames = ['expectedCredits', 'expectedPicoUsd', 'claimedCredits', 'claimedPicoUsd'] as const
 
 type LedgerTotals = Omit<LedgerSnapshot, 'discrepancies'>
 

@@ -13,9 +13,9 @@ import {
   wrongLimit,
 } from './hidden.ts'
 import { createLeakyLevel } from './leaky-level.ts'
-import type { Limit, LimitContext } from './limit.ts'
+import type { Limit, LimitContext, LimitRequest } from './limit.ts'
 import { clockResolutionMs, createResetCheck, isClockKnown, isSentAfter } from './resets.ts'
-import { addKey, countOfKey, hasOtherKeys, mayLackTokens, noCounts, type WindowRequest } from './window.ts'
+import { addKey, countOfKey, mayLackTokens, noCounts, type WindowRequest } from './window.ts'
 import { createWindowLength } from './window-length.ts'
 
 type Use = {
@@ -23,17 +23,23 @@ type Use = {
   readonly counted: number
   readonly rejected: number
   readonly maxTokens: number
-  readonly sentByKey: readonly number[]
+  /** Requests with each API key but the first. Most accounts have only that. */
+  readonly ofOtherKeys: readonly number[]
 }
 
-const unused: Use = { counted: 0, rejected: 0, maxTokens: 0, sentByKey: noCounts }
+const unused: Use = { counted: 0, rejected: 0, maxTokens: 0, ofOtherKeys: noCounts }
 
 const addRequest = (use: Use, { kind, key, maxTokens }: WindowRequest): Use => ({
   counted: use.counted + (kind === 'rejected' ? 0 : 1),
   rejected: use.rejected + (kind === 'rejected' ? 1 : 0),
   maxTokens: use.maxTokens + maxTokens,
-  sentByKey: addKey(use.sentByKey, key),
+  ofOtherKeys: key === 0 ? use.ofOtherKeys : addKey(use.ofOtherKeys, key),
 })
+
+const sentWith = (key: number, { counted, rejected, ofOtherKeys }: Use): number =>
+  key > 0 ? countOfKey(ofOtherKeys, key) : ofOtherKeys.reduce((left, count) => left - count, counted + rejected)
+
+const sentWithOthers = (key: number, use: Use): boolean => sentWith(key, use) < use.counted + use.rejected
 
 type ResetGroup = { readonly resetMs: number; admitted: number; settled: number }
 
@@ -56,7 +62,7 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
   const { windowMs } = contract.limits
   const { name: scope, requestsPerMinute: limit, tokensPerMinute: tokenLimit } = drawn
   const resets = createResetCheck({ scope, windowMs, startedAtMs, offset }, reporter)
-  const bounds = createOverlapBounds<AnyRequest, Use>(unused, addRequest, judge)
+  const bounds = createOverlapBounds<LimitRequest, Use>(unused, addRequest, judge)
   const hidden = createHiddenRequests()
   const length = createWindowLength(windowMs)
   const noHeaders = missingHeaders(contract)
@@ -67,27 +73,27 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
   const sums = { windows: 0, accepted: 0, rejected: 0, unexpected429: 0, missing429: 0 }
 
   /** Accepted requests whose effect a later request may not have found yet. */
-  const unsettled = createSortedQueue<AnyRequest>(({ settledMs }) => settledMs)
+  const unsettled = createSortedQueue<LimitRequest>(({ settledMs }) => settledMs)
   /** Accepted requests of the last windows that every request from now on finds, by their sending. */
-  const settled = createSortedQueue<AnyRequest>(({ sentMs }) => sentMs)
+  const settled = createSortedQueue<LimitRequest>(({ sentMs }) => sentMs)
   const level = createLeakyLevel(() => maxAllowed() / windowMs)
   /** All accepted requests of the last windows, by their sending, and their level. */
-  const admitted = createSortedQueue<AnyRequest>(({ sentMs }) => sentMs)
+  const admitted = createSortedQueue<LimitRequest>(({ sentMs }) => sentMs)
   const load = createLeakyLevel(() => maxAllowed() / windowMs)
   let lastShownMs = Number.NEGATIVE_INFINITY
   const sameResetMs = Math.min(clockResolutionMs, windowMs / 5)
   const groups: ResetGroup[] = []
   /** Requests that may still affect others, by their responses, and the sum of those that cannot. */
-  const recent = createSortedQueue<AnyRequest>(({ shownMs }) => shownMs)
+  const recent = createSortedQueue<LimitRequest>(({ shownMs }) => shownMs)
   let forgotten = unused
   let areAllStored = true
   /** No request from before this time affects later ones. Null: unknown. */
   let knownFromMs: number | null = null
   /** Requests that found no other counted. That holds for requests sent after their responses. */
-  const firsts = createSortedQueue<AnyRequest>(({ shownMs }) => shownMs)
+  const firsts = createSortedQueue<LimitRequest>(({ shownMs }) => shownMs)
   let countedUntilMs = Number.NEGATIVE_INFINITY
   /** The last 429, and when the first one came. */
-  let refused: AnyRequest | null = null
+  let refused: LimitRequest | null = null
   let firstRefusedMs = Number.POSITIVE_INFINITY
   /** Whether a request after its reset has shown that the caller is within the limit again. */
   let isRetryDecided = true
@@ -97,7 +103,7 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
   const maxAllowed = () => Math.max(limit ?? 0, maxStated) || Number.POSITIVE_INFINITY
   const minAllowed = () => Math.min(limit ?? Number.POSITIVE_INFINITY, minStated)
 
-  function judge(request: AnyRequest, view: SumBounds<Use>) {
+  function judge(request: LimitRequest, view: SumBounds<Use>) {
     settle(request.sentMs)
     const hasAll = forget(request)
     if (request.kind === 'accepted') judgeAccepted(request, view, hasAll)
@@ -119,7 +125,7 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
   }
 
   /** Forgets the requests that cannot affect this one. Returns whether all others that can are known. */
-  function forget({ sentMs }: AnyRequest): boolean {
+  function forget({ sentMs }: LimitRequest): boolean {
     for (let first = firsts.at(0); first !== undefined && first.shownMs <= sentMs; first = firsts.at(0)) {
       knownFromMs = Math.max(knownFromMs ?? first.sentMs, first.sentMs)
       firsts.shift()
@@ -135,7 +141,7 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
     return !shared && areAllStored && (knownFromMs !== null || fromMs >= firstSentMs)
   }
 
-  function judgeAccepted(request: AnyRequest, { certain, possible }: SumBounds<Use>, hasAll: boolean) {
+  function judgeAccepted(request: LimitRequest, { certain, possible }: SumBounds<Use>, hasAll: boolean) {
     const { key, remaining, sentMs, shownMs } = request
     if (isRetry(request) && !isRetryDecided) reporter.pass('retry.after-reset')
     else noteHiddenRetry(request)
@@ -146,15 +152,15 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
       const obstacle = own === null || remaining === null ? noHeaders : wrongLimit
       if (obstacle === null) return
       reporter.unjudged('limit.requests.remaining', obstacle)
-      if (hasOtherKeys(certain.sentByKey, key)) reporter.unjudged('auth.keys-share-limits', obstacle)
+      if (sentWithOthers(key, certain)) reporter.unjudged('auth.keys-share-limits', obstacle)
       return
     }
     const used = own - remaining
     // Half of the requests of a bucket may be back before the response states what remains.
     const min = Math.max(0, Math.min(own, certainUse(request) + 1 - level.leaked(sentMs, shownMs)))
     const max = possible.counted + possible.rejected - forgotten.counted - forgotten.rejected
-    const maxOfKey = countOfKey(possible.sentByKey, key)
-    const otherKeys = hasOtherKeys(certain.sentByKey, key)
+    const maxOfKey = sentWith(key, possible)
+    const otherKeys = sentWithOthers(key, certain)
     if (used >= Math.floor(min) && (used <= max || !hasAll)) {
       if (otherKeys && used > maxOfKey) reporter.pass('auth.keys-share-limits')
       else if (otherKeys && request.hidden !== null) reporter.unjudged('auth.keys-share-limits', request.hidden)
@@ -174,7 +180,7 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
   }
 
   /** The number of earlier requests that certainly count, whatever the algorithm. */
-  function certainUse({ shownMs, resetMs }: AnyRequest): number {
+  function certainUse({ shownMs, resetMs }: LimitRequest): number {
     if (resetMs === null) return 0
     const windowStartMs = resetMs - windowMs + clockResolutionMs - startedAtMs - offset().min
     const since = settled.size() - settled.countBelow(windowStartMs)
@@ -182,7 +188,7 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
   }
 
   /** All accepted requests so far were admitted between their sending and the last response. */
-  function judgeEnforced(request: AnyRequest) {
+  function judgeEnforced(request: LimitRequest) {
     const max = maxAllowed()
     admitted.insert(request)
     while ((admitted.at(0)?.sentMs ?? request.sentMs) < request.sentMs - rememberedWindows * windowMs) admitted.shift()
@@ -200,14 +206,14 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
   }
 
   /** The accepted requests of the last window, which a finding cites, and then this one. */
-  function upTo({ id, sentMs }: AnyRequest): readonly number[] {
+  function upTo({ id, sentMs }: LimitRequest): readonly number[] {
     const last = admitted.countBelow(sentMs)
     const first = Math.max(admitted.countBelow(sentMs - windowMs), last - maxCited)
     return [...Array.from({ length: last - first }, (_, index) => admitted.at(first + index)?.id ?? id), id]
   }
 
   /** The accepted requests of the window that ends at the stated reset, if there are windows; null: it states none. */
-  function inWindow({ resetMs }: AnyRequest): number | null {
+  function inWindow({ resetMs }: LimitRequest): number | null {
     if (resetMs === null) return null
     const { min } = offset()
     const sameReset = groupOf(resetMs).admitted
@@ -229,14 +235,14 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
     return group
   }
 
-  const isByKey = ({ stated: own, remaining }: AnyRequest) => {
+  const isByKey = ({ stated: own, remaining }: LimitRequest) => {
     let byKey: readonly number[] = noCounts
     for (let index = 0, each = admitted.at(0); each !== undefined; each = admitted.at(++index))
       byKey = addKey(byKey, each.key)
     return byKey.length > 1 && own !== null && remaining !== null && own - remaining <= Math.max(...byKey)
   }
 
-  function judgeRejected(request: AnyRequest, { before, possible }: SumBounds<Use>, hasAll: boolean) {
+  function judgeRejected(request: LimitRequest, { before, possible }: SumBounds<Use>, hasAll: boolean) {
     const { id, sentMs, shownMs } = request
     const isAlone = countedUntilMs <= (refused?.sentMs ?? 0) && possible.counted === before.counted
     // Some algorithms count rejected requests. The first of them had none before it.
@@ -269,16 +275,16 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
   }
 
   /** The first request of a window states that no other was used. */
-  function whyUseIsOpen({ stated: own }: AnyRequest): Obstacle {
+  function whyUseIsOpen({ stated: own }: LimitRequest): Obstacle {
     const obstacle = own === null ? noHeaders : hidden.most()
     return shared || obstacle === null ? unknownUse : obstacle
   }
 
-  const isRetry = (request: AnyRequest): boolean =>
+  const isRetry = (request: LimitRequest): boolean =>
     refused?.resetMs != null && isSentAfter(request, refused.resetMs, startedAtMs, offset())
 
   /** A request after a 429 whose reset, or whose distance from now, is unknown. */
-  function noteHiddenRetry(request: AnyRequest) {
+  function noteHiddenRetry(request: LimitRequest) {
     if (refused === null || request.sentMs < refused.shownMs) return
     if (refused.hidden !== null) return reporter.unjudged('retry.after-reset', refused.hidden)
     if (refused.resetMs === null || isClockKnown(offset()) || isRetry(request)) return
@@ -304,7 +310,8 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
   }
 
   return {
-    add: (member, resetMs, watermarkMs) => {
+    add: (member, watermarkMs) => {
+      const { resetMs } = member
       if (member.kind === 'accepted') sums.accepted++
       if (member.kind === 'rejected') sums.rejected++
       stated ??= member.stated
@@ -322,7 +329,7 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
         lastWindowMs = resetMs
         sums.windows++
       }
-      bounds.add(withReset(member, isUsable ? resetMs : null, obstacle), watermarkMs)
+      bounds.add(obstacle === null ? member : { ...member, resetMs: null, hidden: obstacle }, watermarkMs)
     },
     finish: () => {
       bounds.finish()
@@ -340,18 +347,5 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
       ...knownSums(sums, maxAllowed(), hidden.most() !== null),
       lasted: length.lasted(),
     }),
-  }
-}
-
-/** With the reset in its response in Unix milliseconds; null if it states none that is possible. */
-type AnyRequest = WindowRequest & { readonly resetMs: number | null; readonly hidden: Obstacle | null }
-
-/** Written out, because a spread of every request takes several times as long. */
-function withReset(member: WindowRequest, resetMs: number | null, hidden: Obstacle | null): AnyRequest {
-  const { id, key, isRetry, sentMs, shownMs, settledMs, kind, stated, remaining, maxTokens, tokensLeft } = member
-  // biome-ignore format: one line for each kind of member
-  return {
-    id, key, isRetry, kind, stated, remaining, maxTokens, tokensLeft,
-    sentMs, shownMs, settledMs, resetMs, hidden,
   }
 }

@@ -16,10 +16,16 @@ import { createWindowLength } from './window-length.ts'
 
 /** One limit of one caller. Its windows are identified by reset time and judged when no more requests can join them. */
 export type Limit = {
-  /** `resetMs`: the reset time in the response, Unix milliseconds; null if it has none. */
-  readonly add: (member: WindowRequest, resetMs: number | null, watermarkMs: number) => void
+  readonly add: (member: LimitRequest, watermarkMs: number) => void
   readonly finish: () => void
   readonly result: () => LimitResult
+}
+
+export type LimitRequest = WindowRequest & {
+  /** The reset time in the response, Unix milliseconds; null if it has none. */
+  readonly resetMs: number | null
+  /** What hides the window of the request; null: nothing, as far as it is known. */
+  readonly hidden: Obstacle | null
 }
 
 export type LimitContext = AuditContext & {
@@ -211,7 +217,8 @@ export function createLimit(context: LimitContext, reporter: ClauseReporter<'rat
   }
 
   return {
-    add: (member, resetMs, watermarkMs) => {
+    add: (member, watermarkMs) => {
+      const { resetMs } = member
       if (member.kind === 'accepted') sums.accepted++
       if (member.kind === 'rejected') sums.rejected++
       stated ??= member.stated

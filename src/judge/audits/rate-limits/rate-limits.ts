@@ -1,13 +1,13 @@
 import { choicesOf } from '../../../contract/chat-options.ts'
 import { type Contract, hasFixedWindows } from '../../../contract/contract.ts'
-import { numberIn } from '../../../lib/numbers.ts'
 import { type ApplicableLimit, applicableLimit } from '../../../observation/limit-scope.ts'
 import type { Observation } from '../../../observation/observation.ts'
 import { is2xx, isAbuseBlock, isConcurrencyRejection, isReplayed } from '../../../observation/response.ts'
+import { statedRequests, statedTokens } from '../../../observation/stated-limits.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Audit, AuditContext, LimitResult } from '../audit.ts'
 import { createAnyLimit } from './any-limit.ts'
-import { createLimit, type Limit } from './limit.ts'
+import { createLimit, type Limit, type LimitRequest } from './limit.ts'
 import { createRefusalLogCheck } from './refusal-log.ts'
 import { createTargetClock } from './resets.ts'
 import { createTokenWindow } from './token-window.ts'
@@ -30,17 +30,17 @@ export function createRateLimitAudit(
   const createOne = hasFixedWindows(contract) ? createLimit : createAnyLimit
   const limits: Limit[] = []
   const limitsOf = new Map<string, Map<string, Limit>>()
-  const strays = new Map<string, readonly WindowRequest[]>()
+  const strays = new Map<string, readonly LimitRequest[]>()
   const tokens = createTokenWindow(context, clock.offset, reporter)
   const logs = createRefusalLogCheck(context, clock.offset, reporter)
   const refusals = createWrongRefusalCheck(context, clock.offset, reporter)
   let firstSentMs: number | null = null
 
   /** A rejected request may count against another limit of its caller, whose number its headers state. */
-  function addStray(caller: string, ownLimit: string, own: WindowRequest, watermarkMs: number) {
-    const member = { ...own, stated: null, remaining: null }
+  function addStray(caller: string, ownLimit: string, own: LimitRequest, watermarkMs: number) {
+    const member = { ...own, stated: null, remaining: null, resetMs: null }
     strays.set(caller, [...(strays.get(caller) ?? []), member].slice(-maxStrays))
-    for (const [name, limit] of limitsOf.get(caller) ?? []) if (name !== ownLimit) limit.add(member, null, watermarkMs)
+    for (const [name, limit] of limitsOf.get(caller) ?? []) if (name !== ownLimit) limit.add(member, watermarkMs)
   }
 
   return {
@@ -63,14 +63,13 @@ export function createRateLimitAudit(
         limit = createOne({ ...context, caller, drawn, offset: clock.offset, firstSentMs }, reporter)
         ofCaller.set(drawn.name, limit)
         limits.push(limit)
-        for (const stray of strays.get(caller) ?? []) limit.add(stray, null, watermarkMs)
+        for (const stray of strays.get(caller) ?? []) limit.add(stray, watermarkMs)
       }
       // The service counted the request and wrote its headers before they arrived. A stream continues long after that.
       const member = memberOf(observation, contract, sentMs, headersMs ?? endMs)
-      const resetMs = resetOf(observation, contract)
-      limit.add(member, resetMs, watermarkMs)
+      limit.add(member, watermarkMs)
       if (isStray(member, drawn)) addStray(caller, drawn.name, member, watermarkMs)
-      refusals.add(observation, drawn, resetMs)
+      refusals.add(observation, drawn, member.resetMs)
       tokens.add(observation, drawn, watermarkMs)
     },
     finish: isComplete => {
@@ -87,9 +86,9 @@ export function createRateLimitAudit(
 const isStray = ({ kind, stated }: WindowRequest, { requestsPerMinute }: ApplicableLimit): boolean =>
   kind === 'uncertain' && (stated === null || stated !== requestsPerMinute)
 
-function memberOf(observation: Observation, contract: Contract, sentMs: number, shownMs: number): WindowRequest {
+function memberOf(observation: Observation, contract: Contract, sentMs: number, shownMs: number): LimitRequest {
   const { response, request, id, key } = observation
-  const headers = response?.headers
+  const requests = response && statedRequests(response.headers)
   return {
     id,
     key,
@@ -98,14 +97,16 @@ function memberOf(observation: Observation, contract: Contract, sentMs: number, 
     shownMs,
     settledMs: shownMs,
     kind: kindOf(observation, contract),
-    stated: numberIn(headers?.['x-ratelimit-limit-requests']),
-    remaining: numberIn(headers?.['x-ratelimit-remaining-requests']),
+    stated: requests?.limit ?? null,
+    remaining: requests?.remaining ?? null,
     // Services count tokens differently, so the bound is generous.
     maxTokens:
       request.kind === 'chat'
         ? request.promptTokens * 2 + 4_000 + request.maxCompletionTokens * choicesOf(request.options)
         : 0,
-    tokensLeft: numberIn(headers?.['x-ratelimit-remaining-tokens']),
+    tokensLeft: request.kind === 'chat' && response !== null ? statedTokens(response.headers).remaining : null,
+    resetMs: requests && inMilliseconds(requests.reset, contract),
+    hidden: null,
   }
 }
 
@@ -122,9 +123,7 @@ function kindOf({ request, response }: Observation, contract: Contract): WindowR
   return response.status === 429 ? 'rejected' : is2xx(response.status) ? 'accepted' : 'uncertain'
 }
 
-/** The reset header as Unix time in milliseconds; null if there is none. */
-function resetOf({ response }: Observation, { limits }: Contract): number | null {
-  const stamp = numberIn(response?.headers['x-ratelimit-reset-requests'])
-  if (stamp === null) return null
-  return limits.requestsReset === 'unix-seconds' ? stamp * 1000 : stamp
+/** A reset header as Unix time in milliseconds. */
+function inMilliseconds(stamp: number | null, { limits }: Contract): number | null {
+  return stamp !== null && limits.requestsReset === 'unix-seconds' ? stamp * 1000 : stamp
 }

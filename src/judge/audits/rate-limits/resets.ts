@@ -156,10 +156,11 @@ export function createTargetClock(startedAtMs: number): TargetClock {
         current = anyOffset
         period = now
       }
-      current = {
-        min: Math.max(current.min, lastStampMs - (startedAtMs + headersMs)),
-        max: Math.min(current.max, lastStampMs + stampResolutionMs - (startedAtMs + sentMs)),
-      }
+      const least = lastStampMs - (startedAtMs + headersMs)
+      const most = lastStampMs + stampResolutionMs - (startedAtMs + sentMs)
+      // Few responses narrow the interval.
+      if (least <= current.min && most >= current.max) return
+      current = { min: Math.max(current.min, least), max: Math.min(current.max, most) }
       const min = Math.max(earlier.min, current.min)
       const max = Math.min(earlier.max, current.max)
       // After a clock step, the intervals have nothing in common. Then the clock may be as before or after the step.

@@ -1,9 +1,9 @@
 import { hasFixedWindows } from '../../../contract/contract.ts'
 import { toObject } from '../../../lib/json.ts'
-import { numberIn } from '../../../lib/numbers.ts'
 import type { ApplicableLimit } from '../../../observation/limit-scope.ts'
 import { type Observation, streamOf } from '../../../observation/observation.ts'
 import { jsonObject } from '../../../observation/response.ts'
+import { statedTokens } from '../../../observation/stated-limits.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Obstacle } from '../../findings/obstacles.ts'
 import type { AuditContext } from '../audit.ts'
@@ -52,20 +52,21 @@ export function createTokenWindow(
 ): TokenWindow {
   const { contract, startedAtMs } = context
   const { windowMs, tokensReset } = contract.limits
-  const keys = new Map<string, OverlapBounds<TokenUse>>()
+  const windows: OverlapBounds<TokenUse>[] = []
+  const windowsOf = new Map<string, Map<string, OverlapBounds<TokenUse>>>()
 
   return {
     add: (observation, { name, tokensPerMinute }, watermarkMs) => {
       const { sentMs, headersMs, endMs, response, caller, id, request } = observation
       if (request.kind !== 'chat' || response?.status !== 200 || sentMs === null || endMs === null) return
       const shownMs = headersMs ?? endMs
-      const stated = numberIn(response.headers['x-ratelimit-limit-tokens']) ?? Number.NaN
-      const reset = numberIn(response.headers['x-ratelimit-reset-tokens']) ?? Number.NaN
-      const key = `${caller} ${name}`
-      let uses = keys.get(key)
+      const stated = statedTokens(response.headers)
+      const ofCaller = windowsOf.get(caller) ?? new Map<string, OverlapBounds<TokenUse>>()
+      let uses = ofCaller.get(name)
       if (uses === undefined) {
         uses = createUses(name)
-        keys.set(key, uses)
+        windows.push(uses)
+        windowsOf.set(caller, ofCaller.set(name, uses))
       }
       const use = {
         id,
@@ -74,15 +75,15 @@ export function createTokenWindow(
         // Tokens are counted when they are charged.
         settledMs: endMs + contract.billing.settleMs,
         tokens: tokensOf(observation),
-        remaining: numberIn(response.headers['x-ratelimit-remaining-tokens']) ?? Number.NaN,
+        remaining: stated.remaining ?? Number.NaN,
         // Another clause judges a limit that differs from the contract.
-        limit: Math.max(tokensPerMinute ?? 0, Number.isFinite(stated) ? stated : 0),
-        ...endOf(sentMs, shownMs, reset),
+        limit: Math.max(tokensPerMinute ?? 0, Number.isFinite(stated.limit) ? (stated.limit ?? 0) : 0),
+        ...endOf(sentMs, shownMs, stated.reset ?? Number.NaN),
       }
       uses.add(use, watermarkMs)
     },
     finish: () => {
-      for (const uses of keys.values()) uses.finish()
+      for (const uses of windows) uses.finish()
     },
   }
 

@@ -8,13 +8,14 @@ import { type ClockOffset, clockResolutionMs } from './resets.ts'
 
 /** The use of one limit by one caller, as far as it shows with which status requests above it are rejected. */
 type LimitUse = {
+  readonly scope: string
   /** A response without a remaining request: when it arrived, and the reset that it stated, in Unix milliseconds. */
   exhausted: { readonly id: number; readonly shownMs: number; readonly resetMs: number } | null
   /** Whether a request was accepted between these two. Then the limit refills before its reset, as a bucket does. */
   refills: boolean
   rejected: number
   /** Statuses since the last response with a remaining request. They may be about the limit. */
-  recent: Set<number>
+  readonly recent: Set<number>
   /** Statuses of requests within the limit. They are not about the limit. */
   readonly within: Set<number>
   /** Requests that were certainly above the limit, by status. */
@@ -43,24 +44,27 @@ export function createWrongRefusalCheck(
   readonly add: (observation: Observation, drawn: ApplicableLimit, resetMs: number | null) => void
   readonly finish: () => void
 } {
-  const uses = new Map<string, LimitUse & { readonly scope: string }>()
+  const uses: LimitUse[] = []
+  const usesOf = new Map<string, Map<string, LimitUse>>()
+
+  function useOf(caller: string, scope: string): LimitUse {
+    const ofCaller = usesOf.get(caller) ?? new Map<string, LimitUse>()
+    let use = ofCaller.get(scope)
+    if (use === undefined) {
+      const none = { recent: new Set<number>(), within: new Set<number>(), above: new Map<number, AboveLimit>() }
+      use = { scope, exhausted: null, refills: false, rejected: 0, ...none }
+      uses.push(use)
+      usesOf.set(caller, ofCaller.set(scope, use))
+    }
+    return use
+  }
 
   return {
     add: ({ response, outcome, request, caller, sentMs, headersMs, id }, { name }, resetMs) => {
       if (response === null || outcome.kind !== 'answered' || sentMs === null || headersMs === null) return
       if (request.kind === 'probe' || (request.kind === 'rpc' && request.replay?.role === 'conflict')) return
       if (isAbuseBlock(response, contract) || unrelated.includes(response.status)) return
-      const key = `${caller} ${name}`
-      const use = uses.get(key) ?? {
-        scope: name,
-        exhausted: null,
-        refills: false,
-        rejected: 0,
-        recent: new Set<number>(),
-        within: new Set<number>(),
-        above: new Map<number, AboveLimit>(),
-      }
-      uses.set(key, use)
+      const use = useOf(caller, name)
       const { status, headers } = response
       if (is2xx(status))
         return addAccepted(use, id, headers['x-ratelimit-remaining-requests'], sentMs, headersMs, resetMs)
@@ -71,7 +75,7 @@ export function createWrongRefusalCheck(
       else if (use.exhausted === null) use.recent.add(status)
     },
     finish: () => {
-      for (const { scope, above, within, rejected } of uses.values())
+      for (const { scope, above, within, rejected } of uses)
         for (const [status, { exhaustedBy, ids }] of above) {
           // A service that fails also fails above a limit.
           if (ids.length < minAbove || within.has(status) || (status >= 500 && rejected > 0)) continue
@@ -94,8 +98,10 @@ export function createWrongRefusalCheck(
     if (remaining === '0' && resetMs !== null) {
       if (use.exhausted === null || resetMs > use.exhausted.resetMs) use.exhausted = { id, shownMs, resetMs }
     } else if (remaining !== undefined && remaining !== '0') {
-      for (const status of use.recent) use.within.add(status)
-      use.recent = new Set()
+      if (use.recent.size > 0) {
+        for (const status of use.recent) use.within.add(status)
+        use.recent.clear()
+      }
       if (use.exhausted !== null && sentMs > use.exhausted.shownMs) use.exhausted = null
     }
   }

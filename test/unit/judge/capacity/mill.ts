@@ -1,6 +1,7 @@
 import { judgeTrial, type TrialSnapshot } from '../../../../src/judge/capacity/judge-trial.ts'
 import { nextTrial, type SearchConclusion, type TrialRecord } from '../../../../src/judge/capacity/next-trial.ts'
-import { queueTrendOf, type TimedRequest } from '../../../../src/judge/capacity/queue-growth.ts'
+import { queueTrendOf } from '../../../../src/judge/capacity/queue-growth.ts'
+import type { TimedRequest } from '../../../../src/judge/capacity/request-sample.ts'
 import { type Random, randomStream } from '../../../../src/lib/random.ts'
 import type { SearchTerms, Trial } from '../../../../src/plan/plan.ts'
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { queueTrendOf, type TimedRequest } from '../../../../src/judge/capacity/queue-growth.ts'
+import { queueTrendOf } from '../../../../src/judge/capacity/queue-growth.ts'
+import type { TimedRequest } from '../../../../src/judge/capacity/request-sample.ts'
 import { randomStream } from '../../../../src/lib/random.ts'
 
 /** One arrival every `gapMs`; `tookMs` gives its latency. */

@@ -1,8 +1,13 @@
 import { describe, expect, test } from 'vitest'
+import type { Contract } from '../../../../src/contract/contract.ts'
 import { documentedContract } from '../../../../src/contract/documented.ts'
-import { createCapacitySearch } from '../../../../src/judge/capacity/search.ts'
+import { judgeTrial, type TrialOutcome } from '../../../../src/judge/capacity/judge-trial.ts'
+import { type NextStep, nextTrial } from '../../../../src/judge/capacity/next-trial.ts'
+import type { TrialResult } from '../../../../src/judge/capacity/result.ts'
+import { createSearchFolds, readSearches } from '../../../../src/judge/capacity/search.ts'
+import { snapshotOf } from '../../../../src/judge/capacity/trial-fold.ts'
 import type { Observation } from '../../../../src/observation/observation.ts'
-import type { Load } from '../../../../src/plan/plan.ts'
+import type { Load, Plan, Trial } from '../../../../src/plan/plan.ts'
 import { aPlan, aStage, dropped, failed, respondedWith, streamed } from '../metrics/fixtures.ts'
 
 const load: Load = {
@@ -24,6 +29,36 @@ const load: Load = {
 }
 const plan = aPlan({ stages: [aStage('search', 60_000, { load })], slo: { rpc: { latency: 100 } } })
 
+/** The search of a plan with one worker, step by step. */
+function createCapacitySearch(plan: Plan, contract: Contract) {
+  const folds = createSearchFolds(plan, contract)
+  const results = (complete: boolean) => readSearches(plan, [folds.snapshot(!complete)])(complete)
+  const load = plan.stages[0]?.load
+  if (load?.model !== 'capacity') throw new Error('the plan has no search')
+  return {
+    add: folds.add,
+    results,
+    next: (): NextStep => {
+      const past = results(true)[0]?.trials ?? []
+      const trialOf = (
+        { purpose, offeredPerSecond: perSecond, planned: arrivals }: TrialResult,
+        index: number,
+      ): Trial => ({
+        index,
+        purpose,
+        perSecond,
+        arrivals,
+      })
+      return nextTrial(
+        load.search,
+        past.map((result, index) => ({ trial: trialOf(result, index), outcome: result.outcome })),
+      )
+    },
+    soFar: (trial: Trial): TrialOutcome | null =>
+      judgeTrial(trial, snapshotOf(folds.part('search', trial.index), 'open'), load.search, 'open'),
+  }
+}
+
 type ObservationAt = (dueMs: number, index: number) => Observation
 
 const good: ObservationAt = dueMs =>
@@ -40,7 +75,7 @@ function searched(trials: readonly ObservationAt[], counts: readonly (number | n
   const capacity = createCapacitySearch(plan, documentedContract)
   let startMs = 0
   for (const [index, observe] of trials.entries()) {
-    const next = capacity.next('search')
+    const next = capacity.next()
     if (next.kind === 'conclusion') throw new Error(`the search was over before trial ${index}`)
     const { arrivals, perSecond } = next.trial
     const all = Array.from({ length: counts[index] ?? arrivals }, (_, n) =>
@@ -172,7 +207,7 @@ describe('the sentence of a result', () => {
   const mixedResult = (trials: readonly ObservationAt[]) => {
     const capacity = createCapacitySearch(mixedPlan, documentedContract)
     for (const [index, observe] of trials.entries()) {
-      const next = capacity.next('search')
+      const next = capacity.next()
       if (next.kind === 'conclusion') throw new Error(`the search was over before trial ${index}`)
       for (let n = 0; n < next.trial.arrivals; n++)
         capacity.add({
@@ -260,22 +295,22 @@ describe('the sentence of a result', () => {
 describe('a running search', () => {
   test('ends a trial when no later response can save it', () => {
     const capacity = searched([good])
-    const next = capacity.next('search')
+    const next = capacity.next()
     if (next.kind === 'conclusion') throw new Error('the search goes on')
     for (let index = 0; index < 6; index++) {
-      expect(capacity.soFar('search', next.trial)).toBeNull()
+      expect(capacity.soFar(next.trial)).toBeNull()
       capacity.add({ ...slow(index, index), stage: 'search', call: 'rpc', trial: 1 })
     }
     for (let index = 0; index < 3; index++)
       capacity.add({ ...slow(index, index), stage: 'search', call: 'rpc', trial: 1 })
-    expect(capacity.soFar('search', next.trial)).toBe('slo-missed')
+    expect(capacity.soFar(next.trial)).toBe('slo-missed')
   })
 
   test('has the same result if it is read during the run', () => {
     const trials: readonly ObservationAt[] = [good, slow, good]
     const watched = createCapacitySearch(plan, documentedContract)
     for (const [index, each] of trials.entries()) {
-      const next = watched.next('search')
+      const next = watched.next()
       if (next.kind === 'conclusion') throw new Error(`the search was over before trial ${index}`)
       for (let n = 0; n < next.trial.arrivals; n++) {
         watched.add({

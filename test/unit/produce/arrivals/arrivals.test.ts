@@ -199,3 +199,47 @@ test('the random streams of an arrival source depend on its seed and their names
   const [first] = createArrivalSource(planFor(1, 9)).open(stageOf({ model: 'open', shape, mix: mixed }))
   expect(first?.dueMs).toBe(randomStream(9, 'arrivals/steady').exponential() * 1_000)
 })
+
+describe('the arrivals of a trial', () => {
+  const terms = {
+    fromPerSecond: 10,
+    toPerSecond: 100,
+    goodRatio: 0.9,
+    precision: 0.05,
+    trialMs: 1_000,
+    confirmMs: 1_000,
+  }
+  const mix = [
+    ['chat', 1],
+    ['rpc', 1],
+  ] as const
+  const shares = { confirmSamples: 29, mix: { chat: 0.5, rpc: 0.5 }, callerPerSecond: null }
+  const stage = stageOf(
+    { model: 'capacity', search: { ...terms, ...shares }, spacing: 'poisson', coolDownMs: 0, mix },
+    { callers: 5, firstCaller: 2 },
+  )
+  const trial = (index: number) => ({ index, purpose: 'raise', perSecond: 20, arrivals: 40 }) as const
+  const sourceOf = (worker: number, workers: number) => createArrivalSource(planFor(7), { worker, workers })
+  const seen = ({ dueMs, call, caller, id, trial }: Arrival) => ({ dueMs, call, caller, id, trial })
+
+  test('of all shards are those of one worker, also after a trial that ended early in one of them', () => {
+    const trialsOf = (worker: number, workers: number, firstCount: number) => {
+      const source = sourceOf(worker, workers)
+      const first = [...source.trial(stage, trial(0), 500, 0)].slice(0, firstCount)
+      return [...first, ...source.trial(stage, trial(1), 4_000, 33)].map(seen)
+    }
+    const inOrder = (arrivals: readonly ReturnType<typeof seen>[]) => arrivals.toSorted((a, b) => a.dueMs - b.dueMs)
+    const single = trialsOf(0, 1, 40)
+    expect(single).toHaveLength(80)
+    expect(inOrder([0, 1, 2].flatMap(worker => trialsOf(worker, 3, 40)))).toEqual(inOrder(single))
+    const second = [0, 1, 2].flatMap(worker => trialsOf(worker, 3, worker * 4)).filter(each => each.trial === 1)
+    expect(inOrder(second).map(({ dueMs, call, caller }) => [dueMs, call, caller])).toEqual(
+      inOrder(single.filter(each => each.trial === 1)).map(({ dueMs, call, caller }) => [dueMs, call, caller]),
+    )
+  })
+
+  test('continue the turns of the callers of the stage where the trials before it ended', () => {
+    const callers = [...sourceOf(0, 1).trial(stage, trial(3), 0, 8)].map(({ caller }) => caller)
+    expect(callers.slice(0, 5)).toEqual([5, 6, 2, 3, 4])
+  })
+})

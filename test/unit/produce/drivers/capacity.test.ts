@@ -1,24 +1,27 @@
 import { describe, expect, test } from 'vitest'
-import type { Trial } from '../../../../src/plan/plan.ts'
 import type { Arrival } from '../../../../src/produce/arrivals/arrivals.ts'
-import { driveCapacity, type Search } from '../../../../src/produce/drivers/capacity.ts'
+import { driveCapacity, type LedTrial, type Search, type SearchLead } from '../../../../src/produce/drivers/capacity.ts'
 
 import { arrivalAt, soon, type TestContext, testContext } from './test-context.ts'
 
+type Changes = Partial<Omit<Search, 'lead'>> & { readonly lead?: Partial<SearchLead> }
+
 /** A search that tries each of these rates for a second. */
-function searchOf(context: TestContext, rates: readonly number[], changes: Partial<Search> = {}) {
+function searchOf(context: TestContext, rates: readonly number[], { lead, ...changes }: Changes = {}) {
   const starts: number[] = []
-  const arrivals = function* ({ arrivals: count, perSecond }: Trial, startMs: number): Iterable<Arrival> {
+  const arrivals = function* ({ trial: { arrivals: count, perSecond } }: LedTrial, startMs: number): Iterable<Arrival> {
     starts.push(startMs)
     for (let index = 0; index < count; index++) yield arrivalAt(startMs + (index * 1000) / perSecond, index)
   }
   let index = 0
+  const next = async (): Promise<LedTrial | null> => {
+    const perSecond = rates[index]
+    if (perSecond === undefined) return null
+    return { trial: { index: index++, purpose: 'raise', perSecond, arrivals: perSecond }, earlier: 0 }
+  }
   const search: Search = {
-    next: () => {
-      const perSecond = rates[index]
-      return perSecond === undefined ? null : { index: index++, purpose: 'raise', perSecond, arrivals: perSecond }
-    },
-    isDecided: () => false,
+    stage: 'search',
+    lead: { next, start: async () => null, report: () => {}, ...lead },
     arrivals,
     waitUntilMs: () => null,
     wouldBlock: () => false,
@@ -28,6 +31,8 @@ function searchOf(context: TestContext, rates: readonly number[], changes: Parti
   }
   return { starts, work: () => context.clock.run(driveCapacity(context, search, 1_000)) }
 }
+
+const never = new Promise<never>(() => {})
 
 describe('a search is driven', () => {
   test('trial by trial, each after the last request of the previous one', async () => {
@@ -48,11 +53,60 @@ describe('a search is driven', () => {
 
   test('only until the outcome of a trial is decided', async () => {
     const context = testContext(soon)
-    const { work } = searchOf(context, [100], { isDecided: () => context.clock.nowMs() >= 250 })
+    let end = () => {}
+    const { work } = searchOf(context, [100], {
+      lead: {
+        start: async (_stage, _trial, onDecided) => {
+          end = onDecided
+          return null
+        },
+        report: () => {
+          if (context.clock.nowMs() >= 250) end()
+        },
+      },
+    })
     await work()
-    // The driver checks ten times per second.
+    // The driver reports ten times per second.
     expect(context.fates.length).toBeGreaterThan(25)
     expect(context.fates.length).toBeLessThan(36)
+  })
+
+  test('no further if another worker decides the trial while this one waits for its next arrival', async () => {
+    const context = testContext(soon)
+    const { work, starts } = searchOf(context, [1, 2], {
+      lead: {
+        start: async (_stage, trial, end) => {
+          if (trial.index === 1) context.clock.at(context.clock.nowMs() + 100, end)
+          return null
+        },
+      },
+    })
+    await work()
+    expect(starts).toEqual([0, 10])
+    expect(context.fates.map(({ dueMs }) => dueMs)).toEqual([0, 10])
+    expect(context.clock.nowMs()).toBe(110)
+  })
+
+  test('at the start that all workers share, and without moving it when the order comes late', async () => {
+    const context = testContext(soon)
+    const { starts, work } = searchOf(context, [10, 20], {
+      lead: { start: async () => context.clock.nowMs() + (context.clock.nowMs() === 0 ? 100 : -30) },
+    })
+    await work()
+    expect(starts).toEqual([100, 1_010 - 30])
+    expect(context.fates.filter(({ sentMs, dueMs }) => sentMs !== dueMs).map(({ dueMs }) => dueMs)).toEqual([980])
+  })
+
+  test('not beyond its time or the end of the run if the lead does not answer', async () => {
+    for (const lead of [{ next: () => never }, { start: () => never }]) {
+      const context = testContext(soon)
+      await searchOf(context, [10], { lead, endMs: 5_000 }).work()
+      expect([context.clock.nowMs(), context.fates.length]).toEqual([5_000, 0])
+      const stopped = testContext(soon)
+      stopped.clock.at(700, stopped.stop)
+      await searchOf(stopped, [10], { lead }).work()
+      expect([stopped.clock.nowMs(), stopped.fates.length]).toEqual([700, 0])
+    }
   })
 
   test('only while there is time for a complete trial', async () => {
@@ -90,11 +144,16 @@ describe('callers who fail', () => {
     expect(starts).toEqual([7_000])
   })
 
-  test('end a trial before they would be blocked, with a dropped arrival', async () => {
+  test('end a trial before they would be blocked, with a dropped arrival, and report it immediately', async () => {
     const context = testContext(soon)
-    const { work } = searchOf(context, [100], { wouldBlock: () => context.clock.nowMs() >= 500 })
+    const reportedMs: number[] = []
+    const { work } = searchOf(context, [100], {
+      wouldBlock: () => context.clock.nowMs() >= 520,
+      lead: { report: () => reportedMs.push(context.clock.nowMs()) },
+    })
     await work()
+    expect(reportedMs).toEqual([100, 200, 300, 400, 500, 520])
     expect(context.fates.filter(({ dropped }) => dropped === 'failure-limit')).toHaveLength(1)
-    expect(context.fates.length).toBeLessThan(54)
+    expect(context.fates.length).toBeLessThan(56)
   })
 })

@@ -26,6 +26,16 @@ describe('a failure limiter', () => {
     expect(failureLimiter.waitUntilMs('c0', 1, 31_000)).toBeNull()
   })
 
+  test('allows it at the very time that it names, whatever the rounding of the sum', () => {
+    for (let index = 0; index < 1_000; index++) {
+      const failureLimiter = createFailureLimiter(rules)
+      const atMs = 1_000 + index / 7
+      for (let times = 0; times < 3; times++) failureLimiter.recordFailure('c0', atMs)
+      const untilMs = failureLimiter.waitUntilMs('c0', 1, atMs) ?? 0
+      expect(failureLimiter.waitUntilMs('c0', 1, untilMs)).toBeNull()
+    }
+  })
+
   test('counts requests in flight as failed', () => {
     const failureLimiter = createFailureLimiter(rules)
     failureLimiter.begin('c0', 2)

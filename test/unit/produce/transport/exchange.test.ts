@@ -157,7 +157,25 @@ describe('a fair queue', () => {
     clock.at(0, look)
     await clock.advanceTo(0)
     expect(handed).toEqual(Array.from({ length: 40 }, (_, response) => response))
-    expect(found).toEqual([16, 32, 40])
+    expect(found).toEqual([20, 36, 40])
+  })
+
+  test('callbacks do not pile up, however many are added in each turn', async () => {
+    const clock = manualClock()
+    const callLater = createFairQueue(clock)
+    let added = 0
+    let handed = 0
+    let longest = 0
+    const arrive = () => {
+      for (let response = 0; response < 100; response++) callLater(() => handed++)
+      added += 100
+      longest = Math.max(longest, added - handed)
+      if (added < 10_000) clock.at(0, arrive)
+    }
+    arrive()
+    await clock.advanceTo(0)
+    expect(handed).toBe(10_000)
+    expect(longest).toBeLessThanOrEqual(300)
   })
 
   test('a callback may add another', async () => {

@@ -1,6 +1,6 @@
-import { defaultLatency, scaleLatency } from '../../src/service/capacity.ts'
-import { comparedRun } from '../../src/storage/recorded-run.ts'
-import { virtualRun } from '../support/virtual-run.ts'
+import { defaultLatency, scaleLatency } from '../../../src/service/capacity.ts'
+import { comparedRun } from '../../../src/storage/recorded-run.ts'
+import { virtualRun } from '../../support/virtual-run.ts'
 import { nightNoise } from './night-noise.ts'
 
 /**

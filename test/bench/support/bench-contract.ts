@@ -1,5 +1,5 @@
-import type { Contract } from '../../src/contract/contract.ts'
-import { documentedContract } from '../../src/contract/documented.ts'
+import type { Contract } from '../../../src/contract/contract.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
 
 /** The documented contract without limits that a benchmark would reach. */
 export const benchContract: Contract = {

@@ -1,12 +1,18 @@
 import { readFileSync } from 'node:fs'
-import { documentedContract } from '../../src/contract/documented.ts'
-import { priceListOf } from '../../src/judge/checks/price-list.ts'
-import { toObject } from '../../src/lib/json.ts'
-import { formatPico, parsePico } from '../../src/lib/money.ts'
-import type { RunInfo } from '../../src/observation/log.ts'
-import type { Body, Observation, ObservedResponse, Outcome, StreamRecord } from '../../src/observation/observation.ts'
-import type { Plan } from '../../src/plan/plan.ts'
-import { virtualRun } from '../support/virtual-run.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
+import { priceListOf } from '../../../src/judge/checks/price-list.ts'
+import { toObject } from '../../../src/lib/json.ts'
+import { formatPico, parsePico } from '../../../src/lib/money.ts'
+import type { RunInfo } from '../../../src/observation/log.ts'
+import type {
+  Body,
+  Observation,
+  ObservedResponse,
+  Outcome,
+  StreamRecord,
+} from '../../../src/observation/observation.ts'
+import type { Plan } from '../../../src/plan/plan.ts'
+import { virtualRun } from '../../support/virtual-run.ts'
 
 export type RepeatedRun = {
   readonly plan: Plan

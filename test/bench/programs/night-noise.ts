@@ -1,5 +1,5 @@
-import { randomStream } from '../../src/lib/random.ts'
-import { logNormal } from '../../src/service/capacity.ts'
+import { randomStream } from '../../../src/lib/random.ts'
+import { logNormal } from '../../../src/service/capacity.ts'
 
 /** How machines differ between nights: the noise that a comparison must tolerate. */
 export type NightNoise = {

@@ -1,0 +1,197 @@
+import type { Contract } from '../../contract/contract.ts'
+import { isFirstRequest, isLocalFault, latenessMs, type Observation, type Sink } from '../../observation/observation.ts'
+import { isAbuseBlock } from '../../observation/response.ts'
+import type { Plan } from '../../plan/plan.ts'
+import { maxLatenessMs } from '../metrics/harness-limits.ts'
+import {
+  createRequestStats,
+  type MutableStats,
+  OTHER_NAME,
+  type RequestStatsSnapshot,
+} from '../metrics/request-stats.ts'
+import { isSuccess, missedTimings, type Slo } from '../metrics/timings.ts'
+
+import type { CallTally, TrialSnapshot } from './judge-trial.ts'
+import { queueTrendOf } from './queue-growth.ts'
+import { createRequestSample, mergeSamples, type RequestSample, requestsIn } from './request-sample.ts'
+
+/** All that the outcome of a trial depends on, of the requests of one worker or of several. Plain data. */
+export type TrialPart = {
+  readonly counts: TrialCounts
+  /** In the order of the mix. */
+  readonly calls: Readonly<Record<string, CallTally>>
+  readonly sample: RequestSample
+  /** The longest latency. */
+  readonly maxMs: number
+  /** Infinite if nothing was due, or if nothing has ended. */
+  readonly firstDueMs: number
+  readonly lastDueMs: number
+  readonly lastEndMs: number
+  /** When the last request of each worker ended; the earliest counts. */
+  readonly endsKnownMs: number
+}
+
+/** The requests of one worker in a trial: the part of its outcome, and the figures of its result. Plain data. */
+export type TrialFoldSnapshot = { readonly part: TrialPart; readonly calls: readonly CallFigures[] }
+
+type CallFigures = {
+  readonly call: string
+  readonly stats: RequestStatsSnapshot
+  /** Complete 2xx responses that missed an SLO, by timing. */
+  readonly missed: Readonly<Record<string, number>>
+}
+
+type TrialCounts = Omit<TrialSnapshot, 'calls' | 'queue'>
+
+/** Sums over the requests of one worker in a trial. */
+export type TrialFold = {
+  readonly add: Sink
+  readonly part: () => TrialPart
+  readonly snapshot: () => TrialFoldSnapshot
+}
+
+/** Sums over one call of a trial. */
+type CallFold = {
+  readonly cell: MutableStats
+  readonly tally: { -readonly [Name in keyof CallTally]: number }
+  readonly missed: Map<string, number>
+}
+
+/** `slo`: of each call of the mix. Other calls, which only an edited log has, count together. */
+export function createTrialFold(slo: Plan['slo'], contract: Contract): TrialFold {
+  const folds = new Map(Object.entries(slo).map(([call, bounds]) => [call, createCallFold(bounds)]))
+  const counts = { ...emptyPart.counts }
+  const sample = createRequestSample()
+  let maxMs = 0
+  let [firstDueMs, lastDueMs] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
+  let lastEndMs = Number.NEGATIVE_INFINITY
+  /** Live views read all trials repeatedly, and few have changed. */
+  let known: TrialFoldSnapshot | null = null
+
+  const foldOf = (call: string): CallFold => {
+    const name = slo[call] === undefined ? OTHER_NAME : call
+    const fold = folds.get(name) ?? createCallFold({})
+    folds.set(name, fold)
+    return fold
+  }
+  const time = ({ dueMs, sentMs, endMs }: Observation) => {
+    if (sentMs === null || endMs === null) return
+    maxMs = Math.max(maxMs, endMs - dueMs)
+    sample.add({ dueMs, sentMs, endMs })
+  }
+  const tally = (o: Observation, { tally, missed }: CallFold) => {
+    const { call, response, outcome } = o
+    if (response !== null && isAbuseBlock(response, contract)) counts.blocked++
+    else if (outcome.kind === 'answered' && outcome.status === 429) tally.refused++
+    else if (!isSuccess(o)) tally.bad++
+    else {
+      const timings = missedTimings(o, slo[call] ?? {})
+      for (const timing of timings) missed.set(timing, (missed.get(timing) ?? 0) + 1)
+      if (timings.length === 0) tally.good++
+      else tally.bad++
+    }
+  }
+
+  const part = (): TrialPart => ({
+    counts: { ...counts },
+    calls: Object.fromEntries([...folds].map(([call, { tally }]) => [call, { ...tally }])),
+    sample: sample.snapshot(),
+    maxMs,
+    firstDueMs,
+    lastDueMs,
+    lastEndMs,
+    endsKnownMs: lastEndMs,
+  })
+
+  return {
+    add: o => {
+      known = null
+      const { call, outcome, dueMs, endMs } = o
+      const fold = foldOf(call)
+      fold.cell.add(o)
+      if (isFirstRequest(o)) counts.arrivals++
+      firstDueMs = Math.min(firstDueMs, dueMs)
+      lastDueMs = Math.max(lastDueMs, dueMs)
+      if (outcome.kind === 'dropped') {
+        if (outcome.reason === 'max-in-flight' || isLocalFault(outcome.reason)) counts.crowdedOut++
+        else if (outcome.reason === 'failure-limit') counts.heldBack++
+        else counts.cutOff++
+        return
+      }
+      if (endMs !== null) lastEndMs = Math.max(lastEndMs, endMs)
+      if ((latenessMs(o) ?? 0) > maxLatenessMs(slo[call]?.latency ?? null)) counts.late++
+      if (outcome.kind === 'failed' && outcome.reason === 'cancelled') counts.cutOff++
+      else tally(o, fold)
+      // An immediate rejection was in no queue.
+      if (outcome.kind === 'failed' || isSuccess(o)) time(o)
+    },
+    part,
+    snapshot: () => {
+      known ??= {
+        part: part(),
+        calls: [...folds].map(([call, { cell, missed }]) => ({
+          call,
+          stats: cell.snapshot(),
+          missed: Object.fromEntries(missed),
+        })),
+      }
+      return known
+    },
+  }
+}
+
+/** A histogram takes 90 kB, so only the times that the report shows get one. */
+const createCallFold = (slo: Slo): CallFold => ({
+  cell: createRequestStats(slo, timing => timing === 'latency' || slo[timing] !== undefined),
+  tally: { good: 0, bad: 0, refused: 0 },
+  missed: new Map(),
+})
+
+/** The part of a worker that has sent nothing. */
+export const emptyPart: TrialPart = {
+  counts: { arrivals: 0, late: 0, blocked: 0, heldBack: 0, crowdedOut: 0, cutOff: 0 },
+  calls: {},
+  sample: { stride: 1, instants: new Float64Array() },
+  maxMs: 0,
+  firstDueMs: Number.POSITIVE_INFINITY,
+  lastDueMs: Number.NEGATIVE_INFINITY,
+  lastEndMs: Number.NEGATIVE_INFINITY,
+  endsKnownMs: Number.POSITIVE_INFINITY,
+}
+
+/** The part of several workers together. Workers share no request. */
+export function mergeParts(parts: readonly TrialPart[]): TrialPart {
+  // A worker without arrivals has no requests whose ends are unknown.
+  const sending = parts.filter(({ firstDueMs }) => Number.isFinite(firstDueMs))
+  const sum = (count: keyof TrialCounts) => sending.reduce((total, { counts }) => total + counts[count], 0)
+  const calls = new Map<string, CallTally>()
+  for (const part of parts)
+    for (const [call, { good, bad, refused }] of Object.entries(part.calls)) {
+      const known = calls.get(call) ?? { good: 0, bad: 0, refused: 0 }
+      calls.set(call, { good: known.good + good, bad: known.bad + bad, refused: known.refused + refused })
+    }
+  return {
+    counts: {
+      arrivals: sum('arrivals'),
+      late: sum('late'),
+      blocked: sum('blocked'),
+      heldBack: sum('heldBack'),
+      crowdedOut: sum('crowdedOut'),
+      cutOff: sum('cutOff'),
+    },
+    calls: Object.fromEntries(calls),
+    sample: mergeSamples(sending.map(({ sample }) => sample)),
+    maxMs: Math.max(emptyPart.maxMs, ...sending.map(({ maxMs }) => maxMs)),
+    firstDueMs: Math.min(emptyPart.firstDueMs, ...sending.map(({ firstDueMs }) => firstDueMs)),
+    lastDueMs: Math.max(emptyPart.lastDueMs, ...sending.map(({ lastDueMs }) => lastDueMs)),
+    lastEndMs: Math.max(emptyPart.lastEndMs, ...sending.map(({ lastEndMs }) => lastEndMs)),
+    endsKnownMs: Math.min(emptyPart.endsKnownMs, ...sending.map(({ endsKnownMs }) => endsKnownMs)),
+  }
+}
+
+/** The input of the judge of a trial. During a trial, only the complete part of its queue is evaluated. */
+export function snapshotOf(part: TrialPart, state: 'open' | 'ended'): TrialSnapshot {
+  const { counts, calls, sample, maxMs, lastDueMs, endsKnownMs } = part
+  const untilMs = state === 'open' ? endsKnownMs - maxMs : lastDueMs
+  return { ...counts, calls, queue: queueTrendOf(requestsIn(sample), sample.stride, untilMs) }
+}

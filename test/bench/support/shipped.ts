@@ -1,0 +1,85 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { calibrationContract } from '../../../src/calibration/server-answers.ts'
+import type { Report } from '../../../src/report/document.ts'
+import { clientCore, onCore, runCommand } from './child.ts'
+
+/** What the shipped command runs, and where. */
+export type ShippedRun = {
+  readonly scenario: string
+  /** A profile without limits that a bench would reach. */
+  readonly profile: string
+  readonly port: string
+  readonly flags?: readonly string[]
+  /** null: all cores. Default: the core of a client. */
+  readonly core?: number | null
+  /** Whether the bench has a use for a run that cannot tell. Default: no. */
+  readonly mayBeInconclusive?: boolean
+  /** Called when the process has started. */
+  readonly onStart?: (processId: number) => void
+}
+
+/** Of a run with a verdict: pass, fail and inconclusive. */
+const verdictCodes = [0, 1, 3]
+
+/** The results of the stage `load`, and the report. */
+export type Shipped = { readonly load: Report['calls'][number]; readonly report: Report; readonly judgements: number }
+
+/**
+ * Runs `turnpike run` of `dist`, which records as by default, and reads its report. Rejects if the run did not pass.
+ * `read` gets the directory of the run before it is deleted.
+ */
+export async function runShipped<T = null>(
+  run: ShippedRun,
+  read: (directory: string) => T | Promise<T> = () => null as T,
+): Promise<Shipped & { readonly read: T }> {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-bench-'))
+  try {
+    const scenario = join(folder, 'scenario.yaml')
+    const profile = join(folder, 'profile.yaml')
+    const out = join(folder, 'run')
+    writeFileSync(scenario, run.scenario)
+    writeFileSync(profile, run.profile)
+    const target = `http://127.0.0.1:${run.port}/api/v1`
+    const flags = ['--quiet', '--target', target, '--profile', profile, '--out', out, ...(run.flags ?? [])]
+    const command = [process.execPath, 'dist/main.js', 'run', scenario, ...flags]
+    const { core = clientCore, onStart } = run
+    const output = await runCommand(core === null ? command : onCore(core, command), {
+      goodCodes: verdictCodes,
+      onStart,
+    })
+    const report: Report = JSON.parse(readFileSync(join(out, 'report.json'), 'utf8'))
+    const load = report.calls.find(({ stage }) => stage === 'load')
+    const isUsable = report.verdict === 'pass' || (report.verdict === 'inconclusive' && run.mayBeInconclusive === true)
+    if (!isUsable || load === undefined) throw new Error(`the run did not pass:\n${output}`)
+    const { notRecorded } = report.load
+    if (notRecorded > 0) console.log(`  (not recorded, because the disk was too slow: ${notRecorded} of ${load.count})`)
+    const judgements = report.clauses.reduce((sum, { judged }) => sum + judged, 0)
+    return { load, report, judgements, read: await read(out) }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** One RPC call per arrival, as `shape` says. */
+export const rpcScenario = (shape: string, seconds: number): string => `
+name: bench
+callers: { count: 1 }
+calls: { rpc: { kind: rpc, network: ethereum-mainnet, methods: { eth_blockNumber: 1 } } }
+stages: [{ name: load, duration: ${seconds}s, ${shape}, mix: { rpc: 1 } }]
+bounds: { max-in-flight: 4096 }
+thresholds: [{ expect: violations == 0, why: The target meets every clause. }]
+`
+
+export const rpcProfile = 'name: bench\nrpc: { requestsPerMinute: 1000000000 }\nlimits: { windowMs: 3600000 }\n'
+
+/** The contract of the calibration server as a profile. */
+export const streamProfile = JSON.stringify({
+  name: 'bench',
+  accounts: calibrationContract.accounts,
+  limits: {
+    windowMs: calibrationContract.limits.windowMs,
+    tokensReset: calibrationContract.limits.tokensReset,
+  },
+})
