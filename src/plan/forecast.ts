@@ -37,11 +37,17 @@ export function forecast(plan: Omit<Plan, 'forecast'>, contract: Contract, limit
     requests: calls.reduce((sum, { requests }) => sum + requests, 0),
     durationMs: plan.stages.reduce((sum, { durationMs }) => sum + durationMs, 0),
     credits: Math.round(credits),
-    worstUsd: maxUsd(rows, contract),
+    worstUsd: maxUsd([...rows, ...openingTopUps(plan.callers)], contract),
     calls,
     failures: failuresForecast(plan, limits, contract),
     limits,
   }
+}
+
+/** What wallets pay before the load. */
+function openingTopUps({ wallets }: Plan['callers']): readonly Pick<Row, 'call' | 'arrivals'>[] {
+  if (wallets === null || wallets.topUpUsd === null) return []
+  return [{ call: { kind: 'top-up', pay: true, usd: wallets.topUpUsd }, arrivals: wallets.chains.length }]
 }
 
 type Row = { readonly stage: StagePlan; readonly name: string; readonly call: Call; readonly arrivals: number }

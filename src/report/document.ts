@@ -19,7 +19,7 @@ const status = z.enum(['pass', 'fail', 'inconclusive'])
 
 const position = z.object({
   firstId: tally.meta({ description: 'The id of the first request that shares its idempotency key; else its own.' }),
-  step: z.enum(['only', 'original', 'duplicate', 'other-key', 'conflict', 'other-caller', 'late-repeat']),
+  step: z.enum(['only', 'original', 'duplicate', 'other-key', 'conflict', 'other-caller', 'late-repeat', 'offer', 'payment']),
   key: tally.meta({ description: 'Which key of its caller it used, from 0.' }),
 })
 

@@ -3,7 +3,7 @@ import { probeOf } from '../contract/probes.ts'
 import { formatDuration, plural } from '../lib/format.ts'
 import { wrap } from '../lib/text-layout.ts'
 import { oneLine } from '../lib/visible.ts'
-import { type Plan, systemCalls } from '../plan/plan.ts'
+import { keyCallers, type Plan, systemCallsOf } from '../plan/plan.ts'
 import { specialKeyVariables } from '../produce/callers/api-keys.ts'
 import { buildRequest } from '../produce/calls/build-request.ts'
 import type { BuiltRequest } from '../produce/calls/call.ts'
@@ -180,12 +180,14 @@ function variablesOf(requests: readonly SequenceRequest[]): Variables {
 /** The run id in idempotency keys: a key that was used before would get a replay. */
 const runVariable = '$TURNPIKE_RUN'
 
+const isWallet = (caller: string, { callers }: Plan): boolean => callers.names.indexOf(caller) >= keyCallers(callers)
+
 function built(
   request: SequenceRequest,
   names: Variables,
   { plan, contract }: Judged,
 ): Pick<Sent, 'path' | 'options' | 'body' | 'variables'> {
-  const calls: Plan['calls'] = { ...plan.calls, ...systemCalls }
+  const calls: Plan['calls'] = { ...plan.calls, ...systemCallsOf(plan) }
   const call = calls[request.call]
   if (call === undefined) throw new RangeError(`no call named ${request.call}`)
   const as = call.kind === 'probe' ? probeOf(call.probe).as : 'caller'
@@ -195,7 +197,9 @@ function built(
   const wire: BuiltRequest['request'] = buildRequest(
     call,
     request,
-    { authorization: `Bearer $${name}` },
+    isWallet(request.caller, plan)
+      ? { [contract.wallets.signIn.header]: '$TURNPIKE_SIGN_IN' }
+      : { authorization: `Bearer $${name}` },
     context,
   ).request
   const { method, path, headers, body, timeouts } = wire

@@ -85,8 +85,9 @@ export async function run(job: RunJob, io: RunIo, onSpent: (picoUsd: bigint) => 
 /** Starts one worker for each shard. When one worker stops, all of them stop. */
 function startWorkers(job: RunJob, io: RunIo, stop: RunStop, budget: SharedBudget): readonly WorkerHandle[] {
   const { info, plan, contract, callers, specialKeys, secrets, baseUrl, warmUp, failFast, gauges, workers: count } = job
+  const { solanaNode } = job
   const connections = plan.bounds.maxInFlight * connectionsPerArrival(plan)
-  const common = { info, plan, contract, callers, specialKeys, secrets, baseUrl, warmUp, failFast, gauges }
+  const common = { info, plan, contract, callers, specialKeys, secrets, solanaNode, baseUrl, warmUp, failFast, gauges }
   const shared = { budget, epoch: epochOf(io.clock) }
   const lead = leadSearches(plan, count, io.clock, order => {
     for (const worker of workers) worker.search(order)

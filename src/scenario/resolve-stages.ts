@@ -25,9 +25,27 @@ export function resolveStages(value: unknown, context: StageContext, report: Rep
     if (stage === null || !named) return null
     checkTier(path, written, stage, context, report)
     checkSaturation(path, stage, context.calls, report)
+    checkWallets(path, stage, context, report)
     if (stage.shape === 'capacity') checkCapacity(path, written, stage, context, report)
     return stage
   })
+}
+
+/** Reports calls that only wallets can send in a stage of callers with keys. */
+function checkWallets(path: Path, stage: Stage, { calls, keyed = 0 }: StageContext, report: ReportMistake): void {
+  if (stage.shape === 'recorded' || stage.firstCaller >= keyed) return
+  const names = 'calls' in stage ? stage.calls : 'mix' in stage ? stage.mix.map(([name]) => name) : []
+  for (const name of new Set(names)) {
+    const call = calls.get(name)
+    if (call?.kind !== 'wallet-balance' && !(call?.kind === 'top-up' && call.pay)) continue
+    const got = `${name} in a stage with callers that have no wallet`
+    report({
+      path,
+      at: 'value',
+      got,
+      expected: `"first-caller" of at least ${keyed}: wallets follow the other callers`,
+    })
+  }
 }
 
 /** Whether a stage names known calls only; reports the others. */
@@ -189,12 +207,15 @@ function unfitReason(call: Call): string | null {
       return 'which is several requests'
     case 'probe':
       return 'which must be refused'
+    case 'top-up':
+      return 'which pays'
     case 'resource':
       return 'which is a resource'
     case 'models':
     case 'networks':
     case 'rate-limits':
     case 'rate-limit-logs':
+    case 'wallet-balance':
       return null
   }
 }

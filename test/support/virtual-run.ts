@@ -96,7 +96,7 @@ export async function virtualRun(options: VirtualRun): Promise<{
   const ahead = manualClock()
   const bounds = planBounds(draft.bounds)
   const send = memoryTransport(serviceOn(ahead, null), ahead)
-  const asker = { name: 'c0', keys: [`ref_${draft.callers.accountTier}_virtual-c0`] }
+  const asker = { kind: 'key' as const, name: 'c0', keys: [`ref_${draft.callers.accountTier}_virtual-c0`] }
   const discovery = await ahead.run(discover(send, [asker], { bounds }, profile))
   const { accountTier } = draft.callers
   const contract = discoveredContract(profile, discovery, accountTier, options.limitsFrom ?? 'target')

@@ -9,6 +9,8 @@ import type { RunInfo } from '../../observation/log.ts'
 import type { Plan } from '../../plan/plan.ts'
 import { maxShards } from '../../plan/shard.ts'
 import { assertMaySendKeys, type Keys, loadKeys, plainTextWarning } from '../../produce/callers/api-keys.ts'
+import type { WalletCaller } from '../../produce/callers/caller.ts'
+import { loadWalletKeys, loadWallets, solanaNode } from '../../produce/callers/wallet-keys.ts'
 import { notThere } from '../../produce/transport/suggest-target.ts'
 import { discoverAt } from '../../run/discovery.ts'
 import { type RunJob, run } from '../../run/run.ts'
@@ -89,11 +91,14 @@ async function runDraft(draft: DraftPlan, invocation: Invocation): Promise<numbe
   const runId = newRunId()
   const path = directoryOf(plan, runId, text(values, 'out'), several)
   const keys = loadKeys(plan, draft.contract, runId)
-  hideSecrets(keys.given)
+  const walletKeys = loadWalletKeys(plan, draft.contract.wallets, runId)
+  const given = [...keys.given, ...walletKeys.given]
+  hideSecrets(given)
   assertNoSecret(plan.scenario, { ...plan, target: null }, 'scenario')
+  const wallets = await loadWallets(plan, walletKeys)
   const reserved = reserveRunDirectory(path, hiddenIn(draft.contract))
   try {
-    return await runAtTarget(draft, { runId, path, reserved, keys }, invocation)
+    return await runAtTarget(draft, { runId, path, reserved, keys: { ...keys, given }, wallets }, invocation)
   } finally {
     reserved.release()
   }
@@ -104,6 +109,7 @@ type Start = {
   readonly path: string
   readonly reserved: ReservedDirectory
   readonly keys: Keys
+  readonly wallets: readonly WalletCaller[]
 }
 
 async function runAtTarget(draft: DraftPlan, start: Start, invocation: Invocation): Promise<number> {
@@ -125,9 +131,10 @@ async function runAtTarget(draft: DraftPlan, start: Start, invocation: Invocatio
 async function runAgainst(
   target: string,
   draft: DraftPlan,
-  { runId, path, reserved, keys: { callers, specialKeys, given, areInvented } }: Start,
+  { runId, path, reserved, keys: { callers: keyed, specialKeys, given, areInvented }, wallets }: Start,
   { values, flags, baselines, budget }: Invocation,
 ): Promise<number> {
+  const callers = [...keyed, ...wallets]
   // The published limits decide the rates, and so the cost.
   const discovery = await discoverAt(target, callers, draft.plan, draft.contract)
   // Both are public, and the address of the target may contain a key.
@@ -146,7 +153,9 @@ async function runAgainst(
     ...(discovery.suggestedTarget !== null && { suggestedTarget: hidden(discovery.suggestedTarget) }),
   }
   const { outputs, gauges, log, close } = await createOutputs(plan, info, clock, path, values, flags)
-  const warning = callers.some(({ keys }) => keys.length > 0) ? plainTextWarning(plan) : null
+  const warning = callers.some(caller => caller.kind === 'wallet' || caller.keys.length > 0)
+    ? plainTextWarning(plan)
+    : null
   if (warning !== null) log(warning)
   const { stop, quit, onFirst, dispose } = listenForInterrupts()
   for (const note of discovery.notes) log(note)
@@ -161,7 +170,7 @@ async function runAgainst(
     if (weak !== null) log(weak)
     const failFast = values['fail-fast'] === true
     const common = { info, plan, contract, baselines, workers, warmUp, failFast, gauges }
-    const job: RunJob = { ...common, callers, specialKeys, secrets, baseUrl: target }
+    const job: RunJob = { ...common, callers, specialKeys, secrets, solanaNode: solanaNode(plan), baseUrl: target }
     const unwritten: Unwritten[] = []
     const noteUnwritten = (file: Unwritten) => void unwritten.push(file)
     const io = { clock, stop, quit, startWorker: startThread, directory, outputs, log, unwritten: noteUnwritten }

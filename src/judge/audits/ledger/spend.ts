@@ -1,8 +1,13 @@
 import type { Contract } from '../../../contract/contract.ts'
 import { probeOf } from '../../../contract/probes.ts'
 import { toObject } from '../../../lib/json.ts'
-import { parsePico } from '../../../lib/money.ts'
-import { failedBeforeSend, type Observation, type ObservedResponse } from '../../../observation/observation.ts'
+import { parsePico, pico } from '../../../lib/money.ts'
+import {
+  failedBeforeSend,
+  type Observation,
+  type ObservedResponse,
+  type TopUpDescriptor,
+} from '../../../observation/observation.ts'
 import { is2xx, isFromGateway, isReplayed } from '../../../observation/response.ts'
 import { priceListOf } from '../../checks/price-list.ts'
 import { claimInBody, claimInHeader, expectedCharge } from './charge.ts'
@@ -27,9 +32,10 @@ const noBalances: RequestSpend['balances'] = [null, null, null]
  * says can make a request cheaper than its tokens or credits by the price list.
  */
 export function spendOf(observation: Observation, contract: Contract, isShared: boolean): RequestSpend | null {
-  const { outcome, response, sentMs } = observation
+  const { request, outcome, response, sentMs } = observation
   if (sentMs === null || outcome.kind === 'dropped') return null
   if (outcome.kind === 'failed' && failedBeforeSend.includes(outcome.reason)) return null
+  if (request.kind === 'top-up') return paymentOf(request, observation, sentMs)
   const isUnanswered = outcome.kind === 'failed' || (response !== null && isFromGateway(response, contract))
   const claimed = response === null ? none : claimedBy(response, observation, contract)
   const computed = expectedCharge(observation, contract)?.usd ?? null
@@ -43,6 +49,15 @@ export function spendOf(observation: Observation, contract: Contract, isShared: 
     // Others may take from a shared balance.
     balances: isShared || response === null ? noBalances : balancesIn(response, observation, contract),
   }
+}
+
+/** A payment costs its amount, unless it was refused. One that is sent again was counted before. */
+function paymentOf({ payment }: TopUpDescriptor, { outcome }: Observation, sentMs: number): RequestSpend {
+  const isRefused =
+    outcome.kind === 'answered' && outcome.status >= 400 && outcome.status < 500 && outcome.status !== 409
+  const isCounted = payment !== null && !payment.isAgain && !isRefused
+  const cost = isCounted ? pico(payment.usd) : 0n
+  return { sentMs, cost, isUnknown: false, isUnanswered: false, balances: noBalances }
 }
 
 type Claim = { readonly amount: bigint; readonly isStated: boolean; readonly isAbsurd: boolean }
@@ -90,6 +105,8 @@ function isCharged({ request }: Observation): boolean {
     case 'networks':
     case 'rate-limits':
     case 'rate-limit-logs':
+    case 'top-up':
+    case 'wallet-balance':
       return false
     case 'probe':
       return probeOf(request.probe).draws !== null

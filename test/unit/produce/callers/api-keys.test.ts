@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { isLoopback } from '../../../../src/lib/loopback.ts'
 import { UsageError } from '../../../../src/lib/usage-error.ts'
 import type { CallersPlan, Plan } from '../../../../src/plan/plan.ts'
 import {
   assertMaySendKeys,
-  isLoopback,
   loadCallers,
   loadKeys,
   loadSpecialKeys,
@@ -49,6 +49,7 @@ const load = (
     {
       names: Array.from({ length: count }, (_, index) => `c${index}`),
       keysEach,
+      wallets: null,
       accountTier: tier,
       shared: false,
       keysFile: keysFile ?? null,
@@ -235,7 +236,7 @@ describe('a mistake in the keys', () => {
 })
 
 describe('keys of special accounts', () => {
-  const plan: CallersPlan = { names: ['c0'], keysEach: 1, accountTier: 'partner', shared: false, keysFile: null }
+  const plan: CallersPlan = { names: ['c0'], keysEach: 1, wallets: null, accountTier: 'partner', shared: false, keysFile: null }
   const source = { environment: undefined, loopback: true, areOptional: false, runId: 'run-1' }
   const none = { 'free-user': null, 'zero-balance': null }
 
@@ -267,7 +268,7 @@ describe('keys of special accounts', () => {
 })
 
 describe('the keys of a run', () => {
-  const callers: CallersPlan = { names: ['c0'], keysEach: 1, accountTier: 'default', shared: false, keysFile: null }
+  const callers: CallersPlan = { names: ['c0'], keysEach: 1, wallets: null, accountTier: 'default', shared: false, keysFile: null }
   const keysAt = (target: string | null, required = true) =>
     loadKeys({ target, callers } as Plan, { auth: { required } }, 'run-1')
 
