@@ -18,6 +18,7 @@ const limitsFrom: Flag = {
 const seed: Flag = { type: 'number', describe: 'Random seed; overrides the scenario' }
 const target: Flag = { type: 'string', describe: 'Base URL of the service under test' }
 const budget: Flag = { type: 'string', describe: 'Maximum spend in USD, or unlimited; overrides scenario' }
+const topUp: Flag = { type: 'string', describe: 'Most that wallets may pay for credit, in USD (default: ask only)' }
 const only: Flag = { type: 'string', describe: 'Call to send, or clause to judge (with *); repeatable', array: true }
 const format: Flag = { type: 'string', describe: 'Output format', choices: formats, default: 'text' }
 const criteria = {
@@ -54,6 +55,7 @@ export const commands: readonly Command[] = [
       out: { type: 'string', describe: 'Run directory (default: runs/<time>-<scenario>)' },
       seed,
       'budget-usd': budget,
+      'top-up': topUp,
       profile,
       'limits-from': limitsFrom,
       only,
@@ -106,6 +108,7 @@ export const commands: readonly Command[] = [
       target: { ...target, describe: `${target.describe}, to discover its offer` },
       seed,
       'budget-usd': budget,
+      'top-up': topUp,
       profile,
       'limits-from': limitsFrom,
       only,

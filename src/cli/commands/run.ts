@@ -10,7 +10,7 @@ import type { Plan } from '../../plan/plan.ts'
 import { maxShards } from '../../plan/shard.ts'
 import { assertMaySendKeys, type Keys, loadKeys, plainTextWarning } from '../../produce/callers/api-keys.ts'
 import type { WalletCaller } from '../../produce/callers/caller.ts'
-import { loadWalletKeys, loadWallets, solanaNode } from '../../produce/callers/wallet-keys.ts'
+import { loadWalletKeys, loadWallets, solanaNodeOf } from '../../produce/callers/wallet-keys.ts'
 import { notThere } from '../../produce/transport/suggest-target.ts'
 import { discoverAt } from '../../run/discovery.ts'
 import { type RunJob, run } from '../../run/run.ts'
@@ -170,7 +170,7 @@ async function runAgainst(
     if (weak !== null) log(weak)
     const failFast = values['fail-fast'] === true
     const common = { info, plan, contract, baselines, workers, warmUp, failFast, gauges }
-    const job: RunJob = { ...common, callers, specialKeys, secrets, solanaNode: solanaNode(plan), baseUrl: target }
+    const job: RunJob = { ...common, callers, specialKeys, secrets, solanaNode: solanaNodeOf(plan), baseUrl: target }
     const unwritten: Unwritten[] = []
     const noteUnwritten = (file: Unwritten) => void unwritten.push(file)
     const io = { clock, stop, quit, startWorker: startThread, directory, outputs, log, unwritten: noteUnwritten }

@@ -80,7 +80,7 @@ export async function loadWallets(plan: Plan, { wallets }: WalletKeys): Promise<
 }
 
 /** The Solana node for payments to a target that is not on this machine; null: none is needed or given. */
-export function solanaNode({ target }: Plan): string | null {
+export function solanaNodeOf({ target }: Plan): string | null {
   if (target === null || isLoopback(target)) return null
   return process.env[nodeVariable]?.trim() || null
 }

@@ -2,7 +2,7 @@ import { parseJson } from '../../lib/json.ts'
 import { failedBeforeSend, isLocalFault } from '../../observation/observation.ts'
 import type { PaymentFate } from '../callers/payments.ts'
 import type { Exchange } from '../transport/transport.ts'
-import { type DueRequest, type SendContext, transmit, unsent } from './transmit.ts'
+import { type DueRequest, type SendContext, transmit, unsentRequest } from './transmit.ts'
 
 /**
  * Pays what a target asked for. `offer`: the body of its 402; null: it offered nothing. Resolves when the payment is
@@ -15,7 +15,7 @@ export async function payOffer(
 ): Promise<void> {
   const { caller } = due.origin
   const { payments, clock, sink, stop, contract } = context
-  const drop = (reason: 'interrupted' | 'no-payment') => sink(unsent(due, reason, context))
+  const drop = (reason: 'interrupted' | 'no-payment') => sink(unsentRequest(due, reason, context))
   if (stop.aborted) return drop('interrupted')
   const found = caller.kind === 'wallet' && offer !== null ? await payments.next(caller, parseJson(offer), usd) : null
   if (found === null || caller.kind !== 'wallet') return drop('no-payment')

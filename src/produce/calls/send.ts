@@ -9,7 +9,7 @@ import { authorize, type Headers } from '../callers/caller.ts'
 import { buildRequest } from './build-request.ts'
 import type { BuiltRequest } from './call.ts'
 import { payOffer } from './pay-offer.ts'
-import { type Origin, type SendContext, stepAt, transmit, unsent } from './transmit.ts'
+import { type Origin, type SendContext, stepAt, transmit, unsentRequest } from './transmit.ts'
 
 /**
  * Sends the requests of an arrival. Resolves when all of them are observed, with whether a request was sent; rejects only
@@ -121,7 +121,7 @@ const notSent = Promise.resolve(false)
 function dropped(arrival: Arrival, index: number, plan: Call, reason: DropReason, context: SendContext) {
   const origin = originOf(arrival, stepAt(arrival, index), context)
   const built = requestAt(arrival, index, plan, noHeaders, origin, context)
-  return unsent({ arrival, index, origin, built }, reason, context)
+  return unsentRequest({ arrival, index, origin, built }, reason, context)
 }
 
 const noHeaders: Headers = {}

@@ -71,7 +71,7 @@ export function transmit(
     const stream = reader !== null && isEventStream(exchange) ? reader.end() : null
     const outcome = outcomeOf(exchange, stream)
     if (outcome.kind === 'dropped') {
-      sink(unsent({ arrival, index, origin, built }, outcome.reason, context))
+      sink(unsentRequest({ arrival, index, origin, built }, outcome.reason, context))
       return false
     }
     sink({
@@ -102,7 +102,7 @@ export function transmit(
 }
 
 /** The observation of a request that was not sent. */
-export function unsent(
+export function unsentRequest(
   { arrival, index, origin, built }: Omit<DueRequest, 'dueMs'>,
   reason: DropReason,
   { callers, accountTier }: Pick<SendContext, 'callers' | 'accountTier'>,
