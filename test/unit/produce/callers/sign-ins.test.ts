@@ -75,9 +75,9 @@ test('no nonce is signed twice, even if requests wait', async () => {
 const sumBefore = (orders: readonly SignInOrder[], index: number) =>
   orders.slice(0, index).reduce((sum, { count }) => sum + count, 0)
 
-test('a request waits for its own signature if none is left', async () => {
+test('a request waits if nothing is signed yet, for its own signature and the next one', async () => {
   const { take } = pool({ signMs: 2, ahead: 1 })
-  expect(await take(w0)).toEqual(['w0/0', 2])
+  expect(await take(w0)).toEqual(['w0/0', 4])
 })
 
 test('many are ordered in parts, so that the first one comes early', async () => {
