@@ -2,6 +2,7 @@ import type { Contract } from '../contract/contract.ts'
 import { notPromised, promisesAny } from '../contract/promises.ts'
 import { sourceOfValue } from '../contract/sources.ts'
 import { isLoopback } from '../lib/loopback.ts'
+import { formatPico, pico } from '../lib/money.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { checkTarget } from '../scenario/load-scenario.ts'
 import type { BoundsSpec, Scenario, TimeoutsSpec } from '../scenario/schema.ts'
@@ -74,6 +75,7 @@ export function makePlan(
     record: scenario.record,
   } as const
   const plan = narrowPlan(whole, overrides.only ?? [])
+  checkPayments(plan)
   const values = plannedValues(plan.calls, contract)
   return { ...plan, values, forecast: forecast(plan, contract, limitOf) }
 }
@@ -162,6 +164,23 @@ function topUpOf(flag: string | null): string | null {
   if (flag === null) return null
   if (/^\d{1,5}(\.\d{1,6})?$/.test(flag)) return String(Number(flag))
   throw new UsageError({ where: '--top-up', got: flag, expected: 'an amount of dollars such as 10' })
+}
+
+/** Throws a UsageError if wallets could not pay what they must before the load, or if they could pay more than the budget. */
+function checkPayments({ callers: { wallets }, budgetUsd }: Pick<Plan, 'callers' | 'budgetUsd'>): void {
+  if (wallets === null || wallets.maxPaidUsd === null || wallets.maxPaidUsd === '0') return
+  const { chains, topUpUsd, maxPaidUsd } = wallets
+  const where = '--top-up'
+  const got = `$${maxPaidUsd}`
+  const needed = pico(topUpUsd ?? '0') * BigInt(chains.length)
+  if (pico(maxPaidUsd) < needed)
+    throw new UsageError({
+      where,
+      got,
+      expected: `at least $${formatPico(needed)}, since each wallet pays $${topUpUsd}`,
+    })
+  if (budgetUsd !== null && pico(maxPaidUsd) > pico(budgetUsd))
+    throw new UsageError({ where, got, expected: `at most $${budgetUsd}, the budget` })
 }
 
 /** autocannon, which drives saturate stages, does not verify certificates, so a key could leak to an impostor. */

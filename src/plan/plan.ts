@@ -290,13 +290,17 @@ const walletBalanceCall = '(wallet-balance)'
 /** The call that Turnpike adds before the load if wallets must pay for credit. */
 export const topUpCall = '(top-up)'
 
+/** What a wallet pays before the load. */
+export const openingTopUp = (usd: string): Extract<Call, { kind: 'top-up' }> => {
+  return { kind: 'top-up', pay: true, usd, duplicates: 0, concurrent: false }
+}
+
 /** The calls that Turnpike adds to a plan. */
 export function systemCallsOf({ callers: { wallets } }: Pick<Plan, 'callers'>): Plan['calls'] {
   return {
     [balanceCheckCall]: { kind: 'rate-limits' },
     ...(wallets !== null && { [walletBalanceCall]: { kind: 'wallet-balance' } }),
-    ...(wallets !== null &&
-      wallets.topUpUsd !== null && { [topUpCall]: { kind: 'top-up', pay: true, usd: wallets.topUpUsd } }),
+    ...(wallets !== null && wallets.topUpUsd !== null && { [topUpCall]: openingTopUp(wallets.topUpUsd) }),
   }
 }
 

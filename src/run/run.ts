@@ -112,9 +112,11 @@ function startWorkers(job: RunJob, io: RunIo, stop: RunStop, budget: SharedBudge
   return workers
 }
 
-/** A replay may send its requests concurrently, and each of them needs a connection. */
+/** A replay or a payment may send its requests concurrently, and each of them needs a connection. */
 function connectionsPerArrival({ calls }: Plan): number {
-  return Math.max(1, ...Object.values(calls).map(call => (call.kind === 'replay' ? 1 + call.duplicates : 1)))
+  const atOnce = (call: Plan['calls'][string]) =>
+    call.kind === 'replay' || call.kind === 'top-up' ? 1 + call.duplicates : 1
+  return Math.max(1, ...Object.values(calls).map(atOnce))
 }
 
 /**

@@ -128,6 +128,10 @@ export const callSchemas = {
         'Whether to pay. Otherwise it only asks how to. Elsewhere than on this machine, paying needs --top-up.',
       ),
     usd: usdField.optional().describe('The amount to pay. Default: the smallest of the profile.'),
+    duplicates: integerField(0, 20)
+      .default(0)
+      .describe('Additional requests with the same payment, which counts once.'),
+    concurrent: flagField.default(false).describe('Send the duplicates concurrently with the payment.'),
   }).describe('A request for credit of a wallet.'),
   'wallet-balance': mapping({ kind: kind('wallet-balance') }).describe('The credit of the wallet.'),
   probe: mapping({
@@ -190,7 +194,7 @@ export type Call =
       readonly page: number | null
       readonly limit: number | null
     })
-  | (Pick<Written<'top-up'>, 'kind' | 'pay'> & {
+  | (Pick<Written<'top-up'>, 'kind' | 'pay' | 'duplicates' | 'concurrent'> & {
       /** The amount to pay, a decimal. */
       readonly usd: string
     })

@@ -100,11 +100,12 @@ function resolveCall(path: Path, value: unknown, offers: Offers, report: ReportM
 
 function resolveTopUp(path: Path, value: unknown, { wallets }: Contract, report: ReportMistake): Call | null {
   const { minimumUsd } = wallets.topUp
-  const { pay = false, usd = minimumUsd } = parseFields(callSchemas['top-up'], value)
+  const fields = parseFields(callSchemas['top-up'], value)
+  const { pay = false, usd = minimumUsd, duplicates = 0, concurrent = false } = fields
   // A smaller amount may be meant: the service must refuse it.
   const problem = amountProblem(usd, wallets)
   if (problem !== null) report({ path: [...path, 'usd'], at: 'value', got: usd, expected: problem })
-  return problem === null ? { kind: 'top-up', pay, usd } : null
+  return problem === null ? { kind: 'top-up', pay, usd, duplicates, concurrent } : null
 }
 
 /** Why an amount cannot be paid; null if it can. */

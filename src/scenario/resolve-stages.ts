@@ -31,20 +31,21 @@ export function resolveStages(value: unknown, context: StageContext, report: Rep
   })
 }
 
-/** Reports calls that only wallets can send in a stage of callers with keys. */
-function checkWallets(path: Path, stage: Stage, { calls, keyed = 0 }: StageContext, report: ReportMistake): void {
-  if (stage.shape === 'recorded' || stage.firstCaller >= keyed) return
+/** Reports calls that only wallets can send in a stage of callers with keys, and wallets where nothing waits for them. */
+function checkWallets(path: Path, stage: Stage, { calls, keyed }: StageContext, report: ReportMistake): void {
+  if (keyed === undefined || stage.shape === 'recorded') return
+  if (stage.shape === 'saturate' && stage.firstCaller + stage.callers > keyed) {
+    const expected = `callers with keys, the first ${keyed}, because busy connections do not wait for signatures`
+    report({ path, at: 'value', got: 'wallets in a stage that saturates', expected })
+  }
+  if (stage.firstCaller >= keyed) return
   const names = 'calls' in stage ? stage.calls : 'mix' in stage ? stage.mix.map(([name]) => name) : []
   for (const name of new Set(names)) {
     const call = calls.get(name)
     if (call?.kind !== 'wallet-balance' && !(call?.kind === 'top-up' && call.pay)) continue
     const got = `${name} in a stage with callers that have no wallet`
-    report({
-      path,
-      at: 'value',
-      got,
-      expected: `"first-caller" of at least ${keyed}: wallets follow the other callers`,
-    })
+    const expected = `"first-caller" of at least ${keyed}: wallets follow the other callers`
+    report({ path, at: 'value', got, expected })
   }
 }
 

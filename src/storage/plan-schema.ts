@@ -62,7 +62,13 @@ const call = z.discriminatedUnion('kind', [
     page: whole.nullable(),
     limit: whole.nullable(),
   }),
-  z.object({ kind: z.literal('top-up'), pay: z.boolean(), usd: decimal }),
+  z.object({
+    kind: z.literal('top-up'),
+    pay: z.boolean(),
+    usd: decimal,
+    duplicates: whole,
+    concurrent: z.boolean(),
+  }),
   z.object({ kind: z.literal('wallet-balance') }),
   z.object({ kind: z.literal('probe'), probe: text.refine(isProbe, 'the name of a probe') }),
 ])

@@ -68,7 +68,7 @@ export function createArrivalSource(
   }
 
   function stepsOf(call: Call, id: number, keys: number): readonly ArrivalStep[] {
-    if (call.kind === 'top-up') return call.pay ? paying : only
+    if (call.kind === 'top-up') return call.pay ? payingSteps(call.duplicates) : only
     return call.kind === 'replay'
       ? replaySteps(call, randomStream(plan.seed, `replay/${id}`), names.length, keys)
       : only
@@ -124,7 +124,11 @@ export function createArrivalSource(
 export const requestIdOf = ({ id }: Arrival, index: number, callers: number): number => id + index * callers
 
 const only: readonly ReplayStep[] = ['only']
-const paying: readonly ArrivalStep[] = ['offer', 'payment']
+
+const payingSteps = (duplicates: number): readonly ArrivalStep[] => [
+  'offer',
+  ...Array<ArrivalStep>(1 + duplicates).fill('payment'),
+]
 
 type ReplayPlan = Extract<Call, { kind: 'replay' }>
 

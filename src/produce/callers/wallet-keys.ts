@@ -45,6 +45,17 @@ export function loadWalletKeys(plan: Plan, terms: WalletTerms, runId: string): W
   if (!isGenerated) assertKeys(given, chains.length, where)
   if (isGenerated && !isOwn && pays(plan))
     throw new UsageError({ where: variable, got: 'nothing', expected: 'the private keys of the wallets that pay' })
+  if (
+    !isOwn &&
+    pays(plan) &&
+    chains.some(chain => terms.rails[chain]?.family === 'solana') &&
+    solanaNodeOf(plan) === null
+  )
+    throw new UsageError({
+      where: nodeVariable,
+      got: 'nothing',
+      expected: 'the address of a Solana node, for payments',
+    })
   const names = callers.names.slice(keyCallers(callers))
   return {
     given,

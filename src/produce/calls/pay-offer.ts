@@ -4,37 +4,59 @@ import type { PaymentFate } from '../callers/payments.ts'
 import type { Exchange } from '../transport/transport.ts'
 import { type DueRequest, type SendContext, transmit, unsentRequest } from './transmit.ts'
 
+type Offered = {
+  /** The body of the 402; null: nothing was offered. */
+  readonly offer: Buffer | null
+  readonly usd: string
+  /** Whether all requests are sent at once. */
+  readonly concurrent: boolean
+}
+
 /**
- * Pays what a target asked for. `offer`: the body of its 402; null: it offered nothing. Resolves when the payment is
- * observed, or when it is observed that there was none.
+ * Pays what a target asked for. All requests carry the same payment, which counts once. Resolves when they are observed,
+ * or when it is observed that there was no payment.
  */
 export async function payOffer(
-  due: Omit<DueRequest, 'dueMs'>,
-  { offer, usd }: { readonly offer: Buffer | null; readonly usd: string },
+  requests: readonly Omit<DueRequest, 'dueMs'>[],
+  { offer, usd, concurrent }: Offered,
   context: SendContext,
 ): Promise<void> {
-  const { caller } = due.origin
   const { payments, clock, sink, stop, contract } = context
-  const drop = (reason: 'interrupted' | 'no-payment') => sink(unsentRequest(due, reason, context))
+  const caller = requests[0]?.origin.caller
+  const drop = (reason: 'interrupted' | 'no-payment') => {
+    for (const each of requests) sink(unsentRequest(each, reason, context))
+  }
   if (stop.aborted) return drop('interrupted')
-  const found = caller.kind === 'wallet' && offer !== null ? await payments.next(caller, parseJson(offer), usd) : null
-  if (found === null || caller.kind !== 'wallet') return drop('no-payment')
+  if (offer === null || caller?.kind !== 'wallet') return drop('no-payment')
+  const found = await payments.next(caller, parseJson(offer), usd)
+  if (found === null) return drop('no-payment')
   if (stop.aborted) {
     payments.close(caller, 'unsent')
     return drop('interrupted')
   }
-  const { descriptor, request } = due.built
   const { header, record } = found
-  const built = {
-    descriptor: descriptor.kind === 'top-up' ? { ...descriptor, payment: record } : descriptor,
-    request: { ...request, headers: { ...request.headers, [contract.wallets.topUp.paymentHeader]: header } },
+  const pay = async (each: Omit<DueRequest, 'dueMs'>, index: number): Promise<PaymentFate> => {
+    const { descriptor, request } = each.built
+    const payment = index === 0 ? record : { ...record, isAgain: true }
+    const built = {
+      descriptor: descriptor.kind === 'top-up' ? { ...descriptor, payment } : descriptor,
+      request: { ...request, headers: { ...request.headers, [contract.wallets.topUp.paymentHeader]: header } },
+    }
+    let fate: PaymentFate = 'unknown'
+    await transmit({ ...each, built, dueMs: clock.nowMs() }, context, undefined, exchange => {
+      fate = fateOf(exchange)
+    })
+    return fate
   }
-  let fate: PaymentFate = 'unknown'
-  await transmit({ ...due, built, dueMs: clock.nowMs() }, context, undefined, exchange => {
-    fate = fateOf(exchange)
-  })
-  payments.close(caller, fate)
+  const fates: PaymentFate[] = []
+  if (concurrent) fates.push(...(await Promise.all(requests.map(pay))))
+  else for (const [index, each] of requests.entries()) fates.push(await pay(each, index))
+  payments.close(caller, fateOfAll(fates))
 }
+
+/** One response is enough to know that a payment was settled. One that never left says nothing if another did. */
+const fateOfAll = (fates: readonly PaymentFate[]): PaymentFate =>
+  (['settled', 'unknown', 'refused'] as const).find(fate => fates.includes(fate)) ?? 'unsent'
 
 /** Statuses of a request that the target may still be working on, or may not have read. */
 const openStatuses = [408, 409, 425, 429]

@@ -45,21 +45,23 @@ async function sendSteps(arrival: Arrival, context: SendContext): Promise<boolea
 async function sendPayment(arrival: Arrival, context: SendContext): Promise<boolean> {
   const plan = planOf(arrival, context)
   const origin = originOf(arrival, 'offer', context)
-  const [asking, paying] = [0, 1].map(index => requestAt(arrival, index, plan, noHeaders, origin, context))
-  if (plan.kind !== 'top-up' || asking === undefined || paying === undefined) throw new RangeError('no top-up')
+  if (plan.kind !== 'top-up') throw new RangeError(`${arrival.call} is no top-up`)
+  const requests = arrival.steps.map((_, index) => {
+    return { arrival, index, origin, built: requestAt(arrival, index, plan, noHeaders, origin, context) }
+  })
+  const [asking, ...paying] = requests
+  if (asking === undefined) throw new RangeError(`${arrival.call} has no steps`)
+  const { offerStatus } = context.contract.wallets.topUp
   let offer: Buffer | null = null
   const wasSent = await transmit(
-    { arrival, index: 0, dueMs: arrival.dueMs, origin, built: asking },
+    { ...asking, dueMs: arrival.dueMs },
     context,
     undefined,
-    exchange => {
-      offer =
-        exchange.failure === null && exchange.status === context.contract.wallets.topUp.offerStatus
-          ? exchange.body
-          : null
+    ({ failure, status, body }) => {
+      if (failure === null && status === offerStatus) offer = body
     },
   )
-  await payOffer({ arrival, index: 1, origin, built: paying }, { offer, usd: plan.usd }, context)
+  await payOffer(paying, { offer, usd: plan.usd, concurrent: plan.concurrent }, context)
   return wasSent
 }
 

@@ -76,6 +76,13 @@ describe('callers with wallets', () => {
   })
 })
 
+test('wallets cannot saturate connections, which do not wait for signatures', () => {
+  const stage = (first: number) =>
+    `  - { name: busy, duration: 1s, shape: saturate, connections: 2, max-calls: 10, mix: { rpc: 1 }, callers: 1, first-caller: ${first} }`
+  expect(() => planOf('count: 1, wallets: 1', { more: stage(1) })).toThrow('wallets in a stage that saturates')
+  expect(planOf('count: 1, wallets: 1', { more: stage(0) }).stages).toHaveLength(2)
+})
+
 describe('payments', () => {
   const pays = (options: Parameters<typeof planOf>[1]) => {
     const plan = planOf('count: 1, wallets: 2, top-up: 5', { more: lastStage('top-up', 1), ...options })
@@ -85,7 +92,11 @@ describe('payments', () => {
   test('are made at the reference service and on this machine, and count in the forecast', () => {
     for (const target of [null, 'http://127.0.0.1:8402/api/v1']) {
       const { topUpUsd, maxPaidUsd, pay, worstUsd } = pays({ target })
-      expect([topUpUsd, maxPaidUsd, pay]).toEqual(['5', null, { kind: 'top-up', pay: true, usd: '5' }])
+      expect([topUpUsd, maxPaidUsd, pay]).toEqual([
+        '5',
+        null,
+        { kind: 'top-up', pay: true, usd: '5', duplicates: 0, concurrent: false },
+      ])
       // Two wallets before the load, and one call of each in the last stage.
       expect(worstUsd).toBeGreaterThanOrEqual(20)
     }
@@ -93,14 +104,27 @@ describe('payments', () => {
 
   test('elsewhere are not made unless the user says so', () => {
     const { topUpUsd, maxPaidUsd, pay, worstUsd, plan } = pays({ target: remote })
-    expect([topUpUsd, maxPaidUsd, pay]).toEqual([null, '0', { kind: 'top-up', pay: false, usd: '5' }])
+    expect([topUpUsd, maxPaidUsd, pay]).toEqual([
+      null,
+      '0',
+      { kind: 'top-up', pay: false, usd: '5', duplicates: 0, concurrent: false },
+    ])
     expect(worstUsd).toBeLessThan(1)
     expect(describePlan(plan)).toContain('pay nothing without --top-up')
   })
 
   test('elsewhere are made up to the amount of the flag', () => {
     const { topUpUsd, maxPaidUsd, pay } = pays({ target: remote, topUp: '20' })
-    expect([topUpUsd, maxPaidUsd, pay]).toEqual(['5', '20', { kind: 'top-up', pay: true, usd: '5' }])
+    expect([topUpUsd, maxPaidUsd, pay]).toEqual([
+      '5',
+      '20',
+      { kind: 'top-up', pay: true, usd: '5', duplicates: 0, concurrent: false },
+    ])
+  })
+
+  test('elsewhere need a flag that covers them, and a budget that covers the flag', () => {
+    expect(() => pays({ target: remote, topUp: '9' })).toThrow('at least $10, since each wallet pays $5')
+    expect(() => pays({ target: remote, topUp: '101' })).toThrow('at most $100, the budget')
   })
 
   test.each(['', '-5', 'much', '1e3', '5 USD'])('the flag is a mistake: "%s"', topUp => {

@@ -51,12 +51,14 @@ export function spendOf(observation: Observation, contract: Contract, isShared: 
   }
 }
 
+/** Statuses of a request that the target may still be working on, or may not have read. */
+const openStatuses = [408, 409, 425, 429]
+
 /** A payment costs its amount, unless it was refused. One that is sent again was counted before. */
 function paymentOf({ payment }: TopUpDescriptor, { outcome }: Observation, sentMs: number): RequestSpend {
-  const isRefused =
-    outcome.kind === 'answered' && outcome.status >= 400 && outcome.status < 500 && outcome.status !== 409
-  const isCounted = payment !== null && !payment.isAgain && !isRefused
-  const cost = isCounted ? pico(payment.usd) : 0n
+  const status = outcome.kind === 'answered' ? outcome.status : 0
+  const isRefused = status >= 400 && status < 500 && !openStatuses.includes(status)
+  const cost = payment === null || payment.isAgain || isRefused ? 0n : pico(payment.usd)
   return { sentMs, cost, isUnknown: false, isUnanswered: false, balances: noBalances }
 }
 

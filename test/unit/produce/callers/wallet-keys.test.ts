@@ -87,6 +87,17 @@ describe('private keys of wallets', () => {
     expect(load(planOf({}, remote, { ask: { kind: 'top-up', pay: false, usd: '5' } })).wallets).toHaveLength(2)
   })
 
+  test('that pay on Solana elsewhere need a node', () => {
+    const plan = planOf({ chains: ['base'], maxPaidUsd: '10', topUpUsd: '5' }, remote)
+    vi.stubEnv('TURNPIKE_WALLET_KEYS', keyOne)
+    expect(load(plan).wallets).toHaveLength(1)
+    const onSolana = planOf({ chains: ['solana'], maxPaidUsd: '10', topUpUsd: '5' }, remote)
+    vi.stubEnv('TURNPIKE_WALLET_KEYS', '1'.repeat(32))
+    expect(() => load(onSolana)).toThrow('TURNPIKE_SOLANA_NODE')
+    vi.stubEnv('TURNPIKE_SOLANA_NODE', 'https://node.example.com')
+    expect(load(onSolana).wallets).toHaveLength(1)
+  })
+
   test('are not read for the service that a run starts itself', () => {
     vi.stubEnv('TURNPIKE_WALLET_KEYS', `${keyOne},${keyTwo}`)
     expect(load(planOf({}, null)).given).toEqual([])

@@ -1,7 +1,7 @@
 import { sleepUntil } from '../../../../src/lib/clock.ts'
 import { createMask } from '../../../../src/lib/mask/mask.ts'
 import type { Observation } from '../../../../src/observation/observation.ts'
-import type { Arrival, ReplayStep } from '../../../../src/produce/arrivals/arrivals.ts'
+import type { Arrival, ArrivalStep } from '../../../../src/produce/arrivals/arrivals.ts'
 import { createPayments } from '../../../../src/produce/callers/payments.ts'
 import { createSignIns } from '../../../../src/produce/callers/sign-ins.ts'
 import { sendArrival } from '../../../../src/produce/calls/send.ts'
@@ -78,7 +78,7 @@ export function sendContext(reply: (request: HttpRequest) => Reply = () => ({}))
   }
 }
 
-export const arrival = (call: string, steps: readonly ReplayStep[] = ['only'], caller = 0): Arrival => ({
+export const arrival = (call: string, steps: readonly ArrivalStep[] = ['only'], caller = 0): Arrival => ({
   id: 40,
   seq: 40,
   stage: 'steady',

@@ -48,8 +48,10 @@ function wallets(reply: Parameters<typeof sendContext>[0] = () => ({}), signMs =
       ...keyed.calls,
       models: { kind: 'models' },
       credit: { kind: 'wallet-balance' },
-      ask: { kind: 'top-up', pay: false, usd: '5' },
-      pay: { kind: 'top-up', pay: true, usd: '5' },
+      ask: { kind: 'top-up', pay: false, usd: '5', duplicates: 0, concurrent: false },
+      pay: { kind: 'top-up', pay: true, usd: '5', duplicates: 0, concurrent: false },
+      twice: { kind: 'top-up', pay: true, usd: '5', duplicates: 1, concurrent: false },
+      race: { kind: 'top-up', pay: true, usd: '5', duplicates: 1, concurrent: true },
     },
     signIns: createSignIns({ wallets: of, signer, clock, header: signIn, validityMs: 300_000, ahead: 4 }),
     payments: createPayments({ signer, terms, reserve: () => true, release: () => {} }),
@@ -175,6 +177,29 @@ describe('a top-up', () => {
     await send(pay)
     await send({ ...pay, id: 48, seq: 42 })
     expect(sent).toEqual(['payment-1', 'payment-1'])
+  })
+
+  test.each([
+    ['twice', [10, 20]],
+    ['race', [10, 10]],
+  ])('may carry the same payment in several requests: %s', async (call, sentMs) => {
+    const { send, requests, observations } = wallets(target({}))
+    await send(arrival(call, ['offer', 'payment', 'payment'], 2))
+    expect(requests.map(({ headers }) => headers[payment])).toEqual([undefined, 'payment-1', 'payment-1'])
+    const paying = observations.slice(1)
+    expect(paying.map(each => each.sentMs)).toEqual(sentMs)
+    expect(paying.map(({ request }) => request.kind === 'top-up' && request.payment?.isAgain)).toEqual([false, true])
+  })
+
+  test('that one response calls settled is settled, although another was refused', async () => {
+    let paid = 0
+    const { send, requests } = wallets(({ headers }) => {
+      if (!(payment in headers)) return { status: 402, text: JSON.stringify(offer) }
+      return { status: ++paid === 1 ? 503 : 200 }
+    })
+    await send(arrival('race', ['offer', 'payment', 'payment'], 2))
+    await send({ ...pay, id: 60, seq: 60 })
+    expect(requests.at(-1)?.headers[payment]).toBe('payment-2')
   })
 
   test.each<[string, Reply]>([
