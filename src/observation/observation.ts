@@ -198,7 +198,7 @@ export type PaymentRecord = {
   readonly amount: string
   /** Who gets it, as the offer says. */
   readonly payTo: string
-  /** Whether it was sent before, and nobody knows what became of it. */
+  /** Whether an earlier request carried it, too. It counts once. */
   readonly isAgain: boolean
 }
 

@@ -108,7 +108,7 @@ export async function payment(
  * A Solana client states the length of its requests, and `fetch` adds it a second time. Where the package undici is
  * loaded, `fetch` of Node.js 20 sends with it, and it refuses two lengths.
  */
-async function withOneLength<T>(work: () => Promise<T>): Promise<T> {
+export async function withOneLength<T>(work: () => Promise<T>): Promise<T> {
   const { fetch } = globalThis
   globalThis.fetch = (input, init) => {
     const headers = new Headers(init?.headers)
