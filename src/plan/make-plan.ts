@@ -30,7 +30,7 @@ export type Overrides = {
   readonly seed: number | null
   readonly target: string | null
   readonly budgetUsd: string | null
-  /** The most that the run may pay for credit of wallets, in USD. */
+  /** What the run may pay at most for credit of wallets, in USD. */
   readonly topUp?: string | null
   /** The calls and clauses of --only; missing or empty: the whole scenario. */
   readonly only?: readonly string[]

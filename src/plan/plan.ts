@@ -80,7 +80,7 @@ export type WalletsPlan = {
   /** What each wallet pays for credit before the load, a decimal in USD; null: nothing. */
   readonly topUpUsd: string | null
   /**
-   * The most that the run may pay for credit, a decimal in USD. "0": it only asks how to pay. null: as much as the calls
+   * What the run may pay at most for credit, a decimal in USD. "0": it only asks how to pay. null: as much as the calls
    * say, because the target is on this machine and its money is simulated.
    */
   readonly maxPaidUsd: string | null

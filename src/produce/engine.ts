@@ -118,8 +118,7 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
   const reachability = watchReachability(() => stop.stop('target-unreachable'))
   const watch = watchTarget(observation => originOf(observation, contract), stop.stop)
   const { bounds, seed, callers: callersPlan } = plan
-  const isOurWallet = (caller: Caller, index: number): boolean => caller.kind === 'wallet' && isOurs(index)
-  const wallets = callers.filter(isOurWallet).flatMap(each => (each.kind === 'wallet' ? each : []))
+  const wallets = callers.flatMap((each, index) => (each.kind === 'wallet' && isOurs(index) ? each : []))
   const { header, validityMs } = contract.wallets.signIn
   const { signer } = io
   const signIns = createSignIns({ wallets, signer, clock, header, validityMs, ahead: signInsAhead(plan) })

@@ -109,6 +109,9 @@ export function parseScenario(
   }
 }
 
+/** Of both kinds. */
+const maxCallers = 10_000
+
 /** Reports callers that are none, and what does not fit the wallets. */
 function checkCallers(
   callers: Partial<z.output<typeof callersSchema>>,
@@ -119,6 +122,8 @@ function checkCallers(
   const path = ['callers']
   if (count === 0 && wallets === 0)
     report({ path: [...path, 'count'], at: 'value', got: '0', expected: 'at least 1, since there are no wallets' })
+  if (count !== undefined && wallets !== undefined && count + wallets > maxCallers)
+    report({ path: [...path, 'wallets'], at: 'value', got: String(wallets), expected: `at most ${maxCallers - count}` })
   const chains = Object.keys(terms.rails)
   for (const each of typeof chain === 'string' ? [chain] : (chain ?? [])) {
     if (chains.includes(each)) continue

@@ -8,7 +8,7 @@ export type PaymentOrder = {
   readonly wallet: string
   /** What the target asked for, with the one way to pay that was chosen. */
   readonly offer: Readonly<Record<string, unknown>>
-  /** The most that may be signed for, in USD. */
+  /** What may be signed for at most, in USD. */
   readonly usd: string
 }
 

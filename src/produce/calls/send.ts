@@ -106,16 +106,28 @@ function sendStep(
     context.sink(dropped(arrival, index, plan, 'no-credentials', context))
     return notSent
   }
-  const send = (headers: Headers) => {
-    const built = requestAt(arrival, index, plan, headers, origin, context)
-    return transmit({ arrival, index, dueMs, origin, built }, context, onFree)
-  }
-  if (!(credentials instanceof Promise)) return send(credentials)
-  return credentials.then(headers => {
-    if (!context.abort.aborted) return send(headers)
+  if (credentials instanceof Promise) return sendSigned(arrival, index, dueMs, credentials, context)
+  const built = requestAt(arrival, index, plan, credentials, origin, context)
+  return transmit({ arrival, index, dueMs, origin, built }, context, onFree)
+}
+
+/** Sends a request as soon as its sign-in is signed. The wait is lateness. */
+async function sendSigned(
+  arrival: Arrival,
+  index: number,
+  dueMs: number,
+  signing: Promise<Headers>,
+  context: SendContext,
+): Promise<boolean> {
+  const headers = await signing
+  const plan = planOf(arrival, context)
+  const origin = originOf(arrival, stepAt(arrival, index), context)
+  if (context.abort.aborted) {
     context.sink(dropped(arrival, index, plan, 'interrupted', context))
     return false
-  })
+  }
+  const built = requestAt(arrival, index, plan, headers, origin, context)
+  return await transmit({ arrival, index, dueMs, origin, built }, context)
 }
 
 const notSent = Promise.resolve(false)

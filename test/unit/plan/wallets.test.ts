@@ -59,6 +59,7 @@ describe('callers with wallets', () => {
   test.each([
     ['count: 0', 'at least 1, since there are no wallets'],
     ['count: 1, wallets: 1, chain: bass', 'did you mean "base"'],
+    ['count: 9000, wallets: 1001', 'at most 1000'],
     ['count: 1, chain: base', '"wallets" above 0'],
     ['count: 1, top-up: 5', '"wallets" above 0'],
     ['count: 1, wallets: 1, top-up: 5.1234567', 'at most 6 decimals'],

@@ -13,7 +13,7 @@ calls:
   credit: { kind: wallet-balance }
 stages:
 ${stages}`
-const steady = '  - { name: steady, duration: 10s, shape: constant, rate: 5/s, mix: { chat: 1, rpc: 2, again: 1 } }'
+const steady = '  - { name: steady, duration: 10s, shape: constant, rate: 3/s, mix: { chat: 1, rpc: 2, again: 1 } }'
 const sequence = (calls: string) => `  - { name: once, duration: 20s, shape: sequence, calls: [${calls}] }`
 
 describe.each(['base', 'solana'])('wallets on %s', chain => {
