@@ -128,3 +128,31 @@ test.each(['-5', '-0.0000125', '1e300', '1000001'])('the ledger takes no claim f
 test('an infinite cost is no claim', () => {
   expect(chargeOf(costing({ usd: Number.POSITIVE_INFINITY, diem: 0 }), documentedContract)).toBeNull()
 })
+
+describe('what a payment of a wallet has cost', () => {
+  const payment = { id: 'w0/1', usd: '5', amount: '5000000', payTo: '0xpayee', isAgain: false }
+  const topUp = { kind: 'top-up', step: 'payment', chain: 'base', address: '0xpayer', payment } as const
+  const costOf = (observation: Observation) => spend(observation)?.cost
+
+  test.each([200, 302, 408, 409, 425, 429, 500, 503, 504])('its amount after a %i: it may be settled', status => {
+    expect(costOf(observed(topUp, responseOf(status, {})))).toBe(pico('5'))
+  })
+
+  test.each([400, 402, 403])('nothing after a %i: it was refused', status => {
+    expect(costOf(observed(topUp, responseOf(status, {})))).toBe(0n)
+  })
+
+  test('its amount without a response', () => {
+    const outcome = { kind: 'failed', reason: 'connection-lost', detail: '' } as const
+    expect(costOf(observed(topUp, null, { headersMs: null, outcome }))).toBe(pico('5'))
+  })
+
+  test('nothing if it is sent again, since it was counted before', () => {
+    const again = { ...topUp, payment: { ...payment, isAgain: true } }
+    expect(costOf(observed(again, responseOf(200, {})))).toBe(0n)
+  })
+
+  test('nothing if it only asks how to pay', () => {
+    expect(costOf(observed({ ...topUp, step: 'offer', payment: null }, responseOf(402, {})))).toBe(0n)
+  })
+})
