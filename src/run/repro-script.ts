@@ -177,10 +177,14 @@ function variablesOf(requests: readonly SequenceRequest[]): Variables {
   return { keys: [...keys].map(([name, of]) => ({ name, ...of })), nameOf }
 }
 
+/** A script cannot sign. */
+const callerText = (caller: string, { callers }: Plan): string =>
+  callers.names.indexOf(caller) < keyCallers(callers)
+    ? `caller ${caller}`
+    : `an account in place of wallet ${caller}, which signs each request`
+
 /** The run id in idempotency keys: a key that was used before would get a replay. */
 const runVariable = '$TURNPIKE_RUN'
-
-const isWallet = (caller: string, { callers }: Plan): boolean => callers.names.indexOf(caller) >= keyCallers(callers)
 
 function built(
   request: SequenceRequest,
@@ -197,9 +201,7 @@ function built(
   const wire: BuiltRequest['request'] = buildRequest(
     call,
     request,
-    isWallet(request.caller, plan)
-      ? { [contract.wallets.signIn.header]: '$TURNPIKE_SIGN_IN' }
-      : { authorization: `Bearer $${name}` },
+    { authorization: `Bearer $${name}` },
     context,
   ).request
   const { method, path, headers, body, timeouts } = wire
@@ -274,7 +276,7 @@ function comments(
       : []),
     ...keys.flatMap(({ name: variableName, caller, key }) =>
       comment(
-        `${variableName}: ${key === 0 ? 'the API key' : `API key ${key + 1}`} of caller ${caller}${contract.auth.required ? '' : '; without it, no key is sent'}`,
+        `${variableName}: ${key === 0 ? 'the API key' : `API key ${key + 1}`} of ${callerText(caller, plan)}${contract.auth.required ? '' : '; without it, no key is sent'}`,
         2,
       ),
     ),

@@ -20,7 +20,7 @@ export type WalletKeys = {
 const variable = 'TURNPIKE_WALLET_KEYS'
 const nodeVariable = 'TURNPIKE_SOLANA_NODE'
 /** Enough for the keys of ten thousand wallets. */
-const maxKeysBytes = 4_194_304
+const maxWalletKeysBytes = 4_194_304
 
 /**
  * The private keys of the wallets of a plan, from its file or the environment. If there are none, they are generated for
@@ -39,7 +39,7 @@ export function loadWalletKeys(plan: Plan, terms: WalletTerms, runId: string): W
       ? target === null
         ? ''
         : (process.env[variable] ?? '')
-      : readText(keysFile, maxKeysBytes, 'a readable file of private keys')
+      : readText(keysFile, maxWalletKeysBytes, 'a readable file of private keys')
   const given = text.split(/[\s,]+/).filter(key => key !== '')
   const isGenerated = given.length === 0 && keysFile === null
   if (!isGenerated) assertKeys(given, chains.length, where)
