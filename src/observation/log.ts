@@ -79,7 +79,13 @@ type LogFile = {
 }
 
 const flushEveryMs = 500
-const flushAtCharacters = 256 * 1024
+/**
+ * Characters of one gzip member. Compressing these takes about a millisecond, for which another thread may hold the core
+ * of the load.
+ */
+const chunkCharacters = 64 * 1024
+/** While the disk is behind, one member holds up to this many chunks. */
+const maxChunks = 16
 /** Characters that may wait for the disk. Beyond that, observations are skipped. */
 const maxWaiting = 33_554_432
 
@@ -98,15 +104,16 @@ export async function openLog(file: string, head: LogHeader, clock: Clock): Prom
 
 /**
  * Writes observations as gzipped NDJSON. Every flush writes one gzip member of whole lines, so a log can be read up to the
- * last flush even after a crash. Compression runs off the main thread. Writing never waits for the disk: if more than
- * `max` characters are pending, observations are skipped, and a line in their place states how many.
+ * last flush even after a crash. Compression runs off the main thread, one flush at a time. Writing never waits for the
+ * disk: if more than `max` characters are pending, observations are skipped, and a line in their place states how many.
  */
 export function writeLog(file: LogFile, head: LogHeader, clock: Clock, max = maxWaiting): LogWriter {
-  let pending: string[] = [JSON.stringify(head)]
-  /** Characters in `pending`, and those not yet on disk. */
-  let characters = 0
+  /** The lines that wait, in chunks. The last one takes more lines. */
+  const chunks: { readonly lines: string[]; characters: number }[] = []
+  /** Characters that are not yet on disk. */
   let waiting = 0
-  let tail: Promise<void> = Promise.resolve()
+  let writing: Promise<void> | null = null
+  let isDue = false
   let timer: Cancel | null = null
   let notRecorded = 0
   let reported = 0
@@ -115,32 +122,41 @@ export function writeLog(file: LogFile, head: LogHeader, clock: Clock, max = max
   const flush = () => {
     timer?.()
     timer = null
-    if (pending.length === 0) return
-    const text = `${pending.join('\n')}\n`
-    const flushed = characters
-    pending = []
-    characters = 0
-    tail = tail
-      .then(async () => {
-        // After a write that failed, the end of the file is unknown.
-        if (failure === null) await file.append(await compress(text, { level: 3 }))
-      })
-      .then(() => {
-        waiting -= flushed
-      })
-    tail = tail.catch(cause => {
-      failure ??= whyUnreadable(cause)
+    isDue = writing !== null && chunks.length > 0
+    if (writing !== null || chunks.length === 0) return
+    const taken = chunks.splice(0, maxChunks)
+    const text = `${taken.map(({ lines }) => lines.join('\n')).join('\n')}\n`
+    writing = writeMember(text).then(() => {
+      writing = null
+      waiting -= taken.reduce((sum, { characters }) => sum + characters, 0)
+      if (isDue) flush()
     })
   }
+  async function writeMember(text: string) {
+    // After a write that failed, the end of the file is unknown.
+    if (failure !== null) return
+    try {
+      await file.append(await compress(text, { level: 3 }))
+    } catch (cause) {
+      failure = whyUnreadable(cause)
+    }
+  }
   const put = (line: string) => {
-    pending.push(line)
-    characters += line.length
+    let last = chunks.at(-1)
+    if (last === undefined || last.characters >= chunkCharacters) {
+      last = { lines: [], characters: 0 }
+      chunks.push(last)
+    }
+    last.lines.push(line)
+    last.characters += line.length
     waiting += line.length
+    if (last.characters >= chunkCharacters) flush()
   }
   const writeGap = () => {
     if (notRecorded > reported) put(JSON.stringify({ skipped: notRecorded - reported }))
     reported = notRecorded
   }
+  put(JSON.stringify(head))
   flush()
 
   return {
@@ -151,15 +167,13 @@ export function writeLog(file: LogFile, head: LogHeader, clock: Clock, max = max
       }
       writeGap()
       put(JSON.stringify(observation))
-      if (characters >= flushAtCharacters) flush()
-      else timer ??= clock.at(clock.nowMs() + flushEveryMs, flush)
+      if (chunks.length > 0) timer ??= clock.at(clock.nowMs() + flushEveryMs, flush)
     },
     notRecorded: () => notRecorded,
     end: async end => {
       writeGap()
       put(JSON.stringify(end))
-      flush()
-      await tail
+      for (flush(); writing !== null; flush()) await writing
       await file.close().catch(cause => {
         failure ??= whyUnreadable(cause)
       })

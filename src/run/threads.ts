@@ -24,20 +24,23 @@ setFlagsFromString('--no-memory-reducer')
 /** Where Linux lists the threads of this process. */
 const ownThreads = '/proc/self/task'
 
+/** V8's own timer, and the four threads in which it compiles and collects garbage. */
+const v8Threads = 5
+
 /**
- * The threads in which V8 compiles and collects garbage. They exist from the start, like those of Node.js for files. The
- * main thread is the first. Elsewhere than on Linux they are not known, and keep their priority.
+ * Node.js starts the threads of V8 right after its main thread, which is the first, and those for files and compression
+ * later. Elsewhere than on Linux they are not known, and keep their priority.
  */
 const helperThreads: readonly number[] = existsSync(ownThreads)
   ? readdirSync(ownThreads)
       .map(Number)
       .toSorted((a, b) => a - b)
-      .slice(1)
+      .slice(1, 1 + v8Threads)
   : []
 
 /**
- * Lets the threads of V8 yield to those that keep time, if there are fewer cores than threads. At the same priority, the
- * compiler takes four fifths of a core in the first two seconds of a load. With the lowest priority, garbage collection
+ * The priority that lets the threads of V8 yield to those that keep time, if there are fewer cores than threads. At the same
+ * priority, the compiler takes half of a core in the first two seconds of a load. With the lowest one, garbage collection
  * would be starved, and stop the load in the end.
  */
 const helperPriority = 12

@@ -10,7 +10,7 @@ type Lateness = { readonly [Quantile in 'p50' | 'p99' | 'p999' | 'max']: number 
  */
 export const benchLateness: Bench = async ({ short }) => {
   const rates = short ? [500, 2_000] : [500, 1_000, 2_000]
-  const rounds = short ? 1 : 5
+  const rounds = short ? 1 : 3
   const seconds = short ? 2 : 10
   const figures: Figure[] = []
   console.log(`\nLateness of the open driver on one core, ${rounds} rounds of ${seconds} s in turn`)

@@ -11,7 +11,7 @@ type Client = (typeof clients)[number]
  * targets, on one core each. Bare undici is the base of Turnpike's transport and so its upper bound.
  */
 export const benchThroughput: Bench = async ({ short }) => {
-  const rounds = short ? 1 : 5
+  const rounds = short ? 1 : 3
   const seconds = short ? 2 : 8
   const rates: Record<Client, number[]> = { turnpike: [], unrecorded: [], undici: [], autocannon: [] }
   const closed = rpcScenario(`shape: closed, users: ${connections}`, seconds)

@@ -14,7 +14,7 @@ type Ours = {
  * workers.
  */
 export const benchWorkers: Bench = async ({ short }) => {
-  const rounds = short ? 1 : 5
+  const rounds = short ? 1 : 3
   const seconds = short ? '3' : '10'
   const runs: Readonly<Record<'1' | '2', Ours[]>> = { 1: [], 2: [] }
   for (let round = 0; round < rounds; round++) {

@@ -27,12 +27,14 @@ export type OverlapBounds<Entry extends RequestInterval> = {
 /**
  * Bounds for everything that adds up while requests overlap: money on an account, requests in a window. Entries are
  * judged in the order of sending, each as soon as no later entry can affect it. The time per entry does not depend on
- * the number of overlapping requests, and only open entries are stored.
+ * the number of overlapping requests, and only open entries are stored. Of a judged one, its effect is stored until it
+ * has settled: at thousands of requests per second, `keep` saves memory if it returns the same object for equal effects.
  */
-export function createOverlapBounds<Entry extends RequestInterval, Sum>(
+export function createOverlapBounds<Entry extends RequestInterval & Effect, Sum, Effect = Entry>(
   zero: Sum,
-  plus: (sum: Sum, entry: Entry) => Sum,
+  plus: (sum: Sum, effect: Effect) => Sum,
   judge: (entry: Entry, view: SumBounds<Sum>) => void,
+  keep: (entry: Entry) => Effect = entry => entry,
 ): OverlapBounds<Entry> {
   type Place = { readonly entry: Entry; sumThrough: Sum }
   const open = createSortedQueue<Place>(({ entry }) => entry.sentMs)
@@ -40,19 +42,19 @@ export function createOverlapBounds<Entry extends RequestInterval, Sum>(
   let summed = 0
   let total = zero
   let before = zero
-  const unsettled = createSortedQueue<Entry>(entry => entry.settledMs)
+  const unsettled = createQueue<Effect>()
   let certain = zero
 
   function judgeFirst({ entry, sumThrough }: Place) {
-    for (let first = unsettled.at(0); first !== undefined && first.settledMs <= entry.sentMs; first = unsettled.at(0)) {
-      certain = plus(certain, first)
-      unsettled.shift()
+    while (unsettled.firstKey() <= entry.sentMs) {
+      const first = unsettled.shift()
+      if (first !== undefined) certain = plus(certain, first)
     }
     const reach = Math.max(1, open.countBelow(entry.shownMs))
     const possible = open.at(reach - 1)?.sumThrough ?? total
     judge(entry, { certain, before, possible })
     before = sumThrough
-    unsettled.insert(entry)
+    unsettled.insert(keep(entry), entry.settledMs)
     open.shift()
     summed--
   }
@@ -76,14 +78,24 @@ export function createOverlapBounds<Entry extends RequestInterval, Sum>(
   }
 }
 
-/** A queue in ascending order of a number. Equal items keep their insertion order. */
-type SortedQueue<Item> = {
+/** A queue in ascending order of a key. Items with equal keys keep their insertion order. */
+type Queue<Item> = {
   /** Fast if the item belongs near the end. */
-  readonly insert: (item: Item) => void
+  readonly insert: (item: Item, key: number) => void
   readonly shift: () => Item | undefined
   readonly at: (index: number) => Item | undefined
+  /** Infinity for an empty queue. */
+  readonly firstKey: () => number
   readonly countBelow: (key: number) => number
   readonly size: () => number
+}
+
+/** A queue whose items have their keys themselves. */
+type SortedQueue<Item> = Omit<Queue<Item>, 'insert' | 'firstKey'> & { readonly insert: (item: Item) => void }
+
+export function createSortedQueue<Item>(keyOf: (item: Item) => number): SortedQueue<Item> {
+  const queue = createQueue<Item>()
+  return { ...queue, insert: item => queue.insert(item, keyOf(item)) }
 }
 
 /** Items that are moved one by one at an insertion. */
@@ -91,7 +103,7 @@ const maxMoved = 128
 /** Removes shifted items once there are more than this, and more than remain. */
 const cutOffAt = 256
 
-export function createSortedQueue<Item>(keyOf: (item: Item) => number): SortedQueue<Item> {
+function createQueue<Item>(): Queue<Item> {
   let items: Item[] = []
   /** The keys of the items, at the same positions. Most calls search for a key. */
   let keys: number[] = []
@@ -111,8 +123,7 @@ export function createSortedQueue<Item>(keyOf: (item: Item) => number): SortedQu
   }
 
   return {
-    insert: item => {
-      const key = keyOf(item)
+    insert: (item, key) => {
       let position = items.length
       if (position - maxMoved > head && (keys[position - maxMoved] ?? key) > key) {
         position = search(key, true)
@@ -142,6 +153,7 @@ export function createSortedQueue<Item>(keyOf: (item: Item) => number): SortedQu
       return first
     },
     at: index => items[head + index],
+    firstKey: () => keys[head] ?? Number.POSITIVE_INFINITY,
     countBelow: key => search(key, false) - head,
     size: () => items.length - head,
   }

@@ -13,9 +13,8 @@ import { type Origin, type SendContext, stepAt, transmit, unsentRequest } from '
 
 /**
  * Sends the requests of an arrival. Resolves when all of them are observed, with whether a request was sent; rejects only
- * if Turnpike has a bug. Concurrent duplicates are
- * sent together with the original. Each later request is due when the requests before it have ended. `onFree` is that of
- * the transport, for an arrival of one request.
+ * if Turnpike has a bug. Concurrent duplicates are sent together with the original. Each later request is due when the
+ * requests before it have ended. `onFree` is that of the transport, for an arrival of one request.
  */
 export function sendArrival(arrival: Arrival, context: SendContext, onFree?: () => void): Promise<boolean> {
   try {

@@ -45,7 +45,7 @@ export const benchK6: Bench = async ({ short }) => {
   }
   noteUnpinned()
   const seconds = short ? 2 : 8
-  return [await closedRatio(program, short ? 1 : 5, seconds), ...(await openFigures(program, short, seconds))]
+  return [await closedRatio(program, short ? 1 : 3, seconds), ...(await openFigures(program, short, seconds))]
 }
 
 async function closedRatio(program: string, rounds: number, seconds: number): Promise<Figure> {

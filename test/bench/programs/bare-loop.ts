@@ -1,4 +1,5 @@
 import { Pool } from 'undici'
+import { bareRequest } from '../support/bare-request.ts'
 
 /**
  * A bare open load: a loop that polls for due arrivals, and undici. It sends the same calls as Turnpike, judges and
@@ -10,16 +11,6 @@ const warmUpCalls = perSecond
 const total = warmUpCalls + perSecond * seconds
 /** A timer of Node.js may be late by more than a millisecond, so the loop polls once an arrival is this near. */
 const coarseMs = 2
-const request = {
-  path: '/api/v1/crypto/rpc/ethereum-mainnet',
-  method: 'POST',
-  headers: {
-    'content-type': 'application/json',
-    accept: 'application/json',
-    authorization: 'Bearer ref_default_bench',
-  },
-  body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_blockNumber', params: [] }),
-} as const
 const pool = new Pool(`http://127.0.0.1:${port}`, { connections: 4096, pipelining: 1 })
 const lateness = new Float64Array(total)
 const startMs = performance.now() + 100
@@ -44,7 +35,7 @@ const handler = {
 function sendDue(): void {
   for (let dueMs = dueOf(sent); sent < total && dueMs <= performance.now(); dueMs = dueOf(sent)) {
     lateness[sent++] = performance.now() - dueMs
-    pool.dispatch(request, handler)
+    pool.dispatch(bareRequest, handler)
   }
   if (sent === total) return
   if (dueOf(sent) - performance.now() > coarseMs) setTimeout(sendDue, 1)

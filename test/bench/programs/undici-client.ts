@@ -1,20 +1,11 @@
 import { Client } from 'undici'
+import { bareRequest } from '../support/bare-request.ts'
 
 /**
  * Bare undici on one call, without any check, after a warm-up of a second. Each connection has its own client, as in
  * Turnpike's transport. Arguments: port, connections, seconds.
  */
 const [port, connections, seconds] = process.argv.slice(2)
-const request = {
-  path: '/api/v1/crypto/rpc/ethereum-mainnet',
-  method: 'POST',
-  headers: {
-    'content-type': 'application/json',
-    accept: 'application/json',
-    authorization: 'Bearer ref_default_bench',
-  },
-  body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_blockNumber', params: [] }),
-} as const
 const startMs = performance.now() + 1_000
 const endMs = startMs + Number(seconds) * 1_000
 let answered = 0
@@ -28,7 +19,7 @@ function keepBusy(): Promise<void> {
   return new Promise((resolve, reject) => {
     const next = () => {
       if (performance.now() >= endMs) return resolve(client.destroy())
-      client.dispatch(request, {
+      client.dispatch(bareRequest, {
         onRequestStart: () => {},
         onResponseStart: () => {},
         onResponseData: () => {},

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { gzipSync } from 'node:zlib'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, test } from 'vitest'
 import {
   type LogFooter,
@@ -74,7 +74,9 @@ async function written(count: number, flushEvery: number): Promise<Buffer> {
   const log = await openLog(file, head, clock)
   for (let id = 0; id < count; id++) {
     log.write(observation(id, `${Math.sin(id)}`.repeat(3)))
-    if (id % flushEvery === flushEvery - 1) await clock.advanceTo(clock.nowMs() + 500)
+    if (id % flushEvery < flushEvery - 1) continue
+    await clock.advanceTo(clock.nowMs() + 500)
+    await onDisk(file, id + 2)
   }
   await log.end(end)
   return readFileSync(file)
@@ -243,6 +245,48 @@ async function failing(good: number): Promise<{ readonly failure: string | null;
   const lost = log.notRecorded()
   return { failure: await log.end(end), lost }
 }
+
+describe('the members of a log', () => {
+  /** The characters of each append, on a disk that takes one member for each `step`. */
+  async function onSlowDisk(observations: number, isSlow: boolean) {
+    const appends: number[] = []
+    let atOnce = 0
+    let maxAtOnce = 0
+    let proceed: () => void = () => {}
+    const append = async (bytes: Buffer) => {
+      appends.push(gunzipSync(bytes).toString().length)
+      maxAtOnce = Math.max(maxAtOnce, ++atOnce)
+      if (isSlow) await new Promise<void>(resolve => (proceed = resolve))
+      atOnce--
+    }
+    const log = writeLog({ append, close: async () => {} }, head, manualClock())
+    for (let id = 0; id < observations; id++) {
+      log.write(observation(id, 'x'.repeat(8_000)))
+      if (!isSlow) while (appends.length < 1 + Math.floor((id + 1) / 8)) await new Promise(setImmediate)
+    }
+    const ended = log.end(end)
+    for (let isOver = false; !isOver; proceed()) {
+      isOver = await Promise.race([ended.then(() => true), new Promise<false>(done => setImmediate(done, false))])
+    }
+    expect(await ended).toBeNull()
+    expect(log.notRecorded()).toBe(0)
+    return { appends, maxAtOnce }
+  }
+
+  test('are small while the disk keeps up, so that none holds a core for long', async () => {
+    const { appends } = await onSlowDisk(80, false)
+    expect(Math.max(...appends)).toBeLessThan(80_000)
+    expect(appends).toHaveLength(12)
+  })
+
+  test('are larger while it does not, and are written one at a time', async () => {
+    const { appends, maxAtOnce } = await onSlowDisk(400, true)
+    expect(maxAtOnce).toBe(1)
+    expect(Math.max(...appends)).toBeGreaterThan(1_000_000)
+    expect(Math.max(...appends)).toBeLessThan(1_300_000)
+    expect(appends.length).toBeLessThan(8)
+  })
+})
 
 describe('a full disk', () => {
   test('is the reason at the end, and ends neither the process nor the run', async () => {

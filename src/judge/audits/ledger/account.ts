@@ -10,6 +10,7 @@ import {
   type ChargeBounds,
   type ChargeTotals,
   createCurrencies,
+  createKeptCharge,
   excessOver,
   formatRange,
   isWithin,
@@ -87,7 +88,9 @@ export function createAccount(
   let sinceCheckpoint: number[] = []
   let sinceOrigin: number[] = []
   const unanswered = createUnansweredCharges()
-  const bounds = createOverlapBounds<LedgerEntry, ChargeTotals>(zeroTotals, addToTotals, (entry, view) => {
+  const bounds = createOverlapBounds(zeroTotals, addToTotals, judgeNext, createKeptCharge())
+
+  function judgeNext(entry: LedgerEntry, view: SumBounds<ChargeTotals>) {
     const balance = balanceOf(entry)
     resolution = 2n * options.lastDigit()
     if (balance !== null) {
@@ -104,7 +107,7 @@ export function createAccount(
     sinceCheckpoint = withLatest(sinceCheckpoint, entry.id)
     sinceOrigin = withLatest(sinceOrigin, entry.id)
     if (entry.charge?.kind === 'unknown') unanswered.add(entry.charge.max, entry.settledMs)
-  })
+  }
 
   function checkpointAt(entry: LedgerEntry, balance: bigint, view: SumBounds<ChargeTotals>): BalanceCheckpoint {
     const { sentMs, day } = entry

@@ -251,6 +251,19 @@ export const zeroTotals: ChargeTotals = {
 /** Adds the charge of one request. `paid` is null if the response does not state the currency. */
 export type ChargedRequest = { readonly charge: ChargeBounds | null; readonly paid: PaidByCurrency | null }
 
+/** Most calls have the charge of the one before. It is stored once. */
+export function createKeptCharge(): (request: ChargedRequest) => ChargedRequest {
+  let last: ChargedRequest = { charge: null, paid: null }
+  return ({ charge, paid }) => {
+    const isSame = paid === null && last.paid === null && isSameCharge(charge, last.charge)
+    if (!isSame) last = { charge, paid }
+    return last
+  }
+}
+
+const isSameCharge = (a: ChargeBounds | null, b: ChargeBounds | null): boolean =>
+  a === b || (a !== null && b !== null && a.kind === b.kind && a.min === b.min && a.max === b.max && a.said === b.said)
+
 export function addToTotals(sum: ChargeTotals, { charge, paid }: ChargedRequest): ChargeTotals {
   if (charge === null) return { ...sum, requests: sum.requests + 1, unpriced: sum.unpriced + 1 }
   const { kind, said, min, max } = charge
