@@ -17,9 +17,20 @@ const nameOf = <Name extends string>() => z.string() as unknown as z.ZodType<Nam
 
 const status = z.enum(['pass', 'fail', 'inconclusive'])
 
+const ofPayments = ['offer', 'payment'] as const
+
 const position = z.object({
   firstId: tally.meta({ description: 'The id of the first request that shares its idempotency key; else its own.' }),
-  step: z.enum(['only', 'original', 'duplicate', 'other-key', 'conflict', 'other-caller', 'late-repeat', 'offer', 'payment']),
+  step: z.enum([
+    'only',
+    'original',
+    'duplicate',
+    'other-key',
+    'conflict',
+    'other-caller',
+    'late-repeat',
+    ...ofPayments,
+  ]),
   key: tally.meta({ description: 'Which key of its caller it used, from 0.' }),
 })
 
