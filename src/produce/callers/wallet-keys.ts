@@ -72,7 +72,8 @@ export function loadWalletKeys(plan: Plan, terms: WalletTerms, runId: string): W
     return { kind: 'wallet' as const, name, chain, family: rail.family, network: rail.network, privateKey }
   })
   // The same key may be written in several ways.
-  if (new Set(made.map(({ family, privateKey }) => `${family} ${privateKey}`)).size < made.length) throw sameKey(where)
+  if (new Set(made.map(({ family, privateKey }) => `${family} ${privateKey}`)).size < made.length)
+    throw new UsageError({ where, got: 'a private key twice', expected: 'one private key for each wallet' })
   return { given, wallets: made }
 }
 
@@ -117,11 +118,7 @@ function assertKeys(given: readonly string[], wallets: number, where: string): v
     const got = given.length === 1 ? '1 private key' : `${given.length} private keys`
     throw new UsageError({ where, got, expected: `${wallets}, one for each wallet of the scenario` })
   }
-  if (new Set(given).size < given.length) throw sameKey(where)
 }
-
-const sameKey = (where: string): UsageError =>
-  new UsageError({ where, got: 'a private key twice', expected: 'one private key for each wallet' })
 
 function keyOf(text: string, index: number, { family }: Rail, where: string): string {
   const key = family === 'evm' ? parseEvmKey(text) : parseSolanaKey(text)
