@@ -18,6 +18,7 @@ const limitsFrom: Flag = {
 const seed: Flag = { type: 'number', describe: 'Random seed; overrides the scenario' }
 const target: Flag = { type: 'string', describe: 'Base URL of the service under test' }
 const budget: Flag = { type: 'string', describe: 'Maximum spend in USD, or unlimited; overrides scenario' }
+const topUp: Flag = { type: 'string', describe: 'Maximum that wallets pay, in USD (default: ask only)' }
 const only: Flag = { type: 'string', describe: 'Call to send, or clause to judge (with *); repeatable', array: true }
 const format: Flag = { type: 'string', describe: 'Output format', choices: formats, default: 'text' }
 const criteria = {
@@ -54,6 +55,7 @@ export const commands: readonly Command[] = [
       out: { type: 'string', describe: 'Run directory (default: runs/<time>-<scenario>)' },
       seed,
       'budget-usd': budget,
+      'top-up': topUp,
       profile,
       'limits-from': limitsFrom,
       only,
@@ -106,6 +108,7 @@ export const commands: readonly Command[] = [
       target: { ...target, describe: `${target.describe}, to discover its offer` },
       seed,
       'budget-usd': budget,
+      'top-up': topUp,
       profile,
       'limits-from': limitsFrom,
       only,
@@ -224,6 +227,14 @@ export const commands: readonly Command[] = [
       },
       'opening-balance': { type: 'string', describe: 'Opening balance of an account in USD', default: '10' },
       'opening-balance-diem': { type: 'string', describe: 'Opening balance of an account in DIEM', default: '0' },
+      'wallet-usdc': { type: 'string', describe: 'Simulated USDC of each wallet on each chain', default: '100' },
+      'wallet-credit': { type: 'string', describe: 'Opening credit of a wallet in USD', default: '0' },
+      'settlement-time': { type: 'string', describe: 'How long a payment takes to settle', default: '200ms' },
+      'payment-fault': {
+        type: 'string',
+        array: true,
+        describe: 'Payment fault (slow, lost, down) like lost:0.1; repeatable',
+      },
       ttft: { type: 'number', describe: 'Median time to first token in ms' },
       itl: { type: 'number', describe: 'Median inter-token latency in ms' },
       'rpc-latency': { type: 'number', describe: 'Median latency of an RPC request in ms' },

@@ -1,6 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
 import { loadProfile } from '../contract/profile.ts'
+import { isLoopback } from '../lib/loopback.ts'
 import { pico } from '../lib/money.ts'
 import { type Mistake, UsageError } from '../lib/usage-error.ts'
 import { visible } from '../lib/visible.ts'
@@ -8,7 +9,6 @@ import { describePlan } from '../plan/describe-plan.ts'
 import { makePlan } from '../plan/make-plan.ts'
 import type { Plan } from '../plan/plan.ts'
 import type { Recording } from '../plan/recorded-load.ts'
-import { isLoopback } from '../produce/callers/api-keys.ts'
 import { type Discovery, discoveredContract, nothingDiscovered } from '../run/discovery.ts'
 import { parseScenario, profileNamedIn, readScenario } from '../scenario/load-scenario.ts'
 import { readRecording } from '../storage/recorded-run.ts'
@@ -50,7 +50,8 @@ export async function draftPlan(scenarioName: string, values: Values): Promise<D
   const contract = contractIn(profile)
   const target = text(values, 'target')
   const only = [...new Set(listFlag(values, 'only'))]
-  const overrides = { seed: number(values, 'seed'), target, budgetUsd: text(values, 'budget-usd'), only }
+  const topUp = text(values, 'top-up')
+  const overrides = { seed: number(values, 'seed'), target, budgetUsd: text(values, 'budget-usd'), topUp, only }
   // A strange target has its own models, networks and limits, which only a discovery can tell.
   const isUnknown = (own: string | null) => (target ?? own) !== null || contract.models.length === 0
   const draft = parseScenario(written, file, contract, isUnknown)

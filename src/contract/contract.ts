@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { promisesSchema } from './promises.ts'
 import { sourcesSchema } from './sources.ts'
+import { walletTerms } from './wallets.ts'
 
 /** The tiers of models. They determine limits and prices. */
 export const modelTiers = ['XS', 'S', 'M', 'L'] as const
@@ -311,6 +312,8 @@ export const contractSchema = z.strictObject({
     /** Which callers may receive `X-Balance-Remaining`. */
     balanceRemaining: z.enum(['wallets', 'anyone']),
   }),
+  /** Callers that sign in with a wallet and pay with x402. */
+  wallets: walletTerms,
 })
 
 export type Contract = z.infer<typeof contractSchema>

@@ -1,5 +1,6 @@
 import type { ChatOption, Contract, Network, Resource } from './contract.ts'
 import { rpcMethods } from './rpc-methods.ts'
+import { documentedWallets } from './wallets.ts'
 
 const flag: ChatOption = { values: 'boolean', default: false, conditional: false }
 
@@ -177,6 +178,7 @@ export const documentedContract: Contract = {
   limitLogs: { rows: 50, rpcId: 'endpoint:api/v1/crypto/rpc' }, // public
   sources: {},
   billing: { settleMs: 1_000, balanceResolutionUsd: '0.00000001', balanceHeaders: true, balanceRemaining: 'wallets' },
+  wallets: documentedWallets,
 }
 
 function model(

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { signInRefusals } from './wallets.ts'
 
 /** Where a value of the contract comes from. `default`: the document leaves it open, and no profile states it. */
 const allSources = ['document', 'default', 'profile', 'target'] as const
@@ -36,7 +37,27 @@ const openPaths = [
   'abuse.scope',
   'limitLogs',
   'billing',
-] as const
+  'wallets.signIn.layouts',
+  'wallets.signIn.domains',
+  'wallets.signIn.statement',
+  'wallets.signIn.validityMs',
+  'wallets.signIn.nonceMemoryMs',
+  'wallets.signIn.futureSkewMs',
+  'wallets.signIn.timestampSkewMs',
+  'wallets.signIn.shortestNonce',
+  // The status of a failed sign-in is documented.
+  ...signInRefusals.map(refusal => `wallets.signIn.refusals.${refusal}.code`),
+  'wallets.signIn.refusals.otherWallet',
+  'wallets.balanceAsker',
+  'wallets.topUp.resultHeader',
+  'wallets.topUp.maximumUsd',
+  'wallets.topUp.suggestedUsd',
+  'wallets.topUp.maxTimeoutSeconds',
+  'wallets.topUp.offerStatus',
+  'wallets.topUp.refusals',
+  'wallets.rails',
+  'wallets.minimumBalanceUsd',
+]
 
 /** The source of the value at `path`. What was stated about a whole mapping holds for its members. */
 export function sourceOfValue(

@@ -2,7 +2,7 @@ import { type Clock, sleepUntil } from '../lib/clock.ts'
 import { isObject, parseJson, toObject } from '../lib/json.ts'
 import { createMask } from '../lib/mask/mask.ts'
 import { parsePico } from '../lib/money.ts'
-import { authorize, type Caller } from '../produce/callers/caller.ts'
+import { authorize, type KeyCaller } from '../produce/callers/caller.ts'
 import { type DecodedBody, decodeBody } from '../produce/calls/read-response.ts'
 import { createSseDecoder } from '../produce/transport/sse.ts'
 import type { Exchange, Transport } from '../produce/transport/transport.ts'
@@ -44,7 +44,7 @@ export type Answer = {
 export type AskerOptions = {
   readonly send: Transport
   readonly clock: Clock
-  readonly caller: Caller
+  readonly caller: KeyCaller
   readonly zeroBalanceKey: string | null
   /** null: no budget binds. */
   readonly budgetPico: bigint | null

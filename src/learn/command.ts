@@ -1,17 +1,12 @@
 import { documentedContract } from '../contract/documented.ts'
 import { systemClock } from '../lib/clock.ts'
 import { formatDuration } from '../lib/format.ts'
+import { isLoopback } from '../lib/loopback.ts'
 import { formatPico, pico } from '../lib/money.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { oneLine } from '../lib/visible.ts'
-import {
-  isLoopback,
-  type KeyOptions,
-  loadCallers,
-  loadSpecialKeys,
-  plainTextWarning,
-} from '../produce/callers/api-keys.ts'
-import type { Caller } from '../produce/callers/caller.ts'
+import { type KeyOptions, loadCallers, loadSpecialKeys, plainTextWarning } from '../produce/callers/api-keys.ts'
+import type { KeyCaller } from '../produce/callers/caller.ts'
 import { asker, notThere, suggestTarget } from '../produce/transport/suggest-target.ts'
 import { undiciTransport } from '../produce/transport/undici.ts'
 import { checkTarget } from '../scenario/load-scenario.ts'
@@ -59,15 +54,16 @@ async function betterTarget(target: string): Promise<string | null> {
   return await suggestTarget(target, [{ path, exchange: await ask(target, path) }], ask)
 }
 
-type LearnKeys = { readonly caller: Caller; readonly zeroBalanceKey: string | null }
+type LearnKeys = { readonly caller: KeyCaller; readonly zeroBalanceKey: string | null }
 
 /** Throws a UsageError before anything is sent. */
 function keysOf(target: string): LearnKeys {
   const runId = `learn${systemClock().wallMs().toString(36).replace('.', '')}`
   const environment = process.env.TURNPIKE_KEYS
   const options: KeyOptions = { environment, loopback: isLoopback(target), areOptional: false, runId }
-  const plan = { names: ['learn'], accountTier: 'default', keysEach: 1, keysFile: null, shared: false } as const
-  const [caller = { name: 'learn', keys: [] }] = loadCallers(plan, options)
+  const names = ['learn']
+  const plan = { names, accountTier: 'default', keysEach: 1, wallets: null, keysFile: null, shared: false } as const
+  const [caller = { kind: 'key' as const, name: 'learn', keys: [] }] = loadCallers(plan, options)
   const special = loadSpecialKeys({ 'zero-balance': process.env.TURNPIKE_ZERO_BALANCE_KEY ?? '' }, plan, options)
   return { caller, zeroBalanceKey: special['zero-balance'] }
 }

@@ -39,6 +39,8 @@ export const applicableLimit = memoizeLast(
         return ofProbe(probeOf(request.probe).draws, accountTier, contract)
       case 'models':
       case 'networks':
+      case 'top-up':
+      case 'wallet-balance':
         return null
     }
   },

@@ -85,6 +85,14 @@ const request = z.discriminatedUnion('kind', [
     limit: z.number().nullable(),
     timestampMs: millis,
   }),
+  z.object({
+    kind: z.literal('top-up'),
+    step: z.enum(['offer', 'payment']),
+    chain: text.nullable(),
+    address: text.nullable(),
+    payment: z.object({ id: text, usd: text, amount: text, payTo: text, isAgain: z.boolean() }).nullable(),
+  }),
+  z.object({ kind: z.literal('wallet-balance'), address: text.nullable() }),
   z.object({ kind: z.literal('probe'), probe: text.refine(isProbe, 'the name of a probe') }),
 ])
 
@@ -139,6 +147,7 @@ export const observationSchema = z.object({
   trial: whole.optional(),
   call: text,
   caller: text,
+  chain: text.optional(),
   key: whole,
   accountTier: z.enum(accountTiers),
   request,

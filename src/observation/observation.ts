@@ -18,6 +18,8 @@ export type Observation = {
   readonly call: string
   /** The name of the caller; never its key. */
   readonly caller: string
+  /** The short name of the chain of its wallet. Missing: it has API keys. */
+  readonly chain?: string | undefined
   /** Which key of the caller it used, from 0. */
   readonly key: number
   readonly accountTier: AccountTier
@@ -49,6 +51,8 @@ export type DropReason =
   | 'failure-limit'
   | 'interrupted'
   | 'no-credentials'
+  /** A top-up that could not pay: the target offered no fitting way, the run may pay no more, or packages are missing. */
+  | 'no-payment'
   | LocalFault
 
 /** Why the machine that runs Turnpike could not open a connection. The target has no part in it. */
@@ -78,9 +82,11 @@ export const failureReasons = [
 ] as const
 export type FailureReason = (typeof failureReasons)[number]
 
-/** Whether a request is the first of its arrival. Only a replay has further ones. */
+/** Whether a request is the first of its arrival. Only replays and payments have further ones. */
 export const isFirstRequest = ({ request, id }: Pick<Observation, 'request' | 'id'>): boolean =>
-  request.kind !== 'rpc' || request.replay === null || request.replay.group === id
+  request.kind === 'top-up'
+    ? request.step === 'offer'
+    : request.kind !== 'rpc' || request.replay === null || request.replay.group === id
 
 /** Failures before any byte of the request was sent. */
 export const failedBeforeSend: readonly FailureReason[] = [
@@ -112,7 +118,14 @@ export type Body =
   /** The body does not match its Content-Encoding, or is too long. */
   | { readonly kind: 'undecodable'; readonly encoding: string; readonly why: string }
 
-export type RequestDescriptor = ChatDescriptor | RpcDescriptor | ListDescriptor | ResourceDescriptor | ProbeDescriptor
+export type RequestDescriptor =
+  | ChatDescriptor
+  | RpcDescriptor
+  | ListDescriptor
+  | ResourceDescriptor
+  | TopUpDescriptor
+  | WalletBalanceDescriptor
+  | ProbeDescriptor
 
 export type ChatDescriptor = {
   readonly kind: 'chat'
@@ -163,6 +176,33 @@ export type ResourceDescriptor = {
   /** The timestamp that the request carried, in milliseconds; null for none. */
   readonly timestampMs: number | null
 }
+
+/** A request for credit of a wallet: it asks how to pay, or it pays. */
+export type TopUpDescriptor = {
+  readonly kind: 'top-up'
+  readonly step: 'offer' | 'payment'
+  /** null: an offer that a caller with API keys asks for. */
+  readonly chain: string | null
+  readonly address: string | null
+  /** null: nothing was signed. */
+  readonly payment: PaymentRecord | null
+}
+
+/** A signed payment, without its signature. */
+export type PaymentRecord = {
+  /** The same for every request that carries the same signed payment: the wallet and a number. */
+  readonly id: string
+  /** A decimal in USD. */
+  readonly usd: string
+  /** In the smallest unit of the token. */
+  readonly amount: string
+  /** Who gets it, as the offer says. */
+  readonly payTo: string
+  /** Whether an earlier request carried it, too. It counts once. */
+  readonly isAgain: boolean
+}
+
+export type WalletBalanceDescriptor = { readonly kind: 'wallet-balance'; readonly address: string | null }
 
 /** A crafted request with a documented response. */
 export type ProbeDescriptor = { readonly kind: 'probe'; readonly probe: string }

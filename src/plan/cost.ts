@@ -57,6 +57,8 @@ export function maxRequestPicoUsd(call: Call, contract: Contract): bigint | null
       return rpcPicoUsd(creditsPerArrival(call, contract), contract)
     case 'replay':
       return rpcPicoUsd(maxCredits(call.of, contract), contract)
+    case 'top-up':
+      return call.pay ? pico(call.usd) : 0n
     case 'rpc':
       return rpcPicoUsd(maxCredits(call, contract), contract)
     default:
@@ -153,6 +155,8 @@ export function maxUsd(counts: CallCounts, contract: Contract): string | null {
       const price = resourcePicoUsd(call.resource, contract)
       if (price === null) return null
       picoUsd += costOf(arrivals, price, 1n)
+    } else if (call.kind === 'top-up') {
+      picoUsd += call.pay ? costOf(arrivals, pico(call.usd), 1n) : 0n
     } else {
       picoUsd += costOf(arrivals * creditsPerArrival(call, contract), pico(contract.rpc.usdPerCredit), 1n)
     }

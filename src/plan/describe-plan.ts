@@ -14,6 +14,7 @@ import {
   type Threshold,
   type Timing,
   totalWeight,
+  type WalletsPlan,
 } from './plan.ts'
 import { peakPerSecond } from './rate-curve.ts'
 import { samplesToProve, trialArrivals } from './sample-size.ts'
@@ -75,6 +76,7 @@ function heading(plan: Plan, refusal: string | null | undefined): string {
     ['profile', profile],
     ...(only === null ? [] : [['only', describeOnly(only)]]),
     ['callers', `${callers.names.length} of tier ${callers.accountTier}${keys}${shared}`],
+    ...(callers.wallets === null ? [] : [['wallets', describeWallets(callers.wallets)]]),
     ['limits', describeLimits(limits)],
     ['seed', String(seed)],
     ['duration', seconds(durationMs)],
@@ -92,6 +94,14 @@ function heading(plan: Plan, refusal: string | null | undefined): string {
   ]
   const title = question === null ? scenario : `${scenario}: ${question}`
   return `${title}\n\n${indent(plainTable([], facts))}`
+}
+
+/** For example `20 of the callers, on base, top up $5 each before the load`. */
+function describeWallets({ chains, topUpUsd, maxPaidUsd }: WalletsPlan): string {
+  const on = `${chains.length} of the callers, on ${[...new Set(chains)].join(' and ')}`
+  if (maxPaidUsd === '0') return `${on}, pay nothing without --top-up`
+  const most = maxPaidUsd === null ? '' : `, pay at most $${maxPaidUsd} together`
+  return `${on}${topUpUsd === null ? '' : `, top up $${topUpUsd} each before the load`}${most}`
 }
 
 /** Nothing of it goes to the target, so it costs time only. */

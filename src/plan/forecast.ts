@@ -5,7 +5,7 @@ import { promisesAny } from '../contract/promises.ts'
 import { type LimitOf, limitUsageOf, limitUsageOfMix, requestsPerArrival } from '../scenario/tier-rate.ts'
 import { peakUsageOfCaller } from './busiest-window.ts'
 import { creditsPerArrival, maxUsd } from './cost.ts'
-import { type Call, type Forecast, mixOf, type Plan, type StagePlan, totalWeight } from './plan.ts'
+import { type Call, type Forecast, mixOf, openingTopUp, type Plan, type StagePlan, totalWeight } from './plan.ts'
 import { arrivalsBetween } from './rate-curve.ts'
 import { admittedRatio, provablePercentile, samplesPerArrival } from './sample-size.ts'
 
@@ -37,11 +37,17 @@ export function forecast(plan: Omit<Plan, 'forecast'>, contract: Contract, limit
     requests: calls.reduce((sum, { requests }) => sum + requests, 0),
     durationMs: plan.stages.reduce((sum, { durationMs }) => sum + durationMs, 0),
     credits: Math.round(credits),
-    worstUsd: maxUsd(rows, contract),
+    worstUsd: maxUsd([...rows, ...openingTopUps(plan.callers)], contract),
     calls,
     failures: failuresForecast(plan, limits, contract),
     limits,
   }
+}
+
+/** What wallets pay before the load. */
+function openingTopUps({ wallets }: Plan['callers']): readonly Pick<Row, 'call' | 'arrivals'>[] {
+  if (wallets === null || wallets.topUpUsd === null) return []
+  return [{ call: openingTopUp(wallets.topUpUsd), arrivals: wallets.chains.length }]
 }
 
 type Row = { readonly stage: StagePlan; readonly name: string; readonly call: Call; readonly arrivals: number }

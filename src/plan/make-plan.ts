@@ -1,6 +1,8 @@
 import type { Contract } from '../contract/contract.ts'
 import { notPromised, promisesAny } from '../contract/promises.ts'
 import { sourceOfValue } from '../contract/sources.ts'
+import { isLoopback } from '../lib/loopback.ts'
+import { formatPico, pico } from '../lib/money.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { checkTarget } from '../scenario/load-scenario.ts'
 import type { BoundsSpec, Scenario, TimeoutsSpec } from '../scenario/schema.ts'
@@ -28,6 +30,8 @@ export type Overrides = {
   readonly seed: number | null
   readonly target: string | null
   readonly budgetUsd: string | null
+  /** What the run may pay at most for credit of wallets, in USD. */
+  readonly topUp?: string | null
   /** The calls and clauses of --only; missing or empty: the whole scenario. */
   readonly only?: readonly string[]
 }
@@ -47,9 +51,9 @@ export function makePlan(
   { recordings, publishedLimits }: PlanInputs = noInputs,
 ): Plan {
   const { limitOf, ...limits } = planLimits(scenario, contract, publishedLimits)
-  const { count, keys, accountTier, shared, keysFile } = scenario.callers
   const target = targetOf(overrides.target) ?? scenario.target
   checkSaturated(scenario, target)
+  const callers = planCallers(scenario, contract, target, topUpOf(overrides.topUp ?? null))
   const whole = {
     schema: 1,
     scenario: scenario.name,
@@ -59,16 +63,10 @@ export function makePlan(
     service: scenario.service,
     profile: contract.name,
     notPromised: notPromised(contract),
-    callers: {
-      names: Array.from({ length: count }, (_, index) => `c${index}`),
-      keysEach: keys,
-      accountTier,
-      shared,
-      keysFile,
-    },
+    callers,
     limits,
     values: [],
-    calls: scenario.calls,
+    calls: callers.wallets?.maxPaidUsd === '0' ? withoutPayments(scenario.calls) : scenario.calls,
     stages: planStages(scenario, limitOf, recordings),
     slo: scenario.slo,
     thresholds: scenario.thresholds,
@@ -77,9 +75,44 @@ export function makePlan(
     record: scenario.record,
   } as const
   const plan = narrowPlan(whole, overrides.only ?? [])
+  checkPayments(plan)
   const values = plannedValues(plan.calls, contract)
   return { ...plan, values, forecast: forecast(plan, contract, limitOf) }
 }
+
+/** Callers with keys, and then those with wallets. */
+function planCallers(
+  { callers: { count, keys, accountTier, shared, keysFile, ...given } }: Scenario,
+  { wallets: { rails } }: Contract,
+  target: string | null,
+  topUp: string | null,
+): Plan['callers'] {
+  const { wallets, chains, walletKeysFile, topUpUsd } = given
+  const inTurn = chains.length === 0 ? Object.keys(rails).slice(0, 1) : chains
+  const maxPaidUsd = topUp ?? (target === null || isLoopback(target) ? null : '0')
+  return {
+    names: Array.from({ length: count }, (_, at) => (at < count - wallets ? `c${at}` : `w${at - count + wallets}`)),
+    keysEach: keys,
+    wallets:
+      wallets === 0
+        ? null
+        : {
+            chains: Array.from({ length: wallets }, (_, at) => inTurn[at % inTurn.length] ?? ''),
+            keysFile: walletKeysFile,
+            topUpUsd: maxPaidUsd === '0' ? null : topUpUsd,
+            maxPaidUsd,
+          },
+    accountTier,
+    shared,
+    keysFile,
+  }
+}
+
+/** A run that may not pay only asks how to. */
+const withoutPayments = (calls: Scenario['calls']): Plan['calls'] =>
+  Object.fromEntries(
+    Object.entries(calls).map(([name, call]) => [name, call.kind === 'top-up' ? { ...call, pay: false } : call]),
+  )
 
 /** The models and networks that the calls use, with their prices. */
 function plannedValues(calls: Plan['calls'], contract: Contract): readonly PlannedValue[] {
@@ -124,6 +157,30 @@ function targetOf(target: string | null): string | null {
   return checkTarget(target, problem => {
     throw new UsageError({ where: '--target', ...problem })
   })
+}
+
+/** The amount of --top-up, a decimal. */
+function topUpOf(flag: string | null): string | null {
+  if (flag === null) return null
+  if (/^\d{1,5}(\.\d{1,6})?$/.test(flag)) return String(Number(flag))
+  throw new UsageError({ where: '--top-up', got: flag, expected: 'an amount of dollars such as 10' })
+}
+
+/** Throws a UsageError if wallets could not pay what they must before the load, or if they could pay more than the budget. */
+function checkPayments({ callers: { wallets }, budgetUsd }: Pick<Plan, 'callers' | 'budgetUsd'>): void {
+  if (wallets === null || wallets.maxPaidUsd === null || wallets.maxPaidUsd === '0') return
+  const { chains, topUpUsd, maxPaidUsd } = wallets
+  const where = '--top-up'
+  const got = `$${maxPaidUsd}`
+  const needed = pico(topUpUsd ?? '0') * BigInt(chains.length)
+  if (pico(maxPaidUsd) < needed)
+    throw new UsageError({
+      where,
+      got,
+      expected: `at least $${formatPico(needed)}, since each wallet pays $${topUpUsd}`,
+    })
+  if (budgetUsd !== null && pico(maxPaidUsd) > pico(budgetUsd))
+    throw new UsageError({ where, got, expected: `at most $${budgetUsd}, the budget` })
 }
 
 /** autocannon, which drives saturate stages, does not verify certificates, so a key could leak to an impostor. */

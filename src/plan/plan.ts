@@ -1,6 +1,8 @@
 import type { ClauseId } from '../contract/clauses.ts'
 import type { AccountTier } from '../contract/contract.ts'
 import type { Source } from '../contract/sources.ts'
+import { isLoopback } from '../lib/loopback.ts'
+import { pico } from '../lib/money.ts'
 import type { Call } from '../scenario/call-schema.ts'
 import type { Mix } from '../scenario/fields.ts'
 import type { ServiceSpec } from '../scenario/schema.ts'
@@ -59,16 +61,46 @@ export type OnlyPlan = {
 }
 
 export type CallersPlan = {
-  /** `c0`, `c1`, …: one per account, in order. */
+  /** `c0`, `c1`, …: one per account, in order. Then `w0`, `w1`, …: one per wallet. */
   readonly names: readonly string[]
   /** API keys per account. Its arrivals use them in turn. */
   readonly keysEach: number
+  /** null: no caller has a wallet. */
+  readonly wallets: WalletsPlan | null
   readonly accountTier: AccountTier
   /** Whether others use the same accounts during the run. Then usage has no upper bound to check. */
   readonly shared: boolean
   /** A file with the keys of one account per line; null for keys from the environment, or reference keys on loopback. */
   readonly keysFile: string | null
 }
+
+export type WalletsPlan = {
+  /** The short name of the chain of each wallet, in order. */
+  readonly chains: readonly string[]
+  /** A file with one private key per line; null: from the environment, or generated for the run. */
+  readonly keysFile: string | null
+  /** What each wallet pays for credit before the load, a decimal in USD; null: nothing. */
+  readonly topUpUsd: string | null
+  /**
+   * What the run may pay at most for credit, a decimal in USD. "0": it only asks how to pay. null: as much as the calls
+   * say, because the target is on this machine and its money is simulated.
+   */
+  readonly maxPaidUsd: string | null
+}
+
+/** What the wallets of a run may pay at most, in pico-USD; null: no limit, because the target is on this machine. */
+export function maxPaidPicoUsd({ target, callers: { wallets } }: Pick<Plan, 'target' | 'callers'>): bigint | null {
+  if (wallets !== null && wallets.maxPaidUsd !== null) return pico(wallets.maxPaidUsd)
+  return target === null || isLoopback(target) ? null : 0n
+}
+
+/** The number of callers with API keys. They precede the wallets. */
+export const keyCallers = ({ names, wallets }: Pick<CallersPlan, 'names' | 'wallets'>): number =>
+  names.length - (wallets?.chains.length ?? 0)
+
+/** The number of API keys that a caller uses in turn: one for a wallet, which has none. */
+export const keysOfCaller = (callers: CallersPlan, caller: number): number =>
+  caller < keyCallers(callers) ? callers.keysEach : 1
 
 /** A value of the contract that the plan uses, in words, and who stated it. */
 export type PlannedValue = { readonly name: string; readonly text: string; readonly source: Source }
@@ -259,6 +291,27 @@ export type Trial = {
 /** Whether a stage is one that Turnpike adds, such as the opening balance check. */
 export const isSystemStage = (stage: string): boolean => stage.startsWith('(')
 
-/** The call that Turnpike adds before and after the load to read the balance and the limits of each caller. */
-export const balanceCheckCall = '(statement)'
-export const systemCalls = { [balanceCheckCall]: { kind: 'rate-limits' } } as const
+/** The call that Turnpike adds before and after the load to read the balance and the limits of each caller with keys. */
+const balanceCheckCall = '(statement)'
+/** The same for a wallet, which has no list of limits. */
+const walletBalanceCall = '(wallet-balance)'
+/** The call that Turnpike adds before the load if wallets must pay for credit. */
+export const topUpCall = '(top-up)'
+
+/** What a wallet pays before the load. */
+export const openingTopUp = (usd: string): Extract<Call, { kind: 'top-up' }> => {
+  return { kind: 'top-up', pay: true, usd, duplicates: 0, concurrent: false }
+}
+
+/** The calls that Turnpike adds to a plan. */
+export function systemCallsOf({ callers: { wallets } }: Pick<Plan, 'callers'>): Plan['calls'] {
+  return {
+    [balanceCheckCall]: { kind: 'rate-limits' },
+    ...(wallets !== null && { [walletBalanceCall]: { kind: 'wallet-balance' } }),
+    ...(wallets !== null && wallets.topUpUsd !== null && { [topUpCall]: openingTopUp(wallets.topUpUsd) }),
+  }
+}
+
+/** The call that reads the balance of a caller. */
+export const balanceCheckOf = (callers: CallersPlan, caller: number): string =>
+  caller < keyCallers(callers) ? balanceCheckCall : walletBalanceCall

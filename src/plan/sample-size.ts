@@ -28,6 +28,8 @@ export function samplesPerArrival(call: Call, contract: Contract): number {
       .every(status => status >= 300)
       ? 0
       : 1
+  // The reply that says how to pay is a 402.
+  if (call.kind === 'top-up') return call.pay ? 1 : 0
   return requestsPerArrival(call) - (call.kind === 'replay' ? call.conflictRatio : 0)
 }
 

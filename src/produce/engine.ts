@@ -7,14 +7,28 @@ import type { RunInfo } from '../observation/log.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
 import { originOf } from '../observation/response.ts'
 import { maxPicoUsd, maxRequestPicoUsd } from '../plan/cost.ts'
-import { balanceCheckCall, type Plan, type StagePlan, systemCalls } from '../plan/plan.ts'
+import { balanceCheckOf, maxPaidPicoUsd, type Plan, type StagePlan, systemCallsOf, topUpCall } from '../plan/plan.ts'
 import { callersOfShard, ownsCaller, type Shard, splitEvenly, usersOfShard } from '../plan/shard.ts'
+import { signInsAhead } from '../plan/sign-ahead.ts'
 import { type Arrival, createArrivalSource } from './arrivals/arrivals.ts'
 import type { SpecialKeys } from './callers/api-keys.ts'
-import type { Caller } from './callers/caller.ts'
-import { dropArrival, expectedRefusals, maxExpectedRefusals, type SendContext, sendArrival } from './calls/send.ts'
+import type { Caller, WalletCaller } from './callers/caller.ts'
+import { createPayments } from './callers/payments.ts'
+import { createSignIns } from './callers/sign-ins.ts'
+import type { Signer } from './callers/signer.ts'
+import { walletSecrets } from './callers/wallet-keys.ts'
+import { dropArrival, expectedRefusals, maxExpectedRefusals, sendArrival } from './calls/send.ts'
+import type { SendContext } from './calls/transmit.ts'
 import type { Spend } from './drivers/account-spend.ts'
-import { type Budget, createBudget, type MaxCost, type Reservation, type SharedBudget } from './drivers/budget.ts'
+import {
+  type Budget,
+  createBudget,
+  type MaxCost,
+  type Reservation,
+  releasePayment,
+  reservePayment,
+  type SharedBudget,
+} from './drivers/budget.ts'
 import { driveCapacity, type Search, type SearchLead } from './drivers/capacity.ts'
 import { driveClosed } from './drivers/closed.ts'
 import { createInFlight, type DriverContext } from './drivers/driver.ts'
@@ -37,6 +51,8 @@ export type EngineJob = {
   readonly secrets: readonly string[]
   /** The shard of the callers that this engine sends for. */
   readonly shard: Shard
+  /** A Solana node for payments to a target that is not on this machine. */
+  readonly solanaNode?: string | null | undefined
   readonly budget: SharedBudget
 }
 
@@ -47,6 +63,8 @@ export type EngineIo = {
   readonly transport: Transport
   /** Feeds the connections of stages that saturate the target. */
   readonly saturate: Saturate
+  /** Signs for the wallets among the callers. */
+  readonly signer: Signer
   readonly sink: Sink
   readonly feedback: Feedback
   readonly searchLead: SearchLead
@@ -66,7 +84,7 @@ export type Engine = {
   readonly inFlight: () => number
   /** The current stage; before and after the stages `(opening)` or `(closing)`. */
   readonly stage: () => string
-  /** Sends the opening balance check of each caller. */
+  /** Tops up the wallets if the plan says so, and sends the opening balance check of each caller. */
   readonly open: () => Promise<void>
   /**
    * Sends the stages. The first one starts at `loadStartMs`. Resolves when nothing is in flight, with the actual start
@@ -80,12 +98,14 @@ export type Engine = {
 /** The number of parallel balance checks of all workers together, and the time limit for all checks. */
 const balanceCheckLanes = 16
 const balanceChecksMs = 120_000
+/** How often a payment before the load is sent if nobody knows what became of it. */
+const topUpAttempts = 3
 
 /** Sends the stages of a plan in order, each with the driver of its load model. */
 export function createEngine(job: EngineJob, io: EngineIo): Engine {
   const { plan, contract, callers, shard } = job
   const { clock, stop, feedback } = io
-  const calls: Plan['calls'] = { ...plan.calls, ...systemCalls }
+  const calls: Plan['calls'] = { ...plan.calls, ...systemCallsOf(plan) }
   const arrivals = createArrivalSource({ seed: plan.seed, calls, callers: plan.callers }, shard)
   const maxInFlight = splitEvenly(plan.bounds.maxInFlight, shard.worker, shard.workers)
   const isOurs = ownsCaller(plan, shard)
@@ -98,6 +118,17 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
   const reachability = watchReachability(() => stop.stop('target-unreachable'))
   const watch = watchTarget(observation => originOf(observation, contract), stop.stop)
   const { bounds, seed, callers: callersPlan } = plan
+  const wallets = callers.flatMap((each, index) => (each.kind === 'wallet' && isOurs(index) ? each : []))
+  const { header, validityMs } = contract.wallets.signIn
+  const { signer } = io
+  const signIns = createSignIns({ wallets, signer, clock, header, validityMs, ahead: signInsAhead(plan) })
+  const maxPaid = maxPaidPicoUsd(plan)
+  const payments = createPayments({
+    signer,
+    terms: contract.wallets,
+    reserve: amount => reservePayment(job.budget, amount, maxPaid),
+    release: amount => releasePayment(job.budget, amount),
+  })
   const sender: SendContext = {
     contract,
     bounds,
@@ -106,6 +137,8 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
     calls,
     callers,
     specialKeys: job.specialKeys,
+    signIns,
+    payments,
     mask: createMask(secretsOf(job)),
     accountTier: callersPlan.accountTier,
     clock,
@@ -120,7 +153,12 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
   return {
     inFlight: inFlight.count,
     stage: () => stageName,
-    open: () => checkBalances('(opening)', context),
+    open: async () => {
+      await signIns.fill()
+      await topUpWallets()
+      await checkBalances('(opening)', context)
+      await signIns.fill()
+    },
     drive,
     close: async () => {
       await sleepUntil(clock, clock.nowMs() + contract.billing.settleMs, stop.quit)
@@ -134,6 +172,7 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
     const driving: Promise<void>[] = []
     if (clock.nowMs() < loadStartMs) await sleepPreciselyUntil(clock, loadStartMs, stop.stopping)
     const startedMs = stop.stopping.aborted ? null : clock.nowMs()
+    const stopSigning = signIns.keepFresh()
     for (const stage of plan.stages) {
       if (stop.stopping.aborted) break
       stageName = stage.name
@@ -142,6 +181,7 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
     stageName = '(closing)'
     await drain()
     await Promise.all(driving)
+    stopSigning()
     return startedMs
   }
 
@@ -192,11 +232,24 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
     cancelDrain()
   }
 
+  /** Pays for credit before the load. A payment of unknown fate is sent again as it was. */
+  async function topUpWallets(): Promise<void> {
+    if (!Object.hasOwn(calls, topUpCall)) return
+    const lanes = Math.max(1, splitEvenly(balanceCheckLanes, shard.worker, shard.workers))
+    const endMs = clock.nowMs() + balanceChecksMs
+    let left: readonly WalletCaller[] = wallets
+    for (let attempt = 0; attempt < topUpAttempts && left.length > 0; attempt++) {
+      const queues = left.map(wallet => [sequenceStep('(opening)', topUpCall, callers.indexOf(wallet), true)])
+      await driveSequence(context, queues, { lanes, endMs })
+      left = left.filter(payments.isUnknown)
+    }
+  }
+
   async function checkBalances(stage: string, within: DriverContext): Promise<void> {
     // The check is a request for the limits of the caller, whose response shows its balance.
     if (!promisesAny(contract, ['catalogue.rate-limits', 'billing.*'])) return
     const ours = [...callers.keys()].filter(isOurs)
-    const queues = ours.map(caller => [sequenceStep(stage, balanceCheckCall, caller, true)])
+    const queues = ours.map(caller => [sequenceStep(stage, balanceCheckOf(callersPlan, caller), caller, true)])
     const lanes = Math.max(1, splitEvenly(balanceCheckLanes, shard.worker, shard.workers))
     await driveSequence(within, queues, { lanes, endMs: clock.nowMs() + balanceChecksMs })
   }
@@ -294,7 +347,7 @@ export const secretsOf = ({
   specialKeys,
   secrets,
 }: Omit<EngineJob, 'shard' | 'budget'>): readonly string[] => [
-  ...callers.flatMap(({ keys }) => keys),
+  ...callers.flatMap(caller => (caller.kind === 'key' ? caller.keys : walletSecrets(caller))),
   ...Object.values(specialKeys).filter(key => key !== null),
   ...secrets,
 ]

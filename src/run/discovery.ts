@@ -53,27 +53,35 @@ export async function discoverAt(
  */
 export async function discover(
   send: Transport,
-  [caller]: readonly Caller[],
+  callers: readonly Caller[],
   { bounds }: Pick<Plan, 'bounds'>,
   contract: Contract,
 ): Promise<Discovery & { readonly refusals: readonly Refusal[] }> {
-  if (caller === undefined)
+  // Wallets have no list of limits, and lists for all need no credentials.
+  const caller = callers.find(each => each.kind === 'key')
+  if (callers.length === 0)
     return { ...nothingDiscovered, limits: { kind: 'not-asked', why: 'there is no caller' }, refusals: [] }
   const { paths } = contract
-  const mask = createMask(caller.keys)
+  const mask = createMask(caller?.keys ?? [])
   const missing = notPromised(contract)
   const refusals: Refusal[] = []
   let isKnown = false
   const models = missing.includes('catalogue.models') ? null : await read('models', paths.models, parseModels)
   const networks = missing.includes('catalogue.networks') ? null : await read('networks', paths.networks, parseNetworks)
-  const limits = missing.includes('catalogue.rate-limits') ? null : await read('limits', paths.rateLimits, parseLimits)
+  const limits =
+    missing.includes('catalogue.rate-limits') || caller === undefined
+      ? null
+      : await read('limits', paths.rateLimits, parseLimits)
   const noteOf = (what: string, answer: { readonly why?: string } | null) =>
     answer?.why === undefined
       ? []
       : [`The target does not state its ${what} (${answer.why}), so those of the profile are used.`]
   return {
     statements: { models: models?.value ?? null, networks: networks?.value ?? null, limits: limits?.value ?? null },
-    limits: publishedLimits(caller.name, limits),
+    limits:
+      caller === undefined
+        ? { kind: 'not-asked', why: 'wallets have no list of limits' }
+        : publishedLimits(caller.name, limits),
     notes: [...noteOf('models', models), ...noteOf('networks', networks)],
     suggestedTarget: null,
     // One list is enough to know the service.

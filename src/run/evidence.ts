@@ -47,6 +47,7 @@ function isoTime(unixMs: number): string | null {
 
 /** What decides the content of a request, with the plan and the seed. */
 export function positionOf({ request, id, key }: Pick<Observation, 'request' | 'id' | 'key'>): RequestPlace {
+  if (request.kind === 'top-up' && request.step === 'payment') return { firstId: id, step: 'payment', key }
   const { group, role } = (request.kind === 'rpc' ? request.replay : null) ?? { group: id, role: 'only' as const }
   return { firstId: group, step: role, key }
 }
@@ -67,13 +68,19 @@ function requestOf(
   const bearer = (name: string) => (context.contract.auth.required ? { authorization: `Bearer ${name}` } : {})
   const specialKey = as === 'free-user' || as === 'zero-balance' ? `$${specialKeyVariables[as]}` : null
   const key = specialKey ?? (step === 'other-caller' ? '$TURNPIKE_OTHER_KEY' : ownKey)
-  const { request: rebuilt } = buildRequest(plan, { firstId, step }, bearer(key), context)
+  const { chain, request: sent } = observation
+  const { header } = context.contract.wallets.signIn
+  // A sign-in is valid once, so it must be signed anew.
+  const credentials = (name: string) => (chain === undefined ? bearer(name) : { [header]: '$TURNPIKE_SIGN_IN' })
+  const address = sent.kind === 'wallet-balance' || sent.kind === 'top-up' ? (sent.address ?? '') : ''
+  const wallet = chain === undefined ? undefined : { chain, address }
+  const { request: rebuilt } = buildRequest(plan, { firstId, step, wallet }, credentials(key), context)
   const { method, path, headers, body } = rebuilt
   // A repeated request only makes sense after the original.
   const first =
     step === 'only' || step === 'original'
       ? []
-      : [buildRequest(plan, { firstId, step: 'original' }, bearer('$TURNPIKE_KEY'), context).request]
+      : [buildRequest(plan, { firstId, step: 'original', wallet }, credentials('$TURNPIKE_KEY'), context).request]
   const commands = [...first, rebuilt].map(each => curlCommand(target, each))
   const curl = commands.includes(null) ? null : commands.join('; ')
   return { method, path, headers, body: body === null ? null : body.slice(0, maxBodyLength), curl }

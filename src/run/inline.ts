@@ -2,20 +2,23 @@ import type { Contract } from '../contract/contract.ts'
 import { whenIdle } from '../lib/batches.ts'
 import type { Plan } from '../plan/plan.ts'
 import { loadCallers } from '../produce/callers/api-keys.ts'
+import { createSigner } from '../produce/callers/signer.ts'
 import { createRunStop, onStop } from '../produce/drivers/stop.ts'
 import type { StartWorker } from './messages.ts'
 import type { RunIo, RunJob } from './run.ts'
 import type { SearchReport } from './search.ts'
+import { signerJobOf } from './signer-thread.ts'
 import { createWorker, type WorkerIo } from './worker.ts'
 
 /** Starts workers in the current thread. Inputs and results are copied, as between threads. */
 export const startInline =
-  (io: Omit<WorkerIo, 'stop' | 'reportSearch'>): StartWorker =>
+  (io: Omit<WorkerIo, 'stop' | 'reportSearch' | 'signer'>): StartWorker =>
   (job, events) => {
     const quit = new AbortController()
     const stop = createRunStop(new AbortController().signal, quit.signal)
     const reportSearch = (report: SearchReport) => events.onSearch(structuredClone(report))
-    const worker = createWorker(structuredClone(job), { ...io, stop, reportSearch })
+    const signer = createSigner(signerJobOf(job))
+    const worker = createWorker(structuredClone(job), { ...io, signer, stop, reportSearch })
     onStop(stop, events.onStop)
     return {
       open: worker.open,

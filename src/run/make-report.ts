@@ -4,7 +4,7 @@ import { shownIds } from '../judge/findings/causes.ts'
 import { type JudgedRun, type JudgeJob, judgeRun, type WorkerResult } from '../judge/judge-run.ts'
 import type { Slices } from '../judge/metrics/slices.ts'
 import type { Observation } from '../observation/observation.ts'
-import { systemCalls } from '../plan/plan.ts'
+import { systemCallsOf } from '../plan/plan.ts'
 import { buildReport } from '../report/build.ts'
 import type { Report } from '../report/document.ts'
 import { evidenceOf } from './evidence.ts'
@@ -24,7 +24,7 @@ export async function makeReport(
   const comparison = baselines && compareRuns(baselines.runs, comparedRun(judged), baselines.criteria)
   const cited = await citedObservations(judged, readObservations)
   const context = { contract, bounds: plan.bounds, seed: plan.seed, runId: head.runId }
-  const calls = { ...plan.calls, ...systemCalls }
+  const calls = { ...plan.calls, ...systemCallsOf(plan) }
   const report = buildReport(judged, comparison, id => {
     const observation = cited.get(id)
     return observation === undefined ? null : evidenceOf(observation, calls, context, head)

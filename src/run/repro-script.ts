@@ -3,7 +3,7 @@ import { probeOf } from '../contract/probes.ts'
 import { formatDuration, plural } from '../lib/format.ts'
 import { wrap } from '../lib/text-layout.ts'
 import { oneLine } from '../lib/visible.ts'
-import { type Plan, systemCalls } from '../plan/plan.ts'
+import { keyCallers, type Plan, systemCallsOf } from '../plan/plan.ts'
 import { specialKeyVariables } from '../produce/callers/api-keys.ts'
 import { buildRequest } from '../produce/calls/build-request.ts'
 import type { BuiltRequest } from '../produce/calls/call.ts'
@@ -177,6 +177,12 @@ function variablesOf(requests: readonly SequenceRequest[]): Variables {
   return { keys: [...keys].map(([name, of]) => ({ name, ...of })), nameOf }
 }
 
+/** A script cannot sign. */
+const callerText = (caller: string, { callers }: Plan): string =>
+  callers.names.indexOf(caller) < keyCallers(callers)
+    ? `caller ${caller}`
+    : `an account in place of wallet ${caller}, which signs each request`
+
 /** The run id in idempotency keys: a key that was used before would get a replay. */
 const runVariable = '$TURNPIKE_RUN'
 
@@ -185,7 +191,7 @@ function built(
   names: Variables,
   { plan, contract }: Judged,
 ): Pick<Sent, 'path' | 'options' | 'body' | 'variables'> {
-  const calls: Plan['calls'] = { ...plan.calls, ...systemCalls }
+  const calls: Plan['calls'] = { ...plan.calls, ...systemCallsOf(plan) }
   const call = calls[request.call]
   if (call === undefined) throw new RangeError(`no call named ${request.call}`)
   const as = call.kind === 'probe' ? probeOf(call.probe).as : 'caller'
@@ -270,7 +276,7 @@ function comments(
       : []),
     ...keys.flatMap(({ name: variableName, caller, key }) =>
       comment(
-        `${variableName}: ${key === 0 ? 'the API key' : `API key ${key + 1}`} of caller ${caller}${contract.auth.required ? '' : '; without it, no key is sent'}`,
+        `${variableName}: ${key === 0 ? 'the API key' : `API key ${key + 1}`} of ${callerText(caller, plan)}${contract.auth.required ? '' : '; without it, no key is sent'}`,
         2,
       ),
     ),

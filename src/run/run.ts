@@ -85,8 +85,9 @@ export async function run(job: RunJob, io: RunIo, onSpent: (picoUsd: bigint) => 
 /** Starts one worker for each shard. When one worker stops, all of them stop. */
 function startWorkers(job: RunJob, io: RunIo, stop: RunStop, budget: SharedBudget): readonly WorkerHandle[] {
   const { info, plan, contract, callers, specialKeys, secrets, baseUrl, warmUp, failFast, gauges, workers: count } = job
+  const { solanaNode } = job
   const connections = plan.bounds.maxInFlight * connectionsPerArrival(plan)
-  const common = { info, plan, contract, callers, specialKeys, secrets, baseUrl, warmUp, failFast, gauges }
+  const common = { info, plan, contract, callers, specialKeys, secrets, solanaNode, baseUrl, warmUp, failFast, gauges }
   const shared = { budget, epoch: epochOf(io.clock) }
   const lead = leadSearches(plan, count, io.clock, order => {
     for (const worker of workers) worker.search(order)
@@ -111,9 +112,11 @@ function startWorkers(job: RunJob, io: RunIo, stop: RunStop, budget: SharedBudge
   return workers
 }
 
-/** A replay may send its requests concurrently, and each of them needs a connection. */
+/** A replay or a payment may send its requests concurrently, and each of them needs a connection. */
 function connectionsPerArrival({ calls }: Plan): number {
-  return Math.max(1, ...Object.values(calls).map(call => (call.kind === 'replay' ? 1 + call.duplicates : 1)))
+  const atOnce = (call: Plan['calls'][string]) =>
+    call.kind === 'replay' || call.kind === 'top-up' ? 1 + call.duplicates : 1
+  return Math.max(1, ...Object.values(calls).map(atOnce))
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
 import { promisesAny } from '../contract/promises.ts'
 import type { Observation } from '../observation/observation.ts'
-import { isSystemStage, type Plan, systemCalls } from '../plan/plan.ts'
+import { isSystemStage, type Plan, systemCallsOf } from '../plan/plan.ts'
 import { type PlannedRequest, plannedRequests } from '../produce/arrivals/planned-requests.ts'
 import type { Evidence, ReportedExample } from '../report/document.ts'
 import { describeOutcome, positionOf, type RequestPlace } from './evidence.ts'
@@ -80,7 +80,7 @@ async function limitUse(cited: readonly Found[], known: RecordedFacts): Promise<
 }
 
 const isPlanned = (call: string, { plan }: RecordedFacts): boolean =>
-  Object.hasOwn(plan.calls, call) || Object.hasOwn(systemCalls, call)
+  Object.hasOwn(plan.calls, call) || Object.hasOwn(systemCallsOf(plan), call)
 
 /** The first `max` recorded requests of a kind. */
 async function recorded(

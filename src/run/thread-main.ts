@@ -5,10 +5,12 @@ import { clockFromEpoch, monitorEventLoop } from '../lib/clock.ts'
 import { openLog } from '../observation/log.ts'
 import type { Plan } from '../plan/plan.ts'
 import { warmUpTerms } from '../plan/warm-up.ts'
+import { createSigner } from '../produce/callers/signer.ts'
 import { createRunStop, onStop } from '../produce/drivers/stop.ts'
 import type { Saturate } from '../produce/transport/transport.ts'
 import { type UndiciTransport, undiciTransport } from '../produce/transport/undici.ts'
 import type { WorkerCommand, WorkerJob, WorkerMessage, WorkerQuery } from './messages.ts'
+import { signerJobOf, startSignerThread } from './signer-thread.ts'
 import { createWorker } from './worker.ts'
 
 /** How long the start of the load may wait for connections that open in advance. */
@@ -40,19 +42,22 @@ async function serve(job: WorkerJob): Promise<void> {
       const { warmUp } = await import('./warm-up.ts')
       await warmUp(job, { clock, saturate, signal: stop.stopping })
     }
+    const signing = job.callers.some(({ kind }) => kind === 'wallet') ? startSignerThread(signerJobOf(job)) : null
     const eventLoop = monitorEventLoop()
     const transport = undiciTransport({ baseUrl, clock, maxConnections: job.maxConnections })
     const worker = createWorker(job, {
       clock,
       stop,
       transport: transport.send,
+      // Without wallets there is nothing to sign.
+      signer: signing?.signer ?? createSigner(signerJobOf(job)),
       saturate: await saturate(baseUrl),
       log: job.logFile === null ? null : await openLog(job.logFile, { ...info, ...shard }, clock),
       defer: whenIdle,
       eventLoopDelayMs: eventLoop.delayMs,
       reportSearch: search => post({ search }),
     })
-    return { worker, transport, eventLoop }
+    return { worker, transport, eventLoop, signing }
   }
 
   /** Opens what the first stage is about to use, for as long as the others may wait. */
@@ -66,7 +71,7 @@ async function serve(job: WorkerJob): Promise<void> {
   }
 
   async function responseTo(message: WorkerQuery): Promise<Extract<WorkerMessage, { id: number }>['response']> {
-    const { worker, transport, eventLoop } = await ready
+    const { worker, transport, eventLoop, signing } = await ready
     switch (message.query) {
       case 'open': {
         const opening = await worker.open()
@@ -84,6 +89,7 @@ async function serve(job: WorkerJob): Promise<void> {
       case 'finish': {
         const result = await worker.finish(message.end)
         eventLoop.stop()
+        await signing?.stop()
         await transport.close()
         return result
       }

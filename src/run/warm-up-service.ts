@@ -45,7 +45,7 @@ export function startWarmUpService({ contract, seed, tls, served }: WarmUpServic
     const reply = service.respond(request)
     return { ...reply, headers: rotated(reply.headers, index % headerOrders) }
   }
-  return startServer({ service: { respond }, port: 0, host: '127.0.0.1', tls: serverTls(tls), keepAliveMs })
+  return startServer({ service: { ...service, respond }, port: 0, host: '127.0.0.1', tls: serverTls(tls), keepAliveMs })
 }
 
 function serverTls(tls: SharedKeyTls | null): TlsOptions | null {

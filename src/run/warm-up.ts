@@ -171,7 +171,7 @@ export function warmUpPlan(plan: Plan, stages: readonly WarmUpStage[], terms: Wa
   })
   return {
     ...plan,
-    callers: { ...plan.callers, names: plan.callers.names.slice(0, callers), keysFile: null },
+    callers: { ...plan.callers, names: plan.callers.names.slice(0, callers), wallets: null, keysFile: null },
     stages: planned,
     calls: Object.fromEntries(Object.entries(plan.calls).map(([name, call]) => [name, withoutWaits(call)])),
     bounds: { ...plan.bounds, maxInFlight, drainMs: 100 },

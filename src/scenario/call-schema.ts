@@ -13,6 +13,7 @@ import {
   mapping,
   probabilityField,
   textField,
+  usdField,
   weightsField,
 } from './fields.ts'
 
@@ -119,6 +120,20 @@ export const callSchemas = {
     page: integerField(1, 1_000_000).optional().describe('The requested page of a list, from 1. Default: not sent.'),
     limit: integerField(1, 1_000_000).optional().describe('The requested number of items per page. Default: not sent.'),
   }).describe('A request of a resource that is neither chat nor RPC.'),
+  'top-up': mapping({
+    kind: kind('top-up'),
+    pay: flagField
+      .default(false)
+      .describe(
+        'Whether to pay. Otherwise it only asks how to. Elsewhere than on this machine, paying needs --top-up.',
+      ),
+    usd: usdField.optional().describe('The amount to pay. Default: the smallest of the profile.'),
+    duplicates: integerField(0, 20)
+      .default(0)
+      .describe('Additional requests with the same payment, which counts once.'),
+    concurrent: flagField.default(false).describe('Send the duplicates concurrently with the payment.'),
+  }).describe('A request for credit of a wallet.'),
+  'wallet-balance': mapping({ kind: kind('wallet-balance') }).describe('The credit of the wallet.'),
   probe: mapping({
     kind: kind('probe'),
     probe: z.enum(probeNames, { error: 'the name of a probe' }).describe('Name of the crafted request.'),
@@ -140,6 +155,8 @@ export const callSchema = z.discriminatedUnion(
     callSchemas['rate-limits'],
     callSchemas['rate-limit-logs'],
     callSchemas.resource,
+    callSchemas['top-up'],
+    callSchemas['wallet-balance'],
     callSchemas.probe,
   ],
   { error: issue => (issue.code === 'invalid_union' ? oneOf(callKinds) : 'a mapping with the key "kind"') },
@@ -177,6 +194,11 @@ export type Call =
       readonly page: number | null
       readonly limit: number | null
     })
+  | (Pick<Written<'top-up'>, 'kind' | 'pay' | 'duplicates' | 'concurrent'> & {
+      /** The amount to pay, a decimal. */
+      readonly usd: string
+    })
+  | Written<'wallet-balance'>
   | (Pick<Written<'probe'>, 'kind'> & { readonly probe: string })
 
 export type RpcCall = Pick<Written<'rpc'>, 'kind'> & {

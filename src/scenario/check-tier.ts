@@ -14,6 +14,8 @@ import type { Rate } from './units.ts'
 export type StageContext = {
   readonly calls: Calls
   readonly callers: number | undefined
+  /** How many of them have API keys. They precede those with wallets. */
+  readonly keyed: number | undefined
   readonly tier: AccountTier | undefined
   /** The limits of one caller; undefined if its tier is unknown. */
   readonly limitOf: LimitOf | undefined

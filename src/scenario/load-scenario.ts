@@ -1,9 +1,10 @@
+import type { z } from 'zod'
 import { type Contract, contractSchema } from '../contract/contract.ts'
 import { entriesOf, explainIssues, parseFields, type SchemaIssue } from '../lib/schema-mistakes.ts'
-import { describeValue, isLikelySecret, UsageError } from '../lib/usage-error.ts'
-import { parseYaml, readYaml, type SchemaMistake } from '../lib/yaml.ts'
+import { describeValue, isLikelySecret, UsageError, unknownWord } from '../lib/usage-error.ts'
+import { parseYaml, type ReportMistake, readYaml, type SchemaMistake } from '../lib/yaml.ts'
 import { durationText, nameField, nameText, rateText } from './fields.ts'
-import { resolveCalls, withNamedProbes } from './resolve-calls.ts'
+import { amountProblem, resolveCalls, withNamedProbes } from './resolve-calls.ts'
 import { resolveStages } from './resolve-stages.ts'
 import { resolveSlo, resolveThresholds } from './resolve-thresholds.ts'
 import { callersSchema, type Scenario, scenarioSchema, settingsSchema } from './schema.ts'
@@ -80,8 +81,17 @@ export function parseScenario(
   const offers = { contract, isTentative: isTentative(target) }
   const calls = withNamedProbes(resolveCalls(written.calls, callers, offers, report), written.stages)
   const limitOf = callers.tier && limitsFor(callers.tier, callers['limits-from'] ?? 'target', contract)
-  const { count, tier } = callers
-  const context = { calls, callers: count, tier, limitOf, isTentative: offers.isTentative }
+  const { count, wallets, tier } = callers
+  const total = count === undefined || wallets === undefined ? undefined : count + wallets
+  checkCallers(callers, contract, report)
+  const context = {
+    calls,
+    callers: total === 0 ? undefined : total,
+    keyed: count,
+    tier,
+    limitOf,
+    isTentative: offers.isTentative,
+  }
   const stages = resolveStages(written.stages, context, report)
   const stageNames = (Array.isArray(written.stages) ? written.stages : []).map(stage => String(entriesOf(stage).name))
   const slo = resolveSlo(written.slo, calls, report)
@@ -97,6 +107,34 @@ export function parseScenario(
     slo,
     thresholds: thresholds.map(complete),
   }
+}
+
+/** Of both kinds. */
+const maxCallers = 10_000
+
+/** Reports callers that are none, and what does not fit the wallets. */
+function checkCallers(
+  callers: Partial<z.output<typeof callersSchema>>,
+  { name, wallets: terms }: Contract,
+  report: ReportMistake,
+): void {
+  const { count, wallets, chain, 'top-up': topUp } = callers
+  const path = ['callers']
+  if (count === 0 && wallets === 0)
+    report({ path: [...path, 'count'], at: 'value', got: '0', expected: 'at least 1, since there are no wallets' })
+  if (count !== undefined && wallets !== undefined && count + wallets > maxCallers)
+    report({ path: [...path, 'wallets'], at: 'value', got: String(wallets), expected: `at most ${maxCallers - count}` })
+  const chains = Object.keys(terms.rails)
+  for (const each of typeof chain === 'string' ? [chain] : (chain ?? [])) {
+    if (chains.includes(each)) continue
+    report({ path: [...path, 'chain'], at: 'value', ...unknownWord(each, chains, `a chain of the profile "${name}"`) })
+  }
+  for (const key of ['chain', 'top-up', 'wallet-keys-file'] as const) {
+    if (wallets !== 0 || callers[key] === undefined) continue
+    report({ path: [...path, key], at: 'key', got: `"${key}" without wallets`, expected: '"wallets" above 0' })
+  }
+  const problem = topUp === undefined ? null : amountProblem(topUp, terms)
+  if (problem !== null) report({ path: [...path, 'top-up'], at: 'value', got: String(topUp), expected: problem })
 }
 
 /** Throws one UsageError, instead of one for each key, if a file without any part of a scenario is another file. */

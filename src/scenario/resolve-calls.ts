@@ -32,13 +32,19 @@ type Offers = {
 export function resolveCalls(
   value: unknown,
   {
-    count,
+    count: keyed,
+    wallets,
     'keys-per-caller': keys,
-  }: { readonly count?: number | undefined; readonly 'keys-per-caller'?: number | undefined },
+  }: {
+    readonly count?: number | undefined
+    readonly wallets?: number | undefined
+    readonly 'keys-per-caller'?: number | undefined
+  },
   offers: Offers,
   report: ReportMistake,
 ): Calls {
   const written = Object.entries(entriesOf(value))
+  const count = keyed === undefined || wallets === undefined ? undefined : keyed + wallets
   const calls = new Map<string, Call | null>(
     written.map(([name, call]) => [name, resolveCall(['calls', name], call, offers, report)]),
   )
@@ -54,7 +60,7 @@ export function resolveCalls(
     const expectNone = (key: string, got: number, expected: string) =>
       report({ path: [...path, key], at: 'value', got: String(got), expected })
     if (otherCallerRatio > 0 && count === 1)
-      expectNone('other-caller-ratio', otherCallerRatio, '0, since "callers" has a count of 1')
+      expectNone('other-caller-ratio', otherCallerRatio, '0, since there is only 1 caller')
     if (otherKeyRatio > 0 && keys === 1)
       expectNone('other-key-ratio', otherKeyRatio, '0, since "keys-per-caller" of "callers" is 1')
   }
@@ -79,6 +85,10 @@ function resolveCall(path: Path, value: unknown, offers: Offers, report: ReportM
       return { kind }
     case 'resource':
       return resolveResource(path, value, offers.contract, report)
+    case 'wallet-balance':
+      return { kind }
+    case 'top-up':
+      return resolveTopUp(path, value, offers.contract, report)
     case 'probe': {
       const { probe } = parseFields(callSchemas.probe, value)
       return probe === undefined ? null : { kind, probe }
@@ -86,6 +96,25 @@ function resolveCall(path: Path, value: unknown, offers: Offers, report: ReportM
     default:
       return null
   }
+}
+
+function resolveTopUp(path: Path, value: unknown, { wallets }: Contract, report: ReportMistake): Call | null {
+  const { minimumUsd } = wallets.topUp
+  const fields = parseFields(callSchemas['top-up'], value)
+  const { pay = false, usd = minimumUsd, duplicates = 0, concurrent = false } = fields
+  // A smaller amount may be meant: the service must refuse it.
+  const problem = amountProblem(usd, wallets)
+  if (problem !== null) report({ path: [...path, 'usd'], at: 'value', got: usd, expected: problem })
+  return problem === null ? { kind: 'top-up', pay, usd, duplicates, concurrent } : null
+}
+
+/** Why an amount cannot be paid; null if it can. */
+export function amountProblem(usd: string, { rails, topUp: { maximumUsd } }: Contract['wallets']): string | null {
+  const decimals = Math.min(...Object.values(rails).map(rail => rail.decimals))
+  const written = usd.split('.')[1]?.length ?? 0
+  if (written > decimals) return `at most ${decimals} decimals, as the token has`
+  const isAbove = maximumUsd !== null && Number(usd) > 2 * Number(maximumUsd)
+  return isAbove ? `at most $${maximumUsd}, the maximum of the profile` : null
 }
 
 function resolveResource(path: Path, value: unknown, contract: Contract, report: ReportMistake): Call | null {

@@ -25,9 +25,28 @@ export function resolveStages(value: unknown, context: StageContext, report: Rep
     if (stage === null || !named) return null
     checkTier(path, written, stage, context, report)
     checkSaturation(path, stage, context.calls, report)
+    checkWallets(path, stage, context, report)
     if (stage.shape === 'capacity') checkCapacity(path, written, stage, context, report)
     return stage
   })
+}
+
+/** Reports calls that only wallets can send in a stage of callers with keys, and wallets where nothing waits for them. */
+function checkWallets(path: Path, stage: Stage, { calls, keyed }: StageContext, report: ReportMistake): void {
+  if (keyed === undefined || stage.shape === 'recorded') return
+  if (stage.shape === 'saturate' && stage.firstCaller + stage.callers > keyed) {
+    const expected = `callers with keys, the first ${keyed}, because busy connections do not wait for signatures`
+    report({ path, at: 'value', got: 'wallets in a stage that saturates', expected })
+  }
+  if (stage.firstCaller >= keyed) return
+  const names = 'calls' in stage ? stage.calls : 'mix' in stage ? stage.mix.map(([name]) => name) : []
+  for (const name of new Set(names)) {
+    const call = calls.get(name)
+    if (call?.kind !== 'wallet-balance' && !(call?.kind === 'top-up' && call.pay)) continue
+    const got = `${name} in a stage with callers that have no wallet`
+    const expected = `"first-caller" of at least ${keyed}: wallets follow the other callers`
+    report({ path, at: 'value', got, expected })
+  }
 }
 
 /** Whether a stage names known calls only; reports the others. */
@@ -189,12 +208,15 @@ function unfitReason(call: Call): string | null {
       return 'which is several requests'
     case 'probe':
       return 'which must be refused'
+    case 'top-up':
+      return 'which pays'
     case 'resource':
       return 'which is a resource'
     case 'models':
     case 'networks':
     case 'rate-limits':
     case 'rate-limit-logs':
+    case 'wallet-balance':
       return null
   }
 }

@@ -31,8 +31,29 @@ const serviceSchema = mapping({
   'queue-length': integerField(0, 1_000_000).describe('Requests that may wait; further ones get a 503.'),
 })
 
+const chainText = 'the short name of a chain such as base, or a list of them'
+
 export const callersSchema = mapping({
-  count: integerField(1, 10_000).describe('Number of callers. Each is an account with its own limits.'),
+  count: integerField(0, 10_000).describe(
+    'Number of callers with API keys. Each is an account with its own limits. 0 if all callers have wallets.',
+  ),
+  wallets: integerField(0, 10_000)
+    .default(0)
+    .describe('Number of callers with a wallet instead of an API key. They follow the others.'),
+  chain: z
+    .union([textField(chainText), z.array(textField(chainText)).min(1, { error: chainText })], { error: chainText })
+    .optional()
+    .describe('Chain of the wallets, such as base or solana; of several, in turn. Default: the first of the profile.'),
+  'wallet-keys-file': textField('the path of a file')
+    .optional()
+    .describe(
+      'Path of a file with one private key of a wallet per line. Never write a key into a scenario. Default: TURNPIKE_WALLET_KEYS, or else new wallets for the run.',
+    ),
+  'top-up': usdField
+    .optional()
+    .describe(
+      'USD that each wallet pays for credit before the load. Elsewhere than on this machine, it needs --top-up. Default: none.',
+    ),
   tier: z
     .enum(accountTiers, { error: oneOf(accountTiers) })
     .default('default')
@@ -165,7 +186,11 @@ export const settingsSchema = scenarioSchema.transform(
     service: service === undefined ? null : serviceOf(service),
     seed,
     callers: {
-      count: callers.count,
+      count: callers.count + callers.wallets,
+      wallets: callers.wallets,
+      chains: typeof callers.chain === 'string' ? [callers.chain] : (callers.chain ?? []),
+      walletKeysFile: callers['wallet-keys-file'] ?? null,
+      topUpUsd: callers['top-up'] ?? null,
       keys: callers['keys-per-caller'],
       accountTier: callers.tier,
       shared: callers.shared,

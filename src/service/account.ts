@@ -6,6 +6,8 @@ export type AccountHolder = {
   readonly name: string
   /** usual: a paying user with a balance · 'free-user': not a paying user · zero-balance: the balance is used up */
   readonly means: 'usual' | 'free-user' | 'zero-balance'
+  /** The address of the wallet that it belongs to, if it has no keys. */
+  readonly wallet?: string
 }
 
 export type Account = AccountHolder & {
@@ -90,6 +92,25 @@ export function accountHolderOf(key: string): AccountHolder | null {
   if (kind === 'default' || kind === 'partner') return { tier: kind, name, means: 'usual' }
   // The name of a usual account has no underscore, so the two cannot collide.
   return { tier: 'default', name: `${kind}_${name}`, means: kind === 'zero-balance' ? 'zero-balance' : 'free-user' }
+}
+
+/** The account of a wallet. The name of an account with keys has no underscore, so the two cannot collide. */
+export const walletHolder = (address: string): AccountHolder => ({
+  tier: 'default',
+  name: `wallet_${address}`,
+  means: 'usual',
+  wallet: address,
+})
+
+/**
+ * What is left in USD when the last request of an account is charged. `isDeferred`: whether its charge falls due later,
+ * with those before it.
+ */
+export function remainingPicoUsd({ picoUsd, deferred }: Account, isDeferred: boolean): bigint {
+  const lastMs = isDeferred ? (deferred.at(-1)?.dueMs ?? 0) : 0
+  return deferred
+    .filter(({ dueMs, charge }) => dueMs <= lastMs && charge.currency === 'usd')
+    .reduce((left, { charge }) => left - charge.pico, picoUsd)
 }
 
 /** The bearer key of an Authorization header; null if there is none. */

@@ -29,12 +29,16 @@ import { compress, type Encoding, encodingFor, type Reply, type RequestState } f
 import { namedModel } from './router.ts'
 import type { ParsedItem, RpcResponse } from './rpc/item.ts'
 import { type CachedReply, lookUpReply, type ReplayLookup } from './rpc/replays.ts'
+import { defaultPaymentRules } from './wallets/top-up.ts'
+import type { WalletRules } from './wallets/wallets.ts'
+
+type RulesOfParts = OptionRules & WalletRules
 
 /**
  * The decisions of the service, one function each. They have no side effects, except `charge` and `logRejection`. A lie
  * replaces some of them; parsing, routing and timing around them stay the same.
  */
-export type Behavior = OptionRules & {
+export type Behavior = RulesOfParts & {
   /** The key of an Authorization header. */
   readonly keyOf: (authorization: string | undefined) => string | null
   readonly accountHolder: (key: string) => AccountHolder | null
@@ -147,15 +151,19 @@ const maxPageSize = 100
 /** The service as documented. */
 export function defaultBehavior(contract: Contract): Behavior {
   const { rpc, idempotency, abuse, resourceLimits } = contract
+  const leastPicoUsd = pico(contract.wallets.minimumBalanceUsd ?? '0')
   const picoUsdPerCredit = pico(rpc.usdPerCredit)
   const keyPattern = new RegExp(idempotency.keyPattern)
   return {
     ...defaultOptionRules(contract),
+    ...defaultPaymentRules,
+    signInRefusal: refusal => refusal,
 
     keyOf: bearerKey,
     accountHolder: accountHolderOf,
     mayUse: ({ means }, { payingOnly }) => !payingOnly || means !== 'free-user',
-    canPay,
+    canPay: (account, amount) =>
+      canPay(account, amount) && (account.wallet === undefined || account.picoUsd >= leastPicoUsd),
 
     isFailure: status =>
       abuse.counts === 'non-success' ? status >= 300 : status >= 400 && status < 500 && status !== 429,

@@ -3,6 +3,9 @@ import type { Contract } from '../contract/contract.ts'
 import type { Account } from './account.ts'
 import type { Route } from './router.ts'
 
+/** What precedes every path of the service. */
+export const basePath = '/api/v1'
+
 /** A request. Header names are in lower case. */
 export type ServiceRequest = {
   readonly method: string
@@ -65,16 +68,6 @@ export const paymentRequiredReply = (state: RequestState, { errors }: Contract):
     'Insufficient USD or DIEM balance to complete the request',
     errors.insufficientBalanceCode === null ? {} : { code: errors.insufficientBalanceCode },
   )
-
-/** The reply to a caller without credentials that may be a wallet: how to pay, and how to sign in. */
-export function paymentOffer(state: RequestState): Reply {
-  const accepts = ['eip155:8453', 'solana:mainnet'].map(network => ({ scheme: 'exact', network, asset: 'USDC' }))
-  const offer = { x402Version: 2, resource: { url: state.request.path }, accepts }
-  state.headers['payment-required'] = Buffer.from(JSON.stringify(offer)).toString('base64')
-  const extensions = { 'sign-in-with-x': { info: { statement: 'Sign in' } } }
-  const text = JSON.stringify({ ...offer, extensions })
-  return { status: 402, headers: state.headers, afterMs: 0, body: { kind: 'whole', text } }
-}
 
 export type Encoding = 'gzip' | 'br' | 'deflate'
 

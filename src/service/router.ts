@@ -1,4 +1,5 @@
 import type { Contract, Resource } from '../contract/contract.ts'
+import { referenceSolanaNode } from '../contract/wallets.ts'
 import { isObject } from '../lib/json.ts'
 
 export type Route =
@@ -9,13 +10,16 @@ export type Route =
   | { readonly kind: 'rate-limits' }
   | { readonly kind: 'rate-limit-logs' }
   | { readonly kind: 'resource'; readonly resource: Resource }
+  | { readonly kind: 'top-up' }
+  | { readonly kind: 'solana-node' }
+  | { readonly kind: 'wallet-balance'; readonly address: string }
   | { readonly kind: 'wrong-method'; readonly allow: string }
   | { readonly kind: 'unknown' }
 
 const unknown: Route = { kind: 'unknown' }
 
 /** The routes of the contract as a function of method and path. */
-export function router({ paths, resources, rpc }: Contract): (method: string, path: string) => Route {
+export function router({ paths, resources, rpc, wallets }: Contract): (method: string, path: string) => Route {
   const gets = new Map<string, Route>([
     [paths.networks, { kind: 'networks' }],
     [paths.models, { kind: 'models' }],
@@ -27,6 +31,9 @@ export function router({ paths, resources, rpc }: Contract): (method: string, pa
     const routes = resource.method === 'GET' ? gets : posts
     if (!routes.has(resource.path)) routes.set(resource.path, { kind: 'resource', resource })
   }
+  if (!posts.has(wallets.topUp.path)) posts.set(wallets.topUp.path, { kind: 'top-up' })
+  if (!posts.has(referenceSolanaNode)) posts.set(referenceSolanaNode, { kind: 'solana-node' })
+  const [beforeAddress = '', afterAddress = ''] = wallets.balancePath.split('{walletAddress}')
   const [before = '', after = null] = paths.rpc.split('{network}')
   const [onlyNetwork = ''] = Object.keys(rpc.networks)
 
@@ -42,10 +49,18 @@ export function router({ paths, resources, rpc }: Contract): (method: string, pa
     return network === '' || network.includes('/') ? unknown : { kind: 'rpc', network }
   }
 
+  const balanceOf = (path: string): Route => {
+    const isBalance = path.startsWith(beforeAddress) && path.endsWith(afterAddress)
+    const address = isBalance ? path.slice(beforeAddress.length, path.length - afterAddress.length) : ''
+    return /^(0x[a-fA-F0-9]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$/.test(address)
+      ? { kind: 'wallet-balance', address }
+      : unknown
+  }
+
   return (method, path) => {
     const query = path.indexOf('?')
     const bare = query < 0 ? path : path.slice(0, query)
-    const get = gets.get(bare) ?? unknown
+    const get = gets.get(bare) ?? balanceOf(bare)
     const post = posted(bare)
     if (method === 'POST' && post !== unknown) return post
     if (method === 'GET' && get !== unknown) return get

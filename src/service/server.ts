@@ -3,7 +3,7 @@ import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { TlsOptions } from 'node:tls'
 import { type Clock, systemClock } from '../lib/clock.ts'
-import type { Reply, ServiceRequest, StreamChunk } from './message.ts'
+import { basePath, type Reply, type ServiceRequest, type StreamChunk } from './message.ts'
 import { bodyLimitBytes, type Service } from './service.ts'
 
 type ServerOptions = {
@@ -22,8 +22,6 @@ export type RunningServer = {
   readonly close: () => Promise<void>
 }
 
-const basePath = '/api/v1'
-
 /** Serves `service` over HTTP/1.1 under the base path. */
 export function startServer({
   service,
@@ -35,7 +33,11 @@ export function startServer({
   const clock = systemClock()
   const options = { keepAliveTimeout: keepAliveMs, noDelay: true }
   const onRequest = (incoming: IncomingMessage, response: ServerResponse) => {
-    receive(incoming, request => send(clock, service.respond(request), response))
+    receive(incoming, request => {
+      const later = service.respondLater(request)
+      if (later === null) send(clock, service.respond(request), response)
+      else later.then(reply => send(clock, reply, response)).catch(() => response.destroy())
+    })
   }
   const server = tls === null ? createServer(options, onRequest) : createSecureServer({ ...options, ...tls }, onRequest)
   return new Promise((resolve, reject) => {

@@ -2,7 +2,14 @@ import type { Contract } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
 import type { Clock } from '../lib/clock.ts'
 import { formatPico, pico } from '../lib/money.ts'
-import { type Account, type AccountHolder, applyDueCharges, openAccount } from './account.ts'
+import {
+  type Account,
+  type AccountHolder,
+  applyDueCharges,
+  openAccount,
+  remainingPicoUsd,
+  walletHolder,
+} from './account.ts'
 import { defaultBehavior } from './behavior.ts'
 import { createSlots, delayReply, type ServiceCapacity, type ServiceLatency } from './capacity.ts'
 import { chatHandler } from './chat/chat.ts'
@@ -14,7 +21,7 @@ import { controlLimits, modelList, networkList, rateLimitLogs, rateLimits } from
 import {
   compressReply,
   errorReply,
-  paymentOffer,
+  paymentRequiredReply,
   type Reply,
   type RequestState,
   type ServiceRequest,
@@ -22,6 +29,8 @@ import {
 import { resourceHandler } from './resources.ts'
 import { router } from './router.ts'
 import { rpcProxy } from './rpc/proxy.ts'
+import type { Chain } from './wallets/facilitator.ts'
+import { createWallets, defaultWalletSettings, type WalletSettings } from './wallets/wallets.ts'
 
 type ServiceOptions = {
   readonly contract: Contract
@@ -35,6 +44,7 @@ type ServiceOptions = {
   readonly faults?: readonly Fault[]
   /** The capacity; unlimited by default. */
   readonly capacity?: ServiceCapacity | null
+  readonly wallets?: WalletSettings
   /** Seeded contract violations; none for the service as documented. */
   readonly lies: readonly Lie[]
 }
@@ -42,6 +52,10 @@ type ServiceOptions = {
 /** The documented service without sockets: requests and replies are values, and time comes from the clock. */
 export type Service = {
   readonly respond: (request: ServiceRequest) => Reply
+  /** For a request that takes time to check: a payment, or the first sign-in. null: `respond` replies at once. */
+  readonly respondLater: (request: ServiceRequest) => Promise<Reply> | null
+  /** The simulated chains on which wallets pay. Tests count their money. */
+  readonly chains: readonly Chain[]
 }
 
 export const bodyLimitBytes = 35 * 1024 * 1024
@@ -73,6 +87,10 @@ export function createService(options: ServiceOptions): Service {
     seed,
     timing,
     maybeFail,
+    paymentRequired: (state: RequestState, account: Account) =>
+      account.wallet === undefined
+        ? paymentRequiredReply(state, contract)
+        : wallets.offers.insufficient(state, account),
   }
   const chat = chatHandler(shared)
   const rpc = rpcProxy(shared)
@@ -84,30 +102,62 @@ export function createService(options: ServiceOptions): Service {
 
   const accounts = new Map<string, Account>()
   const byAuthorization = new Map<string | undefined, Account>()
+  const settings = options.wallets ?? defaultWalletSettings
+  const walletCreditPicoUsd = pico(settings.creditUsd)
+  const wallets = createWallets({
+    contract,
+    rules: behavior,
+    seed,
+    settings,
+    accountOf: walletAccount,
+    paymentId: names.requestId,
+  })
 
   return {
-    respond: request => {
+    chains: wallets.chains,
+    respond,
+    respondLater: request => {
+      const payment = wallets.paymentOf(request)
+      if (payment === null || route(request.method, request.path).kind !== 'top-up')
+        return wallets.preparation(request)?.then(() => respond(request)) ?? null
       const arrivedMs = clock.wallMs()
-      const { authorization } = request.headers
-      const account = accountOf(authorization)
-      const headers: Record<string, string> = {
-        'content-type': 'application/json',
-        date: httpDate(arrivedMs),
-        'cf-ray': names.ray(),
-        [`${prefix}version`]: serviceVersion,
-        [`${prefix}timestamp`]: new Date(arrivedMs).toISOString(),
-      }
-      const timestamp = timestampHeader === null ? undefined : request.headers[timestampHeader]
-      if (timestamp !== undefined && /^\d+$/.test(timestamp)) headers[`${prefix}request-timestamp-ms`] = timestamp
-      const state = { request, route: route(request.method, request.path), account, arrivedMs, headers }
-      if (account === null) return send(respondToAnonymous(state), state)
-      applyDueCharges(account, arrivedMs, behavior.charge)
-      writeBalances(account, headers)
-      const blocked = guard.rejectBlocked(state, account)
-      const reply = blocked ?? respondToAccount(state, account)
-      guard.record(state, account, reply, blocked !== null)
-      return send(reply, state)
+      wallets.applyDueCredits(arrivedMs)
+      const state = received(request, arrivedMs, null)
+      return wallets.pay(state, payment).then(reply => send(reply, state))
     },
+  }
+
+  function respond(request: ServiceRequest): Reply {
+    const arrivedMs = clock.wallMs()
+    wallets.applyDueCredits(arrivedMs)
+    const signIn = wallets.signIn(request, arrivedMs)
+    if (signIn !== null && signIn.kind !== 'signed-in') {
+      const state = received(request, arrivedMs, null)
+      return send(wallets.refuseSignIn(state, signIn), state)
+    }
+    const account = signIn === null ? accountOf(request.headers.authorization) : walletAccount(signIn.address)
+    const state = received(request, arrivedMs, account)
+    if (account === null) return send(respondToAnonymous(state), state)
+    applyDueCharges(account, arrivedMs, behavior.charge)
+    writeBalances(account, state.headers)
+    const blocked = guard.rejectBlocked(state, account)
+    const reply = blocked ?? respondToAccount(state, account)
+    guard.record(state, account, reply, blocked !== null)
+    if (account.wallet !== undefined && reply.status === 200) writeRemaining(state, account)
+    return send(reply, state)
+  }
+
+  function received(request: ServiceRequest, arrivedMs: number, account: Account | null): RequestState {
+    const headers: Record<string, string> = {
+      'content-type': 'application/json',
+      date: httpDate(arrivedMs),
+      'cf-ray': names.ray(),
+      [`${prefix}version`]: serviceVersion,
+      [`${prefix}timestamp`]: new Date(arrivedMs).toISOString(),
+    }
+    const timestamp = timestampHeader === null ? undefined : request.headers[timestampHeader]
+    if (timestamp !== undefined && /^\d+$/.test(timestamp)) headers[`${prefix}request-timestamp-ms`] = timestamp
+    return { request, route: route(request.method, request.path), account, arrivedMs, headers }
   }
 
   function maybeFail(state: RequestState): Reply | null {
@@ -143,7 +193,7 @@ export function createService(options: ServiceOptions): Service {
   function respondToAnonymous(state: RequestState): Reply {
     const { route, request } = state
     if (needKeys.includes(route.kind) || request.headers.authorization !== undefined)
-      return offersPayment(state) ? paymentOffer(state) : errorReply(state, 401, 'Authentication failed')
+      return offersPayment(state) ? wallets.offers.discovery(state) : errorReply(state, 401, 'Authentication failed')
     return respondPublicly(state)
   }
 
@@ -155,6 +205,12 @@ export function createService(options: ServiceOptions): Service {
 
   function respondPublicly(state: RequestState): Reply {
     switch (state.route.kind) {
+      case 'top-up':
+        return wallets.offers.topUp(state)
+      case 'wallet-balance':
+        return wallets.balance(state, state.route.address)
+      case 'solana-node':
+        return wallets.solanaNode(state)
       case 'networks':
         return networks(state)
       case 'models':
@@ -179,6 +235,21 @@ export function createService(options: ServiceOptions): Service {
     accounts.set(id, account)
     byAuthorization.set(authorization, account)
     return account
+  }
+
+  function walletAccount(address: string): Account {
+    const holder = walletHolder(address)
+    const id = `${holder.tier}/${holder.name}`
+    const account = accounts.get(id) ?? openAccount(holder, walletCreditPicoUsd, 0n)
+    accounts.set(id, account)
+    return account
+  }
+
+  /** What an inference request leaves to a wallet. */
+  function writeRemaining({ route, headers }: RequestState, account: Account): void {
+    const isInference = route.kind === 'chat' || route.kind === 'rpc'
+    if (isInference || (route.kind === 'resource' && route.resource.isInference))
+      headers['x-balance-remaining'] = formatPico(remainingPicoUsd(account, route.kind === 'chat'))
   }
 
   /** The balances before the request. A profile may leave out those that are zero. */

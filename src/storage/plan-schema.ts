@@ -62,6 +62,14 @@ const call = z.discriminatedUnion('kind', [
     page: whole.nullable(),
     limit: whole.nullable(),
   }),
+  z.object({
+    kind: z.literal('top-up'),
+    pay: z.boolean(),
+    usd: decimal,
+    duplicates: whole,
+    concurrent: z.boolean(),
+  }),
+  z.object({ kind: z.literal('wallet-balance') }),
   z.object({ kind: z.literal('probe'), probe: text.refine(isProbe, 'the name of a probe') }),
 ])
 
@@ -203,6 +211,15 @@ const planSchema = z.object({
   callers: z.object({
     names: z.array(text).min(1).max(10_000),
     keysEach: whole.positive(),
+    wallets: z
+      .object({
+        chains: z.array(text).min(1),
+        keysFile: text.nullable(),
+        topUpUsd: decimal.nullable(),
+        maxPaidUsd: decimal.nullable(),
+      })
+      .nullable()
+      .default(null),
     accountTier: z.enum(accountTiers),
     shared: z.boolean(),
     keysFile: text.nullable(),

@@ -13,7 +13,7 @@ async function learnHonest(changes: Partial<Variant>) {
   const clock = systemClock()
   const transport = undiciTransport({ baseUrl: service.target, clock, maxConnections: 2 })
   try {
-    const caller = { name: 'learn', keys: ['hk-c0-1'] }
+    const caller = { kind: 'key' as const, name: 'learn', keys: ['hk-c0-1'] }
     const lesson = await learn({ send: transport.send, clock, caller, zeroBalanceKey: 'hk-zero-1', budgetPico: null })
     return { ...lesson, ...learnedProfile(lesson, service.target) }
   } finally {

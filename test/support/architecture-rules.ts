@@ -174,7 +174,7 @@ export function oneDoor(doors: Readonly<Record<string, Door>>, harmless: readonl
 export function noIdleDependency(tools: Readonly<Record<string, string>>): Rule {
   return tree => {
     const manifest = tree.find(({ path }) => path === 'package.json')
-    const { dependencies = {}, devDependencies = {} } = JSON.parse(manifest?.text ?? '{}')
+    const { dependencies = {}, optionalDependencies = {}, devDependencies = {} } = JSON.parse(manifest?.text ?? '{}')
     const imported = (files: Tree) =>
       new Set(files.flatMap(file => importsOf(file).map(({ specifier }) => packageOf(specifier))))
     const described = (name: string) => {
@@ -184,7 +184,7 @@ export function noIdleDependency(tools: Readonly<Record<string, string>>): Rule 
     const bySource = imported(sources(tree))
     const byOthers = imported(tree.filter(file => isTypeScript(file) && !isSource(file)))
     return [
-      ...Object.keys(dependencies)
+      ...Object.keys({ ...dependencies, ...optionalDependencies })
         .filter(name => !bySource.has(name))
         .map(name => `package.json: nothing in src imports ${name}`),
       ...Object.keys(devDependencies)
@@ -192,6 +192,18 @@ export function noIdleDependency(tools: Readonly<Record<string, string>>): Rule 
         .map(name => `package.json: no test, bench or tool needs ${name}`),
     ]
   }
+}
+
+/** No file of `src` loads an optional package before it needs it: it may be missing. Imports of types load nothing. */
+export const optionalOnUse: Rule = tree => {
+  const manifest = tree.find(({ path }) => path === 'package.json')
+  const { optionalDependencies = {} } = JSON.parse(manifest?.text ?? '{}')
+  return sources(tree).flatMap(({ path, text }) =>
+    [...text.matchAll(/^(?:import|export) (?!type )[^'\n]*from '([^']+)'/gm)]
+      .map(([, specifier = '']) => packageOf(specifier))
+      .filter(name => Object.hasOwn(optionalDependencies, name))
+      .map(name => `${path} loads ${name}, which may be missing, before it needs it`),
+  )
 }
 
 const packageOf = (specifier: string): string =>

@@ -37,7 +37,7 @@ export async function learnFrom({ contract, lies = [], budgetUsd = '1', over }: 
     learn({
       send: over?.(transport, clock) ?? transport,
       clock,
-      caller: { name: 'learn', keys: ['ref_default_learn'] },
+      caller: { kind: 'key' as const, name: 'learn', keys: ['ref_default_learn'] },
       zeroBalanceKey: 'ref_zero-balance_learn',
       budgetPico: pico(budgetUsd),
     }),

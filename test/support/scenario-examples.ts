@@ -39,6 +39,10 @@ callers:
   keys-file: ./accounts.txt
   limits-from: profile
   shared: true
+  wallets: 4
+  chain: [base, solana]
+  wallet-keys-file: ./wallets.txt
+  top-up: 5
 calls:
   chat: { kind: chat, model-tier: XS, prompt-tokens: 50, max-completion-tokens: 20 }
 stages:
@@ -116,6 +120,15 @@ callers: { count: 2, keys-per-caller: 2 }
   resource: `calls:
   embeddings: { kind: resource, resource: embeddings, body: { input: [one, two] } }
   characters: { kind: resource, resource: characters, page: 2, limit: 10 }
+`,
+  'top-up': `calls:
+  offer: { kind: top-up }
+  top-up: { kind: top-up, pay: true, usd: 5, duplicates: 1, concurrent: true }
+callers: { count: 0, wallets: 2, chain: base }
+`,
+  'wallet-balance': `calls:
+  credit: { kind: wallet-balance }
+callers: { count: 0, wallets: 2 }
 `,
   probe: `calls:
   no-key: { kind: probe, probe: no-key }

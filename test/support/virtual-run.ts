@@ -9,6 +9,8 @@ import type { Observation } from '../../src/observation/observation.ts'
 import { makePlan, planBounds } from '../../src/plan/make-plan.ts'
 import type { Plan } from '../../src/plan/plan.ts'
 import { loadCallers, loadSpecialKeys } from '../../src/produce/callers/api-keys.ts'
+import { paymentPackages } from '../../src/produce/callers/payment-maker.ts'
+import { loadWalletKeys, loadWallets } from '../../src/produce/callers/wallet-keys.ts'
 import type { Report } from '../../src/report/document.ts'
 
 import { discover, discoveredContract } from '../../src/run/discovery.ts'
@@ -20,6 +22,9 @@ import { defaultLatency, type ServiceLatency } from '../../src/service/capacity.
 import type { Fault } from '../../src/service/faults.ts'
 import type { Lie } from '../../src/service/lies/lie.ts'
 import { createService, type Service } from '../../src/service/service.ts'
+import { evmSignatures } from '../../src/service/wallets/evm-signatures.ts'
+import { facilitators } from '../../src/service/wallets/facilitator.ts'
+import { defaultWalletSettings, type WalletSettings } from '../../src/service/wallets/wallets.ts'
 import type { RunDirectory } from '../../src/storage/run-directory.ts'
 import { type ManualClock, manualClock } from './manual-clock.ts'
 import { busyOver, memoryTransport, type Network } from './memory-transport.ts'
@@ -37,6 +42,8 @@ export type VirtualRun = {
   readonly openingBalanceUsd?: string
   readonly openingBalanceDiem?: string
   readonly faults?: readonly Fault[]
+  /** What wallets find at the service. */
+  readonly wallets?: Partial<WalletSettings>
   readonly network?: Network
   readonly timing?: ServiceLatency
   /** The seed of the service; by default that of the run. */
@@ -83,6 +90,7 @@ export async function virtualRun(options: VirtualRun): Promise<{
       lies: options.lies ?? [],
       faults: options.faults ?? [],
       capacity,
+      ...(options.wallets && { wallets: { ...defaultWalletSettings, ...options.wallets } }),
     })
   const scenarioFor = (contract: Contract, isDraft: boolean) => {
     // A profile may leave the models to the target.
@@ -96,7 +104,7 @@ export async function virtualRun(options: VirtualRun): Promise<{
   const ahead = manualClock()
   const bounds = planBounds(draft.bounds)
   const send = memoryTransport(serviceOn(ahead, null), ahead)
-  const asker = { name: 'c0', keys: [`ref_${draft.callers.accountTier}_virtual-c0`] }
+  const asker = { kind: 'key' as const, name: 'c0', keys: [`ref_${draft.callers.accountTier}_virtual-c0`] }
   const discovery = await ahead.run(discover(send, [asker], { bounds }, profile))
   const { accountTier } = draft.callers
   const contract = discoveredContract(profile, discovery, accountTier, options.limitsFrom ?? 'target')
@@ -107,6 +115,9 @@ export async function virtualRun(options: VirtualRun): Promise<{
     { seed, target: null, budgetUsd: null, only: options.only ?? [] },
     inputs,
   )
+  // What wallets need is loaded now, because loading takes no virtual time.
+  if (plan.callers.wallets !== null)
+    await Promise.all([evmSignatures.load(), facilitators.load(), paymentPackages.load()])
   const clock = manualClock()
   const service = serviceOn(clock, plan.service)
   const transport = memoryTransport(disturbed(service, clock, options.slowness), clock, options.network)
@@ -120,7 +131,10 @@ export async function virtualRun(options: VirtualRun): Promise<{
     info,
     plan,
     contract,
-    callers: loadCallers(plan.callers, ownKeys),
+    callers: [
+      ...loadCallers(plan.callers, ownKeys),
+      ...(await loadWallets(plan, loadWalletKeys(plan, contract.wallets, runId))),
+    ],
     specialKeys: loadSpecialKeys({}, plan.callers, ownKeys),
     secrets: [],
     baseUrl: info.target,

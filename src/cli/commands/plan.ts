@@ -2,6 +2,7 @@ import { UsageError } from '../../lib/usage-error.ts'
 import { visible, visibleJson } from '../../lib/visible.ts'
 import { describePlan } from '../../plan/describe-plan.ts'
 import { assertMaySendKeys, loadKeys } from '../../produce/callers/api-keys.ts'
+import { loadWalletKeys, loadWallets } from '../../produce/callers/wallet-keys.ts'
 import { notThere } from '../../produce/transport/suggest-target.ts'
 import { discoverAt, nothingDiscovered } from '../../run/discovery.ts'
 import { exitCodes, text, type Values } from '../flags.ts'
@@ -34,6 +35,7 @@ async function plannedRun({ plan, contract, replan }: DraftPlan, named: string |
     assertMaySendKeys(plan, named)
     assertBudget(plan, true)
     loadKeys(plan, contract, 'plan')
+    loadWalletKeys(plan, contract.wallets, 'plan')
   })
   // Only --target permits discovery. A target in the scenario does not.
   if (named === null || plan.target === null) return { plan, refusal, suggestedTarget: null }
@@ -42,8 +44,9 @@ async function plannedRun({ plan, contract, replan }: DraftPlan, named: string |
     const unknown = replan({ ...nothingDiscovered, limits: { kind: 'not-asked', why } })
     return { plan: unknown.plan, refusal, suggestedTarget: null }
   }
-  const { callers } = loadKeys(plan, contract, 'plan')
-  const discovery = await discoverAt(plan.target, callers, plan, contract)
+  const { callers: keyed } = loadKeys(plan, contract, 'plan')
+  const wallets = await loadWallets(plan, loadWalletKeys(plan, contract.wallets, 'plan'))
+  const discovery = await discoverAt(plan.target, [...keyed, ...wallets], plan, contract)
   const discovered = replan(discovery).plan
   return {
     plan: discovered,

@@ -9,6 +9,8 @@ import type { RunInfo } from '../../observation/log.ts'
 import type { Plan } from '../../plan/plan.ts'
 import { maxShards } from '../../plan/shard.ts'
 import { assertMaySendKeys, type Keys, loadKeys, plainTextWarning } from '../../produce/callers/api-keys.ts'
+import type { WalletCaller } from '../../produce/callers/caller.ts'
+import { loadWalletKeys, loadWallets, solanaNodeOf } from '../../produce/callers/wallet-keys.ts'
 import { notThere } from '../../produce/transport/suggest-target.ts'
 import { discoverAt } from '../../run/discovery.ts'
 import { type RunJob, run } from '../../run/run.ts'
@@ -27,6 +29,7 @@ export async function runCommand(values: Values): Promise<number> {
   // Read all scenarios before the first run, so that a mistake in the last one shows up now and not after an hour.
   const drafts: DraftPlan[] = []
   for (const file of listFlag(values, 'scenarios')) drafts.push(await draftPlan(file, values))
+  assertPaysOnce(text(values, 'top-up'), drafts.length)
   const flag = text(values, 'budget-usd')
   const budget = createCommandBudget(flag, drafts.length)
   for (const { plan, ownBudgetUsd } of drafts) {
@@ -50,6 +53,16 @@ export async function runCommand(values: Values): Promise<number> {
     break
   }
   return worstExitCode(codes)
+}
+
+/** Throws a UsageError if several runs could each pay the amount of --top-up. */
+function assertPaysOnce(topUp: string | null, scenarios: number): void {
+  if (topUp === null || scenarios === 1) return
+  throw new UsageError({
+    where: '--top-up',
+    got: `${scenarios} scenarios`,
+    expected: 'one scenario, since each of them could pay this amount',
+  })
 }
 
 /** Throws a UsageError if the directory of a run cannot be written, before the first run and before anything is sent. */
@@ -89,11 +102,14 @@ async function runDraft(draft: DraftPlan, invocation: Invocation): Promise<numbe
   const runId = newRunId()
   const path = directoryOf(plan, runId, text(values, 'out'), several)
   const keys = loadKeys(plan, draft.contract, runId)
-  hideSecrets(keys.given)
+  const walletKeys = loadWalletKeys(plan, draft.contract.wallets, runId)
+  const given = [...keys.given, ...walletKeys.given]
+  hideSecrets(given)
   assertNoSecret(plan.scenario, { ...plan, target: null }, 'scenario')
+  const wallets = await loadWallets(plan, walletKeys)
   const reserved = reserveRunDirectory(path, hiddenIn(draft.contract))
   try {
-    return await runAtTarget(draft, { runId, path, reserved, keys }, invocation)
+    return await runAtTarget(draft, { runId, path, reserved, keys: { ...keys, given }, wallets }, invocation)
   } finally {
     reserved.release()
   }
@@ -104,6 +120,7 @@ type Start = {
   readonly path: string
   readonly reserved: ReservedDirectory
   readonly keys: Keys
+  readonly wallets: readonly WalletCaller[]
 }
 
 async function runAtTarget(draft: DraftPlan, start: Start, invocation: Invocation): Promise<number> {
@@ -125,9 +142,10 @@ async function runAtTarget(draft: DraftPlan, start: Start, invocation: Invocatio
 async function runAgainst(
   target: string,
   draft: DraftPlan,
-  { runId, path, reserved, keys: { callers, specialKeys, given, areInvented } }: Start,
+  { runId, path, reserved, keys: { callers: keyed, specialKeys, given, areInvented }, wallets }: Start,
   { values, flags, baselines, budget }: Invocation,
 ): Promise<number> {
+  const callers = [...keyed, ...wallets]
   // The published limits decide the rates, and so the cost.
   const discovery = await discoverAt(target, callers, draft.plan, draft.contract)
   // Both are public, and the address of the target may contain a key.
@@ -146,7 +164,9 @@ async function runAgainst(
     ...(discovery.suggestedTarget !== null && { suggestedTarget: hidden(discovery.suggestedTarget) }),
   }
   const { outputs, gauges, log, close } = await createOutputs(plan, info, clock, path, values, flags)
-  const warning = callers.some(({ keys }) => keys.length > 0) ? plainTextWarning(plan) : null
+  const warning = callers.some(caller => caller.kind === 'wallet' || caller.keys.length > 0)
+    ? plainTextWarning(plan)
+    : null
   if (warning !== null) log(warning)
   const { stop, quit, onFirst, dispose } = listenForInterrupts()
   for (const note of discovery.notes) log(note)
@@ -161,7 +181,7 @@ async function runAgainst(
     if (weak !== null) log(weak)
     const failFast = values['fail-fast'] === true
     const common = { info, plan, contract, baselines, workers, warmUp, failFast, gauges }
-    const job: RunJob = { ...common, callers, specialKeys, secrets, baseUrl: target }
+    const job: RunJob = { ...common, callers, specialKeys, secrets, solanaNode: solanaNodeOf(plan), baseUrl: target }
     const unwritten: Unwritten[] = []
     const noteUnwritten = (file: Unwritten) => void unwritten.push(file)
     const io = { clock, stop, quit, startWorker: startThread, directory, outputs, log, unwritten: noteUnwritten }

@@ -16,6 +16,8 @@ import type { Lie } from '../../service/lies/lie.ts'
 import { allLies, lieByName } from '../../service/lies/lies.ts'
 import { startServer } from '../../service/server.ts'
 import { createService } from '../../service/service.ts'
+import { type PaymentFault, paymentFaultKinds } from '../../service/wallets/payment-faults.ts'
+import { defaultWalletSettings, type WalletSettings } from '../../service/wallets/wallets.ts'
 import { exitCodes, integerFlag, listFlag, number, text, type Values } from '../flags.ts'
 import { endingSignals } from '../interrupts.ts'
 import { listenMistake } from '../listen.ts'
@@ -88,6 +90,7 @@ export async function serviceCommand(values: Values): Promise<number> {
     openingBalanceDiem: amount(values, 'opening-balance-diem', '0'),
     timing: timingOf(values),
     capacity: serviceCapacity(values),
+    wallets: walletSettings(values),
     lies: listFlag(values, 'lie').map(knownLie),
     faults: faultsOf(listFlag(values, 'fault')),
   })
@@ -98,10 +101,47 @@ export async function serviceCommand(values: Values): Promise<number> {
   })
   await serveUntilSignal(server.port, [
     `The reference service is at http://${host}:${server.port}/api/v1 (^C stops it).`,
-    'Each key such as ref_default_anna or ref_partner_bob has an account.',
+    'Each key such as ref_default_anna or ref_partner_bob has an account, and so has each wallet.',
   ])
   await server.close()
   return exitCodes.pass
+}
+
+function walletSettings(values: Values): WalletSettings {
+  const written = text(values, 'settlement-time') ?? '200ms'
+  const settlementMs = parseDuration(written)
+  if (settlementMs === null || settlementMs > maxServiceTimeMs)
+    throw new UsageError({
+      where: '--settlement-time',
+      got: JSON.stringify(written),
+      expected: 'a time, such as 200ms',
+    })
+  const { usdc, creditUsd, slowSettlementMs } = defaultWalletSettings
+  return {
+    usdc: amount(values, 'wallet-usdc', usdc),
+    creditUsd: amount(values, 'wallet-credit', creditUsd),
+    settlementMs,
+    slowSettlementMs,
+    faults: paymentFaultsOf(listFlag(values, 'payment-fault')),
+  }
+}
+
+function paymentFaultsOf(written: readonly string[]): readonly PaymentFault[] {
+  const expected = `a fault and a probability, such as lost:0.1; faults are ${paymentFaultKinds.join(', ')}`
+  const faults = written.map(text => {
+    const [, name, share] = /^([a-z]+):(0?\.\d+|[01])$/.exec(text) ?? []
+    const kind = paymentFaultKinds.find(each => each === name)
+    if (kind === undefined) throw new UsageError({ where: '--payment-fault', got: JSON.stringify(text), expected })
+    return { kind, probability: Number(share) }
+  })
+  checkSum('--payment-fault', faults)
+  return faults
+}
+
+function checkSum(where: string, faults: readonly { readonly probability: number }[]): void {
+  const total = faults.reduce((sum, { probability }) => sum + probability, 0)
+  if (total > 1)
+    throw new UsageError({ where, got: `a sum of ${total}`, expected: 'probabilities with a sum of at most 1' })
 }
 
 function knownLie(name: string): Lie {
@@ -124,13 +164,8 @@ function faultsOf(written: readonly string[]): readonly Fault[] {
     if (status === undefined) throw new UsageError({ where: '--fault', got: JSON.stringify(text), expected })
     return { status, probability: Number(share) }
   })
-  const total = faults.reduce((sum, { probability }) => sum + probability, 0)
-  if (total <= 1) return faults
-  throw new UsageError({
-    where: '--fault',
-    got: `a sum of ${total}`,
-    expected: 'probabilities with a sum of at most 1',
-  })
+  checkSum('--fault', faults)
+  return faults
 }
 
 function timingOf(values: Values): ServiceLatency {

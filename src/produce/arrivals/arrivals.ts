@@ -1,5 +1,5 @@
 import { type Random, randomStream } from '../../lib/random.ts'
-import type { Call, Mix, Plan, StagePlan, Trial } from '../../plan/plan.ts'
+import { type Call, keysOfCaller, type Mix, type Plan, type StagePlan, type Trial } from '../../plan/plan.ts'
 import { unpackArrivals } from '../../plan/recorded-load.ts'
 import { callersOfShard, ownsCaller, singleShard } from '../../plan/shard.ts'
 import { dueTimes, trialDueTimes } from './due-times.ts'
@@ -19,11 +19,13 @@ export type Arrival = {
   /** Which key of its caller it uses, from 0. */
   readonly key: number
   readonly dueMs: number
-  /** Its requests in order. Only replays have more than one. */
-  readonly steps: readonly ReplayStep[]
+  /** Its requests in order. Only replays and payments have more than one. */
+  readonly steps: readonly ArrivalStep[]
 }
 
 export type ReplayStep = 'only' | 'original' | 'duplicate' | 'other-key' | 'conflict' | 'other-caller' | 'late-repeat'
+/** A top-up that pays first asks how to. */
+export type ArrivalStep = ReplayStep | 'offer' | 'payment'
 
 /**
  * Makes the arrivals of one shard. Each stage and each replay has its own random streams, and the next request of a
@@ -47,7 +49,7 @@ export function createArrivalSource(
   plan: Pick<Plan, 'seed' | 'calls' | 'callers'>,
   shard = singleShard,
 ): ArrivalSource {
-  const { names, keysEach } = plan.callers
+  const { names } = plan.callers
   const isOwn = ownsCaller(plan, shard)
   /** The number of arrivals and requests of each caller so far. */
   const sent = new Map<number, { readonly arrivals: number; readonly requests: number }>()
@@ -57,12 +59,19 @@ export function createArrivalSource(
     const planned = plan.calls[call]
     const { arrivals, requests } = sent.get(caller) ?? { arrivals: 0, requests: 0 }
     const id = requests * names.length + caller
-    const steps =
-      planned?.kind === 'replay' ? replaySteps(planned, randomStream(plan.seed, `replay/${id}`), plan.callers) : only
+    const keys = keysOfCaller(plan.callers, caller)
+    const steps = planned === undefined ? only : stepsOf(planned, id, keys)
     sent.set(caller, { arrivals: arrivals + 1, requests: requests + steps.length })
-    const arrival = { id, seq, stage, call, caller, key: arrivals % keysEach, dueMs, steps, trial: null }
+    const arrival = { id, seq, stage, call, caller, key: arrivals % keys, dueMs, steps, trial: null }
     seq += steps.length
     return arrival
+  }
+
+  function stepsOf(call: Call, id: number, keys: number): readonly ArrivalStep[] {
+    if (call.kind === 'top-up') return call.pay ? payingSteps(call.duplicates) : only
+    return call.kind === 'replay'
+      ? replaySteps(call, randomStream(plan.seed, `replay/${id}`), names.length, keys)
+      : only
   }
 
   return {
@@ -116,12 +125,17 @@ export const requestIdOf = ({ id }: Arrival, index: number, callers: number): nu
 
 const only: readonly ReplayStep[] = ['only']
 
+const payingSteps = (duplicates: number): readonly ArrivalStep[] => [
+  'offer',
+  ...Array<ArrivalStep>(1 + duplicates).fill('payment'),
+]
+
 type ReplayPlan = Extract<Call, { kind: 'replay' }>
 
-function replaySteps(call: ReplayPlan, random: Random, { names, keysEach }: Plan['callers']): readonly ReplayStep[] {
+function replaySteps(call: ReplayPlan, random: Random, callers: number, keys: number): readonly ReplayStep[] {
   const hasConflict = random.next() < call.conflictRatio
-  const hasOtherCaller = random.next() < call.otherCallerRatio && names.length > 1
-  const hasOtherKey = random.next() < call.otherKeyRatio && keysEach > 1
+  const hasOtherCaller = random.next() < call.otherCallerRatio && callers > 1
+  const hasOtherKey = random.next() < call.otherKeyRatio && keys > 1
   return [
     'original',
     ...Array<ReplayStep>(call.duplicates).fill('duplicate'),

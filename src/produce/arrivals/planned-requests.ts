@@ -1,13 +1,21 @@
-import { balanceCheckCall, type Plan, type StagePlan, systemCalls } from '../../plan/plan.ts'
+import {
+  balanceCheckOf,
+  keyCallers,
+  keysOfCaller,
+  type Plan,
+  type StagePlan,
+  systemCallsOf,
+  topUpCall,
+} from '../../plan/plan.ts'
 import { pairedCallerOf } from '../../plan/shard.ts'
-import { type Arrival, createArrivalSource, type ReplayStep, requestIdOf } from './arrivals.ts'
+import { type Arrival, type ArrivalStep, createArrivalSource, requestIdOf } from './arrivals.ts'
 
 /** A request as the plan and the seed decide it. */
 export type PlannedRequest = {
   readonly id: number
   /** The id of the first request of its arrival. */
   readonly firstId: number
-  readonly step: ReplayStep
+  readonly step: ArrivalStep
   readonly stage: string
   readonly call: string
   readonly caller: string
@@ -22,10 +30,13 @@ export type PlannedRequest = {
  * how many requests there are. `hasBalanceChecks`: each caller has checked its balance first.
  */
 export function* plannedRequests(plan: Plan, hasBalanceChecks: boolean): Iterable<PlannedRequest> {
-  const { names, keysEach } = plan.callers
-  const source = createArrivalSource({ ...plan, calls: { ...plan.calls, ...systemCalls } })
+  const { names, wallets } = plan.callers
+  const source = createArrivalSource({ ...plan, calls: { ...plan.calls, ...systemCallsOf(plan) } })
+  for (const caller of wallets?.topUpUsd == null ? [] : names.keys())
+    if (caller >= keyCallers(plan.callers)) yield* requestsOf(source.single('(opening)', topUpCall, caller, 0))
   if (hasBalanceChecks)
-    for (const caller of names.keys()) yield* requestsOf(source.single('(opening)', balanceCheckCall, caller, 0))
+    for (const caller of names.keys())
+      yield* requestsOf(source.single('(opening)', balanceCheckOf(plan.callers, caller), caller, 0))
   for (const stage of plan.stages) {
     const arrivals = arrivalsOf(stage)
     if (arrivals === null) return
@@ -44,7 +55,7 @@ export function* plannedRequests(plan: Plan, hasBalanceChecks: boolean): Iterabl
     const { id: firstId, stage, call, dueMs } = arrival
     for (const [index, step] of arrival.steps.entries()) {
       const caller = step === 'other-caller' ? pairedCallerOf(arrival.caller, names.length) : arrival.caller
-      const key = (arrival.key + (step === 'other-key' ? 1 : 0)) % keysEach
+      const key = (arrival.key + (step === 'other-key' ? 1 : 0)) % keysOfCaller(plan.callers, caller)
       const id = requestIdOf(arrival, index, names.length)
       yield { id, firstId, step, stage, call, caller: names[caller] ?? '', key, dueMs }
     }

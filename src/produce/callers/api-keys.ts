@@ -1,7 +1,8 @@
+import { isLoopback } from '../../lib/loopback.ts'
 import { readText } from '../../lib/read-text.ts'
 import { isIssued, type Mistake, UsageError } from '../../lib/usage-error.ts'
-import type { CallersPlan, Plan } from '../../plan/plan.ts'
-import type { Caller } from './caller.ts'
+import { type CallersPlan, keyCallers, type Plan } from '../../plan/plan.ts'
+import type { KeyCaller } from './caller.ts'
 
 /**
  * Special accounts that some error cases need, each with its environment variable: a free user, and a user
@@ -17,7 +18,7 @@ export type SpecialAccount = keyof typeof specialKeyVariables
 export type SpecialKeys = Readonly<Record<SpecialAccount, string | null>>
 
 export type Keys = {
-  readonly callers: readonly Caller[]
+  readonly callers: readonly KeyCaller[]
   readonly specialKeys: SpecialKeys
   /** All keys of the file or the environment, also those that no caller uses. */
   readonly given: readonly string[]
@@ -40,7 +41,7 @@ export function loadKeys({ target, callers }: Plan, { auth }: KeyTerms, runId: s
     callers: callersOf(callers, accounts, options),
     specialKeys: loadSpecialKeys(target === null ? {} : given, callers, options),
     given: accounts?.flat() ?? [],
-    areInvented: target !== null && usesReferenceKeys(callers, options),
+    areInvented: target !== null && keyCallers(callers) > 0 && usesReferenceKeys(callers, options),
   }
 }
 
@@ -48,15 +49,6 @@ export function loadKeys({ target, callers }: Plan, { auth }: KeyTerms, runId: s
 function otherVariable(): { readonly hint?: string } {
   const other = ['TURNPIKE_KEY', 'TURNPIKE_API_KEY', 'TURNPIKE_API_KEYS'].find(name => process.env[name]?.trim())
   return other === undefined ? {} : { hint: `${other} is set; did you mean TURNPIKE_KEYS?` }
-}
-
-/** As a URL shows them: `127.1` is 127.0.0.1, and `[::ffff:127.0.0.1]` is [::ffff:7f00:1]. */
-const loopbackAddress = /^(127(\.\d{1,3}){3}|\[::1\]|\[::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}\])$/
-
-/** Whether the address is a loopback address. The only name that counts is `localhost`; nothing is resolved. */
-export function isLoopback(target: string): boolean {
-  const { hostname } = new URL(target)
-  return hostname === 'localhost' || loopbackAddress.test(hostname)
 }
 
 /**
@@ -93,19 +85,26 @@ export type KeyOptions = {
 }
 
 /**
- * One caller for each name of the plan. Keys come from the key file of the plan, or else from `TURNPIKE_KEYS`. If there
+ * The callers of the plan that have no wallet. Keys come from the key file of the plan, or else from `TURNPIKE_KEYS`. If there
  * are none, the callers have none where keys are optional. Elsewhere, if the target is on this machine, the keys are new
  * accounts of a reference service.
  * Throws a UsageError if there are too few keys, or if a key is invalid in a header.
  */
-export const loadCallers = (plan: CallersPlan, options: KeyOptions): readonly Caller[] =>
+export const loadCallers = (plan: CallersPlan, options: KeyOptions): readonly KeyCaller[] =>
   callersOf(plan, givenKeys(plan, options.environment), options)
 
-function callersOf(plan: CallersPlan, accounts: ReturnType<typeof givenKeys>, options: KeyOptions): readonly Caller[] {
-  const { names, keysEach, keysFile } = plan
-  if (accounts === null && options.areOptional) return names.map(name => ({ name, keys: [] }))
+function callersOf(
+  plan: CallersPlan,
+  accounts: ReturnType<typeof givenKeys>,
+  options: KeyOptions,
+): readonly KeyCaller[] {
+  const { keysEach, keysFile } = plan
+  const names = plan.names.slice(0, keyCallers(plan))
+  if (names.length === 0) return []
+  const callerWith = (name: string, keys: readonly string[]): KeyCaller => ({ kind: 'key', name, keys })
+  if (accounts === null && options.areOptional) return names.map(name => callerWith(name, []))
   if (accounts === null && options.loopback)
-    return names.map(name => ({ name, keys: referenceKeys(plan, name, options) }))
+    return names.map(name => callerWith(name, referenceKeys(plan, name, options)))
   const where = keysFile ?? 'TURNPIKE_KEYS'
   if (accounts === null) {
     const expected = `${names.length === 1 ? '1 key' : `${names.length} keys`}, one per line or separated by commas`
@@ -140,7 +139,7 @@ function callersOf(plan: CallersPlan, accounts: ReturnType<typeof givenKeys>, op
     mistakes.push({ where, got, expected: `${keysEach} keys of each account, separated by spaces` })
   }
   if (mistakes.length > 0) throw new UsageError(mistakes)
-  return names.map((name, index) => ({ name, keys: accounts[index]?.slice(0, keysEach) ?? [] }))
+  return names.map((name, index) => callerWith(name, accounts[index]?.slice(0, keysEach) ?? []))
 }
 
 /** The given keys. If the callers use accounts of a reference service, missing keys become such accounts, too. */

@@ -1,14 +1,33 @@
-/** An account and its API keys, if it has any. A key leaves this folder only in the headers that `authorize` makes. */
-export type Caller = { readonly name: string; readonly keys: readonly string[] }
+import type { Rail } from '../../contract/wallets.ts'
 
-type Headers = Readonly<Record<string, string>>
+/** Who sends requests. Plain data, so that threads can share it. A secret leaves this folder only in a header. */
+export type Caller = KeyCaller | WalletCaller
+
+/** An account and its API keys, if it has any. */
+export type KeyCaller = { readonly kind: 'key'; readonly name: string; readonly keys: readonly string[] }
+
+/** A wallet, which signs each of its requests. */
+export type WalletCaller = {
+  readonly kind: 'wallet'
+  readonly name: string
+  /** The short name of its chain in the contract. */
+  readonly chain: string
+  readonly family: Rail['family']
+  /** The CAIP-2 id of its network. */
+  readonly network: string
+  readonly address: string
+  /** 64 hexadecimal digits: the number of an EVM key, or the seed of an Ed25519 key. */
+  readonly privateKey: string
+}
+
+export type Headers = Readonly<Record<string, string>>
 
 const noKey: Headers = {}
 /** The headers of each key of a caller. Every request needs them. */
-const known = new WeakMap<Caller, readonly Headers[]>()
+const known = new WeakMap<KeyCaller, readonly Headers[]>()
 
 /** The headers that authenticate the caller with its key at this position, modulo the number of keys. None without keys. */
-export function authorize(caller: Caller, position: number): Headers {
+export function authorize(caller: KeyCaller, position: number): Headers {
   let headers = known.get(caller)
   if (headers === undefined) {
     headers = caller.keys.map(key => ({ authorization: `Bearer ${key}` }))

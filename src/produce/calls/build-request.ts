@@ -3,7 +3,8 @@ import type { Sender } from '../../contract/probe.ts'
 import { probeOf } from '../../contract/probes.ts'
 import type { ListDescriptor } from '../../observation/observation.ts'
 import type { Call } from '../../plan/plan.ts'
-import type { ReplayStep } from '../arrivals/arrivals.ts'
+import type { ArrivalStep } from '../arrivals/arrivals.ts'
+import type { Headers, WalletCaller } from '../callers/caller.ts'
 import { type BuiltRequest, jsonHeaders, type RequestContext } from './call.ts'
 import { buildChat } from './chat.ts'
 import { buildRpc } from './rpc.ts'
@@ -12,10 +13,10 @@ import { buildRpc } from './rpc.ts'
 export type RequestPosition = {
   /** The id of the first request of the arrival. */
   readonly firstId: number
-  readonly step: ReplayStep
+  readonly step: ArrivalStep
+  /** The wallet that sends it. Missing: a caller with keys does. */
+  readonly wallet?: Pick<WalletCaller, 'chain' | 'address'> | undefined
 }
-
-type Headers = Readonly<Record<string, string>>
 
 /**
  * Builds the request at this position. The same call, seed and position always give the same request, so a report can
@@ -23,7 +24,7 @@ type Headers = Readonly<Record<string, string>>
  */
 export function buildRequest(
   plan: Call,
-  { firstId, step }: RequestPosition,
+  { firstId, step, wallet }: RequestPosition,
   headers: Headers,
   context: RequestContext,
 ): BuiltRequest {
@@ -34,7 +35,8 @@ export function buildRequest(
       return buildRpc(plan, `${firstId}`, null, headers, context)
     case 'replay': {
       const content = step === 'conflict' ? `${firstId}/conflict` : `${firstId}`
-      const role = { group: firstId, role: step === 'only' ? 'original' : step, concurrent: plan.concurrent } as const
+      const own = step === 'only' || step === 'offer' || step === 'payment' ? 'original' : step
+      const role = { group: firstId, role: own, concurrent: plan.concurrent } as const
       return buildRpc(plan.of, content, role, headers, context)
     }
     case 'models':
@@ -44,6 +46,10 @@ export function buildRequest(
       return buildList(plan.kind, headers, context)
     case 'resource':
       return buildResource(plan, firstId, headers, context)
+    case 'top-up':
+      return buildTopUp(step === 'payment' ? 'payment' : 'offer', wallet, context)
+    case 'wallet-balance':
+      return buildWalletBalance(wallet?.address ?? null, headers, context)
     case 'probe':
       return buildProbe(plan.probe, headers, context)
   }
@@ -105,6 +111,46 @@ function buildResource(
       },
       body: body === null ? null : JSON.stringify(body),
       timeouts: resource.isInference ? bounds.timeouts.chat : bounds.timeouts.control,
+      maxBodyBytes: bounds.maxBodyBytes,
+    },
+  }
+}
+
+/** A request that asks how to pay, or one that pays and still lacks its payment. */
+function buildTopUp(
+  step: 'offer' | 'payment',
+  wallet: RequestPosition['wallet'],
+  { contract, bounds }: RequestContext,
+): BuiltRequest {
+  const { path } = contract.wallets.topUp
+  const { chain = null, address = null } = wallet ?? {}
+  return {
+    descriptor: { kind: 'top-up', step, chain, address, payment: null },
+    request: {
+      method: 'POST',
+      path,
+      headers: jsonHeaders,
+      body: '{}',
+      // A settlement waits for a chain.
+      timeouts: step === 'payment' ? bounds.timeouts.chat : bounds.timeouts.control,
+      maxBodyBytes: bounds.maxBodyBytes,
+    },
+  }
+}
+
+function buildWalletBalance(
+  address: string | null,
+  headers: Headers,
+  { contract, bounds }: RequestContext,
+): BuiltRequest {
+  return {
+    descriptor: { kind: 'wallet-balance', address },
+    request: {
+      method: 'GET',
+      path: contract.wallets.balancePath.replace('{walletAddress}', address ?? ''),
+      headers: { accept: 'application/json', ...headers },
+      body: null,
+      timeouts: bounds.timeouts.control,
       maxBodyBytes: bounds.maxBodyBytes,
     },
   }

@@ -1,36 +1,15 @@
-import type { AccountTier, Contract } from '../../contract/contract.ts'
+import type { Contract } from '../../contract/contract.ts'
 import { isOwnRefusal, probeOf } from '../../contract/probes.ts'
-import { type Clock, sleepUntil } from '../../lib/clock.ts'
-import type { Mask } from '../../lib/mask/mask.ts'
-import type { ChatDescriptor, DropReason, Observation, Sink } from '../../observation/observation.ts'
+import { sleepUntil } from '../../lib/clock.ts'
+import type { DropReason } from '../../observation/observation.ts'
 import type { Call } from '../../plan/plan.ts'
 import { pairedCallerOf } from '../../plan/shard.ts'
-import { type Arrival, type ReplayStep, requestIdOf } from '../arrivals/arrivals.ts'
-import type { SpecialKeys } from '../callers/api-keys.ts'
-import { authorize, type Caller } from '../callers/caller.ts'
-import { isEventStream } from '../transport/exchange.ts'
-import type { Transport } from '../transport/transport.ts'
+import type { Arrival, ArrivalStep } from '../arrivals/arrivals.ts'
+import { authorize, type Headers } from '../callers/caller.ts'
 import { buildRequest } from './build-request.ts'
-import type { BuiltRequest, RequestContext } from './call.ts'
-import { maskExchange, outcomeOf, responseOf } from './read-response.ts'
-import { createStreamReader, type StreamReader } from './stream-reader.ts'
-
-/** What turns an arrival into observations. */
-export type SendContext = RequestContext & {
-  readonly calls: Readonly<Record<string, Call>>
-  readonly callers: readonly Caller[]
-  readonly specialKeys: SpecialKeys
-  /** Hides all secrets of the run in what the target sends. */
-  readonly mask: Mask
-  readonly accountTier: AccountTier
-  readonly clock: Clock
-  readonly transport: Transport
-  /** Cancels requests in flight; they are observed as cancelled. */
-  readonly abort: AbortSignal
-  /** Aborted when sending must stop; the rest of a replay is then dropped. */
-  readonly stop: AbortSignal
-  readonly sink: Sink
-}
+import type { BuiltRequest } from './call.ts'
+import { payOffer } from './pay-offer.ts'
+import { type Origin, type SendContext, stepAt, transmit, unsentRequest } from './transmit.ts'
 
 /**
  * Sends the requests of an arrival. Resolves when all of them are observed, with whether a request was sent; rejects only
@@ -39,6 +18,7 @@ export type SendContext = RequestContext & {
  */
 export function sendArrival(arrival: Arrival, context: SendContext, onFree?: () => void): Promise<boolean> {
   try {
+    if (arrival.steps[0] === 'offer') return sendPayment(arrival, context)
     return arrival.steps.length > 1 ? sendSteps(arrival, context) : sendStep(arrival, 0, arrival.dueMs, context, onFree)
   } catch (cause) {
     return Promise.reject(cause)
@@ -60,6 +40,30 @@ async function sendSteps(arrival: Arrival, context: SendContext): Promise<boolea
   return true
 }
 
+/** Asks how to pay, and pays. Nothing is signed if there is no fitting offer. */
+async function sendPayment(arrival: Arrival, context: SendContext): Promise<boolean> {
+  const plan = planOf(arrival, context)
+  const origin = originOf(arrival, 'offer', context)
+  if (plan.kind !== 'top-up') throw new RangeError(`${arrival.call} is no top-up`)
+  const requests = arrival.steps.map((_, index) => {
+    return { arrival, index, origin, built: requestAt(arrival, index, plan, noHeaders, origin, context) }
+  })
+  const [asking, ...paying] = requests
+  if (asking === undefined) throw new RangeError(`${arrival.call} has no steps`)
+  const { offerStatus } = context.contract.wallets.topUp
+  let offer: Buffer | null = null
+  const wasSent = await transmit(
+    { ...asking, dueMs: arrival.dueMs },
+    context,
+    undefined,
+    ({ failure, status, body }) => {
+      if (failure === null && status === offerStatus) offer = body
+    },
+  )
+  await payOffer(paying, { offer, usd: plan.usd, concurrent: plan.concurrent }, context)
+  return wasSent
+}
+
 /** Records an arrival that is not sent, with one observation for each of its requests. */
 export function dropArrival(arrival: Arrival, reason: DropReason, context: SendContext): void {
   const plan = planOf(arrival, context)
@@ -72,7 +76,7 @@ export function dropArrival(arrival: Arrival, reason: DropReason, context: SendC
  */
 export function expectedRefusals(
   call: Call | undefined,
-  steps: readonly ReplayStep[] | null,
+  steps: readonly ArrivalStep[] | null,
   contract: Contract,
 ): number {
   if (call?.kind === 'probe') return isOwnRefusal(call.probe, contract) ? 1 : 0
@@ -86,7 +90,7 @@ const failureMargin = 5
 /** The maximum number of expected refusals of one caller in a window that does not trigger the abuse block. */
 export const maxExpectedRefusals = ({ abuse }: Contract): number => Math.max(1, abuse.failures - failureMargin)
 
-/** Not an async function, and each field is written out, because this runs for every request. */
+/** Not an async function, because this runs for every request. */
 function sendStep(
   arrival: Arrival,
   index: number,
@@ -94,76 +98,46 @@ function sendStep(
   context: SendContext,
   onFree?: () => void,
 ): Promise<boolean> {
-  const { mask, sink } = context
   const plan = planOf(arrival, context)
   const origin = originOf(arrival, stepAt(arrival, index), context)
   const credentials = credentialsFor(plan, origin, context)
   if (credentials === null) {
-    sink(dropped(arrival, index, plan, 'no-credentials', context))
+    context.sink(dropped(arrival, index, plan, 'no-credentials', context))
     return notSent
   }
-  const { descriptor, request } = requestAt(arrival, index, plan, credentials, context)
-  const reader = descriptor.kind === 'chat' && descriptor.stream ? readerOf(descriptor, context) : null
-  const { method, path, headers, body, timeouts, maxBodyBytes } = request
-  const onStreamBytes = reader?.push ?? null
-  const sent = { method, path, headers, body, timeouts, maxBodyBytes, onStreamBytes }
-  return context.transport(sent, context.abort, onFree).then(received => {
-    const exchange = maskExchange(received, mask)
-    // A response that is not an event stream, such as an error, has an ordinary body.
-    const stream = reader !== null && isEventStream(exchange) ? reader.end() : null
-    const outcome = outcomeOf(exchange, stream)
-    if (outcome.kind === 'dropped') {
-      sink(dropped(arrival, index, plan, outcome.reason, context))
-      return false
-    }
-    sink({
-      id: requestIdOf(arrival, index, context.callers.length),
-      seq: arrival.seq + index,
-      stage: arrival.stage,
-      trial: arrival.trial ?? undefined,
-      call: arrival.call,
-      caller: origin.caller.name,
-      key: origin.key,
-      accountTier: context.accountTier,
-      request: descriptor,
-      dueMs,
-      sentMs: exchange.sentMs,
-      retried: exchange.retried || undefined,
-      headersMs: exchange.headersMs,
-      endMs: exchange.endMs,
-      outcome,
-      response: responseOf(exchange, stream, {
-        digest: descriptor.kind === 'rpc' && descriptor.replay !== null,
-        maxBytes: maxBodyBytes,
-        mask,
-      }),
-    })
-    return true
-  })
+  if (credentials instanceof Promise) return sendSigned(arrival, index, dueMs, credentials, context)
+  const built = requestAt(arrival, index, plan, credentials, origin, context)
+  return transmit({ arrival, index, dueMs, origin, built }, context, onFree)
+}
+
+/** Sends a request as soon as its sign-in is signed. The wait is lateness. */
+async function sendSigned(
+  arrival: Arrival,
+  index: number,
+  dueMs: number,
+  signing: Promise<Headers>,
+  context: SendContext,
+): Promise<boolean> {
+  const headers = await signing
+  const plan = planOf(arrival, context)
+  const origin = originOf(arrival, stepAt(arrival, index), context)
+  if (context.abort.aborted) {
+    context.sink(dropped(arrival, index, plan, 'interrupted', context))
+    return false
+  }
+  const built = requestAt(arrival, index, plan, headers, origin, context)
+  return await transmit({ arrival, index, dueMs, origin, built }, context)
 }
 
 const notSent = Promise.resolve(false)
 
-function dropped(arrival: Arrival, index: number, plan: Call, reason: DropReason, context: SendContext): Observation {
-  const { caller, key } = originOf(arrival, stepAt(arrival, index), context)
-  return {
-    id: requestIdOf(arrival, index, context.callers.length),
-    seq: arrival.seq + index,
-    stage: arrival.stage,
-    trial: arrival.trial ?? undefined,
-    call: arrival.call,
-    caller: caller.name,
-    key,
-    accountTier: context.accountTier,
-    request: requestAt(arrival, index, plan, {}, context).descriptor,
-    dueMs: arrival.dueMs,
-    sentMs: null,
-    headersMs: null,
-    endMs: null,
-    outcome: { kind: 'dropped', reason },
-    response: null,
-  }
+function dropped(arrival: Arrival, index: number, plan: Call, reason: DropReason, context: SendContext) {
+  const origin = originOf(arrival, stepAt(arrival, index), context)
+  const built = requestAt(arrival, index, plan, noHeaders, origin, context)
+  return unsentRequest({ arrival, index, origin, built }, reason, context)
 }
+
+const noHeaders: Headers = {}
 
 function planOf(arrival: Arrival, context: SendContext): Call {
   const plan = context.calls[arrival.call]
@@ -171,36 +145,44 @@ function planOf(arrival: Arrival, context: SendContext): Call {
   return plan
 }
 
-const stepAt = (arrival: Arrival, index: number): ReplayStep => arrival.steps[index] ?? 'only'
-
-/** The caller of a request, and the position of the key that it uses. */
-type Origin = { readonly caller: Caller; readonly key: number }
-
-function originOf(arrival: Arrival, step: ReplayStep, { callers }: SendContext): Origin {
+function originOf(arrival: Arrival, step: ArrivalStep, { callers }: SendContext): Origin {
   // Step `foreign`: another caller sends the idempotency key of the group from its own account.
   const position = step === 'other-caller' ? pairedCallerOf(arrival.caller, callers.length) : arrival.caller
   const caller = callers[position]
   if (caller === undefined) throw new RangeError(`no caller at ${position}`)
-  return { caller, key: (arrival.key + (step === 'other-key' ? 1 : 0)) % Math.max(1, caller.keys.length) }
+  const keys = caller.kind === 'key' ? caller.keys.length : 1
+  return { caller, key: (arrival.key + (step === 'other-key' ? 1 : 0)) % Math.max(1, keys) }
 }
 
-type Headers = Readonly<Record<string, string>>
-
-/** The credentials of the caller, or of the special account that a probe needs; null if that account has no key. */
-function credentialsFor(plan: Call, { caller, key }: Origin, { specialKeys }: SendContext): Headers | null {
+/**
+ * The credentials of the caller, or of the special account that a probe needs; null if there are none. A promise: the
+ * sign-in is not signed yet.
+ */
+function credentialsFor(
+  plan: Call,
+  { caller, key }: Origin,
+  { specialKeys, signIns }: SendContext,
+): Headers | Promise<Headers> | null {
   const account = plan.kind === 'probe' ? probeOf(plan.probe).as : 'caller'
-  if (account !== 'free-user' && account !== 'zero-balance') return authorize(caller, key)
-  const special = specialKeys[account]
-  return special === null ? null : authorize({ name: account, keys: [special] }, 0)
+  if (account === 'free-user' || account === 'zero-balance') {
+    const special = specialKeys[account]
+    return special === null ? null : authorize({ kind: 'key', name: account, keys: [special] }, 0)
+  }
+  if (caller.kind === 'key') return plan.kind === 'wallet-balance' ? null : authorize(caller, key)
+  return account === 'caller' && !isOpenToAll(plan) ? signIns.take(caller) : noHeaders
 }
 
-const requestAt = (arrival: Arrival, index: number, plan: Call, headers: Headers, context: SendContext): BuiltRequest =>
-  buildRequest(plan, { firstId: arrival.id, step: stepAt(arrival, index) }, headers, context)
+/** Whether a call needs no credentials, so that no sign-in is used up. */
+const isOpenToAll = ({ kind }: Call): boolean => kind === 'models' || kind === 'networks' || kind === 'top-up'
 
-function readerOf({ options }: ChatDescriptor, { contract: { chat }, mask }: SendContext): StreamReader {
-  return createStreamReader({
-    doneMarker: chat.stream.doneMarker,
-    echoField: options === null ? null : chat.parametersField,
-    mask,
-  })
+function requestAt(
+  arrival: Arrival,
+  index: number,
+  plan: Call,
+  headers: Headers,
+  { caller }: Origin,
+  context: SendContext,
+): BuiltRequest {
+  const wallet = caller.kind === 'wallet' ? caller : undefined
+  return buildRequest(plan, { firstId: arrival.id, step: stepAt(arrival, index), wallet }, headers, context)
 }

@@ -29,10 +29,25 @@ export type BudgetTerms = AccountTerms & {
   readonly maxCosts: ReadonlyMap<string, MaxCost>
 }
 
-/** What was spent and is reserved, in shared memory. All workers of a run use the same one. */
+/**
+ * What was spent and is reserved, and how much of it wallets have paid for credit, in shared memory. All workers of a
+ * run use the same one.
+ */
 export type SharedBudget = BigInt64Array
 
-export const createSharedBudget = (): SharedBudget => new BigInt64Array(new SharedArrayBuffer(8))
+export const createSharedBudget = (): SharedBudget => new BigInt64Array(new SharedArrayBuffer(16))
+
+/** Counts a payment of a wallet; false: the wallets of the run would have paid more than `limit`. null: no limit. */
+export function reservePayment(sum: SharedBudget, amount: bigint, limit: bigint | null): boolean {
+  for (;;) {
+    const paid = Atomics.load(sum, 1)
+    if (limit !== null && paid + amount > limit) return false
+    if (Atomics.compareExchange(sum, 1, paid, paid + amount) === paid) return true
+  }
+}
+
+/** Takes back a payment that was never sent. */
+export const releasePayment = (sum: SharedBudget, amount: bigint): void => void Atomics.sub(sum, 1, amount)
 
 /** What a run has spent. After its end, it includes the reservations of requests whose charge is unknown. */
 export const spentOf = (sum: SharedBudget): bigint => Atomics.load(sum, 0)

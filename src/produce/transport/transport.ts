@@ -9,6 +9,8 @@ export type HttpRequest = {
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | null
   readonly timeouts: Timeouts
+  /** Whether it must never be sent a second time, because a sign-in in it is valid once. */
+  readonly isOnce?: boolean | undefined
   /** A longer response body ends the exchange as `body-too-large`. */
   readonly maxBodyBytes: number
   /** Takes the body of an event stream (status 200) as it arrives. Such a body is not kept. */

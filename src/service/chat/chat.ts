@@ -9,7 +9,7 @@ import type { Strike } from '../faults.ts'
 import type { Identifiers } from '../identifiers.ts'
 import type { Admission, Limiter } from '../limiter.ts'
 import { controlLimits, retirementDate } from '../lists.ts'
-import { errorReply, jsonReply, paymentRequiredReply, type Reply, type RequestState } from '../message.ts'
+import { errorReply, jsonReply, type Reply, type RequestState } from '../message.ts'
 import { namedModel } from '../router.ts'
 import {
   type Choice,
@@ -35,12 +35,14 @@ type ChatHandlerDeps = {
   readonly identifiers: Identifiers
   readonly seed: number
   readonly maybeFail: Strike
+  /** The reply to an account whose balance does not cover a request. */
+  readonly paymentRequired: (state: RequestState, account: Account) => Reply
   readonly timing: ServiceLatency
 }
 
 /** Handles chat completions, whole or streamed. A completion is billed by its tokens once it is complete. */
 export function chatHandler(options: ChatHandlerDeps): (state: RequestState, account: Account) => Reply {
-  const { contract, behavior, limiter, identifiers, seed, timing, maybeFail } = options
+  const { contract, behavior, limiter, identifiers, seed, timing, maybeFail, paymentRequired } = options
   const { headerPrefix, chat } = contract
   const models = new Map(contract.models.map(model => [model.id, model]))
   const cache = promptCache()
@@ -80,7 +82,7 @@ export function chatHandler(options: ChatHandlerDeps): (state: RequestState, acc
     const allowed = request.choices * request.maxCompletionTokens
     const maxUsage = { prompt_tokens: request.promptTokens, completion_tokens: allowed }
     if (model.usdPerMillion !== null && !behavior.canPay(account, listPricePico(maxUsage, model.usdPerMillion))) {
-      return paymentRequiredReply(state, contract)
+      return paymentRequired(state, account)
     }
     const fault = maybeFail(state)
     if (fault !== null) return fault

@@ -9,7 +9,7 @@ import { logNormal, type ServiceLatency } from '../capacity.ts'
 import type { Strike } from '../faults.ts'
 import type { Identifiers } from '../identifiers.ts'
 import type { Admission, Limiter } from '../limiter.ts'
-import { errorReply, paymentRequiredReply, type Reply, type RequestState } from '../message.ts'
+import { errorReply, type Reply, type RequestState } from '../message.ts'
 import { isErrorResponse, type RpcResponse } from './item.ts'
 import { simulatedNode } from './node.ts'
 import { type CachedReply, replayCache } from './replays.ts'
@@ -22,12 +22,14 @@ type RpcProxyDeps = {
   readonly identifiers: Identifiers
   readonly seed: number
   readonly maybeFail: Strike
+  /** The reply to an account whose balance does not cover a request. */
+  readonly paymentRequired: (state: RequestState, account: Account) => Reply
   readonly timing: ServiceLatency
 }
 
 /** Handles JSON-RPC, single or batch: forwards it to a simulated node and bills it in credits. */
 export function rpcProxy(options: RpcProxyDeps): (state: RequestState, account: Account, slug: string) => Reply {
-  const { contract, behavior, limiter, identifiers, seed, timing, maybeFail } = options
+  const { contract, behavior, limiter, identifiers, seed, timing, maybeFail, paymentRequired } = options
   const { rpc, idempotency, headerPrefix } = contract
   const networks = new Map(Object.entries(rpc.networks))
   const limits = { requests: rpc.requestsPerMinute ?? Number.MAX_SAFE_INTEGER, tokens: null }
@@ -77,7 +79,7 @@ export function rpcProxy(options: RpcProxyDeps): (state: RequestState, account: 
       return errorReply(state, 400, request.rejected, request.more)
     }
     if (!behavior.canPay(account, behavior.costPicoUsd(bill.estimate(request, network))))
-      return paymentRequiredReply(state, contract)
+      return paymentRequired(state, account)
     const fault = maybeFail(state)
     if (fault !== null) return fault
 

@@ -102,7 +102,7 @@ describe('a mistake in a profile', () => {
   test.each([
     [
       'nothing-like-it: 1',
-      /^p\.yaml:1:1: got "nothing-like-it", expected one of the keys name, headerPrefix, .* or billing$/,
+      /^p\.yaml:1:1: got "nothing-like-it", expected one of the keys name, headerPrefix, .* or wallets$/,
     ],
     ['constructor: 3', /^p\.yaml:1:1: got "constructor", expected one of the keys /],
     [

@@ -12,6 +12,10 @@ test.each([
   ['rpc.usdPerCredit', 'document'],
   ['models', 'default'],
   ['chat.finishReasons', 'document'],
+  ['wallets.signIn.refusals.expired.status', 'document'],
+  ['wallets.signIn.refusals.expired.code', 'default'],
+  ['wallets.topUp.minimumUsd', 'document'],
+  ['wallets.topUp.refusals.replayed.status', 'default'],
 ] as const)('%s comes from the %s', (path, source) => {
   expect(sourceOfValue(contract, path)).toBe(source)
 })

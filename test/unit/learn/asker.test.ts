@@ -30,7 +30,7 @@ const look: Ask = { method: 'GET', path: '/models', scope: 'control', worstPico:
 function askerFor(answer: (call: number) => Scripted | null, options: Partial<AskerOptions> = {}) {
   const clock = manualClock()
   const { send, sentMs } = scripted(clock, answer)
-  const caller = { name: 'learn', keys: ['sk-live-4f9a8b7c6d5e'] }
+  const caller = { kind: 'key' as const, name: 'learn', keys: ['sk-live-4f9a8b7c6d5e'] }
   const asker = createAsker({ send, clock, caller, zeroBalanceKey: null, budgetPico: null, maxCalls: 60, ...options })
   return { asker, clock, sentMs, times: (count: number, ask = look) => clock.run(repeat(count, () => asker.ask(ask))) }
 }

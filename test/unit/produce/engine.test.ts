@@ -64,6 +64,7 @@ function engineOf(
       stop,
       transport,
       saturate,
+      signer: { signIns: async () => [], payment: async () => null },
       sink: observation => observations.push(observation),
       searchLead: { next: async () => null, start: async () => null, report: () => {}, ...lead },
       feedback: {

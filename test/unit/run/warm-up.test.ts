@@ -118,7 +118,7 @@ test('no key of the user goes to the service of a warm-up', async () => {
   const plan = planOf('smoke.yaml')
   const job = {
     ...unrecordedJob(plan, documentedContract, { runId: 'test', target, startedAtMs: 0 }),
-    callers: plan.callers.names.map(name => ({ name, keys: [`secret-${name}`] })),
+    callers: plan.callers.names.map(name => ({ kind: 'key' as const, name, keys: [`secret-${name}`] })),
     specialKeys: { 'free-user': 'secret-free', 'zero-balance': 'secret-zero' },
     ...{ shard: singleShard, epoch: epochOf(clock), maxConnections: 8 },
   }

@@ -38,7 +38,10 @@ thresholds: [{ expect: mean latency of one in hit < 1s, why: A reason. }]
     target: 'http://127.0.0.1:8402/api/v1',
     service: { concurrency: 4, serviceTimeMs: 50, distribution: 'constant', queueLength: 40 },
     seed: 7,
-    callers: { count: 3, keys: 1, accountTier: 'partner', shared: true, keysFile: 'keys.txt', limitsFrom: 'profile' },
+    callers: {
+      ...{ count: 3, keys: 1, accountTier: 'partner', shared: true, keysFile: 'keys.txt', limitsFrom: 'profile' },
+      ...{ wallets: 0, chains: [], walletKeysFile: null, topUpUsd: null },
+    },
     calls: {
       again: {
         kind: 'replay',

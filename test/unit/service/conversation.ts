@@ -3,7 +3,8 @@ import { documentedContract } from '../../../src/contract/documented.ts'
 import type { Fault } from '../../../src/service/faults.ts'
 import type { Lie } from '../../../src/service/lies/lie.ts'
 import type { Reply } from '../../../src/service/message.ts'
-import { createService } from '../../../src/service/service.ts'
+import { createService, type Service } from '../../../src/service/service.ts'
+import { defaultWalletSettings, type WalletSettings } from '../../../src/service/wallets/wallets.ts'
 import { type ManualClock, manualClock } from '../../support/manual-clock.ts'
 
 export const startWallMs = Date.UTC(2026, 0, 15, 12, 0, 0, 250)
@@ -20,6 +21,7 @@ export type RequestDescriptor = {
 
 export type Conversation = {
   readonly clock: ManualClock
+  readonly service: Service
   readonly ask: (request: RequestDescriptor) => Reply
   readonly chat: (body?: Readonly<Record<string, unknown>>, key?: string) => Reply
   readonly rpc: (body: unknown, more?: Partial<RequestDescriptor> & { readonly network?: string }) => Reply
@@ -33,6 +35,7 @@ type Options = {
   readonly diem?: string
   readonly seed?: number
   readonly faults?: readonly Fault[]
+  readonly wallets?: Partial<WalletSettings>
 }
 
 /** A new service on a manual clock, with short functions to send requests. */
@@ -43,6 +46,7 @@ export function conversation({
   diem = '0',
   seed = 7,
   faults = [],
+  wallets = {},
 }: Options = {}): Conversation {
   const clock = manualClock(startWallMs)
   const service = createService({
@@ -54,6 +58,7 @@ export function conversation({
     timing: steadyTiming,
     lies,
     faults,
+    wallets: { ...defaultWalletSettings, ...wallets },
   })
   const ask = ({ method = 'POST', path, key = 'ref_default_ada', headers = {}, body = '' }: RequestDescriptor) =>
     service.respond({
@@ -68,6 +73,7 @@ export function conversation({
     })
   return {
     clock,
+    service,
     ask,
     chat: (body = {}, key = 'ref_default_ada') =>
       ask({

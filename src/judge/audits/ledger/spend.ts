@@ -1,9 +1,15 @@
 import type { Contract } from '../../../contract/contract.ts'
 import { probeOf } from '../../../contract/probes.ts'
 import { toObject } from '../../../lib/json.ts'
-import { parsePico } from '../../../lib/money.ts'
-import { failedBeforeSend, type Observation, type ObservedResponse } from '../../../observation/observation.ts'
-import { is2xx, isFromGateway, isReplayed } from '../../../observation/response.ts'
+import { parsePico, pico } from '../../../lib/money.ts'
+import {
+  failedBeforeSend,
+  type Observation,
+  type ObservedResponse,
+  type TopUpDescriptor,
+} from '../../../observation/observation.ts'
+import { paymentOutcome } from '../../../observation/payment-outcome.ts'
+import { is2xx, isFromGateway, isReplayed, jsonObject } from '../../../observation/response.ts'
 import { priceListOf } from '../../checks/price-list.ts'
 import { claimInBody, claimInHeader, expectedCharge } from './charge.ts'
 
@@ -27,9 +33,10 @@ const noBalances: RequestSpend['balances'] = [null, null, null]
  * says can make a request cheaper than its tokens or credits by the price list.
  */
 export function spendOf(observation: Observation, contract: Contract, isShared: boolean): RequestSpend | null {
-  const { outcome, response, sentMs } = observation
+  const { request, outcome, response, sentMs } = observation
   if (sentMs === null || outcome.kind === 'dropped') return null
   if (outcome.kind === 'failed' && failedBeforeSend.includes(outcome.reason)) return null
+  if (request.kind === 'top-up') return paymentOf(request, observation, sentMs)
   const isUnanswered = outcome.kind === 'failed' || (response !== null && isFromGateway(response, contract))
   const claimed = response === null ? none : claimedBy(response, observation, contract)
   const computed = expectedCharge(observation, contract)?.usd ?? null
@@ -43,6 +50,17 @@ export function spendOf(observation: Observation, contract: Contract, isShared: 
     // Others may take from a shared balance.
     balances: isShared || response === null ? noBalances : balancesIn(response, observation, contract),
   }
+}
+
+/** Statuses of a request that the target may still be working on, or may not have read. */
+const openStatuses = [408, 409, 425, 429]
+
+/** A payment costs its amount, unless it was refused. One that is sent again was counted before. */
+function paymentOf({ payment }: TopUpDescriptor, { outcome }: Observation, sentMs: number): RequestSpend {
+  const status = outcome.kind === 'answered' ? outcome.status : 0
+  const isRefused = status >= 400 && status < 500 && !openStatuses.includes(status)
+  const cost = payment === null || payment.isAgain || isRefused ? 0n : pico(payment.usd)
+  return { sentMs, cost, isUnknown: false, isUnanswered: false, balances: noBalances }
 }
 
 type Claim = { readonly amount: bigint; readonly isStated: boolean; readonly isAbsurd: boolean }
@@ -90,6 +108,8 @@ function isCharged({ request }: Observation): boolean {
     case 'networks':
     case 'rate-limits':
     case 'rate-limit-logs':
+    case 'top-up':
+    case 'wallet-balance':
       return false
     case 'probe':
       return probeOf(request.probe).draws !== null
@@ -114,4 +134,32 @@ function balancesIn(
   const [usd, diem] = [amountIn(usdHeader), amountIn(diemHeader)]
   // What remains is the same money again.
   return usd === null && diem === null ? [null, null, amountIn('x-balance-remaining')] : [usd, diem, null]
+}
+
+/**
+ * `spendOf` for the requests of a run. A payment counts once, with the first of its requests that may have been settled:
+ * of several at once, any of them may be the one that counts.
+ */
+export function createSpendOf(
+  contract: Contract,
+  isShared: boolean,
+): (observation: Observation) => RequestSpend | null {
+  const counted = new Set<string>()
+  return observation => {
+    const { request } = observation
+    if (request.kind !== 'top-up' || request.payment === null) return spendOf(observation, contract, isShared)
+    const payment = { ...request.payment, isAgain: counted.has(request.payment.id) }
+    const spend = spendOf({ ...observation, request: { ...request, payment } }, contract, isShared)
+    if (spend === null || payment.isAgain) return spend
+    const cost = spend.cost === 0n && mayBeSettled(observation, contract) ? pico(payment.usd) : spend.cost
+    if (cost > 0n) counted.add(payment.id)
+    return { ...spend, cost }
+  }
+}
+
+/** Whether a refusal says that a settlement was tried, or that the payment was settled before. */
+function mayBeSettled({ response }: Observation, { wallets }: Contract): boolean {
+  if (response === null) return false
+  const { status, headers } = response
+  return paymentOutcome({ status, headers, body: jsonObject(response) }, wallets) !== 'refused'
 }

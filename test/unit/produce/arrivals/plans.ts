@@ -64,6 +64,7 @@ export const planFor = (callers: number, seed = 1): Pick<Plan, 'seed' | 'calls' 
   callers: {
     names: Array.from({ length: callers }, (_, index) => `c${index}`),
     keysEach: 1,
+    wallets: null,
     accountTier: 'default',
     shared: false,
     keysFile: null,

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { isLoopback } from '../../../../src/lib/loopback.ts'
 import { UsageError } from '../../../../src/lib/usage-error.ts'
 import type { CallersPlan, Plan } from '../../../../src/plan/plan.ts'
 import {
   assertMaySendKeys,
-  isLoopback,
   loadCallers,
   loadKeys,
   loadSpecialKeys,
@@ -49,6 +49,7 @@ const load = (
     {
       names: Array.from({ length: count }, (_, index) => `c${index}`),
       keysEach,
+      wallets: null,
       accountTier: tier,
       shared: false,
       keysFile: keysFile ?? null,
@@ -83,8 +84,8 @@ describe('keys', () => {
 
   test('go to the callers in order, and surplus keys are unused', () => {
     expect(load(2, { environment: 'k1,k2,k3' })).toEqual([
-      { name: 'c0', keys: ['k1'] },
-      { name: 'c1', keys: ['k2'] },
+      { kind: 'key', name: 'c0', keys: ['k1'] },
+      { kind: 'key', name: 'c1', keys: ['k2'] },
     ])
   })
 
@@ -100,8 +101,8 @@ describe('keys', () => {
 describe('several keys of one account', () => {
   test('are on one line, and go to one caller', () => {
     expect(load(2, { environment: 'k1 k2, k3\tk4', keysEach: 2 })).toEqual([
-      { name: 'c0', keys: ['k1', 'k2'] },
-      { name: 'c1', keys: ['k3', 'k4'] },
+      { kind: 'key', name: 'c0', keys: ['k1', 'k2'] },
+      { kind: 'key', name: 'c1', keys: ['k3', 'k4'] },
     ])
   })
 
@@ -137,8 +138,8 @@ describe('without keys', () => {
 
   test.each([true, false])('callers have none where keys are optional (on this machine: %s)', loopback => {
     expect(load(2, { loopback, areOptional: true })).toEqual([
-      { name: 'c0', keys: [] },
-      { name: 'c1', keys: [] },
+      { kind: 'key', name: 'c0', keys: [] },
+      { kind: 'key', name: 'c1', keys: [] },
     ])
     expect(keysOf(1, { loopback, areOptional: true, environment: 'k1' })).toEqual(['k1'])
   })
@@ -235,7 +236,14 @@ describe('a mistake in the keys', () => {
 })
 
 describe('keys of special accounts', () => {
-  const plan: CallersPlan = { names: ['c0'], keysEach: 1, accountTier: 'partner', shared: false, keysFile: null }
+  const plan: CallersPlan = {
+    names: ['c0'],
+    keysEach: 1,
+    wallets: null,
+    accountTier: 'partner',
+    shared: false,
+    keysFile: null,
+  }
   const source = { environment: undefined, loopback: true, areOptional: false, runId: 'run-1' }
   const none = { 'free-user': null, 'zero-balance': null }
 
@@ -267,7 +275,14 @@ describe('keys of special accounts', () => {
 })
 
 describe('the keys of a run', () => {
-  const callers: CallersPlan = { names: ['c0'], keysEach: 1, accountTier: 'default', shared: false, keysFile: null }
+  const callers: CallersPlan = {
+    names: ['c0'],
+    keysEach: 1,
+    wallets: null,
+    accountTier: 'default',
+    shared: false,
+    keysFile: null,
+  }
   const keysAt = (target: string | null, required = true) =>
     loadKeys({ target, callers } as Plan, { auth: { required } }, 'run-1')
 
@@ -283,7 +298,7 @@ describe('the keys of a run', () => {
   test.each(['https://api.example.com', 'http://127.0.0.1:8402'])('against %s come from the environment', target => {
     expect(keysAt(target)).toEqual({
       given: ['k1'],
-      callers: [{ name: 'c0', keys: ['k1'] }],
+      callers: [{ kind: 'key', name: 'c0', keys: ['k1'] }],
       specialKeys: { 'free-user': 'k2', 'zero-balance': null },
       areInvented: false,
     })
@@ -292,7 +307,7 @@ describe('the keys of a run', () => {
   test('against its own reference service are accounts of that service', () => {
     expect(keysAt(null)).toEqual({
       given: [],
-      callers: [{ name: 'c0', keys: ['ref_default_run1-c0'] }],
+      callers: [{ kind: 'key', name: 'c0', keys: ['ref_default_run1-c0'] }],
       specialKeys: { 'free-user': 'ref_free-user_run1', 'zero-balance': 'ref_zero-balance_run1' },
       areInvented: false,
     })
@@ -300,7 +315,7 @@ describe('the keys of a run', () => {
 
   test('are optional against a reference service on this machine', () => {
     vi.stubEnv('TURNPIKE_KEYS', undefined)
-    const callers = [{ name: 'c0', keys: ['ref_default_run1-c0'] }]
+    const callers = [{ kind: 'key', name: 'c0', keys: ['ref_default_run1-c0'] }]
     expect(keysAt('http://localhost:8402')).toMatchObject({ callers, areInvented: true })
     expect(() => keysAt('https://api.example.com')).toThrow('TURNPIKE_KEYS')
   })

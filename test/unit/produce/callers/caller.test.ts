@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { authorize } from '../../../../src/produce/callers/caller.ts'
 
-const caller = { name: 'c0', keys: ['k1', 'k2'] }
+const caller = { kind: 'key', name: 'c0', keys: ['k1', 'k2'] } as const
 
 test('a caller is authorized by a bearer token', () => {
   expect(authorize(caller, 0)).toEqual({ authorization: 'Bearer k1' })
@@ -16,5 +16,5 @@ test('key positions wrap around after the last key', () => {
 })
 
 test('a caller without keys has no credentials', () => {
-  expect(authorize({ name: 'c0', keys: [] }, 0)).toEqual({})
+  expect(authorize({ kind: 'key', name: 'c0', keys: [] }, 0)).toEqual({})
 })

@@ -1,11 +1,16 @@
 import { sleepUntil } from '../../../../src/lib/clock.ts'
 import { createMask } from '../../../../src/lib/mask/mask.ts'
 import type { Observation } from '../../../../src/observation/observation.ts'
-import type { Arrival, ReplayStep } from '../../../../src/produce/arrivals/arrivals.ts'
-import { type SendContext, sendArrival } from '../../../../src/produce/calls/send.ts'
+import type { Arrival, ArrivalStep } from '../../../../src/produce/arrivals/arrivals.ts'
+import { createPayments } from '../../../../src/produce/callers/payments.ts'
+import { createSignIns } from '../../../../src/produce/callers/sign-ins.ts'
+import { sendArrival } from '../../../../src/produce/calls/send.ts'
+import type { SendContext } from '../../../../src/produce/calls/transmit.ts'
 import type { Exchange, HttpRequest } from '../../../../src/produce/transport/transport.ts'
 import { manualClock } from '../../../support/manual-clock.ts'
 import { chatPlan, replayPlan, requestContext, rpcPlan } from './request-context.ts'
+
+const signer = { signIns: async () => [], payment: async () => null }
 
 export type Reply = {
   readonly status?: number | null
@@ -38,8 +43,12 @@ export function sendContext(reply: (request: HttpRequest) => Reply = () => ({}))
       failure: null,
     }
   }
+  const request = requestContext()
+  const terms = request.contract.wallets
   const context: SendContext = {
-    ...requestContext(),
+    ...request,
+    signIns: createSignIns({ wallets: [], signer, clock, header: 'sign-in', validityMs: 1, ahead: 1 }),
+    payments: createPayments({ signer, terms, reserve: () => true, release: () => {} }),
     calls: {
       chat: chatPlan,
       rpc: rpcPlan,
@@ -49,7 +58,7 @@ export function sendContext(reply: (request: HttpRequest) => Reply = () => ({}))
       'empty-account': { kind: 'probe', probe: 'empty-account' },
       race: { ...replayPlan, duplicates: 2, concurrent: true },
     },
-    callers: ['a', 'b', 'c'].map(name => ({ name, keys: [`key-of-${name}`, `key-of-${name}-2`] })),
+    callers: ['a', 'b', 'c'].map(name => ({ kind: 'key', name, keys: [`key-of-${name}`, `key-of-${name}-2`] })),
     specialKeys: { 'free-user': null, 'zero-balance': 'key-without-balance' },
     mask: createMask(['key-of-a-4711', 'key-of-b-4711']),
     accountTier: 'partner',
@@ -69,7 +78,7 @@ export function sendContext(reply: (request: HttpRequest) => Reply = () => ({}))
   }
 }
 
-export const arrival = (call: string, steps: readonly ReplayStep[] = ['only'], caller = 0): Arrival => ({
+export const arrival = (call: string, steps: readonly ArrivalStep[] = ['only'], caller = 0): Arrival => ({
   id: 40,
   seq: 40,
   stage: 'steady',

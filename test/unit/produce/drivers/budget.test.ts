@@ -7,6 +7,8 @@ import {
   createBudget,
   createSharedBudget,
   type Reservation,
+  releasePayment,
+  reservePayment,
   spentOf,
 } from '../../../../src/produce/drivers/budget.ts'
 
@@ -272,4 +274,21 @@ test('a request that was never answered stays reserved, whatever balances show f
   expect(spentOf(sum)).toBe(6n)
   show(700_000, 44n)
   expect(spentOf(sum)).toBe(6n)
+})
+
+describe('payments of wallets', () => {
+  test('never exceed what all workers together may pay', () => {
+    const sum = createSharedBudget()
+    expect([5n, 5n, 1n].map(amount => reservePayment(sum, amount, 10n))).toEqual([true, true, false])
+    releasePayment(sum, 5n)
+    expect(reservePayment(sum, 4n, 10n)).toBe(true)
+    expect(reservePayment(sum, 2n, 10n)).toBe(false)
+    expect(reservePayment(sum, 2n, null)).toBe(true)
+  })
+
+  test('are counted apart from what the run has spent', () => {
+    const sum = createSharedBudget()
+    reservePayment(sum, 5n, null)
+    expect(spentOf(sum)).toBe(0n)
+  })
 })

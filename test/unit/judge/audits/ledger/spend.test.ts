@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../../../src/contract/documented.ts'
 import { chargeOf } from '../../../../../src/judge/audits/ledger/charge.ts'
-import { spendOf } from '../../../../../src/judge/audits/ledger/spend.ts'
+import { createSpendOf, spendOf } from '../../../../../src/judge/audits/ledger/spend.ts'
 import { pico } from '../../../../../src/lib/money.ts'
 import type { FailureReason, Observation } from '../../../../../src/observation/observation.ts'
 import {
@@ -127,4 +127,62 @@ test.each(['-5', '-0.0000125', '1e300', '1000001'])('the ledger takes no claim f
 
 test('an infinite cost is no claim', () => {
   expect(chargeOf(costing({ usd: Number.POSITIVE_INFINITY, diem: 0 }), documentedContract)).toBeNull()
+})
+
+describe('what a payment of a wallet has cost', () => {
+  const payment = { id: 'w0/1', usd: '5', amount: '5000000', payTo: '0xpayee', isAgain: false }
+  const topUp = { kind: 'top-up', step: 'payment', chain: 'base', address: '0xpayer', payment } as const
+  const costOf = (observation: Observation) => spend(observation)?.cost
+
+  test.each([200, 302, 408, 409, 425, 429, 500, 503, 504])('its amount after a %i: it may be settled', status => {
+    expect(costOf(observed(topUp, responseOf(status, {})))).toBe(pico('5'))
+  })
+
+  test.each([400, 402, 403])('nothing after a %i: it was refused', status => {
+    expect(costOf(observed(topUp, responseOf(status, {})))).toBe(0n)
+  })
+
+  test('its amount without a response', () => {
+    const outcome = { kind: 'failed', reason: 'connection-lost', detail: '' } as const
+    expect(costOf(observed(topUp, null, { headersMs: null, outcome }))).toBe(pico('5'))
+  })
+
+  test('nothing if it is sent again, since it was counted before', () => {
+    const again = { ...topUp, payment: { ...payment, isAgain: true } }
+    expect(costOf(observed(again, responseOf(200, {})))).toBe(0n)
+  })
+
+  test('nothing if it only asks how to pay', () => {
+    expect(costOf(observed({ ...topUp, step: 'offer', payment: null }, responseOf(402, {})))).toBe(0n)
+  })
+
+  test.each([
+    ['after a refusal of the first', [400, 200]],
+    ['after two that may have been settled', [409, 200, 503]],
+    ['if the first one was settled', [200, 400]],
+  ])('counts once in a run: %s', (_, statuses) => {
+    const spendIn = createSpendOf(documentedContract, false)
+    const costs = statuses.map((status, index) => {
+      const each = { ...topUp, payment: { ...payment, isAgain: index > 0 } }
+      return spendIn(observed(each, responseOf(status, {})))?.cost ?? 0n
+    })
+    expect(costs.reduce((sum, cost) => sum + cost, 0n)).toBe(pico('5'))
+  })
+
+  test.each([
+    ['a settlement that failed', 402, 'SETTLEMENT_FAILED', '5'],
+    ['a replay, which was settled before', 400, 'PAYMENT_ALREADY_USED', '5'],
+    ['a refusal', 400, 'PAYMENT_VERIFICATION_FAILED', '0'],
+  ])('counts in a run after %s, as far as it may be settled', (_, status, error, usd) => {
+    const spendIn = createSpendOf(documentedContract, false)
+    expect(spendIn(observed(topUp, responseOf(status, { error })))?.cost).toBe(pico(usd))
+  })
+
+  test('counts once although its first request never left', () => {
+    const spendIn = createSpendOf(documentedContract, false)
+    const outcome = { kind: 'failed', reason: 'connect-refused', detail: '' } as const
+    const again = { ...topUp, payment: { ...payment, isAgain: true } }
+    expect(spendIn(observed(topUp, null, { headersMs: null, outcome }))).toBeNull()
+    expect(spendIn(observed(again, responseOf(200, {})))?.cost).toBe(pico('5'))
+  })
 })

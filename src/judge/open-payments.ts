@@ -1,0 +1,41 @@
+import type { Contract } from '../contract/contract.ts'
+import { failedBeforeSend, type Observation, type ObservedResponse } from '../observation/observation.ts'
+import { paymentOutcome } from '../observation/payment-outcome.ts'
+import { jsonObject } from '../observation/response.ts'
+
+/** A signed payment that was sent, and whose outcome is unknown. */
+export type OpenPayment = { readonly id: string; readonly usd: string }
+
+export type OpenPayments = {
+  readonly add: (observation: Observation) => void
+  /** In the order of sending. */
+  readonly list: () => readonly OpenPayment[]
+}
+
+/**
+ * Which payments may or may not have been settled. A payment that may have been settled stays open until a response says
+ * that it was: a later refusal says nothing about the first attempt.
+ */
+export function createOpenPayments({ wallets }: Contract): OpenPayments {
+  const open = new Map<string, OpenPayment>()
+  const settled = new Set<string>()
+  return {
+    add: ({ request, response, outcome }) => {
+      if (request.kind !== 'top-up' || request.payment === null || outcome.kind === 'dropped') return
+      if (outcome.kind === 'failed' && failedBeforeSend.includes(outcome.reason)) return
+      const { id, usd } = request.payment
+      const isAnswered = outcome.kind === 'answered' && response !== null
+      const known = isAnswered ? outcomeOf(response) : 'unknown'
+      if (known === 'settled') {
+        open.delete(id)
+        settled.add(id)
+      } else if (known === 'unknown' && !settled.has(id)) open.set(id, { id, usd })
+    },
+    list: () => [...open.values()],
+  }
+
+  function outcomeOf(response: ObservedResponse) {
+    const { status, headers } = response
+    return paymentOutcome({ status, headers, body: jsonObject(response) }, wallets)
+  }
+}

@@ -1,0 +1,104 @@
+import type { WalletTerms } from '../../contract/wallets.ts'
+import { pico } from '../../lib/money.ts'
+import type { WalletCaller } from './caller.ts'
+import { choosePayment } from './payment-maker.ts'
+import type { Signer } from './signer.ts'
+
+/** A signed payment, and what may be recorded of it. */
+export type SignedPayment = {
+  /** The value of the payment header. */
+  readonly header: string
+  readonly record: {
+    readonly id: string
+    readonly usd: string
+    readonly amount: string
+    readonly payTo: string
+    readonly isAgain: boolean
+  }
+}
+
+/** What became of a payment. `unsent`: no byte of it left this machine. */
+export type PaymentFate = 'settled' | 'refused' | 'unsent' | 'unknown'
+
+/** The payments of the wallets of a run: at most one of a wallet at a time. */
+export type Payments = {
+  /**
+   * The payment to send for an offer: the last one, if nobody knows what became of it; otherwise a new one. null: none
+   * may or can be made. `close` must follow.
+   */
+  readonly next: (wallet: WalletCaller, offer: unknown, usd: string) => Promise<SignedPayment | null>
+  /** Ends what `next` began. */
+  readonly close: (wallet: WalletCaller, fate: PaymentFate) => void
+  /** Whether the wallet has a payment of unknown fate. */
+  readonly isUnknown: (wallet: WalletCaller) => boolean
+}
+
+export type PaymentsOptions = {
+  readonly signer: Signer
+  readonly terms: WalletTerms
+  /** Counts an amount in pico-USD against what the run may pay; false: that would be too much. */
+  readonly reserve: (picoUsd: bigint) => boolean
+  readonly release: (picoUsd: bigint) => void
+}
+
+type State = { readonly payment: SignedPayment | null; readonly isInFlight: boolean }
+
+/**
+ * A payment of unknown fate may have been settled, so a new signature could pay twice. Until the target says that it was
+ * settled, it is sent again as it was, and its amount stays reserved. A refused payment stays counted too, because its signature is out of hand.
+ */
+export function createPayments({ signer, terms, reserve, release }: PaymentsOptions): Payments {
+  const states = new Map<string, State>()
+  let made = 0
+
+  async function make(wallet: WalletCaller, asked: unknown, usd: string): Promise<SignedPayment | null> {
+    const rail = terms.rails[wallet.chain]
+    const amount = rail === undefined ? null : amountOf(usd, rail.decimals)
+    if (rail === undefined || amount === null) return null
+    const chosen = choosePayment(asked, rail, amount, terms.topUp.maxTimeoutSeconds)
+    if (chosen === null || !reserve(pico(usd))) return null
+    const { offer, payTo } = chosen
+    const header = await signer.payment({ wallet: wallet.name, offer, usd })
+    if (header === null) {
+      release(pico(usd))
+      return null
+    }
+    return { header, record: { id: `${wallet.name}/${++made}`, usd, amount, payTo, isAgain: false } }
+  }
+
+  return {
+    next: async (wallet, offer, usd) => {
+      const { name } = wallet
+      const state = states.get(name)
+      if (state?.isInFlight) return null
+      if (state?.payment) {
+        const { header, record } = state.payment
+        const payment = { header, record: { ...record, isAgain: true } }
+        states.set(name, { payment, isInFlight: true })
+        return payment
+      }
+      states.set(name, { payment: null, isInFlight: true })
+      const payment = await make(wallet, offer, usd)
+      if (payment === null) states.delete(name)
+      else states.set(name, { payment, isInFlight: true })
+      return payment
+    },
+    close: (wallet, fate) => {
+      const payment = states.get(wallet.name)?.payment ?? null
+      if (payment === null) return
+      // A second attempt that was refused or not sent says nothing about the first.
+      const isOpen = fate === 'unknown' || (payment.record.isAgain && fate !== 'settled')
+      if (isOpen) return void states.set(wallet.name, { payment, isInFlight: false })
+      states.delete(wallet.name)
+      if (fate === 'unsent') release(pico(payment.record.usd))
+    },
+    isUnknown: ({ name }) => states.get(name)?.isInFlight === false,
+  }
+}
+
+/** An amount in the smallest unit of a token; null if it has more decimals. */
+function amountOf(usd: string, decimals: number): string | null {
+  const unit = 10n ** BigInt(Math.max(0, 12 - decimals))
+  const picoUsd = pico(usd)
+  return picoUsd % unit === 0n ? String(picoUsd / unit) : null
+}

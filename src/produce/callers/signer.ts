@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto'
+import type { WalletTerms } from '../../contract/wallets.ts'
+import type { WalletCaller } from './caller.ts'
+import { type PaymentOrder, paymentMaker } from './payment-maker.ts'
+import { signInHeader, type WalletKind } from './sign-in.ts'
+import { evmWallets } from './wallet-evm.ts'
+import { solanaWallets } from './wallet-solana.ts'
+
+/** What signs for the wallets of a run. It may be in a thread of its own. */
+export type Signer = {
+  /** Values of the sign-in header, each with its own nonce. */
+  readonly signIns: (order: SignInOrder) => Promise<readonly string[]>
+  /** The value of the payment header; null: the payment cannot be made. */
+  readonly payment: (order: PaymentOrder) => Promise<string | null>
+}
+
+/** `wallet`: its name. Nonces are numbered from `firstNonce`; none is ever ordered twice. `issuedMs`: Unix time. */
+export type SignInOrder = {
+  readonly wallet: string
+  readonly firstNonce: number
+  readonly count: number
+  readonly issuedMs: number
+}
+
+/** Plain data, with private keys. Never written anywhere. */
+export type SignerJob = {
+  readonly wallets: readonly WalletCaller[]
+  readonly terms: WalletTerms
+  /** Scheme, host and port of the target. */
+  readonly origin: string
+  /** The address of a Solana node, for payments; null: there is none. */
+  readonly solanaNode: string | null
+  /** Makes the nonces of this run unique. */
+  readonly runId: string
+}
+
+/** Signs in the current thread. */
+export function createSigner({ wallets, terms, origin, solanaNode, runId }: SignerJob): Signer {
+  const byName = new Map(wallets.map(wallet => [wallet.name, wallet]))
+  const walletOf = (name: string): WalletCaller => {
+    const wallet = byName.get(name)
+    if (wallet === undefined) throw new RangeError(`no wallet named ${name}`)
+    return wallet
+  }
+  const pay = paymentMaker({ solanaNode })
+  return {
+    signIns: async ({ wallet: name, firstNonce, count, issuedMs }) => {
+      const wallet = walletOf(name)
+      const kind = await walletKind(wallet.family)
+      return Array.from({ length: count }, (_, index) => {
+        const nonce = nonceOf(`${runId}/${name}/${firstNonce + index}`)
+        return signInHeader(wallet, kind, terms.signIn, { origin, nonce, issuedMs })
+      })
+    },
+    payment: async order => await pay(walletOf(order.wallet), order),
+  }
+}
+
+/** The kind of wallet of a chain. Rejects if its packages are not installed. */
+export async function walletKind(family: WalletCaller['family']): Promise<WalletKind> {
+  if (family === 'solana') return solanaWallets
+  const kind = await evmWallets.load()
+  if (kind === null) throw new Error(evmWallets.missing)
+  return kind
+}
+
+const nonceLength = 32
+
+/** A nonce of letters and digits, as EIP-4361 wants it. */
+const nonceOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, nonceLength)

@@ -1,0 +1,72 @@
+import type { WalletTerms } from '../../contract/wallets.ts'
+import { parseJson } from '../../lib/json.ts'
+import { failedBeforeSend, isLocalFault } from '../../observation/observation.ts'
+import { paymentOutcome } from '../../observation/payment-outcome.ts'
+import type { PaymentFate } from '../callers/payments.ts'
+import type { Exchange } from '../transport/transport.ts'
+import { type DueRequest, type SendContext, transmit, unsentRequest } from './transmit.ts'
+
+type Offered = {
+  /** The body of the 402; null: nothing was offered. */
+  readonly offer: Buffer | null
+  readonly usd: string
+  /** Whether all requests are sent at once. */
+  readonly concurrent: boolean
+}
+
+/**
+ * Pays what a target asked for. All requests carry the same payment, which counts once. Resolves when they are observed,
+ * or when it is observed that there was no payment.
+ */
+export async function payOffer(
+  requests: readonly Omit<DueRequest, 'dueMs'>[],
+  { offer, usd, concurrent }: Offered,
+  context: SendContext,
+): Promise<void> {
+  const { payments, clock, sink, stop, contract } = context
+  const caller = requests[0]?.origin.caller
+  const drop = (reason: 'interrupted' | 'no-payment') => {
+    for (const each of requests) sink(unsentRequest(each, reason, context))
+  }
+  if (stop.aborted) return drop('interrupted')
+  if (offer === null || caller?.kind !== 'wallet') return drop('no-payment')
+  const found = await payments.next(caller, parseJson(offer), usd)
+  if (found === null) return drop('no-payment')
+  if (stop.aborted) {
+    payments.close(caller, 'unsent')
+    return drop('interrupted')
+  }
+  const { header, record } = found
+  const pay = async (each: Omit<DueRequest, 'dueMs'>, index: number): Promise<PaymentFate> => {
+    const { descriptor, request } = each.built
+    const payment = index === 0 ? record : { ...record, isAgain: true }
+    const built = {
+      descriptor: descriptor.kind === 'top-up' ? { ...descriptor, payment } : descriptor,
+      request: { ...request, headers: { ...request.headers, [contract.wallets.topUp.paymentHeader]: header } },
+    }
+    let fate: PaymentFate = 'unknown'
+    await transmit({ ...each, built, dueMs: clock.nowMs() }, context, undefined, exchange => {
+      fate = fateOf(exchange, contract.wallets)
+    })
+    return fate
+  }
+  const fates: PaymentFate[] = []
+  if (concurrent) fates.push(...(await Promise.all(requests.map(pay))))
+  else for (const [index, each] of requests.entries()) fates.push(await pay(each, index))
+  payments.close(caller, fateOfAll(fates))
+}
+
+/** One response is enough to know that a payment was settled. One that never left says nothing if another did. */
+const fateOfAll = (fates: readonly PaymentFate[]): PaymentFate =>
+  (['settled', 'unknown', 'refused'] as const).find(fate => fates.includes(fate)) ?? 'unsent'
+
+/** What became of a payment, as far as the exchange tells. */
+export function fateOf({ failure, status, headers, body }: FateEvidence, terms: WalletTerms): PaymentFate {
+  if (failure !== null) {
+    const { reason } = failure
+    return isLocalFault(reason) || failedBeforeSend.includes(reason) ? 'unsent' : 'unknown'
+  }
+  return status === null ? 'unknown' : paymentOutcome({ status, headers, body: parseJson(body) }, terms)
+}
+
+type FateEvidence = Pick<Exchange, 'failure' | 'status' | 'headers' | 'body'>

@@ -1,0 +1,15 @@
+import { createHash } from 'node:crypto'
+import type { Rail } from '../../contract/wallets.ts'
+import { toBase58 } from './solana-signatures.ts'
+
+/** SHA-256, 64 hexadecimal digits. */
+export const digestHex = (text: string | Buffer): string => createHash('sha256').update(text).digest('hex')
+
+/** An address as accounts are named: those of EVM wallets in lower case. */
+export const accountAddress = (address: string): string => (address.startsWith('0x') ? address.toLowerCase() : address)
+
+/** An address of the service on a chain, drawn from its seed. Nobody has its key. */
+export function ownAddress(family: Rail['family'], seed: number, name: string): string {
+  const digest = digestHex(`${seed}/${name}`)
+  return family === 'evm' ? `0x${digest.slice(0, 40)}` : toBase58(Buffer.from(digest, 'hex'))
+}

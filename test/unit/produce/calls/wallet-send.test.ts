@@ -1,0 +1,242 @@
+import { describe, expect, test } from 'vitest'
+import { documentedContract } from '../../../../src/contract/documented.ts'
+import type { Caller, WalletCaller } from '../../../../src/produce/callers/caller.ts'
+import { createPayments } from '../../../../src/produce/callers/payments.ts'
+import { createSignIns } from '../../../../src/produce/callers/sign-ins.ts'
+import type { Signer } from '../../../../src/produce/callers/signer.ts'
+import { sendArrival } from '../../../../src/produce/calls/send.ts'
+import type { SendContext } from '../../../../src/produce/calls/transmit.ts'
+import { arrival, type Reply, sendContext } from './send-context.ts'
+
+const { wallets: terms } = documentedContract
+const address = `0x${'12'.repeat(20)}`
+const wallet = (name: string): WalletCaller => ({
+  kind: 'wallet',
+  name,
+  chain: 'base',
+  family: 'evm',
+  network: 'eip155:8453',
+  address,
+  privateKey: '34'.repeat(32),
+})
+const offer = {
+  x402Version: 2,
+  accepts: [
+    { scheme: 'exact', network: 'eip155:8453', asset: terms.rails.base?.asset, payTo: '0xpayee', amount: '5000000' },
+  ],
+}
+const signIn = 'SIGN-IN-WITH-X'
+const payment = 'PAYMENT-SIGNATURE'
+
+/** Callers a and b have keys, w0 and w1 have wallets. Signing takes `signMs`. */
+function wallets(reply: Parameters<typeof sendContext>[0] = () => ({}), signMs = 0) {
+  const { context: keyed, clock, requests, observations } = sendContext(reply)
+  let signed = 0
+  const signer: Signer = {
+    signIns: async ({ wallet: name, firstNonce, count }) => {
+      if (signMs > 0) await new Promise<void>(resolve => clock.at(clock.nowMs() + signMs, resolve))
+      return Array.from({ length: count }, (_, index) => `${name}/${firstNonce + index}`)
+    },
+    payment: async () => `payment-${++signed}`,
+  }
+  const callers: readonly Caller[] = [...keyed.callers.slice(0, 2), wallet('w0'), wallet('w1')]
+  const of = callers.flatMap(caller => (caller.kind === 'wallet' ? caller : []))
+  const context: SendContext = {
+    ...keyed,
+    callers,
+    calls: {
+      ...keyed.calls,
+      models: { kind: 'models' },
+      credit: { kind: 'wallet-balance' },
+      ask: { kind: 'top-up', pay: false, usd: '5', duplicates: 0, concurrent: false },
+      pay: { kind: 'top-up', pay: true, usd: '5', duplicates: 0, concurrent: false },
+      twice: { kind: 'top-up', pay: true, usd: '5', duplicates: 1, concurrent: false },
+      race: { kind: 'top-up', pay: true, usd: '5', duplicates: 1, concurrent: true },
+    },
+    signIns: createSignIns({ wallets: of, signer, clock, header: signIn, validityMs: 300_000, ahead: 4 }),
+    payments: createPayments({ signer, terms, reserve: () => true, release: () => {} }),
+  }
+  return {
+    context,
+    requests,
+    observations,
+    send: (each: Parameters<typeof sendArrival>[0]) => clock.run(sendArrival(each, context)),
+  }
+}
+
+describe('a request of a wallet', () => {
+  test.each(['rpc', 'chat'])('carries a sign-in and no key: %s', async call => {
+    const { send, requests, observations } = wallets()
+    await send(arrival(call, ['only'], 2))
+    expect(requests[0]?.headers).toMatchObject({ [signIn]: 'w0/0' })
+    expect(requests[0]?.headers).not.toHaveProperty('authorization')
+    expect(observations).toMatchObject([{ caller: 'w0', chain: 'base', key: 0 }])
+    expect(JSON.stringify(observations)).not.toMatch(/w0\/0|3434/)
+  })
+
+  test('carries another sign-in each time, also within a replay, and with that of its own wallet', async () => {
+    const { send, requests } = wallets()
+    await send(arrival('replay', ['original', 'duplicate', 'other-caller'], 2))
+    expect(requests.map(({ headers }) => headers[signIn])).toEqual(['w0/0', 'w0/1', 'w1/0'])
+  })
+
+  test('is never sent a second time by the transport', async () => {
+    const { send, requests } = wallets()
+    await send(arrival('rpc', ['only'], 2))
+    await send(arrival('rpc', ['only'], 0))
+    expect(requests.map(({ isOnce }) => isOnce)).toEqual([true, false])
+  })
+
+  test('uses up no sign-in for a list that is open to all', async () => {
+    const { send, requests } = wallets()
+    await send(arrival('models', ['only'], 2))
+    await send(arrival('rpc', ['only'], 2))
+    expect(requests.map(({ headers }) => headers[signIn])).toEqual([undefined, 'w0/0'])
+  })
+
+  test('waits for its signature, which is lateness and no part of the time at the target', async () => {
+    const { send, observations } = wallets(() => ({}), 30)
+    await send(arrival('rpc', ['only'], 2))
+    expect(observations).toMatchObject([{ dueMs: 0, sentMs: 30, endMs: 40 }])
+  })
+
+  test('asks for the balance of its own address', async () => {
+    const { send, requests, observations } = wallets()
+    await send(arrival('credit', ['only'], 3))
+    expect(requests).toMatchObject([{ method: 'GET', path: `/x402/balance/${address}`, headers: { [signIn]: 'w1/0' } }])
+    expect(observations).toMatchObject([{ request: { kind: 'wallet-balance', address } }])
+  })
+
+  test('a caller with keys has no balance to ask for', async () => {
+    const { send, requests, observations } = wallets()
+    await send(arrival('credit', ['only'], 0))
+    expect(requests).toEqual([])
+    expect(observations).toMatchObject([{ outcome: { kind: 'dropped', reason: 'no-credentials' } }])
+  })
+})
+
+describe('a top-up', () => {
+  const target =
+    (paid: Reply): NonNullable<Parameters<typeof sendContext>[0]> =>
+    ({ headers }) =>
+      payment in headers ? paid : { status: 402, text: JSON.stringify(offer) }
+  const pay = arrival('pay', ['offer', 'payment'], 2)
+
+  test('only asks how to pay, unless the call says more', async () => {
+    const { send, requests, observations } = wallets(target({}))
+    await send(arrival('ask', ['only'], 2))
+    expect(requests).toHaveLength(1)
+    expect(requests[0]?.headers).not.toHaveProperty(payment)
+    expect(observations).toMatchObject([
+      { request: { kind: 'top-up', step: 'offer', chain: 'base', address, payment: null } },
+    ])
+  })
+
+  test('pays what the target asked for, and records no signature', async () => {
+    const { send, requests, observations } = wallets(target({ text: '{"success":true}' }))
+    await send(pay)
+    expect(requests.map(({ headers }) => headers[payment])).toEqual([undefined, 'payment-1'])
+    expect(observations.map(({ id, seq, request }) => [id, seq, request.kind === 'top-up' && request.step])).toEqual([
+      [40, 40, 'offer'],
+      [44, 41, 'payment'],
+    ])
+    expect(observations[1]?.request).toMatchObject({
+      payment: { id: 'w0/1', usd: '5', amount: '5000000', payTo: '0xpayee', isAgain: false },
+    })
+    expect(JSON.stringify(observations)).not.toContain('payment-1')
+  })
+
+  test.each([
+    [200, 'payment-2'],
+    [400, 'payment-2'],
+    [402, 'payment-2'],
+    [409, 'payment-1'],
+    [429, 'payment-1'],
+    [500, 'payment-1'],
+    [503, 'payment-1'],
+    [504, 'payment-1'],
+  ])('after a %i, the next payment is %s', async (status, next) => {
+    const { send, requests, observations } = wallets(target({ status }))
+    await send(pay)
+    await send({ ...pay, id: 48, seq: 42 })
+    expect(requests[3]?.headers[payment]).toBe(next)
+    expect(observations[3]?.request).toMatchObject({ payment: { isAgain: next === 'payment-1' } })
+  })
+
+  test('whose settlement was tried and failed sends the same payment again', async () => {
+    const { send, requests } = wallets(target({ status: 402, text: '{"error":"SETTLEMENT_FAILED"}' }))
+    await send(pay)
+    await send({ ...pay, id: 48, seq: 42 })
+    expect(requests[3]?.headers[payment]).toBe('payment-1')
+  })
+
+  test('whose response is lost sends the same payment again', async () => {
+    const { context, send } = wallets(target({}))
+    const sent: (string | undefined)[] = []
+    const { transport } = context
+    const lost: SendContext['transport'] = async (request, signal) => {
+      const exchange = await transport(request, signal)
+      if (!(payment in request.headers)) return exchange
+      sent.push(request.headers[payment])
+      return { ...exchange, status: null, headersMs: null, failure: { reason: 'total-timeout', detail: 'no response' } }
+    }
+    Object.assign(context, { transport: lost })
+    await send(pay)
+    await send({ ...pay, id: 48, seq: 42 })
+    expect(sent).toEqual(['payment-1', 'payment-1'])
+  })
+
+  test.each([
+    ['twice', [10, 20]],
+    ['race', [10, 10]],
+  ])('may carry the same payment in several requests: %s', async (call, sentMs) => {
+    const { send, requests, observations } = wallets(target({}))
+    await send(arrival(call, ['offer', 'payment', 'payment'], 2))
+    expect(requests.map(({ headers }) => headers[payment])).toEqual([undefined, 'payment-1', 'payment-1'])
+    const paying = observations.slice(1)
+    expect(paying.map(each => each.sentMs)).toEqual(sentMs)
+    expect(paying.map(({ request }) => request.kind === 'top-up' && request.payment?.isAgain)).toEqual([false, true])
+  })
+
+  test.each([
+    ['that it was settled before, a new one is signed', { error: 'PAYMENT_ALREADY_USED' }, 'payment-2'],
+    ['the same with a code in an object', { error: { code: 'PAYMENT_ALREADY_USED' } }, 'payment-2'],
+    ['something else, it is sent again', { error: 'PAYMENT_VERIFICATION_FAILED' }, 'payment-1'],
+  ])('whose fate was unknown: if the target then says %s', async (_, body, next) => {
+    let paid = 0
+    const { send, requests } = wallets(({ headers }) => {
+      if (!(payment in headers)) return { status: 402, text: JSON.stringify(offer) }
+      return ++paid === 1 ? { status: 504 } : { status: 400, text: JSON.stringify(body) }
+    })
+    for (const id of [40, 48, 56]) await send({ ...pay, id, seq: id })
+    expect(requests.flatMap(({ headers }) => headers[payment] ?? [])).toEqual(['payment-1', 'payment-1', next])
+  })
+
+  test('that one response calls settled is settled, although another was refused', async () => {
+    let paid = 0
+    const { send, requests } = wallets(({ headers }) => {
+      if (!(payment in headers)) return { status: 402, text: JSON.stringify(offer) }
+      return { status: ++paid === 1 ? 503 : 200 }
+    })
+    await send(arrival('race', ['offer', 'payment', 'payment'], 2))
+    await send({ ...pay, id: 60, seq: 60 })
+    expect(requests.at(-1)?.headers[payment]).toBe('payment-2')
+  })
+
+  test.each<[string, Reply]>([
+    ['no offer', { status: 402, text: '{}' }],
+    ['an offer that is no JSON', { status: 402, text: 'pay!' }],
+    ['no 402', { status: 200, text: JSON.stringify(offer) }],
+  ])('pays nothing after %s', async (_, reply) => {
+    const { send, requests, observations } = wallets(() => reply)
+    await send(pay)
+    expect(requests).toHaveLength(1)
+    expect(observations.map(({ outcome }) => outcome)).toMatchObject([{ kind: 'answered' }, { reason: 'no-payment' }])
+  })
+
+  test('of a caller with keys pays nothing', async () => {
+    const { send, observations } = wallets(target({}))
+    await send({ ...pay, caller: 0 })
+    expect(observations.map(({ outcome }) => outcome)).toMatchObject([{ kind: 'answered' }, { reason: 'no-payment' }])
+  })
+})
