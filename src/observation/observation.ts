@@ -20,6 +20,8 @@ export type Observation = {
   readonly caller: string
   /** The short name of the chain of its wallet. Missing: it has API keys. */
   readonly chain?: string | undefined
+  /** How its wallet signed in. Missing: it has API keys, or the request needs no sign-in. */
+  readonly signIn?: SignInForm | undefined
   /** Which key of the caller it used, from 0. */
   readonly key: number
   readonly accountTier: AccountTier
@@ -37,6 +39,9 @@ export type Observation = {
   /** The response. Also present if the request failed after the headers. */
   readonly response: ObservedResponse | null
 }
+
+/** Whether a sign-in was in the legacy header, and the layout of its payload. */
+export type SignInForm = { readonly isLegacy: boolean; readonly layout: 'message' | 'fields' }
 
 export type Outcome =
   | { readonly kind: 'answered'; readonly status: number }
@@ -98,7 +103,7 @@ export const failedBeforeSend: readonly FailureReason[] = [
 
 export type ObservedResponse = {
   readonly status: number
-  /** Names in lower case. Repeated headers are joined with ", ". Values are trimmed and cut at 512 characters. */
+  /** Names in lower case. Repeated headers are joined with ", ". Values are trimmed and cut at 512 characters, JSON in base64 at 8,192. */
   readonly headers: Readonly<Record<string, string>>
   /** Present if there were more headers than Turnpike keeps: a header that is not in `headers` may have been sent. */
   readonly headersCut?: true | undefined

@@ -16,6 +16,7 @@ import { createDiscrepancies } from './ledger/discrepancies.ts'
 import { createLedgerAudit, type LedgerSnapshot, sumLedgers, toBilling } from './ledger/ledger.ts'
 import { createRateLimitAudit } from './rate-limits/rate-limits.ts'
 import { createSendOrder } from './send-order.ts'
+import { createSignInAudit } from './sign-ins.ts'
 import { checkIdsAcrossWorkers, createUniqueIdsAudit, type KnownIds } from './unique-ids.ts'
 
 export type Audits = {
@@ -52,7 +53,8 @@ export function createAudits(
   const uniqueIds = createUniqueIdsAudit(findingLog.reporterFor('unique-ids'))
   const consistency = createConsistencyAudit(context, findingLog.reporterFor('consistency'))
   const idempotency = createIdempotencyAudit(context, findingLog.reporterFor('idempotency'))
-  const audits: readonly Audit[] = [ledger, rateLimits, abuse, idempotency, uniqueIds, consistency]
+  const signIns = createSignInAudit(context, findingLog.reporterFor('sign-ins'))
+  const audits: readonly Audit[] = [ledger, rateLimits, abuse, idempotency, uniqueIds, consistency, signIns]
   const addAttempt = (attempt: Observation, watermarkMs: number) => {
     for (const audit of audits) audit.add(attempt, watermarkMs)
   }
