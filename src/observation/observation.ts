@@ -1,5 +1,6 @@
 import type { ChatOptions } from '../contract/chat-options.ts'
 import type { AccountTier, ModelTier } from '../contract/contract.ts'
+import type { SignInForm } from '../contract/wallets.ts'
 
 /**
  * The record of one request: when it was due and sent, its response, and its outcome. The producing half passes nothing
@@ -39,9 +40,6 @@ export type Observation = {
   /** The response. Also present if the request failed after the headers. */
   readonly response: ObservedResponse | null
 }
-
-/** Whether a sign-in was in the legacy header, and the layout of its payload. */
-export type SignInForm = { readonly isLegacy: boolean; readonly layout: 'message' | 'fields' }
 
 export type Outcome =
   | { readonly kind: 'answered'; readonly status: number }

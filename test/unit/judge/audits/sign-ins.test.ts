@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import type { ClauseId } from '../../../../src/contract/clauses.ts'
 import { documentedContract } from '../../../../src/contract/documented.ts'
+import type { SignInForm } from '../../../../src/contract/wallets.ts'
 import { createSignInAudit } from '../../../../src/judge/audits/sign-ins.ts'
 import { createFindingLog } from '../../../../src/judge/findings/findings.ts'
-import type { Observation, SignInForm } from '../../../../src/observation/observation.ts'
+import type { Observation } from '../../../../src/observation/observation.ts'
 import { chatDescriptor, observed, responseOf, singleDescriptor, startedAtMs } from '../checks/observed.ts'
 
 function judge(observations: readonly Observation[], contract = documentedContract) {
