@@ -46,6 +46,8 @@ export function countedFailureOf(
   if (request.kind === 'top-up' || (request.kind === 'probe' && isBadSignIn(probeOf(request.probe).as)))
     return 'possible'
   const isClear = outcome.kind === 'answered' && status >= 400 && status !== 401 && !isFromGateway(response, contract)
+  // A top-up has no sign-in.
+  if (request.kind === 'top-up') return 'possible'
   return isClear ? 'certain' : 'possible'
 }
 
