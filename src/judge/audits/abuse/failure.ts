@@ -41,13 +41,11 @@ export function countedFailureOf(
   const { counts, blockedCount } = contract.abuse
   if (isAbuseBlock(response, contract)) return blockedCount === false ? null : 'possible'
   if (counts === 'client-errors-but-429' && (status === 429 || status >= 500)) return null
-  // Only the service knows whose failure a 401 is.
   // A top-up has no sign-in, and a bad one may be nobody's.
   if (request.kind === 'top-up' || (request.kind === 'probe' && isBadSignIn(probeOf(request.probe).as)))
     return 'possible'
+  // Only the service knows whose failure a 401 is.
   const isClear = outcome.kind === 'answered' && status >= 400 && status !== 401 && !isFromGateway(response, contract)
-  // A top-up has no sign-in.
-  if (request.kind === 'top-up') return 'possible'
   return isClear ? 'certain' : 'possible'
 }
 
