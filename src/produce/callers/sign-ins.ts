@@ -7,11 +7,11 @@ import type { Signer } from './signer.ts'
 /** The sign-ins of wallets, signed before they are needed. */
 export type SignIns = {
   /** The next sign-in of a wallet; a promise if it is not signed yet. Each is taken once. */
-  readonly take: (wallet: WalletCaller) => SignIn | Promise<SignIn>
+  readonly take: (wallet: WalletCaller) => SignedIn | Promise<SignedIn>
   /** A sign-in that the target must refuse; null: one that was accepted, and is still valid, is not there to repeat. */
-  readonly takeBad: (wallet: WalletCaller, flaw: BadSignIn) => SignIn | Promise<SignIn> | null
+  readonly takeBad: (wallet: WalletCaller, flaw: BadSignIn) => SignedIn | Promise<SignedIn> | null
   /** Tells that the target has accepted a sign-in. */
-  readonly accepted: (wallet: WalletCaller, signIn: SignIn) => void
+  readonly accepted: (wallet: WalletCaller, signIn: SignedIn) => void
   /** Signs as many as the load may soon need. Resolves when they are there. */
   readonly fill: () => Promise<void>
   /** Replaces those that nobody took in time, until it is cancelled. */
@@ -19,7 +19,7 @@ export type SignIns = {
 }
 
 /** A signed sign-in. It is sent until `untilMs` of the run. */
-export type SignIn = { readonly headers: Headers; readonly form: SignInForm; readonly untilMs: number }
+export type SignedIn = { readonly headers: Headers; readonly form: SignInForm; readonly untilMs: number }
 
 export type SignInsOptions = {
   readonly wallets: readonly WalletCaller[]
@@ -30,17 +30,17 @@ export type SignInsOptions = {
   readonly ahead: number
 }
 
-type Waiting = { readonly resolve: (signIn: SignIn) => void; readonly reject: (cause: unknown) => void }
+type Waiting = { readonly resolve: (signIn: SignedIn) => void; readonly reject: (cause: unknown) => void }
 type Pool = {
   readonly wallet: WalletCaller
   /** Oldest first. */
-  ready: SignIn[]
+  ready: SignedIn[]
   waiting: Waiting[]
   /** Ordered from the signer and not there yet. */
   ordered: number
   nonces: number
   /** The last one that the target has accepted. */
-  accepted: SignIn | null
+  accepted: SignedIn | null
 }
 
 /** A sign-in is taken within this share of its validity. The rest is for its way, and for a target whose clock is fast. */
@@ -89,7 +89,7 @@ export function createSignIns({ wallets, signer, clock, terms, ahead }: SignInsO
     void done.then(() => orders.delete(done))
   }
 
-  function signInOf({ wallet }: Pool, number: number, value: string, untilMs: number): SignIn {
+  function signInOf({ wallet }: Pool, number: number, value: string, untilMs: number): SignedIn {
     const form = signInForm(wallet.name, number, terms)
     const name = form.isLegacy ? (legacyHeader ?? header) : header
     return { headers: { [name]: value }, form, untilMs }

@@ -8,7 +8,7 @@ import type { Call } from '../../plan/plan.ts'
 import { pairedCallerOf } from '../../plan/shard.ts'
 import type { Arrival, ArrivalStep } from '../arrivals/arrivals.ts'
 import { authorize, type Headers } from '../callers/caller.ts'
-import type { SignIn } from '../callers/sign-ins.ts'
+import type { SignedIn } from '../callers/sign-ins.ts'
 import { buildRequest } from './build-request.ts'
 import type { BuiltRequest } from './call.ts'
 import { payOffer } from './pay-offer.ts'
@@ -120,7 +120,7 @@ async function sendWhenSigned(
   arrival: Arrival,
   index: number,
   dueMs: number,
-  signing: Promise<SignIn>,
+  signing: Promise<SignedIn>,
   context: SendContext,
 ): Promise<boolean> {
   const signIn = await signing
@@ -136,7 +136,7 @@ function sendSigned(
   arrival: Arrival,
   index: number,
   dueMs: number,
-  signIn: SignIn,
+  signIn: SignedIn,
   context: SendContext,
   onFree?: () => void,
 ): Promise<boolean> {
@@ -176,7 +176,7 @@ function originOf(arrival: Arrival, step: ArrivalStep, { callers }: SendContext)
 }
 
 /** The sign-in of a wallet; null: the request has none, or there is none. A promise: it is not signed yet. */
-function signInFor(plan: Call, { caller }: Origin, { signIns }: SendContext): SignIn | Promise<SignIn> | null {
+function signInFor(plan: Call, { caller }: Origin, { signIns }: SendContext): SignedIn | Promise<SignedIn> | null {
   if (caller.kind !== 'wallet' || isOpenToAll(plan)) return null
   const sender = senderOf(plan)
   if (isBadSignIn(sender)) return signIns.takeBad(caller, sender)
