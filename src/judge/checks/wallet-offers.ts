@@ -81,7 +81,9 @@ const addresses: Readonly<Record<Rail['family'], RegExp>> = {
 
 /** The members that an entry of `accepts` lacks, or that no client could use. */
 function missingIn(entry: unknown, terms: WalletTerms): readonly string[] {
-  const { scheme, network, asset, amount, payTo, maxTimeoutSeconds, extra } = toObject(entry) ?? {}
+  const { scheme, network, asset, payTo, maxTimeoutSeconds, extra, ...more } = toObject(entry) ?? {}
+  // x402 of version 1 has another name for it.
+  const { maxAmountRequired, amount = maxAmountRequired } = more
   const family = railOf(network, terms)?.[1].family
   const isAddress = typeof payTo === 'string' && (family === undefined || addresses[family].test(payTo))
   const hasName = isText(toObject(extra)?.name) && isText(toObject(extra)?.version)
@@ -92,8 +94,8 @@ function missingIn(entry: unknown, terms: WalletTerms): readonly string[] {
     ['amount', typeof amount === 'string' && /^[0-9]*[1-9][0-9]*$/.test(amount)],
     ['payTo', isAddress],
     ['maxTimeoutSeconds', typeof maxTimeoutSeconds === 'number' && maxTimeoutSeconds > 0],
-    // An EVM wallet signs the name and the version of the token.
-    ['extra', family !== 'evm' || hasName],
+    // For an exact amount, an EVM wallet signs the name and the version of the token.
+    ['extra', family !== 'evm' || scheme !== 'exact' || hasName],
   ]
   return members.filter(([, isValid]) => !isValid).map(([name]) => name)
 }

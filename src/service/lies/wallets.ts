@@ -53,14 +53,15 @@ export const signInLies = {
     refuses('no-solana-wallets', 'Sign-ins of Solana wallets are refused.', ({ text }) => text?.family === 'solana'),
   ],
   'wallet.no-account': [
-    lie('wallets-must-register', 'Of all wallets, every second new one is refused.', honest => {
+    lie('wallets-must-register', 'Of the wallets of a chain, every second new one is refused.', honest => {
       const known = new Map<string, boolean>()
+      const count = { evm: 0, solana: 0 }
       return {
         signInRefusal: (found, attempt) => {
           const refusal = honest.signInRefusal(found, attempt)
-          const { address } = attempt.text ?? {}
-          if (refusal !== null || address === undefined) return refusal
-          const isKnown = known.get(address) ?? known.size % 2 === 0
+          if (refusal !== null || attempt.text === null) return refusal
+          const { address, family } = attempt.text
+          const isKnown = known.get(address) ?? count[family]++ % 2 === 0
           known.set(address, isKnown)
           return isKnown ? null : 'signature'
         },

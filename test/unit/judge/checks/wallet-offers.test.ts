@@ -83,6 +83,7 @@ describe('an offer to pay', () => {
       asking,
       responseOf(429, { error: 'No' }, { 'x-ratelimit-type': 'user' }),
     ),
+    'of x402 version 1': accepting({ ...onBase, amount: undefined, maxAmountRequired: '5000000' }, onSolana),
     'whose header has members that the body lacks': offer(requirements, { ...requirements, extensions: {} }),
   })
 
