@@ -4,6 +4,7 @@ import { probeOf } from '../contract/probes.ts'
 import { plural } from '../lib/format.ts'
 import { toObject } from '../lib/json.ts'
 import type { Observation, RpcItem } from '../observation/observation.ts'
+import { isOfferRequest } from '../observation/payment-offer.ts'
 import { is2xx, isAbuseBlock, quotedError } from '../observation/response.ts'
 import { isSystemStage, type Plan, type Threshold } from '../plan/plan.ts'
 import { isRpcError } from './checks/rpc-response.ts'
@@ -21,7 +22,7 @@ export type CallProof = {
   /** Requests that were due. */
   readonly due: number
   readonly sent: number
-  /** Requests with the intended response: a success, or for a probe a documented status. */
+  /** Requests with the intended response: a success, for a probe a documented status, or how to pay. */
   readonly met: number
   /** Those of them that a clause about the content of the response judged. */
   readonly judged: number
@@ -114,6 +115,8 @@ function unmetEnding({ request, outcome, response }: Observation, isProvoked: bo
   const { status } = outcome
   if (isProvoked && response !== null && isAbuseBlock(response, contract)) return null
   if (request.kind === 'probe') return probeOf(request.probe).promised(contract).includes(status) ? null : `${status}`
+  // How to pay comes with a 402.
+  if (isOfferRequest(request) && status === contract.wallets.topUp.offerStatus) return null
   if (!is2xx(status)) return `${status}`
   if (request.kind !== 'rpc' || response === null || request.items.every(isFailing)) return null
   const value = response.body.kind === 'json' ? response.body.value : undefined
