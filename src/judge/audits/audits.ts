@@ -16,7 +16,7 @@ import { createDiscrepancies } from './ledger/discrepancies.ts'
 import { createLedgerAudit, type LedgerSnapshot, sumLedgers, toBilling } from './ledger/ledger.ts'
 import { createRateLimitAudit } from './rate-limits/rate-limits.ts'
 import { createSendOrder } from './send-order.ts'
-import { createSignInAudit } from './sign-ins.ts'
+import { createSignInAudit, judgeSignIns, type SignInGroup } from './sign-ins.ts'
 import { checkIdsAcrossWorkers, createUniqueIdsAudit, type KnownIds } from './unique-ids.ts'
 
 export type Audits = {
@@ -39,7 +39,11 @@ export type AuditSnapshot = {
 }
 
 /** Data for clauses that only the requests of all workers together decide, as plain data. */
-export type CrossWorkerState = { readonly ids: KnownIds; readonly names: ModelNames }
+export type CrossWorkerState = {
+  readonly ids: KnownIds
+  readonly names: ModelNames
+  readonly signIns: readonly SignInGroup[]
+}
 
 /** All audits of the table of clauses, fed in the order of sending. */
 export function createAudits(
@@ -72,7 +76,7 @@ export function createAudits(
     limits: rateLimits.limits,
     blocks: abuse.blocks,
     snapshot: () => ({ ledger: ledger.snapshot(), limits: rateLimits.limits(), blocks: abuse.blocks() }),
-    crossWorkerState: () => ({ ids: uniqueIds.ids(), names: consistency.names() }),
+    crossWorkerState: () => ({ ids: uniqueIds.ids(), names: consistency.names(), signIns: signIns.groups() }),
   }
 }
 
@@ -120,6 +124,8 @@ export function mergeAudits(
       checkIdsAcrossWorkers(ids, findingLog.reclassifier('unique-ids'))
       const names = states.map(state => state.names)
       checkNamesAcrossWorkers(names, findingLog.reporterFor('consistency'))
+      const signIns = states.flatMap(state => state.signIns)
+      judgeSignIns(signIns, findingLog.reporterFor('sign-ins'))
     },
   }
 }

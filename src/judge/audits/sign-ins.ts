@@ -10,18 +10,22 @@ import type { Audit, AuditContext } from './audit.ts'
 
 type Clause = Parameters<ClauseReporter<'sign-ins'>['pass']>[0]
 
-/** What the sign-ins of one wallet have in common: where they were sent, and in which form. */
-type Group = {
+/** What the sign-ins of one wallet have in common: where they were sent, and in which form. Plain data. */
+export type SignInGroup = {
   readonly wallet: string
   readonly family: Rail['family']
   /** `other`: a list, or the balance. It shows that a wallet is known, and no clause is about it. */
   readonly part: 'inference' | 'rpc' | 'other'
   readonly isLegacy: boolean
+  readonly header: string
   readonly layout: string | null
+  /** Whether the profile states the layouts. The document leaves them open. */
+  readonly isLayoutStated: boolean
   accepted: number
   refused: number
   /** The first refused ones. */
   readonly ids: number[]
+  /** Of the last refused one. */
   status: number
 }
 
@@ -31,14 +35,16 @@ const maxClockDifferenceMs = 10_000
 const maxCited = 20
 
 /**
- * Judges whether the service accepts valid sign-ins. One that is refused is a violation only if another one was accepted:
- * otherwise the clocks may differ, or the domain. What the refused ones have in common tells which clause is violated.
+ * Counts the valid sign-ins that the service accepts and refuses. Only those of all wallets together tell why one is
+ * refused, so `judgeSignIns` accuses.
  */
 export function createSignInAudit(
   { contract, startedAtMs }: AuditContext,
   reporter: ClauseReporter<'sign-ins'>,
-): Audit {
-  const groups = new Map<string, Group>()
+): Audit & { readonly groups: () => readonly SignInGroup[] } {
+  const groups = new Map<string, SignInGroup>()
+  const { header: usual, legacyHeader } = contract.wallets.signIn
+  const isLayoutStated = sourceOfValue(contract, 'wallets.signIn.layouts') === 'profile'
 
   return {
     add: observation => {
@@ -54,9 +60,8 @@ export function createSignInAudit(
       group.accepted++
       for (const clause of clausesOf(group)) reporter.pass(clause)
     },
-    finish: () => {
-      for (const group of groups.values()) if (group.refused > 0) accuse(group)
-    },
+    finish: () => {},
+    groups: () => [...groups.values()],
   }
 
   /** Whether the clock of the target differs, so that a new sign-in may seem old, or of the future. */
@@ -65,35 +70,44 @@ export function createSignInAudit(
     return Math.abs(differenceMs) > maxClockDifferenceMs
   }
 
-  function groupOf({ caller, chain = '', request, signIn }: Observation): Group {
+  function groupOf({ caller, chain = '', request, signIn }: Observation): SignInGroup {
     const part = partOf(request, contract)
     const { isLegacy = false, layout = null } = signIn ?? {}
     const key = `${caller}/${part}/${isLegacy}/${layout}`
     let group = groups.get(key)
     if (group === undefined) {
       const family = contract.wallets.rails[chain]?.family ?? 'evm'
-      group = { wallet: caller, family, part, isLegacy, layout, accepted: 0, refused: 0, ids: [], status: 0 }
+      const header = isLegacy ? (legacyHeader ?? usual) : usual
+      const form = { isLegacy, header, layout, isLayoutStated }
+      group = { wallet: caller, family, part, ...form, accepted: 0, refused: 0, ids: [], status: 0 }
       groups.set(key, group)
     }
     return group
   }
+}
 
-  function accuse(group: Group): void {
-    const { wallet, family, isLegacy, layout, refused, accepted, status, ids } = group
+/**
+ * Judges the sign-ins of all workers. A refused one is a violation only if another one was accepted: otherwise the clocks
+ * may differ, or the domain. What the refused ones have in common tells which clause is violated.
+ */
+export function judgeSignIns(groups: readonly SignInGroup[], reporter: ClauseReporter<'sign-ins'>): void {
+  for (const group of groups) if (group.refused > 0) accuse(group)
+
+  function accuse(group: SignInGroup): void {
+    const { wallet, family, header, layout, refused, accepted, status, ids } = group
     const clause = violatedBy(group)
     if (clause === null) return
-    const name = isLegacy ? contract.wallets.signIn.legacyHeader : contract.wallets.signIn.header
     const form = layout === null ? '' : ` and the layout ${layout}`
     const place = { inference: ' for inference', rpc: ' to the RPC proxy', other: '' }[group.part]
-    const message = `${refused} of ${plural(refused + accepted, 'sign-in')} of ${wallet} (${family})${place} with ${name}${form} got status ${status}, expected all to be accepted`
+    const message = `${refused} of ${plural(refused + accepted, 'sign-in')} of ${wallet} (${family})${place} with ${header}${form} got status ${status}, expected all to be accepted`
     reporter.fail(clause, message, ids)
   }
 
   /** The clause that explains a refusal best; null: none does. */
-  function violatedBy({ wallet, family, part, isLegacy, layout }: Group): Clause | null {
-    const isAccepted = (fits: (other: Group) => boolean) =>
-      [...groups.values()].some(each => each.accepted > 0 && fits(each))
-    if (!isAccepted(other => other.wallet === wallet)) {
+  function violatedBy({ wallet, family, part, isLegacy, layout, isLayoutStated }: SignInGroup): Clause | null {
+    const isAccepted = (fits: (other: SignInGroup) => boolean) => groups.some(each => each.accepted > 0 && fits(each))
+    const isOwn = (other: SignInGroup) => other.wallet === wallet
+    if (!isAccepted(isOwn)) {
       if (isAccepted(other => other.family === family)) return 'wallet.no-account'
       const ofFamily = family === 'evm' ? 'wallet.evm' : 'wallet.solana'
       if (isAccepted(() => true)) return ofFamily
@@ -102,15 +116,12 @@ export function createSignInAudit(
         reporter.unjudged(clause, { text, clause: null })
       return null
     }
-    const isHere = (other: Group) => other.wallet === wallet && other.part === part
-    if (isLegacy && isAccepted(other => isHere(other) && !other.isLegacy)) {
-      if (!isAccepted(other => other.wallet === wallet && other.isLegacy)) return 'wallet.legacy-header'
-    }
-    // The document does not show the layout, so another one proves nothing, unless the profile states it.
-    const isStated = sourceOfValue(contract, 'wallets.signIn.layouts') === 'profile'
-    const isOtherLayout = isAccepted(other => isHere(other) && other.layout !== layout)
-    const isLayoutKnown = isAccepted(other => other.wallet === wallet && other.layout === layout)
-    if (!isStated && isOtherLayout && !isLayoutKnown) {
+    const isHere = (other: SignInGroup) => isOwn(other) && other.part === part
+    const isLegacyRefused = isLegacy && !isAccepted(other => isOwn(other) && other.isLegacy)
+    if (isLegacyRefused && isAccepted(isHere)) return 'wallet.legacy-header'
+    // The document does not show the layout, so that another one is refused proves nothing.
+    const isLayoutRefused = !isAccepted(other => isOwn(other) && other.layout === layout)
+    if (!isLayoutStated && isLayoutRefused && isAccepted(isHere)) {
       const text = `the target refuses the layout ${layout}, which the document leaves open`
       reporter.unjudged('wallet.inference', { text, clause: null })
       return null
@@ -120,7 +131,7 @@ export function createSignInAudit(
 }
 
 /** The clauses that an accepted sign-in proves. */
-const clausesOf = ({ family, part, isLegacy }: Group): readonly Clause[] => [
+const clausesOf = ({ family, part, isLegacy }: SignInGroup): readonly Clause[] => [
   ...(part === 'other' ? [] : ([`wallet.${part}`] as const)),
   family === 'evm' ? 'wallet.evm' : 'wallet.solana',
   'wallet.no-account',
@@ -128,7 +139,7 @@ const clausesOf = ({ family, part, isLegacy }: Group): readonly Clause[] => [
 ]
 
 /** The part of the service that a request is for. */
-function partOf(request: Observation['request'], contract: Contract): Group['part'] {
+function partOf(request: Observation['request'], contract: Contract): SignInGroup['part'] {
   switch (request.kind) {
     case 'chat':
       return 'inference'

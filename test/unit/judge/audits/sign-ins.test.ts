@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { ClauseId } from '../../../../src/contract/clauses.ts'
 import { documentedContract } from '../../../../src/contract/documented.ts'
 import type { SignInForm } from '../../../../src/contract/wallets.ts'
-import { createSignInAudit } from '../../../../src/judge/audits/sign-ins.ts'
+import { createSignInAudit, judgeSignIns } from '../../../../src/judge/audits/sign-ins.ts'
 import { createFindingLog } from '../../../../src/judge/findings/findings.ts'
 import type { Observation } from '../../../../src/observation/observation.ts'
 import { chatDescriptor, observed, responseOf, singleDescriptor, startedAtMs } from '../checks/observed.ts'
@@ -10,9 +10,16 @@ import { chatDescriptor, observed, responseOf, singleDescriptor, startedAtMs } f
 function judge(observations: readonly Observation[], contract = documentedContract) {
   const findingLog = createFindingLog()
   const context = { contract, shared: false, startedAtMs }
-  const audit = createSignInAudit(context, findingLog.reporterFor('sign-ins'))
-  for (const observation of observations) audit.add(observation, 0)
-  audit.finish(true)
+  const reporter = findingLog.reporterFor('sign-ins')
+  // Each wallet is in a worker of its own.
+  const callers = [...new Set(observations.map(({ caller }) => caller))]
+  const audits = new Map(callers.map(caller => [caller, createSignInAudit(context, reporter)]))
+  for (const observation of observations) audits.get(observation.caller)?.add(observation, 0)
+  for (const audit of audits.values()) audit.finish(true)
+  judgeSignIns(
+    [...audits.values()].flatMap(audit => audit.groups()),
+    reporter,
+  )
   return {
     failed: findingLog.findings().map(({ clause, message }) => [clause, message]),
     passed: findingLog.tallies().flatMap(({ id, verdict }) => (verdict === 'pass' ? id : [])),
