@@ -103,7 +103,13 @@ function addEnding(unmet: Map<string, number>, ending: string, by: number): void
 }
 
 /** Whether the contract says what a request should get. What a conflict gets is judged elsewhere. */
-function hasIntent({ request }: Observation, contract: Contract): boolean {
+function hasIntent({ request, response }: Observation, contract: Contract): boolean {
+  if (request.kind === 'top-up' && request.payment !== null && response !== null) {
+    // Of several requests with the same payment, one should succeed, and any of them may be the one.
+    const { replayed, inProgress } = contract.wallets.topUp.refusals
+    const { isAgain } = request.payment
+    return response.status !== inProgress.status && !(isAgain && response.status === replayed.status)
+  }
   if (request.kind === 'probe') return probeOf(request.probe).promised(contract).length > 0
   return request.kind !== 'rpc' || request.replay?.role !== 'conflict'
 }
