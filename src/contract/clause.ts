@@ -13,9 +13,18 @@ export const checkNames = [
   'rpc-credits',
   'lists',
   'resources',
+  'wallet-offers',
   'probe',
 ] as const
-export const auditNames = ['ledger', 'rate-limits', 'idempotency', 'unique-ids', 'abuse', 'consistency'] as const
+export const auditNames = [
+  'ledger',
+  'rate-limits',
+  'idempotency',
+  'unique-ids',
+  'abuse',
+  'consistency',
+  'sign-ins',
+] as const
 
 export type CheckName = (typeof checkNames)[number]
 export type AuditName = (typeof auditNames)[number]

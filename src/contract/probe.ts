@@ -1,11 +1,23 @@
 import type { ClausesOf } from './clauses.ts'
 import type { Contract, Network } from './contract.ts'
+import { type BadSignIn, isBadSignIn } from './wallets.ts'
 
 /**
  * The sender of a crafted request: the caller of the arrival, or one with another identity. `anonymous` sends no key, and
- * `other-scheme` sends credentials of another scheme. `free-user` does not pay, and `zero-balance` has no balance.
+ * `other-scheme` sends credentials of another scheme. `free-user` does not pay, and `zero-balance` has no balance. Only a
+ * wallet can send as `wallet`, or with a sign-in that must be refused.
  */
-export type Sender = 'caller' | 'anonymous' | 'bad-key' | 'other-scheme' | 'free-user' | 'zero-balance'
+export type Sender =
+  | 'caller'
+  | 'anonymous'
+  | 'bad-key'
+  | 'other-scheme'
+  | 'free-user'
+  | 'zero-balance'
+  | 'wallet'
+  | BadSignIn
+
+export const needsWallet = (sender: Sender): boolean => sender === 'wallet' || isBadSignIn(sender)
 
 /** A crafted request that exercises a clause. The contract states its status. */
 export type Probe = {

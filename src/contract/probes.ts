@@ -1,8 +1,9 @@
 import type { Contract } from './contract.ts'
-import type { Probe } from './probe.ts'
+import { needsWallet, type Probe } from './probe.ts'
 import { authProbes, keyProbes } from './probes/auth.ts'
 import { chatProbes } from './probes/chat.ts'
 import { rpcProbes } from './probes/rpc.ts'
+import { walletProbes } from './probes/wallets.ts'
 
 /** All crafted requests by name, as in scenarios. */
 const probes = {
@@ -10,6 +11,7 @@ const probes = {
   ...chatProbes,
   ...rpcProbes,
   ...keyProbes,
+  ...walletProbes,
 } as const
 
 export type ProbeName = keyof typeof probes
@@ -22,8 +24,8 @@ export const probeOf = (name: string): Probe => {
   return probe
 }
 
-/** Whether the rejection of a probe counts toward its caller's abuse block. */
+/** Whether the rejection of a probe counts, or may count, toward its caller's abuse block. */
 export function isOwnRefusal(name: string, contract: Contract): boolean {
   const { as, promised } = probeOf(name)
-  return as === 'caller' && promised(contract).every(status => status >= 300)
+  return (as === 'caller' || needsWallet(as)) && promised(contract).every(status => status >= 300)
 }

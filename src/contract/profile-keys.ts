@@ -118,7 +118,7 @@ export const profileKeys: Readonly<Record<string, string>> = {
   'wallets.signIn.header': 'the header with the sign-in of a wallet, base64 JSON',
   'wallets.signIn.legacyHeader': 'its old name, which is also accepted; `null`: there is none',
   'wallets.signIn.layouts.<index>':
-    'what that JSON has: `message`, the signed text with `address`, `signature`, `timestamp` and `chainId`; or `fields`, the fields of the text one by one, as in the x402 extension. Callers send the first of the list, and the reference service accepts all; open in the document',
+    'what that JSON has: `message`, the signed text with `address`, `signature`, `timestamp` and `chainId`; or `fields`, the fields of the text one by one, as in the x402 extension. Callers send the first of the list, and one time in eight the second; the reference service accepts all; open in the document',
   'wallets.signIn.domains.<index>':
     'the domains for which a wallet may sign in; callers name the first. An empty list: the host and port of the base address; open in the document',
   'wallets.signIn.statement': 'the sentence in the signed text; any text is accepted; open in the document',

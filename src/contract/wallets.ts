@@ -18,6 +18,24 @@ export const signInRefusals = [
 ] as const
 export type SignInRefusal = (typeof signInRefusals)[number]
 
+/** Sign-ins that a service must refuse, and why. */
+export const badSignIns = {
+  'repeated-sign-in': 'replayed',
+  'expired-sign-in': 'expired',
+  'future-sign-in': 'future',
+  'other-domain-sign-in': 'domain',
+  'other-signer-sign-in': 'signature',
+  'other-chain-sign-in': 'chain',
+  'changed-signature-sign-in': 'signature',
+  'changed-text-sign-in': 'signature',
+  'unreadable-sign-in': 'payload',
+} as const satisfies Readonly<Record<string, SignInRefusal>>
+export type BadSignIn = keyof typeof badSignIns
+export const isBadSignIn = (name: string): name is BadSignIn => Object.hasOwn(badSignIns, name)
+
+/** Whether a sign-in is in the legacy header, and the layout of its payload. */
+export type SignInForm = { readonly isLegacy: boolean; readonly layout: 'message' | 'fields' }
+
 /** Why a payment is refused. */
 const paymentRefusals = [
   'malformed',
@@ -63,7 +81,8 @@ export const walletTerms = z.strictObject({
     legacyHeader: headerName.nullable(),
     /**
      * What the header holds as base64 JSON. `message`: the signed text with its address and signature. `fields`: the
-     * fields of the text with its signature, as in the x402 extension. Callers send the first.
+     * fields of the text with its signature, as in the x402 extension. Callers send the first, and one time in eight the
+     * second.
      */
     layouts: z.array(z.enum(['message', 'fields'])).min(1),
     /** The accepted domains. Callers sign for the first. None: the host and port of the base address. */

@@ -16,7 +16,13 @@ export type Answers = {
   /** Requests without any response, by reason. */
   readonly failures: ReadonlyMap<FailureReason, number>
   /** The earliest of the others, and the earliest failure; null: there was none. */
-  readonly firstOther: { readonly id: number; readonly error: string; readonly location: string | null } | null
+  readonly firstOther: {
+    readonly id: number
+    readonly error: string
+    readonly location: string | null
+    /** Whether the request was one of a wallet. */
+    readonly isOfWallet: boolean
+  } | null
   readonly firstFailure: { readonly id: number; readonly detail: string } | null
 }
 
@@ -41,7 +47,7 @@ export function createAnswerLog(contract: Contract): AnswerLog {
   return {
     add: observation => {
       if (service > 0) return
-      const { id, outcome, response } = observation
+      const { id, outcome, response, chain } = observation
       if (response === null) {
         if (outcome.kind !== 'failed') return
         tally(failures, outcome.reason, 1)
@@ -54,7 +60,8 @@ export function createAnswerLog(contract: Contract): AnswerLog {
       if (origin !== 'elsewhere') return
       tally(others, response.status, 1)
       if (response.status < 300) pages++
-      firstOther ??= { id, error: quotedError(response), location: response.headers.location ?? null }
+      const location = response.headers.location ?? null
+      firstOther ??= { id, error: quotedError(response), location, isOfWallet: chain !== undefined }
     },
     answers: () => ({ service, others, pages, failures, firstOther, firstFailure }),
     merge: more => {
@@ -110,13 +117,15 @@ function otherText(
   const { target, inventedKeys } = head
   const [first = 0, ...more] = [...others.keys()].sort((a, b) => a - b)
   const total = [...others.values()].reduce((sum, times) => sum + times, 0)
+  const quoted = firstOther === null || firstOther.error === '' ? '' : ` ("${firstOther.error}")`
+  if (first === 401 && more.length === 0 && firstOther?.isOfWallet)
+    return `The target ${target} rejected every sign-in with 401${quoted}. Do the clocks agree, and is the domain right?`
   if (others.has(401) && inventedKeys)
     return `The target ${target} does not know the keys that Turnpike invented for it; set TURNPIKE_KEYS.`
   if (first === 401 && more.length === 0)
     return `The target ${target} rejected every key with 401. Are the keys for this target?`
   if (pages === total) return `Every response of ${target} is an HTML page. Is this the address of the API?`
   const statuses = more.length === 0 ? `${first}` : `${[first, ...more.slice(0, -1)].join(', ')} or ${more.at(-1)}`
-  const quoted = firstOther === null || firstOther.error === '' ? '' : ` ("${firstOther.error}")`
   const got = `Every request got ${statuses}${quoted}, ${count(total)} in all.`
   const location = firstOther?.location ?? null
   if (first >= 300 && first < 400 && location !== null)

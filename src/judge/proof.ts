@@ -4,6 +4,7 @@ import { probeOf } from '../contract/probes.ts'
 import { plural } from '../lib/format.ts'
 import { toObject } from '../lib/json.ts'
 import type { Observation, RpcItem } from '../observation/observation.ts'
+import { isOfferRequest } from '../observation/payment-offer.ts'
 import { is2xx, isAbuseBlock, quotedError } from '../observation/response.ts'
 import { isSystemStage, type Plan, type Threshold } from '../plan/plan.ts'
 import { isRpcError } from './checks/rpc-response.ts'
@@ -121,8 +122,7 @@ function unmetEnding({ request, outcome, response }: Observation, isProvoked: bo
   if (isProvoked && response !== null && isAbuseBlock(response, contract)) return null
   if (request.kind === 'probe') return probeOf(request.probe).promised(contract).includes(status) ? null : `${status}`
   // How to pay comes with a 402.
-  if (request.kind === 'top-up' && request.step === 'offer' && status === contract.wallets.topUp.offerStatus)
-    return null
+  if (isOfferRequest(request) && status === contract.wallets.topUp.offerStatus) return null
   if (!is2xx(status)) return `${status}`
   if (request.kind !== 'rpc' || response === null || request.items.every(isFailing)) return null
   const value = response.body.kind === 'json' ? response.body.value : undefined

@@ -148,6 +148,7 @@ export const observationSchema = z.object({
   call: text,
   caller: text,
   chain: text.optional(),
+  signIn: z.object({ isLegacy: z.boolean(), layout: z.enum(['message', 'fields']) }).optional(),
   key: whole,
   accountTier: z.enum(accountTiers),
   request,

@@ -1,5 +1,6 @@
 import type { ChatOptions } from '../contract/chat-options.ts'
 import type { AccountTier, ModelTier } from '../contract/contract.ts'
+import type { SignInForm } from '../contract/wallets.ts'
 
 /**
  * The record of one request: when it was due and sent, its response, and its outcome. The producing half passes nothing
@@ -20,6 +21,8 @@ export type Observation = {
   readonly caller: string
   /** The short name of the chain of its wallet. Missing: it has API keys. */
   readonly chain?: string | undefined
+  /** How its wallet signed in. Missing: it has API keys, or the request needs no sign-in. */
+  readonly signIn?: SignInForm | undefined
   /** Which key of the caller it used, from 0. */
   readonly key: number
   readonly accountTier: AccountTier
@@ -98,7 +101,10 @@ export const failedBeforeSend: readonly FailureReason[] = [
 
 export type ObservedResponse = {
   readonly status: number
-  /** Names in lower case. Repeated headers are joined with ", ". Values are trimmed and cut at 512 characters. */
+  /**
+   * Names in lower case. Repeated headers are joined with ", ". Values are trimmed and cut at 512 characters, JSON in
+   * base64 at 8,192.
+   */
   readonly headers: Readonly<Record<string, string>>
   /** Present if there were more headers than Turnpike keeps: a header that is not in `headers` may have been sent. */
   readonly headersCut?: true | undefined

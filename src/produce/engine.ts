@@ -119,9 +119,8 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
   const watch = watchTarget(observation => originOf(observation, contract), stop.stop)
   const { bounds, seed, callers: callersPlan } = plan
   const wallets = callers.flatMap((each, index) => (each.kind === 'wallet' && isOurs(index) ? each : []))
-  const { header, validityMs } = contract.wallets.signIn
   const { signer } = io
-  const signIns = createSignIns({ wallets, signer, clock, header, validityMs, ahead: signInsAhead(plan) })
+  const signIns = createSignIns({ wallets, signer, clock, terms: contract.wallets.signIn, ahead: signInsAhead(plan) })
   const maxPaid = maxPaidPicoUsd(plan)
   const payments = createPayments({
     signer,

@@ -68,8 +68,9 @@ function requestOf(
   const bearer = (name: string) => (context.contract.auth.required ? { authorization: `Bearer ${name}` } : {})
   const specialKey = as === 'free-user' || as === 'zero-balance' ? `$${specialKeyVariables[as]}` : null
   const key = specialKey ?? (step === 'other-caller' ? '$TURNPIKE_OTHER_KEY' : ownKey)
-  const { chain, request: sent } = observation
-  const { header } = context.contract.wallets.signIn
+  const { chain, request: sent, signIn } = observation
+  const { header: usual, legacyHeader } = context.contract.wallets.signIn
+  const header = signIn?.isLegacy ? (legacyHeader ?? usual) : usual
   // A sign-in is valid once, so it must be signed anew.
   const credentials = (name: string) => (chain === undefined ? bearer(name) : { [header]: '$TURNPIKE_SIGN_IN' })
   const address = sent.kind === 'wallet-balance' || sent.kind === 'top-up' ? (sent.address ?? '') : ''

@@ -1,4 +1,5 @@
-import { probeNames } from '../contract/probes.ts'
+import { needsWallet } from '../contract/probe.ts'
+import { probeNames, probeOf } from '../contract/probes.ts'
 import { entriesOf, parseFields } from '../lib/schema-mistakes.ts'
 import { describeValue, unknownWord } from '../lib/usage-error.ts'
 import type { Path, ReportMistake } from '../lib/yaml.ts'
@@ -32,7 +33,7 @@ export function resolveStages(value: unknown, context: StageContext, report: Rep
 }
 
 /** Reports calls that only wallets can send in a stage of callers with keys, and wallets where nothing waits for them. */
-function checkWallets(path: Path, stage: Stage, { calls, keyed }: StageContext, report: ReportMistake): void {
+function checkWallets(path: Path, stage: Stage, { calls, keyed, callers }: StageContext, report: ReportMistake): void {
   if (keyed === undefined || stage.shape === 'recorded') return
   if (stage.shape === 'saturate' && stage.firstCaller + stage.callers > keyed) {
     const expected = `callers with keys, the first ${keyed}, because busy connections do not wait for signatures`
@@ -42,11 +43,20 @@ function checkWallets(path: Path, stage: Stage, { calls, keyed }: StageContext, 
   const names = 'calls' in stage ? stage.calls : 'mix' in stage ? stage.mix.map(([name]) => name) : []
   for (const name of new Set(names)) {
     const call = calls.get(name)
-    if (call?.kind !== 'wallet-balance' && !(call?.kind === 'top-up' && call.pay)) continue
+    if (!call || !isForWallets(call)) continue
     const got = `${name} in a stage with callers that have no wallet`
-    const expected = `"first-caller" of at least ${keyed}: wallets follow the other callers`
+    const expected =
+      callers === keyed
+        ? '"wallets" of "callers" above 0'
+        : `"first-caller" of at least ${keyed}: wallets follow the other callers`
     report({ path, at: 'value', got, expected })
   }
+}
+
+/** Whether only a wallet can send a call. */
+function isForWallets(call: Call): boolean {
+  if (call.kind === 'probe') return needsWallet(probeOf(call.probe).as)
+  return call.kind === 'wallet-balance' || (call.kind === 'top-up' && call.pay)
 }
 
 /** Whether a stage names known calls only; reports the others. */

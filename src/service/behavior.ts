@@ -29,8 +29,7 @@ import { compress, type Encoding, encodingFor, type Reply, type RequestState } f
 import { namedModel } from './router.ts'
 import type { ParsedItem, RpcResponse } from './rpc/item.ts'
 import { type CachedReply, lookUpReply, type ReplayLookup } from './rpc/replays.ts'
-import { defaultPaymentRules } from './wallets/top-up.ts'
-import type { WalletRules } from './wallets/wallets.ts'
+import { defaultWalletRules, type WalletRules } from './wallets/wallets.ts'
 
 type RulesOfParts = OptionRules & WalletRules
 
@@ -156,8 +155,7 @@ export function defaultBehavior(contract: Contract): Behavior {
   const keyPattern = new RegExp(idempotency.keyPattern)
   return {
     ...defaultOptionRules(contract),
-    ...defaultPaymentRules,
-    signInRefusal: refusal => refusal,
+    ...defaultWalletRules,
 
     keyOf: bearerKey,
     accountHolder: accountHolderOf,

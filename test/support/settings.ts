@@ -61,6 +61,11 @@ export const settings: readonly Setting[] = [
       contract: { ...documentedContract, auth: { required: true, noKey: [402] } },
     },
   },
+  shipped('wallet-sign-in'),
+  {
+    name: 'wallet-sign-in with credit',
+    run: { scenario: 'scenarios/wallet-sign-in.yaml', wallets: { creditUsd: '3' } },
+  },
   shipped('resources'),
   byDocument(shipped('conformance')),
   byDocument(shipped('resources')),

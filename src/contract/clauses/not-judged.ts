@@ -127,26 +127,14 @@ const unobservable = {
 
 /** Sentences that could be judged but are not yet: everything in the document about wallets. */
 const later = {
-  'wallet.inference': ['5', 'A signed payload in SIGN-IN-WITH-X is accepted instead of an API key for inference.'],
-  'wallet.rpc': ['4.3', 'The RPC proxy accepts a wallet instead of an API key.'],
-  'wallet.legacy-header': ['5', 'The payload is also accepted in X-Sign-In-With-X.'],
-  'wallet.evm': ['5', 'A wallet of an EVM chain signs an EIP-4361 message.'],
-  'wallet.solana': ['5', 'A wallet of Solana signs a sign-in message with Ed25519.'],
-  'wallet.failed': ['5', 'A payload that does not authenticate gets a 401.'],
-  'wallet.no-account': ['5', 'A wallet needs no account.'],
   'wallet.limits': ['5', 'A wallet has the same limits as an API key.'],
   'wallet.billing': ['5', 'A wallet is billed like an API key, for RPC in credits against the same balance.'],
-  'wallet.top-up.offer': ['4.1', 'A top-up without a payment gets the accepted payments, as accepts.'],
-  'wallet.top-up.rails': ['5', 'Accepted payments are USDC on Base (chain 8453) or on the Solana mainnet.'],
   'wallet.top-up.credit': ['4.1', 'A top-up with a signed payment in PAYMENT-SIGNATURE adds credit.'],
   'wallet.top-up.legacy-headers': ['5', 'The payment is also accepted in X-402-Payment and in X-PAYMENT.'],
   'wallet.top-up.least': ['8', 'A top-up is at least 5 USD.'],
   'wallet.charge': ['5', "The cost of a wallet's requests is deducted from its credit."],
   'wallet.balance': ['4.1', 'The credit of a wallet can be requested by its address.'],
   'wallet.balance-remaining': ['4.2', 'An inference response to a wallet has the remaining credit in X-Balance-Remaining.'],
-  'wallet.insufficient': ['7', 'A 402 to a wallet has the code PAYMENT_REQUIRED.'],
-  'wallet.insufficient.help': ['7', 'It states how to top up, with which tokens and chains, and has a new challenge.'],
-  'wallet.payment-required': ['7', 'A 402 to a wallet has the requirements in PAYMENT-REQUIRED.'],
 } satisfies Readonly<Record<string, readonly [section: string, text: string]>>
 
 const noWallets = 'Callers have API keys. Turnpike cannot sign for a wallet or pay yet.'

@@ -16,6 +16,7 @@ import { createDiscrepancies } from './ledger/discrepancies.ts'
 import { createLedgerAudit, type LedgerSnapshot, sumLedgers, toBilling } from './ledger/ledger.ts'
 import { createRateLimitAudit } from './rate-limits/rate-limits.ts'
 import { createSendOrder } from './send-order.ts'
+import { createSignInAudit, judgeSignIns, type SignInGroup } from './sign-ins.ts'
 import { checkIdsAcrossWorkers, createUniqueIdsAudit, type KnownIds } from './unique-ids.ts'
 
 export type Audits = {
@@ -38,7 +39,11 @@ export type AuditSnapshot = {
 }
 
 /** Data for clauses that only the requests of all workers together decide, as plain data. */
-export type CrossWorkerState = { readonly ids: KnownIds; readonly names: ModelNames }
+export type CrossWorkerState = {
+  readonly ids: KnownIds
+  readonly names: ModelNames
+  readonly signIns: readonly SignInGroup[]
+}
 
 /** All audits of the table of clauses, fed in the order of sending. */
 export function createAudits(
@@ -52,7 +57,8 @@ export function createAudits(
   const uniqueIds = createUniqueIdsAudit(findingLog.reporterFor('unique-ids'))
   const consistency = createConsistencyAudit(context, findingLog.reporterFor('consistency'))
   const idempotency = createIdempotencyAudit(context, findingLog.reporterFor('idempotency'))
-  const audits: readonly Audit[] = [ledger, rateLimits, abuse, idempotency, uniqueIds, consistency]
+  const signIns = createSignInAudit(context, findingLog.reporterFor('sign-ins'))
+  const audits: readonly Audit[] = [ledger, rateLimits, abuse, idempotency, uniqueIds, consistency, signIns]
   const addAttempt = (attempt: Observation, watermarkMs: number) => {
     for (const audit of audits) audit.add(attempt, watermarkMs)
   }
@@ -70,7 +76,7 @@ export function createAudits(
     limits: rateLimits.limits,
     blocks: abuse.blocks,
     snapshot: () => ({ ledger: ledger.snapshot(), limits: rateLimits.limits(), blocks: abuse.blocks() }),
-    crossWorkerState: () => ({ ids: uniqueIds.ids(), names: consistency.names() }),
+    crossWorkerState: () => ({ ids: uniqueIds.ids(), names: consistency.names(), signIns: signIns.groups() }),
   }
 }
 
@@ -118,6 +124,8 @@ export function mergeAudits(
       checkIdsAcrossWorkers(ids, findingLog.reclassifier('unique-ids'))
       const names = states.map(state => state.names)
       checkNamesAcrossWorkers(names, findingLog.reporterFor('consistency'))
+      const signIns = states.flatMap(state => state.signIns)
+      judgeSignIns(signIns, findingLog.reporterFor('sign-ins'))
     },
   }
 }

@@ -1,5 +1,7 @@
+import type { ClausesOf } from '../../contract/clauses.ts'
 import { textHash } from '../../lib/random.ts'
-import { isReplayed } from '../../observation/response.ts'
+import { challengeIn, isRefusedForCredit } from '../../observation/payment-offer.ts'
+import { isReplayed, jsonObject } from '../../observation/response.ts'
 import type { ClauseReporter, Reclassify } from '../findings/findings.ts'
 import type { Audit } from './audit.ts'
 
@@ -13,9 +15,12 @@ const memory = 50_000
 export function createUniqueIdsAudit(reporter: ClauseReporter<'unique-ids'>): Audit & { readonly ids: () => KnownIds } {
   const rays = createIdSet(memory)
   const requests = createIdSet(memory)
+  const challenges = createIdSet(memory)
   return {
-    add: ({ response, request, id }) => {
+    add: observation => {
+      const { response, request, id } = observation
       if (response === null) return
+      if (isRefusedForCredit(observation)) judgeChallenge(challengeIn(jsonObject(response) ?? {})?.nonce, id)
       const { 'cf-ray': ray, 'x-request-id': requestId } = response.headers
       if (ray) judge('header.cf-ray.unique', 'cf-ray', ray, rays.add(ray, id, null)?.id ?? null, id)
       if (request.kind !== 'rpc' || !requestId || isReplayed(response)) return
@@ -28,30 +33,33 @@ export function createUniqueIdsAudit(reporter: ClauseReporter<'unique-ids'>): Au
     ids: () => ({
       rays: new Map(rays.all()),
       requests: new Map(requests.all()),
+      challenges: new Map(challenges.all()),
     }),
   }
 
-  function judge(
-    clause: 'header.cf-ray.unique' | 'rpc.request-id.unique',
-    header: string,
-    value: string,
-    first: number | null,
-    id: number,
-  ) {
+  /** A challenge without a nonce does not tell whether it is new. */
+  function judgeChallenge(nonce: unknown, id: number) {
+    if (typeof nonce !== 'string') return
+    judge('wallet.insufficient.help', 'the challenge', nonce, challenges.add(nonce, id, null)?.id ?? null, id)
+  }
+
+  function judge(clause: UniqueClause, header: string, value: string, first: number | null, id: number) {
     if (first === null) reporter.pass(clause)
     else reporter.fail(clause, `${header} ${value} identifies two requests, expected each to have its own`, [first, id])
   }
 }
 
+type UniqueClause = ClausesOf<'unique-ids'>
+
 /** The ids that a worker stored, with the `id` of the first request that had each of them. */
-export type KnownIds = { readonly rays: ReadonlyMap<string, number>; readonly requests: ReadonlyMap<string, number> }
+export type KnownIds = Readonly<Record<'rays' | 'requests' | 'challenges', ReadonlyMap<string, number>>>
 
 /**
  * Checks whether an id that is new to each of several workers is new to all of them. Each worker passed the first use
  * that it saw. All except the earliest of these are reclassified.
  */
 export function checkIdsAcrossWorkers(all: readonly KnownIds[], retract: Reclassify<'unique-ids'>): void {
-  const judge = (clause: 'header.cf-ray.unique' | 'rpc.request-id.unique', name: string, kind: keyof KnownIds) => {
+  const judge = (clause: UniqueClause, name: string, kind: keyof KnownIds) => {
     const firsts = new Map<string, number>()
     for (const [value, id] of all.flatMap(ids => [...ids[kind]]).toSorted(([, a], [, b]) => a - b)) {
       const first = firsts.get(value)
@@ -62,6 +70,7 @@ export function checkIdsAcrossWorkers(all: readonly KnownIds[], retract: Reclass
   if (all.length < 2) return
   judge('header.cf-ray.unique', 'cf-ray', 'rays')
   judge('rpc.request-id.unique', 'x-request-id', 'requests')
+  judge('wallet.insufficient.help', 'the challenge', 'challenges')
 }
 
 /** The request that had an id. `group` is the idempotency group, if any. */

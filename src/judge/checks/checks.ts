@@ -16,6 +16,7 @@ import { checkProbe } from './probe.ts'
 import { checkResources } from './resources.ts'
 import { checkRpcCredits } from './rpc-credits.ts'
 import { checkRpcResponse } from './rpc-response.ts'
+import { checkWalletOffers } from './wallet-offers.ts'
 
 /** All checks by name, as in the table of clauses. A name without a check does not compile. */
 const checks: { readonly [Name in CheckName]: Check<Name> } = {
@@ -32,6 +33,7 @@ const checks: { readonly [Name in CheckName]: Check<Name> } = {
   'rpc-credits': checkRpcCredits,
   lists: checkLists,
   resources: checkResources,
+  'wallet-offers': checkWalletOffers,
   probe: checkProbe,
 }
 

@@ -1,9 +1,8 @@
 import type { Contract } from '../../contract/contract.ts'
-import type { Sender } from '../../contract/probe.ts'
-import { probeOf } from '../../contract/probes.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
-import type { ObservedResponse, RequestDescriptor } from '../../observation/observation.ts'
+import type { ObservedResponse } from '../../observation/observation.ts'
+import { isDiscovery } from '../../observation/payment-offer.ts'
 import { isAbuseBlock, isConcurrencyRejection, isFromGateway, jsonObject } from '../../observation/response.ts'
 import type { Check } from './check.ts'
 
@@ -101,11 +100,6 @@ export const checkErrors: Check<'errors'> = ({ response, request, id }, contract
 }
 
 type Body = Readonly<Record<string, unknown>>
-
-/** Whether a request carries nothing that identifies its caller. */
-const isDiscovery = (request: RequestDescriptor): boolean =>
-  request.kind === 'probe' && anonymousSenders.includes(probeOf(request.probe).as)
-const anonymousSenders: readonly Sender[] = ['anonymous', 'other-scheme']
 
 const bodyValue = ({ body }: ObservedResponse): unknown => (body.kind === 'json' ? body.value : null)
 

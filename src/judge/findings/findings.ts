@@ -103,6 +103,7 @@ const contentJudges: readonly JudgeName[] = [
   'rpc-credits',
   'lists',
   'resources',
+  'wallet-offers',
   'probe',
 ]
 

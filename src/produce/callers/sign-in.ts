@@ -1,4 +1,5 @@
-import type { WalletTerms } from '../../contract/wallets.ts'
+import type { SignInForm, WalletTerms } from '../../contract/wallets.ts'
+import { textHash } from '../../lib/random.ts'
 import type { WalletCaller } from './caller.ts'
 
 /** What a sign-in states. Times are ISO 8601. */
@@ -22,14 +23,38 @@ export type WalletKind = {
   readonly sign: (privateKey: string, text: string) => string
 }
 
-export type SignInTerms = Pick<WalletTerms['signIn'], 'layouts' | 'domains' | 'statement' | 'validityMs'>
+export type SignInTerms = Pick<WalletTerms['signIn'], 'domains' | 'statement' | 'validityMs'>
 
-/** The value of the sign-in header: base64 JSON in the first layout of the contract. `origin`: of the target. */
+/** What a sign-in is for. `origin`: of the target. `issuedMs`: Unix time. */
+export type SignInPlace = {
+  readonly origin: string
+  readonly nonce: string
+  readonly issuedMs: number
+  readonly layout: SignInForm['layout']
+}
+
+/**
+ * The form of a sign-in of a wallet. Of eight in a row, one is in the legacy header, and one has another layout than the
+ * first one of the contract.
+ */
+export function signInForm(
+  wallet: string,
+  number: number,
+  {
+    legacyHeader,
+    layouts: [first = 'message', other = first],
+  }: Pick<WalletTerms['signIn'], 'legacyHeader' | 'layouts'>,
+): SignInForm {
+  const turn = (textHash(wallet) + number) & 7
+  return { isLegacy: turn === 3 && legacyHeader !== null, layout: turn === 6 ? other : first }
+}
+
+/** The value of the sign-in header: base64 JSON. */
 export function signInHeader(
   { privateKey, address, network }: WalletCaller,
   { type, textOf, sign }: WalletKind,
-  { layouts, domains, statement, validityMs }: SignInTerms,
-  { origin, nonce, issuedMs }: { readonly origin: string; readonly nonce: string; readonly issuedMs: number },
+  { domains, statement, validityMs }: SignInTerms,
+  { origin, nonce, issuedMs, layout }: SignInPlace,
 ): string {
   const fields: SignInFields = {
     domain: domains[0] ?? new URL(origin).host,
@@ -45,7 +70,7 @@ export function signInHeader(
   const message = textOf(fields)
   const signature = sign(privateKey, message)
   const payload =
-    layouts[0] === 'fields'
+    layout === 'fields'
       ? { ...fieldsOf(fields), type, signature }
       : { address, message, signature, timestamp: fields.issuedMs, chainId: network, type }
   return Buffer.from(JSON.stringify(payload)).toString('base64')

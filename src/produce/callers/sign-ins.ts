@@ -1,38 +1,46 @@
+import type { BadSignIn, SignInForm, WalletTerms } from '../../contract/wallets.ts'
 import type { Cancel, Clock } from '../../lib/clock.ts'
 import type { Headers, WalletCaller } from './caller.ts'
+import { signInForm } from './sign-in.ts'
 import type { Signer } from './signer.ts'
 
 /** The sign-ins of wallets, signed before they are needed. */
 export type SignIns = {
-  /** The headers of the next sign-in of a wallet; a promise if it is not signed yet. Each is taken once. */
-  readonly take: (wallet: WalletCaller) => Headers | Promise<Headers>
+  /** The next sign-in of a wallet; a promise if it is not signed yet. Each is taken once. */
+  readonly take: (wallet: WalletCaller) => SignedIn | Promise<SignedIn>
+  /** A sign-in that the target must refuse; null: one that was accepted, and is still valid, is not there to repeat. */
+  readonly takeBad: (wallet: WalletCaller, flaw: BadSignIn) => SignedIn | Promise<SignedIn> | null
+  /** Tells that the target has accepted a sign-in. */
+  readonly accepted: (wallet: WalletCaller, signIn: SignedIn) => void
   /** Signs as many as the load may soon need. Resolves when they are there. */
   readonly fill: () => Promise<void>
   /** Replaces those that nobody took in time, until it is cancelled. */
   readonly keepFresh: () => Cancel
 }
 
+/** A signed sign-in. It is sent until `untilMs` of the run. */
+export type SignedIn = { readonly headers: Headers; readonly form: SignInForm; readonly untilMs: number }
+
 export type SignInsOptions = {
   readonly wallets: readonly WalletCaller[]
   readonly signer: Signer
   readonly clock: Clock
-  /** The name of the header, and how long a sign-in is valid. */
-  readonly header: string
-  readonly validityMs: number
+  readonly terms: Pick<WalletTerms['signIn'], 'header' | 'legacyHeader' | 'layouts' | 'validityMs'>
   /** How many of each wallet are signed ahead. */
   readonly ahead: number
 }
 
-type Ready = { readonly headers: Headers; readonly untilMs: number }
-type Waiting = { readonly resolve: (headers: Headers) => void; readonly reject: (cause: unknown) => void }
+type Waiting = { readonly resolve: (signIn: SignedIn) => void; readonly reject: (cause: unknown) => void }
 type Pool = {
   readonly wallet: WalletCaller
   /** Oldest first. */
-  ready: Ready[]
+  ready: SignedIn[]
   waiting: Waiting[]
   /** Ordered from the signer and not there yet. */
   ordered: number
   nonces: number
+  /** The last one that the target has accepted. */
+  accepted: SignedIn | null
 }
 
 /** A sign-in is taken within this share of its validity. The rest is for its way, and for a target whose clock is fast. */
@@ -47,9 +55,10 @@ const orderSize = 16
  * A pool for each wallet. It is refilled when less than half of it is left. If it is empty, a request waits for its
  * signature: that is lateness of Turnpike, and counts as such. A failure of the signer rejects all that wait.
  */
-export function createSignIns({ wallets, signer, clock, header, validityMs, ahead }: SignInsOptions): SignIns {
+export function createSignIns({ wallets, signer, clock, terms, ahead }: SignInsOptions): SignIns {
+  const { header, legacyHeader, validityMs } = terms
   const pools = new Map<string, Pool>(
-    wallets.map(wallet => [wallet.name, { wallet, ready: [], waiting: [], ordered: 0, nonces: 0 }]),
+    wallets.map(wallet => [wallet.name, { wallet, ready: [], waiting: [], ordered: 0, nonces: 0, accepted: null }]),
   )
   /** Orders that are not answered yet. */
   const orders = new Set<Promise<void>>()
@@ -63,11 +72,11 @@ export function createSignIns({ wallets, signer, clock, header, validityMs, ahea
     const done = signer.signIns({ wallet: pool.wallet.name, firstNonce, count, issuedMs: clock.wallMs() }).then(
       values => {
         pool.ordered -= count
-        for (const value of values) {
-          const headers = { [header]: value }
+        for (const [index, value] of values.entries()) {
+          const signIn = signInOf(pool, firstNonce + index, value, untilMs)
           const waiting = pool.waiting.shift()
-          if (waiting === undefined) pool.ready.push({ headers, untilMs })
-          else waiting.resolve(headers)
+          if (waiting === undefined) pool.ready.push(signIn)
+          else waiting.resolve(signIn)
         }
       },
       (cause: unknown) => {
@@ -78,6 +87,18 @@ export function createSignIns({ wallets, signer, clock, header, validityMs, ahea
     )
     orders.add(done)
     void done.then(() => orders.delete(done))
+  }
+
+  function signInOf({ wallet }: Pool, number: number, value: string, untilMs: number): SignedIn {
+    const form = signInForm(wallet.name, number, terms)
+    const name = form.isLegacy ? (legacyHeader ?? header) : header
+    return { headers: { [name]: value }, form, untilMs }
+  }
+
+  const poolOf = ({ name }: WalletCaller): Pool => {
+    const pool = pools.get(name)
+    if (pool === undefined) throw new RangeError(`no wallet named ${name}`)
+    return pool
   }
 
   /** Orders what the pool lacks, if less than half of it is left or on its way. */
@@ -93,18 +114,29 @@ export function createSignIns({ wallets, signer, clock, header, validityMs, ahea
 
   return {
     take: wallet => {
-      const pool = pools.get(wallet.name)
-      if (pool === undefined) throw new RangeError(`no wallet named ${wallet.name}`)
+      const pool = poolOf(wallet)
       discard(pool, clock.nowMs())
       const next = pool.ready.shift()
       if (next !== undefined) {
         refill(pool)
-        return next.headers
+        return next
       }
       return new Promise((resolve, reject) => {
         pool.waiting.push({ resolve, reject })
         refill(pool)
       })
+    },
+    takeBad: (wallet, flaw) => {
+      const pool = poolOf(wallet)
+      const { accepted } = pool
+      const nowMs = clock.nowMs()
+      if (flaw === 'repeated-sign-in') return accepted !== null && nowMs < accepted.untilMs ? accepted : null
+      const number = pool.nonces++
+      const order = { wallet: wallet.name, firstNonce: number, count: 1, issuedMs: clock.wallMs(), flaw }
+      return signer.signIns(order).then(([value = '']) => signInOf(pool, number, value, nowMs))
+    },
+    accepted: (wallet, signIn) => {
+      poolOf(wallet).accepted = signIn
     },
     fill: async () => {
       for (const pool of pools.values()) refill(pool)

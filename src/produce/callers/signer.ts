@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
-import type { WalletTerms } from '../../contract/wallets.ts'
+import type { BadSignIn, WalletTerms } from '../../contract/wallets.ts'
+import { badSignIn } from './bad-sign-in.ts'
 import type { WalletCaller } from './caller.ts'
 import { type PaymentOrder, paymentMaker } from './payment-maker.ts'
-import { signInHeader, type WalletKind } from './sign-in.ts'
+import { signInForm, signInHeader, type WalletKind } from './sign-in.ts'
 import { evmWallets } from './wallet-evm.ts'
 import { solanaWallets } from './wallet-solana.ts'
 
@@ -20,6 +21,8 @@ export type SignInOrder = {
   readonly firstNonce: number
   readonly count: number
   readonly issuedMs: number
+  /** What is wrong with them on purpose; missing: nothing. */
+  readonly flaw?: Exclude<BadSignIn, 'repeated-sign-in'> | undefined
 }
 
 /** Plain data, with private keys. Never written anywhere. */
@@ -44,12 +47,15 @@ export function createSigner({ wallets, terms, origin, solanaNode, runId }: Sign
   }
   const pay = paymentMaker({ solanaNode })
   return {
-    signIns: async ({ wallet: name, firstNonce, count, issuedMs }) => {
+    signIns: async ({ wallet: name, firstNonce, count, issuedMs, flaw }) => {
       const wallet = walletOf(name)
       const kind = await walletKind(wallet.family)
       return Array.from({ length: count }, (_, index) => {
-        const nonce = nonceOf(`${runId}/${name}/${firstNonce + index}`)
-        return signInHeader(wallet, kind, terms.signIn, { origin, nonce, issuedMs })
+        const number = firstNonce + index
+        const { layout } = signInForm(name, number, terms.signIn)
+        const place = { origin, nonce: digestOf(`${runId}/${name}/${number}`).slice(0, nonceLength), issuedMs, layout }
+        if (flaw === undefined) return signInHeader(wallet, kind, terms.signIn, place)
+        return badSignIn(flaw, wallet, kind, terms, place, digestOf(wallet.privateKey))
       })
     },
     payment: async order => await pay(walletOf(order.wallet), order),
@@ -64,7 +70,7 @@ export async function walletKind(family: WalletCaller['family']): Promise<Wallet
   return kind
 }
 
+/** A nonce has letters and digits, as EIP-4361 wants it. */
 const nonceLength = 32
 
-/** A nonce of letters and digits, as EIP-4361 wants it. */
-const nonceOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, nonceLength)
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex')

@@ -1,11 +1,14 @@
 import type { Contract } from '../../contract/contract.ts'
+import { needsWallet, type Sender } from '../../contract/probe.ts'
 import { isOwnRefusal, probeOf } from '../../contract/probes.ts'
+import { isBadSignIn } from '../../contract/wallets.ts'
 import { sleepUntil } from '../../lib/clock.ts'
 import type { DropReason } from '../../observation/observation.ts'
 import type { Call } from '../../plan/plan.ts'
 import { pairedCallerOf } from '../../plan/shard.ts'
 import type { Arrival, ArrivalStep } from '../arrivals/arrivals.ts'
 import { authorize, type Headers } from '../callers/caller.ts'
+import type { SignedIn } from '../callers/sign-ins.ts'
 import { buildRequest } from './build-request.ts'
 import type { BuiltRequest } from './call.ts'
 import { payOffer } from './pay-offer.ts'
@@ -100,33 +103,51 @@ function sendStep(
 ): Promise<boolean> {
   const plan = planOf(arrival, context)
   const origin = originOf(arrival, stepAt(arrival, index), context)
-  const credentials = credentialsFor(plan, origin, context)
-  if (credentials === null) {
+  const signIn = signInFor(plan, origin, context)
+  if (signIn instanceof Promise) return sendWhenSigned(arrival, index, dueMs, signIn, context)
+  if (signIn !== null) return sendSigned(arrival, index, dueMs, signIn, context, onFree)
+  const headers = headersFor(plan, origin, context)
+  if (headers === null) {
     context.sink(dropped(arrival, index, plan, 'no-credentials', context))
     return notSent
   }
-  if (credentials instanceof Promise) return sendSigned(arrival, index, dueMs, credentials, context)
-  const built = requestAt(arrival, index, plan, credentials, origin, context)
+  const built = requestAt(arrival, index, plan, headers, origin, context)
   return transmit({ arrival, index, dueMs, origin, built }, context, onFree)
 }
 
 /** Sends a request as soon as its sign-in is signed. The wait is lateness. */
-async function sendSigned(
+async function sendWhenSigned(
   arrival: Arrival,
   index: number,
   dueMs: number,
-  signing: Promise<Headers>,
+  signing: Promise<SignedIn>,
   context: SendContext,
 ): Promise<boolean> {
-  const headers = await signing
-  const plan = planOf(arrival, context)
-  const origin = originOf(arrival, stepAt(arrival, index), context)
+  const signIn = await signing
   if (context.abort.aborted) {
-    context.sink(dropped(arrival, index, plan, 'interrupted', context))
+    context.sink(dropped(arrival, index, planOf(arrival, context), 'interrupted', context))
     return false
   }
-  const built = requestAt(arrival, index, plan, headers, origin, context)
-  return await transmit({ arrival, index, dueMs, origin, built }, context)
+  return await sendSigned(arrival, index, dueMs, signIn, context)
+}
+
+/** Sends a request of a wallet. A sign-in that was accepted may be repeated later, to see it refused. */
+function sendSigned(
+  arrival: Arrival,
+  index: number,
+  dueMs: number,
+  signIn: SignedIn,
+  context: SendContext,
+  onFree?: () => void,
+): Promise<boolean> {
+  const plan = planOf(arrival, context)
+  const { caller, key } = originOf(arrival, stepAt(arrival, index), context)
+  const origin = { caller, key, signIn: signIn.form }
+  const built = requestAt(arrival, index, plan, signIn.headers, origin, context)
+  return transmit({ arrival, index, dueMs, origin, built }, context, onFree, ({ status }) => {
+    const isAccepted = status !== null && status >= 200 && status < 300 && !isBadSignIn(senderOf(plan))
+    if (isAccepted && caller.kind === 'wallet') context.signIns.accepted(caller, signIn)
+  })
 }
 
 const notSent = Promise.resolve(false)
@@ -154,23 +175,27 @@ function originOf(arrival: Arrival, step: ArrivalStep, { callers }: SendContext)
   return { caller, key: (arrival.key + (step === 'other-key' ? 1 : 0)) % Math.max(1, keys) }
 }
 
-/**
- * The credentials of the caller, or of the special account that a probe needs; null if there are none. A promise: the
- * sign-in is not signed yet.
- */
-function credentialsFor(
-  plan: Call,
-  { caller, key }: Origin,
-  { specialKeys, signIns }: SendContext,
-): Headers | Promise<Headers> | null {
-  const account = plan.kind === 'probe' ? probeOf(plan.probe).as : 'caller'
-  if (account === 'free-user' || account === 'zero-balance') {
-    const special = specialKeys[account]
-    return special === null ? null : authorize({ kind: 'key', name: account, keys: [special] }, 0)
-  }
-  if (caller.kind === 'key') return plan.kind === 'wallet-balance' ? null : authorize(caller, key)
-  return account === 'caller' && !isOpenToAll(plan) ? signIns.take(caller) : noHeaders
+/** The sign-in of a wallet; null: the request has none, or there is none. A promise: it is not signed yet. */
+function signInFor(plan: Call, { caller }: Origin, { signIns }: SendContext): SignedIn | Promise<SignedIn> | null {
+  if (caller.kind !== 'wallet' || isOpenToAll(plan)) return null
+  const sender = senderOf(plan)
+  if (isBadSignIn(sender)) return signIns.takeBad(caller, sender)
+  return sender === 'caller' || sender === 'wallet' ? signIns.take(caller) : null
 }
+
+/** The headers of a request without a sign-in: of the caller, or of the special account that a probe needs; null: none. */
+function headersFor(plan: Call, { caller, key }: Origin, { specialKeys }: SendContext): Headers | null {
+  const sender = senderOf(plan)
+  if (sender === 'free-user' || sender === 'zero-balance') {
+    const special = specialKeys[sender]
+    return special === null ? null : authorize({ kind: 'key', name: sender, keys: [special] }, 0)
+  }
+  if (needsWallet(sender)) return null
+  if (caller.kind === 'wallet') return noHeaders
+  return plan.kind === 'wallet-balance' ? null : authorize(caller, key)
+}
+
+const senderOf = (plan: Call): Sender => (plan.kind === 'probe' ? probeOf(plan.probe).as : 'caller')
 
 /** Whether a call needs no credentials, so that no sign-in is used up. */
 const isOpenToAll = ({ kind }: Call): boolean => kind === 'models' || kind === 'networks' || kind === 'top-up'

@@ -1,4 +1,5 @@
 import type { AccountTier } from '../../contract/contract.ts'
+import type { SignInForm } from '../../contract/wallets.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Mask } from '../../lib/mask/mask.ts'
 import type { ChatDescriptor, DropReason, Observation, Sink } from '../../observation/observation.ts'
@@ -33,8 +34,8 @@ export type SendContext = RequestContext & {
   readonly sink: Sink
 }
 
-/** The caller of a request, and the position of the key that it uses. */
-export type Origin = { readonly caller: Caller; readonly key: number }
+/** The caller of a request, the position of the key that it uses, and how its wallet signed in. */
+export type Origin = { readonly caller: Caller; readonly key: number; readonly signIn?: SignInForm }
 
 /** A request of an arrival: its position there, who sends it, and what. */
 export type DueRequest = {
@@ -82,6 +83,7 @@ export function transmit(
       call: arrival.call,
       caller: origin.caller.name,
       chain: chainOf(origin.caller),
+      signIn: origin.signIn,
       key: origin.key,
       accountTier: context.accountTier,
       request: descriptor,

@@ -1,5 +1,7 @@
 const maxHeaders = 256
 export const maxValueLength = 512
+/** JSON in base64, such as how to pay, says nothing if it is cut. */
+const maxEncodedLength = 8_192
 
 /**
  * The prototype of header records. It has no properties, so a header called `constructor` is absent unless it was sent.
@@ -26,10 +28,13 @@ export function headerRecord(raw: readonly (Buffer | string)[]): Readonly<Record
     const earlier = record[name]
     if (earlier === undefined && count++ === maxHeaders) break
     const text = earlier === undefined ? value : `${earlier}, ${value}`
-    record[name] = text.length > maxValueLength ? text.slice(0, maxValueLength) : text
+    record[name] = text.length > maxValueLength ? cut(text) : text
   }
   return record
 }
+
+/** `eyJ` is `{"` in base64. */
+const cut = (text: string): string => text.slice(0, text.startsWith('eyJ') ? maxEncodedLength : maxValueLength)
 
 /** Whether some of the `raw` headers are not in their record. */
 export const areCut = (record: Readonly<Record<string, string>>, raw: readonly unknown[]): boolean =>

@@ -311,13 +311,21 @@ export const answerLies = {
         ? withText(reply, JSON.stringify({ ...JSON.parse(replyText(reply)), extensions: {} }))
         : reply,
     ),
-    replyLie('offer-of-nothing', 'An offer of payment accepts no payments.', (reply, { account }) =>
-      account === null && reply.status === 402
-        ? withText(reply, JSON.stringify({ ...JSON.parse(replyText(reply)), accepts: [] }))
-        : reply,
+    replyLie(
+      'offer-of-nothing',
+      'An offer of payment accepts no payments.',
+      (reply, { account }) =>
+        account === null && reply.status === 402
+          ? withText(reply, JSON.stringify({ ...JSON.parse(replyText(reply)), accepts: [] }))
+          : reply,
+      ['wallet.payment-required', 'wallet.top-up.offer'],
     ),
-    replyLie('offer-without-header', 'An offer of payment has no PAYMENT-REQUIRED.', (reply, { account }) =>
-      account === null && reply.status === 402 ? withoutHeaders(reply, 'payment-required') : reply,
+    replyLie(
+      'offer-without-header',
+      'An offer of payment has no PAYMENT-REQUIRED.',
+      (reply, { account }) =>
+        account === null && reply.status === 402 ? withoutHeaders(reply, 'payment-required') : reply,
+      ['wallet.payment-required'],
     ),
   ],
   'error.415.object': [codeOnlyError('media-type-without-words', 415, 'INVALID_CONTENT_TYPE')],

@@ -23,10 +23,16 @@ export const hostOf = ({ headers }: ServiceRequest): string => headers.host ?? n
 /** The address of the requested resource. */
 export const resourceUrl = ({ request }: RequestState): string => `http://${hostOf(request)}${basePath}${request.path}`
 
-export function walletOffers(terms: WalletTerms, chains: readonly Chain[], seed: number): Offers {
+/** `offered`: the payments that are accepted, as a lie may change them. */
+export function walletOffers(
+  terms: WalletTerms,
+  offered: (payments: readonly PaymentRequirement[]) => readonly unknown[],
+  chains: readonly Chain[],
+  seed: number,
+): Offers {
   const { signIn, topUp, rails } = terms
   const random = randomStream(seed, 'sign-in-challenges')
-  const accepts = chains.map(chain => requirementOf(chain, terms, pico(topUp.minimumUsd)))
+  const accepts = offered(chains.map(chain => requirementOf(chain, terms, pico(topUp.minimumUsd))))
   const supportedChains = Object.values(rails).map(({ family, network }) => ({
     chainId: network,
     type: family === 'evm' ? 'eip191' : 'ed25519',

@@ -1,5 +1,6 @@
 import type { SignInRefusal, WalletTerms } from '../../contract/wallets.ts'
 import { isObject, type JsonObject, parseObject } from '../../lib/json.ts'
+import type { ServiceRequest } from '../message.ts'
 import { type EvmSignatures, evmSignatures } from './evm-signatures.ts'
 import { accountAddress } from './identity.ts'
 import { parseSolanaText, type SignInText, textOfFields, walletFamilyOf } from './sign-in-text.ts'
@@ -11,8 +12,11 @@ export type SignIn =
   | { readonly kind: 'refused'; readonly refusal: SignInRefusal }
   | { readonly kind: 'unavailable' }
 
+/** What a sign-in states, and the request that carries it; null: unknown. */
+export type SignInAttempt = { readonly text: SignInText | null; readonly request: ServiceRequest | null }
+
 /** The last word on a sign-in; null accepts it. */
-export type SignInRule = (refusal: SignInRefusal | null) => SignInRefusal | null
+export type SignInRule = (refusal: SignInRefusal | null, attempt: SignInAttempt) => SignInRefusal | null
 
 /**
  * Checks sign-ins. A nonce is used up as soon as the signature is valid, whatever comes of the request. `domain` is the
@@ -21,12 +25,17 @@ export type SignInRule = (refusal: SignInRefusal | null) => SignInRefusal | null
 export function signInChecker(
   terms: WalletTerms,
   rule: SignInRule,
-): (header: string, domain: string, nowMs: number) => SignIn {
+): (header: string, domain: string, nowMs: number, request?: ServiceRequest) => SignIn {
   const { signIn } = terms
   const nonces = usedNonces(signIn.nonceMemoryMs)
   const isSignedOnSolana = solanaSignatures()
 
-  return (header, domain, nowMs) => {
+  return (header, domain, nowMs, request) => {
+    const judged = (found: SignInRefusal | null, text: SignInText | null): SignIn => {
+      const refusal = rule(found, { text, request: request ?? null })
+      if (refusal === null && text !== null) return { kind: 'signed-in', address: text.address }
+      return { kind: 'refused', refusal: refusal ?? found ?? 'message' }
+    }
     const payload = parseObject(Buffer.from(header, 'base64').toString('utf8'))
     const signed = payload === null ? null : signedText(payload, signIn.layouts)
     if (payload === null || signed === null) return judged('payload', null)
@@ -41,12 +50,6 @@ export function signInChecker(
       (isSigned(evm, text, signed) ? null : ('signature' as const)) ??
       (nonces.use(`${text.address}/${text.nonce}`, nowMs) ? null : ('replayed' as const))
     return judged(refusal, text)
-  }
-
-  function judged(found: SignInRefusal | null, text: SignInText | null): SignIn {
-    const refusal = rule(found)
-    if (refusal === null && text !== null) return { kind: 'signed-in', address: text.address }
-    return { kind: 'refused', refusal: refusal ?? found ?? 'message' }
   }
 
   /** Everything that costs no arithmetic of curves. */

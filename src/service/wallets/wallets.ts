@@ -3,13 +3,13 @@ import { formatPico, pico } from '../../lib/money.ts'
 import type { Account } from '../account.ts'
 import { errorReply, jsonReply, type Reply, type RequestState, type ServiceRequest } from '../message.ts'
 import { evmSignatures } from './evm-signatures.ts'
-import type { Chain } from './facilitator.ts'
+import type { Chain, PaymentRequirement } from './facilitator.ts'
 import { accountAddress, ownAddress } from './identity.ts'
 import { hostOf, type Offers, picoPerUnit, walletOffers } from './offers.ts'
 import { drawPaymentFaults, type PaymentFault } from './payment-faults.ts'
 import { type SignIn, type SignInRule, signInChecker } from './sign-in.ts'
 import { solanaNode } from './solana-node.ts'
-import { type PaymentRules, type TopUps, topUps } from './top-up.ts'
+import { defaultPaymentRules, type PaymentRules, type TopUps, topUps } from './top-up.ts'
 import { usdcLedger } from './usdc.ts'
 
 /** What wallets find at this service. */
@@ -33,7 +33,20 @@ export const defaultWalletSettings: WalletSettings = {
 }
 
 /** The decisions about wallets, one function each. A lie replaces some of them. */
-export type WalletRules = PaymentRules & { readonly signInRefusal: SignInRule }
+export type WalletRules = PaymentRules & {
+  readonly signInRefusal: SignInRule
+  /** Whether a wallet may read the balance of an address. */
+  readonly mayReadBalance: (wallet: string | undefined, address: string) => boolean
+  /** The payments that an offer accepts. */
+  readonly offered: (payments: readonly PaymentRequirement[]) => readonly unknown[]
+}
+
+export const defaultWalletRules: WalletRules = {
+  ...defaultPaymentRules,
+  signInRefusal: refusal => refusal,
+  mayReadBalance: (wallet, address) => wallet === address,
+  offered: payments => payments,
+}
 
 type WalletDeps = {
   readonly contract: Contract
@@ -84,7 +97,7 @@ export function createWallets({ contract, rules, seed, settings, accountOf, paym
   })
 
   return {
-    offers: walletOffers(terms, chains, seed),
+    offers: walletOffers(terms, rules.offered, chains, seed),
     chains,
     solanaNode: solanaNode(Object.values(terms.rails)),
     applyDueCredits,
@@ -94,7 +107,7 @@ export function createWallets({ contract, rules, seed, settings, accountOf, paym
       signInOf(request) === null || evmSignatures.loaded() !== null ? null : evmSignatures.load(),
     signIn: (request, arrivedMs) => {
       const header = signInOf(request)
-      return header === null ? null : checkSignIn(header, hostOf(request), arrivedMs)
+      return header === null ? null : checkSignIn(header, hostOf(request), arrivedMs, request)
     },
     refuseSignIn: (state, signIn) => {
       if (signIn.kind === 'unavailable') {
@@ -109,7 +122,7 @@ export function createWallets({ contract, rules, seed, settings, accountOf, paym
       const { account } = state
       if (terms.balanceAsker === 'itself' && account?.wallet === undefined)
         return errorReply(state, 401, 'Authentication failed')
-      if (terms.balanceAsker === 'itself' && account?.wallet !== address) {
+      if (terms.balanceAsker === 'itself' && !rules.mayReadBalance(account?.wallet, address)) {
         const { status, code } = terms.signIn.refusals.otherWallet
         return errorReply(state, status, 'This is another wallet', code === null ? {} : { code })
       }

@@ -33,6 +33,14 @@ const probing = (probe: 'unlisted-method' | 'bad-key', observation: Observation)
   request: { kind: 'probe', probe } as Observation['request'],
 })
 
+test('a wallet whose sign-ins are rejected has no wrong key', () => {
+  const ofWallet = { ...got(401), chain: 'base' }
+  expect(causeIn(ofWallet, ofWallet)).toBe(
+    'The target http://a.test/v1 rejected every sign-in with 401 ("Unknown  path"). Do the clocks agree, and is the domain right?',
+  )
+  expect(causeIn(got(401), ofWallet)).toContain('rejected every key')
+})
+
 test('a single response of the service is enough to judge it', () => {
   for (const status of [200, 400, 402, 415, 429]) expect(causeIn(got(404), got(status), got(404))).toBeNull()
 })

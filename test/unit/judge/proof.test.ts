@@ -52,6 +52,14 @@ describe('a run proves nothing', () => {
       'None of 1 request of chat in later succeeded: 1 got 500.',
     ])
   })
+  test('about a top-up without how to pay; with it, the call did what it should', () => {
+    const asking = { kind: 'top-up', step: 'offer', chain: 'base', address: '0x1', payment: null } as const
+    const asked = (status: number) => observed(asking, responseOf(status, { error: 'No' }), { call: 'ask' })
+    expect(reasonsFor([respondedWith(200), asked(402)])).toEqual([])
+    expect(reasonsFor([respondedWith(200), asked(404)])).toEqual([
+      'None of 1 request of ask in steady succeeded: 1 got 404 ("No").',
+    ])
+  })
   test('about a batch of which every item got an error', () => {
     const errors = [1, 2, 'r-3'].map(id => ({ jsonrpc: '2.0', id, error: { code: -32000, message: 'down' } }))
     expect(

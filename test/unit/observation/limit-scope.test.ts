@@ -158,7 +158,8 @@ describe('an authenticated response', () => {
     expect(authenticatedResponse(observed({ request: rpc, response: respondWith({}, { status }) }))).toBeNull()
   })
 
-  test.each([{ kind: 'models' }, { kind: 'networks' }, { kind: 'probe', probe: 'bad-key' }] as const)(
+  const offer = { kind: 'top-up', step: 'offer', chain: 'base', address: '0x1', payment: null } as const
+  test.each([{ kind: 'models' }, { kind: 'networks' }, { kind: 'probe', probe: 'bad-key' }, offer] as const)(
     'is not a response to %j, which needs no key',
     request => {
       expect(authenticatedResponse(observed({ request }))).toBeNull()

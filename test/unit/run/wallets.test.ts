@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { documentedContract } from '../../../src/contract/documented.ts'
 import { isSystemStage } from '../../../src/plan/plan.ts'
-import { virtualRun } from '../../support/virtual-run.ts'
+import { lieByName } from '../../../src/service/lies/lies.ts'
+import { type VirtualRun, virtualRun } from '../../support/virtual-run.ts'
 
 const scenario = (callers: string, stages: string) => `name: wallets
 callers: { ${callers} }
@@ -50,6 +52,42 @@ describe.each(['base', 'solana'])('wallets on %s', chain => {
       ['(closing) w0', '(closing) w1', '(opening) w0', '(opening) w1', 'once w0', 'once w1'].toSorted(),
     )
     expect(checks.every(({ response }) => response?.status === 200)).toBe(true)
+  })
+})
+
+describe('the scenario wallet-sign-in', () => {
+  const file = 'scenarios/wallet-sign-in.yaml'
+  const { wallets } = documentedContract
+  const serviceOf = (signIn: Partial<typeof wallets.signIn>) => ({
+    ...documentedContract,
+    wallets: { ...wallets, signIn: { ...wallets.signIn, ...signIn } },
+  })
+
+  test.each<[string, Partial<VirtualRun>]>([
+    ['in three workers', { workers: 3 }],
+    ['whose clock is 20 s fast', { skewMs: 20_000 }],
+    ['whose clock is 20 s slow', { skewMs: -20_000 }],
+    ['whose clock is four minutes fast', { skewMs: 240_000 }],
+    ['that accepts one layout', { serviceContract: serviceOf({ layouts: ['message'] }) }],
+    [
+      'that offers payment to everybody',
+      { contract: { ...documentedContract, auth: { required: true, noKey: [402] } } },
+    ],
+  ])('accuses no honest service %s', async (_, conditions) => {
+    const { report } = await virtualRun({ scenario: file, ...conditions })
+    expect([report.verdict, report.findings]).toEqual(['pass', []])
+  })
+
+  test('says what may be wrong if the clock of the target is too slow for any sign-in', async () => {
+    const { report } = await virtualRun({ scenario: file, skewMs: -40_000 })
+    expect([report.verdict, report.findings]).toEqual(['inconclusive', []])
+    expect(report.reasons.join()).toContain('rejected every sign-in with 401')
+  })
+
+  test('finds a lie about one chain, also if no worker has wallets of both', async () => {
+    const lie = lieByName('no-solana-wallets')
+    const { report } = await virtualRun({ scenario: file, workers: 2, lies: lie === undefined ? [] : [lie] })
+    expect(report.findings.map(({ clause }) => clause)).toEqual(['wallet.solana'])
   })
 })
 

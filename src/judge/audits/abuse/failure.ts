@@ -1,5 +1,7 @@
 import type { Contract } from '../../../contract/contract.ts'
+import type { Sender } from '../../../contract/probe.ts'
 import { probeOf } from '../../../contract/probes.ts'
+import { isBadSignIn } from '../../../contract/wallets.ts'
 import { failedBeforeSend, type Observation, type RequestDescriptor } from '../../../observation/observation.ts'
 import { is2xx, isAbuseBlock, isFromGateway } from '../../../observation/response.ts'
 
@@ -39,15 +41,18 @@ export function countedFailureOf(
   const { counts, blockedCount } = contract.abuse
   if (isAbuseBlock(response, contract)) return blockedCount === false ? null : 'possible'
   if (counts === 'client-errors-but-429' && (status === 429 || status >= 500)) return null
+  // A top-up has no sign-in, and a bad one may be nobody's.
+  if (request.kind === 'top-up' || (request.kind === 'probe' && isBadSignIn(probeOf(request.probe).as)))
+    return 'possible'
   // Only the service knows whose failure a 401 is.
   const isClear = outcome.kind === 'answered' && status >= 400 && status !== 401 && !isFromGateway(response, contract)
-  // A top-up has no sign-in.
-  if (request.kind === 'top-up') return 'possible'
   return isClear ? 'certain' : 'possible'
 }
 
-/** Whether a request carries its caller's key. */
+const ownSenders: readonly Sender[] = ['caller', 'wallet']
+
+/** Whether a request carries its caller's key, or a sign-in of its wallet. */
 export const usesOwnKey = (request: RequestDescriptor): boolean =>
   request.kind === 'probe'
-    ? probeOf(request.probe).as === 'caller'
+    ? ownSenders.includes(probeOf(request.probe).as) || isBadSignIn(probeOf(request.probe).as)
     : request.kind !== 'models' && request.kind !== 'networks'

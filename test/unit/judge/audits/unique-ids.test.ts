@@ -40,6 +40,30 @@ test('two requests with one request id fail', () => {
   ])
 })
 
+describe('the challenges of 402s to wallets', () => {
+  const refused = (id: number, nonce: string | undefined, more: Partial<Observation> = {}) =>
+    observed(
+      singleDescriptor,
+      responseOf(
+        402,
+        { error: 'No', siwxChallenge: { info: { nonce } } },
+        { 'cf-ray': `ray-${id}`, 'x-request-id': undefined },
+      ),
+      { id, chain: 'base', ...more },
+    )
+
+  test('have a new nonce each time', () => {
+    expect(judge([refused(0, 'a'), refused(1, 'b'), refused(2, undefined), refused(3, undefined)])).toEqual([])
+    expect(judge([refused(0, 'a'), refused(1, 'b'), refused(2, 'a')])).toEqual([
+      ['wallet.insufficient.help', 'the challenge a identifies two requests, expected each to have its own', [0, 2]],
+    ])
+  })
+
+  test('are no concern of callers with keys', () => {
+    expect(judge([refused(0, 'a'), refused(1, 'a', { chain: undefined })])).toEqual([])
+  })
+})
+
 test('a replay repeats its request id, and whether it is marked is not judged here', () => {
   const first = answered(0, 'a', 'x', group('original'))
   expect(judge([first, answered(1, 'b', 'x', group('duplicate'), { 'idempotent-replayed': 'true' })])).toEqual([])

@@ -24,12 +24,13 @@ const noLimits = {
   'x-ratelimit-reset-requests': undefined,
 }
 const badRequest = { kind: 'probe', probe: 'unlisted-method' } as const
-const discovery = { x402Version: 2, resource: {}, accepts: [{ scheme: 'exact' }], extensions: {} }
+const accepts = Object.values(documentedContract.wallets.rails).map(({ network }) => ({ scheme: 'exact', network }))
+const discovery = { x402Version: 2, resource: {}, accepts, extensions: {} }
 
 const knownLayout: Contract = { ...documentedContract, errors: { ...documentedContract.errors, layout: 'error' } }
 const anonymous = { kind: 'probe', probe: 'no-key' } as const
 const offer = { ...discovery, extensions: { 'sign-in-with-x': {} } }
-const required = { 'payment-required': Buffer.from('{"x402Version":2}').toString('base64') }
+const required = { 'payment-required': Buffer.from(JSON.stringify(discovery)).toString('base64') }
 
 describe('error responses in any layout', () => {
   passesEach({

@@ -132,6 +132,51 @@ describe('probes', () => {
   })
 })
 
+describe('sign-ins that are not valid', () => {
+  const known = { code: 'PAYMENT_REQUIRED', error: 'Payment required' }
+  const sent = (name: ProbeName, status: number, body: object = { error: 'No' }) => ({
+    ...refused(probe(name), status, body),
+    chain: 'base',
+  })
+  passesEach({
+    'a repeated one with 401': sent('repeated-sign-in', 401),
+    'an unreadable one with 401': sent('unreadable-sign-in', 401),
+    'another wallet with 403, or with 401': sent('balance-of-another-wallet', 403),
+    'another wallet with 401': sent('balance-of-another-wallet', 401),
+    'another wallet as one that is not there': sent('balance-of-another-wallet', 404),
+    'a service at capacity': sent('expired-sign-in', 503),
+    'a limit of the rate': {
+      ...refused(probe('expired-sign-in'), 429, { error: 'No' }, { 'x-ratelimit-type': 'user' }),
+      chain: 'base',
+    },
+  })
+
+  failsEach({
+    'an accepted one': [
+      'wallet.failed',
+      'future-sign-in got status 200, expected 401',
+      { ...observed(probe('future-sign-in'), node()), chain: 'base' },
+    ],
+    'one that is known, but lacks credit': [
+      'wallet.failed',
+      'repeated-sign-in got status 402, expected 401',
+      sent('repeated-sign-in', 402, known),
+    ],
+    'another status': ['wallet.failed', 'expired-sign-in got status 400, expected 401', sent('expired-sign-in', 400)],
+    'the balance of another wallet': [
+      'wallet.failed',
+      'balance-of-another-wallet got status 200, expected 403 or 401 or 404',
+      { ...observed(probe('balance-of-another-wallet'), responseOf(200, { data: {} })), chain: 'base' },
+    ],
+  })
+
+  test('a profile may let anybody read a balance', () => {
+    const wallets = { ...documentedContract.wallets, balanceAsker: 'anyone' as const }
+    const shown = observed(probe('balance-of-another-wallet'), responseOf(200, { data: {} }))
+    expect(failedClauses(shown, { ...documentedContract, wallets })).toEqual({})
+  })
+})
+
 describe('an accepted probe is judged as the request that it is', () => {
   const key = probe('key-of-one-character')
   failsEach({

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { sleepUntil } from '../../../../src/lib/clock.ts'
 import type { WalletCaller } from '../../../../src/produce/callers/caller.ts'
 import { createSignIns, type SignInsOptions } from '../../../../src/produce/callers/sign-ins.ts'
@@ -17,8 +17,24 @@ const walletNamed = (name: string): WalletCaller => ({
 const wallets = ['w0', 'w1'].map(walletNamed)
 const [w0 = walletNamed('w0'), w1 = walletNamed('w1')] = wallets
 
+type Options = {
+  readonly signMs?: number
+  readonly ahead?: number
+  readonly validityMs?: number
+  readonly fails?: boolean
+  readonly legacyHeader?: string | null
+  readonly layouts?: SignInsOptions['terms']['layouts']
+}
+
 /** A pool whose signer takes `signMs` for each signature, one after the other. */
-function pool({ signMs = 1, ahead = 8, validityMs = 300_000, fails = false }) {
+function pool({
+  signMs = 1,
+  ahead = 8,
+  validityMs = 300_000,
+  fails = false,
+  legacyHeader = null,
+  layouts = ['message'],
+}: Options) {
   const clock = manualClock()
   const orders: SignInOrder[] = []
   let freeMs = 0
@@ -32,11 +48,12 @@ function pool({ signMs = 1, ahead = 8, validityMs = 300_000, fails = false }) {
     },
     payment: async () => null,
   }
-  const signIns = createSignIns({ wallets, signer, clock, header: 'SIGN-IN-WITH-X', validityMs, ahead })
+  const terms = { header: 'SIGN-IN-WITH-X', legacyHeader, layouts, validityMs }
+  const signIns = createSignIns({ wallets, signer, clock, terms, ahead })
   /** The value that a wallet takes, and how long it waited. */
   const take = async (wallet: WalletCaller) => {
     const startMs = clock.nowMs()
-    const headers = await clock.run(Promise.resolve(signIns.take(wallet)))
+    const { headers } = await clock.run(Promise.resolve(signIns.take(wallet)))
     return [headers['SIGN-IN-WITH-X'], clock.nowMs() - startMs] as const
   }
   return { clock, orders, signIns, take }
@@ -67,7 +84,7 @@ test('what was taken is signed again when half of it is left, in the meantime', 
 test('no nonce is signed twice, even if requests wait', async () => {
   const { clock, orders, signIns } = pool({ signMs: 3, ahead: 4 })
   const all = Array.from({ length: 40 }, () => signIns.take(w0))
-  const values = (await clock.run(Promise.all(all))).map(headers => headers['SIGN-IN-WITH-X'])
+  const values = (await clock.run(Promise.all(all))).map(({ headers }) => headers['SIGN-IN-WITH-X'])
   expect(values).toEqual(Array.from({ length: 40 }, (_, nonce) => `w0/${nonce}`))
   expect(orders.every(({ firstNonce }, index) => firstNonce === sumBefore(orders, index))).toBe(true)
 })
@@ -110,4 +127,53 @@ test('a signer that ends fails those that wait, and those that come later', asyn
   const { take } = pool({ fails: true })
   await expect(take(w0)).rejects.toThrow('the signer has ended')
   await expect(take(w0)).rejects.toThrow('the signer has ended')
+})
+
+describe('the form of sign-ins', () => {
+  const layouts: Options['layouts'] = ['message', 'fields']
+  const formsOf = async (options: Options) => {
+    const { clock, signIns } = pool({ ahead: 32, ...options })
+    const taken = await clock.run(Promise.all(Array.from({ length: 16 }, () => signIns.take(w0))))
+    return taken.map(({ headers, form }) => ({ ...form, header: Object.keys(headers)[0] }))
+  }
+
+  test('is another one twice in eight: in the legacy header, and with the other layout', async () => {
+    const forms = await formsOf({ legacyHeader: 'X-Old', layouts })
+    for (const row of [forms.slice(0, 8), forms.slice(8)]) {
+      expect(row.filter(({ isLegacy }) => isLegacy)).toMatchObject([{ header: 'X-Old', layout: 'message' }])
+      expect(row.filter(({ layout }) => layout === 'fields')).toMatchObject([{ header: 'SIGN-IN-WITH-X' }])
+    }
+    expect(await formsOf({ legacyHeader: 'X-Old', layouts })).toEqual(forms)
+  })
+
+  test('is always the same if the contract has only one', async () => {
+    const forms = await formsOf({ layouts: ['fields'] })
+    expect(new Set(forms.map(form => JSON.stringify(form))).size).toBe(1)
+    expect(forms[0]).toEqual({ header: 'SIGN-IN-WITH-X', layout: 'fields', isLegacy: false })
+  })
+})
+
+describe('a sign-in that must be refused', () => {
+  test('is signed when it is needed, with a nonce of its own', async () => {
+    const { clock, orders, signIns, take } = pool({ ahead: 1 })
+    await take(w0)
+    const signIn = await clock.run(Promise.resolve(signIns.takeBad(w0, 'expired-sign-in')))
+    const bad = orders.find(({ flaw }) => flaw !== undefined)
+    expect(bad).toMatchObject({ wallet: 'w0', count: 1, flaw: 'expired-sign-in' })
+    expect(signIn?.headers).toEqual({ 'SIGN-IN-WITH-X': `w0/${bad?.firstNonce}` })
+    expect(orders.filter(({ flaw }) => flaw === undefined).map(({ firstNonce }) => firstNonce)).not.toContain(
+      bad?.firstNonce,
+    )
+  })
+
+  test('repeats the last one that its wallet got accepted, while that is valid', async () => {
+    const { clock, signIns } = pool({ validityMs: 10_000 })
+    expect(signIns.takeBad(w0, 'repeated-sign-in')).toBeNull()
+    const first = await clock.run(Promise.resolve(signIns.take(w0)))
+    signIns.accepted(w0, first)
+    expect(signIns.takeBad(w0, 'repeated-sign-in')).toBe(first)
+    expect(signIns.takeBad(w1, 'repeated-sign-in')).toBeNull()
+    await clock.advanceTo(7_600)
+    expect(signIns.takeBad(w0, 'repeated-sign-in')).toBeNull()
+  })
 })

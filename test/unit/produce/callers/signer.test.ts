@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../../src/contract/documented.ts'
+import { type BadSignIn, badSignIns } from '../../../../src/contract/wallets.ts'
 import type { WalletCaller } from '../../../../src/produce/callers/caller.ts'
 import { createSigner, walletKind } from '../../../../src/produce/callers/signer.ts'
 import { evmSignatures } from '../../../../src/service/wallets/evm-signatures.ts'
@@ -30,6 +31,10 @@ const signerOf = (wallet: WalletCaller, layouts: typeof terms.signIn.layouts, do
 
 const order = { wallet: 'w0', firstNonce: 0, count: 3, issuedMs: nowMs + 0.25 }
 
+const flaws = Object.entries(badSignIns).flatMap(([flaw, refusal]) =>
+  flaw === 'repeated-sign-in' ? [] : [{ flaw: flaw as Exclude<BadSignIn, 'repeated-sign-in'>, refusal }],
+)
+
 describe.each(['base', 'solana'] as const)('a wallet on %s', chain => {
   test.each(['message', 'fields'] as const)('signs in with the layout %s, once with each value', async layout => {
     const wallet = await walletOn(chain)
@@ -58,6 +63,22 @@ describe.each(['base', 'solana'] as const)('a wallet on %s', chain => {
     })
   })
 
+  test.each(flaws)('has no other flaw than the one that was ordered: $flaw', async ({ flaw, refusal }) => {
+    for (const layout of ['message', 'fields'] as const) {
+      const signer = signerOf(await walletOn(chain), [layout])
+      const check = signInChecker(terms, found => found)
+      const [bad = '', ...more] = await signer.signIns({ ...order, flaw })
+      expect(check(bad, 'api.example.org', nowMs)).toEqual({ kind: 'refused', refusal })
+      expect(more).toHaveLength(2)
+      // A service whose clock is late or early by as much as valid sign-ins allow refuses it, too.
+      for (const clockMs of [nowMs - terms.signIn.futureSkewMs, nowMs + terms.signIn.validityMs])
+        expect(check(bad, 'api.example.org', clockMs)).toEqual({ kind: 'refused', refusal })
+      // Without the rule that it breaks, it would be accepted.
+      const lenient = signInChecker(terms, found => (found === refusal ? null : found))(bad, 'api.example.org', nowMs)
+      expect(lenient.kind).toBe(flaw === 'unreadable-sign-in' ? 'refused' : 'signed-in')
+    }
+  })
+
   test('never shows its private key', async () => {
     const wallet = await walletOn(chain)
     const values = await signerOf(wallet, ['message']).signIns(order)
@@ -68,8 +89,10 @@ describe.each(['base', 'solana'] as const)('a wallet on %s', chain => {
 
 test('nonces differ between runs, wallets and requests', async () => {
   const wallet = await walletOn('solana')
-  const nonceIn = (value = '') =>
-    /Nonce: ([0-9a-z]+)/.exec(JSON.parse(Buffer.from(value, 'base64').toString()).message)?.[1]
+  const nonceIn = (value = '') => {
+    const { message, nonce } = JSON.parse(Buffer.from(value, 'base64').toString())
+    return nonce ?? /Nonce: ([0-9a-z]+)/.exec(message)?.[1]
+  }
   const runs = ['run-1', 'run-2'].map(runId =>
     createSigner({ wallets: [wallet, { ...wallet, name: 'w1' }], terms, origin, solanaNode: null, runId }),
   )

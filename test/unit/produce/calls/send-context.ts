@@ -47,7 +47,7 @@ export function sendContext(reply: (request: HttpRequest) => Reply = () => ({}))
   const terms = request.contract.wallets
   const context: SendContext = {
     ...request,
-    signIns: createSignIns({ wallets: [], signer, clock, header: 'sign-in', validityMs: 1, ahead: 1 }),
+    signIns: createSignIns({ wallets: [], signer, clock, terms: terms.signIn, ahead: 1 }),
     payments: createPayments({ signer, terms, reserve: () => true, release: () => {} }),
     calls: {
       chat: chatPlan,

@@ -26,6 +26,7 @@ const offer = {
   ],
 }
 const signIn = 'SIGN-IN-WITH-X'
+const plainTerms = { ...terms.signIn, legacyHeader: null, layouts: ['message' as const] }
 const payment = 'PAYMENT-SIGNATURE'
 
 /** Callers a and b have keys, w0 and w1 have wallets. Signing takes `signMs`. */
@@ -33,9 +34,9 @@ function wallets(reply: Parameters<typeof sendContext>[0] = () => ({}), signMs =
   const { context: keyed, clock, requests, observations } = sendContext(reply)
   let signed = 0
   const signer: Signer = {
-    signIns: async ({ wallet: name, firstNonce, count }) => {
+    signIns: async ({ wallet: name, firstNonce, count, flaw }) => {
       if (signMs > 0) await new Promise<void>(resolve => clock.at(clock.nowMs() + signMs, resolve))
-      return Array.from({ length: count }, (_, index) => `${name}/${firstNonce + index}`)
+      return Array.from({ length: count }, (_, index) => `${flaw ?? name}/${firstNonce + index}`)
     },
     payment: async () => `payment-${++signed}`,
   }
@@ -48,12 +49,16 @@ function wallets(reply: Parameters<typeof sendContext>[0] = () => ({}), signMs =
       ...keyed.calls,
       models: { kind: 'models' },
       credit: { kind: 'wallet-balance' },
+      repeated: { kind: 'probe', probe: 'repeated-sign-in' },
+      expired: { kind: 'probe', probe: 'expired-sign-in' },
+      'other-balance': { kind: 'probe', probe: 'balance-of-another-wallet' },
+      'bad-key': { kind: 'probe', probe: 'bad-key' },
       ask: { kind: 'top-up', pay: false, usd: '5', duplicates: 0, concurrent: false },
       pay: { kind: 'top-up', pay: true, usd: '5', duplicates: 0, concurrent: false },
       twice: { kind: 'top-up', pay: true, usd: '5', duplicates: 1, concurrent: false },
       race: { kind: 'top-up', pay: true, usd: '5', duplicates: 1, concurrent: true },
     },
-    signIns: createSignIns({ wallets: of, signer, clock, header: signIn, validityMs: 300_000, ahead: 4 }),
+    signIns: createSignIns({ wallets: of, signer, clock, terms: plainTerms, ahead: 4 }),
     payments: createPayments({ signer, terms, reserve: () => true, release: () => {} }),
   }
   return {
@@ -113,6 +118,55 @@ describe('a request of a wallet', () => {
     expect(requests).toEqual([])
     expect(observations).toMatchObject([{ outcome: { kind: 'dropped', reason: 'no-credentials' } }])
   })
+})
+
+describe('a sign-in that must be refused', () => {
+  test.each(['repeated', 'expired', 'other-balance'])('is sent by wallets only: %s', async call => {
+    const { send, requests, observations } = wallets()
+    await send(arrival(call, ['only'], 0))
+    expect(requests).toEqual([])
+    expect(observations).toMatchObject([{ outcome: { kind: 'dropped', reason: 'no-credentials' } }])
+  })
+
+  test('has its flaw, and the wallet none in the next request', async () => {
+    const { send, requests } = wallets()
+    await send(arrival('expired', ['only'], 2))
+    await send(arrival('rpc', ['only'], 2))
+    expect(requests.map(({ headers }) => headers[signIn])).toEqual(['expired-sign-in/0', 'w0/1'])
+  })
+
+  test('repeats a sign-in that was accepted, and none that was not', async () => {
+    let status = 402
+    const { send, requests, observations } = wallets(() => ({ status }))
+    await send(arrival('rpc', ['only'], 2))
+    await send(arrival('repeated', ['only'], 2))
+    expect(observations[1]?.outcome).toMatchObject({ reason: 'no-credentials' })
+    status = 200
+    await send(arrival('rpc', ['only'], 2))
+    await send(arrival('repeated', ['only'], 2))
+    expect(requests.map(({ headers }) => headers[signIn])).toEqual(['w0/0', 'w0/1', 'w0/1'])
+  })
+
+  test('is valid itself if another balance is asked for', async () => {
+    const { send, requests } = wallets()
+    await send(arrival('other-balance', ['only'], 2))
+    expect(requests).toMatchObject([{ headers: { [signIn]: 'w0/0' } }])
+    expect(requests[0]?.path).not.toContain(address)
+  })
+
+  test('is not used up for a probe of other credentials', async () => {
+    const { send, requests } = wallets()
+    await send(arrival('bad-key', ['only'], 2))
+    await send(arrival('rpc', ['only'], 2))
+    expect(requests.map(({ headers }) => headers[signIn])).toEqual([undefined, 'w0/0'])
+  })
+})
+
+test('the form of a sign-in is observed', async () => {
+  const { send, observations } = wallets()
+  await send(arrival('rpc', ['only'], 2))
+  await send(arrival('rpc', ['only'], 0))
+  expect(observations.map(each => each.signIn)).toEqual([{ isLegacy: false, layout: 'message' }, undefined])
 })
 
 describe('a top-up', () => {

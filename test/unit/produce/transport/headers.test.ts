@@ -17,6 +17,12 @@ describe.each(sources)('headers of $of', ({ raw }) => {
     expect(plain('via', 'a', 'age', '1', 'Via', 'b', 'via', 'c')).toEqual({ via: 'a, b, c', age: '1' })
   })
 
+  test('are cut later if they are JSON in base64, which says nothing if it is cut', () => {
+    const encoded = Buffer.from(JSON.stringify({ accepts: 'x'.repeat(2_000) })).toString('base64')
+    expect(plain('Payment-Required', encoded)).toEqual({ 'payment-required': encoded })
+    expect(plain('a', `eyJ${'x'.repeat(9_000)}`).a).toHaveLength(8_192)
+  })
+
   test('are cut at 512 characters, even after joining', () => {
     expect(plain('a', 'x'.repeat(513), 'b', 'y'.repeat(300), 'b', 'z'.repeat(300))).toEqual({
       a: 'x'.repeat(512),

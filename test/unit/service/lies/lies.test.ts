@@ -1,9 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { clauseIds } from '../../../../src/contract/clauses.ts'
 import { documentedContract } from '../../../../src/contract/documented.ts'
+import { needsWallet } from '../../../../src/contract/probe.ts'
 import { probeNames, probeOf } from '../../../../src/contract/probes.ts'
+import { badSignIns, isBadSignIn } from '../../../../src/contract/wallets.ts'
+import type { WalletCaller } from '../../../../src/produce/callers/caller.ts'
+import { createSigner, type SignInOrder, walletKind } from '../../../../src/produce/callers/signer.ts'
 import type { Lie } from '../../../../src/service/lies/lie.ts'
 import { allLies, lieByName, lies } from '../../../../src/service/lies/lies.ts'
+import { evmSignatures } from '../../../../src/service/wallets/evm-signatures.ts'
 import { conversation, item, type RequestDescriptor } from '../conversation.ts'
 
 const pages = Array.from({ length: 6 }, (_, page) => `https://example.com/${page}`)
@@ -88,7 +93,8 @@ async function transcript(activeLies: readonly Lie[]): Promise<string> {
   await clock.advanceTo(72_000)
   collect(chat(large), rpc(item('eth_call')), ask({ method: 'GET', path: '/api_keys/rate_limit_logs' }))
   // Each probe has its own account, so no probe can cause the rejection of another.
-  collect(...probeNames.map(name => ask({ ...probeOf(name).request(documentedContract), ...sender(name) })))
+  const ofKeys = probeNames.filter(name => !needsWallet(probeOf(name).as))
+  collect(...ofKeys.map(name => ask({ ...probeOf(name).request(documentedContract), ...sender(name) })))
   collect(
     ...['', '_2'].map(which => ask({ method: 'GET', path: '/api_keys/rate_limits', key: `ref_default_two${which}` })),
   )
@@ -135,9 +141,57 @@ async function transcript(activeLies: readonly Lie[]): Promise<string> {
   const faulty = conversation({ lies: activeLies, faults })
   const withoutBalance = conversation({ lies: activeLies, usd: '0' })
   collect(...times(20, () => faulty.chat()), withoutBalance.chat(), withoutBalance.rpc(item('eth_call')))
+  collect(...(await ofWallets(activeLies)))
   const inDiem = conversation({ lies: activeLies, diem: '0.0001' })
   collect(inDiem.chat(), ...times(4, () => inDiem.rpc(item('eth_call', 'text'))))
   return JSON.stringify(replies)
+}
+
+/** Responses to wallets: one on each chain without credit, their bad sign-ins, and what anybody is offered. */
+async function ofWallets(activeLies: readonly Lie[]): Promise<readonly unknown[]> {
+  const { ask, clock } = conversation({ lies: activeLies })
+  const { wallets: terms } = documentedContract
+  const wallets = await Promise.all(
+    Object.entries(terms.rails).flatMap(([chain, { family, network }]) =>
+      ['5a', '6b'].map(async (byte): Promise<WalletCaller> => {
+        const privateKey = byte.repeat(32)
+        const address = (await walletKind(family)).addressOf(privateKey)
+        return { kind: 'wallet', name: `${chain}-${byte}`, chain, family, network, address, privateKey }
+      }),
+    ),
+  )
+  await evmSignatures.load()
+  const origin = 'http://localhost'
+  const signer = createSigner({ wallets, terms, origin, solanaNode: null, runId: 'lies' })
+  const { header, legacyHeader } = terms.signIn
+  const replies: unknown[] = [ask({ path: terms.topUp.path, key: null })]
+  let firstNonce = 0
+  for (const { name: wallet } of wallets) {
+    const sign = async (flaw?: SignInOrder['flaw']) => {
+      const values = await signer.signIns({
+        wallet,
+        firstNonce: firstNonce++,
+        count: 1,
+        issuedMs: clock.wallMs(),
+        flaw,
+      })
+      return values[0] ?? ''
+    }
+    const send = (probe: string, value: string, name = header) => {
+      const { headers, ...request } = probeOf(probe).request(documentedContract)
+      replies.push(ask({ ...request, key: null, headers: { ...headers, [name.toLowerCase()]: value } }))
+    }
+    const first = await sign()
+    for (const value of [first, first, await sign()]) send('repeated-sign-in', value)
+    send('expired-sign-in-to-chat', await sign())
+    send('repeated-sign-in', await sign(), legacyHeader ?? header)
+    send('balance-of-another-wallet', await sign())
+    for (const flaw of Object.keys(badSignIns))
+      if (isBadSignIn(flaw) && flaw !== 'repeated-sign-in') send(flaw, await sign(flaw))
+    // Its balance shows whether they cost anything.
+    send('repeated-sign-in', await sign())
+  }
+  return replies
 }
 
 const user = (...content: readonly unknown[]) => ({ messages: [{ role: 'user', content }] })

@@ -3,9 +3,10 @@ import type { ClauseId } from '../../../../../src/contract/clauses.ts'
 import type { Contract } from '../../../../../src/contract/contract.ts'
 import { documentedContract } from '../../../../../src/contract/documented.ts'
 import { createAbuseAudit } from '../../../../../src/judge/audits/abuse/abuse.ts'
+import { countedFailureOf } from '../../../../../src/judge/audits/abuse/failure.ts'
 import { createSendOrder } from '../../../../../src/judge/audits/send-order.ts'
 import { createFindingLog } from '../../../../../src/judge/findings/findings.ts'
-import type { Observation } from '../../../../../src/observation/observation.ts'
+import type { Observation, RequestDescriptor } from '../../../../../src/observation/observation.ts'
 import { isAbuseBlock } from '../../../../../src/observation/response.ts'
 import { observed, responseOf, singleDescriptor, startedAtMs } from '../../checks/observed.ts'
 import { blockText, type Fault, type Guarding, guard, type Traffic } from './guard.ts'
@@ -251,4 +252,15 @@ describe('counted to the request', () => {
     for (const body of [null, [], 'x', '', { error: [] }, { error: { message: 7 } }, { error: { message: blockText } }])
       expect(() => judge([observed(singleDescriptor, responseOf(429, body), { id: 0 })])).not.toThrow()
   })
+})
+
+test.each<[RequestDescriptor, number, string | null]>([
+  [{ kind: 'probe', probe: 'expired-sign-in' }, 400, 'possible'],
+  [{ kind: 'probe', probe: 'balance-of-another-wallet' }, 403, 'certain'],
+  [{ kind: 'top-up', step: 'offer', chain: 'base', address: '0x1', payment: null }, 402, 'possible'],
+  [singleDescriptor, 402, 'certain'],
+  [{ kind: 'models' }, 402, null],
+])('only a sign-in that is valid tells whose failure it is: %j with %i', (request, status, counted) => {
+  const failed = { ...observed(request, responseOf(status, { error: 'No' })), chain: 'base' }
+  expect(countedFailureOf(failed, documentedContract)).toBe(counted)
 })

@@ -1,0 +1,226 @@
+import type { Contract } from '../../contract/contract.ts'
+import { sourceOfValue } from '../../contract/sources.ts'
+import type { Rail, WalletTerms } from '../../contract/wallets.ts'
+import { quote } from '../../lib/format.ts'
+import { isObject, type JsonObject, parseObject, toObject } from '../../lib/json.ts'
+import type { ObservedResponse } from '../../observation/observation.ts'
+import {
+  challengeIn,
+  isDiscovery,
+  isOfferRequest,
+  isRefusedForCredit,
+  memberOf,
+} from '../../observation/payment-offer.ts'
+import { is2xx, isAbuseBlock, isFromGateway, jsonObject } from '../../observation/response.ts'
+import type { ClauseReporter } from '../findings/findings.ts'
+import { type Check, type Expect, expectFor } from './check.ts'
+
+type Clause = Parameters<ClauseReporter<'wallet-offers'>['pass']>[0]
+
+/** Checks what a wallet is told about paying: by a top-up without a payment, and if its credit is too low. */
+export const checkWalletOffers: Check<'wallet-offers'> = (observation, contract, reporter) => {
+  const { request, response, id } = observation
+  if (response === null || (response.status !== 402 && !isOfferRequest(request))) return
+  if (isFromGateway(response, contract) || isAbuseBlock(response, contract)) return
+  const { wallets: terms } = contract
+  const expect = expectFor<Clause>(reporter, id)
+  const body = jsonObject(response)
+  if (isOfferRequest(request)) {
+    if (unrelated.includes(response.status) || !judgeOffer(response, contract, expect)) return
+    judgeRails(body?.accepts, terms, expect)
+    if (response.status === 402) judgeRequired(response, body, terms, reporter, id)
+  } else if (isDiscovery(request)) {
+    judgeRails(body?.accepts, terms, expect)
+    // Another clause judges whether the header is there.
+    if (response.headers[headerOf(terms)] !== undefined) judgeRequired(response, body, terms, reporter, id)
+  } else if (isRefusedForCredit(observation)) {
+    judgeCode(body ?? {}, terms, expect)
+    const lack = lackOfHelp(body ?? {}, response.headers.date, terms)
+    expect('wallet.insufficient.help', lack === null, () => `a 402 to a wallet for ${request.kind} ${lack}`)
+    judgeRails(judgeRequired(response, body, terms, reporter, id)?.accepts, terms, expect)
+  }
+}
+
+/** Statuses about the rate of the caller, or of an outage. */
+const unrelated: readonly number[] = [408, 425, 429, 502, 503, 504]
+
+type Judge = Expect<Clause>
+
+const headerOf = ({ topUp }: WalletTerms): string => topUp.requiredHeader.toLowerCase()
+
+/** Whether a top-up without a payment got an offer that can be judged further. */
+function judgeOffer(response: ObservedResponse, contract: Contract, expect: Judge): boolean {
+  const { status } = response
+  const { offerStatus } = contract.wallets.topUp
+  // The document states the content of the offer, and not its status.
+  const isStated = sourceOfValue(contract, 'wallets.topUp.offerStatus') === 'profile'
+  const accepts = jsonObject(response)?.accepts
+  const isOffer = status === offerStatus || (!isStated && is2xx(status))
+  if (!isOffer || !isList(accepts)) {
+    const got = isOffer ? `accepts ${quote(accepts)}` : `status ${status}`
+    expect('wallet.top-up.offer', false, () => `a top-up without a payment got ${got}, expected a list of payments`)
+    return false
+  }
+  const incomplete = accepts.map(each => missingIn(each, contract.wallets)).find(missing => missing.length > 0) ?? []
+  expect(
+    'wallet.top-up.offer',
+    incomplete.length === 0,
+    () => `a payment of accepts lacks a valid ${incomplete.join(', ')}, expected each to be complete`,
+  )
+  return true
+}
+
+const addresses: Readonly<Record<Rail['family'], RegExp>> = {
+  evm: /^0x[0-9a-fA-F]{40}$/,
+  solana: /^[1-9A-HJ-NP-Za-km-z]{32,44}$/,
+}
+
+/** The members that an entry of `accepts` lacks, or that no client could use. */
+function missingIn(entry: unknown, terms: WalletTerms): readonly string[] {
+  const { scheme, network, asset, payTo, maxTimeoutSeconds, extra, ...more } = toObject(entry) ?? {}
+  // x402 of version 1 has another name for it.
+  const { maxAmountRequired, amount = maxAmountRequired } = more
+  const family = railOf(network, terms)?.[1].family
+  const isAddress = typeof payTo === 'string' && (family === undefined || addresses[family].test(payTo))
+  const hasName = isText(toObject(extra)?.name) && isText(toObject(extra)?.version)
+  const members: readonly (readonly [name: string, isValid: boolean])[] = [
+    ['scheme', isText(scheme)],
+    ['network', isText(network)],
+    ['asset', isText(asset)],
+    ['amount', typeof amount === 'string' && /^[0-9]*[1-9][0-9]*$/.test(amount)],
+    ['payTo', isAddress],
+    ['maxTimeoutSeconds', typeof maxTimeoutSeconds === 'number' && maxTimeoutSeconds > 0],
+    // For an exact amount, an EVM wallet signs the name and the version of the token.
+    ['extra', family !== 'evm' || scheme !== 'exact' || hasName],
+  ]
+  return members.filter(([, isValid]) => !isValid).map(([name]) => name)
+}
+
+/** Offered payments must be those of the contract, and each chain of the contract must be offered. */
+function judgeRails(accepts: unknown, terms: WalletTerms, expect: Judge): void {
+  if (!isList(accepts)) return
+  const offered = accepts.map(toObject)
+  const wrong = offered.map(entry => wrongRail(entry ?? {}, terms)).find(each => each !== null)
+  const names = offered.map(entry => railOf(entry?.network, terms)?.[0])
+  const missing = Object.keys(terms.rails).filter(name => !names.includes(name))
+  const problem = wrong ?? (missing.length > 0 ? `accepts lacks a payment on ${missing.join(' and ')}` : null)
+  const expected = Object.entries(terms.rails).map(([name, { network }]) => `${name} (${network})`)
+  expect(
+    'wallet.top-up.rails',
+    problem === null,
+    () => `${problem}, expected the tokens of the profile on ${expected.join(' and ')}`,
+  )
+}
+
+/** How an offered payment differs from every rail; null: it is one of them. What it lacks is judged elsewhere. */
+function wrongRail({ network, asset, extra }: JsonObject, terms: WalletTerms): string | null {
+  const found = railOf(network, terms)
+  if (found === null) return network === undefined ? null : `a payment on ${quote(network)} is accepted`
+  const [name, rail] = found
+  const sameCase = (text: string) => (rail.family === 'evm' ? text.toLowerCase() : text)
+  if (asset !== undefined && (typeof asset !== 'string' || sameCase(asset) !== sameCase(rail.asset)))
+    return `the token on ${name} is ${quote(asset)}`
+  const { name: tokenName = rail.tokenName, version = rail.tokenVersion } = toObject(extra) ?? {}
+  if (rail.family === 'evm' && (tokenName !== rail.tokenName || version !== rail.tokenVersion))
+    return `the token on ${name} has the name ${quote(tokenName)} and the version ${quote(version)}`
+  return null
+}
+
+/** The rail of a network: by its CAIP-2 id, or by the short name that some services use. */
+function railOf(network: unknown, { rails }: WalletTerms): readonly [name: string, rail: Rail] | null {
+  if (typeof network !== 'string') return null
+  const named = Object.entries(rails).find(([name, rail]) => rail.network === network || name === network.toLowerCase())
+  return named ?? null
+}
+
+function judgeCode(body: JsonObject, { insufficientCode: expected }: WalletTerms, expect: Judge): void {
+  if (expected === null) return
+  const code = memberOf(body, 'code')
+  const isStated = code === expected || body.error === expected
+  expect('wallet.insufficient', isStated, () => `the code of a 402 to a wallet is ${quote(code)}, expected ${expected}`)
+}
+
+const helpNames = ['topUpInstructions', 'supportedTokens', 'supportedChains', 'siwxChallenge'] as const
+
+/** Clocks and queues may differ by this much between the two instants of a response. */
+const maxAgeMs = 60_000
+
+/** What a 402 to a wallet lacks, and what was expected; null: nothing. */
+function lackOfHelp(body: JsonObject, date: string | undefined, { rails }: WalletTerms): string | null {
+  const missing = helpNames.filter(name => isEmpty(memberOf(body, name)))
+  if (missing.length > 0) return `lacks ${missing.join(', ')}, expected all of them`
+  const supported = memberOf(body, 'supportedChains')
+  const chains = JSON.stringify(supported).toLowerCase()
+  const isNamed = ([name, { network }]: readonly [string, Rail]) =>
+    [name, network, network.split(':')[1] ?? name].some(text => chains.includes(text.toLowerCase()))
+  if (!Object.entries(rails).every(isNamed))
+    return `supports the chains ${quote(supported)}, expected ${Object.keys(rails).join(' and ')}`
+  const { issuedAt, expirationTime } = challengeIn(body) ?? {}
+  const nowMs = Date.parse(date ?? '')
+  // A challenge without these times does not tell whether it is new.
+  if (Math.abs(timeOf(issuedAt) - nowMs) > maxAgeMs)
+    return `has a challenge issued at ${quote(issuedAt)}, at ${date}, expected a new one`
+  if (timeOf(expirationTime) < nowMs)
+    return `has a challenge that expired at ${quote(expirationTime)}, at ${date}, expected a new one`
+  return null
+}
+
+const timeOf = (value: unknown): number => (typeof value === 'string' ? Date.parse(value) : Number.NaN)
+
+/** Returns the requirements in the header; null if it has none. */
+function judgeRequired(
+  { headers }: ObservedResponse,
+  body: JsonObject | null,
+  terms: WalletTerms,
+  reporter: ClauseReporter<'wallet-offers'>,
+  id: number,
+): JsonObject | null {
+  const header = headers[headerOf(terms)]
+  const required = header === undefined ? null : parseObject(Buffer.from(header, 'base64').toString('utf8'))
+  // A value that is this long may have been cut.
+  if (header !== undefined && required === null && header.length >= minCutLength) {
+    reporter.unjudged('wallet.payment-required', { text: 'the header with the requirements is too long', clause: null })
+    return null
+  }
+  const { requiredHeader } = terms.topUp
+  const expect = expectFor<Clause>(reporter, id)
+  if (required === null || !isList(required.accepts)) {
+    const got = header === undefined ? 'nothing' : `${quote(header)}, which has no list of payments`
+    expect('wallet.payment-required', false, () => `${requiredHeader} is ${got}, expected the requirements`)
+    return null
+  }
+  const different = ['x402Version', 'resource', 'accepts'].filter(
+    name => body?.[name] !== undefined && !isSame(required[name], body[name]),
+  )
+  expect(
+    'wallet.payment-required',
+    different.length === 0,
+    () => `${requiredHeader} has another ${different.join(' and ')} than the body, expected the same`,
+  )
+  return required
+}
+
+const minCutLength = 512
+/** The length at which strings of a long body are cut. */
+const cutStringLength = 256
+
+/** Whether two JSON values are equal, as far as the second one was recorded. */
+function isSame(whole: unknown, recorded: unknown): boolean {
+  if (typeof whole === 'string' && typeof recorded === 'string')
+    return whole === recorded || (recorded.length === cutStringLength && whole.startsWith(recorded))
+  if (Array.isArray(whole) && Array.isArray(recorded))
+    return whole.length === recorded.length && whole.every((each, index) => isSame(each, recorded[index]))
+  if (!isObject(whole) || !isObject(recorded)) return whole === recorded
+  const names = Object.keys(whole)
+  return names.length === Object.keys(recorded).length && names.every(name => isSame(whole[name], recorded[name]))
+}
+
+const isText = (value: unknown): boolean => typeof value === 'string' && value !== ''
+
+const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value) && value.length > 0
+
+const isEmpty = (value: unknown): boolean =>
+  value === undefined ||
+  value === null ||
+  value === '' ||
+  (typeof value === 'object' && Object.keys(value).length === 0)
