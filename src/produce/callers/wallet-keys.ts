@@ -90,11 +90,9 @@ export async function loadWallets(plan: Plan, { wallets }: WalletKeys): Promise<
   )
 }
 
-/** The Solana node for payments to a target that is not on this machine; null: none is needed or given. */
-export function solanaNodeOf({ target }: Plan): string | null {
-  if (target === null || isLoopback(target)) return null
-  return process.env[nodeVariable]?.trim() || null
-}
+/** The Solana node for payments; null: none is given. Payments to the service that the run starts itself need none. */
+export const solanaNodeOf = ({ target }: Plan): string | null =>
+  target === null ? null : process.env[nodeVariable]?.trim() || null
 
 /** All secrets of a wallet, in the forms in which they are written. */
 export const walletSecrets = ({ family, privateKey }: WalletCaller): readonly string[] =>

@@ -1,12 +1,13 @@
-import { parseJson } from '../../lib/json.ts'
+import type { Contract } from '../../contract/contract.ts'
+import { parseJson, toObject } from '../../lib/json.ts'
 import { failedBeforeSend, isLocalFault } from '../../observation/observation.ts'
 import type { PaymentFate } from '../callers/payments.ts'
 import type { Exchange } from '../transport/transport.ts'
 import { type DueRequest, type SendContext, transmit, unsentRequest } from './transmit.ts'
 
 type Offered = {
-  /** The body of the 402; null: nothing was offered. */
-  readonly offer: Buffer | null
+  /** How to pay, as the target says; null: nothing was offered. */
+  readonly offer: unknown
   readonly usd: string
   /** Whether all requests are sent at once. */
   readonly concurrent: boolean
@@ -28,7 +29,7 @@ export async function payOffer(
   }
   if (stop.aborted) return drop('interrupted')
   if (offer === null || caller?.kind !== 'wallet') return drop('no-payment')
-  const found = await payments.next(caller, parseJson(offer), usd)
+  const found = await payments.next(caller, offer, usd)
   if (found === null) return drop('no-payment')
   if (stop.aborted) {
     payments.close(caller, 'unsent')
@@ -52,6 +53,16 @@ export async function payOffer(
   if (concurrent) fates.push(...(await Promise.all(requests.map(pay))))
   else for (const [index, each] of requests.entries()) fates.push(await pay(each, index))
   payments.close(caller, fateOfAll(fates))
+}
+
+/**
+ * How to pay, from the body of a 402, or from its header if the body does not say: version 2 of x402 leaves the body free.
+ */
+export function offerIn({ body, headers }: Pick<Exchange, 'body' | 'headers'>, { wallets }: Contract): unknown {
+  const offer = parseJson(body)
+  if (toObject(offer)?.accepts !== undefined) return offer
+  const header = headers[wallets.topUp.requiredHeader.toLowerCase()]
+  return header === undefined ? offer : parseJson(Buffer.from(header, 'base64'))
 }
 
 /** One response is enough to know that a payment was settled. One that never left says nothing if another did. */

@@ -8,7 +8,7 @@ import type { Arrival, ArrivalStep } from '../arrivals/arrivals.ts'
 import { authorize, type Headers } from '../callers/caller.ts'
 import { buildRequest } from './build-request.ts'
 import type { BuiltRequest } from './call.ts'
-import { payOffer } from './pay-offer.ts'
+import { offerIn, payOffer } from './pay-offer.ts'
 import { type Origin, type SendContext, stepAt, transmit, unsentRequest } from './transmit.ts'
 
 /**
@@ -51,15 +51,10 @@ async function sendPayment(arrival: Arrival, context: SendContext): Promise<bool
   const [asking, ...paying] = requests
   if (asking === undefined) throw new RangeError(`${arrival.call} has no steps`)
   const { offerStatus } = context.contract.wallets.topUp
-  let offer: Buffer | null = null
-  const wasSent = await transmit(
-    { ...asking, dueMs: arrival.dueMs },
-    context,
-    undefined,
-    ({ failure, status, body }) => {
-      if (failure === null && status === offerStatus) offer = body
-    },
-  )
+  let offer: unknown = null
+  const wasSent = await transmit({ ...asking, dueMs: arrival.dueMs }, context, undefined, exchange => {
+    if (exchange.failure === null && exchange.status === offerStatus) offer = offerIn(exchange, context.contract)
+  })
   await payOffer(paying, { offer, usd: plan.usd, concurrent: plan.concurrent }, context)
   return wasSent
 }

@@ -80,7 +80,7 @@ export function onHeaders(recorder: ExchangeRecorder, status: number, raw: reado
   const atMs = clock.nowMs()
   recorder.headersMs = atMs
   recorder.status = status
-  recorder.headers = headerRecord(raw)
+  recorder.headers = headerRecord(raw, status)
   recorder.headersCut = areCut(recorder.headers, raw)
   if (request.onStreamBytes !== null && isEventStream(recorder)) recorder.onStreamBytes = request.onStreamBytes
   watch.enter(deadline, 'idle', atMs)

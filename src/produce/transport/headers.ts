@@ -1,5 +1,8 @@
 const maxHeaders = 256
 export const maxValueLength = 512
+/** A 402 of x402 says in a header how to pay. */
+const maxOfferLength = 8_192
+const paymentRequired = 402
 
 /**
  * The prototype of header records. It has no properties, so a header called `constructor` is absent unless it was sent.
@@ -14,7 +17,8 @@ export const noHeaders: Readonly<Record<string, string>> = Object.freeze(Object.
  * The headers of a response as stored in an observation: names in lower case in order of arrival, repeated headers
  * joined, values trimmed and long ones cut. `raw` alternates names and values as received.
  */
-export function headerRecord(raw: readonly (Buffer | string)[]): Readonly<Record<string, string>> {
+export function headerRecord(raw: readonly (Buffer | string)[], status = 200): Readonly<Record<string, string>> {
+  const maxLength = status === paymentRequired ? maxOfferLength : maxValueLength
   const record: Record<string, string> = Object.create(emptyPrototype)
   let count = 0
   for (let index = 1; index < raw.length; index += 2) {
@@ -26,7 +30,7 @@ export function headerRecord(raw: readonly (Buffer | string)[]): Readonly<Record
     const earlier = record[name]
     if (earlier === undefined && count++ === maxHeaders) break
     const text = earlier === undefined ? value : `${earlier}, ${value}`
-    record[name] = text.length > maxValueLength ? text.slice(0, maxValueLength) : text
+    record[name] = text.length > maxLength ? text.slice(0, maxLength) : text
   }
   return record
 }

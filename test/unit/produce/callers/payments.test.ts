@@ -59,10 +59,12 @@ test('the one way to pay of its chain is signed for, with the amount to pay and 
     record: { id: 'w0/1', usd: '7.5', amount: '7500000', payTo: '0xpayee', isAgain: false },
   })
   expect(orders[0]?.offer).toMatchObject({ accepts: [{ ...option, amount: '7500000', maxTimeoutSeconds: 300 }] })
+  // A server compares this with its offer.
+  expect(orders[0]?.accepted).toEqual({ ...option, amount: '7500000' })
 })
 
 test.each([
-  ['nothing', undefined],
+  ['nothing', null],
   ['no list', { accepts: null }],
   ['another chain', { accepts: [{ ...option, network: 'eip155:1' }] }],
   ['another token', { accepts: [{ ...option, asset: `0x${'99'.repeat(20)}` }] }],

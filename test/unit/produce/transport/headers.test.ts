@@ -24,6 +24,11 @@ describe.each(sources)('headers of $of', ({ raw }) => {
     })
   })
 
+  test('of a 402 may say at length how to pay', () => {
+    const { offer = '' } = headerRecord(raw('offer', 'x'.repeat(9_000)), 402)
+    expect(offer).toHaveLength(8_192)
+  })
+
   test('are kept up to 256 names', () => {
     const many = Array.from({ length: 300 }, (_, i) => [`x-${i}`, `${i}`]).flat()
     expect(Object.keys(plain(...many))).toEqual(Array.from({ length: 256 }, (_, i) => `x-${i}`))
