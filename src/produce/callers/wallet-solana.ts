@@ -61,7 +61,8 @@ export function solanaKeyTexts(privateKey: string): readonly string[] {
 const digits = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
 const longestText = 128
 
-function fromBase58(text: string): Buffer | null {
+/** The bytes of a text in base58; null if it is none, or too long. */
+export function fromBase58(text: string): Buffer | null {
   if (text === '' || text.length > longestText) return null
   let value = 0n
   for (const letter of text) {
@@ -74,7 +75,7 @@ function fromBase58(text: string): Buffer | null {
   return Buffer.from('00'.repeat(zeros) + (hex.length % 2 === 0 ? hex : `0${hex}`), 'hex')
 }
 
-function toBase58(bytes: Uint8Array): string {
+export function toBase58(bytes: Uint8Array): string {
   let value = BigInt(`0x${Buffer.from(bytes).toString('hex')}`)
   let text = ''
   for (; value > 0n; value /= 58n) text = digits.charAt(Number(value % 58n)) + text

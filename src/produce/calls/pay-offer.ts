@@ -5,6 +5,9 @@ import type { PaymentFate } from '../callers/payments.ts'
 import type { Exchange } from '../transport/transport.ts'
 import { type DueRequest, type SendContext, transmit, unsentRequest } from './transmit.ts'
 
+/** An address is shorter. The target may send any text. */
+const maxPayeeLength = 100
+
 type Offered = {
   /** How to pay, as the target says; null: nothing was offered. */
   readonly offer: unknown
@@ -22,7 +25,7 @@ export async function payOffer(
   { offer, usd, concurrent }: Offered,
   context: SendContext,
 ): Promise<void> {
-  const { payments, clock, sink, stop, contract } = context
+  const { payments, clock, sink, stop, contract, mask } = context
   const caller = requests[0]?.origin.caller
   const drop = (reason: 'interrupted' | 'no-payment') => {
     for (const each of requests) sink(unsentRequest(each, reason, context))
@@ -38,7 +41,8 @@ export async function payOffer(
   const { header, record } = found
   const pay = async (each: Omit<DueRequest, 'dueMs'>, index: number): Promise<PaymentFate> => {
     const { descriptor, request } = each.built
-    const payment = index === 0 ? record : { ...record, isAgain: true }
+    const payTo = mask.beginning(record.payTo, maxPayeeLength)
+    const payment = { ...record, payTo, isAgain: record.isAgain || index > 0 }
     const built = {
       descriptor: descriptor.kind === 'top-up' ? { ...descriptor, payment } : descriptor,
       request: { ...request, headers: { ...request.headers, [contract.wallets.topUp.paymentHeader]: header } },
