@@ -65,7 +65,7 @@ const ENCODED = 1
 const LISTED = 2
 const kinds = Uint8Array.from({ length: 128 }, (_, code) => {
   const character = String.fromCharCode(code)
-  return (/[\w+/=%\\&#;:.\r\n-]/.test(character) ? ENCODED : 0) | (/[0-9a-f, ]/i.test(character) ? LISTED : 0)
+  return (/[\w+/=%\\&#;:.{}\r\n-]/.test(character) ? ENCODED : 0) | (/[0-9a-f, ]/i.test(character) ? LISTED : 0)
 })
 
 /** Whether a text has a run of `longRun` characters of one kind. Looks at the end of each such length, then around it. */
