@@ -3,8 +3,8 @@ import type { Headers } from './caller.ts'
 import { fromBase58, toBase58 } from './wallet-solana.ts'
 
 /**
- * What must not be written of the headers that a wallet has signed: signatures, and the transactions that have one, as the
- * headers have them and in the other usual encodings of their bytes. Nonces and addresses are public.
+ * What must not be written of the headers that a wallet has signed: its signatures, as the headers have them and in
+ * the other usual encodings of their bytes. Nonces and addresses are public.
  */
 export const signedSecrets = (headers: Headers): readonly string[] =>
   Object.values(headers).flatMap(value => {
@@ -29,14 +29,20 @@ function formsOfSignature(text: string): readonly string[] {
 
 const signatureLength = 64
 
-/** A Solana transaction begins with the number of its signatures. Those that are missing are zero. */
-function formsOfTransaction(text: string): readonly string[] {
+/**
+ * The signatures of a Solana transaction in base64: their characters in the text, and their bytes. A transaction begins with
+ * their number, and those that are missing are zero. The rest of it is public.
+ */
+const formsOfTransaction = (text: string): readonly string[] => {
   const bytes = Buffer.from(text, 'base64')
-  const signatures = Array.from({ length: bytes[0] ?? 0 }, (_, index) =>
-    bytes.subarray(1 + index * signatureLength, 1 + (index + 1) * signatureLength),
-  )
-  return [
-    text,
-    ...signatures.filter(each => each.some(byte => byte > 0)).flatMap(each => [toBase58(each), each.toString('hex')]),
-  ]
+  return Array.from({ length: Math.min(bytes[0] ?? 0, maxSignatures) }).flatMap((_, index) => {
+    const [start, end] = [1 + index * signatureLength, 1 + (index + 1) * signatureLength]
+    const signature = bytes.subarray(start, end)
+    if (!signature.some(byte => byte > 0)) return []
+    // Three bytes are four characters.
+    const characters = text.slice(4 * Math.ceil(start / 3), 4 * Math.floor(end / 3))
+    return [characters, toBase58(signature), signature.toString('hex')]
+  })
 }
+
+const maxSignatures = 8

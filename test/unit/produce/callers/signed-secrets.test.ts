@@ -21,7 +21,7 @@ test('the signature of a Solana wallet is one, also as bytes', async () => {
   expect([text, hex.length, base64]).toEqual([signature, 128, Buffer.from(hex, 'hex').toString('base64')])
 })
 
-test('a payment has its signature, or its transaction with each signature that is there', () => {
+test('a payment has its signature, or each signature that is in its transaction', () => {
   const signature = `0x${'ab1'.repeat(43)}c`
   expect(signedSecrets({ a: header({ payload: { signature, authorization: { nonce: '0x12' } } }) })[0]).toBe(
     signature.slice(2),
@@ -29,7 +29,7 @@ test('a payment has its signature, or its transaction with each signature that i
   const signed = Buffer.from(Array.from({ length: 64 }, (_, index) => index + 1))
   const transaction = Buffer.concat([Buffer.from([2]), Buffer.alloc(64), signed, Buffer.from('message')])
   expect(signedSecrets({ a: header({ payload: { transaction: transaction.toString('base64') } }) })).toEqual([
-    transaction.toString('base64'),
+    transaction.toString('base64').slice(88, 172),
     expect.stringMatching(/^[1-9A-HJ-NP-Za-km-z]{86,88}$/),
     signed.toString('hex'),
   ])
