@@ -1,5 +1,6 @@
 import type { Contract } from '../contract/contract.ts'
 import { probeOf } from '../contract/probes.ts'
+import type { Rail } from '../contract/wallets.ts'
 import { formatDuration, plural } from '../lib/format.ts'
 import { wrap } from '../lib/text-layout.ts'
 import { oneLine } from '../lib/visible.ts'
@@ -10,6 +11,7 @@ import type { BuiltRequest } from '../produce/calls/call.ts'
 import type { Report, ReportedExample } from '../report/document.ts'
 import { relevantHeaders } from '../report/sections/findings.ts'
 import { headerWord, quoted, variable } from './curl.ts'
+import { type SignedRequest, signInSteps } from './repro-sign-in.ts'
 import type { Sequence, SequenceRequest } from './sequence.ts'
 
 /** What a script repeats: one example of a finding or of a discrepancy. */
@@ -30,13 +32,15 @@ export type Judged = { readonly plan: Plan; readonly contract: Contract }
  * that overlapped overlap again. It holds no key and no secret: keys, target, and idempotency keys come from variables.
  */
 export function reproScript(repeated: Repeated, sequence: Sequence, judged: Judged): string {
-  const names = variablesOf(sequence.requests)
+  const names = variablesOf(sequence.requests, judged)
   const firstMs = sequence.requests[0]?.sentMs ?? 0
   const sent = sequence.requests.map(request => ({ ...request, ...built(request, names, judged), firstMs }))
-  const used = new Set(sent.flatMap(({ variables }) => variables))
+  const signed = sent.flatMap(({ signed }) => signed ?? [])
+  const used = new Set([...sent.flatMap(({ variables }) => variables), ...signed.map(({ variable }) => variable)])
   const keys = names.keys.filter(({ name }) => used.has(name))
   const special = Object.values(specialKeyVariables).filter(name => used.has(name))
-  const required = judged.contract.auth.required ? [...keys.map(({ name }) => name), ...special] : []
+  const isRequired = (name: string) => judged.contract.auth.required || names.ofWallets.has(name)
+  const required = [...keys.map(({ name }) => name), ...special].filter(isRequired)
   const shownNames = [...new Set([...alwaysShown, ...relevantNames(repeated)])]
   return [
     '#!/usr/bin/env bash',
@@ -47,11 +51,12 @@ export function reproScript(repeated: Repeated, sequence: Sequence, judged: Judg
     `[ -n "$TURNPIKE_RUN" ] || TURNPIKE_RUN=again-$$-$RANDOM`,
     ...required.map(
       name =>
-        `[ -n "$${name}" ] || { echo 'Set ${name} to an API key. The top of this script explains it.' >&2; exit 2; }`,
+        `[ -n "$${name}" ] || { echo 'Set ${name} to ${names.ofWallets.get(name) ?? 'an API key'}. The top of this script explains it.' >&2; exit 2; }`,
     ),
     `shown='^(${shownNames.join('|')}):'`,
     ...helpers,
     '',
+    ...signInSteps(signed, judged.contract.wallets.signIn),
     ...sent.flatMap(({ id, body }) => (body === null ? [] : [`printf '%s' ${quoted(body)} >"$work/${id}.request"`])),
     'started=$(now)',
     ...steps(sent),
@@ -118,12 +123,15 @@ const helpers = [
 const maxBodyBytes = 4_000
 
 type Sent = SequenceRequest & {
+  /** As a word of the shell. */
   readonly path: string
   /** Arguments of curl. */
   readonly options: readonly string[]
   readonly body: string | null
   /** The variables that the arguments name. */
   readonly variables: readonly string[]
+  /** null: the request has no sign-in. */
+  readonly signed: SignedRequest | null
   readonly firstMs: number
 }
 
@@ -149,7 +157,7 @@ function steps(sent: readonly Sent[]): readonly string[] {
       '',
       `# ${oneLine(`${caller}, call ${call}`)}`,
       `at ${Math.max(0, Math.round(sentMs - firstMs))}`,
-      `send ${[String(id), quoted(path), ...options].join(' ')}${overlaps ? ' &' : ''}`,
+      `send ${[String(id), path, ...options].join(' ')}${overlaps ? ' &' : ''}`,
     )
     if (overlaps) {
       lines.push(`pid_${id}=$!`)
@@ -161,27 +169,65 @@ function steps(sent: readonly Sent[]): readonly string[] {
 
 /** Each key with its variable, in the order of first use; the caller whose request decides comes first. */
 type Variables = {
-  readonly keys: readonly { readonly name: string; readonly caller: string; readonly key: number }[]
+  readonly keys: readonly {
+    readonly name: string
+    readonly caller: string
+    readonly key: number
+    readonly what: string
+  }[]
   readonly nameOf: (request: SequenceRequest) => string
+  /** What the variables of wallets hold. */
+  readonly ofWallets: ReadonlyMap<string, string>
 }
 
-function variablesOf(requests: readonly SequenceRequest[]): Variables {
+function variablesOf(requests: readonly SequenceRequest[], { plan, contract }: Judged): Variables {
   const ordered = [...requests.filter(({ decides }) => decides), ...requests]
-  const callers = [...new Set(ordered.map(({ caller }) => caller))]
-  const nameOf = ({ caller, key }: Pick<SequenceRequest, 'caller' | 'key'>) => {
-    const position = callers.indexOf(caller)
-    const base = ['TURNPIKE_KEY', 'TURNPIKE_OTHER_KEY'][position] ?? `TURNPIKE_KEY_OF_CALLER_${position + 1}`
+  const isPayment = ({ step }: SequenceRequest) => step === 'payment'
+  const ofKind = (wallets: boolean) => [
+    ...new Set(
+      ordered.map(({ caller }) => caller).filter(caller => (railOf(caller, { plan, contract }) !== null) === wallets),
+    ),
+  ]
+  const [holders, wallets] = [ofKind(false), ofKind(true)]
+  const nameOf = (request: SequenceRequest) => {
+    const { caller, key } = request
+    const isWallet = wallets.includes(caller)
+    const what = !isWallet ? 'KEY' : isPayment(request) ? 'PAYMENT_SIGNATURE' : 'WALLET_KEY'
+    const position = (isWallet ? wallets : holders).indexOf(caller)
+    const base =
+      [`TURNPIKE_${what}`, `TURNPIKE_OTHER_${what}`][position] ?? `TURNPIKE_${what}_OF_CALLER_${position + 1}`
     return key === 0 ? base : `${base}_${key + 1}`
   }
-  const keys = new Map(ordered.map(({ caller, key }) => [nameOf({ caller, key }), { caller, key }]))
-  return { keys: [...keys].map(([name, of]) => ({ name, ...of })), nameOf }
+  const whatOf = (request: SequenceRequest): string => {
+    const { caller, key } = request
+    if (!wallets.includes(caller)) return `${key === 0 ? 'the API key' : `API key ${key + 1}`} of caller ${caller}`
+    return isPayment(request)
+      ? `a payment that wallet ${caller} has signed, as the value of ${contract.wallets.topUp.paymentHeader}; all its payments here are this one`
+      : `the private key of wallet ${caller}, or of another wallet of its chain; Node.js signs in with it, and needs the package viem for an EVM chain`
+  }
+  const keys = new Map(ordered.map(request => [nameOf(request), request]))
+  return {
+    keys: [...keys].map(([name, request]) => ({
+      name,
+      caller: request.caller,
+      key: request.key,
+      what: whatOf(request),
+    })),
+    nameOf,
+    ofWallets: new Map(
+      [...keys].flatMap(([name, request]) =>
+        wallets.includes(request.caller) ? [[name, isPayment(request) ? 'a signed payment' : 'a private key']] : [],
+      ),
+    ),
+  }
 }
 
-/** A script cannot sign. */
-const callerText = (caller: string, { callers }: Plan): string =>
-  callers.names.indexOf(caller) < keyCallers(callers)
-    ? `caller ${caller}`
-    : `an account in place of wallet ${caller}, which signs each request`
+/** The chain of a caller with a wallet; null for others. */
+function railOf(caller: string, { plan: { callers }, contract }: Judged): Rail | null {
+  const position = callers.names.indexOf(caller) - keyCallers(callers)
+  const chain = position < 0 ? undefined : callers.wallets?.chains[position]
+  return chain === undefined ? null : (contract.wallets.rails[chain] ?? null)
+}
 
 /** The run id in idempotency keys: a key that was used before would get a replay. */
 const runVariable = '$TURNPIKE_RUN'
@@ -190,7 +236,7 @@ function built(
   request: SequenceRequest,
   names: Variables,
   { plan, contract }: Judged,
-): Pick<Sent, 'path' | 'options' | 'body' | 'variables'> {
+): Pick<Sent, 'path' | 'options' | 'body' | 'variables' | 'signed'> {
   const calls: Plan['calls'] = { ...plan.calls, ...systemCallsOf(plan) }
   const call = calls[request.call]
   if (call === undefined) throw new RangeError(`no call named ${request.call}`)
@@ -198,13 +244,17 @@ function built(
   const isSpecial = as === 'free-user' || as === 'zero-balance'
   const name = isSpecial ? specialKeyVariables[as] : names.nameOf(request)
   const context = { contract, bounds: plan.bounds, seed: plan.seed, runId: runVariable }
-  const wire: BuiltRequest['request'] = buildRequest(
-    call,
-    request,
-    { authorization: `Bearer $${name}` },
-    context,
-  ).request
-  const { method, path, headers, body, timeouts } = wire
+  const rail = railOf(request.caller, { plan, contract })
+  const wallet = rail === null ? undefined : { chain: '', address: addressOf }
+  const { signIn, topUp } = contract.wallets
+  const credentials =
+    rail === null || isSpecial ? { authorization: `Bearer $${name}` } : { [signIn.header]: signInOf(request.id) }
+  const wire: BuiltRequest['request'] = buildRequest(call, { ...request, wallet }, credentials, context).request
+  const { method, path, body, timeouts } = wire
+  const headers =
+    rail !== null && request.step === 'payment' ? { ...wire.headers, [topUp.paymentHeader]: `$${name}` } : wire.headers
+  const signed =
+    rail !== null && headers[signIn.header] === signInOf(request.id) ? { id: request.id, variable: name, rail } : null
   const isOptional = !contract.auth.required
   // Turnpike sends no header that curl would add by itself.
   const added = [
@@ -215,6 +265,7 @@ function built(
   const options = [
     `-X ${method} --max-time ${Math.ceil(timeouts.totalMs / 1000)}`,
     ...Object.entries(headers).map(([header, value]) => {
+      if (signed !== null && header === signIn.header) return `-H ${value}`
       const option = `-H ${headerWord(header, value)}`
       // Where keys are optional, a variable without a value means that there is no key.
       return isOptional && value === `Bearer $${name}` ? `\${${name}:+${option}}` : option
@@ -223,8 +274,19 @@ function built(
     ...(body === null ? [] : [`--data-binary @"$work/${request.id}.request"`]),
   ]
   const variables = Object.values(headers).flatMap(value => value.match(variable) ?? [])
-  return { path, options, body, variables: variables.map(each => each.slice(1)) }
+  return {
+    path: path.split(addressOf).map(quoted).join(`"$(cat "$work/${request.id}.address")"`),
+    options,
+    body,
+    variables: variables.map(each => each.slice(1)),
+    signed,
+  }
 }
+
+/** Stands in a path for the address of the wallet, which the script knows when it has signed in. */
+const addressOf = '{address of the wallet}'
+/** The header of a request, from its file. */
+const signInOf = (id: number): string => `@"$work/${id}.sign-in"`
 
 const page = { columns: 100, color: false }
 
@@ -274,12 +336,10 @@ function comments(
     ...(plan.target === null
       ? comment('That was the embedded reference service, which has ended. Start one with: turnpike service', 4)
       : []),
-    ...keys.flatMap(({ name: variableName, caller, key }) =>
-      comment(
-        `${variableName}: ${key === 0 ? 'the API key' : `API key ${key + 1}`} of ${callerText(caller, plan)}${contract.auth.required ? '' : '; without it, no key is sent'}`,
-        2,
-      ),
-    ),
+    ...keys.flatMap(({ name: variableName, caller, what }) => {
+      const isOptional = !contract.auth.required && railOf(caller, { plan, contract }) === null
+      return comment(`${variableName}: ${what}${isOptional ? '; without it, no key is sent' : ''}`, 2)
+    }),
     ...special.flatMap(each => comment(`${each}: the API key of an account of that kind`, 2)),
     ...comment('TURNPIKE_RUN: the start of idempotency keys; by default a new one', 2),
   ]

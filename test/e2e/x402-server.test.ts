@@ -7,7 +7,7 @@ import { freshDirectory, turnpike } from '../support/turnpike.ts'
 import { startX402Server, type X402Server } from '../support/x402-server.ts'
 
 const scenario = `
-name: strangers
+name: peers
 callers: { count: 0, wallets: 4, chain: [base, solana], top-up: 5 }
 calls:
   rpc: { kind: rpc-batch, network: ethereum-mainnet, size: 2 }

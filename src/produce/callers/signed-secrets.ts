@@ -1,6 +1,6 @@
+import { fromBase58, toBase58 } from '../../lib/base58.ts'
 import { isObject, parseJson } from '../../lib/json.ts'
 import type { Headers } from './caller.ts'
-import { fromBase58, toBase58 } from './wallet-solana.ts'
 
 /**
  * What must not be written of the headers that a wallet has signed: its signatures, as the headers have them and in
