@@ -44,8 +44,8 @@ export type PaymentsOptions = {
 type State = { readonly payment: SignedPayment | null; readonly isInFlight: boolean }
 
 /**
- * A payment of unknown fate may have been settled, so a new signature could pay twice. It is sent again as it was, and
- * its amount stays reserved. A refused payment stays counted too, because its signature is out of hand.
+ * A payment of unknown fate may have been settled, so a new signature could pay twice. Until the target says that it was
+ * settled, it is sent again as it was, and its amount stays reserved. A refused payment stays counted too, because its signature is out of hand.
  */
 export function createPayments({ signer, terms, reserve, release }: PaymentsOptions): Payments {
   const states = new Map<string, State>()
@@ -86,8 +86,8 @@ export function createPayments({ signer, terms, reserve, release }: PaymentsOpti
     close: (wallet, fate) => {
       const payment = states.get(wallet.name)?.payment ?? null
       if (payment === null) return
-      // A second attempt that was not sent says nothing about the first.
-      const isOpen = fate === 'unknown' || (fate === 'unsent' && payment.record.isAgain)
+      // A second attempt that was refused or not sent says nothing about the first.
+      const isOpen = fate === 'unknown' || (payment.record.isAgain && fate !== 'settled')
       if (isOpen) return void states.set(wallet.name, { payment, isInFlight: false })
       states.delete(wallet.name)
       if (fate === 'unsent') release(pico(payment.record.usd))

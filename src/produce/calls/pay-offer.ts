@@ -1,4 +1,4 @@
-import type { Contract } from '../../contract/contract.ts'
+import type { WalletRefusal, WalletTerms } from '../../contract/wallets.ts'
 import { parseJson, toObject } from '../../lib/json.ts'
 import { failedBeforeSend, isLocalFault } from '../../observation/observation.ts'
 import type { PaymentFate } from '../callers/payments.ts'
@@ -49,7 +49,7 @@ export async function payOffer(
     }
     let fate: PaymentFate = 'unknown'
     await transmit({ ...each, built, dueMs: clock.nowMs() }, context, undefined, exchange => {
-      fate = fateOf(exchange)
+      fate = fateOf(exchange, contract.wallets)
     })
     return fate
   }
@@ -62,10 +62,10 @@ export async function payOffer(
 /**
  * How to pay, from the body of a 402, or from its header if the body does not say: version 2 of x402 leaves the body free.
  */
-export function offerIn({ body, headers }: Pick<Exchange, 'body' | 'headers'>, { wallets }: Contract): unknown {
+export function offerIn({ body, headers }: Pick<Exchange, 'body' | 'headers'>, { topUp }: WalletTerms): unknown {
   const offer = parseJson(body)
   if (toObject(offer)?.accepts !== undefined) return offer
-  const header = headers[wallets.topUp.requiredHeader.toLowerCase()]
+  const header = headers[topUp.requiredHeader.toLowerCase()]
   return header === undefined ? offer : parseJson(Buffer.from(header, 'base64'))
 }
 
@@ -77,11 +77,21 @@ const fateOfAll = (fates: readonly PaymentFate[]): PaymentFate =>
 const openStatuses = [408, 409, 425, 429]
 
 /** What became of a payment, as far as the response tells. Only a complete 4xx says that it was refused. */
-export function fateOf({ failure, status }: Exchange): PaymentFate {
+export function fateOf({ failure, status, body }: FateEvidence, { topUp }: WalletTerms): PaymentFate {
   if (failure !== null) {
     const { reason } = failure
     return isLocalFault(reason) || failedBeforeSend.includes(reason) ? 'unsent' : 'unknown'
   }
   if (status === null || status >= 500 || openStatuses.includes(status)) return 'unknown'
-  return status >= 400 ? 'refused' : status >= 300 ? 'unknown' : 'settled'
+  if (status >= 400) return isReplay(status, body, topUp.refusals.replayed) ? 'settled' : 'refused'
+  return status >= 300 ? 'unknown' : 'settled'
+}
+
+type FateEvidence = Pick<Exchange, 'failure' | 'status' | 'body'>
+
+/** Whether a refusal says that the same payment was settled before. */
+function isReplay(status: number, body: Buffer, replayed: WalletRefusal): boolean {
+  if (status !== replayed.status || replayed.code === null) return false
+  const { error, code } = toObject(parseJson(body)) ?? {}
+  return [error, code, toObject(error)?.code].includes(replayed.code)
 }

@@ -53,7 +53,8 @@ async function sendPayment(arrival: Arrival, context: SendContext): Promise<bool
   const { offerStatus } = context.contract.wallets.topUp
   let offer: unknown = null
   const wasSent = await transmit({ ...asking, dueMs: arrival.dueMs }, context, undefined, exchange => {
-    if (exchange.failure === null && exchange.status === offerStatus) offer = offerIn(exchange, context.contract)
+    if (exchange.failure === null && exchange.status === offerStatus)
+      offer = offerIn(exchange, context.contract.wallets)
   })
   await payOffer(paying, { offer, usd: plan.usd, concurrent: plan.concurrent }, context)
   return wasSent
