@@ -275,7 +275,10 @@ function built(
   ]
   const variables = Object.values(headers).flatMap(value => value.match(variable) ?? [])
   return {
-    path: path.split(addressOf).map(quoted).join(`"$(cat "$work/${request.id}.address")"`),
+    path: path
+      .split(addressOf)
+      .map(part => (part === '' ? '' : quoted(part)))
+      .join(`"$(cat "$work/${request.id}.address")"`),
     options,
     body,
     variables: variables.map(each => each.slice(1)),

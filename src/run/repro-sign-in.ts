@@ -38,6 +38,7 @@ const toBase58 = bytes => {
   return "1".repeat(Math.max(0, bytes.findIndex(byte => byte > 0))) + text
 }
 const seedOf = text => {
+  if (![...text].every(digit => digits.includes(digit)) || text.length < 32) throw new Error("no base58")
   const value = [...text].reduce((sum, digit) => sum * 58n + BigInt(digits.indexOf(digit)), 0n)
   return Buffer.from(value.toString(16).padStart(text.length > 45 ? 128 : 64, "0"), "hex").subarray(0, 32)
 }
