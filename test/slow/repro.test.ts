@@ -187,7 +187,8 @@ test('a request of a wallet is signed anew, on both chains', async ({ onTestFini
     expect((await turnpike(['findings', run, number, '--repro', '--out', script])).code).toBe(0)
     const { target } = await serveForTest(['service', '--lie', lie, '--wallet-credit', '3'], onTestFinished)
     const { stdout, stderr, code } = await shell(
-      `TURNPIKE_WALLET_KEY=${key} TURNPIKE_OTHER_WALLET_KEY=${key} TURNPIKE_TARGET="$TARGET" '${script}'`,
+      // Here viem is installed.
+      `cd "$ROOT" && TURNPIKE_WALLET_KEY=${key} TURNPIKE_OTHER_WALLET_KEY=${key} TURNPIKE_TARGET="$TARGET" '${script}'`,
       target,
     )
     expect([code, stderr]).toEqual([0, ''])
