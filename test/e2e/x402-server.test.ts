@@ -2,7 +2,9 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { afterEach, expect, test } from 'vitest'
+import { documentedContract } from '../../src/contract/documented.ts'
 import type { Observation } from '../../src/observation/observation.ts'
+import { createSigner, walletKind } from '../../src/produce/callers/signer.ts'
 import { freshDirectory, turnpike } from '../support/turnpike.ts'
 import { startX402Server, type X402Server } from '../support/x402-server.ts'
 
@@ -63,4 +65,29 @@ test('a server of the public packages accepts sign-ins and payments on both chai
   expect(new Set(signed.map(({ response }) => response?.status))).toEqual(new Set([200]))
   expect(signedIn).toHaveLength(signed.length)
   expect(new Set(signedIn).size).toBe(4)
+})
+
+test.each([
+  ['base', 'message'],
+  ['base', 'fields'],
+  ['solana', 'message'],
+  ['solana', 'fields'],
+] as const)('it accepts each sign-in of our wallets on %s once, in the layout %s', async (chain, layout) => {
+  server = await startX402Server()
+  const { wallets: terms } = documentedContract
+  const { family = 'evm', network = '' } = terms.rails[chain] ?? {}
+  const privateKey = '5a'.repeat(32)
+  const address = (await walletKind(family)).addressOf(privateKey)
+  const signer = createSigner({
+    wallets: [{ kind: 'wallet', name: 'w0', chain, family, network, address, privateKey }],
+    terms: { ...terms, signIn: { ...terms.signIn, layouts: [layout] } },
+    ...{ origin: new URL(server.baseUrl).origin, solanaNode: null, runId: 'run-1' },
+  })
+  const values = await signer.signIns({ wallet: 'w0', firstNonce: 0, count: 2, issuedMs: Date.now() })
+  const statuses: number[] = []
+  for (const value of [...values, ...values]) {
+    const headers = { 'SIGN-IN-WITH-X': value }
+    statuses.push((await fetch(`${server.baseUrl}/x402/balance/${address}`, { headers })).status)
+  }
+  expect(statuses, server.refusals.join()).toEqual([200, 200, 401, 401])
 })

@@ -179,13 +179,36 @@ const reasonIn = (headers: Readonly<Record<string, string>>): string => {
 /** EVM addresses have no letter case. */
 const accountOf = (address: string): string => (address.startsWith('0x') ? address.toLowerCase() : address)
 
-type SignInPayload = { readonly address: string; readonly message: string; readonly signature: string }
+/** With its text, or with the fields of its text. */
+type SignInPayload = { readonly address: string; readonly signature: string } & (
+  | { readonly message: string }
+  | { readonly [Name in 'domain' | 'uri' | 'chainId' | 'nonce' | 'issuedAt' | 'expirationTime' | 'statement']: string }
+)
 
 const payloadIn = (text: string) => JSON.parse(Buffer.from(text, 'base64').toString()) as SignInPayload
 
+/** The text of which a sign-in has only the fields, as the extension of x402 states its lines. */
+function textOf(payload: Exclude<SignInPayload, { readonly message: string }>): string {
+  const { address, domain, uri, chainId, nonce, issuedAt, expirationTime, statement } = payload
+  const [namespace, reference] = chainId.split(':')
+  return `${domain} wants you to sign in with your ${namespace === 'solana' ? 'Solana' : 'Ethereum'} account:
+${address}
+
+${statement}
+
+URI: ${uri}
+Version: 1
+Chain ID: ${reference}
+Nonce: ${nonce}
+Issued At: ${issuedAt}
+Expiration Time: ${expirationTime}`
+}
+
 /** Why a sign-in is refused, as public packages check it; null: it is accepted. */
 async function refusalOf(text: string, domain: string, nonces: Set<string>): Promise<string | null> {
-  const { address, message, signature } = payloadIn(text)
+  const payload = payloadIn(text)
+  const { address, signature } = payload
+  const message = 'message' in payload ? payload.message : textOf(payload)
   const isEvm = address.startsWith('0x')
   // The lines of both chains are the same, but viem reads only those of Ethereum.
   const { nonce = '', ...parsed } = parseSiweMessage(
