@@ -79,9 +79,8 @@ export function loadWalletKeys(plan: Plan, terms: WalletTerms, runId: string): W
 /** The wallets with their addresses. Throws a UsageError if a package is not installed that they need. */
 export async function loadWallets(plan: Plan, { wallets }: WalletKeys): Promise<readonly WalletCaller[]> {
   if (wallets.some(({ family }) => family === 'evm') && (await evmWallets.load()) === null)
-    throw missing(evmWallets.missing)
-  if (pays(plan) && wallets.length > 0 && (await paymentPackages.load()) === null)
-    throw missing(paymentPackages.missing)
+    throw missing(evmWallets.names)
+  if (pays(plan) && wallets.length > 0 && (await paymentPackages.load()) === null) throw missing(paymentPackages.names)
   return await Promise.all(
     wallets.map(async wallet => ({
       ...wallet,
@@ -103,8 +102,13 @@ const pays = ({ callers: { wallets }, calls }: Plan): boolean =>
   (wallets !== null && wallets.topUpUsd !== null) ||
   Object.values(calls).some(call => call.kind === 'top-up' && call.pay)
 
-const missing = (text: string): UsageError =>
-  new UsageError({ where: 'callers.wallets', got: 'packages that are not installed', expected: text })
+const missing = (names: readonly string[]): UsageError =>
+  new UsageError({
+    where: 'callers.wallets',
+    got: 'packages that are not installed',
+    expected: names.join(', '),
+    hint: 'run npm install --include=optional',
+  })
 
 function assertKeys(given: readonly string[], wallets: number, where: string): void {
   if (given.length < wallets) {
