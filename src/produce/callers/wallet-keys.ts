@@ -78,9 +78,12 @@ export function loadWalletKeys(plan: Plan, terms: WalletTerms, runId: string): W
 
 /** The wallets with their addresses. Throws a UsageError if a package is not installed that they need. */
 export async function loadWallets(plan: Plan, { wallets }: WalletKeys): Promise<readonly WalletCaller[]> {
-  if (wallets.some(({ family }) => family === 'evm') && (await evmWallets.load()) === null)
-    throw missing(evmWallets.names)
-  if (pays(plan) && wallets.length > 0 && (await paymentPackages.load()) === null) throw missing(paymentPackages.names)
+  const needed = [
+    ...(wallets.some(({ family }) => family === 'evm') ? [evmWallets] : []),
+    ...(pays(plan) && wallets.length > 0 ? [paymentPackages] : []),
+  ]
+  const loaded = await Promise.all(needed.map(each => each.load()))
+  if (loaded.includes(null)) throw missing([...new Set(needed.flatMap(({ names }) => names))])
   return await Promise.all(
     wallets.map(async wallet => ({
       ...wallet,
