@@ -145,5 +145,5 @@ describe.concurrent('a sign-in or a payment that comes back', () => {
 })
 
 test('most runs got as far as their payments', () => {
-  expect(payments).toBeGreaterThan(2 * places.length)
+  expect(payments).toBeGreaterThan(20)
 })
