@@ -37,21 +37,22 @@ export function reproScript(repeated: Repeated, sequence: Sequence, judged: Judg
   const sent = sequence.requests.map(request => ({ ...request, ...built(request, names, judged), firstMs }))
   const signed = sent.flatMap(({ signed }) => signed ?? [])
   const used = new Set([...sent.flatMap(({ variables }) => variables), ...signed.map(({ variable }) => variable)])
-  const keys = names.keys.filter(({ name }) => used.has(name))
-  const special = Object.values(specialKeyVariables).filter(name => used.has(name))
-  const isRequired = (name: string) => judged.contract.auth.required || names.ofWallets.has(name)
-  const required = [...keys.map(({ name }) => name), ...special].filter(isRequired)
+  const special = Object.values(specialKeyVariables).map((name): Variable => {
+    return { name, value: 'an API key', text: 'the API key of an account of that kind' }
+  })
+  const variables = [...names.all, ...special].filter(({ name }) => used.has(name))
+  const required = variables.filter(({ value }) => value !== 'an API key' || judged.contract.auth.required)
   const shownNames = [...new Set([...alwaysShown, ...relevantNames(repeated)])]
   return [
     '#!/usr/bin/env bash',
-    ...comments(repeated, sequence, { keys, special }, judged),
+    ...comments(repeated, sequence, { variables, signed }, judged),
     '',
     'target=$TURNPIKE_TARGET',
     `[ -n "$target" ] || target=${quoted(repeated.run.target)}`,
     `[ -n "$TURNPIKE_RUN" ] || TURNPIKE_RUN=again-$$-$RANDOM`,
     ...required.map(
-      name =>
-        `[ -n "$${name}" ] || { echo 'Set ${name} to ${names.ofWallets.get(name) ?? 'an API key'}. The top of this script explains it.' >&2; exit 2; }`,
+      ({ name, value }) =>
+        `[ -n "$${name}" ] || { echo 'Set ${name} to ${value}. The top of this script explains it.' >&2; exit 2; }`,
     ),
     `shown='^(${shownNames.join('|')}):'`,
     ...helpers,
@@ -167,59 +168,40 @@ function steps(sent: readonly Sent[]): readonly string[] {
   return [...lines, ...running.flatMap(wait)]
 }
 
-/** Each key with its variable, in the order of first use; the caller whose request decides comes first. */
-type Variables = {
-  readonly keys: readonly {
-    readonly name: string
-    readonly caller: string
-    readonly key: number
-    readonly what: string
-  }[]
-  readonly nameOf: (request: SequenceRequest) => string
-  /** What the variables of wallets hold. */
-  readonly ofWallets: ReadonlyMap<string, string>
+/** A secret that a script needs. */
+type Variable = {
+  readonly name: string
+  readonly value: 'an API key' | 'a private key' | 'a signed payment'
+  /** What it is exactly. */
+  readonly text: string
 }
 
-function variablesOf(requests: readonly SequenceRequest[], { plan, contract }: Judged): Variables {
+/** Each secret with its variable, in the order of first use; the caller whose request decides comes first. */
+type Variables = { readonly all: readonly Variable[]; readonly of: (request: SequenceRequest) => Variable }
+
+function variablesOf(requests: readonly SequenceRequest[], judged: Judged): Variables {
   const ordered = [...requests.filter(({ decides }) => decides), ...requests]
-  const isPayment = ({ step }: SequenceRequest) => step === 'payment'
-  const ofKind = (wallets: boolean) => [
-    ...new Set(
-      ordered.map(({ caller }) => caller).filter(caller => (railOf(caller, { plan, contract }) !== null) === wallets),
-    ),
-  ]
-  const [holders, wallets] = [ofKind(false), ofKind(true)]
-  const nameOf = (request: SequenceRequest) => {
-    const { caller, key } = request
-    const isWallet = wallets.includes(caller)
-    const what = !isWallet ? 'KEY' : isPayment(request) ? 'PAYMENT_SIGNATURE' : 'WALLET_KEY'
-    const position = (isWallet ? wallets : holders).indexOf(caller)
-    const base =
-      [`TURNPIKE_${what}`, `TURNPIKE_OTHER_${what}`][position] ?? `TURNPIKE_${what}_OF_CALLER_${position + 1}`
-    return key === 0 ? base : `${base}_${key + 1}`
+  const callers = [...new Set(ordered.map(({ caller }) => caller))]
+  const isWallet = (caller: string) => railOf(caller, judged) !== null
+  const nameOf = (what: string, caller: string) => {
+    const position = callers.filter(each => isWallet(each) === isWallet(caller)).indexOf(caller)
+    return [`TURNPIKE_${what}`, `TURNPIKE_OTHER_${what}`][position] ?? `TURNPIKE_${what}_OF_CALLER_${position + 1}`
   }
-  const whatOf = (request: SequenceRequest): string => {
-    const { caller, key } = request
-    if (!wallets.includes(caller)) return `${key === 0 ? 'the API key' : `API key ${key + 1}`} of caller ${caller}`
-    return isPayment(request)
-      ? `a payment that wallet ${caller} has signed, as the value of ${contract.wallets.topUp.paymentHeader}; all its payments here are this one`
-      : `the private key of wallet ${caller}, or of another wallet of its chain; Node.js signs in with it, and needs the package viem for an EVM chain`
+  const of = ({ caller, key, step }: SequenceRequest): Variable => {
+    if (!isWallet(caller)) {
+      const name = nameOf('KEY', caller)
+      const text = key === 0 ? 'the API key' : `API key ${key + 1}`
+      return { name: key === 0 ? name : `${name}_${key + 1}`, value: 'an API key', text: `${text} of caller ${caller}` }
+    }
+    if (step !== 'payment') {
+      const text = `the private key of wallet ${caller}, or of another one of its chain. Node.js signs in with it, and needs the package viem for an EVM chain`
+      return { name: nameOf('WALLET_KEY', caller), value: 'a private key', text }
+    }
+    const header = judged.contract.wallets.topUp.paymentHeader
+    const text = `a payment of wallet ${caller}, signed, as the value of ${header}. All its payments here are this one`
+    return { name: nameOf('PAYMENT_SIGNATURE', caller), value: 'a signed payment', text }
   }
-  const keys = new Map(ordered.map(request => [nameOf(request), request]))
-  return {
-    keys: [...keys].map(([name, request]) => ({
-      name,
-      caller: request.caller,
-      key: request.key,
-      what: whatOf(request),
-    })),
-    nameOf,
-    ofWallets: new Map(
-      [...keys].flatMap(([name, request]) =>
-        wallets.includes(request.caller) ? [[name, isPayment(request) ? 'a signed payment' : 'a private key']] : [],
-      ),
-    ),
-  }
+  return { all: [...new Map(ordered.map(of).map(each => [each.name, each])).values()], of }
 }
 
 /** The chain of a caller with a wallet; null for others. */
@@ -241,14 +223,14 @@ function built(
   const call = calls[request.call]
   if (call === undefined) throw new RangeError(`no call named ${request.call}`)
   const as = call.kind === 'probe' ? probeOf(call.probe).as : 'caller'
-  const isSpecial = as === 'free-user' || as === 'zero-balance'
-  const name = isSpecial ? specialKeyVariables[as] : names.nameOf(request)
+  const isOfSpecial = as === 'free-user' || as === 'zero-balance'
+  const name = isOfSpecial ? specialKeyVariables[as] : names.of(request).name
   const context = { contract, bounds: plan.bounds, seed: plan.seed, runId: runVariable }
   const rail = railOf(request.caller, { plan, contract })
   const wallet = rail === null ? undefined : { chain: '', address: addressOf }
   const { signIn, topUp } = contract.wallets
   const credentials =
-    rail === null || isSpecial ? { authorization: `Bearer $${name}` } : { [signIn.header]: signInOf(request.id) }
+    rail === null || isOfSpecial ? { authorization: `Bearer $${name}` } : { [signIn.header]: signInOf(request.id) }
   const wire: BuiltRequest['request'] = buildRequest(call, { ...request, wallet }, credentials, context).request
   const { method, path, body, timeouts } = wire
   const headers =
@@ -300,7 +282,7 @@ const comment = (text: string, indent = 0): readonly string[] =>
 function comments(
   { number, name, text, example, run }: Repeated,
   { requests, missing, omitted, added }: Sequence,
-  { keys, special }: { readonly keys: Variables['keys']; readonly special: readonly string[] },
+  { variables, signed }: { readonly variables: readonly Variable[]; readonly signed: readonly SignedRequest[] },
   { plan, contract }: Judged,
 ): readonly string[] {
   const deciding = requests.filter(({ decides }) => decides)
@@ -330,6 +312,11 @@ function comments(
       : comment(
           `INCOMPLETE: the run kept no record of ${listed(missing)}, and the plan does not decide them. With "record: all", a run records every request.`,
         )),
+    ...(signed.length === 0 || lastMs < contract.wallets.signIn.validityMs
+      ? []
+      : comment(
+          `INCOMPLETE: the script signs in before its first request, and a sign-in is valid for ${formatDuration(contract.wallets.signIn.validityMs)}.`,
+        )),
     ...(omitted === 0
       ? []
       : comment(`INCOMPLETE: the report does not list ${plural(omitted, 'earlier request')} that led to it.`)),
@@ -339,14 +326,15 @@ function comments(
     ...(plan.target === null
       ? comment('That was the embedded reference service, which has ended. Start one with: turnpike service', 4)
       : []),
-    ...keys.flatMap(({ name: variableName, caller, what }) => {
-      const isOptional = !contract.auth.required && railOf(caller, { plan, contract }) === null
+    ...variables.flatMap(({ name: variableName, value, text: what }) => {
+      const isOptional = value === 'an API key' && !contract.auth.required && !isSpecial(variableName)
       return comment(`${variableName}: ${what}${isOptional ? '; without it, no key is sent' : ''}`, 2)
     }),
-    ...special.flatMap(each => comment(`${each}: the API key of an account of that kind`, 2)),
     ...comment('TURNPIKE_RUN: the start of idempotency keys; by default a new one', 2),
   ]
 }
+
+const isSpecial = (name: string): boolean => Object.values<string>(specialKeyVariables).includes(name)
 
 const maxListed = 20
 

@@ -240,7 +240,7 @@ test('requests of wallets are signed anew, and their payments come from a variab
   expect(comment).toContain('TURNPIKE_KEY: the API key of caller c0\n')
   expect(comment).toContain('TURNPIKE_WALLET_KEY: the private key of wallet w0')
   expect(comment).toContain('TURNPIKE_OTHER_WALLET_KEY: the private key of wallet w1')
-  expect(comment).toContain('TURNPIKE_PAYMENT_SIGNATURE: a payment that wallet w0 has signed')
+  expect(comment).toContain('TURNPIKE_PAYMENT_SIGNATURE: a payment of wallet w0, signed')
   expect(text).toContain("echo 'Set TURNPIKE_WALLET_KEY to a private key.")
   expect(text).toContain("echo 'Set TURNPIKE_PAYMENT_SIGNATURE to a signed payment.")
   const sent = text.split('\n').filter(line => line.startsWith('send '))
@@ -249,5 +249,8 @@ test('requests of wallets are signed anew, and their payments come from a variab
   expect(sent[2]).toMatch(/^send 2 '\/x402\/balance\/'"\$\(cat "\$work\/2\.address"\)" .*-H @"\$work\/2\.sign-in"/)
   expect(sent[3]).not.toMatch(/sign-in|PAYMENT/)
   for (const line of sent.slice(4)) expect(line).toContain(`-H 'PAYMENT-SIGNATURE: '"$TURNPIKE_PAYMENT_SIGNATURE"`)
+  expect(text).not.toContain('INCOMPLETE')
+  const long = [request(1, { call: 'single', caller: 'w1' }), request(2, { call: 'single', sentMs: 400_000 })]
+  expect(script(long, {}, ofWallets)).toContain('INCOMPLETE: the script signs in before its first request')
   expect(text).toContain('"rows":[{"id":1,"variable":"TURNPIKE_OTHER_WALLET_KEY","family":"solana"')
 })
