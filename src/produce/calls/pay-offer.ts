@@ -1,5 +1,5 @@
 import type { WalletTerms } from '../../contract/wallets.ts'
-import { parseJson } from '../../lib/json.ts'
+import { parseJson, toObject } from '../../lib/json.ts'
 import { failedBeforeSend, isLocalFault } from '../../observation/observation.ts'
 import { paymentOutcome } from '../../observation/payment-outcome.ts'
 import type { PaymentFate } from '../callers/payments.ts'
