@@ -469,7 +469,7 @@ const rules: readonly Kept[] = [
   },
   {
     text: 'few files exist for one other file alone',
-    rule: fewFragments(72, 6, tables),
+    rule: fewFragments(75, 6, tables),
     planted: [],
   },
   {

@@ -68,21 +68,24 @@ function requestOf(
   const bearer = (name: string) => (context.contract.auth.required ? { authorization: `Bearer ${name}` } : {})
   const specialKey = as === 'free-user' || as === 'zero-balance' ? `$${specialKeyVariables[as]}` : null
   const key = specialKey ?? (step === 'other-caller' ? '$TURNPIKE_OTHER_KEY' : ownKey)
-  const { chain, request: sent, signIn } = observation
-  const { header: usual, legacyHeader } = context.contract.wallets.signIn
-  const header = signIn?.isLegacy ? (legacyHeader ?? usual) : usual
+  const { chain, request: sent } = observation
+  const { signIn, topUp } = context.contract.wallets
+  const header = observation.signIn?.isLegacy ? (signIn.legacyHeader ?? signIn.header) : signIn.header
   // A sign-in is valid once, so it must be signed anew.
   const credentials = (name: string) => (chain === undefined ? bearer(name) : { [header]: '$TURNPIKE_SIGN_IN' })
   const address = sent.kind === 'wallet-balance' || sent.kind === 'top-up' ? (sent.address ?? '') : ''
   const wallet = chain === undefined ? undefined : { chain, address }
   const { request: rebuilt } = buildRequest(plan, { firstId, step, wallet }, credentials(key), context)
-  const { method, path, headers, body } = rebuilt
+  // A payment is signed by its wallet, too.
+  const payment = step === 'payment' ? { [topUp.paymentHeader]: '$TURNPIKE_PAYMENT_SIGNATURE' } : {}
+  const again = { ...rebuilt, headers: { ...rebuilt.headers, ...payment } }
+  const { method, path, headers, body } = again
   // A repeated request only makes sense after the original.
   const first =
     step === 'only' || step === 'original'
       ? []
       : [buildRequest(plan, { firstId, step: 'original', wallet }, credentials('$TURNPIKE_KEY'), context).request]
-  const commands = [...first, rebuilt].map(each => curlCommand(target, each))
+  const commands = [...first, again].map(each => curlCommand(target, each))
   const curl = commands.includes(null) ? null : commands.join('; ')
   return { method, path, headers, body: body === null ? null : body.slice(0, maxBodyLength), curl }
 }

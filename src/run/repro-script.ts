@@ -1,5 +1,6 @@
 import type { Contract } from '../contract/contract.ts'
 import { probeOf } from '../contract/probes.ts'
+import type { Rail } from '../contract/wallets.ts'
 import { formatDuration, plural } from '../lib/format.ts'
 import { wrap } from '../lib/text-layout.ts'
 import { oneLine } from '../lib/visible.ts'
@@ -10,6 +11,7 @@ import type { BuiltRequest } from '../produce/calls/call.ts'
 import type { Report, ReportedExample } from '../report/document.ts'
 import { relevantHeaders } from '../report/sections/findings.ts'
 import { headerWord, quoted, variable } from './curl.ts'
+import { type SignedRequest, signInSteps } from './repro-sign-in.ts'
 import type { Sequence, SequenceRequest } from './sequence.ts'
 
 /** What a script repeats: one example of a finding or of a discrepancy. */
@@ -30,28 +32,32 @@ export type Judged = { readonly plan: Plan; readonly contract: Contract }
  * that overlapped overlap again. It holds no key and no secret: keys, target, and idempotency keys come from variables.
  */
 export function reproScript(repeated: Repeated, sequence: Sequence, judged: Judged): string {
-  const names = variablesOf(sequence.requests)
+  const names = variablesOf(sequence.requests, judged)
   const firstMs = sequence.requests[0]?.sentMs ?? 0
   const sent = sequence.requests.map(request => ({ ...request, ...built(request, names, judged), firstMs }))
-  const used = new Set(sent.flatMap(({ variables }) => variables))
-  const keys = names.keys.filter(({ name }) => used.has(name))
-  const special = Object.values(specialKeyVariables).filter(name => used.has(name))
-  const required = judged.contract.auth.required ? [...keys.map(({ name }) => name), ...special] : []
+  const signed = sent.flatMap(({ signed }) => signed ?? [])
+  const used = new Set([...sent.flatMap(({ variables }) => variables), ...signed.map(({ variable }) => variable)])
+  const special = Object.values(specialKeyVariables).map((name): Variable => {
+    return { name, value: 'an API key', text: 'the API key of an account of that kind' }
+  })
+  const variables = [...names.all, ...special].filter(({ name }) => used.has(name))
+  const required = variables.filter(({ value }) => value !== 'an API key' || judged.contract.auth.required)
   const shownNames = [...new Set([...alwaysShown, ...relevantNames(repeated)])]
   return [
     '#!/usr/bin/env bash',
-    ...comments(repeated, sequence, { keys, special }, judged),
+    ...comments(repeated, sequence, { variables, signed }, judged),
     '',
     'target=$TURNPIKE_TARGET',
     `[ -n "$target" ] || target=${quoted(repeated.run.target)}`,
     `[ -n "$TURNPIKE_RUN" ] || TURNPIKE_RUN=again-$$-$RANDOM`,
     ...required.map(
-      name =>
-        `[ -n "$${name}" ] || { echo 'Set ${name} to an API key. The top of this script explains it.' >&2; exit 2; }`,
+      ({ name, value }) =>
+        `[ -n "$${name}" ] || { echo 'Set ${name} to ${value}. The top of this script explains it.' >&2; exit 2; }`,
     ),
     `shown='^(${shownNames.join('|')}):'`,
     ...helpers,
     '',
+    ...signInSteps(signed, judged.contract.wallets.signIn),
     ...sent.flatMap(({ id, body }) => (body === null ? [] : [`printf '%s' ${quoted(body)} >"$work/${id}.request"`])),
     'started=$(now)',
     ...steps(sent),
@@ -118,12 +124,15 @@ const helpers = [
 const maxBodyBytes = 4_000
 
 type Sent = SequenceRequest & {
+  /** As a word of the shell. */
   readonly path: string
   /** Arguments of curl. */
   readonly options: readonly string[]
   readonly body: string | null
   /** The variables that the arguments name. */
   readonly variables: readonly string[]
+  /** null: the request has no sign-in. */
+  readonly signed: SignedRequest | null
   readonly firstMs: number
 }
 
@@ -149,7 +158,7 @@ function steps(sent: readonly Sent[]): readonly string[] {
       '',
       `# ${oneLine(`${caller}, call ${call}`)}`,
       `at ${Math.max(0, Math.round(sentMs - firstMs))}`,
-      `send ${[String(id), quoted(path), ...options].join(' ')}${overlaps ? ' &' : ''}`,
+      `send ${[String(id), path, ...options].join(' ')}${overlaps ? ' &' : ''}`,
     )
     if (overlaps) {
       lines.push(`pid_${id}=$!`)
@@ -159,29 +168,48 @@ function steps(sent: readonly Sent[]): readonly string[] {
   return [...lines, ...running.flatMap(wait)]
 }
 
-/** Each key with its variable, in the order of first use; the caller whose request decides comes first. */
-type Variables = {
-  readonly keys: readonly { readonly name: string; readonly caller: string; readonly key: number }[]
-  readonly nameOf: (request: SequenceRequest) => string
+/** A secret that a script needs. */
+type Variable = {
+  readonly name: string
+  readonly value: 'an API key' | 'a private key' | 'a signed payment'
+  /** What it is exactly. */
+  readonly text: string
 }
 
-function variablesOf(requests: readonly SequenceRequest[]): Variables {
+/** Each secret with its variable, in the order of first use; the caller whose request decides comes first. */
+type Variables = { readonly all: readonly Variable[]; readonly of: (request: SequenceRequest) => Variable }
+
+function variablesOf(requests: readonly SequenceRequest[], judged: Judged): Variables {
   const ordered = [...requests.filter(({ decides }) => decides), ...requests]
   const callers = [...new Set(ordered.map(({ caller }) => caller))]
-  const nameOf = ({ caller, key }: Pick<SequenceRequest, 'caller' | 'key'>) => {
-    const position = callers.indexOf(caller)
-    const base = ['TURNPIKE_KEY', 'TURNPIKE_OTHER_KEY'][position] ?? `TURNPIKE_KEY_OF_CALLER_${position + 1}`
-    return key === 0 ? base : `${base}_${key + 1}`
+  const isWallet = (caller: string) => railOf(caller, judged) !== null
+  const nameOf = (what: string, caller: string) => {
+    const position = callers.filter(each => isWallet(each) === isWallet(caller)).indexOf(caller)
+    return [`TURNPIKE_${what}`, `TURNPIKE_OTHER_${what}`][position] ?? `TURNPIKE_${what}_OF_CALLER_${position + 1}`
   }
-  const keys = new Map(ordered.map(({ caller, key }) => [nameOf({ caller, key }), { caller, key }]))
-  return { keys: [...keys].map(([name, of]) => ({ name, ...of })), nameOf }
+  const of = ({ caller, key, step }: SequenceRequest): Variable => {
+    if (!isWallet(caller)) {
+      const name = nameOf('KEY', caller)
+      const text = key === 0 ? 'the API key' : `API key ${key + 1}`
+      return { name: key === 0 ? name : `${name}_${key + 1}`, value: 'an API key', text: `${text} of caller ${caller}` }
+    }
+    if (step !== 'payment') {
+      const text = `the private key of wallet ${caller}, or of another one of its chain. Node.js signs in with it, and needs the package viem for an EVM chain`
+      return { name: nameOf('WALLET_KEY', caller), value: 'a private key', text }
+    }
+    const header = judged.contract.wallets.topUp.paymentHeader
+    const text = `a payment of wallet ${caller}, signed, as the value of ${header}. All its payments here are this one`
+    return { name: nameOf('PAYMENT_SIGNATURE', caller), value: 'a signed payment', text }
+  }
+  return { all: [...new Map(ordered.map(of).map(each => [each.name, each])).values()], of }
 }
 
-/** A script cannot sign. */
-const callerText = (caller: string, { callers }: Plan): string =>
-  callers.names.indexOf(caller) < keyCallers(callers)
-    ? `caller ${caller}`
-    : `an account in place of wallet ${caller}, which signs each request`
+/** The chain of a caller with a wallet; null for others. */
+function railOf(caller: string, { plan: { callers }, contract }: Judged): Rail | null {
+  const position = callers.names.indexOf(caller) - keyCallers(callers)
+  const chain = position < 0 ? undefined : callers.wallets?.chains[position]
+  return chain === undefined ? null : (contract.wallets.rails[chain] ?? null)
+}
 
 /** The run id in idempotency keys: a key that was used before would get a replay. */
 const runVariable = '$TURNPIKE_RUN'
@@ -190,21 +218,25 @@ function built(
   request: SequenceRequest,
   names: Variables,
   { plan, contract }: Judged,
-): Pick<Sent, 'path' | 'options' | 'body' | 'variables'> {
+): Pick<Sent, 'path' | 'options' | 'body' | 'variables' | 'signed'> {
   const calls: Plan['calls'] = { ...plan.calls, ...systemCallsOf(plan) }
   const call = calls[request.call]
   if (call === undefined) throw new RangeError(`no call named ${request.call}`)
   const as = call.kind === 'probe' ? probeOf(call.probe).as : 'caller'
-  const isSpecial = as === 'free-user' || as === 'zero-balance'
-  const name = isSpecial ? specialKeyVariables[as] : names.nameOf(request)
+  const isOfSpecial = as === 'free-user' || as === 'zero-balance'
+  const name = isOfSpecial ? specialKeyVariables[as] : names.of(request).name
   const context = { contract, bounds: plan.bounds, seed: plan.seed, runId: runVariable }
-  const wire: BuiltRequest['request'] = buildRequest(
-    call,
-    request,
-    { authorization: `Bearer $${name}` },
-    context,
-  ).request
-  const { method, path, headers, body, timeouts } = wire
+  const rail = railOf(request.caller, { plan, contract })
+  const wallet = rail === null ? undefined : { chain: '', address: addressOf }
+  const { signIn, topUp } = contract.wallets
+  const credentials =
+    rail === null || isOfSpecial ? { authorization: `Bearer $${name}` } : { [signIn.header]: signInOf(request.id) }
+  const wire: BuiltRequest['request'] = buildRequest(call, { ...request, wallet }, credentials, context).request
+  const { method, path, body, timeouts } = wire
+  const headers =
+    rail !== null && request.step === 'payment' ? { ...wire.headers, [topUp.paymentHeader]: `$${name}` } : wire.headers
+  const signed =
+    rail !== null && headers[signIn.header] === signInOf(request.id) ? { id: request.id, variable: name, rail } : null
   const isOptional = !contract.auth.required
   // Turnpike sends no header that curl would add by itself.
   const added = [
@@ -215,6 +247,7 @@ function built(
   const options = [
     `-X ${method} --max-time ${Math.ceil(timeouts.totalMs / 1000)}`,
     ...Object.entries(headers).map(([header, value]) => {
+      if (signed !== null && header === signIn.header) return `-H ${value}`
       const option = `-H ${headerWord(header, value)}`
       // Where keys are optional, a variable without a value means that there is no key.
       return isOptional && value === `Bearer $${name}` ? `\${${name}:+${option}}` : option
@@ -223,8 +256,22 @@ function built(
     ...(body === null ? [] : [`--data-binary @"$work/${request.id}.request"`]),
   ]
   const variables = Object.values(headers).flatMap(value => value.match(variable) ?? [])
-  return { path, options, body, variables: variables.map(each => each.slice(1)) }
+  return {
+    path: path
+      .split(addressOf)
+      .map(part => (part === '' ? '' : quoted(part)))
+      .join(`"$(cat "$work/${request.id}.address")"`),
+    options,
+    body,
+    variables: variables.map(each => each.slice(1)),
+    signed,
+  }
 }
+
+/** Stands in a path for the address of the wallet, which the script knows when it has signed in. */
+const addressOf = '{address of the wallet}'
+/** The header of a request, from its file. */
+const signInOf = (id: number): string => `@"$work/${id}.sign-in"`
 
 const page = { columns: 100, color: false }
 
@@ -235,7 +282,7 @@ const comment = (text: string, indent = 0): readonly string[] =>
 function comments(
   { number, name, text, example, run }: Repeated,
   { requests, missing, omitted, added }: Sequence,
-  { keys, special }: { readonly keys: Variables['keys']; readonly special: readonly string[] },
+  { variables, signed }: { readonly variables: readonly Variable[]; readonly signed: readonly SignedRequest[] },
   { plan, contract }: Judged,
 ): readonly string[] {
   const deciding = requests.filter(({ decides }) => decides)
@@ -265,6 +312,11 @@ function comments(
       : comment(
           `INCOMPLETE: the run kept no record of ${listed(missing)}, and the plan does not decide them. With "record: all", a run records every request.`,
         )),
+    ...(signed.length === 0 || lastMs < contract.wallets.signIn.validityMs
+      ? []
+      : comment(
+          `INCOMPLETE: the script signs in before its first request, and a sign-in is valid for ${formatDuration(contract.wallets.signIn.validityMs)}.`,
+        )),
     ...(omitted === 0
       ? []
       : comment(`INCOMPLETE: the report does not list ${plural(omitted, 'earlier request')} that led to it.`)),
@@ -274,16 +326,15 @@ function comments(
     ...(plan.target === null
       ? comment('That was the embedded reference service, which has ended. Start one with: turnpike service', 4)
       : []),
-    ...keys.flatMap(({ name: variableName, caller, key }) =>
-      comment(
-        `${variableName}: ${key === 0 ? 'the API key' : `API key ${key + 1}`} of ${callerText(caller, plan)}${contract.auth.required ? '' : '; without it, no key is sent'}`,
-        2,
-      ),
-    ),
-    ...special.flatMap(each => comment(`${each}: the API key of an account of that kind`, 2)),
+    ...variables.flatMap(({ name: variableName, value, text: what }) => {
+      const isOptional = value === 'an API key' && !contract.auth.required && !isSpecial(variableName)
+      return comment(`${variableName}: ${what}${isOptional ? '; without it, no key is sent' : ''}`, 2)
+    }),
     ...comment('TURNPIKE_RUN: the start of idempotency keys; by default a new one', 2),
   ]
 }
+
+const isSpecial = (name: string): boolean => Object.values<string>(specialKeyVariables).includes(name)
 
 const maxListed = 20
 

@@ -16,6 +16,7 @@ import { benchStartup } from './startup.ts'
 import { benchStreams } from './streams.ts'
 import { type Bench, type Figure, showFigures } from './support/figure.ts'
 import { benchThroughput } from './throughput.ts'
+import { benchWallets } from './wallets.ts'
 import { benchWorkers } from './workers.ts'
 
 /**
@@ -27,6 +28,7 @@ const benches: Readonly<Record<string, Bench>> = {
   'open-model': benchOpenModel,
   throughput: benchThroughput,
   workers: benchWorkers,
+  wallets: benchWallets,
   pacing: benchPacing,
   streams: benchStreams,
   saturate: benchSaturate,

@@ -155,11 +155,11 @@ describe.concurrent('without the packages for wallets', () => {
     '%s ends before its first request, and names them',
     async name => {
       const { code, stdout, stderr } = await turnpike(['run', name], { NODE_OPTIONS })
-      const expected = 'viem, tiny-secp256k1; run npm install --include=optional'
+      const names = 'viem, tiny-secp256k1, @x402/core, @x402/evm, @x402/svm, @solana/kit'
       expect([code, stdout, stderr.trim()]).toEqual([
         2,
         '',
-        `callers.wallets: got packages that are not installed, expected ${expected}`,
+        `callers.wallets: got packages that are not installed, expected ${names}; run npm install --include=optional`,
       ])
     },
   )

@@ -165,3 +165,34 @@ test('mistakes of the command give one sentence each, and write nothing', async 
   expect(await say('1', '--out', 'x.sh')).toMatch(/--out: got "x.sh", expected --repro with it/)
   expect(await say('1', '--repro', '--out', run)).toMatch(/expected a new file/)
 })
+
+test('a request of a wallet is signed anew, on both chains', async ({ onTestFinished }) => {
+  const text = scenario(
+    '  batch: { kind: rpc-batch, network: ethereum-mainnet, size: 10, failing-items: 1, methods: { eth_blockNumber: 1, eth_getBalance: 1 } }',
+    'duration: 2s, shape: constant, rate: 2/s, mix: { batch: 1 }',
+  )
+  const lie = 'failed-item-in-full'
+  for (const [chain, key] of [
+    ['base', '5a'.repeat(32)],
+    ['solana', '4ER36Sbxo3PC5Y7n3zrEG4ukTqDEjRrPkLZcXHDWtUcJ'],
+  ] as const) {
+    const wallets = text
+      .replace('count: 2', `count: 0, wallets: 2, chain: ${chain}, top-up: 5`)
+      .replace('usd: 1', 'usd: 20')
+    const run = await runAgainst(lie, wallets, onTestFinished)
+    const number = await numberOf(run, 'rpc.batch.error-price')
+    const { stdout: shown } = await turnpike(['findings', run, number, '--format', 'json'])
+    const [, got] = /^(\d+) credits for /.exec(JSON.parse(shown).message) ?? []
+    const script = join(freshDirectory(), 'again.sh')
+    expect((await turnpike(['findings', run, number, '--repro', '--out', script])).code).toBe(0)
+    const { target } = await serveForTest(['service', '--lie', lie, '--wallet-credit', '3'], onTestFinished)
+    const { stdout, stderr, code } = await shell(
+      // Here viem is installed.
+      `cd "$ROOT" && TURNPIKE_WALLET_KEY=${key} TURNPIKE_OTHER_WALLET_KEY=${key} TURNPIKE_TARGET="$TARGET" '${script}'`,
+      target,
+    )
+    expect([code, stderr]).toEqual([0, ''])
+    const decides = stdout.slice(stdout.search(/^request \d+.*THIS DECIDES/m))
+    expect(decides).toMatch(new RegExp(`^  x-\\S+-rpc-credits: ${got}\\s*$`, 'm'))
+  }
+})

@@ -2,7 +2,7 @@ import { createServer, type Socket } from 'node:net'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 
 /** A request as a target reads it. */
-export type ReadRequest = { readonly path: string; readonly wantsStream: boolean; readonly authorization: string }
+export type ReadRequest = { readonly path: string; readonly wantsStream: boolean }
 
 /** The bytes of a response with a text in it. `end`: the connection ends after them. */
 export type Response = { readonly bytes: Buffer; readonly end: boolean }
@@ -20,7 +20,7 @@ type Parts = {
   readonly body: Buffer | string
 }
 
-function http({ status = '400 Bad Request', headers = {}, body }: Parts): Response {
+export function http({ status = '400 Bad Request', headers = {}, body }: Parts): Response {
   const all = { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)), ...headers }
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
   const head = Buffer.from(`HTTP/1.1 ${status}\r\n${lines.join('')}\r\n`, 'latin1')
@@ -203,13 +203,18 @@ export const places: readonly Place[] = [
   },
 ]
 
+/** The key of a request, from its head. */
+const keyIn = (head: string): string => (/\r\nauthorization: (.*)\r\n/i.exec(head)?.[1] ?? '').replace(/^\w+ /, '')
+
 /**
  * A target that sends back the key of each request, each time in the next of these encodings, in one place. Listens on
- * a free port of this machine.
+ * a free port of this machine. `secretIn` reads something else than the key from the head of a request; where it gives a
+ * response, nothing is sent back.
  */
 export async function startEchoTarget(
   place: Place,
   encode: readonly ((key: string) => string)[],
+  secretIn: (head: string) => string | Response = keyIn,
 ): Promise<{
   readonly port: number
   readonly sent: () => number
@@ -232,12 +237,14 @@ export async function startEchoTarget(
         if (text.length < head[0].length + length) return
         const body = text.slice(head[0].length, head[0].length + length)
         text = text.slice(head[0].length + length)
-        const authorization = /\r\nauthorization: (.*)\r\n/i.exec(head[0])?.[1] ?? ''
-        const key = authorization.replace(/^\w+ /, '')
-        const texts = encode.map(each => each(key)).filter(place.accepts)
-        const request = { path: head[1] ?? '', wantsStream: body.includes('"stream":true'), authorization }
+        const secret = secretIn(head[0])
+        const request = { path: head[1] ?? '', wantsStream: body.includes('"stream":true') }
         paths.push(request.path)
-        const response = place.respond(texts[sent++ % texts.length] ?? '', request)
+        const textOf = (key: string): string => {
+          const texts = encode.map(each => each(key)).filter(place.accepts)
+          return texts[sent++ % texts.length] ?? ''
+        }
+        const response = typeof secret === 'string' ? place.respond(textOf(secret), request) : secret
         // In two reads, so that the text is split.
         const half = Math.floor(response.bytes.length / 2)
         socket.write(response.bytes.subarray(0, half))

@@ -22,11 +22,11 @@ export type Installed = {
 }
 
 /** Packs the project and installs the tarball. Needs the npm registry, or npm's cache, for the dependencies. */
-export async function install(): Promise<Installed> {
+export async function install(flags = ''): Promise<Installed> {
   const { folder, tarball } = await pack()
   const project = join(folder, 'project')
   mkdirSync(project)
-  await succeed(`npm install --prefer-offline --no-audit --no-fund --save-dev '${tarball}'`, project)
+  await succeed(`npm install --prefer-offline --no-audit --no-fund --save-dev ${flags} '${tarball}'`, project)
   return installedIn(project, tarball)
 }
 

@@ -1,5 +1,4 @@
-import { generateKeyPairSync, sign as signEd25519 } from 'node:crypto'
-import { createKeyPairSignerFromPrivateKeyBytes, getBase58Decoder } from '@solana/kit'
+import { createSignableMessage, generateKeyPairSigner, getBase58Decoder } from '@solana/kit'
 import { x402Client, x402HTTPClient } from '@x402/core/client'
 import type { PaymentPayload, PaymentRequired } from '@x402/core/types'
 import { ExactEvmScheme } from '@x402/evm/exact/client'
@@ -34,13 +33,14 @@ export function evmWallet(): TestWallet {
 }
 
 export async function solanaWallet(): Promise<TestWallet> {
-  const { privateKey } = generateKeyPairSync('ed25519')
-  const raw = privateKey.export({ format: 'der', type: 'pkcs8' }).subarray(-32)
-  const signer = await createKeyPairSignerFromPrivateKeyBytes(raw)
+  const signer = await generateKeyPairSigner()
   return {
     address: signer.address,
     network: solana,
-    sign: async message => getBase58Decoder().decode(signEd25519(null, Buffer.from(message), privateKey)),
+    sign: async message => {
+      const [signatures] = await signer.signMessages([createSignableMessage(message)])
+      return getBase58Decoder().decode(signatures?.[signer.address] ?? new Uint8Array())
+    },
     payer: rpcUrl => clientOf(client => client.register(solana, new ExactSvmScheme(signer, { rpcUrl }))),
   }
 }

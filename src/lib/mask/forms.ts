@@ -106,8 +106,8 @@ const literal = '\\\\u\\{[0-9a-f]{1,6}\\}|\\\\u[0-9a-f]{4}|\\\\x[0-9a-f]{2}|\\\\
 const html = '&#x[0-9a-f]{1,9};?|&#[0-9]{1,9};?|&[a-z]+;'
 /** Long encoded texts are wrapped. */
 const lineEnd = '\\r?\\n'
-/** Never together with the others, because `key=ab` in a URL is none. */
-const quotedPrintable = '=[0-9a-f]{2}|=\\r?\\n'
+/** Never together with the others, because `key=ab` in a URL is none. A line end may be escaped, as in JSON. */
+const quotedPrintable = '=[0-9a-f]{2}|=\\r?\\n|=(?:\\\\r)?\\\\n'
 
 /**
  * The ways to undo a layer of escapes. `apart`: also each kind alone, because a secret contains a character that starts

@@ -108,5 +108,5 @@ function hashAt(text: string, at: number, slots: number): number {
 }
 
 /** Only ASCII, and character for character: positions stay the same. */
-const fold = (text: string): string =>
+export const fold = (text: string): string =>
   text.replace(/[A-Z_-]/g, character => (character === '-' ? '+' : character === '_' ? '/' : character.toLowerCase()))

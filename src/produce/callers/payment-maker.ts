@@ -8,6 +8,8 @@ export type PaymentOrder = {
   readonly wallet: string
   /** What the target asked for, with the one way to pay that was chosen. */
   readonly offer: Readonly<Record<string, unknown>>
+  /** The same way to pay as the target offered it, with the amount to pay. Servers compare it with their offer. */
+  readonly accepted: Readonly<Record<string, unknown>>
   /** What may be signed for at most, in USD. */
   readonly usd: string
 }
@@ -34,13 +36,14 @@ export const paymentPackages = optionalPackages('Payments of wallets', names, as
     return new svm.ExactSvmScheme(signer, { rpcUrl })
   }
 
-  return async (wallet, { offer, usd }, solanaNode) => {
+  return async (wallet, { offer, accepted, usd }, solanaNode) => {
     const scheme = await schemeOf(wallet, solanaNode)
     if (scheme === null) return null
     const client = new x402Client().setSpendControls({ maxAmountPerPayment: `$${usd}` })
     const http = new x402HTTPClient(client.register(caip2(wallet.network), scheme))
     // The packages check the shape of what they get.
-    return await http.createPaymentPayload(offer as unknown as Offer)
+    const payload = await http.createPaymentPayload(offer as unknown as Offer)
+    return { ...payload, accepted }
   }
 })
 
@@ -65,7 +68,7 @@ export function choosePayment(
   { network, asset, family }: Rail,
   amount: string,
   maxTimeoutSeconds: number,
-): { readonly offer: Readonly<Record<string, unknown>>; readonly payTo: string } | null {
+): (Pick<PaymentOrder, 'offer' | 'accepted'> & { readonly payTo: string }) | null {
   if (!isObject(offer) || !Array.isArray(offer.accepts)) return null
   const sameCase = (text: string) => (family === 'evm' ? text.toLowerCase() : text)
   for (const option of offer.accepts as readonly unknown[]) {
@@ -73,8 +76,9 @@ export function choosePayment(
     const { asset: token, payTo } = option
     if (typeof token !== 'string' || sameCase(token) !== sameCase(asset) || typeof payTo !== 'string') continue
     const stated = typeof option.maxTimeoutSeconds === 'number' ? option.maxTimeoutSeconds : maxTimeoutSeconds
-    const chosen = { ...option, amount, maxTimeoutSeconds: Math.min(stated, maxTimeoutSeconds) }
-    return { offer: { ...offer, accepts: [chosen] }, payTo }
+    const accepted = { ...option, amount }
+    const signed = { ...accepted, maxTimeoutSeconds: Math.min(stated, maxTimeoutSeconds) }
+    return { offer: { ...offer, accepts: [signed] }, accepted, payTo }
   }
   return null
 }

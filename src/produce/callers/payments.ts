@@ -57,8 +57,8 @@ export function createPayments({ signer, terms, reserve, release }: PaymentsOpti
     if (rail === undefined || amount === null) return null
     const chosen = choosePayment(asked, rail, amount, terms.topUp.maxTimeoutSeconds)
     if (chosen === null || !reserve(pico(usd))) return null
-    const { offer, payTo } = chosen
-    const header = await signer.payment({ wallet: wallet.name, offer, usd })
+    const { offer, accepted, payTo } = chosen
+    const header = await signer.payment({ wallet: wallet.name, offer, accepted, usd })
     if (header === null) {
       release(pico(usd))
       return null

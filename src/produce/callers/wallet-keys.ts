@@ -79,9 +79,12 @@ export function loadWalletKeys(plan: Plan, terms: WalletTerms, runId: string): W
 
 /** The wallets with their addresses. Throws a UsageError if a package is not installed that they need. */
 export async function loadWallets(plan: Plan, { wallets }: WalletKeys): Promise<readonly WalletCaller[]> {
-  if (wallets.some(({ family }) => family === 'evm') && (await evmWallets.load()) === null)
-    throw missing(evmWallets.names)
-  if (pays(plan) && wallets.length > 0 && (await paymentPackages.load()) === null) throw missing(paymentPackages.names)
+  const needed = [
+    ...(wallets.some(({ family }) => family === 'evm') ? [evmWallets] : []),
+    ...(pays(plan) && wallets.length > 0 ? [paymentPackages] : []),
+  ]
+  const loaded = await Promise.all(needed.map(each => each.load()))
+  if (loaded.includes(null)) throw missing([...new Set(needed.flatMap(({ names }) => names))])
   return await Promise.all(
     wallets.map(async wallet => ({
       ...wallet,
@@ -90,11 +93,9 @@ export async function loadWallets(plan: Plan, { wallets }: WalletKeys): Promise<
   )
 }
 
-/** The Solana node for payments to a target that is not on this machine; null: none is needed or given. */
-export function solanaNodeOf({ target }: Plan): string | null {
-  if (target === null || isLoopback(target)) return null
-  return process.env[nodeVariable]?.trim() || null
-}
+/** The Solana node for payments; null: none is given. Payments to the service that the run starts itself need none. */
+export const solanaNodeOf = ({ target }: Plan): string | null =>
+  target === null ? null : process.env[nodeVariable]?.trim() || null
 
 /** All secrets of a wallet, in the forms in which they are written. */
 export const walletSecrets = ({ family, privateKey }: WalletCaller): readonly string[] =>

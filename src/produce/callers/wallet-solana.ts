@@ -1,4 +1,5 @@
 import { createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto'
+import { fromBase58, toBase58 } from '../../lib/base58.ts'
 import type { WalletKind } from './sign-in.ts'
 
 /** Wallets of Solana: an address is a public Ed25519 key in base58. The text has the lines of EIP-4361. */
@@ -56,28 +57,4 @@ export function parseSolanaKey(text: string): string | null {
 export function solanaKeyTexts(privateKey: string): readonly string[] {
   const seed = Buffer.from(privateKey, 'hex')
   return [toBase58(Buffer.concat([seed, publicKeyOf(keyOf(privateKey))])), toBase58(seed)]
-}
-
-const digits = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
-const longestText = 128
-
-function fromBase58(text: string): Buffer | null {
-  if (text === '' || text.length > longestText) return null
-  let value = 0n
-  for (const letter of text) {
-    const digit = digits.indexOf(letter)
-    if (digit < 0) return null
-    value = value * 58n + BigInt(digit)
-  }
-  const hex = value === 0n ? '' : value.toString(16)
-  const zeros = /^1*/.exec(text)?.[0].length ?? 0
-  return Buffer.from('00'.repeat(zeros) + (hex.length % 2 === 0 ? hex : `0${hex}`), 'hex')
-}
-
-function toBase58(bytes: Uint8Array): string {
-  let value = BigInt(`0x${Buffer.from(bytes).toString('hex')}`)
-  let text = ''
-  for (; value > 0n; value /= 58n) text = digits.charAt(Number(value % 58n)) + text
-  const zeros = bytes.findIndex(byte => byte !== 0)
-  return '1'.repeat(zeros < 0 ? bytes.length : zeros) + text
 }

@@ -1,14 +1,17 @@
 import type { WalletTerms } from '../../contract/wallets.ts'
-import { parseJson } from '../../lib/json.ts'
+import { parseJson, toObject } from '../../lib/json.ts'
 import { failedBeforeSend, isLocalFault } from '../../observation/observation.ts'
 import { paymentOutcome } from '../../observation/payment-outcome.ts'
 import type { PaymentFate } from '../callers/payments.ts'
 import type { Exchange } from '../transport/transport.ts'
 import { type DueRequest, type SendContext, transmit, unsentRequest } from './transmit.ts'
 
+/** An address is shorter. The target may send any text. */
+const maxPayeeLength = 100
+
 type Offered = {
-  /** The body of the 402; null: nothing was offered. */
-  readonly offer: Buffer | null
+  /** How to pay, as the target says; null: nothing was offered. */
+  readonly offer: unknown
   readonly usd: string
   /** Whether all requests are sent at once. */
   readonly concurrent: boolean
@@ -23,14 +26,14 @@ export async function payOffer(
   { offer, usd, concurrent }: Offered,
   context: SendContext,
 ): Promise<void> {
-  const { payments, clock, sink, stop, contract } = context
+  const { payments, clock, sink, stop, contract, mask } = context
   const caller = requests[0]?.origin.caller
   const drop = (reason: 'interrupted' | 'no-payment') => {
     for (const each of requests) sink(unsentRequest(each, reason, context))
   }
   if (stop.aborted) return drop('interrupted')
   if (offer === null || caller?.kind !== 'wallet') return drop('no-payment')
-  const found = await payments.next(caller, parseJson(offer), usd)
+  const found = await payments.next(caller, offer, usd)
   if (found === null) return drop('no-payment')
   if (stop.aborted) {
     payments.close(caller, 'unsent')
@@ -39,7 +42,8 @@ export async function payOffer(
   const { header, record } = found
   const pay = async (each: Omit<DueRequest, 'dueMs'>, index: number): Promise<PaymentFate> => {
     const { descriptor, request } = each.built
-    const payment = index === 0 ? record : { ...record, isAgain: true }
+    const payTo = mask.beginning(record.payTo, maxPayeeLength)
+    const payment = { ...record, payTo, isAgain: record.isAgain || index > 0 }
     const built = {
       descriptor: descriptor.kind === 'top-up' ? { ...descriptor, payment } : descriptor,
       request: { ...request, headers: { ...request.headers, [contract.wallets.topUp.paymentHeader]: header } },
@@ -54,6 +58,16 @@ export async function payOffer(
   if (concurrent) fates.push(...(await Promise.all(requests.map(pay))))
   else for (const [index, each] of requests.entries()) fates.push(await pay(each, index))
   payments.close(caller, fateOfAll(fates))
+}
+
+/**
+ * How to pay, from the body of a 402, or from its header if the body does not say: version 2 of x402 leaves the body free.
+ */
+export function offerIn({ body, headers }: Pick<Exchange, 'body' | 'headers'>, { topUp }: WalletTerms): unknown {
+  const offer = parseJson(body)
+  if (toObject(offer)?.accepts !== undefined) return offer
+  const header = headers[topUp.requiredHeader.toLowerCase()]
+  return header === undefined ? offer : parseJson(Buffer.from(header, 'base64'))
 }
 
 /** One response is enough to know that a payment was settled. One that never left says nothing if another did. */

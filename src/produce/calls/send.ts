@@ -11,7 +11,7 @@ import { authorize, type Headers } from '../callers/caller.ts'
 import type { SignedIn } from '../callers/sign-ins.ts'
 import { buildRequest } from './build-request.ts'
 import type { BuiltRequest } from './call.ts'
-import { payOffer } from './pay-offer.ts'
+import { offerIn, payOffer } from './pay-offer.ts'
 import { type Origin, type SendContext, stepAt, transmit, unsentRequest } from './transmit.ts'
 
 /**
@@ -54,15 +54,11 @@ async function sendPayment(arrival: Arrival, context: SendContext): Promise<bool
   const [asking, ...paying] = requests
   if (asking === undefined) throw new RangeError(`${arrival.call} has no steps`)
   const { offerStatus } = context.contract.wallets.topUp
-  let offer: Buffer | null = null
-  const wasSent = await transmit(
-    { ...asking, dueMs: arrival.dueMs },
-    context,
-    undefined,
-    ({ failure, status, body }) => {
-      if (failure === null && status === offerStatus) offer = body
-    },
-  )
+  let offer: unknown = null
+  const wasSent = await transmit({ ...asking, dueMs: arrival.dueMs }, context, undefined, exchange => {
+    if (exchange.failure === null && exchange.status === offerStatus)
+      offer = offerIn(exchange, context.contract.wallets)
+  })
   await payOffer(paying, { offer, usd: plan.usd, concurrent: plan.concurrent }, context)
   return wasSent
 }

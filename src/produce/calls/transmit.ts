@@ -1,7 +1,8 @@
-import type { AccountTier } from '../../contract/contract.ts'
+import type { AccountTier, Contract } from '../../contract/contract.ts'
 import type { SignInForm } from '../../contract/wallets.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Mask } from '../../lib/mask/mask.ts'
+import { maskOnce } from '../../lib/mask/once.ts'
 import type { ChatDescriptor, DropReason, Observation, Sink } from '../../observation/observation.ts'
 import type { Call } from '../../plan/plan.ts'
 import { type Arrival, type ArrivalStep, requestIdOf } from '../arrivals/arrivals.ts'
@@ -9,6 +10,7 @@ import type { SpecialKeys } from '../callers/api-keys.ts'
 import type { Caller } from '../callers/caller.ts'
 import type { Payments } from '../callers/payments.ts'
 import type { SignIns } from '../callers/sign-ins.ts'
+import { signedSecrets } from '../callers/signed-secrets.ts'
 import { isEventStream } from '../transport/exchange.ts'
 import type { Exchange, Transport } from '../transport/transport.ts'
 import type { BuiltRequest, RequestContext } from './call.ts'
@@ -58,12 +60,13 @@ export function transmit(
   onFree?: () => void,
   onEnd?: (exchange: Exchange) => void,
 ): Promise<boolean> {
-  const { mask, sink } = context
+  const { sink } = context
   const { descriptor, request } = built
-  const reader = descriptor.kind === 'chat' && descriptor.stream ? readerOf(descriptor, context) : null
   const { method, path, headers, body, timeouts, maxBodyBytes } = request
-  const onStreamBytes = reader?.push ?? null
   const isOnce = origin.caller.kind === 'wallet'
+  const mask = isOnce ? maskOnce(context.mask, () => signedSecrets(headers)) : context.mask
+  const reader = descriptor.kind === 'chat' && descriptor.stream ? readerOf(descriptor, context.contract, mask) : null
+  const onStreamBytes = reader?.push ?? null
   const sent = { method, path, headers, body, timeouts, maxBodyBytes, isOnce, onStreamBytes }
   return context.transport(sent, context.abort, onFree).then(received => {
     onEnd?.(received)
@@ -131,7 +134,7 @@ export function unsentRequest(
 
 const chainOf = (caller: Caller): string | undefined => (caller.kind === 'wallet' ? caller.chain : undefined)
 
-function readerOf({ options }: ChatDescriptor, { contract: { chat }, mask }: SendContext): StreamReader {
+function readerOf({ options }: ChatDescriptor, { chat }: Contract, mask: Mask): StreamReader {
   return createStreamReader({
     doneMarker: chat.stream.doneMarker,
     echoField: options === null ? null : chat.parametersField,

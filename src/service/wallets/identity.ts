@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Rail } from '../../contract/wallets.ts'
-import { toBase58 } from './solana-signatures.ts'
+import { toBase58 } from '../../lib/base58.ts'
 
 /** SHA-256, 64 hexadecimal digits. */
 export const digestHex = (text: string | Buffer): string => createHash('sha256').update(text).digest('hex')

@@ -1,8 +1,8 @@
 import type { Rail } from '../../contract/wallets.ts'
+import { toBase58 } from '../../lib/base58.ts'
 import { isObject, parseJson } from '../../lib/json.ts'
 import { jsonReply, type Reply, type RequestState } from '../message.ts'
 import { digestHex } from './identity.ts'
-import { toBase58 } from './solana-signatures.ts'
 
 const tokenProgram = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
 const mintBytes = 82

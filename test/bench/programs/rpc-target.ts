@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 /**
  * A cheap target that meets every clause for a single `eth_blockNumber`: ids are new, limits and balance decrease. It
  * sends one response per read, so a client must not pipeline. It sends its port by IPC. Argument: a `Task` as JSON, or
- * nothing. A stamping target has an account for each key. On a message, it sends its stamps by IPC, or its delays after
+ * nothing. A stamping target has an account for each caller, with a key or with a wallet. On a message, it sends its stamps by IPC, or its delays after
  * the stall.
  */
 const limit = 1_000_000_000
@@ -72,11 +72,29 @@ function atPrecisely(dueMs: number, wake: () => void): void {
 }
 
 function accountOf(bytes: Buffer): Account {
-  const key = /authorization: Bearer (\S+)/i.exec(bytes.toString('latin1'))?.[1] ?? ''
-  const account = accounts.get(key) ?? openAccount()
-  accounts.set(key, account)
+  const [, key, wallet] = /authorization: Bearer (\S+)|sign-in-with-x: (.{72})/i.exec(bytes.toString('latin1')) ?? []
+  const name = key ?? wallet ?? ''
+  const account = accounts.get(name) ?? openAccount()
+  accounts.set(name, account)
   return account
 }
+
+/** The credit of the wallet that a path names; null: the path names none. */
+function creditBody(bytes: Buffer, balance: string): string | null {
+  const [, walletAddress] = /^GET \S+\/x402\/balance\/(\S+)/.exec(bytes.toString('latin1')) ?? []
+  const terms = { canConsume: true, minimumTopUpUsd: 5, suggestedTopUpUsd: 10 }
+  return walletAddress === undefined
+    ? null
+    : JSON.stringify({ success: true, data: { walletAddress, balanceUsd: Number(balance), ...terms } })
+}
+
+const usdOf = (units: number): string => {
+  const text = String(units)
+  return `${text.slice(0, -7)}.${text.slice(-7)}`
+}
+
+const isWallet = (bytes: Buffer): boolean =>
+  task?.kind === 'stamp' && /sign-in-with-x: /i.test(bytes.toString('latin1'))
 
 let date = ''
 let dateUntilMs = 0
@@ -100,10 +118,11 @@ const server = createServer(socket => {
     const account = task?.kind === 'stamp' ? accountOf(bytes) : singleAccount
     if (isRpc && task?.kind === 'stamp') account.stamps.push(atMs)
     if (isRpc && stall?.afterRequest === account.served) stallSoon(stall)
-    // The id of a single call is 1 or "r-1".
-    const body = !isRpc ? balanceCheckBody : bytes.includes('"r-1"') ? rpcBodies.text : rpcBodies.number
     // The balance is that before the request, the remaining requests those after it.
-    const balance = String(openingUnits - account.served * 125)
+    const balance = usdOf(openingUnits - account.served * 125)
+    const listBody = isRpc ? '' : (creditBody(bytes, balance) ?? balanceCheckBody)
+    // The id of a single call is 1 or "r-1".
+    const body = !isRpc ? listBody : bytes.includes('"r-1"') ? rpcBodies.text : rpcBodies.number
     if (isRpc) account.served++
     else account.balanceChecks++
     const { served, balanceChecks } = account
@@ -115,13 +134,13 @@ const server = createServer(socket => {
       `date: ${httpDate()}`,
       `cf-ray: ${requests}-LHR`,
       'x-service-version: 20260801.120000',
-      `x-service-balance-usd: ${balance.slice(0, -7)}.${balance.slice(-7)}`,
+      `x-service-balance-usd: ${balance}`,
+      ...(isRpc && isWallet(bytes) ? [`x-balance-remaining: ${usdOf(openingUnits - account.served * 125)}`] : []),
       'x-service-balance-diem: 0',
       `x-ratelimit-limit-requests: ${limit}`,
       `x-ratelimit-remaining-requests: ${limit - (isRpc ? served : balanceChecks)}`,
       `x-ratelimit-reset-requests: ${resetSeconds}`,
-      'x-service-rpc-credits: 20',
-      'x-service-rpc-cost-usd: 0.00001250',
+      ...(isRpc ? ['x-service-rpc-credits: 20', 'x-service-rpc-cost-usd: 0.00001250'] : []),
       `x-request-id: r${requests}`,
     ]
     const text = `${lines.join('\r\n')}\r\n\r\n${body}`

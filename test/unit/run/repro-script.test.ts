@@ -209,3 +209,48 @@ test('the script says what is missing, what was not recorded, and what was added
 test('a script says that the embedded reference service has ended', () => {
   expect(script([request(1)], {}, { ...judged, plan: { ...judged.plan, target: null } })).toContain('turnpike service')
 })
+
+const { plan: withWallets } = await virtualRun({
+  scenario: `name: wallets
+callers: { count: 1, wallets: 2, chain: [base, solana] }
+calls:
+  single: { kind: rpc, network: ethereum-mainnet, methods: { eth_blockNumber: 1 } }
+  credit: { kind: wallet-balance }
+  pay: { kind: top-up, pay: true, usd: 5, duplicates: 1 }
+stages:
+  - { name: list, duration: 2s, shape: sequence, calls: [single] }
+`,
+})
+const ofWallets: Judged = { ...judged, plan: { ...withWallets, target: 'http://127.0.0.1:8402/api/v1' } }
+
+test('requests of wallets are signed anew, and their payments come from a variable', () => {
+  const text = script(
+    [
+      request(0, { call: 'single', caller: 'c0' }),
+      request(1, { call: 'single', caller: 'w1' }),
+      request(2, { call: 'credit', caller: 'w0' }),
+      request(3, { call: 'pay', caller: 'w0', step: 'offer' }),
+      request(4, { call: 'pay', caller: 'w0', step: 'payment', decides: true }),
+      request(5, { call: 'pay', caller: 'w0', step: 'payment' }),
+    ],
+    {},
+    ofWallets,
+  )
+  const comment = text.slice(0, text.indexOf('\n\n')).replaceAll('\n#    ', '')
+  expect(comment).toContain('TURNPIKE_KEY: the API key of caller c0\n')
+  expect(comment).toContain('TURNPIKE_WALLET_KEY: the private key of wallet w0')
+  expect(comment).toContain('TURNPIKE_OTHER_WALLET_KEY: the private key of wallet w1')
+  expect(comment).toContain('TURNPIKE_PAYMENT_SIGNATURE: a payment of wallet w0, signed')
+  expect(text).toContain("echo 'Set TURNPIKE_WALLET_KEY to a private key.")
+  expect(text).toContain("echo 'Set TURNPIKE_PAYMENT_SIGNATURE to a signed payment.")
+  const sent = text.split('\n').filter(line => line.startsWith('send '))
+  expect(sent[0]).toContain(`"$TURNPIKE_KEY"`)
+  expect(sent[1]).toContain('-H @"$work/1.sign-in"')
+  expect(sent[2]).toMatch(/^send 2 '\/x402\/balance\/'"\$\(cat "\$work\/2\.address"\)" .*-H @"\$work\/2\.sign-in"/)
+  expect(sent[3]).not.toMatch(/sign-in|PAYMENT/)
+  for (const line of sent.slice(4)) expect(line).toContain(`-H 'PAYMENT-SIGNATURE: '"$TURNPIKE_PAYMENT_SIGNATURE"`)
+  expect(text).not.toContain('INCOMPLETE')
+  const long = [request(1, { call: 'single', caller: 'w1' }), request(2, { call: 'single', sentMs: 400_000 })]
+  expect(script(long, {}, ofWallets)).toContain('INCOMPLETE: the script signs in before its first request')
+  expect(text).toContain('"rows":[{"id":1,"variable":"TURNPIKE_OTHER_WALLET_KEY","family":"solana"')
+})

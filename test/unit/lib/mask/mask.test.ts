@@ -38,6 +38,14 @@ const surroundings = [
   '&',
 ]
 
+test.each(['=\r\n', '=\n', '\r\n', '\n'])('a line end in a key is no way around the mask in JSON: %j', end => {
+  const secret = 'sk-proj8Jk2Lm4Np6Qr0St0Uv1Wx2Yz3'
+  for (const at of [3, 9, 16, 28]) {
+    const text = JSON.stringify({ a: `no: ${secret.slice(0, at)}${end}${secret.slice(at)}` })
+    expect(createMask([secret]).isIn(text), text).toBe(true)
+  }
+})
+
 describe('no form of a secret survives', () => {
   for (const { name, encode } of encodings) {
     test(name, () => {

@@ -65,12 +65,14 @@ test.each(['base', 'solana'])('a payment on %s is settled once, and pays for cal
 test('nothing is signed on Solana without a node', async () => {
   const wallet = await walletOn('solana')
   const signer = createSigner({ wallets: [wallet], terms, origin: 'http://localhost', runId: 'run', solanaNode: null })
-  expect(await signer.payment({ wallet: 'w0', offer: {}, usd: '5' })).toBeNull()
+  expect(await signer.payment({ wallet: 'w0', offer: {}, accepted: {}, usd: '5' })).toBeNull()
 })
 
 test('an offer that the packages cannot read is not paid', async () => {
   const signer = createSigner({
     ...{ wallets: [await walletOn('base')], terms, origin: 'http://localhost', runId: 'run', solanaNode: null },
   })
-  expect(await signer.payment({ wallet: 'w0', offer: { x402Version: 2, accepts: [{}] }, usd: '5' })).toBeNull()
+  expect(
+    await signer.payment({ wallet: 'w0', offer: { x402Version: 2, accepts: [{}] }, accepted: {}, usd: '5' }),
+  ).toBeNull()
 })

@@ -59,6 +59,8 @@ test('the one way to pay of its chain is signed for, with the amount to pay and 
     record: { id: 'w0/1', usd: '7.5', amount: '7500000', payTo: '0xpayee', isAgain: false },
   })
   expect(orders[0]?.offer).toMatchObject({ accepts: [{ ...option, amount: '7500000', maxTimeoutSeconds: 300 }] })
+  // A server compares this with its offer.
+  expect(orders[0]?.accepted).toEqual({ ...option, amount: '7500000' })
 })
 
 test.each([

@@ -4,7 +4,12 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { documentedContract } from '../../../../src/contract/documented.ts'
 import type { Plan, WalletsPlan } from '../../../../src/plan/plan.ts'
-import { loadWalletKeys, loadWallets, walletSecrets } from '../../../../src/produce/callers/wallet-keys.ts'
+import {
+  loadWalletKeys,
+  loadWallets,
+  solanaNodeOf,
+  walletSecrets,
+} from '../../../../src/produce/callers/wallet-keys.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'turnpike-wallets-'))
 afterAll(() => rmSync(directory, { recursive: true }))
@@ -97,6 +102,11 @@ describe('private keys of wallets', () => {
     expect(() => load(onSolana)).toThrow('TURNPIKE_SOLANA_NODE')
     vi.stubEnv('TURNPIKE_SOLANA_NODE', 'https://node.example.com')
     expect(load(onSolana).wallets).toHaveLength(1)
+  })
+
+  test('on Solana may use a node on this machine, but not for the service that a run starts itself', () => {
+    vi.stubEnv('TURNPIKE_SOLANA_NODE', 'http://127.0.0.1:8899')
+    expect([solanaNodeOf(planOf()), solanaNodeOf(planOf({}, null))]).toEqual(['http://127.0.0.1:8899', null])
   })
 
   test('are not read for the service that a run starts itself', () => {

@@ -200,6 +200,15 @@ describe('a top-up', () => {
     expect(JSON.stringify(observations)).not.toContain('payment-1')
   })
 
+  test('pays what a header asks for, if the body does not', async () => {
+    const required = Buffer.from(JSON.stringify(offer)).toString('base64')
+    const { send, requests } = wallets(({ headers }) =>
+      payment in headers ? {} : { status: 402, headers: { 'payment-required': required }, text: '{}' },
+    )
+    await send(pay)
+    expect(requests.map(({ headers }) => headers[payment])).toEqual([undefined, 'payment-1'])
+  })
+
   test.each([
     [200, 'payment-2'],
     [400, 'payment-2'],
@@ -280,6 +289,7 @@ describe('a top-up', () => {
   test.each<[string, Reply]>([
     ['no offer', { status: 402, text: '{}' }],
     ['an offer that is no JSON', { status: 402, text: 'pay!' }],
+    ['a header that is no offer', { status: 402, headers: { 'payment-required': 'eyJ' }, text: '{}' }],
     ['no 402', { status: 200, text: JSON.stringify(offer) }],
   ])('pays nothing after %s', async (_, reply) => {
     const { send, requests, observations } = wallets(() => reply)

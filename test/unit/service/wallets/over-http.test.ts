@@ -43,11 +43,13 @@ afterAll(() => {
   return server.close()
 })
 
-async function call(wallet: TestWallet, path: string, body: unknown = null, name = 'SIGN-IN-WITH-X') {
+type Sent = { readonly body?: unknown; readonly name?: string; readonly layout?: 'message' | 'fields' }
+
+async function call(wallet: TestWallet, path: string, { body = null, name = 'SIGN-IN-WITH-X', layout }: Sent = {}) {
   return fetch(`${base}${path}`, {
     method: body === null ? 'GET' : 'POST',
     headers: {
-      [name]: await signIn(wallet, { domain: host, nowMs: Date.now() }),
+      [name]: await signIn(wallet, { domain: host, nowMs: Date.now(), ...(layout && { layout }) }),
       ...(body === null ? {} : { 'content-type': 'application/json' }),
     },
     body: body === null ? null : JSON.stringify(body),
@@ -59,18 +61,21 @@ const topUp = (headers: Readonly<Record<string, string>> = {}) =>
 const question = { model: 'ref-nano-3b', messages: [{ role: 'user', content: 'hello' }], max_completion_tokens: 8 }
 
 test.each([
-  ['Base', async () => evmWallet(), 'PAYMENT-SIGNATURE', 'SIGN-IN-WITH-X'],
-  ['Solana', solanaWallet, 'X-PAYMENT', 'X-Sign-In-With-X'],
+  ['Base', 'PAYMENT-SIGNATURE', 'SIGN-IN-WITH-X', 'message'],
+  ['Base', 'X-402-Payment', 'X-Sign-In-With-X', 'fields'],
+  ['Solana', 'PAYMENT-SIGNATURE', 'SIGN-IN-WITH-X', 'fields'],
+  ['Solana', 'X-PAYMENT', 'X-Sign-In-With-X', 'message'],
 ] as const)(
-  'a wallet on %s tops up with the public packages, and calls',
-  async (_, create, paymentName, signInName) => {
-    const wallet = await create()
+  'a wallet on %s tops up with the public packages, and calls: %s, %s, layout %s',
+  async (chain, paymentName, name, layout) => {
+    const wallet = chain === 'Base' ? evmWallet() : await solanaWallet()
     const offered = await topUp()
     expect(offered.status).toBe(402)
     const payer = wallet.payer(`${base}${referenceSolanaNode}`)
     const offer = payer.getPaymentRequiredResponse(name => offered.headers.get(name), await offered.json())
     const payload = await payment(wallet, offer, { usd: 7, node: `${base}${referenceSolanaNode}` })
-    const paid = await topUp({ [paymentName]: paymentText(payload) })
+    const { 'PAYMENT-SIGNATURE': encoded = '' } = payer.encodePaymentSignatureHeader(payload)
+    const paid = await topUp({ [paymentName]: encoded })
     const { data } = (await paid.json()) as { readonly data: Readonly<Record<string, unknown>> }
     expect([paid.status, data]).toEqual([
       200,
@@ -86,17 +91,17 @@ test.each([
       network: wallet.network,
     })
 
-    const chat = await call(wallet, '/chat/completions', question, signInName)
+    const chat = await call(wallet, '/chat/completions', { body: question, name, layout })
     expect(chat.status).toBe(200)
     const { cost } = (await chat.json()) as { readonly cost: { readonly usd: number } }
     const left = Number(chat.headers.get('x-balance-remaining'))
     expect(left).toBeCloseTo(7 - cost.usd, 12)
-    const rpc = await call(wallet, '/crypto/rpc/ethereum-mainnet', item('eth_chainId'), signInName)
+    const rpc = await call(wallet, '/crypto/rpc/ethereum-mainnet', { body: item('eth_chainId'), name, layout })
     expect([rpc.status, Number(rpc.headers.get('x-balance-remaining'))]).toEqual([
       200,
       expect.closeTo(left - 0.0000125, 12),
     ])
-    const balance = await call(wallet, `/x402/balance/${wallet.address}`)
+    const balance = await call(wallet, `/x402/balance/${wallet.address}`, { name, layout })
     expect(await balance.json()).toMatchObject({ data: { balanceUsd: expect.closeTo(left - 0.0000125, 12) } })
   },
 )
