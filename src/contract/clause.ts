@@ -14,6 +14,7 @@ export const checkNames = [
   'lists',
   'resources',
   'probe',
+  'payments',
 ] as const
 export const auditNames = ['ledger', 'rate-limits', 'idempotency', 'unique-ids', 'abuse', 'consistency'] as const
 

@@ -127,7 +127,7 @@ export const checkConditionalHeaders: Check<'conditional-headers'> = (observatio
       reporter.fail('header.model-id.asked', message, [id])
     }
   }
-  if (contract.billing.balanceRemaining === 'anyone') return
+  if (contract.billing.balanceRemaining === 'anyone' || observation.chain !== undefined) return
   const remaining = headers['x-balance-remaining']
   if (remaining === undefined) return reporter.pass('header.balance-remaining')
   const message = `x-balance-remaining is ${quote(remaining)} for an API key, expected it for wallets only`

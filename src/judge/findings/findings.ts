@@ -104,6 +104,7 @@ const contentJudges: readonly JudgeName[] = [
   'lists',
   'resources',
   'probe',
+  'payments',
 ]
 
 /** `only`: the clauses that --only selects, or null for all. The others are neither judged nor listed. */
