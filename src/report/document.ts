@@ -16,10 +16,11 @@ export type { ThresholdResult, Verdict } from '../judge/thresholds.ts'
 const nameOf = <Name extends string>() => z.string() as unknown as z.ZodType<Name>
 
 const status = z.enum(['pass', 'fail', 'inconclusive'])
+const replaySteps = ['original', 'duplicate', 'other-key', 'conflict', 'other-caller', 'late-repeat'] as const
 
 const position = z.object({
   firstId: tally.meta({ description: 'The id of the first request that shares its idempotency key; else its own.' }),
-  step: z.enum(['only', 'original', 'duplicate', 'other-key', 'conflict', 'other-caller', 'late-repeat', 'offer', 'payment']),
+  step: z.enum(['only', ...replaySteps, 'offer', 'payment']),
   key: tally.meta({ description: 'Which key of its caller it used, from 0.' }),
 })
 

@@ -74,15 +74,18 @@ describe('a top-up on base', () => {
   })
 
   test('in the load pays the amount of the call, and counts as spent', async () => {
+    const calls = sequence('ask, pay, credit, pay').replace('duration', 'first-caller: 1, duration')
     const { observations, report } = await virtualRun({
-      scenario: scenario('count: 0, wallets: 1, chain: base', `${sequence('ask, pay, credit')}\nbudget: { usd: 8 }`),
+      scenario: scenario('count: 1, wallets: 1, chain: base', `${calls}\nbudget: { usd: 8 }`),
     })
     const paid = observations.flatMap(({ request }) =>
       request.kind === 'top-up' && request.payment ? request.payment : [],
     )
     expect(paid).toMatchObject([{ id: 'w0/1', usd: '7.5', amount: '7500000', isAgain: false }])
-    expect(observations.at(-1)?.response?.body).toMatchObject({ value: { data: { balanceUsd: 7.5 } } })
-    expect(report.verdict).toBeDefined()
+    const credit = observations.find(({ call, stage }) => call === 'credit' && stage === 'once')
+    expect(credit?.response?.body).toMatchObject({ value: { data: { balanceUsd: 7.5 } } })
+    // The second payment would exceed the budget.
+    expect(report.run.ended).toBe('budget-reached')
   })
 })
 

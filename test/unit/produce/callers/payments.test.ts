@@ -62,7 +62,7 @@ test('the one way to pay of its chain is signed for, with the amount to pay and 
 })
 
 test.each([
-  ['nothing', undefined],
+  ['nothing', null],
   ['no list', { accepts: null }],
   ['another chain', { accepts: [{ ...option, network: 'eip155:1' }] }],
   ['another token', { accepts: [{ ...option, asset: `0x${'99'.repeat(20)}` }] }],
