@@ -6,7 +6,7 @@ import { chatClauses, streamClauses } from './clauses/chat.ts'
 import { abuseClauses, limitClauses } from './clauses/limits.ts'
 import { resourceClauses } from './clauses/resources.ts'
 import { rpcClauses } from './clauses/rpc.ts'
-import { walletClauses } from './clauses/wallets.ts'
+import { walletMoneyClauses } from './clauses/wallet-money.ts'
 
 /** In the order of reports. `clauses/not-judged.ts` has the sentences that no run judges. */
 const rows = {
@@ -22,7 +22,7 @@ const rows = {
   ...abuseClauses,
   ...billingClauses,
   ...resourceClauses,
-  ...walletClauses,
+  ...walletMoneyClauses,
 }
 
 export type ClauseId = keyof typeof rows

@@ -119,8 +119,11 @@ export const isJsonType = memoizeLast((contentType: string | undefined) => json.
  */
 export function authenticatedResponse({ request, response }: Observation): ObservedResponse | null {
   if (response === null || response.status === 401 || response.status >= 500) return null
-  return request.kind === 'models' || request.kind === 'networks' || request.kind === 'probe' ? null : response
+  return unauthenticated.includes(request.kind) ? null : response
 }
+
+/** Requests without credentials, or with those of another account. A payment is one without a sign-in. */
+const unauthenticated: readonly Observation['request']['kind'][] = ['models', 'networks', 'top-up', 'probe']
 
 /** The body as a JSON object; null if it is none. */
 export function jsonObject(response: ObservedResponse | null): Readonly<Record<string, unknown>> | null {

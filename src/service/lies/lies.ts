@@ -11,6 +11,7 @@ import type { Lie } from './lie.ts'
 import { limitLies } from './limits.ts'
 import { resourceLies } from './resources.ts'
 import { rpcLies } from './rpc.ts'
+import { walletMoneyLies } from './wallet-money.ts'
 
 /** For every clause, the lies that violate it. A clause without one does not compile. */
 export const lies: Readonly<Record<ClauseId, readonly [Lie, ...Lie[]]>> = {
@@ -25,6 +26,7 @@ export const lies: Readonly<Record<ClauseId, readonly [Lie, ...Lie[]]>> = {
   ...abuseLies,
   ...resourceLies,
   ...rpcLies,
+  ...walletMoneyLies,
 }
 
 export type ListedLie = { readonly clause: ClauseId; readonly name: string; readonly text: string }

@@ -1,8 +1,7 @@
 import type { ClauseRows } from '../clause.ts'
 
-/** Callers with a wallet. */
-export const walletClauses = {
-  // Money
+/** The credit of wallets: what they are charged, and what they pay. */
+export const walletMoneyClauses = {
   'wallet.limits': ['5', 'rate-limits', 'A wallet has the same limits as an API key.'],
   'wallet.billing': ['5', 'ledger', 'A wallet pays the same prices as an API key, for RPC in credits against the same balance.'],
   'wallet.charge': ['5', 'ledger', "The cost of a wallet's requests, and nothing else, is deducted from its credit."],
