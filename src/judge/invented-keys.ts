@@ -8,8 +8,8 @@ import { usesOwnKey } from './audits/abuse/failure.ts'
  */
 export function createInventedKeys(areInvented: boolean): (observation: Observation) => boolean {
   let areKnown = !areInvented
-  return ({ request, response }) => {
-    if (areKnown || response === null || !usesOwnKey(request)) return false
+  return ({ request, response, chain }) => {
+    if (areKnown || response === null || chain !== undefined || !usesOwnKey(request)) return false
     areKnown = is2xx(response.status)
     return response.status === 401
   }

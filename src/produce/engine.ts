@@ -154,6 +154,7 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
     inFlight: inFlight.count,
     stage: () => stageName,
     open: async () => {
+      await signIns.fill()
       await topUpWallets()
       await checkBalances('(opening)', context)
       await signIns.fill()

@@ -41,6 +41,8 @@ export function countedFailureOf(
   if (counts === 'client-errors-but-429' && (status === 429 || status >= 500)) return null
   // Only the service knows whose failure a 401 is.
   const isClear = outcome.kind === 'answered' && status >= 400 && status !== 401 && !isFromGateway(response, contract)
+  // A top-up has no sign-in.
+  if (request.kind === 'top-up') return 'possible'
   return isClear ? 'certain' : 'possible'
 }
 
