@@ -2,7 +2,7 @@ import type { ClauseRows } from '../clause.ts'
 
 /** The credit of wallets: what they are charged, and what they pay. */
 export const walletMoneyClauses = {
-  'wallet.limits': ['5', 'rate-limits', 'A wallet has the same limits as an API key.'],
+  'wallet.limits': ['5', ['limit-headers', 'rate-limits'], 'A wallet has the same limits as an API key.'],
   'wallet.billing': ['5', 'ledger', 'A wallet pays the same prices as an API key, for RPC in credits against the same balance.'],
   'wallet.charge': ['5', 'ledger', "The cost of a wallet's requests, and nothing else, is deducted from its credit."],
   'wallet.balance': ['4.1', 'ledger', 'The credit of a wallet can be requested by its address.'],
@@ -20,5 +20,5 @@ export const walletMoneyClauses = {
     ['payments', 'ledger'],
     'A payment that was changed after it was signed, or is for another chain or resource, is refused and adds no credit.',
   ],
-  'wallet.top-up.refusal': ['5', 'payments', 'A refused payment gets the status of its refusal.', { source: 'profile' }],
+  'wallet.top-up.refusal': ['5', ['payments', 'ledger'], 'A refused payment gets the status of its refusal.', { source: 'profile' }],
 } satisfies ClauseRows

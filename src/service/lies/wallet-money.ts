@@ -1,12 +1,29 @@
 import type { PaymentRefusal } from '../../contract/wallets.ts'
 import { formatPico, pico } from '../../lib/money.ts'
 import type { Account } from '../account.ts'
-import type { Reply } from '../message.ts'
+import type { Reply, RequestState } from '../message.ts'
 import type { PaymentRules } from '../wallets/top-up.ts'
-import { type Lie, type Lies, lie, replyLie, replyText, withHeader, withoutHeaders, withText } from './lie.ts'
+import { isReplay, type Lie, type Lies, lie, replyLie, replyText, withHeader, withoutHeaders, withText } from './lie.ts'
 
 const remaining = 'x-balance-remaining'
 const isWallet = ({ wallet }: Account): boolean => wallet !== undefined
+
+const limitHeader = 'x-ratelimit-limit-requests'
+const remainingRequests = 'x-ratelimit-remaining-requests'
+
+/** Other limits for wallets. Responses state them. */
+const walletLimits = (name: string, text: string, change: (limit: number) => number): Lie =>
+  lie(
+    name,
+    text,
+    honest => ({
+      limitsOf: (limits, account) => {
+        const own = honest.limitsOf(limits, account)
+        return isWallet(account) ? { ...own, requests: change(own.requests) } : own
+      },
+    }),
+    ['limit.requests.limit', 'limit.resources', 'limit.requests.not-early', 'limit.requests.enforced'],
+  )
 
 /** A lie about some refused payments. */
 const credited = (
@@ -40,43 +57,36 @@ const statusLie = (name: string, text: string, refusal: PaymentRefusal, status: 
   })
 
 /** Charges a wallet for a request whose reply is finished. */
-const afterwards = (name: string, text: string, amountOf: (reply: Reply) => bigint, also: Lie['alsoViolates'] = []) =>
-  lie(
-    name,
-    text,
-    honest => ({
-      finish: (reply, state) => {
-        if (state.account?.wallet !== undefined)
-          honest.charge(state.account, { currency: 'usd', pico: amountOf(reply) })
-        return honest.finish(reply, state)
-      },
-    }),
-    also,
-  )
+const charged = (name: string, text: string, amountOf: (reply: Reply, state: RequestState) => bigint): Lie =>
+  lie(name, text, honest => ({
+    finish: (reply, state) => {
+      if (state.account?.wallet !== undefined)
+        honest.charge(state.account, { currency: 'usd', pico: amountOf(reply, state) })
+      return honest.finish(reply, state)
+    },
+  }))
 
 export const walletMoneyLies = {
   'wallet.limits': [
+    walletLimits('wallets-have-half', 'A wallet has half of the limits.', limit => Math.floor(limit / 2)),
+    walletLimits('wallets-have-double', 'A wallet has double limits.', limit => limit * 2),
     lie(
-      'wallets-have-half',
-      'A wallet has half of the limits.',
+      'wallets-refused-early',
+      'A wallet is refused at half of the limits that its responses state.',
       honest => ({
-        limitsOf: (limits, account) => {
-          const { requests, tokens } = honest.limitsOf(limits, account)
-          return isWallet(account) ? { requests: Math.floor(requests / 2), tokens } : { requests, tokens }
+        limitsOf: (limits, account) =>
+          isWallet(account)
+            ? { ...limits, requests: Math.floor(limits.requests / 2) }
+            : honest.limitsOf(limits, account),
+        finish: (reply, state) => {
+          const finished = honest.finish(reply, state)
+          const { [limitHeader]: limit } = finished.headers
+          if (state.account?.wallet === undefined || limit === undefined) return finished
+          const left = (value: string) => String(Number(value) + Number(limit))
+          return withHeader(withHeader(finished, limitHeader, String(2 * Number(limit))), remainingRequests, left)
         },
       }),
-      ['limit.requests.limit', 'limit.resources', 'limit.requests.not-early', 'limit.tokens.limit'],
-    ),
-    lie(
-      'wallets-have-double',
-      'A wallet has double limits.',
-      honest => ({
-        limitsOf: (limits, account) => {
-          const { requests, tokens } = honest.limitsOf(limits, account)
-          return isWallet(account) ? { requests: requests * 2, tokens } : { requests, tokens }
-        },
-      }),
-      ['limit.requests.limit', 'limit.resources', 'limit.requests.enforced', 'limit.tokens.limit'],
+      ['limit.requests.not-early', 'limit.requests.remaining'],
     ),
   ],
   'wallet.billing': [
@@ -87,7 +97,7 @@ export const walletMoneyLies = {
         finish: (reply, state) => {
           const finished = honest.finish(reply, state)
           const { [costHeader(finished)]: cost } = finished.headers
-          if (state.account?.wallet === undefined || cost === undefined || finished.status !== 200) return finished
+          if (state.account?.wallet === undefined || cost === undefined || isReplay(finished)) return finished
           const extra = pico(cost) / 4n
           honest.charge(state.account, { currency: 'usd', pico: extra })
           const dearer = withHeader(finished, costHeader(finished), formatPico(pico(cost) + extra))
@@ -107,10 +117,12 @@ export const walletMoneyLies = {
         if (!isWallet(account)) honest.charge(account, charge)
       },
     })),
-    afterwards('wallet-charged-for-refusals', 'A refused request of a wallet costs a little.', ({ status }) =>
+    charged('wallet-charged-for-refusals', 'A refused request of a wallet costs a little.', ({ status }) =>
       status >= 400 ? 12_500_000n : 0n,
     ),
-    afterwards('wallet-charged-for-asking', 'A wallet pays a millionth for every request.', () => 1_000_000n),
+    charged('wallet-charged-for-asking', 'A wallet pays a millionth to see its balance.', (_, { route }) =>
+      route.kind === 'wallet-balance' ? 1_000_000n : 0n,
+    ),
   ],
   'wallet.balance': [
     balanceLie('balance-of-wallet-more', 'The balance endpoint shows a cent too much.', usd => usd + 0.02),
@@ -213,6 +225,7 @@ export const walletMoneyLies = {
   'wallet.top-up.refusal': [
     statusLie('small-payment-is-402', 'A payment below the minimum gets a 402.', 'belowMinimum', 402),
     statusLie('unverified-is-403', 'A payment that is not valid gets a 403.', 'unverified', 403),
+    statusLie('replayed-is-422', 'A replayed payment gets a 422.', 'replayed', 422),
     statusLie('other-resource-is-404', 'A payment for another resource gets a 404.', 'otherResource', 404),
   ],
 } satisfies Lies

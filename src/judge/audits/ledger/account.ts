@@ -156,6 +156,14 @@ export function createAccount(
 
   /** Judges the other places that show the credit. What is out of bounds waits until the charges are known to be right. */
   function judgeShown(entry: LedgerEntry, view: SumBounds<ChargeTotals>) {
+    const [first] = entry.shown
+    if (checkpoint === null && entry.credit !== null && first !== undefined && isQuiet(view)) {
+      // The first balance of a wallet may be the one after its first payment.
+      const certain = addToTotals(view.certain, entry)
+      restart({ ...checkpointAt(entry, first.picoUsd, view), certain, possible: certain })
+      credits = [entry.credit]
+      return
+    }
     if (checkpoint === null || checkpoint.day === null || checkpoint.day !== entry.day) return
     if (view.possible.unpriced > checkpoint.certain.unpriced) return
     const { charge, credit } = entry

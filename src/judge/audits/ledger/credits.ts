@@ -40,13 +40,23 @@ export function createCredits(
 
   function judgeAgain({ id, sentMs, response }: Observation, success: NonNullable<Known['success']>) {
     if (response === null || sentMs === null || isUndecided(response.status)) return
+    const { status } = response
     const { amountCredited, paymentId } = paymentResult(response)
     const isSame = paymentId !== null && paymentId === success.paymentId
-    if (!is2xx(response.status)) reporter.pass('wallet.top-up.once')
-    else if (amountCredited !== null && amountCredited > 0n && !isSame)
+    if (!is2xx(status)) {
+      reporter.pass('wallet.top-up.once')
+      if (sentMs < success.endMs) return
+      const expected = contract.wallets.topUp.refusals.replayed.status
+      if (status === expected) reporter.pass('wallet.top-up.refusal')
+      else
+        reporter.fail('wallet.top-up.refusal', `a replayed payment got status ${status}, expected ${expected}`, [
+          success.id,
+          id,
+        ])
+    } else if (amountCredited !== null && amountCredited > 0n && !isSame)
       reporter.fail(
         'wallet.top-up.once',
-        `a payment that was accepted before got status ${response.status} and credit again, expected it to be refused`,
+        `a payment that was accepted before got status ${status} and credit again, expected it to be refused`,
         [success.id, id],
       )
   }
@@ -68,7 +78,7 @@ export function createCredits(
     }
     known.set(payment.id, after)
     if (known.size > maxPayments) known.delete(known.keys().next().value ?? '')
-    const clause = before.success === null ? 'wallet.top-up.credit' : 'wallet.top-up.once'
+    const clause = before.max > 0n ? 'wallet.top-up.once' : 'wallet.top-up.credit'
     return { min: after.min - before.min, max: after.max - before.max, paid, clause }
   }
 }
@@ -91,6 +101,9 @@ function creditOf({ outcome, response }: Observation, { usd }: PaymentRecord, co
   return is2xx(response.status) ? { min: paid, max: paid } : none
 }
 
+/** Differences below this share of a payment are about the charges: a thousandth. */
+const leastShare = 1_000n
+
 /**
  * The clause that a difference at a balance violates if payments explain it and charges cannot; null: charges can.
  * `amount` is negative if too much was credited. `charges`: the maximum of the requests that may explain it.
@@ -101,7 +114,9 @@ export function creditAtFault(
   charges: bigint,
   resolution: bigint,
 ): { readonly kind: 'overcredited' | 'undercredited'; readonly clause: CreditClause } | null {
-  if (credits.length === 0 || (amount < 0n ? -amount : amount) <= charges + resolution) return null
+  const size = amount < 0n ? -amount : amount
+  const isLarge = credits.some(({ paid }) => size * leastShare >= paid)
+  if (!isLarge || size <= charges + resolution) return null
   if (amount > 0n) return { kind: 'undercredited', clause: 'wallet.top-up.credit' }
   const exact = credits.filter(({ paid }) => absDifference(paid, -amount) <= charges + resolution)
   const suspects = exact.length > 0 ? exact : credits
