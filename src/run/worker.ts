@@ -1,5 +1,5 @@
 import { countedFailureOf } from '../judge/audits/abuse/failure.ts'
-import { spendOf } from '../judge/audits/ledger/spend.ts'
+import { createSpendOf } from '../judge/audits/ledger/spend.ts'
 import { createInventedKeys } from '../judge/invented-keys.ts'
 import { createJudge, mergeSnapshots } from '../judge/judge.ts'
 import { createGauges, mergeGauges } from '../judge/metrics/gauges.ts'
@@ -48,7 +48,7 @@ export function createWorker(job: WorkerJob, io: WorkerIo): Worker {
   const isUnknownKey = createInventedKeys(info.inventedKeys === true)
   const gauges = job.gauges ? createGauges(contract) : null
   const feedback: Feedback = {
-    spendOf: observation => spendOf(observation, contract, plan.callers.shared),
+    spendOf: createSpendOf(contract, plan.callers.shared),
     countsAsFailure: observation => countedFailureOf(observation, contract) !== null,
   }
   const searches = followSearches(judge.trialPart, io.reportSearch)

@@ -29,6 +29,7 @@ export async function runCommand(values: Values): Promise<number> {
   // Read all scenarios before the first run, so that a mistake in the last one shows up now and not after an hour.
   const drafts: DraftPlan[] = []
   for (const file of listFlag(values, 'scenarios')) drafts.push(await draftPlan(file, values))
+  assertPaysOnce(text(values, 'top-up'), drafts.length)
   const flag = text(values, 'budget-usd')
   const budget = createCommandBudget(flag, drafts.length)
   for (const { plan, ownBudgetUsd } of drafts) {
@@ -52,6 +53,16 @@ export async function runCommand(values: Values): Promise<number> {
     break
   }
   return worstExitCode(codes)
+}
+
+/** Throws a UsageError if several runs could each pay the amount of --top-up. */
+function assertPaysOnce(topUp: string | null, scenarios: number): void {
+  if (topUp === null || scenarios === 1) return
+  throw new UsageError({
+    where: '--top-up',
+    got: `${scenarios} scenarios`,
+    expected: 'one scenario, since each of them could pay this amount',
+  })
 }
 
 /** Throws a UsageError if the directory of a run cannot be written, before the first run and before anything is sent. */

@@ -1,5 +1,5 @@
 import type { InvalidPayment, Rail } from '../../contract/wallets.ts'
-import { isObject } from '../../lib/json.ts'
+import { isObject, type JsonObject, toObject } from '../../lib/json.ts'
 import { optionalPackages } from '../../lib/optional-packages.ts'
 import type { WalletCaller } from './caller.ts'
 import { offerFor, signedNetwork, spoil } from './invalid-payments.ts'
@@ -73,7 +73,7 @@ export function choosePayment(
   if (!isObject(offer) || !Array.isArray(offer.accepts)) return null
   const sameCase = (text: string) => (family === 'evm' ? text.toLowerCase() : text)
   for (const option of offer.accepts as readonly unknown[]) {
-    if (!isObject(option) || option.scheme !== 'exact' || option.network !== network) continue
+    if (!isObject(option) || option.scheme !== 'exact' || option.network !== network || !isPlain(option)) continue
     const { asset: token, payTo } = option
     if (typeof token !== 'string' || sameCase(token) !== sameCase(asset) || typeof payTo !== 'string') continue
     const stated = typeof option.maxTimeoutSeconds === 'number' ? option.maxTimeoutSeconds : maxTimeoutSeconds
@@ -82,6 +82,12 @@ export function choosePayment(
   }
   return null
 }
+
+/**
+ * Whether a payment is one transfer of its amount (EIP-3009 on EVM chains). For other methods, the packages may also sign
+ * an allowance without a limit.
+ */
+const isPlain = ({ extra }: JsonObject): boolean => (toObject(extra)?.assetTransferMethod ?? 'eip3009') === 'eip3009'
 
 function caip2(network: string): `${string}:${string}` {
   const [namespace = '', reference = ''] = network.split(':')

@@ -49,9 +49,9 @@ export type PaymentsOptions = {
 type State = { readonly payment: SignedPayment | null; readonly isInFlight: boolean }
 
 /**
- * A payment of unknown fate may have been settled, so a new signature could pay twice. It is sent again as it was, and
- * its amount stays reserved. A refused payment stays counted too, because its signature is out of hand. The payments of a
- * wallet use the headers of the contract in turn.
+ * A payment of unknown fate may have been settled, so a new signature could pay twice. Until the target says that it was
+ * settled, it is sent again as it was, and its amount stays reserved. A refused payment stays counted too, because its
+ * signature is out of hand. The payments of a wallet use the headers of the contract in turn.
  */
 export function createPayments({ signer, terms, reserve, release }: PaymentsOptions): Payments {
   const states = new Map<string, State>()
@@ -103,8 +103,8 @@ export function createPayments({ signer, terms, reserve, release }: PaymentsOpti
     close: (wallet, fate) => {
       const payment = states.get(wallet.name)?.payment ?? null
       if (payment === null) return
-      // A second attempt that was not sent says nothing about the first.
-      const isOpen = fate === 'unknown' || (fate === 'unsent' && payment.record.isAgain)
+      // A second attempt that was refused or not sent says nothing about the first.
+      const isOpen = fate === 'unknown' || (payment.record.isAgain && fate !== 'settled')
       // Nobody needs to know more about a payment that is wrong. Its amount stays counted.
       if (isOpen && payment.record.invalid !== undefined) return void states.delete(wallet.name)
       if (isOpen) return void states.set(wallet.name, { payment, isInFlight: false })

@@ -1,4 +1,5 @@
-import { parseJson } from '../../lib/json.ts'
+import type { WalletRefusal, WalletTerms } from '../../contract/wallets.ts'
+import { parseJson, toObject } from '../../lib/json.ts'
 import { failedBeforeSend, isLocalFault } from '../../observation/observation.ts'
 import type { PaymentFate, PaymentTerms } from '../callers/payments.ts'
 import type { Exchange } from '../transport/transport.ts'
@@ -21,7 +22,7 @@ export async function payOffer(
   { offer, terms, concurrent }: Offered,
   context: SendContext,
 ): Promise<void> {
-  const { payments, clock, sink, stop } = context
+  const { payments, clock, sink, stop, contract } = context
   const caller = requests[0]?.origin.caller
   const drop = (reason: 'interrupted' | 'no-payment') => {
     for (const each of requests) sink(unsentRequest(each, reason, context))
@@ -44,7 +45,7 @@ export async function payOffer(
     }
     let fate: PaymentFate = 'unknown'
     await transmit({ ...each, built, dueMs: clock.nowMs() }, context, undefined, exchange => {
-      fate = fateOf(exchange)
+      fate = fateOf(exchange, contract.wallets)
     })
     return fate
   }
@@ -62,11 +63,21 @@ const fateOfAll = (fates: readonly PaymentFate[]): PaymentFate =>
 const openStatuses = [408, 409, 425, 429]
 
 /** What became of a payment, as far as the response tells. Only a complete 4xx says that it was refused. */
-export function fateOf({ failure, status }: Exchange): PaymentFate {
+export function fateOf({ failure, status, body }: FateEvidence, { topUp }: WalletTerms): PaymentFate {
   if (failure !== null) {
     const { reason } = failure
     return isLocalFault(reason) || failedBeforeSend.includes(reason) ? 'unsent' : 'unknown'
   }
   if (status === null || status >= 500 || openStatuses.includes(status)) return 'unknown'
-  return status >= 400 ? 'refused' : status >= 300 ? 'unknown' : 'settled'
+  if (status >= 400) return isReplay(status, body, topUp.refusals.replayed) ? 'settled' : 'refused'
+  return status >= 300 ? 'unknown' : 'settled'
+}
+
+type FateEvidence = Pick<Exchange, 'failure' | 'status' | 'body'>
+
+/** Whether a refusal says that the same payment was settled before. */
+function isReplay(status: number, body: Buffer, replayed: WalletRefusal): boolean {
+  if (status !== replayed.status || replayed.code === null) return false
+  const { error, code } = toObject(parseJson(body)) ?? {}
+  return [error, code, toObject(error)?.code].includes(replayed.code)
 }

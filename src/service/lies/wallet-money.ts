@@ -223,7 +223,7 @@ export const walletMoneyLies = {
     credited('any-payment-credited', 'A payment that is not valid is refused, and credited.', ['unverified'], 'silent'),
   ],
   'wallet.top-up.refusal': [
-    statusLie('small-payment-is-402', 'A payment below the minimum gets a 402.', 'belowMinimum', 402),
+    statusLie('small-payment-is-422', 'A payment below the minimum gets a 422.', 'belowMinimum', 422),
     statusLie('unverified-is-403', 'A payment that is not valid gets a 403.', 'unverified', 403),
     statusLie('replayed-is-422', 'A replayed payment gets a 422.', 'replayed', 422),
     statusLie('other-resource-is-404', 'A payment for another resource gets a 404.', 'otherResource', 404),

@@ -132,3 +132,22 @@ function balancesIn(
   // What remains is the same money again.
   return usd === null && diem === null ? [null, null, amountIn('x-balance-remaining')] : [usd, diem, null]
 }
+
+/**
+ * `spendOf` for the requests of a run. A payment counts once, with the first of its requests that may have been settled:
+ * of several at once, any of them may be the one that counts.
+ */
+export function createSpendOf(
+  contract: Contract,
+  isShared: boolean,
+): (observation: Observation) => RequestSpend | null {
+  const counted = new Set<string>()
+  return observation => {
+    const { request } = observation
+    if (request.kind !== 'top-up' || request.payment === null) return spendOf(observation, contract, isShared)
+    const payment = { ...request.payment, isAgain: counted.has(request.payment.id) }
+    const spend = spendOf({ ...observation, request: { ...request, payment } }, contract, isShared)
+    if (spend !== null && spend.cost > 0n) counted.add(payment.id)
+    return spend
+  }
+}

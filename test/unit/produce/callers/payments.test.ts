@@ -67,6 +67,7 @@ test.each([
   ['another chain', { accepts: [{ ...option, network: 'eip155:1' }] }],
   ['another token', { accepts: [{ ...option, asset: `0x${'99'.repeat(20)}` }] }],
   ['another scheme', { accepts: [{ ...option, scheme: 'upto' }] }],
+  ['a transfer that needs an allowance', { accepts: [{ ...option, extra: { assetTransferMethod: 'permit2' } }] }],
   ['no payee', { accepts: [{ ...option, payTo: null }] }],
 ])('nothing is signed for an offer of %s', async (_, asked) => {
   const { orders, next, paidUsd } = setUp()
@@ -85,6 +86,14 @@ test('a payment of unknown fate is sent again as it was, until its fate is known
   expect([orders.length, paidUsd(), payments.isUnknown(wallet)]).toEqual([1, 5, false])
   expect((await pay('settled'))?.header).toBe('signed-2')
   expect(paidUsd()).toBe(10)
+})
+
+test('a payment of unknown fate is not replaced after a refusal, because the first attempt may still be settled', async () => {
+  const { orders, pay, payments, paidUsd } = setUp()
+  const first = await pay('unknown')
+  const again = { ...first, record: { ...first?.record, isAgain: true } }
+  expect([await pay('refused'), await pay('refused')]).toEqual([again, again])
+  expect([orders.length, paidUsd(), payments.isUnknown(wallet)]).toEqual([1, 5, true])
 })
 
 test('a payment that never left is signed anew, and does not count', async () => {

@@ -191,6 +191,20 @@ describe('a top-up', () => {
     expect(paying.map(({ request }) => request.kind === 'top-up' && request.payment?.isAgain)).toEqual([false, true])
   })
 
+  test.each([
+    ['that it was settled before, a new one is signed', { error: 'PAYMENT_ALREADY_USED' }, 'payment-2'],
+    ['the same with a code in an object', { error: { code: 'PAYMENT_ALREADY_USED' } }, 'payment-2'],
+    ['something else, it is sent again', { error: 'PAYMENT_VERIFICATION_FAILED' }, 'payment-1'],
+  ])('whose fate was unknown: if the target then says %s', async (_, body, next) => {
+    let paid = 0
+    const { send, requests } = wallets(({ headers }) => {
+      if (!(payment in headers)) return { status: 402, text: JSON.stringify(offer) }
+      return ++paid === 1 ? { status: 504 } : { status: 400, text: JSON.stringify(body) }
+    })
+    for (const id of [40, 48, 56]) await send({ ...pay, id, seq: id })
+    expect(requests.flatMap(({ headers }) => headers[payment] ?? [])).toEqual(['payment-1', 'payment-1', next])
+  })
+
   test('that one response calls settled is settled, although another was refused', async () => {
     let paid = 0
     const { send, requests } = wallets(({ headers }) => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../../../src/contract/documented.ts'
 import { chargeOf } from '../../../../../src/judge/audits/ledger/charge.ts'
-import { spendOf } from '../../../../../src/judge/audits/ledger/spend.ts'
+import { createSpendOf, spendOf } from '../../../../../src/judge/audits/ledger/spend.ts'
 import { pico } from '../../../../../src/lib/money.ts'
 import type { FailureReason, Observation } from '../../../../../src/observation/observation.ts'
 import {
@@ -154,5 +154,26 @@ describe('what a payment of a wallet has cost', () => {
 
   test('nothing if it only asks how to pay', () => {
     expect(costOf(observed({ ...topUp, step: 'offer', payment: null }, responseOf(402, {})))).toBe(0n)
+  })
+
+  test.each([
+    ['after a refusal of the first', [400, 200]],
+    ['after two that may have been settled', [409, 200, 503]],
+    ['if the first one was settled', [200, 400]],
+  ])('counts once in a run: %s', (_, statuses) => {
+    const spendIn = createSpendOf(documentedContract, false)
+    const costs = statuses.map((status, index) => {
+      const each = { ...topUp, payment: { ...payment, isAgain: index > 0 } }
+      return spendIn(observed(each, responseOf(status, {})))?.cost ?? 0n
+    })
+    expect(costs.reduce((sum, cost) => sum + cost, 0n)).toBe(pico('5'))
+  })
+
+  test('counts once although its first request never left', () => {
+    const spendIn = createSpendOf(documentedContract, false)
+    const outcome = { kind: 'failed', reason: 'connect-refused', detail: '' } as const
+    const again = { ...topUp, payment: { ...payment, isAgain: true } }
+    expect(spendIn(observed(topUp, null, { headersMs: null, outcome }))).toBeNull()
+    expect(spendIn(observed(again, responseOf(200, {})))?.cost).toBe(pico('5'))
   })
 })
