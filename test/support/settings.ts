@@ -52,7 +52,7 @@ const forPartners = (name: string): Setting => ({
 
 /** Wallets on Base alone: those on Solana ask a node before they pay, which takes real time. */
 const onBase = (name: string, more: Omit<Setting['run'], 'scenario'> = {}): Setting => ({
-  name: `${name} on Base${more.wallets === undefined ? '' : ' with other wallets'}`,
+  name: `${name} on Base${more.wallets === undefined ? '' : ' with failing settlements'}`,
   run: { scenario: readFileSync(`scenarios/${name}.yaml`, 'utf8').replace('[base, solana]', 'base'), ...more },
 })
 
@@ -93,7 +93,7 @@ export const settings: readonly Setting[] = [
   onBase('x402-refusals'),
   onBase('x402-races'),
   onBase('x402-top-up'),
-  onBase('x402-races', { wallets: { faults: [{ kind: 'reverted', probability: 0.4 }] } }),
+  onBase('x402-top-up', { wallets: { creditUsd: '3', faults: [{ kind: 'reverted', probability: 0.4 }] } }),
   onBase('wallets'),
   { name: 'wallets at their limit', run: { scenario: walletsAtTheirLimit, wallets: { creditUsd: '3' } } },
   shipped('partner-tiers'),

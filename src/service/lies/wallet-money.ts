@@ -58,13 +58,18 @@ const statusLie = (name: string, text: string, refusal: PaymentRefusal, status: 
 
 /** Charges a wallet for a request whose reply is finished. */
 const charged = (name: string, text: string, amountOf: (reply: Reply, state: RequestState) => bigint): Lie =>
-  lie(name, text, honest => ({
-    finish: (reply, state) => {
-      if (state.account?.wallet !== undefined)
-        honest.charge(state.account, { currency: 'usd', pico: amountOf(reply, state) })
-      return honest.finish(reply, state)
-    },
-  }))
+  lie(
+    name,
+    text,
+    honest => ({
+      finish: (reply, state) => {
+        if (state.account?.wallet !== undefined)
+          honest.charge(state.account, { currency: 'usd', pico: amountOf(reply, state) })
+        return honest.finish(reply, state)
+      },
+    }),
+    ['rpc.replay.charge'],
+  )
 
 export const walletMoneyLies = {
   'wallet.limits': [
@@ -73,19 +78,27 @@ export const walletMoneyLies = {
     lie(
       'wallets-refused-early',
       'A wallet is refused at half of the limits that its responses state.',
-      honest => ({
-        limitsOf: (limits, account) =>
-          isWallet(account)
-            ? { ...limits, requests: Math.floor(limits.requests / 2) }
-            : honest.limitsOf(limits, account),
-        finish: (reply, state) => {
-          const finished = honest.finish(reply, state)
-          const { [limitHeader]: limit } = finished.headers
-          if (state.account?.wallet === undefined || limit === undefined) return finished
-          const left = (value: string) => String(Number(value) + Number(limit))
-          return withHeader(withHeader(finished, limitHeader, String(2 * Number(limit))), remainingRequests, left)
-        },
-      }),
+      honest => {
+        /** The published limits, by their halves. */
+        const published = new Map<number, number>()
+        return {
+          limitsOf: (limits, account) => {
+            const own = honest.limitsOf(limits, account)
+            if (!isWallet(account)) return own
+            const half = Math.floor(own.requests / 2)
+            published.set(half, own.requests)
+            return { ...own, requests: half }
+          },
+          finish: (reply, state) => {
+            const finished = honest.finish(reply, state)
+            const half = Number(finished.headers[limitHeader])
+            const whole = published.get(half)
+            if (state.account?.wallet === undefined || whole === undefined) return finished
+            const left = (value: string) => String(Number(value) + whole - half)
+            return withHeader(withHeader(finished, limitHeader, String(whole)), remainingRequests, left)
+          },
+        }
+      },
       ['limit.requests.not-early', 'limit.requests.remaining'],
     ),
   ],

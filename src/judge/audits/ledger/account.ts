@@ -18,7 +18,7 @@ import {
   totalsBetween,
   zeroTotals,
 } from './charge.ts'
-import { type Credit, creditAtFault } from './credits.ts'
+import { type Credit, creditAtFault, maxSuspects } from './credits.ts'
 import { diagnoseBalance } from './diagnosis.ts'
 import type { Discrepancies } from './discrepancies.ts'
 import { createUnansweredCharges } from './late-charges.ts'
@@ -95,8 +95,9 @@ export function createAccount(
   /** Whether a missing charge arrived later. Then displayed balances are old, and the charges are correct. */
   let isStale = false
   let recent: LedgerEntry[] = []
-  /** The payments since the checkpoint. */
+  /** The payments since the checkpoint, and some before it. */
   let credits: Credit[] = []
+  let earlierCredits: readonly Credit[] = []
   const wrongDisplays = createWrongDisplays(reporter)
   /** The latest requests since the checkpoint, and since the origin. */
   let sinceCheckpoint: number[] = []
@@ -267,7 +268,7 @@ export function createAccount(
     if (totals.chargedRequests > 0 && totals.replays === 0) discrepancies.recordEvidence(false)
     const message = describeSpent(spent, range, totals.requests)
     const amount = excessOver(spent, range)
-    const fault = creditAtFault(amount, credits, totals.max, resolution)
+    const fault = creditAtFault(amount, { recent: credits, earlier: earlierCredits }, totals.max, resolution)
     if (fault !== null) return discrepancies.report(fault.kind, { amount, message, requestIds, clause: fault.clause })
     const lastCharges = recent.flatMap(({ charge }) => (charge === null ? [] : [charge]))
     discrepancies.classify({ amount, message, requestIds, clause: clauseOfAll }, { totals, lastCharges, resolution })
@@ -287,6 +288,7 @@ export function createAccount(
     recent = []
     sinceCheckpoint = []
     sinceOrigin = []
+    earlierCredits = [...earlierCredits, ...credits].slice(-maxSuspects)
     credits = []
     wrongDisplays.drop()
     pending = null
@@ -297,7 +299,12 @@ export function createAccount(
     const amount = excessOver(spent, range)
     const message = `${formatPico(spent)} USD left the balance, expected ${formatRange(range)}`
     const charges = range.max - range.min
-    const fault = creditAtFault(amount, credits, charges < 0n ? -charges : charges, resolution)
+    const fault = creditAtFault(
+      amount,
+      { recent: credits, earlier: earlierCredits },
+      charges < 0n ? -charges : charges,
+      resolution,
+    )
     const kind = fault?.kind ?? (amount < 0n ? 'unbilled' : 'balance-drift')
     discrepancies.report(kind, { amount, message, requestIds, clause: fault?.clause ?? clauseOfAll })
   }

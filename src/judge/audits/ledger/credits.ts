@@ -67,7 +67,11 @@ export function createCredits(
     const { payment } = request
     const paid = pico(payment.usd)
     const wrong = refusalOf(payment, contract)
-    if (wrong !== null) return { min: 0n, max: 0n, paid, clause: clauseOfRefusal(wrong) }
+    if (wrong !== null) {
+      // The service may believe what the payment states.
+      const stated = payment.invalid === 'above-signed' ? 2n * paid : paid
+      return { min: 0n, max: 0n, paid: stated, clause: clauseOfRefusal(wrong) }
+    }
     const before = known.get(payment.id) ?? { min: 0n, max: 0n, success: null }
     if (before.success !== null) judgeAgain(observation, before.success)
     const own = creditOf(observation, payment, contract)
@@ -104,22 +108,43 @@ function creditOf({ outcome, response }: Observation, { usd }: PaymentRecord, co
 /** Differences below this share of a payment are about the charges: a thousandth. */
 const leastShare = 1_000n
 
+/** The latest payments of a wallet that may explain a difference. */
+export const maxSuspects = 10
+
+/** The payments of a wallet since the last certain balance, and some before it. */
+export type Suspects = { readonly recent: readonly Credit[]; readonly earlier: readonly Credit[] }
+
 /**
  * The clause that a difference at a balance violates if payments explain it and charges cannot; null: charges can.
  * `amount` is negative if too much was credited. `charges`: the maximum of the requests that may explain it.
  */
 export function creditAtFault(
   amount: bigint,
-  credits: readonly Credit[],
+  { recent, earlier }: Suspects,
   charges: bigint,
   resolution: bigint,
 ): { readonly kind: 'overcredited' | 'undercredited'; readonly clause: CreditClause } | null {
   const size = amount < 0n ? -amount : amount
-  const isLarge = credits.some(({ paid }) => size * leastShare >= paid)
-  if (!isLarge || size <= charges + resolution) return null
-  if (amount > 0n) return { kind: 'undercredited', clause: 'wallet.top-up.credit' }
-  const exact = credits.filter(({ paid }) => absDifference(paid, -amount) <= charges + resolution)
-  const suspects = exact.length > 0 ? exact : credits
-  const forbidden = suspects.findLast(({ clause }) => clause !== 'wallet.top-up.credit')
+  const tolerance = charges + resolution
+  const isLarge = [...earlier, ...recent].some(({ paid }) => size * leastShare >= paid)
+  if (!isLarge || size <= tolerance) return null
+  if (amount > 0n) return recent.length === 0 ? null : { kind: 'undercredited', clause: 'wallet.top-up.credit' }
+  // A payment that was refused may be credited later.
+  const exact = fewestThatSum([...recent.toReversed(), ...earlier.toReversed()], size, tolerance)
+  if (exact === null && recent.length === 0) return null
+  const forbidden = (exact ?? recent).find(({ clause }) => clause !== 'wallet.top-up.credit')
   return { kind: 'overcredited', clause: forbidden?.clause ?? 'wallet.top-up.credit' }
+}
+
+/** The fewest payments whose amounts make a sum, the first of them if there are several; null: none do. */
+function fewestThatSum(all: readonly Credit[], sum: bigint, tolerance: bigint): readonly Credit[] | null {
+  const credits = all.slice(0, maxSuspects)
+  let found: readonly Credit[] | null = null
+  for (let subset = 1; subset < 2 ** credits.length; subset++) {
+    const chosen = credits.filter((_, index) => (subset >> index) % 2 === 1)
+    if (found !== null && found.length <= chosen.length) continue
+    const total = chosen.reduce((paid, credit) => paid + credit.paid, 0n)
+    if (absDifference(total, sum) <= tolerance) found = chosen
+  }
+  return found
 }

@@ -99,7 +99,7 @@ export function createLedgerAudit(
         id,
         sentMs,
         shownMs: headersMs ?? endMs,
-        settledMs: charge?.max === 0n && credit === null ? endMs : endMs + settleMs,
+        settledMs: charge?.max === 0n && (credit === null || credit.max === 0n) ? endMs : endMs + settleMs,
         charge,
         paid: paidByCurrency(observation, charge),
         balances: balancesOf(observation, charge),
