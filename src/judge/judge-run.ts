@@ -20,7 +20,7 @@ import { createSeries, type Series } from './metrics/series.ts'
 import { createSlices, type Slices } from './metrics/slices.ts'
 import { createProofLog } from './proof.ts'
 import { explainSilence } from './silence.ts'
-import { type RunVerdict, reachVerdict, type VerdictInput } from './verdict.ts'
+import { paymentReasons, type RunVerdict, reachVerdict, type VerdictInput } from './verdict.ts'
 
 /** The inputs of judging a run. */
 export type JudgeJob = { readonly plan: Plan; readonly contract: Contract; readonly head: RunInfo }
@@ -137,6 +137,7 @@ export function judgeRun({ plan, contract, head }: JudgeJob, results: readonly W
     capacity: view.capacity(complete),
     thresholds: thresholdsOf(plan, view, { complete, elapsedMs: durationMs }, load.eventLoopDelayMs),
     proofs: proofLog.proofs(),
+    openPayments: all.flatMap(({ openPayments }) => openPayments),
     citedObservations: new Map(all.flatMap(result => [...result.citedObservations])),
   } as const
   const cause = noServiceReason(answerLog.answers(), ended, head)
@@ -157,7 +158,7 @@ function withoutJudgements<Run extends VerdictInput>(run: Run, cause: string): R
       message: noAnswer,
     })),
     verdict: 'inconclusive',
-    reasons: [cause],
+    reasons: [cause, ...paymentReasons(run.openPayments)],
   }
 }
 

@@ -23,6 +23,7 @@ import { createMetrics, type MetricsSnapshot, type RunMetrics } from './metrics/
 import { createSeries, type SeriesSnapshot } from './metrics/series.ts'
 import { createSlices, type SlicesSnapshot } from './metrics/slices.ts'
 import type { RunExtent } from './metrics/timings.ts'
+import { createOpenPayments, type OpenPayment } from './open-payments.ts'
 import { type CallProof, createProofLog } from './proof.ts'
 import { evaluateThresholds, type ThresholdResult } from './thresholds.ts'
 
@@ -62,6 +63,7 @@ export type JudgeResult = JudgeSnapshot & {
   readonly slices: SlicesSnapshot
   readonly proofs: readonly CallProof[]
   readonly answers: Answers
+  readonly openPayments: readonly OpenPayment[]
   /** Observations that examples cite, by request id, as far as they were stored. */
   readonly citedObservations: ReadonlyMap<number, Observation>
 }
@@ -96,6 +98,7 @@ export function createJudge(
   const searches = createSearchFolds(plan, contract)
   const proofLog = createProofLog(plan, contract)
   const answerLog = createAnswerLog(contract)
+  const payments = createOpenPayments(contract)
   const isUnknownKey = createInventedKeys(inventedKeys === true)
   const cited = new Map<number, Observation>()
   let latestMs = 0
@@ -107,6 +110,7 @@ export function createJudge(
     if (!isUnknownKey(observation)) checks(observation)
     proofLog.add(observation, findingLog.contentReports() > reports)
     answerLog.add(observation)
+    payments.add(observation)
     series.add(observation)
     audits.add(observation)
     metrics.add(observation)
@@ -156,6 +160,7 @@ export function createJudge(
         slices: slices.snapshot(),
         proofs: proofLog.proofs(),
         answers: answerLog.answers(),
+        openPayments: payments.list(),
         citedObservations: new Map([...cited].filter(([id]) => findingLog.cites(id))),
       }
     },

@@ -1,6 +1,7 @@
 import { clauses as contractClauses } from '../contract/clauses.ts'
 import { clausesMatching } from '../contract/promises.ts'
 import { formatDuration, plural } from '../lib/format.ts'
+import { formatPico, pico } from '../lib/money.ts'
 import type { LogFooter, RunInfo } from '../observation/log.ts'
 import { isLocalFault, type LocalFault } from '../observation/observation.ts'
 import { isSystemStage, type Plan } from '../plan/plan.ts'
@@ -10,6 +11,7 @@ import { type CapacityResult, isConclusive } from './capacity/result.ts'
 import { type Comparison, outcomeStatus } from './compare/comparison.ts'
 import type { ClauseTally, Finding } from './findings/findings.ts'
 import type { RunMetrics } from './metrics/request-stats.ts'
+import type { OpenPayment } from './open-payments.ts'
 import { type CallProof, unprovenBlocks, unprovenReasons } from './proof.ts'
 import type { ThresholdResult, Verdict } from './thresholds.ts'
 
@@ -50,6 +52,7 @@ export type VerdictInput = {
   /** In the order of the plan's thresholds. */
   readonly thresholds: readonly ThresholdResult[]
   readonly proofs: readonly CallProof[]
+  readonly openPayments: readonly OpenPayment[]
 }
 
 /**
@@ -129,6 +132,7 @@ function inconclusiveReasons(run: VerdictInput): readonly string[] {
     dropped > 0
       ? `${plural(dropped, 'arrival was', 'arrivals were')} dropped and never sent, and the scenario has no threshold for drops.`
       : null,
+    ...paymentReasons(run.openPayments),
     ...notExercised(run),
     ...(isOfClauses ? [] : unconfirmedSearches(run)),
     // A run that ended early, or without any response, has a better explanation.
@@ -143,6 +147,19 @@ function inconclusiveReasons(run: VerdictInput): readonly string[] {
       : null,
   ].filter(reason => reason !== null)
 }
+
+/** The payments that may have been settled: how many, how much, and whose. */
+export function paymentReasons(payments: readonly OpenPayment[]): readonly string[] {
+  if (payments.length === 0) return []
+  const total = payments.reduce((sum, { usd }) => sum + pico(usd), 0n)
+  const named = payments.slice(0, maxNamed).map(({ id }) => id)
+  const more = payments.length > maxNamed ? `, and ${payments.length - maxNamed} more` : ''
+  return [
+    `The outcome of ${plural(payments.length, 'payment')} is unknown (${named.join(', ')}${more}): $${formatPico(total)} may be spent. Read the balance of each wallet before you pay again.`,
+  ]
+}
+
+const maxNamed = 5
 
 /** The calls and clauses of --only that the run says nothing about. */
 function notExercised({ plan: { only, calls }, metrics, clauses }: VerdictInput): readonly string[] {

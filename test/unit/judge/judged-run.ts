@@ -47,6 +47,7 @@ export function judgedRunOf(observations: readonly Observation[], changes: Parti
     capacity: [],
     thresholds: [],
     proofs: proofLog.proofs(),
+    openPayments: [],
     citedObservations: new Map(),
     ...changes,
   } as const

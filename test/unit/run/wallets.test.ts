@@ -73,6 +73,23 @@ describe('a top-up on base', () => {
     )
   })
 
+  test('whose fate stays unknown is sent again as it was, is never signed anew, and is reported', async () => {
+    const { observations, report } = await virtualRun({
+      scenario: scenario('count: 0, wallets: 2, chain: base, top-up: 5', sequence('credit, pay')),
+      wallets: { creditUsd: '3', faults: [{ kind: 'down', probability: 1 }] },
+    })
+    const paid = observations.flatMap(({ request, caller }) =>
+      caller === 'w0' && request.kind === 'top-up' && request.payment ? request.payment : [],
+    )
+    expect(paid.map(({ id, usd, isAgain }) => [id, usd, isAgain])).toEqual([
+      ['w0/1', '5', false],
+      ['w0/1', '5', true],
+      ['w0/1', '5', true],
+      ['w0/1', '5', true],
+    ])
+    expect(report.reasons.join()).toContain('The outcome of 2 payments is unknown (w0/1, w1/2): $10 may be spent.')
+  })
+
   test('in the load pays the amount of the call, and counts as spent', async () => {
     const calls = sequence('ask, pay, credit, pay').replace('duration', 'first-caller: 1, duration')
     const { observations, report } = await virtualRun({
