@@ -18,8 +18,8 @@ import {
   totalsBetween,
   zeroTotals,
 } from './charge.ts'
+import { type BalanceCheckpoint, diagnoseBalance, spentSince } from './checkpoint.ts'
 import { type Credit, creditAtFault, maxSuspects } from './credits.ts'
-import { diagnoseBalance } from './diagnosis.ts'
 import type { Discrepancies } from './discrepancies.ts'
 import { createUnansweredCharges } from './late-charges.ts'
 import { createWrongDisplays, type ShownCredit } from './shown.ts'
@@ -53,7 +53,7 @@ export type LedgerAccount = {
   /** Entries added later were sent at `watermarkMs` or later. */
   readonly add: (entry: LedgerEntry, watermarkMs: number) => void
   readonly finish: () => void
-  /** The decrease between the first and the last balance shown; null if none was shown. */
+  /** The decrease between the first and the last balance shown, without what payments added; null if none was shown. */
   readonly billed: () => bigint | null
 }
 
@@ -85,6 +85,8 @@ export function createAccount(
   const judgeCurrencies = createCurrencies(options.lastDigit, reporter)
   let opening: bigint | null = null
   let latest: bigint | null = null
+  /** By payments since the opening balance. */
+  let credited = 0n
   /**
    * The last checkpoint, and the first one since a fault. A difference too small to see once adds up over many
    * requests.
@@ -117,7 +119,10 @@ export function createAccount(
         judgeCurrencies(entry, view)
       }
     }
-    if (entry.credit !== null) credits = withLatest(credits, entry.credit)
+    if (entry.credit !== null) {
+      credits = withLatest(credits, entry.credit)
+      if (opening !== null) credited += entry.credit.min
+    }
     if (options.judged && entry.shown.length > 0) judgeShown(entry, view)
     recent.push(entry)
     if (recent.length > maxRecent) recent.shift()
@@ -321,7 +326,7 @@ export function createAccount(
       bounds.finish()
       failPending()
     },
-    billed: () => (opening === null || latest === null ? null : opening - latest),
+    billed: () => (opening === null || latest === null ? null : opening - latest + credited),
   }
 }
 
@@ -342,40 +347,6 @@ const ownCharge = ({ charge }: LedgerEntry): bigint => (charge?.kind === 'charge
 
 const describeSpent = (spent: bigint, range: AmountRange, requests: number): string =>
   `${formatPico(spent)} USD left the balance over ${requests} requests that cost ${formatRange(range)}`
-
-/** A balance from which later balances are computed. */
-type BalanceCheckpoint = {
-  readonly balance: bigint
-  /** Charges that the balance certainly includes, and charges that it may include. Equal if the balance is settled. */
-  readonly certain: ChargeTotals
-  readonly possible: ChargeTotals
-  /** The maximum that earlier requests without a response can still charge. */
-  readonly unanswered: bigint
-  readonly day: number | null
-}
-
-/**
- * What left the balance since the checkpoint, up to a balance that certainly includes some cumulative charges and credits,
- * and possibly others, but not those of `own`. Credits never leave it again.
- */
-function spentSince(
-  from: BalanceCheckpoint,
-  certain: ChargeTotals,
-  possible: ChargeTotals,
-  own: Pick<LedgerEntry, 'charge' | 'credit'> | null,
-): AmountRange {
-  const certainCredit = certain.credit.min - from.possible.credit.max
-  const possibleCredit = possible.credit.max - (own?.credit?.max ?? 0n) - from.certain.credit.min
-  return {
-    min: certain.min - from.possible.min - possibleCredit,
-    max:
-      possible.max -
-      (own?.charge?.max ?? 0n) -
-      from.certain.max +
-      from.unanswered -
-      (certainCredit > 0n ? certainCredit : 0n),
-  }
-}
 
 /** A balance that was out of bounds: either the charges or the displayed balance may be wrong. */
 type PendingMismatch = {
