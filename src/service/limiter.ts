@@ -69,7 +69,8 @@ export function limiter(contract: Contract, behavior: Behavior): Limiter {
   }
 
   return {
-    enter: (state, account, scope, limits) => {
+    enter: (state, account, scope, published) => {
+      const limits = behavior.limitsOf(published, account)
       const key = behavior.scope(scope, state)
       const previous = account.windows.get(key)
       const window = behavior.windowAt(previous, state.arrivedMs, windowMs)

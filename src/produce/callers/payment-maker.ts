@@ -1,7 +1,8 @@
-import type { Rail } from '../../contract/wallets.ts'
+import type { InvalidPayment, Rail } from '../../contract/wallets.ts'
 import { isObject, type JsonObject, toObject } from '../../lib/json.ts'
 import { optionalPackages } from '../../lib/optional-packages.ts'
 import type { WalletCaller } from './caller.ts'
+import { offerFor, signedNetwork, spoil } from './invalid-payments.ts'
 
 /** A payment to sign. `wallet`: the name of the payer. */
 export type PaymentOrder = {
@@ -10,6 +11,8 @@ export type PaymentOrder = {
   readonly offer: Readonly<Record<string, unknown>>
   /** What may be signed for at most, in USD. */
   readonly usd: string
+  /** What is wrong with it on purpose; null: nothing. */
+  readonly invalid: InvalidPayment | null
 }
 
 type Pay = (wallet: WalletCaller, order: PaymentOrder, solanaNode: string | null) => Promise<unknown>
@@ -34,13 +37,14 @@ export const paymentPackages = optionalPackages('Payments of wallets', names, as
     return new svm.ExactSvmScheme(signer, { rpcUrl })
   }
 
-  return async (wallet, { offer, usd }, solanaNode) => {
+  return async (wallet, { offer, usd, invalid }, solanaNode) => {
     const scheme = await schemeOf(wallet, solanaNode)
     if (scheme === null) return null
     const client = new x402Client().setSpendControls({ maxAmountPerPayment: `$${usd}` })
-    const http = new x402HTTPClient(client.register(caip2(wallet.network), scheme))
+    const http = new x402HTTPClient(client.register(caip2(signedNetwork(wallet, invalid)), scheme))
     // The packages check the shape of what they get.
-    return await http.createPaymentPayload(offer as unknown as Offer)
+    const payment = await http.createPaymentPayload(offerFor(wallet, offer, invalid) as unknown as Offer)
+    return invalid === null ? payment : spoil(payment, wallet.family, invalid)
   }
 })
 

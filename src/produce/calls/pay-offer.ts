@@ -1,14 +1,14 @@
 import type { WalletRefusal, WalletTerms } from '../../contract/wallets.ts'
 import { parseJson, toObject } from '../../lib/json.ts'
 import { failedBeforeSend, isLocalFault } from '../../observation/observation.ts'
-import type { PaymentFate } from '../callers/payments.ts'
+import type { PaymentFate, PaymentTerms } from '../callers/payments.ts'
 import type { Exchange } from '../transport/transport.ts'
 import { type DueRequest, type SendContext, transmit, unsentRequest } from './transmit.ts'
 
 type Offered = {
   /** The body of the 402; null: nothing was offered. */
   readonly offer: Buffer | null
-  readonly usd: string
+  readonly terms: PaymentTerms
   /** Whether all requests are sent at once. */
   readonly concurrent: boolean
 }
@@ -19,7 +19,7 @@ type Offered = {
  */
 export async function payOffer(
   requests: readonly Omit<DueRequest, 'dueMs'>[],
-  { offer, usd, concurrent }: Offered,
+  { offer, terms, concurrent }: Offered,
   context: SendContext,
 ): Promise<void> {
   const { payments, clock, sink, stop, contract } = context
@@ -29,7 +29,7 @@ export async function payOffer(
   }
   if (stop.aborted) return drop('interrupted')
   if (offer === null || caller?.kind !== 'wallet') return drop('no-payment')
-  const found = await payments.next(caller, parseJson(offer), usd)
+  const found = await payments.next(caller, parseJson(offer), terms)
   if (found === null) return drop('no-payment')
   if (stop.aborted) {
     payments.close(caller, 'unsent')
@@ -41,7 +41,7 @@ export async function payOffer(
     const payment = index === 0 ? record : { ...record, isAgain: true }
     const built = {
       descriptor: descriptor.kind === 'top-up' ? { ...descriptor, payment } : descriptor,
-      request: { ...request, headers: { ...request.headers, [contract.wallets.topUp.paymentHeader]: header } },
+      request: { ...request, headers: { ...request.headers, [record.header]: header } },
     }
     let fate: PaymentFate = 'unknown'
     await transmit({ ...each, built, dueMs: clock.nowMs() }, context, undefined, exchange => {

@@ -63,7 +63,8 @@ async function sendPayment(arrival: Arrival, context: SendContext): Promise<bool
       if (failure === null && status === offerStatus) offer = body
     },
   )
-  await payOffer(paying, { offer, usd: plan.usd, concurrent: plan.concurrent }, context)
+  const { usd, invalid, concurrent } = plan
+  await payOffer(paying, { offer, terms: { usd, invalid }, concurrent }, context)
   return wasSent
 }
 

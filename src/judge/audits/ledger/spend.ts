@@ -9,6 +9,7 @@ import {
   type TopUpDescriptor,
 } from '../../../observation/observation.ts'
 import { is2xx, isFromGateway, isReplayed } from '../../../observation/response.ts'
+import { isUndecided } from '../../checks/payments.ts'
 import { priceListOf } from '../../checks/price-list.ts'
 import { claimInBody, claimInHeader, expectedCharge } from './charge.ts'
 
@@ -51,13 +52,10 @@ export function spendOf(observation: Observation, contract: Contract, isShared: 
   }
 }
 
-/** Statuses of a request that the target may still be working on, or may not have read. */
-const openStatuses = [408, 409, 425, 429]
-
 /** A payment costs its amount, unless it was refused. One that is sent again was counted before. */
 function paymentOf({ payment }: TopUpDescriptor, { outcome }: Observation, sentMs: number): RequestSpend {
   const status = outcome.kind === 'answered' ? outcome.status : 0
-  const isRefused = status >= 400 && status < 500 && !openStatuses.includes(status)
+  const isRefused = status >= 400 && !isUndecided(status)
   const cost = payment === null || payment.isAgain || isRefused ? 0n : pico(payment.usd)
   return { sentMs, cost, isUnknown: false, isUnanswered: false, balances: noBalances }
 }

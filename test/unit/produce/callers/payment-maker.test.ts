@@ -51,7 +51,7 @@ test.each(['base', 'solana'])('a payment on %s is settled once, and pays for cal
   })
   const payments = createPayments({ signer, terms, reserve: () => true, release: () => {} })
   const offer: unknown = await (await topUp()).json()
-  const payment = await withOneLength(() => payments.next(wallet, offer, '7.5'))
+  const payment = await withOneLength(() => payments.next(wallet, offer, { usd: '7.5', invalid: null }))
   if (payment === null) return expect.fail('nothing was signed')
   const paid = await topUp({ 'PAYMENT-SIGNATURE': payment.header })
   expect([paid.status, await paid.json()]).toMatchObject([200, { data: { amountCredited: 7.5 } }])
@@ -65,12 +65,14 @@ test.each(['base', 'solana'])('a payment on %s is settled once, and pays for cal
 test('nothing is signed on Solana without a node', async () => {
   const wallet = await walletOn('solana')
   const signer = createSigner({ wallets: [wallet], terms, origin: 'http://localhost', runId: 'run', solanaNode: null })
-  expect(await signer.payment({ wallet: 'w0', offer: {}, usd: '5' })).toBeNull()
+  expect(await signer.payment({ wallet: 'w0', offer: {}, usd: '5', invalid: null })).toBeNull()
 })
 
 test('an offer that the packages cannot read is not paid', async () => {
   const signer = createSigner({
     ...{ wallets: [await walletOn('base')], terms, origin: 'http://localhost', runId: 'run', solanaNode: null },
   })
-  expect(await signer.payment({ wallet: 'w0', offer: { x402Version: 2, accepts: [{}] }, usd: '5' })).toBeNull()
+  expect(
+    await signer.payment({ wallet: 'w0', offer: { x402Version: 2, accepts: [{}] }, usd: '5', invalid: null }),
+  ).toBeNull()
 })

@@ -43,7 +43,7 @@ function setUp({ limit = 100_000_000_000_000n, signs = true } = {}) {
       paid -= amount
     },
   })
-  const next = (asked: unknown = offer, usd = '5') => payments.next(wallet, asked, usd)
+  const next = (asked: unknown = offer, usd = '5') => payments.next(wallet, asked, { usd, invalid: null })
   const pay = async (fate: PaymentFate): Promise<SignedPayment | null> => {
     const payment = await next()
     payments.close(wallet, fate)
