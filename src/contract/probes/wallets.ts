@@ -24,7 +24,7 @@ function refusedForOther(contract: Contract): readonly number[] {
   if (balanceAsker === 'anyone') return []
   const path = 'wallets.signIn.refusals.otherWallet'
   const { status } = signIn.refusals.otherWallet
-  return sourceOfValue(contract, path) === 'default' ? [...new Set([status, 401, 403])] : [status]
+  return sourceOfValue(contract, path) === 'default' ? [...new Set([status, 401, 403, 404])] : [status]
 }
 
 /** Sign-ins that are not valid for their request. */

@@ -143,6 +143,7 @@ describe('sign-ins that are not valid', () => {
     'an unreadable one with 401': sent('unreadable-sign-in', 401),
     'another wallet with 403, or with 401': sent('balance-of-another-wallet', 403),
     'another wallet with 401': sent('balance-of-another-wallet', 401),
+    'another wallet as one that is not there': sent('balance-of-another-wallet', 404),
     'a service at capacity': sent('expired-sign-in', 503),
     'a limit of the rate': {
       ...refused(probe('expired-sign-in'), 429, { error: 'No' }, { 'x-ratelimit-type': 'user' }),
@@ -164,7 +165,7 @@ describe('sign-ins that are not valid', () => {
     'another status': ['wallet.failed', 'expired-sign-in got status 400, expected 401', sent('expired-sign-in', 400)],
     'the balance of another wallet': [
       'wallet.failed',
-      'balance-of-another-wallet got status 200, expected 403 or 401',
+      'balance-of-another-wallet got status 200, expected 403 or 401 or 404',
       { ...observed(probe('balance-of-another-wallet'), responseOf(200, { data: {} })), chain: 'base' },
     ],
   })
