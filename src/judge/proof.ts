@@ -22,7 +22,7 @@ export type CallProof = {
   /** Requests that were due. */
   readonly due: number
   readonly sent: number
-  /** Requests with the intended response: a success, or for a probe a documented status. */
+  /** Requests with the intended response: a success, for a probe a documented status, or how to pay. */
   readonly met: number
   /** Those of them that a clause about the content of the response judged. */
   readonly judged: number
@@ -103,7 +103,13 @@ function addEnding(unmet: Map<string, number>, ending: string, by: number): void
 }
 
 /** Whether the contract says what a request should get. What a conflict gets is judged elsewhere. */
-function hasIntent({ request }: Observation, contract: Contract): boolean {
+function hasIntent({ request, response }: Observation, contract: Contract): boolean {
+  if (request.kind === 'top-up' && request.payment !== null && response !== null) {
+    // Of several requests with the same payment, one should succeed, and any of them may be the one.
+    const { replayed, inProgress } = contract.wallets.topUp.refusals
+    const { isAgain } = request.payment
+    return response.status !== inProgress.status && !(isAgain && response.status === replayed.status)
+  }
   if (request.kind === 'probe') return probeOf(request.probe).promised(contract).length > 0
   return request.kind !== 'rpc' || request.replay?.role !== 'conflict'
 }
@@ -115,6 +121,9 @@ function unmetEnding({ request, outcome, response }: Observation, isProvoked: bo
   const { status } = outcome
   if (isProvoked && response !== null && isAbuseBlock(response, contract)) return null
   if (request.kind === 'probe') return probeOf(request.probe).promised(contract).includes(status) ? null : `${status}`
+  // How to pay comes with a 402.
+  if (request.kind === 'top-up' && request.step === 'offer' && status === contract.wallets.topUp.offerStatus)
+    return null
   if (request.kind === 'top-up' && isMeantRefusal(request, status, contract)) return null
   if (!is2xx(status)) return `${status}`
   if (request.kind !== 'rpc' || response === null || request.items.every(isFailing)) return null
@@ -122,9 +131,8 @@ function unmetEnding({ request, outcome, response }: Observation, isProvoked: bo
   return (Array.isArray(value) ? value.some(isResult) : isResult(value)) ? null : otherEndings.errors
 }
 
-/** Whether a status is what a request for credit is for: requirements, or the refusal of a payment that is wrong or not new. */
-function isMeantRefusal({ step, payment }: TopUpDescriptor, status: number, contract: Contract): boolean {
-  if (step === 'offer') return status === contract.wallets.topUp.offerStatus
+/** Whether a status refuses a payment that is wrong on purpose, or not new. */
+function isMeantRefusal({ payment }: TopUpDescriptor, status: number, contract: Contract): boolean {
   if (payment === null || status < 400 || status >= 500) return false
   return payment.isAgain || refusalOf(payment, contract) !== null
 }

@@ -4,6 +4,7 @@ export type OptionalPackages<T> = {
   readonly loaded: () => T | null
   /** null: a package is not installed. */
   readonly load: () => Promise<T | null>
+  readonly names: readonly string[]
   /** What to tell a user if one is not installed. */
   readonly missing: string
 }
@@ -31,6 +32,7 @@ export function optionalPackages<T>(
       )
       return loading
     },
+    names,
     missing: `${purpose} need packages that are not installed: ${names.join(', ')}. Run npm install --include=optional.`,
   }
 }

@@ -1,6 +1,8 @@
 import type { ClauseId } from '../contract/clauses.ts'
 import type { AccountTier } from '../contract/contract.ts'
 import type { Source } from '../contract/sources.ts'
+import { isLoopback } from '../lib/loopback.ts'
+import { pico } from '../lib/money.ts'
 import type { Call } from '../scenario/call-schema.ts'
 import type { Mix } from '../scenario/fields.ts'
 import type { ServiceSpec } from '../scenario/schema.ts'
@@ -84,6 +86,12 @@ export type WalletsPlan = {
    * say, because the target is on this machine and its money is simulated.
    */
   readonly maxPaidUsd: string | null
+}
+
+/** What the wallets of a run may pay at most, in pico-USD; null: no limit, because the target is on this machine. */
+export function maxPaidPicoUsd({ target, callers: { wallets } }: Pick<Plan, 'target' | 'callers'>): bigint | null {
+  if (wallets !== null && wallets.maxPaidUsd !== null) return pico(wallets.maxPaidUsd)
+  return target === null || isLoopback(target) ? null : 0n
 }
 
 /** The number of callers with API keys. They precede the wallets. */

@@ -7,7 +7,7 @@ import type { RunInfo } from '../observation/log.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
 import { originOf } from '../observation/response.ts'
 import { maxPicoUsd, maxRequestPicoUsd } from '../plan/cost.ts'
-import { balanceCheckOf, type Plan, type StagePlan, systemCallsOf, topUpCall } from '../plan/plan.ts'
+import { balanceCheckOf, maxPaidPicoUsd, type Plan, type StagePlan, systemCallsOf, topUpCall } from '../plan/plan.ts'
 import { callersOfShard, ownsCaller, type Shard, splitEvenly, usersOfShard } from '../plan/shard.ts'
 import { signInsAhead } from '../plan/sign-ahead.ts'
 import { type Arrival, createArrivalSource } from './arrivals/arrivals.ts'
@@ -122,11 +122,11 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
   const { header, validityMs } = contract.wallets.signIn
   const { signer } = io
   const signIns = createSignIns({ wallets, signer, clock, header, validityMs, ahead: signInsAhead(plan) })
-  const maxPaid = callersPlan.wallets?.maxPaidUsd ?? null
+  const maxPaid = maxPaidPicoUsd(plan)
   const payments = createPayments({
     signer,
     terms: contract.wallets,
-    reserve: amount => reservePayment(job.budget, amount, maxPaid === null ? null : pico(maxPaid)),
+    reserve: amount => reservePayment(job.budget, amount, maxPaid),
     release: amount => releasePayment(job.budget, amount),
   })
   const sender: SendContext = {

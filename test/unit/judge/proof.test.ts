@@ -112,6 +112,20 @@ describe('a run proves enough', () => {
     const replay = { group: 0, role: 'conflict', concurrent: false } as const
     expect(reasonsFor([rpc(), ...times(4, refused({ ...singleDescriptor, replay }, 400))])).toEqual([])
   })
+  test('if wallets were told how to pay, and each payment counted once on several connections', () => {
+    const top = { kind: 'top-up', step: 'payment', chain: 'base', address: '0x1' } as const
+    const paying = (status: number, isAgain: boolean) => {
+      const payment = { id: 'w0/1', usd: '5', amount: '5000000', payTo: '0x2', isAgain }
+      return observed({ ...top, payment }, responseOf(status, {}), { call: 'race' })
+    }
+    const offer = observed({ ...top, step: 'offer', payment: null }, responseOf(402, {}), { call: 'offer' })
+    const race = [paying(409, false), paying(409, true), paying(409, true), paying(200, true), paying(400, true)]
+    expect(reasonsFor([...times(4, offer), ...race])).toEqual([])
+    // A first payment that is refused is no success.
+    expect(reasonsFor([...times(4, offer), paying(400, false)])).toEqual([
+      'None of 1 request of race in steady succeeded: 1 got 400.',
+    ])
+  })
 })
 
 describe('invented keys', () => {

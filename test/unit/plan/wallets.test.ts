@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../src/contract/documented.ts'
+import { pico } from '../../../src/lib/money.ts'
 import { describePlan } from '../../../src/plan/describe-plan.ts'
 import { makePlan } from '../../../src/plan/make-plan.ts'
-import { keysOfCaller } from '../../../src/plan/plan.ts'
+import { keysOfCaller, maxPaidPicoUsd } from '../../../src/plan/plan.ts'
 import { signInsAhead } from '../../../src/plan/sign-ahead.ts'
 import { createArrivalSource } from '../../../src/produce/arrivals/arrivals.ts'
 import { parseScenario } from '../../../src/scenario/load-scenario.ts'
@@ -112,6 +113,15 @@ describe('payments', () => {
     ])
     expect(worstUsd).toBeLessThan(1)
     expect(describePlan(plan)).toContain('pay nothing without --top-up')
+  })
+
+  test('elsewhere are never made if a plan does not say how much', () => {
+    const { plan } = pays({ target: null })
+    const amounts = [null, 'http://[::1]:8402/v1', remote, 'https://127.0.0.1.example.com/v1'].map(target =>
+      maxPaidPicoUsd({ ...plan, target }),
+    )
+    expect(amounts).toEqual([null, null, 0n, 0n])
+    expect(maxPaidPicoUsd(pays({ target: remote, topUp: '20' }).plan)).toBe(pico('20'))
   })
 
   test('elsewhere are made up to the amount of the flag', () => {
