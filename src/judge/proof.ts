@@ -128,9 +128,8 @@ function unmetEnding({ request, outcome, response }: Observation, isProvoked: bo
   return (Array.isArray(value) ? value.some(isResult) : isResult(value)) ? null : otherEndings.errors
 }
 
-/** Whether a status is what a request for credit is for: requirements, or the refusal of a payment that is wrong or not new. */
-function isMeantRefusal({ step, payment }: TopUpDescriptor, status: number, contract: Contract): boolean {
-  if (step === 'offer') return status === contract.wallets.topUp.offerStatus
+/** Whether a status refuses a payment that is wrong on purpose, or not new. */
+function isMeantRefusal({ payment }: TopUpDescriptor, status: number, contract: Contract): boolean {
   if (payment === null || status < 400 || status >= 500) return false
   return payment.isAgain || refusalOf(payment, contract) !== null
 }

@@ -12,6 +12,7 @@ import {
   charge,
   type LimitRejection,
   type LogRow,
+  type ScopeLimits,
   type Window,
   windowAt,
 } from './account.ts'
@@ -25,7 +26,6 @@ import {
 } from './chat/completion.ts'
 import { defaultOptionRules, type OptionRules } from './chat/options.ts'
 import type { StreamEvent } from './chat/stream.ts'
-import type { ScopeLimits } from './limiter.ts'
 import { compress, type Encoding, encodingFor, type Reply, type RequestState } from './message.ts'
 import { namedModel } from './router.ts'
 import type { ParsedItem, RpcResponse } from './rpc/item.ts'

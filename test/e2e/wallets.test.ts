@@ -1,6 +1,10 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { getBase58Decoder } from '@solana/kit'
 import { describe, expect, test } from 'vitest'
 import type { Observation } from '../../src/observation/observation.ts'
-import { freshDirectory, turnpike } from '../support/turnpike.ts'
+import { freshDirectory, serveForTest, turnpike } from '../support/turnpike.ts'
 import { observationsIn, signedIn, textsIn, watched } from '../support/watched-run.ts'
 
 /** The statuses of the requests that carried each signed payment, by wallet and number of the payment. */
@@ -72,6 +76,45 @@ test('a signature in a text would be found', () => {
   )
   expect(signedIn([`{"sign-in":"${signed}"}`])).toHaveLength(1)
 })
+
+const flow = `name: given-keys
+callers: { count: 0, wallets: 2, chain: [base, solana] }
+calls:
+  top-up: { kind: top-up, pay: true, usd: 5 }
+  rpc: { kind: rpc }
+stages:
+  - { name: flow, duration: 4s, shape: sequence, calls: [top-up, rpc] }
+thresholds:
+  - { expect: status(200) of rpc == 2, why: Both wallets have signed in with their keys. }
+  - { expect: failed == 0, why: Both wallets have paid. }
+`
+
+test('given private keys sign, and are in no artifact and no output, in no form', async ({ onTestFinished }) => {
+  const { target } = await serveForTest(['service'], onTestFinished)
+  const evm = '4c0883a69102937d6231471b5dbb6204fe5129617082792ae468d01a3f362318'
+  const { seed, text } = solanaKey()
+  const [scenario, out] = [join(freshDirectory(), 'given-keys.yaml'), freshDirectory()]
+  writeFileSync(scenario, flow)
+  const keys = { TURNPIKE_WALLET_KEYS: `0x${evm}, ${text}` }
+  const { code, stdout, stderr } = await turnpike(['run', scenario, '--target', target, '--out', out], keys)
+  expect(code, stdout).toBe(0)
+  const all = [...textsIn(out).values(), stdout, stderr].join('\n')
+  // The address that belongs to the key.
+  expect(all.toLowerCase()).toContain('0x2c7536e3605d9c16a7a3d7b1898e529396a65c23')
+  const forms = [evm, evm.toUpperCase(), Buffer.from(evm, 'hex').toString('base64'), text, seed.toString('hex')]
+  for (const form of [...forms, seed.toString('base64').slice(0, 40)]) expect(all).not.toContain(form)
+  expect(signedIn([all])).toEqual([])
+})
+
+/** A private key of Solana: its seed, and the text that wallets export, seed and public key in base58. */
+function solanaKey(): { readonly seed: Buffer; readonly text: string } {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+  const [seed, address] = [
+    privateKey.export({ format: 'der', type: 'pkcs8' }).subarray(-32),
+    publicKey.export({ format: 'der', type: 'spki' }).subarray(-32),
+  ]
+  return { seed, text: getBase58Decoder().decode(Buffer.concat([seed, address])) }
+}
 
 test('a mistake in a private key is one error that does not show it, before anything is sent', async () => {
   const secret = '4c0883a69102937d6231471b5dbb6204fe5129617082792ae468d01a3f36231z'

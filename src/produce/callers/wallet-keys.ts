@@ -57,23 +57,24 @@ export function loadWalletKeys(plan: Plan, terms: WalletTerms, runId: string): W
       expected: 'the address of a Solana node, for payments',
     })
   const names = callers.names.slice(keyCallers(callers))
-  return {
-    given,
-    wallets: names.map((name, index) => {
-      const chain = chains[index] ?? ''
-      const rail = terms.rails[chain]
-      if (rail === undefined)
-        throw new UsageError({ where: 'callers.chain', got: chain, expected: 'a chain of the profile' })
-      const written = given[index]
-      const privateKey =
-        written === undefined
-          ? isOwn
-            ? keyFrom(`${runId}/${name}`)
-            : randomBytes(32).toString('hex')
-          : keyOf(written, index, rail, where)
-      return { kind: 'wallet', name, chain, family: rail.family, network: rail.network, privateKey }
-    }),
-  }
+  const made = names.map((name, index) => {
+    const chain = chains[index] ?? ''
+    const rail = terms.rails[chain]
+    if (rail === undefined)
+      throw new UsageError({ where: 'callers.chain', got: chain, expected: 'a chain of the profile' })
+    const written = given[index]
+    const privateKey =
+      written === undefined
+        ? isOwn
+          ? keyFrom(`${runId}/${name}`)
+          : randomBytes(32).toString('hex')
+        : keyOf(written, index, rail, where)
+    return { kind: 'wallet' as const, name, chain, family: rail.family, network: rail.network, privateKey }
+  })
+  // The same key may be written in several ways.
+  if (new Set(made.map(({ family, privateKey }) => `${family} ${privateKey}`)).size < made.length)
+    throw new UsageError({ where, got: 'a private key twice', expected: 'one private key for each wallet' })
+  return { given, wallets: made }
 }
 
 /** The wallets with their addresses. Throws a UsageError if a package is not installed that they need. */
@@ -117,8 +118,6 @@ function assertKeys(given: readonly string[], wallets: number, where: string): v
     const got = given.length === 1 ? '1 private key' : `${given.length} private keys`
     throw new UsageError({ where, got, expected: `${wallets}, one for each wallet of the scenario` })
   }
-  if (new Set(given).size < given.length)
-    throw new UsageError({ where, got: 'a private key twice', expected: 'one private key for each wallet' })
 }
 
 function keyOf(text: string, index: number, { family }: Rail, where: string): string {

@@ -130,6 +130,28 @@ export const walletMoneyLies = {
         if (!isWallet(account)) honest.charge(account, charge)
       },
     })),
+    lie(
+      'wallet-charged-for-bad-sign-ins',
+      'A sign-in that is refused costs the wallet that it names a little.',
+      honest => {
+        const known = new Map<string, Account>()
+        let named: string | null = null
+        return {
+          signInRefusal: (found, attempt) => {
+            const refusal = honest.signInRefusal(found, attempt)
+            named = refusal === null ? null : (attempt.text?.address ?? null)
+            return refusal
+          },
+          finish: (reply, state) => {
+            const { account } = state
+            if (account?.wallet !== undefined) known.set(account.wallet, account)
+            const victim = account === null && named !== null ? known.get(named) : undefined
+            if (victim !== undefined) honest.charge(victim, { currency: 'usd', pico: 12_500_000n })
+            return honest.finish(reply, state)
+          },
+        }
+      },
+    ),
     charged('wallet-charged-for-refusals', 'A refused request of a wallet costs a little.', ({ status }) =>
       status >= 400 ? 12_500_000n : 0n,
     ),

@@ -18,10 +18,9 @@ import {
   totalsBetween,
   zeroTotals,
 } from './charge.ts'
-import { type BalanceCheckpoint, diagnoseBalance, spentSince } from './checkpoint.ts'
+import { type BalanceCheckpoint, createUnansweredCharges, diagnoseBalance, spentSince } from './checkpoint.ts'
 import { type Credit, creditAtFault, maxSuspects } from './credits.ts'
 import type { Discrepancies } from './discrepancies.ts'
-import { createUnansweredCharges } from './late-charges.ts'
 import { createWrongDisplays, type ShownCredit } from './shown.ts'
 
 /** One request as its account sees it. It is settled when the balance certainly includes its charge. */
@@ -253,9 +252,12 @@ export function createAccount(
       origin = first
       sinceOrigin = ofOrigin
     } else {
-      const message = describeSpent(spent, range, totalsBetween(first.certain, quiet.certain).requests)
-      const difference = { amount: excessOver(spent, range), message, requestIds: [...ofOrigin, id] }
-      discrepancies.report('balance-drift', { ...difference, clause: clauseOfAll })
+      const { requests, max } = totalsBetween(first.certain, quiet.certain)
+      const amount = excessOver(spent, range)
+      const fault = creditAtFault(amount, { recent: earlierCredits, earlier: [] }, max, resolution)
+      const message = describeSpent(spent, range, requests)
+      const difference = { amount, message, requestIds: [...ofOrigin, id] }
+      discrepancies.report(fault?.kind ?? 'balance-drift', { ...difference, clause: fault?.clause ?? clauseOfAll })
     }
   }
 

@@ -26,7 +26,7 @@ import {
   isProxyRejection,
   paidByCurrency,
 } from './charge.ts'
-import { createCredits } from './credits.ts'
+import { type Credit, createCredits } from './credits.ts'
 import { createDiscrepancies, type DiscrepancySnapshot } from './discrepancies.ts'
 import { remainingHeader, shownCredits } from './shown.ts'
 
@@ -99,7 +99,7 @@ export function createLedgerAudit(
         id,
         sentMs,
         shownMs: headersMs ?? endMs,
-        settledMs: charge?.max === 0n && (credit === null || credit.max === 0n) ? endMs : endMs + settleMs,
+        settledMs: charge?.max === 0n && !addsCredit(credit) ? endMs : endMs + settleMs,
         charge,
         paid: paidByCurrency(observation, charge),
         balances: balancesOf(observation, charge),
@@ -187,6 +187,9 @@ export function createLedgerAudit(
     return remaining === null || !isWhole ? null : { usd: remaining + charge.said, diem: 0n }
   }
 }
+
+/** Whether a payment may have added something, or tells what an earlier request has added. */
+const addsCredit = (credit: Credit | null): boolean => credit !== null && (credit.min !== 0n || credit.max !== 0n)
 
 type BalanceDigits = {
   /** Adds a balance, as the header `name` shows it. */

@@ -45,6 +45,7 @@ describe('private keys of wallets', () => {
   test.each([
     ['too few', keyOne, /1 private key.*2, one for each wallet/],
     ['a key twice', `${keyOne},${keyOne}`, /a private key twice/],
+    ['a key in two forms', `${keyOne},${keyOne.slice(2).toUpperCase()}`, /a private key twice/],
     ['no hexadecimal digits', `${keyOne},${keyTwo.slice(0, -1)}g`, /position 2.*64 hexadecimal digits/],
     ['zero', `${keyOne},${'0'.repeat(64)}`, /position 2/],
     ['a number beyond the curve', `${keyOne},${'f'.repeat(64)}`, /position 2/],

@@ -9,6 +9,8 @@ import type { SendContext } from '../../../../src/produce/calls/transmit.ts'
 import { arrival, type Reply, sendContext } from './send-context.ts'
 
 const { wallets: terms } = documentedContract
+/** All payments are in the first header. */
+const oneHeader = { ...terms, topUp: { ...terms.topUp, legacyPaymentHeaders: [] } }
 const address = `0x${'12'.repeat(20)}`
 const wallet = (name: string): WalletCaller => ({
   kind: 'wallet',
@@ -59,7 +61,7 @@ function wallets(reply: Parameters<typeof sendContext>[0] = () => ({}), signMs =
       race: { kind: 'top-up', pay: true, usd: '5', duplicates: 1, concurrent: true, invalid: null },
     },
     signIns: createSignIns({ wallets: of, signer, clock, terms: plainTerms, ahead: 4 }),
-    payments: createPayments({ signer, terms, reserve: () => true, release: () => {} }),
+    payments: createPayments({ signer, terms: oneHeader, reserve: () => true, release: () => {} }),
   }
   return {
     context,
