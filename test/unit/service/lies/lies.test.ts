@@ -188,6 +188,8 @@ async function ofWallets(activeLies: readonly Lie[]): Promise<readonly unknown[]
     send('balance-of-another-wallet', await sign())
     for (const flaw of Object.keys(badSignIns))
       if (isBadSignIn(flaw) && flaw !== 'repeated-sign-in') send(flaw, await sign(flaw))
+    // Its balance shows whether they cost anything.
+    send('repeated-sign-in', await sign())
   }
   return replies
 }
