@@ -94,7 +94,8 @@ export const walletTerms = z.strictObject({
     legacyHeader: headerName.nullable(),
     /**
      * What the header holds as base64 JSON. `message`: the signed text with its address and signature. `fields`: the
-     * fields of the text with its signature, as in the x402 extension. Callers send the first, and one time in eight the second.
+     * fields of the text with its signature, as in the x402 extension. Callers send the first, and one time in eight the
+     * second.
      */
     layouts: z.array(z.enum(['message', 'fields'])).min(1),
     /** The accepted domains. Callers sign for the first. None: the host and port of the base address. */

@@ -101,7 +101,10 @@ export const failedBeforeSend: readonly FailureReason[] = [
 
 export type ObservedResponse = {
   readonly status: number
-  /** Names in lower case. Repeated headers are joined with ", ". Values are trimmed and cut at 512 characters, JSON in base64 at 8,192. */
+  /**
+   * Names in lower case. Repeated headers are joined with ", ". Values are trimmed and cut at 512 characters, JSON in
+   * base64 at 8,192.
+   */
   readonly headers: Readonly<Record<string, string>>
   /** Present if there were more headers than Turnpike keeps: a header that is not in `headers` may have been sent. */
   readonly headersCut?: true | undefined

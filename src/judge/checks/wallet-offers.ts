@@ -3,7 +3,7 @@ import { sourceOfValue } from '../../contract/sources.ts'
 import type { Rail, WalletTerms } from '../../contract/wallets.ts'
 import { quote } from '../../lib/format.ts'
 import { isObject, type JsonObject, parseObject, toObject } from '../../lib/json.ts'
-import type { Observation, ObservedResponse } from '../../observation/observation.ts'
+import type { ObservedResponse } from '../../observation/observation.ts'
 import {
   challengeIn,
   isDiscovery,
@@ -20,29 +20,25 @@ type Clause = Parameters<ClauseReporter<'wallet-offers'>['pass']>[0]
 /** Checks what a wallet is told about paying: by a top-up without a payment, and if its credit is too low. */
 export const checkWalletOffers: Check<'wallet-offers'> = (observation, contract, reporter) => {
   const { request, response, id } = observation
-  if (response === null || isFromGateway(response, contract) || isAbuseBlock(response, contract)) return
+  if (response === null || (response.status !== 402 && !isOfferRequest(request))) return
+  if (isFromGateway(response, contract) || isAbuseBlock(response, contract)) return
   const { wallets: terms } = contract
   const expect = expectFor<Clause>(reporter, id)
   const body = jsonObject(response)
   if (isOfferRequest(request)) {
-    if (unrelated.includes(response.status)) return
-    if (!judgeOffer(response, contract, expect)) return
+    if (unrelated.includes(response.status) || !judgeOffer(response, contract, expect)) return
     judgeRails(body?.accepts, terms, expect)
     if (response.status === 402) judgeRequired(response, body, terms, reporter, id)
-    return
-  }
-  if (response.status !== 402) return
-  if (isDiscovery(request)) {
+  } else if (isDiscovery(request)) {
     judgeRails(body?.accepts, terms, expect)
     // Another clause judges whether the header is there.
     if (response.headers[headerOf(terms)] !== undefined) judgeRequired(response, body, terms, reporter, id)
-    return
+  } else if (isRefusedForCredit(observation)) {
+    judgeCode(body ?? {}, terms, expect)
+    const lack = lackOfHelp(body ?? {}, response.headers.date, terms)
+    expect('wallet.insufficient.help', lack === null, () => `a 402 to a wallet for ${request.kind} ${lack}`)
+    judgeRails(judgeRequired(response, body, terms, reporter, id)?.accepts, terms, expect)
   }
-  if (!isRefusedForCredit(observation)) return
-  judgeCode(body ?? {}, terms, expect)
-  judgeHelp(body ?? {}, observation, response, terms, expect)
-  const required = judgeRequired(response, body, terms, reporter, id)
-  judgeRails(required?.accepts, terms, expect)
 }
 
 /** Statuses about the rate of the caller, or of an outage. */
@@ -112,7 +108,7 @@ function judgeRails(accepts: unknown, terms: WalletTerms, expect: Judge): void {
   expect(
     'wallet.top-up.rails',
     problem === null,
-    () => `${problem}, expected the tokens of the contract on ${expected.join(' and ')}`,
+    () => `${problem}, expected the tokens of the profile on ${expected.join(' and ')}`,
   )
 }
 
@@ -149,42 +145,24 @@ const helpNames = ['topUpInstructions', 'supportedTokens', 'supportedChains', 's
 /** Clocks and queues may differ by this much between the two instants of a response. */
 const maxAgeMs = 60_000
 
-function judgeHelp(
-  body: JsonObject,
-  { request }: Observation,
-  { headers }: ObservedResponse,
-  terms: WalletTerms,
-  expect: Judge,
-): void {
+/** What a 402 to a wallet lacks, and what was expected; null: nothing. */
+function lackOfHelp(body: JsonObject, date: string | undefined, { rails }: WalletTerms): string | null {
   const missing = helpNames.filter(name => isEmpty(memberOf(body, name)))
-  const chains = JSON.stringify(memberOf(body, 'supportedChains') ?? '').toLowerCase()
+  if (missing.length > 0) return `lacks ${missing.join(', ')}, expected all of them`
+  const supported = memberOf(body, 'supportedChains')
+  const chains = JSON.stringify(supported).toLowerCase()
   const isNamed = ([name, { network }]: readonly [string, Rail]) =>
     [name, network, network.split(':')[1] ?? name].some(text => chains.includes(text.toLowerCase()))
-  const unnamed = Object.entries(terms.rails).filter(rail => !isNamed(rail))
-  const stale = staleness(challengeIn(body) ?? {}, headers.date)
-  const problem =
-    missing.length > 0
-      ? `lacks ${missing.join(', ')}`
-      : unnamed.length > 0
-        ? `supports the chains ${quote(memberOf(body, 'supportedChains'))}`
-        : stale
-  const expected =
-    missing.length > 0 ? 'all of them' : unnamed.length > 0 ? Object.keys(terms.rails).join(' and ') : 'a new one'
-  expect(
-    'wallet.insufficient.help',
-    problem === null,
-    () => `a 402 to a wallet for ${request.kind} ${problem}, expected ${expected}`,
-  )
-}
-
-/** Why a challenge is not new; null: it is, or it does not tell. */
-function staleness({ issuedAt, expirationTime }: JsonObject, date: string | undefined): string | null {
+  if (!Object.entries(rails).every(isNamed))
+    return `supports the chains ${quote(supported)}, expected ${Object.keys(rails).join(' and ')}`
+  const { issuedAt, expirationTime } = challengeIn(body) ?? {}
   const nowMs = Date.parse(date ?? '')
-  const issuedMs = timeOf(issuedAt)
-  const expiresMs = timeOf(expirationTime)
-  if (Number.isNaN(nowMs)) return null
-  if (Math.abs(issuedMs - nowMs) > maxAgeMs) return `has a challenge issued at ${quote(issuedAt)}, at ${date}`
-  return expiresMs < nowMs ? `has a challenge that expired at ${quote(expirationTime)}, at ${date}` : null
+  // A challenge without these times does not tell whether it is new.
+  if (Math.abs(timeOf(issuedAt) - nowMs) > maxAgeMs)
+    return `has a challenge issued at ${quote(issuedAt)}, at ${date}, expected a new one`
+  if (timeOf(expirationTime) < nowMs)
+    return `has a challenge that expired at ${quote(expirationTime)}, at ${date}, expected a new one`
+  return null
 }
 
 const timeOf = (value: unknown): number => (typeof value === 'string' ? Date.parse(value) : Number.NaN)

@@ -67,7 +67,7 @@ const poor = (
   )
 
 const rails =
-  'expected the tokens of the contract on base (eip155:8453) and solana (solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp)'
+  'expected the tokens of the profile on base (eip155:8453) and solana (solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp)'
 
 describe('an offer to pay', () => {
   passesEach({
