@@ -142,6 +142,15 @@ describe('what a payment of a wallet has cost', () => {
     expect(costOf(observed(topUp, responseOf(status, {})))).toBe(0n)
   })
 
+  test.each<Partial<PaymentRecord>>([{ invalid: 'other-resource' }, { usd: '4.99' }])(
+    'its amount even after a refusal, if it was sent to be refused: %o',
+    wrong => {
+      const { usd, ...more } = { ...payment, ...wrong }
+      const refused = observed({ ...topUp, payment: { usd, ...more } }, responseOf(400, {}))
+      expect(costOf(refused)).toBe(pico(usd))
+    },
+  )
+
   test('its amount without a response', () => {
     const outcome = { kind: 'failed', reason: 'connection-lost', detail: '' } as const
     expect(costOf(observed(topUp, null, { headersMs: null, outcome }))).toBe(pico('5'))
