@@ -53,8 +53,8 @@ export function spendOf(observation: Observation, contract: Contract, isShared: 
 }
 
 /**
- * A payment costs its amount, unless it was refused. One that must be refused costs it even then, because whoever has it
- * could still take the money. One that is sent again was counted before.
+ * A payment costs its amount, unless it was refused. One that must be refused costs it even then, because its
+ * receiver could still take the money. One that is sent again was counted before.
  */
 function paymentOf(
   { payment }: TopUpDescriptor,
