@@ -10,7 +10,7 @@ const accepted = { success: true, data: { amountCredited: 5, newBalance: 8, paym
 const offer = { x402Version: 2, accepts: [{}] }
 
 /** The clauses that the response to a payment passes, and those that it fails with their messages. */
-function after(status: number, body: unknown, more: Partial<PaymentRecord> = {}) {
+function judgedOf(status: number, body: unknown, more: Partial<PaymentRecord> = {}) {
   const findingLog = createFindingLog()
   const payment = { ...right, ...more }
   const request = { kind: 'top-up', step: 'payment', chain: 'base', address: '0x', payment } as const
@@ -33,7 +33,7 @@ describe('a right payment', () => {
     ['in a legacy header', 200, accepted, { header: 'X-PAYMENT' }],
     ['that was sent again', 200, { amountCredited: 0 }, { isAgain: true }],
   ])('%s is spared', (_, status, body, more) => {
-    expect(after(status, body, more).failed).toEqual([])
+    expect(judgedOf(status, body, more).failed).toEqual([])
   })
 
   test.each<[what: string, message: string, status: number, body: unknown, more?: Partial<PaymentRecord>]>([
@@ -63,11 +63,11 @@ describe('a right payment', () => {
       { error: 'INVALID_PAYMENT' },
     ],
   ])('%s fails', (_, message, status, body, more) => {
-    expect(after(status, body, more).failed).toEqual([message])
+    expect(judgedOf(status, body, more).failed).toEqual([message])
   })
 
   test('in a legacy header that is credited shows that the header is read', () => {
-    expect(after(200, accepted, { header: 'X-402-Payment' }).passed).toContain('wallet.top-up.legacy-headers')
+    expect(judgedOf(200, accepted, { header: 'X-402-Payment' }).passed).toContain('wallet.top-up.legacy-headers')
   })
 })
 
@@ -81,7 +81,7 @@ describe('a payment that must be refused', () => {
     ['met by an outage', 503, small],
     ['not read', 402, { invalid: 'other-chain' }],
   ])('and is %s is spared: %s', (_, status, more) => {
-    expect(after(status, status === 402 ? offer : { error: 'NO' }, more).failed).toEqual([])
+    expect(judgedOf(status, status === 402 ? offer : { error: 'NO' }, more).failed).toEqual([])
   })
 
   test.each<[what: string, message: string, status: number, more: Partial<PaymentRecord>]>([
@@ -104,10 +104,10 @@ describe('a payment that must be refused', () => {
       { invalid: 'above-signed' },
     ],
   ])('and is %s fails', (_, message, status, more) => {
-    expect(after(status, accepted, more).failed).toEqual([message])
+    expect(judgedOf(status, accepted, more).failed).toEqual([message])
   })
 
   test('shows by its refusal that it is refused, and how', () => {
-    expect(after(400, { error: 'NO' }, small).passed).toEqual(['wallet.top-up.least', 'wallet.top-up.refusal'])
+    expect(judgedOf(400, { error: 'NO' }, small).passed).toEqual(['wallet.top-up.least', 'wallet.top-up.refusal'])
   })
 })
