@@ -4,6 +4,7 @@ import { probeOf } from '../contract/probes.ts'
 import { plural } from '../lib/format.ts'
 import { toObject } from '../lib/json.ts'
 import type { Observation, RpcItem, TopUpDescriptor } from '../observation/observation.ts'
+import { isOfferRequest } from '../observation/payment-offer.ts'
 import { is2xx, isAbuseBlock, quotedError } from '../observation/response.ts'
 import { isSystemStage, type Plan, type Threshold } from '../plan/plan.ts'
 import { refusalOf } from './checks/payments.ts'
@@ -121,6 +122,8 @@ function unmetEnding({ request, outcome, response }: Observation, isProvoked: bo
   const { status } = outcome
   if (isProvoked && response !== null && isAbuseBlock(response, contract)) return null
   if (request.kind === 'probe') return probeOf(request.probe).promised(contract).includes(status) ? null : `${status}`
+  // How to pay comes with a 402.
+  if (isOfferRequest(request) && status === contract.wallets.topUp.offerStatus) return null
   if (request.kind === 'top-up' && isMeantRefusal(request, status, contract)) return null
   if (!is2xx(status)) return `${status}`
   if (request.kind !== 'rpc' || response === null || request.items.every(isFailing)) return null
