@@ -214,8 +214,14 @@ describe('the ledger', () => {
     expect(billing.discrepancies).toEqual([])
   })
 
+  const ofWallets = tableUnder(markdown, 'The credit of a wallet')
+  test.each(titled(ofWallets, 'Finding', 'Steps', 'Balances shown'))('judges a wallet: %s', (_, row) => {
+    const balances = row['Balances shown']?.split(', ') ?? []
+    expect(judgeStory({ steps: stepsOf(row.Steps ?? ''), balances, isWallet: true }).failed.join()).toBe(row.Finding)
+  })
+
   test('has a story of every kind but phantom, of which the text says why there is none', () => {
-    const kinds = new Set([...discrepant.map(({ Kind }) => Kind), 'phantom'])
+    const kinds = new Set([...discrepant.map(({ Kind }) => Kind), 'phantom', 'overcredited', 'undercredited'])
     expect([...kinds].toSorted()).toEqual(discrepancyKinds.toSorted())
     const idle = { steps: 'statement; statement', balances: ['10', '9.99'] }
     expect(judgeStory(idle).billing.discrepancies.map(({ kind }) => kind)).toEqual(['billed-for-failure'])

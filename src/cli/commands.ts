@@ -233,7 +233,7 @@ export const commands: readonly Command[] = [
       'payment-fault': {
         type: 'string',
         array: true,
-        describe: 'Payment fault (slow, lost, down) like lost:0.1; repeatable',
+        describe: 'Fault (slow, lost, down, reverted) like lost:0.1; repeatable',
       },
       ttft: { type: 'number', describe: 'Median time to first token in ms' },
       itl: { type: 'number', describe: 'Median inter-token latency in ms' },

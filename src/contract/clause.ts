@@ -15,6 +15,7 @@ export const checkNames = [
   'resources',
   'wallet-offers',
   'probe',
+  'payments',
 ] as const
 export const auditNames = [
   'ledger',

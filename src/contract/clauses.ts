@@ -6,6 +6,7 @@ import { chatClauses, streamClauses } from './clauses/chat.ts'
 import { abuseClauses, limitClauses } from './clauses/limits.ts'
 import { resourceClauses } from './clauses/resources.ts'
 import { rpcClauses } from './clauses/rpc.ts'
+import { walletMoneyClauses } from './clauses/wallet-money.ts'
 import { walletClauses } from './clauses/wallets.ts'
 
 /** In the order of reports. `clauses/not-judged.ts` has the sentences that no run judges. */
@@ -23,6 +24,7 @@ const rows = {
   ...billingClauses,
   ...resourceClauses,
   ...walletClauses,
+  ...walletMoneyClauses,
 }
 
 export type ClauseId = keyof typeof rows

@@ -51,6 +51,19 @@ const paymentRefusals = [
 ] as const
 export type PaymentRefusal = (typeof paymentRefusals)[number]
 
+/**
+ * Payments that are wrong on purpose, and why they are refused. `above-signed`: it states twice the signed amount.
+ * `other-chain`: it is for the test network of its chain.
+ */
+export const invalidPayments = {
+  'other-resource': 'otherResource',
+  tampered: 'unverified',
+  'above-signed': 'unverified',
+  'other-chain': 'unverified',
+} as const satisfies Readonly<Record<string, PaymentRefusal>>
+export type InvalidPayment = keyof typeof invalidPayments
+export const invalidPaymentNames = Object.keys(invalidPayments) as readonly InvalidPayment[]
+
 const usd = z.string().regex(/^\d+(\.\d+)?$/, 'a decimal in quotes, such as "5"')
 const milliseconds = z.number().nonnegative()
 const headerName = z.string().regex(/^[A-Za-z0-9-]+$/, 'the name of a header')

@@ -3,10 +3,11 @@ import type { Contract } from '../contract/contract.ts'
 import { probeOf } from '../contract/probes.ts'
 import { plural } from '../lib/format.ts'
 import { toObject } from '../lib/json.ts'
-import type { Observation, RpcItem } from '../observation/observation.ts'
+import type { Observation, RpcItem, TopUpDescriptor } from '../observation/observation.ts'
 import { isOfferRequest } from '../observation/payment-offer.ts'
 import { is2xx, isAbuseBlock, quotedError } from '../observation/response.ts'
 import { isSystemStage, type Plan, type Threshold } from '../plan/plan.ts'
+import { refusalOf } from './checks/payments.ts'
 import { isRpcError } from './checks/rpc-response.ts'
 import type { ClauseTally } from './findings/findings.ts'
 import type { RequestStats } from './metrics/request-stats.ts'
@@ -123,10 +124,17 @@ function unmetEnding({ request, outcome, response }: Observation, isProvoked: bo
   if (request.kind === 'probe') return probeOf(request.probe).promised(contract).includes(status) ? null : `${status}`
   // How to pay comes with a 402.
   if (isOfferRequest(request) && status === contract.wallets.topUp.offerStatus) return null
+  if (request.kind === 'top-up' && isMeantRefusal(request, status, contract)) return null
   if (!is2xx(status)) return `${status}`
   if (request.kind !== 'rpc' || response === null || request.items.every(isFailing)) return null
   const value = response.body.kind === 'json' ? response.body.value : undefined
   return (Array.isArray(value) ? value.some(isResult) : isResult(value)) ? null : otherEndings.errors
+}
+
+/** Whether a status refuses a payment that is wrong on purpose, or not new. */
+function isMeantRefusal({ payment }: TopUpDescriptor, status: number, contract: Contract): boolean {
+  if (payment === null || status < 400 || status >= 500) return false
+  return payment.isAgain || refusalOf(payment, contract) !== null
 }
 
 const isFailing = (item: RpcItem): boolean => item.failing

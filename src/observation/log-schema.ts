@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { accountTiers, modelTiers } from '../contract/contract.ts'
 import { probeNames } from '../contract/probes.ts'
+import { invalidPaymentNames } from '../contract/wallets.ts'
 import type { Accepted, DeepReadonly } from '../lib/json.ts'
 import type { Observation } from './observation.ts'
 
@@ -90,7 +91,13 @@ const request = z.discriminatedUnion('kind', [
     step: z.enum(['offer', 'payment']),
     chain: text.nullable(),
     address: text.nullable(),
-    payment: z.object({ id: text, usd: text, amount: text, payTo: text, isAgain: z.boolean() }).nullable(),
+    payment: z
+      .object({
+        ...{ id: text, usd: text, amount: text, payTo: text, isAgain: z.boolean() },
+        header: text.optional(),
+        invalid: z.enum(invalidPaymentNames).optional(),
+      })
+      .nullable(),
   }),
   z.object({ kind: z.literal('wallet-balance'), address: text.nullable() }),
   z.object({ kind: z.literal('probe'), probe: text.refine(isProbe, 'the name of a probe') }),

@@ -1,6 +1,6 @@
 import type { ChatOptions } from '../contract/chat-options.ts'
 import type { AccountTier, ModelTier } from '../contract/contract.ts'
-import type { SignInForm } from '../contract/wallets.ts'
+import type { InvalidPayment, SignInForm } from '../contract/wallets.ts'
 
 /**
  * The record of one request: when it was due and sent, its response, and its outcome. The producing half passes nothing
@@ -206,6 +206,10 @@ export type PaymentRecord = {
   readonly payTo: string
   /** Whether an earlier request carried it, too. It counts once. */
   readonly isAgain: boolean
+  /** The header that carried it. Missing: the first of the contract. */
+  readonly header?: string | undefined
+  /** What is wrong with it on purpose. Missing: nothing. */
+  readonly invalid?: InvalidPayment | undefined
 }
 
 export type WalletBalanceDescriptor = { readonly kind: 'wallet-balance'; readonly address: string | null }

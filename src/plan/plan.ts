@@ -300,7 +300,7 @@ export const topUpCall = '(top-up)'
 
 /** What a wallet pays before the load. */
 export const openingTopUp = (usd: string): Extract<Call, { kind: 'top-up' }> => {
-  return { kind: 'top-up', pay: true, usd, duplicates: 0, concurrent: false }
+  return { kind: 'top-up', pay: true, usd, duplicates: 0, concurrent: false, invalid: null }
 }
 
 /** The calls that Turnpike adds to a plan. */

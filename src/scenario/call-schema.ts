@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { ChatOptions } from '../contract/chat-options.ts'
 import { type ModelTier, modelTiers, networkFamilies, type ResourceLimit } from '../contract/contract.ts'
 import { probeNames } from '../contract/probes.ts'
+import { type InvalidPayment, invalidPaymentNames } from '../contract/wallets.ts'
 import { oneOf } from '../lib/usage-error.ts'
 import {
   durationField,
@@ -132,6 +133,12 @@ export const callSchemas = {
       .default(0)
       .describe('Additional requests with the same payment, which counts once.'),
     concurrent: flagField.default(false).describe('Send the duplicates concurrently with the payment.'),
+    invalid: z
+      .enum(invalidPaymentNames, { error: oneOf(invalidPaymentNames) })
+      .optional()
+      .describe(
+        'What is wrong with the payment, so that it must be refused. Its amount counts as paid. Default: nothing.',
+      ),
   }).describe('A request for credit of a wallet.'),
   'wallet-balance': mapping({ kind: kind('wallet-balance') }).describe('The credit of the wallet.'),
   probe: mapping({
@@ -197,6 +204,8 @@ export type Call =
   | (Pick<Written<'top-up'>, 'kind' | 'pay' | 'duplicates' | 'concurrent'> & {
       /** The amount to pay, a decimal. */
       readonly usd: string
+      /** What is wrong with the payment on purpose; null: nothing. */
+      readonly invalid: InvalidPayment | null
     })
   | Written<'wallet-balance'>
   | (Pick<Written<'probe'>, 'kind'> & { readonly probe: string })

@@ -101,11 +101,11 @@ function resolveCall(path: Path, value: unknown, offers: Offers, report: ReportM
 function resolveTopUp(path: Path, value: unknown, { wallets }: Contract, report: ReportMistake): Call | null {
   const { minimumUsd } = wallets.topUp
   const fields = parseFields(callSchemas['top-up'], value)
-  const { pay = false, usd = minimumUsd, duplicates = 0, concurrent = false } = fields
+  const { pay = false, usd = minimumUsd, duplicates = 0, concurrent = false, invalid = null } = fields
   // A smaller amount may be meant: the service must refuse it.
   const problem = amountProblem(usd, wallets)
   if (problem !== null) report({ path: [...path, 'usd'], at: 'value', got: usd, expected: problem })
-  return problem === null ? { kind: 'top-up', pay, usd, duplicates, concurrent } : null
+  return problem === null ? { kind: 'top-up', pay, usd, duplicates, concurrent, invalid } : null
 }
 
 /** Why an amount cannot be paid; null if it can. */

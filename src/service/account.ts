@@ -118,6 +118,9 @@ export function bearerKey(authorization: string | undefined): string | null {
   return /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1] ?? null
 }
 
+/** The limits of a scope in one window. `tokens` is null where nothing is generated. */
+export type ScopeLimits = { readonly requests: number; readonly tokens: number | null }
+
 /** A fixed rate-limit window: one scope of one account. */
 export type Window = {
   readonly startMs: number

@@ -12,6 +12,7 @@ import {
   charge,
   type LimitRejection,
   type LogRow,
+  type ScopeLimits,
   type Window,
   windowAt,
 } from './account.ts'
@@ -61,6 +62,8 @@ export type Behavior = RulesOfParts & {
   /** Whether a request of at most `tokens` tokens fits into the window. */
   readonly admitsTokens: (window: Window, limit: number, tokens: number) => boolean
   readonly charge: ApplyCharge
+  /** The limits of an account in a scope, from those that are published. */
+  readonly limitsOf: (limits: ScopeLimits, account: Account) => ScopeLimits
   /** Records a rejection for the log of rejected requests. */
   readonly logRejection: (rejections: LimitRejection[], rejection: LimitRejection) => void
   readonly limitLogs: (rows: readonly LogRow[]) => unknown
@@ -177,6 +180,7 @@ export function defaultBehavior(contract: Contract): Behavior {
     admits: (window, limit) => window.requests < limit,
     admitsTokens: (window, limit, tokens) => window.tokens + tokens <= limit,
     charge,
+    limitsOf: limits => limits,
     logRejection: (rejections, rejection) => {
       rejections.push(rejection)
       if (rejections.length > contract.limitLogs.rows) rejections.shift()

@@ -1,12 +1,9 @@
 import type { Contract } from '../contract/contract.ts'
 import { promisesAny } from '../contract/promises.ts'
-import type { Account, FailureRecord, LimitRejection, Window } from './account.ts'
+import type { Account, FailureRecord, LimitRejection, ScopeLimits, Window } from './account.ts'
 import type { Behavior } from './behavior.ts'
 import { type Counter, createCounter } from './counters.ts'
 import { errorReply, type Reply, type RequestState } from './message.ts'
-
-/** The limits of a scope in one window. `tokens` is null where nothing is generated. */
-export type ScopeLimits = { readonly requests: number; readonly tokens: number | null }
 
 /** The result of admitting a request to its window. */
 export type Admission = {
@@ -69,7 +66,8 @@ export function limiter(contract: Contract, behavior: Behavior): Limiter {
   }
 
   return {
-    enter: (state, account, scope, limits) => {
+    enter: (state, account, scope, published) => {
+      const limits = behavior.limitsOf(published, account)
       const key = behavior.scope(scope, state)
       const previous = account.windows.get(key)
       const window = behavior.windowAt(previous, state.arrivedMs, windowMs)

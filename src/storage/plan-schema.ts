@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { accountTiers, modelTiers } from '../contract/contract.ts'
 import { probeNames } from '../contract/probes.ts'
+import { invalidPaymentNames } from '../contract/wallets.ts'
 import type { Accepted, DeepReadonly } from '../lib/json.ts'
 import { operators, type Plan, plainCounts, timings } from '../plan/plan.ts'
 
@@ -68,6 +69,7 @@ const call = z.discriminatedUnion('kind', [
     usd: decimal,
     duplicates: whole,
     concurrent: z.boolean(),
+    invalid: z.enum(invalidPaymentNames).nullable(),
   }),
   z.object({ kind: z.literal('wallet-balance') }),
   z.object({ kind: z.literal('probe'), probe: text.refine(isProbe, 'the name of a probe') }),

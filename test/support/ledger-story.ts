@@ -9,7 +9,12 @@ import type { Observation, ObservedResponse, RequestDescriptor } from '../../src
  * steps, the balance has time to settle; requests joined by `&` are concurrent. `balances` are those in the responses,
  * in the order of the requests. A charge is the cost that the response states.
  */
-export type Story = { readonly steps: string; readonly balances: readonly string[] }
+export type Story = {
+  readonly steps: string
+  readonly balances: readonly string[]
+  /** Whether the account is that of a wallet, which may pay: `payment 5`. */
+  readonly isWallet?: boolean
+}
 
 export type Outcome = {
   readonly billing: ReturnType<Audits['billing']>
@@ -20,7 +25,7 @@ export type Outcome = {
 const noon = Date.UTC(2026, 0, 15, 12)
 const tookMs = 400
 
-export function judgeStory({ steps, balances }: Story): Outcome {
+export function judgeStory({ steps, balances, isWallet = false }: Story): Outcome {
   const findingLog = createFindingLog()
   const audits = createAudits({ contract: documentedContract, shared: false, startedAtMs: noon }, findingLog)
   const restMs = documentedContract.billing.settleMs + 2 * tookMs
@@ -29,9 +34,25 @@ export function judgeStory({ steps, balances }: Story): Outcome {
     requests.map((request, index) => ({ request, sentMs: step * restMs + index * 10 })),
   )
   for (const [id, { request, sentMs }] of sent.entries())
-    audits.add(observationOf(request, id, sentMs, balances[id] ?? ''))
+    audits.add({
+      ...observationOf(request, id, sentMs, balances[id] ?? ''),
+      ...(isWallet && { chain: 'base' }),
+    })
   audits.finish(true)
   return { billing: audits.billing(), failed: findingLog.findings().map(({ clause }) => clause) }
+}
+
+/** Statuses of payments by their outcome; null: no response. */
+const paymentStatuses: Readonly<Record<string, number | null>> = {
+  payment: 200,
+  'payment-refused': 400,
+  'payment-replayed': 400,
+  'payment-unanswered': null,
+}
+
+const aPayment = (kind: string, usd: string): RequestDescriptor => {
+  const payment = { id: 'w0/1', usd, amount: '0', payTo: '0x', isAgain: kind === 'payment-replayed' }
+  return { kind: 'top-up', step: 'payment', chain: 'base', address: '0x', payment }
 }
 
 const aCall: RequestDescriptor = {
@@ -44,7 +65,8 @@ const aCall: RequestDescriptor = {
 
 function observationOf(request: string, id: number, sentMs: number, balance: string): Observation {
   const [kind = '', costUsd = '0'] = request.split(' ')
-  const status = kind === 'refusal' ? 400 : 200
+  const paid = paymentStatuses[kind]
+  const status = kind === 'refusal' ? 400 : (paid ?? 200)
   const endMs = sentMs + tookMs
   return {
     id,
@@ -54,13 +76,13 @@ function observationOf(request: string, id: number, sentMs: number, balance: str
     caller: 'c0',
     key: 0,
     accountTier: 'default',
-    request: kind === 'statement' ? { kind: 'rate-limits' } : aCall,
+    request: kind === 'statement' ? { kind: 'rate-limits' } : paid === undefined ? aCall : aPayment(kind, costUsd),
     dueMs: sentMs,
     sentMs,
     headersMs: endMs,
     endMs,
-    outcome: { kind: 'answered', status },
-    response: responseOf(kind, status, costUsd, balance),
+    outcome: paid === null ? { kind: 'failed', reason: 'total-timeout', detail: '' } : { kind: 'answered', status },
+    response: paid === null ? null : responseOf(kind, status, costUsd, balance),
   }
 }
 

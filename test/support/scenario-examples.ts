@@ -124,6 +124,7 @@ callers: { count: 2, keys-per-caller: 2 }
   'top-up': `calls:
   offer: { kind: top-up }
   top-up: { kind: top-up, pay: true, usd: 5, duplicates: 1, concurrent: true }
+  testnet: { kind: top-up, pay: true, usd: 5, invalid: other-chain }
 callers: { count: 0, wallets: 2, chain: base }
 `,
   'wallet-balance': `calls:

@@ -50,6 +50,19 @@ const forPartners = (name: string): Setting => ({
   run: { scenario: readFileSync(`scenarios/${name}.yaml`, 'utf8').replace('tier: default', 'tier: partner') },
 })
 
+/** Wallets on Base alone: those on Solana ask a node before they pay, which takes real time. */
+const onBase = (name: string, more: Omit<Setting['run'], 'scenario'> = {}): Setting => ({
+  name: `${name} on Base${more.wallets === undefined ? '' : ' with failing settlements'}`,
+  run: { scenario: readFileSync(`scenarios/${name}.yaml`, 'utf8').replace('[base, solana]', 'base'), ...more },
+})
+
+const walletsAtTheirLimit = `name: wallets-at-their-limit
+callers: { count: 0, wallets: 1, chain: base }
+calls:
+  large: { kind: chat, stream: false, model-tier: L, prompt-tokens: 20, max-completion-tokens: 8 }
+stages:
+  - { name: above, duration: 25s, shape: constant, rate: 1/s, exceed-tier: true, mix: { large: 1 } }`
+
 /** The fastest first: each lie runs in the settings that exercise its clause, in this order. */
 export const settings: readonly Setting[] = [
   shipped('conformance'),
@@ -82,6 +95,12 @@ export const settings: readonly Setting[] = [
   withShortWindows('rate-limit'),
   withKnownDetails('rate-limit'),
   withKnownDetails('rate-limit with short windows', loadProfile('scenarios/profiles/short-windows.yaml')),
+  onBase('x402-refusals'),
+  onBase('x402-races'),
+  onBase('x402-top-up'),
+  onBase('x402-top-up', { wallets: { creditUsd: '3', faults: [{ kind: 'reverted', probability: 0.4 }] } }),
+  onBase('wallets'),
+  { name: 'wallets at their limit', run: { scenario: walletsAtTheirLimit, wallets: { creditUsd: '3' } } },
   shipped('partner-tiers'),
   shipped('stairs'),
   shipped('spike'),

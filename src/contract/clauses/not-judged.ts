@@ -125,22 +125,7 @@ const unobservable = {
   ],
 } satisfies Readonly<Record<string, readonly [section: string, text: string, because: string]>>
 
-/** Sentences that could be judged but are not yet: everything in the document about wallets. */
-const later = {
-  'wallet.limits': ['5', 'A wallet has the same limits as an API key.'],
-  'wallet.billing': ['5', 'A wallet is billed like an API key, for RPC in credits against the same balance.'],
-  'wallet.top-up.credit': ['4.1', 'A top-up with a signed payment in PAYMENT-SIGNATURE adds credit.'],
-  'wallet.top-up.legacy-headers': ['5', 'The payment is also accepted in X-402-Payment and in X-PAYMENT.'],
-  'wallet.top-up.least': ['8', 'A top-up is at least 5 USD.'],
-  'wallet.charge': ['5', "The cost of a wallet's requests is deducted from its credit."],
-  'wallet.balance': ['4.1', 'The credit of a wallet can be requested by its address.'],
-  'wallet.balance-remaining': ['4.2', 'An inference response to a wallet has the remaining credit in X-Balance-Remaining.'],
-} satisfies Readonly<Record<string, readonly [section: string, text: string]>>
-
-const noWallets = 'Callers have API keys. Turnpike cannot sign for a wallet or pay yet.'
-
 /** Every sentence of the document that no run judges, and the reason. */
 export const unjudgedClauses: Readonly<Record<string, UnjudgedClause>> = Object.fromEntries<UnjudgedClause>([
   ...Object.entries(unobservable).map(([id, [section, text, reason]]) => [id, { section, text, status: 'unobservable', reason }] as const),
-  ...Object.entries(later).map(([id, [section, text]]) => [id, { section, text, status: 'later', reason: noWallets }] as const),
 ])

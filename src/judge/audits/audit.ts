@@ -62,6 +62,8 @@ export const discrepancyKinds = [
   'replay-billed',
   'phantom',
   'balance-drift',
+  'overcredited',
+  'undercredited',
 ] as const
 export type DiscrepancyKind = (typeof discrepancyKinds)[number]
 

@@ -12,6 +12,7 @@ import { checkErrors } from './errors.ts'
 import { checkCompression, checkConditionalHeaders, checkHeaders } from './headers.ts'
 import { checkLimitHeaders } from './limit-headers.ts'
 import { checkLists } from './lists.ts'
+import { checkPayments } from './payments.ts'
 import { checkProbe } from './probe.ts'
 import { checkResources } from './resources.ts'
 import { checkRpcCredits } from './rpc-credits.ts'
@@ -35,6 +36,7 @@ const checks: { readonly [Name in CheckName]: Check<Name> } = {
   resources: checkResources,
   'wallet-offers': checkWalletOffers,
   probe: checkProbe,
+  payments: checkPayments,
 }
 
 /** These judge what is there, and not what is missing, if headers were cut. */

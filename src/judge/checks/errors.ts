@@ -72,6 +72,7 @@ export const checkErrors: Check<'errors'> = ({ response, request, id }, contract
       status !== 402 ||
       expected === null ||
       isDiscovery(request) ||
+      request.kind === 'top-up' ||
       isWalletError(body) ||
       response?.headers['payment-required'] !== undefined
     )

@@ -77,8 +77,12 @@ function compare(
   const expected = scope?.[unit] ?? null
   if (scope === null || response === null || expected === null) return
   const isOfTokens = unit === 'tokensPerMinute'
+  const isOfWallet = observation.chain !== undefined
   const { headers } = response
-  if ((isOfTokens ? statedTokens : statedRequests)(headers).limit === expected) return reporter.pass(clause)
+  if ((isOfTokens ? statedTokens : statedRequests)(headers).limit === expected) {
+    if (isOfWallet) reporter.pass('wallet.limits')
+    return reporter.pass(clause)
+  }
   const said = headers[isOfTokens ? ofTokens : ofRequests]
   // Which of the two statements of the target is wrong shows the limit by the document or the profile.
   if (contract.limits.judgedBy === 'target' && Number(said) === scope.stated[unit]) {
@@ -86,6 +90,7 @@ function compare(
     return reporter.fail('catalogue.rate-limits', message, [id])
   }
   const message = `the stated limit of ${scope.name} is ${said}, expected ${expected} (${scope.tier})`
+  if (isOfWallet) reporter.fail('wallet.limits', `${message}, as with an API key`, [id])
   reporter.fail(clause, message, [id])
 }
 

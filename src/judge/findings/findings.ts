@@ -105,6 +105,7 @@ const contentJudges: readonly JudgeName[] = [
   'resources',
   'wallet-offers',
   'probe',
+  'payments',
 ]
 
 /** `only`: the clauses that --only selects, or null for all. The others are neither judged nor listed. */

@@ -1,4 +1,4 @@
-import type { WalletTerms } from '../../contract/wallets.ts'
+import type { InvalidPayment, WalletTerms } from '../../contract/wallets.ts'
 import { pico } from '../../lib/money.ts'
 import type { WalletCaller } from './caller.ts'
 import { choosePayment } from './payment-maker.ts'
@@ -14,8 +14,13 @@ export type SignedPayment = {
     readonly amount: string
     readonly payTo: string
     readonly isAgain: boolean
+    readonly header: string
+    readonly invalid?: InvalidPayment | undefined
   }
 }
+
+/** What to pay. `invalid`: what is wrong with the payment on purpose; null: nothing. */
+export type PaymentTerms = { readonly usd: string; readonly invalid: InvalidPayment | null }
 
 /** What became of a payment. `unsent`: no byte of it left this machine. */
 export type PaymentFate = 'settled' | 'refused' | 'unsent' | 'unknown'
@@ -26,7 +31,7 @@ export type Payments = {
    * The payment to send for an offer: the last one, if nobody knows what became of it; otherwise a new one. null: none
    * may or can be made. `close` must follow.
    */
-  readonly next: (wallet: WalletCaller, offer: unknown, usd: string) => Promise<SignedPayment | null>
+  readonly next: (wallet: WalletCaller, offer: unknown, terms: PaymentTerms) => Promise<SignedPayment | null>
   /** Ends what `next` began. */
   readonly close: (wallet: WalletCaller, fate: PaymentFate) => void
   /** Whether the wallet has a payment of unknown fate. */
@@ -45,40 +50,52 @@ type State = { readonly payment: SignedPayment | null; readonly isInFlight: bool
 
 /**
  * A payment of unknown fate may have been settled, so a new signature could pay twice. Until the target says that it was
- * settled, it is sent again as it was, and its amount stays reserved. A refused payment stays counted too, because its signature is out of hand.
+ * settled, it is sent again as it was, and its amount stays reserved. A refused payment stays counted too, because its
+ * signature is out of hand. The payments of a wallet use the headers of the contract in turn.
  */
 export function createPayments({ signer, terms, reserve, release }: PaymentsOptions): Payments {
   const states = new Map<string, State>()
-  let made = 0
+  const headers = [terms.topUp.paymentHeader, ...terms.topUp.legacyPaymentHeaders]
+  /** By wallet. */
+  const made = new Map<string, number>()
 
-  async function make(wallet: WalletCaller, asked: unknown, usd: string): Promise<SignedPayment | null> {
+  async function make(
+    wallet: WalletCaller,
+    asked: unknown,
+    { usd, invalid }: PaymentTerms,
+  ): Promise<SignedPayment | null> {
     const rail = terms.rails[wallet.chain]
     const amount = rail === undefined ? null : amountOf(usd, rail.decimals)
     if (rail === undefined || amount === null) return null
     const chosen = choosePayment(asked, rail, amount, terms.topUp.maxTimeoutSeconds)
     if (chosen === null || !reserve(pico(usd))) return null
     const { offer, accepted, payTo } = chosen
-    const header = await signer.payment({ wallet: wallet.name, offer, accepted, usd })
-    if (header === null) {
+    const value = await signer.payment({ wallet: wallet.name, offer, accepted, usd, invalid })
+    if (value === null) {
       release(pico(usd))
       return null
     }
-    return { header, record: { id: `${wallet.name}/${++made}`, usd, amount, payTo, isAgain: false } }
+    const number = (made.get(wallet.name) ?? 0) + 1
+    made.set(wallet.name, number)
+    const header = headers[(number - 1) % headers.length] ?? terms.topUp.paymentHeader
+    const record = { id: `${wallet.name}/${number}`, usd, amount, payTo, isAgain: false, header }
+    return { header: value, record: invalid === null ? record : { ...record, invalid } }
   }
 
   return {
-    next: async (wallet, offer, usd) => {
+    next: async (wallet, offer, order) => {
       const { name } = wallet
       const state = states.get(name)
       if (state?.isInFlight) return null
       if (state?.payment) {
+        if (order.invalid !== null) return null
         const { header, record } = state.payment
         const payment = { header, record: { ...record, isAgain: true } }
         states.set(name, { payment, isInFlight: true })
         return payment
       }
       states.set(name, { payment: null, isInFlight: true })
-      const payment = await make(wallet, offer, usd)
+      const payment = await make(wallet, offer, order)
       if (payment === null) states.delete(name)
       else states.set(name, { payment, isInFlight: true })
       return payment
@@ -88,6 +105,8 @@ export function createPayments({ signer, terms, reserve, release }: PaymentsOpti
       if (payment === null) return
       // A second attempt that was refused or not sent says nothing about the first.
       const isOpen = fate === 'unknown' || (payment.record.isAgain && fate !== 'settled')
+      // Nobody needs to know more about a payment that is wrong. Its amount stays counted.
+      if (isOpen && payment.record.invalid !== undefined) return void states.delete(wallet.name)
       if (isOpen) return void states.set(wallet.name, { payment, isInFlight: false })
       states.delete(wallet.name)
       if (fate === 'unsent') release(pico(payment.record.usd))

@@ -2,7 +2,7 @@ import type { WalletTerms } from '../../contract/wallets.ts'
 import { parseJson, toObject } from '../../lib/json.ts'
 import { failedBeforeSend, isLocalFault } from '../../observation/observation.ts'
 import { paymentOutcome } from '../../observation/payment-outcome.ts'
-import type { PaymentFate } from '../callers/payments.ts'
+import type { PaymentFate, PaymentTerms } from '../callers/payments.ts'
 import type { Exchange } from '../transport/transport.ts'
 import { type DueRequest, type SendContext, transmit, unsentRequest } from './transmit.ts'
 
@@ -12,7 +12,7 @@ const maxPayeeLength = 100
 type Offered = {
   /** How to pay, as the target says; null: nothing was offered. */
   readonly offer: unknown
-  readonly usd: string
+  readonly terms: PaymentTerms
   /** Whether all requests are sent at once. */
   readonly concurrent: boolean
 }
@@ -23,7 +23,7 @@ type Offered = {
  */
 export async function payOffer(
   requests: readonly Omit<DueRequest, 'dueMs'>[],
-  { offer, usd, concurrent }: Offered,
+  { offer, terms, concurrent }: Offered,
   context: SendContext,
 ): Promise<void> {
   const { payments, clock, sink, stop, contract, mask } = context
@@ -33,7 +33,7 @@ export async function payOffer(
   }
   if (stop.aborted) return drop('interrupted')
   if (offer === null || caller?.kind !== 'wallet') return drop('no-payment')
-  const found = await payments.next(caller, offer, usd)
+  const found = await payments.next(caller, offer, terms)
   if (found === null) return drop('no-payment')
   if (stop.aborted) {
     payments.close(caller, 'unsent')
@@ -46,7 +46,7 @@ export async function payOffer(
     const payment = { ...record, payTo, isAgain: record.isAgain || index > 0 }
     const built = {
       descriptor: descriptor.kind === 'top-up' ? { ...descriptor, payment } : descriptor,
-      request: { ...request, headers: { ...request.headers, [contract.wallets.topUp.paymentHeader]: header } },
+      request: { ...request, headers: { ...request.headers, [record.header]: header } },
     }
     let fate: PaymentFate = 'unknown'
     await transmit({ ...each, built, dueMs: clock.nowMs() }, context, undefined, exchange => {

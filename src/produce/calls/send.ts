@@ -59,7 +59,8 @@ async function sendPayment(arrival: Arrival, context: SendContext): Promise<bool
     if (exchange.failure === null && exchange.status === offerStatus)
       offer = offerIn(exchange, context.contract.wallets)
   })
-  await payOffer(paying, { offer, usd: plan.usd, concurrent: plan.concurrent }, context)
+  const { usd, invalid, concurrent } = plan
+  await payOffer(paying, { offer, terms: { usd, invalid }, concurrent }, context)
   return wasSent
 }
 

@@ -11,6 +11,7 @@ import type { Lie } from './lie.ts'
 import { limitLies } from './limits.ts'
 import { resourceLies } from './resources.ts'
 import { rpcLies } from './rpc.ts'
+import { walletMoneyLies } from './wallet-money.ts'
 import { signInLies } from './wallets.ts'
 
 /** For every clause, the lies that violate it. A clause without one does not compile. */
@@ -27,6 +28,7 @@ export const lies: Readonly<Record<ClauseId, readonly [Lie, ...Lie[]]>> = {
   ...resourceLies,
   ...rpcLies,
   ...signInLies,
+  ...walletMoneyLies,
 }
 
 export type ListedLie = { readonly clause: ClauseId; readonly name: string; readonly text: string }

@@ -33,8 +33,8 @@ export type Chain = {
 }
 
 export type Facilitator = {
-  /** What makes a payment the same one, however it is written; null: malformed. */
-  readonly identityOf: (payment: Payment) => string | null
+  /** What makes a payment the same one, however it is written, and who pays; null: malformed. */
+  readonly identityOf: (payment: Payment) => { readonly id: string; readonly payer: string } | null
   /** null: valid; otherwise the reason why not. */
   readonly verify: (payment: Payment, requirement: PaymentRequirement) => Promise<string | null>
   /** The payer and the transaction, or the reason why there is none. */
@@ -130,11 +130,14 @@ export const facilitators = optionalPackages('Payments', names, async () => {
       identityOf: ({ accepted, payload }) => {
         const { authorization, transaction } = payload
         try {
-          if (typeof transaction === 'string') return `${accepted.network}/${solanaTransfer(transaction).id}`
+          if (typeof transaction === 'string') {
+            const { id, from } = solanaTransfer(transaction)
+            return { id: `${accepted.network}/${id}`, payer: from }
+          }
           const { from, nonce } = authorization as Record<string, unknown>
-          return typeof from === 'string' && typeof nonce === 'string'
-            ? `${accepted.network}/${from.toLowerCase()}/${nonce.toLowerCase()}`
-            : null
+          if (typeof from !== 'string' || typeof nonce !== 'string') return null
+          const payer = accountAddress(from)
+          return { id: `${accepted.network}/${payer}/${nonce.toLowerCase()}`, payer }
         } catch {
           return null
         }

@@ -2,9 +2,9 @@ import { randomStream } from '../../lib/random.ts'
 
 /**
  * How a payment may go wrong. `slow`: settlement takes long · `lost`: it is settled, and the response never arrives ·
- * `down`: payments cannot be checked, and nothing is settled.
+ * `down`: payments cannot be checked, and nothing is settled · `reverted`: it is valid, and its chain does not settle it.
  */
-export const paymentFaultKinds = ['slow', 'lost', 'down'] as const
+export const paymentFaultKinds = ['slow', 'lost', 'down', 'reverted'] as const
 type PaymentFaultKind = (typeof paymentFaultKinds)[number]
 
 export type PaymentFault = { readonly kind: PaymentFaultKind; readonly probability: number }

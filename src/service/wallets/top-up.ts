@@ -15,12 +15,18 @@ export type PaymentRules = {
   readonly creditPicoUsd: (paidPicoUsd: bigint) => bigint
   /** When the credit arrives; all three in Unix milliseconds. */
   readonly creditMs: (settledMs: number, arrivedMs: number) => number
+  /** Whether a refused payment is credited all the same, and whether the response then says so. */
+  readonly refusedCredit: (refusal: PaymentRefusal, payment: Payment) => 'none' | 'silent' | 'accepted'
+  /** The payment header of a request, of those with these names in lower case; null: none. */
+  readonly paymentHeader: (headers: RequestState['request']['headers'], names: readonly string[]) => string | null
 }
 
 export const defaultPaymentRules: PaymentRules = {
   paymentRefusal: refusal => refusal,
   creditPicoUsd: paid => paid,
   creditMs: settledMs => settledMs,
+  refusedCredit: () => 'none',
+  paymentHeader: (headers, names) => names.map(name => headers[name]).find(value => value !== undefined) ?? null,
 }
 
 type TopUpDeps = {
@@ -41,6 +47,16 @@ export type TopUps = {
   /** Applies the credits that are due. */
   readonly applyDueCredits: (nowMs: number) => void
 }
+
+type RefusedPayment = {
+  readonly payment: Payment
+  readonly account: Account
+  readonly paidPicoUsd: bigint
+  readonly reason: string | undefined
+}
+
+/** Those of USDC, for a payment on an unknown chain. */
+const usualDecimals = 6
 
 /** Later than any client waits. */
 const neverMs = 3_600_000
@@ -68,41 +84,54 @@ export function topUps(deps: TopUpDeps): TopUps {
       const chain = chains.find(({ rail }) => rail.network === payment?.accepted.network)
       const identity = payment === null ? null : facilitator.identityOf(payment)
       if (payment === null || identity === null) return refuse(state, 'malformed')
-      if (chain === undefined) return refuse(state, 'unverified', { reason: 'invalid_network' })
-      const paidPicoUsd = BigInt(payment.accepted.amount) * picoPerUnit(chain.rail.decimals)
-      const refusal = rules.paymentRefusal(refusalOf(state, payment, identity, paidPicoUsd))
-      if (refusal !== null) return refuse(state, refusal)
+      const { id, payer } = identity
+      const paidPicoUsd = BigInt(payment.accepted.amount) * picoPerUnit(chain?.rail.decimals ?? usualDecimals)
+      const refuseIt = (refusal: PaymentRefusal, reason?: string): Reply =>
+        refusePayment(state, refusal, { payment, account: accountOf(payer), paidPicoUsd, reason })
+      if (chain === undefined) return refuseIt('unverified', 'invalid_network')
+      const refusal = rules.paymentRefusal(refusalOf(state, payment, id, paidPicoUsd))
+      if (refusal !== null) return refuseIt(refusal)
       const fault = drawFault()
       if (fault === 'down') return refuse(state, 'unavailable')
 
       // From here on, the same payment on another connection is refused.
-      settledMs.set(identity, Number.POSITIVE_INFINITY)
+      settledMs.set(id, Number.POSITIVE_INFINITY)
+      /** A payment that was not settled may be sent again. */
+      const release = (refusal: PaymentRefusal, reason: string): Reply => {
+        settledMs.delete(id)
+        return refuseIt(refusal, reason)
+      }
       const requirement = requirementOf(chain, terms, paidPicoUsd)
       const objection = await facilitator.verify(payment, requirement).catch(reasonOf)
-      if (objection !== null) return release(state, identity, 'unverified', objection)
+      if (objection !== null) return release('unverified', objection)
+      if (fault === 'reverted') return release('settlementFailed', 'transaction_failed')
       const settlement = await facilitator
         .settle(payment, requirement)
         .catch((cause: unknown) => ({ kind: 'failed' as const, reason: reasonOf(cause) }))
-      if (settlement.kind === 'failed') return release(state, identity, 'settlementFailed', settlement.reason)
+      if (settlement.kind === 'failed') return release('settlementFailed', settlement.reason)
 
       const afterMs = fault === 'slow' ? deps.slowSettlementMs : deps.settlementMs
       const endMs = state.arrivedMs + afterMs
-      settledMs.set(identity, endMs)
-      const account = accountOf(settlement.payer)
-      const picoUsd = rules.creditPicoUsd(paidPicoUsd)
-      credits = [...credits, { account, picoUsd, dueMs: rules.creditMs(endMs, state.arrivedMs) }]
+      settledMs.set(id, endMs)
       const { network } = chain.rail
-      const { payer, transaction } = settlement
-      const result = { success: true, network, payer, transaction }
+      const { transaction } = settlement
+      const result = { success: true, network, payer: settlement.payer, transaction }
       state.headers[terms.topUp.resultHeader.toLowerCase()] = Buffer.from(JSON.stringify(result)).toString('base64')
-      const data = {
-        walletAddress: account.wallet,
-        amountCredited: Number(formatPico(picoUsd)),
-        newBalance: Number(formatPico(creditedBalance(account, endMs))),
-        paymentId: deps.paymentId(),
-      }
-      return jsonReply(state, { success: true, data }, fault === 'lost' ? neverMs : afterMs)
+      const account = accountOf(settlement.payer)
+      return credit(state, account, rules.creditPicoUsd(paidPicoUsd), endMs, fault === 'lost' ? neverMs : afterMs)
     },
+  }
+
+  /** Credits a payment, and says so. */
+  function credit(state: RequestState, account: Account, picoUsd: bigint, endMs: number, afterMs: number): Reply {
+    credits = [...credits, { account, picoUsd, dueMs: rules.creditMs(endMs, state.arrivedMs) }]
+    const data = {
+      walletAddress: account.wallet,
+      amountCredited: Number(formatPico(picoUsd)),
+      newBalance: Number(formatPico(creditedBalance(account, endMs))),
+      paymentId: deps.paymentId(),
+    }
+    return jsonReply(state, { success: true, data }, afterMs)
   }
 
   function refusalOf(
@@ -118,10 +147,12 @@ export function topUps(deps: TopUpDeps): TopUps {
     return maximumPicoUsd !== null && paidPicoUsd > maximumPicoUsd ? 'aboveMaximum' : null
   }
 
-  /** A payment that was not settled may be sent again. */
-  function release(state: RequestState, identity: string, refusal: PaymentRefusal, reason: string): Reply {
-    settledMs.delete(identity)
-    return refuse(state, refusal, { reason })
+  function refusePayment(state: RequestState, refusal: PaymentRefusal, refused: RefusedPayment): Reply {
+    const { payment, account, paidPicoUsd, reason } = refused
+    const fate = rules.refusedCredit(refusal, payment)
+    if (fate === 'accepted') return credit(state, account, paidPicoUsd, state.arrivedMs, 0)
+    if (fate === 'silent') account.picoUsd += paidPicoUsd
+    return refuse(state, refusal, reason === undefined ? undefined : { reason })
   }
 
   function refuse(state: RequestState, refusal: PaymentRefusal, details?: { readonly reason: string }): Reply {

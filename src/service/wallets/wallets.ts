@@ -84,6 +84,9 @@ export function createWallets({ contract, rules, seed, settings, accountOf, paym
   })
   const { header, legacyHeader } = terms.signIn
   const signInOf = firstHeader([header, ...(legacyHeader === null ? [] : [legacyHeader])])
+  const paymentHeaders = [terms.topUp.paymentHeader, ...terms.topUp.legacyPaymentHeaders].map(name =>
+    name.toLowerCase(),
+  )
   const checkSignIn = signInChecker(terms, rules.signInRefusal)
   const { pay, applyDueCredits } = topUps({
     terms,
@@ -102,7 +105,7 @@ export function createWallets({ contract, rules, seed, settings, accountOf, paym
     solanaNode: solanaNode(Object.values(terms.rails)),
     applyDueCredits,
     pay,
-    paymentOf: firstHeader([terms.topUp.paymentHeader, ...terms.topUp.legacyPaymentHeaders]),
+    paymentOf: ({ headers }) => rules.paymentHeader(headers, paymentHeaders),
     preparation: request =>
       signInOf(request) === null || evmSignatures.loaded() !== null ? null : evmSignatures.load(),
     signIn: (request, arrivedMs) => {

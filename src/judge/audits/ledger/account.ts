@@ -18,7 +18,10 @@ import {
   totalsBetween,
   zeroTotals,
 } from './charge.ts'
+import { type BalanceCheckpoint, createUnansweredCharges, diagnoseBalance, spentSince } from './checkpoint.ts'
+import { type Credit, creditAtFault, maxSuspects } from './credits.ts'
 import type { Discrepancies } from './discrepancies.ts'
+import { createWrongDisplays, type ShownCredit } from './shown.ts'
 
 /** One request as its account sees it. It is settled when the balance certainly includes its charge. */
 export type LedgerEntry = RequestInterval & {
@@ -30,6 +33,10 @@ export type LedgerEntry = RequestInterval & {
    * The balances before the request, as its response states them; null if one is missing. Which is spent first is open.
    */
   readonly balances: Balances | null
+  /** What it adds to the credit of a wallet; null: it is no payment. */
+  readonly credit: Credit | null
+  /** Further places where the response shows the credit. */
+  readonly shown: readonly ShownCredit[]
   /** The day of the request on the target's clock; null if it is uncertain. */
   readonly day: number | null
 }
@@ -38,13 +45,14 @@ type AccountOptions = {
   /** The last digit of a balance, in pico-USD, as far as the balances so far show it. */
   readonly lastDigit: () => bigint
   readonly judged: boolean
+  readonly isWallet: boolean
 }
 
 export type LedgerAccount = {
   /** Entries added later were sent at `watermarkMs` or later. */
   readonly add: (entry: LedgerEntry, watermarkMs: number) => void
   readonly finish: () => void
-  /** The decrease between the first and the last balance shown; null if none was shown. */
+  /** The decrease between the first and the last balance shown, without what payments added; null if none was shown. */
   readonly billed: () => bigint | null
 }
 
@@ -69,11 +77,15 @@ export function createAccount(
   reporter: ClauseReporter<'ledger'>,
   spend: Pick<SpendListener, 'shown'> = noSpendListener,
 ): LedgerAccount {
+  const conserved = options.isWallet ? 'wallet.charge' : 'billing.conservation'
+  const clauseOfAll = options.isWallet ? 'wallet.charge' : null
   // Two currencies are shown, each rounded to its last digit.
   let resolution = 2n * options.lastDigit()
   const judgeCurrencies = createCurrencies(options.lastDigit, reporter)
   let opening: bigint | null = null
   let latest: bigint | null = null
+  /** By payments since the opening balance. */
+  let credited = 0n
   /**
    * The last checkpoint, and the first one since a fault. A difference too small to see once adds up over many
    * requests.
@@ -84,6 +96,10 @@ export function createAccount(
   /** Whether a missing charge arrived later. Then displayed balances are old, and the charges are correct. */
   let isStale = false
   let recent: LedgerEntry[] = []
+  /** The payments since the checkpoint, and some before it. */
+  let credits: Credit[] = []
+  let earlierCredits: readonly Credit[] = []
+  const wrongDisplays = createWrongDisplays(reporter)
   /** The latest requests since the checkpoint, and since the origin. */
   let sinceCheckpoint: number[] = []
   let sinceOrigin: number[] = []
@@ -102,6 +118,11 @@ export function createAccount(
         judgeCurrencies(entry, view)
       }
     }
+    if (entry.credit !== null) {
+      credits = withLatest(credits, entry.credit)
+      if (opening !== null) credited += entry.credit.min
+    }
+    if (options.judged && entry.shown.length > 0) judgeShown(entry, view)
     recent.push(entry)
     if (recent.length > maxRecent) recent.shift()
     sinceCheckpoint = withLatest(sinceCheckpoint, entry.id)
@@ -117,25 +138,52 @@ export function createAccount(
 
   function judge(entry: LedgerEntry, balance: bigint, view: SumBounds<ChargeTotals>) {
     const { certain, before, possible } = view
-    const isQuiet = certain.requests === before.requests && possible.requests === before.requests + 1
     // At midnight an account receives its daily credits.
     if (checkpoint === null || checkpoint.day === null || checkpoint.day !== entry.day)
       return moveOn(checkpointAt(entry, balance, view))
     const unpriced = possible.unpriced - (entry.charge === null ? 1 : 0)
     if (unpriced > checkpoint.certain.unpriced) {
-      reporter.unjudged('billing.conservation', unstatedCost)
+      reporter.unjudged(conserved, unstatedCost)
       if (unpriced === certain.unpriced) moveOn(checkpointAt(entry, balance, view))
       return
     }
 
     const spent = checkpoint.balance - balance
-    const range = spentSince(checkpoint, certain.min, possible.max - (entry.charge?.max ?? 0n))
-    if (isQuiet) judgeSettled(entry, view, spent, range, totalsBetween(checkpoint.certain, before))
+    const range = spentSince(checkpoint, certain, possible, entry)
+    if (isQuiet(view)) judgeSettled(entry, view, spent, range, totalsBetween(checkpoint.certain, before))
     else if (!isWithin(spent, range, resolution))
       pending ??= { requestIds: [...sinceCheckpoint, entry.id], spent, range, missing: null }
     else if (pending === null) {
       reporter.pass('billing.balance-before')
-      reporter.unjudged('billing.conservation', overlapping)
+      reporter.unjudged(conserved, overlapping)
+    }
+  }
+
+  /** Judges the other places that show the credit. What is out of bounds waits until the charges are known to be right. */
+  function judgeShown(entry: LedgerEntry, view: SumBounds<ChargeTotals>) {
+    const [first] = entry.shown
+    if (checkpoint === null && entry.credit !== null && first !== undefined && isQuiet(view)) {
+      // The first balance of a wallet may be the one after its first payment.
+      const certain = addToTotals(view.certain, entry)
+      restart({ ...checkpointAt(entry, first.picoUsd, view), certain, possible: certain })
+      credits = [entry.credit]
+      return
+    }
+    if (checkpoint === null || checkpoint.day === null || checkpoint.day !== entry.day) return
+    if (view.possible.unpriced > checkpoint.certain.unpriced) return
+    const { charge, credit } = entry
+    const before = spentSince(checkpoint, view.certain, view.possible, entry)
+    const own = { min: (charge?.min ?? 0n) - (credit?.max ?? 0n), max: (charge?.max ?? 0n) - (credit?.min ?? 0n) }
+    for (const shown of entry.shown) {
+      const isBefore = shown.when === 'before'
+      const min = before.min + (shown.when === 'after' ? own.min : 0n)
+      const range = { min, max: before.max + (isBefore ? 0n : own.max) }
+      const spent = checkpoint.balance - shown.picoUsd
+      const isRight = isWithin(spent, range, options.lastDigit() + shown.lastDigit)
+      if (isRight) reporter.pass(shown.clause)
+      else wrongDisplays.add(shown, spent, range, [...sinceCheckpoint, entry.id])
+      // The same response shows another balance.
+      if (!isRight && isBefore && entry.balances !== null && isQuiet(view) && pending === null) wrongDisplays.confirm()
     }
   }
 
@@ -184,11 +232,13 @@ export function createAccount(
   function passSettled(quiet: BalanceCheckpoint, totals: ChargeTotals, id: number) {
     const { replays, chargedRequests, refusals, charged } = totals
     const chargedSinceOrigin = quiet.certain.charged - (origin ?? quiet).certain.charged
+    wrongDisplays.confirm()
     if (pending === null) reporter.pass('billing.balance-before')
     else failDisplayedBalance(pending, 'a later balance was correct', reporter)
     // A charge below the last digit of a balance shows only in a sum of several.
-    if (charged > 0n && charged + chargedSinceOrigin <= resolution) reporter.unjudged('billing.conservation', fewDigits)
-    else reporter.pass('billing.conservation')
+    if (charged > 0n && charged + chargedSinceOrigin <= resolution) reporter.unjudged(conserved, fewDigits)
+    else reporter.pass(conserved)
+    for (const { clause } of credits) reporter.pass(clause)
     if (refusals > 0) reporter.pass('rpc.refused.free')
     if (replays > 0) reporter.pass('rpc.replay.charge')
     else if (chargedRequests > 0) discrepancies.recordEvidence(true)
@@ -197,17 +247,17 @@ export function createAccount(
     const ofOrigin = sinceOrigin
     restart(quiet)
     const spent = first.balance - quiet.balance
-    const range = spentSince(first, quiet.certain.min, quiet.certain.max)
+    const range = spentSince(first, quiet.certain, quiet.certain, null)
     if (isWithin(spent, range, resolution)) {
       origin = first
       sinceOrigin = ofOrigin
     } else {
-      const message = describeSpent(spent, range, totalsBetween(first.certain, quiet.certain).requests)
-      discrepancies.report('balance-drift', {
-        amount: excessOver(spent, range),
-        message,
-        requestIds: [...ofOrigin, id],
-      })
+      const { requests, max } = totalsBetween(first.certain, quiet.certain)
+      const amount = excessOver(spent, range)
+      const fault = creditAtFault(amount, { recent: earlierCredits, earlier: [] }, max, resolution)
+      const message = describeSpent(spent, range, requests)
+      const difference = { amount, message, requestIds: [...ofOrigin, id] }
+      discrepancies.report(fault?.kind ?? 'balance-drift', { ...difference, clause: fault?.clause ?? clauseOfAll })
     }
   }
 
@@ -224,18 +274,18 @@ export function createAccount(
   }) {
     if (totals.chargedRequests > 0 && totals.replays === 0) discrepancies.recordEvidence(false)
     const message = describeSpent(spent, range, totals.requests)
+    const amount = excessOver(spent, range)
+    const fault = creditAtFault(amount, { recent: credits, earlier: earlierCredits }, totals.max, resolution)
+    if (fault !== null) return discrepancies.report(fault.kind, { amount, message, requestIds, clause: fault.clause })
     const lastCharges = recent.flatMap(({ charge }) => (charge === null ? [] : [charge]))
-    discrepancies.classify(
-      { amount: excessOver(spent, range), message, requestIds },
-      { totals, lastCharges, resolution },
-    )
+    discrepancies.classify({ amount, message, requestIds, clause: clauseOfAll }, { totals, lastCharges, resolution })
   }
 
   function failPending() {
     if (pending === null) return
     if (isStale && pending.missing !== null)
       failDisplayedBalance(pending, 'the missing amount was the last charge, which arrived later', reporter)
-    else failUnresolved(pending, discrepancies)
+    else failUnresolved(pending)
     pending = null
   }
 
@@ -245,7 +295,25 @@ export function createAccount(
     recent = []
     sinceCheckpoint = []
     sinceOrigin = []
+    earlierCredits = [...earlierCredits, ...credits].slice(-maxSuspects)
+    credits = []
+    wrongDisplays.drop()
     pending = null
+  }
+
+  /** The balance stayed out of bounds, although the exact amount is unknown. */
+  function failUnresolved({ requestIds, spent, range }: PendingMismatch): void {
+    const amount = excessOver(spent, range)
+    const message = `${formatPico(spent)} USD left the balance, expected ${formatRange(range)}`
+    const charges = range.max - range.min
+    const fault = creditAtFault(
+      amount,
+      { recent: credits, earlier: earlierCredits },
+      charges < 0n ? -charges : charges,
+      resolution,
+    )
+    const kind = fault?.kind ?? (amount < 0n ? 'unbilled' : 'balance-drift')
+    discrepancies.report(kind, { amount, message, requestIds, clause: fault?.clause ?? clauseOfAll })
   }
 
   /** Restarts the account if its history cannot be completed. */
@@ -260,13 +328,17 @@ export function createAccount(
       bounds.finish()
       failPending()
     },
-    billed: () => (opening === null || latest === null ? null : opening - latest),
+    billed: () => (opening === null || latest === null ? null : opening - latest + credited),
   }
 }
 
-function withLatest(ids: number[], id: number): number[] {
-  ids.push(id)
-  return ids.length < 2 * maxCited ? ids : ids.slice(-maxCited)
+/** Whether the request did not overlap others. */
+const isQuiet = ({ certain, before, possible }: SumBounds<ChargeTotals>): boolean =>
+  certain.requests === before.requests && possible.requests === before.requests + 1
+
+function withLatest<Item>(items: Item[], item: Item): Item[] {
+  items.push(item)
+  return items.length < 2 * maxCited ? items : items.slice(-maxCited)
 }
 
 /** Both currencies together; a DIEM counts as a USD. */
@@ -277,49 +349,6 @@ const ownCharge = ({ charge }: LedgerEntry): bigint => (charge?.kind === 'charge
 
 const describeSpent = (spent: bigint, range: AmountRange, requests: number): string =>
   `${formatPico(spent)} USD left the balance over ${requests} requests that cost ${formatRange(range)}`
-
-/** A balance from which later balances are computed. */
-type BalanceCheckpoint = {
-  readonly balance: bigint
-  /** Charges that the balance certainly includes, and charges that it may include. Equal if the balance is settled. */
-  readonly certain: ChargeTotals
-  readonly possible: ChargeTotals
-  /** The maximum that earlier requests without a response can still charge. */
-  readonly unanswered: bigint
-  readonly day: number | null
-}
-
-/** The charges since the checkpoint. `min` and `max` are cumulative sums, like those of the checkpoint. */
-const spentSince = ({ certain, possible, unanswered }: BalanceCheckpoint, min: bigint, max: bigint): AmountRange => ({
-  min: min - possible.min,
-  max: max - certain.max + unanswered,
-})
-
-/**
- * The meaning of a balance shown to a request that did not overlap others. fits: it is fully explained · own-charge:
- * the request's own charge is already deducted · either: the same, or an earlier equal charge was taken twice · stale:
- * the last charge is missing, because it was lost or because the balance is old · fault: anything else
- */
-type BalanceDiagnosis = 'fits' | 'own-charge' | 'either' | 'stale' | 'fault'
-
-type SettledBalance = {
-  /** The decrease since the checkpoint, and the explained part of it. */
-  readonly spent: bigint
-  readonly range: AmountRange
-  readonly resolution: bigint
-  readonly own: bigint
-  /** The charges since the checkpoint, at least the last few, in order; and whether the list is complete. */
-  readonly charges: readonly bigint[]
-  readonly areAllKnown: boolean
-}
-
-function diagnoseBalance({ spent, range, resolution, own, charges, areAllKnown }: SettledBalance): BalanceDiagnosis {
-  if (isWithin(spent, range, resolution)) return 'fits'
-  const last = charges.at(-1) ?? 0n
-  if (last > 0n && isWithin(spent + last, range, resolution)) return 'stale'
-  if (own === 0n || !isWithin(spent - own, range, resolution)) return 'fault'
-  return areAllKnown && !charges.includes(own) ? 'own-charge' : 'either'
-}
 
 /** A balance that was out of bounds: either the charges or the displayed balance may be wrong. */
 type PendingMismatch = {
@@ -350,37 +379,4 @@ function failDisplayedBalance(
 ): void {
   const message = `${formatPico(spent)} USD had left the displayed balance, expected ${formatRange(range)}; ${evidence}`
   reporter.fail('billing.balance-before', message, requestIds)
-}
-
-/** The balance stayed out of bounds, although the exact amount is unknown. */
-function failUnresolved({ requestIds, spent, range }: PendingMismatch, discrepancies: Discrepancies): void {
-  const amount = excessOver(spent, range)
-  const message = `${formatPico(spent)} USD left the balance, expected ${formatRange(range)}`
-  discrepancies.report(amount < 0n ? 'unbilled' : 'balance-drift', { amount, message, requestIds })
-}
-
-/** A request without a response may still run and be charged for this long after it was cancelled. */
-const maxChargeDelayMs = 600_000
-const bucketMs = 1_000
-
-/** The possible later charges of requests without a response. Stores a sum per second, not each request. */
-function createUnansweredCharges(): {
-  /** Times are added in roughly ascending order. */
-  readonly add: (max: bigint, givenUpMs: number) => void
-  readonly at: (instantMs: number) => bigint
-} {
-  let buckets: { readonly untilMs: number; max: bigint }[] = []
-  return {
-    add: (max, givenUpMs) => {
-      const untilMs = Math.ceil(givenUpMs / bucketMs) * bucketMs + maxChargeDelayMs
-      const last = buckets.at(-1)
-      if (last !== undefined && last.untilMs >= untilMs) last.max += max
-      else buckets.push({ untilMs, max })
-    },
-    at: instantMs => {
-      if (buckets[0] !== undefined && buckets[0].untilMs < instantMs)
-        buckets = buckets.filter(({ untilMs }) => untilMs >= instantMs)
-      return buckets.reduce((sum, { max }) => sum + max, 0n)
-    },
-  }
 }

@@ -41,6 +41,7 @@ function readCharge(observation: Observation, contract: Contract): ChargeBounds 
   const { request, response, outcome, retried } = observation
   if (request.kind === 'models' || request.kind === 'networks') return free
   if (request.kind === 'rate-limits' || request.kind === 'rate-limit-logs') return free
+  if (request.kind === 'top-up' || request.kind === 'wallet-balance') return free
   // A probe without a limit has no account that could be charged.
   if (request.kind === 'probe' && probeOf(request.probe).draws === null) return free
   if (outcome.kind === 'dropped') return free
@@ -230,6 +231,8 @@ export type ChargeTotals = {
   readonly stated: bigint
   /** The maximum that requests without a response may still charge, long after they were cancelled. */
   readonly late: bigint
+  /** What payments of a wallet have added to its credit. */
+  readonly credit: AmountRange
 }
 
 export const zeroTotals: ChargeTotals = {
@@ -246,17 +249,25 @@ export const zeroTotals: ChargeTotals = {
   diem: zeroRange,
   stated: 0n,
   late: 0n,
+  credit: zeroRange,
 }
 
-/** Adds the charge of one request. `paid` is null if the response does not state the currency. */
-export type ChargedRequest = { readonly charge: ChargeBounds | null; readonly paid: PaidByCurrency | null }
+/**
+ * The charge of one request. `paid` is null if the response does not state the currency, and `credit` unless it paid for
+ * credit.
+ */
+export type ChargedRequest = {
+  readonly charge: ChargeBounds | null
+  readonly paid: PaidByCurrency | null
+  readonly credit: AmountRange | null
+}
 
 /** Most calls have the charge of the one before. It is stored once. */
 export function createKeptCharge(): (request: ChargedRequest) => ChargedRequest {
-  let last: ChargedRequest = { charge: null, paid: null }
-  return ({ charge, paid }) => {
-    const isSame = paid === null && last.paid === null && isSameCharge(charge, last.charge)
-    if (!isSame) last = { charge, paid }
+  let last: ChargedRequest = { charge: null, paid: null, credit: null }
+  return ({ charge, paid, credit }) => {
+    const isPlain = paid === null && last.paid === null && credit === null && last.credit === null
+    if (!isPlain || !isSameCharge(charge, last.charge)) last = { charge, paid, credit }
     return last
   }
 }
@@ -264,7 +275,7 @@ export function createKeptCharge(): (request: ChargedRequest) => ChargedRequest 
 const isSameCharge = (a: ChargeBounds | null, b: ChargeBounds | null): boolean =>
   a === b || (a !== null && b !== null && a.kind === b.kind && a.min === b.min && a.max === b.max && a.said === b.said)
 
-export function addToTotals(sum: ChargeTotals, { charge, paid }: ChargedRequest): ChargeTotals {
+export function addToTotals(sum: ChargeTotals, { charge, paid, credit }: ChargedRequest): ChargeTotals {
   if (charge === null) return { ...sum, requests: sum.requests + 1, unpriced: sum.unpriced + 1 }
   const { kind, said, min, max } = charge
   const isCharged = kind === 'charged'
@@ -283,6 +294,7 @@ export function addToTotals(sum: ChargeTotals, { charge, paid }: ChargedRequest)
     diem: paid === null ? sum.diem : addRanges(sum.diem, paid.diem),
     stated: paid === null ? sum.stated : sum.stated + max,
     late: kind === 'unknown' ? sum.late + max : sum.late,
+    credit: credit === null ? sum.credit : addRanges(sum.credit, credit),
   }
 }
 
@@ -302,6 +314,7 @@ export function totalsBetween(earlier: ChargeTotals, later: ChargeTotals): Charg
     diem: rangeBetween(earlier.diem, later.diem),
     stated: later.stated - earlier.stated,
     late: later.late - earlier.late,
+    credit: rangeBetween(earlier.credit, later.credit),
   }
 }
 

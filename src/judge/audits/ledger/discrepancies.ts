@@ -1,3 +1,4 @@
+import type { ClausesOf } from '../../../contract/clauses.ts'
 import { absDifference, formatPico } from '../../../lib/money.ts'
 import { type Causes, type CausesSnapshot, createCauses, type Example } from '../../findings/causes.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
@@ -5,7 +6,11 @@ import { type Discrepancy, type DiscrepancyKind, discrepancyKinds } from '../aud
 import type { ChargeBounds, ChargeTotals } from './charge.ts'
 
 /** A difference between the claimed and the billed amount. Negative if too little was billed. */
-type BalanceDifference = Pick<Example, 'message' | 'requestIds'> & { readonly amount: bigint }
+type BalanceDifference = Pick<Example, 'message' | 'requestIds'> & {
+  readonly amount: bigint
+  /** The clause that it violates, whatever its kind, unless replays were billed; null: that of its kind. */
+  readonly clause: ClausesOf<'ledger'> | null
+}
 
 /** Classifies the differences and reports them under their clause. */
 export type Discrepancies = {
@@ -45,7 +50,7 @@ export function createDiscrepancies(reporter: ClauseReporter<'ledger'>): Discrep
 
   function report(kind: DiscrepancyKind, difference: BalanceDifference, refusals = 0) {
     const { message, requestIds } = difference
-    const clause = clauseOf(kind, refusals)
+    const clause = clauseOf(kind, refusals, difference)
     if (!reporter.promises(clause)) return
     addDifference(found, kind, difference)
     reporter.fail(clause, `${kind}: ${message}`, requestIds)
@@ -73,7 +78,7 @@ export function createDiscrepancies(reporter: ClauseReporter<'ledger'>): Discrep
       const all: Sums = new Map()
       for (const [kind, sum] of found) addSum(all, kind, snapshotOf(sum))
       for (const { kind, difference } of undecided)
-        if (reporter.promises(clauseOf(kind, 0))) addDifference(all, kind, difference)
+        if (reporter.promises(clauseOf(kind, 0, difference))) addDifference(all, kind, difference)
       return discrepancyKinds.flatMap(kind => {
         const sum = all.get(kind)
         return sum === undefined
@@ -96,8 +101,9 @@ export function createDiscrepancies(reporter: ClauseReporter<'ledger'>): Discrep
 }
 
 /** `refusals`: rejected RPC requests among those that caused the difference. */
-function clauseOf(kind: DiscrepancyKind, refusals: number) {
+function clauseOf(kind: DiscrepancyKind, refusals: number, { clause }: BalanceDifference): ClausesOf<'ledger'> {
   if (kind === 'replay-billed') return 'rpc.replay.charge'
+  if (clause !== null) return clause
   return kind === 'billed-for-failure' && refusals > 0 ? 'rpc.refused.free' : 'billing.conservation'
 }
 

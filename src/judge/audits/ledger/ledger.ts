@@ -1,5 +1,5 @@
 import { sourceOfValue } from '../../../contract/sources.ts'
-import { formatPico, parsePico } from '../../../lib/money.ts'
+import { absDifference, formatPico, parsePico } from '../../../lib/money.ts'
 import type { Observation } from '../../../observation/observation.ts'
 import { authenticatedResponse, isReplayed } from '../../../observation/response.ts'
 import { priceListOf } from '../../checks/price-list.ts'
@@ -21,13 +21,17 @@ import {
   type Balances,
   type ChargeBounds,
   chargeOf,
+  type ExpectedCharge,
   expectedCharge,
   isProxyRejection,
   paidByCurrency,
 } from './charge.ts'
+import { type Credit, createCredits } from './credits.ts'
 import { createDiscrepancies, type DiscrepancySnapshot } from './discrepancies.ts'
+import { remainingHeader, shownCredits } from './shown.ts'
 
 const ofBalances = ['billing.balance-before', 'billing.conservation', 'billing.currency'] as const
+const ofWallets = ['billing.balance-before', 'wallet.charge', 'wallet.balance', 'wallet.balance-remaining'] as const
 const sharedAccounts: Obstacle = { text: 'others use the same accounts', clause: null }
 const noBalances: Obstacle = { text: 'the profile says that responses show no balance', clause: null }
 
@@ -51,6 +55,7 @@ export function createLedgerAudit(
   const priceList = priceListOf(contract)
   const accounts = new Map<string, LedgerAccount>()
   const discrepancies = createDiscrepancies(reporter)
+  const creditOf = createCredits(contract, reporter)
   const total = { expectedCredits: 0n, expectedPicoUsd: 0n, claimedCredits: 0n, claimedPicoUsd: 0n }
   const tolerance = { claimedPicoUsd: 0n, unpricedPicoUsd: 0n, openPicoUsd: 0n, completions: 0, rpcResponses: 0 }
   const judged = balanceHeaders && !shared
@@ -70,27 +75,36 @@ export function createLedgerAudit(
         isProxyRejection(observation)
       )
         failProxyRejection(observation, charge)
-      const { id, caller, sentMs, headersMs, endMs } = observation
+      const { id, caller, chain, sentMs, headersMs, endMs } = observation
       if (sentMs === null || endMs === null) return
       if (!judged && charge?.kind === 'charged')
-        for (const clause of ofBalances) reporter.unjudged(clause, shared ? sharedAccounts : noBalances)
+        for (const clause of chain === undefined ? ofBalances : ofWallets)
+          reporter.unjudged(clause, shared ? sharedAccounts : noBalances)
       let account = accounts.get(caller)
       if (account === undefined) {
         const digits = createBalanceDigits(priceList.balanceResolution)
         if (!isStated) digitsOf.set(caller, digits)
-        account = createAccount({ lastDigit: digits.last, judged }, discrepancies, reporter, spend)
+        account = createAccount(
+          { lastDigit: digits.last, judged, isWallet: chain !== undefined },
+          discrepancies,
+          reporter,
+          spend,
+        )
         accounts.set(caller, account)
         spend.opened()
       }
+      const credit = creditOf(observation)
       // A request without a cost is settled as soon as its response arrives.
       const entry: LedgerEntry = {
         id,
         sentMs,
         shownMs: headersMs ?? endMs,
-        settledMs: charge?.max === 0n ? endMs : endMs + settleMs,
+        settledMs: charge?.max === 0n && !addsCredit(credit) ? endMs : endMs + settleMs,
         charge,
         paid: paidByCurrency(observation, charge),
-        balances: balancesOf(observation),
+        balances: balancesOf(observation, charge),
+        credit,
+        shown: shownCredits(observation, contract, reporter),
         day: dayOf(startedAtMs + sentMs, startedAtMs + endMs),
       }
       account.add(entry, watermarkMs)
@@ -137,6 +151,8 @@ export function createLedgerAudit(
     total.expectedPicoUsd += amounts.expectedPicoUsd
     total.claimedCredits += amounts.claimedCredits
     total.claimedPicoUsd += amounts.claimedPicoUsd
+    if (observation.chain !== undefined && expected !== null && charge?.kind === 'charged')
+      judgePrice(observation, charge.said, expected)
     if (expected === null) tolerance.unpricedPicoUsd += amounts.claimedPicoUsd
     else tolerance.claimedPicoUsd += expected.tolerance
     if (charge !== null) tolerance.openPicoUsd += charge.max - charge.min
@@ -150,16 +166,30 @@ export function createLedgerAudit(
     reporter.fail('rpc.refused.free', message, [id])
   }
 
-  /** Null if one of them is not stated. */
-  function balancesOf(observation: Observation): Balances | null {
+  /** A wallet pays the prices of an API key. Other clauses judge what the responses to all callers claim. */
+  function judgePrice({ id }: Observation, said: bigint, { usd, tolerance: allowed }: ExpectedCharge) {
+    if (absDifference(said, usd) <= allowed) return reporter.pass('wallet.billing')
+    const message = `a request of a wallet costs ${formatPico(said)} USD, expected ${formatPico(usd)}, as with an API key`
+    reporter.fail('wallet.billing', message, [id])
+  }
+
+  /** Null if one of them is not stated. A wallet without balance headers may be shown what remains. */
+  function balancesOf(observation: Observation, charge: ChargeBounds | null): Balances | null {
     const headers = authenticatedResponse(observation)?.headers
     const digits = digitsOf.get(observation.caller)
     if (digits !== undefined) for (const name of balanceHeaderNames) digits.add(name, headers?.[name])
     const usd = parsePico(headers?.[priceList.usdHeader] ?? '')
     const diem = parsePico(headers?.[priceList.diemHeader] ?? '')
-    return usd === null || diem === null ? null : { usd, diem }
+    if (observation.chain === undefined) return usd === null || diem === null ? null : { usd, diem }
+    if (usd !== null) return { usd, diem: diem ?? 0n }
+    const remaining = parsePico(headers?.[remainingHeader] ?? '')
+    const isWhole = charge?.kind === 'charged' && observation.response?.body.kind !== 'stream'
+    return remaining === null || !isWhole ? null : { usd: remaining + charge.said, diem: 0n }
   }
 }
+
+/** Whether a payment may have added something, or tells what an earlier request has added. */
+const addsCredit = (credit: Credit | null): boolean => credit !== null && (credit.min !== 0n || credit.max !== 0n)
 
 type BalanceDigits = {
   /** Adds a balance, as the header `name` shows it. */

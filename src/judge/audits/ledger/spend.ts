@@ -10,6 +10,7 @@ import {
 } from '../../../observation/observation.ts'
 import { paymentOutcome } from '../../../observation/payment-outcome.ts'
 import { is2xx, isFromGateway, isReplayed, jsonObject } from '../../../observation/response.ts'
+import { isUndecided, refusalOf } from '../../checks/payments.ts'
 import { priceListOf } from '../../checks/price-list.ts'
 import { claimInBody, claimInHeader, expectedCharge } from './charge.ts'
 
@@ -36,7 +37,7 @@ export function spendOf(observation: Observation, contract: Contract, isShared: 
   const { request, outcome, response, sentMs } = observation
   if (sentMs === null || outcome.kind === 'dropped') return null
   if (outcome.kind === 'failed' && failedBeforeSend.includes(outcome.reason)) return null
-  if (request.kind === 'top-up') return paymentOf(request, observation, sentMs)
+  if (request.kind === 'top-up') return paymentOf(request, observation, sentMs, contract)
   const isUnanswered = outcome.kind === 'failed' || (response !== null && isFromGateway(response, contract))
   const claimed = response === null ? none : claimedBy(response, observation, contract)
   const computed = expectedCharge(observation, contract)?.usd ?? null
@@ -52,13 +53,18 @@ export function spendOf(observation: Observation, contract: Contract, isShared: 
   }
 }
 
-/** Statuses of a request that the target may still be working on, or may not have read. */
-const openStatuses = [408, 409, 425, 429]
-
-/** A payment costs its amount, unless it was refused. One that is sent again was counted before. */
-function paymentOf({ payment }: TopUpDescriptor, { outcome }: Observation, sentMs: number): RequestSpend {
+/**
+ * A payment costs its amount, unless it was refused. One that must be refused costs it even then, because its
+ * receiver could still take the money. One that is sent again was counted before.
+ */
+function paymentOf(
+  { payment }: TopUpDescriptor,
+  { outcome }: Observation,
+  sentMs: number,
+  contract: Contract,
+): RequestSpend {
   const status = outcome.kind === 'answered' ? outcome.status : 0
-  const isRefused = status >= 400 && status < 500 && !openStatuses.includes(status)
+  const isRefused = payment !== null && refusalOf(payment, contract) === null && status >= 400 && !isUndecided(status)
   const cost = payment === null || payment.isAgain || isRefused ? 0n : pico(payment.usd)
   return { sentMs, cost, isUnknown: false, isUnanswered: false, balances: noBalances }
 }

@@ -1,4 +1,5 @@
 import { choicesOf } from '../../../contract/chat-options.ts'
+import type { ClausesOf } from '../../../contract/clauses.ts'
 import { type Contract, hasFixedWindows } from '../../../contract/contract.ts'
 import { type ApplicableLimit, applicableLimit } from '../../../observation/limit-scope.ts'
 import type { Observation } from '../../../observation/observation.ts'
@@ -28,6 +29,7 @@ export function createRateLimitAudit(
   const { contract, startedAtMs } = context
   const clock = createTargetClock(startedAtMs)
   const createOne = hasFixedWindows(contract) ? createLimit : createAnyLimit
+  const ofWallets = withWalletLimits(reporter)
   const limits: Limit[] = []
   const limitsOf = new Map<string, Map<string, Limit>>()
   const strays = new Map<string, readonly LimitRequest[]>()
@@ -45,7 +47,7 @@ export function createRateLimitAudit(
 
   return {
     add: (observation, watermarkMs) => {
-      const { sentMs, endMs, headersMs, caller, outcome } = observation
+      const { sentMs, endMs, headersMs, caller, chain, outcome } = observation
       if (sentMs === null || endMs === null) return
       firstSentMs ??= sentMs
       clock.add(observation)
@@ -60,7 +62,8 @@ export function createRateLimitAudit(
       }
       let limit = ofCaller.get(drawn.name)
       if (limit === undefined) {
-        limit = createOne({ ...context, caller, drawn, offset: clock.offset, firstSentMs }, reporter)
+        const voice = chain === undefined ? reporter : ofWallets
+        limit = createOne({ ...context, caller, drawn, offset: clock.offset, firstSentMs }, voice)
         ofCaller.set(drawn.name, limit)
         limits.push(limit)
         for (const stray of strays.get(caller) ?? []) limit.add(stray, watermarkMs)
@@ -82,6 +85,22 @@ export function createRateLimitAudit(
     limits: () => limits.map(limit => limit.result()),
   }
 }
+
+/** What shows the limit that a caller has, and not just its headers. */
+const enforcing: readonly ClausesOf<'rate-limits'>[] = ['limit.requests.enforced', 'limit.requests.not-early']
+
+/** Whatever shows the limit of a wallet shows whether it is that of an API key. */
+const withWalletLimits = (reporter: ClauseReporter<'rate-limits'>): ClauseReporter<'rate-limits'> => ({
+  ...reporter,
+  pass: clause => {
+    reporter.pass(clause)
+    if (enforcing.includes(clause)) reporter.pass('wallet.limits')
+  },
+  fail: (clause, ...found) => {
+    reporter.fail(clause, ...found)
+    if (enforcing.includes(clause)) reporter.fail('wallet.limits', ...found)
+  },
+})
 
 const isStray = ({ kind, stated }: WindowRequest, { requestsPerMinute }: ApplicableLimit): boolean =>
   kind === 'uncertain' && (stated === null || stated !== requestsPerMinute)

@@ -1,4 +1,4 @@
-import { describe } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../../src/contract/documented.ts'
 import {
   batchBody,
@@ -6,7 +6,9 @@ import {
   chatDescriptor,
   chatObserved,
   completion,
+  failedClauses,
   failsEach,
+  judgedCount,
   observed,
   passesEach,
   refused,
@@ -114,5 +116,27 @@ describe('limit headers', () => {
       { 'a reset a minute ahead': chatObserved(completion, { 'x-ratelimit-reset-tokens': '1768478460000' }) },
       contract,
     )
+  })
+})
+
+describe('a wallet', () => {
+  const stated = (limit: string, chain?: string) =>
+    chatObserved(completion, { 'x-ratelimit-limit-requests': limit, 'x-balance-remaining': '3' }, { chain })
+
+  test('has the limits of an API key', () => {
+    expect(failedClauses(stated('75', 'base'))).toEqual({})
+    expect(judgedCount('wallet.limits', stated('75', 'base'))).toBeGreaterThan(0)
+  })
+
+  test('with other limits violates its own clause, too', () => {
+    const message = 'the stated limit of chat:ref-small-24b is 30, expected 75 (default S)'
+    expect(failedClauses(stated('30', 'base'))).toEqual({
+      'limit.requests.limit': message,
+      'wallet.limits': `${message}, as with an API key`,
+    })
+  })
+
+  test('is no matter of a caller with keys', () => {
+    expect(judgedCount('wallet.limits', chatObserved(completion))).toBe(0)
   })
 })

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../../src/contract/documented.ts'
-import { referenceSolanaNode } from '../../../../src/contract/wallets.ts'
+import { type InvalidPayment, type PaymentRefusal, referenceSolanaNode } from '../../../../src/contract/wallets.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import type { WalletCaller } from '../../../../src/produce/callers/caller.ts'
 import { createPayments } from '../../../../src/produce/callers/payments.ts'
@@ -51,7 +51,7 @@ test.each(['base', 'solana'])('a payment on %s is settled once, and pays for cal
   })
   const payments = createPayments({ signer, terms, reserve: () => true, release: () => {} })
   const offer: unknown = await (await topUp()).json()
-  const payment = await withOneLength(() => payments.next(wallet, offer, '7.5'))
+  const payment = await withOneLength(() => payments.next(wallet, offer, { usd: '7.5', invalid: null }))
   if (payment === null) return expect.fail('nothing was signed')
   const paid = await topUp({ 'PAYMENT-SIGNATURE': payment.header })
   expect([paid.status, await paid.json()]).toMatchObject([200, { data: { amountCredited: 7.5 } }])
@@ -62,10 +62,34 @@ test.each(['base', 'solana'])('a payment on %s is settled once, and pays for cal
   expect(network.blocked).toEqual([])
 })
 
+describe.each(['base', 'solana'])('a payment on %s that is wrong', chain => {
+  test.each<[InvalidPayment, PaymentRefusal]>([
+    ['tampered', 'unverified'],
+    ['above-signed', 'unverified'],
+    ['other-resource', 'otherResource'],
+    ['other-chain', 'unverified'],
+  ])('(%s) is refused as %s, and only for that', async (invalid, refusal) => {
+    const wallet = await walletOn(chain)
+    const signer = createSigner({
+      ...{ wallets: [wallet], terms, origin: new URL(base).origin, runId: `${chain}-${invalid}` },
+      solanaNode: `${base}${referenceSolanaNode}`,
+    })
+    const payments = createPayments({ signer, terms, reserve: () => true, release: () => {} })
+    const offer: unknown = await (await topUp()).json()
+    const payment = await withOneLength(() => payments.next(wallet, offer, { usd: '6', invalid }))
+    if (payment === null) return expect.fail('nothing was signed')
+    const response = await topUp({ 'PAYMENT-SIGNATURE': payment.header })
+    const { status, code } = terms.topUp.refusals[refusal]
+    expect([response.status, await response.json()]).toMatchObject([status, { error: code }])
+    const network = String(JSON.parse(Buffer.from(payment.header, 'base64').toString()).accepted.network)
+    expect(network === wallet.network).toBe(invalid !== 'other-chain')
+  })
+})
+
 test('nothing is signed on Solana without a node', async () => {
   const wallet = await walletOn('solana')
   const signer = createSigner({ wallets: [wallet], terms, origin: 'http://localhost', runId: 'run', solanaNode: null })
-  expect(await signer.payment({ wallet: 'w0', offer: {}, accepted: {}, usd: '5' })).toBeNull()
+  expect(await signer.payment({ wallet: 'w0', offer: {}, accepted: {}, usd: '5', invalid: null })).toBeNull()
 })
 
 test('an offer that the packages cannot read is not paid', async () => {
@@ -73,6 +97,12 @@ test('an offer that the packages cannot read is not paid', async () => {
     ...{ wallets: [await walletOn('base')], terms, origin: 'http://localhost', runId: 'run', solanaNode: null },
   })
   expect(
-    await signer.payment({ wallet: 'w0', offer: { x402Version: 2, accepts: [{}] }, accepted: {}, usd: '5' }),
+    await signer.payment({
+      wallet: 'w0',
+      offer: { x402Version: 2, accepts: [{}] },
+      accepted: {},
+      usd: '5',
+      invalid: null,
+    }),
   ).toBeNull()
 })

@@ -43,7 +43,7 @@ function setUp({ limit = 100_000_000_000_000n, signs = true } = {}) {
       paid -= amount
     },
   })
-  const next = (asked: unknown = offer, usd = '5') => payments.next(wallet, asked, usd)
+  const next = (asked: unknown = offer, usd = '5') => payments.next(wallet, asked, { usd, invalid: null })
   const pay = async (fate: PaymentFate): Promise<SignedPayment | null> => {
     const payment = await next()
     payments.close(wallet, fate)
@@ -56,7 +56,10 @@ test('the one way to pay of its chain is signed for, with the amount to pay and 
   const { orders, next } = setUp()
   expect(await next(offer, '7.5')).toEqual({
     header: 'signed-1',
-    record: { id: 'w0/1', usd: '7.5', amount: '7500000', payTo: '0xpayee', isAgain: false },
+    record: {
+      ...{ id: 'w0/1', usd: '7.5', amount: '7500000', payTo: '0xpayee', isAgain: false },
+      header: 'PAYMENT-SIGNATURE',
+    },
   })
   expect(orders[0]?.offer).toMatchObject({ accepts: [{ ...option, amount: '7500000', maxTimeoutSeconds: 300 }] })
   // A server compares this with its offer.
@@ -130,4 +133,28 @@ test('what could not be signed does not count', async () => {
   const { next, paidUsd } = setUp({ signs: false })
   expect(await next()).toBeNull()
   expect(paidUsd()).toBe(0)
+})
+
+test('the payments of a wallet use the headers of the contract in turn, and one that is sent again keeps its header', async () => {
+  const { pay } = setUp()
+  const fates: readonly PaymentFate[] = ['settled', 'unknown', 'settled', 'settled', 'settled']
+  const headers: unknown[] = []
+  for (const fate of fates) headers.push((await pay(fate))?.record.header)
+  expect(headers).toEqual(['PAYMENT-SIGNATURE', 'X-402-Payment', 'X-402-Payment', 'X-PAYMENT', 'PAYMENT-SIGNATURE'])
+})
+
+test('a payment that is wrong on purpose counts as paid, whatever becomes of it, and does not stay in the way', async () => {
+  const { payments, orders, next, paidUsd } = setUp()
+  const wrong = await payments.next(wallet, offer, { usd: '6', invalid: 'tampered' })
+  expect([orders[0]?.invalid, wrong?.record.invalid]).toEqual(['tampered', 'tampered'])
+  payments.close(wallet, 'unknown')
+  expect([payments.isUnknown(wallet), paidUsd()]).toEqual([false, 6])
+  expect((await next())?.record).toMatchObject({ id: 'w0/2', usd: '5', isAgain: false })
+})
+
+test('nothing wrong is signed while the fate of a right payment is unknown', async () => {
+  const { payments, orders, pay } = setUp()
+  await pay('unknown')
+  expect(await payments.next(wallet, offer, { usd: '6', invalid: 'tampered' })).toBeNull()
+  expect([orders.length, payments.isUnknown(wallet)]).toEqual([1, true])
 })

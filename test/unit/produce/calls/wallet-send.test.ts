@@ -9,6 +9,8 @@ import type { SendContext } from '../../../../src/produce/calls/transmit.ts'
 import { arrival, type Reply, sendContext } from './send-context.ts'
 
 const { wallets: terms } = documentedContract
+/** All payments are in the first header. */
+const oneHeader = { ...terms, topUp: { ...terms.topUp, legacyPaymentHeaders: [] } }
 const address = `0x${'12'.repeat(20)}`
 const wallet = (name: string): WalletCaller => ({
   kind: 'wallet',
@@ -53,13 +55,13 @@ function wallets(reply: Parameters<typeof sendContext>[0] = () => ({}), signMs =
       expired: { kind: 'probe', probe: 'expired-sign-in' },
       'other-balance': { kind: 'probe', probe: 'balance-of-another-wallet' },
       'bad-key': { kind: 'probe', probe: 'bad-key' },
-      ask: { kind: 'top-up', pay: false, usd: '5', duplicates: 0, concurrent: false },
-      pay: { kind: 'top-up', pay: true, usd: '5', duplicates: 0, concurrent: false },
-      twice: { kind: 'top-up', pay: true, usd: '5', duplicates: 1, concurrent: false },
-      race: { kind: 'top-up', pay: true, usd: '5', duplicates: 1, concurrent: true },
+      ask: { kind: 'top-up', pay: false, usd: '5', duplicates: 0, concurrent: false, invalid: null },
+      pay: { kind: 'top-up', pay: true, usd: '5', duplicates: 0, concurrent: false, invalid: null },
+      twice: { kind: 'top-up', pay: true, usd: '5', duplicates: 1, concurrent: false, invalid: null },
+      race: { kind: 'top-up', pay: true, usd: '5', duplicates: 1, concurrent: true, invalid: null },
     },
     signIns: createSignIns({ wallets: of, signer, clock, terms: plainTerms, ahead: 4 }),
-    payments: createPayments({ signer, terms, reserve: () => true, release: () => {} }),
+    payments: createPayments({ signer, terms: oneHeader, reserve: () => true, release: () => {} }),
   }
   return {
     context,

@@ -24,17 +24,17 @@ function takenBy(took: string): ChargedRequest {
   const charge: ChargeBounds = { kind: 'charged', ...exactly(taken), said: taken }
   switch (unit) {
     case 'USD':
-      return { charge, paid: { usd: exactly(taken), diem: none } }
+      return { charge, paid: { usd: exactly(taken), diem: none }, credit: null }
     case 'DIEM':
-      return { charge, paid: { usd: none, diem: exactly(taken) } }
+      return { charge, paid: { usd: none, diem: exactly(taken) }, credit: null }
     case 'either':
-      return { charge, paid: null }
+      return { charge, paid: null, credit: null }
     case 'lost':
-      return { charge: { kind: 'unknown', min: 0n, max: taken, said: 0n }, paid: null }
+      return { charge: { kind: 'unknown', min: 0n, max: taken, said: 0n }, paid: null, credit: null }
     case 'unsaid':
-      return { charge: null, paid: null }
+      return { charge: null, paid: null, credit: null }
     default:
-      return { charge: { kind: 'free', ...none, said: 0n }, paid: null }
+      return { charge: { kind: 'free', ...none, said: 0n }, paid: null, credit: null }
   }
 }
 

@@ -3,7 +3,7 @@ import { documentedContract } from '../../../../../src/contract/documented.ts'
 import { chargeOf } from '../../../../../src/judge/audits/ledger/charge.ts'
 import { createSpendOf, spendOf } from '../../../../../src/judge/audits/ledger/spend.ts'
 import { pico } from '../../../../../src/lib/money.ts'
-import type { FailureReason, Observation } from '../../../../../src/observation/observation.ts'
+import type { FailureReason, Observation, PaymentRecord } from '../../../../../src/observation/observation.ts'
 import {
   chatDescriptor,
   chatObserved,
@@ -141,6 +141,15 @@ describe('what a payment of a wallet has cost', () => {
   test.each([400, 402, 403])('nothing after a %i: it was refused', status => {
     expect(costOf(observed(topUp, responseOf(status, {})))).toBe(0n)
   })
+
+  test.each<Partial<PaymentRecord>>([{ invalid: 'other-resource' }, { usd: '4.99' }])(
+    'its amount even after a refusal, if it was sent to be refused: %o',
+    wrong => {
+      const { usd, ...more } = { ...payment, ...wrong }
+      const refused = observed({ ...topUp, payment: { usd, ...more } }, responseOf(400, {}))
+      expect(costOf(refused)).toBe(pico(usd))
+    },
+  )
 
   test('its amount without a response', () => {
     const outcome = { kind: 'failed', reason: 'connection-lost', detail: '' } as const

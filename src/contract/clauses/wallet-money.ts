@@ -1,0 +1,39 @@
+import type { ClauseRows } from '../clause.ts'
+
+const wallets = { needs: 'callers with wallets: wallets in the scenario' } as const
+const payments = { needs: 'wallets that pay: top-up, or a call of the kind top-up with pay' } as const
+
+/** The credit of wallets: what they are charged, and what they pay. */
+export const walletMoneyClauses = {
+  'wallet.limits': ['5', ['limit-headers', 'rate-limits'], 'A wallet has the same limits as an API key.', wallets],
+  'wallet.billing': ['5', 'ledger', 'A wallet pays the same prices as an API key, for RPC in credits against the same balance.', wallets],
+  'wallet.charge': ['5', 'ledger', "The cost of a wallet's requests, and nothing else, is deducted from its credit.", wallets],
+  'wallet.balance': ['4.1', 'ledger', 'The credit of a wallet can be requested by its address.', wallets],
+  'wallet.balance-remaining': [
+    '4.2',
+    'ledger',
+    'An inference response to a wallet has in X-Balance-Remaining the credit that is left after the request.',
+    wallets,
+  ],
+  'wallet.top-up.credit': [
+    '4.1',
+    ['payments', 'ledger'],
+    'A top-up with a signed payment in PAYMENT-SIGNATURE adds its amount to the credit once it is settled.',
+    payments,
+  ],
+  'wallet.top-up.once': ['4.1', 'ledger', 'A payment adds credit once, even if it arrives several times, or several times at once.', payments],
+  'wallet.top-up.legacy-headers': ['5', 'payments', 'The payment is also accepted in X-402-Payment and in X-PAYMENT.', payments],
+  'wallet.top-up.least': ['8', ['payments', 'ledger'], 'A top-up is at least 5 USD: a smaller one is refused and adds no credit.', payments],
+  'wallet.top-up.invalid': [
+    '5',
+    ['payments', 'ledger'],
+    'A payment that was changed after it was signed, or is for another chain or resource, is refused and adds no credit.',
+    payments,
+  ],
+  'wallet.top-up.refusal': [
+    '5',
+    ['payments', 'ledger'],
+    'A refused payment gets the status of its refusal.',
+    { source: 'profile', needs: 'payments that must be refused' },
+  ],
+} satisfies ClauseRows

@@ -1,0 +1,95 @@
+import type { Contract } from '../../contract/contract.ts'
+import { invalidPayments, type PaymentRefusal } from '../../contract/wallets.ts'
+import { quote } from '../../lib/format.ts'
+import { toObject } from '../../lib/json.ts'
+import { formatPico, parsePico, pico } from '../../lib/money.ts'
+import type { ObservedResponse, PaymentRecord } from '../../observation/observation.ts'
+import { is2xx, isFromGateway, jsonObject } from '../../observation/response.ts'
+import { type Check, expectFor } from './check.ts'
+
+/** Checks the response to a payment for credit. Only the ledger sees whether the credit arrives. */
+export const checkPayments: Check<'payments'> = ({ request, response, id }, contract, reporter) => {
+  if (request.kind !== 'top-up' || request.payment === null || response === null) return
+  if (isFromGateway(response, contract)) return
+  const { payment } = request
+  const { topUp } = contract.wallets
+  const { status } = response
+  const expect = expectFor(reporter, id)
+  const wrong = refusalOf(payment, contract)
+  const isRead = !isUnread(response, contract)
+  if (wrong !== null) {
+    if (isUndecided(status) || !isRead) return
+    expect(
+      clauseOfRefusal(wrong),
+      !is2xx(status),
+      () => `${describe(payment)} got status ${status}, expected it to be refused`,
+    )
+    const expected = topUp.refusals[wrong].status
+    if (!is2xx(status))
+      expect(
+        'wallet.top-up.refusal',
+        status === expected,
+        () => `${describe(payment)} got status ${status}, expected ${expected}`,
+      )
+    return
+  }
+  const { header = topUp.paymentHeader, usd, isAgain } = payment
+  const isLegacy = topUp.legacyPaymentHeaders.includes(header)
+  if (!isRead) {
+    const clause = isLegacy ? 'wallet.top-up.legacy-headers' : 'wallet.top-up.credit'
+    return reporter.fail(clause, `a payment in ${header} got status ${status}, expected it to be read`, [id])
+  }
+  if (!is2xx(status)) return
+  if (isLegacy) reporter.pass('wallet.top-up.legacy-headers')
+  const { amountCredited } = paymentResult(response)
+  if (isAgain || amountCredited === null) return
+  expect(
+    'wallet.top-up.credit',
+    amountCredited === pico(usd),
+    () => `amountCredited is ${formatPico(amountCredited)}, expected ${usd}, the amount paid`,
+  )
+}
+
+/** Statuses of a request that the target may still be working on, or may not have read. */
+const openStatuses: readonly number[] = [408, 409, 425, 429]
+
+/** Whether a status leaves open what becomes of a payment. */
+export const isUndecided = (status: number): boolean =>
+  status < 400 ? !is2xx(status) : status >= 500 || openStatuses.includes(status)
+
+/** Why a payment must be refused; null: it is right. */
+export function refusalOf({ invalid, usd }: PaymentRecord, { wallets: { topUp } }: Contract): PaymentRefusal | null {
+  if (invalid !== undefined) return invalidPayments[invalid]
+  if (pico(usd) < pico(topUp.minimumUsd)) return 'belowMinimum'
+  return topUp.maximumUsd !== null && pico(usd) > pico(topUp.maximumUsd) ? 'aboveMaximum' : null
+}
+
+export const clauseOfRefusal = (refusal: PaymentRefusal) =>
+  refusal === 'belowMinimum' ? ('wallet.top-up.least' as const) : ('wallet.top-up.invalid' as const)
+
+/** What a response states about a payment; null where it states nothing. Amounts in pico-USD. */
+export function paymentResult(response: ObservedResponse) {
+  const body = jsonObject(response)
+  const { amountCredited, newBalance, paymentId } = toObject(body?.data) ?? body ?? {}
+  return {
+    amountCredited: amountIn(amountCredited),
+    newBalance: amountIn(newBalance),
+    paymentId: typeof paymentId === 'string' ? paymentId : null,
+  }
+}
+
+const amountIn = (value: unknown): bigint | null =>
+  typeof value === 'number' || typeof value === 'string' ? parsePico(value) : null
+
+/** Whether a payment was answered as if there were none: with the requirements alone, or as malformed. */
+function isUnread(response: ObservedResponse, { wallets: { topUp } }: Contract): boolean {
+  const body = jsonObject(response)
+  const { status, code } = topUp.refusals.malformed
+  const { unverified } = topUp.refusals
+  const isMalformed = code !== null && code !== unverified.code && response.status === status
+  if (isMalformed && (body?.error === code || body?.code === code)) return true
+  return response.status === topUp.offerStatus && Array.isArray(body?.accepts) && body?.error === undefined
+}
+
+const describe = ({ usd, invalid }: PaymentRecord): string =>
+  `a payment of ${usd} USD${invalid === undefined ? '' : ` (${quote(invalid)})`}`
