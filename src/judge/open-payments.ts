@@ -1,7 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
-import { toObject } from '../lib/json.ts'
 import { failedBeforeSend, type Observation, type ObservedResponse } from '../observation/observation.ts'
-import { is2xx, jsonObject } from '../observation/response.ts'
+import { paymentOutcome } from '../observation/payment-outcome.ts'
+import { jsonObject } from '../observation/response.ts'
 
 /** A signed payment that was sent, and whose outcome is unknown. */
 export type OpenPayment = { readonly id: string; readonly usd: string }
@@ -11,9 +11,6 @@ export type OpenPayments = {
   /** In the order of sending. */
   readonly list: () => readonly OpenPayment[]
 }
-
-/** Statuses of a request that the target may still be working on, or may not have read. */
-const openStatuses: readonly number[] = [408, 409, 425, 429]
 
 /**
  * Which payments may or may not have been settled. A payment that may have been settled stays open until a response says
@@ -27,21 +24,18 @@ export function createOpenPayments({ wallets }: Contract): OpenPayments {
       if (request.kind !== 'top-up' || request.payment === null || outcome.kind === 'dropped') return
       if (outcome.kind === 'failed' && failedBeforeSend.includes(outcome.reason)) return
       const { id, usd } = request.payment
-      const answered = outcome.kind === 'answered' ? response : null
-      if (answered !== null && (is2xx(answered.status) || isReplay(answered))) {
+      const isAnswered = outcome.kind === 'answered' && response !== null
+      const known = isAnswered ? outcomeOf(response) : 'unknown'
+      if (known === 'settled') {
         open.delete(id)
         settled.add(id)
-      } else if (!settled.has(id) && (answered === null || mayBeSettled(answered.status))) open.set(id, { id, usd })
+      } else if (known === 'unknown' && !settled.has(id)) open.set(id, { id, usd })
     },
     list: () => [...open.values()],
   }
 
-  /** Whether a refusal says that the same payment was settled before. */
-  function isReplay(response: ObservedResponse): boolean {
-    const { status, code: expected } = wallets.topUp.refusals.replayed
-    const { error, code } = jsonObject(response) ?? {}
-    return response.status === status && expected !== null && [error, code, toObject(error)?.code].includes(expected)
+  function outcomeOf(response: ObservedResponse) {
+    const { status, headers } = response
+    return paymentOutcome({ status, headers, body: jsonObject(response) }, wallets)
   }
 }
-
-const mayBeSettled = (status: number): boolean => status < 400 || status >= 500 || openStatuses.includes(status)

@@ -1,6 +1,7 @@
-import type { WalletRefusal, WalletTerms } from '../../contract/wallets.ts'
-import { parseJson, toObject } from '../../lib/json.ts'
+import type { WalletTerms } from '../../contract/wallets.ts'
+import { parseJson } from '../../lib/json.ts'
 import { failedBeforeSend, isLocalFault } from '../../observation/observation.ts'
+import { paymentOutcome } from '../../observation/payment-outcome.ts'
 import type { PaymentFate, PaymentTerms } from '../callers/payments.ts'
 import type { Exchange } from '../transport/transport.ts'
 import { type DueRequest, type SendContext, transmit, unsentRequest } from './transmit.ts'
@@ -59,25 +60,13 @@ export async function payOffer(
 const fateOfAll = (fates: readonly PaymentFate[]): PaymentFate =>
   (['settled', 'unknown', 'refused'] as const).find(fate => fates.includes(fate)) ?? 'unsent'
 
-/** Statuses of a request that the target may still be working on, or may not have read. */
-const openStatuses = [408, 409, 425, 429]
-
-/** What became of a payment, as far as the response tells. Only a complete 4xx says that it was refused. */
-export function fateOf({ failure, status, body }: FateEvidence, { topUp }: WalletTerms): PaymentFate {
+/** What became of a payment, as far as the exchange tells. */
+export function fateOf({ failure, status, headers, body }: FateEvidence, terms: WalletTerms): PaymentFate {
   if (failure !== null) {
     const { reason } = failure
     return isLocalFault(reason) || failedBeforeSend.includes(reason) ? 'unsent' : 'unknown'
   }
-  if (status === null || status >= 500 || openStatuses.includes(status)) return 'unknown'
-  if (status >= 400) return isReplay(status, body, topUp.refusals.replayed) ? 'settled' : 'refused'
-  return status >= 300 ? 'unknown' : 'settled'
+  return status === null ? 'unknown' : paymentOutcome({ status, headers, body: parseJson(body) }, terms)
 }
 
-type FateEvidence = Pick<Exchange, 'failure' | 'status' | 'body'>
-
-/** Whether a refusal says that the same payment was settled before. */
-function isReplay(status: number, body: Buffer, replayed: WalletRefusal): boolean {
-  if (status !== replayed.status || replayed.code === null) return false
-  const { error, code } = toObject(parseJson(body)) ?? {}
-  return [error, code, toObject(error)?.code].includes(replayed.code)
-}
+type FateEvidence = Pick<Exchange, 'failure' | 'status' | 'headers' | 'body'>

@@ -30,6 +30,7 @@ describe('the outcome of a payment', () => {
     ['a lost connection', [lost('connection-lost')]],
     ['a 504', [answered(504)]],
     ['a 409, since it may be settled now', [answered(409)]],
+    ['a settlement that failed', [answered(402, { error: 'SETTLEMENT_FAILED' })]],
     ['a redirect', [answered(302)]],
     ['a timeout, and then a refusal of the same payment', [lost('total-timeout'), answered(402)]],
   ])('is unknown after %s', (_, observations) => {

@@ -8,7 +8,8 @@ import {
   type ObservedResponse,
   type TopUpDescriptor,
 } from '../../../observation/observation.ts'
-import { is2xx, isFromGateway, isReplayed } from '../../../observation/response.ts'
+import { paymentOutcome } from '../../../observation/payment-outcome.ts'
+import { is2xx, isFromGateway, isReplayed, jsonObject } from '../../../observation/response.ts'
 import { isUndecided, refusalOf } from '../../checks/payments.ts'
 import { priceListOf } from '../../checks/price-list.ts'
 import { claimInBody, claimInHeader, expectedCharge } from './charge.ts'
@@ -155,7 +156,16 @@ export function createSpendOf(
     if (request.kind !== 'top-up' || request.payment === null) return spendOf(observation, contract, isShared)
     const payment = { ...request.payment, isAgain: counted.has(request.payment.id) }
     const spend = spendOf({ ...observation, request: { ...request, payment } }, contract, isShared)
-    if (spend !== null && spend.cost > 0n) counted.add(payment.id)
-    return spend
+    if (spend === null || payment.isAgain) return spend
+    const cost = spend.cost === 0n && mayBeSettled(observation, contract) ? pico(payment.usd) : spend.cost
+    if (cost > 0n) counted.add(payment.id)
+    return { ...spend, cost }
   }
+}
+
+/** Whether a refusal says that a settlement was tried, or that the payment was settled before. */
+function mayBeSettled({ response }: Observation, { wallets }: Contract): boolean {
+  if (response === null) return false
+  const { status, headers } = response
+  return paymentOutcome({ status, headers, body: jsonObject(response) }, wallets) !== 'refused'
 }

@@ -165,6 +165,13 @@ describe('a top-up', () => {
     expect(observations[3]?.request).toMatchObject({ payment: { isAgain: next === 'payment-1' } })
   })
 
+  test('whose settlement was tried and failed sends the same payment again', async () => {
+    const { send, requests } = wallets(target({ status: 402, text: '{"error":"SETTLEMENT_FAILED"}' }))
+    await send(pay)
+    await send({ ...pay, id: 48, seq: 42 })
+    expect(requests[3]?.headers[payment]).toBe('payment-1')
+  })
+
   test('whose response is lost sends the same payment again', async () => {
     const { context, send } = wallets(target({}))
     const sent: (string | undefined)[] = []

@@ -178,6 +178,15 @@ describe('what a payment of a wallet has cost', () => {
     expect(costs.reduce((sum, cost) => sum + cost, 0n)).toBe(pico('5'))
   })
 
+  test.each([
+    ['a settlement that failed', 402, 'SETTLEMENT_FAILED', '5'],
+    ['a replay, which was settled before', 400, 'PAYMENT_ALREADY_USED', '5'],
+    ['a refusal', 400, 'PAYMENT_VERIFICATION_FAILED', '0'],
+  ])('counts in a run after %s, as far as it may be settled', (_, status, error, usd) => {
+    const spendIn = createSpendOf(documentedContract, false)
+    expect(spendIn(observed(topUp, responseOf(status, { error })))?.cost).toBe(pico(usd))
+  })
+
   test('counts once although its first request never left', () => {
     const spendIn = createSpendOf(documentedContract, false)
     const outcome = { kind: 'failed', reason: 'connect-refused', detail: '' } as const
