@@ -63,6 +63,12 @@ const listOf = (kind: Call['kind']): CallFilter => ({
   matches: call => call.kind === kind,
 })
 
+const payment: CallFilter = {
+  wanted: 'pays for credit (kind: top-up, pay: true)',
+  matches: call => call.kind === 'top-up' && call.pay,
+  fromRefusals: true,
+}
+
 const byJudge: Readonly<Partial<Record<JudgeName, CallFilter>>> = {
   'chat-request': chat,
   'chat-response': unstreamed,
@@ -72,6 +78,7 @@ const byJudge: Readonly<Partial<Record<JudgeName, CallFilter>>> = {
   'rpc-credits': rpc,
   idempotency: replay,
   resources: resource,
+  payments: payment,
 }
 
 /** Clauses that need more, or less, than their judge reads. */

@@ -1,7 +1,8 @@
 import type { Contract } from '../../../contract/contract.ts'
 import { absDifference, pico } from '../../../lib/money.ts'
-import { failedBeforeSend, type Observation, type PaymentRecord } from '../../../observation/observation.ts'
-import { is2xx, isFromGateway } from '../../../observation/response.ts'
+import { failedBeforeSend, type Observation, type ObservedResponse } from '../../../observation/observation.ts'
+import { paymentOutcome } from '../../../observation/payment-outcome.ts'
+import { is2xx, isFromGateway, jsonObject } from '../../../observation/response.ts'
 import { clauseOfRefusal, isUndecided, paymentResult, refusalOf } from '../../checks/payments.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { AmountRange } from './charge.ts'
@@ -12,6 +13,8 @@ export type Credit = AmountRange & {
   readonly paid: bigint
   /** The clause that is violated if another amount is credited. */
   readonly clause: CreditClause
+  /** Whether it may arrive only after the response: its settlement failed for the target, and may still reach the chain. */
+  readonly isLate: boolean
 }
 
 export type CreditClause =
@@ -70,11 +73,13 @@ export function createCredits(
     if (wrong !== null) {
       // The service may believe what the payment states.
       const stated = payment.invalid === 'above-signed' ? 2n * paid : paid
-      return { min: 0n, max: 0n, paid: stated, clause: clauseOfRefusal(wrong) }
+      return { min: 0n, max: 0n, paid: stated, clause: clauseOfRefusal(wrong), isLate: false }
     }
     const before = known.get(payment.id) ?? { min: 0n, max: 0n, success: null }
     if (before.success !== null) judgeAgain(observation, before.success)
-    const own = creditOf(observation, payment, contract)
+    if (before.max === 0n && isTried(observation))
+      return { min: 0n, max: paid, paid, clause: 'wallet.top-up.credit', isLate: true }
+    const own = creditOf(observation, paid)
     const after: Known = {
       min: larger(before.min, own.min),
       max: larger(before.max, own.max),
@@ -83,7 +88,31 @@ export function createCredits(
     known.set(payment.id, after)
     if (known.size > maxPayments) known.delete(known.keys().next().value ?? '')
     const clause = before.max > 0n ? 'wallet.top-up.once' : 'wallet.top-up.credit'
-    return { min: after.min - before.min, max: after.max - before.max, paid, clause }
+    return { min: after.min - before.min, max: after.max - before.max, paid, clause, isLate: false }
+  }
+
+  /** What one request tells about the credit of its payment. */
+  function creditOf({ outcome, response }: Observation, paid: bigint): AmountRange {
+    const [none, open] = [
+      { min: 0n, max: 0n },
+      { min: 0n, max: paid },
+    ]
+    if (outcome.kind === 'dropped') return none
+    if (outcome.kind === 'failed') return failedBeforeSend.includes(outcome.reason) ? none : open
+    if (response === null || isFromGateway(response, contract)) return open
+    if (is2xx(response.status)) return { min: paid, max: paid }
+    return outcomeOf(response) === 'refused' ? none : open
+  }
+
+  /** Whether a settlement was tried and failed. */
+  function isTried({ response }: Observation): boolean {
+    if (response === null || is2xx(response.status) || isUndecided(response.status)) return false
+    return outcomeOf(response) === 'unknown'
+  }
+
+  function outcomeOf(response: ObservedResponse) {
+    const { status, headers } = response
+    return paymentOutcome({ status, headers, body: jsonObject(response) }, contract.wallets)
   }
 }
 
@@ -92,17 +121,6 @@ const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 function successOf({ id, endMs, response }: Observation): Known['success'] {
   if (response === null || endMs === null || !is2xx(response.status)) return null
   return { id, endMs, paymentId: paymentResult(response).paymentId }
-}
-
-/** What one request tells about the credit of its payment. */
-function creditOf({ outcome, response }: Observation, { usd }: PaymentRecord, contract: Contract): AmountRange {
-  const paid = pico(usd)
-  const none = { min: 0n, max: 0n }
-  if (outcome.kind === 'dropped') return none
-  if (outcome.kind === 'failed') return failedBeforeSend.includes(outcome.reason) ? none : { min: 0n, max: paid }
-  if (response === null || isFromGateway(response, contract) || isUndecided(response.status))
-    return { min: 0n, max: paid }
-  return is2xx(response.status) ? { min: paid, max: paid } : none
 }
 
 /** Differences below this share of a payment are about the charges: a thousandth. */

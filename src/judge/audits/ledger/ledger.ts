@@ -99,15 +99,16 @@ export function createLedgerAudit(
         id,
         sentMs,
         shownMs: headersMs ?? endMs,
-        settledMs: charge?.max === 0n && !addsCredit(credit) ? endMs : endMs + settleMs,
+        settledMs: charge?.max === 0n && (credit?.isLate || !addsCredit(credit)) ? endMs : endMs + settleMs,
         charge,
         paid: paidByCurrency(observation, charge),
         balances: balancesOf(observation, charge),
-        credit,
+        credit: credit?.isLate ? { ...credit, max: 0n } : credit,
         shown: shownCredits(observation, contract, reporter),
         day: dayOf(startedAtMs + sentMs, startedAtMs + endMs),
       }
       account.add(entry, watermarkMs)
+      if (credit?.isLate) account.add(lateCredit(entry, credit, endMs + settleMs), watermarkMs)
     },
     finish: isComplete => {
       for (const account of isComplete ? accounts.values() : []) account.finish()
@@ -186,6 +187,11 @@ export function createLedgerAudit(
     const isWhole = charge?.kind === 'charged' && observation.response?.body.kind !== 'stream'
     return remaining === null || !isWhole ? null : { usd: remaining + charge.said, diem: 0n }
   }
+}
+
+/** A credit that may arrive from some time on, as if it had a request of its own. */
+const lateCredit = (entry: LedgerEntry, credit: Credit, sentMs: number): LedgerEntry => {
+  return { ...entry, sentMs, shownMs: sentMs, settledMs: sentMs, credit, balances: null, shown: [], paid: null }
 }
 
 /** Whether a payment may have added something, or tells what an earlier request has added. */

@@ -36,6 +36,8 @@ export type Shown = {
   readonly newBalance: number | undefined
   readonly amountCredited: number | undefined
   readonly paymentId: string | undefined
+  /** The code of a refused payment. */
+  readonly error: string
 }
 
 const price = '0.0000125'
@@ -94,6 +96,7 @@ function observationOf(each: Step, id: number, { before, applied }: Omit<Amounts
     newBalance: payment === null ? undefined : Number(formatPico(before + pico(payment.usd))),
     amountCredited: payment === null ? undefined : Number(payment.usd),
     paymentId: `payment-${id}`,
+    error: 'NO',
     ...each.shown({ before, after: before - pico(said), applied }),
   }
   const times = { id, caller: 'w0', chain: 'base', dueMs: sentMs, sentMs, headersMs: endMs, endMs }
@@ -120,7 +123,7 @@ function observationOf(each: Step, id: number, { before, applied }: Omit<Amounts
     ],
     chat: [200, { cost: { usd: Number(said), diem: 0 } }, {}],
     check: [200, { success: true, data: { balanceUsd } }, {}],
-    pay: [200, status < 300 ? { data: { newBalance, amountCredited, paymentId } } : { error: 'NO' }, {}],
+    pay: [200, status < 300 ? { data: { newBalance, amountCredited, paymentId } } : { error: shown.error }, {}],
   } as const
   const [, body, headers] = bodies[kind]
   return observed(request, responseOf(status, status < 400 || kind === 'pay' ? body : {}, { ...headers, ...money }), {

@@ -256,11 +256,19 @@ describe('a payment', () => {
     expect(clausesOf(race('-5', 200))).toEqual(['wallet.top-up.once'])
   })
 
+  const refusedAt = (appliedMs: number, error: string): readonly Step[] => {
+    const shown = () => ({ error })
+    const late = step('pay', 5_000, { ...first, status: 402, appliedMs, shown })
+    return [step('check', 0), late, step('check', 5_500), step('check', 10_000), step('check', 20_000)]
+  }
+
   test('that was refused is found when its credit arrives late', () => {
-    const late = step('pay', 5_000, { ...first, status: 402, appliedMs: 12_000 })
-    expect(clausesOf([step('check', 0), late, step('check', 10_000), step('check', 20_000)])).toEqual([
-      'wallet.top-up.credit',
-    ])
+    expect(clausesOf(refusedAt(12_000, 'NO'))).toEqual(['wallet.top-up.credit'])
+  })
+
+  test('whose settlement failed may still reach the chain later, and not before', () => {
+    expect(clausesOf(refusedAt(12_000, 'SETTLEMENT_FAILED'))).toEqual([])
+    expect(clausesOf(refusedAt(5_005, 'SETTLEMENT_FAILED'))).toEqual(['wallet.top-up.credit'])
   })
 
   test('is accused also where the first balance of the wallet is the one after it', () => {
