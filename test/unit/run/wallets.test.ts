@@ -87,7 +87,7 @@ describe('a top-up on base', () => {
       ['w0/1', '5', true],
       ['w0/1', '5', true],
     ])
-    expect(report.reasons.join()).toContain('The outcome of 2 payments is unknown (w0/1, w1/2): $10 may be spent.')
+    expect(report.reasons.join()).toContain('The outcome of 2 payments is unknown (w0/1, w1/1): $10 may be spent.')
   })
 
   test('in the load pays the amount of the call, and counts as spent', async () => {
