@@ -1,5 +1,5 @@
 import type { PaymentRefusal } from '../../contract/wallets.ts'
-import { formatPico, pico } from '../../lib/money.ts'
+import { formatPico, parsePico, pico } from '../../lib/money.ts'
 import type { Account } from '../account.ts'
 import type { Reply, RequestState } from '../message.ts'
 import type { PaymentRules } from '../wallets/top-up.ts'
@@ -110,10 +110,12 @@ export const walletMoneyLies = {
         finish: (reply, state) => {
           const finished = honest.finish(reply, state)
           const { [costHeader(finished)]: cost } = finished.headers
-          if (state.account?.wallet === undefined || cost === undefined || isReplay(finished)) return finished
-          const extra = pico(cost) / 4n
+          // Another lie may have changed it to something else.
+          const stated = cost === undefined ? null : parsePico(cost)
+          if (state.account?.wallet === undefined || stated === null || isReplay(finished)) return finished
+          const extra = stated / 4n
           honest.charge(state.account, { currency: 'usd', pico: extra })
-          const dearer = withHeader(finished, costHeader(finished), formatPico(pico(cost) + extra))
+          const dearer = withHeader(finished, costHeader(finished), formatPico(stated + extra))
           return withHeader(dearer, remaining, left => formatPico(pico(left) - extra))
         },
       }),

@@ -97,7 +97,7 @@ describe('payments', () => {
       expect([topUpUsd, maxPaidUsd, pay]).toEqual([
         '5',
         null,
-        { kind: 'top-up', pay: true, usd: '5', duplicates: 0, concurrent: false },
+        { kind: 'top-up', pay: true, usd: '5', duplicates: 0, concurrent: false, invalid: null },
       ])
       // Two wallets before the load, and one call of each in the last stage.
       expect(worstUsd).toBeGreaterThanOrEqual(20)
@@ -109,7 +109,7 @@ describe('payments', () => {
     expect([topUpUsd, maxPaidUsd, pay]).toEqual([
       null,
       '0',
-      { kind: 'top-up', pay: false, usd: '5', duplicates: 0, concurrent: false },
+      { kind: 'top-up', pay: false, usd: '5', duplicates: 0, concurrent: false, invalid: null },
     ])
     expect(worstUsd).toBeLessThan(1)
     expect(describePlan(plan)).toContain('pay nothing without --top-up')
@@ -129,7 +129,7 @@ describe('payments', () => {
     expect([topUpUsd, maxPaidUsd, pay]).toEqual([
       '5',
       '20',
-      { kind: 'top-up', pay: true, usd: '5', duplicates: 0, concurrent: false },
+      { kind: 'top-up', pay: true, usd: '5', duplicates: 0, concurrent: false, invalid: null },
     ])
   })
 

@@ -171,6 +171,8 @@ export function createAccount(
     }
     if (checkpoint === null || checkpoint.day === null || checkpoint.day !== entry.day) return
     if (view.possible.unpriced > checkpoint.certain.unpriced) return
+    // Whether such a place includes DIEM is open.
+    if (entry.balances !== null && entry.balances.diem !== 0n) return
     const { charge, credit } = entry
     const before = spentSince(checkpoint, view.certain, view.possible, entry)
     const own = { min: (charge?.min ?? 0n) - (credit?.max ?? 0n), max: (charge?.max ?? 0n) - (credit?.min ?? 0n) }

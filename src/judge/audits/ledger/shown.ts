@@ -5,6 +5,7 @@ import type { Observation, ObservedResponse } from '../../../observation/observa
 import { is2xx, isFromGateway, jsonObject } from '../../../observation/response.ts'
 import { paymentResult, refusalOf } from '../../checks/payments.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
+import type { Obstacle } from '../../findings/obstacles.ts'
 import type { AmountRange } from './charge.ts'
 
 /** A place, other than the balance headers, where a response shows the credit of its wallet. */
@@ -53,9 +54,15 @@ function ofBalance(response: ObservedResponse, id: number, reporter: ClauseRepor
   const name = balanceNames.find(each => amountOf(members[each]) !== null)
   const picoUsd = name === undefined ? null : amountOf(members[name])
   if (name !== undefined && picoUsd !== null) return [shown('wallet.balance', name, picoUsd, 'before')]
-  reporter.fail('wallet.balance', 'the balance of the wallet has no amount, expected its credit', [id])
+  // A name that nobody knows may be that of the credit.
+  if (Object.keys(members).some(each => likelyName.test(each) && amountOf(members[each]) !== null))
+    reporter.unjudged('wallet.balance', unknownLayout)
+  else reporter.fail('wallet.balance', 'the balance of the wallet has no amount, expected its credit', [id])
   return nothing
 }
+
+const likelyName = /^(?!min|max|suggest).*(balance|credit|amount|fund|remaining|available)/i
+const unknownLayout: Obstacle = { text: 'the layout of the balance of a wallet is unknown', clause: null }
 
 /** Names of the amount. The document leaves the layout open. */
 const balanceNames: readonly string[] = ['balanceUsd', 'balance_usd', 'balance', 'creditUsd', 'credit', 'usd']

@@ -8,7 +8,10 @@ import type { WalletCaller } from '../../../../src/produce/callers/caller.ts'
 import { createSigner, type SignInOrder, walletKind } from '../../../../src/produce/callers/signer.ts'
 import type { Lie } from '../../../../src/service/lies/lie.ts'
 import { allLies, lieByName, lies } from '../../../../src/service/lies/lies.ts'
+import { walletMoneyLies } from '../../../../src/service/lies/wallet-money.ts'
 import { evmSignatures } from '../../../../src/service/wallets/evm-signatures.ts'
+import { settings } from '../../../support/settings.ts'
+import { virtualRun } from '../../../support/virtual-run.ts'
 import { conversation, item, type RequestDescriptor } from '../conversation.ts'
 
 const pages = Array.from({ length: 6 }, (_, page) => `https://example.com/${page}`)
@@ -239,11 +242,36 @@ test('every clause has a lie, and names of lies are unique', () => {
   for (const { name } of allLies) expect(name).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*$/)
 })
 
+const aboutMoney = new Set(
+  Object.values(walletMoneyLies)
+    .flat()
+    .map(({ name }) => name),
+)
+
+/** The responses to wallets that pay. The result of a payment has chance in it: the nonce that the x402 client draws. */
+async function paidTranscript(activeLies: readonly Lie[]): Promise<string> {
+  const replies: unknown[] = []
+  for (const { name, run } of settings) {
+    if (!name.includes('on Base') && !name.startsWith('wallet')) continue
+    const { observations } = await virtualRun({ ...run, lies: activeLies })
+    for (const { response } of observations)
+      replies.push([response?.status, { ...response?.headers, 'payment-response': '' }, response?.body])
+  }
+  return JSON.stringify(replies)
+}
+
+const honestPaid = await paidTranscript([])
+
+test('the responses to wallets that pay are the same each time', async () => {
+  expect(await paidTranscript([])).toBe(honestPaid)
+})
+
 describe('a lie changes the responses', () => {
   test.each(allLies.map(({ name, clause }) => ({ name, clause })))('$name ($clause)', async ({ name }) => {
     const lie = lieByName(name)
     expect(lie?.name).toBe(name)
-    expect(await transcript(lie === undefined ? [] : [lie])).not.toBe(honest)
+    const tell = aboutMoney.has(name) ? paidTranscript : transcript
+    expect(await tell(lie === undefined ? [] : [lie])).not.toBe(aboutMoney.has(name) ? honestPaid : honest)
   })
 })
 

@@ -64,6 +64,30 @@ describe('an honest wallet is spared', () => {
     expect(clausesOf(wrong)).toContain('wallet.charge')
   })
 
+  test('whose balance endpoint has another layout', () => {
+    const observations = seenBy(inTurn(['check'], ['call'], ['check'])).map(each =>
+      each.request.kind === 'wallet-balance' && each.response !== null
+        ? {
+            ...each,
+            response: {
+              ...each.response,
+              body: { kind: 'json', value: { availableCents: 300 }, digest: null } as const,
+            },
+          }
+        : each,
+    )
+    expect(judge(observations).findings).toEqual([])
+  })
+
+  test('with DIEM, whether the other places include it or not', () => {
+    const observations = seenBy(inTurn(['check'], ['call'], ['check'])).map(each => {
+      if (each.response === null) return each
+      const headers = { ...each.response.headers, 'x-service-balance-diem': '2' }
+      return { ...each, response: { ...each.response, headers } }
+    })
+    expect(judge(observations).findings).toEqual([])
+  })
+
   test('whose balance endpoint shows cents', () => {
     const cents = {
       shown: ({ before }: { before: bigint }) => ({ balanceUsd: Math.round(Number(before) / 1e10) / 100 }),
