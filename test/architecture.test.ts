@@ -458,8 +458,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 380 files',
-    rule: atMostFiles(380),
+    text: 'src has at most 400 files',
+    rule: atMostFiles(400),
     planted: [],
   },
   {

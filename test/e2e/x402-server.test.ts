@@ -21,6 +21,9 @@ stages:
   - { name: again, duration: 2s, shape: sequence, calls: [again, credit], callers: 2 }
 `
 
+/** The public packages know no legacy headers. */
+const newNames = 'wallets: { signIn: { legacyHeader: null }, topUp: { legacyPaymentHeaders: [] } }\n'
+
 let server: X402Server | null = null
 afterEach(() => server?.close())
 
@@ -45,7 +48,7 @@ async function run(profile: string): Promise<readonly Observation[]> {
 test('a server of the public packages accepts sign-ins and payments on both chains, and counts each payment once', async () => {
   // Longer than the profile allows, and the payment must still repeat it.
   server = await startX402Server({ seconds: 900 })
-  const observations = await run('billing: { settleMs: 0 }\nwallets: { topUp: { legacyPaymentHeaders: [] } }\n')
+  const observations = await run(`billing: { settleMs: 0 }\n${newNames}`)
   const { transfers, payTo, refusals, signedIn } = server
   const paid = observations.flatMap(({ request, response }) =>
     request.kind === 'top-up' && request.payment !== null ? { ...request.payment, status: response?.status } : [],
