@@ -5,7 +5,7 @@ import { type BadSignIn, isBadSignIn } from './wallets.ts'
 /**
  * The sender of a crafted request: the caller of the arrival, or one with another identity. `anonymous` sends no key, and
  * `other-scheme` sends credentials of another scheme. `free-user` does not pay, and `zero-balance` has no balance. Only a
- * wallet can send as `wallet`, or with a sign-in that must be refused.
+ * wallet can send as `wallet`, with a sign-in that must be refused, or with one sign-in in several requests at once.
  */
 export type Sender =
   | 'caller'
@@ -15,9 +15,11 @@ export type Sender =
   | 'free-user'
   | 'zero-balance'
   | 'wallet'
+  | 'raced-sign-in'
   | BadSignIn
 
-export const needsWallet = (sender: Sender): boolean => sender === 'wallet' || isBadSignIn(sender)
+export const needsWallet = (sender: Sender): boolean =>
+  sender === 'wallet' || sender === 'raced-sign-in' || isBadSignIn(sender)
 
 /** A crafted request that exercises a clause. The contract states its status. */
 export type Probe = {
@@ -32,6 +34,8 @@ export type Probe = {
   readonly promised: (contract: Contract) => readonly number[]
   /** Names that the error message must mention. */
   readonly names: readonly string[]
+  /** How many of it are sent at once, with one sign-in. Missing: one. */
+  readonly copies?: number
   /** The maximum cost of the request in RPC credits, if the target may accept it. */
   readonly credits?: (contract: Contract) => number
   readonly request: (contract: Contract) => CraftedRequest

@@ -100,7 +100,7 @@ const request = z.discriminatedUnion('kind', [
       .nullable(),
   }),
   z.object({ kind: z.literal('wallet-balance'), address: text.nullable() }),
-  z.object({ kind: z.literal('probe'), probe: text.refine(isProbe, 'the name of a probe') }),
+  z.object({ kind: z.literal('probe'), probe: text.refine(isProbe, 'the name of a probe'), race: whole.optional() }),
 ])
 
 const deltaField = z.enum([

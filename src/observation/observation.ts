@@ -215,7 +215,12 @@ export type PaymentRecord = {
 export type WalletBalanceDescriptor = { readonly kind: 'wallet-balance'; readonly address: string | null }
 
 /** A crafted request with a documented response. */
-export type ProbeDescriptor = { readonly kind: 'probe'; readonly probe: string }
+export type ProbeDescriptor = {
+  readonly kind: 'probe'
+  readonly probe: string
+  /** The same for requests that are sent at once with one sign-in: the id of the first. Missing: it is alone. */
+  readonly race?: number | undefined
+}
 
 /** The number of runs of a grammar that are recorded in full. */
 export const maxGrammarRuns = 64

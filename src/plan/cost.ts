@@ -36,7 +36,10 @@ function creditsOf({ network, methods, batchSize, failing }: RpcCall, contract: 
  */
 export function maxPicoUsd(call: Call, contract: Contract): bigint | null {
   const request = maxRequestPicoUsd(call, contract)
-  if (request === null || call.kind !== 'replay') return request
+  if (request === null) return null
+  // A broken service may charge each of them.
+  if (call.kind === 'probe') return request * BigInt(call.copies ?? 1)
+  if (call.kind !== 'replay') return request
   const { duplicates, conflictRatio, otherKeyRatio, otherCallerRatio, repeatAfterMs } = call
   const possible = [conflictRatio > 0, otherKeyRatio > 0, otherCallerRatio > 0, repeatAfterMs !== null]
   return request * BigInt(1 + duplicates + possible.filter(Boolean).length)

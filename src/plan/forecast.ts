@@ -1,6 +1,6 @@
 import type { Contract } from '../contract/contract.ts'
 import { type LimitScope, limitName } from '../contract/limits.ts'
-import { isOwnRefusal } from '../contract/probes.ts'
+import { ownRefusals } from '../contract/probes.ts'
 import { promisesAny } from '../contract/promises.ts'
 import { type LimitOf, limitUsageOf, limitUsageOfMix, requestsPerArrival } from '../scenario/tier-rate.ts'
 import { peakUsageOfCaller } from './busiest-window.ts'
@@ -108,5 +108,5 @@ function failuresForecast(
 /** Expected failures of one arrival. */
 function failuresOf(call: Call | undefined, contract: Contract): number {
   if (call?.kind === 'replay') return call.conflictRatio
-  return call?.kind === 'probe' && isOwnRefusal(call.probe, contract) ? 1 : 0
+  return call?.kind === 'probe' ? ownRefusals(call.probe, contract) : 0
 }

@@ -208,7 +208,8 @@ export type Call =
       readonly invalid: InvalidPayment | null
     })
   | Written<'wallet-balance'>
-  | (Pick<Written<'probe'>, 'kind'> & { readonly probe: string })
+  /** `copies`: how many are sent at once, with one sign-in. */
+  | (Pick<Written<'probe'>, 'kind'> & { readonly probe: string; readonly copies?: number | undefined })
 
 export type RpcCall = Pick<Written<'rpc'>, 'kind'> & {
   readonly network: string

@@ -8,7 +8,7 @@ import {
   type Network,
   resourceOf,
 } from '../contract/contract.ts'
-import { probeNames } from '../contract/probes.ts'
+import { probeNames, probeOf } from '../contract/probes.ts'
 import { promisesAny } from '../contract/promises.ts'
 import { usualEvmMethods } from '../contract/rpc-methods.ts'
 import { familyOf } from '../contract/statements.ts'
@@ -91,7 +91,7 @@ function resolveCall(path: Path, value: unknown, offers: Offers, report: ReportM
       return resolveTopUp(path, value, offers.contract, report)
     case 'probe': {
       const { probe } = parseFields(callSchemas.probe, value)
-      return probe === undefined ? null : { kind, probe }
+      return probe === undefined ? null : probeCall(probe)
     }
     default:
       return null
@@ -275,13 +275,18 @@ const maxRepeatAfterMs = 30_000
 const isReplay = (call: unknown): boolean => entriesOf(call).kind === 'replay'
 const isRpc = (call: unknown): boolean => ['rpc', 'rpc-batch'].includes(String(entriesOf(call).kind))
 
+function probeCall(probe: string): Extract<Call, { kind: 'probe' }> {
+  const { copies = 1 } = probeOf(probe)
+  return copies === 1 ? { kind: 'probe', probe } : { kind: 'probe', probe, copies }
+}
+
 /** Adds the probes that sequences name, which need no call of their own. A call with the name of a probe takes precedence. */
 export function withNamedProbes(calls: Calls, stages: unknown): Calls {
   const named = (Array.isArray(stages) ? stages : []).flatMap((stage: unknown) =>
     namesInSequence(entriesOf(stage).calls),
   )
   const probes = probeNames.filter(name => named.includes(name) && !calls.has(name))
-  return new Map([...calls, ...probes.map(probe => [probe, { kind: 'probe', probe }] as const)])
+  return new Map([...calls, ...probes.map(probe => [probe, probeCall(probe)] as const)])
 }
 
 /** Resolves a chat call; null if it has a mistake. */

@@ -45,6 +45,7 @@ export function limitUsageOf(call: Call): readonly LimitUsage[] {
 /** The expected number of requests of one arrival. */
 export function requestsPerArrival(call: Call): number {
   if (call.kind === 'top-up' && call.pay) return 2 + call.duplicates
+  if (call.kind === 'probe') return call.copies ?? 1
   if (call.kind !== 'replay') return 1
   return (
     1 +

@@ -72,7 +72,11 @@ const call = z.discriminatedUnion('kind', [
     invalid: z.enum(invalidPaymentNames).nullable(),
   }),
   z.object({ kind: z.literal('wallet-balance') }),
-  z.object({ kind: z.literal('probe'), probe: text.refine(isProbe, 'the name of a probe') }),
+  z.object({
+    kind: z.literal('probe'),
+    probe: text.refine(isProbe, 'the name of a probe'),
+    copies: whole.positive().optional(),
+  }),
 ])
 
 const shape = z.discriminatedUnion('kind', [

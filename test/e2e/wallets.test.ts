@@ -60,6 +60,13 @@ describe.concurrent('a shipped scenario with wallets on both chains passes, with
     for (const statuses of payments) expect(statuses.filter(status => status === 200)).toHaveLength(1)
     for (const wallet of ['w0', 'w1', 'w2', 'w3', 'w4', 'w5'])
       expect(creditOf(observations, wallet)?.toFixed(2)).toBe('15.00')
+    // And of the same sign-in in three requests.
+    const raced = observations.filter(({ request }) => request.kind === 'probe')
+    expect(raced).toHaveLength(18)
+    for (const wallet of ['w0', 'w1', 'w2', 'w3', 'w4', 'w5']) {
+      const statuses = raced.filter(({ caller }) => caller === wallet).map(({ response }) => response?.status)
+      expect(statuses.toSorted()).toEqual([200, 401, 401])
+    }
     expect(signedIn(textsIn(out).values())).toEqual([])
   })
 

@@ -11,7 +11,7 @@ export const walletClauses = {
   'wallet.evm': ['5', 'sign-ins', 'A wallet of an EVM chain signs an EIP-4361 message.', wallets],
   'wallet.solana': ['5', 'sign-ins', 'A wallet of Solana signs a sign-in message with Ed25519.', wallets],
   'wallet.no-account': ['5', 'sign-ins', 'A wallet needs no account.', wallets],
-  'wallet.failed': ['5', 'probe', 'A sign-in that is not valid for its request is refused with its documented status.', wallets],
+  'wallet.failed': ['5', ['probe', 'sign-ins'], 'A sign-in that is not valid for its request is refused with its documented status.', wallets],
   'wallet.insufficient': ['7', 'wallet-offers', 'A 402 to a wallet has the code PAYMENT_REQUIRED.', poorWallets],
   'wallet.insufficient.help': [
     '7',

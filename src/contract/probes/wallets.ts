@@ -1,5 +1,5 @@
 import type { Contract } from '../contract.ts'
-import { chatRequest, type Probe, type Probes, rpcItem, rpcRequest } from '../probe.ts'
+import { chatRequest, mostExpensiveCall, type Probe, type Probes, rpcItem, rpcRequest } from '../probe.ts'
 import { sourceOfValue } from '../sources.ts'
 import { type BadSignIn, badSignIns } from '../wallets.ts'
 
@@ -30,6 +30,15 @@ function refusedForOther(contract: Contract): readonly number[] {
 /** Sign-ins that are not valid for their request. */
 export const walletProbes = {
   'repeated-sign-in': signedBy('repeated-sign-in'),
+  // One of them is accepted, and pays if the wallet can.
+  'raced-sign-in': {
+    ...signedBy('repeated-sign-in'),
+    as: 'raced-sign-in',
+    copies: 3,
+    draws: 'rpc',
+    promised: ({ wallets }) => [200, 402, wallets.signIn.refusals.replayed.status],
+    credits: mostExpensiveCall,
+  },
   'expired-sign-in': signedBy('expired-sign-in'),
   'future-sign-in': signedBy('future-sign-in'),
   'other-domain-sign-in': signedBy('other-domain-sign-in'),

@@ -1,8 +1,9 @@
 import { type Contract, resourceOf } from '../../contract/contract.ts'
+import { probeOf } from '../../contract/probes.ts'
 import { sourceOfValue } from '../../contract/sources.ts'
 import type { Rail } from '../../contract/wallets.ts'
 import { plural } from '../../lib/format.ts'
-import type { Observation } from '../../observation/observation.ts'
+import type { Observation, ObservedResponse } from '../../observation/observation.ts'
 import { challengeIn, isSignedByWallet, memberOf } from '../../observation/payment-offer.ts'
 import { is2xx, isAbuseBlock, isFromGateway, jsonObject } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
@@ -29,6 +30,9 @@ export type SignInGroup = {
   status: number
 }
 
+/** The requests of a race so far. */
+type Race = { seen: number; refused: number; readonly accepted: number[] }
+
 /** A sign-in may be refused for its time if the clocks differ by more. */
 const maxClockDifferenceMs = 10_000
 /** Requests of a group that a finding cites. */
@@ -43,11 +47,14 @@ export function createSignInAudit(
   reporter: ClauseReporter<'sign-ins'>,
 ): Audit & { readonly groups: () => readonly SignInGroup[] } {
   const groups = new Map<string, SignInGroup>()
+  const races = new Map<number, Race>()
   const { header: usual, legacyHeader } = contract.wallets.signIn
   const isLayoutStated = sourceOfValue(contract, 'wallets.signIn.layouts') === 'profile'
 
   return {
     add: observation => {
+      const { request } = observation
+      if (request.kind === 'probe' && request.race !== undefined) return addToRace(request.race, observation)
       const verdict = verdictOn(observation, contract)
       if (verdict === null || (verdict === 'refused' && isClockFar(observation))) return
       const group = groupOf(observation)
@@ -62,6 +69,25 @@ export function createSignInAudit(
     },
     finish: () => {},
     groups: () => [...groups.values()],
+  }
+
+  /** Exactly one of the requests that share a sign-in may be accepted. Judged when the last one is there. */
+  function addToRace(first: number, observation: Observation): void {
+    const { request, response, id } = observation
+    const { copies = 1 } = request.kind === 'probe' ? probeOf(request.probe) : {}
+    const race = races.get(first) ?? { seen: 0, refused: 0, accepted: [] }
+    races.set(first, race)
+    const verdict = response === null ? null : verdictOf(response, contract)
+    race.seen++
+    if (verdict === 'refused') race.refused++
+    if (verdict === 'accepted') race.accepted.push(id)
+    if (race.seen < copies) return
+    races.delete(first)
+    const accepted = race.accepted.length
+    if (accepted === 1 && race.refused > 0) reporter.pass('wallet.failed')
+    if (accepted < 2) return
+    const message = `${accepted} of ${copies} requests with one sign-in, sent at once, were accepted, expected 1`
+    reporter.fail('wallet.failed', message, race.accepted)
   }
 
   /** Whether the clock of the target differs, so that a new sign-in may seem old, or of the future. */
@@ -153,17 +179,24 @@ function partOf(request: Observation['request'], contract: Contract): SignInGrou
 }
 
 /** Whether a valid sign-in was accepted or refused; null: the response does not tell. */
-function verdictOn({ chain, request, response }: Observation, contract: Contract): 'accepted' | 'refused' | null {
+function verdictOn({ chain, request, response }: Observation, contract: Contract): SignInVerdict | null {
   if (chain === undefined || response === null || request.kind === 'probe' || !isSignedByWallet(request)) return null
+  const verdict = verdictOf(response, contract)
+  // Such a model is refused with 401, too.
+  const isReserved =
+    request.kind === 'chat' && contract.models.some(({ id, payingOnly }) => payingOnly && id === request.model)
+  return verdict === 'refused' && isReserved ? null : verdict
+}
+
+type SignInVerdict = 'accepted' | 'refused'
+
+/** Whether a response shows that a sign-in was accepted or refused; null: it does not tell. */
+function verdictOf(response: ObservedResponse, contract: Contract): SignInVerdict | null {
   if (isAbuseBlock(response, contract) || isFromGateway(response, contract)) return null
   const { status } = response
   if (is2xx(status)) return 'accepted'
   if (status === 402) return isOfCredit(jsonObject(response) ?? {}, contract) ? 'accepted' : null
-  if (status !== 401 && status !== 403) return null
-  // Such a model is refused with 401, too.
-  const isReserved =
-    request.kind === 'chat' && contract.models.some(({ id, payingOnly }) => payingOnly && id === request.model)
-  return isReserved ? null : 'refused'
+  return status === 401 || status === 403 ? 'refused' : null
 }
 
 /** Whether a 402 knows the wallet. One without a challenge may be for anybody. */

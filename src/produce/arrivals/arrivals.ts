@@ -19,7 +19,7 @@ export type Arrival = {
   /** Which key of its caller it uses, from 0. */
   readonly key: number
   readonly dueMs: number
-  /** Its requests in order. Only replays and payments have more than one. */
+  /** Its requests in order. Only replays, payments and races have more than one. */
   readonly steps: readonly ArrivalStep[]
 }
 
@@ -69,6 +69,7 @@ export function createArrivalSource(
 
   function stepsOf(call: Call, id: number, keys: number): readonly ArrivalStep[] {
     if (call.kind === 'top-up') return call.pay ? payingSteps(call.duplicates) : only
+    if (call.kind === 'probe') return copiesOf(call.copies ?? 1)
     return call.kind === 'replay'
       ? replaySteps(call, randomStream(plan.seed, `replay/${id}`), names.length, keys)
       : only
@@ -124,6 +125,9 @@ export function createArrivalSource(
 export const requestIdOf = ({ id }: Arrival, index: number, callers: number): number => id + index * callers
 
 const only: readonly ReplayStep[] = ['only']
+
+const copiesOf = (copies: number): readonly ReplayStep[] =>
+  copies === 1 ? only : Array<ReplayStep>(copies).fill('only')
 
 const payingSteps = (duplicates: number): readonly ArrivalStep[] => [
   'offer',

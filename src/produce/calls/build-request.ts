@@ -51,7 +51,7 @@ export function buildRequest(
     case 'wallet-balance':
       return buildWalletBalance(wallet?.address ?? null, headers, context)
     case 'probe':
-      return buildProbe(plan.probe, headers, context)
+      return buildProbe(plan.probe, firstId, headers, context)
   }
 }
 
@@ -157,11 +157,17 @@ function buildWalletBalance(
 }
 
 /** The prepared request of a probe, with the credentials that the probe needs. */
-function buildProbe(name: string, headers: Headers, { contract, bounds }: RequestContext): BuiltRequest {
+function buildProbe(
+  name: string,
+  firstId: number,
+  headers: Headers,
+  { contract, bounds }: RequestContext,
+): BuiltRequest {
   const probe = probeOf(name)
+  const race = probe.copies === undefined ? {} : { race: firstId }
   const { method, path, headers: ownHeaders, body } = probe.request(contract)
   return {
-    descriptor: { kind: 'probe', probe: name },
+    descriptor: { kind: 'probe', probe: name, ...race },
     request: {
       method,
       path,

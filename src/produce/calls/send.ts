@@ -1,6 +1,6 @@
 import type { Contract } from '../../contract/contract.ts'
 import { needsWallet, type Sender } from '../../contract/probe.ts'
-import { isOwnRefusal, probeOf } from '../../contract/probes.ts'
+import { ownRefusals, probeOf } from '../../contract/probes.ts'
 import { isBadSignIn } from '../../contract/wallets.ts'
 import { sleepUntil } from '../../lib/clock.ts'
 import type { DropReason } from '../../observation/observation.ts'
@@ -22,7 +22,8 @@ import { type Origin, type SendContext, stepAt, transmit, unsentRequest } from '
 export function sendArrival(arrival: Arrival, context: SendContext, onFree?: () => void): Promise<boolean> {
   try {
     if (arrival.steps[0] === 'offer') return sendPayment(arrival, context)
-    return arrival.steps.length > 1 ? sendSteps(arrival, context) : sendStep(arrival, 0, arrival.dueMs, context, onFree)
+    if (arrival.steps.length === 1) return sendStep(arrival, 0, arrival.dueMs, context, onFree)
+    return arrival.steps[1] === 'only' ? sendRace(arrival, context) : sendSteps(arrival, context)
   } catch (cause) {
     return Promise.reject(cause)
   }
@@ -40,6 +41,18 @@ async function sendSteps(arrival: Arrival, context: SendContext): Promise<boolea
     if (context.stop.aborted) context.sink(dropped(arrival, index, plan, 'interrupted', context))
     else await sendStep(arrival, index, context.clock.nowMs(), context)
   }
+  return true
+}
+
+/** Sends all requests at once with one sign-in, which may be used once. */
+async function sendRace(arrival: Arrival, context: SendContext): Promise<boolean> {
+  const { caller } = originOf(arrival, 'only', context)
+  const signIn = caller.kind === 'wallet' ? await context.signIns.take(caller) : null
+  if (signIn === null || context.abort.aborted) {
+    dropArrival(arrival, signIn === null ? 'no-credentials' : 'interrupted', context)
+    return false
+  }
+  await Promise.all(arrival.steps.map((_, index) => sendSigned(arrival, index, arrival.dueMs, signIn, context)))
   return true
 }
 
@@ -79,7 +92,7 @@ export function expectedRefusals(
   steps: readonly ArrivalStep[] | null,
   contract: Contract,
 ): number {
-  if (call?.kind === 'probe') return isOwnRefusal(call.probe, contract) ? 1 : 0
+  if (call?.kind === 'probe') return ownRefusals(call.probe, contract)
   if (call?.kind !== 'replay') return 0
   return steps === null ? Math.ceil(call.conflictRatio) : steps.filter(step => step === 'conflict').length
 }
@@ -142,7 +155,8 @@ function sendSigned(
   const origin = { caller, key, signIn: signIn.form }
   const built = requestAt(arrival, index, plan, signIn.headers, origin, context)
   return transmit({ arrival, index, dueMs, origin, built }, context, onFree, ({ status }) => {
-    const isAccepted = status !== null && status >= 200 && status < 300 && !isBadSignIn(senderOf(plan))
+    const isAccepted =
+      status !== null && status >= 200 && status < 300 && arrival.steps.length === 1 && !isBadSignIn(senderOf(plan))
     if (isAccepted && caller.kind === 'wallet') context.signIns.accepted(caller, signIn)
   })
 }

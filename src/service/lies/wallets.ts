@@ -70,6 +70,18 @@ export const signInLies = {
   ],
   'wallet.failed': [
     accepts('replayed', 'used-nonce-accepted', 'A nonce may be used again.'),
+    lie('nonce-not-yet-used', 'A nonce counts as used only 50 ms after its first use.', honest => {
+      const firstMs = new Map<string, number>()
+      return {
+        signInRefusal: (found, attempt) => {
+          const { text, nowMs } = attempt
+          const nonce = text?.nonce ?? ''
+          if (found === null && !firstMs.has(nonce)) firstMs.set(nonce, nowMs)
+          const isEarly = nowMs < (firstMs.get(nonce) ?? 0) + 50
+          return honest.signInRefusal(found === 'replayed' && isEarly ? null : found, attempt)
+        },
+      }
+    }),
     accepts('expired', 'expired-sign-in-accepted', 'Sign-ins never expire.'),
     accepts('future', 'future-sign-in-accepted', 'A sign-in may be issued in the future.'),
     accepts('domain', 'any-domain-will-do', 'A sign-in for any domain is accepted.'),

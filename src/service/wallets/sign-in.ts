@@ -12,8 +12,13 @@ export type SignIn =
   | { readonly kind: 'refused'; readonly refusal: SignInRefusal }
   | { readonly kind: 'unavailable' }
 
-/** What a sign-in states, and the request that carries it; null: unknown. */
-export type SignInAttempt = { readonly text: SignInText | null; readonly request: ServiceRequest | null }
+/** What a sign-in states, the request that carries it, and when; null: unknown. */
+export type SignInAttempt = {
+  readonly text: SignInText | null
+  readonly request: ServiceRequest | null
+  /** When it arrived, in Unix milliseconds. */
+  readonly nowMs: number
+}
 
 /** The last word on a sign-in; null accepts it. */
 export type SignInRule = (refusal: SignInRefusal | null, attempt: SignInAttempt) => SignInRefusal | null
@@ -32,7 +37,7 @@ export function signInChecker(
 
   return (header, domain, nowMs, request) => {
     const judged = (found: SignInRefusal | null, text: SignInText | null): SignIn => {
-      const refusal = rule(found, { text, request: request ?? null })
+      const refusal = rule(found, { text, request: request ?? null, nowMs })
       if (refusal === null && text !== null) return { kind: 'signed-in', address: text.address }
       return { kind: 'refused', refusal: refusal ?? found ?? 'message' }
     }

@@ -49,7 +49,7 @@ export function countedFailureOf(
   return isClear ? 'certain' : 'possible'
 }
 
-const ownSenders: readonly Sender[] = ['caller', 'wallet']
+const ownSenders: readonly Sender[] = ['caller', 'wallet', 'raced-sign-in']
 
 /** Whether a request carries its caller's key, or a sign-in of its wallet. */
 export const usesOwnKey = (request: RequestDescriptor): boolean =>

@@ -139,3 +139,33 @@ describe('a refused sign-in is not accused', () => {
     expect(judge([sent('w0', rpc, 200), ...refusals]).failed).toEqual([])
   })
 })
+
+describe('of requests that share a sign-in and are sent at once', () => {
+  const refused = documentedContract.wallets.signIn.refusals.replayed.status
+  const race = (...statuses: readonly number[]) =>
+    statuses.map(status => {
+      const body = status === 402 ? { code: documentedContract.wallets.insufficientCode } : {}
+      return sent('w0', { kind: 'probe', probe: 'raced-sign-in', race: 7 }, status, { body })
+    })
+
+  test.each([200, 402])('one may be accepted (%i)', status => {
+    expect(judge(race(refused, status, refused))).toMatchObject({ failed: [], passed: ['wallet.failed'] })
+  })
+
+  test.each([
+    [[200, 200, refused], 2],
+    [[200, 402, 200], 3],
+  ])('%j is a violation', (statuses, accepted) => {
+    const message = `${accepted} of 3 requests with one sign-in, sent at once, were accepted, expected 1`
+    expect(judge(race(...statuses)).failed).toEqual([['wallet.failed', message]])
+  })
+
+  test('none need be accepted, and then nothing is proved', () => {
+    expect(judge(race(refused, refused, refused))).toMatchObject({ failed: [], passed: [] })
+    expect(judge(race(503, 200, 503))).toMatchObject({ failed: [], passed: [] })
+  })
+
+  test('nothing is judged before all of them are there', () => {
+    expect(judge(race(200, 200)).failed).toEqual([])
+  })
+})

@@ -52,6 +52,7 @@ function wallets(reply: Parameters<typeof sendContext>[0] = () => ({}), signMs =
       models: { kind: 'models' },
       credit: { kind: 'wallet-balance' },
       repeated: { kind: 'probe', probe: 'repeated-sign-in' },
+      raced: { kind: 'probe', probe: 'raced-sign-in', copies: 3 },
       expired: { kind: 'probe', probe: 'expired-sign-in' },
       'other-balance': { kind: 'probe', probe: 'balance-of-another-wallet' },
       'bad-key': { kind: 'probe', probe: 'bad-key' },
@@ -147,6 +148,28 @@ describe('a sign-in that must be refused', () => {
     await send(arrival('rpc', ['only'], 2))
     await send(arrival('repeated', ['only'], 2))
     expect(requests.map(({ headers }) => headers[signIn])).toEqual(['w0/0', 'w0/1', 'w0/1'])
+  })
+
+  test('may be one sign-in in several requests, which are sent at once', async () => {
+    const { send, requests, observations } = wallets(() => ({ status: 401 }))
+    await send(arrival('raced', ['only', 'only', 'only'], 2))
+    await send(arrival('rpc', ['only'], 2))
+    expect(requests.map(({ headers }) => headers[signIn])).toEqual(['w0/0', 'w0/0', 'w0/0', 'w0/1'])
+    const races = observations.slice(0, 3)
+    expect(new Set(races.map(({ sentMs }) => sentMs)).size).toBe(1)
+    expect(new Set(races.map(({ id }) => id)).size).toBe(3)
+    expect(races.map(({ request }) => request)).toEqual(
+      Array(3).fill({ kind: 'probe', probe: 'raced-sign-in', race: races[0]?.id }),
+    )
+  })
+
+  test('is dropped for a caller with keys', async () => {
+    const { send, requests, observations } = wallets()
+    await send(arrival('raced', ['only', 'only', 'only'], 0))
+    expect(requests).toEqual([])
+    expect(observations.map(({ outcome }) => outcome)).toEqual(
+      Array(3).fill({ kind: 'dropped', reason: 'no-credentials' }),
+    )
   })
 
   test('is valid itself if another balance is asked for', async () => {
