@@ -53,7 +53,7 @@ export const billingLies = {
           },
         }
       },
-      ['billing.conservation'],
+      ['billing.conservation', 'wallet.charge'],
     ),
   ],
   'billing.conservation': [
