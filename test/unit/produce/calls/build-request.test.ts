@@ -57,7 +57,8 @@ describe('a probe', () => {
     buildRequest({ kind: 'probe', probe: name }, { firstId: 0, step: 'only' }, key, requestContext(more))
 
   test.each(probeNames)('%s is built and described', name => {
-    expect(probe(name).descriptor).toEqual({ kind: 'probe', probe: name })
+    const race = probeOf(name).copies === undefined ? {} : { race: 0 }
+    expect(probe(name).descriptor).toEqual({ kind: 'probe', probe: name, ...race })
   })
 
   test('bad-key sends an unknown key', () => {
