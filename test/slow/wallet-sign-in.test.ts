@@ -26,5 +26,6 @@ test.each([
   const out = freshDirectory()
   const flags = ['--target', target, '--out', out, '--workers', '2', '--quiet']
   const { code, stdout, stderr } = await turnpike(['run', scenario, ...flags])
-  expect([code, findingsIn(out).map(each => each.clause)], stdout + stderr).toEqual([1, [clause]])
+  const clauses = new Set(findingsIn(out).map(each => each.clause))
+  expect([code, [...clauses]], stdout + stderr).toEqual([1, [clause]])
 })
