@@ -56,7 +56,6 @@ export type ClauseRows = Readonly<Record<string, ClauseRow>>
 export type UnjudgedClause = {
   readonly section: string
   readonly text: string
-  /** `later`: it can be judged, but Turnpike does not judge it yet. */
-  readonly status: 'unobservable' | 'later'
+  readonly status: 'unobservable'
   readonly reason: string
 }

@@ -24,13 +24,13 @@ export const probeOf = (name: string): Probe => {
   return probe
 }
 
-/** Whether the rejection of a probe counts, or may count, toward its caller's abuse block. */
 /** The number of requests of a probe that count as refused ones of its caller. */
 export function ownRefusals(name: string, contract: Contract): number {
   const { copies = 1 } = probeOf(name)
   return copies > 1 ? copies - 1 : isOwnRefusal(name, contract) ? 1 : 0
 }
 
+/** Whether the rejection of a probe counts, or may count, toward its caller's abuse block. */
 export function isOwnRefusal(name: string, contract: Contract): boolean {
   const { as, promised } = probeOf(name)
   return (as === 'caller' || needsWallet(as)) && promised(contract).every(status => status >= 300)

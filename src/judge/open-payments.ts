@@ -1,7 +1,6 @@
 import type { Contract } from '../contract/contract.ts'
-import { failedBeforeSend, type Observation, type ObservedResponse } from '../observation/observation.ts'
-import { paymentOutcome } from '../observation/payment-outcome.ts'
-import { jsonObject } from '../observation/response.ts'
+import { failedBeforeSend, type Observation } from '../observation/observation.ts'
+import { recordedOutcome } from '../observation/payment-outcome.ts'
 
 /** A signed payment that was sent, and whose outcome is unknown. */
 export type OpenPayment = { readonly id: string; readonly usd: string }
@@ -25,17 +24,12 @@ export function createOpenPayments({ wallets }: Contract): OpenPayments {
       if (outcome.kind === 'failed' && failedBeforeSend.includes(outcome.reason)) return
       const { id, usd } = request.payment
       const isAnswered = outcome.kind === 'answered' && response !== null
-      const known = isAnswered ? outcomeOf(response) : 'unknown'
+      const known = isAnswered ? recordedOutcome(response, wallets) : 'unknown'
       if (known === 'settled') {
         open.delete(id)
         settled.add(id)
       } else if (known === 'unknown' && !settled.has(id)) open.set(id, { id, usd })
     },
     list: () => [...open.values()],
-  }
-
-  function outcomeOf(response: ObservedResponse) {
-    const { status, headers } = response
-    return paymentOutcome({ status, headers, body: jsonObject(response) }, wallets)
   }
 }

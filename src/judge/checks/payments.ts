@@ -4,6 +4,7 @@ import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
 import { formatPico, parsePico, pico } from '../../lib/money.ts'
 import type { ObservedResponse, PaymentRecord } from '../../observation/observation.ts'
+import { isUndecided } from '../../observation/payment-outcome.ts'
 import { is2xx, isFromGateway, jsonObject } from '../../observation/response.ts'
 import { type Check, expectFor } from './check.ts'
 
@@ -49,13 +50,6 @@ export const checkPayments: Check<'payments'> = ({ request, response, id }, cont
     () => `amountCredited is ${formatPico(amountCredited)}, expected ${usd}, the amount paid`,
   )
 }
-
-/** Statuses of a request that the target may still be working on, or may not have read. */
-const openStatuses: readonly number[] = [408, 409, 425, 429]
-
-/** Whether a status leaves open what becomes of a payment. */
-export const isUndecided = (status: number): boolean =>
-  status < 400 ? !is2xx(status) : status >= 500 || openStatuses.includes(status)
 
 /** Why a payment must be refused; null: it is right. */
 export function refusalOf({ invalid, usd }: PaymentRecord, { wallets: { topUp } }: Contract): PaymentRefusal | null {

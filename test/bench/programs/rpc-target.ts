@@ -3,8 +3,8 @@ import { createServer } from 'node:net'
 /**
  * A cheap target that meets every clause for a single `eth_blockNumber`: ids are new, limits and balance decrease. It
  * sends one response per read, so a client must not pipeline. It sends its port by IPC. Argument: a `Task` as JSON, or
- * nothing. A stamping target has an account for each caller, with a key or with a wallet. On a message, it sends its stamps by IPC, or its delays after
- * the stall.
+ * nothing. A stamping target has an account for each caller, with a key or with a wallet. On a message, it sends its
+ * stamps by IPC, or its delays after the stall.
  */
 const limit = 1_000_000_000
 const resetSeconds = Math.floor(Date.now() / 1000) + 3_600

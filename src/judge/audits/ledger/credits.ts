@@ -1,9 +1,9 @@
 import type { Contract } from '../../../contract/contract.ts'
 import { absDifference, pico } from '../../../lib/money.ts'
-import { failedBeforeSend, type Observation, type ObservedResponse } from '../../../observation/observation.ts'
-import { paymentOutcome } from '../../../observation/payment-outcome.ts'
-import { is2xx, isFromGateway, jsonObject } from '../../../observation/response.ts'
-import { clauseOfRefusal, isUndecided, paymentResult, refusalOf } from '../../checks/payments.ts'
+import { failedBeforeSend, type Observation } from '../../../observation/observation.ts'
+import { isUndecided, recordedOutcome } from '../../../observation/payment-outcome.ts'
+import { is2xx, isFromGateway } from '../../../observation/response.ts'
+import { clauseOfRefusal, paymentResult, refusalOf } from '../../checks/payments.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { AmountRange } from './charge.ts'
 
@@ -101,18 +101,13 @@ export function createCredits(
     if (outcome.kind === 'failed') return failedBeforeSend.includes(outcome.reason) ? none : open
     if (response === null || isFromGateway(response, contract)) return open
     if (is2xx(response.status)) return { min: paid, max: paid }
-    return outcomeOf(response) === 'refused' ? none : open
+    return recordedOutcome(response, contract.wallets) === 'refused' ? none : open
   }
 
   /** Whether a settlement was tried and failed. */
   function isTried({ response }: Observation): boolean {
     if (response === null || is2xx(response.status) || isUndecided(response.status)) return false
-    return outcomeOf(response) === 'unknown'
-  }
-
-  function outcomeOf(response: ObservedResponse) {
-    const { status, headers } = response
-    return paymentOutcome({ status, headers, body: jsonObject(response) }, contract.wallets)
+    return recordedOutcome(response, contract.wallets) === 'unknown'
   }
 }
 

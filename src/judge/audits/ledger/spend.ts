@@ -8,9 +8,9 @@ import {
   type ObservedResponse,
   type TopUpDescriptor,
 } from '../../../observation/observation.ts'
-import { paymentOutcome } from '../../../observation/payment-outcome.ts'
-import { is2xx, isFromGateway, isReplayed, jsonObject } from '../../../observation/response.ts'
-import { isUndecided, refusalOf } from '../../checks/payments.ts'
+import { isUndecided, recordedOutcome } from '../../../observation/payment-outcome.ts'
+import { is2xx, isFromGateway, isReplayed } from '../../../observation/response.ts'
+import { refusalOf } from '../../checks/payments.ts'
 import { priceListOf } from '../../checks/price-list.ts'
 import { claimInBody, claimInHeader, expectedCharge } from './charge.ts'
 
@@ -165,7 +165,5 @@ export function createSpendOf(
 
 /** Whether a refusal says that a settlement was tried, or that the payment was settled before. */
 function mayBeSettled({ response }: Observation, { wallets }: Contract): boolean {
-  if (response === null) return false
-  const { status, headers } = response
-  return paymentOutcome({ status, headers, body: jsonObject(response) }, wallets) !== 'refused'
+  return response !== null && recordedOutcome(response, wallets) !== 'refused'
 }
