@@ -5,7 +5,7 @@ FROM ${NODE} AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund
-COPY tsconfig.json ./
+COPY tsconfig.json build.mjs ./
 COPY src src
 RUN npm run build && npm prune --omit=dev --no-audit --no-fund
 

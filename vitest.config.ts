@@ -15,6 +15,8 @@ export default defineConfig({
           include: ['test/**/*.test.ts'],
           exclude: [...slow, 'test/real/**'],
           testTimeout: 60_000,
+          // A thread that has loaded `undici` would use it for `fetch`, too.
+          setupFiles: ['src/lib/keep-fetch.ts'],
           // Each thread loads a module once for all files, which saves a fifth of the time. A test that spies restores.
           isolate: false,
         },
@@ -22,7 +24,9 @@ export default defineConfig({
       // They take minutes, so `npm test` leaves them out.
       { test: { ...shared, name: 'slow', include: slow, testTimeout: 120_000 } },
       // Tests against programs that the project does not install: Prometheus, Pushgateway, Chromium.
-      { test: { ...shared, name: 'real', include: ['test/real/**/*.test.ts'], testTimeout: 60_000 } },
+      {
+        test: { ...shared, name: 'real', include: ['test/real/**/*.test.ts'], testTimeout: 60_000, maxConcurrency: 2 },
+      },
     ],
   },
 })

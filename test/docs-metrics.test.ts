@@ -30,6 +30,7 @@ test('docs/measurement.md lists every metric with its labels, in their order, an
     thresholds: () => [],
     capacity: () => [],
     pushed: () => null,
+    machines: () => [],
   })
   const all = [...histogramFamilies.map(({ name }) => ({ name, labels: ['call', 'stage'] })), ...known]
   const told = tableUnder(readFileSync('docs/measurement.md', 'utf8'), 'Prometheus')

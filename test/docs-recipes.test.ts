@@ -8,7 +8,7 @@ import { freshDirectory } from './support/turnpike.ts'
 
 const folder = 'docs/examples'
 const read = (name: string): string => readFileSync(join(folder, name), 'utf8')
-const files = readdirSync(folder)
+const files = readdirSync(folder, { withFileTypes: true }).flatMap(entry => (entry.isFile() ? entry.name : []))
 
 type Step = {
   readonly name?: string

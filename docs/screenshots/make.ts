@@ -12,7 +12,7 @@ import { startTurnpike, turnpike } from '../../test/support/turnpike.ts'
 /**
  * Takes the pictures of the documents: the progress of real runs in a pseudo-terminal, and the pages of a report and a
  * comparison at phone and desk size. It takes two minutes, needs Debian's chromium and pngquant, and is run by `npm run screenshots`.
- * Names on the command line select some of `progress`, `search`, `report` and `comparison`.
+ * Names on the command line select some of `progress`, `search`, `live`, `report` and `comparison`.
  */
 const selected = process.argv.slice(2)
 const isSelected = (name: string) => selected.length === 0 || selected.includes(name)
@@ -42,6 +42,7 @@ const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', arg
 try {
   if (isSelected('progress')) await pictureProgress(browser)
   if (isSelected('search')) await pictureSearch(browser)
+  if (isSelected('live')) await pictureLive(browser)
   if (isSelected('report')) await pictureReport(browser)
   if (isSelected('comparison')) await pictureComparison(browser)
 } finally {
@@ -75,6 +76,23 @@ async function pictureSearch(browser: Browser): Promise<void> {
   await run.shown(/trial \d+: confirm \S+, [3-9]\d %/)
   await pictureTerminal(browser, run, 100, 'progress-search.png')
   run.kill()
+}
+
+/** The live page of a run that fails so far. */
+async function pictureLive(browser: Browser): Promise<void> {
+  const service = startTurnpike(['service', '--port', '0', '--lie', 'failed-item-in-full'])
+  const target = await service.said(/http:\S+\/api\/v1/)
+  const run = startTurnpike(['run', smoke, '--target', target, '--ui', '0', '--out', join(directory, 'runs/live')])
+  const url = (await run.said(/Watch the run at http:\S+/)).replace('Watch the run at ', '')
+  const tab = await browser.newPage({ viewport: desk, colorScheme: 'light' })
+  await tab.goto(url)
+  await tab.locator('.tile', { hasText: /elapsed1[4-6]/ }).waitFor({ timeout: 60_000 })
+  for (const summary of await tab.locator('details[open] > summary').all()) await summary.click()
+  await tab.evaluate('scrollTo(0, 0)')
+  await tab.screenshot({ path: pathOf('live.png') })
+  await tab.close()
+  run.child.kill()
+  service.child.kill()
 }
 
 /** A run against a service that bills failed batch items in full: its progress at 120 columns, and then its report. */

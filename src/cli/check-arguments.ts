@@ -1,10 +1,10 @@
 import { describeValue, type Mistake, nearest, oneOf, UsageError } from '../lib/usage-error.ts'
+import { isScenario } from '../library/shipped-files.ts'
 import type { Command, Flag } from './flags.ts'
-import { isScenario } from './shipped-files.ts'
 
 /** What a command line requests. */
 export type Request =
-  | { readonly kind: 'version' }
+  | { readonly kind: 'version'; readonly asJson: boolean }
   /** Help about a command; null: about all of them. */
   | { readonly kind: 'help'; readonly command: string | null }
   | { readonly kind: 'nothing' }
@@ -25,13 +25,14 @@ export function checkArguments(args: readonly string[], commands: readonly Comma
     return { kind: 'help', command: name }
   }
   if (isHelp(first)) return { kind: 'help', command: null }
-  if (isVersion(first)) return { kind: 'version' }
+  if (isVersion(first)) return { kind: 'version', asJson: rest.join(' ').replace('=', ' ') === '--format json' }
   if (isFlag(first)) throw new UsageError(flagBeforeCommand(first, commands))
   const command = commandOf(first, commands)
   const given = readArguments(rest, command)
   if (given.flags.some(({ written, value }) => isHelp(written) && value === null))
     return { kind: 'help', command: first }
-  if (given.flags.some(({ written, value }) => isVersion(written) && value === null)) return { kind: 'version' }
+  if (given.flags.some(({ written, value }) => isVersion(written) && value === null))
+    return { kind: 'version', asJson: false }
   const mistakes = [...flagMistakes(given.flags, command, commands), ...wordMistakes(given.words, command)]
   if (mistakes.length > 0) throw new UsageError(mistakes)
   return { kind: 'command' }

@@ -1,4 +1,4 @@
-import yargs from 'yargs'
+import type { Argv } from 'yargs'
 import { UsageError } from '../lib/usage-error.ts'
 import { checkArguments } from './check-arguments.ts'
 import { commands } from './commands.ts'
@@ -15,17 +15,22 @@ const firstSteps = `First steps:
   turnpike plan smoke           Show what it would send and spend
   turnpike help run             Show the flags of a command, with examples`
 
+/** Asks what may complete the words after it. The scripts of `turnpike completion` pass it; no help shows it. */
+const completeFlag = '--complete'
+
 /** Parses the command line, runs the command, and returns the exit code. */
 export async function runCli(args: readonly string[]): Promise<number> {
+  const [first, ...rest] = args
+  if (first === completeFlag) return (await import('./commands/completion.ts')).completeCommand(rest, commands)
   const request = checkArguments(args, commands)
   switch (request.kind) {
     case 'version':
-      process.stdout.write(`${version}\n`)
+      process.stdout.write(request.asJson ? `${JSON.stringify({ version })}\n` : `${version}\n`)
       return exitCodes.pass
     case 'help':
       return await parse(request.command === null ? ['--help'] : [request.command, '--help'])
     case 'nothing':
-      process.stderr.write(`${await createParser([], () => {}).getHelp()}\n`)
+      process.stderr.write(`${await (await createParser([], () => {})).getHelp()}\n`)
       return exitCodes.usage
     case 'command':
       return await parse(args)
@@ -34,13 +39,16 @@ export async function runCli(args: readonly string[]): Promise<number> {
 
 async function parse(args: readonly string[]): Promise<number> {
   let exitCode: number = exitCodes.pass
-  await createParser(args, code => {
+  const parser = await createParser(args, code => {
     exitCode = code
-  }).parseAsync()
+  })
+  await parser.parseAsync()
   return exitCode
 }
 
-function createParser(args: readonly string[], exit: (code: number) => void): ReturnType<typeof yargs> {
+async function createParser(args: readonly string[], exit: (code: number) => void): Promise<Argv> {
+  // Loaded here, because a shell that completes a word does not wait for it.
+  const { default: yargs } = await import('yargs')
   const parser = yargs([...args])
     .scriptName('turnpike')
     // Messages are in English on every machine.
@@ -67,7 +75,7 @@ function createParser(args: readonly string[], exit: (code: number) => void): Re
   return parser
 }
 
-function add(parser: ReturnType<typeof yargs>, command: Command, exit: (code: number) => void): void {
+function add(parser: Argv, command: Command, exit: (code: number) => void): void {
   parser.command(
     command.usage,
     command.describe,

@@ -21,6 +21,16 @@ const budget: Flag = { type: 'string', describe: 'Maximum spend in USD, or unlim
 const topUp: Flag = { type: 'string', describe: 'Maximum that wallets pay, in USD (default: ask only)' }
 const only: Flag = { type: 'string', describe: 'Call to send, or clause to judge (with *); repeatable', array: true }
 const format: Flag = { type: 'string', describe: 'Output format', choices: formats, default: 'text' }
+const baseline: Flag = { type: 'string', describe: 'Baseline run directory; repeatable', array: true }
+const textOrJson: Flag = { ...format, choices: ['text', 'json'] }
+/** Who watches a run. */
+const watching = {
+  ui: { type: 'string', describe: 'Serve a live page of the run, at [host]:port' },
+  metrics: { type: 'string', describe: 'Serve /metrics during the run, at [host]:port' },
+  'remote-write': { type: 'string', describe: 'Prometheus remote-write URL for all metrics' },
+  'push-gateway': { type: 'string', describe: 'Pushgateway URL for the verdict' },
+  otlp: { type: 'string', describe: 'OpenTelemetry (OTLP/HTTP) URL for all metrics' },
+} as const satisfies Readonly<Record<string, Flag>>
 const criteria = {
   'min-effect': { type: 'string', describe: 'Smallest change that matters (default: 5%)' },
   'noise-floor': { type: 'string', describe: 'Minimum run-to-run noise to assume (default: 2%)' },
@@ -42,6 +52,7 @@ export const commands: readonly Command[] = [
         choices: ['github', 'gitlab', 'jenkins', 'none'],
         default: 'github',
       },
+      format: textOrJson,
     },
     examples: [['init --ci gitlab', 'Write a job for GitLab CI']],
     run: async values => (await import('./commands/init.ts')).initCommand(values),
@@ -65,15 +76,15 @@ export const commands: readonly Command[] = [
         default: false,
       },
       workers: { type: 'number', describe: 'Threads that share the callers', default: 1 },
-      baseline: {
-        type: 'string',
-        describe: 'Baseline run directory; repeatable',
-        array: true,
-      },
+      redis: { type: 'string', describe: 'Redis URL of the workers (default: TURNPIKE_REDIS)' },
+      shards: { type: 'number', describe: 'Workers elsewhere that share the callers (with --redis)' },
+      'max-silence': { type: 'number', describe: 'Seconds without a sign of life of a worker', default: 10 },
+      collect: { type: 'boolean', describe: 'Get the records of all shards (with --shards)', default: false },
+      'ready-within': { type: 'number', describe: 'Seconds until every shard must be ready', default: 60 },
+      baseline,
       ...criteria,
-      metrics: { type: 'string', describe: 'Serve /metrics during the run, at [host]:port' },
-      'remote-write': { type: 'string', describe: 'Prometheus remote-write URL for all metrics' },
-      'push-gateway': { type: 'string', describe: 'Pushgateway URL for the verdict' },
+      ...watching,
+      traces: { type: 'boolean', describe: 'Trace requests; export spans (with --otlp)', default: false },
       'warm-up': {
         type: 'boolean',
         describe: 'Warm up, at most 3 s, before the load starts',
@@ -101,6 +112,36 @@ export const commands: readonly Command[] = [
     run: async values => (await import('./commands/run.ts')).runCommand(values),
   },
   {
+    usage: 'worker',
+    describe: 'Drive shards of runs that others start',
+    arguments: {},
+    flags: {
+      redis: { type: 'string', describe: 'Redis URL (default: TURNPIKE_REDIS)' },
+      name: { type: 'string', describe: 'Name of this worker (default: host and process)' },
+      out: { type: 'string', describe: 'Folder for the records of shards (default: runs)' },
+      once: { type: 'boolean', describe: 'End after one shard', default: false },
+    },
+    examples: [['worker --redis redis://queue.example:6379', 'Wait for shards of runs']],
+    run: async values => (await import('./commands/worker.ts')).workerCommand(values),
+  },
+  {
+    usage: 'attach <run>',
+    describe: 'Follow and conclude a run over machines',
+    arguments: { run: { type: 'string', describe: 'The id of a run' } },
+    flags: {
+      redis: { type: 'string', describe: 'Redis URL (default: TURNPIKE_REDIS)' },
+      out: { type: 'string', describe: 'Run directory (default: runs/<run>-<scenario>-attached)' },
+      baseline,
+      ...criteria,
+      ...watching,
+      progress: { type: 'boolean', describe: 'Show progress', default: true },
+      quiet: { type: 'boolean', describe: 'Hide progress and messages', default: false },
+      format,
+    },
+    examples: [['attach 20260101T000000Z-1a2b3c --redis redis://queue.example:6379', 'Conclude a run']],
+    run: async values => (await import('./commands/attach.ts')).attachCommand(values),
+  },
+  {
     usage: 'plan <scenario>',
     describe: 'Show what a scenario will send, spend and prove',
     arguments: { scenario },
@@ -112,7 +153,7 @@ export const commands: readonly Command[] = [
       profile,
       'limits-from': limitsFrom,
       only,
-      format: { ...format, choices: ['text', 'json'] },
+      format: textOrJson,
     },
     examples: [
       ['plan smoke', 'Show what a shipped scenario sends'],
@@ -124,7 +165,7 @@ export const commands: readonly Command[] = [
     usage: 'learn',
     describe: 'Learn a profile from a target, and print it',
     arguments: {},
-    flags: { target, 'budget-usd': { ...budget, describe: 'Maximum spend in USD, or unlimited' } },
+    flags: { target, 'budget-usd': { ...budget, describe: 'Maximum spend in USD, or unlimited' }, format: textOrJson },
     examples: [
       [
         'learn --target https://api.example.com/v1 --budget-usd 0.05 > my-service.yaml',
@@ -133,7 +174,11 @@ export const commands: readonly Command[] = [
     ],
     run: async values => {
       const { learnCommand } = await import('../learn/command.ts')
-      const learned = await learnCommand({ target: text(values, 'target'), budgetUsd: text(values, 'budget-usd') })
+      const learned = await learnCommand({
+        target: text(values, 'target'),
+        budgetUsd: text(values, 'budget-usd'),
+        asJson: text(values, 'format') === 'json',
+      })
       return learned ? exitCodes.pass : exitCodes.inconclusive
     },
   },
@@ -141,7 +186,7 @@ export const commands: readonly Command[] = [
     usage: 'profile [profile]',
     describe: 'Print the documented profile, or another one, with comments',
     arguments: { profile: { ...profile, describe: 'Profile (YAML or a shipped name); default: documented' } },
-    flags: {},
+    flags: { format: textOrJson },
     examples: [['profile > my-service.yaml', 'Write every key with its documented value']],
     run: async values => (await import('./commands/profile.ts')).profileCommand(values),
   },
@@ -163,7 +208,7 @@ export const commands: readonly Command[] = [
     flags: {
       repro: { type: 'boolean', describe: 'Write a script that sends its requests again', default: false },
       out: { type: 'string', describe: 'New file for the script (default: stdout)' },
-      format: { ...format, choices: ['text', 'json'] },
+      format: textOrJson,
     },
     examples: [
       ['findings runs/last', 'List the findings of a run'],
@@ -192,10 +237,18 @@ export const commands: readonly Command[] = [
     run: async values => (await import('./commands/compare.ts')).compareCommand(values),
   },
   {
+    usage: 'ui [runs-dir]',
+    describe: 'List, open and compare runs in a browser',
+    arguments: { 'runs-dir': { type: 'string', describe: 'Directory of run directories (default: runs)' } },
+    flags: { port: { type: 'number', describe: 'Port; 0 for a free one', default: 8401 } },
+    examples: [['ui', 'Serve the runs of this folder']],
+    run: async values => (await import('./commands/ui.ts')).uiCommand(values),
+  },
+  {
     usage: 'clauses [run-dirs..]',
     describe: 'List all clauses, or how runs covered them',
     arguments: { 'run-dirs': { ...runDirectory, array: true } },
-    flags: { profile },
+    flags: { profile, format: textOrJson },
     run: async values => (await import('./commands/clauses.ts')).clausesCommand(values),
   },
   {
@@ -208,6 +261,7 @@ export const commands: readonly Command[] = [
       seed: { type: 'number', describe: 'Random seed', default: 1 },
       lie: { type: 'string', describe: 'Lie to tell (a seeded violation); repeatable', array: true },
       'list-lies': { type: 'boolean', describe: 'List the lies and the clauses that they violate', default: false },
+      format: { ...textOrJson, describe: 'Output format of --list-lies' },
       fault: {
         type: 'string',
         describe: 'Fault as status:probability, like 503:0.05; repeatable',
@@ -235,6 +289,14 @@ export const commands: readonly Command[] = [
         array: true,
         describe: 'Fault (slow, lost, down, reverted) like lost:0.1; repeatable',
       },
+      'chat-upstream': { type: 'string', describe: 'OpenAI-compatible base URL to forward chat to' },
+      'chat-upstream-model': {
+        type: 'string',
+        describe: 'Model there, for all or as model=name; repeatable',
+        array: true,
+      },
+      'rpc-upstream': { type: 'string', describe: 'JSON-RPC node to forward to; may have {network}' },
+      'upstream-timeout': { type: 'string', describe: 'Longest silence of an upstream', default: '2m' },
       ttft: { type: 'number', describe: 'Median time to first token in ms' },
       itl: { type: 'number', describe: 'Median inter-token latency in ms' },
       'rpc-latency': { type: 'number', describe: 'Median latency of an RPC request in ms' },
@@ -244,8 +306,26 @@ export const commands: readonly Command[] = [
     examples: [
       ['service --port 8402 --lie failed-item-in-full', 'Start a service that violates one clause'],
       ['service --list-lies', 'List such violations'],
+      [
+        'service --chat-upstream http://127.0.0.1:11434/v1 --chat-upstream-model llama3.2 --rpc-upstream http://127.0.0.1:8545',
+        'Meter a model server and a node; TURNPIKE_CHAT_UPSTREAM_KEY and TURNPIKE_RPC_UPSTREAM_KEY hold their keys',
+      ],
     ],
     run: async values => (await import('./commands/service.ts')).serviceCommand(values),
+  },
+  {
+    usage: 'mcp',
+    describe: 'Serve tools to agents over stdio (MCP)',
+    arguments: {},
+    flags: {
+      'budget-usd': { ...budget, describe: 'Maximum spend in USD of all runs together' },
+      target: { ...target, describe: 'Target elsewhere that an agent may name; repeatable', array: true },
+    },
+    examples: [
+      ['mcp', 'Let an agent test targets on this machine'],
+      ['mcp --target https://api.example.com/v1 --budget-usd 2', 'Let it also test your service, for at most $2'],
+    ],
+    run: async values => (await import('./commands/mcp.ts')).mcpCommand(values),
   },
   {
     usage: 'calibrate',
@@ -258,7 +338,7 @@ export const commands: readonly Command[] = [
       seconds: { type: 'number', describe: 'Seconds to measure, once all streams are open', default: 10 },
       'tokens-per-write': tokensPerWrite,
       'max-p99': { type: 'number', describe: 'Fail if the p99 delay of chunks exceeds this, in ms' },
-      format: { ...format, choices: ['text', 'json'] },
+      format: textOrJson,
     },
     run: async values => (await import('./commands/calibrate.ts')).calibrateCommand(values),
   },
@@ -279,5 +359,13 @@ export const commands: readonly Command[] = [
     arguments: {},
     flags: {},
     run: async () => (await import('./commands/schema.ts')).schemaCommand(),
+  },
+  {
+    usage: 'completion <shell>',
+    describe: 'Print the completion script of bash or zsh',
+    arguments: { shell: { type: 'string', describe: 'The shell: bash or zsh' } },
+    flags: {},
+    examples: [['completion bash > ~/.turnpike-completion', 'Write a file for ~/.bashrc to source']],
+    run: async values => (await import('./commands/completion.ts')).completionCommand(values),
   },
 ]

@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { UsageError } from '../lib/usage-error.ts'
+
+export { version } from '../library/shipped-files.ts'
 
 /** A flag or an argument, in the format of yargs. */
 export type Flag = {
@@ -60,6 +61,3 @@ export function integerFlag(
     expected: `a whole number from ${min} to ${max}`,
   })
 }
-
-/** The version in `package.json`. */
-export const version: string = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version

@@ -4,6 +4,8 @@ export type Interrupts = {
   /** Aborted by the second. */
   readonly quit: AbortSignal
   readonly onFirst: (notify: () => void) => void
+  /** Does what ^C does. */
+  readonly interrupt: () => void
   readonly dispose: () => void
 }
 
@@ -20,6 +22,7 @@ export function listenForInterrupts(): Interrupts {
     stop: stop.signal,
     quit: quit.signal,
     onFirst: notify => stop.signal.addEventListener('abort', notify, { once: true }),
+    interrupt: onSignal,
     dispose: () => {
       for (const signal of endingSignals) process.off(signal, onSignal)
     },

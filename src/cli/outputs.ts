@@ -1,9 +1,12 @@
 import type { Clock } from '../lib/clock.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { oneLine, visible } from '../lib/visible.ts'
-import type { PushCounts, RunInfo } from '../observation/log.ts'
+import { type PushCounts, type RunInfo, sumPushes } from '../observation/log.ts'
 import { escapeWorkflowCommands, gitHubOutput, isGitHubActions } from '../outputs/github.ts'
-import { startHttpServer } from '../outputs/http-server.ts'
+import { type HttpServer, listen } from '../outputs/http-server.ts'
+import { createLivePage } from '../outputs/live-page/live-page.ts'
+import { createOtlp } from '../outputs/otlp/otlp.ts'
+import { type OtlpReceiver, parseOtlpReceiver } from '../outputs/otlp/receiver.ts'
 import type { LiveRun, Output } from '../outputs/output.ts'
 import { createJsonLog, createProgress, type LineWriter, type TerminalSize } from '../outputs/progress.ts'
 import { sourceOf } from '../outputs/prometheus/samples.ts'
@@ -16,6 +19,7 @@ import type { Plan } from '../plan/plan.ts'
 import { undiciTransport } from '../produce/transport/undici.ts'
 import { pushedWords } from '../report/sections/harness.ts'
 import { text, type Values } from './flags.ts'
+import type { Interrupts } from './interrupts.ts'
 import { listenMistake } from './listen.ts'
 import { isColored, showReport } from './print.ts'
 import { hidden, hiddenIn } from './secrets.ts'
@@ -24,8 +28,13 @@ import { hidden, hiddenIn } from './secrets.ts'
 export type OutputFlags = {
   /** The address of `/metrics`. */
   readonly metrics: Address | null
+  /** The address of the live page, and the token that allows other machines to end the run. */
+  readonly ui: (Address & { readonly token: string | null }) | null
   readonly remoteWrite: Receiver | null
   readonly pushgateway: Receiver | null
+  readonly otlp: OtlpReceiver | null
+  /** Whether requests carry trace ids, and spans are exported. */
+  readonly traces: boolean
 }
 
 type Address = { readonly host: string; readonly port: number }
@@ -36,22 +45,32 @@ export function outputFlags(values: Values, environment: Readonly<Record<string,
     const address = text(values, flag)
     return address === null ? null : parseReceiver(`--${flag}`, address, variable, environment[variable])
   }
+  const otlp = text(values, 'otlp')
+  const traces = values.traces === true
+  if (traces && otlp === null)
+    throw new UsageError({ where: '--traces', got: 'no receiver', expected: '--otlp with it, for the spans' })
+  const ui = addressFlag(values, 'ui')
   return {
-    metrics: metricsAddress(values),
+    metrics: addressFlag(values, 'metrics'),
+    ui: ui && { ...ui, token: environment.TURNPIKE_UI_TOKEN || null },
     remoteWrite: receiver('remote-write', 'TURNPIKE_REMOTE_WRITE_CREDENTIALS'),
     pushgateway: receiver('push-gateway', 'TURNPIKE_PUSH_GATEWAY_CREDENTIALS'),
+    otlp: otlp === null ? null : parseOtlpReceiver(otlp, environment),
+    traces,
   }
 }
 
-function metricsAddress(values: Values): Address | null {
-  const address = text(values, 'metrics')
-  if (address === null) return null
+function addressFlag(values: Values, flag: 'metrics' | 'ui'): Address | null {
+  const given = text(values, flag)
+  if (given === null) return null
+  // The page is for people, who type the port.
+  const address = flag === 'ui' && /^\d{1,5}$/.test(given) ? `:${given}` : given
   const match = /^([^\s:]*|\[[0-9a-f:.]+\]):(\d{1,5})$/i.exec(address)
   const port = Number(match?.[2])
   if (match !== null && port <= 65_535) return { host: match[1]?.replace(/^\[|\]$/g, '') || '127.0.0.1', port }
   const hint = /^\d{1,5}$/.test(address) ? { hint: `did you mean ":${address}"?` } : {}
-  const expected = '[host]:port with a port of at most 65535, such as :9464'
-  throw new UsageError({ where: '--metrics', got: JSON.stringify(address), expected, ...hint })
+  const expected = `[host]:port with a port of at most 65535, such as :${flag === 'ui' ? 8400 : 9464}`
+  throw new UsageError({ where: `--${flag}`, got: JSON.stringify(given), expected, ...hint })
 }
 
 /** All outputs of one run. */
@@ -59,6 +78,8 @@ export type RunOutputs = {
   readonly outputs: readonly Output[]
   /** Whether one of them reads the gauges. */
   readonly gauges: boolean
+  /** Whether one of them shows details. */
+  readonly details: boolean
   /** Writes a note, unless `--quiet` is set. */
   readonly log: (line: string) => void
   readonly close: () => Promise<void>
@@ -72,6 +93,7 @@ export async function createOutputs(
   path: string,
   values: Values,
   flags: OutputFlags,
+  interrupts: Pick<Interrupts, 'stop' | 'interrupt'>,
 ): Promise<RunOutputs> {
   const isQuiet = values.quiet === true
   const asJson = values.log === 'json'
@@ -89,15 +111,22 @@ export async function createOutputs(
   let pushCounts: () => PushCounts | null = () => null
   const source = (live: LiveRun) => sourceOf(live, plan, info, clock, () => pushCounts())
   const scrape = flags.metrics && (await scrapeOutput(flags.metrics, source))
+  const page = flags.ui && (await livePage(plan, flags.ui, clock, interrupts))
   if (plan.target !== null && !isQuiet) stream.write(`${visible(describePlan(plan))}\n`)
   for (const line of openingNotes(plan, info, path)) log(line)
+  if (page !== null) log(`Watch the run at ${pageAddress(flags.ui, page.port)}`)
   if (scrape !== null) log(`Metrics are at http://${flags.metrics?.host}:${scrape.port}/metrics`)
 
   const notes: Notes = { log, warn, isQuiet }
   const remoteWrite =
     flags.remoteWrite &&
     createRemoteWrite(linkTo(flags.remoteWrite, 'Remote write to', clock, notes), info.runId, source)
-  pushCounts = remoteWrite?.pushCounts ?? pushCounts
+  const otlpLinks = flags.otlp && {
+    metrics: linkTo(flags.otlp.metrics, 'OTLP to', clock, notes),
+    traces: flags.traces ? linkTo(flags.otlp.traces, 'OTLP to', clock, notes) : null,
+  }
+  const otlp = otlpLinks && createOtlp(otlpLinks, info, plan, source)
+  pushCounts = () => sumPushes([remoteWrite, otlp].flatMap(output => output?.pushCounts() ?? []))
   const pushgateway =
     flags.pushgateway && createPushgateway(linkTo(flags.pushgateway, 'Pushgateway at', clock, notes), plan.scenario)
   const print: Output = {
@@ -106,12 +135,13 @@ export async function createOutputs(
     close: async () => {},
   }
   // The order matters: progress is erased before the report is printed.
-  const all = [isShown ? progress : null, print, gitHubOutput, scrape, remoteWrite, pushgateway]
+  const all = [isShown ? progress : null, print, gitHubOutput, scrape, page, remoteWrite, otlp, pushgateway]
   const outputs = all.filter(output => output !== null)
   return {
     outputs,
-    // Only Prometheus reads gauges.
-    gauges: scrape !== null || remoteWrite !== null,
+    // Only exported metrics need gauges.
+    gauges: scrape !== null || remoteWrite !== null || otlp !== null,
+    details: page !== null,
     log,
     close: async () => {
       for (const output of outputs) await output.close()
@@ -154,19 +184,41 @@ function openingNotes(plan: Plan, info: RunInfo, path: string): readonly string[
 
 const scrapeOutput = (address: Address, source: Parameters<typeof createScrapeOutput>[1]) =>
   createScrapeOutput(address, source).catch(cause => {
-    throw metricsMistake(cause, address)
+    throw addressMistake('--metrics', cause, address)
   })
 
-const metricsMistake = (cause: unknown, address: Address): UsageError =>
-  listenMistake(cause, { ...address, hostFlag: '--metrics', portFlag: '--metrics' })
-
-/** Throws a UsageError if the metrics cannot be served at the address, before anything is sent. */
-export async function assertCanListen({ metrics }: OutputFlags): Promise<void> {
-  if (metrics === null) return
-  const server = await startHttpServer({ ...metrics, contentType: '', render: async () => '' }).catch(cause => {
-    throw metricsMistake(cause, metrics)
+const livePage = (
+  plan: Plan,
+  address: NonNullable<OutputFlags['ui']>,
+  clock: Clock,
+  { stop, interrupt }: Pick<Interrupts, 'stop' | 'interrupt'>,
+) =>
+  createLivePage(plan, { ...address, clock, end: interrupt, isEnding: () => stop.aborted }).catch(cause => {
+    throw addressMistake('--ui', cause, address)
   })
-  await server.close()
+
+const addressMistake = (flag: '--metrics' | '--ui', cause: unknown, address: Address): UsageError =>
+  listenMistake(cause, { ...address, hostFlag: flag, portFlag: flag })
+
+/** An address that a browser on this machine can open. */
+const pageAddress = (address: Address | null, port: number): string => {
+  const host = address?.host ?? ''
+  const name = ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host
+  return `http://${name}:${port}/`
+}
+
+/** Throws a UsageError if the metrics or the page cannot be served at their addresses, before anything is sent. */
+export async function assertCanListen({ metrics, ui }: OutputFlags): Promise<void> {
+  const addresses = [['--metrics', metrics] as const, ['--ui', ui] as const]
+  const servers: HttpServer[] = []
+  for (const [flag, address] of addresses) {
+    if (address === null) continue
+    const server = await listen(address, () => {}).catch(cause => {
+      throw addressMistake(flag, cause, address)
+    })
+    servers.push(server)
+  }
+  for (const server of servers) await server.close()
 }
 
 type Notes = {
@@ -189,8 +241,8 @@ function linkTo(receiver: Receiver, name: string, clock: Clock, { log, warn, isQ
       firstNote ??= line
       log(`${name} ${address}: ${line}`)
     },
-    reportCounts: counts => {
-      const words = `${pushedWords(counts)} (${address})`
+    reportCounts: (counts, unit) => {
+      const words = `${pushedWords(counts, unit)} (${address})`
       // Without --quiet, the first note was already written.
       const why = isQuiet && firstNote !== null ? `. First problem: ${firstNote}` : ''
       if (counts.lostSamples === 0) log(words)

@@ -1,6 +1,6 @@
 import { plural } from '../lib/format.ts'
 import type { Page } from '../lib/text-layout.ts'
-import { oneLine } from '../lib/visible.ts'
+import { oneLine, visibleJson } from '../lib/visible.ts'
 import { escapeWorkflowCommands, isGitHubActions } from '../outputs/github.ts'
 import type { Report } from '../report/document.ts'
 import { type Format, renderers } from '../report/render/renderers.ts'
@@ -21,6 +21,11 @@ export function print(rendered: string, format: Format): void {
     isGitHubActions() && (format === 'text' || format === 'markdown') ? escapeWorkflowCommands(rendered) : rendered,
   )
 }
+
+/** The output of a command with `--format json`: one value, indented by two blanks, with a final newline. */
+export const printJson = (value: unknown): void => print(visibleJson(`${JSON.stringify(value, null, 2)}\n`), 'json')
+
+export const wantsJson = (values: Values): boolean => text(values, 'format') === 'json'
 
 export function stdoutLayout(): Page {
   const { stdout } = process

@@ -26,7 +26,49 @@ import { paymentReasons, type RunVerdict, reachVerdict, type VerdictInput } from
 export type JudgeJob = { readonly plan: Plan; readonly contract: Contract; readonly head: RunInfo }
 
 /** The result of the judge of one worker, and the footer of its log; null: the log is truncated. */
-export type WorkerResult = { readonly snapshot: JudgeResult; readonly end: LogFooter | null }
+export type WorkerResult = {
+  readonly snapshot: JudgeResult
+  readonly end: LogFooter | null
+  /** Missing: the worker ran on the machine that made the report. */
+  readonly machine?: Machine | undefined
+  /** Missing: the worker ran on the machine that made the report, or never said. */
+  readonly health?: WorkerHealth | undefined
+  /** Missing: the records are in the run directory, or there are none. */
+  readonly records?: RecordsElsewhere | undefined
+}
+
+/** Another machine of a run, and how its clock differed from the one that all machines shared. In milliseconds. */
+export type Machine = {
+  readonly name: string
+  /** How far its own clock was ahead. The run did not use it. */
+  readonly clockAheadMs: number
+  /** How far the times that it measured have moved away from the shared clock during the run. */
+  readonly clockDriftMs: number
+  /** By how much both may be wrong. */
+  readonly clockErrorMs: number
+}
+
+/** The process of a worker on another machine, as it measures itself. */
+export type WorkerHealth = {
+  readonly name: string
+  readonly version: string
+  readonly node: string
+  /** Those that the process may use. */
+  readonly cores: number
+  readonly memoryBytes: number
+  readonly rssBytes: number
+  /** Cores in use: 1.5 is one core and a half. In a report over the whole shard; live since the last measurement. */
+  readonly usedCores: number
+}
+
+/** The observations that a worker on another machine recorded. */
+export type RecordsElsewhere = {
+  /** The worker, and the file on its machine. */
+  readonly worker: string
+  readonly file: string
+  /** Why the run directory lacks them; null: they were collected. */
+  readonly missing: string | null
+}
 
 /** A run with its verdict: the input of its report and its outputs. */
 export type JudgedRun = VerdictInput &
@@ -78,6 +120,12 @@ type WorkerTotals = {
   readonly sent: number
   readonly latenessMs: Percentiles
   readonly eventLoopDelayMs: EventLoopDelay | null
+  /** null: it ran on the machine that made the report, or it was lost. */
+  readonly machine: Machine | null
+  /** null: it ran on the machine that made the report, or never said. */
+  readonly health: WorkerHealth | null
+  /** null: its records are in the run directory, or there are none. */
+  readonly records: RecordsElsewhere | null
 }
 
 /** Judges the log of a worker again; a missing log counts as empty. `skipped`: observations that the log lacks. */
@@ -145,7 +193,7 @@ export function judgeRun({ plan, contract, head }: JudgeJob, results: readonly W
 }
 
 /** A run whose responses say nothing about the service: all that they seem to violate is a symptom of the cause. */
-function withoutJudgements<Run extends VerdictInput>(run: Run, cause: string): Run & RunVerdict {
+export function withoutJudgements<Run extends VerdictInput>(run: Run, cause: string): Run & RunVerdict {
   return {
     ...run,
     clauses: run.clauses.map(clause => ({ ...clause, judged: 0, violated: 0, measured: null, ...silenceOf(clause) })),
@@ -203,20 +251,30 @@ function unintendedBlocks({ stages }: Plan, blocks: BlockCounts): number {
     .reduce((sum, [, count]) => sum + count, 0)
 }
 
-/** How the run ended; all footers agree. Null if one is missing, unless the run ended because a worker was lost. */
+/**
+ * How the run ended. All footers agree, but for those of a worker on another machine that was done before the others
+ * stopped. Null if one is missing, unless the run ended because a worker was lost.
+ */
 function endOf(ends: readonly (LogFooter | null)[]): LogFooter | null {
-  const known = ends.find(end => end !== null) ?? null
+  const all = ends.filter(end => end !== null)
+  const known =
+    all.find(({ ended }) => ended === 'worker-lost') ?? all.find(({ ended }) => ended !== 'complete') ?? all[0] ?? null
   return known?.ended === 'worker-lost' || !ends.includes(null) ? known : null
 }
 
 /** The maximum over all workers; each has its own event loop. */
-function maxDelay(ends: readonly LogFooter[]): EventLoopDelay | null {
-  const delays = ends.flatMap(end => end.eventLoopDelayMs ?? [])
+export function maxDelay(workers: readonly Pick<LogFooter, 'eventLoopDelayMs'>[]): EventLoopDelay | null {
+  const delays = workers.flatMap(worker => worker.eventLoopDelayMs ?? [])
   if (delays.length === 0) return null
   return { p99: Math.max(...delays.map(({ p99 }) => p99)), max: Math.max(...delays.map(({ max }) => max)) }
 }
 
-function workerTotals({ snapshot, end }: WorkerResult, worker: number, workers: number, plan: Plan): WorkerTotals {
+function workerTotals(
+  { snapshot, end, machine, health, records }: WorkerResult,
+  worker: number,
+  workers: number,
+  plan: Plan,
+): WorkerTotals {
   const lateness = createHistogram()
   for (const { stats } of snapshot.metrics.cells) {
     const late = stats.histograms.get('lateness')
@@ -230,5 +288,8 @@ function workerTotals({ snapshot, end }: WorkerResult, worker: number, workers: 
     sent: snapshot.metrics.cells.reduce((sum, { stats }) => sum + stats.sent, 0),
     latenessMs: percentilesOf(lateness),
     eventLoopDelayMs: end?.eventLoopDelayMs ?? null,
+    machine: machine ?? null,
+    health: health ?? null,
+    records: records ?? null,
   }
 }

@@ -17,10 +17,11 @@ import type { CapacityResult } from './capacity/result.ts'
 import { createSearchFolds, readSearches, type SearchSnapshot } from './capacity/search.ts'
 import type { TrialPart } from './capacity/trial-fold.ts'
 import { createChecks } from './checks/checks.ts'
+import { shownIds } from './findings/causes.ts'
 import { createFindingLog, type FindingLog, type FindingLogSnapshot } from './findings/findings.ts'
 import { createInventedKeys } from './invented-keys.ts'
 import { createMetrics, type MetricsSnapshot, type RunMetrics } from './metrics/request-stats.ts'
-import { createSeries, type SeriesSnapshot } from './metrics/series.ts'
+import { coarseSnapshot, createSeries, type SeriesSnapshot } from './metrics/series.ts'
 import { createSlices, type SlicesSnapshot } from './metrics/slices.ts'
 import type { RunExtent } from './metrics/timings.ts'
 import { createOpenPayments, type OpenPayment } from './open-payments.ts'
@@ -39,6 +40,8 @@ export type Judge = {
   /** Whether a clause is violated, so far. */
   readonly hasViolation: () => boolean
   readonly snapshot: () => JudgeSnapshot
+  /** What a live page shows besides the snapshot, as of the last batch. */
+  readonly details: () => JudgeDetails
   /**
    * Judges everything that is still open. To be called once, after the last observation. `isComplete`: false for a
    * truncated recording.
@@ -68,11 +71,19 @@ export type JudgeResult = JudgeSnapshot & {
   readonly citedObservations: ReadonlyMap<number, Observation>
 }
 
+/** The parts of a result that a live page shows during a run. Their size is bounded. */
+export type JudgeDetails = Pick<JudgeResult, 'proofs' | 'answers' | 'openPayments' | 'citedObservations'> & {
+  /** Coarse. */
+  readonly series: SeriesSnapshot
+}
+
 export type JudgeOptions = {
   /** Defers judging to idle time; missing: a full batch is judged immediately. */
   readonly defer?: Defer
   /** Called with each judged observation. `isCited`: an example of a finding cites it. */
   readonly onJudged?: (observation: Observation, isCited: boolean) => void
+  /** Whether `details` has evidence of judges that decide later. */
+  readonly keepsRecent?: boolean
 }
 
 /**
@@ -82,12 +93,16 @@ export type JudgeOptions = {
 const batchSize = 128
 /** More than the examples of all judges can cite. */
 const maxCited = 50_000
+/** The observations that a live page shows as evidence. */
+const maxLiveCited = 40
+/** An audit may cite an observation some time after it was judged. */
+const recentSize = 256
 
 export function createJudge(
   plan: Plan,
   contract: Contract,
   { startedAtMs, inventedKeys }: Pick<RunInfo, 'startedAtMs' | 'inventedKeys'>,
-  { defer, onJudged = () => {} }: JudgeOptions = {},
+  { defer, onJudged = () => {}, keepsRecent = false }: JudgeOptions = {},
 ): Judge {
   const findingLog = createFindingLog(plan.notPromised, plan.only?.clauses)
   const checks = createChecks(contract, findingLog)
@@ -101,6 +116,8 @@ export function createJudge(
   const payments = createOpenPayments(contract)
   const isUnknownKey = createInventedKeys(inventedKeys === true)
   const cited = new Map<number, Observation>()
+  const recent: Observation[] = []
+  let judgedCount = 0
   let latestMs = 0
 
   const batch = createBatch(batchSize, judge, defer)
@@ -119,6 +136,7 @@ export function createJudge(
     latestMs = Math.max(latestMs, observation.endMs ?? observation.dueMs)
     const isCited = findingLog.cites(observation.id)
     if (isCited) storeCited(observation)
+    if (keepsRecent) recent[judgedCount++ % recentSize] = observation
     onJudged(observation, isCited)
   }
 
@@ -126,6 +144,14 @@ export function createJudge(
     cited.set(observation.id, observation)
     // An example is dropped if a later observation gives an earlier one.
     if (cited.size > maxCited) for (const id of cited.keys()) if (!findingLog.cites(id)) cited.delete(id)
+  }
+
+  /** Of the first cause of each finding. */
+  function firstCited(): ReadonlyMap<number, Observation> {
+    const ids = findingLog.findings().flatMap(({ examples: [first] }) => (first === undefined ? [] : shownIds(first)))
+    const shown = new Set(ids.slice(0, maxLiveCited))
+    for (const observation of recent) if (shown.has(observation.id)) storeCited(observation)
+    return new Map([...cited].filter(([id]) => shown.has(id)))
   }
 
   function snapshot(isTruncated = false): JudgeSnapshot {
@@ -150,6 +176,13 @@ export function createJudge(
       return findingLog.violations() > 0
     },
     snapshot: () => snapshot(),
+    details: () => ({
+      series: coarseSnapshot(plan, series.snapshot()),
+      proofs: proofLog.proofs(),
+      answers: answerLog.answers(),
+      openPayments: payments.list(),
+      citedObservations: firstCited(),
+    }),
     finish: isComplete => {
       batch.flush()
       audits.finish(isComplete)

@@ -4,7 +4,7 @@ import { formatDuration } from '../lib/format.ts'
 import { isLoopback } from '../lib/loopback.ts'
 import { formatPico, pico } from '../lib/money.ts'
 import { UsageError } from '../lib/usage-error.ts'
-import { oneLine } from '../lib/visible.ts'
+import { oneLine, visibleJson } from '../lib/visible.ts'
 import { type KeyOptions, loadCallers, loadSpecialKeys, plainTextWarning } from '../produce/callers/api-keys.ts'
 import type { KeyCaller } from '../produce/callers/caller.ts'
 import { asker, notThere, suggestTarget } from '../produce/transport/suggest-target.ts'
@@ -15,7 +15,20 @@ import { maxBodyBytes, timeouts } from './asker.ts'
 import { type Lesson, learn } from './learn.ts'
 import { learnedProfile } from './profile-text.ts'
 
-export type LearnFlags = { readonly target: string | null; readonly budgetUsd: string | null }
+export type LearnFlags = {
+  readonly target: string | null
+  readonly budgetUsd: string | null
+  readonly asJson: boolean
+}
+
+/** What it writes as JSON. */
+type Learned = {
+  /** The profile, as YAML. */
+  readonly profile: string
+  readonly differences: readonly string[]
+  readonly calls: number
+  readonly spentUsd: string
+}
 
 /** Writes the profile to stdout, and what differs from the document to stderr. False if nothing could be learned. */
 export async function learnCommand(flags: LearnFlags): Promise<boolean> {
@@ -37,8 +50,10 @@ export async function learnCommand(flags: LearnFlags): Promise<boolean> {
     return false
   }
   const { yaml, differences } = learnedProfile(lesson, target)
-  process.stdout.write(yaml)
-  const calls = `${lesson.replies.length} calls, at most $${formatPico(lesson.spentPico)}`
+  const spentUsd = formatPico(lesson.spentPico)
+  const learned: Learned = { profile: yaml, differences, calls: lesson.replies.length, spentUsd }
+  process.stdout.write(flags.asJson ? visibleJson(`${JSON.stringify(learned, null, 2)}\n`) : yaml)
+  const calls = `${lesson.replies.length} calls, at most $${spentUsd}`
   process.stderr.write(
     differences.length === 0
       ? `No difference from the document was found (${calls}).\n`

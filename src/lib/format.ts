@@ -84,3 +84,7 @@ export function quote(value: unknown): string {
   const text = value === undefined ? 'nothing' : (JSON.stringify(value, cutMembers) ?? String(value))
   return text.length > maxQuoteLength ? `${text.slice(0, maxQuoteLength - 3)}...` : text
 }
+
+/** Bytes in powers of 1,000: `210 MB`, `8.6 GB`. */
+export const formatBytes = (bytes: number): string =>
+  bytes < 1e9 ? `${threeDigits(bytes / 1e6)} MB` : `${threeDigits(bytes / 1e9)} GB`

@@ -205,20 +205,24 @@ const isSecretKey = (name: string): boolean => secretKeys.has(name.toLowerCase()
 /** Whether every file refuses this key, so that no schema has to. */
 export const isRefusedKey = (name: string): boolean => isSecretKey(name) || name === '__proto__'
 
-/** The mistakes in the keys of a file. A message never repeats the value of a secret. */
+/** The mistakes in the keys of a file. */
 function checkKeys(document: Document, kind: YamlKind): readonly OffsetMistake[] {
   return keysOf(document).flatMap(({ name, offset, repeated }): OffsetMistake[] => {
-    if (isSecretKey(name)) {
-      const got = `the key ${describeValue(name)}`
-      return [{ offset, got, expected: `no secret in a ${kind.name}`, hint: kind.secretHint }]
-    }
-    // In JavaScript, an assignment to this key is silently lost.
-    if (name === '__proto__')
-      return [{ offset, got: describeValue(name), expected: 'a name of letters, digits and hyphens' }]
+    const refusal = refusedKey(name, kind)
+    if (refusal !== null) return [{ offset, ...refusal }]
     return repeated
       ? [{ offset, got: `a second ${describeValue(name)}`, expected: 'each key once in its mapping' }]
       : []
   })
+}
+
+/** The mistake of a key that every file refuses; null for any other. The message never repeats the value of a secret. */
+export function refusedKey(name: string, kind: YamlKind): Omit<Mistake, 'where'> | null {
+  if (isSecretKey(name))
+    return { got: `the key ${describeValue(name)}`, expected: `no secret in a ${kind.name}`, hint: kind.secretHint }
+  // In JavaScript, an assignment to this key is silently lost.
+  if (name === '__proto__') return { got: describeValue(name), expected: 'a name of letters, digits and hyphens' }
+  return null
 }
 
 /** A key, and whether its mapping has the same key before it. */

@@ -17,7 +17,13 @@ const info = { runId: text, version: text, target: text, startedAtMs: z.number()
 
 /** The first line of a log. */
 export const headSchema = z
-  .object({ turnpike: z.literal(2), ...info, worker: whole, workers: whole.positive().max(1_024) })
+  .object({
+    turnpike: z.literal(2),
+    ...info,
+    traces: z.literal(true).optional(),
+    worker: whole,
+    workers: whole.positive().max(1_024),
+  })
   .refine(({ worker, workers }) => worker < workers, { path: ['worker'], error: 'a worker of the run' })
 
 /** How a run can end. */

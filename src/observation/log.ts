@@ -33,6 +33,8 @@ export type RunInfo = {
   readonly inventedKeys?: true
   /** Present if the target itself gave no usable response before the run, and this similar address did. */
   readonly suggestedTarget?: string
+  /** Present if requests carried a trace id, as `traceIdsOf` derives it. */
+  readonly traces?: true
 }
 
 /** The first line of a log. */
@@ -62,6 +64,17 @@ export type LogFooter = {
 
 /** Metric samples that were pushed or lost, and failed push requests. */
 export type PushCounts = { readonly takenSamples: number; readonly lostSamples: number; readonly failures: number }
+
+/** The counts of several receivers; null: nothing is pushed. */
+export function sumPushes(counts: readonly PushCounts[]): PushCounts | null {
+  const sum = (of: (each: PushCounts) => number) => counts.reduce((total, each) => total + of(each), 0)
+  if (counts.length === 0) return null
+  return {
+    takenSamples: sum(each => each.takenSamples),
+    lostSamples: sum(each => each.lostSamples),
+    failures: sum(each => each.failures),
+  }
+}
 
 export type LogWriter = {
   /** Never blocks. The line is on disk within a second, unless it is skipped. */

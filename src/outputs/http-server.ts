@@ -1,4 +1,4 @@
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 
 /** The text that Prometheus scrapes. */
 export type Exposition = { readonly contentType: string; readonly render: () => Promise<string> }
@@ -9,8 +9,8 @@ export type HttpServer = { readonly port: number; readonly close: () => Promise<
 export function startHttpServer(
   options: Exposition & { readonly host?: string; readonly port: number },
 ): Promise<HttpServer> {
-  const { host = '127.0.0.1', port, contentType, render } = options
-  const server = createServer((request, response) => {
+  const { contentType, render, ...address } = options
+  return listen(address, (request, response) => {
     const path = request.url?.split('?')[0]
     if (path !== '/metrics') return respond(response, 404, 'text/plain', 'The metrics are at /metrics.\n')
     if (request.method !== 'GET' && request.method !== 'HEAD')
@@ -20,7 +20,18 @@ export function startHttpServer(
       (fault: unknown) => respond(response, 500, 'text/plain', `${fault}\n`),
     )
   })
+}
 
+/** A browser opens at most six connections. More would only take file descriptors from the load. */
+const maxConnections = 128
+
+/** Serves requests, on the loopback interface unless `host` is given. Rejects if it cannot listen. */
+export function listen(
+  { host = '127.0.0.1', port }: { readonly host?: string; readonly port: number },
+  handle: RequestListener,
+): Promise<HttpServer> {
+  const server = createServer(handle)
+  server.maxConnections = maxConnections
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, () => {
@@ -39,6 +50,12 @@ export function startHttpServer(
   })
 }
 
-function respond(response: ServerResponse, status: number, contentType: string, body: string): void {
-  response.writeHead(status, { 'content-type': contentType }).end(body)
+export function respond(
+  response: ServerResponse,
+  status: number,
+  contentType: string,
+  body: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  response.writeHead(status, { ...headers, 'content-type': contentType }).end(body)
 }

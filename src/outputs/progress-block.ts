@@ -1,4 +1,4 @@
-import { count, formatDuration, formatRate, threeDigits } from '../lib/format.ts'
+import { count, formatBytes, formatDuration, formatRate, plural, threeDigits } from '../lib/format.ts'
 import { clip, type Page, paint, type Style } from '../lib/text-layout.ts'
 import { oneLine } from '../lib/visible.ts'
 import type {
@@ -7,6 +7,7 @@ import type {
   ShownPercentiles,
   StageProgress,
   ViolatedClause,
+  WorkersProgress,
 } from './progress-snapshot.ts'
 
 type Cell = { readonly text: string; readonly style?: Style }
@@ -35,6 +36,7 @@ export function progressBlock(snapshot: ProgressSnapshot, page: Page): readonly 
     ...row('responses', responseCells(snapshot)),
     ...row('spent', [{ text: spentText(snapshot) }]),
     ...row('violations', violationCells(snapshot.violations)),
+    ...(snapshot.workers === null ? [] : row('workers', workerCells(snapshot.workers))),
   ]
 }
 
@@ -119,6 +121,17 @@ function responseCells({ statuses, failed, dropped }: ProgressSnapshot): readonl
   return all.length === 0 ? [{ text: 'none so far', style: 'dim' }] : all
 }
 
+function workerCells({ up, shards, lost, busiest, maxRssBytes }: WorkersProgress): readonly Cell[] {
+  return [
+    { text: `${count(up)} of ${count(shards)} up` },
+    ...lost.slice(0, maxClauses).map((name): Cell => ({ text: `${oneLine(name)} lost`, style: 'red' })),
+    ...(busiest === null
+      ? []
+      : [{ text: `busiest ${busiest.usedCores.toFixed(1)} of ${plural(busiest.cores, 'core')}` }]),
+    ...(maxRssBytes === null ? [] : [{ text: `memory ≤ ${formatBytes(maxRssBytes)}` }]),
+  ]
+}
+
 function violationCells(violations: readonly ViolatedClause[]): readonly Cell[] {
   if (violations.length === 0) return [{ text: 'none so far', style: 'dim' }]
   const shown = violations.slice(0, maxClauses).map(each => `${each.clause} × ${count(each.count)}`)
@@ -163,6 +176,9 @@ export function progressFields(snapshot: ProgressSnapshot): ProgressFields {
     violated_clauses: violations.length,
     spent_usd: snapshot.claimedUsd,
     budget_usd: budgetUsd,
+    workers_up: snapshot.workers?.up,
+    workers_lost: snapshot.workers?.lost.length,
+    max_used_cores: snapshot.workers?.busiest?.usedCores,
   }
   return Object.fromEntries(
     Object.entries(fields).flatMap(([key, value]) =>

@@ -6,7 +6,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Plan, StagePlan } from '../plan/plan.ts'
 import { isSystemStage } from '../plan/plan.ts'
 import { rateAt, rateSegments, requestsPerArrivalIn } from '../plan/rate-curve.ts'
-import type { LiveRun } from './output.ts'
+import type { LiveMachine, LiveRun } from './output.ts'
 import { boundsOf, finishedTrials, trialWords } from './search-state.ts'
 
 /** The state of a run at one instant. */
@@ -58,6 +58,20 @@ export type ProgressReading = {
   readonly finishedTrials: readonly string[]
   /** Complete responses per second, of the last seconds in the current stage. */
   readonly achievedPerSecond: number | null
+  /** null: all workers are on this machine. */
+  readonly workers: WorkersProgress | null
+}
+
+/** The workers on other machines. */
+export type WorkersProgress = {
+  /** Shards that a worker has claimed and not lost, and all shards. */
+  readonly up: number
+  readonly shards: number
+  /** The names of those that were lost. */
+  readonly lost: readonly string[]
+  /** Of the worker that is busiest; null: none has said. */
+  readonly busiest: { readonly usedCores: number; readonly cores: number } | null
+  readonly maxRssBytes: number | null
 }
 
 /** null: too few values. */
@@ -95,11 +109,12 @@ export type ReadingSource = {
   readonly claimedUsd: string
   readonly capacity: readonly CapacityResult[]
   readonly achievedPerSecond: number | null
+  readonly workers: readonly LiveMachine[]
 }
 
 /** Reads the live view of a run. It takes some milliseconds, so once per poll is enough. */
 export function readProgress(source: ReadingSource): ProgressReading {
-  const { metrics, stage, inFlight, claimedUsd, capacity, achievedPerSecond } = source
+  const { metrics, stage, inFlight, claimedUsd, capacity, achievedPerSecond, workers } = source
   const run = metrics.select({ call: null, stage: null })
   const timed = isSystemStage(stage) ? run : metrics.select({ call: null, stage })
   const search = capacity.find(each => each.stage === stage)
@@ -117,6 +132,19 @@ export function readProgress(source: ReadingSource): ProgressReading {
     search: search === undefined ? null : searchProgress(search),
     finishedTrials: capacity.flatMap(each => finishedTrials(each, stage).map(trialWords)),
     achievedPerSecond,
+    workers: workers.length === 0 ? null : workersProgress(workers),
+  }
+}
+
+function workersProgress(workers: readonly LiveMachine[]): WorkersProgress {
+  const healths = workers.flatMap(({ state, health }) => (state === 'lost' ? [] : (health ?? [])))
+  const share = ({ usedCores, cores }: { readonly usedCores: number; readonly cores: number }) => usedCores / cores
+  return {
+    up: workers.filter(({ state }) => state === 'working' || state === 'finished').length,
+    shards: workers.length,
+    lost: workers.flatMap(({ state, name }) => (state === 'lost' ? (name ?? []) : [])),
+    busiest: healths.toSorted((a, b) => share(b) - share(a))[0] ?? null,
+    maxRssBytes: healths.length === 0 ? null : Math.max(...healths.map(({ rssBytes }) => rssBytes)),
   }
 }
 

@@ -71,7 +71,7 @@ export function createProgress(
 }
 
 /** The state of a live run at each call. The view is read only if the workers were polled since the last call. */
-function snapshotsOf(plan: Plan, live: LiveRun, clock: Clock): () => ProgressSnapshot {
+export function snapshotsOf(plan: Plan, live: LiveRun, clock: Clock): () => ProgressSnapshot {
   const recent = createRecentRate()
   const read = memoizeLast((view: RunView) => readingOf(view, live, clock, recent))
   return () => progressAt(plan, read(live.view()), loadElapsedMs(live, clock))
@@ -94,6 +94,7 @@ function readingOf(
     claimedUsd: audits.billing().claimedUsd,
     capacity: capacity(false),
     achievedPerSecond: recent.perSecond(),
+    workers: live.machines(),
   })
 }
 

@@ -6,6 +6,7 @@ import { pico } from '../lib/money.ts'
 import type { RunInfo } from '../observation/log.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
 import { originOf } from '../observation/response.ts'
+import { traceIdsOf } from '../observation/trace-id.ts'
 import { maxPicoUsd, maxRequestPicoUsd } from '../plan/cost.ts'
 import { balanceCheckOf, maxPaidPicoUsd, type Plan, type StagePlan, systemCallsOf, topUpCall } from '../plan/plan.ts'
 import { callersOfShard, ownsCaller, type Shard, splitEvenly, usersOfShard } from '../plan/shard.ts'
@@ -145,6 +146,7 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
     abort: stop.cancelled,
     stop: stop.stopping,
     sink: observation => observe(observation, null),
+    traceIds: job.info.traces ? traceIdsOf(job.info.runId) : null,
   }
   const context = contextOf(sender)
   let stageName = '(opening)'

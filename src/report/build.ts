@@ -15,7 +15,11 @@ import type { CallFacts, Evidence, PlanFacts, Report, ReportedExample, ReportedF
 type EvidenceOf = (id: number) => Evidence | null
 
 /** The report of a run. `comparison`: with its baselines; null: there are none. */
-export function buildReport(judged: JudgedRun, comparison: Comparison | null, evidenceOf: EvidenceOf): Report {
+export function buildReport(
+  judged: Omit<JudgedRun, 'slices'>,
+  comparison: Comparison | null,
+  evidenceOf: EvidenceOf,
+): Report {
   const { plan, head, ended, durationMs, metrics, billing, findings } = judged
   const { scenario, question, seed, profile } = plan
   const { verdict, reasons } = comparison === null ? judged : withComparison(judged, comparison)

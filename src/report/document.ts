@@ -7,6 +7,7 @@ import type { DeepReadonly } from '../lib/json.ts'
 import type { Operator } from '../plan/plan.ts'
 import { capacitySchema } from './capacity-schema.ts'
 import { decimal, millis, percentiles, tally } from './numbers.ts'
+import { eventLoopDelay, workerSchema } from './worker-schema.ts'
 
 export type { CapacityResult, TrialResult } from '../judge/capacity/result.ts'
 export type { Percentiles } from '../judge/metrics/histogram.ts'
@@ -62,6 +63,11 @@ const evidence = z
       .nullable()
       .default(null)
       .meta({ description: 'When it was sent: ISO 8601, UTC; null: never, or an older report.' }),
+    traceId: z
+      .string()
+      .nullable()
+      .default(null)
+      .meta({ description: 'The trace id that it carried; null: none, or an older report.' }),
   })
   .meta({ id: 'Evidence', description: 'One request and its response. Instants are milliseconds since the start.' })
 
@@ -105,21 +111,6 @@ const run = z.object({
   ]),
 })
 
-const delay = z.object({ p99: z.number(), max: z.number() })
-
-/** One worker. */
-const worker = z.object({
-  worker: z.number().meta({ description: 'From 1.' }),
-  callers: tally,
-  /** The worker crashed. */
-  lost: z.boolean(),
-  /** When its first stage started, in milliseconds on the clock of the run; null: unknown, or it never started. */
-  startedMs: z.number().nullable(),
-  sent: tally,
-  latenessMs: percentiles,
-  eventLoopDelayMs: delay.nullable(),
-})
-
 const load = z.object({
   /** Requests that the plan forecast. */
   planned: z.number(),
@@ -136,12 +127,12 @@ const load = z.object({
   blocked: tally.default(0),
   failures: z.record(z.string(), tally),
   latenessMs: percentiles,
-  eventLoopDelayMs: delay.nullable(),
+  eventLoopDelayMs: eventLoopDelay.nullable(),
   /** Observations that were judged but not recorded, because the disk was too slow. */
   notRecorded: tally.default(0),
   /** Remote write, until the report was made; null: there was none. */
   pushed: z.object({ takenSamples: tally, lostSamples: tally, failures: tally }).nullable().default(null),
-  workers: z.array(worker).default([]),
+  workers: z.array(workerSchema).default([]),
 })
 
 const call = z.object({

@@ -1,6 +1,7 @@
 import { probeOf } from '../contract/probes.ts'
 import type { RunInfo } from '../observation/log.ts'
 import type { Observation, Outcome } from '../observation/observation.ts'
+import { traceIdsOf } from '../observation/trace-id.ts'
 import type { Call } from '../plan/plan.ts'
 import { specialKeyVariables } from '../produce/callers/api-keys.ts'
 import { buildRequest, type RequestPosition } from '../produce/calls/build-request.ts'
@@ -18,7 +19,7 @@ export function evidenceOf(
   observation: Observation,
   calls: Readonly<Record<string, Call>>,
   context: RequestContext,
-  { target, startedAtMs }: Pick<RunInfo, 'target' | 'startedAtMs'>,
+  { target, startedAtMs, runId, traces }: Pick<RunInfo, 'target' | 'startedAtMs' | 'runId' | 'traces'>,
 ): Evidence {
   const { id, caller, stage, call, dueMs, sentMs, headersMs, endMs, outcome, response } = observation
   return {
@@ -36,6 +37,7 @@ export function evidenceOf(
     headersMs,
     endMs,
     sentAt: sentMs === null ? null : isoTime(startedAtMs + sentMs),
+    traceId: traces && sentMs !== null ? traceIdsOf(runId).traceId(id) : null,
   }
 }
 

@@ -25,7 +25,7 @@ export const startInline =
       drive: worker.drive,
       close: worker.close,
       finish: async end => structuredClone(await worker.finish(end)),
-      snapshot: async () => structuredClone(worker.snapshot()),
+      snapshot: async withDetails => structuredClone(worker.snapshot(withDetails)),
       stop: stop.stop,
       search: worker.search,
       cancel: () => quit.abort(),
@@ -57,6 +57,7 @@ export function unrecordedJob(
     warmUp: false,
     failFast: false,
     gauges: false,
+    details: false,
   }
 }
 

@@ -1,8 +1,9 @@
-import type { JudgeSnapshot } from '../judge/judge.ts'
+import type { JudgeDetails, JudgeSnapshot } from '../judge/judge.ts'
 import type { WorkerResult } from '../judge/judge-run.ts'
 import type { GaugeSnapshot } from '../judge/metrics/gauges.ts'
+import type { TraceSnapshot } from '../judge/traced-requests.ts'
 import type { Epoch } from '../lib/clock.ts'
-import type { LogFooter } from '../observation/log.ts'
+import type { EventLoopDelay, LogFooter } from '../observation/log.ts'
 import type { StopReason } from '../produce/drivers/stop.ts'
 import type { EngineJob } from '../produce/engine.ts'
 import type { SearchOrder, SearchReport } from './search.ts'
@@ -20,8 +21,12 @@ export type WorkerJob = EngineJob & {
   readonly failFast: boolean
   /** Whether to keep gauges for exported metrics. */
   readonly gauges: boolean
+  /** Whether to keep what a live page may ask for. */
+  readonly details: boolean
   /** Whether to warm up before the first request. */
   readonly warmUp: boolean
+  /** How long the load may hear nothing from the thread that started it before it stops; null or missing: for ever. */
+  readonly maxUnheardMs?: number | null
 }
 
 /** Starts a worker. Calls `onStop` when the worker stops by itself, and `onLost` when it will never respond again. */
@@ -40,7 +45,8 @@ export type WorkerHandle = {
   readonly drive: (loadStartMs: number) => Promise<unknown>
   readonly close: () => Promise<unknown>
   readonly finish: (end: RunEnd) => Promise<FinishedWorker | null>
-  readonly snapshot: () => Promise<WorkerSnapshot | null>
+  /** `withDetails`: for a live page that is open. */
+  readonly snapshot: (withDetails: boolean) => Promise<WorkerSnapshot | null>
   /** Stops sending, and waits for requests in flight. */
   readonly stop: (reason: StopReason) => void
   /** Cancels requests in flight; no step waits any longer. */
@@ -64,13 +70,20 @@ export type RunEnd = Pick<LogFooter, 'ended' | 'durationMs' | 'pushed'>
 export type WorkerSnapshot = {
   readonly judge: JudgeSnapshot
   readonly gauges: GaugeSnapshot
+  /** Requests chosen for traces. */
+  readonly traced: TraceSnapshot
   readonly inFlight: number
   readonly stage: string
+  /** null: not asked for. */
+  readonly details: JudgeDetails | null
+  /** null: not measured. */
+  readonly eventLoopDelayMs: EventLoopDelay | null
 }
 
 /** A query to a thread. The response has the same id. */
 export type WorkerQuery = { readonly id: number } & (
-  | { readonly query: 'open' | 'close' | 'snapshot' }
+  | { readonly query: 'open' | 'close' }
+  | { readonly query: 'snapshot'; readonly withDetails: boolean }
   | { readonly query: 'drive'; readonly loadStartMs: number }
   | { readonly query: 'finish'; readonly end: RunEnd }
 )

@@ -287,6 +287,7 @@ function comments(
 ): readonly string[] {
   const deciding = requests.filter(({ decides }) => decides)
   const unrecorded = requests.filter(({ outcome }) => outcome === null)
+  const traces = example.evidence.flatMap(({ id, traceId }) => (traceId === null ? [] : [{ id, traceId }]))
   const lastMs = (requests.at(-1)?.sentMs ?? 0) - (requests[0]?.sentMs ?? 0)
   return [
     `# Finding ${number} of run ${oneLine(run.id)}, scenario ${oneLine(run.scenario)}: ${oneLine(name)}`,
@@ -302,6 +303,8 @@ function comments(
       ? []
       : comment(`The finding does not cite ${added} of them. They count toward the limit of a caller who got a 429.`)),
     ...(deciding.length === 0 ? [] : comment(`Decisive: the response to ${listed(deciding.map(({ id }) => id))}.`)),
+    ...(traces.length === 0 ? [] : comment('Trace ids of that run, which this script does not send again:')),
+    ...traces.map(({ id, traceId }) => `#   request ${id}: ${oneLine(traceId)}`),
     ...(unrecorded.length === 0
       ? []
       : comment(

@@ -3,7 +3,7 @@ import type { JudgeJob, WorkerResult } from '../judge/judge-run.ts'
 import { emptyResult, judgeLog } from '../judge/judge-run.ts'
 import type { Clock } from '../lib/clock.ts'
 import { epochOf } from '../lib/clock.ts'
-import type { PushCounts } from '../observation/log.ts'
+import { type PushCounts, sumPushes } from '../observation/log.ts'
 import type { Observation } from '../observation/observation.ts'
 import type { Output } from '../outputs/output.ts'
 import type { Plan } from '../plan/plan.ts'
@@ -54,7 +54,7 @@ export async function run(job: RunJob, io: RunIo, onSpent: (picoUsd: bigint) => 
   const stop = createRunStop(io.stop, quit)
   const budget = createSharedBudget()
   const workers = startWorkers(job, io, stop, budget)
-  const live = createLiveView(job.plan, workers, clock)
+  const live = createLiveView(judgeJobOf(job), workers, clock)
   try {
     for (const output of outputs) output.start(live)
     judgeOpening(await Promise.all(workers.map(worker => worker.open())), job.info, stop)
@@ -69,7 +69,9 @@ export async function run(job: RunJob, io: RunIo, onSpent: (picoUsd: bigint) => 
     await live.poll()
     await terminate(workers)
     const readObservations = () => untilUnreadable(directory?.readObservations() ?? [])
-    const { report, slices } = await makeReport(judgeJobOf(job), results, readObservations, job.baselines)
+    const made = await makeReport(judgeJobOf(job), results, readObservations, job.baselines)
+    const { report, slices } = made
+    live.addTraced(made.traced)
     // The verdict is shown before anything can go wrong with the files.
     const finished = Promise.all(outputs.map(output => output.finish(report, quit)))
     const unwritten = (await directory?.write(report, slices)) ?? []
@@ -85,16 +87,16 @@ export async function run(job: RunJob, io: RunIo, onSpent: (picoUsd: bigint) => 
 /** Starts one worker for each shard. When one worker stops, all of them stop. */
 function startWorkers(job: RunJob, io: RunIo, stop: RunStop, budget: SharedBudget): readonly WorkerHandle[] {
   const { info, plan, contract, callers, specialKeys, secrets, baseUrl, warmUp, failFast, gauges, workers: count } = job
-  const { solanaNode } = job
-  const connections = plan.bounds.maxInFlight * connectionsPerArrival(plan)
-  const common = { info, plan, contract, callers, specialKeys, secrets, solanaNode, baseUrl, warmUp, failFast, gauges }
+  const { solanaNode, details } = job
+  const keys = { callers, specialKeys, secrets, solanaNode }
+  const common = { info, plan, contract, ...keys, baseUrl, warmUp, failFast, gauges, details }
   const shared = { budget, epoch: epochOf(io.clock) }
   const lead = leadSearches(plan, count, io.clock, order => {
     for (const worker of workers) worker.search(order)
   })
   const workers: readonly WorkerHandle[] = Array.from({ length: count }, (_, worker) => {
     const logFile = io.directory?.logs[worker] ?? null
-    const maxConnections = Math.max(1, splitEvenly(connections, worker, count))
+    const maxConnections = maxConnectionsOf(plan, worker, count)
     const onLost = (why: string) => {
       io.log(`Worker ${worker + 1} of ${count} crashed: ${why}. The run stops now.`)
       stop.stop('worker-lost')
@@ -112,6 +114,11 @@ function startWorkers(job: RunJob, io: RunIo, stop: RunStop, budget: SharedBudge
   return workers
 }
 
+/** The connections of one of several workers. */
+export function maxConnectionsOf(plan: Plan, worker: number, workers: number): number {
+  return Math.max(1, splitEvenly(plan.bounds.maxInFlight * connectionsPerArrival(plan), worker, workers))
+}
+
 /** A replay or a payment may send its requests concurrently, and each of them needs a connection. */
 function connectionsPerArrival({ calls }: Plan): number {
   const atOnce = (call: Plan['calls'][string]) =>
@@ -123,10 +130,10 @@ function connectionsPerArrival({ calls }: Plan): number {
  * Stops the run before the load if the target never responds, rejects every key, or any key that Turnpike invented, or if
  * the service is at another address.
  */
-function judgeOpening(
+export function judgeOpening(
   openings: readonly (OpeningResult | null)[],
   { inventedKeys, suggestedTarget }: RunJob['info'],
-  stop: RunStop,
+  stop: Pick<RunStop, 'stop'>,
 ): void {
   const sum = (of: (opening: OpeningResult) => number) =>
     openings.reduce((total, opening) => total + (opening === null ? 0 : of(opening)), 0)
@@ -139,8 +146,8 @@ function judgeOpening(
   if (unauthorized > 0 && (inventedKeys || unauthorized === answered)) stop.stop('unauthorized')
 }
 
-const pushCounts = (outputs: readonly Output[]): PushCounts | null =>
-  outputs.flatMap(output => output.pushCounts?.() ?? [])[0] ?? null
+export const pushCounts = (outputs: readonly Output[]): PushCounts | null =>
+  sumPushes(outputs.flatMap(output => output.pushCounts?.() ?? []))
 
 /** The result of each worker; for a lost worker, the result from its log. */
 async function finishWorkers(

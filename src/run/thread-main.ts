@@ -6,7 +6,7 @@ import { openLog } from '../observation/log.ts'
 import type { Plan } from '../plan/plan.ts'
 import { warmUpTerms } from '../plan/warm-up.ts'
 import { createSigner } from '../produce/callers/signer.ts'
-import { createRunStop, onStop } from '../produce/drivers/stop.ts'
+import { createRunStop, onStop, type SilenceWatch, watchSilence } from '../produce/drivers/stop.ts'
 import type { Saturate } from '../produce/transport/transport.ts'
 import { type UndiciTransport, undiciTransport } from '../produce/transport/undici.ts'
 import type { WorkerCommand, WorkerJob, WorkerMessage, WorkerQuery } from './messages.ts'
@@ -27,8 +27,10 @@ async function serve(job: WorkerJob): Promise<void> {
   const stop = createRunStop(new AbortController().signal, quit.signal)
   const ready = prepare()
   onStop(stop, reason => post({ stopped: reason }))
+  let silence: SilenceWatch | null = null
 
   parentPort?.on('message', (message: WorkerQuery | WorkerCommand) => {
+    silence?.heard()
     if ('query' in message) void responseTo(message).then(response => post({ id: message.id, response }))
     else if (message.command === 'stop') stop.stop(message.reason)
     else if (message.command === 'search') void ready.then(({ worker }) => worker.search(message.order))
@@ -79,14 +81,16 @@ async function serve(job: WorkerJob): Promise<void> {
         return opening
       }
       case 'drive':
+        silence = watchSilence(clock, job.maxUnheardMs ?? null, () => stop.stop('worker-lost'))
         await worker.drive(message.loadStartMs)
         return null
       case 'close':
         await worker.close()
         return null
       case 'snapshot':
-        return worker.snapshot()
+        return worker.snapshot(message.withDetails)
       case 'finish': {
+        silence?.end()
         const result = await worker.finish(message.end)
         eventLoop.stop()
         await signing?.stop()

@@ -8,6 +8,9 @@ import type {
   OpeningResult,
   StartWorker,
   WorkerCommand,
+  WorkerEvents,
+  WorkerHandle,
+  WorkerJob,
   WorkerMessage,
   WorkerQuery,
   WorkerSnapshot,
@@ -19,7 +22,7 @@ type Query = WorkerQuery extends infer Each ? (Each extends WorkerQuery ? Omit<E
  * After about ten seconds of a quiet run, V8 would shrink the heap. This stalls a thread for 14 ms, and the smaller
  * heap then needs garbage collection all the time. V8 reads the flag when it creates the heap of a thread.
  */
-setFlagsFromString('--no-memory-reducer')
+const keepHeaps = '--no-memory-reducer'
 
 /** Where Linux lists the threads of this process. */
 const ownThreads = '/proc/self/task'
@@ -62,7 +65,13 @@ const maxAnswerMs = 10_000
  * Starts a worker in its own thread. The worker is lost if the thread throws or ends early, or if it does not respond
  * in time after it is cancelled.
  */
-export const startThread: StartWorker = (job, { onStop, onLost, onSearch }) => {
+export const startThread: StartWorker = (job, events) => start(job, events, lowerHelpers)
+
+/** The same in the process of another program, whose threads keep their priority. */
+export const startGuestThread: StartWorker = (job, events) => start(job, events, () => {})
+
+function start(job: WorkerJob, { onStop, onLost, onSearch }: WorkerEvents, onLoad: () => void): WorkerHandle {
+  setFlagsFromString(keepHeaps)
   const thread = new Thread(new URL('./thread-main.js', import.meta.url), { workerData: job })
   const clock = systemClock()
   const waiting = new Map<number, (response: unknown) => void>()
@@ -115,12 +124,12 @@ export const startThread: StartWorker = (job, { onStop, onLost, onSearch }) => {
     open: () => query<OpeningResult>({ query: 'open' }),
     drive: loadStartMs => {
       // Not before: the warm-up needs the compiler.
-      lowerHelpers()
+      onLoad()
       return query({ query: 'drive', loadStartMs })
     },
     close: () => query({ query: 'close' }),
     finish: end => query<FinishedWorker>({ query: 'finish', end }),
-    snapshot: () => query<WorkerSnapshot>({ query: 'snapshot' }),
+    snapshot: withDetails => query<WorkerSnapshot>({ query: 'snapshot', withDetails }),
     stop: reason => send({ command: 'stop', reason }),
     search: order => send({ command: 'search', order }),
     cancel: () => {

@@ -3,8 +3,10 @@ import { createSpendOf } from '../judge/audits/ledger/spend.ts'
 import { createInventedKeys } from '../judge/invented-keys.ts'
 import { createJudge, mergeSnapshots } from '../judge/judge.ts'
 import { createGauges, mergeGauges } from '../judge/metrics/gauges.ts'
+import { createTraceChoice } from '../judge/traced-requests.ts'
 import type { Defer } from '../lib/batches.ts'
 import type { EventLoopDelay, LogWriter } from '../observation/log.ts'
+import { traceIdsOf } from '../observation/trace-id.ts'
 import { createEngine, type EngineIo, type Feedback } from '../produce/engine.ts'
 import type { FinishedWorker, OpeningResult, RunEnd, WorkerJob, WorkerSnapshot } from './messages.ts'
 import { followSearches, type SearchOrder, type SearchReport } from './search.ts'
@@ -27,7 +29,7 @@ export type Worker = {
   readonly close: () => Promise<void>
   /** Ends the log. */
   readonly finish: (end: RunEnd) => Promise<FinishedWorker>
-  readonly snapshot: () => WorkerSnapshot
+  readonly snapshot: (withDetails: boolean) => WorkerSnapshot
   /** Receives an order of the run in a capacity search. */
   readonly search: (order: SearchOrder) => void
 }
@@ -39,10 +41,16 @@ const violationCheckMs = 250
 export function createWorker(job: WorkerJob, io: WorkerIo): Worker {
   const { plan, contract, info } = job
   const { log } = io
+  const traceIds = traceIdsOf(info.runId)
+  const traces = info.traces
+    ? createTraceChoice(contract, id => Number.parseInt(traceIds.traceId(id).slice(-8), 16))
+    : null
   const judge = createJudge(plan, contract, info, {
     defer: io.defer,
+    keepsRecent: job.details,
     onJudged: (observation, isCited) => {
       if (plan.record === 'findings' && isCited) log?.write(observation)
+      traces?.add(observation, isCited)
     },
   })
   const isUnknownKey = createInventedKeys(info.inventedKeys === true)
@@ -97,14 +105,18 @@ export function createWorker(job: WorkerJob, io: WorkerIo): Worker {
     finish: async run => {
       const eventLoopDelayMs = io.eventLoopDelayMs()
       const snapshot = judge.finish(true)
+      traces?.end()
       const end = { ...run, loadStartMs: plannedMs, startedMs, eventLoopDelayMs, notRecorded: log?.notRecorded() ?? 0 }
       return { snapshot, end, unwritten: (await log?.end(end)) ?? null }
     },
-    snapshot: () => ({
+    snapshot: withDetails => ({
       judge: judge.snapshot(),
       gauges: gauges?.snapshot() ?? mergeGauges([]),
+      traced: traces?.snapshot() ?? { count: 0, last: [] },
       inFlight: engine.inFlight(),
       stage: engine.stage(),
+      details: withDetails ? judge.details() : null,
+      eventLoopDelayMs: io.eventLoopDelayMs(),
     }),
     search: searches.obey,
   }

@@ -1,8 +1,10 @@
 import type { z } from 'zod'
 import { type Contract, contractSchema } from '../contract/contract.ts'
+import { dataSource } from '../lib/data-source.ts'
+import type { JsonObject } from '../lib/json.ts'
 import { entriesOf, explainIssues, parseFields, type SchemaIssue } from '../lib/schema-mistakes.ts'
 import { describeValue, isLikelySecret, UsageError, unknownWord } from '../lib/usage-error.ts'
-import { parseYaml, type ReportMistake, readYaml, type SchemaMistake } from '../lib/yaml.ts'
+import { parseYaml, type ReportMistake, readYaml, type SchemaMistake, type YamlSource } from '../lib/yaml.ts'
 import { durationText, nameField, nameText, rateText } from './fields.ts'
 import { amountProblem, resolveCalls, withNamedProbes } from './resolve-calls.ts'
 import { resolveStages } from './resolve-stages.ts'
@@ -50,20 +52,26 @@ export function loadScenario(file: string, contract: Contract, isTentative?: IsT
 /** The text of a scenario file. A pipe can be read only once. Throws UsageError. */
 export const readScenario = (file: string): string => readYaml(file, scenarioFile)
 
-/** The profile that the scenario with this text names; null if it names none. */
-export function profileNamedIn(text: string, file: string): string | null {
-  const { profile } = entriesOf(parseYaml(text, file, scenarioFile).value)
+/** The text of a scenario file, or the same as the plain data of a program. */
+export type WrittenScenario = string | JsonObject
+
+const sourceOf = (written: WrittenScenario, file: string): YamlSource =>
+  typeof written === 'string' ? parseYaml(written, file, scenarioFile) : dataSource(written, file, scenarioFile)
+
+/** The profile that a scenario names; null if it names none. */
+export function profileNamedIn(written: WrittenScenario, file: string): string | null {
+  const { profile } = entriesOf(sourceOf(written, file).value)
   return typeof profile === 'string' ? profile : null
 }
 
-/** Like `loadScenario`, for text that was read from `file`. */
+/** Like `loadScenario`, for text that was read from `file`, or for data that messages call so. */
 export function parseScenario(
-  text: string,
+  text: WrittenScenario,
   file: string,
   contract: Contract,
   isTentative: IsTentative = () => false,
 ): Scenario {
-  const source = parseYaml(text, file, scenarioFile)
+  const source = sourceOf(text, file)
   if (source.value === null)
     throw new UsageError({ where: `${file}:1:1`, got: 'an empty file', expected: 'a scenario' })
 

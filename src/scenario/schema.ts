@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { accountTiers } from '../contract/contract.ts'
+import type { DeepReadonly } from '../lib/json.ts'
 import { oneOf } from '../lib/usage-error.ts'
 import { type Call, callSchema } from './call-schema.ts'
 import {
@@ -169,6 +170,9 @@ export const scenarioSchema = mapping({
     .default([])
     .describe('Conditions for the run to pass.'),
 }).describe('A Turnpike scenario: a question, the load to answer it, and thresholds.')
+
+/** A scenario as a program writes it: the data of a scenario file. */
+export type ScenarioInput = DeepReadonly<z.input<typeof scenarioSchema>>
 
 /** The JSON Schema of a scenario file, for editors. */
 export function scenarioJsonSchema(): object {

@@ -21,6 +21,8 @@ export type Account = AccountHolder & {
   readonly records: Map<string, FailureRecord>
   /** The last requests rejected by a limit, oldest first. */
   readonly rejections: LimitRejection[]
+  /** The maximum price of the requests that an upstream works on. It cannot be spent twice. */
+  heldPico: bigint
   /** Charges that fall due later: a completion is billed when it is complete. */
   deferred: readonly DeferredCharge[]
 }
@@ -45,6 +47,7 @@ export function openAccount(caller: AccountHolder, picoUsd: bigint, picoDiem: bi
     ...caller,
     picoUsd: 0n,
     picoDiem: 0n,
+    heldPico: 0n,
     completions: 0,
     windows: new Map(),
     records: new Map(),

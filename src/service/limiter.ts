@@ -35,6 +35,8 @@ export function limiter(contract: Contract, behavior: Behavior): Limiter {
   /** A service that promises nothing about limits has none. */
   const isLimited = promisesAny(contract, ['limit.*'])
   const counters = new WeakMap<Account, Map<string, Counter | null>>()
+  /** When the limits of a request reset, for `Retry-After`. */
+  const resets = new WeakMap<RequestState, number>()
 
   function counterOf(account: Account, scope: string, limit: number): Counter | null {
     const own = counters.get(account) ?? new Map<string, Counter | null>()
@@ -46,11 +48,10 @@ export function limiter(contract: Contract, behavior: Behavior): Limiter {
     return counter
   }
 
-  const writeHeaders = (
-    { headers, arrivedMs }: RequestState,
-    { window, limits, resetMs: requestsResetMs }: Admission,
-  ) => {
+  const writeHeaders = (state: RequestState, { window, limits, resetMs: requestsResetMs }: Admission) => {
     if (!isLimited) return
+    const { headers, arrivedMs } = state
+    resets.set(state, requestsResetMs)
     const { resetMs } = window
     headers['x-ratelimit-limit-requests'] = String(limits.requests)
     headers['x-ratelimit-remaining-requests'] = String(Math.max(0, limits.requests - window.requests))
@@ -99,6 +100,9 @@ export function limiter(contract: Contract, behavior: Behavior): Limiter {
       const { account, arrivedMs } = state
       if (account !== null) behavior.logRejection(account.rejections, { modelId, limit, atMs: arrivedMs })
       state.headers['x-ratelimit-type'] = 'user'
+      const resetMs = resets.get(state)
+      if (resetMs !== undefined)
+        state.headers['retry-after'] = String(Math.max(1, Math.ceil((resetMs - arrivedMs) / 1000)))
       return errorReply(state, 429, 'Rate limit exceeded', more)
     },
   }
@@ -129,6 +133,7 @@ export function abuseBlock(contract: Contract, behavior: Behavior): AbuseBlock {
       const record = recordOf(state, account)
       if (state.arrivedMs >= record.blockedUntilMs) return null
       record.blockedUntilMs = behavior.blockedUntilMs(record.blockedUntilMs, state.arrivedMs)
+      state.headers['retry-after'] = String(Math.ceil((record.blockedUntilMs - state.arrivedMs) / 1000))
       return errorReply(state, abuse.status, behavior.blockMessage)
     },
     record: (state, account, { status }, isBlocked) => {

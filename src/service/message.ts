@@ -28,6 +28,8 @@ type ReplyBody =
   | { readonly kind: 'whole'; readonly text: string }
   | { readonly kind: 'bytes'; readonly bytes: Buffer }
   | { readonly kind: 'stream'; readonly chunks: readonly StreamChunk[] }
+  /** Parts that are sent as they come. Iterating rejects if there will be no end; the connection is then broken off. */
+  | { readonly kind: 'live'; readonly parts: AsyncIterable<string> }
 
 export type StreamChunk = {
   /** From the arrival of the request; never decreases along a stream. */
@@ -92,7 +94,7 @@ export function compress(text: string, encoding: Encoding): Buffer {
 /** The reply with a compressed body. A stream becomes one body, sent when it is complete. */
 export function compressReply(reply: Reply, encoding: Encoding, compressText: (text: string) => Buffer): Reply {
   const { headers, body } = reply
-  if (body.kind === 'bytes') return reply
+  if (body.kind === 'bytes' || body.kind === 'live') return reply
   const [text, afterMs] =
     body.kind === 'whole'
       ? [body.text, reply.afterMs]

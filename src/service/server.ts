@@ -34,7 +34,11 @@ export function startServer({
   const options = { keepAliveTimeout: keepAliveMs, noDelay: true }
   const onRequest = (incoming: IncomingMessage, response: ServerResponse) => {
     receive(incoming, request => {
-      const later = service.respondLater(request)
+      const leaves = new AbortController()
+      response.on('close', () => {
+        if (!response.writableFinished) leaves.abort()
+      })
+      const later = service.respondLater(request, leaves.signal)
       if (later === null) send(clock, service.respond(request), response)
       else later.then(reply => send(clock, reply, response)).catch(() => response.destroy())
     })
@@ -110,6 +114,10 @@ function send(clock: Clock, { status, headers, afterMs, body }: Reply, response:
         response.writeHead(status, headers)
         response.flushHeaders()
         return stream(body.chunks, 0)
+      case 'live':
+        response.writeHead(status, headers)
+        response.flushHeaders()
+        return void pump(body.parts, response)
     }
   })
 
@@ -124,4 +132,28 @@ function send(clock: Clock, { status, headers, afterMs, body }: Reply, response:
     if (coming === undefined) response.end()
     else at(startMs + coming.afterMs, () => stream(chunks, next))
   }
+}
+
+/** Sends each part as it comes, no faster than the client reads. Without an end, the client must not see one. */
+async function pump(parts: AsyncIterable<string>, response: ServerResponse): Promise<void> {
+  try {
+    for await (const text of parts) if (!response.write(text)) await drained(response)
+    response.end()
+  } catch {
+    response.destroy()
+  }
+}
+
+/** Resolves when more can be written, or when the client has disconnected. */
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise(resolve => {
+    const done = () => {
+      response.off('drain', done)
+      response.off('close', done)
+      resolve()
+    }
+    response.on('drain', done)
+    response.on('close', done)
+    if (response.destroyed) done()
+  })
 }

@@ -29,6 +29,8 @@ import {
 import { resourceHandler } from './resources.ts'
 import { router } from './router.ts'
 import { rpcProxy } from './rpc/proxy.ts'
+import type { ChatUpstream } from './upstream/chat-upstream.ts'
+import type { RpcUpstream } from './upstream/rpc-upstream.ts'
 import type { Chain } from './wallets/facilitator.ts'
 import { createWallets, defaultWalletSettings, type WalletSettings } from './wallets/wallets.ts'
 
@@ -47,18 +49,26 @@ type ServiceOptions = {
   readonly wallets?: WalletSettings
   /** Seeded contract violations; none for the service as documented. */
   readonly lies: readonly Lie[]
+  /** Servers behind the service; null: simulated, as by default. */
+  readonly chatUpstream?: ChatUpstream | null
+  readonly rpcUpstream?: RpcUpstream | null
 }
 
 /** The documented service without sockets: requests and replies are values, and time comes from the clock. */
 export type Service = {
   readonly respond: (request: ServiceRequest) => Reply
-  /** For a request that takes time to check: a payment, or the first sign-in. null: `respond` replies at once. */
-  readonly respondLater: (request: ServiceRequest) => Promise<Reply> | null
+  /**
+   * For a request that takes time: a payment, the first sign-in, or one to forward, until `leaves` aborts. null: `respond`
+   * replies at once.
+   */
+  readonly respondLater: (request: ServiceRequest, leaves?: AbortSignal) => Promise<Reply> | null
   /** The simulated chains on which wallets pay. Tests count their money. */
   readonly chains: readonly Chain[]
 }
 
 export const bodyLimitBytes = 35 * 1024 * 1024
+/** Of a caller that never leaves. */
+const never = new AbortController().signal
 const serviceVersion = '20260801.120000'
 const hostName = 'reference-1'
 
@@ -87,6 +97,8 @@ export function createService(options: ServiceOptions): Service {
     seed,
     timing,
     maybeFail,
+    chatUpstream: options.chatUpstream ?? null,
+    rpcUpstream: options.rpcUpstream ?? null,
     paymentRequired: (state: RequestState, account: Account) =>
       account.wallet === undefined
         ? paymentRequiredReply(state, contract)
@@ -115,11 +127,20 @@ export function createService(options: ServiceOptions): Service {
 
   return {
     chains: wallets.chains,
-    respond,
-    respondLater: request => {
+    respond: request => {
+      const reply = respond(request, never)
+      if (reply instanceof Promise) throw new Error('a forwarded request needs respondLater')
+      return reply
+    },
+    respondLater: (request, leaves = never) => {
       const payment = wallets.paymentOf(request)
-      if (payment === null || route(request.method, request.path).kind !== 'top-up')
-        return wallets.preparation(request)?.then(() => respond(request)) ?? null
+      const { kind } = route(request.method, request.path)
+      if (payment === null || kind !== 'top-up') {
+        const preparation = wallets.preparation(request)
+        if (preparation !== null) return preparation.then(() => respond(request, leaves))
+        const forwards = kind === 'chat' ? shared.chatUpstream : kind === 'rpc' ? shared.rpcUpstream : null
+        return forwards === null ? null : Promise.resolve(respond(request, leaves))
+      }
       const arrivedMs = clock.wallMs()
       wallets.applyDueCredits(arrivedMs)
       const state = received(request, arrivedMs, null)
@@ -127,7 +148,7 @@ export function createService(options: ServiceOptions): Service {
     },
   }
 
-  function respond(request: ServiceRequest): Reply {
+  function respond(request: ServiceRequest, leaves: AbortSignal): Reply | Promise<Reply> {
     const arrivedMs = clock.wallMs()
     wallets.applyDueCredits(arrivedMs)
     const signIn = wallets.signIn(request, arrivedMs)
@@ -141,10 +162,14 @@ export function createService(options: ServiceOptions): Service {
     applyDueCharges(account, arrivedMs, behavior.charge)
     writeBalances(account, state.headers)
     const blocked = guard.rejectBlocked(state, account)
-    const reply = blocked ?? respondToAccount(state, account)
-    guard.record(state, account, reply, blocked !== null)
-    if (account.wallet !== undefined && reply.status === 200) writeRemaining(state, account)
-    return send(reply, state)
+    const finish = (reply: Reply): Reply => {
+      // Nobody receives the reply to a caller that left, so it is no failure of its own.
+      if (!leaves.aborted) guard.record(state, account, reply, blocked !== null)
+      if (account.wallet !== undefined && reply.status === 200) writeRemaining(state, account)
+      return send(reply, state)
+    }
+    const reply = blocked ?? respondToAccount(state, account, leaves)
+    return reply instanceof Promise ? reply.then(finish) : finish(reply)
   }
 
   function received(request: ServiceRequest, arrivedMs: number, account: Account | null): RequestState {
@@ -177,11 +202,11 @@ export function createService(options: ServiceOptions): Service {
     return reply.status === 200 && admitted.has(state) ? delayReply(encoded, slots.take(state.arrivedMs)) : encoded
   }
 
-  function respondToAccount(state: RequestState, account: Account): Reply {
+  function respondToAccount(state: RequestState, account: Account, leaves: AbortSignal): Reply | Promise<Reply> {
     const { request, route } = state
     const tooLarge = bodyBytes(request) > bodyLimitBytes
-    if (route.kind === 'rpc' && !tooLarge) return rpc(state, account, route.network)
-    if (route.kind === 'chat' && !tooLarge) return chat(state, account)
+    if (route.kind === 'rpc' && !tooLarge) return rpc(state, account, route.network, leaves)
+    if (route.kind === 'chat' && !tooLarge) return chat(state, account, leaves)
     if (route.kind === 'resource' && !tooLarge) return resources(state, account, route.resource)
     if (!limits.enter(state, account, 'control', controlLimits).admitted) return limits.reject(state, 'control')
     if (tooLarge) return errorReply(state, 413, 'The request body is too large', { code: 'PAYLOAD_TOO_LARGE' })

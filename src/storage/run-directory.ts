@@ -18,7 +18,7 @@ import { comparisonRenderers, renderHtml, renderJson, renderMarkdown, renderText
 import { type AcceptedPlan, checkedPlanSchema } from './plan-schema.ts'
 
 /** Stable file names that scripts can rely on. */
-const files = {
+export const files = {
   plan: 'plan.json',
   contract: 'contract.json',
   slices: 'slices.json',
@@ -43,10 +43,12 @@ export type RunDirectory = {
 /** A file that could not be written, and the reason. */
 export type Unwritten = { readonly file: string; readonly why: string }
 
+type JudgedPlan = { readonly plan: Plan; readonly contract: Contract }
+
 /** A directory for a run that has not started. */
 export type ReservedDirectory = {
   /** Writes the plan and the contract before the first call, so that the run can be judged again even after a crash. */
-  readonly create: (judged: { readonly plan: Plan; readonly contract: Contract }, workers: number) => RunDirectory
+  readonly create: (judged: JudgedPlan, workers: number) => RunDirectory
   /** Removes what was created, unless the run started. */
   readonly release: () => void
 }
@@ -90,6 +92,26 @@ export function reserveRunDirectory(path: string, contract: Contract): ReservedD
     },
     release,
   }
+}
+
+/**
+ * The log file of one shard of a run, in the directory that all shards of the run on this machine share. With the logs of
+ * the other machines, it becomes a run directory. Throws a UsageError if it cannot be written.
+ */
+export function shardLogFile(path: string, { plan, contract }: JudgedPlan, shard: number, shards: number): string {
+  makeDirectory(path)
+  for (const [file, value] of [
+    [files.contract, contract],
+    [files.plan, plan],
+  ] as const) {
+    try {
+      writeFileSync(join(path, file), json(value), newFile)
+    } catch (cause) {
+      // Another shard has written the same.
+      if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw unwritable(path, cause)
+    }
+  }
+  return logFiles(path, shards)[shard] ?? join(path, `observations-${shard + 1}.ndjson.gz`)
 }
 
 /** Files are created for this user only. `wx` fails if there is anything of that name, even a link to nowhere. */
@@ -219,7 +241,7 @@ async function writeFiles(path: string, texts: readonly NamedText[]): Promise<re
 }
 
 /** Replaces a file atomically: a reader sees the old file or the new one. */
-async function replaceFile(file: string, text: string): Promise<void> {
+export async function replaceFile(file: string, text: string): Promise<void> {
   await rm(`${file}.new`, { force: true })
   await writeFile(`${file}.new`, text, newFile)
   await rename(`${file}.new`, file)

@@ -11,11 +11,13 @@ import { benchK6 } from './others/k6.ts'
 import { benchPacing } from './pacing.ts'
 import { benchResident } from './resident.ts'
 import { benchSaturate } from './saturate.ts'
+import { benchShards } from './shards.ts'
 import { benchStall } from './stall.ts'
 import { benchStartup } from './startup.ts'
 import { benchStreams } from './streams.ts'
 import { type Bench, type Figure, showFigures } from './support/figure.ts'
 import { benchThroughput } from './throughput.ts'
+import { benchUi } from './ui.ts'
 import { benchWallets } from './wallets.ts'
 import { benchWorkers } from './workers.ts'
 
@@ -28,11 +30,13 @@ const benches: Readonly<Record<string, Bench>> = {
   'open-model': benchOpenModel,
   throughput: benchThroughput,
   workers: benchWorkers,
+  shards: benchShards,
   wallets: benchWallets,
   pacing: benchPacing,
   streams: benchStreams,
   saturate: benchSaturate,
   stall: benchStall,
+  ui: benchUi,
   capacity: benchCapacity,
   mask: benchMask,
   memory: benchMemory,

@@ -8,6 +8,7 @@ import { describeWith } from '../support/real-part.ts'
 type Service = {
   readonly image: string
   readonly build?: string
+  readonly profiles?: readonly string[]
   readonly command?: readonly string[]
   readonly entrypoint?: readonly string[]
   readonly ports?: readonly string[]
@@ -20,7 +21,7 @@ type Service = {
 const compose: { services: Readonly<Record<string, Service>>; volumes: Readonly<Record<string, unknown>> } = parse(
   readFileSync('docker-compose.yml', 'utf8'),
 )
-const { service, load, prometheus, grafana } = compose.services
+const { service, load, redis, worker, prometheus, grafana } = compose.services
 const dockerfile = readFileSync('Dockerfile', 'utf8')
 const pinned = /^[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}$/
 
@@ -44,8 +45,8 @@ describe.each(Object.entries(compose.services))('the container %s', (_, containe
   })
 })
 
-test('every long-running container has a health check', () => {
-  for (const container of [service, prometheus, grafana]) expect(container?.healthcheck?.test[0]).toBe('CMD')
+test('every container that serves something has a health check', () => {
+  for (const container of [service, redis, prometheus, grafana]) expect(container?.healthcheck?.test[0]).toBe('CMD')
 })
 
 test('the containers use flags that the program has', () => {
@@ -54,6 +55,8 @@ test('the containers use flags that the program has', () => {
   const known = (name: string) => Object.keys(commands.find(({ usage }) => usage.split(' ')[0] === name)?.flags ?? {})
   expect(known('service')).toEqual(expect.arrayContaining(flagsOf(service?.command)))
   expect(known('run')).toEqual(expect.arrayContaining(flagsOf(load?.entrypoint)))
+  expect(worker?.command?.[0]).toBe('worker')
+  expect(known('worker')).toEqual(expect.arrayContaining(flagsOf(worker?.command)))
   expect(load?.entrypoint?.slice(0, 3)).toEqual(['node', 'dist/main.js', 'run'])
   expect(load?.command?.every(file => existsSync(file))).toBe(true)
 })
@@ -65,6 +68,22 @@ test('Prometheus scrapes the run, and the run finds the service', () => {
   expect(load?.entrypoint).toContain('0.0.0.0:9464')
   expect(load?.entrypoint).toContain('http://127.0.0.1:8402/api/v1')
   expect(service?.command).toContain('8402')
+})
+
+test('workers start in their profile only, reach the target at the address of the run, and Redis by its name', () => {
+  const inProfile = (...names: readonly string[]) =>
+    Object.keys(compose.services).filter(name => `${compose.services[name]?.profiles ?? []}` === `${names}`)
+  expect(inProfile('scale')).toEqual(['redis', 'worker'])
+  expect(inProfile()).toEqual(['service', 'prometheus', 'grafana'])
+  expect(worker?.network_mode).toBe(load?.network_mode)
+  expect(worker?.command).toContain('redis://redis:6379')
+  expect(Object.keys(worker?.depends_on ?? {})).toEqual(['redis', 'service'])
+})
+
+test('Redis keeps every claim on disk, and drops none', () => {
+  const settings = (redis?.command ?? []).slice(1).join(' ')
+  expect(settings).toBe('--appendonly yes --appendfsync always --maxmemory-policy noeviction')
+  expect(redis?.volumes?.map(volume => volume.split(':')[1])).toEqual(['/data'])
 })
 
 test('the Prometheus container mounts its configuration, rules and targets', () => {
@@ -111,7 +130,13 @@ describe('the Dockerfile', () => {
 describeWith('compose', 'docker-compose', () => {
   test('accepts the compose file', () => {
     expect(execFileSync('docker-compose', ['config', '--quiet'], { encoding: 'utf8' })).toBe('')
-    const services = execFileSync('docker-compose', ['--profile', 'run', 'config', '--services'], { encoding: 'utf8' })
+    const services = execFileSync(
+      'docker-compose',
+      ['--profile', 'run', '--profile', 'scale', 'config', '--services'],
+      {
+        encoding: 'utf8',
+      },
+    )
     expect(services.trim().split('\n').toSorted()).toEqual(Object.keys(compose.services).toSorted())
   })
 })

@@ -154,26 +154,3 @@ describe.concurrent('wallets pay elsewhere', () => {
     expect(stderr).toContain('--top-up: got $101, expected at most $100, the budget')
   })
 })
-
-describe.concurrent('without the packages for wallets', () => {
-  const NODE_OPTIONS = `--import=${new URL('../support/without-wallet-packages.mjs', import.meta.url)}`
-
-  test.each(['wallets', 'x402-top-up', 'x402-races'])(
-    '%s ends before its first request, and names them',
-    async name => {
-      const { code, stdout, stderr } = await turnpike(['run', name], { NODE_OPTIONS })
-      const names = 'viem, tiny-secp256k1, @x402/core, @x402/evm, @x402/svm, @solana/kit'
-      expect([code, stdout, stderr.trim()]).toEqual([
-        2,
-        '',
-        `callers.wallets: got packages that are not installed, expected ${names}; run npm install --include=optional`,
-      ])
-    },
-  )
-
-  test('other scenarios pass', async () => {
-    const out = freshDirectory()
-    const { code, stdout } = await turnpike(['run', 'test/e2e/short.yaml', '--out', out, '--quiet'], { NODE_OPTIONS })
-    expect(code, stdout).toBe(0)
-  })
-})

@@ -259,6 +259,7 @@ describe.concurrent('the credentials of a receiver', () => {
   for (const [flag, variable] of [
     ['--push-gateway', 'TURNPIKE_PUSH_GATEWAY_CREDENTIALS'],
     ['--remote-write', 'TURNPIKE_REMOTE_WRITE_CREDENTIALS'],
+    ['--otlp', 'TURNPIKE_OTLP_CREDENTIALS'],
   ] as const) {
     for (const credentials of ['push93er:Hush+93/aLpha=x', 'tok-Hush93/beta+Gamma4']) {
       test(`${flag} with ${credentials.includes(':') ? 'a password' : 'a token'}: a receiver sends them back`, async ({
@@ -282,4 +283,28 @@ describe.concurrent('the credentials of a receiver', () => {
       }, 120_000)
     }
   }
+
+  test('headers for OpenTelemetry: receiver and target send them back', async ({ onTestFinished }) => {
+    const [place] = places.filter(each => each.name === 'a page')
+    if (place === undefined) return expect.fail('no such place')
+    const secret = 'tok-Hush93/beta+Gamma4'
+    const receiver = await startEchoTarget(place, [text => text])
+    onTestFinished(receiver.close)
+    const out = freshDirectory()
+    const flags = [
+      '--out',
+      out,
+      '--profile',
+      profile,
+      '--no-warm-up',
+      '--traces',
+      '--otlp',
+      `http://127.0.0.1:${receiver.port}`,
+    ]
+    const OTEL_EXPORTER_OTLP_HEADERS = `authorization=Bearer%20${encodeURIComponent(secret)}`
+    const { stdout, stderr } = await turnpike(['run', scenario, ...flags], { OTEL_EXPORTER_OTLP_HEADERS })
+    expect(receiver.sent(), stderr).toBeGreaterThan(0)
+    expect(stderr).toMatch(/status 400/)
+    expectNone([secret, encodeURIComponent(secret)], [...filesIn(out), ['stdout', stdout], ['stderr', stderr]])
+  }, 120_000)
 })

@@ -32,6 +32,15 @@ test('the program learns the profile of a service, and a run by it accuses nobod
     'unix-milliseconds',
   ])
 
+  const json = await turnpike(['learn', '--target', target, '--budget-usd', '0.1', '--format', 'json'])
+  const { profile, ...rest } = JSON.parse(json.stdout)
+  expect(profile).toMatch(/^headerPrefix: "?x-acme-"?$/m)
+  expect(rest).toEqual({
+    differences: expect.arrayContaining([expect.stringMatching(/^rpc\.usdPerCredit: "0\.0000007"/)]),
+    calls: expect.any(Number),
+    spentUsd: expect.stringMatching(/^0\.\d+$/),
+  })
+
   const short = join(directory, 'short.yaml')
   writeFileSync(short, scenario)
   const run = await turnpike([

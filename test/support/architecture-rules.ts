@@ -185,7 +185,7 @@ export function noIdleDependency(tools: Readonly<Record<string, string>>): Rule 
     const byOthers = imported(tree.filter(file => isTypeScript(file) && !isSource(file)))
     return [
       ...Object.keys({ ...dependencies, ...optionalDependencies })
-        .filter(name => !bySource.has(name))
+        .filter(name => !bySource.has(name) && !(name in tools))
         .map(name => `package.json: nothing in src imports ${name}`),
       ...Object.keys(devDependencies)
         .filter(name => !byOthers.has(name) && !described(name) && !(name in tools))

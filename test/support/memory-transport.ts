@@ -32,6 +32,7 @@ export function memoryTransport(service: Service, clock: Clock, network: Network
             resolve({ ...response, endMs: headersMs, body, bytes: body.length })
             return
           }
+          if (reply.body.kind === 'live') throw new Error('a live stream has no place in virtual time')
           let bytes = 0
           const { chunks } = reply.body
           chunks.forEach((chunk, index) => {

@@ -7,6 +7,12 @@ const programs = {
   pushgateway: ['prometheus-pushgateway'],
   compose: ['docker-compose'],
   chromium: ['chromium'],
+  redis: ['redis-server'],
+  // Of the Go module proxy, built from the folders of test/real/otlp.
+  otlp: [
+    process.env.TURNPIKE_OTLP_COLLECTOR ?? 'TURNPIKE_OTLP_COLLECTOR',
+    process.env.TURNPIKE_OTLP_PROMETHEUS ?? 'TURNPIKE_OTLP_PROMETHEUS',
+  ],
   // Of the npm registry, with a configuration beside its node_modules.
   hardhat: [process.env.TURNPIKE_HARDHAT ?? 'TURNPIKE_HARDHAT'],
   // A Python that has guidellm, of PyPI.

@@ -9,11 +9,19 @@ export type RealProgram = {
   readonly kill: () => Promise<void>
 }
 
-/** Starts the program. Resolves when it responds at its path `ready`, which is `/-/ready` by default. */
+/**
+ * Starts the program. Resolves when it responds at its path `ready`, which is `/-/ready` by default, with a status of
+ * success or `readyStatus`.
+ */
 export async function startProgram(
   name: string,
   flags: readonly string[],
-  { origin, folder, ready = '/-/ready' }: { readonly origin: string; readonly folder: string; readonly ready?: string },
+  {
+    origin,
+    folder,
+    ready = '/-/ready',
+    readyStatus,
+  }: { readonly origin: string; readonly folder: string; readonly ready?: string; readonly readyStatus?: number },
 ): Promise<RealProgram> {
   const child = spawn(name, flags, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] })
   let stderr = ''
@@ -22,7 +30,7 @@ export async function startProgram(
   })
   const isReady = () =>
     fetch(`${origin}${ready}`).then(
-      ({ ok }) => ok,
+      ({ ok, status }) => ok || status === readyStatus,
       () => false,
     )
   for (let tries = 0; !(await isReady()); tries++) {

@@ -9,6 +9,8 @@ import { startProgram } from './real-program.ts'
  */
 export type RealPrometheus = {
   readonly remoteWrite: string
+  /** The base address of its OTLP receiver, which only some versions have. */
+  readonly otlp: string
   /** Sets its scrape targets to these ports. */
   readonly scrape: (ports: readonly number[]) => void
   /** The problems of an expression over the span: no data, or a value that is not a number. */
@@ -37,8 +39,13 @@ const rateInterval = '8s'
 export const interpolate = (expr: string): string =>
   expr.replaceAll('$__rate_interval', rateInterval).replace(/"\$\w+"/g, '".+"')
 
+/** Another program than that of Debian, and what it needs beside the usual flags. */
+export type OtherPrometheus = { readonly program: string; readonly flags: readonly string[] }
+
+const debian: OtherPrometheus = { program: 'prometheus', flags: [] }
+
 /** Prepares a folder and a port without starting the program. */
-export async function preparePrometheus(): Promise<RealPrometheus> {
+export async function preparePrometheus({ program, flags: more }: OtherPrometheus = debian): Promise<RealPrometheus> {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-prometheus-'))
   const port = await freePort()
   const origin = `http://127.0.0.1:${port}`
@@ -46,7 +53,7 @@ export async function preparePrometheus(): Promise<RealPrometheus> {
   rmSync(join(folder, 'targets/local.yml'))
   const flags = [
     ...['--config.file=prometheus.yml', '--storage.tsdb.path=data', `--web.listen-address=127.0.0.1:${port}`],
-    ...['--web.enable-remote-write-receiver', '--enable-feature=native-histograms'],
+    ...['--web.enable-remote-write-receiver', '--enable-feature=native-histograms', ...more],
   ]
   let kill = async (): Promise<void> => {}
 
@@ -60,6 +67,7 @@ export async function preparePrometheus(): Promise<RealPrometheus> {
   return {
     ask,
     remoteWrite: `${origin}/api/v1/write`,
+    otlp: `${origin}/api/v1/otlp`,
     scrape: ports => {
       const targets = JSON.stringify(ports.map(port => `127.0.0.1:${port}`))
       writeFileSync(join(folder, 'targets/run.yml'), `- targets: ${targets}\n`)
@@ -77,7 +85,7 @@ export async function preparePrometheus(): Promise<RealPrometheus> {
       return result.map(({ metric, value }) => ({ labels: metric, value: Number(value?.[1]) }))
     },
     start: async () => {
-      kill = (await startProgram('prometheus', flags, { origin, folder })).kill
+      kill = (await startProgram(program, flags, { origin, folder })).kill
     },
     kill: () => kill(),
     stop: async () => {
@@ -87,8 +95,8 @@ export async function preparePrometheus(): Promise<RealPrometheus> {
   }
 }
 
-export async function startPrometheus(): Promise<RealPrometheus> {
-  const prometheus = await preparePrometheus()
+export async function startPrometheus(other: OtherPrometheus = debian): Promise<RealPrometheus> {
+  const prometheus = await preparePrometheus(other)
   await prometheus.start()
   return prometheus
 }

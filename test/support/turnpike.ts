@@ -55,8 +55,12 @@ export function startTurnpike(args: readonly string[], environment: Readonly<Rec
 type Finished = TestContext['onTestFinished']
 
 /** Like `startTurnpike`, for one test. The process is killed when the test ends. */
-export function startForTest(args: readonly string[], onTestFinished: Finished): Started {
-  const started = startTurnpike(args)
+export function startForTest(
+  args: readonly string[],
+  onTestFinished: Finished,
+  environment?: Readonly<Record<string, string>>,
+): Started {
+  const started = startTurnpike(args, environment)
   onTestFinished(() => void started.child.kill('SIGKILL'))
   return started
 }

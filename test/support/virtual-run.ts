@@ -63,6 +63,10 @@ export type VirtualRun = {
   /** The calls and clauses of --only. */
   readonly only?: readonly string[]
   readonly failFast?: boolean
+  /** Whether requests carry trace ids. */
+  readonly traces?: boolean
+  /** Whether outputs get what a live page shows. */
+  readonly details?: boolean
   /** What limits are judged by; by default the statements of the target, as in a run of the program. */
   readonly limitsFrom?: 'target' | 'documented'
 }
@@ -126,7 +130,9 @@ export async function virtualRun(options: VirtualRun): Promise<{
   const never = new AbortController().signal
   const runId = 'virtual'
   const ownKeys = { environment: undefined, loopback: true, areOptional: !profile.auth.required, runId }
-  const info: RunInfo = { turnpike: 2, runId, version: '0.0.0', target: 'memory', startedAtMs: clock.wallMs() }
+  const traces = options.traces === true ? { traces: true as const } : {}
+  const start = { version: '0.0.0', target: 'memory', startedAtMs: clock.wallMs() }
+  const info: RunInfo = { turnpike: 2, runId, ...start, ...traces }
   const job: RunJob = {
     info,
     plan,
@@ -143,6 +149,7 @@ export async function virtualRun(options: VirtualRun): Promise<{
     warmUp: false,
     failFast: options.failFast ?? false,
     gauges: false,
+    details: options.details ?? false,
   }
   const startWorker: StartWorker = (job, events) =>
     startInline({

@@ -2,9 +2,10 @@ import { measureRaw, measureTurnpike } from '../../calibration/calibrate.ts'
 import { calibrate, formatCalibration } from '../../calibration/result.ts'
 import { maxStreamTokens, type StreamLoad, streamMs, streamStartsPerSecond } from '../../calibration/stream-load.ts'
 import { UsageError } from '../../lib/usage-error.ts'
-import { startChildServer } from '../child-process.ts'
-import { exitCodes, integerFlag, number, text, type Values } from '../flags.ts'
+import { startChildServer } from '../../library/child-process.ts'
+import { exitCodes, integerFlag, number, type Values } from '../flags.ts'
 import { listenForInterrupts } from '../interrupts.ts'
+import { printJson, wantsJson } from '../print.ts'
 
 /** Measures how late this program reads what a calibration server in another process writes. */
 export async function calibrateCommand(values: Values): Promise<number> {
@@ -24,12 +25,12 @@ export async function calibrateCommand(values: Values): Promise<number> {
     const turnpike = await measureTurnpike(load, calibrationServer.port, stop)
     if (stop.aborted) return exitCodes.interrupted
     const calibration = calibrate({ load, raw, maxP99Ms, ...turnpike })
-    const isJson = text(values, 'format') === 'json'
-    process.stdout.write(isJson ? `${JSON.stringify(calibration, null, 2)}\n` : formatCalibration(calibration))
+    if (wantsJson(values)) printJson(calibration)
+    else process.stdout.write(formatCalibration(calibration))
     return exitCodes[calibration.verdict]
   } finally {
     interrupts.dispose()
-    calibrationServer.stop()
+    await calibrationServer.stop()
   }
 }
 

@@ -3,38 +3,21 @@ import { compareRuns } from '../../judge/compare/compare-runs.ts'
 import { type Comparison, type Criteria, defaultCriteria, outcomeStatus } from '../../judge/compare/comparison.ts'
 import { UsageError } from '../../lib/usage-error.ts'
 import { type ComparisonFormat, comparisonRenderers } from '../../report/render/renderers.ts'
-import { recordedDiscovery } from '../../run/discovery.ts'
 import { readComparedRun } from '../../storage/recorded-run.ts'
 import { assertWritableDirectory, writeComparison } from '../../storage/run-directory.ts'
 import { exitCodes, listFlag, text, type Values } from '../flags.ts'
-import type { DraftPlan } from '../load-plan.ts'
 import { print, showUnwritten, stdoutLayout } from '../print.ts'
 import { hiddenIn } from '../secrets.ts'
 
-/**
- * Reads the baselines of a run before anything is sent; null if the flags name none. Throws a UsageError if a baseline has
- * a different plan, even with the same limits of the target.
- */
-export async function baselinesOf(values: Values, drafts: readonly DraftPlan[]): Promise<Baselines | null> {
+/** The baselines of a run that another terminal has started; null if the flags name none. Throws a UsageError. */
+export async function baselinesOfPlan(values: Values, judged: JudgedPlan): Promise<Baselines | null> {
   const criteria = criteriaOf(values)
   const paths = listFlag(values, 'baseline')
-  const [draft, ...others] = drafts
-  if (paths.length === 0 || draft === undefined) return null
-  if (others.length > 0) {
-    throw new UsageError({ where: '--baseline', got: `${drafts.length} scenarios`, expected: 'one scenario' })
-  }
+  if (paths.length === 0) return null
   const runs = await Promise.all(paths.map(readComparedRun))
   assertDistinct(runs)
-  for (const baseline of runs) {
-    const replanned = draft.replan(recordedDiscovery(baseline))
-    assertComparable(baseline, replanned.plan.scenario, replanned)
-  }
+  for (const baseline of runs) assertComparable(baseline, judged.plan.scenario, judged)
   return { runs, criteria }
-}
-
-/** Throws a UsageError if the target now has different limits, and so the plan has different rates. */
-export function assertStillComparable(baselines: Baselines | null, intent: JudgedPlan): void {
-  for (const baseline of baselines?.runs ?? []) assertComparable(baseline, intent.plan.scenario, intent)
 }
 
 export const criteriaOf = (values: Values): Criteria => ({

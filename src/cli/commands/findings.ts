@@ -1,7 +1,7 @@
 import { plural } from '../../lib/format.ts'
 import { plainTable } from '../../lib/text-layout.ts'
 import { oneOf, UsageError } from '../../lib/usage-error.ts'
-import { oneLine, visibleJson } from '../../lib/visible.ts'
+import { oneLine } from '../../lib/visible.ts'
 import type { Report, ReportedExample } from '../../report/document.ts'
 import { renderTextPage } from '../../report/render/text.ts'
 import { allEvidence, findingBlocks } from '../../report/sections/findings.ts'
@@ -9,7 +9,7 @@ import { reproScript } from '../../run/repro-script.ts'
 import { type Sequence, sequenceOf } from '../../run/sequence.ts'
 import { logFiles, observationsIn, readJudgedPlan, readReport, writeNewScript } from '../../storage/run-directory.ts'
 import { exitCodes, text, type Values } from '../flags.ts'
-import { print, stdoutLayout } from '../print.ts'
+import { print, printJson, stdoutLayout, wantsJson } from '../print.ts'
 
 /** Lists the findings of a run, shows one of them, or writes a script that sends its requests again. Sends nothing. */
 export async function findingsCommand(values: Values): Promise<number> {
@@ -24,12 +24,9 @@ export async function findingsCommand(values: Values): Promise<number> {
     await writeScript(directory, report, pick(all, chosen ?? (all.length === 1 ? '1' : '')), out)
     return exitCodes.pass
   }
-  const isJson = text(values, 'format') === 'json'
-  if (chosen === null) print(isJson ? json(all.map(summary)) : list(all), isJson ? 'json' : 'text')
-  else {
-    const { number, finding } = pick(all, chosen)
-    print(isJson ? json({ number, ...finding }) : details(report, number), isJson ? 'json' : 'text')
-  }
+  const picked = chosen === null ? null : pick(all, chosen)
+  if (wantsJson(values)) printJson(picked === null ? all.map(summary) : { number: picked.number, ...picked.finding })
+  else print(picked === null ? list(all) : details(report, picked.number), 'text')
   return exitCodes.pass
 }
 
@@ -98,8 +95,6 @@ const details = (report: Report, number: number): string =>
     findingBlocks(report, allEvidence).filter(block => block.number === number),
     stdoutLayout(),
   )
-
-const json = (value: unknown): string => visibleJson(`${JSON.stringify(value, null, 2)}\n`)
 
 async function writeScript(directory: string, report: Report, listed: Chosen, out: string | null): Promise<void> {
   const { number, name, text: sentence, example } = listed

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { whyUnreadable } from '../../lib/read-text.ts'
 import { UsageError } from '../../lib/usage-error.ts'
 import { exitCodes, text, type Values } from '../flags.ts'
+import { printJson, wantsJson } from '../print.ts'
 
 /** The folder of the package with the files that `init` copies. */
 const examples = fileURLToPath(new URL('../../../docs/examples/', import.meta.url))
@@ -37,6 +38,10 @@ export async function initCommand(values: Values): Promise<number> {
   const files = written.map(([from, to]) => ({ from: join(examples, from), to: join(folder, to) }))
   assertNothingExists(files.map(({ to }) => to))
   for (const { from, to } of files) copy(from, to)
+  if (wantsJson(values)) {
+    printJson({ written: files.map(({ to }) => to) })
+    return exitCodes.pass
+  }
   const listed = written.map(([, to]) => `  ${to}\n`).join('')
   process.stdout.write(`Written${folder === '.' ? '' : ` to ${folder}`}:\n${listed}${nextSteps}`)
   return exitCodes.pass

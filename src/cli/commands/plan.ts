@@ -1,12 +1,14 @@
 import { UsageError } from '../../lib/usage-error.ts'
-import { visible, visibleJson } from '../../lib/visible.ts'
+import { visible } from '../../lib/visible.ts'
+import { budgetMistake, type DraftPlan } from '../../library/draft.ts'
 import { describePlan } from '../../plan/describe-plan.ts'
 import { assertMaySendKeys, loadKeys } from '../../produce/callers/api-keys.ts'
 import { loadWalletKeys, loadWallets } from '../../produce/callers/wallet-keys.ts'
 import { notThere } from '../../produce/transport/suggest-target.ts'
 import { discoverAt, nothingDiscovered } from '../../run/discovery.ts'
 import { exitCodes, text, type Values } from '../flags.ts'
-import { budgetMistake, type DraftPlan, draftPlan } from '../load-plan.ts'
+import { draftPlan } from '../load-plan.ts'
+import { printJson, wantsJson } from '../print.ts'
 import { hidden } from '../secrets.ts'
 
 export async function planCommand(values: Values): Promise<number> {
@@ -14,12 +16,8 @@ export async function planCommand(values: Values): Promise<number> {
   const { plan, refusal, suggestedTarget } = await plannedRun(draft, text(values, 'target'))
   if (suggestedTarget !== null)
     process.stderr.write(`${notThere(hidden(plan.target ?? ''), hidden(suggestedTarget))}\n`)
-  const json = text(values, 'format') === 'json'
-  process.stdout.write(
-    visible(
-      json ? visibleJson(`${JSON.stringify({ ...plan, refused: refusal }, null, 2)}\n`) : describePlan(plan, refusal),
-    ),
-  )
+  if (wantsJson(values)) printJson({ ...plan, refused: refusal })
+  else process.stdout.write(visible(describePlan(plan, refusal)))
   return exitCodes.pass
 }
 

@@ -7,9 +7,12 @@ import { visible } from '../../lib/visible.ts'
 import { type YamlEntry, yamlComment, yamlFlow, yamlLines } from '../../lib/write-yaml.ts'
 import { exitCodes, text, type Values } from '../flags.ts'
 import { contractOf } from '../load-plan.ts'
+import { printJson, wantsJson } from '../print.ts'
 
 export async function profileCommand(values: Values): Promise<number> {
-  process.stdout.write(visible(profileText(contractOf(values), text(values, 'profile'))))
+  const contract = contractOf(values)
+  if (wantsJson(values)) printJson(profileValues(contract))
+  else process.stdout.write(visible(profileText(contract, text(values, 'profile'))))
   return exitCodes.pass
 }
 
@@ -28,6 +31,14 @@ export function profileText(contract: Contract, profile: string | null): string 
     ? lines
     : lines.map(line => line.replace(/^( *)(?=balanceResolutionUsd:)/, '$1# '))
   return [...yamlComment(heading), '', ...shown, ''].join('\n')
+}
+
+/** The same as plain data, which loads as a profile, too. */
+export function profileValues(contract: Contract): Readonly<Record<string, unknown>> {
+  const { sources: _, ...values } = contract
+  if (isResolutionStated(contract)) return values
+  const { balanceResolutionUsd: __, ...billing } = values.billing
+  return { ...values, billing }
 }
 
 /** A run takes a stated resolution as certain, even the documented one. So it stays a comment until a profile states it. */

@@ -1,58 +1,140 @@
-import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { documentedContract } from '../../contract/documented.ts'
 import type { Baselines } from '../../judge/compare/comparable.ts'
-import { systemClock } from '../../lib/clock.ts'
 import { formatPico, pico } from '../../lib/money.ts'
 import { type Mistake, UsageError } from '../../lib/usage-error.ts'
-import type { RunInfo } from '../../observation/log.ts'
+import { visible } from '../../lib/visible.ts'
+import type { DraftPlan } from '../../library/draft.ts'
+import {
+  assertMayRun,
+  assertShardable,
+  newRunId,
+  type RunEffects,
+  type RunSettings,
+  readBaselines,
+  runDraft,
+} from '../../library/run-draft.ts'
+import { describePlan } from '../../plan/describe-plan.ts'
 import type { Plan } from '../../plan/plan.ts'
-import { maxShards } from '../../plan/shard.ts'
-import { assertMaySendKeys, type Keys, loadKeys, plainTextWarning } from '../../produce/callers/api-keys.ts'
-import type { WalletCaller } from '../../produce/callers/caller.ts'
-import { loadWalletKeys, loadWallets, solanaNodeOf } from '../../produce/callers/wallet-keys.ts'
-import { notThere } from '../../produce/transport/suggest-target.ts'
-import { discoverAt } from '../../run/discovery.ts'
-import { type RunJob, run } from '../../run/run.ts'
+import { assertRedis, runOverQueue } from '../../run/queue/run-over-queue.ts'
+import type { ShardTerms } from '../../run/queue/submit.ts'
 import { startThread } from '../../run/threads.ts'
-import { type ReservedDirectory, reserveRunDirectory, type Unwritten } from '../../storage/run-directory.ts'
-import { startEmbeddedService } from '../child-process.ts'
-import { exitCodes, listFlag, number, text, type Values, version } from '../flags.ts'
+import { reserveRunDirectory } from '../../storage/run-directory.ts'
+import { exitCodes, listFlag, number, text, type Values } from '../flags.ts'
 import { listenForInterrupts } from '../interrupts.ts'
-import { assertWithinBudget, type DraftPlan, draftPlan } from '../load-plan.ts'
+import { draftPlan } from '../load-plan.ts'
 import { assertCanListen, createOutputs, type OutputFlags, outputFlags } from '../outputs.ts'
 import { exitCodeOf, showUnwritten } from '../print.ts'
-import { assertNoSecret, environmentSecrets, hidden, hiddenIn, hideSecrets, weakSecretsNote } from '../secrets.ts'
-import { assertStillComparable, baselinesOf } from './compare.ts'
+import { redisUrl } from '../redis-url.ts'
+import { hiddenIn, ownSecrets } from '../secrets.ts'
+import { criteriaOf } from './compare.ts'
 
 export async function runCommand(values: Values): Promise<number> {
+  const files = listFlag(values, 'scenarios')
   // Read all scenarios before the first run, so that a mistake in the last one shows up now and not after an hour.
   const drafts: DraftPlan[] = []
-  for (const file of listFlag(values, 'scenarios')) drafts.push(await draftPlan(file, values))
+  for (const file of files) drafts.push(await draftPlan(file, values))
   assertPaysOnce(text(values, 'top-up'), drafts.length)
   const flag = text(values, 'budget-usd')
   const budget = createCommandBudget(flag, drafts.length)
-  for (const { plan, ownBudgetUsd } of drafts) {
-    assertMaySendKeys(plan, text(values, 'target'))
-    assertWithinBudget(budget.limit(plan, ownBudgetUsd), { isDraft: true })
-    assertShardable(plan, workersOf(values))
+  for (const draft of drafts) {
+    assertMayRun(
+      draft,
+      { named: text(values, 'target'), workers: workersOf(values) },
+      { limit: budget.limit, refused: showRefused },
+    )
+    assertShardable(draft.plan, '--shards', shardsOf(values))
   }
+  if (values.collect === true && number(values, 'shards') === null)
+    throw new UsageError({ where: '--collect', got: 'no --shards', expected: 'a run whose records are elsewhere' })
   assertTogetherWithinBudget(drafts, flag)
   const flags = outputFlags(values, process.env)
-  assertWritable(drafts, text(values, 'out'))
+  const out = text(values, 'out')
+  const several = drafts.length > 1
+  const directory = (plan: Plan, runId: string) => directoryOf(plan, runId, out, several)
+  assertTraceable(flags, number(values, 'shards'))
+  assertWritable(drafts, out, directory)
   await assertCanListen(flags)
+  // Shards are asked for by their number; the environment alone changes nothing.
+  const redis = number(values, 'shards') === null ? null : redisUrl(values, process.env)
+  if (redis !== null) await assertRedis(redis)
   const baselines = await baselinesOf(values, drafts)
   const codes: number[] = []
   for (const draft of drafts) {
-    const code = await runDraft(draft, { values, flags, baselines, budget, several: drafts.length > 1 })
-    codes.push(code)
-    if (code === exitCodes.interrupted) break
+    const settings = settingsOf(values, baselines)
+    const report = await runDraft(draft, settings, effectsOf(values, { flags, budget, directory, redis }))
+    codes.push(exitCodeOf(report))
+    if (codes.at(-1) === exitCodes.interrupted) break
     const left = drafts.slice(codes.length).map(({ plan }) => plan.scenario)
-    if (code !== exitCodes.fail || values['fail-fast'] !== true || left.length === 0) continue
+    if (codes.at(-1) !== exitCodes.fail || values['fail-fast'] !== true || left.length === 0) continue
     process.stderr.write(`Not run, because of --fail-fast: ${left.join(', ')}.\n`)
     break
   }
   return worstExitCode(codes)
+}
+
+const settingsOf = (values: Values, baselines: Baselines | null): RunSettings => ({
+  named: text(values, 'target'),
+  workers: workersOf(values),
+  warmUp: values['warm-up'] !== false,
+  failFast: values['fail-fast'] === true,
+  traces: values.traces === true,
+  baselines,
+  variables: process.env,
+})
+
+/** The values that all runs of one command line share. */
+type Invocation = {
+  readonly flags: OutputFlags
+  readonly budget: CommandBudget
+  readonly directory: (plan: Plan, runId: string) => string
+  /** The URL of the Redis from which workers elsewhere take the shards; null: this process drives the load. */
+  readonly redis: string | null
+}
+
+/** A run of the command line: it has a directory, writes to the terminal, and ends on a signal. */
+function effectsOf(values: Values, { flags, budget, directory, redis }: Invocation): RunEffects {
+  const terms = shardTermsOf(values)
+  return {
+    secrets: ownSecrets,
+    reserve: (runId, { plan, contract }) => reserveRunDirectory(directory(plan, runId), hiddenIn(contract)),
+    watch: async ({ plan, info, clock }) => {
+      const interrupts = listenForInterrupts()
+      const { stop, quit, onFirst, dispose } = interrupts
+      const made = createOutputs(plan, info, clock, directory(plan, info.runId), values, flags, interrupts)
+      made.catch(dispose)
+      const outputs = await made
+      onFirst(() => outputs.log('Interrupted. Waiting for requests in flight; press ^C again to quit now.'))
+      const close = () => outputs.close().finally(dispose)
+      return { ...outputs, stop, quit, close }
+    },
+    startWorker: startThread,
+    unwritten: showUnwritten,
+    refused: showRefused,
+    limit: budget.limit,
+    spend: budget.spend,
+    childStderr: 'inherit',
+    elsewhere:
+      redis === null
+        ? null
+        : { logs: terms.shards, run: (job, io, spend) => runOverQueue(job, io, { url: redis, ...terms }, spend) },
+  }
+}
+
+/** The forecast shows which budget the run needs. */
+function showRefused(plan: Plan, message: string): void {
+  process.stderr.write(`${visible(describePlan(plan, message))}\n`)
+}
+
+/** Reads the baselines before anything is sent; null if the flags name none. Throws a UsageError. */
+async function baselinesOf(values: Values, drafts: readonly DraftPlan[]): Promise<Baselines | null> {
+  const criteria = criteriaOf(values)
+  const paths = listFlag(values, 'baseline')
+  const [draft, ...others] = drafts
+  if (paths.length === 0 || draft === undefined) return null
+  if (others.length > 0)
+    throw new UsageError({ where: '--baseline', got: `${drafts.length} scenarios`, expected: 'one scenario' })
+  return await readBaselines(draft, paths, criteria)
 }
 
 /** Throws a UsageError if several runs could each pay the amount of --top-up. */
@@ -65,8 +147,18 @@ function assertPaysOnce(topUp: string | null, scenarios: number): void {
   })
 }
 
+/** Workers elsewhere do not pass on the requests that are chosen for spans. */
+function assertTraceable({ traces }: OutputFlags, shards: number | null): void {
+  if (!traces || shards === null) return
+  throw new UsageError({
+    where: '--traces',
+    got: '--shards',
+    expected: '--workers, which share a machine, or no spans',
+  })
+}
+
 /** Throws a UsageError if the directory of a run cannot be written, before the first run and before anything is sent. */
-function assertWritable(drafts: readonly DraftPlan[], out: string | null): void {
+function assertWritable(drafts: readonly DraftPlan[], out: string | null, directory: Invocation['directory']): void {
   const names = drafts.map(({ plan }) => plan.scenario)
   const repeated = names.find((name, index) => names.indexOf(name) !== index)
   if (out !== null && repeated !== undefined)
@@ -76,8 +168,7 @@ function assertWritable(drafts: readonly DraftPlan[], out: string | null): void 
       expected: 'scenarios with unique names',
     })
   // The keys are not known yet, so what is tried here holds nothing of this run.
-  for (const { plan } of drafts)
-    reserveRunDirectory(directoryOf(plan, newRunId(), out, drafts.length > 1), documentedContract).release()
+  for (const { plan } of drafts) reserveRunDirectory(directory(plan, newRunId()), documentedContract).release()
 }
 
 /** The exit code of several runs. A failed run is worse than an inconclusive one. */
@@ -86,131 +177,16 @@ function worstExitCode(codes: readonly number[]): number {
   return order.find(code => codes.includes(code)) ?? exitCodes.pass
 }
 
-/** The values that all runs of one command line share. */
-type Invocation = {
-  readonly values: Values
-  readonly flags: OutputFlags
-  readonly baselines: Baselines | null
-  readonly budget: CommandBudget
-  readonly several: boolean
-}
+const shardTermsOf = (values: Values): ShardTerms => ({
+  shards: shardsOf(values),
+  readyWithinMs: 1_000 * (number(values, 'ready-within') ?? 60),
+  silenceMs: 1_000 * (number(values, 'max-silence') ?? 10),
+  collect: values.collect === true,
+})
 
-/** Runs a scenario against the target of its plan, or against a reference service that it starts. */
-async function runDraft(draft: DraftPlan, invocation: Invocation): Promise<number> {
-  const { plan } = draft
-  const { values, several } = invocation
-  const runId = newRunId()
-  const path = directoryOf(plan, runId, text(values, 'out'), several)
-  const keys = loadKeys(plan, draft.contract, runId)
-  const walletKeys = loadWalletKeys(plan, draft.contract.wallets, runId)
-  const given = [...keys.given, ...walletKeys.given]
-  hideSecrets(given)
-  assertNoSecret(plan.scenario, { ...plan, target: null }, 'scenario')
-  const wallets = await loadWallets(plan, walletKeys)
-  const reserved = reserveRunDirectory(path, hiddenIn(draft.contract))
-  try {
-    return await runAtTarget(draft, { runId, path, reserved, keys: { ...keys, given }, wallets }, invocation)
-  } finally {
-    reserved.release()
-  }
-}
-
-type Start = {
-  readonly runId: string
-  readonly path: string
-  readonly reserved: ReservedDirectory
-  readonly keys: Keys
-  readonly wallets: readonly WalletCaller[]
-}
-
-async function runAtTarget(draft: DraftPlan, start: Start, invocation: Invocation): Promise<number> {
-  const { plan } = draft
-  const runAt = (target: string) => runAgainst(target, draft, start, invocation)
-  if (plan.target !== null) return await runAt(plan.target)
-  const service = await startEmbeddedService({
-    seed: plan.seed,
-    profile: draft.profile,
-    service: plan.service,
-  })
-  try {
-    return await runAt(service.baseUrl)
-  } finally {
-    service.stop()
-  }
-}
-
-async function runAgainst(
-  target: string,
-  draft: DraftPlan,
-  { runId, path, reserved, keys: { callers: keyed, specialKeys, given, areInvented }, wallets }: Start,
-  { values, flags, baselines, budget }: Invocation,
-): Promise<number> {
-  const callers = [...keyed, ...wallets]
-  // The published limits decide the rates, and so the cost.
-  const discovery = await discoverAt(target, callers, draft.plan, draft.contract)
-  // Both are public, and the address of the target may contain a key.
-  const { plan: unlimited, contract } = hiddenIn(draft.replan(discovery))
-  const plan = budget.limit(unlimited, draft.ownBudgetUsd)
-  assertWithinBudget(plan, { isDraft: false })
-  assertStillComparable(baselines, { plan, contract })
-  const clock = systemClock()
-  const info: RunInfo = {
-    turnpike: 2,
-    runId,
-    version,
-    target: hidden(target),
-    startedAtMs: clock.wallMs(),
-    ...(areInvented && { inventedKeys: true }),
-    ...(discovery.suggestedTarget !== null && { suggestedTarget: hidden(discovery.suggestedTarget) }),
-  }
-  const { outputs, gauges, log, close } = await createOutputs(plan, info, clock, path, values, flags)
-  const warning = callers.some(caller => caller.kind === 'wallet' || caller.keys.length > 0)
-    ? plainTextWarning(plan)
-    : null
-  if (warning !== null) log(warning)
-  const { stop, quit, onFirst, dispose } = listenForInterrupts()
-  for (const note of discovery.notes) log(note)
-  if (discovery.suggestedTarget !== null) log(notThere(info.target, hidden(discovery.suggestedTarget)))
-  onFirst(() => log('Interrupted. Waiting for requests in flight; press ^C again to quit now.'))
-  try {
-    const workers = workersOf(values)
-    const directory = reserved.create({ plan, contract }, workers)
-    const warmUp = values['warm-up'] !== false
-    const secrets = [...given, ...environmentSecrets(process.env)]
-    const weak = weakSecretsNote(secrets)
-    if (weak !== null) log(weak)
-    const failFast = values['fail-fast'] === true
-    const common = { info, plan, contract, baselines, workers, warmUp, failFast, gauges }
-    const job: RunJob = { ...common, callers, specialKeys, secrets, solanaNode: solanaNodeOf(plan), baseUrl: target }
-    const unwritten: Unwritten[] = []
-    const noteUnwritten = (file: Unwritten) => void unwritten.push(file)
-    const io = { clock, stop, quit, startWorker: startThread, directory, outputs, log, unwritten: noteUnwritten }
-    const report = await run(job, io, budget.spend)
-    showUnwritten(unwritten)
-    return exitCodeOf(report)
-  } finally {
-    await close()
-    dispose()
-  }
-}
+const shardsOf = (values: Values): number => number(values, 'shards') ?? 1
 
 const workersOf = (values: Values): number => number(values, 'workers') ?? 1
-
-function assertShardable(plan: Plan, workers: number): void {
-  const { max, reason } = maxShards(plan)
-  if (Number.isSafeInteger(workers) && workers >= 1 && workers <= max) return
-  throw new UsageError({
-    where: '--workers',
-    got: String(workers),
-    expected: `a whole number from 1 to ${max}: ${plan.scenario} has ${reason}`,
-  })
-}
-
-/** A sortable time, and random digits for runs that start in the same second. */
-function newRunId(): string {
-  const stamp = new Date().toISOString().slice(0, 19).replaceAll(/[-:]/g, '')
-  return `${stamp}Z-${randomBytes(3).toString('hex')}`
-}
 
 function directoryOf(plan: Plan, runId: string, out: string | null, several: boolean): string {
   if (out === null) return join('runs', `${runId}-${plan.scenario}`)

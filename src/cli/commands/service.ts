@@ -1,8 +1,7 @@
 import { systemClock } from '../../lib/clock.ts'
 import { pico } from '../../lib/money.ts'
 import { plainTable } from '../../lib/text-layout.ts'
-import { nearest, UsageError } from '../../lib/usage-error.ts'
-import type { ServiceSpec } from '../../plan/plan.ts'
+import { UsageError } from '../../lib/usage-error.ts'
 import { parseDuration } from '../../scenario/units.ts'
 import {
   defaultLatency,
@@ -12,8 +11,7 @@ import {
   scaleLatency,
 } from '../../service/capacity.ts'
 import { type Fault, faultStatuses } from '../../service/faults.ts'
-import type { Lie } from '../../service/lies/lie.ts'
-import { allLies, lieByName } from '../../service/lies/lies.ts'
+import { allLies, knownLie } from '../../service/lies/lies.ts'
 import { startServer } from '../../service/server.ts'
 import { createService } from '../../service/service.ts'
 import { type PaymentFault, paymentFaultKinds } from '../../service/wallets/payment-faults.ts'
@@ -22,6 +20,8 @@ import { exitCodes, integerFlag, listFlag, number, text, type Values } from '../
 import { endingSignals } from '../interrupts.ts'
 import { listenMistake } from '../listen.ts'
 import { contractOf } from '../load-plan.ts'
+import { printJson, wantsJson } from '../print.ts'
+import { serviceUpstreams } from '../upstreams.ts'
 
 /**
  * Waits until a server should stop. A child of Turnpike sends its port to the parent, stops when the parent exits, and
@@ -61,15 +61,6 @@ export function serviceCapacity(values: Values): ServiceCapacity | null {
   return { concurrency, serviceTimeMs, distribution, queueLength: queueLength ?? concurrency }
 }
 
-/** The capacity as flags, for a service that a run starts. */
-export const capacityFlags = (plan: ServiceSpec | null): readonly string[] =>
-  plan === null
-    ? []
-    : [
-        ...['--concurrency', String(plan.concurrency), '--service-time', `${plan.serviceTimeMs}ms`],
-        ...['--distribution', plan.distribution, '--queue-length', String(plan.queueLength)],
-      ]
-
 const optionalInteger = (
   values: Values,
   name: string,
@@ -78,12 +69,15 @@ const optionalInteger = (
 
 export async function serviceCommand(values: Values): Promise<number> {
   if (values['list-lies'] === true) {
-    const rows = allLies.map(({ clause, name, text }) => [clause, name, text])
-    process.stdout.write(`${plainTable([], rows, Number.POSITIVE_INFINITY)}\n`)
+    const lies = allLies.map(({ clause, name, text }) => ({ clause, name, text }))
+    if (wantsJson(values)) printJson(lies)
+    else process.stdout.write(`${plainTable([], lies.map(Object.values), Number.POSITIVE_INFINITY)}\n`)
     return exitCodes.pass
   }
+  const contract = contractOf(values)
+  const upstreams = await serviceUpstreams(values, contract)
   const service = createService({
-    contract: contractOf(values),
+    contract,
     clock: systemClock(),
     seed: integerFlag(values, 'seed', { min: 0, max: Number.MAX_SAFE_INTEGER }),
     openingBalanceUsd: amount(values, 'opening-balance', '10'),
@@ -93,6 +87,8 @@ export async function serviceCommand(values: Values): Promise<number> {
     wallets: walletSettings(values),
     lies: listFlag(values, 'lie').map(knownLie),
     faults: faultsOf(listFlag(values, 'fault')),
+    chatUpstream: upstreams.chat,
+    rpcUpstream: upstreams.rpc,
   })
   const host = text(values, 'host') ?? '127.0.0.1'
   const port = integerFlag(values, 'port', { min: 0, max: 65_535 })
@@ -102,8 +98,10 @@ export async function serviceCommand(values: Values): Promise<number> {
   await serveUntilSignal(server.port, [
     `The reference service is at http://${host}:${server.port}/api/v1 (^C stops it).`,
     'Each key such as ref_default_anna or ref_partner_bob has an account, and so has each wallet.',
+    ...upstreams.lines,
   ])
   await server.close()
+  await upstreams.close()
   return exitCodes.pass
 }
 
@@ -142,18 +140,6 @@ function checkSum(where: string, faults: readonly { readonly probability: number
   const total = faults.reduce((sum, { probability }) => sum + probability, 0)
   if (total > 1)
     throw new UsageError({ where, got: `a sum of ${total}`, expected: 'probabilities with a sum of at most 1' })
-}
-
-function knownLie(name: string): Lie {
-  const lie = lieByName(name)
-  if (lie !== undefined) return lie
-  const names = allLies.map(known => known.name)
-  throw new UsageError({
-    where: '--lie',
-    got: JSON.stringify(name),
-    expected: 'a lie that turnpike service --list-lies shows',
-    ...nearest(name, names),
-  })
 }
 
 function faultsOf(written: readonly string[]): readonly Fault[] {

@@ -13,7 +13,7 @@ import {
 } from './latency-grid.ts'
 import { createLimitSeries, type LimitSeries, type LimitSeriesSnapshot } from './limit-series.ts'
 import { createSpendSeries, type SpendSeries, type SpendSnapshot } from './spend-series.ts'
-import { createTimeline, type TimelineSnapshot, type TimeRow } from './timeline.ts'
+import { createTimeline, maxLiveColumns, type TimelineSnapshot, type TimeRow } from './timeline.ts'
 import { gapsMs, isSuccess, timingMs } from './timings.ts'
 
 /**
@@ -79,9 +79,18 @@ const otherCalls = '(other calls)'
 
 type CallGrids = { count: number; readonly latency: LatencyGrid; ttft: LatencyGrid | null; icl: LatencyGrid | null }
 
+/** A smaller snapshot of the same run: its columns are wide enough for a live view. */
+export function coarseSnapshot(plan: Plan, snapshot: SeriesSnapshot): SeriesSnapshot {
+  const coarse = createLiveSeries(plan)
+  coarse.merge(snapshot)
+  return coarse.snapshot()
+}
+
+/** For merging coarse snapshots. */
+export const createLiveSeries = (plan: Plan): SeriesFold => createSeries(plan, createTimeline(maxLiveColumns))
+
 /** A fold over observations in bounded memory. */
-export function createSeries(plan: Plan): SeriesFold {
-  const timeline = createTimeline()
+export function createSeries(plan: Plan, timeline = createTimeline()): SeriesFold {
   const due = timeline.sums()
   const dropped = timeline.sums()
   const sent = timeline.sums()

@@ -1,5 +1,7 @@
 /** The maximum number of columns of a run. */
 export const maxColumns = 600
+/** The same in a live view: its charts stay this coarse, and its snapshots this small. */
+export const maxLiveColumns = 100
 const finestStepMs = 1_000
 
 /** One number for each column of time. */
@@ -43,17 +45,17 @@ export type Timeline = {
   readonly merge: (snapshot: TimelineSnapshot) => (theirs: number) => number
 }
 
-export function createTimeline(): Timeline {
+export function createTimeline(most: typeof maxColumns | typeof maxLiveColumns = maxColumns): Timeline {
   const halvings: (() => void)[] = []
   let stepMs = finestStepMs
   let columns = 0
 
   const row = (join: (a: number, b: number) => number): TimeRow => {
-    const values = new Float64Array(maxColumns)
+    const values = new Float64Array(most)
     halvings.push(() => {
-      for (let column = 0; column < maxColumns; column++) {
+      for (let column = 0; column < most; column++) {
         const from = 2 * column
-        values[column] = from < maxColumns ? join(values[from] ?? 0, values[from + 1] ?? 0) : 0
+        values[column] = from < most ? join(values[from] ?? 0, values[from + 1] ?? 0) : 0
       }
     })
     const put = (column: number, value: number) => {
@@ -71,7 +73,7 @@ export function createTimeline(): Timeline {
 
   const columnOf = (ms: number): number => {
     if (!(ms >= 0 && ms < Number.MAX_SAFE_INTEGER)) return -1
-    while (ms >= stepMs * maxColumns) {
+    while (ms >= stepMs * most) {
       stepMs *= 2
       columns = Math.ceil(columns / 2)
       for (const halve of halvings) halve()
@@ -88,9 +90,9 @@ export function createTimeline(): Timeline {
     sums: () => row((a, b) => a + b),
     maxima: () => row(Math.max),
     matrix: rows => {
-      const counts = new Uint32Array(maxColumns * rows)
+      const counts = new Uint32Array(most * rows)
       halvings.push(() => {
-        for (let column = 0; column < maxColumns; column++) {
+        for (let column = 0; column < most; column++) {
           const from = 2 * column * rows
           for (let row = 0; row < rows; row++)
             counts[column * rows + row] = (counts[from + row] ?? 0) + (counts[from + rows + row] ?? 0)
@@ -103,7 +105,9 @@ export function createTimeline(): Timeline {
         at: (column, row) => counts[column * rows + row] ?? 0,
         snapshot: () => counts.slice(0, columns * rows),
         merge: (snapshot, columnOf) => {
-          for (const [index, count] of snapshot.entries()) {
+          // Most are 0. A snapshot for a live view is merged during the load, so this loop must be fast.
+          for (let index = 0; index < snapshot.length; index++) {
+            const count = snapshot[index] ?? 0
             if (count === 0) continue
             const slot = columnOf(Math.floor(index / rows)) * rows + (index % rows)
             counts[slot] = (counts[slot] ?? 0) + count

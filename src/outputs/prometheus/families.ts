@@ -1,5 +1,6 @@
 import type { TrialOutcome } from '../../judge/capacity/judge-trial.ts'
 import type { CapacityResult, TrialResult } from '../../judge/capacity/result.ts'
+import type { WorkerHealth } from '../../judge/judge-run.ts'
 import { OTHER_NAME } from '../../judge/metrics/request-stats.ts'
 import { formatPico } from '../../lib/money.ts'
 import type { PushCounts } from '../../observation/log.ts'
@@ -212,6 +213,7 @@ export function families(source: ExpositionSource): readonly Family[] {
       tallies().map(({ id, violated }) => ({ labels: { clause: id }, value: violated })),
     ),
     ...searchFamilies(source),
+    ...workerFamilies(source),
     gauge('turnpike_threshold_ok', '1 if the threshold is met so far, 0 if it is crossed.', ['threshold'], () =>
       thresholdSamples(thresholds()),
     ),
@@ -293,6 +295,60 @@ export function searchFamilies({ capacity, stage }: Pick<ExpositionSource, 'capa
           sample({ stage: search.stage, outcome }, count),
         ),
       ),
+    ),
+  ]
+}
+
+/** The workers on other machines, one series for each shard. What a lost worker said last is no longer true. */
+export function workerFamilies({ machines }: Pick<ExpositionSource, 'machines'>): readonly Family[] {
+  const named = () => machines().flatMap(({ name, ...rest }, at) => (name === null ? [] : [{ name, at, ...rest }]))
+  const labelsOf = ({ name, at }: { readonly name: string; readonly at: number }) => ({
+    worker: name,
+    shard: String(at + 1),
+  })
+  const healthy = (value: (health: WorkerHealth) => number) => () =>
+    named().flatMap(worker =>
+      worker.health === null || worker.state === 'lost' ? [] : sample(labelsOf(worker), value(worker.health)),
+    )
+  const labels = ['worker', 'shard']
+
+  return [
+    gauge('turnpike_worker_up', '1 for a worker on another machine, 0 if it was lost.', labels, () =>
+      named().flatMap(worker => sample(labelsOf(worker), worker.state === 'lost' ? 0 : 1)),
+    ),
+    gauge(
+      'turnpike_worker_info',
+      'Worker on another machine; the value is always 1.',
+      [...labels, 'version', 'node'],
+      () =>
+        named().flatMap(worker => {
+          const { health } = worker
+          return health === null ? [] : sample({ ...labelsOf(worker), version: health.version, node: health.node }, 1)
+        }),
+    ),
+    gauge(
+      'turnpike_worker_cores',
+      'Cores that the worker may use.',
+      labels,
+      healthy(({ cores }) => cores),
+    ),
+    gauge(
+      'turnpike_worker_used_cores',
+      'Cores in use by the worker.',
+      labels,
+      healthy(({ usedCores }) => usedCores),
+    ),
+    gauge(
+      'turnpike_worker_memory_bytes',
+      'Memory that the worker may use.',
+      labels,
+      healthy(({ memoryBytes }) => memoryBytes),
+    ),
+    gauge(
+      'turnpike_worker_resident_memory_bytes',
+      'Memory in use by the worker.',
+      labels,
+      healthy(({ rssBytes }) => rssBytes),
     ),
   ]
 }

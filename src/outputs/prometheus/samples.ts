@@ -14,7 +14,7 @@ import type { ThresholdResult } from '../../judge/thresholds.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { PushCounts, RunInfo } from '../../observation/log.ts'
 import type { Plan, Timing } from '../../plan/plan.ts'
-import type { LiveRun } from '../output.ts'
+import type { LiveMachine, LiveRun } from '../output.ts'
 import { currentOfferedRate, loadElapsedMs } from '../progress-snapshot.ts'
 
 /** The data of all metrics, read at scrape time. */
@@ -34,6 +34,8 @@ export type ExpositionSource = {
   readonly capacity: () => readonly CapacityResult[]
   /** null: nothing is pushed. */
   readonly pushed: () => PushCounts | null
+  /** The workers on other machines, in the order of their shards. */
+  readonly machines: () => readonly LiveMachine[]
 }
 
 /** The exposition source of a live run. */
@@ -63,6 +65,7 @@ export function sourceOf(
     thresholds: () => view().thresholds(),
     capacity: () => view().capacity(false),
     pushed: pushCounts,
+    machines: live.machines,
   }
 }
 

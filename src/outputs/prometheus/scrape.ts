@@ -61,17 +61,41 @@ export function renderFamilies(rendered: readonly Family[]): Promise<string> {
 
 export type NamedSample = Sample & { readonly name: string }
 
+export type ProcessFamily = {
+  readonly name: string
+  readonly kind: 'counter' | 'gauge' | 'histogram'
+  readonly help: string
+  /** Those of a histogram have the names and labels of its parts. */
+  readonly samples: readonly NamedSample[]
+}
+
 /** The process metrics of `/metrics`. Call once; the returned function reads the current values. */
-export function processMetrics(): () => Promise<readonly NamedSample[]> {
+export function processFamilies(): () => Promise<readonly ProcessFamily[]> {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   return async () => {
     const metrics = await registry.getMetricsAsJSON()
-    return metrics.flatMap(({ name, values }) =>
-      values.map(({ value, labels, ...rest }) => ({ name: seriesName(rest) ?? name, labels: texts(labels), value })),
-    )
+    return metrics.map(({ name, help, type, values }) => ({
+      name,
+      kind: kindOf(`${type}`),
+      help,
+      samples: values.map(({ value, labels, ...rest }) => ({
+        name: seriesName(rest) ?? name,
+        labels: texts(labels),
+        value,
+      })),
+    }))
   }
 }
+
+/** The same as a flat list. */
+export function processMetrics(): () => Promise<readonly NamedSample[]> {
+  const read = processFamilies()
+  return async () => (await read()).flatMap(({ samples }) => samples)
+}
+
+/** The client library has an enum for this, whose types and values differ. */
+const kindOf = (type: string): ProcessFamily['kind'] => (type === 'counter' || type === 'histogram' ? type : 'gauge')
 
 /** Parts of a histogram have their own names, which the types of the client library omit. */
 const seriesName = (value: { readonly metricName?: string }): string | undefined => value.metricName

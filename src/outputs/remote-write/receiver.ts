@@ -10,6 +10,8 @@ export type Receiver = {
   /** Without credentials, so it may be shown. */
   readonly address: string
   readonly authorization: string | null
+  /** Further headers, whose values are secret. */
+  readonly headers: Readonly<Record<string, string>>
   /** Hides its credentials in what it sends. */
   readonly mask: Mask
 }
@@ -21,8 +23,8 @@ export type ReceiverLink = {
   readonly clock: Clock
   /** Called with a short message when the state of pushing changes. */
   readonly note: (line: string) => void
-  /** Called at the end with the counts of all samples. */
-  readonly reportCounts: (counts: PushCounts) => void
+  /** Called at the end with the counts of all samples or spans. */
+  readonly reportCounts: (counts: PushCounts, unit?: 'sample' | 'span') => void
   readonly close: () => Promise<void>
 }
 
@@ -58,6 +60,7 @@ export function parseReceiver(
   address: string,
   variable: string,
   credentials: string | undefined,
+  more: MoreHeaders = { headers: {}, secrets: [] },
 ): Receiver {
   const url = URL.canParse(address) ? new URL(address) : null
   const expected = 'an address such as http://127.0.0.1:9090'
@@ -68,8 +71,9 @@ export function parseReceiver(
     throw new UsageError({ where: flag, got: 'an address with a user or a password', expected: `them in ${variable}` })
   if (url.search !== '' || url.hash !== '')
     throw new UsageError({ where: flag, got: 'an address with a ? or a #', expected: 'one that ends with its path' })
+  const { headers, secrets } = more
   if (credentials === undefined || credentials === '')
-    return { address: url.href, authorization: null, mask: createMask([]) }
+    return { address: url.href, authorization: null, headers, mask: createMask(secrets) }
   if (!/^[\x21-\x7e]+$/.test(credentials))
     throw new UsageError({
       where: variable,
@@ -81,8 +85,15 @@ export function parseReceiver(
   return {
     address: url.href,
     authorization: isPair ? `Basic ${encoded}` : `Bearer ${credentials}`,
-    mask: createMask([credentials, ...(isPair ? [credentials.slice(credentials.indexOf(':') + 1)] : [])]),
+    headers,
+    mask: createMask([credentials, ...(isPair ? [credentials.slice(credentials.indexOf(':') + 1)] : []), ...secrets]),
   }
+}
+
+/** Headers besides the credentials, and what of them is secret. */
+export type MoreHeaders = {
+  readonly headers: Readonly<Record<string, string>>
+  readonly secrets: readonly string[]
 }
 
 /** A slow receiver must not delay the end of a run. */
@@ -93,36 +104,60 @@ const maxReplyBytes = 64 * 1024
 export function createPost(
   { receiver, send, clock }: Pick<ReceiverLink, 'receiver' | 'send' | 'clock'>,
   { method, headers }: Pick<RawHttpRequest, 'method' | 'headers'>,
+  rules: PushRules = remoteWriteRules,
 ): Post {
   const { address, authorization, mask } = receiver
   const path = new URL(address).pathname
   const credentials = authorization === null ? {} : { authorization }
-  const all = { ...headers, ...credentials }
+  const all = { ...receiver.headers, ...headers, ...credentials }
   return async (body, signal) => {
     const request = { method, path, headers: all, body, timeouts, maxBodyBytes: maxReplyBytes, onStreamBytes: null }
-    return readPushResult(await send(request, signal), clock.wallMs(), mask)
+    return readPushResult(await send(request, signal), clock.wallMs(), mask, rules)
   }
 }
 
 /** The result of one push. */
 export type PushResult =
   | { readonly kind: 'accepted' }
+  /** Accepted, but for some samples, or with a warning. */
+  | { readonly kind: 'partial'; readonly rejected: number; readonly reason: string }
   /** Retry later; after `afterMs` milliseconds if the receiver sent a Retry-After. */
   | { readonly kind: 'later'; readonly reason: string; readonly afterMs: number | null }
   /** Do not retry. */
   | { readonly kind: 'refused'; readonly reason: string }
 
-/**
- * Follows the remote-write specification: a faulty request is not retried, anything else is. Masks what it quotes.
- */
-export function readPushResult({ failure, status, headers, body }: Exchange, wallMs: number, mask: Mask): PushResult {
+/** What a protocol says about responses. */
+export type PushRules = {
+  readonly isRetried: (status: number) => boolean
+  /** The samples that an accepting response rejects all the same, and why; null: none. */
+  readonly rejected: (body: Buffer) => { readonly count: number; readonly message: string } | null
+}
+
+/** A faulty request is not retried, anything else is. */
+const remoteWriteRules: PushRules = {
+  isRetried: status => status >= 500 || status === 429,
+  rejected: () => null,
+}
+
+/** Masks what it quotes. */
+export function readPushResult(
+  { failure, status, headers, body }: Exchange,
+  wallMs: number,
+  mask: Mask,
+  { isRetried, rejected }: PushRules = remoteWriteRules,
+): PushResult {
   if (failure !== null)
     return { kind: 'later', reason: `${failure.reason}: ${mask.text(failure.detail)}`, afterMs: null }
-  if (status === null || status >= 500 || status === 429) {
+  if (status === null || isRetried(status)) {
     const afterMs = retryAfterMs(headers['retry-after'], wallMs)
     return { kind: 'later', reason: `status ${status}${quoted(body, mask)}`, afterMs }
   }
-  if (status >= 200 && status < 300) return { kind: 'accepted' }
+  if (status >= 200 && status < 300) {
+    const partial = rejected(body)
+    if (partial === null) return { kind: 'accepted' }
+    const { count, message } = partial
+    return { kind: 'partial', rejected: count, reason: `${count} rejected${quoted(Buffer.from(message), mask)}` }
+  }
   if (status >= 300 && status < 400)
     return { kind: 'refused', reason: `status ${status}: a redirect, which is not followed` }
   return { kind: 'refused', reason: `status ${status}${quoted(body, mask)}` }

@@ -4,6 +4,7 @@ import type { ExpositionSource } from '../prometheus/samples.ts'
 import { processMetrics } from '../prometheus/scrape.ts'
 import { verdictFamilies } from '../prometheus/verdict-families.ts'
 import { createEncoder, ofFamily, type SeriesSample, sampleFamilies } from './encoder.ts'
+import { type PushLoop, startPushLoop } from './push-loop.ts'
 import { createPost, finishInTime, type ReceiverLink } from './receiver.ts'
 import { createSendQueue, type SendQueue } from './send-queue.ts'
 
@@ -28,7 +29,7 @@ export function createRemoteWrite(
   const queue = createSendQueue({ clock, note, post: createPost(link, request) })
   // Without a unique label, the series of two runs would be the same, and the receiver would reject one of them.
   const identity = { job: 'turnpike', instance: runId }
-  let loop: RemoteWriteLoop | null = null
+  let loop: PushLoop<Last> | null = null
   return {
     start: live => {
       const samples = sampleFamilies(sourceOf(live))
@@ -47,14 +48,6 @@ export function createRemoteWrite(
   }
 }
 
-/** Writes all series to a receiver every two seconds during a run. */
-export type RemoteWriteLoop = {
-  /** Writes all series and `last`, then stale markers. Resolves when the queue is empty, or when `until` aborts. */
-  readonly finish: (last: readonly (readonly SeriesSample[])[], until: AbortSignal) => Promise<void>
-  /** Stops writing. */
-  readonly stop: () => void
-}
-
 export type RemoteWriteLoopOptions = {
   readonly clock: Clock
   readonly queue: SendQueue
@@ -65,52 +58,23 @@ export type RemoteWriteLoopOptions = {
   readonly note: (line: string) => void
 }
 
-/**
- * Equal to the scrape interval of the shipped Prometheus configuration; the dashboards take rates over four of these.
- */
-const writeEveryMs = 2_000
+type Last = readonly (readonly SeriesSample[])[]
 
-export function startRemoteWriteLoop(options: RemoteWriteLoopOptions): RemoteWriteLoop {
+/** Writes all series to a receiver every two seconds during a run, and stale markers at its end. */
+export function startRemoteWriteLoop(options: RemoteWriteLoopOptions): PushLoop<Last> {
   const { clock, queue, samples, processSamples, identity, note } = options
-  const stopped = new AbortController()
   const encoder = createEncoder(identity, () => sleepUntil(clock, clock.nowMs()))
-  let latestMs = 0
-
-  /** The times of a series must increase, even between two immediate writes. */
-  async function write(families: Iterable<readonly SeriesSample[]>): Promise<void> {
-    latestMs = Math.max(Math.round(clock.wallMs()), latestMs + 1)
-    for await (const batch of encoder.write(families, latestMs)) queue.put(batch)
-  }
-
-  async function writeAll(more: readonly (readonly SeriesSample[])[]): Promise<void> {
-    try {
+  return startPushLoop<Last>({
+    clock,
+    queue,
+    note,
+    read: async last => {
       const ofProcess = await processSamples()
-      await write(chain(await samples(), [ofProcess, ...more]))
-    } catch (cause) {
-      // An output must not end the run.
-      note(`one write was skipped: ${cause}`)
-    }
-  }
-
-  async function keepWriting(): Promise<void> {
-    for (let dueMs = clock.nowMs(); !stopped.signal.aborted; ) {
-      await writeAll([])
-      dueMs = Math.max(dueMs + writeEveryMs, clock.nowMs())
-      await sleepUntil(clock, dueMs, stopped.signal)
-    }
-  }
-
-  const writing = keepWriting()
-  return {
-    stop: () => stopped.abort(),
-    finish: async (last, until) => {
-      stopped.abort()
-      await writing
-      await writeAll(last)
-      await write([])
-      await queue.flush(until)
+      const all = chain(await samples(), [ofProcess, ...(last ?? [])])
+      return atMs => encoder.write(all, atMs)
     },
-  }
+    end: atMs => encoder.write([], atMs),
+  })
 }
 
 function* chain<Item>(...lists: readonly Iterable<Item>[]): Iterable<Item> {

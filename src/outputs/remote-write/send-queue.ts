@@ -50,21 +50,30 @@ export function createSendQueue({ clock, post, note, maxBytes = maxQueuedBytes }
     lostSamples += samples
   }
 
+  const noteRefusal = (reason: string) => {
+    if (!hasRefused) note(reason)
+    hasRefused = true
+  }
+
   async function send(batch: WriteBatch): Promise<void> {
     for (;;) {
       if (gaveUp.signal.aborted) return lose(batch)
       const result = await post(batch.body, gaveUp.signal)
       switch (result.kind) {
-        case 'accepted':
-          takenSamples += batch.samples
+        case 'partial':
+        case 'accepted': {
+          const rejected = result.kind === 'partial' ? Math.min(result.rejected, batch.samples) : 0
+          takenSamples += batch.samples - rejected
+          lostSamples += rejected
           pauseMs = firstPauseMs
           if (isWaiting) note('taken again')
           isWaiting = false
+          if (result.kind === 'partial') noteRefusal(result.reason)
           return
+        }
         case 'refused':
           failures++
-          if (!hasRefused) note(`${result.reason}; what is refused is not sent again`)
-          hasRefused = true
+          noteRefusal(`${result.reason}; what is refused is not sent again`)
           return lose(batch)
         case 'later':
           failures++

@@ -26,15 +26,23 @@ export type Keys = {
   readonly areInvented: boolean
 }
 
+/** The environment, in which the caller may have replaced variables. */
+export type Variables = Readonly<Record<string, string | undefined>>
+
 /**
  * The keys of a plan, from its file or the environment. If the run starts its own reference service (`target: null`),
  * it uses new accounts there and reads no keys. Throws a UsageError if a key is missing or invalid.
  */
-export function loadKeys({ target, callers }: Plan, { auth }: KeyTerms, runId: string): Keys {
-  const environment = target === null ? undefined : process.env.TURNPIKE_KEYS
+export function loadKeys(
+  { target, callers }: Plan,
+  { auth }: KeyTerms,
+  runId: string,
+  variables: Variables = process.env,
+): Keys {
+  const environment = target === null ? undefined : variables.TURNPIKE_KEYS
   const loopback = target === null || isLoopback(target)
   const options = { environment, loopback, areOptional: !auth.required, runId }
-  const variableOf = (account: SpecialAccount) => process.env[specialKeyVariables[account]] ?? ''
+  const variableOf = (account: SpecialAccount) => variables[specialKeyVariables[account]] ?? ''
   const given = { 'free-user': variableOf('free-user'), 'zero-balance': variableOf('zero-balance') }
   const accounts = givenKeys(callers, environment)
   return {

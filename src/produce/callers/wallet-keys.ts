@@ -4,6 +4,7 @@ import { isLoopback } from '../../lib/loopback.ts'
 import { readText } from '../../lib/read-text.ts'
 import { UsageError } from '../../lib/usage-error.ts'
 import { keyCallers, type Plan } from '../../plan/plan.ts'
+import type { Variables } from './api-keys.ts'
 import type { WalletCaller } from './caller.ts'
 import { paymentPackages } from './payment-maker.ts'
 import { walletKind } from './signer.ts'
@@ -27,7 +28,12 @@ const maxWalletKeysBytes = 4_194_304
  * the run: by chance, or from the name of the run if the target is on this machine. Throws a UsageError that never shows
  * a key.
  */
-export function loadWalletKeys(plan: Plan, terms: WalletTerms, runId: string): WalletKeys {
+export function loadWalletKeys(
+  plan: Plan,
+  terms: WalletTerms,
+  runId: string,
+  variables: Variables = process.env,
+): WalletKeys {
   const { target, callers } = plan
   const { wallets } = callers
   if (wallets === null) return { wallets: [], given: [] }
@@ -38,7 +44,7 @@ export function loadWalletKeys(plan: Plan, terms: WalletTerms, runId: string): W
     keysFile === null
       ? target === null
         ? ''
-        : (process.env[variable] ?? '')
+        : (variables[variable] ?? '')
       : readText(keysFile, maxWalletKeysBytes, 'a readable file of private keys')
   const given = text.split(/[\s,]+/).filter(key => key !== '')
   const isGenerated = given.length === 0 && keysFile === null
@@ -49,7 +55,7 @@ export function loadWalletKeys(plan: Plan, terms: WalletTerms, runId: string): W
     !isOwn &&
     pays(plan) &&
     chains.some(chain => terms.rails[chain]?.family === 'solana') &&
-    solanaNodeOf(plan) === null
+    solanaNodeOf(plan, variables) === null
   )
     throw new UsageError({
       where: nodeVariable,
@@ -94,8 +100,8 @@ export async function loadWallets(plan: Plan, { wallets }: WalletKeys): Promise<
 }
 
 /** The Solana node for payments; null: none is given. Payments to the service that the run starts itself need none. */
-export const solanaNodeOf = ({ target }: Plan): string | null =>
-  target === null ? null : process.env[nodeVariable]?.trim() || null
+export const solanaNodeOf = ({ target }: Plan, variables: Variables = process.env): string | null =>
+  target === null ? null : variables[nodeVariable]?.trim() || null
 
 /** All secrets of a wallet, in the forms in which they are written. */
 export const walletSecrets = ({ family, privateKey }: WalletCaller): readonly string[] =>

@@ -4,6 +4,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Mask } from '../../lib/mask/mask.ts'
 import { maskOnce } from '../../lib/mask/once.ts'
 import type { ChatDescriptor, DropReason, Observation, Sink } from '../../observation/observation.ts'
+import type { TraceIds } from '../../observation/trace-id.ts'
 import type { Call } from '../../plan/plan.ts'
 import { type Arrival, type ArrivalStep, requestIdOf } from '../arrivals/arrivals.ts'
 import type { SpecialKeys } from '../callers/api-keys.ts'
@@ -34,6 +35,8 @@ export type SendContext = RequestContext & {
   /** Aborted when sending must stop; the rest of a replay is then dropped. */
   readonly stop: AbortSignal
   readonly sink: Sink
+  /** null: requests carry no trace id. */
+  readonly traceIds: TraceIds | null
 }
 
 /** The caller of a request, the position of the key that it uses, and how its wallet signed in. */
@@ -62,7 +65,10 @@ export function transmit(
 ): Promise<boolean> {
   const { sink } = context
   const { descriptor, request } = built
-  const { method, path, headers, body, timeouts, maxBodyBytes } = request
+  const { method, path, body, timeouts, maxBodyBytes } = request
+  const id = requestIdOf(arrival, index, context.callers.length)
+  const { traceIds } = context
+  const headers = traceIds === null ? request.headers : { ...request.headers, traceparent: traceIds.traceparent(id) }
   const isOnce = origin.caller.kind === 'wallet'
   const mask = isOnce ? maskOnce(context.mask, () => signedSecrets(headers)) : context.mask
   const reader = descriptor.kind === 'chat' && descriptor.stream ? readerOf(descriptor, context.contract, mask) : null
@@ -79,7 +85,7 @@ export function transmit(
       return false
     }
     sink({
-      id: requestIdOf(arrival, index, context.callers.length),
+      id,
       seq: arrival.seq + index,
       stage: arrival.stage,
       trial: arrival.trial ?? undefined,

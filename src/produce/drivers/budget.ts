@@ -29,13 +29,30 @@ export type BudgetTerms = AccountTerms & {
   readonly maxCosts: ReadonlyMap<string, MaxCost>
 }
 
+const maxAmount = 2n ** 63n - 1n
+
 /**
- * What was spent and is reserved, and how much of it wallets have paid for credit, in shared memory. All workers of a
- * run use the same one.
+ * What was spent and is reserved, how much of it wallets have paid for credit, and how much of the budget is granted so far,
+ * in shared memory. All workers of a run on one machine use the same one.
  */
 export type SharedBudget = BigInt64Array
 
-export const createSharedBudget = (): SharedBudget => new BigInt64Array(new SharedArrayBuffer(16))
+/**
+ * `granted`: how much may be spent until `grant` adds to it. By default, all of the budget is granted. `paid`: what
+ * wallets elsewhere may pay.
+ */
+export function createSharedBudget(granted: bigint = maxAmount, paid: bigint = 0n): SharedBudget {
+  const shared = new BigInt64Array(new SharedArrayBuffer(24))
+  Atomics.store(shared, 1, paid)
+  Atomics.store(shared, 2, granted)
+  return shared
+}
+
+/** Adds a part of the budget to what may be spent. */
+export const grant = (shared: SharedBudget, amount: bigint): void => void Atomics.add(shared, 2, amount)
+
+/** How much of what is granted is left. */
+export const leftOf = (shared: SharedBudget): bigint => Atomics.load(shared, 2) - Atomics.load(shared, 0)
 
 /** Counts a payment of a wallet; false: the wallets of the run would have paid more than `limit`. null: no limit. */
 export function reservePayment(sum: SharedBudget, amount: bigint, limit: bigint | null): boolean {
@@ -52,8 +69,6 @@ export const releasePayment = (sum: SharedBudget, amount: bigint): void => void 
 /** What a run has spent. After its end, it includes the reservations of requests whose charge is unknown. */
 export const spentOf = (sum: SharedBudget): bigint => Atomics.load(sum, 0)
 
-const maxAmount = 2n ** 63n - 1n
-
 /**
  * A budget that spending never exceeds, if no request costs more than its maximum. This includes requests in flight and
  * all workers that share the sum. If a request costs more, that is the maximum of its call from then on.
@@ -62,7 +77,10 @@ export function createBudget({ limit, maxCosts, ...terms }: BudgetTerms, sum: Sh
   const accounts = new Map<string, AccountSpend>()
   /** The highest costs seen, where they exceed the maximum. */
   const seen = new Map<string, bigint>()
-  const highest = limit < maxAmount ? limit : maxAmount
+  const highest = (): bigint => {
+    const granted = Atomics.load(sum, 2)
+    return limit < granted ? limit : granted
+  }
 
   const accountOf = (name: string): AccountSpend => {
     const known = accounts.get(name) ?? createAccountSpend(terms)
@@ -96,7 +114,7 @@ export function createBudget({ limit, maxCosts, ...terms }: BudgetTerms, sum: Sh
       const amount = arrivalCost(call)
       const before = account.spent()
       account.reserve(amount)
-      if (add(account.spent() - before, highest)) return { call, account: name, amount, left: amount }
+      if (add(account.spent() - before, highest())) return { call, account: name, amount, left: amount }
       account.cancel(amount)
       return null
     },
@@ -116,6 +134,6 @@ export function createBudget({ limit, maxCosts, ...terms }: BudgetTerms, sum: Sh
         charged.charge(cost, spend)
       })
     },
-    isExceeded: () => Atomics.load(sum, 0) > highest,
+    isExceeded: () => Atomics.load(sum, 0) > highest(),
   }
 }

@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import type { Cancel, Clock } from '../../lib/clock.ts'
 import type { LogFooter } from '../../observation/log.ts'
 import type { FailureReason, Observation } from '../../observation/observation.ts'
 import type { originOf } from '../../observation/response.ts'
@@ -63,6 +64,34 @@ export function onStop({ stopping, reason }: RunStop, then: (reason: StopReason)
     const ended = reason()
     if (ended !== 'complete') then(ended)
   })
+}
+
+/** How often somebody must be heard, at most. */
+const silenceTickMs = 100
+
+/** `heard`: somebody was heard now. */
+export type SilenceWatch = { readonly heard: () => void; readonly end: () => void }
+
+/**
+ * Calls `onSilent` once if nobody is heard for `maxMs`; null: never. Only time in which this thread could have heard
+ * somebody counts.
+ */
+export function watchSilence(clock: Clock, maxMs: number | null, onSilent: () => void): SilenceWatch {
+  if (maxMs === null) return { heard: () => {}, end: () => {} }
+  let unheardMs = 0
+  let cancel: Cancel = () => {}
+  const tick = (): void => {
+    unheardMs += silenceTickMs
+    if (unheardMs > maxMs) onSilent()
+    else cancel = clock.at(clock.nowMs() + silenceTickMs, tick)
+  }
+  cancel = clock.at(clock.nowMs() + silenceTickMs, tick)
+  return {
+    heard: () => {
+      unheardMs = 0
+    },
+    end: () => cancel(),
+  }
 }
 
 /** After this many responses, and none of the service, no more of them are needed. */

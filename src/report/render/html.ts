@@ -22,10 +22,16 @@ const maxOpen = 3
 /** Longer commands are only in the run directory. */
 const maxCommand = 6_000
 
+/** A text that a page allows by its digest. */
+export const digestSource = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
+
+/** The style sheet of all pages, as a source of a policy. */
+export const styleSource = digestSource(css)
+
 /** No network, no script; the digest allows the one style sheet. */
 const policy = [
   "default-src 'none'",
-  `style-src 'sha256-${createHash('sha256').update(css).digest('base64')}'`,
+  `style-src ${styleSource}`,
   'img-src data:',
   "base-uri 'none'",
   "form-action 'none'",
@@ -45,6 +51,16 @@ ${sections.map(section)}</main></body></html>
 `
   return page.markup
 }
+
+/** A part of a page. The first has the title of the page, and `tiles` the main numbers. */
+export type PageSection = { readonly id: string; readonly markup: string }
+
+/** The sections of a page, one by one, for a page that replaces them as they change. */
+export const renderHtmlSections = (blocks: readonly Block[]): readonly PageSection[] =>
+  sectionsOf(blocksIn('html', blocks)).map(each => ({
+    id: each.heading === null ? 'tiles' : (each.heading.id ?? 'head'),
+    markup: section(each).markup,
+  }))
 
 type ShownBlock = Block<Words>
 type Section = { readonly heading: Heading<Words> | null; readonly body: ShownBlock[] }

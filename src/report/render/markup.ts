@@ -32,6 +32,9 @@ export const nothing: Html = { markup: '' }
 /** The style sheet of a document. Nothing of a report may be in it. */
 export const styleSheet = (css: string): Html => ({ markup: `<style>${css}</style>` })
 
+/** The script of a page: fixed text without a closing tag. Nothing of a report may be in it. */
+export const fixedScript = (code: string): Html => ({ markup: `<script>${code}</script>` })
+
 function written(part: HtmlPart): string {
   if (part === null) return ''
   if (typeof part === 'string') return escaped(part)

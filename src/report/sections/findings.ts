@@ -156,12 +156,13 @@ export function firstEvidence({ evidence, decidedBy }: ReportedExample): readonl
 
 /** A request, and the parts of its response that concern `about`. Renderers escape the target's text. */
 export function evidenceLines(evidence: Evidence, about: string, role = ''): readonly string[] {
-  const { id, caller, call, stage, request, outcome, headers, body, sentMs, endMs, sentAt } = evidence
+  const { id, caller, call, stage, request, outcome, headers, body, sentMs, endMs, sentAt, traceId } = evidence
   const took = sentMs === null || endMs === null ? '' : ` after ${formatDuration(endMs - sentMs)}`
   const clock = sentAt === null ? '' : ` (${sentAt})`
   const when = sentMs === null ? 'never sent' : `sent at ${formatDuration(sentMs)}${clock}`
   return [
     `request ${id} of ${caller}${role}${role === '' ? ',' : ':'} ${when}, call ${call}, stage ${stage}`,
+    ...(traceId === null ? [] : [`trace ${traceId}`]),
     ...(request === null ? [] : [`> ${request.method} ${request.path}`]),
     ...(request?.body ? [`> ${request.body}`] : []),
     `< ${outcome}${took}`,

@@ -1,7 +1,7 @@
 import type { Series } from '../../judge/metrics/series.ts'
-import { count, formatDuration, NO_VALUE, plural } from '../../lib/format.ts'
+import { count, formatBytes, formatDuration, NO_VALUE, plural } from '../../lib/format.ts'
 import { type Block, chart, type StageBand } from '../blocks.ts'
-import type { LoadFacts, Report } from '../document.ts'
+import type { LoadFacts, Report, WorkerFacts } from '../document.ts'
 import { bandsOf, coarsely, endOf } from './load.ts'
 
 /** The facts about Turnpike itself: what it sent, how late it was, and whether its recording is complete. */
@@ -29,7 +29,7 @@ function factsOf({ load, calls }: Report): readonly (readonly [term: string, wor
     ['lateness', latenessWords(load)],
     ['event-loop delay', delayWords(load)],
     ...(notRecorded === 0 ? [] : [['recording', recordingGap(notRecorded)] as const]),
-    ...(pushed === null ? [] : [['remote write', pushedWords(pushed)] as const]),
+    ...(pushed === null ? [] : [['exported', pushedWords(pushed)] as const]),
     ...workerFacts(load),
   ]
 }
@@ -50,8 +50,10 @@ const recordingGap = (notRecorded: number): string =>
   `${plural(notRecorded, 'observation was', 'observations were')} judged but not recorded, because the disk was too slow or full`
 
 /** `12,345 samples pushed, 40 lost; 2 pushes failed`. */
-export const pushedWords = ({ takenSamples, lostSamples, failures }: NonNullable<LoadFacts['pushed']>): string =>
-  `${plural(takenSamples, 'sample')} pushed, ${lostSamples} lost; ${plural(failures, 'push', 'pushes')} failed`
+export const pushedWords = (
+  { takenSamples, lostSamples, failures }: NonNullable<LoadFacts['pushed']>,
+  unit: 'sample' | 'span' = 'sample',
+): string => `${plural(takenSamples, unit)} pushed, ${lostSamples} lost; ${plural(failures, 'push', 'pushes')} failed`
 
 /** What each worker did, and how far apart they started; nothing if there was only one. */
 function workerFacts({ workers }: LoadFacts): readonly (readonly [term: string, words: string])[] {
@@ -62,11 +64,30 @@ function workerFacts({ workers }: LoadFacts): readonly (readonly [term: string, 
     ['workers', `${workers.length}, started ${skew} apart`],
     ...workers.map(worker => {
       const lost = worker.lost ? 'crashed; recovered: ' : ''
-      const words = `${lost}${plural(worker.callers, 'caller')}, ${count(worker.sent)} sent, lateness ${latenessWords(worker)}`
+      const words = `${lost}${plural(worker.callers, 'caller')}, ${count(worker.sent)} sent, lateness ${latenessWords(worker)}${machineWords(worker)}${healthWords(worker)}${recordsWords(worker)}`
       return [`worker ${worker.worker}`, words] as const
     }),
   ]
 }
+
+/** `; on host/123, whose times moved by 0.2 ms ± 0.1 ms`. */
+const machineWords = ({ machine }: WorkerFacts): string =>
+  machine === null
+    ? ''
+    : `; on ${machine.name}, whose times moved by ${formatDuration(Math.abs(machine.clockDriftMs))} ± ${formatDuration(machine.clockErrorMs)}`
+
+/** `; 1.3 of 4 cores, 210 MB of 8.6 GB, Node.js 22.1.0`. */
+function healthWords({ health }: WorkerFacts): string {
+  if (health === null) return ''
+  const { usedCores, cores, rssBytes, memoryBytes, node } = health
+  return `; ${usedCores.toFixed(1)} of ${plural(cores, 'core')}, ${formatBytes(rssBytes)} of ${formatBytes(memoryBytes)}, Node.js ${node}`
+}
+
+/** `; records not in the run directory (none arrived for 30 s), but on host/123 in runs/…`. */
+const recordsWords = ({ records }: WorkerFacts): string =>
+  records === null || records.missing === null
+    ? ''
+    : `; records not in the run directory (${records.missing}), but on ${records.worker} in ${records.file}`
 
 const latenessChart = (series: Series, stages: readonly StageBand[]): Block =>
   chart({

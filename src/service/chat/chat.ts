@@ -1,6 +1,5 @@
 import type { Contract, Model } from '../../contract/contract.ts'
 import { isObject, parseJson } from '../../lib/json.ts'
-import { formatPico } from '../../lib/money.ts'
 import { randomStream } from '../../lib/random.ts'
 import { type Account, currencyFor } from '../account.ts'
 import type { Behavior } from '../behavior.ts'
@@ -11,10 +10,11 @@ import type { Admission, Limiter } from '../limiter.ts'
 import { controlLimits, retirementDate } from '../lists.ts'
 import { errorReply, jsonReply, type Reply, type RequestState } from '../message.ts'
 import { namedModel } from '../router.ts'
+import type { ChatUpstream } from '../upstream/chat-upstream.ts'
 import {
   type Choice,
   type CompletionHead,
-  type Cost,
+  costOf,
   type GeneratedChoice,
   generateChoice,
   joinTokens,
@@ -22,9 +22,10 @@ import {
   logprobsOf,
   usageOf,
 } from './completion.ts'
-import { renderChoice, type SearchHit, searchWeb } from './content.ts'
-import type { AppliedOptions } from './options.ts'
+import { renderChoice, searchWeb } from './content.ts'
+import { echoOf } from './options.ts'
 import { promptCache } from './prompt-cache.ts'
+import { chatRelay } from './relay.ts'
 import { type ChatRequest, chatRequestParser } from './request.ts'
 import { lastTokenMs, streamChunks, streamHeadMs, toolCallsOf } from './stream.ts'
 
@@ -38,17 +39,23 @@ type ChatHandlerDeps = {
   /** The reply to an account whose balance does not cover a request. */
   readonly paymentRequired: (state: RequestState, account: Account) => Reply
   readonly timing: ServiceLatency
+  /** null: completions are simulated. */
+  readonly chatUpstream: ChatUpstream | null
 }
 
+/** `leaves` aborts when the caller disconnects. */
+export type ChatHandler = (state: RequestState, account: Account, leaves: AbortSignal) => Reply | Promise<Reply>
+
 /** Handles chat completions, whole or streamed. A completion is billed by its tokens once it is complete. */
-export function chatHandler(options: ChatHandlerDeps): (state: RequestState, account: Account) => Reply {
-  const { contract, behavior, limiter, identifiers, seed, timing, maybeFail, paymentRequired } = options
+export function chatHandler(options: ChatHandlerDeps): ChatHandler {
+  const { contract, behavior, limiter, identifiers, seed, timing, maybeFail, paymentRequired, chatUpstream } = options
   const { headerPrefix, chat } = contract
   const models = new Map(contract.models.map(model => [model.id, model]))
   const cache = promptCache()
   const parseRequest = chatRequestParser(contract, behavior)
+  const relay = chatUpstream === null ? null : chatRelay({ contract, behavior, identifiers, upstream: chatUpstream })
 
-  return (state, account) => {
+  return (state, account, leaves) => {
     // Limits are per model, so the body is read before its content type is checked.
     const body = behavior.chatBody(parseJson(state.request.body))
     const model = models.get(namedModel(body))
@@ -81,14 +88,17 @@ export function chatHandler(options: ChatHandlerDeps): (state: RequestState, acc
 
     const allowed = request.choices * request.maxCompletionTokens
     const maxUsage = { prompt_tokens: request.promptTokens, completion_tokens: allowed }
-    if (model.usdPerMillion !== null && !behavior.canPay(account, listPricePico(maxUsage, model.usdPerMillion))) {
+    const maxPico = model.usdPerMillion === null ? 0n : listPricePico(maxUsage, model.usdPerMillion)
+    if (model.usdPerMillion !== null && !behavior.canPay(account, maxPico + account.heldPico))
       return paymentRequired(state, account)
-    }
     const fault = maybeFail(state)
     if (fault !== null) return fault
     if (!limiter.reserve(state, admission, request.promptTokens + allowed))
       return limiter.reject(state, model.id, {}, 'TPM')
-    return complete(state, account, model, request, admission, request.promptTokens + allowed)
+    const reserved = request.promptTokens + allowed
+    return relay !== null && isObject(body)
+      ? relay({ state, account, model, request, body, window: admission.window, reserved, heldPico: maxPico }, leaves)
+      : complete(state, account, model, request, admission, reserved)
   }
 
   function complete(
@@ -128,12 +138,10 @@ export function chatHandler(options: ChatHandlerDeps): (state: RequestState, acc
       },
     ]
 
-    const amount = Number(formatPico(pico ?? 0n))
-    const cost: Cost = currency === 'usd' ? { usd: amount, diem: 0 } : { usd: 0, diem: amount }
     const closing = {
       usage: behavior.usage(usage),
-      ...(pico === null ? {} : { cost: behavior.cost(cost) }),
-      ...(request.echoes ? { [chat.parametersField]: echoOf(request.options, sources) } : {}),
+      ...(pico === null ? {} : { cost: behavior.cost(costOf(pico, currency)) }),
+      ...(request.echoes ? { [chat.parametersField]: echoOf(request.options, sources, behavior) } : {}),
     }
     const head = {
       id: identifiers.completionId(),
@@ -149,11 +157,6 @@ export function chatHandler(options: ChatHandlerDeps): (state: RequestState, acc
     const resultsAt = chat.search.resultsInStream === 'last' ? 'last' : 'first'
     const chunks = streamChunks({ head, generated, results, resultsAt, closing, doneMarker, rules: behavior })
     return { status: 200, headers: state.headers, afterMs: streamHeadMs(generated), body: { kind: 'stream', chunks } }
-  }
-
-  /** The documented echo leaves out the third-party search. */
-  function echoOf({ enable_x_search: _, ...options }: AppliedOptions, sources: readonly SearchHit[]): unknown {
-    return behavior.echo({ ...options, web_search_citations: sources }, options)
   }
 
   function whole(

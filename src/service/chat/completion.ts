@@ -1,5 +1,5 @@
 import type { Model } from '../../contract/contract.ts'
-import { pico } from '../../lib/money.ts'
+import { formatPico, pico } from '../../lib/money.ts'
 import type { Random } from '../../lib/random.ts'
 import { logNormal, type ServiceLatency } from '../capacity.ts'
 import type { CacheUse } from './prompt-cache.ts'
@@ -54,6 +54,11 @@ export type Usage = {
 
 /** Amounts as JSON numbers. With at most 15 significant digits they parse back to the exact decimal. */
 export type Cost = { readonly usd: number; readonly diem: number }
+
+export function costOf(amountPico: bigint, currency: 'usd' | 'diem'): Cost {
+  const amount = Number(formatPico(amountPico))
+  return currency === 'usd' ? { usd: amount, diem: 0 } : { usd: 0, diem: amount }
+}
 
 /** Half of all completions are shorter than this · ln 2, so short bounds are often reached and long ones are not. */
 const meanTokens = 96

@@ -96,3 +96,10 @@ function pairOf(text: string): OptionPair {
   const value = equals < 0 ? '' : text.slice(equals + 1)
   return [name, value === 'true' ? true : value === 'false' ? false : value]
 }
+
+/** The echo of the options in a response. The documented one leaves out the third-party search. */
+export const echoOf = (
+  { enable_x_search: _, ...options }: AppliedOptions,
+  sources: readonly unknown[],
+  rules: OptionRules,
+): unknown => rules.echo({ ...options, web_search_citations: sources }, options)

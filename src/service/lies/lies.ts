@@ -1,4 +1,5 @@
 import { type ClauseId, clauseIds } from '../../contract/clauses.ts'
+import { nearest, UsageError } from '../../lib/usage-error.ts'
 import { abuseLies } from './abuse.ts'
 import { answerLies } from './answers.ts'
 import { authLies } from './auth.ts'
@@ -41,3 +42,16 @@ export const allLies: readonly ListedLie[] = clauseIds.flatMap(clause =>
 const byName = new Map(Object.values(lies).flatMap(listed => listed.map(lie => [lie.name, lie] as const)))
 
 export const lieByName = (name: string): Lie | undefined => byName.get(name)
+
+/** The lie of a flag. Throws a UsageError if there is no lie of this name. */
+export function knownLie(name: string): Lie {
+  const lie = lieByName(name)
+  if (lie !== undefined) return lie
+  const names = allLies.map(known => known.name)
+  throw new UsageError({
+    where: '--lie',
+    got: JSON.stringify(name),
+    expected: 'a lie that turnpike service --list-lies shows',
+    ...nearest(name, names),
+  })
+}

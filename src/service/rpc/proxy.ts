@@ -10,7 +10,9 @@ import type { Strike } from '../faults.ts'
 import type { Identifiers } from '../identifiers.ts'
 import type { Admission, Limiter } from '../limiter.ts'
 import { errorReply, type Reply, type RequestState } from '../message.ts'
-import { isErrorResponse, type RpcResponse } from './item.ts'
+import { failureReply } from '../upstream/failure.ts'
+import type { RpcUpstream } from '../upstream/rpc-upstream.ts'
+import { isErrorResponse } from './item.ts'
 import { simulatedNode } from './node.ts'
 import { type CachedReply, replayCache } from './replays.ts'
 import { parseRpcRequest, type RpcRequest } from './request.ts'
@@ -25,11 +27,21 @@ type RpcProxyDeps = {
   /** The reply to an account whose balance does not cover a request. */
   readonly paymentRequired: (state: RequestState, account: Account) => Reply
   readonly timing: ServiceLatency
+  /** null: nodes are simulated. */
+  readonly rpcUpstream: RpcUpstream | null
 }
 
-/** Handles JSON-RPC, single or batch: forwards it to a simulated node and bills it in credits. */
-export function rpcProxy(options: RpcProxyDeps): (state: RequestState, account: Account, slug: string) => Reply {
-  const { contract, behavior, limiter, identifiers, seed, timing, maybeFail, paymentRequired } = options
+/** `leaves` aborts when the caller disconnects. */
+export type RpcHandler = (
+  state: RequestState,
+  account: Account,
+  slug: string,
+  leaves: AbortSignal,
+) => Reply | Promise<Reply>
+
+/** Handles JSON-RPC, single or batch: forwards it to a node and bills it in credits. */
+export function rpcProxy(options: RpcProxyDeps): RpcHandler {
+  const { contract, behavior, limiter, identifiers, seed, timing, maybeFail, paymentRequired, rpcUpstream } = options
   const { rpc, idempotency, headerPrefix } = contract
   const networks = new Map(Object.entries(rpc.networks))
   const limits = { requests: rpc.requestsPerMinute ?? Number.MAX_SAFE_INTEGER, tokens: null }
@@ -37,16 +49,19 @@ export function rpcProxy(options: RpcProxyDeps): (state: RequestState, account: 
   const bill = rpcBill(rpc, behavior)
   const delays = randomStream(seed, 'rpc-delays')
   const replays = replayCache()
+  /** Keys whose first request is at the node. */
+  const pending = new Map<string, { readonly fingerprint: string; readonly ended: Promise<void> }>()
   const turns = rpcTurns(rpc.oneAtATime, (state, customMessage) =>
     limiter.reject(state, contract.limitLogs.rpcId, { customMessage }),
   )
 
-  return (state, account, slug) => {
+  return (state, account, slug, leaves) => {
     const admission = limiter.enter(state, account, 'rpc', limits)
-    return admission.admitted ? turns(state, account, () => respond(state, account, slug)) : tooMany(state, admission)
+    if (!admission.admitted) return tooMany(state, admission)
+    return turns(state, account, () => respond(state, account, slug, leaves))
   }
 
-  function respond(state: RequestState, account: Account, slug: string): Reply {
+  function respond(state: RequestState, account: Account, slug: string, leaves: AbortSignal): Reply | Promise<Reply> {
     if (!isJson(state.request.headers['content-type']))
       return errorReply(state, 415, 'Content-Type must be application/json')
     const network = behavior.network(slug, networks)
@@ -54,51 +69,77 @@ export function rpcProxy(options: RpcProxyDeps): (state: RequestState, account: 
 
     const key = state.request.headers['idempotency-key']
     const fate = key === undefined ? 'ignored' : behavior.keyFate(key)
-    if (fate === 'ignored') return forward(state, account, slug, network)
+    if (fate === 'ignored') return forward(state, account, slug, network, leaves)
     if (fate === 'rejected') return errorReply(state, 400, `Idempotency-Key must match ${idempotency.keyPattern}`)
 
     const cacheKey = `${behavior.replayScope(account, state)}/${key}`
     const fingerprint = createHash('sha256').update(`${slug}\n`).update(state.request.body).digest('base64')
+    const first = pending.get(cacheKey)
+    if (first !== undefined && first.fingerprint === fingerprint)
+      return first.ended.then(() => respond(state, account, slug, leaves))
     const lookup = behavior.lookUpReply(replays.find(cacheKey, state.arrivedMs), fingerprint)
-    switch (lookup.kind) {
-      case 'conflict':
-        return errorReply(state, 400, 'Idempotency-Key was used with a different body')
-      case 'replay':
-        return replay(state, account, behavior.replayed(lookup.reply))
-      case 'new':
-        return forward(state, account, slug, network, stored =>
-          replays.store(cacheKey, { ...stored, fingerprint, expiresMs: state.arrivedMs + behavior.replayTtlMs }),
-        )
+    if (first !== undefined || lookup.kind === 'conflict')
+      return errorReply(state, 400, 'Idempotency-Key was used with a different body')
+    if (lookup.kind === 'replay') return replay(state, account, behavior.replayed(lookup.reply))
+    const reply = forward(state, account, slug, network, leaves, stored =>
+      replays.store(cacheKey, { ...stored, fingerprint, expiresMs: state.arrivedMs + behavior.replayTtlMs }),
+    )
+    if (reply instanceof Promise) {
+      const clear = () => void pending.delete(cacheKey)
+      pending.set(cacheKey, { fingerprint, ended: reply.then(clear, clear) })
     }
+    return reply
   }
 
-  function forward(state: RequestState, account: Account, slug: string, network: Network, store?: StoreReply): Reply {
+  function forward(
+    state: RequestState,
+    account: Account,
+    slug: string,
+    network: Network,
+    leaves: AbortSignal,
+    store?: StoreReply,
+  ): Reply | Promise<Reply> {
     const request = parseRpcRequest(state.request.body, network, behavior)
     if ('rejected' in request) {
       charge(account, behavior.costPicoUsd(behavior.rejectionCredits(request.supported)))
       return errorReply(state, 400, request.rejected, request.more)
     }
-    if (!behavior.canPay(account, behavior.costPicoUsd(bill.estimate(request, network))))
-      return paymentRequired(state, account)
+    const heldPico = behavior.costPicoUsd(bill.estimate(request, network))
+    if (!behavior.canPay(account, heldPico + account.heldPico)) return paymentRequired(state, account)
     const fault = maybeFail(state)
     if (fault !== null) return fault
 
-    const responses = request.items.map(item => node(slug, network, item))
-    const credits = bill.credits(request, network, responses)
-    const costUsd = roundPico(behavior.costPicoUsd(credits), rpc.costDecimals)
-    charge(account, pico(costUsd))
-
-    const responsesSent = behavior.responses(responses, request.items)
-    const afterMs = logNormal(delays, timing.rpcMs, timing.rpcSigma)
-    const reply = {
-      text: JSON.stringify(request.batched ? responsesSent : responsesSent[0]),
-      credits,
-      costUsd,
-      requestId: identifiers.requestId(),
-      readyMs: state.arrivedMs + afterMs,
+    const billed = (failed: readonly boolean[], text: string, afterMs: number): Reply => {
+      const credits = bill.credits(request, network, failed)
+      const costUsd = roundPico(behavior.costPicoUsd(credits), rpc.costDecimals)
+      charge(account, pico(costUsd))
+      const requestId = identifiers.requestId()
+      const reply = { text, credits, costUsd, requestId, readyMs: state.arrivedMs + afterMs }
+      store?.(reply)
+      return nodeReply(state, reply, afterMs)
     }
-    store?.(reply)
-    return nodeReply(state, reply, afterMs)
+    if (rpcUpstream !== null) {
+      account.heldPico += heldPico
+      const release = () => {
+        account.heldPico -= heldPico
+      }
+      return rpcUpstream.forward(slug, request, leaves).then(
+        responses => {
+          release()
+          const texts = responses.map(({ text }) => text)
+          const failed = responses.map(response => response.failed)
+          return billed(failed, request.batched ? `[${texts.join(',')}]` : texts.join(''), 0)
+        },
+        (cause: unknown) => {
+          release()
+          return failureReply(state, cause, { warn: rpcUpstream.warn, leaves })
+        },
+      )
+    }
+    const responses = request.items.map(item => node(slug, network, item, state.arrivedMs))
+    const responsesSent = behavior.responses(responses, request.items)
+    const text = JSON.stringify(request.batched ? responsesSent : responsesSent[0])
+    return billed(responses.map(isErrorResponse), text, logNormal(delays, timing.rpcMs, timing.rpcSigma))
   }
 
   function replay(state: RequestState, account: Account, stored: CachedReply): Reply {
@@ -138,13 +179,14 @@ type StoreReply = (reply: NodeReply) => void
 export function rpcTurns(
   rule: Contract['rpc']['oneAtATime'],
   reject: (state: RequestState, customMessage: string) => Reply,
-): (state: RequestState, account: Account, respond: () => Reply) => Reply {
+): <R extends Reply | Promise<Reply>>(state: RequestState, account: Account, respond: () => R) => R | Reply {
   const busyUntilMs = new WeakMap<Account, number>()
   return (state, account, respond) => {
     if (rule === null) return respond()
     const waitMs = Math.max(0, (busyUntilMs.get(account) ?? 0) - state.arrivedMs)
     if (waitMs > rule.waitMs) return reject(state, rule.message)
     const reply = respond()
+    if (reply instanceof Promise) throw new Error('turns need replies whose time is known')
     const afterMs = waitMs + reply.afterMs
     busyUntilMs.set(account, state.arrivedMs + afterMs)
     return { ...reply, afterMs }
@@ -154,8 +196,8 @@ export function rpcTurns(
 type RpcBill = {
   /** The credits of the request if every item succeeds. */
   readonly estimate: (request: RpcRequest, network: Network) => number
-  /** `responses` are in the order of the items. */
-  readonly credits: (request: RpcRequest, network: Network, responses: readonly RpcResponse[]) => number
+  /** `failed`: which items got an error, in their order. */
+  readonly credits: (request: RpcRequest, network: Network, failed: readonly boolean[]) => number
 }
 
 /** Credits per item: the base of the chain times the multiplier of the method's tier, or less if it failed. */
@@ -167,18 +209,17 @@ function rpcBill({ multipliers, methods }: Contract['rpc'], behavior: Behavior):
   return {
     estimate: ({ items }, network) =>
       items.reduce((total, { method }) => total + (network.baseCredits ?? 0) * multiplier(method, network), 0),
-    credits: ({ items, batched }, network, responses) =>
+    credits: ({ items, batched }, network, failed) =>
       behavior.totalCredits(
-        items.map(({ method }, index) => {
-          const response = responses[index]
-          return behavior.itemCredits({
+        items.map(({ method }, index) =>
+          behavior.itemCredits({
             family: network.family,
             baseCredits: network.baseCredits ?? 0,
             multiplier: multiplier(method, network),
-            failed: response !== undefined && isErrorResponse(response),
+            failed: failed[index] === true,
             batched,
-          })
-        }),
+          }),
+        ),
       ),
   }
 }

@@ -43,6 +43,7 @@ const report = await run(
     warmUp: false,
     failFast: false,
     gauges: false,
+    details: false,
   },
   {
     clock,

@@ -14,8 +14,8 @@ export type ShippedRun = {
   readonly flags?: readonly string[]
   /** null: all cores. Default: the core of a client. */
   readonly core?: number | null
-  /** Whether the bench has a use for a run that cannot tell. Default: no. */
-  readonly mayBeInconclusive?: boolean
+  /** The verdicts that the bench has a use for. Default: pass. */
+  readonly verdicts?: readonly Report['verdict'][]
   /** Called when the process has started. */
   readonly onStart?: (processId: number) => void
 }
@@ -27,7 +27,7 @@ const verdictCodes = [0, 1, 3]
 export type Shipped = { readonly load: Report['calls'][number]; readonly report: Report; readonly judgements: number }
 
 /**
- * Runs `turnpike run` of `dist`, which records as by default, and reads its report. Rejects if the run did not pass.
+ * Runs `turnpike run` of `dist`, which records as by default, and reads its report. Rejects if the verdict is another.
  * `read` gets the directory of the run before it is deleted.
  */
 export async function runShipped<T = null>(
@@ -51,8 +51,8 @@ export async function runShipped<T = null>(
     })
     const report: Report = JSON.parse(readFileSync(join(out, 'report.json'), 'utf8'))
     const load = report.calls.find(({ stage }) => stage === 'load')
-    const isUsable = report.verdict === 'pass' || (report.verdict === 'inconclusive' && run.mayBeInconclusive === true)
-    if (!isUsable || load === undefined) throw new Error(`the run did not pass:\n${output}`)
+    if (!(run.verdicts ?? ['pass']).includes(report.verdict) || load === undefined)
+      throw new Error(`the run did not pass:\n${output}`)
     const { notRecorded } = report.load
     if (notRecorded > 0) console.log(`  (not recorded, because the disk was too slow: ${notRecorded} of ${load.count})`)
     const judgements = report.clauses.reduce((sum, { judged }) => sum + judged, 0)

@@ -76,7 +76,17 @@ describe('verdict: inconclusive', () => {
     })
   })
   test('if workers crashed, with the number of recovered requests', () => {
-    const worker = { worker: 1, callers: 6, sent: 60, lost: false, startedMs: 0, eventLoopDelayMs: null }
+    const worker = {
+      worker: 1,
+      callers: 6,
+      sent: 60,
+      lost: false,
+      startedMs: 0,
+      eventLoopDelayMs: null,
+      machine: null,
+      health: null,
+      records: null,
+    }
     const reasonsWith = (...lost: readonly boolean[]) => {
       const { load } = judgedRunOf([anObservation()])
       const workers = lost.map((isLost, index) => ({

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createFindingLog } from '../../../src/judge/findings/findings.ts'
+import type { LiveMachine } from '../../../src/outputs/output.ts'
 import { eventsBetween, fieldsLine, progressBlock, progressFields } from '../../../src/outputs/progress-block.ts'
 import { plainPage, searching, snapshotAt, trials } from './progress-views.ts'
 
@@ -41,6 +42,20 @@ describe('progress: the words', () => {
     const colored = progressBlock(snapshotAt('ramp', 5000), { columns: 80, color: true }).join('\n')
     expect(colored).toContain('\u001b[31mrpc.batch.error-price × 2')
     expect(progressBlock(snapshotAt('ramp', 5000), plainPage(80)).join('\n')).not.toContain('\u001b')
+  })
+
+  test('workers on other machines have a row, with those that were lost and the one that is busiest', () => {
+    const size = { version: '1', node: '22', cores: 2, memoryBytes: 8e9 }
+    const on = (name: string, state: LiveMachine['state'], usedCores: number): LiveMachine => ({
+      name,
+      state,
+      health: { name, ...size, rssBytes: 1e8 + usedCores * 1e7, usedCores },
+    })
+    const workers = [on('a', 'working', 0.5), on('b', 'lost', 1.9), on('c', 'finished', 1.25)]
+    const snapshot = snapshotAt('ramp', 5000, { workers })
+    const row = progressBlock(snapshot, plainPage(120)).find(line => line.startsWith('workers'))
+    expect(row?.split(/ {2,}/)).toEqual(['workers', '2 of 3 up', 'b lost', 'busiest 1.3 of 2 cores', 'memory ≤ 113 MB'])
+    expect(progressFields(snapshot)).toMatchObject({ workers_up: 2, workers_lost: 1, max_used_cores: 1.25 })
   })
 
   test('a long list of clauses is cut and counted', () => {

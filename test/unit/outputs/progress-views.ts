@@ -1,6 +1,7 @@
 import type { CapacityResult } from '../../../src/judge/capacity/result.ts'
 import { createFindingLog } from '../../../src/judge/findings/findings.ts'
 import { createMetrics } from '../../../src/judge/metrics/request-stats.ts'
+import type { LiveMachine } from '../../../src/outputs/output.ts'
 import { type ProgressSnapshot, progressAt, readProgress } from '../../../src/outputs/progress-snapshot.ts'
 import type { Load } from '../../../src/plan/plan.ts'
 import { aPlan, aStage, dropped, failed, respondedWith, streamed } from '../judge/metrics/fixtures.ts'
@@ -34,14 +35,17 @@ const price = violated.reporterFor('rpc-credits')
 for (const id of [3, 4])
   price.fail('rpc.batch.error-price', 'got 40 credits for 1 item of 20 credits and 1 failed item, expected 25', [id])
 
-export const readingAt = (stage: string, { capacity = [] as readonly CapacityResult[], log = violated } = {}) => {
+export const readingAt = (
+  stage: string,
+  { capacity = [] as readonly CapacityResult[], log = violated, workers = [] as readonly LiveMachine[] } = {},
+) => {
   const metrics = createMetrics(plan)
   for (let i = 0; i < 60; i++) metrics.add(streamed({}, { stage: 'ramp' }))
   for (const o of [respondedWith(429, { stage: 'ramp' }), failed({ stage: 'ramp' }), dropped({ stage: 'ramp' })])
     metrics.add(o)
   metrics.add(respondedWith(200, { stage: '(opening)' }))
   const view = { metrics, tallies: log.tallies(), findings: log.findings(), claimedUsd: '0.0077', capacity }
-  return readProgress({ ...view, stage, inFlight: 3, achievedPerSecond: 12.2 })
+  return readProgress({ ...view, stage, inFlight: 3, achievedPerSecond: 12.2, workers })
 }
 
 export const snapshotAt = (

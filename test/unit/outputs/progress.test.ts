@@ -151,9 +151,14 @@ describe('progress as an output', () => {
     const live: LiveRun = {
       view: () => ({ ...mergeSnapshots(aPlan(), []), findingLog: log }),
       gauges: () => mergeGauges([]),
+      report: () => null,
+      workers: () => [],
+      watch: () => {},
       inFlight: () => 7,
       stage: () => '(opening)',
       loadStartMs: () => null,
+      machines: () => [],
+      takeTraced: () => [],
       refresh: async () => {
         refreshes++
       },

@@ -81,6 +81,7 @@ test('findings and discrepancies have their evidence, and findings have the text
     endMs: 2,
     position: null,
     sentAt: null,
+    traceId: null,
   }
   const examples = [{ message: 'charged twice', requestIds: [0, 9], decidedBy: [9], omitted: 0, count: 1 }]
   const report = reportOf(

@@ -255,6 +255,7 @@ export const failingReport: Report = {
               endMs: 1315.4,
               position: { firstId: 17, step: 'only', key: 0 },
               sentAt: '2026-01-02T03:04:06.230Z',
+              traceId: null,
             },
           ],
         },

@@ -18,7 +18,7 @@ stages:
 const context = { contract: documentedContract, bounds: plan.bounds, seed: plan.seed, runId: 'again' }
 const [asked, paid, credit, rpc] = observations
   .filter(({ stage }) => stage === 'once')
-  .map(observation => evidenceOf(observation, plan.calls, context, { target, startedAtMs: 0 }).request)
+  .map(observation => evidenceOf(observation, plan.calls, context, { target, startedAtMs: 0, runId: 'again' }).request)
 
 test('a command for a request of a wallet names the variable of its sign-in', () => {
   expect(rpc?.curl).toContain(`-H 'SIGN-IN-WITH-X: '"$TURNPIKE_SIGN_IN"`)

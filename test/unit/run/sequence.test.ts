@@ -37,7 +37,7 @@ const example = (cited: readonly Observation[], evidence: readonly Evidence[] = 
 const evidenceFor = (observation: Observation): Evidence => {
   const { id, caller, stage, call, dueMs, sentMs, headersMs, endMs } = observation
   const position = positionOf(observation)
-  const unused = { request: null, headers: {}, body: '', sentAt: null }
+  const unused = { request: null, headers: {}, body: '', sentAt: null, traceId: null }
   return { ...unused, id, caller, stage, call, dueMs, sentMs, headersMs, endMs, position, outcome: 'answered 400' }
 }
 

@@ -99,6 +99,7 @@ export const item = (method: string, id: string | number = 1, params: readonly u
 /** The text of a reply, the chunks of a stream joined. */
 export const textOf = ({ body }: Reply): string => {
   if (body.kind === 'bytes') return body.bytes.toString('latin1')
+  if (body.kind === 'live') throw new Error('a live stream has no text yet')
   return body.kind === 'whole' ? body.text : body.chunks.map(({ text }) => text).join('')
 }
 

@@ -158,8 +158,9 @@ describe('the abuse block', () => {
   test('ends after 30 s, whatever the account sends during the block', async () => {
     const talk = conversation()
     fail(talk, 21)
+    expect(talk.chat().headers['retry-after']).toBe('30')
     await talk.clock.advanceTo(29_999)
-    expect(talk.chat().status).toBe(429)
+    expect(talk.chat()).toMatchObject({ status: 429, headers: { 'retry-after': '1' } })
     await talk.clock.advanceTo(30_000)
     expect(talk.chat().status).toBe(200)
     expect(new Set(fail(talk, 20))).toEqual(new Set([400]))

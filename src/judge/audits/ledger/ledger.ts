@@ -58,7 +58,9 @@ export function createLedgerAudit(
   const creditOf = createCredits(contract, reporter)
   const total = { expectedCredits: 0n, expectedPicoUsd: 0n, claimedCredits: 0n, claimedPicoUsd: 0n }
   const tolerance = { claimedPicoUsd: 0n, unpricedPicoUsd: 0n, openPicoUsd: 0n, completions: 0, rpcResponses: 0 }
-  const judged = balanceHeaders && !shared
+  /** A wallet is shown its balance in other places, too. */
+  const isJudged = (isWallet: boolean) => !shared && (balanceHeaders || isWallet)
+  let areAllJudged = true
   const balanceHeaderNames = [priceList.usdHeader, priceList.diemHeader]
   const isStated = sourceOfValue(contract, 'billing.balanceResolutionUsd') === 'profile'
   const digitsOf = new Map<string, BalanceDigits>()
@@ -77,20 +79,18 @@ export function createLedgerAudit(
         failProxyRejection(observation, charge)
       const { id, caller, chain, sentMs, headersMs, endMs } = observation
       if (sentMs === null || endMs === null) return
+      const isWallet = chain !== undefined
+      const judged = isJudged(isWallet)
       if (!judged && charge?.kind === 'charged')
-        for (const clause of chain === undefined ? ofBalances : ofWallets)
+        for (const clause of isWallet ? ofWallets : ofBalances)
           reporter.unjudged(clause, shared ? sharedAccounts : noBalances)
       let account = accounts.get(caller)
       if (account === undefined) {
         const digits = createBalanceDigits(priceList.balanceResolution)
         if (!isStated) digitsOf.set(caller, digits)
-        account = createAccount(
-          { lastDigit: digits.last, judged, isWallet: chain !== undefined },
-          discrepancies,
-          reporter,
-          spend,
-        )
+        account = createAccount({ lastDigit: digits.last, judged, isWallet }, discrepancies, reporter, spend)
         accounts.set(caller, account)
+        areAllJudged &&= judged
         spend.opened()
       }
       const credit = creditOf(observation)
@@ -126,7 +126,7 @@ export function createLedgerAudit(
       tolerance: {
         claimedPicoUsd: tolerance.claimedPicoUsd,
         unpricedPicoUsd: tolerance.unpricedPicoUsd,
-        billedPicoUsd: judged ? lastDigits.reduce((a, b) => a + b, tolerance.openPicoUsd) : null,
+        billedPicoUsd: areAllJudged ? lastDigits.reduce((a, b) => a + b, tolerance.openPicoUsd) : null,
         balancePicoUsd: lastDigits.reduce((a, b) => (a > b ? a : b), priceList.balanceResolution),
         completionRatio: tolerance.completions > 0 ? contract.chat.costTolerance : null,
         rpcRatio: tolerance.rpcResponses > 0 ? contract.rpc.priceTolerance : null,

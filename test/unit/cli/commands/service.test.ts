@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { capacityFlags, serviceCapacity } from '../../../../src/cli/commands/service.ts'
+import { serviceCapacity } from '../../../../src/cli/commands/service.ts'
 import { UsageError } from '../../../../src/lib/usage-error.ts'
+import { capacityFlags } from '../../../../src/library/child-process.ts'
 
 const mistakeIn = (values: Readonly<Record<string, unknown>>): string => {
   try {

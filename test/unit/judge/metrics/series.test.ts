@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createSeries, type Series } from '../../../../src/judge/metrics/series.ts'
+import { coarseSnapshot, createLiveSeries, createSeries, type Series } from '../../../../src/judge/metrics/series.ts'
 import type { Observation } from '../../../../src/observation/observation.ts'
 import type { Plan } from '../../../../src/plan/plan.ts'
 import { anObservation, aPlan, aStage, dropped, failed, respondedWith, streamed } from './fixtures.ts'
@@ -131,5 +131,40 @@ describe('limits over time', () => {
     const { limits } = seriesOf([...calm, respondedWith(429, { caller: 'late', response: response(429) })])
     expect(limits).toHaveLength(24)
     expect(limits[0]?.caller).toBe('late')
+  })
+})
+
+describe('a coarse snapshot, for a live view', () => {
+  const total = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0)
+
+  test.each([5, 99, 100, 101, 599, 1_300])('of a run of %i s counts the same, in at most 100 columns', seconds => {
+    const plan = aPlan()
+    const fine = createSeries(plan)
+    for (let id = 0; id < seconds; id++)
+      fine.add(anObservation({ id, dueMs: id * 1_000, sentMs: id * 1_000 + 1, endMs: id * 1_000 + 100 }))
+    const live = createLiveSeries(plan)
+    live.merge(coarseSnapshot(plan, fine.snapshot()))
+    const [all, coarse] = [fine.series(), live.series()]
+    expect(coarse.due.length).toBeLessThanOrEqual(100)
+    expect(coarse.due.length * coarse.stepMs).toBeGreaterThanOrEqual(seconds * 1_000)
+    for (const row of ['due', 'sent', 'answered'] as const) expect(total(coarse[row])).toBe(total(all[row]))
+    expect(total(coarse.calls[0]?.latencies.counts ?? [])).toBe(seconds)
+    expect(total(coarse.heatmap.counts.flat())).toBe(seconds)
+    // No column is empty: the load was steady.
+    expect(coarse.due.every(due => due > 0)).toBe(true)
+    if (seconds <= 100) expect(coarse).toEqual(all)
+  })
+
+  test('of workers that are at different times add up', () => {
+    const plan = aPlan()
+    const snapshots = [90, 230].map(seconds => {
+      const fold = createSeries(plan)
+      for (let id = 0; id < seconds; id++) fold.add(anObservation({ id, dueMs: id * 1_000, endMs: id * 1_000 + 100 }))
+      return coarseSnapshot(plan, fold.snapshot())
+    })
+    const live = createLiveSeries(plan)
+    for (const snapshot of snapshots) live.merge(snapshot)
+    expect(total(live.series().due)).toBe(320)
+    expect(live.series().due[0]).toBe((2 * live.series().stepMs) / 1_000)
   })
 })

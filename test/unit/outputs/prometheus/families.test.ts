@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { CapacityResult, TrialResult } from '../../../../src/judge/capacity/result.ts'
-import { searchFamilies } from '../../../../src/outputs/prometheus/families.ts'
+import type { LiveMachine } from '../../../../src/outputs/output.ts'
+import { searchFamilies, workerFamilies } from '../../../../src/outputs/prometheus/families.ts'
 import { aSearch, aTrial } from '../../report/capacity-results.ts'
 
 /** The samples of a search with these trials, by name and labels, while `stage` is running. */
@@ -90,5 +91,50 @@ describe('a search that is over', () => {
 
   test('that confirmed nothing has no capacity', () => {
     expect(shown([exceeded(10), exceeded(10)], {}, 'next')).not.toHaveProperty('rate')
+  })
+})
+
+describe('the workers on other machines', () => {
+  const health = { version: '1.0.0', node: '22.1.0', cores: 4, memoryBytes: 8e9, rssBytes: 2e8, usedCores: 1.25 }
+  const aWorker = (name: string, state: LiveMachine['state']): LiveMachine => ({
+    name,
+    state,
+    health: { name, ...health },
+  })
+  const shown = (...workers: readonly LiveMachine[]) =>
+    workerFamilies({ machines: () => workers }).flatMap(family =>
+      family.samples().map(({ labels, value }) => {
+        expect(Object.keys(labels)).toEqual(family.labels)
+        return [family.name.slice('turnpike_worker_'.length), Object.values(labels).join(' '), value]
+      }),
+    )
+
+  test('have series of their own, also if they share a name', () => {
+    expect(shown(aWorker('w', 'working'), aWorker('w', 'finished'))).toEqual([
+      ['up', 'w 1', 1],
+      ['up', 'w 2', 1],
+      ['info', 'w 1 1.0.0 22.1.0', 1],
+      ['info', 'w 2 1.0.0 22.1.0', 1],
+      ['cores', 'w 1', 4],
+      ['cores', 'w 2', 4],
+      ['used_cores', 'w 1', 1.25],
+      ['used_cores', 'w 2', 1.25],
+      ['memory_bytes', 'w 1', 8e9],
+      ['memory_bytes', 'w 2', 8e9],
+      ['resident_memory_bytes', 'w 1', 2e8],
+      ['resident_memory_bytes', 'w 2', 2e8],
+    ])
+  })
+
+  test('show as lost, without what they said last', () => {
+    expect(shown(aWorker('w', 'lost'))).toEqual([
+      ['up', 'w 1', 0],
+      ['info', 'w 1 1.0.0 22.1.0', 1],
+    ])
+  })
+
+  test('are not known before they claim a shard, and are up before they say how they are', () => {
+    const waiting: LiveMachine = { name: null, state: 'waiting', health: null }
+    expect(shown(waiting, { name: 'w', state: 'working', health: null })).toEqual([['up', 'w 2', 1]])
   })
 })

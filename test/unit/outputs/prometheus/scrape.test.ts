@@ -63,6 +63,7 @@ const source = (changes: Partial<ExpositionSource> = {}): ExpositionSource => {
     capacity: () => [aSearch()],
     thresholds: () => [result('p(95) latency < 2ms', 'pass'), result('b', 'fail'), result('c', 'inconclusive')],
     pushed: () => ({ takenSamples: 900, lostSamples: 40, failures: 2 }),
+    machines: () => [],
     ...changes,
   }
 }

@@ -46,6 +46,16 @@ describe('send queue', () => {
     expect(notes).toEqual([])
   })
 
+  test('counts what an accepting receiver rejects as lost, notes it once, and does not retry', async () => {
+    const partial: PushResult = { kind: 'partial', rejected: 2, reason: '2 rejected: too old' }
+    const { clock, posted, notes, queue } = open([partial, partial, { ...partial, rejected: 99 }])
+    for (const text of ['a', 'b', 'c']) queue.put(batch(text, 5))
+    await clock.run(queue.flush(never))
+    expect(posted.map(([text]) => text)).toEqual(['a', 'b', 'c'])
+    expect(queue.tally()).toEqual({ takenSamples: 6, lostSamples: 9, failures: 0 })
+    expect(notes).toEqual(['2 rejected: too old'])
+  })
+
   test('retries a failed batch first, with increasing pauses', async () => {
     const { clock, posted, notes, queue } = open([later(), later(), later(), accepted])
     queue.put(batch('a'))

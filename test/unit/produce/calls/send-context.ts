@@ -67,6 +67,7 @@ export function sendContext(reply: (request: HttpRequest) => Reply = () => ({}))
     abort: new AbortController().signal,
     stop: stop.signal,
     sink: observation => observations.push(observation),
+    traceIds: null,
   }
   return {
     clock,

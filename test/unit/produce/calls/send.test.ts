@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { traceIdsOf } from '../../../../src/observation/trace-id.ts'
 import type { ReplayStep } from '../../../../src/produce/arrivals/arrivals.ts'
 import { dropArrival, sendArrival } from '../../../../src/produce/calls/send.ts'
 import { arrival, type Reply, sendContext } from './send-context.ts'
@@ -35,6 +36,23 @@ describe('an arrival that is sent', () => {
     await send(arrival('replay', wholeReplay))
     expect(requests.every(({ headers }) => headers.authorization?.startsWith('Bearer key-of-'))).toBe(true)
     expect(JSON.stringify(observations)).not.toContain('key-of-')
+  })
+
+  test('carries a trace id of its own in each request, only if the run is traced', async () => {
+    const traced = sendContext()
+    const traceIds = traceIdsOf('r1')
+    await traced.clock.run(sendArrival(arrival('replay', wholeReplay), { ...traced.context, traceIds }))
+    const sent = traced.observations.map(({ id }) => traceIds.traceparent(id))
+    expect(traced.requests.map(({ headers }) => headers.traceparent).sort()).toEqual(sent.sort())
+    expect(new Set(sent).size).toBe(wholeReplay.length)
+    const untraced = sendContext()
+    await untraced.send(arrival('replay', wholeReplay))
+    expect(untraced.requests.filter(({ headers }) => 'traceparent' in headers)).toEqual([])
+    // The rest of the request, and the record of it, stay the same.
+    expect(traced.requests.map(({ headers: { traceparent: _, ...headers } }) => headers)).toEqual(
+      untraced.requests.map(({ headers }) => headers),
+    )
+    expect(traced.observations).toEqual(untraced.observations)
   })
 
   test('for which this machine has no file descriptor is dropped, not failed', async () => {

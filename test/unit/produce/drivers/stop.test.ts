@@ -5,7 +5,9 @@ import {
   type Observation,
   type Outcome,
 } from '../../../../src/observation/observation.ts'
-import { createRunStop, onStop, watchReachability } from '../../../../src/produce/drivers/stop.ts'
+import { createRunStop, onStop, watchReachability, watchSilence } from '../../../../src/produce/drivers/stop.ts'
+
+import { manualClock } from '../../../support/manual-clock.ts'
 
 const made = () => {
   const [stop, quit] = [new AbortController(), new AbortController()]
@@ -161,5 +163,28 @@ describe('a failure counts against the target', () => {
     const dropped = Array.from({ length: 100 }, () => seen({ kind: 'dropped', reason: 'max-in-flight' }, null))
     expect(reportCount(dropped)).toBe(0)
     expect(reportCount([...failures(10, 0, 300), ...dropped, ...failures(11, 3_000, 300)])).toBe(1)
+  })
+})
+
+describe('a watch for silence', () => {
+  test('calls once when nobody is heard for longer, and not before', async () => {
+    const clock = manualClock()
+    const onSilent = vi.fn()
+    const watch = watchSilence(clock, 1_000, onSilent)
+    await clock.advanceTo(900)
+    watch.heard()
+    await clock.advanceTo(1_800)
+    expect(onSilent).not.toHaveBeenCalled()
+    await clock.advanceTo(5_000)
+    expect(onSilent).toHaveBeenCalledTimes(1)
+  })
+
+  test('does not call after its end, or without a limit', async () => {
+    const clock = manualClock()
+    const onSilent = vi.fn()
+    watchSilence(clock, 1_000, onSilent).end()
+    watchSilence(clock, null, onSilent)
+    await clock.advanceTo(5_000)
+    expect(onSilent).not.toHaveBeenCalled()
   })
 })

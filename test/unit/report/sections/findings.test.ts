@@ -50,6 +50,7 @@ const respondedWith = (id: number, status: number, caller = 'c0'): Evidence => (
   headersMs: id * 100 + 5,
   endMs: id * 100 + 5,
   sentAt: new Date(Date.UTC(2026, 0, 2, 3, 4, 5) + id * 100).toISOString(),
+  traceId: null,
 })
 
 /** 21 failures, and a response that shows no block. */

@@ -5,7 +5,9 @@ import { passingReport } from '../fixtures.ts'
 
 const page = { columns: 140, color: false, directory: null }
 const { load } = passingReport
-const worker = { callers: 6, lost: false, sent: 60, latenessMs: load.latenessMs, eventLoopDelayMs: null }
+const elsewhere = { machine: null, health: null, records: null }
+const counts = { callers: 6, lost: false, sent: 60 }
+const worker = { ...counts, latenessMs: load.latenessMs, eventLoopDelayMs: null, ...elsewhere }
 const changed: LoadFacts = {
   ...load,
   skipped: 3,
@@ -30,6 +32,24 @@ describe.each(['text', 'markdown', 'html'] as const)('the section about Turnpike
       'crashed; recovered: 6 callers, 60 sent',
     ])
       expect(section).toContain(words)
+  })
+
+  test('has the size of other machines, and which records are missing and where they are', () => {
+    const size = { cores: 4, memoryBytes: 8 * 2 ** 30, rssBytes: 210e6, usedCores: 1.25 }
+    const health = { name: 'w2', version: '1.0.0', node: '22.1.0', ...size }
+    const records = { worker: 'w2', file: '/data/observations-2.ndjson.gz', missing: 'none arrived for 30 s' }
+    const on = (missing: string | null): LoadFacts => ({
+      ...load,
+      workers: [
+        { ...worker, worker: 1, startedMs: 100 },
+        { ...worker, worker: 2, startedMs: 103, health, records: { ...records, missing } },
+      ],
+    })
+    const section = render(format, on(records.missing))
+    expect(section).toContain('1.3 of 4 cores, 210 MB of 8.59 GB, Node.js 22.1.0')
+    expect(section).toContain('records not in the run directory (none arrived for 30 s), but on w2 in')
+    expect(section).toContain('/data/observations-2.ndjson.gz')
+    expect(render(format, on(null))).not.toContain('records not in')
   })
 
   test('leaves out what did not happen', () => {

@@ -74,14 +74,14 @@ describe('credits', () => {
 })
 
 describe('responses', () => {
-  test('a result depends only on seed, network, method and params', () => {
+  test('a result depends only on seed, network, method, params and time', () => {
     const result = (seed: number, network: string, params: readonly unknown[], id = 1) =>
       jsonOf(conversation({ seed }).rpc(item('eth_getBalance', id, params), { network })).result
-    const base = result(7, 'ethereum-mainnet', ['0xab', 'latest'])
-    expect(result(7, 'ethereum-mainnet', ['0xab', 'latest'], 99)).toBe(base)
-    expect(result(8, 'ethereum-mainnet', ['0xab', 'latest'])).not.toBe(base)
-    expect(result(7, 'base-mainnet', ['0xab', 'latest'])).not.toBe(base)
-    expect(result(7, 'ethereum-mainnet', ['0xac', 'latest'])).not.toBe(base)
+    const base = result(7, 'ethereum-mainnet', ['0x00000000219ab540356cbb839cbe05303d7705fa', 'latest'])
+    expect(result(7, 'ethereum-mainnet', ['0x00000000219ab540356cbb839cbe05303d7705fa', 'latest'], 99)).toBe(base)
+    expect(result(8, 'ethereum-mainnet', ['0x00000000219ab540356cbb839cbe05303d7705fa', 'latest'])).not.toBe(base)
+    expect(result(7, 'base-mainnet', ['0x00000000219ab540356cbb839cbe05303d7705fa', 'latest'])).not.toBe(base)
+    expect(result(7, 'ethereum-mainnet', ['0x00000000219ab540356cbb839cbe05303d7705fb', 'latest'])).not.toBe(base)
   })
 
   test('an id is echoed unchanged, and a missing one is null', () => {

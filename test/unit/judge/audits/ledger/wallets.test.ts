@@ -64,6 +64,15 @@ describe('an honest wallet is spared', () => {
     expect(clausesOf(wrong)).toContain('wallet.charge')
   })
 
+  test('where responses to keys show no balance, while one that takes twice the price is not', () => {
+    const billing = { ...documentedContract.billing, balanceHeaders: false }
+    const contract = { ...documentedContract, billing }
+    const honest = inTurn(['check'], ['call'], ['chat'], ['check'])
+    const twice = inTurn(['check'], ['call', { taken: '0.000025' }], ['check'], ['call'], ['check'])
+    expect(judge(seenBy(honest), { contract }).findings).toEqual([])
+    expect(judge(seenBy(twice), { contract }).findings.map(({ clause }) => clause)).toContain('wallet.charge')
+  })
+
   test('whose balance endpoint has another layout', () => {
     const observations = seenBy(inTurn(['check'], ['call'], ['check'])).map(each =>
       each.request.kind === 'wallet-balance' && each.response !== null

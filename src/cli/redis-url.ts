@@ -1,0 +1,15 @@
+import { UsageError } from '../lib/usage-error.ts'
+import { text, type Values } from './flags.ts'
+
+const variable = 'TURNPIKE_REDIS'
+
+/** The URL of `--redis`, or of the environment, where no list of processes shows its password; null: neither is given. */
+export const givenRedisUrl = (values: Values, environment: NodeJS.ProcessEnv): string | null =>
+  text(values, 'redis') ?? (environment[variable] || null)
+
+/** The same. Throws a UsageError if neither is given. */
+export function redisUrl(values: Values, environment: NodeJS.ProcessEnv): string {
+  const url = givenRedisUrl(values, environment)
+  if (url !== null) return url
+  throw new UsageError({ where: '--redis', got: 'nothing', expected: `the URL of a Redis, here or in ${variable}` })
+}

@@ -1,0 +1,101 @@
+import { join } from 'node:path'
+import { assertComparable, assertDistinct } from '../judge/compare/comparable.ts'
+import { compareRuns } from '../judge/compare/compare-runs.ts'
+import { defaultCriteria } from '../judge/compare/comparison.ts'
+import { UsageError } from '../lib/usage-error.ts'
+import { type HttpServer, listen, respond } from '../outputs/http-server.ts'
+import { namesThisServer } from '../outputs/page-guard.ts'
+import { comparisonRenderers, renderHtml } from '../report/render/renderers.ts'
+import { readComparedRun } from '../storage/recorded-run.ts'
+import { readReport } from '../storage/run-directory.ts'
+import { type IndexedRun, readRunIndex } from '../storage/run-index.ts'
+import { historyPage, historyPolicy, problemPage, type RunFilter } from './history-page.ts'
+
+/** More runs would take too long to read. */
+const maxCompared = 20
+
+/** Serves the runs in `folder` at the loopback interface. Rejects if it cannot listen. */
+export function startHistoryServer(folder: string, port: number): Promise<HttpServer> {
+  const host = '127.0.0.1'
+  return listen({ host, port }, (request, response) => {
+    const answer = ({ status, markup }: Answer) =>
+      respond(response, status, 'text/html; charset=utf-8', markup, {
+        'content-security-policy': historyPolicy,
+        'x-content-type-options': 'nosniff',
+        'referrer-policy': 'no-referrer',
+        'cross-origin-resource-policy': 'same-origin',
+        'cache-control': 'no-store',
+      })
+    if (!namesThisServer({ host: request.headers.host }, host))
+      return answer(problem(403, 'Not here', ['This name is not the name of this server.']))
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      return answer(problem(405, 'Not allowed', ['Only GET and HEAD are allowed.']))
+    answerTo(folder, request.url ?? '/').then(answer, (cause: unknown) => answer(problemOf(cause)))
+  })
+}
+
+type Answer = { readonly status: number; readonly markup: string }
+
+const found = (markup: string): Answer => ({ status: 200, markup })
+const problem = (status: number, title: string, lines: readonly string[]): Answer => ({
+  status,
+  markup: problemPage(title, lines),
+})
+
+async function answerTo(folder: string, address: string): Promise<Answer> {
+  const query = address.indexOf('?')
+  const path = query < 0 ? address : address.slice(0, query)
+  const values = new URLSearchParams(query < 0 ? '' : address.slice(query + 1))
+  const isPage = path === '/' || path === '/compare' || path.startsWith('/runs/')
+  if (!isPage) return problem(404, 'No such page', ['The list of all runs is at /.'])
+  const { runs } = await readRunIndex(folder)
+  if (path === '/') return found(historyPage(folder, runs, selectionOf(values)))
+  if (path === '/compare') return found(await comparisonOf(folder, runs, values.getAll('run')))
+  return found(renderHtml(readReport(pathOf(folder, runs, decoded(path.slice('/runs/'.length))))))
+}
+
+const selectionOf = (values: URLSearchParams): RunFilter => ({
+  scenario: values.get('scenario') || null,
+  verdict: values.get('verdict') || null,
+  page: Math.floor(Number(values.get('page') ?? 1)) || 1,
+})
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return ''
+  }
+}
+
+/** The directory of a listed run. Only a name of the list becomes a path, so no request leads out of the folder. */
+function pathOf(folder: string, runs: readonly IndexedRun[], name: string): string {
+  const run = runs.find(each => each.name === name)
+  if (run !== undefined) return join(folder, run.name)
+  throw new UsageError({ where: 'run', got: JSON.stringify(name), expected: 'a run of the list' })
+}
+
+/** The latest of the runs, compared with the others. */
+async function comparisonOf(folder: string, runs: readonly IndexedRun[], names: readonly string[]): Promise<string> {
+  if (names.length < 2 || names.length > maxCompared)
+    throw new UsageError({
+      where: 'comparison',
+      got: `${names.length} checked`,
+      expected: `2 to ${maxCompared} checked runs`,
+    })
+  const paths = names.map(name => pathOf(folder, runs, name))
+  const recorded = await Promise.all(paths.map(readComparedRun))
+  const inOrder = recorded.toSorted((a, b) => (a.info.startedAt < b.info.startedAt ? -1 : 1))
+  assertDistinct(inOrder)
+  const last = inOrder.at(-1)
+  if (last === undefined) throw new Error('at least two runs were read')
+  const baselines = inOrder.slice(0, -1)
+  for (const baseline of baselines) assertComparable(baseline, last.path, last)
+  return comparisonRenderers.html.render(compareRuns(baselines, last, defaultCriteria))
+}
+
+/** What a run directory holds is data: a damaged one gets a page that says so. */
+const problemOf = (cause: unknown): Answer =>
+  cause instanceof UsageError
+    ? problem(422, 'This cannot be shown', cause.message.split('\n'))
+    : problem(500, 'Turnpike failed', ['This is a bug; please report it.', String(cause)])

@@ -1,0 +1,105 @@
+import type { EventLoopDelay } from '../observation/log.ts'
+import { shardOf } from '../plan/shard.ts'
+import { createAnswerLog, noServiceReason } from './answers.ts'
+import { type JudgeDetails, type RunView, thresholdsOf } from './judge.ts'
+import { type JudgedRun, type JudgeJob, loadTotals, maxDelay, withoutJudgements } from './judge-run.ts'
+import { percentilesOf } from './metrics/histogram.ts'
+import { createMetrics, type MetricsSnapshot } from './metrics/request-stats.ts'
+import { createLiveSeries } from './metrics/series.ts'
+import { createProofLog } from './proof.ts'
+import { explainSilence } from './silence.ts'
+import type { ThresholdResult } from './thresholds.ts'
+import { reachVerdict } from './verdict.ts'
+
+/** A worker of a run in progress. */
+export type WorkerSoFar = {
+  /** From 1, of all workers. */
+  readonly worker: number
+  readonly of: number
+  readonly metrics: MetricsSnapshot
+  readonly details: JudgeDetails
+  readonly eventLoopDelayMs: EventLoopDelay | null
+  /** It does not report any more. */
+  readonly isLost: boolean
+}
+
+/**
+ * The run as it is now, with the verdict that it would get if it were complete now. Reads snapshots only, so the judges
+ * go on as if nobody had asked.
+ */
+export function judgeSoFar(
+  { plan, contract, head }: JudgeJob,
+  view: RunView,
+  workers: readonly WorkerSoFar[],
+  nowMs: number,
+): Omit<JudgedRun, 'slices'> {
+  const { metrics, findingLog, audits } = view
+  const all = workers.map(({ details }) => details)
+  const series = createLiveSeries(plan)
+  const proofLog = createProofLog(plan, contract)
+  const answerLog = createAnswerLog(contract)
+  for (const details of all) {
+    proofLog.merge(details.proofs)
+    answerLog.merge(details.answers)
+    series.merge(details.series)
+  }
+  const run = {
+    plan,
+    head,
+    ended: 'complete',
+    durationMs: Math.round(nowMs),
+    metrics,
+    load: {
+      ...loadTotals(plan, metrics, audits.blocks(), [], null),
+      eventLoopDelayMs: maxDelay(workers),
+      workers: workers.map(worker => workerTotals(worker, plan)),
+    },
+    series: series.series(),
+    clauses: explainSilence(findingLog.tallies(), plan, metrics),
+    findings: findingLog.findings(),
+    billing: audits.billing(),
+    limits: audits.limits(),
+    capacity: view.capacity(false),
+    thresholds: thresholdsSoFar(plan, view),
+    proofs: proofLog.proofs(),
+    openPayments: all.flatMap(({ openPayments }) => openPayments),
+    citedObservations: new Map(all.flatMap(({ citedObservations }) => [...citedObservations])),
+  } as const
+  const cause = noServiceReason(answerLog.answers(), run.ended, head)
+  return cause === null ? { ...run, ...reachVerdict(run) } : withoutJudgements(run, cause)
+}
+
+/**
+ * A count that meets its threshold so far passes, although the run goes on. One that does not yet, and can only grow,
+ * stays inconclusive.
+ */
+function thresholdsSoFar(plan: JudgeJob['plan'], view: RunView): readonly ThresholdResult[] {
+  const ended = { ...view, capacity: () => view.capacity(false) }
+  const atEnd = thresholdsOf(plan, ended, { complete: true, elapsedMs: 0 }, null)
+  return view.thresholds().map((now, index) => {
+    const then = atEnd[index]
+    const isTotal = now.unit === 'count' || now.unit === 'ratio' || now.unit === 'credits' || now.unit === 'usd'
+    return isTotal && now.verdict === 'inconclusive' && then?.verdict === 'pass' ? then : now
+  })
+}
+
+function workerTotals(
+  { worker, of, metrics, eventLoopDelayMs, isLost }: WorkerSoFar,
+  plan: JudgeJob['plan'],
+): JudgedRun['load']['workers'][number] {
+  const own = createMetrics(plan)
+  own.merge(metrics)
+  const { sent, timing } = own.all()
+  return {
+    worker,
+    callers: plan.callers.names.filter((_, caller) => shardOf(caller, plan, of) === worker - 1).length,
+    lost: isLost,
+    startedMs: Number.isFinite(metrics.loadStartMs) ? metrics.loadStartMs : null,
+    sent,
+    latenessMs: percentilesOf(timing('lateness')),
+    eventLoopDelayMs,
+    machine: null,
+    health: null,
+    records: null,
+  }
+}

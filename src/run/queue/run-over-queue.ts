@@ -1,0 +1,91 @@
+import type { Baselines } from '../../judge/compare/comparable.ts'
+import { type Clock, clockFromEpoch, systemClock } from '../../lib/clock.ts'
+import { pico } from '../../lib/money.ts'
+import { UsageError } from '../../lib/usage-error.ts'
+import type { Report } from '../../report/document.ts'
+import type { RunIo, RunJob } from '../run.ts'
+import { type FollowIo, followRun } from './follow.ts'
+import { connectState, type QueuePackages, queuePackages } from './queue.ts'
+import { createRecordStore } from './record-store.ts'
+import { createRedisClock } from './redis-clock.ts'
+import { createRunState } from './run-state.ts'
+import { type SharedJob, unpack } from './shared-job.ts'
+import { giveKeys, type ShardTerms, submitRun } from './submit.ts'
+
+/** Throws a UsageError if the packages are not installed. */
+export async function loadQueuePackages(): Promise<QueuePackages> {
+  const packages = await queuePackages.load()
+  if (packages !== null) return packages
+  const expected = `${queuePackages.names.join(', ')}; run npm install --include=optional`
+  throw new UsageError({ where: '--redis', got: 'packages that are not installed', expected })
+}
+
+export type QueueTerms = ShardTerms & { readonly url: string }
+
+/** Throws a UsageError if the packages are not installed, or Redis is not there. */
+export async function assertRedis(url: string): Promise<void> {
+  const redis = await connectState(await loadQueuePackages(), url)
+  redis.disconnect()
+}
+
+/**
+ * Runs a plan on workers elsewhere, which take its shards from a queue in Redis. `onSpent` gets what its shards may have
+ * spent at most: a part of the budget that a lost shard has leased counts as spent.
+ */
+export async function runOverQueue(
+  job: RunJob,
+  io: RunIo,
+  { url, ...terms }: QueueTerms,
+  onSpent: (picoUsd: bigint) => void = () => {},
+): Promise<Report> {
+  const packages = await loadQueuePackages()
+  const redis = await connectState(packages, url)
+  try {
+    const { state, shared } = await submitRun(job, terms, { packages, redis, clock: io.clock }).catch(unsubmitted)
+    const over = new AbortController()
+    const giving = giveKeys(state, job, terms.shards, { clock: io.clock, over: over.signal })
+    const records = createRecordStore(redis, job.info.runId)
+    const report = await followRun({ state, records }, shared, job.baselines, io)
+    over.abort()
+    await giving
+    const limit = job.plan.budgetUsd === null ? 0n : pico(job.plan.budgetUsd)
+    onSpent(await state.leased().catch(() => limit))
+    return report
+  } finally {
+    redis.disconnect()
+  }
+}
+
+/** No shard has keys yet, so nothing was sent and nothing will be. */
+function unsubmitted(cause: unknown): never {
+  const got = `no answer (${cause instanceof Error ? cause.message : String(cause)})`
+  throw new UsageError({ where: '--redis', got, expected: 'a Redis that responds until the run is in its queue' })
+}
+
+/** A run that another terminal has started. */
+export type AttachedRun = {
+  readonly job: SharedJob
+  /** The clock of the run. */
+  readonly clock: Clock
+  readonly follow: (baselines: Baselines | null, io: Omit<FollowIo, 'clock'>) => Promise<Report>
+  readonly end: () => void
+}
+
+/** Finds a run by its id. Throws a UsageError if Redis does not know it. */
+export async function attachTo(runId: string, url: string): Promise<AttachedRun> {
+  const redis = await connectState(await loadQueuePackages(), url)
+  const state = createRunState(redis, runId)
+  const found = await state.job()
+  if (found === null) {
+    redis.disconnect()
+    throw new UsageError({ where: 'run', got: runId, expected: 'the id of a run that this Redis knows' })
+  }
+  const job = unpack<SharedJob>(found.job)
+  const redisClock = createRedisClock(redis, systemClock())
+  await redisClock.measure()
+  const clock = clockFromEpoch(redisClock.epochAt(job.zeroMs))
+  const records = createRecordStore(redis, runId)
+  const follow: AttachedRun['follow'] = (baselines, io) =>
+    followRun({ state, records }, job, baselines, { ...io, clock })
+  return { job, clock, follow, end: () => redis.disconnect() }
+}

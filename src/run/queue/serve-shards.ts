@@ -1,0 +1,135 @@
+import { sleepUntil, systemClock } from '../../lib/clock.ts'
+import { pico } from '../../lib/money.ts'
+import { hasHeader } from '../../observation/log.ts'
+import { maxPicoUsd } from '../../plan/cost.ts'
+import { keyCallers, maxPaidPicoUsd } from '../../plan/plan.ts'
+import { ownsCaller } from '../../plan/shard.ts'
+import { openLogSource } from '../../storage/log-copy.ts'
+import type { StartWorker } from '../messages.ts'
+import { createHealthMeter } from './health.ts'
+import { createLease, type LeaseTerms } from './lease.ts'
+import { connectQueue, connectState, type QueuedShard, type QueuePackages, queueName, workerOptions } from './queue.ts'
+import { createRecordStore } from './record-store.ts'
+import { sendRecord } from './record-transfer.ts'
+import { createRedisClock } from './redis-clock.ts'
+import { runShard } from './run-shard.ts'
+import { createRunState } from './run-state.ts'
+import { hashOf } from './seal.ts'
+import { linkSearches, type SearchLinkOptions } from './search-link.ts'
+import { type SharedJob, unpack } from './shared-job.ts'
+
+export type ServeOptions = {
+  readonly url: string
+  /** A name that no other worker has. */
+  readonly worker: string
+  readonly version: string
+  readonly log: (line: string) => void
+  /** Called after each shard, with whether it has a result. */
+  readonly onDone: (isGood: boolean) => void
+  /** Creates what the log file of a shard needs, and names the file; null: nothing is recorded. */
+  readonly logFile: (job: SharedJob, shard: number) => string | null
+  readonly startWorker: StartWorker
+}
+
+/** How long, at most, a worker that has no shard any more waits for Redis before it ends. */
+const partingMs = 3_000
+
+/** Takes shards from the queue, one at a time, until it is told to end. */
+export async function serveShards(
+  packages: QueuePackages,
+  { url, worker: name, version, log, onDone, logFile, startWorker }: ServeOptions,
+) {
+  const quit = new AbortController()
+  const redis = await connectState(packages, url)
+  const queue = connectQueue(packages, url)
+  let driving: Promise<string | null> = Promise.resolve(null)
+  const worker = new packages.Worker<QueuedShard>(
+    queueName,
+    async ({ data }) => {
+      driving = drive(data).catch((cause: unknown) => whyFailed(cause))
+      const failure = await driving
+      onDone(failure === null)
+      if (failure === null) return log(`Shard ${data.shard + 1} of run ${data.runId}: done.`)
+      log(`Shard ${data.shard + 1} of run ${data.runId}: ${failure}.`)
+      throw new Error(failure)
+    },
+    { ...workerOptions, connection: queue },
+  )
+  let told = ''
+  worker.on('error', ({ message }) => {
+    // It tries again every second.
+    if (message !== told) log(`Redis: ${message}`)
+    told = message
+  })
+
+  async function drive({ runId, shard, hash }: QueuedShard): Promise<string | null> {
+    const state = createRunState(redis, runId)
+    const found = await state.job()
+    if (found === null) return 'the run is unknown'
+    if (hashOf(found.job) !== hash) return 'the plan in Redis is not the one that was queued'
+    const job = unpack<SharedJob>(found.job)
+    if (job.info.version !== version) {
+      const why = `worker ${name} has version ${version}, and the run has version ${job.info.version}`
+      await state.stop('worker-lost', why)
+      return why
+    }
+    const clock = systemClock()
+    const redisClock = createRedisClock(redis, clock)
+    const lease = createLease(state, leaseTerms(job, shard), clock)
+    const file = logFile(job, shard)
+    const link = (options: SearchLinkOptions) => linkSearches(redis, options)
+    const io = {
+      state,
+      clock,
+      redisClock,
+      lease,
+      log,
+      startWorker,
+      linkSearches: link,
+      startMeter: () => createHealthMeter({ name, version }, clock),
+      logFile: file,
+    }
+    const failure = await runShard({ runId, shard, worker: name, job }, { ...io, quit: quit.signal })
+    if (file === null || !hasHeader(file)) return failure
+    const store = createRecordStore(redis, runId)
+    const transfer = { store, runId, shards: job.shards, clock, quit: quit.signal }
+    const kept =
+      failure === null && job.collect
+        ? await sendRecord(shard, () => openLogSource(file), transfer)
+        : 'nobody collects them'
+    if (kept !== null) log(`The records of shard ${shard + 1} stay in ${file}: ${kept}.`)
+    return failure
+  }
+
+  return {
+    /** Takes no more shards, and resolves when the one in work has ended. `now`: it ends at once. */
+    end: async (now: boolean): Promise<void> => {
+      if (now) quit.abort()
+      // BullMQ takes no more from now on. It would wait for Redis, however long that is away.
+      const closing = worker.close()
+      await driving
+      const clock = systemClock()
+      await Promise.race([closing, sleepUntil(clock, clock.nowMs() + partingMs)])
+      // It may have been about to take one.
+      await driving
+      for (const connection of [queue, redis]) connection.disconnect()
+    },
+  }
+}
+
+/** What a shard may spend, and its wallets pay. The wallets of a run pay together at most what one machine would let them. */
+function leaseTerms({ plan, contract, shards }: SharedJob, shard: number): LeaseTerms {
+  const costs = Object.values(plan.calls).map(call => maxPicoUsd(call, contract) ?? 0n)
+  const isOwn = ownsCaller(plan, { worker: shard, workers: shards })
+  const first = keyCallers(plan.callers)
+  const wallets = plan.callers.names.flatMap((_, index) => (index < first ? [] : [isOwn(index)]))
+  const payable = maxPaidPicoUsd(plan) ?? 0n
+  const own = (payable * BigInt(wallets.filter(Boolean).length)) / BigInt(Math.max(1, wallets.length))
+  return {
+    limit: plan.budgetUsd === null ? null : pico(plan.budgetUsd),
+    least: costs.reduce((highest, cost) => (cost > highest ? cost : highest), 0n),
+    paidElsewhere: payable - own,
+  }
+}
+
+const whyFailed = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))

@@ -1,0 +1,49 @@
+import { deserialize, serialize } from 'node:v8'
+import { deflateSync, inflateSync } from 'node:zlib'
+import { ownsCaller } from '../../plan/shard.ts'
+import type { Caller } from '../../produce/callers/caller.ts'
+import { solanaKeyTexts } from '../../produce/callers/wallet-solana.ts'
+import type { WorkerJob } from '../messages.ts'
+import type { RunJob } from '../run.ts'
+
+/** What every worker of a run may read, and Redis with it: no secret. */
+export type SharedJob = Pick<WorkerJob, 'info' | 'plan' | 'contract' | 'warmUp' | 'failFast' | 'details'> & {
+  readonly shards: number
+  /** How long a worker may be silent. */
+  readonly silenceMs: number
+  /** Whether workers send their records to the terminal that concludes the run. */
+  readonly collect: boolean
+  /** Time 0 of the run, on the clock of Redis. */
+  readonly zeroMs: number
+}
+
+/** What only the worker of one shard may read. */
+export type ShardSecrets = Pick<WorkerJob, 'callers' | 'specialKeys' | 'secrets' | 'baseUrl' | 'solanaNode'>
+
+/** The secrets of a shard: the keys of its own callers. The others are there by name. */
+export function shardSecretsOf(job: RunJob, shard: number, shards: number): ShardSecrets {
+  const isOwn = ownsCaller(job.plan, { worker: shard, workers: shards })
+  const callers = job.callers.map((caller, index): Caller => {
+    if (isOwn(index)) return caller
+    return caller.kind === 'key' ? { ...caller, keys: [] } : { ...caller, privateKey: '' }
+  })
+  const { specialKeys, baseUrl, solanaNode } = job
+  const foreign = new Set(job.callers.flatMap((caller, index) => (isOwn(index) ? [] : textsOf(caller))))
+  const secrets = job.secrets.filter(secret => !foreign.has(secret))
+  return { callers, specialKeys, secrets, baseUrl, solanaNode }
+}
+
+/** The secrets of a caller, in all forms in which they may be among the secrets of a run. */
+const textsOf = (caller: Caller): readonly string[] =>
+  caller.kind === 'key'
+    ? caller.keys
+    : [caller.privateKey, `0x${caller.privateKey}`, ...solanaKeyTexts(caller.privateKey)]
+
+/** Any plain data as bytes: maps, big integers and typed arrays, too. */
+export const pack = (value: unknown): Buffer => deflateSync(serialize(value), { level: 1 })
+
+/** The reverse of `pack`. Throws if the bytes are damaged. */
+export const unpack = <Value>(bytes: Buffer): Value => deserialize(inflateSync(bytes)) as Value
+
+/** Binds what is sealed to one shard of one run. */
+export const sealContext = (runId: string, shard: number): string => `turnpike/${runId}/${shard}`

@@ -1,0 +1,15 @@
+/** The library: what `import … from 'turnpike'` gives. Everything else of the package is private. */
+
+import './lib/keep-fetch.ts'
+
+export type { Mistake } from './lib/usage-error.ts'
+export { UsageError } from './lib/usage-error.ts'
+export { defineScenario } from './library/define-scenario.ts'
+export type { RunOptions, RunProgress } from './library/options.ts'
+export { renderReport } from './library/render-report.ts'
+export { runScenario as run } from './library/run-scenario.ts'
+export type { LocalServiceOptions as ServiceOptions, StartedService } from './library/start-service.ts'
+export { startReferenceService as startService } from './library/start-service.ts'
+export type { Report, Verdict } from './report/document.ts'
+export type { Format } from './report/render/renderers.ts'
+export type { ScenarioInput as Scenario } from './scenario/schema.ts'

@@ -1,0 +1,39 @@
+import { symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { connectAgent, runsIn } from '../support/mcp-client.ts'
+
+test('turnpike mcp lists its tools, plans, and refuses what it must not do', async ({ onTestFinished }) => {
+  const { client, call, folder, strange } = await connectAgent([], onTestFinished)
+  const { tools } = await client.listTools()
+  expect(tools.map(({ name }) => name)).toEqual(['plan', 'run', 'report', 'clauses', 'explain_finding'])
+  expect(tools.filter(({ annotations }) => annotations?.readOnlyHint !== true).map(({ name }) => name)).toEqual(['run'])
+
+  const plan = await call('plan', { scenario: 'short.yaml', budgetUsd: '0.000001' })
+  expect(plan.data).toMatchObject({ scenario: 'short', refused: expect.stringContaining('budget: got $0.000001') })
+  expect(JSON.parse(plan.text)).toEqual(plan.data)
+
+  symlinkSync('/', join(folder, 'up'))
+  const refused = [
+    ['run', { scenario: 'short.yaml' }, 'run: got no "budgetUsd", expected the maximum that the run may spend'],
+    ['run', { scenario: 'short.yaml', budgetUsd: '0.000001' }, 'budget: got $0.000001, expected at least'],
+    [
+      'run',
+      { scenario: 'short.yaml', budgetUsd: 1, target: 'https://api.example.com/v1' },
+      'expected a target on this machine',
+    ],
+    ['run', { scenario: '../short.yaml', budgetUsd: 1 }, 'expected a path in the working directory'],
+
+    ['report', { runDirectory: 'up/etc' }, 'expected a path in the working directory'],
+
+    ['pay', {}, 'tool: got "pay", expected a tool: plan, run'],
+  ] as const
+  for (const [name, given, message] of refused)
+    expect([name, given, await call(name, given)]).toEqual([
+      name,
+      given,
+      expect.objectContaining({ isError: true, text: expect.stringContaining(message) }),
+    ])
+  expect(runsIn(folder)).toEqual([])
+  expect(strange).toEqual([])
+})

@@ -1,0 +1,109 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createRunState, type NewRun, type RunState } from '../../src/run/queue/run-state.ts'
+import { describeWith } from '../support/real-part.ts'
+import { type RealRedis, startRedis } from '../support/real-redis.ts'
+
+describeWith('redis', 'the state of a run in Redis', () => {
+  let server: RealRedis
+  let redis: Redis
+  let runs = 0
+  beforeAll(async () => {
+    server = await startRedis()
+    redis = new Redis(server.url)
+  })
+  afterAll(async () => {
+    redis.disconnect()
+    await server.kill()
+  })
+
+  async function newRun(more: Partial<NewRun> = {}): Promise<RunState> {
+    const state = createRunState(redis, `run-${runs++}`)
+    const [seconds] = await redis.time()
+    await state.create({
+      shards: 2,
+      job: Buffer.from('job'),
+      deadlineMs: Number(seconds) * 1_000 + 60_000,
+      silenceMs: 300,
+      ...more,
+    })
+    return state
+  }
+
+  test('gives a shard to one worker, for all time', async () => {
+    const state = await newRun()
+    const claims = await Promise.all(['a', 'b', 'c'].map(worker => state.claim(0, worker, 'key')))
+    expect(claims.filter(refusal => refusal === null)).toHaveLength(1)
+    const [claim] = await state.claims()
+    for (const refusal of claims) if (refusal !== null) expect(refusal).toBe(`it belongs to ${claim?.worker}`)
+  })
+
+  test('gives no shard of a run that has ended, or that it does not know', async () => {
+    const state = await newRun()
+    await state.stop('interrupted', 'because')
+    expect(await state.claim(0, 'a', 'key')).toBe('the run has ended: interrupted')
+    expect(await createRunState(redis, 'none').claim(0, 'a', 'key')).toBe('the run is unknown')
+  })
+
+  test('tells only the last shard that all are ready, and starts the load once', async () => {
+    const state = await newRun()
+    for (const shard of [0, 1]) await state.claim(shard, `w${shard}`, 'key')
+    expect(await state.arrive(0, 'w0', Buffer.from('first'))).toBeNull()
+    expect(await state.arrive(1, 'another', Buffer.from('x'))).toBeNull()
+    expect(await state.arrive(1, 'w1', Buffer.from('second'))).toEqual([Buffer.from('first'), Buffer.from('second')])
+    await state.start(500)
+    const { startMs } = await state.look()
+    await state.start(9_000)
+    expect((await state.look()).startMs).toBe(startMs)
+  })
+
+  test('keeps the first reason to stop, unless a worker is lost', async () => {
+    const state = await newRun()
+    await state.stop('budget-reached', 'first')
+    await state.stop('interrupted', 'second')
+    expect((await state.look()).stop).toEqual({ reason: 'budget-reached', why: 'first' })
+    await state.stop('worker-lost', 'third')
+    expect((await state.look()).stop).toEqual({ reason: 'worker-lost', why: 'third' })
+  })
+
+  test('ends a run whose worker is silent, and takes no result from it', async () => {
+    const state = await newRun()
+    for (const shard of [0, 1]) await state.claim(shard, `w${shard}`, 'key')
+    await pause(200)
+    await state.beat(0, 'w0', null)
+    await pause(200)
+    expect((await state.look()).stop).toEqual({ reason: 'worker-lost', why: 'shard 2 was silent for too long' })
+    expect(await state.finish(1, 'w1', Buffer.from('late'))).toBe(false)
+    expect(await state.finish(0, 'another', Buffer.from('foreign'))).toBe(false)
+    expect(await state.finish(0, 'w0', Buffer.from('result'))).toBe(true)
+    expect(await state.finish(0, 'w0', Buffer.from('result'))).toBe(true)
+    expect((await state.look()).finished).toBe(1)
+  })
+
+  test('ends a run that does not start in time, and never starts it then', async () => {
+    const state = await newRun({ deadlineMs: 1 })
+    expect((await state.look()).stop).toEqual({ reason: 'worker-lost', why: 'not every shard was ready in time' })
+    await state.start(1)
+    expect((await state.look()).startMs).toBeNull()
+  })
+
+  test('leases a budget in parts that never add up to more', async () => {
+    const state = await newRun()
+    let sum = 0n
+    for (let part = await state.lease(1_000n, 1_000_000n); part > 0n; part = await state.lease(1_000n, 1_000_000n))
+      sum += part
+    expect(sum).toBe(1_000_000n)
+    await state.giveBack(5_000n)
+    expect(await state.leased()).toBe(995_000n)
+    expect(await state.lease(1_000n, 1_000_000n)).toBe(2_000n)
+  })
+
+  test('is over if Redis has lost it', async () => {
+    const state = createRunState(redis, 'forgotten')
+    expect((await state.look()).stop).toEqual({ reason: 'worker-lost', why: 'Redis no longer knows the run' })
+    await state.stop('interrupted', 'x')
+    await state.beat(0, 'w0', Buffer.from('snapshot'))
+    expect([await state.claims(), await state.views()]).toEqual([[], []])
+  })
+})
