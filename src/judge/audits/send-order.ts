@@ -7,7 +7,7 @@ const maxQueueLength = 10_000
 /**
  * Observations arrive as they end, but audits need them in the order of sending. Each `seq` is observed exactly once,
  * sent or not, so an unbroken run can be passed on. While an overtaken observation is missing, the watermark stays at
- * the latest send time before it. Audits then wait, with the few facts that they store, and nothing is misjudged.
+ * the latest due time before it. Audits then wait, with the few facts that they store, and nothing is misjudged.
  */
 export function createSendOrder(
   release: Audit['add'],
@@ -16,12 +16,13 @@ export function createSendOrder(
   const waiting = new Map<number, Observation>()
   let gaps: readonly Gap[] = []
   let next = 0
-  let lastHeadMs = 0
+  let lastDueMs = 0
 
   const passOn = (observation: Observation) => {
-    // Arrivals are sent in the order of `seq`. The further requests of a replay have low numbers but are sent later.
-    if (isFirstRequest(observation)) lastHeadMs = Math.max(lastHeadMs, observation.sentMs ?? observation.dueMs)
-    release(observation, gaps[0]?.heldAtMs ?? lastHeadMs)
+    // Arrivals are due in the order of `seq`, and no request is sent before its arrival is due. They are not sent in this
+    // order: one may wait for its sign-in. The further requests of a replay have low numbers but are due later.
+    if (isFirstRequest(observation)) lastDueMs = Math.max(lastDueMs, observation.dueMs)
+    release(observation, gaps[0]?.heldAtMs ?? lastDueMs)
   }
   const passOnRun = () => {
     for (let first = waiting.get(next); first !== undefined; first = waiting.get(next)) {
@@ -31,7 +32,7 @@ export function createSendOrder(
   }
   const flush = () => {
     for (const seq of [...waiting.keys()].sort((a, b) => a - b)) {
-      if (seq > next) gaps = [...gaps, { start: next, missing: seq - next, end: seq, heldAtMs: lastHeadMs }]
+      if (seq > next) gaps = [...gaps, { start: next, missing: seq - next, end: seq, heldAtMs: lastDueMs }]
       next = Math.max(next, seq)
       passOnRun()
     }

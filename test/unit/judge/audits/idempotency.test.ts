@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ClauseId } from '../../../../src/contract/clauses.ts'
 import { attemptsOf } from '../../../../src/judge/audits/audits.ts'
+import { observed, singleDescriptor } from '../checks/observed.ts'
 import { fresh, judge, observationsOf, replay, type Use } from './key-story.ts'
 
 describe('an honest service passes', () => {
@@ -358,6 +359,19 @@ describe('a lifetime', () => {
   ])('%s is reported', (_, clause, uses, message) => {
     expect(judge(observationsOf(uses), lives).failed).toEqual([[clause, message]])
   })
+})
+
+test('a race is judged as a whole, though an arrival before it waited for its signature and was sent after it', () => {
+  const late = observed(singleDescriptor, null, { id: 0, dueMs: 10, sentMs: 90, endMs: 95 })
+  const race = observationsOf(
+    [
+      ['original', 30, 45, replay()],
+      ['duplicate', 35, 40, fresh()],
+    ],
+    1,
+  ).map(each => ({ ...each, dueMs: 20 }))
+  const next = observationsOf([['original', 100, 110, fresh()]], 3).map(each => ({ ...each, dueMs: 100 }))
+  expect(judge([late, ...race, ...next])).toEqual({ failed: [], pass: ['rpc.replay.header', 'rpc.replay.body'] })
 })
 
 describe('a request that was sent again on a new connection', () => {

@@ -18,7 +18,7 @@ export function observationsOf(uses: readonly Use[], first = 0): readonly Observ
   return uses.map(([role, sentMs, endMs, got], index) => {
     const request = { ...singleDescriptor, replay: { group: first, role, concurrent: false } }
     const caller = role === 'other-caller' ? 'c1' : 'c0'
-    const base = { id: first + index, caller, sentMs, headersMs: endMs, endMs }
+    const base = { id: first + index, caller, dueMs: sentMs, sentMs, headersMs: endMs, endMs }
     if (got === 'lost') {
       const outcome = { kind: 'failed', reason: 'total-timeout', detail: '' } as const
       return observed(request, null, { ...base, outcome })

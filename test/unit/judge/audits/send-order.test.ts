@@ -42,6 +42,15 @@ describe('the send order', () => {
     expect(released.map(({ watermarkMs }) => watermarkMs)).toEqual([10, 10, 20])
   })
 
+  test('its watermark is no later than the sending of what is still to come, though a request waits to be signed', () => {
+    const { add, released } = sequence()
+    add({ ...at(0, 90), dueMs: 10 })
+    add({ ...at(1, 30), dueMs: 20 })
+    add({ ...at(2, 35, 'duplicate', 1), dueMs: 20 })
+    add(at(3, 40))
+    expect(released.map(({ watermarkMs }) => watermarkMs)).toEqual([10, 20, 20, 40])
+  })
+
   test('counts an unsent request with its due time', () => {
     const { add, released } = sequence()
     add(at(0, 10))
@@ -49,7 +58,7 @@ describe('the send order', () => {
     expect(released.at(-1)).toEqual({ id: 1, watermarkMs: 30 })
   })
 
-  test('passes on when too many wait, and its watermark stays at the send time before the missing one', () => {
+  test('passes on when too many wait, and its watermark stays at the due time before the missing one', () => {
     const { add, released } = sequence(3)
     for (const id of [0, 2, 3, 4, 5]) add(at(id, id * 10))
     expect(released).toEqual([
