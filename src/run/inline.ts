@@ -2,23 +2,27 @@ import type { Contract } from '../contract/contract.ts'
 import { whenIdle } from '../lib/batches.ts'
 import type { Plan } from '../plan/plan.ts'
 import { loadCallers } from '../produce/callers/api-keys.ts'
-import { createSigner } from '../produce/callers/signer.ts'
+import { createSigner, type Signer } from '../produce/callers/signer.ts'
 import { createRunStop, onStop } from '../produce/drivers/stop.ts'
-import type { StartWorker } from './messages.ts'
+import type { StartWorker, WorkerJob } from './messages.ts'
 import type { RunIo, RunJob } from './run.ts'
 import type { SearchReport } from './search.ts'
 import { signerJobOf } from './signer-thread.ts'
 import { createWorker, type WorkerIo } from './worker.ts'
 
+type InlineIo = Omit<WorkerIo, 'stop' | 'reportSearch' | 'signer'> & {
+  /** What signs for the wallets of a worker; by default the current thread. */
+  readonly signerOf?: (job: WorkerJob) => Signer
+}
+
 /** Starts workers in the current thread. Inputs and results are copied, as between threads. */
 export const startInline =
-  (io: Omit<WorkerIo, 'stop' | 'reportSearch' | 'signer'>): StartWorker =>
+  ({ signerOf = job => createSigner(signerJobOf(job)), ...io }: InlineIo): StartWorker =>
   (job, events) => {
     const quit = new AbortController()
     const stop = createRunStop(new AbortController().signal, quit.signal)
     const reportSearch = (report: SearchReport) => events.onSearch(structuredClone(report))
-    const signer = createSigner(signerJobOf(job))
-    const worker = createWorker(structuredClone(job), { ...io, signer, stop, reportSearch })
+    const worker = createWorker(structuredClone(job), { ...io, signer: signerOf(job), stop, reportSearch })
     onStop(stop, events.onStop)
     return {
       open: worker.open,

@@ -3,20 +3,21 @@ import { documentedContract } from '../../src/contract/documented.ts'
 import { loadProfile } from '../../src/contract/profile.ts'
 import { cellsPerOctave, type Slices } from '../../src/judge/metrics/slices.ts'
 import type { Defer } from '../../src/lib/batches.ts'
-import type { Clock } from '../../src/lib/clock.ts'
+import { type Clock, sleepUntil } from '../../src/lib/clock.ts'
 import type { RunInfo } from '../../src/observation/log.ts'
 import type { Observation } from '../../src/observation/observation.ts'
 import { makePlan, planBounds } from '../../src/plan/make-plan.ts'
 import type { Plan } from '../../src/plan/plan.ts'
 import { loadCallers, loadSpecialKeys } from '../../src/produce/callers/api-keys.ts'
-import { paymentPackages } from '../../src/produce/callers/payment-maker.ts'
+import { type PaymentOrder, paymentPackages } from '../../src/produce/callers/payment-maker.ts'
+import { createSigner, type SignInOrder } from '../../src/produce/callers/signer.ts'
 import { loadWalletKeys, loadWallets } from '../../src/produce/callers/wallet-keys.ts'
 import type { Report } from '../../src/report/document.ts'
-
 import { discover, discoveredContract } from '../../src/run/discovery.ts'
 import { startInline } from '../../src/run/inline.ts'
-import type { StartWorker } from '../../src/run/messages.ts'
+import type { StartWorker, WorkerJob } from '../../src/run/messages.ts'
 import { type RunIo, type RunJob, run } from '../../src/run/run.ts'
+import { signerJobOf } from '../../src/run/signer-thread.ts'
 import { loadScenario, parseScenario } from '../../src/scenario/load-scenario.ts'
 import { defaultLatency, type ServiceLatency } from '../../src/service/capacity.ts'
 import type { Fault } from '../../src/service/faults.ts'
@@ -52,6 +53,8 @@ export type VirtualRun = {
   readonly slowness?: (nowMs: number) => number
   /** How far the target's clock is fast. */
   readonly skewMs?: number
+  /** How long the next order to the signer takes; by default no time. */
+  readonly signingMs?: () => number
   /** Replaces some effects of the run. */
   readonly change?: (io: RunIo) => Partial<RunIo>
   /** When observations are judged; by default when a batch is full. */
@@ -159,6 +162,7 @@ export async function virtualRun(options: VirtualRun): Promise<{
       log: { write: observation => observations.push(observation), notRecorded: () => 0, end: async () => null },
       defer: options.defer ?? (work => work(() => true)),
       eventLoopDelayMs: () => null,
+      ...(options.signingMs && { signerOf: slowSigner(clock, options.signingMs) }),
     })(job, events)
   const directory: RunDirectory = {
     path: 'memory',
@@ -183,6 +187,15 @@ export async function virtualRun(options: VirtualRun): Promise<{
   }
   const report = await clock.run(run(job, { ...io, ...options.change?.(io) }))
   return { report, plan, contract, head: info, observations, slices }
+}
+
+const slowSigner = (clock: Clock, signingMs: () => number) => (job: WorkerJob) => {
+  const signer = createSigner(signerJobOf(job))
+  const wait = () => sleepUntil(clock, clock.nowMs() + signingMs())
+  return {
+    signIns: (order: SignInOrder) => wait().then(() => signer.signIns(order)),
+    payment: (order: PaymentOrder) => wait().then(() => signer.payment(order)),
+  }
 }
 
 function disturbed(service: Service, clock: ManualClock, slowness: VirtualRun['slowness']): Service {
