@@ -1,6 +1,7 @@
 import type { Clock } from '../lib/clock.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { oneLine, visible } from '../lib/visible.ts'
+import type { RunStart, RunWatch } from '../library/run-draft.ts'
 import { type PushCounts, type RunInfo, sumPushes } from '../observation/log.ts'
 import { escapeWorkflowCommands, gitHubOutput, isGitHubActions } from '../outputs/github.ts'
 import { type HttpServer, listen } from '../outputs/http-server.ts'
@@ -19,7 +20,7 @@ import type { Plan } from '../plan/plan.ts'
 import { undiciTransport } from '../produce/transport/undici.ts'
 import { pushedWords } from '../report/sections/harness.ts'
 import { text, type Values } from './flags.ts'
-import type { Interrupts } from './interrupts.ts'
+import { type Interrupts, listenForInterrupts } from './interrupts.ts'
 import { listenMistake } from './listen.ts'
 import { isColored, showReport } from './print.ts'
 import { hidden, hiddenIn } from './secrets.ts'
@@ -73,28 +74,25 @@ function addressFlag(values: Values, flag: 'metrics' | 'ui'): Address | null {
   throw new UsageError({ where: `--${flag}`, got: JSON.stringify(given), expected, ...hint })
 }
 
-/** All outputs of one run. */
-export type RunOutputs = {
-  readonly outputs: readonly Output[]
-  /** Whether one of them reads the gauges. */
-  readonly gauges: boolean
-  /** Whether one of them shows details. */
-  readonly details: boolean
-  /** Writes a note, unless `--quiet` is set. */
-  readonly log: (line: string) => void
-  readonly close: () => Promise<void>
+/** The outputs of a run that this terminal watches, and the signals that end it. Throws a UsageError. */
+export async function watchRun(start: RunStart, path: string, values: Values, flags: OutputFlags): Promise<RunWatch> {
+  const interrupts = listenForInterrupts()
+  const { stop, quit, onFirst, dispose } = interrupts
+  const made = createOutputs(start, path, values, flags, interrupts)
+  made.catch(dispose)
+  const outputs = await made
+  onFirst(() => outputs.log('Interrupted. Waiting for requests in flight; press ^C again to quit now.'))
+  return { ...outputs, stop, quit, close: () => outputs.close().finally(dispose) }
 }
 
 /** Creates the outputs that the flags request, and writes notes about the run. Throws a UsageError. */
-export async function createOutputs(
-  plan: Plan,
-  info: RunInfo,
-  clock: Clock,
+async function createOutputs(
+  { plan, info, clock }: RunStart,
   path: string,
   values: Values,
   flags: OutputFlags,
   interrupts: Pick<Interrupts, 'stop' | 'interrupt'>,
-): Promise<RunOutputs> {
+): Promise<Omit<RunWatch, 'stop' | 'quit'>> {
   const isQuiet = values.quiet === true
   const asJson = values.log === 'json'
   const { stderr } = process
@@ -222,7 +220,8 @@ export async function assertCanListen({ metrics, ui }: OutputFlags): Promise<voi
 }
 
 type Notes = {
-  readonly log: RunOutputs['log']
+  /** Writes a line, unless `--quiet` is set. */
+  readonly log: RunWatch['log']
   /** Writes a line, even with `--quiet`. */
   readonly warn: (line: string) => void
   readonly isQuiet: boolean

@@ -21,9 +21,8 @@ import type { ShardTerms } from '../../run/queue/submit.ts'
 import { startThread } from '../../run/threads.ts'
 import { reserveRunDirectory } from '../../storage/run-directory.ts'
 import { exitCodes, listFlag, number, text, type Values } from '../flags.ts'
-import { listenForInterrupts } from '../interrupts.ts'
 import { draftPlan } from '../load-plan.ts'
-import { assertCanListen, createOutputs, type OutputFlags, outputFlags } from '../outputs.ts'
+import { assertCanListen, type OutputFlags, outputFlags, watchRun } from '../outputs.ts'
 import { exitCodeOf, showUnwritten } from '../print.ts'
 import { redisUrl } from '../redis-url.ts'
 import { hiddenIn, ownSecrets } from '../secrets.ts'
@@ -98,16 +97,7 @@ function effectsOf(values: Values, { flags, budget, directory, redis }: Invocati
   return {
     secrets: ownSecrets,
     reserve: (runId, { plan, contract }) => reserveRunDirectory(directory(plan, runId), hiddenIn(contract)),
-    watch: async ({ plan, info, clock }) => {
-      const interrupts = listenForInterrupts()
-      const { stop, quit, onFirst, dispose } = interrupts
-      const made = createOutputs(plan, info, clock, directory(plan, info.runId), values, flags, interrupts)
-      made.catch(dispose)
-      const outputs = await made
-      onFirst(() => outputs.log('Interrupted. Waiting for requests in flight; press ^C again to quit now.'))
-      const close = () => outputs.close().finally(dispose)
-      return { ...outputs, stop, quit, close }
-    },
+    watch: start => watchRun(start, directory(start.plan, start.info.runId), values, flags),
     startWorker: startThread,
     unwritten: showUnwritten,
     refused: showRefused,

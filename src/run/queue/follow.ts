@@ -1,32 +1,21 @@
 import type { Baselines } from '../../judge/compare/comparable.ts'
 import { emptyResult, type JudgeJob, type RecordsElsewhere, type WorkerResult } from '../../judge/judge-run.ts'
-import { type Clock, sleepUntil } from '../../lib/clock.ts'
+import { sleepUntil } from '../../lib/clock.ts'
 import { plural } from '../../lib/format.ts'
-import type { LiveMachine, Output } from '../../outputs/output.ts'
+import type { LiveMachine } from '../../outputs/output.ts'
 import type { Report } from '../../report/document.ts'
 import { createLogTarget } from '../../storage/log-copy.ts'
-import type { RunDirectory, Unwritten } from '../../storage/run-directory.ts'
 import { createLiveView } from '../live.ts'
 import { makeReport } from '../make-report.ts'
 import type { WorkerSnapshot } from '../messages.ts'
-import { pushCounts } from '../run.ts'
+import { pushCounts, type RunIo } from '../run.ts'
 import type { RecordStore } from './record-store.ts'
 import { collectRecords } from './record-transfer.ts'
 import type { AboutWorker, ShardResult, ShardSnapshot } from './run-shard.ts'
 import type { RunState, ShardView, Signal } from './run-state.ts'
 import { type SharedJob, unpack } from './shared-job.ts'
 
-export type FollowIo = {
-  readonly clock: Clock
-  /** Aborted to end the load of all shards. */
-  readonly stop: AbortSignal
-  /** Aborted to wait for nothing any more. */
-  readonly quit: AbortSignal
-  readonly directory: RunDirectory | null
-  readonly outputs: readonly Output[]
-  readonly log: (line: string) => void
-  readonly unwritten: (file: Unwritten) => void
-}
+export type FollowIo = Omit<RunIo, 'startWorker'>
 
 /** How often the state of the run is read. */
 const lookEveryMs = 500
@@ -37,8 +26,6 @@ const quitGraceMs = 3_000
 
 /** How long Redis may be away. */
 const maxUnheardMs = 30_000
-
-const never = new AbortController().signal
 
 /**
  * Follows a run that others drive, from any terminal and at any time, and concludes it: one report of all its shards. A
@@ -111,7 +98,7 @@ export async function followRun(
       log('Redis could not be reached. The run ends.')
       isOver = true
     }
-    if (!isOver) await sleepUntil(clock, clock.nowMs() + lookEveryMs, never)
+    if (!isOver) await sleepUntil(clock, clock.nowMs() + lookEveryMs)
   }
   const reason = ended?.reason ?? null
   await live.poll()

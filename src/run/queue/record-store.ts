@@ -1,4 +1,5 @@
 import type { RedisClient } from './queue.ts'
+import { keptSeconds, runKeyOf } from './run-state.ts'
 import { hashOf } from './seal.ts'
 
 /**
@@ -29,11 +30,9 @@ export type ChunkPlace = { readonly taker: string; readonly shard: number; reado
 
 /** A chunk that nobody reads is deleted after this time. */
 const chunkSeconds = 120
-/** The other keys stay as long as the run. */
-const keptSeconds = 7 * 24 * 3_600
 
 export function createRecordStore(redis: RedisClient, runId: string): RecordStore {
-  const run = `turnpike:{${runId}}`
+  const run = runKeyOf(runId)
   const takerKey = `${run}:taker`
   const keptKey = (shard: number) => `${run}:${shard}:kept`
   const readKey = (taker: string, shard: number) => `${run}:${shard}:read:${hashOf(Buffer.from(taker))}`

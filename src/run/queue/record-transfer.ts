@@ -14,7 +14,6 @@ const patienceMs = 30_000
 const lookEveryMs = 25
 /** How often a chunk is confirmed, if Redis does not answer. */
 const maxTries = 100
-const never = new AbortController().signal
 
 export type TransferIo = {
   readonly store: RecordStore
@@ -89,7 +88,7 @@ async function send(shard: number, log: LogSource, { store, runId, shards, clock
     }
     const mayPut = found !== null && taker !== '' && index < Math.min(count, read + maxUnread)
     if (mayPut && (await isWithoutFailure(put()))) index++
-    else if (read < count) await sleepUntil(clock, clock.nowMs() + lookEveryMs, never)
+    else if (read < count) await sleepUntil(clock, clock.nowMs() + lookEveryMs)
   }
   await takeBack()
   return null
@@ -112,7 +111,7 @@ export function collectRecords(createLog: (shard: number) => Promise<LogTarget>,
   async function take(): Promise<void> {
     const untilMs = clock.nowMs() + patienceMs
     while (!quit.aborted && clock.nowMs() < untilMs && !(await isWithoutFailure(store.take(keys.publicKey))))
-      await sleepUntil(clock, clock.nowMs() + lookEveryMs, never)
+      await sleepUntil(clock, clock.nowMs() + lookEveryMs)
   }
 
   async function receive(shard: number): Promise<string | null> {
@@ -135,7 +134,7 @@ export function collectRecords(createLog: (shard: number) => Promise<LogTarget>,
         await log.append(bytes.subarray(1))
         // The worker waits for this.
         for (let tries = 0; tries < maxTries && !(await isWithoutFailure(store.confirm(place))); tries++)
-          await sleepUntil(clock, clock.nowMs() + lookEveryMs, never)
+          await sleepUntil(clock, clock.nowMs() + lookEveryMs)
         if (bytes[0] === 1) return null
         index++
         progressedMs = clock.nowMs()
@@ -144,7 +143,7 @@ export function collectRecords(createLog: (shard: number) => Promise<LogTarget>,
       if (found !== null && found.kept !== null) return found.kept
       if (found !== null && found.taker !== taker) return 'another terminal collects them'
       if (clock.nowMs() > progressedMs + patienceMs) return `none arrived for ${patienceMs / 1_000} s`
-      await sleepUntil(clock, clock.nowMs() + lookEveryMs, never)
+      await sleepUntil(clock, clock.nowMs() + lookEveryMs)
     }
     return 'collecting them was interrupted'
   }

@@ -40,9 +40,9 @@ export async function runOverQueue(
 ): Promise<Report> {
   const packages = await loadQueuePackages()
   const redis = await connectState(packages, url)
+  const over = new AbortController()
   try {
     const { state, shared } = await submitRun(job, terms, { packages, redis, clock: io.clock }).catch(unsubmitted)
-    const over = new AbortController()
     const giving = giveKeys(state, job, terms.shards, { clock: io.clock, over: over.signal })
     const records = createRecordStore(redis, job.info.runId)
     const report = await followRun({ state, records }, shared, job.baselines, io)
@@ -52,6 +52,7 @@ export async function runOverQueue(
     onSpent(await state.leased().catch(() => limit))
     return report
   } finally {
+    over.abort()
     redis.disconnect()
   }
 }
@@ -68,24 +69,31 @@ export type AttachedRun = {
   /** The clock of the run. */
   readonly clock: Clock
   readonly follow: (baselines: Baselines | null, io: Omit<FollowIo, 'clock'>) => Promise<Report>
-  readonly end: () => void
 }
 
-/** Finds a run by its id. Throws a UsageError if Redis does not know it. */
-export async function attachTo(runId: string, url: string): Promise<AttachedRun> {
+/** Finds a run by its id, and stays connected while `use` runs. Throws a UsageError if Redis does not know it. */
+export async function attachTo<Result>(
+  runId: string,
+  url: string,
+  use: (run: AttachedRun) => Promise<Result>,
+): Promise<Result> {
   const redis = await connectState(await loadQueuePackages(), url)
-  const state = createRunState(redis, runId)
-  const found = await state.job()
-  if (found === null) {
+  try {
+    const state = createRunState(redis, runId)
+    const found = await state.job()
+    if (found === null)
+      throw new UsageError({ where: 'run', got: runId, expected: 'the id of a run that this Redis knows' })
+    const job = unpack<SharedJob>(found.job)
+    const redisClock = createRedisClock(redis, systemClock())
+    await redisClock.measure()
+    const clock = clockFromEpoch(redisClock.epochAt(job.zeroMs))
+    const records = createRecordStore(redis, runId)
+    return await use({
+      job,
+      clock,
+      follow: (baselines, io) => followRun({ state, records }, job, baselines, { ...io, clock }),
+    })
+  } finally {
     redis.disconnect()
-    throw new UsageError({ where: 'run', got: runId, expected: 'the id of a run that this Redis knows' })
   }
-  const job = unpack<SharedJob>(found.job)
-  const redisClock = createRedisClock(redis, systemClock())
-  await redisClock.measure()
-  const clock = clockFromEpoch(redisClock.epochAt(job.zeroMs))
-  const records = createRecordStore(redis, runId)
-  const follow: AttachedRun['follow'] = (baselines, io) =>
-    followRun({ state, records }, job, baselines, { ...io, clock })
-  return { job, clock, follow, end: () => redis.disconnect() }
 }

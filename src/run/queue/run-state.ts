@@ -81,7 +81,10 @@ export type ShardView = {
 const leaseUnit = 1_000n
 
 /** How long the state of a run is kept. */
-const keptSeconds = 7 * 24 * 3_600
+export const keptSeconds = 7 * 24 * 3_600
+
+/** Where all keys and channels of a run begin. With the braces, they are in one slot of a Redis cluster. */
+export const runKeyOf = (runId: string): string => `turnpike:{${runId}}`
 
 /** The keys of a run: its hash, when each worker was heard last, which shards are ready, and which know the start. */
 const keys = `
@@ -203,8 +206,7 @@ type Call = (keyCount: number, ...args: readonly Argument[]) => Promise<unknown>
 
 /** The state of one run. */
 export function createRunState(redis: RedisClient, runId: string): RunState {
-  // With the braces, all keys of a run are in one slot of a Redis cluster.
-  const run = `turnpike:{${runId}}`
+  const run = runKeyOf(runId)
   const shardKey = (shard: number) => `${run}:${shard}`
   for (const [name, lua] of Object.entries(scripts)) redis.defineCommand(commandOf(name), { lua })
   const call = (name: keyof typeof scripts, keys: readonly string[], args: readonly Argument[] = []) => {

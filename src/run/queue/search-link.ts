@@ -2,6 +2,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Plan } from '../../plan/plan.ts'
 import { leadSearches, type SearchOrder, type SearchReport } from '../search.ts'
 import type { RedisClient } from './queue.ts'
+import { runKeyOf } from './run-state.ts'
 import { pack, unpack } from './shared-job.ts'
 
 /** Carries the reports and orders of capacity searches between the shards of a run. The first shard leads. */
@@ -31,7 +32,8 @@ export async function linkSearches(
   { runId, plan, shard, shards, clock, obey }: SearchLinkOptions,
 ): Promise<SearchLink> {
   if (!hasSearch(plan)) return { report: () => {}, end: () => {} }
-  const channels = { reports: `turnpike:{${runId}}:reports`, orders: `turnpike:{${runId}}:orders` }
+  const run = runKeyOf(runId)
+  const channels = { reports: `${run}:reports`, orders: `${run}:orders` }
   const listener = redis.duplicate()
   const send = (channel: string, message: unknown) => void redis.publish(channel, pack(message)).catch(() => {})
   const lead = leadSearches(plan, shards, clock, order => send(channels.orders, order))
