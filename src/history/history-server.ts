@@ -1,10 +1,9 @@
 import { join } from 'node:path'
-import { assertComparable, assertDistinct } from '../judge/compare/comparable.ts'
-import { compareRuns } from '../judge/compare/compare-runs.ts'
+import { compareRecorded } from '../judge/compare/comparable.ts'
 import { defaultCriteria } from '../judge/compare/comparison.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { type HttpServer, listen, respond } from '../outputs/http-server.ts'
-import { namesThisServer } from '../outputs/page-guard.ts'
+import { namesThisServer, safeHeaders } from '../outputs/page-guard.ts'
 import { comparisonRenderers, renderHtml } from '../report/render/renderers.ts'
 import { readComparedRun } from '../storage/recorded-run.ts'
 import { readReport } from '../storage/run-directory.ts'
@@ -20,10 +19,8 @@ export function startHistoryServer(folder: string, port: number): Promise<HttpSe
   return listen({ host, port }, (request, response) => {
     const answer = ({ status, markup }: Answer) =>
       respond(response, status, 'text/html; charset=utf-8', markup, {
+        ...safeHeaders,
         'content-security-policy': historyPolicy,
-        'x-content-type-options': 'nosniff',
-        'referrer-policy': 'no-referrer',
-        'cross-origin-resource-policy': 'same-origin',
         'cache-control': 'no-store',
       })
     if (!namesThisServer({ host: request.headers.host }, host))
@@ -86,12 +83,7 @@ async function comparisonOf(folder: string, runs: readonly IndexedRun[], names: 
   const paths = names.map(name => pathOf(folder, runs, name))
   const recorded = await Promise.all(paths.map(readComparedRun))
   const inOrder = recorded.toSorted((a, b) => (a.info.startedAt < b.info.startedAt ? -1 : 1))
-  assertDistinct(inOrder)
-  const last = inOrder.at(-1)
-  if (last === undefined) throw new Error('at least two runs were read')
-  const baselines = inOrder.slice(0, -1)
-  for (const baseline of baselines) assertComparable(baseline, last.path, last)
-  return comparisonRenderers.html.render(compareRuns(baselines, last, defaultCriteria))
+  return comparisonRenderers.html.render(compareRecorded(inOrder, defaultCriteria))
 }
 
 /** What a run directory holds is data: a damaged one gets a page that says so. */

@@ -13,7 +13,7 @@ import { shardOf } from '../plan/shard.ts'
 import { createAnswerLog, noServiceReason } from './answers.ts'
 import type { BlockCounts, LimitResult } from './audits/audit.ts'
 import type { ClauseTally } from './findings/findings.ts'
-import { createJudge, type JudgeResult, mergeSnapshots, thresholdsOf } from './judge.ts'
+import { createJudge, type JudgeResult, mergeSnapshots, type RunView, thresholdsOf } from './judge.ts'
 import { createHistogram, type Percentiles, percentilesOf } from './metrics/histogram.ts'
 import type { RunMetrics } from './metrics/request-stats.ts'
 import { createSeries, type Series } from './metrics/series.ts'
@@ -151,7 +151,7 @@ export const emptyResult = ({ plan, contract, head }: JudgeJob): WorkerResult =>
 export function judgeRun({ plan, contract, head }: JudgeJob, results: readonly WorkerResult[]): JudgedRun {
   const all = results.map(({ snapshot }) => snapshot)
   const view = mergeSnapshots(plan, all)
-  const { metrics, findingLog, audits } = view
+  const { metrics, audits } = view
   audits.finish(all.map(({ memories }) => memories))
   const end = endOf(results.map(result => result.end))
   const latestMs = Math.max(0, ...all.map(snapshot => snapshot.latestMs))
@@ -160,40 +160,56 @@ export function judgeRun({ plan, contract, head }: JudgeJob, results: readonly W
   const load = loadTotals(plan, metrics, audits.blocks(), results, end)
   const series = createSeries(plan)
   const slices = createSlices(plan, contract)
-  const proofLog = createProofLog(plan, contract)
-  const answerLog = createAnswerLog(contract)
   for (const snapshot of all) {
-    proofLog.merge(snapshot.proofs)
-    answerLog.merge(snapshot.answers)
     series.merge(snapshot.series)
     slices.merge(snapshot.slices)
   }
-  const ended = end?.ended ?? 'truncated'
-  const run = {
-    plan,
-    head,
-    ended,
+  return concludeRun({ plan, contract, head }, view, all, {
+    ended: end?.ended ?? 'truncated',
     durationMs,
-    metrics,
     load,
     series: series.series(),
     slices: slices.slices(),
+    capacity: view.capacity(complete),
+    thresholds: thresholdsOf(plan, view, { complete, elapsedMs: durationMs }, load.eventLoopDelayMs),
+  })
+}
+
+type OfWorker = Pick<JudgeResult, 'proofs' | 'answers' | 'openPayments' | 'citedObservations'>
+type OfRun = Pick<JudgedRun, 'ended' | 'durationMs' | 'load' | 'series' | 'capacity' | 'thresholds'>
+
+/** Adds to the figures of a run what the judges of its workers found, and the verdict. */
+export function concludeRun<Run extends OfRun>(
+  { plan, contract, head }: JudgeJob,
+  { metrics, findingLog, audits }: RunView,
+  workers: readonly OfWorker[],
+  ofRun: Run,
+): Run & Omit<JudgedRun, 'slices'> {
+  const proofLog = createProofLog(plan, contract)
+  const answerLog = createAnswerLog(contract)
+  for (const { proofs, answers } of workers) {
+    proofLog.merge(proofs)
+    answerLog.merge(answers)
+  }
+  const run = {
+    ...ofRun,
+    plan,
+    head,
+    metrics,
     clauses: explainSilence(findingLog.tallies(), plan, metrics),
     findings: findingLog.findings(),
     billing: audits.billing(),
     limits: audits.limits(),
-    capacity: view.capacity(complete),
-    thresholds: thresholdsOf(plan, view, { complete, elapsedMs: durationMs }, load.eventLoopDelayMs),
     proofs: proofLog.proofs(),
-    openPayments: all.flatMap(({ openPayments }) => openPayments),
-    citedObservations: new Map(all.flatMap(result => [...result.citedObservations])),
-  } as const
-  const cause = noServiceReason(answerLog.answers(), ended, head)
+    openPayments: workers.flatMap(({ openPayments }) => openPayments),
+    citedObservations: new Map(workers.flatMap(({ citedObservations }) => [...citedObservations])),
+  }
+  const cause = noServiceReason(answerLog.answers(), run.ended, head)
   return cause === null ? { ...run, ...reachVerdict(run) } : withoutJudgements(run, cause)
 }
 
 /** A run whose responses say nothing about the service: all that they seem to violate is a symptom of the cause. */
-export function withoutJudgements<Run extends VerdictInput>(run: Run, cause: string): Run & RunVerdict {
+function withoutJudgements<Run extends VerdictInput>(run: Run, cause: string): Run & RunVerdict {
   return {
     ...run,
     clauses: run.clauses.map(clause => ({ ...clause, judged: 0, violated: 0, measured: null, ...silenceOf(clause) })),

@@ -1,15 +1,11 @@
 import type { EventLoopDelay } from '../observation/log.ts'
 import { shardOf } from '../plan/shard.ts'
-import { createAnswerLog, noServiceReason } from './answers.ts'
 import { type JudgeDetails, type RunView, thresholdsOf } from './judge.ts'
-import { type JudgedRun, type JudgeJob, loadTotals, maxDelay, withoutJudgements } from './judge-run.ts'
+import { concludeRun, type JudgedRun, type JudgeJob, loadTotals, maxDelay } from './judge-run.ts'
 import { percentilesOf } from './metrics/histogram.ts'
 import { createMetrics, type MetricsSnapshot } from './metrics/request-stats.ts'
 import { createLiveSeries } from './metrics/series.ts'
-import { createProofLog } from './proof.ts'
-import { explainSilence } from './silence.ts'
 import type { ThresholdResult } from './thresholds.ts'
-import { reachVerdict } from './verdict.ts'
 
 /** A worker of a run in progress. */
 export type WorkerSoFar = {
@@ -28,45 +24,27 @@ export type WorkerSoFar = {
  * go on as if nobody had asked.
  */
 export function judgeSoFar(
-  { plan, contract, head }: JudgeJob,
+  job: JudgeJob,
   view: RunView,
   workers: readonly WorkerSoFar[],
   nowMs: number,
 ): Omit<JudgedRun, 'slices'> {
-  const { metrics, findingLog, audits } = view
-  const all = workers.map(({ details }) => details)
+  const { plan } = job
+  const details = workers.map(worker => worker.details)
   const series = createLiveSeries(plan)
-  const proofLog = createProofLog(plan, contract)
-  const answerLog = createAnswerLog(contract)
-  for (const details of all) {
-    proofLog.merge(details.proofs)
-    answerLog.merge(details.answers)
-    series.merge(details.series)
-  }
-  const run = {
-    plan,
-    head,
+  for (const each of details) series.merge(each.series)
+  return concludeRun(job, view, details, {
     ended: 'complete',
     durationMs: Math.round(nowMs),
-    metrics,
     load: {
-      ...loadTotals(plan, metrics, audits.blocks(), [], null),
+      ...loadTotals(plan, view.metrics, view.audits.blocks(), [], null),
       eventLoopDelayMs: maxDelay(workers),
       workers: workers.map(worker => workerTotals(worker, plan)),
     },
     series: series.series(),
-    clauses: explainSilence(findingLog.tallies(), plan, metrics),
-    findings: findingLog.findings(),
-    billing: audits.billing(),
-    limits: audits.limits(),
     capacity: view.capacity(false),
     thresholds: thresholdsSoFar(plan, view),
-    proofs: proofLog.proofs(),
-    openPayments: all.flatMap(({ openPayments }) => openPayments),
-    citedObservations: new Map(all.flatMap(({ citedObservations }) => [...citedObservations])),
-  } as const
-  const cause = noServiceReason(answerLog.answers(), run.ended, head)
-  return cause === null ? { ...run, ...reachVerdict(run) } : withoutJudgements(run, cause)
+  })
 }
 
 /**

@@ -76,6 +76,9 @@ export function describeValue(value: unknown): string {
   return text.length > 80 ? `${text.slice(0, 77)}…` : text
 }
 
+/** The message of whatever was thrown. */
+export const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
+
 /** Beginnings that issuers of keys use. */
 const issued = /^(?:(?:sk|pk|rk|ghp|gho|ghs|xoxb|xoxp|hf|glsa|glpat)[-_]|ref_|eyJ|AKIA)/
 /** Whether a key begins as those of an issuer who marks them. */

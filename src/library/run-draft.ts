@@ -1,5 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { assertComparable, assertDistinct, type Baselines, type JudgedPlan } from '../judge/compare/comparable.ts'
+import {
+  assertComparable,
+  assertDistinct,
+  type Baselines,
+  type JudgedPlan,
+  type RecordedComparedRun,
+} from '../judge/compare/comparable.ts'
 import type { Criteria } from '../judge/compare/comparison.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { UsageError } from '../lib/usage-error.ts'
@@ -98,23 +104,27 @@ export function assertShardable(plan: Plan, where: '--workers' | '--shards', wor
 }
 
 /**
- * Reads the baselines of a run; null if there are none. Throws a UsageError if a baseline has a different plan, even with
- * the same limits of the target.
+ * Reads the baselines of a run; null if there are none. `planFor`: the plan of the run that is compared with a baseline.
+ * Throws a UsageError if a baseline has a different one.
  */
 export async function readBaselines(
-  draft: DraftPlan,
   paths: readonly string[],
   criteria: Criteria,
+  planFor: (baseline: RecordedComparedRun) => JudgedPlan,
 ): Promise<Baselines | null> {
   if (paths.length === 0) return null
   const runs = await Promise.all(paths.map(readComparedRun))
   assertDistinct(runs)
   for (const baseline of runs) {
-    const replanned = draft.replan(recordedDiscovery(baseline))
-    assertComparable(baseline, replanned.plan.scenario, replanned)
+    const judged = planFor(baseline)
+    assertComparable(baseline, judged.plan.scenario, judged)
   }
   return { runs, criteria }
 }
+
+/** The plan of a draft with the limits that the target had in the run of a baseline. */
+export const replanFor = (draft: DraftPlan) => (baseline: RecordedComparedRun) =>
+  draft.replan(recordedDiscovery(baseline))
 
 /** Throws a UsageError if the target now has different limits, and so the plan has different rates. */
 function assertStillComparable(baselines: Baselines | null, intent: JudgedPlan): void {

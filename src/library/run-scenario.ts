@@ -9,7 +9,7 @@ import { reserveTemporaryRecord } from '../storage/temporary-record.ts'
 import { type DraftOverrides, type DraftPlan, draftScenario, scenarioAt, scenarioOf } from './draft.ts'
 import { assertOptions, type RunOptions, withOptionNames } from './options.ts'
 import { progressOutput } from './progress.ts'
-import { assertMayRun, type RunEffects, type RunSettings, readBaselines, runDraft } from './run-draft.ts'
+import { assertMayRun, type RunEffects, type RunSettings, readBaselines, replanFor, runDraft } from './run-draft.ts'
 import { createSecrets, environmentSecrets, type Secrets } from './secrets.ts'
 
 /**
@@ -56,7 +56,7 @@ async function runUntil(stop: AbortController, scenario: string | ScenarioInput,
   const effects = effectsOf(options, secrets, stop.signal, onFailure)
   assertMayRun(draft, settings, effects)
   const { minEffect = defaultCriteria.minEffect, noiseFloor = defaultCriteria.noiseFloor } = options
-  const baselines = await readBaselines(draft, options.baselines ?? [], { minEffect, noiseFloor })
+  const baselines = await readBaselines(options.baselines ?? [], { minEffect, noiseFloor }, replanFor(draft))
   options.signal?.throwIfAborted()
   const report = await runDraft(draft, { ...settings, baselines }, effects)
   if (failures.length > 0) throw failures[0]

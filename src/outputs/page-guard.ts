@@ -12,6 +12,13 @@ export type PageRequest = {
   readonly peer: string | undefined
 }
 
+/** No other site may read, frame or guess the content of a page. */
+export const safeHeaders = {
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+}
+
 const addressLiteral = /^(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-f:.]+\])$/i
 
 /**

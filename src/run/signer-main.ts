@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import { messageOf } from '../lib/usage-error.ts'
 import { createSigner, type SignerJob } from '../produce/callers/signer.ts'
 import type { SignerAnswer, SignerQuery } from './signer-thread.ts'
 
@@ -11,7 +12,7 @@ function serve(job: SignerJob): void {
     const answer = 'signIns' in query ? signer.signIns(query.signIns) : signer.payment(query.payment)
     answer.then(
       value => post({ id, value }),
-      (cause: unknown) => post({ id, error: cause instanceof Error ? cause.message : String(cause) }),
+      (cause: unknown) => post({ id, error: messageOf(cause) }),
     )
   })
 }

@@ -1,6 +1,7 @@
 import { Worker as Thread } from 'node:worker_threads'
 import { referenceSolanaNode } from '../contract/wallets.ts'
 import { isLoopback } from '../lib/loopback.ts'
+import { messageOf } from '../lib/usage-error.ts'
 import type { Signer, SignerJob } from '../produce/callers/signer.ts'
 import type { WorkerJob } from './messages.ts'
 
@@ -49,7 +50,7 @@ export function startSignerThread(job: SignerJob): { readonly signer: Signer; re
     if ('error' in answer) found?.reject(new Error(answer.error))
     else found?.resolve(answer.value)
   })
-  thread.on('error', cause => fail(cause instanceof Error ? cause.message : String(cause)))
+  thread.on('error', cause => fail(messageOf(cause)))
   thread.on('exit', code => fail(`code ${code}`))
 
   const ask = <Value>(query: Query): Promise<Value> =>

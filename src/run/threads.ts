@@ -3,6 +3,7 @@ import { setPriority } from 'node:os'
 import { setFlagsFromString } from 'node:v8'
 import { Worker as Thread } from 'node:worker_threads'
 import { type Cancel, systemClock } from '../lib/clock.ts'
+import { messageOf } from '../lib/usage-error.ts'
 import type {
   FinishedWorker,
   OpeningResult,
@@ -97,7 +98,7 @@ function start(job: WorkerJob, { onStop, onLost, onSearch }: WorkerEvents, onLoa
     waiting.get(message.id)?.(message.response)
     waiting.delete(message.id)
   })
-  thread.on('error', cause => lose(cause instanceof Error ? cause.message : String(cause)))
+  thread.on('error', cause => lose(messageOf(cause)))
   thread.on('exit', code => lose(`it exited with code ${code}`))
 
   const send = (command: WorkerCommand) => {

@@ -41,10 +41,8 @@ const violationCheckMs = 250
 export function createWorker(job: WorkerJob, io: WorkerIo): Worker {
   const { plan, contract, info } = job
   const { log } = io
-  const traceIds = traceIdsOf(info.runId)
-  const traces = info.traces
-    ? createTraceChoice(contract, id => Number.parseInt(traceIds.traceId(id).slice(-8), 16))
-    : null
+  const traceIds = info.traces ? traceIdsOf(info.runId) : null
+  const traces = traceIds && createTraceChoice(contract, id => Number.parseInt(traceIds.traceId(id).slice(-8), 16))
   const judge = createJudge(plan, contract, info, {
     defer: io.defer,
     keepsRecent: job.details,

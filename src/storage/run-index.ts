@@ -1,5 +1,6 @@
 import { type Dirent, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { toObject } from '../lib/json.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { files, replaceFile } from './run-directory.ts'
 
@@ -221,10 +222,7 @@ async function saveIndex(folder: string, entries: readonly IndexEntry[]): Promis
 const timeKey = ({ startedAt, name }: IndexedRun): string =>
   startedAt?.replaceAll(/[-:]/g, '') ?? /(\d{8}T\d{6})Z/.exec(name)?.[1] ?? ''
 
-const member = (value: unknown, name: string): unknown =>
-  typeof value === 'object' && value !== null && Object.hasOwn(value, name)
-    ? (value as Readonly<Record<string, unknown>>)[name]
-    : undefined
+const member = (value: unknown, name: string): unknown => toObject(value)?.[name]
 const listIn = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 const textIn = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 const numberIn = (value: unknown): number | null => (typeof value === 'number' && Number.isFinite(value) ? value : null)

@@ -1,12 +1,13 @@
 import { join } from 'node:path'
 import { UsageError } from '../../lib/usage-error.ts'
+import { readBaselines } from '../../library/run-draft.ts'
 import { type AttachedRun, attachTo } from '../../run/queue/run-over-queue.ts'
 import { reserveRunDirectory, type Unwritten } from '../../storage/run-directory.ts'
-import { text, type Values } from '../flags.ts'
+import { listFlag, text, type Values } from '../flags.ts'
 import { outputFlags, watchRun } from '../outputs.ts'
 import { exitCodeOf, showUnwritten } from '../print.ts'
 import { redisUrl } from '../redis-url.ts'
-import { baselinesOfPlan } from './compare.ts'
+import { criteriaOf } from './compare.ts'
 
 /** Follows a run that another terminal has started, and concludes it: the same report, files and exit code. */
 export async function attachCommand(values: Values): Promise<number> {
@@ -18,7 +19,7 @@ export async function attachCommand(values: Values): Promise<number> {
 
 async function concludeRun({ job, clock, follow }: AttachedRun, values: Values): Promise<number> {
   const { plan, contract, info } = job
-  const baselines = await baselinesOfPlan(values, { plan, contract })
+  const baselines = await readBaselines(listFlag(values, 'baseline'), criteriaOf(values), () => ({ plan, contract }))
   const path = text(values, 'out') ?? join('runs', `${info.runId}-${plan.scenario}-attached`)
   const reserved = reserveRunDirectory(path, contract)
   try {

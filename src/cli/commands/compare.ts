@@ -1,5 +1,4 @@
-import { assertComparable, assertDistinct, type Baselines, type JudgedPlan } from '../../judge/compare/comparable.ts'
-import { compareRuns } from '../../judge/compare/compare-runs.ts'
+import { compareRecorded } from '../../judge/compare/comparable.ts'
 import { type Comparison, type Criteria, defaultCriteria, outcomeStatus } from '../../judge/compare/comparison.ts'
 import { UsageError } from '../../lib/usage-error.ts'
 import { type ComparisonFormat, comparisonRenderers } from '../../report/render/renderers.ts'
@@ -8,17 +7,6 @@ import { assertWritableDirectory, writeComparison } from '../../storage/run-dire
 import { exitCodes, listFlag, text, type Values } from '../flags.ts'
 import { print, showUnwritten, stdoutLayout } from '../print.ts'
 import { hiddenIn } from '../secrets.ts'
-
-/** The baselines of a run that another terminal has started; null if the flags name none. Throws a UsageError. */
-export async function baselinesOfPlan(values: Values, judged: JudgedPlan): Promise<Baselines | null> {
-  const criteria = criteriaOf(values)
-  const paths = listFlag(values, 'baseline')
-  if (paths.length === 0) return null
-  const runs = await Promise.all(paths.map(readComparedRun))
-  assertDistinct(runs)
-  for (const baseline of runs) assertComparable(baseline, judged.plan.scenario, judged)
-  return { runs, criteria }
-}
 
 export const criteriaOf = (values: Values): Criteria => ({
   minEffect: shareFlag(values, 'min-effect', defaultCriteria.minEffect, 0.001),
@@ -51,13 +39,7 @@ export async function compareCommand(values: Values): Promise<number> {
   }
   const out = text(values, 'out')
   if (out !== null) assertWritableDirectory(out)
-  const recorded = await Promise.all(paths.map(readComparedRun))
-  assertDistinct(recorded)
-  const last = recorded.at(-1)
-  if (last === undefined) throw new Error('at least two runs were read')
-  const baselines = recorded.slice(0, -1)
-  for (const baseline of baselines) assertComparable(baseline, last.path, last)
-  const comparison = compareRuns(baselines, last, criteria)
+  const comparison = compareRecorded(await Promise.all(paths.map(readComparedRun)), criteria)
   showComparison(comparison, values)
   if (out !== null) showUnwritten(await writeComparison(out, hiddenIn(comparison)))
   return exitCodes[outcomeStatus[comparison.verdict]]

@@ -12,6 +12,7 @@ import {
   type RunEffects,
   type RunSettings,
   readBaselines,
+  replanFor,
   runDraft,
 } from '../../library/run-draft.ts'
 import { describePlan } from '../../plan/describe-plan.ts'
@@ -124,7 +125,7 @@ async function baselinesOf(values: Values, drafts: readonly DraftPlan[]): Promis
   if (paths.length === 0 || draft === undefined) return null
   if (others.length > 0)
     throw new UsageError({ where: '--baseline', got: `${drafts.length} scenarios`, expected: 'one scenario' })
-  return await readBaselines(draft, paths, criteria)
+  return await readBaselines(paths, criteria, replanFor(draft))
 }
 
 /** Throws a UsageError if several runs could each pay the amount of --top-up. */

@@ -1,5 +1,6 @@
 import { cpus, hostname, totalmem } from 'node:os'
 import { join, resolve } from 'node:path'
+import { messageOf } from '../../lib/usage-error.ts'
 import { loadQueuePackages } from '../../run/queue/run-over-queue.ts'
 import { serveShards } from '../../run/queue/serve-shards.ts'
 import { startThread } from '../../run/threads.ts'
@@ -39,7 +40,7 @@ export async function workerCommand(values: Values): Promise<number> {
       try {
         return shardLogFile(join(out, `${info.runId}-${plan.scenario}-shards`), job, shard, shards)
       } catch (cause) {
-        log(`Nothing is recorded: ${cause instanceof Error ? cause.message : String(cause)}`)
+        log(`Nothing is recorded: ${messageOf(cause)}`)
         return null
       }
     },

@@ -1,8 +1,8 @@
 import type { Contract } from '../../contract/contract.ts'
 import { UsageError } from '../../lib/usage-error.ts'
 import type { Plan } from '../../plan/plan.ts'
-import type { ComparedRun } from './compare-runs.ts'
-import type { Criteria } from './comparison.ts'
+import { type ComparedRun, compareRuns } from './compare-runs.ts'
+import type { Comparison, Criteria } from './comparison.ts'
 
 /** The plan of a run, and the contract that judged it. */
 export type JudgedPlan = { readonly plan: Plan; readonly contract: Contract }
@@ -93,6 +93,16 @@ export function assertComparable(baseline: RecordedComparedRun, path: string, ru
 const maxValueLength = 200
 const truncateValue = (value: string): string =>
   value.length > maxValueLength ? `${value.slice(0, maxValueLength)}…` : value
+
+/** Compares the last run with those before it. Throws a UsageError if a run is given twice, or two plans differ. */
+export function compareRecorded(runs: readonly RecordedComparedRun[], criteria: Criteria): Comparison {
+  assertDistinct(runs)
+  const baselines = runs.slice(0, -1)
+  const last = runs.at(-1)
+  if (last === undefined) throw new RangeError('no run to compare')
+  for (const baseline of baselines) assertComparable(baseline, last.path, last)
+  return compareRuns(baselines, last, criteria)
+}
 
 /** Throws a UsageError if a run is given twice: compared with itself, it shows neither changes nor noise. */
 export function assertDistinct(runs: readonly RecordedComparedRun[]): void {

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Cancel, Clock } from '../../lib/clock.ts'
 import type { PageSection } from '../../report/render/html.ts'
 import { type HttpServer, listen, respond } from '../http-server.ts'
-import { isFromThisMachine, mayAct, namesThisServer, type PageRequest } from '../page-guard.ts'
+import { isFromThisMachine, mayAct, namesThisServer, type PageRequest, safeHeaders } from '../page-guard.ts'
 import { type EndButton, livePolicy, liveShell } from './shell.ts'
 
 /** More pages are refused: each may hold one frame in memory. */
@@ -139,13 +139,6 @@ export async function startPageServer(options: PageServerOptions): Promise<PageS
 }
 
 const htmlType = 'text/html; charset=utf-8'
-
-/** No other site may read, frame or guess the content of a page. */
-const safeHeaders = {
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
-  'cross-origin-resource-policy': 'same-origin',
-}
 
 const pageHeaders = {
   ...safeHeaders,

@@ -1,7 +1,7 @@
 import type { Baselines } from '../../judge/compare/comparable.ts'
 import { type Clock, clockFromEpoch, systemClock } from '../../lib/clock.ts'
 import { pico } from '../../lib/money.ts'
-import { UsageError } from '../../lib/usage-error.ts'
+import { messageOf, UsageError } from '../../lib/usage-error.ts'
 import type { Report } from '../../report/document.ts'
 import type { RunIo, RunJob } from '../run.ts'
 import { type FollowIo, followRun } from './follow.ts'
@@ -59,7 +59,7 @@ export async function runOverQueue(
 
 /** No shard has keys yet, so nothing was sent and nothing will be. */
 function unsubmitted(cause: unknown): never {
-  const got = `no answer (${cause instanceof Error ? cause.message : String(cause)})`
+  const got = `no answer (${messageOf(cause)})`
   throw new UsageError({ where: '--redis', got, expected: 'a Redis that responds until the run is in its queue' })
 }
 

@@ -1,5 +1,6 @@
 import { sleepUntil, systemClock } from '../../lib/clock.ts'
 import { pico } from '../../lib/money.ts'
+import { messageOf } from '../../lib/usage-error.ts'
 import { hasHeader } from '../../observation/log.ts'
 import { maxPicoUsd } from '../../plan/cost.ts'
 import { keyCallers, maxPaidPicoUsd } from '../../plan/plan.ts'
@@ -46,7 +47,7 @@ export async function serveShards(
   const worker = new packages.Worker<QueuedShard>(
     queueName,
     async ({ data }) => {
-      driving = drive(data).catch((cause: unknown) => whyFailed(cause))
+      driving = drive(data).catch(messageOf)
       const failure = await driving
       onDone(failure === null)
       if (failure === null) return log(`Shard ${data.shard + 1} of run ${data.runId}: done.`)
@@ -131,5 +132,3 @@ function leaseTerms({ plan, contract, shards }: SharedJob, shard: number): Lease
     paidElsewhere: payable - own,
   }
 }
-
-const whyFailed = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))

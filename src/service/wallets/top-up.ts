@@ -1,6 +1,7 @@
 import type { PaymentRefusal, WalletTerms } from '../../contract/wallets.ts'
 import { isObject, parseObject } from '../../lib/json.ts'
 import { formatPico, pico } from '../../lib/money.ts'
+import { messageOf } from '../../lib/usage-error.ts'
 import type { Account } from '../account.ts'
 import { jsonReply, type Reply, type RequestState } from '../message.ts'
 import { type Chain, type Facilitator, facilitators, type Payment } from './facilitator.ts'
@@ -180,7 +181,7 @@ const messages: Readonly<Record<PaymentRefusal, string>> = {
   unavailable: 'Payments cannot be checked now',
 }
 
-const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause)).slice(0, 200)
+const reasonOf = (cause: unknown): string => messageOf(cause).slice(0, 200)
 
 function parsePayment(header: string): Payment | null {
   const value = parseObject(Buffer.from(header, 'base64').toString('utf8'))
