@@ -1,26 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { documentedContract } from '../../../src/contract/documented.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
-import { type RunningServer, startServer } from '../../../src/service/server.ts'
-import { createService } from '../../../src/service/service.ts'
+import type { RunningServer } from '../../../src/service/server.ts'
+import { serviceForClients } from '../../support/service-for-clients.ts'
 import { item } from './conversation.ts'
 
 let server: RunningServer
 let base: string
 
 beforeAll(async () => {
-  const timing = { ttftMs: 30, ttftSigma: 0, itlMs: 5, itlSigma: 0, rpcMs: 20, rpcSigma: 0 }
-  const service = createService({
-    contract: documentedContract,
-    clock: systemClock(),
-    seed: 1,
-    openingBalanceUsd: '10',
-    openingBalanceDiem: '0',
-    timing,
-    lies: [],
-  })
-  server = await startServer({ service, port: 0, host: '127.0.0.1' })
-  base = `http://127.0.0.1:${server.port}/api/v1`
+  const timing = { ttftMs: 30, itlMs: 5, rpcMs: 20 }
+  ;({ base, server } = await serviceForClients(documentedContract, { timing }))
 })
 
 afterAll(() => server.close())

@@ -3,9 +3,7 @@ import type { ServerResponse } from 'node:http'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../../src/contract/documented.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
-import { type RunningServer, startServer } from '../../../../src/service/server.ts'
-import { createService } from '../../../../src/service/service.ts'
+import type { RunningServer } from '../../../../src/service/server.ts'
 import { chatUpstream } from '../../../../src/service/upstream/chat-upstream.ts'
 import { createUpstream } from '../../../../src/service/upstream/http-upstream.ts'
 import type { Upstream } from '../../../../src/service/upstream/upstream.ts'
@@ -17,9 +15,9 @@ import {
   sendJson,
   startFakeUpstream,
 } from '../../../support/fake-upstream.ts'
+import { serviceForClients } from '../../../support/service-for-clients.ts'
 
 const key = 'sk-upstream-secret'
-const timing = { ttftMs: 0, ttftSigma: 0, itlMs: 0, itlSigma: 0, rpcMs: 0, rpcSigma: 0 }
 
 let fake: FakeUpstream
 let upstream: Upstream
@@ -29,21 +27,14 @@ let warnings: string[]
 beforeAll(async () => {
   fake = await startFakeUpstream(openAiServer)
   upstream = createUpstream({ name: 'chat', url: fake.origin, key, timeoutMs: 300, warn: note => warnings.push(note) })
-  const service = createService({
-    contract: documentedContract,
-    clock: systemClock(),
-    seed: 1,
-    openingBalanceUsd: '10',
-    openingBalanceDiem: '0',
-    timing,
-    lies: [],
+  const started = await serviceForClients(documentedContract, {
     chatUpstream: chatUpstream(upstream, {
       contract: documentedContract,
       modelOf: model => `their-${model}`,
       hideKey: text => text.replaceAll(key, '***'),
     }),
   })
-  server = await startServer({ service, port: 0, host: '127.0.0.1' })
+  server = started.server
 })
 afterAll(async () => {
   await Promise.all([server.close(), upstream.close(), fake.close()])

@@ -1,17 +1,15 @@
 import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../../src/contract/documented.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
-import { type RunningServer, startServer } from '../../../../src/service/server.ts'
-import { createService } from '../../../../src/service/service.ts'
+import type { RunningServer } from '../../../../src/service/server.ts'
 import { createUpstream } from '../../../../src/service/upstream/http-upstream.ts'
 import { rpcUpstream } from '../../../../src/service/upstream/rpc-upstream.ts'
 import type { Upstream } from '../../../../src/service/upstream/upstream.ts'
 import { type FakeUpstream, rpcServer, sendJson, startFakeUpstream } from '../../../support/fake-upstream.ts'
+import { serviceForClients } from '../../../support/service-for-clients.ts'
 import { item } from '../conversation.ts'
 
 const key = 'node-secret'
-const timing = { ttftMs: 0, ttftSigma: 0, itlMs: 0, itlSigma: 0, rpcMs: 0, rpcSigma: 0 }
 
 let fake: FakeUpstream
 let upstream: Upstream
@@ -22,17 +20,11 @@ beforeAll(async () => {
   fake = await startFakeUpstream(rpcServer)
   const url = `${fake.origin}/{network}/{key}`
   upstream = createUpstream({ name: 'rpc', url, key, timeoutMs: 300, warn: note => warnings.push(note) })
-  const service = createService({
-    contract: documentedContract,
-    clock: systemClock(),
-    seed: 1,
+  const started = await serviceForClients(documentedContract, {
     openingBalanceUsd: '0.0001',
-    openingBalanceDiem: '0',
-    timing,
-    lies: [],
     rpcUpstream: rpcUpstream(upstream, text => text.replaceAll(key, '***')),
   })
-  server = await startServer({ service, port: 0, host: '127.0.0.1' })
+  server = started.server
 })
 afterAll(async () => {
   await Promise.all([server.close(), upstream.close(), fake.close()])

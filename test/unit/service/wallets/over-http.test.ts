@@ -2,10 +2,9 @@ import type { PaymentRequired } from '@x402/core/types'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { documentedContract } from '../../../../src/contract/documented.ts'
 import { referenceSolanaNode } from '../../../../src/contract/wallets.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
-import { type RunningServer, startServer } from '../../../../src/service/server.ts'
-import { createService } from '../../../../src/service/service.ts'
+import type { RunningServer } from '../../../../src/service/server.ts'
 import { loopbackOnly } from '../../../support/loopback-only.ts'
+import { serviceForClients } from '../../../support/service-for-clients.ts'
 import {
   evmWallet,
   payment,
@@ -22,20 +21,11 @@ let base: string
 const network = loopbackOnly()
 
 beforeAll(async () => {
-  const timing = { ttftMs: 5, ttftSigma: 0, itlMs: 1, itlSigma: 0, rpcMs: 5, rpcSigma: 0 }
-  const service = createService({
-    contract: documentedContract,
-    clock: systemClock(),
-    seed: 1,
-    openingBalanceUsd: '10',
-    openingBalanceDiem: '0',
-    timing,
-    lies: [],
+  ;({ base, server } = await serviceForClients(documentedContract, {
+    timing: { ttftMs: 5, itlMs: 1, rpcMs: 5 },
     wallets: { usdc: '100', creditUsd: '0', settlementMs: 20, slowSettlementMs: 20, faults: [] },
-  })
-  server = await startServer({ service, port: 0, host: '127.0.0.1' })
-  host = `127.0.0.1:${server.port}`
-  base = `http://${host}/api/v1`
+  }))
+  host = new URL(base).host
 })
 
 afterAll(() => {
