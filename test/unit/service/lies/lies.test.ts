@@ -41,7 +41,7 @@ const optionRequests: readonly Readonly<Record<string, unknown>>[] = [
   { model: 'ref-nano-3b:strip_thinking_response=true&disable_thinking=true' },
 ]
 
-/** All responses in a conversation that exercises every clause. */
+/** All responses in a conversation that exercises every clause about API keys. */
 async function transcript(activeLies: readonly Lie[]): Promise<string> {
   const { ask, chat, rpc, models, clock } = conversation({ lies: activeLies })
   const replies: unknown[] = [models()]
@@ -144,14 +144,13 @@ async function transcript(activeLies: readonly Lie[]): Promise<string> {
   const faulty = conversation({ lies: activeLies, faults })
   const withoutBalance = conversation({ lies: activeLies, usd: '0' })
   collect(...times(20, () => faulty.chat()), withoutBalance.chat(), withoutBalance.rpc(item('eth_call')))
-  collect(...(await ofWallets(activeLies)))
   const inDiem = conversation({ lies: activeLies, diem: '0.0001' })
   collect(inDiem.chat(), ...times(4, () => inDiem.rpc(item('eth_call', 'text'))))
   return JSON.stringify(replies)
 }
 
 /** Responses to wallets: one on each chain without credit, their bad sign-ins, and what anybody is offered. */
-async function ofWallets(activeLies: readonly Lie[]): Promise<readonly unknown[]> {
+async function walletTranscript(activeLies: readonly Lie[]): Promise<string> {
   const { ask, clock } = conversation({ lies: activeLies })
   const { wallets: terms } = documentedContract
   const wallets = await Promise.all(
@@ -194,7 +193,7 @@ async function ofWallets(activeLies: readonly Lie[]): Promise<readonly unknown[]
     // Its balance shows whether they cost anything.
     send('repeated-sign-in', await sign())
   }
-  return replies
+  return JSON.stringify(replies)
 }
 
 const user = (...content: readonly unknown[]) => ({ messages: [{ role: 'user', content }] })
@@ -231,9 +230,11 @@ function sender(name: string): Partial<RequestDescriptor> {
 }
 
 const honest = await transcript([])
+const honestToWallets = await walletTranscript([])
 
 test('the honest service gives equal responses in two runs', async () => {
   expect(await transcript([])).toBe(honest)
+  expect(await walletTranscript([])).toBe(honestToWallets)
 })
 
 test('every clause has a lie, and names of lies are unique', () => {
@@ -282,8 +283,10 @@ describe('a lie changes the responses', () => {
     const lie = lieByName(name)
     expect(lie?.name).toBe(name)
     const activeLies = lie === undefined ? [] : [lie]
-    if (aboutMoney.has(name)) expect(await changesPayments(activeLies)).toBe(true)
-    else expect(await transcript(activeLies)).not.toBe(honest)
+    if (aboutMoney.has(name)) return expect(await changesPayments(activeLies)).toBe(true)
+    // Signatures take long, so wallets are asked only if API keys saw nothing.
+    if ((await transcript(activeLies)) !== honest) return
+    expect(await walletTranscript(activeLies)).not.toBe(honestToWallets)
   })
 })
 
