@@ -2,7 +2,7 @@ import { count, formatDuration, formatRatio, NO_VALUE, plural, threeDigits } fro
 import { digestSource, styleSource } from '../report/render/html.ts'
 import { css } from '../report/render/html-style.ts'
 import { type Html, html, nothing, styleSheet } from '../report/render/markup.ts'
-import type { IndexedRun } from '../storage/run-index.ts'
+import type { IndexedRun, RunList } from '../storage/run-index.ts'
 
 /** What a reader selects of the runs. */
 export type RunFilter = {
@@ -40,7 +40,11 @@ export const historyPolicy = [
 ].join('; ')
 
 /** The list of runs, and how the figures of each scenario went. */
-export function historyPage(folder: string, runs: readonly IndexedRun[], selection: RunFilter): string {
+export function historyPage(
+  folder: string,
+  { runs, left }: Pick<RunList, 'runs' | 'left'>,
+  selection: RunFilter,
+): string {
   const selected = runs.filter(
     ({ scenario, verdict, state }) =>
       (selection.scenario === null || scenario === selection.scenario) &&
@@ -51,7 +55,7 @@ export function historyPage(folder: string, runs: readonly IndexedRun[], selecti
   const shown = selected.slice((page - 1) * runsPerPage, page * runsPerPage)
   return documentOf(
     'Runs',
-    html`<header><h1>Runs</h1><p class="facts">${plural(runs.length, 'run')} in <code>${folder}</code></p>
+    html`<header><h1>Runs</h1><p class="facts">${plural(runs.length, 'run')} in <code>${folder}</code>${left > 0 ? html`. Reading ${plural(left, 'older one')} for the first time; this page reloads.` : nothing}</p>
 ${filter(runs, selection)}</header>
 ${trends(selected)}
 <section id="runs"><h2>${selected.length === runs.length ? 'All runs' : `${count(selected.length)} of ${count(runs.length)} runs`}</h2>
@@ -61,6 +65,7 @@ ${
     : html`<form action="/compare"><div class="actions"><button>Compare the checked runs</button>
 <span class="small quiet">The latest of them is compared with the others.</span></div>${table(shown)}</form>${pager(page, pages, selection)}`
 }</section>`,
+    left > 0 ? html`<meta http-equiv="refresh" content="1">` : nothing,
   )
 }
 
@@ -72,11 +77,11 @@ export const problemPage = (title: string, lines: readonly string[]): string =>
 <p><a href="/">All runs</a></p></header>`,
   )
 
-const documentOf = (title: string, body: Html): string =>
+const documentOf = (title: string, body: Html, head: Html = nothing): string =>
   html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer"><link rel="icon" href="data:,"><title>${title}</title>
-${styleSheet(css)}${styleSheet(historyStyle)}</head><body><main>
+${head}${styleSheet(css)}${styleSheet(historyStyle)}</head><body><main>
 ${body}</main></body></html>
 `.markup
 

@@ -1,20 +1,24 @@
 import { join } from 'node:path'
 import { compareRecorded } from '../judge/compare/comparable.ts'
 import { defaultCriteria } from '../judge/compare/comparison.ts'
+import { systemClock } from '../lib/clock.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { type HttpServer, listen, respond } from '../outputs/http-server.ts'
 import { namesThisServer, safeHeaders } from '../outputs/page-guard.ts'
 import { comparisonRenderers, renderHtml } from '../report/render/renderers.ts'
 import { readComparedRun } from '../storage/recorded-run.ts'
 import { readReport } from '../storage/run-directory.ts'
-import { type IndexedRun, readRunIndex } from '../storage/run-index.ts'
+import type { RunIndex, RunList } from '../storage/run-index.ts'
 import { historyPage, historyPolicy, problemPage, type RunFilter } from './history-page.ts'
 
 /** More runs would take too long to read. */
 const maxCompared = 20
 
-/** Serves the runs in `folder` at the loopback interface. Rejects if it cannot listen. */
-export function startHistoryServer(folder: string, port: number): Promise<HttpServer> {
+/** How long a page may wait for reports that were never read. The rest is left for the next page. */
+const maxReadingMs = 800
+
+/** Serves the runs of an index at the loopback interface. Rejects if it cannot listen. */
+export function startHistoryServer(index: RunIndex, port: number): Promise<HttpServer> {
   const host = '127.0.0.1'
   return listen({ host, port }, (request, response) => {
     const answer = ({ status, markup }: Answer) =>
@@ -27,7 +31,7 @@ export function startHistoryServer(folder: string, port: number): Promise<HttpSe
       return answer(problem(403, 'Not here', ['This name is not the name of this server.']))
     if (request.method !== 'GET' && request.method !== 'HEAD')
       return answer(problem(405, 'Not allowed', ['Only GET and HEAD are allowed.']))
-    answerTo(folder, request.url ?? '/').then(answer, (cause: unknown) => answer(problemOf(cause)))
+    answerTo(index, request.url ?? '/').then(answer, (cause: unknown) => answer(problemOf(cause)))
   })
 }
 
@@ -39,16 +43,21 @@ const problem = (status: number, title: string, lines: readonly string[]): Answe
   markup: problemPage(title, lines),
 })
 
-async function answerTo(folder: string, address: string): Promise<Answer> {
+async function answerTo(index: RunIndex, address: string): Promise<Answer> {
   const query = address.indexOf('?')
   const path = query < 0 ? address : address.slice(0, query)
   const values = new URLSearchParams(query < 0 ? '' : address.slice(query + 1))
   const isPage = path === '/' || path === '/compare' || path.startsWith('/runs/')
   if (!isPage) return problem(404, 'No such page', ['The list of all runs is at /.'])
-  const { runs } = await readRunIndex(folder)
-  if (path === '/') return found(historyPage(folder, runs, selectionOf(values)))
-  if (path === '/compare') return found(await comparisonOf(folder, runs, values.getAll('run')))
-  return found(renderHtml(readReport(pathOf(folder, runs, decoded(path.slice('/runs/'.length))))))
+  if (path === '/compare') return found(await comparisonOf(index, values.getAll('run')))
+  if (path !== '/') return found(renderHtml(readReport(pathOf(index, decoded(path.slice('/runs/'.length))))))
+  return found(historyPage(index.folder, await readForAWhile(index), selectionOf(values)))
+}
+
+/** The runs, as far as their reports could be read in a moment. */
+export function readForAWhile(index: RunIndex): Promise<RunList> {
+  const clock = systemClock()
+  return index.read(() => clock.nowMs() > maxReadingMs)
 }
 
 const selectionOf = (values: URLSearchParams): RunFilter => ({
@@ -66,21 +75,21 @@ function decoded(text: string): string {
 }
 
 /** The directory of a listed run. Only a name of the list becomes a path, so no request leads out of the folder. */
-function pathOf(folder: string, runs: readonly IndexedRun[], name: string): string {
-  const run = runs.find(each => each.name === name)
-  if (run !== undefined) return join(folder, run.name)
+function pathOf(index: RunIndex, name: string): string {
+  const run = index.names().find(each => each === name)
+  if (run !== undefined) return join(index.folder, run)
   throw new UsageError({ where: 'run', got: JSON.stringify(name), expected: 'a run of the list' })
 }
 
 /** The latest of the runs, compared with the others. */
-async function comparisonOf(folder: string, runs: readonly IndexedRun[], names: readonly string[]): Promise<string> {
+async function comparisonOf(index: RunIndex, names: readonly string[]): Promise<string> {
   if (names.length < 2 || names.length > maxCompared)
     throw new UsageError({
       where: 'comparison',
       got: `${names.length} checked`,
       expected: `2 to ${maxCompared} checked runs`,
     })
-  const paths = names.map(name => pathOf(folder, runs, name))
+  const paths = names.map(name => pathOf(index, name))
   const recorded = await Promise.all(paths.map(readComparedRun))
   const inOrder = recorded.toSorted((a, b) => (a.info.startedAt < b.info.startedAt ? -1 : 1))
   return comparisonRenderers.html.render(compareRecorded(inOrder, defaultCriteria))

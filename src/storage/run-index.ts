@@ -1,4 +1,4 @@
-import { type Dirent, readdirSync, readFileSync, statSync } from 'node:fs'
+import { type Dirent, readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { toObject } from '../lib/json.ts'
 import { UsageError } from '../lib/usage-error.ts'
@@ -25,10 +25,23 @@ export type IndexedRun = {
 }
 
 export type RunIndex = {
+  readonly folder: string
+  /**
+   * The runs as they are now. Reads only reports that are new or have changed, the latest first, until `isOver`; at least
+   * one, so that each call comes closer to the end. Throws a UsageError if the folder cannot be read.
+   */
+  readonly read: (isOver?: () => boolean) => Promise<RunList>
+  /** The names of all runs, read or not. Throws a UsageError if the folder cannot be read. */
+  readonly names: () => readonly string[]
+}
+
+export type RunList = {
   /** The latest first. */
   readonly runs: readonly IndexedRun[]
-  /** How many reports were read, because the index file did not know them. */
+  /** How many reports were read by this call, because the index did not know them. */
   readonly read: number
+  /** How many reports are left for the next call. */
+  readonly left: number
   /** Whether the index file could be written. It is only a shortcut. */
   readonly isSaved: boolean
 }
@@ -39,33 +52,46 @@ export const indexFile = '.turnpike-index.json'
 /** Another version reads all reports again. */
 const indexVersion = 1
 
-/**
- * The runs in `folder` and in the folders in it. Reads only the reports that the index file does not know; `onReading` is
- * called before with their number. Throws a UsageError if the folder cannot be read.
- */
-export async function readRunIndex(folder: string, onReading: (reports: number) => void = () => {}): Promise<RunIndex> {
-  const known = readIndexFile(join(folder, indexFile))
-  const found = foundRuns(folder)
-  const isKnown = ({ name, stamp }: FoundRun) => known.get(name)?.stamp === stamp
-  const read = found.filter(run => run.stamp !== null && !isKnown(run)).length
-  onReading(read)
-  const entries = found.map(({ name, stamp }): IndexEntry => {
-    const before = known.get(name)
-    if (before?.stamp === stamp) return before
-    return { stamp, run: stamp === null ? withoutReport(name) : readRun(folder, name) }
-  })
-  const isChanged = entries.length !== known.size || !found.every(isKnown)
-  const isSaved = !isChanged || (await saveIndex(folder, entries))
-  const runs = entries.map(({ run }) => ({ run, key: `${timeKey(run)} ${run.name}` }))
-  const sorted = runs.toSorted((a, b) => (a.key < b.key ? 1 : -1))
-  return { runs: sorted.map(({ run }) => run), read, isSaved }
+/** The runs in `folder` and in the folders in it. What the index file knows is not read again. */
+export function openRunIndex(folder: string): RunIndex {
+  let known = readIndexFile(join(folder, indexFile))
+  let isSaved = true
+  return {
+    folder,
+    read: async (isOver = () => false) => {
+      const found = foundRuns(folder)
+      const entries = new Map<string, IndexEntry>()
+      const isNew: FoundRun[] = []
+      for (const run of found) {
+        const before = known.get(run.name)
+        if (before !== undefined && before.stamp === stampOf(run)) entries.set(run.name, before)
+        else if (run.report === null) entries.set(run.name, { stamp: null, run: withoutReport(run.name) })
+        else isNew.push(run)
+      }
+      isNew.sort((a, b) => (b.report?.mtimeMs ?? 0) - (a.report?.mtimeMs ?? 0))
+      let read = 0
+      for (; read < isNew.length && (read === 0 || !isOver()); read++) {
+        const run = isNew[read]
+        if (run !== undefined) entries.set(run.name, { stamp: stampOf(run), run: readRun(folder, run.name) })
+      }
+      const isChanged = entries.size !== known.size || [...entries].some(([name, entry]) => known.get(name) !== entry)
+      known = entries
+      if (isChanged) isSaved = await saveIndex(folder, [...entries.values()])
+      const runs = [...entries.values()].map(({ run }) => ({ run, key: `${timeKey(run)} ${run.name}` }))
+      const sorted = runs.toSorted((a, b) => (a.key < b.key ? 1 : -1))
+      return { runs: sorted.map(({ run }) => run), read, left: isNew.length - read, isSaved }
+    },
+    names: () => foundRuns(folder).map(({ name }) => name),
+  }
 }
 
 /** `stamp` changes with the report; null: there is none. */
 type IndexEntry = { readonly stamp: string | null; readonly run: IndexedRun }
 
-/** A directory of a run, and the stamp of its report; null: it has none. */
-type FoundRun = Pick<IndexEntry, 'stamp'> & { readonly name: string }
+/** A directory of a run, and what its report file is; null: it has none. */
+type FoundRun = { readonly name: string; readonly report: Pick<Stats, 'mtimeMs' | 'size'> | null }
+
+const stampOf = ({ report }: FoundRun): string | null => report && `${report.mtimeMs}/${report.size}`
 
 /** Links are left out, so that nothing leads out of the folder. */
 function foundRuns(folder: string): readonly FoundRun[] {
@@ -84,8 +110,8 @@ function foundRuns(folder: string): readonly FoundRun[] {
 }
 
 function runAt(folder: string, name: string): FoundRun | null {
-  const stamp = stampOf(join(folder, name, files.report))
-  return stamp === null && stampOf(join(folder, name, files.plan)) === null ? null : { name, stamp }
+  const report = fileAt(join(folder, name, files.report))
+  return report === null && fileAt(join(folder, name, files.plan)) === null ? null : { name, report }
 }
 
 const directoriesIn = (folder: string): readonly string[] =>
@@ -101,10 +127,10 @@ function innerDirectories(folder: string): readonly string[] {
   }
 }
 
-function stampOf(file: string): string | null {
+function fileAt(file: string): Stats | null {
   try {
     const stats = statSync(file, { throwIfNoEntry: false })
-    return stats?.isFile() ? `${stats.mtimeMs}/${stats.size}` : null
+    return stats?.isFile() ? stats : null
   } catch {
     return null
   }

@@ -2,10 +2,12 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
+import { historyPage } from '../../../src/history/history-page.ts'
 import { startHistoryServer } from '../../../src/history/history-server.ts'
 import type { HttpServer } from '../../../src/outputs/http-server.ts'
 import type { Report } from '../../../src/report/document.ts'
 import { renderHtml } from '../../../src/report/render/renderers.ts'
+import { openRunIndex } from '../../../src/storage/run-index.ts'
 import { recordedRun } from '../../support/recorded-run.ts'
 import { freshDirectory } from '../../support/turnpike.ts'
 import { failingReport, passingReport } from '../report/fixtures.ts'
@@ -22,7 +24,7 @@ async function serve(reports: Readonly<Record<string, Report>>) {
     mkdirSync(join(folder, name), { recursive: true })
     writeFileSync(join(folder, name, 'report.json'), JSON.stringify(report))
   }
-  const server = await startHistoryServer(folder, 0)
+  const server = await startHistoryServer(openRunIndex(folder), 0)
   open.push(server)
   /** The path goes out as it is: no client resolves its dots. */
   const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
@@ -43,6 +45,14 @@ async function serve(reports: Readonly<Record<string, Report>>) {
 const at = (report: Report, hour: number, scenario = report.run.scenario): Report => ({
   ...report,
   run: { ...report.run, scenario, id: `r${hour}`, startedAt: new Date(Date.UTC(2026, 0, 1, hour)).toISOString() },
+})
+
+test('a list that is not read to its end says so, and reloads itself; one that is does not', () => {
+  const selection = { scenario: null, verdict: null, page: 1 }
+  const partly = historyPage('runs', { runs: [], left: 1_200 }, selection)
+  expect(partly).toContain('<meta http-equiv="refresh" content="1">')
+  expect(partly).toContain('Reading 1,200 older ones for the first time; this page reloads.')
+  expect(historyPage('runs', { runs: [], left: 0 }, selection)).not.toMatch(/refresh|older/)
 })
 
 describe('the list of runs', () => {

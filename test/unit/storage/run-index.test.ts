@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, readFileSync, rmSync, symlinkSync, utimesSync, wr
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Report } from '../../../src/report/document.ts'
-import { indexFile, readRunIndex } from '../../../src/storage/run-index.ts'
+import { indexFile, openRunIndex } from '../../../src/storage/run-index.ts'
 import { freshDirectory } from '../../support/turnpike.ts'
 import { failingReport, passingReport } from '../report/fixtures.ts'
 
@@ -21,6 +21,7 @@ const startedOn = (day: number, report: Report = passingReport): Report => ({
 const run = (folder: string, name: string, report: Report) =>
   write(folder, name, { 'report.json': JSON.stringify(report) })
 
+const readRunIndex = (folder: string) => openRunIndex(folder).read()
 const namesOf = async (folder: string) => (await readRunIndex(folder)).runs.map(({ name }) => name)
 
 describe('the index of runs', () => {
@@ -50,15 +51,49 @@ describe('the index of runs', () => {
   test('reads each report once, and again only if it has changed', async () => {
     const folder = freshDirectory()
     for (let day = 1; day <= 5; day++) run(folder, `run-${day}`, startedOn(day))
-    const announced: number[] = []
-    const first = await readRunIndex(folder, reports => announced.push(reports))
-    const second = await readRunIndex(folder, reports => announced.push(reports))
-    expect([first.read, second.read, announced]).toEqual([5, 0, [5, 0]])
+    const first = await readRunIndex(folder)
+    const second = await readRunIndex(folder)
+    expect([first.read, second.read]).toEqual([5, 0])
     expect(second.runs).toEqual(first.runs)
     run(folder, 'run-3', startedOn(3, failingReport))
     utimesSync(join(folder, 'run-3', 'report.json'), 1, 1)
     const third = await readRunIndex(folder)
     expect([third.read, third.runs.find(({ name }) => name === 'run-3')?.verdict]).toEqual([1, 'fail'])
+  })
+
+  test('goes on where it was when the time was over, with the latest first', async () => {
+    const folder = freshDirectory()
+    for (let day = 1; day <= 5; day++) {
+      const path = run(folder, `run-${day}`, startedOn(day))
+      utimesSync(join(path, 'report.json'), day, day)
+    }
+    const index = openRunIndex(folder)
+    let reports = 0
+    const twoAtATime = () => ++reports % 2 === 0
+    const seen: unknown[] = []
+    for (let left = 1; left > 0; ) {
+      const list = await index.read(twoAtATime)
+      left = list.left
+      seen.push([list.runs.map(({ name }) => name), left])
+    }
+    expect(seen).toEqual([
+      [['run-5', 'run-4'], 3],
+      [['run-5', 'run-4', 'run-3', 'run-2'], 1],
+      [['run-5', 'run-4', 'run-3', 'run-2', 'run-1'], 0],
+    ])
+    expect(index.names().toSorted()).toEqual(['run-1', 'run-2', 'run-3', 'run-4', 'run-5'])
+    // A later start knows what was read, whether it came to an end or not.
+    expect((await readRunIndex(folder)).read).toBe(0)
+  })
+
+  test('comes to an end in a folder that cannot be written, one report at a time at worst', async () => {
+    const folder = freshDirectory()
+    for (let day = 1; day <= 3; day++) run(folder, `run-${day}`, startedOn(day))
+    mkdirSync(join(folder, indexFile))
+    const index = openRunIndex(folder)
+    const left = []
+    for (let reads = 0; reads < 4; reads++) left.push((await index.read(() => true)).left)
+    expect(left).toEqual([2, 1, 0, 0])
   })
 
   test('forgets runs that are gone, and finds new ones', async () => {
@@ -87,7 +122,7 @@ describe('the index of runs', () => {
     const { runs } = await readRunIndex(folder)
     if (text === null) rmSync(join(folder, indexFile))
     else writeFileSync(join(folder, indexFile), text)
-    expect(await readRunIndex(folder)).toEqual({ runs, read: 1, isSaved: true })
+    expect(await readRunIndex(folder)).toEqual({ runs, read: 1, left: 0, isSaved: true })
     expect((await readRunIndex(folder)).read).toBe(0)
   })
 
