@@ -13,7 +13,7 @@ export default defineConfig({
           ...shared,
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: [...slow, 'test/real/**'],
+          exclude: [...slow, 'test/real/**', 'test/alone/**'],
           testTimeout: 60_000,
           // A thread that has loaded `undici` would use it for `fetch`, too.
           setupFiles: ['src/lib/keep-fetch.ts'],
@@ -23,6 +23,8 @@ export default defineConfig({
       },
       // They take minutes, so `npm test` leaves them out.
       { test: { ...shared, name: 'slow', include: slow, testTimeout: 120_000 } },
+      // They measure what the machine can do, so nothing may run beside them.
+      { test: { ...shared, maxWorkers: 1, name: 'alone', include: ['test/alone/**/*.test.ts'], testTimeout: 120_000 } },
       // Tests against programs that the project does not install: Prometheus, Pushgateway, Chromium.
       {
         test: { ...shared, name: 'real', include: ['test/real/**/*.test.ts'], testTimeout: 60_000, maxConcurrency: 2 },

@@ -1,17 +1,20 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
-import type { Report } from '../../../src/report/document.ts'
-import { type Installed, install } from '../../support/installed.ts'
-import type { Ended } from '../../support/turnpike.ts'
+import type { Report } from '../../src/report/document.ts'
+import { type Installed, install } from '../support/installed.ts'
+import type { Ended } from '../support/turnpike.ts'
 
-/** Three trials of the installed package, as its users try it: the texts are in test/golden. */
+/**
+ * Three trials of the installed package, as its users try it: the texts are in test/golden. What they measure is the
+ * machine's, so nothing else may run beside them.
+ */
 let installed: Installed
 beforeAll(async () => {
   installed = await install()
 }, 120_000)
 
-const golden = (name: string) => `../../golden/installed-${name}.txt`
+const golden = (name: string) => `../golden/installed-${name}.txt`
 
 /** A text without its line breaks, its numbers, its markup and its escapes. */
 const plain = (text: string): string =>
@@ -111,10 +114,13 @@ test('of five lies at once each is named, or what masks it is', async ({ onTestF
   const reasons = section(stdout, 'FAIL  smoke')
     .split(' - ')
     .filter(reason => !/Turnpike (?:stalled|was late)/.test(reason))
-  await expect(
-    `${withoutNumbers(`${reasons.join('\n- ')}\n\n${told.replaceAll(' not judged: ', '\nnot judged: ')}`)}\n`,
-  ) //
-    .toMatchFileSnapshot(golden('lies'))
+  const judged = told
+    // Whether some 429 is early in spite of the wrong resets depends on the moment.
+    .replace(', limit.requests.not-early', '')
+    .replace(' judged in part: resets are unusable, see limit.requests.reset: limit.requests.not-early', '')
+    .replaceAll(' not judged: ', '\nnot judged: ')
+  const text = withoutNumbers(`${reasons.join('\n- ')}\n\n${judged}`)
+  await expect(`${text}\n`).toMatchFileSnapshot(golden('lies'))
 }, 120_000)
 
 const nightScenario = `name: night
