@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { Report } from '../../src/report/document.ts'
-import { freshDirectory, serveForTest, turnpike } from '../support/turnpike.ts'
+import type { Report } from '../../../src/report/document.ts'
+import { freshDirectory, serveForTest, turnpike } from '../../support/turnpike.ts'
 
 const short = 'test/e2e/short.yaml'
 const long = 'test/e2e/long.yaml'

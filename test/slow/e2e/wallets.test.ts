@@ -3,9 +3,9 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { getBase58Decoder } from '@solana/kit'
 import { describe, expect, test } from 'vitest'
-import type { Observation } from '../../src/observation/observation.ts'
-import { freshDirectory, serveForTest, turnpike } from '../support/turnpike.ts'
-import { observationsIn, signedIn, textsIn, watched } from '../support/watched-run.ts'
+import type { Observation } from '../../../src/observation/observation.ts'
+import { freshDirectory, serveForTest, turnpike } from '../../support/turnpike.ts'
+import { observationsIn, signedIn, textsIn, watched } from '../../support/watched-run.ts'
 
 /** The statuses of the requests that carried each signed payment, by wallet and number of the payment. */
 function paymentsIn(observations: readonly Observation[]): readonly (readonly [string, readonly number[]])[] {

@@ -2,7 +2,7 @@ import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { freshDirectory, turnpike } from '../support/turnpike.ts'
+import { freshDirectory, turnpike } from '../../support/turnpike.ts'
 
 test('audit refuses an incomplete recording, which would make balances seem wrong', async () => {
   const out = freshDirectory()

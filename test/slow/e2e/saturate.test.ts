@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { lieByName } from '../../src/service/lies/lies.ts'
-import { freshDirectory, turnpike } from '../support/turnpike.ts'
-import { virtualRun } from '../support/virtual-run.ts'
+import { lieByName } from '../../../src/service/lies/lies.ts'
+import { freshDirectory, turnpike } from '../../support/turnpike.ts'
+import { virtualRun } from '../../support/virtual-run.ts'
 
 const scenario = 'test/e2e/busy.yaml'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { CalibrationResult } from '../../src/calibration/result.ts'
-import { serveForTest, turnpike } from '../support/turnpike.ts'
+import type { CalibrationResult } from '../../../src/calibration/result.ts'
+import { serveForTest, turnpike } from '../../support/turnpike.ts'
 
 const small = ['calibrate', '--streams', '3', '--tokens', '5', '--seconds', '1']
 

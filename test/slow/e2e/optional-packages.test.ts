@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { freshDirectory, turnpike } from '../support/turnpike.ts'
+import { freshDirectory, turnpike } from '../../support/turnpike.ts'
 
-const NODE_OPTIONS = `--import=${new URL('../support/without-optional-packages.mjs', import.meta.url)}`
+const NODE_OPTIONS = `--import=${new URL('../../support/without-optional-packages.mjs', import.meta.url)}`
 const run = async (args: readonly string[]) => {
   const { code, stdout, stderr } = await turnpike(args, { NODE_OPTIONS })
   const lines = stderr.trim().split('\n')

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { type Report, reportSchema } from '../../src/report/document.ts'
-import { openAiServer, rpcServer, startFakeUpstream } from '../support/fake-upstream.ts'
-import { freshDirectory, startTurnpike, turnpike } from '../support/turnpike.ts'
+import { type Report, reportSchema } from '../../../src/report/document.ts'
+import { openAiServer, rpcServer, startFakeUpstream } from '../../support/fake-upstream.ts'
+import { freshDirectory, startTurnpike, turnpike } from '../../support/turnpike.ts'
 
 const secrets = {
   TURNPIKE_CHAT_UPSTREAM_KEY: 'chat-upstream-secret',

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { freshDirectory, turnpike } from '../support/turnpike.ts'
+import { freshDirectory, turnpike } from '../../support/turnpike.ts'
 
 const scenario = `name: busy
 callers: { count: 4 }

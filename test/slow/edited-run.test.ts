@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { documentedContract } from '../../../src/contract/documented.ts'
-import { judgeLog } from '../../../src/judge/judge-run.ts'
-import { UsageError } from '../../../src/lib/usage-error.ts'
-import { makeReport } from '../../../src/run/make-report.ts'
-import { readJudgedPlan } from '../../../src/storage/run-directory.ts'
-import { recordedRun } from '../../support/recorded-run.ts'
+import { documentedContract } from '../../src/contract/documented.ts'
+import { judgeLog } from '../../src/judge/judge-run.ts'
+import { UsageError } from '../../src/lib/usage-error.ts'
+import { makeReport } from '../../src/run/make-report.ts'
+import { readJudgedPlan } from '../../src/storage/run-directory.ts'
+import { recordedRun } from '../support/recorded-run.ts'
 
 const directory = join(mkdtempSync(join(tmpdir(), 'turnpike-edited-')), 'run')
 const planFile = join(directory, 'plan.json')
