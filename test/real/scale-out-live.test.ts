@@ -82,8 +82,14 @@ describeWith('redis', 'the live views of runs over several machines', () => {
     await startWorkers(2)
     const { run, out } = await startRun(2, ['--ui', '0'])
     const page = (await run.said(/Watch the run at http:\S+/)).replace('Watch the run at ', '')
-    // The stream of events ends with the report.
-    const events = (await (await fetch(`${page}events`)).text()).split('\n\n')
+    const { body } = await fetch(`${page}events`)
+    let text = ''
+    // As the page does, the test closes the stream when it has the report.
+    for await (const part of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      text += part
+      if (text.endsWith('\n\n') && text.includes('event: report\n')) break
+    }
+    const events = text.split('\n\n')
     const { code, stderr } = await run.ended
     expect(code, stderr).toBe(0)
     const frames = events.filter(event => event.startsWith('event: frame\n'))
