@@ -50,7 +50,7 @@ async function answerTo(index: RunIndex, address: string): Promise<Answer> {
   const isPage = path === '/' || path === '/compare' || path.startsWith('/runs/')
   if (!isPage) return problem(404, 'No such page', ['The list of all runs is at /.'])
   if (path === '/compare') return found(await comparisonOf(index, values.getAll('run')))
-  if (path !== '/') return found(renderHtml(readReport(pathOf(index, decoded(path.slice('/runs/'.length))))))
+  if (path !== '/') return found(renderHtml(readReport(pathsIn(index)(decoded(path.slice('/runs/'.length))))))
   return found(historyPage(index.folder, await readForAWhile(index), selectionOf(values)))
 }
 
@@ -74,11 +74,16 @@ function decoded(text: string): string {
   }
 }
 
-/** The directory of a listed run. Only a name of the list becomes a path, so no request leads out of the folder. */
-function pathOf(index: RunIndex, name: string): string {
-  const run = index.names().find(each => each === name)
-  if (run !== undefined) return join(index.folder, run)
-  throw new UsageError({ where: 'run', got: JSON.stringify(name), expected: 'a run of the list' })
+/**
+ * The directories of the runs that are listed now, by name. Only a name of the list becomes a path, so no request leads
+ * out of the folder.
+ */
+function pathsIn(index: RunIndex): (name: string) => string {
+  const listed = new Set(index.names())
+  return name => {
+    if (listed.has(name)) return join(index.folder, name)
+    throw new UsageError({ where: 'run', got: JSON.stringify(name), expected: 'a run of the list' })
+  }
 }
 
 /** The latest of the runs, compared with the others. */
@@ -89,7 +94,7 @@ async function comparisonOf(index: RunIndex, names: readonly string[]): Promise<
       got: `${names.length} checked`,
       expected: `2 to ${maxCompared} checked runs`,
     })
-  const paths = names.map(name => pathOf(index, name))
+  const paths = names.map(pathsIn(index))
   const recorded = await Promise.all(paths.map(readComparedRun))
   const inOrder = recorded.toSorted((a, b) => (a.info.startedAt < b.info.startedAt ? -1 : 1))
   return comparisonRenderers.html.render(compareRecorded(inOrder, defaultCriteria))

@@ -17,8 +17,9 @@ export type LeaseTerms = { readonly limit: bigint | null; readonly least: bigint
 const everyMs = 20
 
 /**
- * `limit`: the budget of the run; null: it has none. `least`: what the most expensive arrival may cost. `paidElsewhere`: what
- * wallets of other shards may pay. All in pico-USD. A shard asks for more while less than half of the last part is left, so that a request rarely waits for an answer.
+ * `limit`: the budget of the run; null: it has none. `least`: what the most expensive arrival may cost. `paidElsewhere`:
+ * what wallets of other shards may pay. All in pico-USD. A shard asks for more while less than half of the last part is
+ * left, so that a request rarely waits for an answer.
  */
 export function createLease(
   state: Pick<RunState, 'lease' | 'giveBack'>,

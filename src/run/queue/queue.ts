@@ -64,7 +64,7 @@ export async function connectState({ Redis }: QueuePackages, url: string): Promi
 }
 
 /** ioredis prints errors that nobody listens for. It connects again by itself. */
-function quiet(redis: RedisClient): RedisClient {
+export function quiet(redis: RedisClient): RedisClient {
   redis.on('error', () => {})
   return redis
 }

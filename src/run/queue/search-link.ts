@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { Plan } from '../../plan/plan.ts'
 import { leadSearches, type SearchOrder, type SearchReport } from '../search.ts'
-import type { RedisClient } from './queue.ts'
+import { quiet, type RedisClient } from './queue.ts'
 import { runKeyOf } from './run-state.ts'
 import { pack, unpack } from './shared-job.ts'
 
@@ -34,7 +34,7 @@ export async function linkSearches(
   if (!hasSearch(plan)) return { report: () => {}, end: () => {} }
   const run = runKeyOf(runId)
   const channels = { reports: `${run}:reports`, orders: `${run}:orders` }
-  const listener = redis.duplicate()
+  const listener = quiet(redis.duplicate())
   const send = (channel: string, message: unknown) => void redis.publish(channel, pack(message)).catch(() => {})
   const lead = leadSearches(plan, shards, clock, order => send(channels.orders, order))
   listener.on('messageBuffer', (channel: Buffer, message: Buffer) => {

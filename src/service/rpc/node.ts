@@ -11,7 +11,8 @@ export type SimulatedNode = (slug: string, network: Network, item: ParsedItem, w
 
 /**
  * The upstream node: a result depends on the seed, the network, the method, its parameters and the time, with which the
- * chain grows; a chain also has the transactions that clients sent to it. The parameters `["invalid"]` are invalid for every method, so that a caller can request a failure.
+ * chain grows; a chain also has the transactions that clients sent to it. The parameters `["invalid"]` are invalid for
+ * every method, so that a caller can request a failure.
  */
 export function simulatedNode(seed: number): SimulatedNode {
   const chains = new Map<string, EvmChain>()
