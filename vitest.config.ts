@@ -3,7 +3,16 @@ import { defineConfig } from 'vitest/config'
 /** Sweeps over lies, honest services and hostile targets, and whole runs of the program. */
 const slow = ['test/slow/**/*.test.ts', 'test/honest/**/*.test.ts', 'test/hostile/**/*.test.ts']
 
-const shared = { pool: 'threads', maxWorkers: 2 } as const
+/** A test takes as long as the machine needs. The limit only ends one that hangs. */
+const testTimeout = 300_000
+
+const shared = {
+  pool: 'threads',
+  maxWorkers: 2,
+  testTimeout,
+  hookTimeout: testTimeout,
+  expect: { poll: { timeout: 60_000 } },
+} as const
 
 export default defineConfig({
   test: {
@@ -14,7 +23,6 @@ export default defineConfig({
           name: 'unit',
           include: ['test/**/*.test.ts'],
           exclude: [...slow, 'test/real/**', 'test/alone/**'],
-          testTimeout: 60_000,
           // A thread that has loaded `undici` would use it for `fetch`, too.
           setupFiles: ['src/lib/keep-fetch.ts'],
           // Each thread loads a module once for all files, which saves a fifth of the time. A test that spies restores.
@@ -22,12 +30,12 @@ export default defineConfig({
         },
       },
       // They take minutes, so `npm test` leaves them out.
-      { test: { ...shared, name: 'slow', include: slow, testTimeout: 120_000 } },
+      { test: { ...shared, name: 'slow', include: slow } },
       // They measure what the machine can do, so nothing may run beside them.
-      { test: { ...shared, maxWorkers: 1, name: 'alone', include: ['test/alone/**/*.test.ts'], testTimeout: 120_000 } },
+      { test: { ...shared, maxWorkers: 1, name: 'alone', include: ['test/alone/**/*.test.ts'] } },
       // Tests against programs that the project does not install: Prometheus, Pushgateway, Chromium.
       {
-        test: { ...shared, name: 'real', include: ['test/real/**/*.test.ts'], testTimeout: 60_000, maxConcurrency: 2 },
+        test: { ...shared, name: 'real', include: ['test/real/**/*.test.ts'], maxConcurrency: 2 },
       },
     ],
   },

@@ -12,7 +12,7 @@ import type { Ended } from '../support/turnpike.ts'
 let installed: Installed
 beforeAll(async () => {
   installed = await install()
-}, 120_000)
+})
 
 const golden = (name: string) => `../golden/installed-${name}.txt`
 
@@ -78,7 +78,7 @@ test('the capacity of a service is found, and every format says of what it is th
   for (const file of ['report.txt', 'report.md', 'report.html', 'junit.xml'])
     expect([file, sentence.exec(plain(read(...run, file)))?.[0]]).toEqual([file, told])
   await expect(`${withoutNumbers(capacity)}\n`).toMatchFileSnapshot(golden('capacity'))
-}, 300_000)
+})
 
 /** Lies of five judges, and the clause that each violates. Together they hide at most what the report says. */
 const fiveLies = {
@@ -121,7 +121,7 @@ test('of five lies at once each is named, or what masks it is', async ({ onTestF
     .replaceAll(' not judged: ', '\nnot judged: ')
   const text = withoutNumbers(`${reasons.join('\n- ')}\n\n${judged}`)
   await expect(`${text}\n`).toMatchFileSnapshot(golden('lies'))
-}, 120_000)
+})
 
 const nightScenario = `name: night
 question: Is the service as quick as last night?
@@ -178,4 +178,4 @@ test('night after night of the same service passes, and a slower service is call
   // Which numbers cannot be compared depends on the machine.
   const told = withoutNumbers(section(third.stdout, 'PASS  night')).replace(/compared \([^)]*\)/, 'compared (…)')
   await expect(`${told}\n`).toMatchFileSnapshot(golden('nights'))
-}, 400_000)
+})

@@ -7,4 +7,4 @@ test('a reader that closes the pipe immediately does not change the exit code', 
   const { code, stderr } = await ended
   expect(stderr).toBe('')
   expect(code).toBe(0)
-}, 30_000)
+})

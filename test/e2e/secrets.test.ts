@@ -81,7 +81,7 @@ test('no key is in any output of a run: files, findings, metrics and comparison'
   expect(stderr).toContain('::error')
   const shown = [stdout, stderr, comparison.stdout, comparison.stderr, metrics]
   expectNoneOf([...keys, freeUser, zeroBalance], [...written, ...textsIn(compared), ...shown])
-}, 40_000)
+})
 
 test('nor is a key with characters that URLs and HTML encode', async ({ onTestFinished }) => {
   const target = createServer((_, response) =>
@@ -97,4 +97,4 @@ test('nor is a key with characters that URLs and HTML encode', async ({ onTestFi
   const { code, stdout, stderr } = await turnpike(['run', scenario, ...flags], { TURNPIKE_KEYS: keys.join(',') })
   expect(code).not.toBe(2)
   expectNoneOf(keys, [...textsIn(out), stdout, stderr])
-}, 40_000)
+})

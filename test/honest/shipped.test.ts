@@ -3,7 +3,6 @@ import { acquitted, judge, verdictOn } from './judged.ts'
 import { randomVariant, type Variant } from './service/variant.ts'
 
 /** Whole scenarios take up to two minutes, most of which they wait. */
-const timeout = 300_000
 
 const runs: readonly (readonly [scenario: string, changes: Partial<Variant>])[] = [
   ['rate-limit', {}],
@@ -19,24 +18,24 @@ const runs: readonly (readonly [scenario: string, changes: Partial<Variant>])[] 
 ]
 
 describe.concurrent('a shipped scenario does not accuse the honest service', () => {
-  test.each(runs)('%s %j', { timeout }, async (scenario, changes) => {
+  test.each(runs)('%s %j', async (scenario, changes) => {
     const judged = await judge({ changes, scenario: `scenarios/${scenario}.yaml`, profile: 'none', asWritten: true })
     expect(verdictOn(judged)).toEqual(acquitted)
   })
 
-  test('with keys that the program invents, if the service accepts any key', { timeout }, async () => {
+  test('with keys that the program invents, if the service accepts any key', async () => {
     const changes = { unknownKeys: 'accepted' } as const
     const judged = await judge({ changes, scenario: 'scenarios/smoke.yaml', profile: 'none', keys: 'invented' })
     expect(verdictOn(judged)).toEqual(acquitted)
   })
 
-  test('with invented keys that the service does not know, the run is inconclusive', { timeout }, async () => {
+  test('with invented keys that the service does not know, the run is inconclusive', async () => {
     const judged = await judge({ changes: {}, scenario: 'scenarios/smoke.yaml', profile: 'none', keys: 'invented' })
     expect({ code: judged.code, findings: judged.findings.filter(isFinding) }).toEqual({ code: 3, findings: [] })
     expect(`${judged.stdout}${judged.stderr}`).toContain('TURNPIKE_KEYS')
   })
 
-  test('a scenario that names a network that is not offered ends before its first call', { timeout }, async () => {
+  test('a scenario that names a network that is not offered ends before its first call', async () => {
     const changes = { networks: 'other-slugs' } as const
     const scenario = 'test/honest/everyday.yaml'
     const judged = await judge({ changes, scenario, profile: 'none', asWritten: true })

@@ -12,7 +12,7 @@ beforeAll(async () => {
     const { code } = await turnpike(['run', 'test/e2e/short.yaml', '--quiet', '--out', join(recorded, name)])
     expect(code).toBe(0)
   }
-}, 60_000)
+})
 
 /** Kinds of files that are no text of a sensible length. The script makes `x`. */
 const kinds = [

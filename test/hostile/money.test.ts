@@ -173,7 +173,7 @@ describe('a mistake in a flag', () => {
       return turnpike(['run', plain, ...args, '--target', target.address, ...withOut])
     })
     ended = await inParallel(tasks)
-  }, 90_000)
+  })
 
   test.each(flags.map((mistaken, index) => ({ ...mistaken, index })))('is refused: $title', ({ index, words }) => {
     const { code, stderr, stdout } = ended[index] ?? { code: null, stderr: '', stdout: '' }
@@ -276,7 +276,7 @@ describe('keys and scenarios of others', () => {
       expect.soft(stderr, title).not.toContain('secret\n')
     }
     expect(seen.all).toBe(0)
-  }, 90_000)
+  })
 
   test.each([
     ['a character outside ASCII', 'oné,two'],

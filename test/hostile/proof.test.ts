@@ -286,7 +286,7 @@ const cases: readonly Case[] = [
 ]
 
 /** A few at a time: each run is a process with a thread of its own. */
-test.concurrent.for(cases)('%s', { timeout: 60_000 }, async ([what, twist, file, code, says, environment = {}]) => {
+test.concurrent.for(cases)('%s', async ([what, twist, file, code, says, environment = {}]) => {
   const { target, close } = await startTarget(twist)
   try {
     const out = join(folder, what.replace(/\W+/g, '-'))

@@ -122,7 +122,7 @@ describe.concurrent('a key that comes back', () => {
         ['summary', existsSync(summary) ? readFileSync(summary, 'utf8') : ''],
       ] as const
       expectNone([...keys, ...special], shown)
-    }, 120_000)
+    })
   }
 })
 
@@ -180,7 +180,7 @@ describe.concurrent('a file of keys that is given by mistake', () => {
         expect(code, `${args[0]}: ${stderr}`).toBe(2)
         expectNone(lost, [[args.join(' '), stdout + stderr]])
       }
-    }, 120_000)
+    })
   }
 })
 
@@ -220,7 +220,7 @@ describe.concurrent('a key in the wrong place', () => {
       expect(code, stderr).toBe(2)
       expect(existsSync(out)).toBe(false)
       expectNone([...keys, ...lost], [['output', stdout + stderr]])
-    }, 120_000)
+    })
   }
 
   test('a key in the path of a target is masked everywhere, and requests are sent to the real path', async ({
@@ -243,7 +243,7 @@ describe.concurrent('a key in the wrong place', () => {
     expectNone([pathKey], [...files, ['stdout', stdout], ['stderr', stderr]])
     const audit = await turnpike(['audit', out])
     expectNone([pathKey], [['audit', audit.stdout + audit.stderr]])
-  }, 120_000)
+  })
 })
 
 test('keys that are plain words do not turn the words of a report into stars, and are noted', async () => {
@@ -253,7 +253,7 @@ test('keys that are plain words do not turn the words of a report into stars, an
   const { stdout, stderr } = await turnpike(['run', scenario, ...flags], environment)
   expect(stdout + filesIn(out).join('')).not.toContain('***')
   expect(stderr).toContain('3 keys are short or a plain word')
-}, 120_000)
+})
 
 describe.concurrent('the credentials of a receiver', () => {
   for (const [flag, variable] of [
@@ -280,7 +280,7 @@ describe.concurrent('the credentials of a receiver', () => {
         expect(stderr).toMatch(/status 400/)
         const password = credentials.slice(credentials.indexOf(':') + 1)
         expectNone([password, credentials], [...filesIn(out), ['stdout', stdout], ['stderr', stderr]])
-      }, 120_000)
+      })
     }
   }
 
@@ -306,5 +306,5 @@ describe.concurrent('the credentials of a receiver', () => {
     expect(receiver.sent(), stderr).toBeGreaterThan(0)
     expect(stderr).toMatch(/status 400/)
     expectNone([secret, encodeURIComponent(secret)], [...filesIn(out), ['stdout', stdout], ['stderr', stderr]])
-  }, 120_000)
+  })
 })

@@ -140,7 +140,7 @@ describe.concurrent('a sign-in or a payment that comes back', () => {
       }
       for (const wallet of ['w0', 'w1', 'w2', 'w3'])
         expectNone(createHash('sha256').update(`wallet/${run.id}/${wallet}`).digest('hex'), lower)
-    }, 120_000)
+    })
   }
 })
 

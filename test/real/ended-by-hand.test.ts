@@ -2,13 +2,12 @@ import { expect, test } from 'vitest'
 import { startQueue, steadyScenario } from '../support/queued-run.ts'
 import { describeWith } from '../support/real-part.ts'
 
-const timeout = 120_000
 const exits = { pass: 0, inconclusive: 3, interrupted: 130 }
 
 describeWith('redis', 'a run over machines that somebody ends', () => {
-  test.concurrent('by ^C twice in the terminal cancels what is in flight, and waits for no response', {
-    timeout,
-  }, async ({ onTestFinished }) => {
+  test.concurrent('by ^C twice in the terminal cancels what is in flight, and waits for no response', async ({
+    onTestFinished,
+  }) => {
     const { serve, startWorkers, startLoad, startRun } = await startQueue(onTestFinished)
     const service = await serve()
     const scenario = steadyScenario({ callers: 8, rate: 20, seconds: 30 })
@@ -37,7 +36,7 @@ describeWith('redis', 'a run over machines that somebody ends', () => {
     expect(service.load(next.id)).toHaveLength(5)
   })
 
-  test.concurrent('by ^C at a worker goes on to its end, and the worker takes no other shard', { timeout }, async ({
+  test.concurrent('by ^C at a worker goes on to its end, and the worker takes no other shard', async ({
     onTestFinished,
   }) => {
     const { serve, startWorkers, startLoad, startRun } = await startQueue(onTestFinished)
@@ -55,7 +54,7 @@ describeWith('redis', 'a run over machines that somebody ends', () => {
     expect(service.load(next.id)).toEqual([])
   })
 
-  test.concurrent('by ^C twice at a worker ends for all', { timeout }, async ({ onTestFinished }) => {
+  test.concurrent('by ^C twice at a worker ends for all', async ({ onTestFinished }) => {
     const { serve, startWorkers, startLoad } = await startQueue(onTestFinished)
     const service = await serve()
     const scenario = steadyScenario({ callers: 8, rate: 20, seconds: 30 })
@@ -75,9 +74,7 @@ describeWith('redis', 'a run over machines that somebody ends', () => {
     await second?.said(/Shard \d of run .*: done/)
   })
 
-  test.concurrent('has no more of a worker that serves once, which ends by itself', { timeout }, async ({
-    onTestFinished,
-  }) => {
+  test.concurrent('has no more of a worker that serves once, which ends by itself', async ({ onTestFinished }) => {
     const { serve, startWorker, startRun } = await startQueue(onTestFinished)
     const service = await serve()
     const scenario = steadyScenario({ callers: 2, rate: 20, seconds: 1 })

@@ -31,7 +31,7 @@ describeWith('chromium', 'the list of runs in a real browser', () => {
     dated('tuesday', '2026-01-06T00:00:00.000Z')
     dated('slow', '2026-01-07T00:00:00.000Z')
     cpSync(join(folder, 'monday', 'plan.json'), join(folder, 'killed', 'plan.json'), { recursive: true })
-  }, 180_000)
+  })
   afterAll(() => browser?.close())
 
   test('lists runs, opens a report, and compares by clicking, at two sizes and in both color schemes', async ({
@@ -75,5 +75,5 @@ describeWith('chromium', 'the list of runs in a real browser', () => {
       expect(faults).toEqual([])
       await page.close()
     }
-  }, 120_000)
+  })
 })

@@ -6,7 +6,6 @@ import { describeWith } from '../support/real-part.ts'
 import { type StallingProxy, startStallingProxy } from '../support/stalling-proxy.ts'
 import { freshDirectory, startForTest, turnpike } from '../support/turnpike.ts'
 
-const timeout = 120_000
 const inconclusive = 3
 
 const failures: readonly (readonly [string, (proxy: StallingProxy) => void])[] = [
@@ -17,7 +16,6 @@ const failures: readonly (readonly [string, (proxy: StallingProxy) => void])[] =
 describeWith('redis', 'a network that fails', () => {
   test.concurrent.for(failures)(
     'and is %s for a short time costs a run nothing',
-    { timeout },
     async ([, fail], { onTestFinished, expect }) => {
       const { redis, serve, startWorker, startLoad } = await startQueue(onTestFinished)
       const proxy = await startStallingProxy(redis.port)
@@ -38,7 +36,6 @@ describeWith('redis', 'a network that fails', () => {
 
   test.concurrent.for(failures)(
     'and is %s for long makes a run inconclusive, after the lost worker has stopped itself',
-    { timeout },
     async ([, fail], { onTestFinished, expect }) => {
       const { redis, serve, startWorker, startLoad, startRun } = await startQueue(onTestFinished)
       const proxy = await startStallingProxy(redis.port)
@@ -77,7 +74,7 @@ describeWith('redis', 'a network that fails', () => {
 })
 
 describeWith('redis', 'a Redis that stays away', () => {
-  test.concurrent('during the load ends the load, the run and a worker that serves once', { timeout }, async ({
+  test.concurrent('during the load ends the load, the run and a worker that serves once', async ({
     onTestFinished,
   }) => {
     const { redis, serve, startWorker, startLoad } = await startQueue(onTestFinished)
@@ -96,7 +93,7 @@ describeWith('redis', 'a Redis that stays away', () => {
     await stays.ended
   })
 
-  test.concurrent('before all keys are given ends the run with a report', { timeout }, async ({ onTestFinished }) => {
+  test.concurrent('before all keys are given ends the run with a report', async ({ onTestFinished }) => {
     const { redis, serve, startWorker, startRun } = await startQueue(onTestFinished)
     const service = await serve()
     const worker = await startWorker('only')
@@ -112,9 +109,7 @@ describeWith('redis', 'a Redis that stays away', () => {
     await worker.ended
   })
 
-  test.concurrent('before the run is in its queue is named, and nothing is sent', { timeout }, async ({
-    onTestFinished,
-  }) => {
+  test.concurrent('before the run is in its queue is named, and nothing is sent', async ({ onTestFinished }) => {
     const { redis, serve } = await startQueue(onTestFinished)
     const service = await serve()
     const scenario = steadyScenario({ callers: 4, rate: 20, seconds: 3 })
@@ -142,7 +137,7 @@ describeWith('redis', 'a Redis that stays away', () => {
     expect(service.seen().filter(({ isPost }) => isPost)).toEqual([])
   })
 
-  test.concurrent('from the start is named once, before anything is sent', { timeout }, async () => {
+  test.concurrent('from the start is named once, before anything is sent', async () => {
     const url = `redis://:a-secret-password@127.0.0.1:${await freePort()}`
     const scenario = steadyScenario({ callers: 4, rate: 20, seconds: 3 })
     const target = ['--target', 'http://127.0.0.1:9/api/v1', '--out', freshDirectory()]

@@ -4,7 +4,6 @@ import { type QueuedRun, repeatedIn, startQueue, steadyScenario } from '../suppo
 import { describeWith } from '../support/real-part.ts'
 import type { SeenRequest } from '../support/watched-service.ts'
 
-const timeout = 120_000
 const inconclusive = 3
 
 /** Which shard a worker has claimed. */
@@ -16,9 +15,9 @@ const lastOf = (load: readonly SeenRequest[], shard: number): number =>
   Math.max(0, ...load.filter(({ caller }) => Number(caller.slice(1)) % 2 === shard).map(({ atMs }) => atMs))
 
 describeWith('redis', 'a worker that is lost', () => {
-  test.concurrent('between its claim and the start leaves a run that sends no load, and nobody takes its shard', {
-    timeout,
-  }, async ({ onTestFinished }) => {
+  test.concurrent('between its claim and the start leaves a run that sends no load, and nobody takes its shard', async ({
+    onTestFinished,
+  }) => {
     const { serve, startWorker, startRun } = await startQueue(onTestFinished)
     const service = await serve()
     const scenario = steadyScenario({ callers: 4, rate: 20, seconds: 3 })
@@ -35,9 +34,9 @@ describeWith('redis', 'a worker that is lost', () => {
     for (const { child } of others) expect(child.exitCode).toBeNull()
   })
 
-  test.concurrent('after its load and before its result leaves an inconclusive run, in which nothing is sent again', {
-    timeout,
-  }, async ({ onTestFinished }) => {
+  test.concurrent('after its load and before its result leaves an inconclusive run, in which nothing is sent again', async ({
+    onTestFinished,
+  }) => {
     const { serve, startWorkers, startWorker, startLoad } = await startQueue(onTestFinished)
     const service = await serve()
     const scenario = steadyScenario({ callers: 4, rate: 20, seconds: 3 })
@@ -57,9 +56,9 @@ describeWith('redis', 'a worker that is lost', () => {
     expect((await run.progress()).workers[shard]).toBe('w1')
   })
 
-  test.concurrent('because its event loop blocks for longer than its lock has nobody take its shard again', {
-    timeout,
-  }, async ({ onTestFinished }) => {
+  test.concurrent('because its event loop blocks for longer than its lock has nobody take its shard again', async ({
+    onTestFinished,
+  }) => {
     const { serve, startWorker, startLoad } = await startQueue(onTestFinished)
     const service = await serve()
     const scenario = steadyScenario({ callers: 8, rate: 20, seconds: 30 })
@@ -87,7 +86,7 @@ describeWith('redis', 'a worker that is lost', () => {
     expect((await idle.ended).stderr).not.toContain('Shard')
   })
 
-  test.concurrent('because its event loop blocks sends no request after its silence and 2 s more', { timeout }, async ({
+  test.concurrent('because its event loop blocks sends no request after its silence and 2 s more', async ({
     onTestFinished,
   }) => {
     const { serve, startWorker, startLoad } = await startQueue(onTestFinished)
@@ -105,9 +104,7 @@ describeWith('redis', 'a worker that is lost', () => {
     expect(lastOf(service.load(run.id), shard)).toBeLessThan(fromMs + 8_000)
   })
 
-  test.concurrent('ends its own run, and not the one beside it on the same queue', { timeout }, async ({
-    onTestFinished,
-  }) => {
+  test.concurrent('ends its own run, and not the one beside it on the same queue', async ({ onTestFinished }) => {
     const { serve, startWorkers, startLoad } = await startQueue(onTestFinished)
     const services = await Promise.all([serve(), serve()])
     const scenario = steadyScenario({ callers: 4, rate: 20, seconds: 5 })

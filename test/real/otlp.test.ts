@@ -87,7 +87,7 @@ describeWith('otlp', 'a run that exports to real OpenTelemetry receivers', () =>
     expect(await exported.numbersOf(info)).toHaveLength(1)
     // All series end with the run.
     expect(await exported.numbersOf(`{instance="${run.id}",__name__=~"turnpike_.*|process_.*"}`)).toEqual([])
-  }, 90_000)
+  })
 
   test('the Collector understands every span, and the target got the trace ids of the report', async () => {
     const sink = await startSink()
@@ -122,7 +122,7 @@ describeWith('otlp', 'a run that exports to real OpenTelemetry receivers', () =>
     expect(stdout).toContain(`trace ${evidence?.traceId}`)
     // The log knows it, too.
     expect((await turnpike(['audit', out])).stdout).toContain(`trace ${evidence?.traceId}`)
-  }, 90_000)
+  })
 })
 
 type ReadSpan = {

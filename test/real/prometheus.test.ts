@@ -51,7 +51,7 @@ for (const { way, isScraped, left } of ways) {
       // After two more scrapes, the series of the run are stale.
       await pause(5_000)
       span = { from, to: nowSeconds() }
-    }, 90_000)
+    })
 
     afterAll(async () => {
       for (const { child } of started) child.kill('SIGKILL')

@@ -35,7 +35,6 @@ function randomScenario(random: Random, callers: number): string {
 describeWith('redis', 'the budget of a run over several machines', () => {
   test.concurrent.for(Array.from({ length: plans }, (_, seed) => seed))(
     'holds for plan %i, as the target counts',
-    { timeout: 150_000 },
     async (seed, { onTestFinished, annotate }) => {
       const random = randomStream(seed, 'budget')
       const shards = between(random, 2, 4)

@@ -19,7 +19,6 @@ const planned = 90
 describeWith('redis', 'a fault at a random moment of a run over three machines', () => {
   test.concurrent.for(Array.from({ length: kills }, (_, seed) => seed))(
     'ends in the verdict of one machine, or in none (%i)',
-    { timeout: 180_000 },
     async (seed, { onTestFinished, annotate }) => {
       const random = randomStream(seed, 'kill')
       const faults = ['worker killed', 'worker paused', 'terminal killed', 'Redis killed'] as const

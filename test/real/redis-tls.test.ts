@@ -6,11 +6,10 @@ import { describeWith } from '../support/real-part.ts'
 import { selfSigned } from '../support/self-signed.ts'
 import { freshDirectory, turnpike } from '../support/turnpike.ts'
 
-const timeout = 120_000
 const password = 'correct-horse-battery'
 
 describeWith('redis', 'a Redis with a password and TLS', () => {
-  test.concurrent('carries a run of clients that know both', { timeout }, async ({ onTestFinished }) => {
+  test.concurrent('carries a run of clients that know both', async ({ onTestFinished }) => {
     const { serve, startWorker, startRun } = await startQueue(onTestFinished, { password, tls: true })
     const service = await serve()
     const environment = { NODE_EXTRA_CA_CERTS: authorityFile() }
@@ -30,7 +29,7 @@ describeWith('redis', 'a Redis with a password and TLS', () => {
     ['no password', 'rediss://127.0.0.1', /NOAUTH/, true],
     ['an authority that is not trusted', `rediss://:${password}@127.0.0.1`, /self-signed certificate/, false],
     ['no TLS', `redis://:${password}@127.0.0.1`, /127\.0\.0\.1:\d+: \S/, true],
-  ] as const)('refuses %s in one clear error', { timeout }, async ([, url, why, isTrusted], { onTestFinished }) => {
+  ] as const)('refuses %s in one clear error', async ([, url, why, isTrusted], { onTestFinished }) => {
     const { redis, serve } = await startQueue(onTestFinished, { password, tls: true })
     const service = await serve()
     const environment: Readonly<Record<string, string>> = isTrusted ? { NODE_EXTRA_CA_CERTS: authorityFile() } : {}

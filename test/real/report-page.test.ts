@@ -62,7 +62,7 @@ describeWith('chromium', 'the page of a report in a real browser', () => {
       writeFileSync(file, page)
       files.set(name, file)
     }
-  }, 120_000)
+  })
   afterAll(() => browser?.close())
 
   async function open(name: string, width: number, colorScheme: 'light' | 'dark'): Promise<Watched> {

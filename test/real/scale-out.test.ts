@@ -7,15 +7,12 @@ import { repeatedIn, reportIn, startQueue, steadyScenario } from '../support/que
 import { describeWith } from '../support/real-part.ts'
 import { freshDirectory, turnpike } from '../support/turnpike.ts'
 
-const timeout = 120_000
 const exits = { pass: 0, inconclusive: 3, interrupted: 130 }
 /** 80 requests. */
 const scenario = steadyScenario({ callers: 4, rate: 20, seconds: 4 })
 
 describeWith('redis', 'runs over several machines', () => {
-  test.concurrent('are inconclusive if a shard finds no worker, and send nothing', { timeout }, async ({
-    onTestFinished,
-  }) => {
+  test.concurrent('are inconclusive if a shard finds no worker, and send nothing', async ({ onTestFinished }) => {
     const { serve, startWorker, startRun } = await startQueue(onTestFinished)
     const service = await serve()
     await startWorker('only')
@@ -24,7 +21,7 @@ describeWith('redis', 'runs over several machines', () => {
     expect(service.load(run.id)).toEqual([])
   })
 
-  test.concurrent('are inconclusive if a worker is killed during the load', { timeout }, async ({ onTestFinished }) => {
+  test.concurrent('are inconclusive if a worker is killed during the load', async ({ onTestFinished }) => {
     const { serve, startWorkers, startLoad } = await startQueue(onTestFinished)
     const service = await serve()
     const [, second] = await startWorkers(2)
@@ -36,9 +33,9 @@ describeWith('redis', 'runs over several machines', () => {
     expect(service.load(run.id).length).toBeLessThan(80)
   })
 
-  test.concurrent('are inconclusive if a worker stops for longer than its silence is borne, and it sends no more', {
-    timeout,
-  }, async ({ onTestFinished }) => {
+  test.concurrent('are inconclusive if a worker stops for longer than its silence is borne, and it sends no more', async ({
+    onTestFinished,
+  }) => {
     const { serve, startWorkers, startLoad } = await startQueue(onTestFinished)
     const service = await serve()
     const [, second] = await startWorkers(2)
@@ -53,7 +50,7 @@ describeWith('redis', 'runs over several machines', () => {
     expect(repeatedIn(service)).toEqual([])
   })
 
-  test.concurrent('are concluded from another terminal', { timeout }, async ({ onTestFinished }) => {
+  test.concurrent('are concluded from another terminal', async ({ onTestFinished }) => {
     const { redis, serve, startWorkers, startRun } = await startQueue(onTestFinished)
     const service = await serve()
     await startWorkers(2)
@@ -68,9 +65,7 @@ describeWith('redis', 'runs over several machines', () => {
     expect(() => reportIn(run.out)).toThrow('ENOENT')
   })
 
-  test.concurrent('survive a Redis that is killed and starts again with its data', { timeout }, async ({
-    onTestFinished,
-  }) => {
+  test.concurrent('survive a Redis that is killed and starts again with its data', async ({ onTestFinished }) => {
     const { redis, serve, startWorkers, startLoad } = await startQueue(onTestFinished)
     const service = await serve()
     await startWorkers(2)
@@ -83,7 +78,7 @@ describeWith('redis', 'runs over several machines', () => {
     expect(service.load(run.id)).toHaveLength(80)
   })
 
-  test.concurrent('are inconclusive if Redis loses its data', { timeout }, async ({ onTestFinished }) => {
+  test.concurrent('are inconclusive if Redis loses its data', async ({ onTestFinished }) => {
     const { redis, serve, startWorkers, startLoad } = await startQueue(onTestFinished)
     const service = await serve()
     await startWorkers(2)
@@ -93,7 +88,7 @@ describeWith('redis', 'runs over several machines', () => {
     expect((await run.conclude()).code).toBe(exits.inconclusive)
   })
 
-  test.concurrent('end with a report at ^C', { timeout }, async ({ onTestFinished }) => {
+  test.concurrent('end with a report at ^C', async ({ onTestFinished }) => {
     const { serve, startWorkers, startLoad } = await startQueue(onTestFinished)
     const service = await serve()
     await startWorkers(2)
@@ -105,9 +100,7 @@ describeWith('redis', 'runs over several machines', () => {
     expect(service.load(run.id).length).toBeLessThan(80)
   })
 
-  test.concurrent('are refused by a worker of another version, and send nothing', { timeout }, async ({
-    onTestFinished,
-  }) => {
+  test.concurrent('are refused by a worker of another version, and send nothing', async ({ onTestFinished }) => {
     const { redis, serve, startRun } = await startQueue(onTestFinished)
     const service = await serve()
     const packages = await queuePackages.load()
@@ -129,7 +122,7 @@ describeWith('redis', 'runs over several machines', () => {
     expect(lines.join(' ')).toContain('worker other has version 0.0.0, and the run has version')
   })
 
-  test.concurrent('take turns on the same workers', { timeout }, async ({ onTestFinished }) => {
+  test.concurrent('take turns on the same workers', async ({ onTestFinished }) => {
     const { serve, startWorkers, startRun } = await startQueue(onTestFinished)
     const service = await serve()
     await startWorkers(2)

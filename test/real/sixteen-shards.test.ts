@@ -43,9 +43,7 @@ const essence = ({ verdict, clauses, billing, load, calls, thresholds }: Report)
 })
 
 describeWith('redis', 'sixteen shards', () => {
-  test('give the verdict, clauses, ledger and requests of one process', { timeout: 240_000 }, async ({
-    onTestFinished,
-  }) => {
+  test('give the verdict, clauses, ledger and requests of one process', async ({ onTestFinished }) => {
     const { serve, startWorkers, startLoad } = await startQueue(onTestFinished)
     const [service, another] = await Promise.all([serve(), serve()])
     const flags = ['--seed', '7']

@@ -63,7 +63,7 @@ describeWith('hardhat', 'the node of Hardhat', () => {
     // Hardhat runs only in a project that has it as a dependency.
     const folder = resolve(hardhat, '../../..')
     node = await startProgram(hardhat, ['node', '--port', String(port)], { origin, folder, ready: '/' })
-  }, 60_000)
+  })
   afterAll(() => node?.kill())
 
   test('passes without a key, and everything that it promises is judged', async () => {
@@ -109,7 +109,7 @@ describeWith('llm-server', 'the mock server of guidellm', () => {
     const flags = ['-c', guidellm, String(port)]
     const python = process.env.TURNPIKE_GUIDELLM_PYTHON ?? ''
     server = await startProgram(python, flags, { origin, folder: freshDirectory(), ready: '/v1/models' })
-  }, 60_000)
+  })
   afterAll(() => server?.kill())
 
   test('passes without a key, and everything that it promises is judged', async () => {

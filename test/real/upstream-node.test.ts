@@ -28,7 +28,7 @@ describeWith('hardhat', 'the reference service in front of the node of Hardhat',
     chat = await startFakeUpstream(openAiServer)
     service = startTurnpike(['service', '--port', '0', '--chat-upstream', chat.origin, '--rpc-upstream', origin])
     target = await service.said(/http:\S+\/api\/v1/)
-  }, 60_000)
+  })
   afterAll(async () => {
     service?.child.kill('SIGKILL')
     await Promise.all([node?.kill(), chat?.close()])
@@ -44,7 +44,7 @@ describeWith('hardhat', 'the reference service in front of the node of Hardhat',
     expect([code, report.verdict]).toEqual([0, 'pass'])
     const passed = report.clauses.filter(({ verdict }) => verdict === 'pass').map(({ id }) => id)
     expect(passed).toEqual(expect.arrayContaining(['rpc.batch.error-price', 'rpc.replay.charge', 'chat.stream.usage']))
-  }, 120_000)
+  })
 
   test('mines a transaction of ethers and charges for it', async () => {
     const request = new FetchRequest(`${target}/crypto/rpc/ethereum-mainnet`)
@@ -60,5 +60,5 @@ describeWith('hardhat', 'the reference service in front of the node of Hardhat',
       error: { code: expect.any(Number), message: expect.any(String) },
     })
     provider.destroy()
-  }, 60_000)
+  })
 })

@@ -25,7 +25,7 @@ describe('turnpike compare', () => {
     await recordedRun(of('slow'), { scenario, seed: 5, timing: scaleLatency(defaultLatency, 0.5) })
     await recordedRun(of('other'), { scenario: 'scenarios/idempotency.yaml' })
     await recordedRun(of('killed'), { scenario, seed: 6 }, true)
-  }, 60_000)
+  })
 
   test('exits with 1 for a regressed run and writes every format', async () => {
     const out = freshDirectory()
@@ -105,7 +105,7 @@ describe('turnpike run --baseline', () => {
     expect(readFileSync(join(out, 'junit.xml'), 'utf8')).toContain('name="comparison"')
     const again = await turnpike(['report', out])
     expect(again.stdout).toBe(stdout)
-  }, 30_000)
+  })
 
   test('rejects a baseline of another plan before the first request', async () => {
     const baseline = await recordedRun(join(freshDirectory(), 'base'), { scenario: 'scenarios/rpc-only.yaml' })

@@ -8,9 +8,6 @@ import { freshDirectory, serveForTest, turnpike } from '../support/turnpike.ts'
 
 type Finished = TestContext['onTestFinished']
 
-/** Programs start slowly on a loaded machine. */
-const slow = { timeout: 60_000 }
-
 function scenarioFile(callers = ''): string {
   const file = join(freshDirectory(), 'paced.yaml')
   writeFileSync(
@@ -76,7 +73,7 @@ describe.concurrent('a target with lower limits than documented', () => {
     const byProfile = await planOf([scenarioFile(', limits-from: profile'), '--target', target])
     expect(byProfile.limits.scopes).toContainEqual({ ...expectedLimit, from: 'document' })
     expect(rateOf(byProfile)).toBe(15)
-  }, 60_000)
+  })
 
   test('is judged by them, and its run states the source of each limit', async ({ onTestFinished }) => {
     const target = await startLimitedService(onTestFinished)
@@ -89,7 +86,7 @@ describe.concurrent('a target with lower limits than documented', () => {
     const plan = readJson(out, 'plan.json') as Plan
     expect(plan.limits.scopes).toContainEqual({ ...expectedLimit, from: 'target' })
     expect(rateOf(plan)).toBe(9)
-  }, 60_000)
+  })
 
   test('fails the clauses about its limits with --limits-from documented', async ({ onTestFinished }) => {
     const target = await startLimitedService(onTestFinished)
@@ -98,7 +95,7 @@ describe.concurrent('a target with lower limits than documented', () => {
     expect((await turnpike(['run', scenarioFile(), ...flags])).code).toBe(1)
     const clauses = (readJson(out, 'report.json') as Report).findings.map(({ clause }) => clause)
     expect(clauses.toSorted()).toEqual(['catalogue.rate-limits', 'limit.requests.limit'])
-  }, 60_000)
+  })
 })
 
 describe.concurrent('a target that does not publish its limits', () => {
@@ -109,7 +106,6 @@ describe.concurrent('a target that does not publish its limits', () => {
     ['returns an empty list', 200, '{"data":{"rateLimits":[]}}', 'its response contains no limits'],
   ])(
     'and that %s is planned by the profile, and the plan states so',
-    slow,
     async ([, status, body, why], { onTestFinished }) => {
       const { target, request } = await startTarget(onTestFinished, status, body)
       const plan = await planOf([scenarioFile(), '--target', target], { TURNPIKE_KEYS: 'key-one,key-two' })
@@ -125,7 +121,7 @@ describe.concurrent('a target that does not publish its limits', () => {
   test('and that is unreachable is planned by the profile', async () => {
     const plan = await planOf([scenarioFile(), '--target', 'http://127.0.0.1:9/api/v1'])
     expect(plan.limits.discovery).toEqual({ kind: 'failed', caller: 'c0', why: 'connect-refused' })
-  }, 60_000)
+  })
 })
 
 describe.concurrent('no discovery request is sent', () => {
@@ -136,14 +132,14 @@ describe.concurrent('no discovery request is sent', () => {
     const plan = await planOf([file])
     expect(plan.limits.discovery).toEqual({ kind: 'not-asked', why: 'a run discovers those of the target' })
     expect(request).toEqual([])
-  }, 60_000)
+  })
 
   test.for<readonly [what: string, flags: readonly string[], text: string]>([
     ['a budget that is too small', ['--budget-usd', '0.000001'], 'budget: got $0.000001'],
     ['a directory that holds a run', ['--out', 'taken'], 'a directory that holds a run'],
     ['an invalid address', ['--metrics', 'nowhere'], '--metrics: got "nowhere"'],
     ['too few keys', ['--keys', 'one'], 'got 1 key, expected 2'],
-  ])('for a run that is rejected for %s', slow, async ([, flags, text], { onTestFinished }) => {
+  ])('for a run that is rejected for %s', async ([, flags, text], { onTestFinished }) => {
     const { target, request } = await startTarget(onTestFinished, 200, '{}')
     const out = join(freshDirectory(), 'out')
     const taken = freshDirectory()
@@ -166,7 +162,7 @@ describe.concurrent('no discovery request is sent', () => {
       refused: expect.stringContaining('budget: got $0.000001'),
     })
     expect(request).toEqual([])
-  }, 60_000)
+  })
 })
 
 test('the built-in reference service receives a discovery request too', async () => {
@@ -176,4 +172,4 @@ test('the built-in reference service receives a discovery request too', async ()
   const plan = readJson(out, 'plan.json') as Plan
   expect(plan.limits.discovery).toEqual({ kind: 'answered', caller: 'c0' })
   expect(plan.limits.scopes.every(({ profile, target, from }) => profile === target && from === 'target')).toBe(true)
-}, 60_000)
+})

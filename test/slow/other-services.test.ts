@@ -45,7 +45,7 @@ describe.each(others)('$name', ({ name, profile, atLeast }) => {
     expect(wrong).toEqual([])
     expect(missed).toEqual(unseen[name] ?? [])
     expect(caught).toBeGreaterThanOrEqual(atLeast)
-  }, 300_000)
+  })
 })
 
 /** Lies that do not violate the profile, or that only show in requests which these scenarios do not send. */

@@ -30,10 +30,10 @@ test('a quiet run warns at its end about samples that were not pushed, and its v
     expect(line).toMatch(/^Warning: 0 samples pushed, [\d,]+ lost; \d+ push(es)? failed/)
     expect(line).toContain(`(${rejecting}). First problem: status 404: no such path; what is refused is not sent again`)
   }
-}, 30_000)
+})
 
 test('a quiet run prints nothing if all samples were accepted', async () => {
   const accepting = await receiverOf(204)
   const { code, stderr } = await quietRun(accepting, accepting)
   expect([code, stderr]).toEqual([0, ''])
-}, 30_000)
+})

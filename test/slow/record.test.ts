@@ -53,5 +53,5 @@ describe('a run that is judged again from its recording', () => {
       expect(report.verdict).toBe('inconclusive')
       expect(report.run.ended).toBe('truncated')
     }
-  }, 60_000)
+  })
 })

@@ -35,7 +35,7 @@ function arrivalsIn(directory: string): readonly Observation[] {
 beforeAll(async () => {
   const run = await turnpike(['run', 'test/e2e/short.yaml', '--out', first])
   expect(run.stdout).toMatch(/^PASS/)
-}, 60_000)
+})
 
 describe.concurrent('a run that replays another', () => {
   test('sends the same calls by the same callers at the same intervals, and can be audited and replayed', async () => {
@@ -68,7 +68,7 @@ describe.concurrent('a run that replays another', () => {
     // 20 per second, replayed at five times the speed, from the start of the load.
     const offsets = [...unpackArrivals(load.shape.packed)].map(({ offsetMs }) => offsetMs)
     expect(offsets).toEqual(Array.from({ length: 50 }, (_, index) => index * 10))
-  }, 60_000)
+  })
 
   const mistakes: readonly (readonly [what: string, stages: string, more: (text: string) => string, text: string])[] = [
     ['missing calls', `run: ${first}`, text => text.replace('  chat:', '  talk:'), 'calls in run'],
@@ -104,5 +104,5 @@ describe.concurrent('a run that replays another', () => {
     const run = await turnpike(['plan', scenarioWith(`  - { name: again, shape: recorded, run: ${out} }`)])
     expect(run.code).toBe(2)
     expect(run.stderr).toContain('got a run with "record: none", expected one with "record: all"')
-  }, 60_000)
+  })
 })

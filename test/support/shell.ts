@@ -20,7 +20,7 @@ export async function shell(script: string, target = ''): Promise<Shelled> {
     cwd: directory,
     env: { ...inherited, ROOT: root.replace(/\/$/, ''), DIR: directory, TARGET: target },
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: 60_000,
+    timeout: 240_000,
     killSignal: 'SIGKILL',
   })
   return { ...(await endOf(child)), directory }

@@ -9,7 +9,7 @@ import { blocksOf, headingsOf, linksOf } from '../../support/markdown.ts'
 let installed: Installed
 beforeAll(async () => {
   installed = await install()
-}, 120_000)
+})
 
 const packageFolder = () => join(installed.folder, 'node_modules/turnpike')
 const filesIn = (folder: string): readonly string[] =>
@@ -99,7 +99,7 @@ describe('the first page of the README, in an empty folder', () => {
     // The tarball in place of its name in the registry.
     const { code, stderr } = await installedIn(folder, '').bash(install.replace(/turnpike$/, installed.tarball))
     expect([code, stderr]).toEqual([0, expect.not.stringContaining('ERR')])
-  }, 120_000)
+  })
 
   test('runs a shipped scenario by its name', async () => {
     expect(run).toMatch(/^npx turnpike run smoke\b/)
@@ -107,7 +107,7 @@ describe('the first page of the README, in an empty folder', () => {
     // On a busy machine, the run proves nothing about times, and says so.
     const isBusy = code === 3 && /Turnpike (?:stalled|was late)/.test(stdout)
     expect([isBusy ? 0 : code, stdout]).toEqual([0, expect.stringMatching(/^(PASS|INCONCLUSIVE) {2}smoke/)])
-  }, 90_000)
+  })
 
   test('leads to a first scenario in five minutes', async ({ onTestFinished }) => {
     const { bash, serve } = installedIn(folder, '')
@@ -133,5 +133,5 @@ describe('the first page of the README, in an empty folder', () => {
     expect(stdout).toContain(`target ${target}`)
     expect(code).toBe(0)
     expect(readdirSync(join(folder, 'runs')).filter(name => name.endsWith('-first'))).toHaveLength(2)
-  }, 200_000)
+  })
 })

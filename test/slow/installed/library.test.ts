@@ -27,7 +27,7 @@ import { scenario } from './scenario.js'
 test('the service keeps its documentation', async () => {
   const service = await startService({ lies: ['failed-item-in-full'] })
   await expect(run(scenario, { target: service.url })).toPass()
-}, 60_000)
+})
 `
 
 /** A scenario file of a few seconds. */
@@ -64,7 +64,7 @@ beforeAll(async () => {
   expect([code, stderr]).toEqual([0, expect.not.stringContaining('npm error')])
   const files = { ...Object.fromEntries(examples), 'failing.test.ts': failing, 'mistakes.ts': mistakes }
   for (const [name, text] of Object.entries(files)) writeFileSync(join(installed.folder, name), text)
-}, 300_000)
+})
 
 describe('the library in a project of somebody else', () => {
   test('has the examples of its page', () => {
@@ -76,7 +76,6 @@ describe('the library in a project of somebody else', () => {
     ['esnext', 'bundler'],
   ])(
     'has types under strict settings, with the module %s and the resolution %s',
-    { timeout: 120_000 },
     async ([module, moduleResolution]) => {
       const write = (name: string, include: readonly string[], more: object = {}) =>
         writeFileSync(
@@ -94,7 +93,7 @@ describe('the library in a project of somebody else', () => {
   test('runs in vitest, against a service that the test started', async () => {
     const { code, stdout, stderr } = await installed.bash('npx vitest run service.test.ts')
     expect([code, stdout + stderr]).toEqual([0, expect.stringMatching(/2 passed/)])
-  }, 120_000)
+  })
 
   test('shows what a failing service did, with the evidence', async () => {
     const { code, stdout, stderr } = await installed.bash('npx vitest run failing.test.ts', { NO_COLOR: '1' })
@@ -105,14 +104,14 @@ describe('the library in a project of somebody else', () => {
     expect(shown).toMatch(/> POST \/crypto\/rpc\/ethereum-mainnet/)
     expect(shown).toMatch(/\$ curl -sS/)
     expect(shown).toContain('failing.test.ts:8')
-  }, 120_000)
+  })
 
   test('runs where a test runner transforms it like the code of the project', async () => {
     const config = "export default { test: { server: { deps: { inline: ['turnpike'] } }, pool: 'threads' } }"
     writeFileSync(join(installed.folder, 'inline.config.js'), config)
     const { code, stdout, stderr } = await installed.bash('npx vitest run --config inline.config.js service.test.ts')
     expect([code, stdout + stderr]).toEqual([0, expect.stringMatching(/2 passed/)])
-  }, 180_000)
+  })
 
   test('runs from a program', async () => {
     // The shipped scenario takes a minute.
@@ -128,12 +127,12 @@ describe('the library in a project of somebody else', () => {
       0,
       expect.stringMatching(/^(?:\(opening\) \d+ 0\n)*steady \d+ 0\n[\s\S]*<!doctype html>$/i),
     ])
-  }, 120_000)
+  })
 
   test('satisfies publint and arethetypeswrong', async () => {
     const { code, stdout } = await installed.bash(
       `npx publint --strict '${installed.tarball}' && npx attw '${installed.tarball}' --profile esm-only`,
     )
     expect([code, stdout]).toEqual([0, expect.stringMatching(/All good!/)])
-  }, 120_000)
+  })
 })

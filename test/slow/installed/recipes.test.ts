@@ -17,7 +17,7 @@ thresholds: [{ expect: violations == 0, why: The service documents each of these
   mkdirSync(join(installed.folder, 'turnpike'))
   writeFileSync(join(installed.folder, 'turnpike/scenario.yaml'), quick)
   writeFileSync(join(installed.folder, 'rules.yaml'), quick.replace('name: quick', 'name: rules'))
-}, 120_000)
+})
 
 const place = (path: string): string => join(installed.folder, path)
 const recipe = (name: string): string => readFileSync(place(`node_modules/turnpike/docs/examples/${name}`), 'utf8')
@@ -117,14 +117,14 @@ esac
     const third = await play('github-nightly.yml', 'nightly', values, bin, /^Fetch/)
     expect(third.told).toContain('::warning::The baselines of run 71 are gone')
     expect(third.code, third.told).toBe(0)
-  }, 120_000)
+  })
 
   test('does not let a release through without a target', async () => {
     const { code, told } = await play('github-release-gate.yml', 'release', {}, standIn(place('none')), /^(Fetch|Run)/)
     expect(told).toContain('TURNPIKE_TARGET: set it to the base address')
     expect(code).not.toBe(0)
     expect(runs()).toEqual([])
-  }, 60_000)
+  })
 })
 
 test('GitLab CI: the job keeps its baselines in the cache of its branch', async ({ onTestFinished }) => {
@@ -140,7 +140,7 @@ test('GitLab CI: the job keeps its baselines in the cache of its branch', async 
   const second = await night(script)
   expect([second.code, second.stderr]).toEqual([0, expect.stringMatching(/^Baselines in .*: 1$/m)])
   expect(runs()).toHaveLength(2)
-}, 90_000)
+})
 
 test('Jenkins: each shell step works, for the nightly run and for the release gate', async ({ onTestFinished }) => {
   const target = await serve('', onTestFinished)
@@ -158,7 +158,7 @@ test('Jenkins: each shell step works, for the nightly run and for the release ga
       expect([step, (await installed.bash(`sh -xe -c '${step}'`, environment)).code]).toEqual([step, 0])
     expect(readdirSync(place(kept)).filter(name => name.startsWith('scenario-'))).toHaveLength(1)
   }
-}, 90_000)
+})
 
 describe('the release gate', () => {
   const gate = (target: string) =>
@@ -181,14 +181,14 @@ describe('the release gate', () => {
     const second = await gate(target)
     expect(second.stderr).toMatch(/^Baselines in turnpike-baselines\/releases\/scenario-\d+: 1$/m)
     expect(second.code, second.stdout).toBe(3)
-  }, 90_000)
+  })
 
   test('stops at a violated rule, before the load', async ({ onTestFinished }) => {
     const { code, stdout } = await gate(await serve('--lie cost-in-cents', onTestFinished))
     expect([code, stdout]).toEqual([1, expect.stringMatching(/^FAIL {2}rules/)])
     expect(runs()).toHaveLength(1)
     expect(existsSync(place('turnpike-baselines'))).toBe(false)
-  }, 60_000)
+  })
 })
 
 describe('nightly.sh', () => {
@@ -205,11 +205,11 @@ describe('nightly.sh', () => {
     rmSync(place('turnpike/profile.yaml'))
     expect([code, stderr]).toEqual([0, expect.stringMatching(/: 0$/m)])
     expect(series()).toEqual([expect.not.stringContaining(name)])
-  }, 60_000)
+  })
 
   test('sends nothing where a setting is wrong', async () => {
     const { code, stderr } = await night('http://127.0.0.1:1/api/v1', { SCENARIO: 'none.yaml' })
     expect([code, stderr]).toEqual([2, expect.stringContaining('No load was sent')])
     expect(runs()).toEqual([])
-  }, 30_000)
+  })
 })

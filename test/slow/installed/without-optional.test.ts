@@ -7,7 +7,7 @@ import { type Installed, install } from '../../support/installed.ts'
 let installed: Installed
 beforeAll(async () => {
   installed = await install('--omit=optional')
-}, 120_000)
+})
 
 const scenarioOf = (callers: string) => {
   const file = join(installed.folder, 'wallets.yaml')
@@ -37,7 +37,7 @@ test('the smoke scenario passes', async () => {
   // On a busy machine, the run proves nothing about times, and says so.
   const isBusy = code === 3 && /Turnpike (?:stalled|was late)/.test(stdout)
   expect([isBusy ? 0 : code, stdout]).toEqual([0, expect.stringMatching(/^(PASS|INCONCLUSIVE) {2}smoke/)])
-}, 90_000)
+})
 
 test.each([
   ['chain: base', 'viem, tiny-secp256k1'],
@@ -88,4 +88,4 @@ test('the command that the error names installs them', async () => {
   )
   expect([0, 3], stdout).toContain(code)
   expect(await installed.turnpike('mcp </dev/null')).toMatchObject({ code: 0, stdout: '' })
-}, 120_000)
+})
