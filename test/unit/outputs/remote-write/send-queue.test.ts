@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { sleepUntil } from '../../../../src/lib/clock.ts'
 import type { PushResult } from '../../../../src/outputs/remote-write/receiver.ts'
 import { createSendQueue, type WriteBatch } from '../../../../src/outputs/remote-write/send-queue.ts'
 import { manualClock } from '../../../support/manual-clock.ts'
@@ -19,10 +20,7 @@ function open(replies: readonly PushResult[], maxBytes?: number) {
     post: async (body, signal) => {
       const reply = replies[Math.min(posted.length, replies.length - 1)] ?? accepted
       posted.push([Buffer.from(body).toString(), clock.nowMs()])
-      await new Promise<void>(resolve => {
-        clock.at(clock.nowMs() + 10, resolve)
-        signal.addEventListener('abort', () => resolve(), { once: true })
-      })
+      await sleepUntil(clock, clock.nowMs() + 10, signal)
       return reply
     },
     ...(maxBytes === undefined ? {} : { maxBytes }),
