@@ -18,9 +18,13 @@ import { clockResolutionMs, createResetCheck, isClockKnown, isSentAfter } from '
 import { addKey, countOfKey, mayLackTokens, noCounts, type WindowRequest } from './window.ts'
 import { createWindowLength } from './window-length.ts'
 
+/** A request, and whether it is no 429, or one for tokens, which may count as a request. */
+type CountedRequest = LimitRequest & { readonly mayCount: boolean }
+
 type Use = {
   /** Accepted requests, and those that may have counted. */
   readonly counted: number
+  /** Those that were rejected by this limit. */
   readonly rejected: number
   readonly maxTokens: number
   /** Requests with each API key but the first. Most accounts have only that. */
@@ -29,9 +33,9 @@ type Use = {
 
 const unused: Use = { counted: 0, rejected: 0, maxTokens: 0, ofOtherKeys: noCounts }
 
-const addRequest = (use: Use, { kind, key, maxTokens }: WindowRequest): Use => ({
-  counted: use.counted + (kind === 'rejected' ? 0 : 1),
-  rejected: use.rejected + (kind === 'rejected' ? 1 : 0),
+const addRequest = (use: Use, { mayCount, key, maxTokens }: CountedRequest): Use => ({
+  counted: use.counted + (mayCount ? 1 : 0),
+  rejected: use.rejected + (mayCount ? 0 : 1),
   maxTokens: use.maxTokens + maxTokens,
   ofOtherKeys: key === 0 ? use.ofOtherKeys : addKey(use.ofOtherKeys, key),
 })
@@ -62,7 +66,7 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
   const { windowMs } = contract.limits
   const { name: scope, requestsPerMinute: limit, tokensPerMinute: tokenLimit } = drawn
   const resets = createResetCheck({ scope, windowMs, startedAtMs, offset }, reporter)
-  const bounds = createOverlapBounds<LimitRequest, Use>(unused, addRequest, judge)
+  const bounds = createOverlapBounds<CountedRequest, Use>(unused, addRequest, judge)
   const hidden = createHiddenRequests()
   const length = createWindowLength(windowMs)
   const noHeaders = missingHeaders(contract)
@@ -84,8 +88,9 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
   const sameResetMs = Math.min(clockResolutionMs, windowMs / 5)
   const groups: ResetGroup[] = []
   /** Requests that may still affect others, by their responses, and the sum of those that cannot. */
-  const recent = createSortedQueue<LimitRequest>(({ shownMs }) => shownMs)
+  const recent = createSortedQueue<CountedRequest>(({ shownMs }) => shownMs)
   let forgotten = unused
+  let maxTokensOfAll = 0
   let areAllStored = true
   /** No request from before this time affects later ones. Null: unknown. */
   let knownFromMs: number | null = null
@@ -103,12 +108,12 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
   const maxAllowed = () => Math.max(limit ?? 0, maxStated) || Number.POSITIVE_INFINITY
   const minAllowed = () => Math.min(limit ?? Number.POSITIVE_INFINITY, minStated)
 
-  function judge(request: LimitRequest, view: SumBounds<Use>) {
+  function judge(request: CountedRequest, view: SumBounds<Use>) {
     settle(request.sentMs)
     const hasAll = forget(request)
     if (request.kind === 'accepted') judgeAccepted(request, view, hasAll)
     if (request.kind === 'rejected') judgeRejected(request, view, hasAll)
-    else countedUntilMs = Math.max(countedUntilMs, request.shownMs)
+    if (request.mayCount) countedUntilMs = Math.max(countedUntilMs, request.shownMs)
     recent.insert(request)
     if (request.kind === 'accepted') unsettled.insert(request)
   }
@@ -124,13 +129,17 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
       settled.shift()
   }
 
+  /** Requests before this time no longer affect this one. */
+  const horizonOf = ({ sentMs }: Pick<LimitRequest, 'sentMs'>): number =>
+    sentMs - rememberedWindows * windowMs - clockResolutionMs
+
   /** Forgets the requests that cannot affect this one. Returns whether all others that can are known. */
   function forget({ sentMs }: LimitRequest): boolean {
     for (let first = firsts.at(0); first !== undefined && first.shownMs <= sentMs; first = firsts.at(0)) {
       knownFromMs = Math.max(knownFromMs ?? first.sentMs, first.sentMs)
       firsts.shift()
     }
-    const fromMs = sentMs - rememberedWindows * windowMs - clockResolutionMs
+    const fromMs = horizonOf({ sentMs })
     const knownMs = Math.max(fromMs, knownFromMs ?? fromMs)
     for (let first = recent.at(0); first !== undefined && first.shownMs < knownMs; first = recent.at(0)) {
       forgotten = addRequest(forgotten, first)
@@ -243,20 +252,16 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
   }
 
   function judgeRejected(request: LimitRequest, { before, possible }: SumBounds<Use>, hasAll: boolean) {
-    const { id, sentMs, shownMs } = request
+    const { id, shownMs } = request
     const isAlone = countedUntilMs <= (refused?.sentMs ?? 0) && possible.counted === before.counted
-    // Some algorithms count rejected requests. The first of them had none before it.
-    const hasRejected = firstRefusedMs <= sentMs
-    const counted = possible.counted - forgotten.counted
-    const used = counted + (hasRejected ? possible.rejected - forgotten.rejected - 1 : 0)
-    const maxTokens = possible.maxTokens - forgotten.maxTokens
-    const isForTokens = mayLackTokens(request, tokenLimit, maxTokens)
+    const used = mostUsedBefore(request, possible, hasAll)
+    const isForTokens = mayLackTokens(request, tokenLimit, possible.maxTokens - forgotten.maxTokens)
     if (isRetry(request) && !isForTokens && !isRetryDecided && isAlone && refused !== null) {
       isRetryDecided = true
       sums.unexpected429++
       const message = `a 429 of ${scope} came after the reset that an earlier 429 stated, expected the request to be accepted`
       reporter.fail('retry.after-reset', message, [refused.id, id])
-    } else if (hasAll) {
+    } else if (used !== null) {
       if (used >= minAllowed()) reporter.pass('limit.requests.not-early')
       else if (isForTokens) {
         reporter.pass('limit.tokens.enforced')
@@ -270,8 +275,49 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
     if (isForTokens) return
     noteHiddenRetry(request)
     firstRefusedMs = Math.min(firstRefusedMs, shownMs)
-    if (refused === null || shownMs > refused.shownMs) refused = request
+    if (refused === null || isLaterRefusal(request, refused)) refused = request
     isRetryDecided = false
+  }
+
+  /**
+   * The most requests that may have counted when this one was rejected; null: unknown. Some algorithms count rejected
+   * requests, too. But where all use is known since a time without any, the first rejection has none before it, so the
+   * others alone must have reached the limit.
+   */
+  function mostUsedBefore(request: LimitRequest, { counted, rejected }: Use, hasAll: boolean): number | null {
+    if (shared || !areAllStored) return null
+    const first = firstDuring(request)
+    if (first !== null) return counted - forgotten.counted - countedBefore(first.sentMs)
+    if (!hasAll) return null
+    if (knownFromMs !== null && knownFromMs >= horizonOf(request)) return counted - forgotten.counted
+    const hasRejected = firstRefusedMs <= request.sentMs
+    return counted - forgotten.counted + (hasRejected ? rejected - forgotten.rejected - 1 : 0)
+  }
+
+  /**
+   * The last request that found no other counted, and that overlaps with this rejected one, but certainly came before it:
+   * had it come later, the limit would have reset in between, and not after its response, as this 429 states.
+   */
+  function firstDuring({ resetMs }: LimitRequest): LimitRequest | null {
+    let last: LimitRequest | null = null
+    const sinceMs = startedAtMs + offset().max + clockResolutionMs
+    for (let index = 0, each = firsts.at(0); each !== undefined; each = firsts.at(++index))
+      if (resetMs !== null && sinceMs + each.shownMs < resetMs && each.sentMs > (last?.sentMs ?? -1)) last = each
+    return last
+  }
+
+  /** The requests in `recent` that counted, or may have, before this time. */
+  function countedBefore(sentMs: number): number {
+    let counted = 0
+    for (let index = 0, each = recent.at(0); each !== undefined && each.shownMs < sentMs; each = recent.at(++index))
+      if (each.mayCount) counted++
+    return counted
+  }
+
+  /** Whether the service rejected this request after the other one. Where both overlap, the later reset tells. */
+  function isLaterRefusal({ sentMs, resetMs }: LimitRequest, other: LimitRequest): boolean {
+    if (sentMs >= other.shownMs || resetMs === null) return true
+    return other.resetMs !== null && resetMs >= other.resetMs
   }
 
   /** The first request of a window states that no other was used. */
@@ -329,7 +375,10 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
         lastWindowMs = resetMs
         sums.windows++
       }
-      bounds.add(obstacle === null ? member : { ...member, resetMs: null, hidden: obstacle }, watermarkMs)
+      maxTokensOfAll += member.maxTokens
+      const isForTokens = mayLackTokens(member, tokenLimit, maxTokensOfAll - forgotten.maxTokens)
+      const counted = { ...member, mayCount: member.kind !== 'rejected' || isForTokens }
+      bounds.add(obstacle === null ? counted : { ...counted, resetMs: null, hidden: obstacle }, watermarkMs)
     },
     finish: () => {
       bounds.finish()
