@@ -22,8 +22,8 @@ const unnamedIn = (judged: Judged, group: typeof lies) =>
   group.filter(({ clauses }) => !clauses.some(clause => judged.clauses.includes(clause))).map(({ name }) => name)
 
 /**
- * The service runs in this process, beside others. When it stalls, all requests of a burst are in flight at once, and each
- * 429 may have come after the others, which may count. So an early one shows in no single 429. One of three runs is enough.
+ * The service runs in this process, beside others. When it stalls, all requests of a burst are in flight at once, and
+ * responses that state wrong resets do not tell which of them came first. One of three runs is enough.
  */
 async function judgeUntilNamed(trial: Trial & { readonly lies: typeof lies }): Promise<Judged> {
   for (let attempt = 1; ; attempt++) {
