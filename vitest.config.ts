@@ -1,6 +1,8 @@
 import { defineConfig } from 'vitest/config'
 
-/** Sweeps over lies, honest services and hostile targets, and whole runs of the program. */
+/** Every lie, and many honest services, in virtual time. They keep a processor busy, and do not care how long they take. */
+const sweeps = ['test/sweeps/**/*.test.ts']
+/** Services and hostile targets over real sockets, and whole runs of the program. They wait more than they compute. */
 const slow = ['test/slow/**/*.test.ts', 'test/honest/**/*.test.ts', 'test/hostile/**/*.test.ts']
 
 /** A test takes as long as the machine needs. The limit only ends one that hangs. */
@@ -22,7 +24,7 @@ export default defineConfig({
           ...shared,
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: [...slow, 'test/real/**', 'test/alone/**'],
+          exclude: [...sweeps, ...slow, 'test/real/**', 'test/alone/**'],
           // A thread that has loaded `undici` would use it for `fetch`, too.
           setupFiles: ['src/lib/keep-fetch.ts'],
           // Each thread loads a module once for all files, which saves a fifth of the time. A test that spies restores.
@@ -30,6 +32,7 @@ export default defineConfig({
         },
       },
       // They take minutes, so `npm test` leaves them out.
+      { test: { ...shared, name: 'sweeps', include: sweeps, testTimeout: 4 * testTimeout } },
       { test: { ...shared, name: 'slow', include: slow } },
       // They measure what the machine can do, so nothing may run beside them.
       { test: { ...shared, maxWorkers: 1, name: 'alone', include: ['test/alone/**/*.test.ts'] } },
