@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config'
 
-/** Every lie, and many honest services, in virtual time. They keep a processor busy, and do not care how long they take. */
+/** Every lie, and many honest services, in virtual time. They keep a processor busy, at any speed. */
 const sweeps = ['test/sweeps/**/*.test.ts']
 /** Services and hostile targets over real sockets, and whole runs of the program. They wait more than they compute. */
 const slow = ['test/slow/**/*.test.ts', 'test/honest/**/*.test.ts', 'test/hostile/**/*.test.ts']

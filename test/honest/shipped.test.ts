@@ -2,8 +2,6 @@ import { describe, expect, test } from 'vitest'
 import { acquitted, judge, verdictOn } from './judged.ts'
 import { randomVariant, type Variant } from './service/variant.ts'
 
-/** Whole scenarios take up to two minutes, most of which they wait. */
-
 const runs: readonly (readonly [scenario: string, changes: Partial<Variant>])[] = [
   ['rate-limit', {}],
   ['rate-limit', { limiter: 'gcra', limits: 'lower', rpc429: 'draft-and-one' }],

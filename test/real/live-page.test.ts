@@ -56,7 +56,7 @@ describeWith('chromium', 'the live page in a real browser', () => {
     await first.keyboard.press('Enter')
     const answered = () => first.locator('.tile', { hasText: 'responses' }).locator('dd').first().textContent()
     const before = await answered()
-    await expect.poll(answered, { timeout: 60_000 }).not.toBe(before)
+    await expect.poll(answered).not.toBe(before)
     expect(await first.locator('#findings details.aside').first().getAttribute('open')).not.toBeNull()
     expect(await first.evaluate(`document.activeElement.tagName`)).toBe('SUMMARY')
     expect(await first.locator('#findings details.aside .command').first().textContent()).toContain('curl')
@@ -77,7 +77,7 @@ describeWith('chromium', 'the live page in a real browser', () => {
     expect(code).toBe(1)
     const report = readFileSync(join(out, 'report.html'), 'utf8')
     for (const [index, { page, faults }] of watched.entries()) {
-      await expect.poll(() => page.title(), { timeout: 60_000 }).toBe('fail: smoke')
+      await expect.poll(() => page.title()).toBe('fail: smoke')
       const main = await page.evaluate(`document.querySelector('main').outerHTML`)
       const expected = await page.evaluate(
         `new DOMParser().parseFromString(${JSON.stringify(report)}, 'text/html').querySelector('main').outerHTML`,

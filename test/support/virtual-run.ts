@@ -189,6 +189,14 @@ export async function virtualRun(options: VirtualRun): Promise<{
   return { report, plan, contract, head: info, observations, slices }
 }
 
+/** A complete run, and the result of its first search for the capacity. */
+export async function virtualSearch(options: VirtualRun) {
+  const run = await virtualRun(options)
+  const [result] = run.report.capacity
+  if (result === undefined) throw new Error('the report has no capacity')
+  return { ...run, result }
+}
+
 const slowSigner = (clock: Clock, signingMs: () => number) => (job: WorkerJob) => {
   const signer = createSigner(signerJobOf(job))
   const wait = () => sleepUntil(clock, clock.nowMs() + signingMs())

@@ -6,7 +6,7 @@ import { timingMs } from '../../src/judge/metrics/timings.ts'
 import { formatExact, formatRate } from '../../src/lib/format.ts'
 
 import { makeReport } from '../../src/run/make-report.ts'
-import { type VirtualRun, virtualRun } from '../support/virtual-run.ts'
+import { type VirtualRun, virtualSearch } from '../support/virtual-run.ts'
 
 const scenario = (changes: Readonly<Record<string, string>> = {}) => {
   const parts = {
@@ -30,12 +30,8 @@ thresholds:
 `
 }
 
-async function searchIn(text: string, options: Omit<VirtualRun, 'scenario'> = {}) {
-  const run = await virtualRun({ scenario: text, ...options })
-  const [result] = run.report.capacity
-  if (result === undefined) throw new Error('the report has no capacity')
-  return { ...run, result }
-}
+const searchIn = (text: string, options: Omit<VirtualRun, 'scenario'> = {}) =>
+  virtualSearch({ scenario: text, ...options })
 
 const outcomes = ({ trials }: CapacityResult) => new Set(trials.map(({ outcome }) => outcome))
 

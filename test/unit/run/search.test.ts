@@ -5,7 +5,7 @@ import type { Observation } from '../../../src/observation/observation.ts'
 import type { LiveRun, Output } from '../../../src/outputs/output.ts'
 import type { StartWorker } from '../../../src/run/messages.ts'
 import type { RunIo } from '../../../src/run/run.ts'
-import { type VirtualRun, virtualRun } from '../../support/virtual-run.ts'
+import { type VirtualRun, virtualSearch } from '../../support/virtual-run.ts'
 
 /** The service sustains 50 requests per second. */
 const scenario = (changes: Readonly<Record<string, string>> = {}) => {
@@ -29,10 +29,8 @@ slo: { chat: { latency: ${parts.slo} } }
 }
 
 async function searchIn(text: string, options: Omit<VirtualRun, 'scenario'> = {}) {
-  const run = await virtualRun({ scenario: text, ...options })
-  const [result] = run.report.capacity
-  if (result === undefined) throw new Error('the report has no capacity')
-  return { ...run, result, trials: trialsIn(run.observations, result) }
+  const run = await virtualSearch({ scenario: text, ...options })
+  return { ...run, trials: trialsIn(run.observations, run.result) }
 }
 
 /** The observations of each trial, by due time. */

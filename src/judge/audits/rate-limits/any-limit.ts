@@ -18,13 +18,13 @@ import { clockResolutionMs, createResetCheck, isClockKnown, isSentAfter } from '
 import { addKey, countOfKey, mayLackTokens, noCounts, type WindowRequest } from './window.ts'
 import { createWindowLength } from './window-length.ts'
 
-/** A request, and whether it is no 429, or one for tokens, which may count as a request. */
+/** `mayCount`: whether it may use up the limit like an accepted request. Of 429s, those that may be for tokens do. */
 type CountedRequest = LimitRequest & { readonly mayCount: boolean }
 
 type Use = {
   /** Accepted requests, and those that may have counted. */
   readonly counted: number
-  /** Those that were rejected by this limit. */
+  /** All other 429s, which count in some algorithms. */
   readonly rejected: number
   readonly maxTokens: number
   /** Requests with each API key but the first. Most accounts have only that. */
@@ -129,9 +129,8 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
       settled.shift()
   }
 
-  /** Requests before this time no longer affect this one. */
-  const horizonOf = ({ sentMs }: Pick<LimitRequest, 'sentMs'>): number =>
-    sentMs - rememberedWindows * windowMs - clockResolutionMs
+  /** Responses from before this time no longer affect a request that is sent at `sentMs`. */
+  const horizonOf = (sentMs: number): number => sentMs - rememberedWindows * windowMs - clockResolutionMs
 
   /** Forgets the requests that cannot affect this one. Returns whether all others that can are known. */
   function forget({ sentMs }: LimitRequest): boolean {
@@ -139,7 +138,7 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
       knownFromMs = Math.max(knownFromMs ?? first.sentMs, first.sentMs)
       firsts.shift()
     }
-    const fromMs = horizonOf({ sentMs })
+    const fromMs = horizonOf(sentMs)
     const knownMs = Math.max(fromMs, knownFromMs ?? fromMs)
     for (let first = recent.at(0); first !== undefined && first.shownMs < knownMs; first = recent.at(0)) {
       forgotten = addRequest(forgotten, first)
@@ -281,7 +280,7 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
 
   /**
    * The most requests that may have counted when this one was rejected; null: unknown. Some algorithms count rejected
-   * requests, too. But where all use is known since a time without any, the first rejection has none before it, so the
+   * requests, too. But since a response that shows an unused limit, the first rejection has none before it, so the
    * others alone must have reached the limit.
    */
   function mostUsedBefore(request: LimitRequest, { counted, rejected }: Use, hasAll: boolean): number | null {
@@ -289,7 +288,7 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
     const first = firstDuring(request)
     if (first !== null) return counted - forgotten.counted - countedBefore(first.sentMs)
     if (!hasAll) return null
-    if (knownFromMs !== null && knownFromMs >= horizonOf(request)) return counted - forgotten.counted
+    if (knownFromMs !== null && knownFromMs >= horizonOf(request.sentMs)) return counted - forgotten.counted
     const hasRejected = firstRefusedMs <= request.sentMs
     return counted - forgotten.counted + (hasRejected ? rejected - forgotten.rejected - 1 : 0)
   }
@@ -300,9 +299,9 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
    */
   function firstDuring({ resetMs }: LimitRequest): LimitRequest | null {
     let last: LimitRequest | null = null
-    const sinceMs = startedAtMs + offset().max + clockResolutionMs
+    const untilMs = (resetMs ?? Number.NEGATIVE_INFINITY) - startedAtMs - offset().max - clockResolutionMs
     for (let index = 0, each = firsts.at(0); each !== undefined; each = firsts.at(++index))
-      if (resetMs !== null && sinceMs + each.shownMs < resetMs && each.sentMs > (last?.sentMs ?? -1)) last = each
+      if (each.shownMs < untilMs && each.sentMs > (last?.sentMs ?? -1)) last = each
     return last
   }
 

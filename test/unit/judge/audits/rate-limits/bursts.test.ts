@@ -23,16 +23,20 @@ type Service = {
   readonly lost?: number
 }
 
-/** The responses to bursts, in the order of their arrival. All requests of a burst are in flight at once. */
+/** The responses to bursts, in the order in which they end. All requests of a burst are in flight at once. */
 function bursts(
   { kind, refusedCount, enforced = limit, usedBefore = 0, latencyMs = 250, lost = 0 }: Service,
   seed: number,
 ): readonly Observation[] {
   const random = randomStream(seed, 'bursts')
   const limiter = createLimiter(kind, { limit: enforced, windowMs, refusedCount })
-  for (let used = 0; used < usedBefore; used++)
-    if (limiter.view(startedAtMs - 1_000).remaining > 0) limiter.draw(startedAtMs - 1_000, 1)
-    else limiter.refuse(startedAtMs - 1_000)
+  const accepts = (nowMs: number): boolean => {
+    const isAccepted = limiter.view(nowMs).remaining > 0
+    if (isAccepted) limiter.draw(nowMs, 1)
+    else limiter.refuse(nowMs)
+    return isAccepted
+  }
+  for (let used = 0; used < usedBefore; used++) accepts(startedAtMs - 1_000)
   let nextMs = 20
   const plan = Array.from({ length: 8 }, () => {
     const burst = Array.from({ length: 5 + random.int(35) }, () => {
@@ -48,9 +52,7 @@ function bursts(
     .toSorted((a, b) => a.arrivedMs - b.arrivedMs)
     .map(({ id, sentMs, arrivedMs, headersMs }) => {
       const nowMs = startedAtMs + arrivedMs
-      const isAccepted = limiter.view(nowMs).remaining > 0
-      if (isAccepted) limiter.draw(nowMs, 1)
-      else limiter.refuse(nowMs)
+      const isAccepted = accepts(nowMs)
       const { remaining, resetAt, retryAt } = limiter.view(nowMs)
       const headers = {
         date: new Date(Math.floor(nowMs / 1000) * 1000).toUTCString(),
