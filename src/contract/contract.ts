@@ -329,6 +329,15 @@ export function methodTier(contract: Contract, network: string, method: string):
 export const hasFixedWindows = ({ limits }: Contract): boolean =>
   limits.algorithm === 'fixed-window' || limits.algorithm === 'aligned-window'
 
+/**
+ * How far ahead the reset of a limit may be, in milliseconds. A counter of sliding windows that is full may stay so until
+ * the end of the next window.
+ */
+export function maxResetMs({ limits }: Contract, remaining: number | null): number {
+  const maySlide = limits.algorithm === null || limits.algorithm === 'sliding-counter'
+  return limits.windowMs * (maySlide && (remaining ?? 0) === 0 ? 2 : 1)
+}
+
 export const resourceOf = ({ resources }: Contract, name: string): Resource | null => own(resources, name)
 
 /** An own property of a table. The name is external input: `constructor` must not match the inherited property. */

@@ -10,7 +10,11 @@ export const limitClauses = {
     { source: 'target' },
   ],
   'limit.requests.remaining': ['4.4', 'rate-limits', 'Remaining requests are the limit minus the requests of the window.'],
-  'limit.requests.reset': ['4.4', 'rate-limits', 'The request reset is a Unix time in the future, at most one window away.'],
+  'limit.requests.reset': [
+    '4.4',
+    'rate-limits',
+    'The request reset is a Unix time in the future, at most one window away, or two while a sliding counter is full.',
+  ],
   'limit.requests.window': [
     '4.4',
     'rate-limits',
@@ -44,7 +48,7 @@ export const limitClauses = {
     'A request above the token limit of its window gets a 429.',
     { needs: 'a profile with a token limit that is cheap to reach' },
   ],
-  'limit.tokens.reset': ['4.4', 'limit-headers', 'The token reset is a number of seconds, at most one window.'],
+  'limit.tokens.reset': ['4.4', 'limit-headers', 'The token reset is a number of seconds, at most one window, or two while a sliding counter is full.'],
   'limit.type': ['4.4', 'limit-headers', 'If a rate limit is enforced, its type is user, api_key or global.'],
   'limit.rpc-429': ['7', 'errors', 'A 429 of the RPC proxy has a customMessage and X-RateLimit headers.'],
   'logs.layout': [

@@ -1,4 +1,4 @@
-import type { Contract } from '../../contract/contract.ts'
+import { type Contract, maxResetMs } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
 import { applicableLimit } from '../../observation/limit-scope.ts'
 import type { Observation } from '../../observation/observation.ts'
@@ -95,12 +95,12 @@ function compare(
 }
 
 function checkSecondsLeft(
-  { reset }: StatedLimit,
+  { remaining, reset }: StatedLimit,
   { response, id }: Observation,
   contract: Contract,
   reporter: Reporter,
 ) {
-  const max = Math.ceil(contract.limits.windowMs / 1000)
+  const max = Math.ceil(maxResetMs(contract, remaining) / 1000)
   if ((reset ?? max) <= max) return reporter.pass('limit.tokens.reset')
   const said = response?.headers['x-ratelimit-reset-tokens']
   reporter.fail('limit.tokens.reset', `x-ratelimit-reset-tokens is ${said}, expected at most ${max} s`, [id])

@@ -65,7 +65,7 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
   const { contract, drawn, startedAtMs, shared, offset, firstSentMs } = context
   const { windowMs } = contract.limits
   const { name: scope, requestsPerMinute: limit, tokensPerMinute: tokenLimit } = drawn
-  const resets = createResetCheck({ scope, windowMs, startedAtMs, offset }, reporter)
+  const resets = createResetCheck({ scope, contract, startedAtMs, offset }, reporter)
   const bounds = createOverlapBounds<CountedRequest, Use>(unused, addRequest, judge)
   const hidden = createHiddenRequests()
   const length = createWindowLength(windowMs)

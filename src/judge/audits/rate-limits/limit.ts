@@ -53,7 +53,7 @@ type OpenWindow = ReportedWindow & {
 export function createLimit(context: LimitContext, reporter: ClauseReporter<'rate-limits'>): Limit {
   const { contract, drawn, startedAtMs, shared, offset } = context
   const windowMs = contract.limits.windowMs
-  const resets = createResetCheck({ scope: drawn.name, windowMs, startedAtMs, offset }, reporter)
+  const resets = createResetCheck({ scope: drawn.name, contract, startedAtMs, offset }, reporter)
   const retries = createRetryCheck({ scope: drawn.name, startedAtMs, offset }, reporter)
   const sameWindowMs = Math.min(clockResolutionMs, windowMs / 5)
   /** In the order of their reset. */

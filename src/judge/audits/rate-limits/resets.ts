@@ -1,3 +1,4 @@
+import { type Contract, maxResetMs } from '../../../contract/contract.ts'
 import type { Observation } from '../../../observation/observation.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { WindowRequest } from './window.ts'
@@ -21,14 +22,14 @@ export type ReportedWindow = {
 type ResetOptions = {
   /** The name of the limit in reports. */
   readonly scope: string
-  readonly windowMs: number
+  readonly contract: Contract
   readonly startedAtMs: number
   readonly offset: () => ClockOffset
 }
 
 /** Judges reset times, as far as the target's clock is known. */
 export function createResetCheck(
-  { scope, windowMs, startedAtMs, offset }: ResetOptions,
+  { scope, contract, startedAtMs, offset }: ResetOptions,
   reporter: ClauseReporter<'rate-limits'>,
 ): {
   /** Whether the reset time in a response is possible. */
@@ -37,16 +38,17 @@ export function createResetCheck(
   readonly judgeOrder: (windows: readonly ReportedWindow[]) => boolean
 } {
   return {
-    judge: ({ id, sentMs, shownMs }, resetMs) => {
+    judge: ({ id, sentMs, shownMs, remaining }, resetMs) => {
+      const maxMs = maxResetMs(contract, remaining)
       const { min, max } = offset()
       const earliestMs = startedAtMs + sentMs + min
       const latestMs = startedAtMs + shownMs + max
-      const isRight = resetMs + clockResolutionMs >= earliestMs && resetMs - latestMs <= windowMs + clockResolutionMs
+      const isRight = resetMs + clockResolutionMs >= earliestMs && resetMs - latestMs <= maxMs + clockResolutionMs
       if (isRight) reporter.pass('limit.requests.reset')
       else {
         const seconds = Math.round((resetMs - earliestMs) / 1000)
         const away = seconds < 0 ? `${-seconds} s ago` : `${seconds} s ahead`
-        const message = `the reset of ${scope} is ${away}, expected 0 to ${windowMs / 1000} s ahead`
+        const message = `the reset of ${scope} is ${away}, expected 0 to ${maxMs / 1000} s ahead`
         reporter.fail('limit.requests.reset', message, [id])
       }
       return isRight
@@ -76,7 +78,7 @@ export function createResetCheck(
 
 /** A rejection states when to retry. Judges requests sent after that time, as far as the target's clock is known. */
 export function createRetryCheck(
-  { scope, startedAtMs, offset }: Omit<ResetOptions, 'windowMs'>,
+  { scope, startedAtMs, offset }: Omit<ResetOptions, 'contract'>,
   reporter: ClauseReporter<'rate-limits'>,
 ): {
   /** Whether the same window rejected it again after its stated end. Reports that. */

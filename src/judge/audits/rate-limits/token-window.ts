@@ -1,4 +1,4 @@
-import { hasFixedWindows } from '../../../contract/contract.ts'
+import { hasFixedWindows, maxResetMs } from '../../../contract/contract.ts'
 import { toObject } from '../../../lib/json.ts'
 import type { ApplicableLimit } from '../../../observation/limit-scope.ts'
 import { type Observation, streamOf } from '../../../observation/observation.ts'
@@ -124,7 +124,9 @@ export function createTokenWindow(
         past = [...past.filter(({ atMs }) => atMs > sentMs - 2 * windowMs), { atMs: sentMs, tokens: before }]
       if (!Number.isFinite(remaining) || !Number.isFinite(use.endsToMs)) return noteHidden(noHeaders)
       // A reset further away than a window tells nothing about its beginning.
-      if (use.endsFromMs > use.shownMs + windowMs + clockResolutionMs) return noteHidden(unusableReset)
+      const aheadMs = use.endsFromMs - use.shownMs - clockResolutionMs
+      if (aheadMs > maxResetMs(contract, remaining)) return noteHidden(unusableReset)
+      if (aheadMs > windowMs) return noteHidden(unknownAlgorithm)
       endsToMs = use.endsFromMs > endsToMs ? use.endsToMs : Math.min(endsToMs, use.endsToMs)
       // Requests sent before the window may have counted in the previous one.
       const earlier = past.find(({ atMs }) => atMs >= endsToMs - windowMs)?.tokens ?? before

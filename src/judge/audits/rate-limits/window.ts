@@ -50,10 +50,14 @@ type CountsByKey = readonly number[]
 
 export const noCounts: CountsByKey = []
 
+/** `isForTokens`: a 429 that may be for tokens. It may count as a request. */
+type CountedRequest = WindowRequest & { readonly isForTokens: boolean }
+
 /** The number of requests of each kind, and the tokens that they may have used. */
 type WindowUse = {
   readonly accepted: number
   readonly rejected: number
+  readonly rejectedForTokens: number
   readonly uncertain: number
   readonly maxTokens: number
   readonly acceptedByKey: CountsByKey
@@ -63,15 +67,17 @@ type WindowUse = {
 const unused: WindowUse = {
   accepted: 0,
   rejected: 0,
+  rejectedForTokens: 0,
   uncertain: 0,
   maxTokens: 0,
   acceptedByKey: noCounts,
   sentByKey: noCounts,
 }
 
-const addRequest = (use: WindowUse, { kind, key, maxTokens }: WindowRequest): WindowUse => ({
+const addRequest = (use: WindowUse, { kind, key, maxTokens, isForTokens }: CountedRequest): WindowUse => ({
   accepted: use.accepted + (kind === 'accepted' ? 1 : 0),
   rejected: use.rejected + (kind === 'rejected' ? 1 : 0),
+  rejectedForTokens: use.rejectedForTokens + (isForTokens ? 1 : 0),
   uncertain: use.uncertain + (kind === 'uncertain' ? 1 : 0),
   maxTokens: use.maxTokens + maxTokens,
   acceptedByKey: kind === 'accepted' ? addKey(use.acceptedByKey, key) : use.acceptedByKey,
@@ -93,10 +99,11 @@ export function createLimitWindow(options: WindowOptions, reporter: ClauseReport
   let maxUsed = 0
   let rejected = 0
   let unexpected429 = 0
+  let maxTokensOfAll = 0
   const excessRequests: number[] = []
   /** The first requests of the window, in the order of sending. */
   const before: number[] = []
-  const bounds = createOverlapBounds<WindowRequest, WindowUse>(unused, addRequest, (member, view) => {
+  const bounds = createOverlapBounds<CountedRequest, WindowUse>(unused, addRequest, (member, view) => {
     if (member.kind === 'accepted') judgeAccepted(member, view)
     if (member.kind === 'rejected') judgeRejected(member, view)
     if (before.length < maxBefore) before.push(member.id)
@@ -149,10 +156,11 @@ export function createLimitWindow(options: WindowOptions, reporter: ClauseReport
     )
   }
 
-  function judgeRejected(member: WindowRequest, { possible }: SumBounds<WindowUse>) {
+  function judgeRejected(member: CountedRequest, { possible }: SumBounds<WindowUse>) {
     rejected++
     if (!options.isComplete()) return reporter.unjudged('limit.requests.not-early', unknownUse)
-    const used = possible.accepted + possible.uncertain
+    const rejectedForTokens = possible.rejectedForTokens - (member.isForTokens ? 1 : 0)
+    const used = possible.accepted + rejectedForTokens + possible.uncertain
     const isForTokens =
       used < minAllowed() && mayLackTokens(member, tokenLimit, possible.maxTokens + options.earlierTokens())
     if (isForTokens) reporter.pass('limit.tokens.enforced')
@@ -175,7 +183,9 @@ export function createLimitWindow(options: WindowOptions, reporter: ClauseReport
         minStated = Math.min(minStated, member.stated)
         maxStated = Math.max(maxStated, member.stated)
       }
-      bounds.add(member, watermarkMs)
+      maxTokensOfAll += member.maxTokens
+      const mayLack = mayLackTokens(member, tokenLimit, maxTokensOfAll + options.earlierTokens())
+      bounds.add({ ...member, isForTokens: member.kind === 'rejected' && mayLack }, watermarkMs)
     },
     finish: () => {
       bounds.finish()

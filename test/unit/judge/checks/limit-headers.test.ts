@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { type LimiterAlgorithm, limiterAlgorithms } from '../../../../src/contract/contract.ts'
 import { documentedContract } from '../../../../src/contract/documented.ts'
 import {
   batchBody,
@@ -105,6 +106,29 @@ describe('limit headers', () => {
       { 'a completion without them': chatObserved(completion, { 'x-ratelimit-limit-tokens': undefined }) },
       contract,
     )
+  })
+
+  describe('a token reset more than a window ahead', () => {
+    const seen = (seconds: string, remaining: string) =>
+      chatObserved(completion, { 'x-ratelimit-reset-tokens': seconds, 'x-ratelimit-remaining-tokens': remaining })
+    const failed = (seconds: string, remaining: string, algorithm: LimiterAlgorithm | null) => {
+      const limits = { ...documentedContract.limits, algorithm }
+      return failedClauses(seen(seconds, remaining), { ...documentedContract, limits })
+    }
+    const message = (seconds: string, most: number) => ({
+      'limit.tokens.reset': `x-ratelimit-reset-tokens is ${seconds}, expected at most ${most} s`,
+    })
+
+    test.each([null, 'sliding-counter'] as const)('may come from a counter that is full (%s)', algorithm => {
+      expect(failed('118', '0', algorithm)).toEqual({})
+      expect(failed('121', '0', algorithm)).toEqual(message('121', 120))
+      expect(failed('61', '1', algorithm)).toEqual(message('61', 60))
+    })
+
+    const others = limiterAlgorithms.filter(algorithm => algorithm !== 'sliding-counter')
+    test.each(others)('comes from no %s', algorithm => {
+      expect(failed('61', '0', algorithm)).toEqual(message('61', 60))
+    })
   })
 
   describe('if the profile has a Unix time as token reset', () => {
