@@ -220,12 +220,13 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
     return [...Array.from({ length: last - first }, (_, index) => admitted.at(first + index)?.id ?? id), id]
   }
 
-  /** The accepted requests of the window that ends at the stated reset, if there are windows; null: it states none. */
-  function inWindow({ resetMs }: LimitRequest): number | null {
+  /** The accepted requests of the window that ends at the stated reset; infinite: no window does; null: it states none. */
+  function inWindow({ resetMs, shownMs }: LimitRequest): number | null {
     if (resetMs === null) return null
-    const { min } = offset()
+    const { min, max } = offset()
+    if (resetMs - startedAtMs - shownMs - max > windowMs + clockResolutionMs) return Number.POSITIVE_INFINITY
     const sameReset = groupOf(resetMs).admitted
-    if (startedAtMs + lastShownMs + offset().max > resetMs - clockResolutionMs) return sameReset
+    if (startedAtMs + lastShownMs + max > resetMs - clockResolutionMs) return sameReset
     const sinceMs = resetMs - windowMs + clockResolutionMs - startedAtMs - min
     return Math.max(sameReset, admitted.size() - admitted.countBelow(sinceMs))
   }

@@ -37,15 +37,19 @@ export function createResetCheck(
   /** Whether a later window showed that one of these ordered windows was cut short. */
   readonly judgeOrder: (windows: readonly ReportedWindow[]) => boolean
 } {
+  const { windowMs } = contract.limits
+  let areRight = true
   return {
     judge: ({ id, sentMs, shownMs, remaining }, resetMs) => {
-      const maxMs = maxResetMs(contract, remaining)
+      // Once a reset was impossible, a later one that is too far ahead is no sign of a counter.
+      const maxMs = areRight ? maxResetMs(contract, remaining) : windowMs
       const { min, max } = offset()
       const earliestMs = startedAtMs + sentMs + min
       const latestMs = startedAtMs + shownMs + max
       const isRight = resetMs + clockResolutionMs >= earliestMs && resetMs - latestMs <= maxMs + clockResolutionMs
       if (isRight) reporter.pass('limit.requests.reset')
       else {
+        areRight = false
         const seconds = Math.round((resetMs - earliestMs) / 1000)
         const away = seconds < 0 ? `${-seconds} s ago` : `${seconds} s ahead`
         const message = `the reset of ${scope} is ${away}, expected 0 to ${maxMs / 1000} s ahead`
