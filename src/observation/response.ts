@@ -40,13 +40,16 @@ export function isAbuseBlock(response: ObservedResponse, { abuse }: Contract): b
   const message = errorMessageOf(response)
   if (message === '') return false
   if (message.includes(abuse.opening)) return true
+  if (!saysToWait(message, abuse)) return false
   // A limit has a type, and an outage says nothing about the caller. Both may name a time to wait.
-  const isOther =
-    response.headers['x-ratelimit-type'] !== undefined || (response.status >= 500 && !blames.test(message))
-  return !isOther && saysToWait(message, abuse)
+  if (response.headers['x-ratelimit-type'] !== undefined) return namesFailures.test(message)
+  return response.status < 500 || blames.test(message)
 }
 
 const blames = /\b(fail|block|suspend|abus|attempt|error budget)/i
+/** Words that a rate limit does not use. */
+const namesFailures =
+  /\b(failures|failing|failed (attempts|requests|calls|too)|requests (have )?failed|unsuccess|non-success|suspend|abus|error budget|too many errors)/i
 
 /** Whether a message tells the caller to wait for the length of a block, and to retry. */
 export const saysToWait = (message: string, abuse: Contract['abuse']): boolean =>

@@ -145,6 +145,9 @@ function tokenBucket({ limit, windowMs }: Terms): Limiter {
   }
 }
 
+/** Unix milliseconds with a fraction are exact to about a ten-thousandth. */
+const rounding = 1e-4
+
 /** The generic cell rate algorithm, with a whole window as its burst. */
 function cellRate({ limit, windowMs }: Terms): Limiter {
   const interval = windowMs / limit
@@ -152,7 +155,7 @@ function cellRate({ limit, windowMs }: Terms): Limiter {
   return {
     view: now => {
       const ahead = Math.max(0, due - now)
-      const remaining = Math.max(0, Math.floor((windowMs - ahead) / interval + 1e-9))
+      const remaining = Math.max(0, Math.floor((windowMs - ahead) / interval + rounding))
       return { limit, remaining, resetAt: now + ahead, retryAt: remaining > 0 ? now : due - windowMs + interval }
     },
     draw: (now, amount) => {

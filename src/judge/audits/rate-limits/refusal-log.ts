@@ -4,7 +4,8 @@ import { isAbuseBlock, isConcurrencyRejection, jsonObject } from '../../../obser
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Obstacle } from '../../findings/obstacles.ts'
 import type { AuditContext } from '../audit.ts'
-import { type ClockOffset, clockResolutionMs } from './resets.ts'
+import { unknownClock } from './hidden.ts'
+import { type ClockOffset, clockResolutionMs, isClockKnown } from './resets.ts'
 
 /** A request that a log lists or may list. A request without a response may have been rejected. */
 type Refused = {
@@ -84,7 +85,10 @@ export function createRefusalLogCheck(
   }
 
   function judge({ refused }: CallerLog, log: RefusalLog) {
-    const { min, max } = offset()
+    // Without the target's clock, only the number of rows says something.
+    const isKnown = isClockKnown(offset())
+    const { min, max } = isKnown ? offset() : { min: Number.NEGATIVE_INFINITY, max: Number.POSITIVE_INFINITY }
+    if (!isKnown) reporter.unjudged('logs.no-phantom', unknownClock)
     const open = new Set(refused)
     const runBeganMs = startedAtMs + (firstSentMs ?? 0) + max + clockResolutionMs
     const isOf = ({ name, atMs }: RefusalRow, each: Refused) =>

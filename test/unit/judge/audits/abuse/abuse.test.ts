@@ -102,6 +102,9 @@ describe('a response with a time to wait is no block', () => {
   const limited = { 'x-ratelimit-type': 'user' }
   test.each([
     ['a rate limit', told(429, 'Rate limit exceeded. Wait 30s and try again', limited)],
+    ['a request that failed at a rate limit', told(429, 'Request failed: rate limit, retry in 30s', limited)],
+    ['a rate limit that blocks', told(429, 'Blocked by a rate limit. Wait 30s and try again', limited)],
+    ['too many attempts', told(429, 'Too many attempts, retry in 30s', limited)],
     ['an outage', told(503, 'Model at capacity, retry in 30 seconds')],
     ['another time', told(429, 'Please wait 12 seconds and retry')],
     ['a success', told(200, 'Please wait 30s and try again')],
@@ -109,6 +112,16 @@ describe('a response with a time to wait is no block', () => {
 
   test.each([403, 429, 503])('but a block with status %i is one', status => {
     expect(told(status, 'Blocked after failed requests: wait 30s and retry')).toBe(true)
+  })
+
+  test.each([
+    'Your recent requests kept failing. Please wait 30 seconds before retrying.',
+    'Error budget exhausted: wait, and try again in 30s.',
+    'Suspended: try again in 30s',
+    'Blocked after too many unsuccessful requests. Try again in 30 s.',
+    'More than 20 of your requests have failed. Retry in 30s.',
+  ])('but a block that states the type of a limit is one: %s', message => {
+    expect(told(429, message, limited)).toBe(true)
   })
 })
 

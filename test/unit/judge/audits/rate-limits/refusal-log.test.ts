@@ -19,12 +19,15 @@ const row = (sinceStartMs: number, type: unknown = 'RPM', modelId: unknown = cha
 const logOf = (data: unknown, sentMs = 20_000): Observation =>
   observed({ kind: 'rate-limit-logs' }, responseOf(200, { object: 'list', data }), { id: 99, ...at(sentMs) })
 
-function judge(observations: readonly Observation[], { shared = false, skewMs = 0 } = {}): readonly string[] {
+function judge(
+  observations: readonly Observation[],
+  { shared = false, skewMs = 0, errorMs = 500 } = {},
+): readonly string[] {
   const findingLog = createFindingLog()
   const scope = { contract: documentedContract, shared, startedAtMs }
   const logs = createRefusalLogCheck(
     scope,
-    () => ({ min: skewMs - 500, max: skewMs + 500 }),
+    () => ({ min: skewMs - errorMs, max: skewMs + errorMs }),
     findingLog.reporterFor('rate-limits'),
   )
   for (const each of observations) logs.add(each)
@@ -50,6 +53,15 @@ test('a row without a rejection fails, unless another client may have been rejec
   expect(judge(seen, { shared: true })).toEqual([])
   expect(judge([...seen, lost(3, 12_000)])).toEqual([])
   expect(judge([refused(1, 5_000), logOf([row(5_002), row(-30_000)])])).toEqual([])
+})
+
+test('without Date headers, the times of the rows say nothing', () => {
+  const unknown = { errorMs: 10_000 }
+  const slow = (sinceStartMs: number) => row(sinceStartMs - 90_000)
+  expect(judge([refused(1, 5_000), refused(2, 5_005), logOf([slow(5_002), slow(5_008)])], unknown)).toEqual([])
+  expect(judge([refused(1, 5_000), refused(2, 5_005), logOf([slow(5_002)])], unknown)).toEqual(['logs.shows-429 1'])
+  expect(judge([refused(1, 5_000), logOf([row(5_002, 'RPM', 'another')])], unknown)).toEqual(['logs.shows-429 1'])
+  expect(judge([refused(1, 5_000), logOf([row(5_002), row(12_000)])], unknown)).toEqual([])
 })
 
 test('rows of the abuse block are not judged', () => {
