@@ -6,7 +6,8 @@ import { toObject } from '../lib/json.ts'
 import type { Observation, RpcItem, TopUpDescriptor } from '../observation/observation.ts'
 import { isOfferRequest } from '../observation/payment-offer.ts'
 import { is2xx, isAbuseBlock, quotedError } from '../observation/response.ts'
-import { isSystemStage, type Plan, type Threshold } from '../plan/plan.ts'
+import { isSystemStage, type Plan, type Threshold, wholeRunRow } from '../plan/plan.ts'
+import type { LimitResult } from './audits/audit.ts'
 import { refusalOf } from './checks/payments.ts'
 import { isRpcError } from './checks/rpc-response.ts'
 import type { ClauseTally } from './findings/findings.ts'
@@ -212,6 +213,27 @@ export function unprovenBlocks({ stages }: Plan, clauses: readonly ClauseTally[]
   if (provoking === undefined || why == null || ofAbuse.some(({ judged }) => judged > 0)) return []
   if (clauses.some(({ id, violated }) => id.startsWith('abuse.') && violated > 0)) return []
   return [`${provoking.name} should cause a block, and no block was judged: ${why.text}.`]
+}
+
+/**
+ * A stage that exceeds a limit exists to prove that it is enforced. If the target states a higher limit than the plan
+ * assumed, which no caller reached, it proves nothing.
+ */
+export function unprovenLimits({ forecast }: Plan, results: readonly LimitResult[]): readonly string[] {
+  const exceeding = forecast.limits.filter(row => row.stage !== wholeRunRow && row.perMinute > row.limit)
+  return [...new Set(exceeding.map(({ scope }) => scope))].flatMap(scope => {
+    const rows = exceeding.filter(row => row.scope === scope)
+    const ofScope = results.filter(result => result.scope === scope)
+    const stated = Math.min(...ofScope.map(result => result.limit ?? 0))
+    const wasExceeded = ofScope.some(({ rejected, missing429 }) => rejected > 0 || (missing429 ?? 0) > 0)
+    if (ofScope.length === 0 || wasExceeded || rows.some(({ perMinute }) => perMinute > stated)) return []
+    return rows
+      .slice(0, 1)
+      .map(
+        ({ stage, limit }) =>
+          `${stage} should exceed the limit of ${scope}, ${limit} per minute, but the target states ${stated}: set that limit in a profile.`,
+      )
+  })
 }
 
 const nothingExpected = 'No request of the load has a documented response.'

@@ -6,13 +6,13 @@ import type { LogFooter, RunInfo } from '../observation/log.ts'
 import { isLocalFault, type LocalFault } from '../observation/observation.ts'
 import { isSystemStage, type Plan } from '../plan/plan.ts'
 import { suggestion } from './answers.ts'
-import type { Billing } from './audits/audit.ts'
+import type { Billing, LimitResult } from './audits/audit.ts'
 import { type CapacityResult, isConclusive } from './capacity/result.ts'
 import { type Comparison, outcomeStatus } from './compare/comparison.ts'
 import type { ClauseTally, Finding } from './findings/findings.ts'
 import type { RunMetrics } from './metrics/request-stats.ts'
 import type { OpenPayment } from './open-payments.ts'
-import { type CallProof, unprovenBlocks, unprovenReasons } from './proof.ts'
+import { type CallProof, unprovenBlocks, unprovenLimits, unprovenReasons } from './proof.ts'
 import type { ThresholdResult, Verdict } from './thresholds.ts'
 
 export type RunVerdict = {
@@ -51,6 +51,7 @@ export type VerdictInput = {
   readonly capacity: readonly CapacityResult[]
   /** In the order of the plan's thresholds. */
   readonly thresholds: readonly ThresholdResult[]
+  readonly limits: readonly LimitResult[]
   readonly proofs: readonly CallProof[]
   readonly openPayments: readonly OpenPayment[]
 }
@@ -140,6 +141,7 @@ function inconclusiveReasons(run: VerdictInput): readonly string[] {
       ? [
           ...unprovenReasons(plan, proofs, metrics.select({ call: null, stage: null })),
           ...unprovenBlocks(plan, clauses),
+          ...unprovenLimits(plan, run.limits),
         ]
       : []),
     load.answered > 0 && !judged && !isOfClauses

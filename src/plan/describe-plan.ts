@@ -1,7 +1,6 @@
 import { asPatterns } from '../contract/promises.ts'
 import { plainTable } from '../lib/text-layout.ts'
 import { limitUsageOfMix } from '../scenario/tier-rate.ts'
-import { wholeRunRow } from './forecast.ts'
 import {
   type Call,
   type LimitsPlan,
@@ -15,6 +14,7 @@ import {
   type Timing,
   totalWeight,
   type WalletsPlan,
+  wholeRunRow,
 } from './plan.ts'
 import { peakPerSecond } from './rate-curve.ts'
 import { samplesToProve, trialArrivals } from './sample-size.ts'

@@ -42,7 +42,8 @@ export async function rpc(exchange: Exchange, slug: string): Promise<Reply | Ref
     if (variant.races === 'conflict') {
       return { status: 409, message: 'A request with this key is in progress', code: 'IN_PROGRESS' }
     }
-    return run(exchange, chain, items)
+    // It is no replay, so it counts.
+    return (isFree ? drawRequest(exchange, draw) : null) ?? run(exchange, chain, items)
   }
   let settle = () => {}
   const done = new Promise<void>(resolve => {

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../src/contract/documented.ts'
+import type { LimitResult } from '../../../src/judge/audits/audit.ts'
 import { createFindingLog } from '../../../src/judge/findings/findings.ts'
 import { createInventedKeys } from '../../../src/judge/invented-keys.ts'
-import { createProofLog, unprovenBlocks, unprovenReasons } from '../../../src/judge/proof.ts'
+import { createProofLog, unprovenBlocks, unprovenLimits, unprovenReasons } from '../../../src/judge/proof.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import type { Plan, Threshold } from '../../../src/plan/plan.ts'
 import { batchDescriptor, observed, refused, responseOf, result, singleDescriptor } from './checks/observed.ts'
@@ -182,5 +183,37 @@ describe('a stage that should cause a block proves nothing', () => {
   test('but not if no stage should cause one, or if nothing prevented a judgement', () => {
     expect(log().reasons(false)).toEqual([])
     expect(unprovenBlocks(plan(true), createFindingLog().tallies())).toEqual([])
+  })
+})
+
+describe('a stage that should exceed a limit', () => {
+  const row = (stage: string, perMinute: number) => ({ stage, scope: 'rpc', perMinute, limit: 100 })
+  const plan = (...rows: readonly ReturnType<typeof row>[]) => {
+    const { forecast } = aPlan()
+    return aPlan({ forecast: { ...forecast, limits: [...rows, row('(run)', 300)] } })
+  }
+  const result = (changes: Partial<LimitResult> = {}): LimitResult => ({
+    ...{ caller: 'c1', scope: 'rpc', tier: 'default', windowMs: 60_000, limit: 300, windows: 1, accepted: 105 },
+    ...{ rejected: 0, unexpected429: 0, missing429: 0, lasted: null },
+    ...changes,
+  })
+  const exceeding = plan(row('usual', 40), row('rpc-limit', 105), row('again', 110))
+
+  test('proves nothing if the target states a higher one', () => {
+    expect(unprovenLimits(exceeding, [result(), result({ caller: 'c2', accepted: 0 })])).toEqual([
+      'rpc-limit should exceed the limit of rpc, 100 per minute, but the target states 300: set that limit in a profile.',
+    ])
+  })
+
+  test.each([
+    ['is enforced', exceeding, result({ rejected: 5 })],
+    ['is not enforced', exceeding, result({ missing429: 5 })],
+    ['is the limit of the plan', exceeding, result({ limit: 100 })],
+    ['is below the highest rate of the plan', exceeding, result({ limit: 109 })],
+    ['is unknown', exceeding, result({ limit: null })],
+    ['is another one', exceeding, result({ scope: 'chat:small' })],
+    ['should not be exceeded', plan(row('usual', 100)), result()],
+  ])('has no such reason if the limit %s', (_, of, seen) => {
+    expect(unprovenLimits(of, [seen])).toEqual([])
   })
 })

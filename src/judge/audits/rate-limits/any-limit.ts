@@ -264,7 +264,7 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
     } else if (used !== null) {
       if (used >= minAllowed()) reporter.pass('limit.requests.not-early')
       else if (isForTokens) {
-        reporter.pass('limit.tokens.enforced')
+        if (tokenLimit !== null) reporter.pass('limit.tokens.enforced')
         reporter.pass('limit.requests.not-early')
       } else {
         sums.unexpected429++

@@ -163,7 +163,7 @@ export function createLimitWindow(options: WindowOptions, reporter: ClauseReport
     const used = possible.accepted + rejectedForTokens + possible.uncertain
     const isForTokens =
       used < minAllowed() && mayLackTokens(member, tokenLimit, possible.maxTokens + options.earlierTokens())
-    if (isForTokens) reporter.pass('limit.tokens.enforced')
+    if (isForTokens && tokenLimit !== null) reporter.pass('limit.tokens.enforced')
     if (isForTokens || used >= minAllowed()) return reporter.pass('limit.requests.not-early')
     unexpected429++
     if (member.isRetry && possible.accepted === 0) {
@@ -201,15 +201,17 @@ export function createLimitWindow(options: WindowOptions, reporter: ClauseReport
   }
 }
 
-/** By the remaining tokens in the response, or else by the maximum tokens of all requests sent before. */
+/**
+ * By the remaining tokens in the response, or else by the maximum tokens of all requests sent before. Without a known
+ * limit, any request that uses tokens may lack them.
+ */
 export function mayLackTokens(
   { maxTokens, tokensLeft }: WindowRequest,
   tokenLimit: number | null,
   possibleTokens: number,
 ): boolean {
-  if (tokenLimit === null) return false
   if (tokensLeft !== null) return tokensLeft < maxTokens
-  return possibleTokens > tokenLimit
+  return maxTokens > 0 && possibleTokens > (tokenLimit ?? 0)
 }
 
 export function addKey(counts: CountsByKey, key: number): CountsByKey {

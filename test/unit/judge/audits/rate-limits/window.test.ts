@@ -4,6 +4,7 @@ import {
   countOfKey,
   createLimitWindow,
   hasOtherKeys,
+  mayLackTokens,
   noCounts,
   type WindowRequest,
 } from '../../../../../src/judge/audits/rate-limits/window.ts'
@@ -43,4 +44,15 @@ test.each([
   send(1, 'rejected', 1, tokensLeft)
   window.finish()
   expect(findingLog.findings().map(({ clause }) => clause)).toEqual(clauses)
+})
+
+test.each<[string, number, number | null, boolean]>([
+  ['a response that states fewer tokens than it may use', 100, 50, true],
+  ['a response that states enough tokens', 100, 500, false],
+  ['a chat request, if nothing is known about tokens', 100, null, true],
+  ['an RPC request', 0, null, false],
+])('without a known token limit, a 429 may be for tokens: %s', (_, maxTokens, tokensLeft, expected) => {
+  const times = { sentMs: 0, shownMs: 10, settledMs: 10 }
+  const request = { ...times, id: 1, key: 0, isRetry: false, kind: 'rejected', stated: 20, remaining: 5 } as const
+  expect(mayLackTokens({ ...request, maxTokens, tokensLeft }, null, maxTokens)).toBe(expected)
 })
