@@ -6,7 +6,7 @@ import { toObject } from '../lib/json.ts'
 import type { Observation, RpcItem, TopUpDescriptor } from '../observation/observation.ts'
 import { isOfferRequest } from '../observation/payment-offer.ts'
 import { is2xx, isAbuseBlock, quotedError } from '../observation/response.ts'
-import { isSystemStage, type Plan, type Threshold, wholeRunRow } from '../plan/plan.ts'
+import { isSystemStage, type Plan, type Threshold } from '../plan/plan.ts'
 import type { LimitResult } from './audits/audit.ts'
 import { refusalOf } from './checks/payments.ts'
 import { isRpcError } from './checks/rpc-response.ts'
@@ -220,19 +220,18 @@ export function unprovenBlocks({ stages }: Plan, clauses: readonly ClauseTally[]
  * assumed, which no caller reached, it proves nothing.
  */
 export function unprovenLimits({ forecast }: Plan, results: readonly LimitResult[]): readonly string[] {
-  const exceeding = forecast.limits.filter(row => row.stage !== wholeRunRow && row.perMinute > row.limit)
+  const exceeding = forecast.limits.filter(row => !isSystemStage(row.stage) && row.perMinute > row.limit)
   return [...new Set(exceeding.map(({ scope }) => scope))].flatMap(scope => {
     const rows = exceeding.filter(row => row.scope === scope)
     const ofScope = results.filter(result => result.scope === scope)
     const stated = Math.min(...ofScope.map(result => result.limit ?? 0))
     const wasExceeded = ofScope.some(({ rejected, missing429 }) => rejected > 0 || (missing429 ?? 0) > 0)
-    if (ofScope.length === 0 || wasExceeded || rows.some(({ perMinute }) => perMinute > stated)) return []
-    return rows
-      .slice(0, 1)
-      .map(
-        ({ stage, limit }) =>
-          `${stage} should exceed the limit of ${scope}, ${limit} per minute, but the target states ${stated}: set that limit in a profile.`,
-      )
+    const [row] = rows
+    if (row === undefined || ofScope.length === 0 || wasExceeded) return []
+    if (rows.some(({ perMinute }) => perMinute > stated)) return []
+    return [
+      `${row.stage} should exceed the limit of ${scope}, ${row.limit} per minute, but the target states ${stated}: set that limit in a profile.`,
+    ]
   })
 }
 

@@ -1,6 +1,7 @@
 import { asPatterns } from '../contract/promises.ts'
 import { plainTable } from '../lib/text-layout.ts'
 import { limitUsageOfMix } from '../scenario/tier-rate.ts'
+import { wholeRunRow } from './forecast.ts'
 import {
   type Call,
   type LimitsPlan,
@@ -14,7 +15,6 @@ import {
   type Timing,
   totalWeight,
   type WalletsPlan,
-  wholeRunRow,
 } from './plan.ts'
 import { peakPerSecond } from './rate-curve.ts'
 import { samplesToProve, trialArrivals } from './sample-size.ts'

@@ -5,20 +5,14 @@ import { promisesAny } from '../contract/promises.ts'
 import { type LimitOf, limitUsageOf, limitUsageOfMix, requestsPerArrival } from '../scenario/tier-rate.ts'
 import { peakUsageOfCaller } from './busiest-window.ts'
 import { creditsPerArrival, maxUsd } from './cost.ts'
-import {
-  type Call,
-  type Forecast,
-  mixOf,
-  openingTopUp,
-  type Plan,
-  type StagePlan,
-  totalWeight,
-  wholeRunRow,
-} from './plan.ts'
+import { type Call, type Forecast, mixOf, openingTopUp, type Plan, type StagePlan, totalWeight } from './plan.ts'
 import { arrivalsBetween } from './rate-curve.ts'
 import { admittedRatio, provablePercentile, samplesPerArrival } from './sample-size.ts'
 
 const minuteMs = 60_000
+
+/** The row of the forecast for the busiest minute of the whole run, in place of a stage. */
+export const wholeRunRow = '(run)'
 
 /** What the plan will send, spend and prove. Counts are expectations, rounded to whole requests and credits. */
 export function forecast(plan: Omit<Plan, 'forecast'>, contract: Contract, limitOf: LimitOf): Forecast {

@@ -246,9 +246,6 @@ export type Forecast = {
   }[]
 }
 
-/** The row of `Forecast.limits` for the whole run, in place of a stage. */
-export const wholeRunRow = '(run)'
-
 /** The calls of a stage with their weights. In a sequence, a weight is how often the call occurs. */
 export function mixOf({ load }: StagePlan): Mix {
   if (load.model !== 'sequence') return load.mix

@@ -145,7 +145,7 @@ function tokenBucket({ limit, windowMs }: Terms): Limiter {
   }
 }
 
-/** Unix milliseconds with a fraction are exact to about a ten-thousandth. */
+/** In requests. Fractions of Unix milliseconds are steps of 0.0002 ms, and an interval takes some milliseconds. */
 const rounding = 1e-4
 
 /** The generic cell rate algorithm, with a whole window as its burst. */

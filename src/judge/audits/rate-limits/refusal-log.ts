@@ -5,7 +5,7 @@ import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Obstacle } from '../../findings/obstacles.ts'
 import type { AuditContext } from '../audit.ts'
 import { unknownClock } from './hidden.ts'
-import { type ClockOffset, clockResolutionMs, isClockKnown } from './resets.ts'
+import { anyOffset, type ClockOffset, clockResolutionMs, isClockKnown } from './resets.ts'
 
 /** A request that a log lists or may list. A request without a response may have been rejected. */
 type Refused = {
@@ -87,7 +87,7 @@ export function createRefusalLogCheck(
   function judge({ refused }: CallerLog, log: RefusalLog) {
     // Without the target's clock, only the number of rows says something.
     const isKnown = isClockKnown(offset())
-    const { min, max } = isKnown ? offset() : { min: Number.NEGATIVE_INFINITY, max: Number.POSITIVE_INFINITY }
+    const { min, max } = isKnown ? offset() : anyOffset
     if (!isKnown) reporter.unjudged('logs.no-phantom', unknownClock)
     const open = new Set(refused)
     const runBeganMs = startedAtMs + (firstSentMs ?? 0) + max + clockResolutionMs

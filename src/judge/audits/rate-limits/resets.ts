@@ -176,4 +176,5 @@ export function createTargetClock(startedAtMs: number): TargetClock {
   }
 }
 
-const anyOffset: ClockOffset = { min: Number.NEGATIVE_INFINITY, max: Number.POSITIVE_INFINITY }
+/** Of a clock that nothing is known about. */
+export const anyOffset: ClockOffset = { min: Number.NEGATIVE_INFINITY, max: Number.POSITIVE_INFINITY }

@@ -50,8 +50,8 @@ type CountsByKey = readonly number[]
 
 export const noCounts: CountsByKey = []
 
-/** `isForTokens`: a 429 that may be for tokens. It may count as a request. */
-type CountedRequest = WindowRequest & { readonly isForTokens: boolean }
+/** `mayBeForTokens`: a 429 that may be for tokens, and so may count as a request. */
+type CountedRequest = WindowRequest & { readonly mayBeForTokens: boolean }
 
 /** The number of requests of each kind, and the tokens that they may have used. */
 type WindowUse = {
@@ -74,10 +74,10 @@ const unused: WindowUse = {
   sentByKey: noCounts,
 }
 
-const addRequest = (use: WindowUse, { kind, key, maxTokens, isForTokens }: CountedRequest): WindowUse => ({
+const addRequest = (use: WindowUse, { kind, key, maxTokens, mayBeForTokens }: CountedRequest): WindowUse => ({
   accepted: use.accepted + (kind === 'accepted' ? 1 : 0),
   rejected: use.rejected + (kind === 'rejected' ? 1 : 0),
-  rejectedForTokens: use.rejectedForTokens + (isForTokens ? 1 : 0),
+  rejectedForTokens: use.rejectedForTokens + (mayBeForTokens ? 1 : 0),
   uncertain: use.uncertain + (kind === 'uncertain' ? 1 : 0),
   maxTokens: use.maxTokens + maxTokens,
   acceptedByKey: kind === 'accepted' ? addKey(use.acceptedByKey, key) : use.acceptedByKey,
@@ -159,7 +159,7 @@ export function createLimitWindow(options: WindowOptions, reporter: ClauseReport
   function judgeRejected(member: CountedRequest, { possible }: SumBounds<WindowUse>) {
     rejected++
     if (!options.isComplete()) return reporter.unjudged('limit.requests.not-early', unknownUse)
-    const rejectedForTokens = possible.rejectedForTokens - (member.isForTokens ? 1 : 0)
+    const rejectedForTokens = possible.rejectedForTokens - (member.mayBeForTokens ? 1 : 0)
     const used = possible.accepted + rejectedForTokens + possible.uncertain
     const isForTokens =
       used < minAllowed() && mayLackTokens(member, tokenLimit, possible.maxTokens + options.earlierTokens())
@@ -184,8 +184,9 @@ export function createLimitWindow(options: WindowOptions, reporter: ClauseReport
         maxStated = Math.max(maxStated, member.stated)
       }
       maxTokensOfAll += member.maxTokens
-      const mayLack = mayLackTokens(member, tokenLimit, maxTokensOfAll + options.earlierTokens())
-      bounds.add({ ...member, isForTokens: member.kind === 'rejected' && mayLack }, watermarkMs)
+      const mayBeForTokens =
+        member.kind === 'rejected' && mayLackTokens(member, tokenLimit, maxTokensOfAll + options.earlierTokens())
+      bounds.add({ ...member, mayBeForTokens }, watermarkMs)
     },
     finish: () => {
       bounds.finish()
