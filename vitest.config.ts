@@ -1,9 +1,9 @@
 import { defineConfig } from 'vitest/config'
 
 /** Every lie, and many honest services, in virtual time. They keep a processor busy, at any speed. */
-const sweeps = ['test/sweeps/**/*.test.ts']
+const sweeps = ['test/sweeps/**/*.test.ts', 'test/honest/**/*.test.ts']
 /** Services and hostile targets over real sockets, and whole runs of the program. They wait more than they compute. */
-const slow = ['test/slow/**/*.test.ts', 'test/honest/**/*.test.ts', 'test/hostile/**/*.test.ts']
+const slow = ['test/slow/**/*.test.ts', 'test/hostile/**/*.test.ts']
 
 /** A test takes as long as the machine needs. The limit only ends one that hangs. */
 const testTimeout = 300_000

@@ -119,7 +119,7 @@ const rooms: readonly Room[] = [
   },
   {
     name: 'judge/thresholds.ts',
-    sees: ['lib', 'plan/plan.ts', 'observation', 'judge/metrics', 'judge/capacity'],
+    sees: ['lib', 'plan/plan.ts', 'judge/metrics', 'judge/capacity'],
     because: 'It evaluates what the plan states against what the metrics measured.',
   },
   {
@@ -392,12 +392,13 @@ const doors: Readonly<Record<string, Door>> = {
   'node:https': { files: ['src/service/server.ts'], because: 'a target with TLS has a warm-up with TLS' },
   'node:os': {
     files: [
+      'src/lib/clock.ts',
       'src/run/threads.ts',
       'src/cli/commands/worker.ts',
       'src/run/queue/health.ts',
       'src/storage/temporary-record.ts',
     ],
-    because: 'the priority of the threads of V8; the name and size of a machine; its folder of temporary files',
+    because: 'the priority of the threads of V8; the name, size and uptime of a machine; its folder of temporary files',
   },
   'node:tls': {
     files: ['src/service/server.ts', 'src/run/warm-up-service.ts', 'src/produce/transport/connections.ts'],
@@ -565,8 +566,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 480 files',
-    rule: atMostFiles(480),
+    text: 'src has at most 484 files',
+    rule: atMostFiles(484),
     planted: [],
   },
   {
@@ -576,7 +577,7 @@ const rules: readonly Kept[] = [
   },
   {
     text: 'few files exist for one other file alone',
-    rule: fewFragments(90, 8, tables),
+    rule: fewFragments(94, 8, tables),
     planted: [],
   },
   {

@@ -21,10 +21,12 @@ export const auditNames = [
   'ledger',
   'rate-limits',
   'idempotency',
+  'implied-credits',
   'unique-ids',
   'abuse',
   'consistency',
   'sign-ins',
+  'dependent-errors',
 ] as const
 
 export type CheckName = (typeof checkNames)[number]

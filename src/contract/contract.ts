@@ -31,6 +31,13 @@ export type LimiterAlgorithm = (typeof limiterAlgorithms)[number]
 
 const decimalText = z.string().regex(/^\d+(\.\d+)?$/, 'a decimal in quotes, such as "0.000000625"')
 const pattern = z.string().refine(isPattern, 'a regular expression')
+/** The name of a header. Anything else would fail in the client, or add a header of its own. */
+const headerName = z.string().regex(/^[!#$%&'*+.^_`|~\w-]{1,256}$/, 'the name of a header')
+const headerPrefix = z
+  .string()
+  .regex(/^[!#$%&'*+.^_`|~0-9a-z-]{1,256}$/, 'the beginning of the name of a header, in lower case')
+/** The address of an endpoint. */
+const path = z.string().regex(/^(?:\/[!-"$-~]*)?$/, 'a path from "/" on, without spaces, line breaks, and #')
 const positiveInt = z.int().positive()
 const milliseconds = z.number().nonnegative()
 
@@ -144,7 +151,7 @@ const limitsOfResources = z.strictObject({
 
 const resource = z.strictObject({
   method: z.enum(['GET', 'POST']),
-  path: z.string(),
+  path,
   /** The smallest valid body; null: no body is sent. */
   body: z.record(z.string(), z.unknown()).nullable(),
   draws: z.enum(resourceLimits).nullable(),
@@ -172,15 +179,15 @@ export type Network = z.infer<typeof network>
 export const contractSchema = z.strictObject({
   /** The name of this contract in reports. */
   name: z.string().min(1),
-  headerPrefix: z.string().min(1),
+  headerPrefix,
   paths: z.strictObject({
-    chat: z.string(),
+    chat: path,
     /** `{network}` is replaced by the slug. */
-    rpc: z.string(),
-    networks: z.string(),
-    models: z.string(),
-    rateLimits: z.string(),
-    rateLimitLogs: z.string(),
+    rpc: path,
+    networks: path,
+    models: path,
+    rateLimits: path,
+    rateLimitLogs: path,
   }),
   /** The clauses that the target promises. Others are never judged. */
   promises: promisesSchema.default({ only: null, except: [] }),
@@ -198,7 +205,7 @@ export const contractSchema = z.strictObject({
   /** The query parameters that select a page of a list. */
   pagination: z.strictObject({ pageParameter: z.string().min(1), limitParameter: z.string().min(1) }),
   /** The request header with the client's own time in milliseconds; null: not sent. */
-  requestTimestampHeader: z.string().min(1).nullable(),
+  requestTimestampHeader: headerName.nullable(),
   chat: chatTerms,
   rpc: z.strictObject({
     /** Requests per minute of one caller; null: not asserted. A batch is one request. */
@@ -235,7 +242,7 @@ export const contractSchema = z.strictObject({
   }),
   idempotency: z.strictObject({
     ttlMs: milliseconds,
-    keyPattern: z.string(),
+    keyPattern: pattern,
     /** Whether a key that does not match is rejected with 400 or ignored; null: not asserted. */
     badKey: z.enum(['rejected', 'ignored']).nullable(),
     /**
@@ -248,8 +255,20 @@ export const contractSchema = z.strictObject({
     windowMs: milliseconds,
     /** How the target counts requests and tokens; null: unknown, so only what every algorithm breaks is judged. */
     algorithm: z.enum(limiterAlgorithms).nullable().default(null),
+    /** Whether all keys of an account share its limits; null: not asserted, so each key may have limits of its own. */
+    scope: z.enum(['account']).nullable().default(null),
+    /** Which chat requests share a counter: those for one model, or for all models of a tier; null: not asserted. */
+    chatScope: z.enum(['model', 'tier']).nullable().default(null),
+    /** Which RPC requests share a counter: all of them, or those for one network; null: not asserted. */
+    rpcScope: z.enum(['all', 'network']).nullable().default(null),
+    /** Which other limited requests share a counter: those of one type, or for one resource; null: not asserted. */
+    resourceScope: z.enum(['type', 'resource']).nullable().default(null),
     requestsReset: z.enum(['unix-seconds', 'unix-milliseconds']),
     tokensReset: z.enum(['seconds', 'unix-milliseconds']),
+    /** How old a Date header may be. A cache in front of the target may keep it for a while. */
+    dateAgeMs: milliseconds.default(2_000),
+    /** How far the clock of the limits may differ from the clock of the Date header. */
+    clockToleranceMs: milliseconds.default(1_000),
     /** Whether inference responses must carry the three token headers. */
     tokenHeaders: z.boolean(),
     /** The limits that the target published, per minute, by limit name. They take precedence over those of tiers. */

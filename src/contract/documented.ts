@@ -155,8 +155,14 @@ export const documentedContract: Contract = {
   limits: {
     windowMs: 60_000,
     algorithm: null,
+    scope: null, // open
+    chatScope: null, // open
+    rpcScope: null, // open
+    resourceScope: null, // open
     requestsReset: 'unix-seconds',
     tokensReset: 'seconds',
+    dateAgeMs: 2_000, // open
+    clockToleranceMs: 1_000, // open
     tokenHeaders: true,
     published: {},
     judgedBy: 'documented',

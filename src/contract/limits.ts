@@ -54,7 +54,7 @@ const isAsserted = (scope: LimitScope, accountTier: AccountTier, contract: Contr
   (sourceOfLimit(scope, accountTier, contract) === 'profile' && hasKnownTier(scope, contract))
 
 /** A call may ask for a tier that the target does not state. Then the limits of that tier only pace the load. */
-const hasKnownTier = (scope: LimitScope, { models }: Contract): boolean =>
+export const hasKnownTier = (scope: LimitScope, { models }: Contract): boolean =>
   !('model' in scope) || models.some(({ id, tier }) => id === scope.model && tier === scope.modelTier)
 
 /** Whether the target promises any clause about a limit. */

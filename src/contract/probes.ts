@@ -1,3 +1,4 @@
+import { is2xx } from '../lib/numbers.ts'
 import type { Contract } from './contract.ts'
 import { needsWallet, type Probe } from './probe.ts'
 import { authProbes, keyProbes } from './probes/auth.ts'
@@ -22,6 +23,12 @@ export const probeOf = (name: string): Probe => {
   const probe = Object.hasOwn(probes, name) ? probes[name as ProbeName] : undefined
   if (probe === undefined) throw new RangeError(`no probe named ${name}`)
   return probe
+}
+
+/** Whether a status is one that a probe may get. Where 200 is one, any success is; the clauses of statuses accuse others. */
+export function isPromisedStatus(name: string, status: number, contract: Contract): boolean {
+  const statuses = probeOf(name).promised(contract)
+  return statuses.includes(status) || (is2xx(status) && statuses.some(is2xx))
 }
 
 /** The number of requests of a probe that count as refused ones of its caller. */

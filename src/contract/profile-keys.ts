@@ -86,8 +86,18 @@ export const profileKeys: Readonly<Record<string, string>> = {
   'limits.windowMs': 'length of a window, of requests and of tokens, in milliseconds',
   'limits.algorithm':
     '`fixed-window`, `aligned-window`, `sliding-log`, `sliding-counter`, `token-bucket`, or `gcra`; `null`: unknown, so only what every algorithm breaks is judged. Fixed and aligned windows are judged exactly',
+  'limits.scope':
+    '`account`: all keys of an account share its limits; `null`: open, so each key may have limits of its own',
+  'limits.chatScope':
+    '`model`: each model has a counter of its own; `tier`: all models of a tier share one; `null`: open, and [a target may do either](decisions/0039-open-scopes-are-read-in-every-way.md)',
+  'limits.rpcScope': '`all`: all networks share a counter; `network`: each network has its own; `null`: open',
+  'limits.resourceScope':
+    '`type`: all resources of a type, such as image, share a counter; `resource`: each has its own; `null`: open',
   'limits.requestsReset': 'unit of `x-ratelimit-reset-requests`, or `unix-milliseconds`',
   'limits.tokensReset': 'unit of `x-ratelimit-reset-tokens`, or `unix-milliseconds`',
+  'limits.dateAgeMs': 'how many milliseconds a `Date` may be old, because caches keep it; open in the document',
+  'limits.clockToleranceMs':
+    'how many milliseconds the clock of the limits may differ from that of `Date`; resets are compared with this tolerance; open in the document',
   'limits.tokenHeaders': 'whether a 200 of a chat call must carry the three token headers',
   'limits.published.<limit>':
     'a limit per minute by its name, such as `chat:<model>` or `chat:<model> tokens`; a run writes those that the target publishes here',

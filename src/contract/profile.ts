@@ -1,4 +1,4 @@
-import { isObject } from '../lib/json.ts'
+import { hasHugeNumber, isObject } from '../lib/json.ts'
 import { expectedValue, explainIssues, type SchemaIssue } from '../lib/schema-mistakes.ts'
 import { nearest, UsageError } from '../lib/usage-error.ts'
 import { parseYaml, readYaml } from '../lib/yaml.ts'
@@ -21,6 +21,7 @@ export function parseProfile(text: string, file: string): Contract {
   const written = source.value ?? {}
   if (isObject(written) && 'stages' in written && 'callers' in written)
     throw new UsageError({ where: file, got: 'a scenario', expected: 'a profile', hint: `see turnpike run ${file}` })
+  if (hasHugeNumber(written)) throw new UsageError({ where: file, got: 'a number beyond 1e290', expected: 'a profile' })
   const { sources: _, ...documented } = documentedContract
   const merged = overlay(documented, written)
   const mistakes = source.locate(explainIssues(profileSchema, merged, { expected: expectedValue, hint: clauseHint }))

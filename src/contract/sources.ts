@@ -5,8 +5,12 @@ import { signInRefusals } from './wallets.ts'
 const allSources = ['document', 'default', 'profile', 'target'] as const
 export type Source = (typeof allSources)[number]
 
-/** By path, such as `rpc.requestsPerMinute`: values that a profile or the target stated. */
-export const sourcesSchema = z.record(z.string(), z.enum(['profile', 'target']))
+/**
+ * By path, such as `rpc.requestsPerMinute`: values that a profile or the target stated. `default`: a value of the reference
+ * service, which forecasts the cost of a run against another target and is not asserted of it.
+ */
+export const sourcesSchema = z.record(z.string(), z.enum(['profile', 'target', 'default']))
+type Sources = z.infer<typeof sourcesSchema>
 
 /** Values that the document leaves open, by path. */
 const openPaths = [
@@ -32,6 +36,12 @@ const openPaths = [
   'idempotency.badKey',
   'idempotency.concurrent',
   'limits.algorithm',
+  'limits.scope',
+  'limits.chatScope',
+  'limits.rpcScope',
+  'limits.resourceScope',
+  'limits.dateAgeMs',
+  'limits.clockToleranceMs',
   'abuse.status',
   'abuse.blockedCount',
   'abuse.scope',
@@ -60,15 +70,20 @@ const openPaths = [
 ]
 
 /** The source of the value at `path`. What was stated about a whole mapping holds for its members. */
-export function sourceOfValue(
-  { sources }: { readonly sources: Readonly<Record<string, 'profile' | 'target'>> },
-  path: string,
-): Source {
+export const sourceOfValue = ({ sources }: { readonly sources: Sources }, path: string): Source =>
+  notedSource(sources, path) ??
+  (openPaths.some(open => path === open || path.startsWith(`${open}.`)) ? 'default' : 'document')
+
+/** Whether the value at `path` is only assumed of the target, so that no judge may assert it. */
+export const isAssumed = ({ sources }: { readonly sources: Sources }, path: string): boolean =>
+  notedSource(sources, path) === 'default'
+
+function notedSource(sources: Sources, path: string): Source | null {
   for (let at = path; at !== ''; at = parentOf(at)) {
     const source = Object.hasOwn(sources, at) ? sources[at] : undefined
     if (source !== undefined) return source
   }
-  return openPaths.some(open => path === open || path.startsWith(`${open}.`)) ? 'default' : 'document'
+  return null
 }
 
 const parentOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('.')))

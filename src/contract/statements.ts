@@ -1,5 +1,6 @@
 import { isObject, type JsonObject, toObject } from '../lib/json.ts'
 import { type AccountTier, type Contract, type Model, type ModelTier, modelTiers, type Network } from './contract.ts'
+import { sourceOfValue } from './sources.ts'
 
 /** A model in the list of the target. */
 type OfferedModel = Pick<Model, 'id' | 'name' | 'maxCompletionTokens' | 'usdPerMillion'>
@@ -79,37 +80,58 @@ export function parseLimits(body: unknown): Statements['limits'] {
 
 /**
  * The contract with what the target states about itself: a layer over the document and the profile. Models and networks
- * that the target does not list are removed, and the prices of those that the contract does not know stay unknown, unless
- * the list states them.
+ * that the target does not list are removed, and prices that the contract does not know stay unknown, unless the list
+ * states them. `isReference`: whether the target is the reference service, whose prices are those of the contract. Any
+ * other target has the prices that it or the profile states.
  */
 export function withStatements(
   contract: Contract,
   { models, networks, limits }: Statements,
   accountTier: AccountTier,
+  isReference = true,
 ): Contract {
   const published = limits === null ? contract.limits.published : Object.fromEntries(limits)
-  const sources = { ...contract.sources }
+  const sources: Contract['sources'] = { ...contract.sources, ...(isReference ? {} : assumedCredits(contract)) }
+  const known =
+    isReference || sourceOfValue(contract, 'models') === 'profile' ? contract.models : withoutPrices(contract)
   if (models !== null) sources.models = 'target'
   if (networks !== null) sources['rpc.networks'] = 'target'
   if (limits !== null) sources['limits.published'] = 'target'
   return {
     ...contract,
-    models: models === null ? contract.models : offeredModels(contract, models, published, accountTier),
+    models: models === null ? known : offeredModels({ ...contract, models: known }, models, published, accountTier),
     rpc: { ...contract.rpc, networks: networks === null ? contract.rpc.networks : offeredNetworks(contract, networks) },
     limits: { ...contract.limits, published },
     sources,
   }
 }
 
+const withoutPrices = ({ models }: Contract): Contract['models'] =>
+  models.map(model => ({ ...model, usdPerMillion: null }))
+
+/** Marks the credits of the reference service, as far as no profile states them. They forecast the cost of a run. */
+function assumedCredits(contract: Contract): Contract['sources'] {
+  const bases = Object.keys(contract.rpc.networks).map(slug => `rpc.networks.${slug}.baseCredits`)
+  const tiers = Object.keys(contract.rpc.methods).map(family => `rpc.methods.${family}`)
+  const unstated = [...bases, ...tiers].filter(path => sourceOfValue(contract, path) !== 'profile')
+  return Object.fromEntries(unstated.map(path => [path, 'default']))
+}
+
 /** Known models in the order of the contract, then the others. */
 function offeredModels(
-  { models, accounts }: Contract,
+  contract: Contract,
   offered: readonly OfferedModel[],
   published: Readonly<Record<string, number>>,
   accountTier: AccountTier,
 ): Model[] {
+  const { models, accounts } = contract
+  // A price that a profile leaves out is not asserted.
+  const isFixed = sourceOfValue(contract, 'models') === 'profile'
   const ids = new Set(offered.map(({ id }) => id))
-  const known = models.filter(({ id }) => ids.has(id))
+  const priceOf = new Map(offered.map(({ id, usdPerMillion }) => [id, usdPerMillion]))
+  const known = models
+    .filter(({ id }) => ids.has(id))
+    .map(model => (isFixed ? model : { ...model, usdPerMillion: model.usdPerMillion ?? priceOf.get(model.id) ?? null }))
   const others = offered.filter(({ id }) => !models.some(model => model.id === id))
   const tierOf = (id: string): ModelTier | null => {
     const isLike = (tier: ModelTier) => {

@@ -117,7 +117,7 @@ export const walletTerms = z.strictObject({
   /** Who may ask for the balance of a wallet. */
   balanceAsker: z.enum(['itself', 'anyone']),
   topUp: z.strictObject({
-    path: z.string().startsWith('/'),
+    path: z.string().regex(/^\/[!-"$-~]*$/, 'a path from "/" on, without spaces, line breaks, and #'),
     paymentHeader: headerName,
     legacyPaymentHeaders: z.array(headerName),
     /** The response headers with the requirements, and with the result of a payment. */

@@ -3,7 +3,8 @@ import { count } from '../lib/format.ts'
 import { oneLine } from '../lib/visible.ts'
 import type { LogFooter, RunInfo } from '../observation/log.ts'
 import type { FailureReason, Observation } from '../observation/observation.ts'
-import { originOf, quotedError } from '../observation/response.ts'
+import { is2xx, originOf, quotedError } from '../observation/response.ts'
+import { usesOwnKey } from './audits/abuse/failure.ts'
 
 /** Who answered the requests of a run, as plain data: the service, something before it, or nobody. */
 export type Answers = {
@@ -156,5 +157,18 @@ function silenceText({ failures, firstFailure }: Answers, target: string): strin
       return `${host} closed every connection without an HTTP response. Does it speak ${protocol === 'https:' ? 'HTTPS' : 'plain HTTP'} on this port?`
     default:
       return null
+  }
+}
+
+/**
+ * Tells whether a response says only that the target does not know a key. Nobody gave that key to Turnpike, so the
+ * response is no fault of the target. Once a request with such a key has succeeded, the target knows them.
+ */
+export function createInventedKeys(areInvented: boolean): (observation: Observation) => boolean {
+  let areKnown = !areInvented
+  return ({ request, response, chain }) => {
+    if (areKnown || response === null || chain !== undefined || !usesOwnKey(request)) return false
+    areKnown = is2xx(response.status)
+    return response.status === 401
   }
 }

@@ -171,7 +171,12 @@ export function judgeRun({ plan, contract, head }: JudgeJob, results: readonly W
     series: series.series(),
     slices: slices.slices(),
     capacity: view.capacity(complete),
-    thresholds: thresholdsOf(plan, view, { complete, elapsedMs: durationMs }, load.eventLoopDelayMs),
+    thresholds: thresholdsOf(
+      plan,
+      view,
+      { complete, elapsedMs: durationMs },
+      unrecordedStallMs(results.map(result => result.end)),
+    ),
   })
 }
 
@@ -218,6 +223,8 @@ function withoutJudgements<Run extends VerdictInput>(run: Run, cause: string): R
     thresholds: run.thresholds.map(threshold => ({
       ...threshold,
       value: null,
+      lowest: null,
+      highest: null,
       verdict: 'inconclusive',
       message: noAnswer,
     })),
@@ -276,6 +283,12 @@ function endOf(ends: readonly (LogFooter | null)[]): LogFooter | null {
   const known =
     all.find(({ ended }) => ended === 'worker-lost') ?? all.find(({ ended }) => ended !== 'complete') ?? all[0] ?? null
   return known?.ended === 'worker-lost' || !ends.includes(null) ? known : null
+}
+
+/** The longest stall of the workers whose observations do not state theirs; null: all do. */
+function unrecordedStallMs(ends: readonly (LogFooter | null)[]): number | null {
+  const delays = ends.flatMap(end => (end === null || end.statesStalls ? [] : (end.eventLoopDelayMs?.max ?? [])))
+  return delays.length === 0 ? null : Math.max(...delays)
 }
 
 /** The maximum over all workers; each has its own event loop. */

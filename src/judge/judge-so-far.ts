@@ -68,11 +68,12 @@ function workerTotals(
   const own = createMetrics(plan)
   own.merge(metrics)
   const { sent, timing } = own.all()
+  const startedMs = own.stages.loadStartMs()
   return {
     worker,
     callers: plan.callers.names.filter((_, caller) => shardOf(caller, plan, of) === worker - 1).length,
     lost: isLost,
-    startedMs: Number.isFinite(metrics.loadStartMs) ? metrics.loadStartMs : null,
+    startedMs: Number.isFinite(startedMs) ? startedMs : null,
     sent,
     latenessMs: percentilesOf(timing('lateness')),
     eventLoopDelayMs,

@@ -1,10 +1,10 @@
 import type { Contract } from '../contract/contract.ts'
 import { createBatch, type Defer } from '../lib/batches.ts'
 import { pico } from '../lib/money.ts'
-import type { EventLoopDelay, RunInfo } from '../observation/log.ts'
+import type { RunInfo } from '../observation/log.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
-import { type Answers, createAnswerLog } from './answers.ts'
+import { type Answers, createAnswerLog, createInventedKeys } from './answers.ts'
 import type { Billing, BlockCounts, LimitResult } from './audits/audit.ts'
 import {
   type AuditSnapshot,
@@ -19,14 +19,15 @@ import type { TrialPart } from './capacity/trial-fold.ts'
 import { createChecks } from './checks/checks.ts'
 import { shownIds } from './findings/causes.ts'
 import { createFindingLog, type FindingLog, type FindingLogSnapshot } from './findings/findings.ts'
-import { createInventedKeys } from './invented-keys.ts'
 import { createMetrics, type MetricsSnapshot, type RunMetrics } from './metrics/request-stats.ts'
 import { coarseSnapshot, createSeries, type SeriesSnapshot } from './metrics/series.ts'
 import { createSlices, type SlicesSnapshot } from './metrics/slices.ts'
 import type { RunExtent } from './metrics/timings.ts'
 import { createOpenPayments, type OpenPayment } from './open-payments.ts'
 import { type CallProof, createProofLog } from './proof.ts'
+import { explainSilence } from './silence.ts'
 import { evaluateThresholds, type ThresholdResult } from './thresholds.ts'
+import { undecidedTotals, unexpected429s } from './undecided.ts'
 
 /**
  * Judges the observations of one worker: one sink feeds every check, audit and metric. Each reading method (`snapshot`,
@@ -135,7 +136,7 @@ export function createJudge(
     searches.add(observation)
     latestMs = Math.max(latestMs, observation.endMs ?? observation.dueMs)
     const isCited = findingLog.cites(observation.id)
-    if (isCited) storeCited(observation)
+    if (findingLog.mayCite(observation.id)) storeCited(observation)
     if (keepsRecent) recent[judgedCount++ % recentSize] = observation
     onJudged(observation, isCited)
   }
@@ -143,7 +144,7 @@ export function createJudge(
   function storeCited(observation: Observation): void {
     cited.set(observation.id, observation)
     // An example is dropped if a later observation gives an earlier one.
-    if (cited.size > maxCited) for (const id of cited.keys()) if (!findingLog.cites(id)) cited.delete(id)
+    if (cited.size > maxCited) for (const id of cited.keys()) if (!findingLog.mayCite(id)) cited.delete(id)
   }
 
   /** Of the first cause of each finding. */
@@ -236,28 +237,28 @@ export function mergeSnapshots(plan: Plan, snapshots: readonly JudgeSnapshot[]):
   return { metrics, findingLog, audits, capacity, thresholds }
 }
 
-/** null: none was seen, and some limits could not be judged. */
-function sumUnexpected(limits: readonly LimitResult[]): number | null {
-  const sum = limits.reduce((total, limit) => total + (limit.unexpected429 ?? 0), 0)
-  return sum === 0 && limits.some(limit => limit.unexpected429 === null) ? null : sum
-}
-
 export function thresholdsOf(
   plan: Plan,
   { metrics, findingLog, audits, capacity }: Omit<RunView, 'thresholds'>,
   extent: RunExtent,
-  eventLoopDelayMs: EventLoopDelay | null,
+  unrecordedStallMs: number | null,
 ): readonly ThresholdResult[] {
-  const { discrepancies, claimedCredits, claimedUsd } = audits.billing()
+  const billing = audits.billing()
+  const { discrepancies, claimedCredits, claimedUsd } = billing
+  const limits = audits.limits()
+  const clauses = explainSilence(findingLog.tallies(), plan, metrics)
+  const undecided = undecidedTotals({ plan, clauses, metrics, limits, billing })
   return evaluateThresholds(plan.thresholds, metrics, {
     violations: findingLog.violations(),
     discrepancies: discrepancies.reduce((sum, { count }) => sum + count, 0),
-    unexpected429: sumUnexpected(audits.limits()),
+    unexpected429: unexpected429s(limits, clauses),
+    undecided,
+    judgedClauses: clauses.filter(({ judged }) => judged > 0).length,
     blocks: audits.blocks(),
     credits: BigInt(claimedCredits),
     picoUsd: pico(claimedUsd),
     capacity: capacity(extent.complete),
-    eventLoopDelayMs,
+    unrecordedStallMs,
     ...extent,
   })
 }

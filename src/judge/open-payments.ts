@@ -1,6 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
 import { failedBeforeSend, type Observation } from '../observation/observation.ts'
 import { recordedOutcome } from '../observation/payment-outcome.ts'
+import { refusalOf } from './checks/payments.ts'
 
 /** A signed payment that was sent, and whose outcome is unknown. */
 export type OpenPayment = { readonly id: string; readonly usd: string }
@@ -13,9 +14,11 @@ export type OpenPayments = {
 
 /**
  * Which payments may or may not have been settled. A payment that may have been settled stays open until a response says
- * that it was: a later refusal says nothing about the first attempt.
+ * that it was: a later refusal says nothing about the first attempt. Only a payment that must be refused is refused each
+ * time.
  */
-export function createOpenPayments({ wallets }: Contract): OpenPayments {
+export function createOpenPayments(contract: Contract): OpenPayments {
+  const { wallets } = contract
   const open = new Map<string, OpenPayment>()
   const settled = new Set<string>()
   return {
@@ -28,7 +31,8 @@ export function createOpenPayments({ wallets }: Contract): OpenPayments {
       if (known === 'settled') {
         open.delete(id)
         settled.add(id)
-      } else if (known === 'unknown' && !settled.has(id)) open.set(id, { id, usd })
+      } else if (known === 'refused' && refusalOf(request.payment, contract) !== null) open.delete(id)
+      else if (known === 'unknown' && !settled.has(id)) open.set(id, { id, usd })
     },
     list: () => [...open.values()],
   }

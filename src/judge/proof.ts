@@ -1,17 +1,19 @@
 import type { ClauseId } from '../contract/clauses.ts'
 import type { Contract } from '../contract/contract.ts'
-import { probeOf } from '../contract/probes.ts'
+import { isPromisedStatus, probeOf } from '../contract/probes.ts'
 import { plural } from '../lib/format.ts'
 import { toObject } from '../lib/json.ts'
+import { applicableLimit } from '../observation/limit-scope.ts'
 import type { Observation, RpcItem, TopUpDescriptor } from '../observation/observation.ts'
 import { isOfferRequest } from '../observation/payment-offer.ts'
-import { is2xx, isAbuseBlock, quotedError } from '../observation/response.ts'
-import { isSystemStage, type Plan, type Threshold } from '../plan/plan.ts'
+import { is2xx, isAbuseBlock, isConcurrencyRejection, quotedError } from '../observation/response.ts'
+import { isSystemStage, type Plan } from '../plan/plan.ts'
 import type { LimitResult } from './audits/audit.ts'
 import { refusalOf } from './checks/payments.ts'
 import { isRpcError } from './checks/rpc-response.ts'
 import type { ClauseTally } from './findings/findings.ts'
 import type { RequestStats } from './metrics/request-stats.ts'
+import { canFailOn, demandsRefusal, judgesSuccess } from './threshold-reach.ts'
 
 /**
  * What shows that one call works in one stage, as plain data. Requests that should be refused count only as probes, and
@@ -30,9 +32,17 @@ export type CallProof = {
   readonly judged: number
   /** How the others ended: a status, a failure, or one of `otherEndings`. */
   readonly unmet: ReadonlyMap<string, number>
+  /** The 429s among them, by the limit that the request draws on; an empty name: none. */
+  readonly limited: ReadonlyMap<string, number>
+  /** The 503s among them that say when to retry: the service refused on purpose. */
+  readonly deferred: number
+  /** By name: the probes, with how many the clause of the probe judged, and how the others ended. */
+  readonly probes: ReadonlyMap<string, ProbeTally>
   /** The start of the first error among them; empty: there was none. */
   readonly error: string
 }
+
+type ProbeTally = { readonly judged: number; readonly open: ReadonlyMap<string, number> }
 
 export type ProofLog = {
   /** `isJudged`: a clause about the content of its response judged it. */
@@ -46,8 +56,12 @@ const otherEndings = { dropped: 'dropped', errors: 'errors', others: 'others' } 
 const maxEndings = 32
 
 type MutableProof = {
-  -readonly [Key in keyof Omit<CallProof, 'unmet'>]: CallProof[Key]
-} & { readonly unmet: Map<string, number> }
+  -readonly [Key in keyof Omit<CallProof, 'unmet' | 'limited' | 'probes'>]: CallProof[Key]
+} & {
+  readonly unmet: Map<string, number>
+  readonly limited: Map<string, number>
+  readonly probes: Map<string, ProbeTally>
+}
 
 /** Collects the proofs of a run. Memory is bounded by the calls and stages of the plan. */
 export function createProofLog(plan: Plan, contract: Contract): ProofLog {
@@ -60,7 +74,19 @@ export function createProofLog(plan: Plan, contract: Contract): ProofLog {
     if (calls === undefined) return null
     let proof = calls.get(call)
     if (proof === undefined) {
-      proof = { stage, call, due: 0, sent: 0, met: 0, judged: 0, unmet: new Map(), error: '' }
+      proof = {
+        stage,
+        call,
+        due: 0,
+        sent: 0,
+        met: 0,
+        judged: 0,
+        unmet: new Map(),
+        limited: new Map(),
+        deferred: 0,
+        probes: new Map(),
+        error: '',
+      }
       calls.set(call, proof)
     }
     return proof
@@ -68,16 +94,24 @@ export function createProofLog(plan: Plan, contract: Contract): ProofLog {
 
   return {
     add: (observation, isJudged) => {
-      const { stage, call, request, outcome } = observation
-      if (isSystemStage(stage) || (outcome.kind === 'dropped' && outcome.reason === 'no-credentials')) return
+      const { stage, call, request, outcome, response } = observation
+      if (isSystemStage(stage) || isNeverDue(outcome)) return
       if (!hasIntent(observation, contract)) return
       const proof = proofOf(stage, request.kind === 'probe' ? null : call)
       if (proof === null) return
       proof.due++
       if (outcome.kind !== 'dropped') proof.sent++
       const ending = unmetEnding(observation, provoked.has(stage), contract)
+      if (request.kind === 'probe')
+        addProbe(proof.probes, request.probe, {
+          judged: isJudged ? 1 : 0,
+          open: new Map(isJudged ? [] : [[ending ?? otherEndings.others, 1]]),
+        })
+      if (ending === '503' && response?.headers['retry-after'] !== undefined) proof.deferred++
+      if (ending === '429' && !(response !== null && isConcurrencyRejection(response, contract)))
+        addEnding(proof.limited, applicableLimit(observation, contract)?.name ?? '', 1)
       if (ending !== null) {
-        if (proof.error === '' && observation.response !== null) proof.error = quotedError(observation.response)
+        if (proof.error === '' && response !== null) proof.error = quotedError(response)
         return addEnding(proof.unmet, ending, 1)
       }
       proof.met++
@@ -85,23 +119,37 @@ export function createProofLog(plan: Plan, contract: Contract): ProofLog {
     },
     proofs: () => [...stages.values()].flatMap(calls => [...calls.values()]),
     merge: proofs => {
-      for (const { stage, call, due, sent, met, judged, unmet, error } of proofs) {
+      for (const { stage, call, due, sent, met, judged, unmet, limited, deferred, probes, error } of proofs) {
         const sum = proofOf(stage, call)
         if (sum === null) continue
         sum.due += due
         sum.sent += sent
         sum.met += met
         sum.judged += judged
+        sum.deferred += deferred
         sum.error ||= error
         for (const [ending, count] of unmet) addEnding(sum.unmet, ending, count)
+        for (const [limit, count] of limited) addEnding(sum.limited, limit, count)
+        for (const [name, tally] of probes) addProbe(sum.probes, name, tally)
       }
     },
   }
 }
 
+/** Whether nothing was to be sent: a key is missing, or the request before it got no response. */
+const isNeverDue = (outcome: Observation['outcome']): boolean =>
+  outcome.kind === 'dropped' && (outcome.reason === 'no-credentials' || outcome.reason === 'no-response')
+
 function addEnding(unmet: Map<string, number>, ending: string, by: number): void {
   const name = unmet.has(ending) || unmet.size < maxEndings ? ending : otherEndings.others
   unmet.set(name, (unmet.get(name) ?? 0) + by)
+}
+
+function addProbe(probes: Map<string, ProbeTally>, name: string, { judged, open }: ProbeTally): void {
+  const known = probes.get(name)
+  const sum = new Map(known?.open)
+  for (const [ending, count] of open) addEnding(sum, ending, count)
+  probes.set(name, { judged: (known?.judged ?? 0) + judged, open: sum })
 }
 
 /** Whether the contract says what a request should get. What a conflict gets is judged elsewhere. */
@@ -122,7 +170,7 @@ function unmetEnding({ request, outcome, response }: Observation, isProvoked: bo
   if (outcome.kind === 'failed') return outcome.reason
   const { status } = outcome
   if (isProvoked && response !== null && isAbuseBlock(response, contract)) return null
-  if (request.kind === 'probe') return probeOf(request.probe).promised(contract).includes(status) ? null : `${status}`
+  if (request.kind === 'probe') return isPromisedStatus(request.probe, status, contract) ? null : `${status}`
   // How to pay comes with a 402.
   if (isOfferRequest(request) && status === contract.wallets.topUp.offerStatus) return null
   if (request.kind === 'top-up' && isMeantRefusal(request, status, contract)) return null
@@ -146,7 +194,7 @@ function isResult(value: unknown): boolean {
 }
 
 /** `5 got 500, 2 were dropped`: the most frequent first. */
-function describeEndings(unmet: ReadonlyMap<string, number>): string {
+export function describeEndings(unmet: ReadonlyMap<string, number>): string {
   return [...unmet]
     .toSorted(([, a], [, b]) => b - a)
     .map(([ending, count]) => `${count} ${verbOf(ending, count)}`)
@@ -177,27 +225,31 @@ export function unprovenReasons(
     ]
   }
   return [
-    ...limited(broken.map(describeBroken)),
-    ...limited(
+    ...firstOf(broken.map(describeBroken)),
+    ...firstOf(
       proofs
         .filter(proof => !broken.includes(proof) && isMostlyRefused(proof, plan))
         .map(
           proof =>
-            `Most requests of ${nameOf(proof)} did not succeed: ${describeEndings(proof.unmet)}${quotedIn([proof])}.`,
+            `Most requests of ${placeOf(proof)} did not succeed: ${describeEndings(proof.unmet)}${quotedIn([proof])}.`,
         ),
     ),
-    ...limited(neverDue(plan, proofs)),
-    ...limited(
+    ...firstOf(neverDue(plan, proofs)),
+    ...firstOf(
       proofs
         .filter(({ call, met, judged }) => call !== null && met > 0 && judged === 0)
         .filter(proof => !plan.thresholds.some(threshold => canFailOn(threshold, proof)))
         .map(
           proof =>
-            `Nothing judged the responses to ${nameOf(proof)}: no clause about their content, and no threshold about them.`,
+            `Nothing judged the responses to ${placeOf(proof)}: no clause about their content, and no threshold about them.`,
         ),
     ),
   ]
 }
+
+/** The calls of stages that the reasons above are about already. */
+export const unprovenCalls = (plan: Plan, proofs: readonly CallProof[]): readonly CallProof[] =>
+  proofs.filter(proof => isBroken(proof, proofs, plan) || isMostlyRefused(proof, plan))
 
 /** What any judgement of a block needs. */
 const ofBlocks: readonly ClauseId[] = ['abuse.block', 'abuse.all-requests', 'abuse.duration', 'abuse.message']
@@ -257,8 +309,8 @@ function isBroken(proof: CallProof, all: readonly CallProof[], plan: Plan): bool
 
 function describeBroken(proof: CallProof): string {
   const { due, sent, unmet } = proof
-  if (sent === 0) return `No request of ${nameOf(proof)} was sent: ${describeEndings(unmet)}.`
-  return `None of ${plural(due, 'request')} of ${nameOf(proof)} succeeded: ${describeEndings(unmet)}${quotedIn([proof])}.`
+  if (sent === 0) return `No request of ${placeOf(proof)} was sent: ${describeEndings(unmet)}.`
+  return `None of ${plural(due, 'request')} of ${placeOf(proof)} succeeded: ${describeEndings(unmet)}${quotedIn([proof])}.`
 }
 
 /** The first error of the target in its own words, as ` ("Model not found")`. */
@@ -304,44 +356,11 @@ function neverDue({ forecast, calls }: Plan, proofs: readonly CallProof[]): read
     .map(name => `No request of ${name} was due.`)
 }
 
-const covers = ({ call, stage }: Threshold, proof: CallProof): boolean =>
-  (call ?? proof.call) === proof.call && (stage ?? proof.stage) === proof.stage
-
-const statusOf = ({ measure }: Threshold): number | null =>
-  'count' in measure && measure.count.kind === 'status' ? measure.count.status : null
-
-/** Whether a threshold about this call fails unless the target refuses some of its requests. */
-function demandsRefusal(threshold: Threshold, proof: CallProof): boolean {
-  const { call, operator, bound } = threshold
-  const status = statusOf(threshold)
-  if (call === null || status === null || (status >= 200 && status < 300) || !covers(threshold, proof)) return false
-  return operator === '>' ? bound >= 0 : (operator === '>=' || operator === '==') && bound > 0
-}
-
-const judgesSuccess = (threshold: Threshold, proof: CallProof): boolean => {
-  const { measure } = threshold
-  if (!covers(threshold, proof) || !('count' in measure)) return false
-  return demandsRefusal(threshold, proof) || measure.count.kind === 'good' || statusOf(threshold) === 200
-}
-
-const aboutResponses: readonly string[] = ['failed', 'good', 'answered', 'status']
-
-/** Whether a threshold is about the responses of this call, and has values that do not meet it. */
-function canFailOn(threshold: Threshold, proof: CallProof): boolean {
-  const { measure, operator, bound } = threshold
-  if (!covers(threshold, proof)) return false
-  if (measure.kind === 'timing') return measure.timing !== 'lateness'
-  if (measure.kind === 'capacity') return true
-  if (!('count' in measure) || !aboutResponses.includes(measure.count.kind)) return false
-  if ((operator === '>=' && bound <= 0) || (operator === '>' && bound < 0)) return false
-  return !(measure.kind === 'ratio' && ((operator === '<=' && bound >= 1) || (operator === '<' && bound > 1)))
-}
-
-const nameOf = ({ call, stage }: CallProof): string => `${call ?? 'the probes'} in ${stage}`
+export const placeOf = ({ call, stage }: CallProof): string => `${call ?? 'the probes'} in ${stage}`
 
 const maxSentences = 5
 
-function limited(sentences: readonly string[]): readonly string[] {
+export function firstOf(sentences: readonly string[]): readonly string[] {
   if (sentences.length <= maxSentences) return sentences
   return [...sentences.slice(0, maxSentences), `The same holds in ${sentences.length - maxSentences} further cases.`]
 }

@@ -1,20 +1,37 @@
 import type { Unit } from '../lib/format.ts'
-import { formatExact, formatRate } from '../lib/format.ts'
+import { formatExact, formatRate, formatWithError, plural } from '../lib/format.ts'
 import { formatPico } from '../lib/money.ts'
-import type { EventLoopDelay } from '../observation/log.ts'
 import type { Aggregate, Count, Operator, Threshold } from '../plan/plan.ts'
-import type { CapacityResult } from './capacity/result.ts'
-import { latenessReason, localFaultReason, stallReason } from './metrics/harness-limits.ts'
+import {
+  type CapacityRange,
+  type CapacityResult,
+  capacityLabel,
+  isConclusive,
+  provenRange,
+  rangeLabel,
+} from './capacity/result.ts'
+import { describeHeldBack, mayBeOfHeldBack } from './metrics/held-back.ts'
 import { type Histogram, meanMs, percentileMs, samplesFor } from './metrics/histogram.ts'
 import type { RequestStats, RunMetrics } from './metrics/request-stats.ts'
 import { perSecond, type RunExtent, type Selection } from './metrics/timings.ts'
+import {
+  rangeOfCount,
+  rangeOfTiming,
+  scaleRange,
+  unmeasuredWhy,
+  type ValueRange,
+  withHiddenRequests,
+} from './metrics/value-range.ts'
 
 export type Verdict = 'pass' | 'fail' | 'inconclusive'
 
 export type ThresholdResult = {
   readonly expression: string
-  /** null: there is none. */
+  /** null: there is none. Of a capacity of which only a range is known, the lower end. */
   readonly value: number | null
+  /** Between them lies the true value, in spite of the errors of Turnpike; null: not known. */
+  readonly lowest: number | null
+  readonly highest: number | null
   /** The capacity of all calls, if `value` is the share of one; null: it is no share. */
   readonly whole: number | null
   readonly operator: Operator
@@ -38,27 +55,42 @@ function evaluate(threshold: Threshold, metrics: RunMetrics, totals: RunTotals):
   const { expression, why, operator, bound } = threshold
   const measured = measure(threshold, metrics, totals)
   const { value, unit, subject, samples } = measured
-  const { share = null, basis = `n = ${samples}` } = measured
+  const { share = null, basis = `n = ${samples}`, undecided = null } = measured
+  const { proven = null } = measured
+  const { lowest = value, highest = value } = proven ?? measured.range ?? {}
   const result = (verdict: Verdict, message: string): ThresholdResult => {
-    return { expression, value, whole: share?.whole ?? null, operator, bound, unit, verdict, message, why }
+    const isUnknown = value === 0 && proven !== null
+    const whole = isUnknown ? null : (share?.whole ?? null)
+    const known = { value: isUnknown ? null : value, highest: highest === Number.POSITIVE_INFINITY ? null : highest }
+    return { expression, ...known, lowest, whole, operator, bound, unit, verdict, message, why }
   }
   const required = `${operator} ${formatExact(bound, unit)}`
   if (value === null) return result('inconclusive', `${measured.message} (required ${required}; ${basis})`)
 
+  if (undecided !== null && !isSettled(threshold, value, value + undecided.most)) {
+    const counted = value === 0 ? '' : `, and is at least ${formatExact(value, unit)}`
+    const message = `${subject} was not judged${counted}: ${undecided.why} (required ${required}; ${basis})`
+    return { ...result('inconclusive', message), value: value === 0 ? null : value, lowest: null, highest: null }
+  }
+
   const isMet = compare(value, operator, bound)
-  const shown =
-    share === null
-      ? formatExact(value, unit)
-      : `${formatExact(share.whole, unit)}, ${formatExact(value, unit)} of it ${share.call}`
+  const own = proven === null ? formatWithError(value, lowest ?? value, highest ?? value, unit) : rangeLabel(proven)
+  const shown = share === null ? own : `${share.label}, ${own} of it ${share.call}`
   const sentence = `${subject} was ${shown}, ${isMet ? '' : 'not '}${required} (${basis})`
   const openReason =
-    latenessReason(threshold, metrics) ??
-    localFaultReason(threshold, metrics.select(threshold)) ??
-    stallReason(threshold, totals.eventLoopDelayMs) ??
+    heldBackReason(threshold, value, metrics) ??
+    rangeReason(measured.range ?? null, threshold) ??
     truncatedReason(threshold, measured, totals) ??
-    capacityRangeReason(threshold, value, totals)
+    measured.open ??
+    null
   if (openReason !== null) return result('inconclusive', `${sentence}, but ${openReason}`)
   return result(isMet ? 'pass' : 'fail', sentence)
+}
+
+/** If the true value may lie on either side of the bound, nothing is decided. */
+function rangeReason(range: ValueRange | null, threshold: Threshold): string | null {
+  if (range === null || isSettled(threshold, range.lowest, range.highest)) return null
+  return `the measurement is not exact enough: ${range.causes.join(', ')}. ${range.remedy}`
 }
 
 /**
@@ -72,12 +104,22 @@ function truncatedReason({ operator, bound }: Threshold, measured: MeasuredValue
   return 'the run did not end by itself'
 }
 
-/** If only a range of the capacity is known, both ends must decide the threshold the same way. */
-function capacityRangeReason(threshold: Threshold, value: number, { capacity }: RunTotals): string | null {
-  const { measure, operator, bound } = threshold
-  const max = measure.kind === 'capacity' ? capacityUpperBound(threshold, capacity) : null
-  if (max === null || compare(value, operator, bound) === compare(max, operator, bound)) return null
-  return rangeReason(max)
+/** Whether every value of a range decides a threshold in the same way. */
+function isSettled({ operator, bound }: Threshold, min: number, max: number): boolean {
+  const isInside = min <= bound && bound <= max
+  if (isInside && min < max && (operator === '==' || operator === '!=')) return false
+  return compare(min, operator, bound) === compare(max, operator, bound)
+}
+
+/** A crossed threshold that Turnpike itself may have crossed, since it held requests back. */
+function heldBackReason(threshold: Threshold, value: number, metrics: RunMetrics): string | null {
+  const holds = (share = 1) => compare(value * share, threshold.operator, threshold.bound)
+  if (holds() || !mayBeOfHeldBack(threshold, metrics.select(threshold), holds)) return null
+  const { call, stage } = threshold
+  const cells = metrics
+    .cells()
+    .filter(cell => (call ?? cell.call) === cell.call && (stage ?? cell.stage) === cell.stage)
+  return describeHeldBack(cells)
 }
 
 function compare(value: number, operator: Operator, bound: number): boolean {
@@ -97,20 +139,35 @@ function compare(value: number, operator: Operator, bound: number): boolean {
   }
 }
 
+/** What no judge of the run decided about a total: it is at least what was counted, and may be as much as this more. */
+export type Undecided = {
+  /** Infinite: nothing bounds it. */
+  readonly most: number
+  /** Why, and what would change it: a clause of a sentence, without a period. */
+  readonly why: string
+}
+
+/** By the word of thresholds. Missing: judges decided all of it. */
+export type UndecidedTotals = Readonly<Partial<Record<UndecidedTotal, Undecided>>>
+type UndecidedTotal = 'violations' | 'discrepancies' | 'unexpected-429' | 'blocked' | 'credits' | 'spend'
+
 /** Totals of the run that thresholds need in addition to the metrics, and how far the run went. */
 export type RunTotals = RunExtent & {
   readonly violations: number
   readonly discrepancies: number
-  /** null: the limits could not be judged. */
-  readonly unexpected429: number | null
+  readonly unexpected429: number
+  /** What no judge decided. */
+  readonly undecided: UndecidedTotals
+  /** The clauses that at least one response was judged by. */
+  readonly judgedClauses: number
   /** Responses of the abuse block, by stage. */
   readonly blocks: Readonly<Record<string, number>>
   /** Claimed by the responses, over the whole run. */
   readonly credits: bigint | number
   readonly picoUsd: bigint
   readonly capacity: readonly CapacityResult[]
-  /** Of the whole run; null: unknown, for example during the run. */
-  readonly eventLoopDelayMs: EventLoopDelay | null
+  /** The longest stall of a run whose observations do not state their stalls; null: they do, or the run goes on. */
+  readonly unrecordedStallMs: number | null
 }
 
 function measure(threshold: Threshold, metrics: RunMetrics, totals: RunTotals): MeasuredValue {
@@ -121,12 +178,15 @@ function measure(threshold: Threshold, metrics: RunMetrics, totals: RunTotals): 
       const wholeRun = measure.timing === 'lateness' && threshold.stage === null && threshold.call === null
       const stats = wholeRun ? metrics.all() : metrics.select(threshold)
       const subject = `${describeAggregate(measure.of)} ${measure.timing}${describeSelection(threshold)}`
-      return measureTiming(subject, measure.of, stats.timing(measure.timing))
+      const timed = measureTiming(subject, measure, stats)
+      if (timed.value === null || measure.timing === 'lateness') return timed
+      const stallMs = totals.unrecordedStallMs ?? 0
+      return { ...timed, range: rangeOfTiming(threshold, measure, timed.value, metrics, stallMs) }
     }
     case 'credits':
-      return measureTotal('credits', Number(totals.credits), 'credits', metrics)
+      return measureTotal('credits', Number(totals.credits), 'credits', metrics, totals)
     case 'spend':
-      return measureTotal('spend', Number(formatPico(totals.picoUsd)), 'usd', metrics)
+      return measureTotal('spend', Number(formatPico(totals.picoUsd)), 'usd', metrics, totals)
     case 'capacity':
       return measureCapacity(threshold, totals.capacity)
     case 'count':
@@ -136,14 +196,24 @@ function measure(threshold: Threshold, metrics: RunMetrics, totals: RunTotals): 
   }
 }
 
-function measureTiming(subject: string, of: Aggregate, histogram: Histogram): MeasuredValue {
+type TimingMeasure = Extract<Threshold['measure'], { kind: 'timing' }>
+
+function measureTiming(subject: string, { timing, of }: TimingMeasure, stats: RequestStats): MeasuredValue {
+  const histogram = stats.timing(timing)
   const samples = histogram.count()
   const base = { subject, samples, unit: 'ms', grows: 'neither' } as const
   const value = aggregate(of, histogram)
   if (value !== null) return { ...base, value }
   const needed = of.kind === 'percentile' ? samplesFor(of.percent) : 1
   const largest = histogram.maxMs()
-  if (largest === null) return { ...base, value, message: `${subject} has no value: nothing was measured` }
+  if (largest === null) {
+    const responses = stats.timing('latency').count()
+    const message =
+      responses === 0 || timing === 'lateness'
+        ? `${subject} has no value: nothing was measured`
+        : `${subject} cannot be measured: ${unmeasuredWhy(timing, stats)}`
+    return { ...base, value, message }
+  }
   const enough = Number.isFinite(needed) ? `it needs ${needed} values` : 'no number of values is enough'
   return {
     ...base,
@@ -165,9 +235,15 @@ function aggregate(of: Aggregate, histogram: Histogram): number | null {
   }
 }
 
-function measureTotal(subject: string, value: number, unit: Unit, metrics: RunMetrics): MeasuredValue {
+function measureTotal(
+  subject: 'credits' | 'spend',
+  value: number,
+  unit: Unit,
+  metrics: RunMetrics,
+  { undecided }: RunTotals,
+): MeasuredValue {
   const samples = metrics.all().sent
-  const base = { subject, samples, unit, grows: 'only' } as const
+  const base = { subject, samples, unit, grows: 'only', undecided: undecided[subject] ?? null } as const
   return samples === 0 ? { ...base, value: null, message: 'no request was sent' } : { ...base, value }
 }
 
@@ -185,24 +261,59 @@ function measureCount(
   const subject = `${count.kind === 'status' ? `status(${count.status})` : count.kind}${describeSelection(selection)}`
   const grows =
     kind === 'count' && (isTotal(count) || count.kind === 'status' || count.kind === 'blocked') ? 'only' : 'both'
-  const base = { subject, samples, unit: kind, grows } as const
+  const basis = basisOf(count, samples, stats, totals)
+  const base = { subject, samples, unit: kind, grows, basis } as const
   const none = (message: string): MeasuredValue => ({ ...base, value: null, message })
 
   if (isTotal(count) && (selection.call !== null || selection.stage !== null))
     return none(`${count.kind} exist only for the whole run`)
   if (samples === 0 || (stats.sent === 0 && count.kind !== 'dropped')) return none(`${subject}: no request was sent`)
   const total = totalOf(count, stats, totals, selection.stage)
-  if (total === null) return none(`${subject} could not be judged: the clauses about limits say why`)
-  if (kind === 'count') return { ...base, value: total }
-  if (kind === 'ratio') return { ...base, value: total / samples }
-  const value = perSecond(total, metrics.activeMs(selection, totals))
-  return value === null ? none(`${subject} has no rate: none of its stages has a duration`) : { ...base, value }
+  const open = isOpenTotal(count) ? (totals.undecided[count.kind] ?? null) : null
+  const inUnit = (amount: number): number | null => {
+    if (kind === 'count') return amount
+    return kind === 'ratio' ? amount / samples : perSecond(amount, metrics.activeMs(selection, totals))
+  }
+  const value = inUnit(total)
+  if (value === null) return none(`${subject} has no rate: none of its stages has a duration`)
+  const undecided = open && { ...open, most: inUnit(open.most) ?? open.most }
+  // A request that was not sent is no part of what was sent.
+  if (kind === 'ratio' && !ofDue) return { ...base, value, undecided }
+  const counted = rangeOfCount(count.kind, total, stats)
+  const grown =
+    kind === 'ratio' || !growsWithRate(count)
+      ? counted
+      : withHiddenRequests(counted, selection, metrics, (part, stage) => totalOf(count, part, totals, stage))
+  const range = scaleRange(grown, each => {
+    const scaled = inUnit(kind === 'count' ? Math.floor(each) : each) ?? each
+    return kind === 'ratio' ? Math.min(1, scaled) : scaled
+  })
+  return { ...base, value, undecided, range }
 }
+
+/** The number of samples, and what else a reader must know of them. */
+function basisOf(count: Count, samples: number, { statuses }: RequestStats, totals: RunTotals): string {
+  if (count.kind === 'violations') return `${plural(totals.judgedClauses, 'clause')} judged, n = ${samples}`
+  const refused = count.kind === 'failed' ? [...statuses].filter(([status]) => isRefusal(status)) : []
+  const counts = refused.toSorted(([a], [b]) => a - b).map(([status, each]) => `${each} got ${status}`)
+  return counts.length === 0 ? `n = ${samples}` : `n = ${samples}, of which ${counts.join(', ')}`
+}
+
+/** Such a request has a complete response, so it did not fail. */
+const isRefusal = (status: number): boolean => status === 402 || status === 429 || status >= 500
+
+/** Counts of which there would be more at a higher rate. */
+const growsWithRate = ({ kind }: Count): boolean =>
+  kind === 'sent' || kind === 'answered' || kind === 'good' || kind === 'status'
+
+/** Counts that need a judge. */
+const isOpenTotal = (count: Count): count is Count & { kind: Exclude<keyof UndecidedTotals, 'credits' | 'spend'> } =>
+  isTotal(count) || count.kind === 'blocked'
 
 const isTotal = (count: Count): boolean =>
   count.kind === 'violations' || count.kind === 'discrepancies' || count.kind === 'unexpected-429'
 
-function totalOf(count: Count, stats: RequestStats, totals: RunTotals, stage: string | null): number | null {
+function totalOf(count: Count, stats: RequestStats, totals: RunTotals, stage: string | null): number {
   switch (count.kind) {
     case 'status':
       return stats.statuses.get(count.status) ?? 0
@@ -238,18 +349,24 @@ type MeasuredValue = {
    */
   readonly grows: 'only' | 'both' | 'neither'
   /** The value is the share that one call has of a whole. */
-  readonly share?: { readonly whole: number; readonly call: string }
+  readonly share?: { readonly whole: number; readonly label: string; readonly call: string }
+  /** A capacity that is not known exactly: the value is the lower end, which is no value if it is 0. */
+  readonly proven?: CapacityRange | null
+  /** Missing: the value is exact. */
+  readonly range?: ValueRange
   /** Replaces the number of samples in the message. */
   readonly basis?: string
+  /** Why the value decides nothing; null: it does. */
+  readonly open?: string | null
+  /** How much more it may be, in its unit, and why; null: it is exact. */
+  readonly undecided?: Undecided | null
 } & ({ readonly value: number } | { readonly value: null; readonly message: string })
 
-type Selected = Pick<Threshold, 'call' | 'stage'>
-
 /**
- * The rate that a search has confirmed; for one call, its share of the mix. 0 if the target did not sustain the lowest
- * rate. No value if the search found nothing.
+ * The rate that a search has confirmed; for one call, its share of the mix. Without one, the trials may prove that the
+ * capacity lies in a range: then it is the lower end, if the whole range decides the threshold in the same way.
  */
-function measureCapacity(threshold: Selected, results: readonly CapacityResult[]): MeasuredValue {
+function measureCapacity(threshold: Threshold, results: readonly CapacityResult[]): MeasuredValue {
   const { call, stage } = threshold
   const result = results.find(each => each.stage === stage)
   const of = (name: string | null) => `capacity${describeSelection({ call: name, stage })}`
@@ -258,26 +375,25 @@ function measureCapacity(threshold: Selected, results: readonly CapacityResult[]
   const base = { subject, samples, unit: 'per-second', grows: 'neither' } as const
   if (result === undefined) return { ...base, value: null, message: `${subject} has no value: there was no search` }
   const share = call === null ? 1 : (result.mix[call] ?? 0)
-  const perSecond = result.status === 'below-range' ? 0 : result.ratePerSecond
+  const range = provenRange(result)
+  const perSecond = range?.lowest ?? result.ratePerSecond
   const reason = result.reason.replace(/\.$/, '')
   if (perSecond === null) return { ...base, value: null, message: `${subject} was not found: ${reason}` }
+  const between = range && { lowest: range.lowest * share, highest: range.highest * share }
+  const isOpen = between !== null && !isSettled(threshold, between.lowest, between.highest)
+  if (isOpen && !isConclusive(result))
+    return { ...base, value: null, message: `${of(null)} is ${capacityLabel(result)}: ${reason}` }
   const value = perSecond * share
-  if (call === null || share === 1) return { ...base, value, basis: reason }
-  return { ...base, value, basis: reason, subject: of(null), share: { whole: perSecond, call } }
+  const known = {
+    ...base,
+    value,
+    proven: between,
+    basis: reason,
+    open: isOpen ? capacityReason(range?.highest ?? value) : null,
+  }
+  if (call === null || share === 1) return known
+  return { ...known, subject: of(null), share: { whole: perSecond, label: capacityLabel(result), call } }
 }
 
-/**
- * The upper end of the range in which the capacity lies; null: the value is the capacity itself. `above-range` means that
- * the capacity is at least the highest rate, `below-range` that it is below the lowest.
- */
-function capacityUpperBound({ call, stage }: Selected, results: readonly CapacityResult[]): number | null {
-  const result = results.find(each => each.stage === stage)
-  if (result?.status === 'above-range') return Number.POSITIVE_INFINITY
-  if (result?.status !== 'below-range') return null
-  const share = call === null ? 1 : (result.mix[call] ?? 0)
-  // The range excludes the rate itself.
-  return result.fromPerSecond * share * (1 - Number.EPSILON)
-}
-
-const rangeReason = (max: number): string =>
+const capacityReason = (max: number): string =>
   max === Number.POSITIVE_INFINITY ? 'no higher rate was tried' : `no rate below ${formatRate(max)} was tried`

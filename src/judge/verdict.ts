@@ -10,10 +10,13 @@ import type { Billing, LimitResult } from './audits/audit.ts'
 import { type CapacityResult, isConclusive } from './capacity/result.ts'
 import { type Comparison, outcomeStatus } from './compare/comparison.ts'
 import type { ClauseTally, Finding } from './findings/findings.ts'
+import { describeHeldBack } from './metrics/held-back.ts'
 import type { RunMetrics } from './metrics/request-stats.ts'
 import type { OpenPayment } from './open-payments.ts'
 import { type CallProof, unprovenBlocks, unprovenLimits, unprovenReasons } from './proof.ts'
+import { canFail, secondsOf } from './threshold-reach.ts'
 import type { ThresholdResult, Verdict } from './thresholds.ts'
+import { missingClauses, unjudgedProbes, unspokenRefusals } from './undecided.ts'
 
 export type RunVerdict = {
   readonly verdict: Verdict
@@ -104,10 +107,16 @@ function failReasons({ findings, billing, thresholds, clauses }: VerdictInput): 
   ]
 }
 
+/** A reason names at most this many masked clauses. The section on clauses lists all of them. */
+const maxMasked = 3
+
 /** Other clauses that a violation hides. */
 function maskNote(id: ClauseTally['id'], clauses: readonly ClauseTally[]): string {
-  const hidden = clauses.filter(({ because }) => because?.clause === id).length
-  return hidden === 0 ? '' : ` It masks ${plural(hidden, 'other clause')}.`
+  const hidden = clauses.filter(({ because, verdict }) => because?.clause === id && verdict !== 'fail')
+  if (hidden.length === 0) return ''
+  const more = hidden.length - maxMasked
+  const named = hidden.slice(0, maxMasked).map(clause => clause.id)
+  return ` It masks ${named.join(', ')}${more > 0 ? `, and ${more} more` : ''}.`
 }
 
 function inconclusiveReasons(run: VerdictInput): readonly string[] {
@@ -115,7 +124,7 @@ function inconclusiveReasons(run: VerdictInput): readonly string[] {
   // If --only selects clauses, nothing else decides.
   const isOfClauses = plan.only !== null && plan.only.clauses !== null
   const failed = isOfClauses ? 0 : uncovered(run, 'failed')
-  const localFaults = [...metrics.all().localFaults.values()].reduce((sum, count) => sum + count, 0)
+  const localFaults = localFaultsOf(metrics).reduce((sum, [, count]) => sum + count, 0)
   const dropped = isOfClauses ? 0 : Math.max(0, uncovered(run, 'dropped') - localFaults)
   const judged = thresholds.length > 0 || clauses.some(clause => clause.judged > 0)
   return [
@@ -131,7 +140,7 @@ function inconclusiveReasons(run: VerdictInput): readonly string[] {
       ? `${plural(failed, 'request')} failed${failureCounts(run)}, and the scenario has no threshold for failures.`
       : null,
     dropped > 0
-      ? `${plural(dropped, 'arrival was', 'arrivals were')} dropped and never sent, and the scenario has no threshold for drops.`
+      ? `${plural(dropped, 'arrival was', 'arrivals were')} dropped and never sent, and the scenario has no threshold for drops${heldBackNote(metrics)}.`
       : null,
     ...paymentReasons(run.openPayments),
     ...notExercised(run),
@@ -140,6 +149,9 @@ function inconclusiveReasons(run: VerdictInput): readonly string[] {
     ...(ended === 'complete' && load.answered > 0 && !isOfClauses
       ? [
           ...unprovenReasons(plan, proofs, metrics.select({ call: null, stage: null })),
+          ...unspokenRefusals(run),
+          ...unjudgedProbes(run),
+          ...missingClauses(run),
           ...unprovenBlocks(plan, clauses),
           ...unprovenLimits(plan, run.limits),
         ]
@@ -148,6 +160,12 @@ function inconclusiveReasons(run: VerdictInput): readonly string[] {
       ? 'Nothing was judged: no clause was exercised, and the scenario has no threshold.'
       : null,
   ].filter(reason => reason !== null)
+}
+
+/** Which drops are of Turnpike's own making. */
+function heldBackNote(metrics: RunMetrics): string {
+  const text = describeHeldBack(metrics.cells())
+  return text === null ? '' : `: ${text}`
 }
 
 /** The payments that may have been settled: how many, how much, and whose. */
@@ -176,11 +194,14 @@ function notExercised({ plan: { only, calls }, metrics, clauses }: VerdictInput)
 
 /** The machine that runs Turnpike could not open connections: what to do, by the reason. */
 function localFaultReasons(metrics: RunMetrics): readonly string[] {
-  return [...metrics.all().localFaults].map(([reason, count]) => {
-    const remedy = isLocalFault(reason) ? remedies[reason] : reason
-    return `Turnpike could not send ${plural(count, 'request')} because of its own machine, not of the target: ${remedy}`
-  })
+  return localFaultsOf(metrics).map(
+    ([reason, count]) =>
+      `Turnpike could not send ${plural(count, 'request')} because of its own machine, not of the target: ${remedies[reason]}`,
+  )
 }
+
+const localFaultsOf = (metrics: RunMetrics): readonly (readonly [LocalFault, number])[] =>
+  [...metrics.all().drops].flatMap(([reason, count]) => (isLocalFault(reason) ? [[reason, count] as const] : []))
 
 const remedies: Readonly<Record<LocalFault, string>> = {
   'no-file-descriptors': 'it has no free file descriptor. Raise "ulimit -n", or lower bounds: max-in-flight.',
@@ -216,11 +237,9 @@ function lostWorkers({ load: { workers } }: VerdictInput): string {
   return `${names} crashed. ${recovered} ${sent === 1 ? 'was' : 'were'} recovered.`
 }
 
-/** Searches that confirmed no rate, except those that a threshold already reports. */
-function unconfirmedSearches({ plan, capacity, thresholds }: VerdictInput): readonly string[] {
-  const reported = plan.thresholds.filter(
-    ({ measure }, index) => measure.kind === 'capacity' && thresholds[index]?.verdict === 'inconclusive',
-  )
+/** Searches that confirmed no rate. A threshold on its capacity is decided by what its trials prove, or says why not. */
+function unconfirmedSearches({ plan, capacity }: VerdictInput): readonly string[] {
+  const reported = plan.thresholds.filter(({ measure }) => measure.kind === 'capacity')
   return capacity
     .filter(search => !isConclusive(search) && !reported.some(({ stage }) => stage === search.stage))
     .map(({ stage, reason }) => `The search in ${stage} found no capacity: ${reason}`)
@@ -230,11 +249,16 @@ const ofVerdict = (thresholds: readonly ThresholdResult[], verdict: Verdict, wor
   thresholds.filter(t => t.verdict === verdict).map(t => `Threshold ${word}: ${t.expression}: ${t.message}.`)
 
 /**
- * Failures or drops that no threshold of the plan covers and no search provoked. A threshold without a stage covers the
+ * Failures or drops that no threshold of the plan covers and no search provoked. A threshold that cannot fail covers none. A threshold without a stage covers the
  * system stages too.
  */
 function uncovered({ plan, load, metrics, capacity }: VerdictInput, kind: 'failed' | 'dropped'): number {
-  const about = plan.thresholds.filter(({ measure }) => 'count' in measure && measure.count.kind === kind)
+  const about = plan.thresholds.filter(threshold => {
+    const { measure, call, stage } = threshold
+    if (!('count' in measure) || measure.count.kind !== kind) return false
+    const { sent, dropped } = call === null && stage === null ? metrics.all() : metrics.select(threshold)
+    return canFail(threshold, { requests: sent + dropped, seconds: secondsOf(threshold, plan) })
+  })
   if (about.some(({ call, stage }) => call === null && stage === null)) return 0
   const covered = metrics
     .cells()

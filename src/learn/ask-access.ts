@@ -1,5 +1,6 @@
 import { documentedContract } from '../contract/documented.ts'
 import { toObject } from '../lib/json.ts'
+import { is2xx } from '../lib/numbers.ts'
 import { chatAsk } from './ask-chat.ts'
 import { rpcCall, standardMethods } from './ask-rpc.ts'
 import type { Answer, Ask, Asker } from './asker.ts'
@@ -34,7 +35,7 @@ export const access: Question = {
 /** Where nothing is documented: whether requests need a key at all. */
 function needsKey(answer: Answer | null): readonly Fact[] {
   if (answer === null || answer.status === null) return []
-  const isOpen = answer.status === 200
+  const isOpen = is2xx(answer.status)
   return [
     value(
       ['auth', 'required'],
@@ -51,7 +52,7 @@ function noKey(reply: Answer | null): Fact | null {
   const { status } = reply
   if (status !== null && status >= 400 && status < 500 && status !== 429)
     return value(path, auth.noKey.includes(status) ? auth.noKey : [status], reply, 'a request without credentials')
-  if (status === 200) return difference('auth.missing', 'a request without credentials is answered', reply)
+  if (is2xx(status)) return difference('auth.missing', 'a request without credentials is answered', reply)
   return unknown(path.join('.'), because(reply))
 }
 

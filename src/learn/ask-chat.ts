@@ -2,6 +2,7 @@ import type { Model } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
 import { isObject, parseJson, toObject } from '../lib/json.ts'
 import { parsePico, pico } from '../lib/money.ts'
+import { is2xx } from '../lib/numbers.ts'
 import { statedLimitFindings } from './ask-lists.ts'
 import type { Answer, Ask } from './asker.ts'
 import {
@@ -47,7 +48,7 @@ export const chatAsk = (
 })
 
 const isCompletion = ({ status, body }: Answer): boolean =>
-  status === 200 && isObject(body) && (Array.isArray(body.choices) || body.object === 'chat.completion')
+  is2xx(status) && isObject(body) && (Array.isArray(body.choices) || body.object === 'chat.completion')
 
 /** At most this many models are tried. */
 const maxModels = 2
@@ -65,7 +66,7 @@ export const completion: Question = {
         first ??= reply
         if (isCompletion(reply)) return concludeCompletion({ model, lengthField, whole: reply }, known)
         if (isAbsent(reply)) return { findings: [missingChat(reply)] }
-        if (reply.status === 200 && reply.why !== '') {
+        if (is2xx(reply.status) && reply.why !== '') {
           const plain = await ask(chatAsk({ model, lengthField }))
           return concludeUnreadable(reply, { model, lengthField, whole: plain }, known)
         }
@@ -135,6 +136,8 @@ function concludeCompletion(use: ChatUse, known: Known): Conclusion {
 
 function bodyFindings(body: ReturnType<typeof toObject>, reply: Answer, { usdPerMillion, id }: Model): readonly Fact[] {
   const findings: Fact[] = []
+  if (reply.status !== 200)
+    findings.push(difference('chat.status', `a completion has status ${reply.status}, and not 200`, reply))
   if (body?.object !== 'chat.completion')
     findings.push(difference('chat.object', 'object is not chat.completion', reply))
   if (typeof body?.id !== 'string') findings.push(difference('chat.id', 'a completion has no id', reply))
@@ -231,7 +234,7 @@ export const stream: Question = {
 function concludeStream(asking: Answer, plain: Answer): readonly Fact[] {
   const reply = asking.events.length > 0 ? asking : plain
   if (reply.events.length === 0) {
-    const isWhole = asking.status === 200 && asking.body !== undefined
+    const isWhole = is2xx(asking.status) && asking.body !== undefined
     return isWhole
       ? [
           {
@@ -296,12 +299,11 @@ export const strictness: Question = {
     if (use === null) return { findings: [] }
     const extra = await ask(chatAsk(use, { turnpike_unknown_field: true }))
     const path = ['chat', 'unknownMembers'] as const
-    const members =
-      extra.status === 200
-        ? value(path, 'tolerated', extra)
-        : extra.status === 400 || extra.status === 422
-          ? value(path, 'refused', extra, 'a request with an unknown field')
-          : unknown(path.join('.'), because(extra))
+    const members = is2xx(extra.status)
+      ? value(path, 'tolerated', extra)
+      : extra.status === 400 || extra.status === 422
+        ? value(path, 'refused', extra, 'a request with an unknown field')
+        : unknown(path.join('.'), because(extra))
     if (prefix === null && limits.size === 0) return { findings: [members] }
     const typed = await ask(chatAsk(use, {}, { headers: { 'content-type': 'text/plain' } }))
     return { findings: [members, mediaType(typed)] }
@@ -312,7 +314,7 @@ function mediaType(reply: Answer): Fact {
   const { status } = reply
   if (status !== null && status >= 400 && status < 500 && status !== 429)
     return value(['chat', 'wrongMediaTypeStatus'], status, reply, 'a chat request of text/plain')
-  return status === 200
+  return is2xx(status)
     ? difference('chat.media-type', 'a chat request of text/plain is accepted', reply)
     : unknown('chat.wrongMediaTypeStatus', because(reply))
 }

@@ -3,6 +3,7 @@ import { documentedContract } from '../contract/documented.ts'
 import { familyOf } from '../contract/statements.ts'
 import { toObject } from '../lib/json.ts'
 import { formatPico, pico } from '../lib/money.ts'
+import { is2xx } from '../lib/numbers.ts'
 import { creditsIn, hasResult, rpcCall, standardMethods, uncharged } from './ask-rpc.ts'
 import type { Answer } from './asker.ts'
 import { because, cite, difference, type Fact, type Question, type RpcUse, rpcAsk, unknown, value } from './question.ts'
@@ -98,7 +99,7 @@ function itemFinding(reply: Answer, base: number): Fact {
 function singleFinding(reply: Answer, base: number, itemPrice: number | null): Fact {
   const path = ['rpc', 'singleErrorIsDiscounted'] as const
   const { credits } = creditsIn(reply)
-  const isError = reply.status === 200 && 'error' in (toObject(reply.body) ?? {})
+  const isError = is2xx(reply.status) && 'error' in (toObject(reply.body) ?? {})
   if (credits === null) return unknown(path.join('.'), uncharged(reply))
   if (!isError) return unknown(path.join('.'), `${cite(reply)}: the call did not fail`)
   if (base === itemPrice) return unknown(path.join('.'), 'a call and a failing item have the same price')

@@ -4,6 +4,7 @@ import { parseLimits, parseModels, parseNetworks } from '../contract/statements.
 import { plural } from '../lib/format.ts'
 import { isObject, type JsonObject, toObject } from '../lib/json.ts'
 import { pico } from '../lib/money.ts'
+import { is2xx } from '../lib/numbers.ts'
 import type { Answer, Ask } from './asker.ts'
 import {
   because,
@@ -35,9 +36,9 @@ export const offer: Question = {
 }
 
 function concludeOffer(models: Answer, networks: Answer, limits: Answer): Conclusion {
-  const slugs = networks.status === 200 ? parseNetworks(networks.body) : null
-  const perMinute = limits.status === 200 ? parseLimits(limits.body) : null
-  const offered = models.status === 200 ? modelsOf(models, perMinute) : null
+  const slugs = is2xx(networks.status) ? parseNetworks(networks.body) : null
+  const perMinute = is2xx(limits.status) ? parseLimits(limits.body) : null
+  const offered = is2xx(models.status) ? modelsOf(models, perMinute) : null
   const known = {
     ...(offered !== null && { models: offered }),
     ...(slugs !== null && { networks: slugs.filter(slug => plainSlug.test(slug)).slice(0, maxNetworks) }),
@@ -212,12 +213,12 @@ export const limitLog: Question = {
   answer: async (_, asker) => {
     const reply = await asker.ask(listAsk(paths.rateLimitLogs))
     const open = unknown('limitLogs', 'would need a request that a limit refuses')
-    if (reply.status === 200) return { findings: [open] }
+    if (is2xx(reply.status)) return { findings: [open] }
     if (!isAbsent(reply)) return { findings: [unknown('paths.rateLimitLogs', because(reply)), open] }
     const other = await asker.ask(listAsk(otherLogPath))
     return {
       findings: [
-        other.status === 200 && other.body !== undefined
+        is2xx(other.status) && other.body !== undefined
           ? value(['paths', 'rateLimitLogs'], otherLogPath, other)
           : { kind: 'missing', clauses: ['logs.*'], text: 'the log of rejected requests', evidence: cite(reply) },
         open,

@@ -1,3 +1,4 @@
+import { is2xx } from '../lib/numbers.ts'
 import { creditsIn, isRpcAnswer, rpcCall, standardMethods } from './ask-rpc.ts'
 import type { Answer } from './asker.ts'
 import {
@@ -27,13 +28,13 @@ export const replays: Question = {
         headers: { 'idempotency-key': key },
       })
     const original = await send(name, 1)
-    if (original.status !== 200 || !isRpcAnswer(original.body))
+    if (!is2xx(original.status) || !isRpcAnswer(original.body))
       return { findings: [unknown('idempotency', because(original))] }
     const repeated = await send(name, 1)
     const conflict = await send(name, 2)
     const racing = await Promise.all([send(`${name}-race`, 1), send(`${name}-race`, 1)])
     const dotted = await send(`${name}.1`, 1)
-    const again = dotted.status === 200 ? await send(`${name}.1`, 1) : null
+    const again = is2xx(dotted.status) ? await send(`${name}.1`, 1) : null
     return conclude({ original, repeated, conflict, racing, dotted, again })
   },
 }
@@ -53,7 +54,7 @@ function conclude({ original, repeated, conflict, racing, dotted, again }: Repli
   const findings: Fact[] = [unknown('idempotency.ttlMs', 'would take as long as the document promises, 24 hours')]
   if (isReplay(original))
     findings.push(difference('rpc.replay.header', 'a first request is marked as a replay', original, false))
-  if (repeated.status !== 200) findings.push(unknown('idempotency', because(repeated)))
+  if (!is2xx(repeated.status)) findings.push(unknown('idempotency', because(repeated)))
   else if (!isReplay(repeated)) {
     const isSame = original.bytes.equals(repeated.bytes)
     const text = 'a repeated request has no Idempotent-Replayed: true'
@@ -66,7 +67,7 @@ function conclude({ original, repeated, conflict, racing, dotted, again }: Repli
     return { findings }
   } else if (!original.bytes.equals(repeated.bytes))
     findings.push(difference('rpc.replay.body', 'a replay differs from the first response', repeated, false))
-  if (conflict.status === 200)
+  if (is2xx(conflict.status))
     findings.push(difference('rpc.replay.conflict', 'a used key with another body gets a 200', conflict))
   else if (conflict.status !== null && conflict.status !== 400 && conflict.status < 500 && conflict.status !== 429)
     findings.push(difference('rpc.replay.conflict', `a used key with another body gets a ${conflict.status}`, conflict))
@@ -75,7 +76,7 @@ function conclude({ original, repeated, conflict, racing, dotted, again }: Repli
 
 function race(replies: readonly Answer[]): Fact {
   const path = ['idempotency', 'concurrent'] as const
-  const charged = replies.filter(reply => reply.status === 200 && !isReplay(reply) && creditsIn(reply).credits !== 0)
+  const charged = replies.filter(reply => is2xx(reply.status) && !isReplay(reply) && creditsIn(reply).credits !== 0)
   const evidence = replies.map(cite).join('; ')
   if (charged.length > 1)
     return value(path, 'best-effort', evidence, 'both of two concurrent requests were answered as the first')
@@ -87,7 +88,7 @@ function badKey(dotted: Answer, again: Answer | null): Fact {
   const path = ['idempotency', 'badKey'] as const
   if (dotted.status !== null && dotted.status >= 400 && dotted.status < 500 && dotted.status !== 429)
     return value(path, 'rejected', dotted, 'a key with a dot')
-  if (again === null || again.status !== 200) return unknown(path.join('.'), because(again ?? dotted))
+  if (again === null || !is2xx(again.status)) return unknown(path.join('.'), because(again ?? dotted))
   return isReplay(again)
     ? difference('rpc.replay.bad-key', 'a key with a dot works like a valid one', again)
     : value(path, 'ignored', again, 'a key with a dot has no effect')

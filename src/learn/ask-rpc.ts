@@ -3,6 +3,7 @@ import { documentedContract } from '../contract/documented.ts'
 import { familyOf } from '../contract/statements.ts'
 import { isObject, toObject } from '../lib/json.ts'
 import { pico } from '../lib/money.ts'
+import { is2xx } from '../lib/numbers.ts'
 import type { Answer } from './asker.ts'
 import {
   because,
@@ -55,13 +56,13 @@ export const singleCall: Question = {
       // A node may answer at any path, so its own address comes first.
       const node: RpcUse = { ...proxied, path: '', family: 'evm', worstPico: 0n }
       const direct = await ask(rpcAsk(node, rpcCall(standardMethods.evm), 0n))
-      if (direct.status === 200 && isRpcAnswer(direct.body)) {
+      if (is2xx(direct.status) && isRpcAnswer(direct.body)) {
         const findings = [value(['paths', 'rpc'], '', direct, 'a JSON-RPC node answers at the address itself')]
         return { findings, known: { rpc: node } }
       }
     }
     const reply = await ask(rpcAsk(proxied, rpcCall(standardMethods[family]), firstWorstPico))
-    if (reply.status === 200 && isRpcAnswer(reply.body)) return concludeSingle(proxied, reply)
+    if (is2xx(reply.status) && isRpcAnswer(reply.body)) return concludeSingle(proxied, reply)
     const isMissing = isAbsent(reply) && known.networks.length === 0
     return { findings: [isMissing ? missingRpc(reply) : unknown('rpc', because(reply))] }
   },
@@ -107,6 +108,8 @@ function concludeSingle(use: RpcUse, reply: Answer): Conclusion {
       : value(['rpc', 'requestsPerMinute'], null, reply, 'no credible x-ratelimit-limit-requests')
   const body = toObject(reply.body)
   const findings: Fact[] = [limits]
+  if (reply.status !== 200)
+    findings.push(difference('rpc.status', `a JSON-RPC response has status ${reply.status}, and not 200`, reply))
   if (credits === null)
     findings.push(difference('rpc.credits.header', 'an RPC response states no whole number of credits', reply))
   if (cost === null) findings.push(difference('rpc.cost.header', 'an RPC response states no cost as a decimal', reply))
@@ -152,12 +155,12 @@ const isTold = (answer: Answer): boolean => /^200$| named$/.test(outcomeOf(answe
 /** A refusal without the parts that depend on the batch: its status, and whether it names the method, or else its words. */
 function outcomeOf({ status, bytes }: Answer): string {
   const text = bytes.toString('utf8').slice(0, 100_000)
-  if (status === 200) return '200'
+  if (is2xx(status)) return '200'
   return text.includes(noMethod) ? `${status} named` : `${status} ${text.replaceAll(/[^a-z ]/gi, '').slice(0, 40)}`
 }
 
 function shortFindings(reply: Answer): readonly Fact[] {
-  if (reply.status === 200)
+  if (is2xx(reply.status))
     return [
       difference('rpc.batch.rejected', 'a batch with unsupported methods gets a 200', reply),
       difference('rpc.unsupported-method', 'an unsupported method gets a 200', reply),
@@ -257,6 +260,6 @@ function statusFinding(name: 'unknownNetworkStatus' | 'invalidRequestStatus', re
 
 /** For a finding that needs a number of credits: why there is none. */
 export const uncharged = (reply: Answer): string =>
-  reply.status === 200 ? `${cite(reply)} states no credits` : because(reply)
+  is2xx(reply.status) ? `${cite(reply)} states no credits` : because(reply)
 
-export const hasResult = ({ status, body }: Answer): boolean => status === 200 && isObject(body) && 'result' in body
+export const hasResult = ({ status, body }: Answer): boolean => is2xx(status) && isObject(body) && 'result' in body

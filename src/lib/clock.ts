@@ -1,3 +1,4 @@
+import { uptime } from 'node:os'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
 /** Milliseconds, monotonic, counted from the clock's own origin (the start of the run). */
@@ -115,6 +116,12 @@ export function clockFromEpoch({ machineMs, wallMs }: Epoch): Clock {
     atPrecisely: (dueMs, wake) => own.atPrecisely(dueMs - aheadMs, wake),
   }
 }
+
+/**
+ * Milliseconds since the machine started, to about 10 ms. Unlike a `Clock`, it includes the time in which the machine was
+ * suspended. All processes of a machine share it.
+ */
+export const bootTimeMs = (): number => uptime() * 1e3
 
 /** The CPU time of this process so far, of all its threads, in milliseconds. */
 export function cpuTimeMs(): number {

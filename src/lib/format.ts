@@ -55,6 +55,17 @@ export function formatExact(value: number, unit: Unit): string {
   }
 }
 
+/** A smaller difference from the value does not show in three digits. */
+const shownShare = 0.01
+
+/** A value with the range of its true value: `91 ms (50 ms to 91 ms)`. Only the value if the range is that narrow. */
+export function formatWithError(value: number, lowest: number, highest: number, unit: Unit): string {
+  const exactly = formatExact(value, unit)
+  if (Math.max(value - lowest, highest - value) <= Math.abs(value) * shownShare) return exactly
+  const end = (each: number) => (Number.isFinite(each) ? formatExact(Number(each.toPrecision(3)), unit) : 'any value')
+  return `${exactly} (${end(lowest)} to ${end(highest)})`
+}
+
 /** `1 request`, `12 requests`. */
 export const plural = (value: number, noun: string, nouns = `${noun}s`): string =>
   `${count(value)} ${value === 1 ? noun : nouns}`

@@ -9,30 +9,82 @@ export const toObject = (value: unknown): JsonObject | null => (isObject(value) 
 
 export const isPresent = (value: unknown): boolean => value !== undefined && value !== null
 
-/** The value of a JSON text; undefined if it is malformed, since no JSON text has that value. */
-export function parseJson(body: Buffer | string): unknown {
+/** Far deeper than any documented body, and less than the log accepts. */
+const maxLevels = 128
+
+/**
+ * The value of a JSON text; undefined if it is malformed, since no JSON text has that value. Lists and objects that are
+ * nested more than `max` levels deep are null: a target may send any depth, and whatever walks through a deep value, as
+ * `JSON.stringify` does, overflows the stack.
+ */
+export function parseJson(body: Buffer | string, max = maxLevels): unknown {
+  const text = typeof body === 'string' ? body : body.toString('utf8')
   try {
-    return JSON.parse(typeof body === 'string' ? body : body.toString('utf8'))
+    return JSON.parse(cutNesting(text, max))
   } catch {
     return undefined
   }
 }
 
-/** Whether lists and objects are nested more than `max` deep. Fast, since it only counts brackets outside of texts. */
-export function isNestedDeeper(json: string, max: number): boolean {
+/** The same for a text that must be read whole: undefined also if it is nested too deep. */
+export function parseUncut(body: Buffer | string): unknown {
+  const text = typeof body === 'string' ? body : body.toString('utf8')
+  return isNestedDeeper(text, maxLevels) ? undefined : parseJson(text)
+}
+
+/**
+ * The text with null in place of each list and object that is nested more than `max` levels deep. What is cut is not
+ * parsed, so its brackets count, and not whether it is valid.
+ */
+function cutNesting(json: string, max: number): string {
+  // A nested value has two brackets for each of its levels.
+  const edges = json.length <= 2 * max ? [] : findDeepEdges(json, max)
+  const kept: string[] = []
+  let from = 0
+  for (let index = 0; index < edges.length; index += 2) {
+    kept.push(json.slice(from, edges[index]), 'null')
+    // A text that ends inside of what is cut is malformed: the brackets around it are missing, too.
+    from = edges[index + 1] ?? json.length
+  }
+  return kept.length === 0 ? json : kept.join('') + json.slice(from)
+}
+
+/** Whether lists and objects are nested more than `max` deep. */
+export const isNestedDeeper = (json: string, max: number): boolean => findDeepEdges(json, max, 1).length > 0
+
+const quote = 0x22
+const backslash = 0x5c
+const isOpening = (code: number): boolean => code === 0x5b || code === 0x7b
+const isClosing = (code: number): boolean => code === 0x5d || code === 0x7d
+
+/**
+ * Where each list and object at level `max + 1` begins, and where it has ended: the first `atMost` of these places, in
+ * order. Fast, since it only counts brackets outside of texts.
+ */
+function findDeepEdges(json: string, max: number, atMost = Number.POSITIVE_INFINITY): readonly number[] {
+  const edges: number[] = []
   let depth = 0
   let isText = false
-  for (let index = 0; index < json.length; index++) {
+  for (let index = 0; index < json.length && edges.length < atMost; index++) {
     const code = json.charCodeAt(index)
     if (isText) {
-      if (code === 92) index++
-      else if (code === 34) isText = false
-    } else if (code === 34) isText = true
-    else if (code === 91 || code === 123) {
-      if (++depth > max) return true
-    } else if (code === 93 || code === 125) depth--
+      if (code === backslash) index++
+      else if (code === quote) isText = false
+    } else if (code === quote) isText = true
+    else if (isOpening(code)) {
+      if (++depth === max + 1) edges.push(index)
+    } else if (isClosing(code) && depth-- === max + 1) edges.push(index + 1)
   }
-  return false
+  return edges
+}
+
+/** More than anybody measures or states; its multiples are still numbers. */
+const maxNumber = 1e290
+
+/** Whether a value that is not nested deeply has a number that sums and percentages could turn into infinity. */
+export function hasHugeNumber(value: unknown): boolean {
+  if (typeof value === 'number') return !(Math.abs(value) <= maxNumber)
+  return typeof value === 'object' && value !== null && Object.values(value).some(hasHugeNumber)
 }
 
 /** Null if the text is not a JSON object. */

@@ -22,6 +22,12 @@ export function numberIn(text: string | undefined): number | null {
   return isDecimal(bare) ? Number(bare) : null
 }
 
+/**
+ * Whether an HTTP status is a success. Everything goes by this one meaning; only a clause about a status tells 200 from
+ * other successes.
+ */
+export const is2xx = (status: number | null): boolean => status !== null && status >= 200 && status < 300
+
 /** The end of the digits that begin at `from`. */
 function digitsFrom(text: string, from: number): number {
   let at = from

@@ -40,6 +40,10 @@ export function assertValid(schema: z.ZodType, value: unknown, file: string): vo
     ...(hint === undefined ? {} : { hint }),
   }))
   if (mistakes.length > 0) throw new UsageError(mistakes)
+  // Such as a key that other files refuse before their schema does.
+  const [unexplained] = schema.safeParse(value).error?.issues ?? []
+  if (unexplained !== undefined)
+    throw new UsageError({ where: file, got: unexplained.message, expected: 'a file that Turnpike wrote' })
 }
 
 function explain(issue: SchemaIssue, schema: z.ZodType, root: unknown, words: IssueWords): readonly SchemaMistake[] {

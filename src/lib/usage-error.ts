@@ -32,16 +32,21 @@ export function describeMistake({ where, got, expected, hint }: Mistake): string
   // A directory may have a random name.
   const place = where.includes('/') ? where : hideLikelySecrets(where)
   const found = hideLikelySecrets(got)
-  return oneLine(
-    `${place}: got ${found}, expected ${expected}${hint === undefined ? '' : `; ${hideLikelySecrets(hint)}`}`,
-  )
+  const suggestion = hint === undefined ? '' : `; ${shorten(hideLikelySecrets(hint))}`
+  return oneLine(`${shorten(place)}: got ${shorten(found)}, expected ${shorten(expected)}${suggestion}`)
 }
+
+/** Longer than any path or list that a person reads. */
+const maxPart = 4_000
+
+const shorten = (text: string): string => (text.length > maxPart ? `${text.slice(0, maxPart)}…` : text)
 
 /**
  * `{ hint: 'did you mean "rpc"?' }` if one of the words is similar or begins with it, else an empty object. Spread it into
  * a mistake.
  */
 export function nearest(word: string, words: readonly string[]): { readonly hint?: string } {
+  if (word.length > maxWordLength) return {}
   const lower = word.toLowerCase()
   const [beginning, second] = words.filter(each => lower.length >= 3 && each.startsWith(lower))
   const match =
@@ -50,6 +55,9 @@ export function nearest(word: string, words: readonly string[]): { readonly hint
     closestMatch(word, [...words], { maxDistance: Math.max(2, Math.floor(word.length / 2)) })
   return match === undefined ? {} : { hint: `did you mean "${match}"?` }
 }
+
+/** Nobody misspells a longer word, and comparing it would take long. */
+const maxWordLength = 200
 
 /** `chat, rpc or replay`. */
 export function oneOf(words: readonly string[]): string {
@@ -71,6 +79,8 @@ export function describeValue(value: unknown): string {
   if (value === null) return 'an empty value'
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
   if (typeof value === 'object') return Object.keys(value).length === 0 ? 'an empty mapping' : 'a mapping'
+  if (typeof value === 'number' && !Number.isFinite(value))
+    return Number.isNaN(value) ? 'a value that is no number' : 'a number that is too large'
   const text = typeof value === 'string' ? JSON.stringify(value) : String(value)
   if (hideLikelySecrets(text) !== text) return 'a text that looks like a key'
   return text.length > 80 ? `${text.slice(0, 77)}…` : text

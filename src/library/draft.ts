@@ -86,8 +86,10 @@ export async function draftScenario(
   const recordings = new Map<string, Recording>()
   for (const stage of draft.stages)
     if (stage.shape === 'recorded') recordings.set(stage.name, await readRecording(stage.name, stage))
+  // Without a target, the run starts the reference service.
+  const isOwn = (target ?? draft.target) === null
   const replan = (discovery: Discovery): ContractedPlan => {
-    const layered = discoveredContract(contract, discovery, draft.callers.accountTier, limitsFrom)
+    const layered = discoveredContract(contract, discovery, draft.callers.accountTier, limitsFrom, isOwn)
     const scenario = parseScenario(written, file, layered)
     return {
       plan: makePlan(scenario, layered, own, { recordings, publishedLimits: discovery.limits }),

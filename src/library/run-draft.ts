@@ -190,6 +190,7 @@ async function runAgainst(
     target: secrets.text(target),
     startedAtMs: clock.wallMs(),
     ...(areInvented && { inventedKeys: true }),
+    ...(keyed.length > 0 && keyed.every(({ keys }) => keys.length === 0) && { withoutKeys: true }),
     ...(traces && { traces: true }),
     ...(suggested !== null && { suggestedTarget: suggested }),
   }

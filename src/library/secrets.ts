@@ -31,13 +31,12 @@ export type Secrets = {
 }
 
 export function createSecrets(first: readonly string[] = []): Secrets {
-  let known: readonly string[] = []
-  let mask: Mask = createMask(known)
+  const known = new Set<string>()
+  let mask: Mask = createMask([])
   const hide = (secrets: readonly string[]) => {
-    const added = secrets.filter(secret => isStrong(secret) && !known.includes(secret))
-    if (added.length === 0) return
-    known = [...known, ...added]
-    mask = createMask(known)
+    const before = known.size
+    for (const secret of secrets) if (isStrong(secret)) known.add(secret)
+    if (known.size > before) mask = createMask([...known])
   }
   hide(first)
   return {

@@ -7,13 +7,18 @@ import type { Observation } from './observation.ts'
 
 const whole = z.number().int().nonnegative()
 const text = z.string()
-const millis = z.number().nullable()
+/** Three years. Judges add times, and make dates and lists of them. */
+const maxMs = 100_000_000_000
+const instant = z.number().min(-maxMs).max(maxMs)
+const millis = instant.nullable()
+/** Tokens, bytes, items: judges sum them up. */
+const amount = z.number().min(0).max(1e12)
 const members = z.record(text, z.unknown())
 const texts = z.array(text)
 const isProbe = (name: string): boolean => probeNames.some(each => each === name)
 const present = z.custom(value => value !== undefined, 'any JSON value')
 
-const info = { runId: text, version: text, target: text, startedAtMs: z.number() }
+const info = { runId: text, version: text, target: text, startedAtMs: z.number().min(0).max(8e15) }
 
 /** The first line of a log. */
 export const headSchema = z
@@ -41,10 +46,11 @@ export const endings = [
 /** The last line of a log. */
 export const footerSchema = z.object({
   ended: z.enum(endings),
-  durationMs: z.number().nonnegative(),
+  durationMs: instant.nonnegative(),
   loadStartMs: millis,
   startedMs: millis,
-  eventLoopDelayMs: z.object({ p99: z.number(), max: z.number() }).nullable(),
+  eventLoopDelayMs: z.object({ p99: instant, max: instant }).nullable(),
+  statesStalls: z.literal(true).optional(),
   notRecorded: whole,
   pushed: z.object({ takenSamples: whole, lostSamples: whole, failures: whole }).nullable(),
 })
@@ -72,8 +78,8 @@ const request = z.discriminatedUnion('kind', [
     model: text,
     modelTier: z.enum(modelTiers).nullable(),
     stream: z.boolean(),
-    promptTokens: z.number(),
-    maxCompletionTokens: z.number(),
+    promptTokens: amount,
+    maxCompletionTokens: amount,
     options: options.nullable(),
   }),
   z.object({
@@ -88,9 +94,9 @@ const request = z.discriminatedUnion('kind', [
     kind: z.literal('resource'),
     resource: text,
     body: members.nullable(),
-    page: z.number().nullable(),
-    limit: z.number().nullable(),
-    timestampMs: millis,
+    page: amount.nullable(),
+    limit: amount.nullable(),
+    timestampMs: z.number().min(0).max(8e15).nullable(),
   }),
   z.object({
     kind: z.literal('top-up'),
@@ -140,7 +146,7 @@ const stream = z.object({
   firstContentMs: millis,
   lastTokenMs: millis,
   tokenChunks: whole,
-  gapsMs: z.array(z.number()),
+  gapsMs: z.array(instant),
   malformed: texts,
 })
 
@@ -157,24 +163,26 @@ export const observationSchema = z.object({
   id: whole,
   seq: whole,
   stage: text,
-  trial: whole.optional(),
+  trial: whole.max(9_999).optional(),
   call: text,
   caller: text,
   chain: text.optional(),
   signIn: z.object({ isLegacy: z.boolean(), layout: z.enum(['message', 'fields']) }).optional(),
-  key: whole,
+  /** A list holds the counts of all keys. */
+  key: whole.max(1_023),
   accountTier: z.enum(accountTiers),
   request,
-  dueMs: z.number(),
+  dueMs: instant,
   sentMs: millis,
   headersMs: millis,
   endMs: millis,
+  stalls: z.object({ count: whole.positive(), longestMs: z.number().nonnegative() }).optional(),
   outcome: z.discriminatedUnion('kind', [
     z.object({ kind: z.literal('answered'), status: whole }),
     z.object({ kind: z.literal('failed'), reason: text, detail: text }),
     z.object({ kind: z.literal('dropped'), reason: text }),
   ]),
-  response: z.object({ status: whole, headers: z.record(text, text), bytes: z.number(), body }).nullable(),
+  response: z.object({ status: whole, headers: z.record(text, text), bytes: amount, body }).nullable(),
 })
 
 /** Does not compile if the schema could refuse an observation. */

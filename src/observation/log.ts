@@ -31,6 +31,8 @@ export type RunInfo = {
   readonly startedAtMs: number
   /** Present if nobody gave keys, so that Turnpike invented some. A reference service accepts them. */
   readonly inventedKeys?: true
+  /** Present if callers without a wallet had no keys, since the target needs none. */
+  readonly withoutKeys?: true
   /** Present if the target itself gave no usable response before the run, and this similar address did. */
   readonly suggestedTarget?: string
   /** Present if requests carried a trace id, as `traceIdsOf` derives it. */
@@ -56,6 +58,8 @@ export type LogFooter = {
   /** When the worker began the first stage, on the clock of the run; null if it did not begin. */
   readonly startedMs: number | null
   readonly eventLoopDelayMs: EventLoopDelay | null
+  /** Present if each observation states the stalls that it met. */
+  readonly statesStalls?: true | undefined
   /** Observations that were judged but are not in the log, because the disk was too slow. */
   readonly notRecorded: number
   /** null if nothing was pushed. */
@@ -218,7 +222,7 @@ const maxFlatLength = 4_096
  * did not write.
  */
 export async function* readLog(file: string): AsyncIterable<LogLine> {
-  if (!statSync(file).isFile()) throw mistake(file, 'no file', 'a log')
+  if (!isFile(file)) throw mistake(file, 'no file', 'a log')
   let number = 0
   let last: LogLine | null = null
   let damaged: string | null = null
@@ -226,7 +230,7 @@ export async function* readLog(file: string): AsyncIterable<LogLine> {
     number++
     const where = `${file}: line ${number}`
     if (damaged !== null) throw mistake(damaged, 'a damaged line', 'a log that Turnpike wrote')
-    const value = toObject(parseJson(line))
+    const value = toObject(parseJson(line, maxNesting))
     if (value === null) {
       if (isWhole) damaged = where
       continue
@@ -238,6 +242,15 @@ export async function* readLog(file: string): AsyncIterable<LogLine> {
       throw mistake(where, 'a line after the last one', 'the end of the log')
     yield parsed
     last = parsed
+  }
+}
+
+/** false also for a link that leads nowhere. */
+function isFile(path: string): boolean {
+  try {
+    return statSync(path).isFile()
+  } catch {
+    return false
   }
 }
 

@@ -36,10 +36,15 @@ export type Observation = {
   readonly headersMs: number | null
   /** When the last byte arrived, or the request failed. */
   readonly endMs: number | null
+  /** Missing: the event loop did not stall during the request, or nothing watched it. */
+  readonly stalls?: Stalls | undefined
   readonly outcome: Outcome
   /** The response. Also present if the request failed after the headers. */
   readonly response: ObservedResponse | null
 }
+
+/** Periods in which Turnpike's event loop was too busy to read responses: how many, and how long the longest was. */
+export type Stalls = { readonly count: number; readonly longestMs: number }
 
 export type Outcome =
   | { readonly kind: 'answered'; readonly status: number }
@@ -56,6 +61,8 @@ export type DropReason =
   | 'no-credentials'
   /** A top-up that could not pay: the target offered no fitting way, the run may pay no more, or packages are missing. */
   | 'no-payment'
+  /** It depends on the response to an earlier request of its arrival, and that one got none. */
+  | 'no-response'
   | LocalFault
 
 /** Why the machine that runs Turnpike could not open a connection. The target has no part in it. */
@@ -98,6 +105,20 @@ export const failedBeforeSend: readonly FailureReason[] = [
   'name-not-resolved',
   'tls',
 ]
+
+/** Breaks of a connection, which say nothing about the service. A request that times out may still be at work there. */
+const breaks: readonly string[] = [
+  'connect-refused',
+  'connection-lost',
+  'connection-reused-closed',
+] satisfies FailureReason[]
+
+/** Whether a failure that came before the first byte of a response is one of the network. */
+export const isBreak = (reason: string): boolean => breaks.includes(reason)
+
+/** Whether the connection of a request broke before the first byte of a response. */
+export const isLost = ({ outcome, headersMs }: Pick<Observation, 'outcome' | 'headersMs'>): boolean =>
+  outcome.kind === 'failed' && headersMs === null && isBreak(outcome.reason)
 
 export type ObservedResponse = {
   readonly status: number

@@ -1,5 +1,5 @@
 import type { Contract } from '../contract/contract.ts'
-import { probeOf } from '../contract/probes.ts'
+import { isPromisedStatus } from '../contract/probes.ts'
 import { toObject } from '../lib/json.ts'
 import { memoizeLast } from '../lib/memoize-last.ts'
 import { oneLine } from '../lib/visible.ts'
@@ -24,7 +24,7 @@ export function originOf({ request, response }: Observation, contract: Contract)
   if (response === null) return null
   const { status } = response
   const isCommon = status === 401 || status === 403 || wrongAddress.includes(status)
-  if (isCommon && request.kind === 'probe' && probeOf(request.probe).promised(contract).includes(status)) return null
+  if (isCommon && request.kind === 'probe' && isPromisedStatus(request.probe, status, contract)) return null
   return isCommon || isPage(response) || isFromGateway(response, contract) ? 'elsewhere' : 'service'
 }
 
@@ -109,7 +109,7 @@ export function isConcurrencyRejection(response: ObservedResponse, { rpc }: Cont
   return (body?.customMessage ?? toObject(body?.error)?.customMessage) === rpc.oneAtATime.message
 }
 
-export const is2xx = (status: number): boolean => status >= 200 && status < 300
+export { is2xx } from '../lib/numbers.ts'
 
 const json = /^application\/json\s*(;|$)/i
 

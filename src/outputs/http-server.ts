@@ -33,7 +33,8 @@ export function listen(
   const server = createServer(handle)
   server.maxConnections = maxConnections
   return new Promise((resolve, reject) => {
-    server.once('error', reject)
+    // A connection that cannot be accepted later, as without file descriptors, must not end the run.
+    server.on('error', reject)
     server.listen(port, host, () => {
       const address = server.address()
       const bound = address !== null && typeof address === 'object' ? address.port : port

@@ -1,5 +1,6 @@
 import { choicesOf, maxLookups } from '../contract/chat-options.ts'
 import { type Contract, type Model, methodTier, resourceOf } from '../contract/contract.ts'
+import { documentedContract } from '../contract/documented.ts'
 import { probeOf } from '../contract/probes.ts'
 import { promisesAny } from '../contract/promises.ts'
 import { formatPico, pico } from '../lib/money.ts'
@@ -20,7 +21,7 @@ export function creditsPerArrival(call: Call, contract: Contract): number {
 
 function creditsOf({ network, methods, batchSize, failing }: RpcCall, contract: Contract): number {
   const { networks, multipliers, errorItemCredits, singleErrorIsDiscounted } = contract.rpc
-  const base = networks[network]?.baseCredits ?? 0
+  const base = networks[network]?.baseCredits ?? unknownBase
   const mean = meanOf(methods, method => {
     const tier = methodTier(contract, network, method)
     return tier === null ? 0 : base * multipliers[tier]
@@ -34,7 +35,7 @@ function creditsOf({ network, methods, batchSize, failing }: RpcCall, contract: 
  * The maximum cost of one arrival in pico-USD: that of each of its requests, even those that should be free. Null if a
  * price is unknown.
  */
-export function maxPicoUsd(call: Call, contract: Contract): bigint | null {
+function maxPicoUsd(call: Call, contract: Contract): bigint | null {
   const request = maxRequestPicoUsd(call, contract)
   if (request === null) return null
   // A broken service may charge each of them.
@@ -49,7 +50,7 @@ export function maxPicoUsd(call: Call, contract: Contract): bigint | null {
  * The maximum cost of one request in pico-USD: the longest completion, and the most expensive method for every item. Null
  * if a price is unknown.
  */
-export function maxRequestPicoUsd(call: Call, contract: Contract): bigint | null {
+function maxRequestPicoUsd(call: Call, contract: Contract): bigint | null {
   if (isPriceless(call, contract)) return null
   switch (call.kind) {
     case 'chat':
@@ -74,8 +75,35 @@ function maxCredits({ network, methods, batchSize }: RpcCall, contract: Contract
   const maxMultiplier = Math.max(
     ...methods.map(([method]) => multipliers[methodTier(contract, network, method) ?? 'large']),
   )
-  return (networks[network]?.baseCredits ?? 0) * maxMultiplier * (batchSize ?? 1)
+  return (networks[network]?.baseCredits ?? unknownBase) * maxMultiplier * (batchSize ?? 1)
 }
+
+/**
+ * What to reserve for an arrival and for each of its requests, in pico-USD. If nobody states the price of a model, a
+ * resource or a search, it is that of the dearest one of the reference service. A request that costs more raises the
+ * reservations of its call.
+ */
+export function reservedPicoUsd(
+  call: Call,
+  contract: Contract,
+): { readonly arrival: bigint; readonly request: bigint } {
+  const models = contract.models.map(model => ({ ...model, usdPerMillion: model.usdPerMillion ?? assumedPrice }))
+  const resources = Object.fromEntries(
+    Object.entries(contract.resources).map(
+      ([name, resource]) => [name, { ...resource, worstUsd: resource.worstUsd ?? assumedWorstUsd }] as const,
+    ),
+  )
+  const { search } = contract.chat
+  const usdPerLookup = search.usdPerLookup ?? documentedContract.chat.search.usdPerLookup
+  const chat = { ...contract.chat, search: { ...search, usdPerLookup } }
+  const priced = { ...contract, models, resources, chat }
+  return { arrival: maxPicoUsd(call, priced) ?? 0n, request: maxRequestPicoUsd(call, priced) ?? 0n }
+}
+const assumedWorstUsd = '5'
+const assumedPrice = { input: '0.90', output: '4.50', cacheInput: null, cacheWrite: '1.20' } as const
+
+/** The base credits of a network for which nobody states them: those of the dearest network of the reference service. */
+const unknownBase = 30
 
 /** The cost of one request, rounded up like the amount that its response shows. */
 function rpcPicoUsd(credits: number, { rpc: { usdPerCredit, costDecimals } }: Contract): bigint {
@@ -87,7 +115,9 @@ function rpcPicoUsd(credits: number, { rpc: { usdPerCredit, costDecimals } }: Co
 function chatPicoUsd(call: ChatCall, arrivals: number, contract: Contract, promptPrice: PromptPrice): bigint | null {
   const { model, options } = call
   const requested = options?.body.model ?? model
-  const price = contract.models.find(({ id }) => id === requested)?.usdPerMillion ?? null
+  const priceIn = ({ models }: Pick<Contract, 'models'>) => models.find(({ id }) => id === requested)?.usdPerMillion
+  // A default price is never asserted, and it is better than none for a forecast.
+  const price = priceIn(contract) ?? priceIn(documentedContract) ?? null
   const lookups = lookupsPicoUsd(call, arrivals, contract)
   if (price === null || lookups === null) return null
   const promptTokens = estimatedPromptTokens(call.promptTokens) + extraTokens(options)

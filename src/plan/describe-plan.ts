@@ -5,6 +5,7 @@ import { wholeRunRow } from './forecast.ts'
 import {
   type Call,
   type LimitsPlan,
+  longestMs,
   type Mix,
   mixOf,
   type OnlyPlan,
@@ -34,6 +35,7 @@ export function describePlan(plan: Plan, refusal?: string | null): string {
     section('Expected failures of one caller', failuresTable(plan)),
     section('Expected requests', requestsTable(plan)),
     section('Thresholds', thresholdLines(plan)),
+    section('Must be judged', asPatterns(plan.mustJudge ?? []).join(' ')),
     section('Not promised by the profile, so not judged', asPatterns(plan.notPromised).join(' ')),
   ]
     .filter(part => part !== '')
@@ -68,6 +70,7 @@ function heading(plan: Plan, refusal: string | null | undefined): string {
     forecast,
   } = plan
   const { credits, worstUsd, durationMs, requests } = forecast
+  const atMostMs = plan.stages.reduce((sum, stage) => sum + longestMs(stage), 0)
   const worst = worstUsd === null ? 'unknown, since a price is missing' : `$${worstUsd}`
   const keys = callers.keysEach === 1 ? '' : `, ${callers.keysEach} keys per caller`
   const shared = callers.shared ? ', shared with others' : ''
@@ -79,7 +82,7 @@ function heading(plan: Plan, refusal: string | null | undefined): string {
     ...(callers.wallets === null ? [] : [['wallets', describeWallets(callers.wallets)]]),
     ['limits', describeLimits(limits)],
     ['seed', String(seed)],
-    ['duration', seconds(durationMs)],
+    ['duration', atMostMs > durationMs ? `${seconds(durationMs)}, at most ${seconds(atMostMs)}` : seconds(durationMs)],
     ['warm-up', describeWarmUp(plan)],
     ['forecast', `${count(requests)} requests, ${count(credits)} credits, worst case ${worst}`],
     [
@@ -123,12 +126,14 @@ function overBudget(worstUsd: string | null, budgetUsd: string): string {
 }
 
 function stagesTable({ stages }: Plan): string {
+  const mostOf = stages.some(stage => longestMs(stage) > stage.durationMs) ? [longestMs] : []
   return plainTable(
-    ['stage', 'start', 'duration', 'callers', 'load'],
+    ['stage', 'start', 'duration', ...mostOf.map(() => 'at most'), 'callers', 'load'],
     stages.map(stage => [
       stage.name,
       seconds(stage.startMs),
       seconds(stage.durationMs),
+      ...mostOf.map(most => seconds(most(stage))),
       String(stage.callers),
       describeLoad(stage),
     ]),

@@ -110,3 +110,41 @@ function failuresOf(call: Call | undefined, contract: Contract): number {
   if (call?.kind === 'replay') return call.conflictRatio
   return call?.kind === 'probe' ? ownRefusals(call.probe, contract) : 0
 }
+
+/** What a request may take: a far network, a slow service, and a signature. */
+const requestMs = 5_000
+/** What a model may take for each token. */
+const tokenMs = 50
+
+/**
+ * After how many milliseconds a sequence is cut off, if the scenario does not say: its duration, and time for each of its
+ * calls. Only a service that is broken takes so long.
+ */
+export function sequenceAtMostMs(
+  calls: readonly string[],
+  { durationMs, beyondFailures }: Pick<StagePlan, 'durationMs' | 'beyondFailures'>,
+  plan: Pick<Plan, 'calls'>,
+  contract: Contract,
+): number {
+  const planned = calls.flatMap(name => plan.calls[name] ?? [])
+  const callsMs = planned.reduce((sum, call) => sum + callMs(call), 0)
+  return Math.ceil(durationMs + callsMs + (beyondFailures ? 0 : failuresMs(planned, contract)))
+}
+
+function callMs(call: Call): number {
+  const ms = requestsPerArrival(call) * requestMs
+  if (call.kind === 'chat') return ms + call.maxCompletionTokens * tokenMs
+  return call.kind === 'replay' ? ms + (call.repeatAfterMs ?? 0) : ms
+}
+
+/** How long refusals wait until their caller may fail again. It may have failed before the stage. */
+function failuresMs(calls: readonly Call[], contract: Contract): number {
+  if (!promisesAny(contract, ['abuse.*'])) return 0
+  const refusals = calls.reduce((sum, call) => sum + refusalsOf(call, contract), 0)
+  return Math.ceil(refusals / Math.max(1, contract.abuse.failures / 2)) * contract.abuse.windowMs
+}
+
+function refusalsOf(call: Call, contract: Contract): number {
+  if (call.kind === 'replay') return Math.ceil(call.conflictRatio)
+  return call.kind === 'probe' ? ownRefusals(call.probe, contract) : 0
+}

@@ -1,7 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
-import { type LimitScope, limitName, sourceOfLimit } from '../contract/limits.ts'
+import { type LimitScope, limitName, publishedLimit, sourceOfLimit } from '../contract/limits.ts'
 import type { Scenario } from '../scenario/schema.ts'
-import { type LimitOf, limitUsageOf, profileLimits } from '../scenario/tier-rate.ts'
+import { type LimitOf, limitsFor, limitUsageOf, ofTiers, profileLimits } from '../scenario/tier-rate.ts'
 import type { LimitDiscovery, LimitsPlan } from './plan.ts'
 
 /** The limits that the target published, or why there are none. Limits are per minute, by limit name. */
@@ -12,17 +12,22 @@ export type PublishedLimits =
 /** For a plan that is only printed. */
 export const notDiscovered: PublishedLimits = { kind: 'not-asked', why: 'a run discovers those of the target' }
 
-/** Every limit of a scenario by the profile and by the target, and which of the two applies. */
+/**
+ * Every limit of a scenario by the profile and by the target, and which of the two applies. A profile may state the limits
+ * that a target published before; they count as its own.
+ */
 export function planLimits(
   { callers, calls }: Pick<Scenario, 'callers' | 'calls'>,
   contract: Contract,
   published: PublishedLimits,
 ): LimitsPlan & { readonly limitOf: LimitOf } {
-  const by = callers.limitsFrom
-  const ofProfile = profileLimits(callers.accountTier, contract)
+  const { limitsFrom: by, accountTier } = callers
+  // Once the target has published limits, the contract has those in place of the published ones of the profile.
+  const hasOwn = published.kind !== 'answered' && by === 'target'
+  const ofProfile = hasOwn ? limitsFor(accountTier, by, contract) : profileLimits(accountTier, contract)
   const ofTarget = (scope: LimitScope) =>
     published.kind === 'answered' ? (published.perMinute.get(limitName(scope)) ?? null) : null
-  const limitOf: LimitOf = scope => (by === 'target' ? ofTarget(scope) : null) ?? ofProfile(scope)
+  const limitOf = ofTiers(contract, scope => (by === 'target' ? ofTarget(scope) : null) ?? ofProfile(scope))
   const scopes = Object.values(calls).flatMap(call => limitUsageOf(call).map(({ scope }) => scope))
   return {
     by,
@@ -30,7 +35,8 @@ export function planLimits(
     scopes: [...new Map(scopes.map(scope => [limitName(scope), scope]))].map(([name, scope]) => {
       const profile = Number.isFinite(ofProfile(scope)) ? ofProfile(scope) : null
       const target = ofTarget(scope)
-      const stated = profile === null ? null : sourceOfLimit(scope, callers.accountTier, contract)
+      const isOwn = hasOwn && publishedLimit(scope, contract) !== null
+      const stated = profile === null ? null : isOwn ? 'profile' : sourceOfLimit(scope, accountTier, contract)
       const from = by === 'target' && target !== null ? 'target' : stated
       return { scope: name, profile, target, from }
     }),

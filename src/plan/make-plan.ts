@@ -9,7 +9,7 @@ import type { BoundsSpec, Scenario, TimeoutsSpec } from '../scenario/schema.ts'
 import type { Recorded, Stage } from '../scenario/stage-schema.ts'
 import { arrivalsPerSecond, burstArrivals, type LimitOf, tierRatePerMinute } from '../scenario/tier-rate.ts'
 import { parseBudget } from '../scenario/units.ts'
-import { forecast } from './forecast.ts'
+import { forecast, sequenceAtMostMs } from './forecast.ts'
 import { notDiscovered, type PublishedLimits, planLimits } from './limits.ts'
 import { narrowPlan } from './only.ts'
 import {
@@ -67,9 +67,10 @@ export function makePlan(
     limits,
     values: [],
     calls: callers.wallets?.maxPaidUsd === '0' ? withoutPayments(scenario.calls) : scenario.calls,
-    stages: planStages(scenario, limitOf, recordings),
+    stages: planStages(scenario, contract, limitOf, recordings),
     slo: scenario.slo,
     thresholds: scenario.thresholds,
+    mustJudge: scenario.mustJudge,
     ...budgetOf(overrides.budgetUsd, scenario.budgetUsd),
     bounds: planBounds(scenario.bounds),
     record: scenario.record,
@@ -201,7 +202,12 @@ function budgetOf(flag: string | null, ofScenario: string | null): Pick<Plan, 'b
 }
 
 /** The stages in sequence, with rates in arrivals per second of all callers. */
-function planStages(scenario: Scenario, limitOf: LimitOf, recordings: Recordings): readonly StagePlan[] {
+function planStages(
+  scenario: Scenario,
+  contract: Contract,
+  limitOf: LimitOf,
+  recordings: Recordings,
+): readonly StagePlan[] {
   const { stages, calls } = scenario
   let startMs = 0
   return stages.map(stage => {
@@ -214,7 +220,7 @@ function planStages(scenario: Scenario, limitOf: LimitOf, recordings: Recordings
   function loadAndDuration(stage: Stage): Pick<StagePlan, 'durationMs' | 'load'> {
     if (stage.shape !== 'recorded') {
       const perMinute = 'mix' in stage ? tierRatePerMinute(stage.mix, calls, limitOf) : null
-      return { durationMs: stage.durationMs, load: loadOf(stage, perMinute) }
+      return { durationMs: stage.durationMs, load: loadOf(stage, perMinute, contract, calls) }
     }
     const recording = recordings.get(stage.name)
     if (recording === undefined) throw new TypeError(`no recording was read for stage ${stage.name}`)
@@ -223,7 +229,12 @@ function planStages(scenario: Scenario, limitOf: LimitOf, recordings: Recordings
   }
 }
 
-function loadOf(stage: Exclude<Stage, Recorded>, perMinuteOfCaller: number | null): Load {
+function loadOf(
+  stage: Exclude<Stage, Recorded>,
+  perMinuteOfCaller: number | null,
+  contract: Contract,
+  calls: Scenario['calls'],
+): Load {
   switch (stage.shape) {
     case 'constant':
     case 'poisson': {
@@ -283,7 +294,11 @@ function loadOf(stage: Exclude<Stage, Recorded>, perMinuteOfCaller: number | nul
     case 'saturate':
       return { model: 'saturate', connections: stage.connections, maxCalls: stage.maxCalls, mix: stage.mix }
     case 'sequence':
-      return { model: 'sequence', calls: stage.calls }
+      return {
+        model: 'sequence',
+        calls: stage.calls,
+        atMostMs: stage.atMostMs ?? sequenceAtMostMs(stage.calls, stage, { calls }, contract),
+      }
   }
 }
 

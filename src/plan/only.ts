@@ -38,6 +38,8 @@ export function narrowPlan(plan: WholePlan, names: readonly string[]): WholePlan
     slo: Object.fromEntries(Object.entries(plan.slo).filter(isSent)),
     stages,
     thresholds,
+    // A part of a scenario asks a part of its question.
+    mustJudge: [],
     only: { names, clauses: judged, calls, leftOut },
   }
 }
@@ -109,6 +111,7 @@ const subjects: Readonly<Partial<Record<JudgeName, Subject>>> = {
   'chat-options': ofKind(['chat'], 'chat'),
   'rpc-response': ofKind(['rpc', 'replay'], 'rpc'),
   'rpc-credits': ofKind(['rpc', 'replay'], 'rpc'),
+  'implied-credits': ofKind(['rpc', 'replay']),
   idempotency: ofKind(['replay']),
   lists: ofKind(['models', 'networks', 'rate-limits', 'rate-limit-logs']),
   resources: ofKind(['resource'], 'embedding'),
@@ -193,7 +196,15 @@ function narrowShape(shape: Shape, share: number, whole: Mix, mix: Mix): Shape {
 }
 
 /** Counts that should be 0. If the whole load may not exceed them, neither may a part of it. */
-const ofHarm: readonly string[] = ['violations', 'discrepancies', 'unexpected-429', 'blocked', 'failed', 'dropped']
+const ofHarm: readonly string[] = [
+  'violations',
+  'discrepancies',
+  'unexpected-429',
+  'blocked',
+  'failed',
+  'incomplete',
+  'dropped',
+]
 
 /** Whether a threshold is about a call that is sent, about a load that is sent in full, or about what must not happen. */
 function isKept(

@@ -39,6 +39,8 @@ export type Plan = {
   /** By call: the longest time in milliseconds of a good response. */
   readonly slo: Readonly<Record<string, Readonly<Partial<Record<Timing, number>>>>>
   readonly thresholds: readonly Threshold[]
+  /** The clauses without which the run answers no question. Missing in plans of older versions: none. */
+  readonly mustJudge?: readonly ClauseId[]
   readonly budgetUsd: string | null
   /** Whether the user has said that no budget binds. */
   readonly isBudgetUnlimited: boolean
@@ -156,7 +158,12 @@ export type Load =
       readonly mix: Mix
     }
   /** Each caller sends the calls in order, one at a time. */
-  | { readonly model: 'sequence'; readonly calls: readonly string[] }
+  | {
+      readonly model: 'sequence'
+      readonly calls: readonly string[]
+      /** After this time from the start of the stage, no call is sent; null: after its duration, in an older plan. */
+      readonly atMostMs: number | null
+    }
 
 /** Arrivals per second of all callers together. */
 export type Shape =
@@ -247,6 +254,10 @@ export type Forecast = {
 }
 
 /** The calls of a stage with their weights. In a sequence, a weight is how often the call occurs. */
+/** The longest that a stage lasts. Only a sequence lasts longer than its duration, if its calls do. */
+export const longestMs = ({ load, durationMs }: StagePlan): number =>
+  load.model === 'sequence' ? (load.atMostMs ?? durationMs) : durationMs
+
 export function mixOf({ load }: StagePlan): Mix {
   if (load.model !== 'sequence') return load.mix
   return [...new Set(load.calls)].map(name => [name, load.calls.filter(each => each === name).length])

@@ -1,14 +1,22 @@
 import type { Contract } from '../contract/contract.ts'
 import { promisesAny } from '../contract/promises.ts'
-import { type Clock, sleepPreciselyUntil, sleepUntil } from '../lib/clock.ts'
+import { sleepPreciselyUntil, sleepUntil } from '../lib/clock.ts'
 import { createMask } from '../lib/mask/mask.ts'
 import { pico } from '../lib/money.ts'
 import type { RunInfo } from '../observation/log.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
 import { originOf } from '../observation/response.ts'
 import { traceIdsOf } from '../observation/trace-id.ts'
-import { maxPicoUsd, maxRequestPicoUsd } from '../plan/cost.ts'
-import { balanceCheckOf, maxPaidPicoUsd, type Plan, type StagePlan, systemCallsOf, topUpCall } from '../plan/plan.ts'
+import { reservedPicoUsd } from '../plan/cost.ts'
+import {
+  balanceCheckOf,
+  isSystemStage,
+  maxPaidPicoUsd,
+  type Plan,
+  type StagePlan,
+  systemCallsOf,
+  topUpCall,
+} from '../plan/plan.ts'
 import { callersOfShard, ownsCaller, type Shard, splitEvenly, usersOfShard } from '../plan/shard.ts'
 import { signInsAhead } from '../plan/sign-ahead.ts'
 import { type Arrival, createArrivalSource } from './arrivals/arrivals.ts'
@@ -28,6 +36,7 @@ import {
   type Reservation,
   releasePayment,
   reservePayment,
+  reserveWhenGranted,
   type SharedBudget,
 } from './drivers/budget.ts'
 import { driveCapacity, type Search, type SearchLead } from './drivers/capacity.ts'
@@ -38,7 +47,9 @@ import { driveOpen } from './drivers/open.ts'
 import { driveSaturate } from './drivers/saturate.ts'
 import { driveSequence, type SequenceStep } from './drivers/sequence.ts'
 import { type RunStop, watchReachability, watchTarget } from './drivers/stop.ts'
-import type { PendingRequest, Saturate, Transport } from './transport/transport.ts'
+import { feedConnections } from './transport/feed-connections.ts'
+import type { Saturate } from './transport/transport.ts'
+import { watchLoss } from './transport/watch-loss.ts'
 
 /** The input of an engine: plain data, and one sum in shared memory. The same job gives the same requests. */
 export type EngineJob = {
@@ -58,10 +69,8 @@ export type EngineJob = {
 }
 
 /** All effects of an engine. */
-export type EngineIo = {
-  readonly clock: Clock
+export type EngineIo = Pick<SendContext, 'clock' | 'stalls' | 'transport'> & {
   readonly stop: RunStop
-  readonly transport: Transport
   /** Feeds the connections of stages that saturate the target. */
   readonly saturate: Saturate
   /** Signs for the wallets among the callers. */
@@ -105,7 +114,7 @@ const topUpAttempts = 3
 /** Sends the stages of a plan in order, each with the driver of its load model. */
 export function createEngine(job: EngineJob, io: EngineIo): Engine {
   const { plan, contract, callers, shard } = job
-  const { clock, stop, feedback } = io
+  const { clock, stop, feedback, signer } = io
   const calls: Plan['calls'] = { ...plan.calls, ...systemCallsOf(plan) }
   const arrivals = createArrivalSource({ seed: plan.seed, calls, callers: plan.callers }, shard)
   const maxInFlight = splitEvenly(plan.bounds.maxInFlight, shard.worker, shard.workers)
@@ -120,7 +129,6 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
   const watch = watchTarget(observation => originOf(observation, contract), stop.stop)
   const { bounds, seed, callers: callersPlan } = plan
   const wallets = callers.flatMap((each, index) => (each.kind === 'wallet' && isOurs(index) ? each : []))
-  const { signer } = io
   const signIns = createSignIns({ wallets, signer, clock, terms: contract.wallets.signIn, ahead: signInsAhead(plan) })
   const maxPaid = maxPaidPicoUsd(plan)
   const payments = createPayments({
@@ -142,9 +150,11 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
     mask: createMask(secretsOf(job)),
     accountTier: callersPlan.accountTier,
     clock,
+    stalls: io.stalls,
     transport: io.transport,
     abort: stop.cancelled,
     stop: stop.stopping,
+    maySend: stop.maySend,
     sink: observation => observe(observation, null),
     traceIds: job.info.traces ? traceIdsOf(job.info.runId) : null,
   }
@@ -157,14 +167,14 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
     open: async () => {
       await signIns.fill()
       await topUpWallets()
-      await checkBalances('(opening)', context)
+      await checkBalances('(opening)', sender)
       await signIns.fill()
     },
     drive,
     close: async () => {
       await sleepUntil(clock, clock.nowMs() + contract.billing.settleMs, stop.quit)
       // Only `quit` ends these checks; a stop or a cancel of the load does not.
-      await checkBalances('(closing)', contextOf({ ...sender, stop: stop.quit, abort: stop.quit }))
+      await checkBalances('(closing)', { ...sender, stop: stop.quit, abort: stop.quit })
     },
   }
 
@@ -174,10 +184,12 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
     if (clock.nowMs() < loadStartMs) await sleepPreciselyUntil(clock, loadStartMs, stop.stopping)
     const startedMs = stop.stopping.aborted ? null : clock.nowMs()
     const stopSigning = signIns.keepFresh()
+    /** How much later than planned the next stage starts, because sequences took longer. */
+    let lateMs = 0
     for (const stage of plan.stages) {
       if (stop.stopping.aborted) break
       stageName = stage.name
-      await driveStage({ ...stage, startMs: stage.startMs + loadStartMs }, driving)
+      lateMs += await driveStage({ ...stage, startMs: stage.startMs + loadStartMs + lateMs }, driving)
     }
     stageName = '(closing)'
     await drain()
@@ -186,16 +198,24 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
     return startedMs
   }
 
-  /** Resolves when the stage is over, although its last requests may still be in flight. */
-  async function driveStage(stage: StagePlan, driving: Promise<void>[]): Promise<void> {
-    const endMs = stage.startMs + stage.durationMs
+  /**
+   * Resolves when the stage is over, although its last requests may still be in flight. A sequence is over when its last
+   * step is done. Resolves with the milliseconds that it took beyond its duration.
+   */
+  async function driveStage(stage: StagePlan, driving: Promise<void>[]): Promise<number> {
+    const { load, startMs, durationMs } = stage
+    const endMs = startMs + durationMs
     const over = sleepUntil(clock, endMs, stop.stopping)
-    const driven = driveLoad(stage, endMs)
+    const maxEndMs = load.model === 'sequence' ? startMs + (load.atMostMs ?? durationMs) : endMs
+    const driven = driveLoad(stage, maxEndMs)
     driving.push(driven)
-    await Promise.race([driven, over])
+    const first = await Promise.race([driven.then(() => 'driven'), over])
     // A search may be over before its stage is. If it is the last stage, the run ends then.
-    const isLastSearch = stage.load.model === 'capacity' && stage.name === plan.stages.at(-1)?.name
+    const isLastSearch = load.model === 'capacity' && stage.name === plan.stages.at(-1)?.name
     if (!isLastSearch) await over
+    if (load.model !== 'sequence' || first === 'driven') return 0
+    await Promise.race([driven, sleepUntil(clock, maxEndMs, stop.stopping)])
+    return Math.max(0, clock.nowMs() - endMs)
   }
 
   /** Runs the driver of the load model. `startMs` of the stage and `endMs` are on the clock of the run. */
@@ -219,7 +239,7 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
         return driveCapacity(driver, searchFor(stage, load.coolDownMs, endMs), maxInFlight)
       case 'sequence': {
         const queues = callersOfShard(stage, isOurs).map(caller =>
-          load.calls.map(call => sequenceStep(name, call, caller, beyondFailures)),
+          load.calls.map(call => sequenceStep(name, call, caller, sender, beyondFailures)),
         )
         return driveSequence(driver, queues, { lanes: queues.length, endMs })
       }
@@ -240,19 +260,19 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
     const endMs = clock.nowMs() + balanceChecksMs
     let left: readonly WalletCaller[] = wallets
     for (let attempt = 0; attempt < topUpAttempts && left.length > 0; attempt++) {
-      const queues = left.map(wallet => [sequenceStep('(opening)', topUpCall, callers.indexOf(wallet), true)])
+      const queues = left.map(wallet => [sequenceStep('(opening)', topUpCall, callers.indexOf(wallet), sender)])
       await driveSequence(context, queues, { lanes, endMs })
       left = left.filter(payments.isUnknown)
     }
   }
 
-  async function checkBalances(stage: string, within: DriverContext): Promise<void> {
+  async function checkBalances(stage: string, from: SendContext): Promise<void> {
     // The check is a request for the limits of the caller, whose response shows its balance.
     if (!promisesAny(contract, ['catalogue.rate-limits', 'billing.*'])) return
     const ours = [...callers.keys()].filter(isOurs)
-    const queues = ours.map(caller => [sequenceStep(stage, balanceCheckOf(callersPlan, caller), caller, true)])
+    const queues = ours.map(caller => [sequenceStep(stage, balanceCheckOf(callersPlan, caller), caller, from)])
     const lanes = Math.max(1, splitEvenly(balanceCheckLanes, shard.worker, shard.workers))
-    await driveSequence(within, queues, { lanes, endMs: clock.nowMs() + balanceChecksMs })
+    await driveSequence(contextOf(from), queues, { lanes, endMs: clock.nowMs() + balanceChecksMs })
   }
 
   /** The lead chooses the next trial, and the failure limiter how long it must wait. */
@@ -272,12 +292,19 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
     }
   }
 
-  /** `isUnlimited`: the step ignores the failure limiter. */
-  function sequenceStep(stage: string, call: string, caller: number, isUnlimited: boolean): SequenceStep {
-    const failures = isUnlimited ? 0 : expectedRefusals(calls[call], null, contract)
+  /** `isFree`: the step ignores the failure limiter. */
+  function sequenceStep(stage: string, call: string, caller: number, from: SendContext, isFree = true): SequenceStep {
+    const failures = isFree ? 0 : expectedRefusals(calls[call], null, contract)
     return {
       make: dueMs => arrivals.single(stage, call, caller, dueMs),
       waitUntilMs: nowMs => callerMustWaitUntilMs(caller, failures, nowMs),
+      send: async arrival => {
+        // Another failure would change what the stage provokes.
+        if (isFree && !isSystemStage(stage)) return await fire(arrival, from).then(() => 'done')
+        const { transport, isLost } = watchLoss(from.transport, calls[call])
+        await fire(arrival, { ...from, transport })
+        return isLost() ? 'lost' : 'done'
+      },
     }
   }
 
@@ -301,7 +328,8 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
   /** Reserves the maximum cost of an arrival, and its expected failures. */
   async function fireCounted(arrival: Arrival, from: SendContext): Promise<boolean> {
     const caller = nameOf(arrival.caller)
-    const reservation = budget?.reserve(arrival.call, caller) ?? null
+    let reservation = budget?.reserve(arrival.call, caller) ?? null
+    if (budget && !reservation) reservation = await reserveWhenGranted(budget, arrival.call, caller, context)
     if (budget !== null && reservation === null) {
       stop.stop('budget-reached')
       dropArrival(arrival, 'budget', from)
@@ -357,41 +385,11 @@ export const secretsOf = ({
 function budgetOf({ plan, contract, budget }: EngineJob, calls: Plan['calls']): Budget | null {
   if (plan.budgetUsd === null) return null
   const maxCosts = new Map<string, MaxCost>()
-  for (const [name, call] of Object.entries(calls)) {
-    const [arrival, request] = [maxPicoUsd(call, contract) ?? 0n, maxRequestPicoUsd(call, contract) ?? 0n]
-    maxCosts.set(name, { arrival, request })
-  }
+  for (const [name, call] of Object.entries(calls)) maxCosts.set(name, reservedPicoUsd(call, contract))
   const { settleMs, balanceResolutionUsd } = contract.billing
   // Two balances are shown, each rounded to its last digit.
   const resolution = 2n * pico(balanceResolutionUsd)
   return createBudget({ limit: pico(plan.budgetUsd), maxCosts, settleMs, resolution }, budget)
-}
-
-/**
- * Connects a driver that fires arrivals to connections that request their next request. The returned transport queues
- * each request of a fired arrival, and a free connection takes it from the queue.
- */
-function feedConnections(
-  saturate: Saturate,
-  connections: number,
-  cancelled: AbortSignal,
-): {
-  /** The transport for the arrivals of the stage. */
-  readonly transport: Transport
-  /** Keeps the connections busy until `fireNext` returns false. A dropped arrival adds no request. */
-  readonly feed: (fireNext: () => boolean) => Promise<void>
-} {
-  const queued: PendingRequest[] = []
-  return {
-    transport: request => new Promise(onEnd => void queued.push({ request, onEnd })),
-    feed: fireNext => {
-      const next = (): PendingRequest | null => {
-        while (queued.length === 0 && fireNext());
-        return queued.shift() ?? null
-      }
-      return saturate(next, connections, cancelled)
-    },
-  }
 }
 
 const latest = (instants: readonly (number | null)[]): number | null =>

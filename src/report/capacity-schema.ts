@@ -44,6 +44,7 @@ export const capacitySchema = z.object({
         'sustained',
         'slo-missed',
         'queue-growing',
+        'unmeasured',
         'rate-limited',
         'harness-late',
         'harness-saturated',

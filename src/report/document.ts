@@ -165,6 +165,8 @@ const billing = z.object({
   expectedUsd: decimal,
   claimedCredits: decimal,
   claimedUsd: decimal,
+  unstatedCosts: tally.default(0).meta({ description: 'Charged responses that state no cost.' }),
+  unstatedCredits: tally.default(0).meta({ description: 'RPC responses that state no credits.' }),
   billedUsd: decimal.nullable(),
   tolerance: z
     .object({
@@ -195,6 +197,7 @@ const limit = z.object({
   accepted: tally,
   rejected: tally,
   unexpected429: tally.nullable(),
+  decided429: tally.default(0).meta({ description: '429s of which it could be told whether they were right.' }),
   missing429: tally.nullable().meta({ description: 'null also if the limit is unknown.' }),
   lasted: z
     .object({ minMs: z.number(), maxMs: z.number() })
@@ -236,6 +239,10 @@ const finding = z.object({
 const threshold = z.object({
   expression: z.string(),
   value: z.number().nullable(),
+  lowest: z.number().nullable().default(null).meta({
+    description: 'The true value is no lower, in spite of the errors of Turnpike; null: no value, or not known.',
+  }),
+  highest: z.number().nullable().default(null).meta({ description: 'The true value is no higher.' }),
   whole: z
     .number()
     .nullable()

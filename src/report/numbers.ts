@@ -1,6 +1,10 @@
 import { z } from 'zod'
 
-export const decimal = z.string().meta({ description: 'A decimal number as a string, so that it is exact.' })
+/** Of at most 300 digits, so that charts can show it as a number. */
+export const decimal = z
+  .string()
+  .regex(/^-?\d{1,300}(\.\d{1,300})?$/, 'a decimal in quotes, such as "0.25"')
+  .meta({ description: 'A decimal number as a string, so that it is exact.' })
 /** A count. */
 export const tally = z.number().int().nonnegative()
 /** null: unknown. */

@@ -4,6 +4,7 @@ import { parseLimits, parseModels, parseNetworks, type Statements, withStatement
 import { systemClock } from '../lib/clock.ts'
 import { parseJson } from '../lib/json.ts'
 import { createMask } from '../lib/mask/mask.ts'
+import { is2xx } from '../lib/numbers.ts'
 import { notDiscovered, type PublishedLimits, recordedLimits } from '../plan/limits.ts'
 import type { Plan } from '../plan/plan.ts'
 import { authorize, type Caller } from '../produce/callers/caller.ts'
@@ -92,7 +93,7 @@ export async function discover(
     const request = listRequest(path, caller === undefined ? {} : authorize(caller, 0), bounds)
     const exchange = await send(request, new AbortController().signal)
     const { failure, status, body } = exchange
-    const value = failure === null && status === 200 ? parse(mask.json(parseJson(body))) : null
+    const value = failure === null && is2xx(status) ? parse(mask.json(parseJson(body))) : null
     if (value !== null) {
       isKnown = true
       return { value }
@@ -101,7 +102,7 @@ export async function discover(
     if (failure !== null) return { value: null, why: failure.reason }
     return {
       value: null,
-      why: status === 200 ? `its response contains no ${what}` : `it responded with ${status}`,
+      why: is2xx(status) ? `its response contains no ${what}` : `it responded with ${status}`,
     }
   }
 }
@@ -130,13 +131,14 @@ export function recordedDiscovery({ plan, contract }: { readonly plan: Plan; rea
   }
 }
 
-/** The contract under what the target stated. Unless `limitsFrom` says otherwise, limits are judged by the target. */
+/** The contract under what the target stated. Unless `limitsFrom` says otherwise, limits are judged by the target. `isReference`: see `withStatements`. */
 export function discoveredContract(
   contract: Contract,
   { statements }: Discovery,
   accountTier: AccountTier,
   limitsFrom: 'target' | 'documented',
+  isReference: boolean,
 ): Contract {
-  const layered = withStatements(contract, statements, accountTier)
+  const layered = withStatements(contract, statements, accountTier, isReference)
   return { ...layered, limits: { ...layered.limits, judgedBy: limitsFrom } }
 }

@@ -19,15 +19,16 @@ export function evidenceOf(
   observation: Observation,
   calls: Readonly<Record<string, Call>>,
   context: RequestContext,
-  { target, startedAtMs, runId, traces }: Pick<RunInfo, 'target' | 'startedAtMs' | 'runId' | 'traces'>,
+  head: Pick<RunInfo, 'target' | 'startedAtMs' | 'runId' | 'traces' | 'withoutKeys'>,
 ): Evidence {
+  const { startedAtMs, runId, traces } = head
   const { id, caller, stage, call, dueMs, sentMs, headersMs, endMs, outcome, response } = observation
   return {
     id,
     caller,
     stage,
     call,
-    request: requestOf(observation, calls[call], context, target),
+    request: requestOf(observation, calls[call], context, head),
     position: positionOf(observation),
     outcome: describeOutcome(outcome),
     headers: response?.headers ?? {},
@@ -60,15 +61,14 @@ function requestOf(
   observation: Observation,
   plan: Call | undefined,
   context: RequestContext,
-  target: string,
+  { target, withoutKeys }: Pick<RunInfo, 'target' | 'withoutKeys'>,
 ): Evidence['request'] {
   if (plan === undefined) return null
   const { firstId, step, key: place } = positionOf(observation)
   const ownKey = place === 0 ? '$TURNPIKE_KEY' : `$TURNPIKE_KEY_${place + 1}`
   const as = plan.kind === 'probe' ? probeOf(plan.probe).as : 'caller'
-  // Where keys are optional, the request may have had none.
-  const bearer = (name: string) => (context.contract.auth.required ? { authorization: `Bearer ${name}` } : {})
   const specialKey = as === 'free-user' || as === 'zero-balance' ? `$${specialKeyVariables[as]}` : null
+  const bearer = (name: string) => (withoutKeys && specialKey === null ? {} : { authorization: `Bearer ${name}` })
   const key = specialKey ?? (step === 'other-caller' ? '$TURNPIKE_OTHER_KEY' : ownKey)
   const { chain, request: sent } = observation
   const { signIn, topUp } = context.contract.wallets

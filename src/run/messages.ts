@@ -4,7 +4,7 @@ import type { GaugeSnapshot } from '../judge/metrics/gauges.ts'
 import type { TraceSnapshot } from '../judge/traced-requests.ts'
 import type { Epoch } from '../lib/clock.ts'
 import type { EventLoopDelay, LogFooter } from '../observation/log.ts'
-import type { StopReason } from '../produce/drivers/stop.ts'
+import type { SendLease, StopReason } from '../produce/drivers/stop.ts'
 import type { EngineJob } from '../produce/engine.ts'
 import type { SearchOrder, SearchReport } from './search.ts'
 
@@ -25,8 +25,8 @@ export type WorkerJob = EngineJob & {
   readonly details: boolean
   /** Whether to warm up before the first request. */
   readonly warmUp: boolean
-  /** How long the load may hear nothing from the thread that started it before it stops; null or missing: for ever. */
-  readonly maxUnheardMs?: number | null
+  /** Until when this worker may send; missing: for as long as the run takes. */
+  readonly sendLease?: SendLease
 }
 
 /** Starts a worker. Calls `onStop` when the worker stops by itself, and `onLost` when it will never respond again. */

@@ -33,19 +33,24 @@ export type Judged = { readonly plan: Plan; readonly contract: Contract }
  */
 export function reproScript(repeated: Repeated, sequence: Sequence, judged: Judged): string {
   const names = variablesOf(sequence.requests, judged)
+  const areKeysOptional = !judged.contract.auth.required && !hadKeys(repeated)
   const firstMs = sequence.requests[0]?.sentMs ?? 0
-  const sent = sequence.requests.map(request => ({ ...request, ...built(request, names, judged), firstMs }))
+  const sent = sequence.requests.map(request => ({
+    ...request,
+    ...built(request, names, judged, areKeysOptional),
+    firstMs,
+  }))
   const signed = sent.flatMap(({ signed }) => signed ?? [])
   const used = new Set([...sent.flatMap(({ variables }) => variables), ...signed.map(({ variable }) => variable)])
   const special = Object.values(specialKeyVariables).map((name): Variable => {
     return { name, value: 'an API key', text: 'the API key of an account of that kind' }
   })
   const variables = [...names.all, ...special].filter(({ name }) => used.has(name))
-  const required = variables.filter(({ value }) => value !== 'an API key' || judged.contract.auth.required)
+  const required = variables.filter(each => !isOptional(each, areKeysOptional))
   const shownNames = [...new Set([...alwaysShown, ...relevantNames(repeated)])]
   return [
     '#!/usr/bin/env bash',
-    ...comments(repeated, sequence, { variables, signed }, judged),
+    ...comments(repeated, sequence, { variables, signed, areKeysOptional }, judged),
     '',
     'target=$TURNPIKE_TARGET',
     `[ -n "$target" ] || target=${quoted(repeated.run.target)}`,
@@ -218,6 +223,7 @@ function built(
   request: SequenceRequest,
   names: Variables,
   { plan, contract }: Judged,
+  areKeysOptional: boolean,
 ): Pick<Sent, 'path' | 'options' | 'body' | 'variables' | 'signed'> {
   const calls: Plan['calls'] = { ...plan.calls, ...systemCallsOf(plan) }
   const call = calls[request.call]
@@ -237,7 +243,6 @@ function built(
     rail !== null && request.step === 'payment' ? { ...wire.headers, [topUp.paymentHeader]: `$${name}` } : wire.headers
   const signed =
     rail !== null && headers[signIn.header] === signInOf(request.id) ? { id: request.id, variable: name, rail } : null
-  const isOptional = !contract.auth.required
   // Turnpike sends no header that curl would add by itself.
   const added = [
     'accept',
@@ -250,7 +255,7 @@ function built(
       if (signed !== null && header === signIn.header) return `-H ${value}`
       const option = `-H ${headerWord(header, value)}`
       // Where keys are optional, a variable without a value means that there is no key.
-      return isOptional && value === `Bearer $${name}` ? `\${${name}:+${option}}` : option
+      return areKeysOptional && value === `Bearer $${name}` ? `\${${name}:+${option}}` : option
     }),
     ...added.filter(header => !(header in headers)).map(header => `-H '${header}:'`),
     ...(body === null ? [] : [`--data-binary @"$work/${request.id}.request"`]),
@@ -279,10 +284,16 @@ const page = { columns: 100, color: false }
 const comment = (text: string, indent = 0): readonly string[] =>
   wrap({ ...page, columns: page.columns - 2 }, text, indent).map(line => `# ${line}`)
 
+type Needs = {
+  readonly variables: readonly Variable[]
+  readonly signed: readonly SignedRequest[]
+  readonly areKeysOptional: boolean
+}
+
 function comments(
   { number, name, text, example, run }: Repeated,
   { requests, missing, omitted, added }: Sequence,
-  { variables, signed }: { readonly variables: readonly Variable[]; readonly signed: readonly SignedRequest[] },
+  { variables, signed, areKeysOptional }: Needs,
   { plan, contract }: Judged,
 ): readonly string[] {
   const deciding = requests.filter(({ decides }) => decides)
@@ -330,12 +341,20 @@ function comments(
       ? comment('That was the embedded reference service, which has ended. Start one with: turnpike service', 4)
       : []),
     ...variables.flatMap(({ name: variableName, value, text: what }) => {
-      const isOptional = value === 'an API key' && !contract.auth.required && !isSpecial(variableName)
-      return comment(`${variableName}: ${what}${isOptional ? '; without it, no key is sent' : ''}`, 2)
+      const note = isOptional({ name: variableName, value }, areKeysOptional) ? '; without it, no key is sent' : ''
+      return comment(`${variableName}: ${what}${note}`, 2)
     }),
     ...comment('TURNPIKE_RUN: the start of idempotency keys; by default a new one', 2),
   ]
 }
+
+/** Whether the script sends a request without a key if this variable has no value. */
+const isOptional = ({ name, value }: Pick<Variable, 'name' | 'value'>, areKeysOptional: boolean): boolean =>
+  areKeysOptional && value === 'an API key' && !isSpecial(name)
+
+/** Whether the run sent keys, although the target needs none. */
+const hadKeys = ({ example }: Repeated): boolean =>
+  example.evidence.some(({ request }) => request?.headers.authorization?.includes('$TURNPIKE_KEY') === true)
 
 const isSpecial = (name: string): boolean => Object.values<string>(specialKeyVariables).includes(name)
 

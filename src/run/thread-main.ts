@@ -1,12 +1,13 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { whenIdle } from '../lib/batches.ts'
 import type { Clock } from '../lib/clock.ts'
-import { clockFromEpoch, monitorEventLoop } from '../lib/clock.ts'
+import { bootTimeMs, clockFromEpoch, monitorEventLoop } from '../lib/clock.ts'
 import { openLog } from '../observation/log.ts'
 import type { Plan } from '../plan/plan.ts'
 import { warmUpTerms } from '../plan/warm-up.ts'
 import { createSigner } from '../produce/callers/signer.ts'
-import { createRunStop, onStop, type SilenceWatch, watchSilence } from '../produce/drivers/stop.ts'
+import { createRunStop, isLeaseOver, onStop, watchLease } from '../produce/drivers/stop.ts'
+import { watchStalls } from '../produce/transport/stalls.ts'
 import type { Saturate } from '../produce/transport/transport.ts'
 import { type UndiciTransport, undiciTransport } from '../produce/transport/undici.ts'
 import type { WorkerCommand, WorkerJob, WorkerMessage, WorkerQuery } from './messages.ts'
@@ -21,16 +22,16 @@ const maxPreopenMs = 500
  * An uncaught error ends the thread, and the worker is lost.
  */
 async function serve(job: WorkerJob): Promise<void> {
-  const { info, shard, plan, baseUrl } = job
+  const { info, shard, plan, baseUrl, sendLease } = job
   const clock = clockFromEpoch(job.epoch)
   const quit = new AbortController()
-  const stop = createRunStop(new AbortController().signal, quit.signal)
+  const isOver = sendLease === undefined ? undefined : () => isLeaseOver(sendLease, bootTimeMs())
+  const stop = createRunStop(new AbortController().signal, quit.signal, isOver)
+  const endWatch = watchLease(clock, stop)
   const ready = prepare()
   onStop(stop, reason => post({ stopped: reason }))
-  let silence: SilenceWatch | null = null
 
   parentPort?.on('message', (message: WorkerQuery | WorkerCommand) => {
-    silence?.heard()
     if ('query' in message) void responseTo(message).then(response => post({ id: message.id, response }))
     else if (message.command === 'stop') stop.stop(message.reason)
     else if (message.command === 'search') void ready.then(({ worker }) => worker.search(message.order))
@@ -46,6 +47,7 @@ async function serve(job: WorkerJob): Promise<void> {
     }
     const signing = job.callers.some(({ kind }) => kind === 'wallet') ? startSignerThread(signerJobOf(job)) : null
     const eventLoop = monitorEventLoop()
+    const stalls = watchStalls(clock)
     const transport = undiciTransport({ baseUrl, clock, maxConnections: job.maxConnections })
     const worker = createWorker(job, {
       clock,
@@ -57,9 +59,10 @@ async function serve(job: WorkerJob): Promise<void> {
       log: job.logFile === null ? null : await openLog(job.logFile, { ...info, ...shard }, clock),
       defer: whenIdle,
       eventLoopDelayMs: eventLoop.delayMs,
+      stalls,
       reportSearch: search => post({ search }),
     })
-    return { worker, transport, eventLoop, signing }
+    return { worker, transport, eventLoop, stalls, signing }
   }
 
   /** Opens what the first stage is about to use, for as long as the others may wait. */
@@ -73,7 +76,7 @@ async function serve(job: WorkerJob): Promise<void> {
   }
 
   async function responseTo(message: WorkerQuery): Promise<Extract<WorkerMessage, { id: number }>['response']> {
-    const { worker, transport, eventLoop, signing } = await ready
+    const { worker, transport, eventLoop, stalls, signing } = await ready
     switch (message.query) {
       case 'open': {
         const opening = await worker.open()
@@ -81,7 +84,6 @@ async function serve(job: WorkerJob): Promise<void> {
         return opening
       }
       case 'drive':
-        silence = watchSilence(clock, job.maxUnheardMs ?? null, () => stop.stop('worker-lost'))
         await worker.drive(message.loadStartMs)
         return null
       case 'close':
@@ -90,9 +92,10 @@ async function serve(job: WorkerJob): Promise<void> {
       case 'snapshot':
         return worker.snapshot(message.withDetails)
       case 'finish': {
-        silence?.end()
+        endWatch()
         const result = await worker.finish(message.end)
         eventLoop.stop()
+        stalls.stop()
         await signing?.stop()
         await transport.close()
         return result

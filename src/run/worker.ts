@@ -1,6 +1,6 @@
+import { createInventedKeys } from '../judge/answers.ts'
 import { countedFailureOf } from '../judge/audits/abuse/failure.ts'
 import { createSpendOf } from '../judge/audits/ledger/spend.ts'
-import { createInventedKeys } from '../judge/invented-keys.ts'
 import { createJudge, mergeSnapshots } from '../judge/judge.ts'
 import { createGauges, mergeGauges } from '../judge/metrics/gauges.ts'
 import { createTraceChoice } from '../judge/traced-requests.ts'
@@ -102,9 +102,17 @@ export function createWorker(job: WorkerJob, io: WorkerIo): Worker {
     close: engine.close,
     finish: async run => {
       const eventLoopDelayMs = io.eventLoopDelayMs()
+      const statesStalls = io.stalls === undefined ? undefined : (true as const)
       const snapshot = judge.finish(true)
       traces?.end()
-      const end = { ...run, loadStartMs: plannedMs, startedMs, eventLoopDelayMs, notRecorded: log?.notRecorded() ?? 0 }
+      const end = {
+        ...run,
+        loadStartMs: plannedMs,
+        startedMs,
+        eventLoopDelayMs,
+        statesStalls,
+        notRecorded: log?.notRecorded() ?? 0,
+      }
       return { snapshot, end, unwritten: (await log?.end(end)) ?? null }
     },
     snapshot: withDetails => ({

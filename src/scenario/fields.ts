@@ -16,6 +16,8 @@ import {
  */
 const maxPerSecond = 100_000
 const maxShareOfTier = 100
+/** A product of larger weights is no number. */
+const maxWeight = 1_000_000_000
 const maxDurationMs = 7 * 24 * 3_600_000
 
 export const durationText = 'a duration such as 250ms, 5s or 1m30s'
@@ -56,7 +58,8 @@ export const speedField = z
 /** `{ chat: 3, rpc: 5 }`. Whether the keys exist is checked where they are known. */
 export function weightsField(what: string, meta: { readonly description?: string } = {}) {
   const expected = `a mapping of ${what} to weights`
-  const weight = z.number({ error: 'a weight above 0' }).positive({ error: 'a weight above 0' })
+  const error = `a weight above 0 and of at most ${maxWeight}`
+  const weight = z.number({ error }).positive({ error }).max(maxWeight, { error })
   return z
     .record(z.string(), weight, { error: expected })
     .refine(entries => Object.keys(entries).length > 0, `${expected}, at least one`)

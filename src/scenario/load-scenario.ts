@@ -1,5 +1,7 @@
 import type { z } from 'zod'
+import { type ClauseId, clauseIds } from '../contract/clauses.ts'
 import { type Contract, contractSchema } from '../contract/contract.ts'
+import { clausesMatching } from '../contract/promises.ts'
 import { dataSource } from '../lib/data-source.ts'
 import type { JsonObject } from '../lib/json.ts'
 import { entriesOf, explainIssues, parseFields, type SchemaIssue } from '../lib/schema-mistakes.ts'
@@ -101,9 +103,13 @@ export function parseScenario(
     isTentative: offers.isTentative,
   }
   const stages = resolveStages(written.stages, context, report)
-  const stageNames = (Array.isArray(written.stages) ? written.stages : []).map(stage => String(entriesOf(stage).name))
+  const stageNames = (Array.isArray(written.stages) ? written.stages : [])
+    .map(stage => entriesOf(stage).name)
+    .filter(name => typeof name === 'string')
   const slo = resolveSlo(written.slo, calls, report)
   const thresholds = resolveThresholds(written.thresholds, { calls, stages, stageNames }, report)
+
+  const mustJudge = resolveMustJudge(written['must-judge'], report)
 
   const mistakes = source.locate(found)
   if (mistakes.length > 0) throw new UsageError(mistakes)
@@ -114,7 +120,21 @@ export function parseScenario(
     stages: stages.map(complete),
     slo,
     thresholds: thresholds.map(complete),
+    mustJudge,
   }
+}
+
+/** The clauses of `must-judge`. Reports patterns that no clause matches. */
+function resolveMustJudge(value: unknown, report: ReportMistake): readonly ClauseId[] {
+  const found = (Array.isArray(value) ? value : []).flatMap((pattern: unknown, index) => {
+    if (typeof pattern !== 'string') return []
+    const matching = clausesMatching(pattern)
+    const what = 'the id of a clause, a pattern such as billing.*, or a section such as §4.4'
+    if (matching.length === 0)
+      report({ path: ['must-judge', index], at: 'value', ...unknownWord(pattern, clauseIds, what) })
+    return matching
+  })
+  return clauseIds.filter(id => found.includes(id))
 }
 
 /** Of both kinds. */

@@ -151,6 +151,13 @@ function checkTimes(path: Path, written: unknown, report: ReportMistake): boolea
       report({ path: [...path, 'for'], at: 'value', got: `${forMs}ms`, expected })
       return false
     }
+    case 'sequence': {
+      const { duration: durationMs, 'at-most': atMostMs } = parseFields(stageSchemas.sequence, written)
+      if (durationMs === undefined || atMostMs === undefined || durationMs <= atMostMs) return true
+      const expected = `at least ${durationMs}ms, the duration of the stage`
+      report({ path: [...path, 'at-most'], at: 'value', got: `${atMostMs}ms`, expected })
+      return false
+    }
     default:
       return true
   }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { ClauseId } from '../contract/clauses.ts'
 import { accountTiers } from '../contract/contract.ts'
 import type { DeepReadonly } from '../lib/json.ts'
 import { oneOf } from '../lib/usage-error.ts'
@@ -169,6 +170,13 @@ export const scenarioSchema = mapping({
     .max(1_000, { error: 'a list of thresholds, at most 1000' })
     .default([])
     .describe('Conditions for the run to pass.'),
+  'must-judge': z
+    .array(textField('the id or the pattern of a clause'), { error: 'a list of clauses' })
+    .max(100, { error: 'a list of clauses, at most 100' })
+    .default([])
+    .describe(
+      'Clauses that the question is about: ids, patterns such as billing.*, or sections such as §8. If the run judges one of them not at all, it is inconclusive.',
+    ),
 }).describe('A Turnpike scenario: a question, the load to answer it, and thresholds.')
 
 /** A scenario as a program writes it: the data of a scenario file. */
@@ -224,6 +232,8 @@ export type Scenario = Readonly<z.output<typeof settingsSchema>> & {
   /** By call, the longest time in milliseconds of a good response. */
   readonly slo: Readonly<Record<string, Readonly<Partial<Record<Timing, number>>>>>
   readonly thresholds: readonly Threshold[]
+  /** The clauses without which the run answers no question. */
+  readonly mustJudge: readonly ClauseId[]
 }
 
 export type ServiceSpec = Readonly<ReturnType<typeof serviceOf>>

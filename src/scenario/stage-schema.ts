@@ -145,6 +145,10 @@ export const stageSchemas = {
   sequence: mapping({
     ...every,
     ...taking,
+    duration: durationField.describe('Minimum duration of the stage. It takes longer if its calls do.'),
+    'at-most': durationField
+      .optional()
+      .describe('Maximum duration of the stage. Default: its duration, and several seconds for each call.'),
     shape: shape('sequence'),
     calls: z
       .array(textField('the name of a call'), { error: 'a list of call names' })
@@ -266,7 +270,9 @@ export const loadReaders = {
   saturate: loadReader(stageSchemas.saturate, ({ shape, connections, 'max-calls': maxCalls, mix }) => {
     return { shape, connections, maxCalls, mix }
   }),
-  sequence: loadReader(stageSchemas.sequence, ({ shape, calls }) => ({ shape, calls: expandSequence(calls) })),
+  sequence: loadReader(stageSchemas.sequence, ({ shape, calls, 'at-most': atMostMs = null }) => {
+    return { shape, calls: expandSequence(calls), atMostMs }
+  }),
 } as const
 
 type LoadOf<Shape extends StageShape> = Readonly<NonNullable<ReturnType<(typeof loadReaders)[Shape]>>>

@@ -11,7 +11,7 @@ import { durationHint, parseDuration, parsePercent, parseRate, parseUsd } from '
  *              | "capacity"                                             bound: a rate, `50/s`
  *              | "spend"                                                bound: dollars, `$0.25`
  *   timing    := "latency" | "service-time" | "ttft" | "ttfct" | "tpot" | "itl" | "icl" | "lateness"
- *   count     := "sent" | "answered" | "good" | "failed" | "dropped" | "blocked" | "status(" number ")"
+ *   count     := "sent" | "answered" | "good" | "failed" | "incomplete" | "dropped" | "blocked" | "status(" number ")"
  *              | "violations" | "discrepancies" | "unexpected-429"
  *   operator  := "<" | "<=" | ">" | ">=" | "==" | "!="
  *
@@ -70,6 +70,7 @@ export const plainCounts = [
   'answered',
   'good',
   'failed',
+  'incomplete',
   'dropped',
   'blocked',
   'violations',

@@ -9,7 +9,10 @@ import type { Rate } from './units.ts'
  * How much of a limit one caller may use per minute; infinity if no limit is known. It defines "of tier": 100 % of tier is
  * the largest rate of a mix at which, on average, no limit of a caller is exceeded.
  */
-export type LimitOf = (scope: LimitScope) => number
+export type LimitOf = (scope: LimitScope | TierScope) => number
+
+/** Models of a tier that may share a counter. */
+type TierScope = { readonly kind: 'tier'; readonly of: readonly LimitScope[] }
 
 /** The number of tokens that the service may count for a prompt. It tokenizes differently, and adds some. */
 export function estimatedPromptTokens(promptTokens: number): number {
@@ -59,13 +62,21 @@ export function requestsPerArrival(call: Call): number {
 
 /** The limits of the document and the profile. */
 export function profileLimits(accountTier: AccountTier, contract: Contract): LimitOf {
-  return scope => statedLimit(scope, accountTier, contract) ?? Number.POSITIVE_INFINITY
+  return ofTiers(contract, scope => statedLimit(scope, accountTier, contract) ?? Number.POSITIVE_INFINITY)
+}
+
+/** With the limit that models of a tier share. Infinity: the profile states that each has its own. */
+export function ofTiers({ limits }: Contract, limitOf: (scope: LimitScope) => number): LimitOf {
+  return scope => {
+    if (scope.kind !== 'tier') return limitOf(scope)
+    return limits.chatScope === 'model' ? Number.POSITIVE_INFINITY : Math.min(...scope.of.map(limitOf))
+  }
 }
 
 /** The limits that rates refer to: of the target as far as it publishes them, or only those of the profile. */
 export function limitsFor(accountTier: AccountTier, from: 'target' | 'profile', contract: Contract): LimitOf {
   const stated = profileLimits(accountTier, contract)
-  return scope => (from === 'target' ? publishedLimit(scope, contract) : null) ?? stated(scope)
+  return ofTiers(contract, scope => (from === 'target' ? publishedLimit(scope, contract) : null) ?? stated(scope))
 }
 
 /** The mean usage of one arrival of a mix, by limit name. */
@@ -85,9 +96,26 @@ export function limitUsageOfMix(mix: Mix, calls: Readonly<Record<string, Call>>)
 
 /** 100 % of tier: arrivals per minute of one caller. Null if no call of the mix is limited. */
 export function tierRatePerMinute(mix: Mix, calls: Readonly<Record<string, Call>>, limitOf: LimitOf): number | null {
-  const rates = [...limitUsageOfMix(mix, calls).values()].map(({ scope, amount }) => limitOf(scope) / amount)
-  const rate = Math.min(...rates)
+  const uses = [...limitUsageOfMix(mix, calls).values()]
+  const rates = uses.map(({ scope, amount }) => limitOf(scope) / amount)
+  const rate = Math.min(...rates, ...tierUsages(uses).map(({ scope, amount }) => limitOf(scope) / amount))
   return Number.isFinite(rate) ? rate : null
+}
+
+/** The sums over models of one tier, as far as there are several. */
+function tierUsages(uses: readonly LimitUsage[]): readonly { readonly scope: TierScope; readonly amount: number }[] {
+  const byTier = new Map<string, LimitUsage[]>()
+  for (const use of uses)
+    if ('modelTier' in use.scope && use.scope.modelTier !== null) {
+      const key = `${use.scope.kind} ${use.scope.modelTier}`
+      byTier.set(key, [...(byTier.get(key) ?? []), use])
+    }
+  return [...byTier.values()]
+    .filter(({ length }) => length > 1)
+    .map(of => ({
+      scope: { kind: 'tier', of: of.map(({ scope }) => scope) },
+      amount: of.reduce((sum, { amount }) => sum + amount, 0),
+    }))
 }
 
 /** Arrivals per second of all callers. A share without a limit is NaN, which `checkTier` reports. */

@@ -85,6 +85,8 @@ export type Behavior = RulesOfParts & {
   readonly responses: (responses: readonly RpcResponse[], items: readonly ParsedItem[]) => readonly unknown[]
 
   readonly keyFate: (key: string) => 'used' | 'ignored' | 'rejected'
+  /** The key under which a reply is cached. */
+  readonly cachedKey: (key: string) => string
   /** How long a reply is cached for its idempotency key. */
   readonly replayTtlMs: number
   /** Which requests share a cache of keys. */
@@ -200,6 +202,7 @@ export function defaultBehavior(contract: Contract): Behavior {
     responses: responses => responses,
 
     keyFate: key => (keyPattern.test(key) ? 'used' : idempotency.badKey === 'ignored' ? 'ignored' : 'rejected'),
+    cachedKey: key => key,
     replayTtlMs: idempotency.ttlMs,
     replayScope: account => `${account.tier}/${account.name}`,
     lookUpReply,

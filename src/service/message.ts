@@ -1,5 +1,6 @@
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import type { Contract } from '../contract/contract.ts'
+import { is2xx } from '../lib/numbers.ts'
 import type { Account } from './account.ts'
 import type { Route } from './router.ts'
 
@@ -75,7 +76,7 @@ export type Encoding = 'gzip' | 'br' | 'deflate'
 
 /** The encoding of a reply, from the Accept-Encoding of its request. Only a whole successful body is compressed. */
 export function encodingFor(accepted: string | undefined, { status, body }: Reply): Encoding | null {
-  if (accepted === undefined || status !== 200 || body.kind !== 'whole') return null
+  if (accepted === undefined || !is2xx(status) || body.kind !== 'whole') return null
   const names = accepted.split(',').map(name => name.trim().toLowerCase())
   return names.includes('br') ? 'br' : names.includes('gzip') ? 'gzip' : null
 }

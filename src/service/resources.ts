@@ -1,5 +1,5 @@
 import type { Contract, Resource } from '../contract/contract.ts'
-import { isJson, isObject, parseJson } from '../lib/json.ts'
+import { isJson, isObject, parseUncut } from '../lib/json.ts'
 import type { Account } from './account.ts'
 import type { Behavior } from './behavior.ts'
 import type { Identifiers } from './identifiers.ts'
@@ -33,9 +33,10 @@ export function resourceHandler({
     const { draws } = resource
     const limits =
       draws === null ? controlLimits : { requests: behavior.resourceLimit(draws, account.tier), tokens: null }
-    if (!limiter.enter(state, account, draws ?? 'control', limits).admitted)
+    const counter = draws !== null && contract.limits.resourceScope === 'resource' ? resource.path : draws
+    if (!limiter.enter(state, account, counter ?? 'control', limits).admitted)
       return limiter.reject(state, draws ?? 'control')
-    const body = resource.method === 'POST' ? parseJson(state.request.body) : {}
+    const body = resource.method === 'POST' ? parseUncut(state.request.body) : {}
     if (resource.method === 'POST' && !isJson(state.request.headers['content-type']))
       return errorReply(state, 415, 'Content-Type must be application/json')
     if (!isObject(body)) return errorReply(state, 400, 'Invalid JSON request')

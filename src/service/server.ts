@@ -91,7 +91,8 @@ function receive(incoming: IncomingMessage, done: (request: ServiceRequest) => v
 }
 
 /** Sends each part when it is due. Stops when the client disconnects. */
-function send(clock: Clock, { status, headers, afterMs, body }: Reply, response: ServerResponse): void {
+function send(clock: Clock, { status, headers: texts, afterMs, body }: Reply, response: ServerResponse): void {
+  const headers = onWire(texts)
   const startMs = clock.nowMs()
   let cancel = () => {}
   const at = (dueMs: number, wake: () => void) => {
@@ -133,6 +134,16 @@ function send(clock: Clock, { status, headers, afterMs, body }: Reply, response:
     else at(startMs + coming.afterMs, () => stream(chunks, next))
   }
 }
+
+const plainText = /^[\t\x20-\x7e]*$/
+
+/** Headers hold bytes: a name of a model in any script is sent as UTF-8. Control characters cannot be sent. */
+function onWire(headers: Reply['headers']): Reply['headers'] {
+  if (Object.values(headers).every(text => plainText.test(text))) return headers
+  return Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, bytesOf(text)]))
+}
+
+const bytesOf = (text: string): string => Buffer.from(text.replace(/\p{Cc}/gu, ' ')).toString('latin1')
 
 /** Sends each part as it comes, no faster than the client reads. Without an end, the client must not see one. */
 async function pump(parts: AsyncIterable<string>, response: ServerResponse): Promise<void> {

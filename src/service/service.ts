@@ -2,6 +2,7 @@ import type { Contract } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
 import type { Clock } from '../lib/clock.ts'
 import { formatPico, pico } from '../lib/money.ts'
+import { is2xx } from '../lib/numbers.ts'
 import {
   type Account,
   type AccountHolder,
@@ -165,7 +166,7 @@ export function createService(options: ServiceOptions): Service {
     const finish = (reply: Reply): Reply => {
       // Nobody receives the reply to a caller that left, so it is no failure of its own.
       if (!leaves.aborted) guard.record(state, account, reply, blocked !== null)
-      if (account.wallet !== undefined && reply.status === 200) writeRemaining(state, account)
+      if (account.wallet !== undefined && is2xx(reply.status)) writeRemaining(state, account)
       return send(reply, state)
     }
     const reply = blocked ?? respondToAccount(state, account, leaves)
@@ -199,7 +200,7 @@ export function createService(options: ServiceOptions): Service {
     const encoding = behavior.encoding(state.request.headers['accept-encoding'], finished, state)
     const encoded =
       encoding === null ? finished : compressReply(finished, encoding, text => behavior.compress(text, encoding))
-    return reply.status === 200 && admitted.has(state) ? delayReply(encoded, slots.take(state.arrivedMs)) : encoded
+    return is2xx(reply.status) && admitted.has(state) ? delayReply(encoded, slots.take(state.arrivedMs)) : encoded
   }
 
   function respondToAccount(state: RequestState, account: Account, leaves: AbortSignal): Reply | Promise<Reply> {

@@ -127,7 +127,7 @@ const load = z.discriminatedUnion('model', [
     coolDownMs: amount,
     mix,
   }),
-  z.object({ model: z.literal('sequence'), calls: z.array(text) }),
+  z.object({ model: z.literal('sequence'), calls: z.array(text), atMostMs: amount.nullable().default(null) }),
 ])
 
 const stage = z.object({
@@ -245,6 +245,7 @@ const planSchema = z.object({
   stages: z.array(stage).min(1),
   slo: z.record(text, z.partialRecord(z.enum(timings), positive)),
   thresholds: z.array(threshold),
+  mustJudge: z.array(text).optional(),
   budgetUsd: decimal.nullable(),
   bounds: z.object({
     maxInFlight: whole.positive(),

@@ -1,10 +1,10 @@
-import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, type Stats, statSync, writeFileSync } from 'node:fs'
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { type Contract, contractSchema } from '../contract/contract.ts'
 import type { Comparison } from '../judge/compare/comparison.ts'
 import { type Slices, slicesSchema } from '../judge/metrics/slices.ts'
-import { isNestedDeeper } from '../lib/json.ts'
+import { hasHugeNumber, isNestedDeeper } from '../lib/json.ts'
 import { readText, whyUnreadable } from '../lib/read-text.ts'
 import { assertValid } from '../lib/schema-mistakes.ts'
 import { nearest, UsageError } from '../lib/usage-error.ts'
@@ -317,7 +317,7 @@ const runDirectory = 'a run directory, as written by `turnpike run`'
 /** Throws a UsageError if `path` is no directory, or has none of the files that every run has. */
 function assertRunDirectory(path: string): void {
   const expected = runDirectory
-  const stats = statSync(path, { throwIfNoEntry: false })
+  const stats = statsOf(path)
   const hint = existsSync(join(dirname(path), files.plan)) ? { hint: `did you mean "${dirname(path)}"?` } : null
   if (stats === undefined) {
     const got = 'no such directory'
@@ -326,6 +326,15 @@ function assertRunDirectory(path: string): void {
   if (!stats.isDirectory()) throw new UsageError({ where: path, got: 'a file', expected, ...hint })
   if ([files.plan, files.contract, files.report, files.slices].some(name => existsSync(join(path, name)))) return
   throw new UsageError({ where: path, got: 'a directory without a run', expected, ...nearestRun(path, '') })
+}
+
+/** undefined: there is nothing. Throws a UsageError for a path that cannot be followed, such as a link to itself. */
+function statsOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })
+  } catch (cause) {
+    throw new UsageError({ where: path, got: whyUnreadable(cause), expected: runDirectory })
+  }
 }
 
 /** A hint at the run in `folder` with a name like `name`, or else at its last run. Runs are named by their time. */
@@ -353,11 +362,18 @@ function readJson(path: string, name: string, maxBytes = maxJsonBytes): unknown 
     })
   const written = readText(file, maxBytes, expected)
   if (isNestedDeeper(written, maxNesting)) throw new UsageError({ where: file, got: 'deeply nested JSON', expected })
+  const value = parsed(written, file)
+  if (hasHugeNumber(value)) throw new UsageError({ where: file, got: 'a number beyond 1e290', expected })
+  return value
+}
+
+function parsed(written: string, file: string): unknown {
   try {
     return JSON.parse(written)
   } catch (cause) {
     const [place] = /line \d+ column \d+/.exec((cause as Error).message) ?? []
-    throw new UsageError({ where: file, got: `invalid JSON${place === undefined ? '' : ` at ${place}`}`, expected })
+    const got = `invalid JSON${place === undefined ? '' : ` at ${place}`}`
+    throw new UsageError({ where: file, got, expected: runDirectory })
   }
 }
 

@@ -1,14 +1,16 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
 import type { Report } from '../../src/report/document.ts'
-import { freshDirectory, turnpike } from '../support/turnpike.ts'
+import { type Ended, freshDirectory, turnpike } from '../support/turnpike.ts'
+import { virtualRun } from '../support/virtual-run.ts'
+import { honestTransport } from './in-memory.ts'
 import type { Settings } from './service/accounts.ts'
 import { catalogOf } from './service/catalog.ts'
 import type { Lie } from './service/lies.ts'
 import { profileOf, shortened } from './service/profile.ts'
 import { startService } from './service/server.ts'
-import { describeChanges, type Variant, variant as variantOf } from './service/variant.ts'
+import { type Variant, variant as variantOf } from './service/variant.ts'
 
 export type Trial = {
   readonly changes: Partial<Variant>
@@ -28,14 +30,13 @@ export type Trial = {
 export const shortTimes = { windowMs: 4000, failureWindowMs: 4000, blockMs: 4000, keptMs: 3000, tokensOfM: 600 }
 
 export type Judged = {
-  readonly name: string
-  readonly code: number | null
-  readonly verdict: string
+  /** `none` without a report. */
+  readonly verdict: Report['verdict'] | 'none'
   /** Each with its clause first. */
   readonly findings: readonly string[]
   readonly clauses: readonly string[]
-  readonly stdout: string
-  readonly stderr: string
+  /** What the user reads. */
+  readonly text: string
 }
 
 const keys = Array.from({ length: 48 }, (_, index) => `hk-c${index}-1 hk-c${index}-2`).join(',')
@@ -54,60 +55,66 @@ function adapted(file: string, variant: Variant): string {
   })
 }
 
-/** Runs the program against the service, and reads the report. */
-export async function judge({
-  changes,
-  scenario,
-  profile,
-  settings = {},
-  lies = [],
-  keys: given,
-  asWritten = false,
-}: Trial): Promise<Judged> {
+/** What a run gets: the scenario as a text, and a profile file, unless there is none. */
+function inputsOf({ changes, scenario, profile, settings = {}, asWritten = false }: Trial) {
   const variant = variantOf(changes)
   const folder = freshDirectory()
-  const files = {
-    scenario: join(folder, 'scenario.yaml'),
-    profile: join(folder, 'profile.yaml'),
-    out: join(folder, 'run'),
-  }
-  writeFileSync(files.scenario, asWritten ? readFileSync(scenario, 'utf8') : adapted(scenario, variant))
   const times = shortened(settings)
   const text =
     profile === 'prices' ? profileOf(variant, settings) : Object.keys(times).length > 0 ? stringify(times) : null
-  if (text !== null) writeFileSync(files.profile, text)
+  const profileFile = join(folder, 'profile.yaml')
+  if (text !== null) writeFileSync(profileFile, text)
+  return {
+    variant,
+    folder,
+    scenario: asWritten ? readFileSync(scenario, 'utf8') : adapted(scenario, variant),
+    profileFile: text === null ? null : profileFile,
+  }
+}
+
+const environmentOf = ({ keys: given }: Trial): Readonly<Record<string, string>> =>
+  given === 'invented'
+    ? {}
+    : { TURNPIKE_KEYS: keys, TURNPIKE_FREE_USER_KEY: 'hk-free-1', TURNPIKE_ZERO_BALANCE_KEY: 'hk-zero-1' }
+
+/** Judges the service in virtual time. */
+export async function judge(trial: Trial): Promise<Judged> {
+  const { settings = {}, lies = [] } = trial
+  const { variant, scenario, profileFile } = inputsOf(trial)
+  const { report } = await virtualRun({
+    scenario,
+    ...(profileFile !== null && { profile: profileFile }),
+    target: {
+      connect: clock => honestTransport(variant, settings, lies, clock),
+      environment: environmentOf(trial),
+    },
+  })
+  return { ...accusationsOf(report), text: report.reasons.join('\n') }
+}
+
+/** Runs the program against the service over sockets, and reads the report. */
+export async function judgeOverSockets(trial: Trial): Promise<Judged & { readonly ended: Ended }> {
+  const { settings = {}, lies = [] } = trial
+  const { variant, folder, scenario, profileFile } = inputsOf(trial)
+  const [scenarioFile, out] = [join(folder, 'scenario.yaml'), join(folder, 'run')]
+  writeFileSync(scenarioFile, scenario)
   const service = await startService(variant, settings, lies)
   try {
-    const flags = text === null ? [] : ['--profile', files.profile]
-    const environment = {
-      TURNPIKE_KEYS: keys,
-      TURNPIKE_FREE_USER_KEY: 'hk-free-1',
-      TURNPIKE_ZERO_BALANCE_KEY: 'hk-zero-1',
-    }
+    const flags = profileFile === null ? [] : ['--profile', profileFile]
     const ended = await turnpike(
-      ['run', files.scenario, '--target', service.target, '--out', files.out, ...flags],
-      given === 'invented' ? {} : environment,
+      ['run', scenarioFile, '--target', service.target, '--out', out, ...flags],
+      environmentOf(trial),
     )
-    return {
-      name: `${lies.map(({ name }) => name).join(' ') || describeChanges(changes)} (${profile})`,
-      ...read(files.out),
-      ...ended,
-    }
+    const text = `${ended.stdout}${ended.stderr}`
+    const file = join(out, 'report.json')
+    if (!existsSync(file)) return { verdict: 'none', findings: [], clauses: [], text, ended }
+    return { ...accusationsOf(JSON.parse(readFileSync(file, 'utf8'))), text, ended }
   } finally {
     await service.close()
   }
 }
 
-type Read = Pick<Judged, 'verdict' | 'findings' | 'clauses'>
-
-function read(out: string): Read {
-  let text: string
-  try {
-    text = readFileSync(join(out, 'report.json'), 'utf8')
-  } catch {
-    return { verdict: 'none', findings: [], clauses: [] }
-  }
-  const { verdict, findings, billing, thresholds }: Report = JSON.parse(text)
+function accusationsOf({ verdict, findings, billing, thresholds }: Report): Omit<Judged, 'text'> {
   const discrepancies = billing.discrepancies.flatMap(({ kind, examples }) => [
     `ledger ${kind}: ${examples[0]?.message}`,
   ])
@@ -122,18 +129,23 @@ function read(out: string): Read {
   }
 }
 
+/**
+ * Whether a scenario may be unable to decide about a service: it states an RPC limit that the scenario does not expect,
+ * or more headers than a response may have.
+ */
+const mayStayOpen = ({ rpcLimit = 100, extraHeaders }: Partial<Variant>): boolean =>
+  rpcLimit !== 100 || extraHeaders === 300
+
+/** Why the service with these readings does not pass, or what it is accused of. Empty for an honest one. */
+export async function objections(trial: Trial): Promise<readonly string[]> {
+  const { verdict, findings, text } = await judge(trial)
+  if (verdict === 'pass' || (verdict === 'inconclusive' && mayStayOpen(trial.changes))) return findings
+  return [...findings, text]
+}
+
 /** A threshold that a busy machine can miss, whatever the service does. */
 const isOfMachine = (finding: string): boolean => /^threshold: (dropped|p\()/.test(finding)
 
-/** What a test compares: an honest service may be inconclusive on a busy machine, but is never accused. */
-export const acquitted = { findings: [], verdict: 'not fail', stderr: '' } as const
-
-export function verdictOn({ findings, verdict, code, stderr }: Judged) {
-  const accusations = findings.filter(finding => !isOfMachine(finding))
-  const isMachine = code === 1 && accusations.length === 0 && findings.length > 0
-  return {
-    findings: accusations,
-    verdict: code === 0 || code === 3 || isMachine ? 'not fail' : verdict,
-    stderr: code === 0 || code === 1 || code === 3 ? '' : stderr,
-  }
-}
+/** The accusations of a run over sockets. On a busy machine it may be inconclusive. */
+export const accusationsIn = ({ findings, ended }: Judged & { readonly ended: Ended }): readonly string[] =>
+  [0, 1, 3].includes(ended.code ?? -1) ? findings.filter(finding => !isOfMachine(finding)) : [ended.stderr]

@@ -220,7 +220,7 @@ describe('keys and scenarios of others', () => {
         words: 'of at most 1000000',
       },
       { title: 'negative money in a file', args: [scenario({ head: 'budget: { usd: -1 }' })], words: 'got -1' },
-      { title: 'endless money in a file', args: [scenario({ head: 'budget: { usd: .inf }' })], words: 'Infinity' },
+      { title: 'endless money in a file', args: [scenario({ head: 'budget: { usd: .inf }' })], words: 'too large' },
       {
         title: 'a line break in a target',
         args: [plain, '--target', `${address}\r\nx-evil: 1`],
@@ -360,7 +360,7 @@ describe.concurrent('a target within its budget', () => {
     expect(honest.stderr).not.toContain('budget: got')
     expect(target.seen.rpc).toBe(40)
     expect(other.code).toBe(2)
-    expect(other.stderr).toContain('budget: got $0.0000998')
+    expect(other.stderr).toMatch(/budget: got \$0\.0000\d+/)
     expect(greedy.seen.rpc).toBe(20)
   })
 

@@ -17,6 +17,16 @@ export const jsonTargets: readonly HostileTarget[] = [
   ['100,000 nested lists', body('['.repeat(100_000) + ']'.repeat(100_000)), /violation/],
   ['100,000 nested objects', body(`${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`), /violation/],
   ['2,000 nested lists', body('['.repeat(2_000) + ']'.repeat(2_000)), /violation/],
+  [
+    'a completion with a text and 100,000 nested lists',
+    body(`{"id":"a","object":"chat.completion","choices":[{"message":${'['.repeat(100_000)}${']'.repeat(100_000)}}]}`),
+    /violation/,
+  ],
+  [
+    'a result of 2,000 nested lists',
+    body(`{"jsonrpc":"2.0","id":1,"result":${'['.repeat(1_900)}${']'.repeat(1_900)}}`),
+    /violation/,
+  ],
   ['10,000 responses to a batch', body(JSON.stringify(Array(10_000).fill(rpc))), /violation/],
   [
     '10,000 distinct responses to a batch',
@@ -71,6 +81,11 @@ export const jsonTargets: readonly HostileTarget[] = [
 ]
 
 export const streamTargets: readonly HostileTarget[] = [
+  [
+    'an event of 100,000 nested lists',
+    events(`data: {"choices":${'['.repeat(100_000)}${']'.repeat(100_000)}}\n\ndata: [DONE]\n\n`),
+    /violation/,
+  ],
   ['only the done marker', events('data: [DONE]\n\n'), /violation/],
   ['no event', events(''), /violation/],
   ['a line of 3 MB without end', events(`data: ${'x'.repeat(3_000_000)}`), /violation/],

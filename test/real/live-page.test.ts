@@ -39,7 +39,7 @@ describeWith('chromium', 'the live page in a real browser', () => {
   test('shows a run from its start to its report, at two sizes and in both color schemes', async ({
     onTestFinished,
   }) => {
-    const { target } = await serveForTest(['service', '--lie', 'failed-item-in-full'], onTestFinished)
+    const { target } = await serveForTest(['service', '--lie', 'semantic-version'], onTestFinished)
     const out = join(freshDirectory(), 'run')
     const run = startForTest(['run', 'smoke', '--target', target, '--out', out, '--ui', '0'], onTestFinished)
     const url = await addressOf(run)

@@ -104,6 +104,28 @@ describeWith('redis', 'a worker that is lost', () => {
     expect(lastOf(service.load(run.id), shard)).toBeLessThan(fromMs + 8_000)
   })
 
+  test.concurrent('because it is paused sends nothing when it goes on, although much is due', async ({
+    onTestFinished,
+  }) => {
+    const { serve, startWorkers, startLoad } = await startQueue(onTestFinished)
+    const service = await serve()
+    const scenario = steadyScenario({ callers: 8, rate: 40, seconds: 30 })
+    const workers = await startWorkers(2)
+    const run = await startLoad({ shards: 2, scenario, target: service.target, flags: ['--max-silence', '4'] })
+    const paused = workers[1]
+    const shard = await shardOf(run, 'w1')
+    paused?.child.kill('SIGSTOP')
+    // A request that was in flight may still arrive.
+    await pause(500)
+    const fromMs = Date.now()
+    expect((await run.conclude()).code).toBe(inconclusive)
+    await pause(8_000)
+    paused?.child.kill('SIGCONT')
+    await paused?.said(/Shard \d of run/)
+    expect(lastOf(service.load(run.id), shard)).toBeGreaterThan(0)
+    expect(lastOf(service.seen(), shard)).toBeLessThan(fromMs)
+  })
+
   test.concurrent('ends its own run, and not the one beside it on the same queue', async ({ onTestFinished }) => {
     const { serve, startWorkers, startLoad } = await startQueue(onTestFinished)
     const services = await Promise.all([serve(), serve()])

@@ -35,7 +35,7 @@ describeWith('redis', 'the state of a run in Redis', () => {
     const state = await newRun()
     const claims = await Promise.all(['a', 'b', 'c'].map(worker => state.claim(0, worker, 'key')))
     expect(claims.filter(refusal => refusal === null)).toHaveLength(1)
-    const [claim] = await state.claims()
+    const [claim] = await state.claims(2)
     for (const refusal of claims) if (refusal !== null) expect(refusal).toBe(`it belongs to ${claim?.worker}`)
   })
 
@@ -88,15 +88,66 @@ describeWith('redis', 'the state of a run in Redis', () => {
     expect((await state.look()).startMs).toBeNull()
   })
 
+  const nothing = { limit: 1_000_000n, least: 1_000n, givenBack: 0n, lacking: 0n, isSpare: false, answered: 0 }
+
   test('leases a budget in parts that never add up to more', async () => {
     const state = await newRun()
-    let sum = 0n
-    for (let part = await state.lease(1_000n, 1_000_000n); part > 0n; part = await state.lease(1_000n, 1_000_000n))
-      sum += part
-    expect(sum).toBe(1_000_000n)
-    await state.giveBack(5_000n)
+    let granted = 0n
+    for (let shard = 0; ; shard = 1 - shard) {
+      const before = await state.leased()
+      await state.lease(shard, { ...nothing, isSpare: true })
+      granted = await state.leased()
+      if (granted === before) break
+    }
+    expect(granted).toBe(1_000_000n)
+    await state.lease(0, { ...nothing, givenBack: 5_000n })
+    await state.lease(0, { ...nothing, givenBack: 5_000n })
     expect(await state.leased()).toBe(995_000n)
-    expect(await state.lease(1_000n, 1_000_000n)).toBe(2_000n)
+    const { granted: before } = await state.lease(1, nothing)
+    expect((await state.lease(1, { ...nothing, lacking: 2_000n })).granted - before).toBe(2_000n)
+  })
+
+  test('grants what a shard lacks once the other has given it back', async () => {
+    const state = await newRun()
+    const { granted } = await state.lease(0, { ...nothing, lacking: 900_000n })
+    expect(granted).toBe(900_000n)
+    const asks = { ...nothing, lacking: 300_000n }
+    expect(await state.lease(1, asks)).toEqual({ granted: 0n, asks: 1, isOlderAsk: false, isFinal: false })
+    // The other one has not answered yet.
+    expect((await state.lease(1, asks)).isFinal).toBe(false)
+    expect(await state.lease(0, nothing)).toMatchObject({ asks: 1, isOlderAsk: true })
+    await state.lease(0, { ...nothing, givenBack: 250_000n, answered: 1 })
+    expect(await state.lease(1, asks)).toMatchObject({ granted: 300_000n, isFinal: false })
+    expect(await state.lease(0, { ...nothing, givenBack: 250_000n })).toMatchObject({ isOlderAsk: false })
+    // Nobody takes a part in advance any more.
+    expect((await state.lease(0, { ...nothing, givenBack: 250_000n, isSpare: true })).granted).toBe(900_000n)
+  })
+
+  test('tells a shard that nothing more can be granted only after all others have answered', async () => {
+    const state = await newRun({ shards: 3 })
+    await state.lease(0, { ...nothing, lacking: 900_000n })
+    const asks = { ...nothing, lacking: 300_000n }
+    await state.lease(1, asks)
+    await state.lease(0, { ...nothing, givenBack: 100_000n, answered: 1 })
+    expect((await state.lease(1, asks)).isFinal).toBe(false)
+    // The third one is at its end.
+    await state.lease(2, { ...nothing, answered: null })
+    expect((await state.lease(1, asks)).isFinal).toBe(true)
+    // A smaller need can be met.
+    expect((await state.lease(1, { ...asks, lacking: 200_000n })).granted).toBe(200_000n)
+  })
+
+  test('serves the shard that asked first', async () => {
+    const state = await newRun()
+    await state.lease(0, { ...nothing, lacking: 500_000n })
+    await state.lease(1, { ...nothing, lacking: 500_000n })
+    const first = { ...nothing, lacking: 10_000n }
+    await state.lease(1, first)
+    await state.lease(0, { ...nothing, givenBack: 0n, lacking: 5_000n })
+    expect(await state.lease(0, { ...nothing, givenBack: 6_000n, lacking: 5_000n, answered: 1 })).toMatchObject({
+      ...{ granted: 500_000n, isOlderAsk: true, isFinal: false },
+    })
+    expect(await state.lease(1, first)).toMatchObject({ isOlderAsk: false, isFinal: true })
   })
 
   test('is over if Redis has lost it', async () => {
@@ -104,6 +155,6 @@ describeWith('redis', 'the state of a run in Redis', () => {
     expect((await state.look()).stop).toEqual({ reason: 'worker-lost', why: 'Redis no longer knows the run' })
     await state.stop('interrupted', 'x')
     await state.beat(0, 'w0', Buffer.from('snapshot'))
-    expect([await state.claims(), await state.views()]).toEqual([[], []])
+    expect([await state.claims(2), await state.views()]).toEqual([[null, null], []])
   })
 })

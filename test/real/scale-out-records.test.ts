@@ -164,7 +164,7 @@ describeWith('redis', 'the records of runs over several machines', () => {
     const examples = reportIn(out).findings.flatMap(finding => finding.examples)
     expect(examples.length).toBeGreaterThan(0)
     for (const { requestIds, evidence } of examples)
-      expect(evidence.map(({ id }) => id)).toEqual(requestIds.slice(0, evidence.length))
+      expect(requestIds).toEqual(expect.arrayContaining(evidence.map(({ id }) => id)))
     expect(examples.every(({ evidence }) => evidence.length > 0)).toBe(true)
   })
 })

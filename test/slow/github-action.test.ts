@@ -21,8 +21,10 @@ const steps: readonly Step[] = action.runs.steps
 
 const scenario = `name: quick
 callers: { count: 4 }
-calls: { rpc: { kind: rpc-batch, network: ethereum-mainnet, size: 4, failing-items: 1 } }
-stages: [{ name: steady, duration: 3s, shape: constant, rate: 6/s, mix: { rpc: 1 } }]
+calls:
+  rpc: { kind: rpc-batch, network: ethereum-mainnet, size: 4, failing-items: 1, methods: { eth_call: 1 } }
+  single: { kind: rpc, network: ethereum-mainnet, methods: { eth_call: 1 } }
+stages: [{ name: steady, duration: 3s, shape: constant, rate: 6/s, mix: { rpc: 2, single: 1 } }]
 thresholds: [{ expect: violations == 0, why: The service documents each rule. }]
 `
 

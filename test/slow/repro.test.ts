@@ -75,8 +75,9 @@ test('abuse.counts: 21 failures and the request that is not blocked', async ({ o
 
 test('rpc.batch.error-price: the batch costs too much', async ({ onTestFinished }) => {
   const text = scenario(
-    '  batch: { kind: rpc-batch, network: ethereum-mainnet, size: 10, failing-items: 1, methods: { eth_blockNumber: 1, eth_getBalance: 1 } }',
-    'duration: 2s, shape: constant, rate: 2/s, mix: { batch: 1 }',
+    `  batch: { kind: rpc-batch, network: ethereum-mainnet, size: 10, failing-items: 1, methods: { eth_blockNumber: 1 } }
+  single: { kind: rpc, network: ethereum-mainnet, methods: { eth_blockNumber: 1 } }`,
+    'duration: 2s, shape: constant, rate: 3/s, mix: { batch: 1, single: 1 }',
   )
   const run = await runAgainst('failed-item-in-full', text, onTestFinished)
   const number = await numberOf(run, 'rpc.batch.error-price')

@@ -5,13 +5,17 @@ import type { Service } from '../../src/service/service.ts'
 export type Network = {
   /** The network delay of each request and each response, in milliseconds. */
   readonly delayMs: () => number
+  /** Whether the connection of the next request is reset before the request reaches the service; by default never. */
+  readonly isReset?: () => boolean
 }
 
-/** The reference service without sockets, on the clock of the test. It has neither timeouts nor broken connections. */
+/** The reference service without sockets, on the clock of the test. It has no timeouts. */
 export function memoryTransport(service: Service, clock: Clock, network: Network = { delayMs: () => 0.5 }): Transport {
   return request =>
     new Promise<Exchange>(resolve => {
       const sentMs = clock.nowMs()
+      if (network.isReset?.() === true)
+        return after(clock, network.delayMs(), () => resolve(resetAt(sentMs, clock.nowMs())))
       after(clock, network.delayMs(), async () => {
         const headers = Object.fromEntries(
           Object.entries(request.headers).map(([name, value]) => [name.toLowerCase(), value]),
@@ -49,6 +53,17 @@ export function memoryTransport(service: Service, clock: Clock, network: Network
       })
     })
 }
+
+const resetAt = (sentMs: number, endMs: number): Exchange => ({
+  sentMs,
+  headersMs: null,
+  endMs,
+  status: null,
+  headers: {},
+  body: Buffer.alloc(0),
+  bytes: 0,
+  failure: { reason: 'connection-lost', detail: 'read ECONNRESET' },
+})
 
 function after(clock: Clock, delayMs: number, then: () => void): void {
   clock.at(clock.nowMs() + delayMs, then)

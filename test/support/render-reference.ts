@@ -251,6 +251,11 @@ export const countDefinitions: Readonly<
   answered: ['Complete responses, of any status.', counted, 'answered of chat in steady > 99%'],
   good: ['Complete 2xx responses that met every SLO of their call.', counted, 'good of chat in steady > 0.5/s'],
   failed: ['Requests without a complete response.', counted, 'failed < 1%'],
+  incomplete: [
+    'Failed requests, except those whose connection broke before the first byte of a response.',
+    counted,
+    'incomplete == 0',
+  ],
   dropped: ['Requests that were due and never sent.', counted, 'dropped in steady == 0'],
   blocked: ['Responses of the abuse block, of any status.', 'thresholds', 'blocked in steady == 0'],
   violations: ['Violations of clauses.', 'thresholds', 'violations == 0'],

@@ -62,6 +62,7 @@ record: findings
 thresholds:
   - expect: p(95) ttft of chat in steady < 400ms
     why: A reader who waits longer leaves.
+must-judge: [billing.conservation, chat.usage]
 `
 
 export const targetExample = 'target: http://127.0.0.1:8402/api/v1\n'
@@ -203,7 +204,7 @@ export const stageExamples: Readonly<Record<string, string>> = {
   - { name: full, shape: saturate, duration: 10s, connections: 8, max-calls: 2000, exceed-failure-limit: true, mix: { models: 1 } }
 `,
   sequence: `stages:
-  - { name: list, shape: sequence, duration: 30s, calls: [chat, 3 x rpc, bad-key], callers: 1, first-caller: 0 }
+  - { name: list, shape: sequence, duration: 30s, at-most: 1m, calls: [chat, 3 x rpc, bad-key], callers: 1, first-caller: 0 }
 `,
 }
 

@@ -14,8 +14,10 @@ const withShortWindows = (name: string): Setting => ({
   run: { scenario: `scenarios/${name}.yaml`, profile: 'scenarios/profiles/short-windows.yaml' },
 })
 
+const usualScopes = { chatScope: 'model', rpcScope: 'all', resourceScope: 'type' } as const
+
 /**
- * Some clauses need more than the document shows: the algorithm of the limits, the layouts of errors and lists, the last
+ * Some clauses need more than the document shows: the algorithm and the scopes of the limits, the layouts of errors and lists, the last
  * digit of a balance, and what concurrent requests with one key get. Without it, much of what a service does may be right.
  */
 const withKnownDetails = (setting: string, contract: Contract = documentedContract): Setting => ({
@@ -24,7 +26,7 @@ const withKnownDetails = (setting: string, contract: Contract = documentedContra
     scenario: `scenarios/${setting.split(' ')[0]}.yaml`,
     contract: {
       ...contract,
-      limits: { ...contract.limits, algorithm: 'fixed-window' },
+      limits: { ...contract.limits, algorithm: 'fixed-window', scope: 'account', ...usualScopes },
       errors: { ...contract.errors, layout: 'error' },
       lists: { layout: 'public' },
       idempotency: { ...contract.idempotency, concurrent: 'one-charge' },

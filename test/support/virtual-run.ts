@@ -8,10 +8,11 @@ import type { RunInfo } from '../../src/observation/log.ts'
 import type { Observation } from '../../src/observation/observation.ts'
 import { makePlan, planBounds } from '../../src/plan/make-plan.ts'
 import type { Plan } from '../../src/plan/plan.ts'
-import { loadCallers, loadSpecialKeys } from '../../src/produce/callers/api-keys.ts'
+import { loadKeys, type Variables } from '../../src/produce/callers/api-keys.ts'
 import { type PaymentOrder, paymentPackages } from '../../src/produce/callers/payment-maker.ts'
 import { createSigner, type SignInOrder } from '../../src/produce/callers/signer.ts'
 import { loadWalletKeys, loadWallets } from '../../src/produce/callers/wallet-keys.ts'
+import type { Transport } from '../../src/produce/transport/transport.ts'
 import type { Report } from '../../src/report/document.ts'
 import { discover, discoveredContract } from '../../src/run/discovery.ts'
 import { startInline } from '../../src/run/inline.ts'
@@ -72,6 +73,10 @@ export type VirtualRun = {
   readonly details?: boolean
   /** What limits are judged by; by default the statements of the target, as in a run of the program. */
   readonly limitsFrom?: 'target' | 'documented'
+  /** Whether the service is a target of its own, whose prices nobody states but itself and the profile. */
+  readonly isElsewhere?: boolean
+  /** Another service than the reference. It gets the keys of the environment. */
+  readonly target?: { readonly connect: (clock: Clock) => Transport; readonly environment: Variables }
 }
 
 /** A complete run against the reference service, in virtual time and without sockets. */
@@ -101,7 +106,7 @@ export async function virtualRun(options: VirtualRun): Promise<{
     })
   const scenarioFor = (contract: Contract, isDraft: boolean) => {
     // A profile may leave the models to the target.
-    const isTentative = () => isDraft && contract.models.length === 0
+    const isTentative = () => isDraft && (contract.models.length === 0 || options.target !== undefined)
     return options.scenario.includes('\n')
       ? parseScenario(options.scenario, 'test.yaml', contract, isTentative)
       : loadScenario(options.scenario, contract, isTentative)
@@ -110,11 +115,19 @@ export async function virtualRun(options: VirtualRun): Promise<{
   // The discovery has a service of its own, so that it moves neither clock nor chance of the run.
   const ahead = manualClock()
   const bounds = planBounds(draft.bounds)
-  const send = memoryTransport(serviceOn(ahead, null), ahead)
-  const asker = { kind: 'key' as const, name: 'c0', keys: [`ref_${draft.callers.accountTier}_virtual-c0`] }
+  const send = options.target?.connect(ahead) ?? memoryTransport(serviceOn(ahead, null), ahead)
+  const variables = options.target?.environment ?? {}
+  const [firstKey = `ref_${draft.callers.accountTier}_virtual-c0`] = variables.TURNPIKE_KEYS?.split(/[\s,]/) ?? []
+  const asker = { kind: 'key' as const, name: 'c0', keys: [firstKey] }
   const discovery = await ahead.run(discover(send, [asker], { bounds }, profile))
   const { accountTier } = draft.callers
-  const contract = discoveredContract(profile, discovery, accountTier, options.limitsFrom ?? 'target')
+  const contract = discoveredContract(
+    profile,
+    discovery,
+    accountTier,
+    options.limitsFrom ?? 'target',
+    options.isElsewhere !== true && options.target === undefined,
+  )
   const inputs = { recordings: new Map(), publishedLimits: discovery.limits }
   const plan = makePlan(
     scenarioFor(contract, false),
@@ -127,12 +140,16 @@ export async function virtualRun(options: VirtualRun): Promise<{
     await Promise.all([evmSignatures.load(), facilitators.load(), paymentPackages.load()])
   const clock = manualClock()
   const service = serviceOn(clock, plan.service)
-  const transport = memoryTransport(disturbed(service, clock, options.slowness), clock, options.network)
+  const transport =
+    options.target?.connect(clock) ??
+    memoryTransport(disturbed(service, clock, options.slowness), clock, options.network)
   const observations: Observation[] = []
   let slices: Slices = { schema: 1, cellsPerOctave, calls: [] }
   const never = new AbortController().signal
   const runId = 'virtual'
-  const ownKeys = { environment: undefined, loopback: true, areOptional: !profile.auth.required, runId }
+  // The keys of accounts of the reference service, if the environment has none.
+  const target = 'http://127.0.0.1'
+  const keys = loadKeys({ ...plan, target }, profile, runId, variables)
   const traces = options.traces === true ? { traces: true as const } : {}
   const start = { version: '0.0.0', target: 'memory', startedAtMs: clock.wallMs() }
   const info: RunInfo = { turnpike: 2, runId, ...start, ...traces }
@@ -140,11 +157,8 @@ export async function virtualRun(options: VirtualRun): Promise<{
     info,
     plan,
     contract,
-    callers: [
-      ...loadCallers(plan.callers, ownKeys),
-      ...(await loadWallets(plan, loadWalletKeys(plan, contract.wallets, runId))),
-    ],
-    specialKeys: loadSpecialKeys({}, plan.callers, ownKeys),
+    callers: [...keys.callers, ...(await loadWallets(plan, loadWalletKeys(plan, contract.wallets, runId)))],
+    specialKeys: keys.specialKeys,
     secrets: [],
     baseUrl: info.target,
     baselines: null,

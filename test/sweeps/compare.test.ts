@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { type ComparedRun, compareRuns } from '../../src/judge/compare/compare-runs.ts'
 import { type ChangeVerdict, defaultCriteria } from '../../src/judge/compare/comparison.ts'
-import { randomStream } from '../../src/lib/random.ts'
+import { type Random, randomStream } from '../../src/lib/random.ts'
+import type { Observation } from '../../src/observation/observation.ts'
 import { logNormal } from '../../src/service/capacity.ts'
 import { simulatedRun } from '../unit/judge/compare/simulated-run.ts'
 
@@ -40,3 +41,34 @@ test('against five baselines, with machine noise 1.5 %, a slowdown of 10 % is fo
   const baselines = runsOf(105, 0.015, 1, 1_000)
   expect(share(against(baselines, 5, runsOf(100, 0.015, 1.1, 5_000)))).toBeGreaterThanOrEqual(0.95)
 })
+
+/** Runs of 59 requests, by how the times of a service vary. */
+const fewValues: Readonly<Record<string, (random: Random) => number>> = {
+  'times that vary little': random => logNormal(random, 100, 0.01),
+  'times that vary much': random => logNormal(random, 100, 1),
+  'a cache for half of the requests': random => logNormal(random, random.next() < 0.5 ? 2 : 100, 0.2),
+  'stalls of one request in twenty': random => logNormal(random, random.next() < 0.05 ? 1_000 : 100, 0.2),
+}
+
+const fewRuns = (timeOf: (random: Random) => number, factor: number, seed: number): readonly ComparedRun[] =>
+  Array.from({ length: 150 }, (_, index) => {
+    const random = randomStream(seed + index, 'few')
+    const whole = factor * logNormal(random, 1, 0.015)
+    const change = (o: Observation): Observation => ({ ...o, endMs: (o.sentMs ?? 0) + whole * timeOf(random) })
+    return simulatedRun({ seed: seed + index, count: 59, change })
+  })
+
+test.each(Object.entries(fewValues))(
+  'of 59 requests with %s, at most one run in twenty is called worse',
+  (_, timeOf) => {
+    const outcomes = against(fewRuns(timeOf, 1, 1_000), 1, fewRuns(timeOf, 1, 5_000))
+    expect(share(outcomes)).toBeLessThanOrEqual(0.05)
+  },
+)
+
+test.each(Object.entries(fewValues))(
+  'of 59 requests with %s, a time 4.4 times as long is always found',
+  (_, timeOf) => {
+    expect(share(against(fewRuns(timeOf, 1, 1_000), 1, fewRuns(timeOf, 4.4, 5_000)))).toBe(1)
+  },
+)

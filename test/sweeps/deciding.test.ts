@@ -46,7 +46,7 @@ describe('the response that contradicts the document decides, and what led to it
       'only-bad-requests-count',
       'abuse.counts',
     )
-    expect(deciding.map(statusOf)).toEqual([200])
+    expect(deciding.map(statusOf)).toEqual([415])
     expect(ledTo).toHaveLength(21)
     expect(ledTo.every(each => (statusOf(each) ?? 0) >= 400)).toBe(true)
     expect(callersOf([...deciding, ...ledTo]).size).toBe(1)

@@ -110,10 +110,20 @@ describe('what was drawn is learned, or declared unknown, and the service keeps 
     const wrong = others.filter(name => !unknown.has(name))
     expect(wrong.map(name => [name, expected[name], got[name]])).toEqual([])
 
-    const { report } = await virtualRun({ scenario, contract, serviceContract: drawn, seed, openingBalanceUsd: '1000' })
+    // Without balances in responses, no judge compares them with the charges.
+    const asked = contract.billing.balanceHeaders
+      ? scenario
+      : scenario.replace(/^ *- \{ expect: discrepancies.*\n/m, '')
+    const { report } = await virtualRun({
+      scenario: asked,
+      contract,
+      serviceContract: drawn,
+      seed,
+      openingBalanceUsd: '1000',
+    })
     expect(report.findings.map(({ clause, message }) => `${clause}: ${message}`)).toEqual([])
     expect(report.billing.discrepancies).toEqual([])
-    expect([report.run.ended, report.verdict]).toEqual(['complete', 'pass'])
+    expect([report.run.ended, report.verdict], report.reasons.join(' | ')).toEqual(['complete', 'pass'])
   })
 
   test('little of it is unknown', () => {

@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import type { Clause } from '../../src/contract/clause.ts'
 import { type ClauseId, clauseIds, clauses } from '../../src/contract/clauses.ts'
 import { allLies, lieByName } from '../../src/service/lies/lies.ts'
+import { contradictionIn } from '../support/contradiction.ts'
 import { type Setting, settings } from '../support/settings.ts'
 import { virtualRun } from '../support/virtual-run.ts'
 
@@ -39,6 +40,8 @@ describe('every lie fails its own clause and no other', () => {
       const failedClauses = report.findings.map(finding => finding.clause)
       const undeclared = failedClauses.filter(other => other !== clause && !lie.alsoViolates.includes(other))
       expect(undeclared, `further clauses failed in ${setting.name}`).toEqual([])
+      const contradictions = report.findings.filter(({ message }) => contradictionIn(message) !== null)
+      expect(contradictions, 'messages that expect what they saw').toEqual([])
       for (const { evidence, decidedBy } of report.findings.flatMap(({ examples }) => examples))
         expect(evidence[0]?.id, 'the first evidence decides').toBe(decidedBy[0])
       if (!failedClauses.includes(clause)) continue

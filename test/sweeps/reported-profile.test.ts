@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from 'vitest'
 import type { ClauseId } from '../../src/contract/clauses.ts'
 import { allLies, lieByName } from '../../src/service/lies/lies.ts'
+import { isNightly } from '../support/nightly.ts'
 import { type Setting, settings } from '../support/settings.ts'
 import { virtualRun } from '../support/virtual-run.ts'
 
@@ -20,6 +21,7 @@ for (const setting of reported) {
 
 /** Lies that do not violate this profile, or that no scenario shows, by reason. */
 const exceptions: Readonly<Record<string, readonly string[]>> = {
+  'the profile leaves the scope of limits open': ['limits-by-key'],
   'the profile documents this behavior': [
     ...['unknown-member-refused', 'results-last', 'bad-key-is-none', 'only-client-errors-count'],
     ...['wrong-media-type-is-400', 'media-type-without-parameters'],
@@ -34,6 +36,7 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
     'remaining-without-this-one',
     'remaining-one-too-few',
     'one-request-too-many',
+    'one-request-too-many-later',
   ],
   'only balances of wallets are judged, and no scenario of wallets shows them': [
     ...['rejected-batch-billed', 'every-refusal-billed', 'rejection-billed-as-failure'],
@@ -52,9 +55,13 @@ const excepted = Object.values(exceptions).flat()
 let caught = 0
 /** The setting that caught the last lie about each clause. */
 const catching = new Map<ClauseId, Setting>()
-const expectedLies = allLies.filter(
+const violating = allLies.filter(
   ({ clause, name }) => !excepted.includes(name) && reported.some(setting => exercised.get(setting)?.has(clause)),
 )
+/** One lie of each clause shows that the profile leaves it judged. */
+const expectedLies = isNightly
+  ? violating
+  : violating.filter(({ clause }, index) => violating.findIndex(other => other.clause === clause) === index)
 
 test('every exception names a lie', () => {
   expect(excepted.filter(name => lieByName(name) === undefined)).toEqual([])
@@ -79,7 +86,7 @@ test.each(expectedLies)('under this profile, $name fails a clause that it violat
 })
 
 test('the profile leaves most clauses judged', () => {
-  expect(expectedLies.length).toBeGreaterThan(allLies.length * 0.8)
+  expect(violating.length).toBeGreaterThan(allLies.length * 0.8)
 })
 
 afterAll(() => {

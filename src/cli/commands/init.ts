@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { whyUnreadable } from '../../lib/read-text.ts'
 import { UsageError } from '../../lib/usage-error.ts'
+import { oneLine } from '../../lib/visible.ts'
 import { exitCodes, text, type Values } from '../flags.ts'
 import { printJson, wantsJson } from '../print.ts'
 
@@ -43,7 +44,7 @@ export async function initCommand(values: Values): Promise<number> {
     return exitCodes.pass
   }
   const listed = written.map(([, to]) => `  ${to}\n`).join('')
-  process.stdout.write(`Written${folder === '.' ? '' : ` to ${folder}`}:\n${listed}${nextSteps}`)
+  process.stdout.write(`Written${folder === '.' ? '' : ` to ${oneLine(folder)}`}:\n${listed}${nextSteps}`)
   return exitCodes.pass
 }
 

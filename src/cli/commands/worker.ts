@@ -1,6 +1,7 @@
 import { cpus, hostname, totalmem } from 'node:os'
 import { join, resolve } from 'node:path'
 import { messageOf } from '../../lib/usage-error.ts'
+import { visible } from '../../lib/visible.ts'
 import { loadQueuePackages } from '../../run/queue/run-over-queue.ts'
 import { serveShards } from '../../run/queue/serve-shards.ts'
 import { startThread } from '../../run/threads.ts'
@@ -15,7 +16,7 @@ export async function workerCommand(values: Values): Promise<number> {
   const out = resolve(text(values, 'out') ?? 'runs')
   if (text(values, 'out') !== null) assertWritableDirectory(out)
   const packages = await loadQueuePackages()
-  const log = (line: string) => void process.stderr.write(`${line}\n`)
+  const log = (line: string) => void process.stderr.write(`${visible(line)}\n`)
   const worker = text(values, 'name') ?? `${hostname()}/${process.pid}`
   const { stop, quit, dispose } = listenForInterrupts()
   let code: number = exitCodes.pass

@@ -15,6 +15,6 @@ export const authClauses = {
     '5',
     'rate-limits',
     'All keys of an account share the same limits.',
-    { needs: 'callers with several keys: keys-per-caller in the scenario' },
+    { needs: 'callers with several keys (keys-per-caller in the scenario), and a profile with limits.scope: account' },
   ],
 } satisfies ClauseRows

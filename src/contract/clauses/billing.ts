@@ -7,7 +7,12 @@ export const replayClauses = {
   'rpc.replay.charge': ['4.3', ['idempotency', 'ledger'], 'A replay is not charged.'],
   'rpc.replay.conflict': ['4.3', 'idempotency', 'A request with a used key and another body gets a 400.'],
   'rpc.replay.per-user': ['4.3', 'idempotency', 'An idempotency key belongs to one user.'],
-  'rpc.replay.key': ['4.3', 'probe', 'A key may have 1 to 255 letters, digits, underscores and hyphens.', { needs: 'keys at the limits of the pattern' }],
+  'rpc.replay.key': [
+    '4.3',
+    ['probe', 'idempotency'],
+    'A key may have 1 to 255 letters, digits, underscores and hyphens.',
+    { needs: 'keys at the limits of the pattern' },
+  ],
   'rpc.replay.bad-key': ['4.3', 'probe', 'A request with a key that does not match the pattern gets a 400.', { source: 'profile' }],
   'rpc.replay.expiry.kept': ['4.3', 'idempotency', 'A response stays cached for its key for 24 hours.'],
   'rpc.replay.expiry.ends': ['4.3', 'idempotency', 'After 24 hours a key counts as new again.', { needs: 'a profile with a short lifetime' }],

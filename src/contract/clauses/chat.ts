@@ -2,13 +2,14 @@ import type { ClauseRows } from '../clause.ts'
 
 /** Completions: required fields, finish reasons, messages and tokens, then the valid and invalid requests. */
 export const chatClauses = {
+  'chat.status': ['4.2', ['chat-response', 'chat-stream'], 'A completion has the status 200.'],
   'chat.content-type': ['4.2', 'chat-response', 'An unstreamed completion is application/json.'],
   'chat.media-type': ['4.2', 'probe', 'A chat request that is not application/json gets a 415.'],
   'chat.id': ['2.4', ['chat-response', 'chat-stream'], 'A completion has a string id.'],
   'chat.object': ['2.4', 'chat-response', 'The object of a completion is chat.completion.'],
   'chat.created': ['2.4', ['chat-response', 'chat-stream'], 'created is the Unix time at which the request was made.'],
   'chat.model': ['2.4', ['chat-response', 'chat-stream'], 'A completion names the model used.'],
-  'chat.choice': ['2.4', 'chat-response', 'A choice has an integer index, a message, and the key logprobs.'],
+  'chat.choice': ['2.4', 'chat-response', 'A choice has a message and the key logprobs. Its index, if present, is a position in the list.'],
   'chat.choice.finish-reason': ['2.4', ['chat-response', 'chat-stream'], 'finish_reason is stop, length or tool_calls.'],
   'chat.message': ['2.4', 'chat-response', 'The message of a choice is an assistant or tool message with content or tool_calls.'],
   'chat.usage': ['2.4', ['chat-response', 'chat-stream'], 'usage has integer prompt_tokens, completion_tokens and total_tokens.'],
@@ -35,7 +36,12 @@ export const chatClauses = {
     ['chat-response', 'chat-stream'],
     'completion_tokens_details is null or has an integer reasoning_tokens, at most the generated tokens.',
   ],
-  'chat.stream.index': ['4.2', 'chat-stream', 'A chunk identifies its choice by index.', { source: 'profile' }],
+  'chat.stream.index': [
+    '4.2',
+    'chat-stream',
+    'The index of a chunk, if present, is that of a requested choice; chunks of several choices each have one.',
+    { source: 'profile' },
+  ],
   'chat.stream.delta': ['4.2', 'chat-stream', 'The delta of a chunk has the types of a message.', { source: 'profile' }],
   'chat.request': ['2.1', ['probe', 'chat-request'], 'A chat request needs only a model and a list of messages.'],
   'chat.request.message': ['2.2', ['probe', 'chat-request'], 'A message has a role, and a text or a list of parts as content.'],
@@ -61,7 +67,12 @@ export const chatClauses = {
 export const streamClauses = {
   'chat.stream.content-type': ['4.2', 'chat-stream', 'A streamed completion is an event stream.', { source: 'profile' }],
   'chat.stream.chunk': ['4.2', 'chat-stream', 'Every event is a JSON chunk of one completion: one id, one model.', { source: 'profile' }],
-  'chat.stream.finish': ['4.2', 'chat-stream', 'A stream states its finish reason once, and no token comes after it.', { source: 'profile' }],
+  'chat.stream.finish': [
+    '4.2',
+    'chat-stream',
+    'A stream states its finish reason once. No token comes after it, and neither of them after an error.',
+    { source: 'profile' },
+  ],
   'chat.stream.usage': ['4.2', 'chat-stream', 'A stream states its usage once.', { source: 'profile' }],
   'chat.stream.done': ['4.2', 'chat-stream', 'The done marker is the last event of a stream.', { source: 'profile' }],
   'parameters.accepted': ['2.3', 'chat-options', 'Every documented option is accepted with every documented value.'],

@@ -2,12 +2,13 @@ import type { ClauseRows } from '../clause.ts'
 
 /** The RPC proxy. */
 export const rpcClauses = {
+  'rpc.status': ['4.3', 'rpc-response', 'A JSON-RPC response, single or batch, has the status 200.'],
   'rpc.content-type': ['4.3', 'rpc-response', 'The content type of an RPC response is application/json.'],
   'rpc.response': ['4.3', 'rpc-response', 'A JSON-RPC response has jsonrpc 2.0 and either a result or an error object.'],
   'rpc.response.error': ['4.3', 'rpc-response', 'The error of an item has an integer code and a message.', { source: 'profile' }],
-  'rpc.id': ['4.3', 'rpc-response', 'The id of a request is echoed back.'],
+  'rpc.id': ['4.3', ['rpc-response', 'dependent-errors'], 'The id of a request is echoed back.'],
   'rpc.batch.correlation': ['4.3', 'rpc-response', 'A batch gets one response for each of its ids.'],
-  'rpc.item-failure.status': ['4.3', 'rpc-response', 'With a failing item, the HTTP status stays 200.'],
+  'rpc.item-failure.status': ['4.3', ['rpc-response', 'dependent-errors'], 'With a failing item, the HTTP status stays 200.'],
   'rpc.item-failure.alone': ['4.3', 'rpc-response', 'A failing item of a batch does not affect the other items.'],
   'rpc.unsupported-method': ['4.3', 'probe', 'A method that is not on the allow-list gets a 400.'],
   'rpc.unsupported-method.websocket': ['4.3', 'probe', 'A method that needs a WebSocket gets a 400: subscriptions on EVM networks and on Solana.'],
@@ -23,8 +24,12 @@ export const rpcClauses = {
   'rpc.alternatives': ['4.3', 'probe', 'eth_getLogs and eth_sendRawTransaction are available as alternatives to filters and keys.'],
   'rpc.refused.free': ['4.3', 'ledger', 'A request that is rejected as a whole is not charged.'],
   'rpc.credits.header': ['4.3', 'rpc-credits', 'An RPC response states the charged credits as an integer.'],
-  'rpc.credits.amount': ['4.3', 'rpc-credits', "Credits are the chain's base credits times the multiplier of the method's tier, summed over a batch."],
-  'rpc.batch.error-price': ['4.3', 'rpc-credits', 'An item of a batch that returns an error is billed 5 credits.'],
+  'rpc.credits.amount': [
+    '4.3',
+    ['rpc-credits', 'implied-credits'],
+    "Credits are the chain's base credits times the multiplier of the method's tier, summed over a batch.",
+  ],
+  'rpc.batch.error-price': ['4.3', ['rpc-credits', 'implied-credits'], 'An item of a batch that returns an error is billed 5 credits.'],
   'rpc.cost.header': ['4.3', 'rpc-credits', 'An RPC response states its cost in USD as a decimal string.'],
   'rpc.cost.amount': ['4.3', 'rpc-credits', 'The cost is the credits times the price of a credit.'],
   'rpc.request-id': ['4.3', 'rpc-response', 'An RPC response has X-Request-ID.'],

@@ -43,19 +43,28 @@ const keyOf = (length: number) => alphabet.repeat(4).padEnd(length, 'A').slice(0
 /**
  * Always the same request: a short key cannot be new each time. Its first use and its replays are all valid with 200.
  */
-const request = (key: string) => rpcRequest(() => rpcItem('eth_chainId'), { 'idempotency-key': key })
+const request = (key: string, method = 'eth_chainId') => rpcRequest(() => rpcItem(method), { 'idempotency-key': key })
 
 const matches = (key: string, { idempotency }: Contract) => new RegExp(idempotency.keyPattern).test(key)
 
-const good = (key: string): Probe => ({
+const good = (key: string, method?: string): Probe => ({
   clause: 'rpc.replay.key',
   as: 'caller',
   draws: 'rpc',
   promised: contract => (matches(key, contract) ? [200] : []),
   names: [],
   credits: mostExpensiveCall,
-  request: request(key),
+  request: request(key, method),
 })
+
+/**
+ * A key that differs from the longest one in some characters only, with another body. A service that takes both for one
+ * key rejects it as a conflict, if the longest key was used before.
+ */
+const similar = (change: (key: string) => string): Probe => good(change(keyOf(255)), 'eth_blockNumber')
+
+const otherCase = (key: string): string =>
+  key.replaceAll(/[a-z]/gi, letter => (letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase()))
 
 const bad = (key: string): Probe => ({
   clause: 'rpc.replay.bad-key',
@@ -74,6 +83,9 @@ const bad = (key: string): Probe => ({
 export const keyProbes = {
   'key-of-one-character': good('k'),
   'key-of-255-characters': good(keyOf(255)),
+  'key-with-another-end': similar(key => `${key.slice(0, -1)}A`),
+  'key-in-other-case': similar(otherCase),
+  'key-with-other-marks': similar(key => key.replaceAll('-', '_')),
   'key-of-nothing': bad(''),
   'key-of-256-characters': bad(keyOf(256)),
   'key-with-a-dot': bad('order.1'),

@@ -32,6 +32,9 @@ export type Billing = {
   readonly claimedUsd: string
   /** The difference between the opening and the closing balance check; null if one of them is missing. */
   readonly billedUsd: string | null
+  /** Charged responses that state no cost, and RPC responses that state no credits. The claims lack what these cost. */
+  readonly unstatedCosts: number
+  readonly unstatedCredits: number
   readonly tolerance: BillingTolerance
   readonly discrepancies: readonly Discrepancy[]
 }
@@ -88,6 +91,8 @@ export type LimitResult = {
   readonly accepted: number
   readonly rejected: number
   readonly unexpected429: number | null
+  /** 429s of which the audit could tell whether they were right. */
+  readonly decided429: number
   /** null also: the limit is unknown. */
   readonly missing429: number | null
   /** How long its windows lasted by their usage, in milliseconds; null: no window was seen from its first request to the next. */

@@ -11,7 +11,9 @@ import {
   type SpendListener,
 } from './audit.ts'
 import { checkNamesAcrossWorkers, createConsistencyAudit, type ModelNames } from './consistency.ts'
+import { createDependentErrorsAudit, type DependentErrors, judgeDependentErrors } from './dependent-errors.ts'
 import { createIdempotencyAudit } from './idempotency.ts'
+import { checkPricesAcrossWorkers, createImpliedCreditsAudit, type ImpliedPrices } from './implied-credits.ts'
 import { createDiscrepancies } from './ledger/discrepancies.ts'
 import { createLedgerAudit, type LedgerSnapshot, sumLedgers, toBilling } from './ledger/ledger.ts'
 import { createRateLimitAudit } from './rate-limits/rate-limits.ts'
@@ -43,6 +45,8 @@ export type CrossWorkerState = {
   readonly ids: KnownIds
   readonly names: ModelNames
   readonly signIns: readonly SignInGroup[]
+  readonly dependentErrors: readonly DependentErrors[]
+  readonly prices: ImpliedPrices
 }
 
 /** All audits of the table of clauses, fed in the order of sending. */
@@ -57,8 +61,20 @@ export function createAudits(
   const uniqueIds = createUniqueIdsAudit(findingLog.reporterFor('unique-ids'))
   const consistency = createConsistencyAudit(context, findingLog.reporterFor('consistency'))
   const idempotency = createIdempotencyAudit(context, findingLog.reporterFor('idempotency'))
+  const impliedCredits = createImpliedCreditsAudit(context, findingLog.reporterFor('implied-credits'))
   const signIns = createSignInAudit(context, findingLog.reporterFor('sign-ins'))
-  const audits: readonly Audit[] = [ledger, rateLimits, abuse, idempotency, uniqueIds, consistency, signIns]
+  const dependentErrors = createDependentErrorsAudit(context)
+  const audits: readonly Audit[] = [
+    ledger,
+    rateLimits,
+    abuse,
+    idempotency,
+    impliedCredits,
+    uniqueIds,
+    consistency,
+    signIns,
+    dependentErrors,
+  ]
   const addAttempt = (attempt: Observation, watermarkMs: number) => {
     for (const audit of audits) audit.add(attempt, watermarkMs)
   }
@@ -76,7 +92,13 @@ export function createAudits(
     limits: rateLimits.limits,
     blocks: abuse.blocks,
     snapshot: () => ({ ledger: ledger.snapshot(), limits: rateLimits.limits(), blocks: abuse.blocks() }),
-    crossWorkerState: () => ({ ids: uniqueIds.ids(), names: consistency.names(), signIns: signIns.groups() }),
+    crossWorkerState: () => ({
+      ids: uniqueIds.ids(),
+      names: consistency.names(),
+      signIns: signIns.groups(),
+      dependentErrors: dependentErrors.counts(),
+      prices: impliedCredits.prices(),
+    }),
   }
 }
 
@@ -126,6 +148,10 @@ export function mergeAudits(
       checkNamesAcrossWorkers(names, findingLog.reporterFor('consistency'))
       const signIns = states.flatMap(state => state.signIns)
       judgeSignIns(signIns, findingLog.reporterFor('sign-ins'))
+      const prices = states.map(state => state.prices)
+      checkPricesAcrossWorkers(prices, findingLog.reporterFor('implied-credits'))
+      const dependentErrors = states.flatMap(state => state.dependentErrors)
+      judgeDependentErrors(dependentErrors, findingLog.reporterFor('dependent-errors'))
     },
   }
 }

@@ -1,5 +1,6 @@
-import type { ReplayRole } from '../../observation/observation.ts'
-import { isAbuseBlock, isReplayed } from '../../observation/response.ts'
+import { probeOf } from '../../contract/probes.ts'
+import type { Observation, ReplayRole } from '../../observation/observation.ts'
+import { bodyText, is2xx, isAbuseBlock, isReplayed, jsonObject } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import type { Audit, AuditContext } from './audit.ts'
 
@@ -24,8 +25,33 @@ export function createIdempotencyAudit({ contract }: AuditContext, reporter: Cla
     }
   }
 
+  /** The new responses to probes with valid keys, by caller and body. */
+  const ofKeys = new Map<string, { readonly id: number; readonly body: string | null }>()
+
+  /**
+   * Probes with different keys have different bodies, and their nodes have different results. One that gets the replay of
+   * another has a key that the service takes for the same. A replay itself may come from an earlier run.
+   */
+  const judgeKey = ({ request, response, outcome, caller, id }: Observation) => {
+    if (request.kind !== 'probe' || outcome.kind !== 'answered' || response === null) return
+    const probe = probeOf(request.probe)
+    if (probe.clause !== 'rpc.replay.key' || !is2xx(response.status) || jsonObject(response)?.result === undefined)
+      return
+    const { body } = probe.request(contract)
+    const place = `${caller}/${bodyText(response)}`
+    const first = ofKeys.get(place)
+    if (!isReplayed(response)) {
+      if (first === undefined) ofKeys.set(place, { id, body })
+    } else if (first !== undefined && first.body !== body) {
+      const message = `${request.probe} got the response to another key as a replay, expected a response to its own request`
+      reporter.fail('rpc.replay.key', message, [first.id, id])
+    }
+  }
+
   return {
-    add: ({ request, response, outcome, id, caller, sentMs, endMs }, watermarkMs) => {
+    add: (observation, watermarkMs) => {
+      const { request, response, outcome, id, caller, sentMs, endMs } = observation
+      judgeKey(observation)
       if (request.kind === 'rpc' && request.replay !== null && sentMs !== null && endMs !== null) {
         const { group, role } = request.replay
         const digest = response?.body.kind === 'json' || response?.body.kind === 'text' ? response.body.digest : null
@@ -77,7 +103,7 @@ const latestExpiryMs = 1_000
 function checkKey(uses: readonly KeyRequest[], options: KeyOptions, reporter: KeyReporter): void {
   /** Requests of the key's own caller with the first body. */
   const own = uses.filter(use => use.role === 'original' || use.role === 'duplicate' || use.role === 'late-repeat')
-  const answered = own.filter(use => use.status === 200)
+  const answered = own.filter(use => is2xx(use.status))
   const fresh = answered.filter(use => !use.isReplay)
   /** A request sent at the instant when a response was complete counts as sent after it. */
   const isBefore = (a: KeyRequest, b: KeyRequest) => a.endMs <= b.sentMs
@@ -146,7 +172,7 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, reporter: Ke
     reporter.fail('rpc.replay.charge', message, racing, racing)
   }
 
-  /** If all responses have status 200, one of the requests was the first. */
+  /** If all requests succeeded, one of the requests was the first. */
   function judgeFirst() {
     if (answered.length < 2 || answered.length < own.length || fresh.length > 0) return
     const message = 'all responses for a key are marked as replays, expected one first response'
@@ -185,17 +211,17 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, reporter: Ke
     // If the same API key gets no replay either, the other API key is not the reason.
     const isWithoutCache = answered.some(({ role, isReplay: isMarked }) => role === 'duplicate' && !isMarked)
     if (earlier === undefined || isWithoutCache || status === null || isUnrelatedStatus(status)) return
-    if (status === 200 && isReplay) return reporter.pass('rpc.replay.any-key')
-    const got = status === 200 ? 'a new response' : `status ${status}`
+    if (is2xx(status) && isReplay) return reporter.pass('rpc.replay.any-key')
+    const got = is2xx(status) ? 'a new response' : `status ${status}`
     const message = `another API key of the same account got ${got}, expected the replay`
     reporter.fail('rpc.replay.any-key', message, [earlier.id, id])
   }
 
   function judgeOtherCaller({ status, isReplay, id }: KeyRequest) {
     const ids = [...answered.slice(0, 1).map(use => use.id), id]
-    if (status === 200 && isReplay)
+    if (is2xx(status) && isReplay)
       return reporter.fail('rpc.replay.per-user', 'a key of another user got a replay, expected it to be new', ids)
-    if (status === 200) return reporter.pass('rpc.replay.per-user')
+    if (is2xx(status)) return reporter.pass('rpc.replay.per-user')
     // The same body was valid for the user of the key, so a rejection treats it as a conflict.
     if (status === 400 && answered.length > 0)
       reporter.fail('rpc.replay.per-user', 'a key of another user got status 400, expected it to be new', ids)

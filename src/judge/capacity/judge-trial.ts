@@ -1,15 +1,18 @@
 import type { SearchTerms, Trial } from '../../plan/plan.ts'
+import { disturbedPerLate } from '../metrics/instrument-error.ts'
 
-import type { QueueTrend } from './queue-growth.ts'
+import type { QueueRange, QueueTrend } from './queue-growth.ts'
 
 /**
  * The outcome of a trial. The target sustained the rate; or it did not (`slo-missed`, `queue-growing`); or the trial is
- * inconclusive: rate limits, Turnpike's own lateness or limit, blocked callers, or the end of the run.
+ * inconclusive: a timing with an SLO has no value, rate limits, an error or a limit of Turnpike, blocked callers, or the end
+ * of the run. `harness-late`: without its lateness and stalls, the outcome could be another.
  */
 export type TrialOutcome =
   | 'sustained'
   | 'slo-missed'
   | 'queue-growing'
+  | 'unmeasured'
   | 'rate-limited'
   | 'harness-late'
   | 'harness-saturated'
@@ -22,7 +25,7 @@ export type TrialSnapshot = {
   /** Arrivals that were due, sent or not. */
   readonly arrivals: number
   readonly calls: Readonly<Record<string, CallTally>>
-  /** Requests sent so late that the lateness may have made the response bad. */
+  /** Requests sent so late that the responses to others may be bad for it. */
   readonly late: number
   /** Responses of the abuse block. */
   readonly blocked: number
@@ -32,18 +35,31 @@ export type TrialSnapshot = {
   readonly crowdedOut: number
   /** Arrivals not sent, because the run had ended. */
   readonly cutOff: number
-  readonly queue: QueueTrend | null
+  readonly queue: QueueRange | null
 }
 
-/** Requests of one call: good, bad, and rejected by a rate limit. */
-export type CallTally = { readonly good: number; readonly bad: number; readonly refused: number }
+/** Requests of one call. */
+export type CallTally = {
+  readonly good: number
+  readonly bad: number
+  /** Rejected by a rate limit. */
+  readonly refused: number
+  /** Complete 2xx responses that missed no SLO, but lack the value of a timing with one. */
+  readonly unmeasured: number
+  /** Of the good and of the bad ones: those whose own lateness and stalls made the difference. */
+  readonly doubtfullyGood: number
+  readonly doubtfullyBad: number
+  /** Of the other bad ones: those that were bad by no more than requests were sent late. */
+  readonly exposed: number
+}
 
 /** open: in progress · over: all of its requests have ended · broken-off: the run ended during it */
 export type TrialState = 'open' | 'over' | 'broken-off'
 
 /**
  * The outcome of a trial; null: undecided. During a trial, an outcome is certain: no further response could change it. The
- * exception is a growing queue, which ends the trial before the queue gets long.
+ * exception is a growing queue, which ends the trial before the queue gets long. A rate is sustained, or exceeded, only if
+ * it is so with every possible error of Turnpike.
  */
 export function judgeTrial(
   trial: Trial,
@@ -55,25 +71,33 @@ export function judgeTrial(
   const isTooMany = tooMany(trial, terms, state)
   const anyCall = (count: (tally: CallTally) => number) =>
     Object.entries(calls).some(([call, tally]) => isTooMany(count(tally), totalOf(tally), terms.mix[call] ?? 0))
+  const disturbed = late * disturbedPerLate
+  const fewestBad = ({ bad, doubtfullyBad, exposed }: CallTally) => bad - doubtfullyBad - Math.min(exposed, disturbed)
+  const isGrowing = (trend: QueueTrend) => isQueueGrowing(trend, trial, terms, state)
 
   if (blocked > 0) return 'blocked'
-  if (isTooMany(late, arrivals, 1)) return 'harness-late'
-  if (anyCall(({ bad }) => bad)) return 'slo-missed'
+  if (anyCall(fewestBad)) return 'slo-missed'
+  // Further responses could hardly outnumber those that the late requests may have delayed.
+  if (disturbed >= trial.arrivals && anyCall(({ bad }) => bad)) return 'harness-late'
+  if (anyCall(({ unmeasured }) => unmeasured)) return 'unmeasured'
   if (heldBack > 0) return 'failure-limit'
   if (crowdedOut > 0) return 'harness-saturated'
-  if (anyCall(({ bad, refused }) => bad + refused)) return 'rate-limited'
+  if (anyCall(tally => fewestBad(tally) + tally.refused)) return 'rate-limited'
   if (cutOff > 0 || (state === 'broken-off' && arrivals < trial.arrivals)) return 'unfinished'
-  if (queue !== null && isQueueGrowing(queue, trial, terms, state)) return 'queue-growing'
+  if (queue !== null && isGrowing(queue.least)) return 'queue-growing'
   if (state === 'open') return null
+  if (anyCall(({ bad, doubtfullyGood, refused }) => bad + doubtfullyGood + refused)) return 'harness-late'
+  if (anyCall(tally => tally.bad + tally.doubtfullyGood + tally.refused + tally.unmeasured)) return 'unmeasured'
   // It was ended early for a growing queue, which the remaining responses may hide again.
-  return arrivals < trial.arrivals ? 'queue-growing' : 'sustained'
+  if (arrivals < trial.arrivals) return 'queue-growing'
+  return queue !== null && isGrowing(queue.most) ? 'harness-late' : 'sustained'
 }
 
 /** Whether the bad responses to a call, in a trial that has ended, are more than a sustained rate allows. */
 export const hasMissed = (call: string, tally: CallTally, trial: Trial, terms: SearchTerms): boolean =>
   tooMany(trial, terms, 'over')(tally.bad, totalOf(tally), terms.mix[call] ?? 0)
 
-const totalOf = ({ good, bad, refused }: CallTally): number => good + bad + refused
+const totalOf = ({ good, bad, refused, unmeasured }: CallTally): number => good + bad + refused + unmeasured
 
 /** Whether `count` of `total` requests are too many. During a trial, `share` of its arrivals may still follow. */
 function tooMany(trial: Trial, terms: SearchTerms, state: TrialState) {

@@ -38,7 +38,7 @@ export function nextTrial(terms: SearchTerms, past: readonly TrialRecord[]): Nex
   const { trial, outcome } = last
   if (outcome === 'rate-limited') return finish('limited-by-tier', null, outcome)
   if (past.length >= maxTrials) return finish('inconclusive', null, outcome)
-  if (outcome === 'blocked' || outcome === 'failure-limit' || outcome === 'unfinished')
+  if (outcome === 'unmeasured' || outcome === 'blocked' || outcome === 'failure-limit' || outcome === 'unfinished')
     return finish('inconclusive', null, outcome)
   const before = past.at(-2)
   const isSecond =

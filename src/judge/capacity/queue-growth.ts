@@ -12,6 +12,9 @@ export type QueueTrend = {
   readonly isRising: boolean
 }
 
+/** The trend as measured, and both ends of the range in which it lies in spite of the errors of Turnpike. */
+export type QueueRange = { readonly measured: QueueTrend; readonly least: QueueTrend; readonly most: QueueTrend }
+
 const parts = 10
 /** Kendall's S over ten values; without a trend, it reaches this once in 100 cases. */
 const risingFrom = 27
@@ -19,6 +22,32 @@ const risingFrom = 27
 const minInPart = 3
 /** The first requests show the latency without a queue. */
 const minEarly = 10
+
+/** Smaller errors do not change how many requests are in flight. */
+const negligibleMs = 1
+
+/**
+ * Sent on time, a request would have ended earlier by at most its lateness and the stalls, or when it did. In the first case
+ * the queue grew least; in the second, Turnpike hid the queue by sending fewer requests than were due. null: too few requests.
+ */
+export function queueRangeOf(requests: readonly TimedRequest[], stride: number, untilMs: number): QueueRange | null {
+  const measured = queueTrendOf(requests, stride, untilMs)
+  if (measured === null) return null
+  if (requests.every(each => errorMs(each) < negligibleMs)) return { measured, least: measured, most: measured }
+  const onTime = requests.map(each => ({ ...each, sentMs: each.dueMs }))
+  const earliest = requests.map(each => ({
+    ...each,
+    sentMs: each.dueMs,
+    endMs: Math.max(each.dueMs, each.endMs - errorMs(each)),
+  }))
+  return {
+    measured,
+    least: queueTrendOf(earliest, stride, untilMs) ?? measured,
+    most: queueTrendOf(onTime, stride, untilMs) ?? measured,
+  }
+}
+
+const errorMs = ({ dueMs, sentMs, stallMs }: TimedRequest): number => Math.max(0, sentMs - dueMs) + stallMs
 
 /**
  * Evaluates the part of a trial that is complete: requests due after `untilMs` may still be in flight. Requests due before

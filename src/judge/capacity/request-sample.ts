@@ -1,12 +1,17 @@
-/** The instants of a request of a trial. */
-export type TimedRequest = { readonly dueMs: number; readonly sentMs: number; readonly endMs: number }
+/** The instants of a request of a trial, and the longest stall of Turnpike while it waited for the response. */
+export type TimedRequest = {
+  readonly dueMs: number
+  readonly sentMs: number
+  readonly endMs: number
+  readonly stallMs: number
+}
 
-/** One in `stride` of the requests of a trial, as plain data: when each was due, sent, and ended, one after the other. */
+/** One in `stride` of the requests of a trial, as plain data: due, sent, end and stall of each, one after the other. */
 export type RequestSample = { readonly stride: number; readonly instants: Float64Array }
 
 /** A sample has fewer requests. When it is full, every second one is dropped. */
 const maxSampledRequests = 1_024
-const instantsEach = 3
+const instantsEach = 4
 
 /** Samples the requests of a trial, in the order in which they are added. */
 export function createRequestSample(): {
@@ -17,16 +22,18 @@ export function createRequestSample(): {
   let stride = 1
   let added = 0
   return {
-    add: ({ dueMs, sentMs, endMs }) => {
+    add: ({ dueMs, sentMs, endMs, stallMs }) => {
       if (added++ % stride !== 0) return
-      requests.push({ dueMs, sentMs, endMs })
+      requests.push({ dueMs, sentMs, endMs, stallMs })
       if (requests.length < maxSampledRequests) return
       requests = requests.filter((_, index) => index % 2 === 0)
       stride *= 2
     },
     snapshot: () => ({
       stride,
-      instants: Float64Array.from(requests.flatMap(({ dueMs, sentMs, endMs }) => [dueMs, sentMs, endMs])),
+      instants: Float64Array.from(
+        requests.flatMap(({ dueMs, sentMs, endMs, stallMs }) => [dueMs, sentMs, endMs, stallMs]),
+      ),
     }),
   }
 }
@@ -61,6 +68,7 @@ const requestAt = ({ instants }: RequestSample, at: number): TimedRequest => ({
   dueMs: instants[at] ?? 0,
   sentMs: instants[at + 1] ?? 0,
   endMs: instants[at + 2] ?? 0,
+  stallMs: instants[at + 3] ?? 0,
 })
 
 const lengthOf = ({ instants }: RequestSample): number => instants.length / instantsEach

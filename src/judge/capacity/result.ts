@@ -88,20 +88,57 @@ export const trialLabels: Readonly<Record<TrialOutcome, string>> = {
   sustained: 'sustained',
   'slo-missed': 'too many bad responses',
   'queue-growing': 'the queue grew',
+  unmeasured: 'an SLO could not be measured',
   'rate-limited': 'rejected by rate limits',
-  'harness-late': 'sent too late',
+  'harness-late': 'Turnpike was too late',
   'harness-saturated': 'max-in-flight reached',
   blocked: 'callers blocked',
   'failure-limit': 'callers close to a block',
   unfinished: 'not finished',
 }
 
-/** `78.7/s`, `at least 180/s`, `less than 10/s` or `not found`. */
-export function capacityLabel({ status, ratePerSecond, fromPerSecond }: CapacityResult): string {
-  if (status === 'found') return formatRate(ratePerSecond)
-  if (status === 'above-range') return `at least ${formatRate(ratePerSecond)}`
-  return status === 'below-range' ? `less than ${formatRate(fromPerSecond)}` : 'not found'
+/** `78.7/s`, `at least 180/s`, `less than 10/s`, `between 20/s and 40/s` or `not found`. */
+export function capacityLabel(result: Ranged): string {
+  if (result.status === 'found') return formatRate(result.ratePerSecond)
+  const range = provenRange(result)
+  return range === null ? 'not found' : rangeLabel(range)
 }
+
+/** `at least 180/s`, `less than 10/s` or `between 20/s and 40/s`. */
+export function rangeLabel({ lowest, highest }: CapacityRange): string {
+  if (highest === Number.POSITIVE_INFINITY) return `at least ${formatRate(lowest)}`
+  return lowest === 0 ? `less than ${formatRate(highest)}` : `between ${formatRate(lowest)} and ${formatRate(highest)}`
+}
+
+export type CapacityRange = { readonly lowest: number; readonly highest: number }
+
+type Ranged = Pick<CapacityResult, 'status' | 'ratePerSecond' | 'fromPerSecond'> & {
+  readonly trials: readonly Pick<TrialResult, 'offeredPerSecond' | 'outcome'>[]
+}
+
+/**
+ * The range that proves itself without an exact capacity, both ends included: the target sustained a rate, or did not, in
+ * a trial. If it sustained a higher rate than one that it did not, the capacity lies between the two. null: it is known
+ * exactly, or not at all.
+ */
+export function provenRange(result: Ranged): CapacityRange | null {
+  const { status, ratePerSecond, fromPerSecond, trials } = result
+  if (status === 'found') return null
+  if (status === 'above-range') return { lowest: ratePerSecond ?? 0, highest: Number.POSITIVE_INFINITY }
+  if (status === 'below-range') return { lowest: 0, highest: justBelow(fromPerSecond) }
+  // The last outcome of a rate counts. Limits of Turnpike, of the tier, and of the time say nothing about the target.
+  const outcomes = new Map<number, boolean>()
+  for (const { offeredPerSecond, outcome } of trials)
+    if (outcome === 'sustained' || exceedsCapacity(outcome)) outcomes.set(offeredPerSecond, outcome === 'sustained')
+  if (outcomes.size === 0) return null
+  const ratesThat = (wasSustained: boolean) =>
+    [...outcomes].filter(([, was]) => was === wasSustained).map(([rate]) => rate)
+  const sustained = Math.max(0, ...ratesThat(true))
+  const exceeded = justBelow(Math.min(Number.POSITIVE_INFINITY, ...ratesThat(false)))
+  return { lowest: Math.min(sustained, exceeded), highest: Math.max(sustained, exceeded) }
+}
+
+const justBelow = (rate: number): number => rate * (1 - Number.EPSILON)
 
 /** What a search is about: its terms, the SLOs of its calls, and its callers. */
 export type SearchSubject = Pick<CapacityResult, 'slo'> & {
@@ -134,8 +171,21 @@ export function conclusionText(
     case 'harness-limited':
       return `${harnessLimitText(reason, harnessLimitAt(trials))} ${sustainedText(trials, slo)}`
     case 'inconclusive':
+      if (reason === 'unmeasured') return unmeasuredText(last, subject)
       return `${inconclusiveText(reason)} before a rate between ${formatRate(fromPerSecond)} and ${formatRate(toPerSecond)} was confirmed. ${sustainedText(trials, slo)}`
   }
+}
+
+/** The timings with an SLO of which the last trial has no value: `chat TPOT cannot be measured: …`. */
+function unmeasuredText(last: TrialResult | undefined, { slo }: SearchSubject): string {
+  const all = (last?.calls ?? []).flatMap(({ call, timesMs }) =>
+    Object.keys(slo[call] ?? {}).map(timing => ({ call, timing, values: timesMs[timing]?.count ?? 0 })),
+  )
+  const [fewest] = all.toSorted((a, b) => a.values - b.values)
+  if (fewest === undefined) return 'An SLO cannot be measured.'
+  const { call, timing } = fewest
+  const why = timing === 'tpot' ? 'no usage in streams' : 'responses have no value of it'
+  return `${call} ${timingName(timing)} cannot be measured: ${why}. Remove its SLO, or let the service send what it needs.`
 }
 
 /** The sentence names at most this many SLOs. */
@@ -229,7 +279,7 @@ function enoughCallers({ terms: { toPerSecond, callerPerSecond }, callers, tier 
 const harnessLimitText = (reason: TrialOutcome, rate: string): string =>
   reason === 'harness-saturated'
     ? `Turnpike reached its own limit (max-in-flight) at ${rate}; raise it to test the target beyond that rate.`
-    : `Turnpike itself sent too late at ${rate}; use a faster machine or more workers to test the target at that rate.`
+    : `Turnpike itself was late or stalled at ${rate}, which may have decided the trial; use a faster machine or more workers to test the target at that rate.`
 
 function inconclusiveText(reason: TrialOutcome): string {
   if (reason === 'blocked') return 'The service blocked callers for too many failures'

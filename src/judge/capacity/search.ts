@@ -2,7 +2,7 @@ import type { Contract } from '../../contract/contract.ts'
 import { memoizeLast } from '../../lib/memoize-last.ts'
 import type { Sink } from '../../observation/observation.ts'
 import { is2xx } from '../../observation/response.ts'
-import { type Plan, type SearchTerms, timings } from '../../plan/plan.ts'
+import { type Plan, type SearchTerms, type Trial, timings } from '../../plan/plan.ts'
 import { percentileMs, percentilesOf } from '../metrics/histogram.ts'
 import {
   createRequestStats,
@@ -12,6 +12,7 @@ import {
   statusCounts,
 } from '../metrics/request-stats.ts'
 
+import { emptyTally, tallyOf } from './call-tally.ts'
 import { hasMissed, judgeTrial, type TrialSnapshot, type TrialState } from './judge-trial.ts'
 import { maxTrials, type NextStep, nextTrial, type SearchConclusion, type TrialRecord } from './next-trial.ts'
 import { requestsIn } from './request-sample.ts'
@@ -193,7 +194,7 @@ function confirmationOf(trial: MergedTrial, percent: number): CapacityResult['co
   return { percent: rounded, samples: latency.count(), latencyMs: percentileMs(latency, rounded) }
 }
 
-function trialResult({ trial, outcome }: TrialRecord, merged: MergedTrial, { terms, slo }: Search): TrialResult {
+function trialResult({ trial, outcome }: TrialRecord, merged: MergedTrial, search: Search): TrialResult {
   const { statuses, sent, answered, failed, dropped, timing } = statsOf(merged)
   const { arrivals, queue, calls } = merged.ended()
   const good = Object.values(calls).reduce((sum, tally) => sum + tally.good, 0)
@@ -217,8 +218,8 @@ function trialResult({ trial, outcome }: TrialRecord, merged: MergedTrial, { ter
     overloaded: statuses.get(503) ?? 0,
     failed,
     dropped,
-    inFlightGrowthPerSecond: queue?.inFlightPerSecond ?? null,
-    calls: callResults(merged, slo).map(each => ({ ...each, isExceeded: hasMissed(each.call, each, trial, terms) })),
+    inFlightGrowthPerSecond: queue?.measured.inFlightPerSecond ?? null,
+    calls: callResults(merged, trial, search),
   }
 }
 
@@ -240,15 +241,20 @@ function workedMs({ sample, firstDueMs, lastDueMs }: TrialPart): number {
   return Math.max(0, lastDueMs - firstDueMs, (cutoffMs - (endsMs[0] ?? cutoffMs)) / stragglersFrom)
 }
 
-const callResults = (trial: MergedTrial, slo: Plan['slo']): readonly Omit<TrialCall, 'isExceeded'>[] =>
-  [...trial.cells()].map(([call, { cell, missed }]) => {
+const noTally = tallyOf(emptyTally(), 0)
+
+const callResults = (merged: MergedTrial, trial: Trial, { terms, slo }: Search): readonly TrialCall[] =>
+  [...merged.cells()].map(([call, { cell, missed }]) => {
     const { statuses, failures, timing } = cell.stats
     const shown = timings.filter(name => name === 'latency' || slo[call]?.[name] !== undefined)
     const bad = [...statuses].filter(([status]) => !is2xx(status) && status !== 429)
-    const tally = trial.part.calls[call] ?? { good: 0, bad: 0, refused: 0 }
+    const tally = merged.ended().calls[call] ?? noTally
     return {
       call,
-      ...tally,
+      good: tally.good,
+      bad: tally.bad,
+      refused: tally.refused,
+      isExceeded: hasMissed(call, tally, trial, terms),
       missed: Object.fromEntries(missed),
       statuses: statusCounts(new Map(bad)),
       failures: Object.fromEntries([...failures].filter(([reason]) => reason !== 'cancelled')),

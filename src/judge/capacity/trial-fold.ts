@@ -2,24 +2,36 @@ import type { Contract } from '../../contract/contract.ts'
 import { isFirstRequest, isLocalFault, latenessMs, type Observation, type Sink } from '../../observation/observation.ts'
 import { isAbuseBlock } from '../../observation/response.ts'
 import type { Plan } from '../../plan/plan.ts'
-import { maxLatenessMs } from '../metrics/harness-limits.ts'
+import { lateForLoadMs } from '../metrics/instrument-error.ts'
 import {
   createRequestStats,
   type MutableStats,
   OTHER_NAME,
   type RequestStatsSnapshot,
 } from '../metrics/request-stats.ts'
-import { isSuccess, missedTimings, type Slo } from '../metrics/timings.ts'
+import { missedTimings, type Slo } from '../metrics/slo.ts'
+import { isSuccess } from '../metrics/timings.ts'
 
-import type { CallTally, TrialSnapshot } from './judge-trial.ts'
-import { queueTrendOf } from './queue-growth.ts'
+import {
+  addToTally,
+  copyTally,
+  emptyTally,
+  type MutableTally,
+  mergeTallies,
+  type PartialTally,
+  tallyOf,
+} from './call-tally.ts'
+import type { TrialSnapshot } from './judge-trial.ts'
+import { queueRangeOf } from './queue-growth.ts'
 import { createRequestSample, mergeSamples, type RequestSample, requestsIn } from './request-sample.ts'
 
 /** All that the outcome of a trial depends on, of the requests of one worker or of several. Plain data. */
 export type TrialPart = {
   readonly counts: TrialCounts
   /** In the order of the mix. */
-  readonly calls: Readonly<Record<string, CallTally>>
+  readonly calls: Readonly<Record<string, PartialTally>>
+  /** The largest lateness. */
+  readonly latestMs: number
   readonly sample: RequestSample
   /** The longest latency. */
   readonly maxMs: number
@@ -53,7 +65,7 @@ export type TrialFold = {
 /** Sums over one call of a trial. */
 type CallFold = {
   readonly cell: MutableStats
-  readonly tally: { -readonly [Name in keyof CallTally]: number }
+  readonly tally: MutableTally
   readonly missed: Map<string, number>
 }
 
@@ -62,7 +74,7 @@ export function createTrialFold(slo: Plan['slo'], contract: Contract): TrialFold
   const folds = new Map(Object.entries(slo).map(([call, bounds]) => [call, createCallFold(bounds)]))
   const counts = { ...emptyPart.counts }
   const sample = createRequestSample()
-  let maxMs = 0
+  let [maxMs, latestMs] = [0, 0]
   let [firstDueMs, lastDueMs] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
   let lastEndMs = Number.NEGATIVE_INFINITY
   /** Live views read all trials repeatedly, and few have changed. */
@@ -74,29 +86,28 @@ export function createTrialFold(slo: Plan['slo'], contract: Contract): TrialFold
     folds.set(name, fold)
     return fold
   }
-  const time = ({ dueMs, sentMs, endMs }: Observation) => {
+  const time = ({ dueMs, sentMs, endMs, stalls }: Observation) => {
     if (sentMs === null || endMs === null) return
     maxMs = Math.max(maxMs, endMs - dueMs)
-    sample.add({ dueMs, sentMs, endMs })
+    sample.add({ dueMs, sentMs, endMs, stallMs: stalls?.longestMs ?? 0 })
   }
   const tally = (o: Observation, { tally, missed }: CallFold) => {
-    const { call, response, outcome } = o
-    if (response !== null && isAbuseBlock(response, contract)) counts.blocked++
-    else if (outcome.kind === 'answered' && outcome.status === 429) tally.refused++
-    else if (!isSuccess(o)) tally.bad++
-    else {
-      const timings = missedTimings(o, slo[call] ?? {})
-      for (const timing of timings) missed.set(timing, (missed.get(timing) ?? 0) + 1)
-      if (timings.length === 0) tally.good++
-      else tally.bad++
+    if (o.response !== null && isAbuseBlock(o.response, contract)) {
+      counts.blocked++
+      return
     }
+    const bounds = slo[o.call] ?? {}
+    addToTally(tally, o, bounds)
+    if (!isSuccess(o)) return
+    for (const timing of missedTimings(o, bounds)) missed.set(timing, (missed.get(timing) ?? 0) + 1)
   }
 
   const part = (): TrialPart => ({
     counts: { ...counts },
-    calls: Object.fromEntries([...folds].map(([call, { tally }]) => [call, { ...tally }])),
+    calls: Object.fromEntries([...folds].map(([call, { tally }]) => [call, copyTally(tally)])),
     sample: sample.snapshot(),
     maxMs,
+    latestMs,
     firstDueMs,
     lastDueMs,
     lastEndMs,
@@ -106,8 +117,8 @@ export function createTrialFold(slo: Plan['slo'], contract: Contract): TrialFold
   return {
     add: o => {
       known = null
-      const { call, outcome, dueMs, endMs } = o
-      const fold = foldOf(call)
+      const { outcome, dueMs, endMs } = o
+      const fold = foldOf(o.call)
       fold.cell.add(o)
       if (isFirstRequest(o)) counts.arrivals++
       firstDueMs = Math.min(firstDueMs, dueMs)
@@ -119,7 +130,9 @@ export function createTrialFold(slo: Plan['slo'], contract: Contract): TrialFold
         return
       }
       if (endMs !== null) lastEndMs = Math.max(lastEndMs, endMs)
-      if ((latenessMs(o) ?? 0) > maxLatenessMs(slo[call]?.latency ?? null)) counts.late++
+      const lateMs = latenessMs(o) ?? 0
+      latestMs = Math.max(latestMs, lateMs)
+      if (lateMs > lateForLoadMs) counts.late++
       if (outcome.kind === 'failed' && outcome.reason === 'cancelled') counts.cutOff++
       else tally(o, fold)
       // An immediate rejection was in no queue.
@@ -143,7 +156,7 @@ export function createTrialFold(slo: Plan['slo'], contract: Contract): TrialFold
 /** A histogram takes 90 kB, so only the times that the report shows get one. */
 const createCallFold = (slo: Slo): CallFold => ({
   cell: createRequestStats(slo, timing => timing === 'latency' || slo[timing] !== undefined),
-  tally: { good: 0, bad: 0, refused: 0 },
+  tally: emptyTally(),
   missed: new Map(),
 })
 
@@ -153,6 +166,7 @@ export const emptyPart: TrialPart = {
   calls: {},
   sample: { stride: 1, instants: new Float64Array() },
   maxMs: 0,
+  latestMs: 0,
   firstDueMs: Number.POSITIVE_INFINITY,
   lastDueMs: Number.NEGATIVE_INFINITY,
   lastEndMs: Number.NEGATIVE_INFINITY,
@@ -164,12 +178,10 @@ export function mergeParts(parts: readonly TrialPart[]): TrialPart {
   // A worker without arrivals has no requests whose ends are unknown.
   const sending = parts.filter(({ firstDueMs }) => Number.isFinite(firstDueMs))
   const sum = (count: keyof TrialCounts) => sending.reduce((total, { counts }) => total + counts[count], 0)
-  const calls = new Map<string, CallTally>()
+  const calls = new Map<string, PartialTally>()
   for (const part of parts)
-    for (const [call, { good, bad, refused }] of Object.entries(part.calls)) {
-      const known = calls.get(call) ?? { good: 0, bad: 0, refused: 0 }
-      calls.set(call, { good: known.good + good, bad: known.bad + bad, refused: known.refused + refused })
-    }
+    for (const [call, tally] of Object.entries(part.calls))
+      calls.set(call, mergeTallies(calls.get(call) ?? emptyTally(), tally))
   return {
     counts: {
       arrivals: sum('arrivals'),
@@ -182,6 +194,7 @@ export function mergeParts(parts: readonly TrialPart[]): TrialPart {
     calls: Object.fromEntries(calls),
     sample: mergeSamples(sending.map(({ sample }) => sample)),
     maxMs: Math.max(emptyPart.maxMs, ...sending.map(({ maxMs }) => maxMs)),
+    latestMs: Math.max(emptyPart.latestMs, ...sending.map(({ latestMs }) => latestMs)),
     firstDueMs: Math.min(emptyPart.firstDueMs, ...sending.map(({ firstDueMs }) => firstDueMs)),
     lastDueMs: Math.max(emptyPart.lastDueMs, ...sending.map(({ lastDueMs }) => lastDueMs)),
     lastEndMs: Math.max(emptyPart.lastEndMs, ...sending.map(({ lastEndMs }) => lastEndMs)),
@@ -191,7 +204,8 @@ export function mergeParts(parts: readonly TrialPart[]): TrialPart {
 
 /** The input of the judge of a trial. During a trial, only the complete part of its queue is evaluated. */
 export function snapshotOf(part: TrialPart, state: 'open' | 'ended'): TrialSnapshot {
-  const { counts, calls, sample, maxMs, lastDueMs, endsKnownMs } = part
+  const { counts, sample, maxMs, latestMs, lastDueMs, endsKnownMs } = part
   const untilMs = state === 'open' ? endsKnownMs - maxMs : lastDueMs
-  return { ...counts, calls, queue: queueTrendOf(requestsIn(sample), sample.stride, untilMs) }
+  const calls = Object.fromEntries(Object.entries(part.calls).map(([call, each]) => [call, tallyOf(each, latestMs)]))
+  return { ...counts, calls, queue: queueRangeOf(requestsIn(sample), sample.stride, untilMs) }
 }

@@ -3,7 +3,7 @@ import { quote } from '../../lib/format.ts'
 import { isPresent, toObject } from '../../lib/json.ts'
 import type { ChatDescriptor, Observation } from '../../observation/observation.ts'
 import { is2xx, isJsonType, jsonObject } from '../../observation/response.ts'
-import { type Check, type Expect, expectFor } from './check.ts'
+import { type Check, checkStatus, type Expect, expectFor } from './check.ts'
 import { checkCompletion, checkFinishReason } from './completion.ts'
 
 /** Checks an unstreamed completion. */
@@ -13,6 +13,7 @@ export const checkChatResponse: Check<'chat-response'> = (observation, contract,
   if (response === null || !is2xx(response.status) || outcome.kind !== 'answered') return
   const expect = expectFor(reporter, observation.id)
 
+  checkStatus('chat.status', response, expect)
   const type = response.headers['content-type']
   expect('chat.content-type', isJsonType(type), () => `content-type is ${quote(type)}, expected application/json`)
   // An unreadable body violates the clause of its encoding.
@@ -53,7 +54,10 @@ function checkChoice(choice: Fields | null, count: number, contract: Contract, e
   expect('chat.message.members', mistyped === null, () => `a message has ${mistyped}`)
 }
 
-/** Returns null if nothing is wrong. Of the three fields, the document does not require the index. */
+/**
+ * Returns null if nothing is wrong. The document does not mark the index as required: the order of the list tells
+ * choices apart, too. That no two indices are equal is judged by the clause of `n`.
+ */
 function wrongChoice(choice: Fields, count: number, { chat }: Contract): string | null {
   const { index, message } = choice
   if (index !== undefined && !(Number.isInteger(index) && Number(index) >= 0 && Number(index) < count))

@@ -11,30 +11,34 @@ import {
 } from '../../observation/observation.ts'
 import { is2xx } from '../../observation/response.ts'
 import { checkStopReason, checkToolCalls, isChat } from './chat-response.ts'
-import { type Check, type Expect, expectFor } from './check.ts'
+import { type Check, checkStatus, type Expect, expectFor } from './check.ts'
 import { checkCompletion, checkFinishReason } from './completion.ts'
 
 /** Failures caused by the stream itself, not by the connection or by a reported error. */
 const ownEnds: readonly string[] = ['stream-truncated', 'stream-malformed']
 
 /**
- * Checks a streamed completion: its grammar and its totals. A stream cut by a lost connection or by a service error is
- * a failure, which is not judged here. A stream that ends early by itself is judged.
+ * Checks a streamed completion: its grammar and its totals. A stream cut by a lost connection is a failure, which is not
+ * judged here. So is one that ends with an error, but not one that goes on after it. A stream that ends early by itself
+ * is judged.
  */
 export const checkChatStream: Check<'chat-stream'> = (observation, contract, reporter) => {
   const { response, outcome, id } = observation
   if (!isChat(observation) || !observation.request.stream || response === null || !is2xx(response.status)) return
+  if (outcome.kind === 'failed' && outcome.reason === 'stream-error')
+    return checkAfterError(streamOf(observation)?.grammar ?? [], expectFor(reporter, id))
   if (outcome.kind !== 'answered' && !(outcome.kind === 'failed' && ownEnds.includes(outcome.reason))) return
   const expect = expectFor(reporter, id)
 
+  checkStatus('chat.status', response, expect)
   // A compressed stream violates its own clause and cannot be read.
   if (response.headers['content-encoding'] !== undefined) return
   const stream = streamOf(observation)
   const type = response.headers['content-type']
-  expect(
-    'chat.stream.content-type',
-    stream !== null,
-    () => `content-type is ${quote(type)}, expected text/event-stream`,
+  expect('chat.stream.content-type', stream !== null, () =>
+    type?.startsWith('text/event-stream')
+      ? 'the body was not read as a stream, expected events'
+      : `content-type is ${quote(type)}, expected text/event-stream`,
   )
   if (stream === null) return
 
@@ -64,10 +68,15 @@ function checkChunks(
   })
 }
 
-/** The document does not require a choice to have an index. */
-function checkIndices({ indices }: StreamRecord, max: number, expect: Expect<'chat.stream.index'>): void {
+/** The document does not require an index, and a single choice needs none. A missing one was recorded as null. */
+function checkIndices(
+  { indices, finishReasons }: StreamRecord,
+  max: number,
+  expect: Expect<'chat.stream.index'>,
+): void {
+  const areSeveral = max > 1 && (indices.length > 1 || finishReasons.length > 1)
   const isPosition = (index: unknown) =>
-    index === null || (Number.isInteger(index) && Number(index) >= 0 && Number(index) < max)
+    index === null ? !areSeveral : Number.isInteger(index) && Number(index) >= 0 && Number(index) < max
   expect(
     'chat.stream.index',
     indices.every(isPosition),
@@ -133,6 +142,14 @@ function checkGrammar(
   const isRunning = usages > 1 && parts.indexOf('usage') < parts.findLastIndex(part => tokens.includes(part))
   if (!isAfterDone) expect('chat.stream.usage', usages === 1 || isRunning, () => `${got()}, expected usage once`)
   return usages > 0
+}
+
+/** A token or a finish reason after an error presents a completion that failed as a whole one. A marker may end it. */
+function checkAfterError(grammar: StreamRecord['grammar'], expect: Expect<'chat.stream.finish'>): void {
+  const parts = grammar.map(([part]) => part)
+  const after = parts.slice(parts.indexOf('error') + 1)
+  if (!parts.includes('error') || !after.some(part => part === 'finish' || tokens.includes(part))) return
+  expect('chat.stream.finish', false, () => `the stream is ${describeRuns(grammar)}, expected its end after the error`)
 }
 
 /** The number of runs at each end of a long grammar that a message shows. */

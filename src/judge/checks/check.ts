@@ -1,6 +1,6 @@
 import type { CheckName } from '../../contract/clause.ts'
 import type { Contract } from '../../contract/contract.ts'
-import type { Observation } from '../../observation/observation.ts'
+import type { Observation, ObservedResponse } from '../../observation/observation.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import type { Obstacle } from '../findings/obstacles.ts'
 
@@ -27,3 +27,12 @@ export const expectFor =
     if (pass) reporter.pass(clause)
     else reporter.fail(clause, message(), [id])
   }
+
+/** Checks that a success has the one status that the document shows for it. All other checks go on as with a 200. */
+export function checkStatus<Clause extends string>(
+  clause: Clause,
+  { status }: ObservedResponse,
+  expect: Expect<Clause>,
+): void {
+  expect(clause, status === 200, () => `a success has status ${status}, expected 200`)
+}

@@ -2,9 +2,10 @@ import type { Contract } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
 import type { ObservedResponse } from '../../observation/observation.ts'
-import { isDiscovery } from '../../observation/payment-offer.ts'
+import { isDiscovery, isPaymentOffer, requirementsIn } from '../../observation/payment-offer.ts'
 import { isAbuseBlock, isConcurrencyRejection, isFromGateway, jsonObject } from '../../observation/response.ts'
 import type { Check } from './check.ts'
+import { namesResource } from './payment-requirements.ts'
 
 /** The headers of a limit, in any spelling: `X-RateLimit-Limit`, `RateLimit-Reset`, `RateLimit`, ... */
 const limitHeader = /^(x-)?rate-?limit/
@@ -33,7 +34,7 @@ export const checkErrors: Check<'errors'> = ({ response, request, id }, contract
     reporter.pass('error.object')
     if (body !== null) judgeLayout(body)
   } else reporter.fail('error.object', `the body of a ${response.status} ${wrong}`, [id])
-  if (isDiscovery(request) && response.status === 402) judgeDiscovery(body ?? {}, response)
+  if (isDiscovery(request) && response.status === 402) judgeDiscovery(offerIn(response, contract), response)
 
   if (
     request.kind !== 'rpc' ||
@@ -62,7 +63,7 @@ export const checkErrors: Check<'errors'> = ({ response, request, id }, contract
     const clause = status === undefined ? undefined : byStatus[status]
     if (clause === undefined) return
     const lack =
-      contract.errors.layout === null || (status === 402 && isPaymentRequirements(body))
+      contract.errors.layout === null || (response !== null && isOffer(response, contract))
         ? null
         : (clause === 'error.400.object' ? missingFromDetailedError : missingFromError)(body)
     if (lack === null) reporter.pass(clause)
@@ -85,10 +86,10 @@ export const checkErrors: Check<'errors'> = ({ response, request, id }, contract
 
   /** A caller without credentials is offered a payment. */
   function judgeDiscovery(offer: Body, { headers, headersCut }: ObservedResponse) {
-    const { x402Version, resource, accepts, extensions } = offer
+    const { x402Version, accepts, extensions } = offer
     const missing = [
       ...(x402Version === undefined ? ['x402Version'] : []),
-      ...(resource === undefined ? ['resource'] : []),
+      ...(namesResource(offer) ? [] : ['resource']),
       ...(Array.isArray(accepts) && accepts.length > 0 && accepts.every(toObject)
         ? []
         : ['a list of payments as accepts']),
@@ -108,10 +109,13 @@ const bodyValue = ({ body }: ObservedResponse): unknown => (body.kind === 'json'
  * What a body lacks to be an error object; null: nothing. The document does not show its layout, so any text in any
  * field will do, unless the profile names a layout.
  */
-function wrongErrorObject(response: ObservedResponse, { errors }: Contract): string | null {
+function wrongErrorObject(
+  response: ObservedResponse,
+  { errors, wallets }: Pick<Contract, 'errors' | 'wallets'>,
+): string | null {
   const value = bodyValue(response)
   const body = jsonObject(response)
-  if (response.status === 402 && isPaymentRequirements(body)) return null
+  if (isOffer(response, { wallets })) return null
   if (errors.layout === null) {
     if (body === null && !(Array.isArray(value) && value.some(toObject)))
       return 'is no JSON object, expected one with a text'
@@ -160,13 +164,16 @@ function missingFromDetailedError(body: Body): string | null {
   return missingFromError(body)
 }
 
+const offerIn = (response: ObservedResponse, { wallets }: Pick<Contract, 'wallets'>): Body =>
+  requirementsIn({ headers: response.headers, body: bodyValue(response) }, wallets).all
+
 /** The structured form of a 402, which a caller without credit can get instead of an error. */
-const isPaymentRequirements = (body: Body | null): boolean =>
-  body?.x402Version !== undefined && Array.isArray(body.accepts)
+const isOffer = (response: ObservedResponse, terms: Pick<Contract, 'wallets'>): boolean =>
+  response.status === 402 && isPaymentOffer(offerIn(response, terms))
 
 /** Whether a 402 is for a wallet, with instructions to top up, and not for the owner of a key. */
 const isWalletError = (body: Body): boolean =>
-  isPaymentRequirements(body) || body.topUpInstructions !== undefined || body.code === 'PAYMENT_REQUIRED'
+  isPaymentOffer(body) || body.topUpInstructions !== undefined || body.code === 'PAYMENT_REQUIRED'
 
 /** The code of an error, next to it or inside it. */
 const codeOf = (body: Body): unknown => body.code ?? toObject(body.error)?.code

@@ -1,7 +1,7 @@
 import type { ClausesOf } from '../../contract/clauses.ts'
 import { type Contract, type Model, resourceOf } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
-import { toObject } from '../../lib/json.ts'
+import { parseJson, toObject } from '../../lib/json.ts'
 import { memoizeLast } from '../../lib/memoize-last.ts'
 import { isDecimal } from '../../lib/numbers.ts'
 import type { Observation, ObservedResponse } from '../../observation/observation.ts'
@@ -120,7 +120,9 @@ export const checkConditionalHeaders: Check<'conditional-headers'> = (observatio
   const used = headers[known.modelId]
   if (used && known.models.has(request.model)) {
     // A response may repeat the option suffix with the model's name.
-    const isRequested = used === request.model || used.startsWith(`${request.model}:`)
+    const isNamed = (text: string) => text === request.model || text.startsWith(`${request.model}:`)
+    // Headers are read as Latin-1; services send names in other scripts as UTF-8.
+    const isRequested = isNamed(used) || isNamed(Buffer.from(used, 'latin1').toString('utf8'))
     if (isRequested) reporter.pass('header.model-id.asked')
     else {
       const message = `${known.modelId} is ${quote(used)} on a ${status}, expected ${quote(request.model)}`
@@ -190,12 +192,8 @@ const maxWholeLength = 511
 function isEncodedJson(value: string): boolean {
   if (!base64.test(value)) return false
   if (value.length > maxWholeLength) return true
-  try {
-    const decoded: unknown = JSON.parse(Buffer.from(value, 'base64').toString('utf8'))
-    return toObject(decoded) !== null || Array.isArray(decoded)
-  } catch {
-    return false
-  }
+  const decoded = parseJson(Buffer.from(value, 'base64'))
+  return toObject(decoded) !== null || Array.isArray(decoded)
 }
 
 const day = String.raw`\d{4}(-?)(0[1-9]|1[0-2])\1(0[1-9]|[12]\d|3[01])`

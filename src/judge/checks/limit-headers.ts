@@ -29,7 +29,7 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
     if (is2xx(status) || status === 429) compare(clause, 'requestsPerMinute', observation, contract, reporter)
   }
 
-  if (request.kind === 'chat' && status === 200 && contract.limits.tokenHeaders) {
+  if (request.kind === 'chat' && is2xx(status) && contract.limits.tokenHeaders) {
     const tokens = statedTokens(headers)
     if (!areNumbers(tokens)) failHeaders('limit.tokens.headers', tokens, 'tokens', observation, reporter)
     else {
@@ -75,7 +75,11 @@ function compare(
   const { response, id } = observation
   const scope = applicableLimit(observation, contract)
   const expected = scope?.[unit] ?? null
-  if (scope === null || response === null || expected === null) return
+  if (scope === null || response === null) return
+  if (expected === null) {
+    if (clause === 'limit.resources') judgeDefault(statedRequests(response.headers).limit, scope.stated[unit], reporter)
+    return
+  }
   const isOfTokens = unit === 'tokensPerMinute'
   const isOfWallet = observation.chain !== undefined
   const { headers } = response
@@ -92,6 +96,14 @@ function compare(
   const message = `the stated limit of ${scope.name} is ${said}, expected ${expected} (${scope.tier})`
   if (isOfWallet) reporter.fail('wallet.limits', `${message}, as with an API key`, [id])
   reporter.fail(clause, message, [id])
+}
+
+/** A limit of the document is a default: one that agrees is right, and another one may be right. */
+function judgeDefault(stated: number | null, documented: number | null, reporter: Reporter) {
+  if (stated === null || documented === null) return
+  if (stated === documented) return reporter.pass('limit.resources')
+  const text = `responses state ${stated}, the document ${documented} as a default; state the limit in a profile, or use --limits-from documented`
+  reporter.unjudged('limit.resources', { text, clause: null })
 }
 
 function checkSecondsLeft(

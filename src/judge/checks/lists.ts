@@ -2,16 +2,16 @@ import type { AccountTier, Contract } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
 import type { RequestDescriptor } from '../../observation/observation.ts'
-import { jsonObject } from '../../observation/response.ts'
+import { is2xx, jsonObject } from '../../observation/response.ts'
 import { type Check, expectFor } from './check.ts'
 
 /** Checks the lists of networks, models, the caller's rate limits, and the requests that they rejected. */
 export const checkLists: Check<'lists'> = ({ response, request, id, accountTier }, contract, reporter) => {
   if (response === null || response.status >= 500 || unrelated.includes(response.status)) return
   const expect = expectFor(reporter, id)
-  const body = response.status === 200 ? jsonObject(response) : null
+  const body = is2xx(response.status) ? jsonObject(response) : null
   // The document shows none of these payloads.
-  if (response.status === 200 && contract.lists.layout === null && !isReadable(request.kind, body)) {
+  if (is2xx(response.status) && contract.lists.layout === null && !isReadable(request.kind, body)) {
     const clause = clauseOf(request.kind)
     if (clause !== null) reporter.unjudged(clause, unknownLayout)
     return
@@ -56,7 +56,7 @@ function clauseOf(kind: RequestDescriptor['kind']) {
 /** Statuses about the caller, its rate or its balance. They tell nothing about the list. */
 const unrelated: readonly number[] = [401, 402, 403, 429]
 
-const notFound = (status: number): string => (status === 200 ? '' : ` (the status is ${status}, expected 200)`)
+const notFound = (status: number): string => (is2xx(status) ? '' : ` (the status is ${status}, expected 200)`)
 
 /** Whether a list has the public layout, as far as it can be told. */
 function isReadable(kind: RequestDescriptor['kind'], body: Readonly<Record<string, unknown>> | null): boolean {

@@ -4,6 +4,7 @@ import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
 import { formatPico, parsePico, pico } from '../../lib/money.ts'
 import type { ObservedResponse, PaymentRecord } from '../../observation/observation.ts'
+import { requirementsIn } from '../../observation/payment-offer.ts'
 import { isUndecided } from '../../observation/payment-outcome.ts'
 import { is2xx, isFromGateway, jsonObject } from '../../observation/response.ts'
 import { type Check, expectFor } from './check.ts'
@@ -76,13 +77,16 @@ const amountIn = (value: unknown): bigint | null =>
   typeof value === 'number' || typeof value === 'string' ? parsePico(value) : null
 
 /** Whether a payment was answered as if there were none: with the requirements alone, or as malformed. */
-function isUnread(response: ObservedResponse, { wallets: { topUp } }: Contract): boolean {
+function isUnread(response: ObservedResponse, { wallets }: Contract): boolean {
+  const { topUp } = wallets
   const body = jsonObject(response)
   const { status, code } = topUp.refusals.malformed
   const { unverified } = topUp.refusals
   const isMalformed = code !== null && code !== unverified.code && response.status === status
   if (isMalformed && (body?.error === code || body?.code === code)) return true
-  return response.status === topUp.offerStatus && Array.isArray(body?.accepts) && body?.error === undefined
+  if (response.status !== topUp.offerStatus) return false
+  const { accepts, error } = requirementsIn({ headers: response.headers, body }, wallets).all
+  return Array.isArray(accepts) && error === undefined
 }
 
 const describe = ({ usd, invalid }: PaymentRecord): string =>

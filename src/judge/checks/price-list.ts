@@ -1,4 +1,5 @@
-import type { Contract, Model } from '../../contract/contract.ts'
+import { type Contract, type MethodTier, type Model, methodTier } from '../../contract/contract.ts'
+import { isAssumed } from '../../contract/sources.ts'
 import { memoizeLast } from '../../lib/memoize-last.ts'
 
 import { parsePico, pico } from '../../lib/money.ts'
@@ -13,6 +14,10 @@ type PriceList = {
   /** By model: pico-USD for a million tokens. A model without a known price is missing. */
   readonly tokenPrices: ReadonlyMap<string, TokenPrices>
   readonly models: ReadonlySet<string>
+  /** The base credits of networks. */
+  readonly bases: ReadonlyMap<string, number>
+  /** Methods whose tier is not stated. */
+  readonly assumedMethods: ReadonlySet<string>
   readonly creditsHeader: string
   readonly costHeader: string
   readonly usdHeader: string
@@ -27,12 +32,33 @@ type TokenPrices = {
   readonly cacheWrite: bigint | null
 }
 
+/** The base credits of a network, as far as the target or the profile states them; null if neither does. */
+export function statedBase(contract: Contract, network: string): number | null {
+  const { bases } = priceListOf(contract)
+  return bases.get(network) ?? null
+}
+
+/** The tier of a method on a network, as far as the profile states it; null if it does not. */
+export function statedTier(contract: Contract, network: string, method: string): MethodTier | null {
+  const tier = methodTier(contract, network, method)
+  return tier === null || priceListOf(contract).assumedMethods.has(method) ? null : tier
+}
+
 export const priceListOf = memoizeLast(makePriceList)
 
 /** `parsePico` of a stated cost. Several judges read it, and the next response often states the same. */
 export const statedCost = memoizeLast((text: string) => parsePico(text))
 
-function makePriceList({ rpc, billing, models, headerPrefix }: Contract): PriceList {
+function makePriceList(contract: Contract): PriceList {
+  const { rpc, billing, models, headerPrefix } = contract
+  const bases = Object.entries(rpc.networks).flatMap(([slug, { baseCredits }]) =>
+    baseCredits === null || isAssumed(contract, `rpc.networks.${slug}.baseCredits`)
+      ? []
+      : [[slug, baseCredits] as const],
+  )
+  const assumedMethods = Object.entries(rpc.methods).flatMap(([family, methods]) =>
+    Object.keys(methods).filter(method => isAssumed(contract, `rpc.methods.${family}.${method}`)),
+  )
   const tokenPrices = models.flatMap(({ id, usdPerMillion }) =>
     usdPerMillion === null ? [] : [[id, pricesOf(usdPerMillion)] as const],
   )
@@ -42,6 +68,8 @@ function makePriceList({ rpc, billing, models, headerPrefix }: Contract): PriceL
     balanceResolution: pico(billing.balanceResolutionUsd),
     tokenPrices: new Map(tokenPrices),
     models: new Set(models.map(({ id }) => id)),
+    bases: new Map(bases),
+    assumedMethods: new Set(assumedMethods),
     creditsHeader: `${headerPrefix}rpc-credits`,
     costHeader: `${headerPrefix}rpc-cost-usd`,
     usdHeader: `${headerPrefix}balance-usd`,

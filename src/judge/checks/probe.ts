@@ -1,5 +1,5 @@
 import type { Sender } from '../../contract/probe.ts'
-import { probeOf } from '../../contract/probes.ts'
+import { isPromisedStatus, probeOf } from '../../contract/probes.ts'
 import { quote } from '../../lib/format.ts'
 import type { ObservedResponse } from '../../observation/observation.ts'
 import { bodyText, isAbuseBlock, isFromGateway } from '../../observation/response.ts'
@@ -13,7 +13,7 @@ export const checkProbe: Check<'probe'> = ({ response, request, id }, contract, 
   const statuses = promised(contract)
   if (statuses.length === 0) return
   if (isAbuseBlock(response, contract)) return
-  const isPromised = statuses.includes(response.status)
+  const isPromised = isPromisedStatus(request.probe, response.status, contract)
   if (!isPromised && isUnrelated(response.status, as)) return
   const expect = expectFor(reporter, id)
   expect(clause, isPromised, () => `${request.probe} got status ${response.status}, expected ${statuses.join(' or ')}`)

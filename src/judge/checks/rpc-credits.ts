@@ -1,4 +1,4 @@
-import { type Contract, methodTier } from '../../contract/contract.ts'
+import type { Contract } from '../../contract/contract.ts'
 import { plural, quote } from '../../lib/format.ts'
 import { type JsonObject, toObject } from '../../lib/json.ts'
 import { memoizeLast } from '../../lib/memoize-last.ts'
@@ -6,16 +6,16 @@ import { memoizeLast } from '../../lib/memoize-last.ts'
 import { absDifference, formatPico } from '../../lib/money.ts'
 import { isDecimal, isWholeNumber } from '../../lib/numbers.ts'
 import type { Observation, ObservedResponse, RpcDescriptor, RpcItem } from '../../observation/observation.ts'
-import { isReplayed } from '../../observation/response.ts'
+import { is2xx, isReplayed } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import type { Check } from './check.ts'
-import { priceListOf, priceOfCredits, statedCost } from './price-list.ts'
+import { priceListOf, priceOfCredits, statedBase, statedCost, statedTier } from './price-list.ts'
 import { isRpcError, matchItems } from './rpc-response.ts'
 
 /** Checks the exact credits and the cost of an RPC response. */
 export const checkRpcCredits: Check<'rpc-credits'> = (observation, contract, reporter) => {
   const { response, request, id, outcome } = observation
-  if (request.kind !== 'rpc' || response?.status !== 200 || outcome.kind !== 'answered') return
+  if (request.kind !== 'rpc' || response === null || !is2xx(response.status) || outcome.kind !== 'answered') return
   const { creditsHeader, costHeader } = priceListOf(contract)
   const { headers } = response
 
@@ -45,14 +45,14 @@ export const checkRpcCredits: Check<'rpc-credits'> = (observation, contract, rep
   }
   const bill = expectedCredits(observation, contract)
   if (bill !== null) checkAmount(credits, bill, request, contract, reporter, id)
-  else if (!hasPrices(request, contract)) reporter.unjudged('rpc.credits.amount', unknownPrice)
+  else if (!hasStatedCredits(request, contract)) reporter.unjudged('rpc.credits.amount', unknownPrice)
 }
 
 const unknownPrice = { text: 'nobody states the credits of the network or of a method; the profile may', clause: null }
 
-const hasPrices = ({ network, items }: RpcDescriptor, contract: Contract): boolean =>
-  typeof contract.rpc.networks[network]?.baseCredits === 'number' &&
-  items.every(({ method }) => methodTier(contract, network, method) !== null)
+/** Whether the credits of all items are stated, so that responses need not be compared with each other. */
+export const hasStatedCredits = ({ network, items }: RpcDescriptor, contract: Contract): boolean =>
+  statedBase(contract, network) !== null && items.every(({ method }) => statedTier(contract, network, method) !== null)
 
 /** The credits that a response claims; null if it claims none. */
 export function claimedCredits(response: ObservedResponse, contract: Contract): bigint | null {
@@ -114,15 +114,15 @@ function expectedCreditsOf(
   { network, items, batch }: RpcDescriptor,
   contract: Contract,
 ): ExpectedCredits | null {
-  const { multipliers, networks, errorItemCredits, singleErrorIsDiscounted } = contract.rpc
-  const base = networks[network]?.baseCredits
+  const { multipliers, errorItemCredits, singleErrorIsDiscounted } = contract.rpc
+  const base = statedBase(contract, network)
   const value = response.body.kind === 'json' ? response.body.value : undefined
-  if (base === undefined || base === null) return null
+  if (base === null) return null
   const responses = responsesIn(value, items)
   if (responses === null) return null
   let [succeeded, failed, failedInFull] = [0, 0, 0]
   for (let index = 0; index < items.length; index++) {
-    const tier = methodTier(contract, network, items[index]?.method ?? '')
+    const tier = statedTier(contract, network, items[index]?.method ?? '')
     if (tier === null) return null
     const full = base * multipliers[tier]
     const response = responses[index]
@@ -147,7 +147,7 @@ const billWithoutErrors = memoizeLast((credits: number): ExpectedCredits => {
 })
 
 /** The response to each item, in their order; null if they cannot be matched. A single response needs no search. */
-function responsesIn(value: unknown, items: readonly RpcItem[]): readonly (JsonObject | undefined)[] | null {
+export function responsesIn(value: unknown, items: readonly RpcItem[]): readonly (JsonObject | undefined)[] | null {
   const [item] = items
   if (items.length === 1 && item !== undefined && !Array.isArray(value)) {
     const response = toObject(value)

@@ -5,7 +5,7 @@ import { memoizeLast } from '../../lib/memoize-last.ts'
 import type { ObservedResponse, RpcDescriptor, RpcItem } from '../../observation/observation.ts'
 import { is2xx, isAbuseBlock, isJsonType } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
-import { type Check, type Expect, expectFor } from './check.ts'
+import { type Check, checkStatus, type Expect, expectFor } from './check.ts'
 
 /** Checks the JSON-RPC part of a proxy response: form, ids, and matching of items. */
 export const checkRpcResponse: Check<'rpc-response'> = ({ response, request, id, outcome }, contract, reporter) => {
@@ -14,8 +14,8 @@ export const checkRpcResponse: Check<'rpc-response'> = ({ response, request, id,
   const { status, headers } = response
   // The idempotency audit judges whether a conflict is rejected. Otherwise its items are open.
   const isConflict = request.replay?.role === 'conflict'
-  if (!isConflict && request.items.some(isFailing) && (status === 200 || isAboutItems(response, request))) {
-    if (status === 200) reporter.pass('rpc.item-failure.status')
+  if (!isConflict && request.items.some(isFailing) && (is2xx(status) || isAboutItems(response, request))) {
+    if (is2xx(status)) reporter.pass('rpc.item-failure.status')
     else {
       const message = `a request with a failing item got status ${status}, expected 200`
       reporter.fail('rpc.item-failure.status', message, [id])
@@ -24,6 +24,7 @@ export const checkRpcResponse: Check<'rpc-response'> = ({ response, request, id,
   if (!isConflict && request.batch && request.items.length === contract.rpc.batchLimit)
     checkFullBatch(request, status, expectFor(reporter, id))
   if (!is2xx(status)) return
+  checkStatus('rpc.status', response, expectFor(reporter, id))
 
   const type = headers['content-type']
   if (isJsonType(type)) reporter.pass('rpc.content-type')

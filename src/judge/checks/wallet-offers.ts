@@ -2,7 +2,7 @@ import type { Contract } from '../../contract/contract.ts'
 import { sourceOfValue } from '../../contract/sources.ts'
 import type { Rail, WalletTerms } from '../../contract/wallets.ts'
 import { quote } from '../../lib/format.ts'
-import { isObject, type JsonObject, parseObject, toObject } from '../../lib/json.ts'
+import { type JsonObject, toObject } from '../../lib/json.ts'
 import type { ObservedResponse } from '../../observation/observation.ts'
 import {
   challengeIn,
@@ -10,10 +10,13 @@ import {
   isOfferRequest,
   isRefusedForCredit,
   memberOf,
+  type PaymentRequirements,
+  requirementsIn,
 } from '../../observation/payment-offer.ts'
 import { is2xx, isAbuseBlock, isFromGateway, jsonObject } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import { type Check, type Expect, expectFor } from './check.ts'
+import { amountOf, differencesOf, railOf } from './payment-requirements.ts'
 
 type Clause = Parameters<ClauseReporter<'wallet-offers'>['pass']>[0]
 
@@ -25,19 +28,22 @@ export const checkWalletOffers: Check<'wallet-offers'> = (observation, contract,
   const { wallets: terms } = contract
   const expect = expectFor<Clause>(reporter, id)
   const body = jsonObject(response)
+  const stated = requirementsIn({ headers: response.headers, body }, terms)
+  const { accepts } = stated.all
   if (isOfferRequest(request)) {
-    if (unrelated.includes(response.status) || !judgeOffer(response, contract, expect)) return
-    judgeRails(body?.accepts, terms, expect)
-    if (response.status === 402) judgeRequired(response, body, terms, reporter, id)
+    if (unrelated.includes(response.status) || !judgeOffer(response.status, accepts, contract, expect)) return
+    judgeRails(accepts, terms, expect)
+    if (response.status === 402) judgeRequired(response, stated, terms, reporter, id)
   } else if (isDiscovery(request)) {
-    judgeRails(body?.accepts, terms, expect)
+    judgeRails(accepts, terms, expect)
     // Another clause judges whether the header is there.
-    if (response.headers[headerOf(terms)] !== undefined) judgeRequired(response, body, terms, reporter, id)
+    if (response.headers[headerOf(terms)] !== undefined) judgeRequired(response, stated, terms, reporter, id)
   } else if (isRefusedForCredit(observation)) {
     judgeCode(body ?? {}, terms, expect)
     const lack = lackOfHelp(body ?? {}, response.headers.date, terms)
     expect('wallet.insufficient.help', lack === null, () => `a 402 to a wallet for ${request.kind} ${lack}`)
-    judgeRails(judgeRequired(response, body, terms, reporter, id)?.accepts, terms, expect)
+    judgeRequired(response, stated, terms, reporter, id)
+    judgeRails(accepts, terms, expect)
   }
 }
 
@@ -49,12 +55,10 @@ type Judge = Expect<Clause>
 const headerOf = ({ topUp }: WalletTerms): string => topUp.requiredHeader.toLowerCase()
 
 /** Whether a top-up without a payment got an offer that can be judged further. */
-function judgeOffer(response: ObservedResponse, contract: Contract, expect: Judge): boolean {
-  const { status } = response
+function judgeOffer(status: number, accepts: unknown, contract: Contract, expect: Judge): boolean {
   const { offerStatus } = contract.wallets.topUp
   // The document states the content of the offer, and not its status.
   const isStated = sourceOfValue(contract, 'wallets.topUp.offerStatus') === 'profile'
-  const accepts = jsonObject(response)?.accepts
   const isOffer = status === offerStatus || (!isStated && is2xx(status))
   if (!isOffer || !isList(accepts)) {
     const got = isOffer ? `accepts ${quote(accepts)}` : `status ${status}`
@@ -77,9 +81,9 @@ const addresses: Readonly<Record<Rail['family'], RegExp>> = {
 
 /** The members that an entry of `accepts` lacks, or that no client could use. */
 function missingIn(entry: unknown, terms: WalletTerms): readonly string[] {
-  const { scheme, network, asset, payTo, maxTimeoutSeconds, extra, ...more } = toObject(entry) ?? {}
-  // x402 of version 1 has another name for it.
-  const { maxAmountRequired, amount = maxAmountRequired } = more
+  const payment = toObject(entry) ?? {}
+  const { scheme, network, asset, payTo, maxTimeoutSeconds, extra } = payment
+  const amount = amountOf(payment)
   const family = railOf(network, terms)?.[1].family
   const isAddress = typeof payTo === 'string' && (family === undefined || addresses[family].test(payTo))
   const hasName = isText(toObject(extra)?.name) && isText(toObject(extra)?.version)
@@ -126,13 +130,6 @@ function wrongRail({ network, asset, extra }: JsonObject, terms: WalletTerms): s
   return null
 }
 
-/** The rail of a network: by its CAIP-2 id, or by the short name that some services use. */
-function railOf(network: unknown, { rails }: WalletTerms): readonly [name: string, rail: Rail] | null {
-  if (typeof network !== 'string') return null
-  const named = Object.entries(rails).find(([name, rail]) => rail.network === network || name === network.toLowerCase())
-  return named ?? null
-}
-
 function judgeCode(body: JsonObject, { insufficientCode: expected }: WalletTerms, expect: Judge): void {
   if (expected === null) return
   const code = memberOf(body, 'code')
@@ -167,53 +164,36 @@ function lackOfHelp(body: JsonObject, date: string | undefined, { rails }: Walle
 
 const timeOf = (value: unknown): number => (typeof value === 'string' ? Date.parse(value) : Number.NaN)
 
-/** Returns the requirements in the header; null if it has none. */
+/** Whether the header has the requirements, and they are those of the body as far as both state them. */
 function judgeRequired(
   { headers }: ObservedResponse,
-  body: JsonObject | null,
+  { header: required, body }: PaymentRequirements,
   terms: WalletTerms,
   reporter: ClauseReporter<'wallet-offers'>,
   id: number,
-): JsonObject | null {
+): void {
   const header = headers[headerOf(terms)]
-  const required = header === undefined ? null : parseObject(Buffer.from(header, 'base64').toString('utf8'))
   // A value that is this long may have been cut.
   if (header !== undefined && required === null && header.length >= minCutLength) {
     reporter.unjudged('wallet.payment-required', { text: 'the header with the requirements is too long', clause: null })
-    return null
+    return
   }
   const { requiredHeader } = terms.topUp
   const expect = expectFor<Clause>(reporter, id)
   if (required === null || !isList(required.accepts)) {
     const got = header === undefined ? 'nothing' : `${quote(header)}, which has no list of payments`
     expect('wallet.payment-required', false, () => `${requiredHeader} is ${got}, expected the requirements`)
-    return null
+    return
   }
-  const different = ['x402Version', 'resource', 'accepts'].filter(
-    name => body?.[name] !== undefined && !isSame(required[name], body[name]),
-  )
+  const different = differencesOf(required, body ?? {}, terms)
   expect(
     'wallet.payment-required',
     different.length === 0,
     () => `${requiredHeader} has another ${different.join(' and ')} than the body, expected the same`,
   )
-  return required
 }
 
 const minCutLength = 512
-/** The length at which strings of a long body are cut. */
-const cutStringLength = 256
-
-/** Whether two JSON values are equal, as far as the second one was recorded. */
-function isSame(whole: unknown, recorded: unknown): boolean {
-  if (typeof whole === 'string' && typeof recorded === 'string')
-    return whole === recorded || (recorded.length === cutStringLength && whole.startsWith(recorded))
-  if (Array.isArray(whole) && Array.isArray(recorded))
-    return whole.length === recorded.length && whole.every((each, index) => isSame(each, recorded[index]))
-  if (!isObject(whole) || !isObject(recorded)) return whole === recorded
-  const names = Object.keys(whole)
-  return names.length === Object.keys(recorded).length && names.every(name => isSame(whole[name], recorded[name]))
-}
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value !== ''
 

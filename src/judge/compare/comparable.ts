@@ -1,4 +1,5 @@
 import type { Contract } from '../../contract/contract.ts'
+import { parsePico } from '../../lib/money.ts'
 import { UsageError } from '../../lib/usage-error.ts'
 import type { Plan } from '../../plan/plan.ts'
 import { type ComparedRun, compareRuns } from './compare-runs.ts'
@@ -17,10 +18,17 @@ type PlanDifference = { readonly path: string; readonly base: string; readonly r
 
 /**
  * The differences that make two runs incomparable. These may differ: target, seed, name, question, budget, thresholds and
- * recording; in the contract, its name and the spelling of names.
+ * recording; in the contract, its name and the spelling of names. A price that only one of them knows is no difference.
  */
 export const planDifferences = (base: JudgedPlan, run: JudgedPlan): readonly PlanDifference[] =>
-  differences(comparedParts(base), comparedParts(run), '')
+  differences(comparedParts(base), comparedParts(run), '').filter(difference => !isSamePrice(difference))
+
+/** Whether a difference is one of spelling, such as 0.6 and 0.60, or a price that only one of the runs knows. */
+function isSamePrice({ path, base, run }: PlanDifference): boolean {
+  if (!path.includes('.usdPerMillion')) return false
+  const [was, is] = [base, run].map(text => parsePico(text.replaceAll('"', '')))
+  return base === 'null' || run === 'null' || (was !== null && was === is)
+}
 
 function comparedParts({ plan, contract }: JudgedPlan) {
   const { only, callers, calls, stages, slo, bounds } = plan

@@ -1,9 +1,9 @@
-import { plural } from '../../lib/format.ts'
+import { formatRatio, plural } from '../../lib/format.ts'
 import type { Plan } from '../../plan/plan.ts'
 import type { Slices } from '../metrics/slices.ts'
 import type { Verdict } from '../thresholds.ts'
 import type { ChangeVerdict, ComparedRow, ComparedRunInfo, Comparison, Criteria } from './comparison.ts'
-import { headlineOf, obstaclesOf } from './conclusion.ts'
+import { type ClassifiedRow, headlineOf, looselyBounded, obstaclesOf, obstacleTo } from './conclusion.ts'
 import { type ComparedMeasure, inconclusiveReason, measuresOf, type RunCell } from './measures.ts'
 import { benjaminiHochberg, type CompletedTest, type TestResult, testMeasure } from './significance.ts'
 
@@ -26,12 +26,12 @@ export function compareRuns(baselines: readonly ComparedRun[], run: ComparedRun,
   const rows = classifyRows(testRows(used, run, criteria))
   return {
     schema: 1,
-    ...compareVerdict(rows, baselines.length - used.length, run.isComplete),
+    ...compareVerdict(rows, baselines.length - used.length, run, criteria),
     scenario: run.plan.scenario,
     run: run.info,
     baselines: used.map(({ info }) => info),
     criteria,
-    rows,
+    rows: rows.map(({ row }) => row),
   }
 }
 
@@ -71,11 +71,13 @@ type TestedRow = {
  * correlated and support each other, so they are tested apart from the other measures.
  */
 const falseDiscoveryRates = { times: 0.04, others: 0.01 }
-/** A row is `unchanged` if a worsening by this multiple of the minimum effect is excluded. */
+/** A row is `unchanged` if a change by this multiple of the minimum effect is excluded, for the worse and the better. */
 const excluded = 2
+/** Fewer values of a time never count as unchanged. */
+const minUnchanged = 30
 
 /** All rows together decide which are significant, because among many numbers some seem changed by chance. */
-function classifyRows(rows: readonly TestedRow[]): readonly ComparedRow[] {
+function classifyRows(rows: readonly TestedRow[]): readonly ClassifiedRow[] {
   const made = (isTime: boolean): readonly CompletedTest[] =>
     rows
       .filter(({ measure }) => (measure.kind === 'time') === isTime)
@@ -89,74 +91,58 @@ function classifyRows(rows: readonly TestedRow[]): readonly ComparedRow[] {
   const worse = significantBy(({ chanceOfWorse }) => chanceOfWorse)
   const better = significantBy(({ chanceOfBetter }) => chanceOfBetter)
 
-  const verdictOf = (test: CompletedTest): ChangeVerdict => {
+  const verdictOf = (test: CompletedTest, { kind }: ComparedMeasure): ChangeVerdict => {
     if (worse.has(test) && test.worse >= 1) return 'regressed'
     if (better.has(test) && test.worse <= -1) return 'improved'
-    return test.atMostWorse < excluded ? 'unchanged' : 'cannot-tell'
+    const isBounded = test.atMostWorse < excluded && test.atLeastWorse > -excluded
+    const isEnough = kind !== 'time' || test.values >= minUnchanged
+    return isBounded && isEnough ? 'unchanged' : 'cannot-tell'
   }
 
   return rows.map(({ call, stage, measure, tested: { base, run, effect, test } }) => {
     const { name, unit, better: direction } = measure
-    return { call, stage, measure: name, unit, better: direction, base, run, effect, ...judged(test) }
+    const row = { call, stage, measure: name, unit, better: direction, base, run, effect, ...judged(test, measure) }
+    return { row, measure, test }
   })
 
-  function judged(test: TestResult['test']): Pick<ComparedRow, 'verdict' | 'confidence' | 'reason'> {
+  function judged(
+    test: TestResult['test'],
+    measure: ComparedMeasure,
+  ): Pick<ComparedRow, 'verdict' | 'confidence' | 'reason'> {
     if (test.kind === 'none') return { verdict: 'cannot-tell', confidence: null, reason: test.reason }
     if (test.kind === 'plain') return { verdict: test.verdict, confidence: null, reason: '' }
-    const verdict = verdictOf(test)
+    const verdict = verdictOf(test, measure)
     const reason = verdict === 'cannot-tell' ? 'it varies too much' : ''
     return { verdict, confidence: 1 - Math.min(test.chanceOfWorse, test.chanceOfBetter), reason }
   }
 }
 
-/**
- * One regressed row is a regression. The result is `cannot-tell` if no time at all of some call is conclusive. Single
- * inconclusive rows, such as a p99 of few values, are normal.
- */
+/** One regressed row is a regression. Otherwise the result is `cannot-tell` if an obstacle is in its way. */
 function compareVerdict(
-  rows: readonly ComparedRow[],
+  classified: readonly ClassifiedRow[],
   skipped: number,
-  isComplete: boolean,
+  { plan, isComplete }: ComparedRun,
+  criteria: Criteria,
 ): Pick<Comparison, 'verdict' | 'reasons'> {
+  const rows = classified.map(({ row }) => row)
   const has = (verdict: ChangeVerdict) => rows.some(row => row.verdict === verdict)
-  const obstacle = has('regressed') ? null : obstacleTo(rows, isComplete)
+  const obstacle = has('regressed') ? null : obstacleTo(classified, plan.thresholds, isComplete, criteria)
   const aside =
     skipped === 0
       ? []
       : [`${plural(skipped, 'baseline')} ${skipped === 1 ? 'was' : 'were'} inconclusive or incomplete, and left out.`]
   const advice = obstacle === null ? [] : obstaclesOf(rows).flatMap(({ remedy }) => remedy ?? [])
+  const loose = obstacle !== null || has('regressed') ? [] : looseWords(classified)
   const verdict = obstacle !== null ? 'cannot-tell' : ((['regressed', 'improved'] as const).find(has) ?? 'unchanged')
-  return { verdict, reasons: [headlineOf(rows, obstacle), ...new Set(advice), ...aside] }
+  return { verdict, reasons: [headlineOf(rows, obstacle), ...loose, ...new Set(advice), ...aside] }
 }
 
-/** Why the comparison cannot exclude a regression; null: it can. */
-function obstacleTo(rows: readonly ComparedRow[], isComplete: boolean): string | null {
-  if (!isComplete) return 'the run did not end by itself'
-  if (rows.length === 0) return 'there is nothing to compare'
-  return inconclusiveTimes(rows)
+/** How much worse the calls may be of which no time is known precisely. */
+function looseWords(rows: readonly ClassifiedRow[]): readonly string[] {
+  const calls = looselyBounded(rows)
+  if (calls.length === 0) return []
+  const [names, worst] = [calls.map(({ call }) => call).join(', '), Math.max(...calls.map(each => each.worst))]
+  return [
+    `Only large changes can be excluded for ${names}: their times may be up to ${formatRatio(Number(worst.toPrecision(2)))} longer.`,
+  ]
 }
-
-/**
- * The first call without a conclusive time in any stage. Calls too rare for any percentile are ignored, unless the
- * baselines have times of them.
- */
-function inconclusiveTimes(rows: readonly ComparedRow[]): string | null {
-  const times = rows.filter(({ unit }) => unit === 'ms')
-  const calls = [...new Set(times.map(({ call }) => call))]
-  const open = calls.flatMap(call => {
-    const ofCall = times.filter(row => row.call === call && row.base !== null)
-    if (ofCall.some(({ verdict }) => verdict !== 'cannot-tell')) return []
-    const [best] = ofCall.toSorted((a, b) => intervalWidth(a) - intervalWidth(b))
-    return best === undefined ? [] : [best]
-  })
-  const [best, ...others] = open
-  if (best !== undefined) {
-    const more = others.length === 0 ? '' : ` and of ${plural(others.length, 'other call')}`
-    return `no time of ${best.call}${more} could be compared; ${best.measure} of ${best.call} in ${best.stage}: ${best.reason}`
-  }
-  const isTimed = times.length === 0 || times.some(({ base }) => base !== null)
-  return isTimed ? null : 'there are too few values to compare any time'
-}
-
-const intervalWidth = ({ effect }: ComparedRow): number =>
-  effect === null ? Number.POSITIVE_INFINITY : effect.high - effect.low

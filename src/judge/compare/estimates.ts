@@ -1,5 +1,6 @@
 import { samplesFor } from '../metrics/histogram.ts'
 import { type BucketCounts, type Slice, type SlicedTiming, timeBuckets } from '../metrics/slices.ts'
+import { tSurvival } from './student-t.ts'
 
 /**
  * A number of one run, with its uncertainty. Values close in time are correlated, so slices count as independent, and the
@@ -21,8 +22,11 @@ type Amount = (slice: Slice) => number
 /** Fewer slices with values do not show how steady they are. */
 export const minSlices = 4
 
-/** Fewer values do not show the uncertainty of a percentile. */
-export const minValues = 100
+/** Fewer values show nothing about a time. */
+export const minValues = 8
+
+/** With fewer values, ranks bound a median better than Woodruff's interval. */
+export const enoughForWoodruff = 100
 
 /** A percentile of a timing in ms; null: too few values to bound it. */
 export function estimatePercentile(slices: readonly Slice[], timing: SlicedTiming, percent: number): Estimate | null {
@@ -113,3 +117,67 @@ export function sumBuckets(parts: readonly BucketCounts[]): BucketCounts {
 }
 
 export const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length
+
+/** The values of a time, slice by slice. Slices without values are left out. */
+type Sample = readonly BucketCounts[]
+
+/** The probabilities of scores at least as high, and at least as low, if both sides have the same distribution. */
+type RankChances = { readonly ofHigher: number; readonly ofLower: number }
+
+/** The score of a value by its bucket, where `all` are the values of both sides. */
+type Scores = (all: BucketCounts) => ReadonlyMap<number, number>
+
+/** By ranks, as Wilcoxon, Mann and Whitney do. Equal values share their mean rank. */
+export const byRank: Scores = all => {
+  let below = 0
+  return new Map(
+    all.map(([bucket, count]) => {
+      const rank = below + (count + 1) / 2
+      below += count
+      return [bucket, rank]
+    }),
+  )
+}
+
+/** By whether a value is above a percentile of all values. */
+export const byExcess =
+  (percent: number): Scores =>
+  all => {
+    const last = Math.floor(quantilePosition(all, percent / 100))
+    return new Map(all.map(([bucket]) => [bucket, bucket > last ? 1 : 0]))
+  }
+
+/**
+ * Whether the times of `run` score higher than those of `base`. Whole slices are permuted and not values, because values
+ * of one slice resemble each other. `shift` moves the values of `base` up by this many buckets. null: a side has no value.
+ */
+export function testRanks(run: Sample, base: Sample, scores: Scores, shift = 0): RankChances | null {
+  const shifted = base.map(buckets => buckets.map(([bucket, count]) => [bucket + shift, count] as const))
+  const slices = [...run, ...shifted]
+  const all = sumBuckets(slices)
+  const [count, ofRun] = [countOf(all), sum(run.map(countOf))]
+  if (ofRun === 0 || ofRun === count) return null
+
+  const scoreOf = scores(all)
+  const mean = sum(all.map(([bucket, times]) => times * (scoreOf.get(bucket) ?? 0))) / count
+  const deviation = (bucket: number) => (scoreOf.get(bucket) ?? 0) - mean
+  const totals = slices.map(buckets => sum(buckets.map(([bucket, times]) => times * deviation(bucket))))
+  const statistic = sum(totals.slice(0, run.length))
+
+  const asSlices = permuted(run.length, slices.length, sum(totals.map(each => each ** 2)))
+  const asValues = permuted(ofRun, count, sum(all.map(([bucket, times]) => times * deviation(bucket) ** 2)))
+  // As in all estimates, values never count as more independent than they can be.
+  const error = Math.sqrt(Math.max(asSlices, asValues))
+  if (error === 0) return { ofHigher: 0.5, ofLower: 0.5 }
+  const chanceOf = (excess: number) => tSurvival((excess - halfStep) / error, Number.POSITIVE_INFINITY)
+  return { ofHigher: chanceOf(statistic), ofLower: chanceOf(-statistic) }
+}
+
+/** The statistic has steps of about 1, and the normal distribution has none. */
+const halfStep = 0.5
+
+/** The variance of the sum of `taken` of `count` numbers, chosen at random; `squares` is the sum of their squares. */
+const permuted = (taken: number, count: number, squares: number): number =>
+  ((taken * (count - taken)) / (count * (count - 1))) * squares
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)

@@ -1,8 +1,7 @@
 import type { Unit } from '../../lib/format.ts'
 import { formatDuration } from '../../lib/format.ts'
-import { maxLatenessMs } from '../metrics/harness-limits.ts'
 import { samplesFor } from '../metrics/histogram.ts'
-import type { Slice, SlicedTiming } from '../metrics/slices.ts'
+import type { BucketCounts, Slice, SlicedTiming } from '../metrics/slices.ts'
 import type { Verdict } from '../thresholds.ts'
 import {
   countOf,
@@ -29,8 +28,10 @@ export type ComparedMeasure = {
    * compared by their difference, all others by their ratio.
    */
   readonly kind: 'time' | 'rate' | 'share' | 'price'
-  /** The percentile of a time; else null. */
+  /** The time, its percentile, and the values of a slice; else null. */
+  readonly timing: SlicedTiming | null
   readonly percent: number | null
+  readonly bucketsOf: ((slice: Slice) => BucketCounts) | null
   /** null: too few values. */
   readonly estimate: (slices: readonly Slice[]) => Estimate | null
   /** The number of values, and how many an estimate needs. */
@@ -45,12 +46,16 @@ export const measuresOf = (isProbe: boolean): readonly ComparedMeasure[] =>
 const total = (of: (slice: Slice) => number) => (slices: readonly Slice[]) =>
   slices.reduce((sum, slice) => sum + of(slice), 0)
 
+const noTime = { timing: null, percent: null, bucketsOf: null } as const
+
 const time = (timing: SlicedTiming, name: string, percent: number): ComparedMeasure => ({
   name: `${name} p${percent}`,
   unit: 'ms',
   better: 'lower',
   kind: 'time',
+  timing,
   percent,
+  bucketsOf: slice => slice.times[timing] ?? [],
   estimate: slices => estimatePercentile(slices, timing, percent),
   values: total(slice => countOf(slice.times[timing] ?? [])),
   needed: Math.max(minValues, samplesFor(percent)),
@@ -61,7 +66,7 @@ const rate = (name: string, count: (slice: Slice) => number): ComparedMeasure =>
   unit: 'per-second',
   better: 'higher',
   kind: 'rate',
-  percent: null,
+  ...noTime,
   estimate: slices => estimateRate(slices, count),
   values: total(slice => slice.sent + slice.dropped),
   needed: minSlices,
@@ -72,7 +77,7 @@ const share = (name: string, count: (slice: Slice) => number): ComparedMeasure =
   unit: 'ratio',
   better: 'lower',
   kind: 'share',
-  percent: null,
+  ...noTime,
   estimate: slices => estimateShare(slices, count, ({ sent }) => sent),
   values: total(({ sent }) => sent),
   needed: minSlices,
@@ -83,7 +88,7 @@ const price = (name: string, unit: Unit, amount: (slice: Slice) => number): Comp
   unit,
   better: 'lower',
   kind: 'price',
-  percent: null,
+  ...noTime,
   estimate: slices => estimateMean(slices, amount, ({ succeeded }) => succeeded),
   values: total(({ succeeded }) => succeeded),
   needed: samplesFor(50),
@@ -137,6 +142,9 @@ export function inconclusiveReason(
   if (baselines.some(({ dropped }) => dropped > 0)) return 'arrivals of its stage were dropped in a baseline'
   return measure.percent === null ? null : latenessReason(measure.percent, run, baselines, material)
 }
+
+/** How late a request may be sent, by the time that is compared. */
+const maxLatenessMs = (baseMs: number): number => Math.max(20, baseMs / 10)
 
 /** Compares lateness at the same percentile, because a few late requests do not change a median. */
 function latenessReason(

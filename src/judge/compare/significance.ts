@@ -1,7 +1,8 @@
-import type { Slice } from '../metrics/slices.ts'
+import { type Slice, timeBuckets } from '../metrics/slices.ts'
 import type { ComparedRow, Criteria, Effect } from './comparison.ts'
-import { type Estimate, mean } from './estimates.ts'
+import { byExcess, byRank, type Estimate, enoughForWoodruff, mean, testRanks } from './estimates.ts'
 import type { ComparedMeasure } from './measures.ts'
+import { tQuantile, tSurvival } from './student-t.ts'
 
 /** The test of one number. All tests together decide which are significant. */
 export type TestResult = Pick<ComparedRow, 'base' | 'run' | 'effect'> & {
@@ -17,9 +18,14 @@ export type CompletedTest = {
   /** The p-values: the probability of this effect if nothing has changed. */
   readonly chanceOfWorse: number
   readonly chanceOfBetter: number
-  /** How much worse it is, and its upper bound, in units of the minimum effect. */
+  /** How much worse it is, and the bounds of that, in units of the minimum effect. */
   readonly worse: number
+  readonly atLeastWorse: number
   readonly atMostWorse: number
+  /** The upper bound again, as a ratio or a difference: 0.5 is half as much again, or 50 percentage points. */
+  readonly worst: number
+  /** The fewest values of a run. */
+  readonly values: number
 }
 
 /** The probability that the effect is beyond one end of its interval. */
@@ -55,7 +61,7 @@ export function testMeasure(
     if (open !== null) return { ...values, effect: null, test: { kind: 'none', reason: open } }
     return { ...values, effect: null, test: { kind: 'plain', verdict: base === 0 ? 'regressed' : 'improved' } }
   }
-  return { ...values, ...testShift(measure, ofRun, known, criteria, open) }
+  return { ...values, ...testShift(measure, { run, baselines, ofRun, known }, criteria, open) }
 }
 
 /** Why there is no estimate. */
@@ -64,38 +70,113 @@ function missingReason({ values, needed }: ComparedMeasure, cells: readonly (rea
   return fewest < needed ? `too few values: ${fewest} of ${needed}` : `values too close in time: all ${fewest}`
 }
 
+/** The slices of each run, and what they estimate. */
+type Compared = {
+  readonly run: readonly Slice[]
+  readonly baselines: readonly (readonly Slice[])[]
+  readonly ofRun: Estimate
+  readonly known: readonly Estimate[]
+}
+
 function testShift(
   measure: ComparedMeasure,
-  run: Estimate,
-  baselines: readonly Estimate[],
+  compared: Compared,
   { minEffect, noiseFloor }: Criteria,
   openReason: string | null,
 ): Pick<TestResult, 'effect' | 'test'> {
   const { kind, better } = measure
-  const { shift, error, freedom } = estimateEffect(run, baselines, noiseFloor * noisiness(measure))
+  const found = estimateEffect(compared.ofRun, compared.known, noiseFloor * noisiness(measure))
+  const { shift, error, freedom } = found
   const margin = error === 0 ? 0 : tQuantile(beyond, freedom) * error
   const effect = effectOf(kind, shift, margin)
   if (openReason !== null) return { effect, test: { kind: 'none', reason: openReason } }
-  const worse = better === 'lower' ? shift : -shift
-  const t = shift === 0 ? 0 : worse / error
+  const values = Math.min(...[compared.run, ...compared.baselines].map(measure.values))
   const matters = kind === 'share' ? minEffect * shareForRatios : Math.log1p(minEffect)
+  const ranks = ranksOf(measure, compared)
+  const isRanked = ranks !== null && measure.percent === 50 && values < enoughForWoodruff
+  const sign = better === 'lower' ? 1 : -1
+  const { worse, t, low, high } = isRanked
+    ? ranks.shiftOf(found.noise)
+    : {
+        worse: sign * shift,
+        t: shift === 0 ? 0 : (sign * shift) / error,
+        low: sign * shift - margin,
+        high: sign * shift + margin,
+      }
   return {
     effect,
     test: {
       kind: 'made',
-      chanceOfWorse: tSurvival(t, freedom),
-      chanceOfBetter: tSurvival(-t, freedom),
+      chanceOfWorse: Math.max(tSurvival(t, freedom), ranks?.chanceOfWorse ?? 0),
+      chanceOfBetter: Math.max(tSurvival(-t, freedom), ranks?.chanceOfBetter ?? 0),
       worse: worse / matters,
-      atMostWorse: (worse + margin) / matters,
+      atLeastWorse: low / matters,
+      atMostWorse: high / matters,
+      worst: kind === 'share' ? high : Math.expm1(high),
+      values,
     },
   }
+}
+
+/** Beyond this, all values of one side are above all of the other. */
+const maxRankShift = timeBuckets.count
+
+/**
+ * What the ranks of all values say about a percentile; null: the number is none. A percentile alone jumps if it lies
+ * between two groups of values, such as cached responses and others. Ranks do not.
+ */
+function ranksOf({ bucketsOf, percent }: ComparedMeasure, { run, baselines }: Compared) {
+  if (bucketsOf === null || percent === null) return null
+  const valuesOf = (slices: readonly Slice[]) => slices.map(bucketsOf).filter(buckets => buckets.length > 0)
+  const [ofRun, ofBases] = [valuesOf(run), baselines.flatMap(valuesOf)]
+  const chances = testRanks(ofRun, ofBases, percent === 50 ? byRank : byExcess(percent))
+  if (chances === null) return null
+  return {
+    chanceOfWorse: chances.ofHigher,
+    chanceOfBetter: chances.ofLower,
+    /**
+     * The shift of the baselines that gives the ranks of the run, as the logarithm of run ÷ base (Hodges and Lehmann), and
+     * its bounds: beyond them, the ranks of the run would differ significantly. `noise` is added to them.
+     */
+    shiftOf: (noise: number) => {
+      const lowerAt = (shift: number) => testRanks(ofRun, ofBases, byRank, shift)?.ofLower ?? 1
+      const higherAt = (shift: number) => testRanks(ofRun, ofBases, byRank, shift)?.ofHigher ?? 1
+      const worse = shiftWhere(shift => lowerAt(shift) <= higherAt(shift))
+      const [below, above] = [
+        shiftWhere(shift => higherAt(shift) > beyond),
+        shiftWhere(shift => lowerAt(shift) < beyond),
+      ]
+      const deviations = tQuantile(beyond, Number.POSITIVE_INFINITY)
+      const errorOf = (bound: number) => Math.hypot((bound - worse) / deviations, noise)
+      const [errorBelow, errorAbove] = [errorOf(below), errorOf(above)]
+      const error = worse > 0 ? errorBelow : errorAbove
+      return {
+        worse,
+        t: worse === 0 || error === 0 ? 0 : worse / error,
+        low: worse - deviations * errorBelow,
+        high: worse + deviations * errorAbove,
+      }
+    },
+  }
+}
+
+/** The lowest shift, as a logarithm, for which `holds`, which is false below it and true above; infinite: none. */
+function shiftWhere(holds: (buckets: number) => boolean): number {
+  let [low, high] = [-maxRankShift, maxRankShift]
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2)
+    if (holds(middle)) high = middle
+    else low = middle
+  }
+  if (high >= maxRankShift) return Number.POSITIVE_INFINITY
+  return low <= -maxRankShift ? Number.NEGATIVE_INFINITY : (high * Math.LN2) / timeBuckets.perOctave
 }
 
 /**
  * How much more than a median a measure varies from run to run. The number of stalls in a run decides its p99, and no
  * single run shows how much that number varies.
  */
-function noisiness({ kind, percent }: ComparedMeasure): number {
+export function noisiness({ kind, percent }: ComparedMeasure): number {
   if (kind === 'share' || kind === 'price') return 0
   if (percent === null || percent < 95) return 1
   return percent < 99 ? 3 : 10
@@ -119,8 +200,9 @@ type EffectEstimate = {
   /** The mean of the baselines, on the scale of the points. */
   readonly basePoint: number
   readonly shift: number
-  /** Standard error of the shift. */
+  /** Standard error of the shift, and the part of it that runs add to what their slices show. */
   readonly error: number
+  readonly noise: number
   readonly freedom: number
 }
 
@@ -156,6 +238,7 @@ export function estimateEffect(run: Estimate, baselines: readonly Estimate[], no
     basePoint,
     shift: run.point - basePoint,
     error: Math.sqrt(variance),
+    noise: Math.sqrt(Math.max(0, variance - run.variance - within / baselines.length)),
     freedom: ofRun === seen || ofOneBaseline === seen ? seen.freedom : pooledFreedom([ofRun, ofBase]),
   }
 }
@@ -186,65 +269,4 @@ export function benjaminiHochberg<Test>(
   const ascending = tests.toSorted((a, b) => chanceOf(a) - chanceOf(b))
   const last = ascending.findLastIndex((test, rank) => chanceOf(test) <= (share * (rank + 1)) / tests.length)
   return ascending.slice(0, last + 1)
-}
-
-/** The probability that Student's t exceeds `t`. The degrees of freedom may be infinite. */
-export function tSurvival(t: number, freedom: number): number {
-  if (t < 0) return 1 - tSurvival(-t, freedom)
-  if (t === Number.POSITIVE_INFINITY) return 0
-  const bounded = Math.min(freedom, maxFreedom)
-  return incompleteBeta(bounded / (bounded + t * t), bounded / 2, 0.5) / 2
-}
-
-/** The value that Student's t exceeds with the probability `tail`, which is below 0.5. */
-export function tQuantile(tail: number, freedom: number): number {
-  let low = 0
-  let high = 1
-  while (tSurvival(high, freedom) > tail) high *= 2
-  for (let step = 0; step < 60; step++) {
-    const middle = (low + high) / 2
-    if (tSurvival(middle, freedom) > tail) low = middle
-    else high = middle
-  }
-  return high
-}
-
-const maxFreedom = 1e6
-
-/** The regularized incomplete beta function, by Lentz's continued fraction. */
-function incompleteBeta(x: number, a: number, b: number): number {
-  if (x <= 0) return 0
-  if (x >= 1) return 1
-  // The fraction converges quickly only on this side.
-  if (x > (a + 1) / (a + b + 2)) return 1 - incompleteBeta(1 - x, b, a)
-  const front = Math.exp(logGamma(a + b) - logGamma(a) - logGamma(b) + a * Math.log(x) + b * Math.log1p(-x)) / a
-  const awayFromZero = (value: number) => (Math.abs(value) < 1e-300 ? 1e-300 : value)
-  let c = 1
-  let d = 1 / awayFromZero(1 - ((a + b) * x) / (a + 1))
-  let fraction = d
-  for (let m = 1; m <= maxTerms; m++) {
-    const even = (m * (b - m) * x) / ((a + 2 * m - 1) * (a + 2 * m))
-    d = 1 / awayFromZero(1 + even * d)
-    c = awayFromZero(1 + even / c)
-    fraction *= d * c
-    const odd = (-(a + m) * (a + b + m) * x) / ((a + 2 * m) * (a + 2 * m + 1))
-    d = 1 / awayFromZero(1 + odd * d)
-    c = awayFromZero(1 + odd / c)
-    const factor = d * c
-    fraction *= factor
-    if (Math.abs(factor - 1) < 1e-14) break
-  }
-  return front * fraction
-}
-
-const maxTerms = 10_000
-
-/** Stirling's series is precise enough from 10; the recurrence shifts smaller values there. */
-function logGamma(x: number): number {
-  let shift = 0
-  let z = x
-  for (; z < 10; z++) shift += Math.log(z)
-  const inverse = 1 / (z * z)
-  const series = (1 / 12 - inverse * (1 / 360 - inverse * (1 / 1260 - inverse / 1680))) / z
-  return (z - 0.5) * Math.log(z) - z + Math.log(2 * Math.PI) / 2 + series - shift
 }

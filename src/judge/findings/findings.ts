@@ -32,6 +32,16 @@ export type ClauseReporter<Name extends JudgeName> = {
   readonly measured: (clause: ClausesOf<Name>, measured: Measured) => void
   /** Whether the target promises the clause, and --only selects it. Others are never judged: `pass` and `fail` ignore them. */
   readonly promises: (clause: ClausesOf<Name>) => boolean
+  readonly draft: () => Draft<Name>
+}
+
+/** Reports that count only once they are adopted: those of one reading of the document, if there are several. */
+export type Draft<Name extends JudgeName> = {
+  readonly reporter: ClauseReporter<Name>
+  /** Violations so far, over all clauses. */
+  readonly violations: () => number
+  /** Call at most once. */
+  readonly adopt: () => void
 }
 
 /** Turns one reported pass of the clause into a violation. */
@@ -86,6 +96,8 @@ export type FindingLog = {
   readonly findings: () => readonly Finding[]
   /** Whether an example shows the observation with this `id`. */
   readonly cites: (id: number) => boolean
+  /** The same, or whether an example of a draft does. */
+  readonly mayCite: (id: number) => boolean
   /** Violations so far, over all clauses. */
   readonly violations: () => number
   readonly snapshot: () => FindingLogSnapshot
@@ -108,13 +120,16 @@ const contentJudges: readonly JudgeName[] = [
   'payments',
 ]
 
-/** `only`: the clauses that --only selects, or null for all. The others are neither judged nor listed. */
+/**
+ * `only`: the clauses that --only selects, or null for all. The others are neither judged nor listed. `cited`: how many
+ * examples show each request.
+ */
 export function createFindingLog(
   notPromised: readonly ClauseId[] = [],
   only: readonly ClauseId[] | null = null,
+  cited: Map<number, number> = new Map(),
 ): FindingLog {
-  /** How many examples show each request. */
-  const cited = new Map<number, number>()
+  const drafted = new Map<number, number>()
   let violations = 0
   let contentReports = 0
   const listed = clauseIds.filter(id => only === null || only.includes(id))
@@ -173,6 +188,14 @@ export function createFindingLog(
         tally(clause, 1)
         findingOf(clause, judge, 1).causes.add(message, requestIds, decidedBy)
       },
+      draft: () => {
+        const log = createFindingLog(notPromised, only, drafted)
+        return {
+          reporter: log.reporterFor(judge),
+          violations: log.violations,
+          adopt: () => merge(log.snapshot()),
+        }
+      },
     }
   }
 
@@ -196,6 +219,13 @@ export function createFindingLog(
     return sizes === null ? message : `${message}. ${sizes}`
   }
 
+  function merge(other: FindingLogSnapshot) {
+    for (const [clause, count] of other.judged) tally(clause, count)
+    for (const { clause, judge, count, causes } of other.findings) findingOf(clause, judge, count).causes.merge(causes)
+    for (const [clause, met] of other.obstacles) for (const each of met) obstacles.add(clause, each, each.count)
+    measured.merge(other.measured)
+  }
+
   return {
     contentReports: () => contentReports,
     reporterFor,
@@ -204,6 +234,7 @@ export function createFindingLog(
       findingOf(clause, judge, 1).causes.add(message, requestIds, decidedBy)
     },
     cites: id => cited.has(id),
+    mayCite: id => cited.has(id) || drafted.has(id),
     violations: () => violations,
     tallies: () =>
       listed.map(id => {
@@ -228,12 +259,6 @@ export function createFindingLog(
       obstacles: obstacles.snapshot(),
       measured: measured.snapshot(),
     }),
-    merge: other => {
-      for (const [clause, count] of other.judged) tally(clause, count)
-      for (const { clause, judge, count, causes } of other.findings)
-        findingOf(clause, judge, count).causes.merge(causes)
-      for (const [clause, met] of other.obstacles) for (const each of met) obstacles.add(clause, each, each.count)
-      measured.merge(other.measured)
-    },
+    merge,
   }
 }

@@ -1,5 +1,5 @@
-import { isLocalFault, latenessMs, type Observation, type Sink } from '../../observation/observation.ts'
-import { isSystemStage, type Plan, type Timing } from '../../plan/plan.ts'
+import { isLost, latenessMs, type Observation, type Sink } from '../../observation/observation.ts'
+import { isSystemStage, type Plan, type StagePlan, type Timing } from '../../plan/plan.ts'
 import {
   createHistogram,
   emptyHistogram,
@@ -8,17 +8,18 @@ import {
   type MutableHistogram,
   mergeHistograms,
 } from './histogram.ts'
+import { type Slo, type SloOutcome, sloOutcome, unmeasuredTimings } from './slo.ts'
+import { createStageClock, type StageClock, type StageClockSnapshot } from './stage-clock.ts'
+import { createStallStats, mergeStalls, type StallStats, type StallStatsSnapshot } from './stall-stats.ts'
 import {
   activeMs,
   gapsMs,
   gapTimings,
   isSuccess,
-  meetsSlo,
   outputTokens,
   type RunExtent,
   requestTimings,
   type Selection,
-  type Slo,
   timingMs,
 } from './timings.ts'
 
@@ -31,6 +32,9 @@ export type RunMetrics = {
   readonly all: () => RequestStats
   /** One for each observed call and stage, stage by stage. */
   readonly cells: () => readonly MetricsCell[]
+  readonly stages: Pick<StageClock, 'loadStartMs' | 'timeOf'>
+  /** The stages in which the next request waits for a response. */
+  readonly closedStages: readonly string[]
   /** The duration of the stages of a rate, in milliseconds; null: there are none. */
   readonly activeMs: (selection: Selection, extent: RunExtent) => number | null
   readonly snapshot: () => MetricsSnapshot
@@ -40,9 +44,7 @@ export type RunMetrics = {
 /** The state of a fold as plain data, for merging. */
 export type MetricsSnapshot = {
   readonly cells: readonly { readonly call: string; readonly stage: string; readonly stats: RequestStatsSnapshot }[]
-  /** Infinite until something was due in a stage. */
-  readonly loadStartMs: number
-  readonly lastEndMs: ReadonlyMap<string, number>
+  readonly stages: StageClockSnapshot
 }
 
 export type MetricsCell = { readonly call: string; readonly stage: string; readonly stats: RequestStats }
@@ -75,19 +77,12 @@ export function createMetrics(plan: Plan): RunMetrics {
     return cell
   }
 
-  // System calls precede the stages and take any time, so the earliest arrival of a stage defines when the first stage
-  // started.
-  let loadStartMs = Number.POSITIVE_INFINITY
-  const lastEndMs = new Map<string, number>()
-  const stageStartMs = new Map(plan.stages.map(stage => [stage.name, stage.startMs]))
+  const stages = createStageClock(plan)
 
   return {
     add: o => {
       cellOf(o).add(o)
-      const startMs = stageStartMs.get(o.stage)
-      if (startMs === undefined) return
-      loadStartMs = Math.min(loadStartMs, o.dueMs - startMs)
-      if (o.endMs !== null) lastEndMs.set(o.stage, Math.max(lastEndMs.get(o.stage) ?? 0, o.endMs))
+      stages.add(o)
     },
     select: selection =>
       mergeStats(
@@ -97,19 +92,21 @@ export function createMetrics(plan: Plan): RunMetrics {
       ),
     all: () => mergeStats(list().map(cell => cell.stats)),
     cells: list,
-    activeMs: (selection, extent) => activeMs(plan, selection, extent, { loadStartMs, lastEndMs }),
+    stages,
+    closedStages: plan.stages.filter(({ load }) => isClosed(load)).map(({ name }) => name),
+    activeMs: (selection, extent) => activeMs(plan, selection, extent, stages),
     snapshot: () => ({
       cells: each((call, stage, cell) => ({ call, stage, stats: cell.snapshot() })),
-      loadStartMs,
-      lastEndMs: new Map(lastEndMs),
+      stages: stages.snapshot(),
     }),
     merge: snapshot => {
       for (const { stats, ...names } of snapshot.cells) cellOf(names).merge(stats)
-      loadStartMs = Math.min(loadStartMs, snapshot.loadStartMs)
-      for (const [stage, endMs] of snapshot.lastEndMs) lastEndMs.set(stage, Math.max(lastEndMs.get(stage) ?? 0, endMs))
+      stages.merge(snapshot.stages)
     },
   }
 }
+
+const isClosed = ({ model }: StagePlan['load']): boolean => model === 'closed' || model === 'saturate'
 
 function isSelected(selection: Selection, cell: { readonly call: string; readonly stage: string }): boolean {
   const inStage = selection.stage === null ? !isSystemStage(cell.stage) : cell.stage === selection.stage
@@ -134,24 +131,42 @@ export type RequestStats = {
   /** Complete responses, of any status. */
   readonly answered: number
   readonly failed: number
-  /** Arrivals that were due and never sent. */
+  /** Failed requests, except those whose connection broke before the first byte of a response. */
+  readonly incomplete: number
+  /** Arrivals that were due and never sent, except those that depended on a response that never came. */
   readonly dropped: number
   /** Arrivals without credentials; not included in `dropped`. */
   readonly skipped: number
+  /** As measured; includes `doubtfullyGood`. */
   readonly good: number
+  /** Good, and perhaps not without the errors of Turnpike. */
+  readonly doubtfullyGood: number
+  /** Not good, and perhaps good without the errors of Turnpike. */
+  readonly doubtfullyMissed: number
+  /** Complete 2xx responses that missed an SLO, even without the errors of Turnpike. */
+  readonly missed: number
+  /** Complete 2xx responses of which an SLO could not be measured; neither good nor bad. By timing: how many. */
+  readonly unmeasured: number
+  readonly unmeasuredBy: ReadonlyMap<Timing, number>
   readonly statuses: ReadonlyMap<number, number>
   readonly failures: ReadonlyMap<string, number>
-  /** Why the machine that runs Turnpike could not send; included in `dropped`. */
-  readonly localFaults: ReadonlyMap<string, number>
+  /** Why arrivals were dropped. */
+  readonly drops: ReadonlyMap<string, number>
   /** Of complete 2xx responses that state their tokens, and the number of these responses. */
   readonly outputTokens: number
   readonly respondsWithTokens: number
   /** Of complete 2xx responses; lateness is of everything sent. Empty if there are none. */
   readonly timing: (timing: Timing) => Histogram
+  /** Of complete 2xx responses. */
+  readonly stalls: StallStats
+  /** How long all requests waited for their ends, and how much of it the longest stall of each took. */
+  readonly waitedMs: number
+  readonly stalledMs: number
 }
 
 /** Plain data, for merging. */
-export type RequestStatsSnapshot = Omit<RequestStats, 'timing'> & {
+export type RequestStatsSnapshot = Omit<RequestStats, 'timing' | 'stalls'> & {
+  readonly stalls: StallStatsSnapshot
   readonly histograms: ReadonlyMap<Timing, HistogramSnapshot>
 }
 
@@ -175,20 +190,31 @@ export function createRequestStats(slo: Slo, isRecorded: (timing: Timing) => boo
   const histograms = new Map<Timing, MutableHistogram>()
   const statuses = new Map<number, number>()
   const failures = new Map<string, number>()
-  const localFaults = new Map<string, number>()
+  const drops = new Map<string, number>()
+  const unmeasuredBy = new Map<Timing, number>()
+  const stalls = createStallStats()
   const stats = {
     sent: 0,
     answered: 0,
     failed: 0,
+    incomplete: 0,
     dropped: 0,
     skipped: 0,
     good: 0,
+    doubtfullyGood: 0,
+    doubtfullyMissed: 0,
+    missed: 0,
+    unmeasured: 0,
+    unmeasuredBy,
     statuses,
     failures,
-    localFaults,
+    drops,
     outputTokens: 0,
     respondsWithTokens: 0,
+    waitedMs: 0,
+    stalledMs: 0,
     timing: (timing: Timing) => histograms.get(timing) ?? emptyHistogram,
+    stalls: stalls.stats,
   }
 
   const histogramOf = (timing: Timing): MutableHistogram => {
@@ -204,8 +230,20 @@ export function createRequestStats(slo: Slo, isRecorded: (timing: Timing) => boo
     if (ms !== null) histogramOf(timing).record(ms)
   }
 
+  const addOutcome = (o: Observation, outcome: SloOutcome) => {
+    if (outcome === 'good' || outcome === 'doubtfully-good') stats.good++
+    if (outcome === 'doubtfully-good') stats.doubtfullyGood++
+    else if (outcome === 'doubtfully-missed') stats.doubtfullyMissed++
+    else if (outcome === 'missed') stats.missed++
+    else if (outcome === 'unmeasured') {
+      stats.unmeasured++
+      for (const timing of unmeasuredTimings(o, slo)) addCount(unmeasuredBy, timing, 1)
+    }
+  }
+
   const addSuccess = (o: Observation) => {
-    if (meetsSlo(o, slo)) stats.good++
+    addOutcome(o, sloOutcome(o, slo))
+    stalls.add(o)
     for (const timing of ofRequest) record(timing, timingMs(timing, o))
     for (const timing of ofGaps) for (const ms of gapsMs(timing, o) ?? []) record(timing, ms)
     const tokens = outputTokens(o)
@@ -216,15 +254,20 @@ export function createRequestStats(slo: Slo, isRecorded: (timing: Timing) => boo
 
   const add = (o: Observation) => {
     if (o.outcome.kind === 'dropped') {
-      if (o.outcome.reason === 'no-credentials') stats.skipped++
-      else stats.dropped++
-      if (isLocalFault(o.outcome.reason)) addCount(localFaults, o.outcome.reason, 1)
+      const { reason } = o.outcome
+      if (reason === 'no-credentials') stats.skipped++
+      if (reason === 'no-credentials' || reason === 'no-response') return
+      stats.dropped++
+      addCount(drops, reason, 1)
       return
     }
     stats.sent++
     if (recordsLateness) record('lateness', latenessMs(o))
+    if (o.sentMs !== null && o.endMs !== null) stats.waitedMs += o.endMs - o.sentMs
+    stats.stalledMs += o.stalls?.longestMs ?? 0
     if (o.outcome.kind === 'failed') {
       stats.failed++
+      if (!isLost(o)) stats.incomplete++
       addCount(failures, o.outcome.reason, 1)
       return
     }
@@ -238,13 +281,19 @@ export function createRequestStats(slo: Slo, isRecorded: (timing: Timing) => boo
     add,
     snapshot: () => {
       const { timing: _, ...counts } = stats
-      return { ...counts, histograms: new Map([...histograms].map(([timing, each]) => [timing, each.snapshot()])) }
+      return {
+        ...counts,
+        stalls: stalls.snapshot(),
+        histograms: new Map([...histograms].map(([timing, each]) => [timing, each.snapshot()])),
+      }
     },
     merge: snapshot => {
       for (const name of counted) stats[name] += snapshot[name]
       for (const [status, count] of snapshot.statuses) addStatus(statuses, status, count)
       for (const [reason, count] of snapshot.failures) addCount(failures, reason, count)
-      for (const [reason, count] of snapshot.localFaults) addCount(localFaults, reason, count)
+      for (const [reason, count] of snapshot.drops) addCount(drops, reason, count)
+      for (const [timing, count] of snapshot.unmeasuredBy) addCount(unmeasuredBy, timing, count)
+      stalls.merge(snapshot.stalls)
       for (const [timing, histogram] of snapshot.histograms) histogramOf(timing).merge(histogram)
     },
   }
@@ -254,41 +303,59 @@ const counted = [
   'sent',
   'answered',
   'failed',
+  'incomplete',
   'dropped',
   'skipped',
   'good',
+  'doubtfullyGood',
+  'doubtfullyMissed',
+  'missed',
+  'unmeasured',
   'outputTokens',
   'respondsWithTokens',
+  'waitedMs',
+  'stalledMs',
 ] as const satisfies (keyof RequestStats)[]
 
 export function mergeStats(parts: readonly RequestStats[]): RequestStats {
   const total = (count: (part: RequestStats) => number) => parts.reduce((sum, part) => sum + count(part), 0)
   const statuses = new Map<number, number>()
   const failures = new Map<string, number>()
-  const localFaults = new Map<string, number>()
+  const drops = new Map<string, number>()
+  const unmeasuredBy = new Map<Timing, number>()
   for (const part of parts) {
     for (const [status, count] of part.statuses) addStatus(statuses, status, count)
     for (const [reason, count] of part.failures) addCount(failures, reason, count)
-    for (const [reason, count] of part.localFaults) addCount(localFaults, reason, count)
+    for (const [reason, count] of part.drops) addCount(drops, reason, count)
+    for (const [timing, count] of part.unmeasuredBy) addCount(unmeasuredBy, timing, count)
   }
   const merged = new Map<Timing, Histogram>()
   return {
     sent: total(part => part.sent),
     answered: total(part => part.answered),
     failed: total(part => part.failed),
+    incomplete: total(part => part.incomplete),
     dropped: total(part => part.dropped),
     skipped: total(part => part.skipped),
     good: total(part => part.good),
+    doubtfullyGood: total(part => part.doubtfullyGood),
+    doubtfullyMissed: total(part => part.doubtfullyMissed),
+    missed: total(part => part.missed),
+    unmeasured: total(part => part.unmeasured),
+    unmeasuredBy,
     statuses,
     failures,
-    localFaults,
+    drops,
     outputTokens: total(part => part.outputTokens),
     respondsWithTokens: total(part => part.respondsWithTokens),
+    waitedMs: total(part => part.waitedMs),
+    stalledMs: total(part => part.stalledMs),
     timing: timing => {
       const histogram = merged.get(timing) ?? mergeHistograms(parts.map(part => part.timing(timing)))
       merged.set(timing, histogram)
       return histogram
     },
+    stalls: mergeStalls(parts.map(part => part.stalls)),
   }
 }
 

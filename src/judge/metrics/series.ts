@@ -13,6 +13,7 @@ import {
 } from './latency-grid.ts'
 import { createLimitSeries, type LimitSeries, type LimitSeriesSnapshot } from './limit-series.ts'
 import { createSpendSeries, type SpendSeries, type SpendSnapshot } from './spend-series.ts'
+import { createStageClock, type StageClockSnapshot } from './stage-clock.ts'
 import { createTimeline, maxLiveColumns, type TimelineSnapshot, type TimeRow } from './timeline.ts'
 import { gapsMs, isSuccess, timingMs } from './timings.ts'
 
@@ -71,7 +72,7 @@ export type SeriesSnapshot = {
   }[]
   readonly spend: SpendSnapshot
   readonly limits: readonly LimitSeriesSnapshot[]
-  readonly loadStartMs: number
+  readonly stages: StageClockSnapshot
 }
 
 const maxCalls = 10
@@ -103,8 +104,7 @@ export function createSeries(plan: Plan, timeline = createTimeline()): SeriesFol
   const spend = createSpendSeries(timeline)
   const shown = shownCalls(plan)
   const calls = new Map<string, CallGrids>()
-  const stageStartMs = new Map(plan.stages.map(stage => [stage.name, stage.startMs]))
-  let loadStartMs = Number.POSITIVE_INFINITY
+  const stages = createStageClock(plan)
 
   function gridsOf(call: string): CallGrids {
     const name = shown.has(call) ? call : otherCalls
@@ -136,8 +136,7 @@ export function createSeries(plan: Plan, timeline = createTimeline()): SeriesFol
       const dueColumn = timeline.columnOf(o.dueMs)
       if (endColumn < 0 || dueColumn < 0) return
       if (isSystemStage(o.stage)) return
-      const startMs = stageStartMs.get(o.stage)
-      if (startMs !== undefined) loadStartMs = Math.min(loadStartMs, o.dueMs - startMs)
+      stages.add(o)
       due.put(dueColumn, 1)
       if (o.outcome.kind === 'dropped') return dropped.put(dueColumn, 1)
       if (o.sentMs !== null) sent.put(timeline.columnOf(o.sentMs), 1)
@@ -161,7 +160,7 @@ export function createSeries(plan: Plan, timeline = createTimeline()): SeriesFol
       })),
       spend: spend.snapshot(),
       limits: limits.snapshot(),
-      loadStartMs,
+      stages: stages.snapshot(),
     }),
     merge: snapshot => {
       const columnOf = timeline.merge(snapshot.timeline)
@@ -175,7 +174,7 @@ export function createSeries(plan: Plan, timeline = createTimeline()): SeriesFol
       }
       spend.merge(snapshot.spend, columnOf)
       limits.merge(snapshot.limits, columnOf)
-      loadStartMs = Math.min(loadStartMs, snapshot.loadStartMs)
+      stages.merge(snapshot.stages)
 
       function joined(grid: LatencyGrid | null, theirs: LatencyGridSnapshot): LatencyGrid {
         const joint = grid ?? createLatencyGrid(timeline)
@@ -186,14 +185,12 @@ export function createSeries(plan: Plan, timeline = createTimeline()): SeriesFol
     series: () => {
       const values = (row: TimeRow) => Array.from({ length: timeline.columns() }, (_, column) => row.at(column))
       const ranked = [...calls].toSorted(([a, { count: ofA }], [b, { count: ofB }]) => ofB - ofA || byName(a, b))
-      const startedMs = Number.isFinite(loadStartMs) ? loadStartMs : 0
       return {
         stepMs: timeline.stepMs(),
-        stages: plan.stages.map(({ name, startMs, durationMs }) => ({
-          name,
-          startMs: Math.round(startedMs + startMs),
-          endMs: Math.round(startedMs + startMs + durationMs),
-        })),
+        stages: plan.stages.map(({ name }) => {
+          const { startMs, endMs } = stages.timeOf(name)
+          return { name, startMs: Math.round(startMs), endMs: Math.round(endMs) }
+        }),
         due: values(due),
         dropped: values(dropped),
         sent: values(sent),

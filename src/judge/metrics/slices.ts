@@ -8,7 +8,9 @@ import type { Plan, Timing } from '../../plan/plan.ts'
 import { chargeOf } from '../audits/ledger/charge.ts'
 import { claimedCredits } from '../checks/rpc-credits.ts'
 import { createLogBuckets } from './log-buckets.ts'
-import { gapsMs, isSuccess, meetsSlo, timingMs } from './timings.ts'
+import { meetsSlo } from './slo.ts'
+import { createStageClock, type StageClockSnapshot } from './stage-clock.ts'
+import { gapsMs, isSuccess, timingMs } from './timings.ts'
 
 /** The timings that comparisons use, and the lateness that may invalidate them. */
 const slicedTimings = ['latency', 'service-time', 'ttft', 'tpot', 'icl', 'lateness'] as const satisfies Timing[]
@@ -84,22 +86,24 @@ type SlicesFold = {
 export type SlicesSnapshot = {
   /** By stage, by call, by the index of the slice. */
   readonly found: ReadonlyMap<string, ReadonlyMap<string, ReadonlyMap<number, MutableSlice>>>
-  readonly loadStartMs: number
+  readonly clock: StageClockSnapshot
 }
 
 /** A fold over observations. Memory is bounded by the calls and stages of the plan, not by the observations. */
 export function createSlices(plan: Plan, contract: Contract): SlicesFold {
   const stages = new Map(plan.stages.map(stage => [stage.name, stage]))
   const order = Object.keys(plan.calls)
+  // These may take longer than planned. Their last slice then covers the rest.
+  const sequences = new Set(plan.stages.filter(({ load }) => load.model === 'sequence').map(({ name }) => name))
   const found = new Map<string, Map<string, Map<number, MutableSlice>>>()
-  // As in the metrics: the earliest arrival of a stage defines when the first stage started.
-  let loadStartMs = Number.POSITIVE_INFINITY
+  const clock = createStageClock(plan)
 
   function sliceOf(stage: string, call: string, index: number): MutableSlice | null {
     const known = found.get(stage)?.get(call)?.get(index)
     if (known !== undefined) return known
     const ofStage = getOrAdd(found, stage, () => new Map<string, Map<number, MutableSlice>>())
     const ofCall = getOrAdd(ofStage, call, () => new Map<number, MutableSlice>())
+    if (ofCall.size >= maxSlices && sequences.has(stage)) return ofCall.get(Math.max(...ofCall.keys())) ?? null
     return ofCall.size >= maxSlices ? null : getOrAdd(ofCall, index, () => emptySlice(index))
   }
 
@@ -107,14 +111,14 @@ export function createSlices(plan: Plan, contract: Contract): SlicesFold {
     add: o => {
       const stage = stages.get(o.stage)
       if (stage === undefined || plan.calls[o.call] === undefined || !(stage.durationMs > 0)) return
-      loadStartMs = Math.min(loadStartMs, o.dueMs - stage.startMs)
+      clock.add(o)
       const index = Math.floor(o.dueMs / (stage.durationMs / slicesPerStage))
       const slice = sliceOf(o.stage, o.call, index)
       if (slice !== null) addTo(slice, o, plan.slo[o.call] ?? noSlo, contract)
     },
-    snapshot: () => ({ found, loadStartMs }),
+    snapshot: () => ({ found, clock: clock.snapshot() }),
     merge: snapshot => {
-      loadStartMs = Math.min(loadStartMs, snapshot.loadStartMs)
+      clock.merge(snapshot.clock)
       for (const [stage, calls] of snapshot.found)
         for (const [call, slices] of calls)
           for (const [index, slice] of slices) {
@@ -125,13 +129,13 @@ export function createSlices(plan: Plan, contract: Contract): SlicesFold {
     slices: () => ({
       schema: 1,
       cellsPerOctave,
-      calls: plan.stages.flatMap(({ name: stage, startMs, durationMs }) => {
+      calls: plan.stages.flatMap(({ name: stage, durationMs }) => {
         const sliceMs = durationMs / slicesPerStage
-        const from = loadStartMs + startMs
-        const overlapMs = (index: number) =>
-          Math.min(from + durationMs, (index + 1) * sliceMs) - Math.max(from, index * sliceMs)
+        const { startMs: from, endMs: to } = clock.timeOf(stage)
         const first = Math.floor(from / sliceMs)
-        const last = Math.ceil((from + durationMs) / sliceMs) - 1
+        const last = Math.min(first + maxSlices, Math.ceil(to / sliceMs)) - 1
+        const overlapMs = (index: number) =>
+          (index === last ? to : Math.min(to, (index + 1) * sliceMs)) - Math.max(from, index * sliceMs)
         const ofStage = [...(found.get(stage) ?? [])].toSorted(([a], [b]) => order.indexOf(a) - order.indexOf(b))
         return ofStage.map(([call, slices]) => ({
           call,
@@ -139,7 +143,8 @@ export function createSlices(plan: Plan, contract: Contract): SlicesFold {
           // A slice without arrivals is part of the stage too.
           slices: Array.from({ length: last - first + 1 }, (_, position) => {
             const index = first + position
-            return finished({ ...(slices.get(index) ?? emptySlice(index)), activeMs: Math.max(0, overlapMs(index)) })
+            const slice = index === last && sequences.has(stage) ? restFrom(slices, last) : slices.get(index)
+            return finished({ ...(slice ?? emptySlice(index)), activeMs: Math.max(0, overlapMs(index)) })
           }),
         }))
       }),
@@ -149,7 +154,8 @@ export function createSlices(plan: Plan, contract: Contract): SlicesFold {
 
 function addTo(slice: MutableSlice, o: Observation, slo: Plan['slo'][string], contract: Contract): void {
   if (o.outcome.kind === 'dropped') {
-    if (o.outcome.reason !== 'no-credentials') slice.dropped++
+    const { reason } = o.outcome
+    if (reason !== 'no-credentials' && reason !== 'no-response') slice.dropped++
     return
   }
   slice.sent++
@@ -193,6 +199,13 @@ function addSlice(slice: MutableSlice, other: MutableSlice): void {
     const own = getOrAdd(slice.times, timing, () => new Map<number, number>())
     for (const [bucket, count] of buckets) own.set(bucket, (own.get(bucket) ?? 0) + count)
   }
+}
+
+/** All slices from an index on, as one. */
+function restFrom(slices: ReadonlyMap<number, MutableSlice>, index: number): MutableSlice {
+  const rest = emptySlice(index)
+  for (const [each, slice] of slices) if (each >= index) addSlice(rest, slice)
+  return rest
 }
 
 const counted = [

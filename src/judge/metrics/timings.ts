@@ -1,8 +1,9 @@
 import { toObject } from '../../lib/json.ts'
-import { latencyMs, latenessMs, type Observation, serviceTimeMs, streamOf } from '../../observation/observation.ts'
+import { latencyMs, type Observation, serviceTimeMs, streamOf } from '../../observation/observation.ts'
 import { is2xx } from '../../observation/response.ts'
-import { isSystemStage, type Plan, type StagePlan, type Timing, timings } from '../../plan/plan.ts'
+import { isSystemStage, type Plan, type StagePlan, type Timing } from '../../plan/plan.ts'
 import { isCount } from '../checks/completion.ts'
+import type { StageClock } from './stage-clock.ts'
 
 /** Timings with one value per response. Lateness belongs to the request; a response has many gaps. */
 export const requestTimings = ['latency', 'service-time', 'ttft', 'ttfct', 'tpot'] as const satisfies readonly Timing[]
@@ -49,38 +50,10 @@ function tpotMs(o: Observation): number | null {
   return (stream.lastTokenMs - stream.firstTokenMs) / (tokens - 1)
 }
 
-/** By timing: the longest time in milliseconds at which a response is still good. */
-export type Slo = Readonly<Partial<Record<Timing, number>>>
+/** The number of times that TPOT is the mean of; at least 1. */
+export const tokenSteps = (o: Observation): number => Math.max(1, (outputTokens(o) ?? 0) - 1)
 
 export const isSuccess = (o: Observation): boolean => o.outcome.kind === 'answered' && is2xx(o.outcome.status)
-
-/**
- * A complete 2xx response that met every SLO of its call. A timing without a value misses its SLO, unless there was
- * nothing to wait for after the first token.
- */
-export function meetsSlo(o: Observation, slo: Slo): boolean {
-  if (!isSuccess(o)) return false
-  for (const timing of timings) if (!meetsBound(o, timing, slo[timing])) return false
-  return true
-}
-
-/** The SLOs that a complete 2xx response missed. */
-export const missedTimings = (o: Observation, slo: Slo): readonly Timing[] =>
-  timings.filter(timing => !meetsBound(o, timing, slo[timing]))
-
-function meetsBound(o: Observation, timing: Timing, boundMs: number | undefined): boolean {
-  if (boundMs === undefined) return true
-  if (timing === 'itl' || timing === 'icl') return gapsMs(timing, o)?.every(gap => gap <= boundMs) ?? false
-  const value = timing === 'lateness' ? latenessMs(o) : timingMs(timing, o)
-  return value === null ? timing === 'tpot' && hasNoPace(o) : value <= boundMs
-}
-
-/** Whether the response certainly had no second token, or came in one chunk. */
-const hasNoPace = (o: Observation): boolean => {
-  const tokens = outputTokens(o)
-  const stream = streamOf(o)
-  return stream !== null && tokens !== null && (tokens < 2 || stream.tokenChunks === 1)
-}
 
 /** The subject of a figure: one call or all (null), in one stage or in the whole run (null). */
 export type Selection = { readonly call: string | null; readonly stage: string | null }
@@ -88,19 +61,22 @@ export type Selection = { readonly call: string | null; readonly stage: string |
 /** How far a run went: whether it ended by itself, and when on its clock. */
 export type RunExtent = { readonly complete: boolean; readonly elapsedMs: number }
 
-/** On the clock of the run: when the first stage started, and when the last request of each stage ended. */
-type LoadTimes = { readonly loadStartMs: number; readonly lastEndMs: ReadonlyMap<string, number> }
-
 /**
  * Milliseconds of the stages in which the call takes part; null: there are none, and so no rate. A run that ended early
- * covers only a part of them. A stage that saturates the target ends with its last call.
+ * covers only a part of them. A stage that saturates the target ends with its last call, and a sequence not before its own.
  */
-export function activeMs(plan: Plan, selection: Selection, extent: RunExtent, seen: LoadTimes): number | null {
-  const { loadStartMs, lastEndMs } = seen
-  const doneMs = ({ name, load, startMs, durationMs }: StagePlan): number => {
-    const upTo = (atMs: number) => Math.min(durationMs, Math.max(0, atMs - loadStartMs - startMs))
-    const planned = extent.complete ? durationMs : upTo(extent.elapsedMs)
-    return load.model === 'saturate' ? Math.min(planned, upTo(lastEndMs.get(name) ?? 0)) : planned
+export function activeMs(
+  plan: Plan,
+  selection: Selection,
+  extent: RunExtent,
+  clock: Pick<StageClock, 'loadStartMs' | 'timeOf' | 'lastEndMs'>,
+): number | null {
+  if (!extent.complete && !Number.isFinite(clock.loadStartMs())) return null
+  const doneMs = ({ name, load }: StagePlan): number => {
+    const { startMs, endMs } = clock.timeOf(name)
+    const upTo = (atMs: number) => Math.max(0, Math.min(endMs, atMs) - startMs)
+    const tookMs = extent.complete ? endMs - startMs : upTo(extent.elapsedMs)
+    return load.model === 'saturate' ? Math.min(tookMs, upTo(clock.lastEndMs(name))) : tookMs
   }
   const stages = plan.stages
     .filter(stage => (selection.stage === null ? !isSystemStage(stage.name) : stage.name === selection.stage))

@@ -22,7 +22,7 @@ const maxShift = 255
  */
 export function createSearch(patterns: readonly string[]): PatternSearch {
   const folded = patterns.map(fold)
-  const length = Math.min(maxShift, ...folded.map(pattern => pattern.length))
+  const length = folded.reduce((min, pattern) => Math.min(min, pattern.length), maxShift)
   if (folded.length > 0 && length < blockLength) throw new RangeError('a pattern is too short to search')
   const bits = Math.min(20, Math.max(16, Math.ceil(Math.log2(folded.length * 16 + 1))))
   const slots = 2 ** bits - 1

@@ -26,10 +26,13 @@ const source = new EventSource('events')
 let misses = 0
 
 function keyOf(fold) {
-  const scope = fold.closest('.finding') || fold.closest('.part')
+  const finding = fold.closest('.finding')
+  const scope = finding || fold.closest('.part')
   const title = scope.querySelector('h3')
   const name = title === null ? '' : title.textContent.replace(/^\\d+\\. /, '')
-  return name + '|' + folds(scope).indexOf(fold)
+  // Several judges may find violations of one clause.
+  const judge = finding === null ? null : /judged by .*/.exec(finding.textContent)
+  return [name, judge, folds(scope).indexOf(fold)].join('|')
 }
 function folds(root) { return [...root.querySelectorAll('details')] }
 

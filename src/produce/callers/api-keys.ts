@@ -20,7 +20,7 @@ export type SpecialKeys = Readonly<Record<SpecialAccount, string | null>>
 export type Keys = {
   readonly callers: readonly KeyCaller[]
   readonly specialKeys: SpecialKeys
-  /** All keys of the file or the environment, also those that no caller uses. */
+  /** The keys that nothing may show: those of the callers, and the first others of the file or the environment. */
   readonly given: readonly string[]
   /** Whether the keys are invented although the run does not start its own reference service. */
   readonly areInvented: boolean
@@ -45,12 +45,31 @@ export function loadKeys(
   const variableOf = (account: SpecialAccount) => variables[specialKeyVariables[account]] ?? ''
   const given = { 'free-user': variableOf('free-user'), 'zero-balance': variableOf('zero-balance') }
   const accounts = givenKeys(callers, environment)
+  const keyed = callersOf(callers, accounts, options)
   return {
-    callers: callersOf(callers, accounts, options),
+    callers: keyed,
     specialKeys: loadSpecialKeys(target === null ? {} : given, callers, options),
-    given: accounts?.flat() ?? [],
+    given:
+      accounts === null
+        ? []
+        : secretKeys(
+            keyed.flatMap(({ keys }) => keys),
+            accounts.flat(),
+          ),
     areInvented: target !== null && keyCallers(callers) > 0 && usesReferenceKeys(callers, options),
   }
+}
+
+/**
+ * Keys that no caller uses and that are hidden nevertheless. To hide a key takes half a millisecond, and a target cannot
+ * send a key back that it never got.
+ */
+const maxUnused = 100
+
+/** The keys that are used, and the first of the other given ones. */
+export function secretKeys(used: readonly string[], given: readonly string[]): readonly string[] {
+  const known = new Set(used)
+  return [...known, ...given.filter(key => !known.has(key)).slice(0, maxUnused)]
 }
 
 /** A hint if there are keys in a variable that looks like TURNPIKE_KEYS. */
@@ -181,6 +200,9 @@ const accountNameOf = (runId: string): string => runId.replace(/[^A-Za-z0-9]/g, 
 
 const keyText = 'each key as it was issued, one per line or separated by commas'
 
+/** Servers refuse headers of this length. */
+const longKey = /^.{8193}/
+
 /** What a key cannot contain, because of HTTP, or because people then wrote something else than a key. */
 const keyProblems: readonly (readonly [pattern: RegExp, problem: string])[] = [
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for
@@ -193,6 +215,7 @@ const keyProblems: readonly (readonly [pattern: RegExp, problem: string])[] = [
   [/^[<$]|^\{\{/, 'a placeholder'],
   [/^[[{]/, 'a bracket'],
   [/^#/, 'a comment'],
+  [longKey, 'more than 8192 characters'],
 ]
 
 /** Why a text is no key; null if it is one. Never shows the text. */

@@ -34,7 +34,7 @@ export type Payments = {
   readonly next: (wallet: WalletCaller, offer: unknown, terms: PaymentTerms) => Promise<SignedPayment | null>
   /** Ends what `next` began. */
   readonly close: (wallet: WalletCaller, fate: PaymentFate) => void
-  /** Whether the wallet has a payment of unknown fate. */
+  /** Whether the wallet has a payment of unknown fate that is not wrong on purpose. */
   readonly isUnknown: (wallet: WalletCaller) => boolean
 }
 
@@ -50,10 +50,11 @@ type State = { readonly payment: SignedPayment | null; readonly isInFlight: bool
 
 /**
  * A payment of unknown fate may have been settled, so a new signature could pay twice. Until the target says that it was
- * settled, it is sent again as it was, and its amount stays reserved. A refused payment stays counted too, because its
- * signature is out of hand. The payments of a wallet use the headers of the contract in turn.
+ * settled, it is sent again as it was, and its amount stays reserved. One that is wrong on purpose is sent again as it was
+ * for the same order only. A refused payment stays counted too, because its signature is out of hand. The payments of a wallet use the headers of the contract in turn.
  */
 export function createPayments({ signer, terms, reserve, release }: PaymentsOptions): Payments {
+  const { minimumUsd, maximumUsd } = terms.topUp
   const states = new Map<string, State>()
   const headers = [terms.topUp.paymentHeader, ...terms.topUp.legacyPaymentHeaders]
   /** By wallet. */
@@ -82,18 +83,27 @@ export function createPayments({ signer, terms, reserve, release }: PaymentsOpti
     return { header: value, record: invalid === null ? record : { ...record, invalid } }
   }
 
+  /** Whether a payment must be refused. */
+  const isWrong = ({ usd, invalid }: { readonly usd: string; readonly invalid?: InvalidPayment | null | undefined }) =>
+    (invalid ?? null) !== null || pico(usd) < pico(minimumUsd) || (maximumUsd !== null && pico(usd) > pico(maximumUsd))
+
+  /** Whether a payment of unknown fate is the one to send for an order. */
+  const isSentAgain = (open: SignedPayment['record'], order: PaymentTerms): boolean =>
+    isWrong(open) ? open.usd === order.usd && (open.invalid ?? null) === order.invalid : !isWrong(order)
+
   return {
     next: async (wallet, offer, order) => {
       const { name } = wallet
-      const state = states.get(name)
-      if (state?.isInFlight) return null
-      if (state?.payment) {
-        if (order.invalid !== null) return null
-        const { header, record } = state.payment
+      const { isInFlight = false, payment: open = null } = states.get(name) ?? {}
+      if (isInFlight) return null
+      if (open !== null && isSentAgain(open.record, order)) {
+        const { header, record } = open
         const payment = { header, record: { ...record, isAgain: true } }
         states.set(name, { payment, isInFlight: true })
         return payment
       }
+      // While nobody knows what became of a right payment, none that is wrong may replace it.
+      if (open !== null && !isWrong(open.record)) return null
       states.set(name, { payment: null, isInFlight: true })
       const payment = await make(wallet, offer, order)
       if (payment === null) states.delete(name)
@@ -104,14 +114,17 @@ export function createPayments({ signer, terms, reserve, release }: PaymentsOpti
       const payment = states.get(wallet.name)?.payment ?? null
       if (payment === null) return
       // A second attempt that was refused or not sent says nothing about the first.
-      const isOpen = fate === 'unknown' || (payment.record.isAgain && fate !== 'settled')
-      // Nobody needs to know more about a payment that is wrong. Its amount stays counted.
-      if (isOpen && payment.record.invalid !== undefined) return void states.delete(wallet.name)
+      // A payment that is wrong is refused each time, so a refusal of the second attempt is one of the first.
+      const isSettled = fate === 'settled' || (fate === 'refused' && isWrong(payment.record))
+      const isOpen = fate === 'unknown' || (payment.record.isAgain && !isSettled)
       if (isOpen) return void states.set(wallet.name, { payment, isInFlight: false })
       states.delete(wallet.name)
       if (fate === 'unsent') release(pico(payment.record.usd))
     },
-    isUnknown: ({ name }) => states.get(name)?.isInFlight === false,
+    isUnknown: ({ name }) => {
+      const { isInFlight = true, payment = null } = states.get(name) ?? {}
+      return !isInFlight && payment !== null && !isWrong(payment.record)
+    },
   }
 }
 

@@ -4,7 +4,7 @@ import { isLoopback } from '../../lib/loopback.ts'
 import { readText } from '../../lib/read-text.ts'
 import { UsageError } from '../../lib/usage-error.ts'
 import { keyCallers, type Plan } from '../../plan/plan.ts'
-import type { Variables } from './api-keys.ts'
+import { secretKeys, type Variables } from './api-keys.ts'
 import type { WalletCaller } from './caller.ts'
 import { paymentPackages } from './payment-maker.ts'
 import { walletKind } from './signer.ts'
@@ -14,7 +14,7 @@ import { parseSolanaKey, solanaKeyTexts } from './wallet-solana.ts'
 /** Private keys of wallets, and whether the user gave them. */
 export type WalletKeys = {
   readonly wallets: readonly Omit<WalletCaller, 'address'>[]
-  /** The given texts. */
+  /** The given texts that nothing may show: those of the wallets, and the first others. */
   readonly given: readonly string[]
 }
 
@@ -80,7 +80,7 @@ export function loadWalletKeys(
   // The same key may be written in several ways.
   if (new Set(made.map(({ family, privateKey }) => `${family} ${privateKey}`)).size < made.length)
     throw new UsageError({ where, got: 'a private key twice', expected: 'one private key for each wallet' })
-  return { given, wallets: made }
+  return { given: secretKeys(given.slice(0, chains.length), given), wallets: made }
 }
 
 /** The wallets with their addresses. Throws a UsageError if a package is not installed that they need. */

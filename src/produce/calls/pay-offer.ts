@@ -1,6 +1,7 @@
 import type { WalletTerms } from '../../contract/wallets.ts'
-import { parseJson, toObject } from '../../lib/json.ts'
-import { failedBeforeSend, isLocalFault } from '../../observation/observation.ts'
+import { parseJson } from '../../lib/json.ts'
+import { type DropReason, failedBeforeSend, isLocalFault } from '../../observation/observation.ts'
+import { requirementsIn } from '../../observation/payment-offer.ts'
 import { paymentOutcome } from '../../observation/payment-outcome.ts'
 import type { PaymentFate, PaymentTerms } from '../callers/payments.ts'
 import type { Exchange } from '../transport/transport.ts'
@@ -10,7 +11,7 @@ import { type DueRequest, type SendContext, transmit, unsentRequest } from './tr
 const maxPayeeLength = 100
 
 type Offered = {
-  /** How to pay, as the target says; null: nothing was offered. */
+  /** How to pay, as the target says; null: nothing was offered; undefined: there was no response. */
   readonly offer: unknown
   readonly terms: PaymentTerms
   /** Whether all requests are sent at once. */
@@ -28,10 +29,11 @@ export async function payOffer(
 ): Promise<void> {
   const { payments, clock, sink, stop, contract, mask } = context
   const caller = requests[0]?.origin.caller
-  const drop = (reason: 'interrupted' | 'no-payment') => {
+  const drop = (reason: DropReason) => {
     for (const each of requests) sink(unsentRequest(each, reason, context))
   }
   if (stop.aborted) return drop('interrupted')
+  if (offer === undefined) return drop('no-response')
   if (offer === null || caller?.kind !== 'wallet') return drop('no-payment')
   const found = await payments.next(caller, offer, terms)
   if (found === null) return drop('no-payment')
@@ -60,14 +62,10 @@ export async function payOffer(
   payments.close(caller, fateOfAll(fates))
 }
 
-/**
- * How to pay, from the body of a 402, or from its header if the body does not say: version 2 of x402 leaves the body free.
- */
-export function offerIn({ body, headers }: Pick<Exchange, 'body' | 'headers'>, { topUp }: WalletTerms): unknown {
-  const offer = parseJson(body)
-  if (toObject(offer)?.accepts !== undefined) return offer
-  const header = headers[topUp.requiredHeader.toLowerCase()]
-  return header === undefined ? offer : parseJson(Buffer.from(header, 'base64'))
+/** How to pay: what the body of a 402 says, or its header if the body names no payment. */
+export function offerIn({ body, headers }: Pick<Exchange, 'body' | 'headers'>, terms: WalletTerms): unknown {
+  const stated = requirementsIn({ headers, body: parseJson(body) }, terms)
+  return stated.body?.accepts === undefined && stated.header !== null ? stated.header : stated.body
 }
 
 /** One response is enough to know that a payment was settled. One that never left says nothing if another did. */

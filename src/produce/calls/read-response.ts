@@ -53,7 +53,6 @@ export function responseOf(
 const clippedAboveBytes = 4096
 const maxStringLength = 256
 const maxTextLength = 512
-const maxDepth = 64
 /** Members of one list or object, and values of one body. */
 const maxMembers = 1_024
 const maxValues = 100_000
@@ -80,32 +79,30 @@ function bodyOf({ body, headers }: Exchange, options: BodyOptions): Body {
 const mayOverflow = /\d[eE]\+?\d{3}|\d{309}/
 
 type Container = unknown[] | Record<string, unknown>
-type Pending = { readonly from: object; readonly to: Container; readonly depth: number }
+type Pending = { readonly from: object; readonly to: Container }
 
 /**
- * The same value, small enough for an observation: long strings, lists and objects are cut, and nesting ends in null. The
- * outer levels are copied first, so what is cut lies deep. Serializing a value that is nested too deep would overflow
- * the stack.
+ * The same value, small enough for an observation: long strings, lists and objects are cut. The outer levels are copied
+ * first, so what is cut lies deep.
  */
 function boundBody(root: unknown): { readonly value: unknown; readonly cut: boolean } {
   const pending: Pending[] = []
   let values = 0
   let cut = false
 
-  const copy = (value: unknown, depth: number): unknown => {
+  const copy = (value: unknown): unknown => {
     values++
     if (typeof value === 'string') return value.length > maxStringLength ? value.slice(0, maxStringLength) : value
     if (typeof value === 'number') return Number.isFinite(value) ? value : null
     if (typeof value !== 'object' || value === null) return value
-    if (depth === maxDepth) return null
     const to: Container = Array.isArray(value) ? [] : {}
-    pending.push({ from: value, to, depth: depth + 1 })
+    pending.push({ from: value, to })
     return to
   }
 
-  const value = copy(root, 0)
+  const value = copy(root)
   // The list grows while it is read.
-  for (const { from, to, depth } of pending) {
+  for (const { from, to } of pending) {
     const isList = Array.isArray(from)
     const entries: readonly (readonly [string, unknown])[] = isList
       ? from.slice(0, maxMembers).map(member => ['', member])
@@ -114,8 +111,8 @@ function boundBody(root: unknown): { readonly value: unknown; readonly cut: bool
       cut = true
     if (values + entries.length > maxValues) continue
     for (const [key, member] of entries) {
-      if (Array.isArray(to)) to.push(copy(member, depth))
-      else setMember(to, key.slice(0, maxStringLength), copy(member, depth))
+      if (Array.isArray(to)) to.push(copy(member))
+      else setMember(to, key.slice(0, maxStringLength), copy(member))
     }
   }
   return { value, cut }

@@ -3,6 +3,7 @@ import { needsWallet, type Sender } from '../../contract/probe.ts'
 import { ownRefusals, probeOf } from '../../contract/probes.ts'
 import { isBadSignIn } from '../../contract/wallets.ts'
 import { sleepUntil } from '../../lib/clock.ts'
+import { is2xx } from '../../lib/numbers.ts'
 import type { DropReason } from '../../observation/observation.ts'
 import type { Call } from '../../plan/plan.ts'
 import { pairedCallerOf } from '../../plan/shard.ts'
@@ -12,7 +13,7 @@ import type { SignedIn } from '../callers/sign-ins.ts'
 import { buildRequest } from './build-request.ts'
 import type { BuiltRequest } from './call.ts'
 import { offerIn, payOffer } from './pay-offer.ts'
-import { type Origin, type SendContext, stepAt, transmit, unsentRequest } from './transmit.ts'
+import { notSent, type Origin, type SendContext, stepAt, transmit, unsentRequest } from './transmit.ts'
 
 /**
  * Sends the requests of an arrival. Resolves when all of them are observed, with whether a request was sent; rejects only
@@ -67,10 +68,11 @@ async function sendPayment(arrival: Arrival, context: SendContext): Promise<bool
   const [asking, ...paying] = requests
   if (asking === undefined) throw new RangeError(`${arrival.call} has no steps`)
   const { offerStatus } = context.contract.wallets.topUp
-  let offer: unknown = null
+  let offer: unknown
   const wasSent = await transmit({ ...asking, dueMs: arrival.dueMs }, context, undefined, exchange => {
-    if (exchange.failure === null && exchange.status === offerStatus)
-      offer = offerIn(exchange, context.contract.wallets)
+    if (exchange.status === null) return
+    const isOffer = exchange.failure === null && exchange.status === offerStatus
+    offer = isOffer ? (offerIn(exchange, context.contract.wallets) ?? null) : null
   })
   const { usd, invalid, concurrent } = plan
   await payOffer(paying, { offer, terms: { usd, invalid }, concurrent }, context)
@@ -155,13 +157,10 @@ function sendSigned(
   const origin = { caller, key, signIn: signIn.form }
   const built = requestAt(arrival, index, plan, signIn.headers, origin, context)
   return transmit({ arrival, index, dueMs, origin, built }, context, onFree, ({ status }) => {
-    const isAccepted =
-      status !== null && status >= 200 && status < 300 && arrival.steps.length === 1 && !isBadSignIn(senderOf(plan))
+    const isAccepted = is2xx(status) && arrival.steps.length === 1 && !isBadSignIn(senderOf(plan))
     if (isAccepted && caller.kind === 'wallet') context.signIns.accepted(caller, signIn)
   })
 }
-
-const notSent = Promise.resolve(false)
 
 function dropped(arrival: Arrival, index: number, plan: Call, reason: DropReason, context: SendContext) {
   const origin = originOf(arrival, stepAt(arrival, index), context)

@@ -13,6 +13,7 @@ import type { Payments } from '../callers/payments.ts'
 import type { SignIns } from '../callers/sign-ins.ts'
 import { signedSecrets } from '../callers/signed-secrets.ts'
 import { isEventStream } from '../transport/exchange.ts'
+import type { StallWatch } from '../transport/stalls.ts'
 import type { Exchange, Transport } from '../transport/transport.ts'
 import type { BuiltRequest, RequestContext } from './call.ts'
 import { maskExchange, outcomeOf, responseOf } from './read-response.ts'
@@ -29,11 +30,15 @@ export type SendContext = RequestContext & {
   readonly mask: Mask
   readonly accountTier: AccountTier
   readonly clock: Clock
+  /** Missing: nothing watches the event loop. */
+  readonly stalls?: StallWatch | undefined
   readonly transport: Transport
   /** Cancels requests in flight; they are observed as cancelled. */
   readonly abort: AbortSignal
   /** Aborted when sending must stop; the rest of a replay is then dropped. */
   readonly stop: AbortSignal
+  /** Whether a request may be sent now; asked right before each one. */
+  readonly maySend: () => boolean
   readonly sink: Sink
   /** null: requests carry no trace id. */
   readonly traceIds: TraceIds | null
@@ -64,6 +69,10 @@ export function transmit(
   onEnd?: (exchange: Exchange) => void,
 ): Promise<boolean> {
   const { sink } = context
+  if (!context.maySend()) {
+    sink(unsentRequest({ arrival, index, origin, built }, 'interrupted', context))
+    return notSent
+  }
   const { descriptor, request } = built
   const { method, path, body, timeouts, maxBodyBytes } = request
   const id = requestIdOf(arrival, index, context.callers.length)
@@ -101,6 +110,7 @@ export function transmit(
       retried: exchange.retried || undefined,
       headersMs: exchange.headersMs,
       endMs: exchange.endMs,
+      stalls: context.stalls?.between(exchange.sentMs, exchange.endMs),
       outcome,
       response: responseOf(exchange, stream, {
         digest: descriptor.kind === 'rpc' && descriptor.replay !== null,
@@ -111,6 +121,8 @@ export function transmit(
     return true
   })
 }
+
+export const notSent = Promise.resolve(false)
 
 /** The observation of a request that was not sent. */
 export function unsentRequest(

@@ -14,6 +14,8 @@ export type RunStop = {
   readonly stop: (reason: StopReason) => void
   /** Stops sending, and cancels requests in flight. This alone sets no reason. */
   readonly cancel: () => void
+  /** Whether a request may be sent now. Once the lease of the worker is over, this stops and cancels everything. */
+  readonly maySend: () => boolean
   /** Aborted when sending must stop. */
   readonly stopping: AbortSignal
   /** Aborted when requests in flight must end now. */
@@ -22,8 +24,8 @@ export type RunStop = {
   readonly quit: AbortSignal
 }
 
-/** `stop` requests an orderly end, `quit` an immediate one. */
-export function createRunStop(stop: AbortSignal, quit: AbortSignal): RunStop {
+/** `stop` requests an orderly end, `quit` an immediate one. `isOver`: whether the lease of the worker is over. */
+export function createRunStop(stop: AbortSignal, quit: AbortSignal, isOver: () => boolean = () => false): RunStop {
   const stopping = new AbortController()
   const cancelled = new AbortController()
   // Each user adds a listener while it thinks between two calls; Node would report a leak.
@@ -34,6 +36,11 @@ export function createRunStop(stop: AbortSignal, quit: AbortSignal): RunStop {
     if (ended === 'complete' || reason === 'worker-lost') ended = reason
     stopping.abort()
   }
+  const cancel = () => {
+    stopping.abort()
+    cancelled.abort()
+  }
+  let isLeaseLost = false
   onAbort(stop, () => stopFor('interrupted'))
   onAbort(quit, () => {
     stopFor('interrupted')
@@ -42,9 +49,14 @@ export function createRunStop(stop: AbortSignal, quit: AbortSignal): RunStop {
   return {
     reason: () => ended,
     stop: stopFor,
-    cancel: () => {
-      stopping.abort()
-      cancelled.abort()
+    cancel,
+    maySend: () => {
+      if (isLeaseLost || !isOver()) return !isLeaseLost
+      // A lease that was over once stays over: others may have heard of it.
+      isLeaseLost = true
+      stopFor('worker-lost')
+      cancel()
+      return false
     },
     stopping: stopping.signal,
     cancelled: cancelled.signal,
@@ -66,32 +78,34 @@ export function onStop({ stopping, reason }: RunStop, then: (reason: StopReason)
   })
 }
 
-/** How often somebody must be heard, at most. */
-const silenceTickMs = 100
-
-/** `heard`: somebody was heard now. */
-export type SilenceWatch = { readonly heard: () => void; readonly end: () => void }
-
 /**
- * Calls `onSilent` once if nobody is heard for `maxMs`; null: never. Only time in which this thread could have heard
- * somebody counts.
+ * Until when a worker of a run over several machines may send, in shared memory: milliseconds on a clock that includes the
+ * time in which the machine was suspended. Later, the others may have ended the run without it.
  */
-export function watchSilence(clock: Clock, maxMs: number | null, onSilent: () => void): SilenceWatch {
-  if (maxMs === null) return { heard: () => {}, end: () => {} }
-  let unheardMs = 0
+export type SendLease = BigInt64Array
+
+export function createSendLease(untilMs: number): SendLease {
+  const lease = new BigInt64Array(new SharedArrayBuffer(8))
+  extendSendLease(lease, untilMs)
+  return lease
+}
+
+export const extendSendLease = (lease: SendLease, untilMs: number): void =>
+  void Atomics.store(lease, 0, BigInt(Math.floor(untilMs)))
+
+export const isLeaseOver = (lease: SendLease, nowMs: number): boolean => nowMs >= Number(Atomics.load(lease, 0))
+
+/** How often a worker that sends nothing looks whether its lease is over. */
+const leaseTickMs = 100
+
+/** Ends a run soon after its lease is over, even if nothing is due. Returns a function that ends the watch. */
+export function watchLease(clock: Clock, { maySend }: Pick<RunStop, 'maySend'>): Cancel {
   let cancel: Cancel = () => {}
   const tick = (): void => {
-    unheardMs += silenceTickMs
-    if (unheardMs > maxMs) onSilent()
-    else cancel = clock.at(clock.nowMs() + silenceTickMs, tick)
+    if (maySend()) cancel = clock.at(clock.nowMs() + leaseTickMs, tick)
   }
-  cancel = clock.at(clock.nowMs() + silenceTickMs, tick)
-  return {
-    heard: () => {
-      unheardMs = 0
-    },
-    end: () => cancel(),
-  }
+  tick()
+  return () => cancel()
 }
 
 /** After this many responses, and none of the service, no more of them are needed. */

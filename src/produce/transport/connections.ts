@@ -114,6 +114,7 @@ function createConnection(origin: string, connector: buildConnector.connector): 
   let preopened: Socket | null = null
   let peerState: 'open' | 'closed' | 'reset' = 'open'
   let isReused = false
+  const interim = createInterimReader()
   const client = new Client(origin, {
     // One request at a time on a connection. With 0 the connection would not be kept alive.
     pipelining: 1,
@@ -143,7 +144,7 @@ function createConnection(origin: string, connector: buildConnector.connector): 
     })
     if (!(socket instanceof Socket)) return
     opening = socket
-    readDirectly(socket)
+    readDirectly(socket, interim)
     // undici treats a reset as the end of a body of unknown length, and the end of a connection inside a body as a
     // protocol error. These listeners run before undici's own and record the real state.
     socket.on('end', () => {
@@ -167,7 +168,10 @@ function createConnection(origin: string, connector: buildConnector.connector): 
 
   const giveUp = () => void opening?.destroy(new Error('given up'))
   return {
-    dispatch: (options, handler) => void client.dispatch(options, handler),
+    dispatch: (options, handler) => {
+      interim.expectResponse()
+      client.dispatch(options, handler)
+    },
     giveUp,
     peerState: () => peerState,
     isReused: () => isReused,
@@ -198,8 +202,9 @@ function addressOf(origin: string): buildConnector.Options {
 
 /** The bytes of the latest read, while `readable` is being emitted for them. */
 const arrived = Symbol('arrived')
+const interimReader = Symbol('interim reader')
 
-type DirectSocket = Socket & { [arrived]?: Buffer | null }
+type DirectSocket = Socket & { [arrived]?: Buffer | null; [interimReader]?: InterimReader }
 
 /** All sockets read into this buffer. The bytes of a read are copied out of it before the next read. */
 const buffer = Buffer.allocUnsafeSlow(65_536)
@@ -218,8 +223,9 @@ export const directReads: OnReadOpts = {
 }
 
 /** A reader that calls `read` on `readable` gets each read immediately. Otherwise the socket is an ordinary stream. */
-export function readDirectly(socket: Socket): void {
+export function readDirectly(socket: Socket, interim?: InterimReader): void {
   const direct: DirectSocket = socket
+  if (interim !== undefined) direct[interimReader] = interim
   direct[arrived] = null
   direct.read = readArrived
 }
@@ -228,6 +234,7 @@ export function readDirectly(socket: Socket): void {
 function deliver(socket: DirectSocket, count: number): boolean {
   const bytes = Buffer.allocUnsafe(count)
   buffer.copy(bytes, 0, 0, count)
+  socket[interimReader]?.rewrite(bytes)
   // Unread bytes come first.
   if (socket.readableLength > 0) return socket.push(bytes)
   socket[arrived] = bytes
@@ -242,4 +249,64 @@ function readArrived(this: DirectSocket, size?: number): unknown {
   if (bytes === null || bytes === undefined) return Socket.prototype.read.call(this, size)
   this[arrived] = null
   return bytes
+}
+
+/**
+ * Reads the heads of interim responses (1xx) in the bytes of a connection. undici skips all of them but `100 Continue`,
+ * which it takes for a broken connection. A server may send one although nobody asked for it (RFC 9110, section 15.2).
+ */
+type InterimReader = {
+  /** A request was sent, so the next bytes begin a response. */
+  readonly expectResponse: () => void
+  /** Turns each `100` before the final response into a `102`, in place. `bytes` may begin and end anywhere. */
+  readonly rewrite: (bytes: Buffer) => void
+}
+
+/** The digits of the status in `HTTP/1.1 100 Continue`. */
+const firstDigit = 9
+const lastDigit = 11
+
+const LF = 0x0a
+const CR = 0x0d
+const [ZERO, ONE, TWO] = [0x30, 0x31, 0x32]
+
+function createInterimReader(): InterimReader {
+  /** `final`: no head of an interim response can follow. */
+  let state: 'status' | 'headers' | 'final' = 'final'
+  /** The position in the status line. */
+  let at = 0
+  let isZero = false
+  let isLineEmpty = false
+
+  const readStatus = (bytes: Buffer, index: number): void => {
+    const byte = bytes[index]
+    if (at === firstDigit && byte !== ONE) state = 'final'
+    else if (at === firstDigit + 1) isZero = byte === ZERO
+    else if (at === lastDigit) {
+      if (isZero && byte === ZERO) bytes[index] = TWO
+      state = 'headers'
+      isLineEmpty = false
+    }
+    at++
+  }
+
+  const readHeader = (byte: number | undefined): void => {
+    if (byte === LF && isLineEmpty) {
+      state = 'status'
+      at = 0
+    } else if (byte === LF) isLineEmpty = true
+    else if (byte !== CR) isLineEmpty = false
+  }
+
+  return {
+    expectResponse: () => {
+      state = 'status'
+      at = 0
+    },
+    rewrite: bytes => {
+      for (let index = 0; state !== 'final' && index < bytes.length; index++)
+        if (state === 'status') readStatus(bytes, index)
+        else readHeader(bytes[index])
+    },
+  }
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../../lib/clock.ts'
+import { is2xx } from '../../lib/numbers.ts'
 import type { FailureReason } from '../../observation/observation.ts'
 import { areCut, headerRecord, noHeaders } from './headers.ts'
 import { type Deadline, type DeadlineWatch, type TimeoutPhase, touch } from './timeouts.ts'
@@ -129,7 +130,7 @@ export function cancelWith(recorder: ExchangeRecorder, reason: FailureReason, de
  * Whether the body is an event stream. Other responses to a streamed request, such as errors, have an ordinary body.
  */
 export const isEventStream = ({ status, headers }: Pick<Exchange, 'status' | 'headers'>): boolean =>
-  status === 200 && /^text\/event-stream\s*(;|$)/i.test(headers['content-type'] ?? '')
+  is2xx(status) && /^text\/event-stream\s*(;|$)/i.test(headers['content-type'] ?? '')
 
 const emptyBody = Buffer.alloc(0)
 

@@ -1,4 +1,5 @@
 import type { Clock } from '../../lib/clock.ts'
+import { is2xx } from '../../lib/numbers.ts'
 import type { Timeouts } from '../../plan/plan.ts'
 import type { Exchange, HttpRequest } from './transport.ts'
 import { undiciTransport } from './undici.ts'
@@ -65,7 +66,7 @@ const isWrongPath = ({ status, headers }: Exchange): boolean =>
 
 /** A list, or a refusal for want of a key. */
 const isService = ({ status, headers }: Exchange): boolean =>
-  (status === 200 || status === 401 || status === 402) && /json/i.test(headers['content-type'] ?? '')
+  (is2xx(status) || status === 401 || status === 402) && /json/i.test(headers['content-type'] ?? '')
 
 function otherBases(target: string): readonly string[] {
   const { origin, pathname } = new URL(target)

@@ -13,7 +13,7 @@ export type HttpRequest = {
   readonly isOnce?: boolean | undefined
   /** A longer response body ends the exchange as `body-too-large`. */
   readonly maxBodyBytes: number
-  /** Takes the body of an event stream (status 200) as it arrives. Such a body is not kept. */
+  /** Takes the body of an event stream (any success status) as it arrives. Such a body is not kept. */
   readonly onStreamBytes: OnStreamBytes | null
 }
 

@@ -1,4 +1,4 @@
-import { formatExact, NO_VALUE } from '../../lib/format.ts'
+import { formatExact, formatWithError, NO_VALUE } from '../../lib/format.ts'
 import { type Block, code, type Row, right, statusTones, toned } from '../blocks.ts'
 import type { Report, ThresholdResult } from '../document.ts'
 
@@ -20,7 +20,8 @@ export function thresholdsSection({ thresholds }: Report): readonly Block[] {
   ]
 }
 
-function row({ verdict, expression, value, whole, unit, message, why }: ThresholdResult): Row {
+function row(result: ThresholdResult): Row {
+  const { verdict, expression, message, why } = result
   const tone = statusTones[verdict]
   const isMet = verdict === 'pass'
   const notes = [{ text: message }, ...(why === '' ? [] : [{ text: why, lead: 'why: ' }])]
@@ -28,11 +29,15 @@ function row({ verdict, expression, value, whole, unit, message, why }: Threshol
     cells: [
       { ...toned(tone, verdict), verdict },
       code(expression),
-      value === null
-        ? NO_VALUE
-        : `${formatExact(value, unit)}${whole === null ? '' : ` of ${formatExact(whole, unit)}`}`,
+      measured(result),
       [isMet ? '' : toned(tone, `${message}. `), toned('quiet', why)],
     ],
     ...(isMet ? {} : { notes }),
   }
+}
+
+function measured({ value, lowest, highest, whole, unit }: ThresholdResult): string {
+  if (value === null) return highest === null ? NO_VALUE : `less than ${formatExact(highest, unit)}`
+  const of = whole === null ? '' : ` of ${formatExact(whole, unit)}`
+  return `${formatWithError(value, lowest ?? value, highest ?? value, unit)}${of}`
 }

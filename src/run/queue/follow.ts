@@ -2,6 +2,7 @@ import type { Baselines } from '../../judge/compare/comparable.ts'
 import { emptyResult, type JudgeJob, type RecordsElsewhere, type WorkerResult } from '../../judge/judge-run.ts'
 import { sleepUntil } from '../../lib/clock.ts'
 import { plural } from '../../lib/format.ts'
+import { messageOf } from '../../lib/usage-error.ts'
 import type { LiveMachine } from '../../outputs/output.ts'
 import type { Report } from '../../report/document.ts'
 import { createLogTarget } from '../../storage/log-copy.ts'
@@ -13,7 +14,7 @@ import type { RecordStore } from './record-store.ts'
 import { collectRecords } from './record-transfer.ts'
 import type { AboutWorker, ShardResult, ShardSnapshot } from './run-shard.ts'
 import type { RunState, ShardView, Signal } from './run-state.ts'
-import { type SharedJob, unpack } from './shared-job.ts'
+import { type SharedJob, unpackOrNull } from './shared-job.ts'
 
 export type FollowIo = Omit<RunIo, 'startWorker'>
 
@@ -60,10 +61,12 @@ export async function followRun(
           quit,
         })
       : null
-  const results = new Map<number, ShardResult>()
+  /** null: another program wrote something else in its place, so that the shard counts as lost. */
+  const results = new Map<number, ShardResult | null>()
   let ended: Signal['stop'] = null
   let endedMs = Number.POSITIVE_INFINITY
   let heardMs = clock.nowMs()
+  let failure = 'no answer'
   const graceLeftMs = () => (quit.aborted ? quitGraceMs : graceMs)
 
   /** Resolves with whether no result will come any more, or none is missing. */
@@ -85,17 +88,22 @@ export async function followRun(
     for (const [index, packed] of (await state.results(missing)).entries()) {
       const shard = missing[index]
       if (shard === undefined || packed === null) continue
-      results.set(shard, unpack<ShardResult>(packed))
-      collector?.begin(shard)
+      const result = unpackOrNull<ShardResult>('result', packed)
+      if (result === null) log(`The result of shard ${shard + 1} in Redis is not one that a worker wrote.`)
+      else collector?.begin(shard)
+      results.set(shard, result)
     }
   }
   for (let isOver = false; !isOver; ) {
-    isOver = await look().catch(() => false)
+    isOver = await look().catch(cause => {
+      failure = messageOf(cause)
+      return false
+    })
     if (quit.aborted || ended !== null) endedMs = Math.min(endedMs, clock.nowMs())
     if (clock.nowMs() > endedMs + graceLeftMs()) isOver = true
     if (clock.nowMs() > heardMs + maxUnheardMs) {
       ended = { reason: 'worker-lost', why: 'Redis could not be reached' }
-      log('Redis could not be reached. The run ends.')
+      log(`Redis could not be reached (${failure}). The run ends.`)
       isOver = true
     }
     if (!isOver) await sleepUntil(clock, clock.nowMs() + lookEveryMs)
@@ -104,17 +112,17 @@ export async function followRun(
   await live.poll()
   if (collector !== null && results.size > 0) log(`Collecting the records of ${plural(results.size, 'shard')}.`)
   const missing = (await collector?.end()) ?? Array.from({ length: shards }, () => notAsked)
-  const claims = await state.claims().catch(() => [])
+  const claims = await state.claims(shards).catch(() => [])
   const pushed = pushCounts(outputs)
   const all = Array.from({ length: shards }, (_, shard): WorkerResult => {
     const claim = claims[shard]
-    const about = claim?.about ? unpack<AboutWorker>(claim.about) : null
+    const about = claim?.about ? unpackOrNull<AboutWorker>('worker', claim.about) : null
     const health = shown.machines()[shard]?.health ?? about?.health
     const elsewhere = about?.logFile ? { worker: claim?.worker ?? '', file: about.logFile } : undefined
     const result = results.get(shard)
     const damage = result?.unwritten ? `the worker could not write all of them: ${result.unwritten}` : null
     const records = elsewhere && { ...elsewhere, missing: damage ?? missing[shard] ?? null }
-    if (result === undefined) return { ...emptyResult(judgeJob), health, records }
+    if (!result) return { ...emptyResult(judgeJob), health, records }
     const { snapshot, end, machine } = result
     // One shard may have ended before it knew why the others did.
     const ownEnd = end && { ...end, pushed, ...(reason !== null && { ended: reason }) }
@@ -147,7 +155,8 @@ function createShownShards(state: Pick<RunState, 'views'>) {
   async function read(): Promise<readonly ShardView[]> {
     const views = await state.views()
     machines = views.map(({ state, worker, snapshot }, shard) => {
-      if (snapshot !== null) latest[shard] = unpack<ShardSnapshot>(snapshot)
+      const shown = snapshot && unpackOrNull<ShardSnapshot>('snapshot', snapshot)
+      if (shown !== null) latest[shard] = shown
       return { name: worker, state, health: latest[shard]?.health ?? null }
     })
     return views

@@ -83,7 +83,7 @@ export async function attachTo<Result>(
     const found = await state.job()
     if (found === null)
       throw new UsageError({ where: 'run', got: runId, expected: 'the id of a run that this Redis knows' })
-    const job = unpack<SharedJob>(found.job)
+    const job = unpack<SharedJob>('job', found)
     const redisClock = createRedisClock(redis, systemClock())
     await redisClock.measure()
     const clock = clockFromEpoch(redisClock.epochAt(job.zeroMs))

@@ -1,6 +1,13 @@
 import type { Machine, WorkerHealth } from '../../judge/judge-run.ts'
 import { type Clock, clockFromEpoch, sleepUntil } from '../../lib/clock.ts'
-import { createRunStop, type RunStop } from '../../produce/drivers/stop.ts'
+import {
+  createRunStop,
+  createSendLease,
+  extendSendLease,
+  isLeaseOver,
+  type RunStop,
+  type SendLease,
+} from '../../produce/drivers/stop.ts'
 import { observationsIn } from '../../storage/run-directory.ts'
 import { withEvidence } from '../make-report.ts'
 import type {
@@ -30,6 +37,8 @@ export type ShardTask = {
 export type ShardIo = {
   readonly state: RunState
   readonly clock: Clock
+  /** A clock in milliseconds that includes the time in which the machine was suspended. */
+  readonly bootMs: () => number
   readonly redisClock: RedisClock
   readonly startWorker: StartWorker
   readonly lease: Lease
@@ -42,6 +51,9 @@ export type ShardIo = {
   /** Aborted when the worker must end: the run stops for all. */
   readonly quit: AbortSignal
 }
+
+/** With the time until which this shard may send. Each beat that Redis has taken extends it. */
+type LeasedIo = ShardIo & { readonly sendLease: SendLease }
 
 /** What a worker says of itself when it claims a shard. `logFile`: null: it records nothing. */
 export type AboutWorker = { readonly health: WorkerHealth; readonly logFile: string | null }
@@ -76,18 +88,19 @@ export async function runShard(task: ShardTask, io: ShardIo): Promise<string | n
   const keys = createSealKeys()
   const measureWhole = io.startMeter()
   const about: AboutWorker = { health: measureWhole(), logFile: io.logFile }
-  const refusal = await state.claim(shard, worker, keys.publicKey, pack(about))
+  const sendLease = createSendLease(io.bootMs() + job.silenceMs / 2)
+  const refusal = await state.claim(shard, worker, keys.publicKey, pack('worker', about))
   if (refusal !== null) return refusal
 
   // Others see a stop by the state of the run, and this shard sees theirs.
   const stop = createRunStop(new AbortController().signal, io.quit)
-  const link = keepAlive(task, io, stop)
+  const link = keepAlive(task, { ...io, sendLease }, stop)
   let handle = null as WorkerHandle | null
   let searches: SearchLink | null = null
   try {
     const sealed = await link.waitFor(() => state.sealedFor(shard))
     if (sealed === null) return link.why()
-    const secrets = unpack<ShardSecrets>(unseal(sealed, keys, sealContext(runId, shard)))
+    const secrets = unpack<ShardSecrets>('keys', unseal(sealed, keys, sealContext(runId, shard)))
     await link.persist(redisClock.measure)
     await link.persist(lease.begin)
     const clock = clockFromEpoch(redisClock.epochAt(job.zeroMs))
@@ -99,7 +112,7 @@ export async function runShard(task: ShardTask, io: ShardIo): Promise<string | n
       clock,
       obey: order => handle?.search(order),
     })
-    handle = io.startWorker(workerJobOf(task, secrets, io), {
+    handle = io.startWorker(workerJobOf(task, secrets, { ...io, sendLease }), {
       onStop: stop.stop,
       onLost: why => {
         state.stop('worker-lost', `the load of shard ${shard + 1} ended early: ${why}`).catch(() => {})
@@ -118,7 +131,7 @@ export async function runShard(task: ShardTask, io: ShardIo): Promise<string | n
     await link.persist(redisClock.measure)
     const machine: Machine = { name: worker, ...redisClock.skew() }
     const complete = await withRecordedEvidence(result, task, io)
-    const packed = pack({ ...complete, machine, health: measureWhole() } satisfies ShardResult)
+    const packed = pack('result', { ...complete, machine, health: measureWhole() } satisfies ShardResult)
     // Live views end on the numbers of the report.
     const last = await link.snapshot()
     const isTaken = await link.persist(() => state.finish(shard, worker, packed, last))
@@ -151,11 +164,11 @@ async function getReady(
 ): Promise<void> {
   const opening = await handle.open()
   if (opening === null) return
-  const packed = pack(opening)
+  const packed = pack('opening', opening)
   const all = await link.persist(() => state.arrive(shard, worker, packed))
   if (all === null) return
   judgeOpening(
-    all.map(each => unpack<OpeningResult>(each)),
+    all.map(each => unpack<OpeningResult>('opening', each)),
     job.info,
     stop,
   )
@@ -192,14 +205,13 @@ type Link = {
 }
 
 /** Tells again and again that this shard is alive, and carries a stop from it to all others and back. */
-function keepAlive({ shard, worker, job }: ShardTask, io: ShardIo, stop: RunStop): Link {
-  const { state, clock, redisClock, quit } = io
+function keepAlive({ shard, worker, job }: ShardTask, io: LeasedIo, stop: RunStop): Link {
+  const { state, clock, bootMs, redisClock, sendLease, quit } = io
   const measure = io.startMeter()
   let handle = null as WorkerHandle | null
   let why = 'the run has ended'
   let latest: Signal | null = null
   let heardMs = clock.nowMs()
-  let silenceMs = Number.POSITIVE_INFINITY
   const over = new AbortController()
 
   let unsent: Buffer | null = null
@@ -214,7 +226,7 @@ function keepAlive({ shard, worker, job }: ShardTask, io: ShardIo, stop: RunStop
   }
   async function snapshot(): Promise<Buffer | null> {
     const found = (await handle?.snapshot(job.details)) ?? null
-    return found && pack({ ...found, health: measure() } satisfies ShardSnapshot)
+    return found && pack('snapshot', { ...found, health: measure() } satisfies ShardSnapshot)
   }
 
   async function beat(): Promise<void> {
@@ -231,11 +243,11 @@ function keepAlive({ shard, worker, job }: ShardTask, io: ShardIo, stop: RunStop
     const latestSnapshot = unsent
     // The next one may come while this one is sent.
     unsent = null
+    const beatMs = bootMs()
     const signal = await state.beat(shard, worker, latestSnapshot)
     heardMs = clock.nowMs()
     latest = signal
-    if (signal.silenceMs > 0) silenceMs = signal.silenceMs
-    if (signal.stop === null) return
+    if (signal.stop === null) return extendSendLease(sendLease, beatMs + job.silenceMs / 2)
     why = signal.stop.why
     stop.stop(signal.stop.reason)
     handle?.stop(signal.stop.reason)
@@ -251,7 +263,7 @@ function keepAlive({ shard, worker, job }: ShardTask, io: ShardIo, stop: RunStop
   // Beside the beats, since each of them may wait long for an answer.
   const watching = (async () => {
     while (!over.signal.aborted) {
-      if (clock.nowMs() > heardMs + silenceMs / 2) {
+      if (isLeaseOver(sendLease, bootMs())) {
         why = 'it could not reach Redis'
         stop.stop('worker-lost')
         handle?.stop('worker-lost')
@@ -266,7 +278,7 @@ function keepAlive({ shard, worker, job }: ShardTask, io: ShardIo, stop: RunStop
         const done = await act().then(
           value => ({ value }),
           (cause: unknown) => {
-            if (clock.nowMs() > heardMs + silenceMs) throw cause
+            if (clock.nowMs() > heardMs + job.silenceMs) throw cause
             return null
           },
         )
@@ -298,14 +310,14 @@ function keepAlive({ shard, worker, job }: ShardTask, io: ShardIo, stop: RunStop
 function workerJobOf(
   { shard, job }: ShardTask,
   secrets: ShardSecrets,
-  { lease, redisClock, logFile }: ShardIo,
+  { lease, redisClock, sendLease, logFile }: LeasedIo,
 ): WorkerJob {
   const { shards, silenceMs, zeroMs, ...common } = job
   return {
     ...common,
     ...secrets,
     gauges: true,
-    maxUnheardMs: silenceMs / 2,
+    sendLease,
     shard: { worker: shard, workers: shards },
     budget: lease.budget,
     epoch: redisClock.epochAt(zeroMs),

@@ -1,4 +1,13 @@
+import { endings } from '../../observation/log-schema.ts'
 import type { StopReason } from '../../produce/drivers/stop.ts'
+import {
+  type LeaseReply,
+  type LeaseRequest,
+  leaseArguments,
+  leaseReplyOf,
+  leaseScript,
+  leaseUnit,
+} from './lease-script.ts'
 import type { RedisClient } from './queue.ts'
 
 /**
@@ -8,7 +17,7 @@ import type { RedisClient } from './queue.ts'
  */
 export type RunState = {
   readonly create: (run: NewRun) => Promise<void>
-  readonly job: () => Promise<{ readonly shards: number; readonly job: Buffer } | null>
+  readonly job: () => Promise<Buffer | null>
   /** Takes a shard, once for all time. null: it is taken now; otherwise why it is not. `about`: what the worker says of itself. */
   readonly claim: (shard: number, worker: string, publicKey: string, about?: Buffer) => Promise<string | null>
   /** Gives the worker of a shard what only it can read. */
@@ -33,14 +42,13 @@ export type RunState = {
   /** Takes the result and the last snapshot of a shard, from the worker that has claimed it, while nobody takes it for lost. */
   readonly finish: (shard: number, worker: string, result: Buffer, snapshot?: Buffer | null) => Promise<boolean>
   /** Who has claimed each shard, in order; null: nobody. One round trip, as for the two below. */
-  readonly claims: () => Promise<readonly (ShardClaim | null)[]>
+  readonly claims: (shards: number) => Promise<readonly (ShardClaim | null)[]>
   /** What live views show of each shard, in order. Empty: Redis no longer knows the run. */
   readonly views: () => Promise<readonly ShardView[]>
   /** The results of some shards, in that order; null: there is none. */
   readonly results: (shards: readonly number[]) => Promise<readonly (Buffer | null)[]>
-  /** Takes a part of the budget; what was taken is spent, unless it is given back. In pico-USD, in whole thousands. */
-  readonly lease: (least: bigint, limit: bigint) => Promise<bigint>
-  readonly giveBack: (amount: bigint) => Promise<void>
+  /** Gives back a part of the budget, and takes another. What was taken is spent, unless it is given back. */
+  readonly lease: (shard: number, request: LeaseRequest) => Promise<LeaseReply>
   /** What is taken of the budget and not given back, in pico-USD. */
   readonly leased: () => Promise<bigint>
 }
@@ -76,9 +84,6 @@ export type ShardView = {
   readonly worker: string | null
   readonly snapshot: Buffer | null
 }
-
-/** The numbers of Lua are exact up to 2^53, which would be 9,000 USD in pico-USD. */
-const leaseUnit = 1_000n
 
 /** How long the state of a run is kept. */
 export const keptSeconds = 7 * 24 * 3_600
@@ -191,14 +196,7 @@ const scripts = {
       all[i + 1] = {state, shard[1] or '', shard[2] or ''}
     end
     return all`,
-  // A part of what is left, so that the last parts are small; at least the first argument, if there is as much.
-  lease: `${keys}
-    local left = tonumber(ARGV[2]) - tonumber(get('leased') or '0')
-    local part = math.min(left, math.max(math.floor(left / (2 * tonumber(get('shards')))), tonumber(ARGV[1])))
-    if part <= 0 then return '0' end
-    redis.call('HINCRBY', run, 'leased', string.format('%.0f', part))
-    return string.format('%.0f', part)`,
-  giveBack: `${keys} redis.call('HINCRBY', run, 'leased', '-' .. ARGV[1]) return ''`,
+  lease: `${keys} ${leaseScript}`,
 } as const
 
 type Argument = string | number | Buffer
@@ -235,10 +233,7 @@ export function createRunState(redis: RedisClient, runId: string): RunState {
       await redis.hset(run, { shards, job, deadlineMs, silenceMs })
       await redis.expire(run, keptSeconds)
     },
-    job: async () => {
-      const [shards, job] = await redis.hmgetBuffer(run, 'shards', 'job')
-      return shards && job ? { shards: Number(shards), job } : null
-    },
+    job: () => redis.hgetBuffer(run, 'job'),
     claim: async (shard, worker, publicKey, about = Buffer.alloc(0)) => {
       const refusal = await ofShard('claim', shard, worker, publicKey, keptSeconds, about)
       return Array.isArray(refusal) ? 'the run is unknown' : textOf(refusal) || null
@@ -258,9 +253,8 @@ export function createRunState(redis: RedisClient, runId: string): RunState {
     look: async () => signalOf(await ofRun('look')),
     finish: async (shard, worker, result, snapshot) =>
       Number(await ofShard('finish', shard, worker, result, snapshot ?? '')) === 1,
-    claims: async () => {
-      const count = Number(await redis.hget(run, 'shards'))
-      const all = await readAll(range(count), ['worker', 'publicKey', 'about'])
+    claims: async shards => {
+      const all = await readAll(range(shards), ['worker', 'publicKey', 'about'])
       return all.map(([worker, publicKey, about]) =>
         worker && publicKey
           ? { worker: worker.toString(), publicKey: publicKey.toString(), about: about?.length ? about : null }
@@ -269,12 +263,8 @@ export function createRunState(redis: RedisClient, runId: string): RunState {
     },
     views: async () => viewsOf(await ofRun('views')),
     results: async shards => (await readAll(shards, ['result'])).map(([result]) => result ?? null),
-    lease: async (least, limit) => {
-      const part = await ofRun('lease', String(least / leaseUnit + 1n), String(limit / leaseUnit))
-      return BigInt(textOf(part) ?? '0') * leaseUnit
-    },
+    lease: async (shard, request) => leaseReplyOf(await ofRun('lease', ...leaseArguments(shard, request), keptSeconds)),
     leased: async () => BigInt((await redis.hget(run, 'leased')) ?? 0) * leaseUnit,
-    giveBack: async amount => void (await ofRun('giveBack', String(amount / leaseUnit))),
   }
 }
 
@@ -284,32 +274,41 @@ const commandOf = (script: string): string => `turnpike-${script}`
 
 const textOf = (value: unknown): string | null => (value instanceof Buffer ? value.toString() : null)
 
-/** Redis was started again without its data. */
-const forgotten: Signal = {
+const lost = (why: string): Signal => ({
   startMs: null,
-  stop: { reason: 'worker-lost', why: 'Redis no longer knows the run' },
+  stop: { reason: 'worker-lost', why },
   isCancelled: false,
   finished: 0,
   working: 0,
   silenceMs: 0,
   nowMs: 0,
-}
+})
 
 function signalOf(value: unknown): Signal {
-  if (!Array.isArray(value) || value.length < 8) return forgotten
+  // Redis was started again without its data.
+  if (!Array.isArray(value) || value.length < 8) return lost('Redis no longer knows the run')
   const [nowMs, start, stop, why, cancelled, finished, silence, working] = (value as readonly unknown[]).map(each =>
     each instanceof Buffer ? each.toString() : String(each),
   )
-  return {
-    startMs: start === '' ? null : Number(start),
-    stop: stop === '' ? null : { reason: stop as StopReason, why: why ?? '' },
-    isCancelled: cancelled === '1',
+  const reason = endings.filter(each => each !== 'complete').find(each => each === stop)
+  const numbers = {
     finished: Number(finished),
     working: Number(working),
     silenceMs: Number(silence),
     nowMs: Number(nowMs),
   }
+  const startMs = start === '' ? null : Number(start)
+  const isOurs = (stop === '' || reason !== undefined) && Object.values({ ...numbers, startMs }).every(isTime)
+  if (!isOurs) return lost('another program changed the state of the run in Redis')
+  return {
+    ...numbers,
+    startMs,
+    stop: reason === undefined ? null : { reason, why: why ?? '' },
+    isCancelled: cancelled === '1',
+  }
 }
+
+const isTime = (value: number | null): boolean => value === null || (value >= 0 && value <= Number.MAX_SAFE_INTEGER)
 
 function viewsOf(value: unknown): readonly ShardView[] {
   const all: readonly unknown[] = Array.isArray(value) ? value : []

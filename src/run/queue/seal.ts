@@ -9,6 +9,7 @@ import {
   type KeyObject,
   randomBytes,
 } from 'node:crypto'
+import { UsageError } from '../../lib/usage-error.ts'
 
 /** The key pair of a worker for one shard. `publicKey`: SPKI in DER, as base64. */
 export type SealKeys = { readonly publicKey: string; readonly privateKey: KeyObject }
@@ -32,13 +33,18 @@ export function seal(bytes: Buffer, publicKey: string, context: string): Buffer 
   return Buffer.concat([from, nonce, cipher.getAuthTag(), sealed])
 }
 
-/** Throws if it was sealed for another key pair or another context, or was changed. */
+/** Throws a UsageError if it was sealed for another key pair or another context, or was changed. */
 export function unseal(sealed: Buffer, { privateKey }: SealKeys, context: string): Buffer {
   const [from, nonce, tag, rest] = split(sealed, [publicKeyBytes, nonceBytes, tagBytes])
-  const publicKey = createPublicKey({ key: from, format: 'der', type: 'spki' })
-  const decipher = createDecipheriv('aes-256-gcm', keyOf(privateKey, publicKey, context), nonce)
-  decipher.setAuthTag(tag)
-  return Buffer.concat([decipher.update(rest), decipher.final()])
+  try {
+    const publicKey = createPublicKey({ key: from, format: 'der', type: 'spki' })
+    const decipher = createDecipheriv('aes-256-gcm', keyOf(privateKey, publicKey, context), nonce)
+    decipher.setAuthTag(tag)
+    return Buffer.concat([decipher.update(rest), decipher.final()])
+  } catch {
+    const expected = 'what Turnpike sealed for this process'
+    throw new UsageError({ where: 'Redis', got: `${sealed.length} bytes of something else`, expected })
+  }
 }
 
 /** Of an X25519 key as SPKI in DER. */
@@ -59,4 +65,11 @@ const decode = (text: string): KeyObject =>
   createPublicKey({ key: Buffer.from(text, 'base64'), format: 'der', type: 'spki' })
 
 /** Identifies a plan and all that it is judged by. */
-export const hashOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex').slice(0, 16)
+export const hashOf = (bytes: Buffer): string => digestOf([bytes]).toString('hex').slice(0, 16)
+
+/** The SHA-256 of the parts in a row, in 32 bytes. */
+export function digestOf(parts: readonly (Buffer | string)[]): Buffer {
+  const hash = createHash('sha256')
+  for (const part of parts) hash.update(part)
+  return hash.digest()
+}

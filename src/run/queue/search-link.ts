@@ -3,7 +3,7 @@ import type { Plan } from '../../plan/plan.ts'
 import { leadSearches, type SearchOrder, type SearchReport } from '../search.ts'
 import { quiet, type RedisClient } from './queue.ts'
 import { runKeyOf } from './run-state.ts'
-import { pack, unpack } from './shared-job.ts'
+import { type PayloadKind, pack, unpackOrNull } from './shared-job.ts'
 
 /** Carries the reports and orders of capacity searches between the shards of a run. The first shard leads. */
 export type SearchLink = {
@@ -35,13 +35,22 @@ export async function linkSearches(
   const run = runKeyOf(runId)
   const channels = { reports: `${run}:reports`, orders: `${run}:orders` }
   const listener = quiet(redis.duplicate())
-  const send = (channel: string, message: unknown) => void redis.publish(channel, pack(message)).catch(() => {})
-  const lead = leadSearches(plan, shards, clock, order => send(channels.orders, order))
+  const send = (channel: string, kind: PayloadKind, message: unknown) =>
+    void redis.publish(channel, pack(kind, message)).catch(() => {})
+  const lead = leadSearches(plan, shards, clock, order => send(channels.orders, 'search order', order))
+  // Messages of other programs are skipped.
   listener.on('messageBuffer', (channel: Buffer, message: Buffer) => {
-    if (channel.toString() === channels.orders) return obey(unpack<SearchOrder>(message))
-    const [from, report] = unpack<readonly [number, SearchReport]>(message)
-    lead(from, report)
+    if (channel.toString() === channels.orders) {
+      const order = unpackOrNull<SearchOrder>('search order', message)
+      if (order !== null) obey(order)
+      return
+    }
+    const sent = unpackOrNull<readonly [from: number, report: SearchReport]>('search report', message)
+    if (sent !== null) lead(...sent)
   })
   await listener.subscribe(channels.orders, ...(shard === 0 ? [channels.reports] : []))
-  return { report: report => send(channels.reports, [shard, report]), end: () => listener.disconnect() }
+  return {
+    report: report => send(channels.reports, 'search report', [shard, report]),
+    end: () => listener.disconnect(),
+  }
 }

@@ -1,8 +1,9 @@
-import { sleepUntil, systemClock } from '../../lib/clock.ts'
+import { bootTimeMs, sleepUntil, systemClock } from '../../lib/clock.ts'
+import { isObject } from '../../lib/json.ts'
 import { pico } from '../../lib/money.ts'
 import { messageOf } from '../../lib/usage-error.ts'
 import { hasHeader } from '../../observation/log.ts'
-import { maxPicoUsd } from '../../plan/cost.ts'
+import { reservedPicoUsd } from '../../plan/cost.ts'
 import { keyCallers, maxPaidPicoUsd } from '../../plan/plan.ts'
 import { ownsCaller } from '../../plan/shard.ts'
 import { openLogSource } from '../../storage/log-copy.ts'
@@ -44,9 +45,14 @@ export async function serveShards(
   const redis = await connectState(packages, url)
   const queue = connectQueue(packages, url)
   let driving: Promise<string | null> = Promise.resolve(null)
-  const worker = new packages.Worker<QueuedShard>(
+  const worker = new packages.Worker<unknown>(
     queueName,
     async ({ data }) => {
+      if (!isQueuedShard(data)) {
+        const why = `The queue ${queueName} has a job that is no shard of a run.`
+        log(`${why} Another program wrote it; this worker skips it.`)
+        throw new Error(why)
+      }
       driving = drive(data).catch(messageOf)
       const failure = await driving
       onDone(failure === null)
@@ -57,7 +63,8 @@ export async function serveShards(
     { ...workerOptions, connection: queue },
   )
   let told = ''
-  worker.on('error', ({ message }) => {
+  worker.on('error', cause => {
+    const message = messageOf(cause)
     // It tries again every second.
     if (message !== told) log(`Redis: ${message}`)
     told = message
@@ -67,8 +74,9 @@ export async function serveShards(
     const state = createRunState(redis, runId)
     const found = await state.job()
     if (found === null) return 'the run is unknown'
-    if (hashOf(found.job) !== hash) return 'the plan in Redis is not the one that was queued'
-    const job = unpack<SharedJob>(found.job)
+    if (hashOf(found) !== hash) return 'the plan in Redis is not the one that was queued'
+    const job = unpack<SharedJob>('job', found)
+    if (shard >= job.shards) return `the run has only ${job.shards} shards`
     if (job.info.version !== version) {
       const why = `worker ${name} has version ${version}, and the run has version ${job.info.version}`
       await state.stop('worker-lost', why)
@@ -82,6 +90,7 @@ export async function serveShards(
     const io = {
       state,
       clock,
+      bootMs: bootTimeMs,
       redisClock,
       lease,
       log,
@@ -118,15 +127,23 @@ export async function serveShards(
   }
 }
 
+const isQueuedShard = (data: unknown): data is QueuedShard =>
+  isObject(data) &&
+  typeof data.runId === 'string' &&
+  typeof data.hash === 'string' &&
+  Number.isSafeInteger(data.shard) &&
+  Number(data.shard) >= 0
+
 /** What a shard may spend, and its wallets pay. The wallets of a run pay together at most what one machine would let them. */
 function leaseTerms({ plan, contract, shards }: SharedJob, shard: number): LeaseTerms {
-  const costs = Object.values(plan.calls).map(call => maxPicoUsd(call, contract) ?? 0n)
+  const costs = Object.values(plan.calls).map(call => reservedPicoUsd(call, contract).arrival)
   const isOwn = ownsCaller(plan, { worker: shard, workers: shards })
   const first = keyCallers(plan.callers)
   const wallets = plan.callers.names.flatMap((_, index) => (index < first ? [] : [isOwn(index)]))
   const payable = maxPaidPicoUsd(plan) ?? 0n
   const own = (payable * BigInt(wallets.filter(Boolean).length)) / BigInt(Math.max(1, wallets.length))
   return {
+    shard,
     limit: plan.budgetUsd === null ? null : pico(plan.budgetUsd),
     least: costs.reduce((highest, cost) => (cost > highest ? cost : highest), 0n),
     paidElsewhere: payable - own,

@@ -1,10 +1,12 @@
 import { deserialize, serialize } from 'node:v8'
 import { deflateSync, inflateSync } from 'node:zlib'
+import { UsageError } from '../../lib/usage-error.ts'
 import { ownsCaller } from '../../plan/shard.ts'
 import type { Caller } from '../../produce/callers/caller.ts'
 import { solanaKeyTexts } from '../../produce/callers/wallet-solana.ts'
 import type { WorkerJob } from '../messages.ts'
 import type { RunJob } from '../run.ts'
+import { digestOf } from './seal.ts'
 
 /** What every worker of a run may read, and Redis with it: no secret. */
 export type SharedJob = Pick<WorkerJob, 'info' | 'plan' | 'contract' | 'warmUp' | 'failFast' | 'details'> & {
@@ -39,11 +41,52 @@ const textsOf = (caller: Caller): readonly string[] =>
     ? caller.keys
     : [caller.privateKey, `0x${caller.privateKey}`, ...solanaKeyTexts(caller.privateKey)]
 
-/** Any plain data as bytes: maps, big integers and typed arrays, too. */
-export const pack = (value: unknown): Buffer => deflateSync(serialize(value), { level: 1 })
+/** What Turnpike writes to Redis, and reads from there. */
+export type PayloadKind =
+  | 'job'
+  | 'worker'
+  | 'keys'
+  | 'opening'
+  | 'snapshot'
+  | 'result'
+  | 'search report'
+  | 'search order'
 
-/** The reverse of `pack`. Throws if the bytes are damaged. */
-export const unpack = <Value>(bytes: Buffer): Value => deserialize(inflateSync(bytes)) as Value
+/** Any plain data as bytes: maps, big integers and typed arrays, too. */
+export function pack(kind: PayloadKind, value: unknown): Buffer {
+  const packed = deflateSync(serialize(value), { level: 1 })
+  return Buffer.concat([checksumOf(kind, packed), packed])
+}
+
+/**
+ * The reverse of `pack`. Throws a UsageError for bytes that `pack` did not make of this kind: other programs can write to
+ * the same Redis, and what reads a payload relies on its shape.
+ */
+export function unpack<Value>(kind: PayloadKind, bytes: Buffer): Value {
+  const packed = bytes.subarray(checksumBytes)
+  if (!checksumOf(kind, packed).equals(bytes.subarray(0, checksumBytes))) throw foreign(kind, bytes)
+  return deserialize(inflateSync(packed)) as Value
+}
+
+/** The same; null for other bytes. */
+export function unpackOrNull<Value>(kind: PayloadKind, bytes: Buffer): Value | null {
+  try {
+    return unpack<Value>(kind, bytes)
+  } catch {
+    return null
+  }
+}
+
+const foreign = (kind: PayloadKind, bytes: Buffer): UsageError =>
+  new UsageError({
+    where: `Redis: ${kind}`,
+    got: `${bytes.length} bytes of something else`,
+    expected: 'what this version of Turnpike writes',
+  })
+
+const checksumBytes = 32
+
+const checksumOf = (kind: PayloadKind, packed: Buffer): Buffer => digestOf([`turnpike ${kind}\n`, packed])
 
 /** Binds what is sealed to one shard of one run. */
 export const sealContext = (runId: string, shard: number): string => `turnpike/${runId}/${shard}`

@@ -29,7 +29,7 @@ export async function submitRun(
   const { info, plan, contract, warmUp, failFast, details } = job
   const common = { plan, contract, warmUp, failFast, details }
   const shared: SharedJob = { info: { ...info, startedAtMs: zeroMs }, ...common, shards, silenceMs, zeroMs, collect }
-  const packed = pack(shared)
+  const packed = pack('job', shared)
   const state = createRunState(redis, info.runId)
   await state.create({ shards, job: packed, deadlineMs: Math.round(nowMs + readyWithinMs), silenceMs })
   const queue = new packages.Queue<QueuedShard>(queueName, { connection: redis })
@@ -59,9 +59,9 @@ export async function giveKeys(
   const given = new Set<number>()
   /** Resolves with whether there is nothing left to give. */
   async function give(): Promise<boolean> {
-    for (const [shard, claim] of (await state.claims()).entries()) {
+    for (const [shard, claim] of (await state.claims(shards)).entries()) {
       if (claim === null || given.has(shard)) continue
-      const secrets = pack(shardSecretsOf(job, shard, shards))
+      const secrets = pack('keys', shardSecretsOf(job, shard, shards))
       await state.give(shard, seal(secrets, claim.publicKey, sealContext(job.info.runId, shard)))
       given.add(shard)
     }

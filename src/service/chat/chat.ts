@@ -1,5 +1,5 @@
 import type { Contract, Model } from '../../contract/contract.ts'
-import { isObject, parseJson } from '../../lib/json.ts'
+import { isObject, parseUncut } from '../../lib/json.ts'
 import { randomStream } from '../../lib/random.ts'
 import { type Account, currencyFor } from '../account.ts'
 import type { Behavior } from '../behavior.ts'
@@ -52,18 +52,20 @@ export function chatHandler(options: ChatHandlerDeps): ChatHandler {
   const { headerPrefix, chat } = contract
   const models = new Map(contract.models.map(model => [model.id, model]))
   const cache = promptCache()
+  const counterOf = ({ id, tier }: Model): string =>
+    contract.limits.chatScope === 'tier' && tier !== null ? `tier ${tier}` : id
   const parseRequest = chatRequestParser(contract, behavior)
   const relay = chatUpstream === null ? null : chatRelay({ contract, behavior, identifiers, upstream: chatUpstream })
 
   return (state, account, leaves) => {
-    // Limits are per model, so the body is read before its content type is checked.
-    const body = behavior.chatBody(parseJson(state.request.body))
+    // The model decides the limits, so the body is read before its content type is checked.
+    const body = behavior.chatBody(parseUncut(state.request.body))
     const model = models.get(namedModel(body))
     const limits = !model?.tier ? undefined : contract.accounts[account.tier][model.tier]
     const admission = limiter.enter(
       state,
       account,
-      model === undefined ? 'control' : model.id,
+      model === undefined ? 'control' : counterOf(model),
       limits === undefined ? controlLimits : { requests: limits.requestsPerMinute, tokens: limits.tokensPerMinute },
     )
     if (!admission.admitted) return limiter.reject(state, model?.id ?? 'control')

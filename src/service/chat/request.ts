@@ -87,7 +87,13 @@ export function chatRequestParser(
     const result = body.safeParse(value)
     const { error = strict?.safeParse(value).error } = result
     if (!result.success || error !== undefined)
-      return { issues: (error?.issues ?? []).map(({ code, path, message }) => ({ code, path, message })) }
+      return {
+        issues: (error?.issues ?? []).map(({ code, path, message }) => ({
+          code,
+          path,
+          message: message.replace(/received undefined$/, 'received nothing'),
+        })),
+      }
     const request = result.data
     const { [parametersField]: inBody } = request
     const suffix = request.model.slice(model.id.length + 1)

@@ -181,6 +181,15 @@ export const billingLies = {
     replyLie('cost-in-exponents', 'The cost is in scientific notation.', (reply, _, { headerPrefix }) =>
       withHeader(reply, `${headerPrefix}rpc-cost-usd`, value => Number(value).toExponential()),
     ),
+    replyLie('cost-beyond-numbers', 'The cost is 1e400.', (reply, _, { headerPrefix }) =>
+      withHeader(reply, `${headerPrefix}rpc-cost-usd`, '1e400'),
+    ),
+    replyLie('cost-not-a-number', 'The cost is NaN.', (reply, _, { headerPrefix }) =>
+      withHeader(reply, `${headerPrefix}rpc-cost-usd`, 'NaN'),
+    ),
+    replyLie('cost-below-zero', 'The cost is negative, as in a ledger.', (reply, _, { headerPrefix }) =>
+      withHeader(reply, `${headerPrefix}rpc-cost-usd`, value => `-${value}`),
+    ),
     replyLie('cost-with-sign', 'The cost has a dollar sign.', (reply, _, { headerPrefix }) =>
       withHeader(reply, `${headerPrefix}rpc-cost-usd`, value => `$${value}`),
     ),
@@ -194,6 +203,9 @@ export const billingLies = {
     })),
     lie('cost-one-percent-less', 'A credit costs 1 % too little.', honest => ({
       costPicoUsd: credits => (honest.costPicoUsd(credits) * 99n) / 100n,
+    })),
+    lie('cost-rounded-to-ten-thousandths', 'The cost is rounded up to ten-thousandths of a dollar.', honest => ({
+      costPicoUsd: credits => ((honest.costPicoUsd(credits) + 99_999_999n) / 100_000_000n) * 100_000_000n,
     })),
     lie('cost-of-one-credit-less', 'The cost lacks one credit.', honest => ({
       costPicoUsd: credits => honest.costPicoUsd(Math.max(0, credits - 1)),
@@ -279,6 +291,28 @@ export const billingLies = {
   'rpc.replay.key': [
     rejectsKey('key-one-shorter', 'A key may have at most 254 characters.', key => key.length > 254),
     rejectsKey('key-of-eight-at-least', 'A key must have at least 8 characters.', key => key.length < 8),
+    lie('key-cut-at-64', 'Only the first 64 characters of a key count.', () => ({
+      cachedKey: key => key.slice(0, 64),
+    })),
+    lie('key-cut-at-254', 'Only the first 254 characters of a key count.', () => ({
+      cachedKey: key => key.slice(0, 254),
+    })),
+    lie('key-without-case', 'The case of letters in a key does not count.', () => ({
+      cachedKey: key => key.toLowerCase(),
+    })),
+    lie('key-with-one-mark', 'Hyphens and underscores of a key are the same.', () => ({
+      cachedKey: key => key.replaceAll('-', '_'),
+    })),
+    lie(
+      'key-without-case-replays',
+      'The case of letters in a key does not count, and every used key gets the cached reply.',
+      honest => ({
+        cachedKey: key => key.toLowerCase(),
+        lookUpReply: (stored, fingerprint) =>
+          stored === undefined ? honest.lookUpReply(stored, fingerprint) : { kind: 'replay', reply: stored },
+      }),
+      ['rpc.replay.conflict'],
+    ),
     rejectsKey('key-without-underscore', 'A key must not have an underscore.', key => key.includes('_')),
   ],
   'rpc.replay.bad-key': [

@@ -1,6 +1,6 @@
 import { type Logprobs, logprobsOf, type TokenLogprob } from '../chat/completion.ts'
 import type { StreamEvent } from '../chat/stream.ts'
-import { amended, isStream, type Lie, type Lies, lie, replyLie, withHeader } from './lie.ts'
+import { amended, isStream, type Lie, type Lies, lie, replyLie, withHeader, withText } from './lie.ts'
 
 /** A lie that changes the log probabilities of a choice. */
 const logprobsLie = (
@@ -22,6 +22,9 @@ const rewrite = (event: StreamEvent, from: string, to: string): StreamEvent => (
   data: event.data.replace(from, to),
 })
 
+/** The JSON of a completion with a cost beyond the numbers of a double. */
+const withoutBound = (text: string): string => text.replace(/"usd":[^,}]+/, '"usd":1e400')
+
 /** A stream with a chunk without choices after each token: more runs than a record keeps in full. */
 const restless = (events: readonly StreamEvent[]): readonly StreamEvent[] =>
   events.flatMap(event =>
@@ -30,7 +33,24 @@ const restless = (events: readonly StreamEvent[]): readonly StreamEvent[] =>
       : [event],
   )
 
+/** A stream with an error after its first token (1), or after its last one (-1). */
+function withError(events: readonly StreamEvent[], side: 1 | -1): readonly StreamEvent[] {
+  const isToken = ({ part }: StreamEvent) => part === 'content' || part === 'tool-call'
+  const at = side === 1 ? events.findIndex(isToken) : events.findLastIndex(isToken)
+  const event = events[at]
+  if (event === undefined) return events
+  return events.toSpliced(at + 1, 0, { ...event, data: '{"error":{"type":"server_error","message":"No backend"}}' })
+}
+
 export const chatLies = {
+  'chat.status': [
+    replyLie('completion-created', 'Completions have the status 201.', (reply, { route }) =>
+      route.kind === 'chat' && reply.status === 200 ? { ...reply, status: 201 } : reply,
+    ),
+    replyLie('stream-accepted', 'Streams have the status 202.', (reply, { route }) =>
+      route.kind === 'chat' && reply.status === 200 && isStream(reply) ? { ...reply, status: 202 } : reply,
+    ),
+  ],
   'chat.content-type': [
     replyLie('completion-as-text', 'Unstreamed completions are text/plain.', (reply, { route }) =>
       route.kind === 'chat' && reply.status === 200 && !isStream(reply)
@@ -164,6 +184,16 @@ export const chatLies = {
     lie('cost-as-text', 'The amounts of the cost are strings.', honest => ({
       cost: cost => amended(honest.cost(cost), { usd: String(cost.usd), diem: String(cost.diem) }),
     })),
+    lie('cost-without-bound', 'The cost in USD is 1e400.', honest => ({
+      finish: (reply, state) => {
+        const finished = honest.finish(reply, state)
+        return finished.body.kind === 'whole' ? withText(finished, withoutBound(finished.body.text)) : finished
+      },
+      events: events => honest.events(events).map(event => ({ ...event, data: withoutBound(event.data) })),
+    })),
+    lie('cost-as-nan', 'The cost in USD is the text NaN.', honest => ({
+      cost: cost => amended(honest.cost(cost), { usd: 'NaN' }),
+    })),
     lie('cost-without-diem', 'The cost has no diem.', honest => ({
       cost: cost => amended(honest.cost(cost), { diem: undefined }),
     })),
@@ -174,6 +204,15 @@ export const chatLies = {
       'cost-ten-fold',
       'A completion costs ten times its list price.',
       honest => ({ chatCostPico: (usage, price) => honest.chatCostPico(usage, price) * 10n }),
+      ['chat.cost.cached', 'parameters.price'],
+    ),
+    lie(
+      'cost-rounded-to-thousandths',
+      'The cost of a completion is rounded up to thousandths of a dollar.',
+      honest => ({
+        chatCostPico: (usage, price) =>
+          ((honest.chatCostPico(usage, price) + 999_999_999n) / 1_000_000_000n) * 1_000_000_000n,
+      }),
       ['chat.cost.cached', 'parameters.price'],
     ),
     lie(
@@ -262,6 +301,12 @@ export const chatLies = {
     })),
   ],
   'chat.stream.finish': [
+    lie('goes-on-after-an-error', 'A stream goes on after an error in its middle.', honest => ({
+      events: events => withError(honest.events(events), 1),
+    })),
+    lie('finishes-after-an-error', 'A stream with an error after its last token has a finish reason.', honest => ({
+      events: events => withError(honest.events(events), -1),
+    })),
     lie('finish-twice', 'The finish chunk is sent twice.', honest => ({
       events: events => honest.events(events).flatMap(event => (event.part === 'finish' ? [event, event] : [event])),
     })),

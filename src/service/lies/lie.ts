@@ -1,5 +1,7 @@
 import type { ClauseId } from '../../contract/clauses.ts'
 import type { Contract } from '../../contract/contract.ts'
+import { is2xx } from '../../lib/numbers.ts'
+import { randomStream } from '../../lib/random.ts'
 import type { Behavior } from '../behavior.ts'
 import type { Reply, RequestState } from '../message.ts'
 
@@ -78,6 +80,24 @@ export const isErrorReply = ({ status }: Reply): boolean => status >= 400
 export const isStream = ({ body }: Reply): boolean => body.kind === 'stream'
 /** A reply of a node, new or replayed. */
 export const isNodeReply = ({ status }: Reply, { route }: RequestState): boolean =>
-  route.kind === 'rpc' && status === 200
+  route.kind === 'rpc' && is2xx(status)
 export const isReplay = ({ headers }: Reply): boolean => headers['idempotent-replayed'] !== undefined
 export const isBatch = (reply: Reply): boolean => replyText(reply).startsWith('[')
+
+/** A lie that returns 502 for two of five replies of a node with such a text, as a broken gateway might. */
+export const failingSometimes = (name: string, text: string, fails: (text: string) => boolean): Lie => {
+  const overrides: Lie['overrides'] = honest => {
+    const random = randomStream(1, name)
+    return {
+      finish: (reply, state) => {
+        const finished = honest.finish(reply, state)
+        const isHit = isNodeReply(finished, state) && !isReplay(finished) && fails(replyText(finished))
+        return isHit && random.next() < 0.4 ? withText({ ...finished, status: 502 }, badGateway) : finished
+      },
+    }
+  }
+  // It fails after the failures were counted.
+  return lie(name, text, overrides, ['abuse.counts', 'abuse.message'])
+}
+
+const badGateway = '{"error":{"message":"Bad gateway"}}'

@@ -1,5 +1,6 @@
 import type { AccountTier, Contract, Model, ModelTier } from '../../contract/contract.ts'
 import type { LogRow, Window } from '../account.ts'
+import type { Behavior } from '../behavior.ts'
 import type { Reply, RequestState } from '../message.ts'
 import { isErrorReply, isStream, type Lies, lie, replyLie, replyText, withHeader, withoutHeaders } from './lie.ts'
 
@@ -38,10 +39,29 @@ const penaltyMs = 10_000
 const stampUnits = ({ requestsReset }: Contract['limits'], ms: number): number =>
   requestsReset === 'unix-seconds' ? ms / 1000 : ms
 
+/** Little enough to look like another clock in a single response. */
+const earlyMs = 2_500
+const lateMs = 4_000
+
 const fifthMs = ({ startMs, resetMs }: Window): number => startMs + (resetMs - startMs) / 5
 
 /** Whether a reply rejects a request because of a limit, and not because its caller is blocked. */
 const isLimitReply = (reply: Reply): boolean => reply.status === 429 && replyText(reply).includes('Rate limit exceeded')
+
+/** A limit that changes once a window has ended. */
+const fromSecondWindow =
+  (change: number) =>
+  (honest: Behavior): Partial<Behavior> => {
+    const later = new WeakSet<Window>()
+    return {
+      windowAt: (previous, nowMs, windowMs) => {
+        const window = honest.windowAt(previous, nowMs, windowMs)
+        if (previous !== undefined && window !== previous) later.add(window)
+        return window
+      },
+      admits: (window, requests) => honest.admits(window, later.has(window) ? requests + change : requests),
+    }
+  }
 
 /** A lie that changes the rows of the log. */
 const rowsLie = (name: string, text: string, change: (rows: readonly LogRow[]) => readonly unknown[]) =>
@@ -120,12 +140,26 @@ export const limitLies = {
       windowAt: (previous, nowMs, windowMs) =>
         honest.windowAt(previous !== undefined && nowMs >= fifthMs(previous) ? undefined : previous, nowMs, windowMs),
     })),
-    lie('half-of-a-window-carried-over', 'A window begins with half of the usage of the previous one.', honest => ({
-      windowAt: (previous, nowMs, windowMs) => {
-        const window = honest.windowAt(previous, nowMs, windowMs)
-        if (previous !== undefined && window !== previous) window.requests = Math.floor(previous.requests / 2)
-        return window
-      },
+    lie(
+      'half-of-a-window-carried-over',
+      'A window begins with half of the usage of the previous one.',
+      honest => ({
+        windowAt: (previous, nowMs, windowMs) => {
+          const window = honest.windowAt(previous, nowMs, windowMs)
+          if (previous !== undefined && window !== previous) window.requests = Math.floor(previous.requests / 2)
+          return window
+        },
+      }),
+      // Such a window is full before its own requests reach the limit.
+      ['limit.requests.not-early'],
+    ),
+    lie('window-ends-early', 'A window ends two and a half seconds before its stated reset.', honest => ({
+      windowAt: (previous, nowMs, windowMs) =>
+        honest.windowAt(
+          previous !== undefined && nowMs >= previous.resetMs - earlyMs ? undefined : previous,
+          nowMs,
+          windowMs,
+        ),
     })),
     lie('window-that-slides', 'Every request postpones the reset of its window.', honest => ({
       windowAt: (previous, nowMs, windowMs) => {
@@ -139,6 +173,7 @@ export const limitLies = {
     lie('one-request-too-many', 'A window admits one request more than its limit.', honest => ({
       admits: (window, requests) => honest.admits(window, requests + 1),
     })),
+    lie('one-request-too-many-later', 'Every window but the first admits one request more.', fromSecondWindow(1)),
     lie('a-tenth-too-many', 'A window admits a tenth more than its limit.', honest => ({
       admits: (window, requests) => honest.admits(window, Math.ceil(requests * 1.1)),
     })),
@@ -181,6 +216,12 @@ export const limitLies = {
         }
       },
     ),
+    lie('window-ends-late', 'A window ends four seconds after its stated reset.', honest => ({
+      windowAt: (previous, nowMs, windowMs) =>
+        previous !== undefined && nowMs < previous.resetMs + lateMs
+          ? previous
+          : honest.windowAt(previous, nowMs, windowMs),
+    })),
     lie(
       'penalty-window',
       'A rejected caller is rejected again in the first ten seconds of the next window.',
@@ -210,6 +251,7 @@ export const limitLies = {
     lie('one-request-too-few', 'A window admits one request fewer than its limit.', honest => ({
       admits: (window, requests) => honest.admits(window, requests - 1),
     })),
+    lie('one-request-too-few-later', 'Every window but the first admits one request fewer.', fromSecondWindow(-1)),
     lie(
       'sudden-429',
       'Every tenth request returns 429.',

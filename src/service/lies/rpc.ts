@@ -3,6 +3,7 @@ import { unsupportedMethods } from '../../contract/rpc-methods.ts'
 import { isErrorResponse, type RpcResponse } from '../rpc/item.ts'
 import {
   amended,
+  failingSometimes,
   isBatch,
   isNodeReply,
   isReplay,
@@ -77,6 +78,17 @@ const {
 const known: readonly string[] = Object.values(unsupportedMethods).flat()
 
 export const rpcLies = {
+  'rpc.status': [
+    replyLie('rpc-created', 'JSON-RPC responses have the status 201.', (reply, state) =>
+      isNodeReply(reply, state) ? { ...reply, status: 201 } : reply,
+    ),
+    replyLie('failures-are-multi-status', 'A batch with a failing item has the status 207.', (reply, state) =>
+      isNodeReply(reply, state) && isBatch(reply) && hasFailure(replyText(reply)) ? { ...reply, status: 207 } : reply,
+    ),
+    replyLie('replay-accepted', 'A replay has the status 202.', (reply, state) =>
+      isNodeReply(reply, state) && isReplay(reply) ? { ...reply, status: 202 } : reply,
+    ),
+  ],
   'rpc.content-type': [
     replyLie('rpc-as-text', 'RPC responses are text/plain.', (reply, state) =>
       isNodeReply(reply, state) ? withHeader(reply, 'content-type', 'text/plain') : reply,
@@ -125,6 +137,11 @@ export const rpcLies = {
     lie('error-code-of-http', 'An error has a status instead of a code.', errorOf({ status: 400, message: 'invalid' })),
   ],
   'rpc.id': [
+    failingSometimes(
+      'text-id-is-sometimes-502',
+      'Two of five single requests with a string id return 502.',
+      text => text.includes('"id":"r-') && !text.startsWith('['),
+    ),
     lie('id-as-text', 'The id in the response to a single request is a string.', honest => ({
       responses: (responses, items) =>
         items.length === 1
@@ -184,6 +201,11 @@ export const rpcLies = {
       (reply, state) =>
         isNodeReply(reply, state) && isBatch(reply) && hasFailure(replyText(reply)) ? { ...reply, status: 400 } : reply,
       ['error.object'],
+    ),
+    failingSometimes(
+      'failed-batch-is-sometimes-502',
+      'Two of five batches with a failing item return 502.',
+      text => text.startsWith('[') && hasFailure(text),
     ),
   ],
   'rpc.item-failure.alone': [

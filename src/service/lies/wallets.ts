@@ -126,6 +126,15 @@ export const signInLies = {
       const dearer = body.accepts?.map((each: object) => ({ ...each, amount: '6000000' }))
       return withText(reply, JSON.stringify({ ...body, accepts: dearer }))
     }),
+    replyLie(
+      'other-resource-in-header',
+      'PAYMENT-REQUIRED is for another resource than the body.',
+      (reply, { route }) => {
+        if (route.kind !== 'top-up' || reply.status !== 402) return reply
+        const body = JSON.parse(replyText(reply))
+        return withText(reply, JSON.stringify({ ...body, resource: { url: 'https://other.example/x402/top-up' } }))
+      },
+    ),
   ],
   'wallet.top-up.offer': [
     replyLie('offer-is-400', 'A top-up without a payment returns 400.', (reply, { route }) =>

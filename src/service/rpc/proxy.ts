@@ -45,6 +45,7 @@ export function rpcProxy(options: RpcProxyDeps): RpcHandler {
   const { rpc, idempotency, headerPrefix } = contract
   const networks = new Map(Object.entries(rpc.networks))
   const limits = { requests: rpc.requestsPerMinute ?? Number.MAX_SAFE_INTEGER, tokens: null }
+  const counterOf = (slug: string) => (contract.limits.rpcScope === 'network' ? `rpc ${slug}` : 'rpc')
   const node = simulatedNode(seed)
   const bill = rpcBill(rpc, behavior)
   const delays = randomStream(seed, 'rpc-delays')
@@ -56,7 +57,7 @@ export function rpcProxy(options: RpcProxyDeps): RpcHandler {
   )
 
   return (state, account, slug, leaves) => {
-    const admission = limiter.enter(state, account, 'rpc', limits)
+    const admission = limiter.enter(state, account, counterOf(slug), limits)
     if (!admission.admitted) return tooMany(state, admission)
     return turns(state, account, () => respond(state, account, slug, leaves))
   }
@@ -72,7 +73,7 @@ export function rpcProxy(options: RpcProxyDeps): RpcHandler {
     if (fate === 'ignored') return forward(state, account, slug, network, leaves)
     if (fate === 'rejected') return errorReply(state, 400, `Idempotency-Key must match ${idempotency.keyPattern}`)
 
-    const cacheKey = `${behavior.replayScope(account, state)}/${key}`
+    const cacheKey = `${behavior.replayScope(account, state)}/${behavior.cachedKey(key ?? '')}`
     const fingerprint = createHash('sha256').update(`${slug}\n`).update(state.request.body).digest('base64')
     const first = pending.get(cacheKey)
     if (first !== undefined && first.fingerprint === fingerprint)

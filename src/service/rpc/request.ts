@@ -1,5 +1,5 @@
 import type { Network } from '../../contract/contract.ts'
-import { parseJson } from '../../lib/json.ts'
+import { parseUncut } from '../../lib/json.ts'
 import type { Behavior } from '../behavior.ts'
 import { type ParsedItem, parseItem } from './item.ts'
 
@@ -18,7 +18,7 @@ export function parseRpcRequest(
   network: Network,
   behavior: Pick<Behavior, 'batchLimit' | 'forwards' | 'named' | 'runs'>,
 ): RpcRequest | RpcRejection {
-  const value = parseJson(body)
+  const value = parseUncut(body)
   if (value === undefined) return { rejected: 'Invalid JSON request', supported: 0 }
   const batched = Array.isArray(value)
   const values: readonly unknown[] = batched ? value : [value]

@@ -1,5 +1,6 @@
 import type { Contract } from '../../contract/contract.ts'
 import { isObject, type JsonObject, parseObject } from '../../lib/json.ts'
+import { is2xx } from '../../lib/numbers.ts'
 import { statusError, UpstreamError } from './failure.ts'
 import { type ServerEvent, serverEvents } from './server-events.ts'
 import { type Upstream, type UpstreamReply, wholeText } from './upstream.ts'
@@ -48,7 +49,7 @@ export function chatUpstream(upstream: Upstream, { contract, modelOf, hideKey }:
   /** Throws if the status is an error. */
   async function opened(call: ChatCall, streams: boolean, signal: AbortSignal): Promise<UpstreamReply> {
     const reply = await upstream.post({ path: '/chat/completions' }, bodyOf(call, streams), signal)
-    if (reply.status === 200) return reply
+    if (is2xx(reply.status)) return reply
     const error = statusError('chat', reply)
     const text = await wholeText(reply, maxBytes)
     if (error !== null) throw error

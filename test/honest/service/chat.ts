@@ -32,6 +32,10 @@ export function modelHeaders({ id, name, retires }: Pick<Model, 'id' | 'name' | 
   ]
 }
 
+/** Models with limits of their own have windows of their own. */
+const counterOf = ({ id, tier }: Model, { chatWindows, limits }: Variant): string =>
+  chatWindows === 'per-tier' && limits !== 'per-model' ? `tier ${tier}` : id
+
 /** Answers POST /chat/completions for a caller with an account. */
 export function chat(exchange: Exchange): Reply | Refusal {
   const { service, account, headers } = exchange
@@ -41,7 +45,9 @@ export function chat(exchange: Exchange): Reply | Refusal {
   const body = type === 'application/json' ? parseObject(exchange.body) : null
   const model = body === null ? null : modelOf(body, catalog)
   const draw: Draw =
-    model === null ? otherLimit(exchange) : { name: model.id, limit: model.requests, tokens: model.tokens }
+    model === null
+      ? otherLimit(exchange)
+      : { name: model.id, counter: counterOf(model, variant), limit: model.requests, tokens: model.tokens }
   const early = variant.invalidCount ? drawRequest(exchange, draw) : null
   if (early !== null) return early
   showLimits(exchange, draw)

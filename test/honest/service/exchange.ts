@@ -14,6 +14,7 @@ export type Service = {
   readonly catalog: Catalog
   /** Unix milliseconds by the clock of the service. */
   readonly clock: () => number
+  readonly pause: (ms: number) => Promise<void>
   /** From 0 to 1. */
   readonly chance: () => number
   readonly nextId: () => string
@@ -38,8 +39,14 @@ export type Exchange = {
 
 export const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-/** A limit that a request counts against. */
-export type Draw = { readonly name: string; readonly limit: number; readonly tokens?: number; readonly isRpc?: boolean }
+/** A limit that a request counts against. `counter`: what shares it, if that is more or less than its name says. */
+export type Draw = {
+  readonly name: string
+  readonly counter?: string
+  readonly limit: number
+  readonly tokens?: number
+  readonly isRpc?: boolean
+}
 
 const seconds = (ms: number, { resetForm }: Variant): string =>
   resetForm === 'whole' ? `${Math.ceil(ms / 1000)}` : (Math.ceil(ms) / 1000).toFixed(3)
@@ -93,14 +100,14 @@ const viewOf = ({ service, now }: Exchange, account: Account, name: string, limi
   limiterOf(account, name, limit, service.variant, service.settings).view(now)
 
 /** Writes the state of the limits into the headers of the answer. */
-export function showLimits(exchange: Exchange, { name, limit, tokens }: Draw): void {
+export function showLimits(exchange: Exchange, { name, counter = name, limit, tokens }: Draw): void {
   const { account, service, now } = exchange
   if (account === null) return
   const { variant } = service
-  const requests = viewOf(exchange, account, name, limit)
+  const requests = viewOf(exchange, account, counter, limit)
   const shown = requestHeaders(requests, variant)
   if (tokens !== undefined)
-    shown.push(...tokenHeaders(viewOf(exchange, account, `${name} tokens`, tokens), now, variant))
+    shown.push(...tokenHeaders(viewOf(exchange, account, `${counter} tokens`, tokens), now, variant))
   if (variant.limitType === 'always') shown.push(['x-ratelimit-type', 'user'])
   exchange.limitHeaders = shown
 }
@@ -120,10 +127,11 @@ export function drawRequest(exchange: Exchange, draw: Draw): Refusal | null {
   const { account, service, now } = exchange
   if (account === null) return null
   const { variant, settings } = service
-  const limiter = limiterOf(account, draw.name, draw.limit, variant, settings)
+  const { counter = draw.name } = draw
+  const limiter = limiterOf(account, counter, draw.limit, variant, settings)
   const requests = limiter.view(now)
-  const tokens = draw.tokens === undefined ? null : viewOf(exchange, account, `${draw.name} tokens`, draw.tokens)
-  if (allows(exchange, draw.name, requests) && (tokens === null || tokens.remaining > 0)) {
+  const tokens = draw.tokens === undefined ? null : viewOf(exchange, account, `${counter} tokens`, draw.tokens)
+  if (allows(exchange, counter, requests) && (tokens === null || tokens.remaining > 0)) {
     if (requests.remaining > 0) limiter.draw(now, 1)
     showLimits(exchange, draw)
     return null
@@ -148,8 +156,8 @@ export function drawRequest(exchange: Exchange, draw: Draw): Refusal | null {
 }
 
 /** Counts the tokens of an accepted request. */
-export function spendTokens(exchange: Exchange, { name, tokens }: Draw, amount: number): void {
+export function spendTokens(exchange: Exchange, { name, counter = name, tokens }: Draw, amount: number): void {
   const { account, service, now } = exchange
   if (account === null || tokens === undefined) return
-  limiterOf(account, `${name} tokens`, tokens, service.variant, service.settings).draw(now, amount)
+  limiterOf(account, `${counter} tokens`, tokens, service.variant, service.settings).draw(now, amount)
 }

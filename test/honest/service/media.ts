@@ -21,7 +21,11 @@ export function media(exchange: Exchange): Reply | Refusal {
   const { service, headers, path } = exchange
   const kind = kinds[path]
   if (kind === undefined) return invalid('no such path')
-  const draw: Draw = { name: kind, limit: service.catalog.others[kind] }
+  const draw: Draw = {
+    name: kind,
+    counter: service.variant.otherWindows === 'per-endpoint' ? path : kind,
+    limit: service.catalog.others[kind],
+  }
   const early = service.variant.invalidCount ? drawRequest(exchange, draw) : null
   if (early !== null) return early
   showLimits(exchange, draw)

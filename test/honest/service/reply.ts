@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import type { Variant } from './variant.ts'
 
@@ -47,8 +46,6 @@ export const objectIn = ({ body }: Reply): Json | null =>
 
 export const withValue = (reply: Reply, value: unknown): Reply => ({ ...reply, body: { kind: 'json', value } })
 
-const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
-
 const spelled = (name: string, { headerCase }: Variant): string =>
   ({ documented: name, upper: name.toUpperCase(), lower: name.toLowerCase() })[headerCase]
 
@@ -62,39 +59,39 @@ function rawHeaders(reply: Reply, variant: Variant, more: readonly Header[]): st
   return all.flatMap(([name, value]) => [spelled(name, variant), variant.headerSpaces ? `  ${value}  ` : value])
 }
 
-export async function send(reply: Reply, response: ServerResponse, variant: Variant): Promise<void> {
-  response.sendDate = false
-  const connection: readonly Header[] =
-    variant.connections === 'kept' ? [] : [['Connection', variant.connections === 'closed' ? 'close' : 'keep-alive']]
-  if (reply.body.kind === 'events') {
-    response.writeHead(reply.status, rawHeaders(reply, variant, connection))
-    await sendEvents(reply.body, response, variant)
-    return
-  }
-  const plain =
-    reply.body.kind === 'bytes'
-      ? reply.body.bytes
-      : Buffer.from(JSON.stringify(reply.body.value, null, variant.pretty ? 2 : undefined))
-  const bytes = reply.encoding === null ? plain : (reply.encoding === 'br' ? brotliCompressSync : gzipSync)(plain)
-  const coding: readonly Header[] = reply.encoding === null ? [] : [['Content-Encoding', reply.encoding]]
-  if (variant.framing === 'length') {
-    const length: Header = ['Content-Length', `${bytes.length}`]
-    response.writeHead(reply.status, rawHeaders(reply, variant, [...connection, ...coding, length]))
-    response.end(bytes)
-    return
-  }
-  response.writeHead(reply.status, rawHeaders(reply, variant, [...connection, ...coding]))
-  const half = Math.ceil(bytes.length / 2)
-  response.write(bytes.subarray(0, half))
-  await pause(1)
-  response.end(bytes.subarray(half))
+/** A response as it goes over the wire. */
+export type Wire = {
+  readonly status: number
+  /** Names and values in turn. */
+  readonly headers: readonly string[]
+  /** The body, and how long to wait after each part. */
+  readonly parts: readonly { readonly bytes: Buffer; readonly pauseMs: number }[]
 }
 
-async function sendEvents(
-  { chunks, paceMs }: Extract<Body, { kind: 'events' }>,
-  response: ServerResponse,
-  { sse, deltas }: Variant,
-): Promise<void> {
+export function onWire(reply: Reply, variant: Variant): Wire {
+  const { status, body, encoding } = reply
+  const connection: readonly Header[] =
+    variant.connections === 'kept' ? [] : [['Connection', variant.connections === 'closed' ? 'close' : 'keep-alive']]
+  if (body.kind === 'events')
+    return { status, headers: rawHeaders(reply, variant, connection), parts: eventParts(body, variant) }
+  const plain =
+    body.kind === 'bytes' ? body.bytes : Buffer.from(JSON.stringify(body.value, null, variant.pretty ? 2 : undefined))
+  const bytes = encoding === null ? plain : (encoding === 'br' ? brotliCompressSync : gzipSync)(plain)
+  const coding: readonly Header[] = encoding === null ? [] : [['Content-Encoding', encoding]]
+  if (variant.framing === 'length') {
+    const length: Header = ['Content-Length', `${bytes.length}`]
+    const headers = rawHeaders(reply, variant, [...connection, ...coding, length])
+    return { status, headers, parts: [{ bytes, pauseMs: 0 }] }
+  }
+  const half = Math.ceil(bytes.length / 2)
+  const parts = [
+    { bytes: bytes.subarray(0, half), pauseMs: 1 },
+    { bytes: bytes.subarray(half), pauseMs: 0 },
+  ]
+  return { status, headers: rawHeaders(reply, variant, [...connection, ...coding]), parts }
+}
+
+function eventParts({ chunks, paceMs }: Extract<Body, { kind: 'events' }>, { sse, deltas }: Variant): Wire['parts'] {
   const end = sse === 'crlf' ? '\r\n' : '\n'
   const space = sse === 'no-space' ? '' : ' '
   const event = (data: string) => `data:${space}${data}${end}${end}`
@@ -103,11 +100,10 @@ async function sendEvents(
     return sse === 'comments' && index % 3 === 0 ? `: keep-alive${end}${end}${text}` : text
   })
   const step = deltas === 'several-per-write' ? 4 : 1
-  if (sse === 'comments') response.write(`: welcome${end}${end}`)
-  for (let index = 0; index < events.length; index += step) {
-    if (response.destroyed) return
-    response.write(events.slice(index, index + step).join(''))
-    await pause(paceMs)
-  }
-  response.end()
+  const welcome = sse === 'comments' ? [{ bytes: Buffer.from(`: welcome${end}${end}`), pauseMs: 0 }] : []
+  const writes = Array.from({ length: Math.ceil(events.length / step) }, (_, index) => ({
+    bytes: Buffer.from(events.slice(index * step, (index + 1) * step).join('')),
+    pauseMs: paceMs,
+  }))
+  return [...welcome, ...writes]
 }

@@ -9,14 +9,17 @@ import { type Header, type Json, json, type Reply, withHeader } from './reply.ts
 
 export const isReply = (answer: Reply | Refusal): answer is Reply => 'body' in answer
 
-const wait = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
-
 /** Answers a POST to the proxy of a network. */
 export async function rpc(exchange: Exchange, slug: string): Promise<Reply | Refusal> {
   const { service, account, headers } = exchange
   if (account === null) return invalid('no account')
   const { variant, settings, catalog } = service
-  const draw: Draw = { name: 'rpc', limit: catalog.rpcRequests, isRpc: true }
+  const draw: Draw = {
+    name: 'rpc',
+    counter: variant.rpcWindows === 'per-network' ? `rpc ${slug}` : 'rpc',
+    limit: catalog.rpcRequests,
+    isRpc: true,
+  }
   const key = headers['idempotency-key']
   const kept = typeof key === 'string' ? account.kept.get(key) : undefined
   const content = `${slug} ${digest(exchange.body)}`
@@ -102,7 +105,7 @@ async function run(exchange: Exchange, chain: Chain, { batch, list }: Items): Pr
   const full = list.map(({ method }) => chain.base * multiplierOf(`${method}`))
   const estimate = full.reduce((sum, credits) => sum + credits, 0) * catalog.credit
   if (funds(account) < estimate) return noBalance()
-  await wait(2 + service.chance() * 8)
+  await service.pause(2 + service.chance() * 8)
   const answers = list.map(item => execute(chain, item, exchange.now))
   const discounted = batch || variant.singleError === 'five'
   const credits = answers

@@ -59,6 +59,9 @@ export const options = {
   costMember: ['always', 'never'],
   echo: ['always', 'never'],
   timestamps: [false, true],
+  chatWindows: ['per-model', 'per-tier'],
+  rpcWindows: ['of-the-proxy', 'per-network'],
+  otherWindows: ['of-the-type', 'per-endpoint'],
 } as const
 
 type Options = typeof options

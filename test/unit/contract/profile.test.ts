@@ -161,3 +161,39 @@ describe('a mistake in a profile', () => {
     expect(() => loadProfile(directory)).toThrow(/got a directory, expected a readable profile/)
   })
 })
+
+describe('what HTTP forbids is refused, with its place', () => {
+  test.each([
+    ['requestTimestampHeader: "x-a\\r\\nx-evil: y"', 'the name of a header'],
+    ['requestTimestampHeader: "x-a\\0"', 'the name of a header'],
+    ['requestTimestampHeader: "x-é"', 'the name of a header'],
+    ['requestTimestampHeader: ""', 'the name of a header'],
+    ['headerPrefix: "x-a\\n"', 'the beginning of the name of a header, in lower case'],
+    ['headerPrefix: "X-Acme-"', 'the beginning of the name of a header, in lower case'],
+  ])('%s', (text, expected) => {
+    expect(mistakesOf(text)).toEqual([expect.stringMatching(/^p\.yaml:1:\d+: got ".*/)])
+    expect(mistakesOf(text)[0]).toContain(`expected ${expected}`)
+  })
+
+  test.each(['/models x', '/models\\r\\nx-evil: y', 'models', '/models#x', '/модели'])('the path %j', path => {
+    expect(mistakesOf(`paths: { models: "${path}" }`)).toEqual([
+      expect.stringContaining('expected a path from "/" on, without spaces, line breaks, and #'),
+    ])
+  })
+
+  test('a pattern of keys that is none', () => {
+    expect(mistakesOf('idempotency: { keyPattern: "(" }')[0]).toContain('expected a regular expression')
+  })
+
+  test('and usual names are accepted', () => {
+    const text =
+      'headerPrefix: x-acme_2.\nrequestTimestampHeader: X-Client-Time\npaths: { models: "/v1/models?all=true" }'
+    expect(load(text)).toMatchObject({ headerPrefix: 'x-acme_2.', requestTimestampHeader: 'X-Client-Time' })
+  })
+
+  test('a number that sums turn into infinity', () => {
+    expect(mistakesOf('limits: { windowMs: 1.0e+308 }')).toEqual([
+      'p.yaml: got a number beyond 1e290, expected a profile',
+    ])
+  })
+})

@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { clauseIds, clauses } from '../../../src/contract/clauses.ts'
-import { asPatterns, notPromised, promisesAny, promisesSchema } from '../../../src/contract/promises.ts'
+import {
+  asPatterns,
+  clausesMatching,
+  notPromised,
+  promisesAny,
+  promisesSchema,
+} from '../../../src/contract/promises.ts'
 
 const without = (...except: readonly string[]) => ({ promises: { only: null, except: [...except] } })
 const only = (...ids: readonly string[]) => ({ promises: { only: [...ids], except: [] } })
@@ -39,4 +45,18 @@ test('a promise of one of several clauses is enough', () => {
 test.each(['rpc.idd', 'biling.*', '§44', '', '§', 'rpc[', 'rpc.(id|x)'])('%j names no clause', pattern => {
   expect(promisesSchema.safeParse({ only: null, except: [pattern] }).success).toBe(false)
   expect(promisesSchema.safeParse({ only: [pattern], except: [] }).success).toBe(false)
+})
+
+test.each([
+  ['*', clauseIds.length],
+  ['**', clauseIds.length],
+  ['header.*-ray', 1],
+  ['*.cf-*', 2],
+  ['header.cf-ray*', 2],
+  ['header.cf-ray*y', 0],
+  ['a'.repeat(1_000_000), 0],
+  [`${'*e'.repeat(50_000)}!`, 0],
+  [`${'*e'.repeat(20)}!`, 0],
+])('a pattern of any length is matched at once', (pattern, count) => {
+  expect(clausesMatching(pattern)).toHaveLength(count)
 })

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import type { Contract } from '../../../src/contract/contract.ts'
 import { documentedContract } from '../../../src/contract/documented.ts'
+import { parseProfile } from '../../../src/contract/profile.ts'
 import { parseLimits, parseModels, parseNetworks, withStatements } from '../../../src/contract/statements.ts'
+import { statedBase, statedTier } from '../../../src/judge/checks/price-list.ts'
 
 describe('parseLimits', () => {
   const entry = (apiModelId: unknown, ...rateLimits: readonly unknown[]) => ({ apiModelId, rateLimits })
@@ -158,3 +161,36 @@ describe('withStatements', () => {
     })
   })
 })
+
+describe('a target that is not the reference service', () => {
+  const offered = [
+    { id: 'ref-nano-3b', name: 'Nano', maxCompletionTokens: null, usdPerMillion: price('7') },
+    { id: 'ref-small-24b', name: 'Small', maxCompletionTokens: null, usdPerMillion: null },
+  ]
+  const statements = { models: offered, networks: ['ethereum-mainnet', 'zksync-mainnet'], limits: null }
+  const pricesOf = (contract: Contract) => contract.models.map(({ usdPerMillion }) => usdPerMillion?.input ?? null)
+
+  test('has the prices of its own list, and none of ours', () => {
+    const contract = withStatements(documentedContract, statements, 'default', false)
+    expect(pricesOf(contract)).toEqual(['7', null])
+    expect(statedBase(contract, 'ethereum-mainnet')).toBe(null)
+    expect(statedTier(contract, 'ethereum-mainnet', 'eth_call')).toBe(null)
+    expect(pricesOf(withStatements(documentedContract, statements, 'default'))).toEqual(['0.15', '0.50'])
+  })
+
+  test('has the credits and tiers that a profile states', () => {
+    const profile = parseProfile(
+      'rpc: { networks: { zksync-mainnet: { baseCredits: 45 } }, methods: { evm: { eth_call: large } } }',
+      'profile.yaml',
+    )
+    const contract = withStatements(profile, statements, 'default', false)
+    expect(statedBase(contract, 'ethereum-mainnet')).toBe(null)
+    expect(statedBase(contract, 'zksync-mainnet')).toBe(45)
+    expect(statedTier(contract, 'zksync-mainnet', 'eth_call')).toBe('large')
+    expect(statedTier(contract, 'zksync-mainnet', 'eth_chainId')).toBe(null)
+  })
+})
+
+function price(usd: string) {
+  return { input: usd, output: usd, cacheInput: null, cacheWrite: null }
+}

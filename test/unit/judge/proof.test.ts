@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../src/contract/documented.ts'
+import { createInventedKeys } from '../../../src/judge/answers.ts'
 import type { LimitResult } from '../../../src/judge/audits/audit.ts'
 import { createFindingLog } from '../../../src/judge/findings/findings.ts'
-import { createInventedKeys } from '../../../src/judge/invented-keys.ts'
 import { createProofLog, unprovenBlocks, unprovenLimits, unprovenReasons } from '../../../src/judge/proof.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import type { Plan, Threshold } from '../../../src/plan/plan.ts'
@@ -194,7 +194,7 @@ describe('a stage that should exceed a limit', () => {
   }
   const result = (changes: Partial<LimitResult> = {}): LimitResult => ({
     ...{ caller: 'c1', scope: 'rpc', tier: 'default', windowMs: 60_000, limit: 300, windows: 1, accepted: 105 },
-    ...{ rejected: 0, unexpected429: 0, missing429: 0, lasted: null },
+    ...{ rejected: 0, unexpected429: 0, decided429: 0, missing429: 0, lasted: null },
     ...changes,
   })
   const exceeding = plan(row('usual', 40), row('rpc-limit', 105), row('again', 110))

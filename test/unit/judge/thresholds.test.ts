@@ -1,56 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import type { CapacityResult } from '../../../src/judge/capacity/result.ts'
+import type { CapacityResult, TrialResult } from '../../../src/judge/capacity/result.ts'
 import { createMetrics } from '../../../src/judge/metrics/request-stats.ts'
-import { evaluateThresholds, type RunTotals, type Verdict } from '../../../src/judge/thresholds.ts'
+import { evaluateThresholds, type Verdict } from '../../../src/judge/thresholds.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
-import type { Measure, Threshold, Timing } from '../../../src/plan/plan.ts'
+import type { Measure, Threshold } from '../../../src/plan/plan.ts'
 import { parseThreshold } from '../../../src/scenario/threshold.ts'
-import { aSearch } from '../report/capacity-results.ts'
-import {
-  anObservation,
-  aPlan,
-  aStage,
-  aThreshold,
-  dropped,
-  failed,
-  respondedWith,
-  streamed,
-} from './metrics/fixtures.ts'
-
-const totals: RunTotals = {
-  violations: 0,
-  discrepancies: 0,
-  unexpected429: 0,
-  blocks: { block: 3, after: 1 },
-  credits: 0n,
-  picoUsd: 0n,
-  capacity: [],
-  eventLoopDelayMs: null,
-  complete: true,
-  elapsedMs: 10_000,
-}
-
-const judged = (threshold: Threshold, observations: readonly Observation[], changes: Partial<RunTotals> = {}) => {
-  const metrics = createMetrics(aPlan({ stages: [aStage('steady', 10_000), aStage('(opening)', 1000)] }))
-  for (const observation of observations) metrics.add(observation)
-  const [result] = evaluateThresholds([threshold], metrics, { ...totals, ...changes })
-  if (result === undefined) throw new Error('a threshold without a result')
-  return result
-}
-
-const times = (n: number, o: Observation) => Array.from({ length: n }, () => o)
-const p = (percent: number, timing: Timing): Measure => ({
-  kind: 'timing',
-  timing,
-  of: { kind: 'percentile', percent },
-})
-const count = (
-  kind: 'count' | 'ratio' | 'per-second',
-  of: 'sent' | 'answered' | 'good' | 'failed' | 'dropped',
-): Measure => ({
-  kind,
-  count: { kind: of },
-})
+import { aSearch, aTrial } from '../report/capacity-results.ts'
+import { count, judged, p, times } from './judged-threshold.ts'
+import { anObservation, aPlan, aThreshold, dropped, failed, respondedWith, streamed } from './metrics/fixtures.ts'
 
 describe('a threshold on a time', () => {
   const under = (bound: number, measure = p(95, 'latency')) => aThreshold({ measure, operator: '<', bound })
@@ -59,6 +16,8 @@ describe('a threshold on a time', () => {
       expression: 'as written',
       why: 'because it matters',
       value: 100,
+      lowest: 99,
+      highest: 100,
       whole: null,
       operator: '<',
       bound: 101,
@@ -68,7 +27,7 @@ describe('a threshold on a time', () => {
     })
   })
   test('fails if it is crossed', () => {
-    const result = judged(under(100), times(59, anObservation()))
+    const result = judged(under(100), times(59, anObservation({ sentMs: 0 })))
     expect(result).toMatchObject({ verdict: 'fail', message: 'p(95) latency was 100 ms, not < 100 ms (n = 59)' })
   })
   test('is inconclusive without a value', () => {
@@ -84,7 +43,7 @@ describe('a threshold on a time', () => {
   })
   test('ignores the times of error responses', () => {
     const fast = times(941, respondedWith(429, { endMs: 2 }))
-    expect(judged(under(100), [...fast, ...times(59, anObservation())]).verdict).toBe('fail')
+    expect(judged(under(99), [...fast, ...times(59, anObservation({ sentMs: 0 }))]).verdict).toBe('fail')
   })
   test('covers only its call and its stage', () => {
     const slow = times(100, anObservation({ call: 'rpc', endMs: 9000 }))
@@ -93,73 +52,6 @@ describe('a threshold on a time', () => {
     expect(judged({ ...under(101), call: 'chat' }, observations).verdict).toBe('pass')
     expect(judged({ ...under(101), stage: '(opening)' }, observations).verdict).toBe('fail')
   })
-})
-
-describe('a threshold on a time is inconclusive if Turnpike was late', () => {
-  const late = (ms: number) => times(300, anObservation({ dueMs: 0, sentMs: ms, endMs: ms + 50 }))
-  const under = (bound: number, measure = p(95, 'latency')) => aThreshold({ measure, operator: '<', bound })
-  test.each([
-    ['20 ms late, a bound of 60 ms', 20, 60, 'fail'],
-    ['21 ms late, a bound of 60 ms', 21, 60, 'inconclusive'],
-    ['40 ms late, a bound of 400 ms', 40, 400, 'pass'],
-    ['41 ms late, a bound of 400 ms', 41, 400, 'inconclusive'],
-  ] as const)('%s: %s', (_, ms, bound, verdict) => expect(judged(under(bound), late(ms)).verdict).toBe(verdict))
-  test('states the lateness and its limit', () => {
-    expect(judged(under(400), late(41)).message).toBe(
-      'p(95) latency was 91 ms, < 400 ms (n = 300), but Turnpike was late: lateness p95 41 ms, limit 40 ms',
-    )
-  })
-  test('one late request of 100 invalidates a threshold on the maximum, and none on the p95', () => {
-    const observations = [...times(99, anObservation()), anObservation({ sentMs: 90 })]
-    expect(judged(under(200), observations).verdict).toBe('pass')
-    const max = { kind: 'timing', timing: 'latency', of: { kind: 'max' } } as const
-    expect(judged(under(200, max), observations).verdict).toBe('inconclusive')
-  })
-  test('a late mean invalidates a threshold on the mean', () => {
-    const mean = { kind: 'timing', timing: 'latency', of: { kind: 'mean' } } as const
-    expect(judged(under(200, mean), late(21)).verdict).toBe('inconclusive')
-    expect(judged(under(200, mean), late(20)).verdict).toBe('pass')
-  })
-  test('a threshold on lateness is judged anyway, including system stages', () => {
-    const own = times(99, anObservation({ stage: '(opening)', sentMs: 50, endMs: 60 }))
-    expect(judged(under(20, p(95, 'lateness')), own).verdict).toBe('fail')
-    expect(judged(under(60, p(95, 'lateness')), own).verdict).toBe('pass')
-  })
-  test.each([
-    ['stalls of 20 ms, a bound of 200 ms', p(95, 'latency'), { p99: 20, max: 90 }, 200, 'pass'],
-    ['stalls of 21 ms, a bound of 200 ms', p(95, 'latency'), { p99: 21, max: 90 }, 200, 'inconclusive'],
-    ['stalls of 21 ms, a bound of 210 ms', p(95, 'latency'), { p99: 21, max: 90 }, 210, 'pass'],
-    ['stalls of 21 ms, a bound that is crossed', p(95, 'latency'), { p99: 21, max: 90 }, 60, 'inconclusive'],
-    ['one stall of 90 ms, a p95', p(95, 'latency'), { p99: 1, max: 90 }, 200, 'pass'],
-    ['a bound on lateness', p(95, 'lateness'), { p99: 900, max: 900 }, 200, 'pass'],
-  ] as const)('%s: %s', (_, measure, eventLoopDelayMs, bound, verdict) =>
-    expect(judged(under(bound, measure), times(300, anObservation()), { eventLoopDelayMs }).verdict).toBe(verdict),
-  )
-  test('one long stall invalidates a threshold on the maximum, with the reason', () => {
-    const max = { kind: 'timing', timing: 'latency', of: { kind: 'max' } } as const
-    const result = judged(under(200, max), times(9, anObservation()), { eventLoopDelayMs: { p99: 1, max: 90 } })
-    expect(result.message).toBe(
-      'max latency was 100 ms, < 200 ms (n = 9), but Turnpike stalled: event-loop delay max 90 ms, limit 20 ms',
-    )
-  })
-  test('a threshold on a count is unaffected', () => {
-    expect(judged(aThreshold({ measure: count('count', 'failed'), operator: '==', bound: 0 }), late(500)).verdict).toBe(
-      'pass',
-    )
-  })
-})
-
-describe('if this machine could not open every connection', () => {
-  const unsent = dropped({ outcome: { kind: 'dropped', reason: 'no-file-descriptors' } })
-  const verdictOn = (of: 'sent' | 'good' | 'failed' | 'dropped' | 'answered', observations: readonly Observation[]) =>
-    judged(aThreshold({ measure: count('count', of), operator: '==', bound: 0 }), observations).verdict
-  test.each(['sent', 'good', 'dropped'] as const)('a threshold on %s is inconclusive', of => {
-    expect(verdictOn(of, [anObservation(), unsent])).toBe('inconclusive')
-  })
-  test('the target has not failed', () => expect(verdictOn('failed', [anObservation(), unsent])).toBe('pass'))
-  test('a failure of the target is still one', () => expect(verdictOn('failed', [failed(), unsent])).toBe('fail'))
-  test('an arrival that was dropped for another reason still counts', () =>
-    expect(verdictOn('dropped', [anObservation(), dropped()])).toBe('fail'))
 })
 
 describe('thresholds on counts, ratios and rates', () => {
@@ -214,39 +106,6 @@ test('blocked responses are counted by stage, whatever their status', () => {
     verdict: 'pass',
   })
   expect(judged(blocked('steady', 3), [inStage], { blocks: { after: 3 } })).toMatchObject({ value: 0, verdict: 'fail' })
-})
-
-describe('thresholds on totals of the run', () => {
-  const none = (kind: 'violations' | 'discrepancies' | 'unexpected-429') =>
-    aThreshold({ measure: { kind: 'count', count: { kind } }, operator: '==', bound: 0 })
-  test.each([
-    ['violations', { violations: 1 }],
-    ['discrepancies', { discrepancies: 1 }],
-    ['unexpected-429', { unexpected429: 1 }],
-  ] as const)('%s are counted', (kind, changes) => {
-    expect(judged(none(kind), [streamed()], changes).verdict).toBe('fail')
-    expect(judged(none(kind), [streamed()]).verdict).toBe('pass')
-    expect(judged(none(kind), []).verdict).toBe('inconclusive')
-  })
-  test('have no value if the limits could not be judged', () => {
-    const hidden = judged(none('unexpected-429'), [streamed()], { unexpected429: null })
-    expect(hidden).toMatchObject({ value: null, verdict: 'inconclusive' })
-    expect(hidden.message).toMatch(/^unexpected-429 could not be judged: the clauses about limits say why/)
-  })
-  test('do not exist for one call', () => {
-    expect(judged({ ...none('violations'), call: 'chat' }, [streamed()]).verdict).toBe('inconclusive')
-  })
-  test('compare credits and dollars exactly', () => {
-    const credits = aThreshold({ measure: { kind: 'credits' }, operator: '<=', bound: 40 })
-    expect(judged(credits, [streamed()], { credits: 40n })).toMatchObject({ value: 40, verdict: 'pass' })
-    expect(judged(credits, [streamed()], { credits: 41 })).toMatchObject({ value: 41, verdict: 'fail' })
-    const spend = aThreshold({ measure: { kind: 'spend' }, operator: '<=', bound: 0.3 })
-    expect(judged(spend, [streamed()], { picoUsd: 300_000_000_000n }).verdict).toBe('pass')
-    expect(judged(spend, [streamed()], { picoUsd: 300_000_000_001n })).toMatchObject({
-      verdict: 'fail',
-      message: 'spend was $0.300000000001, not <= $0.3 (n = 1)',
-    })
-  })
 })
 
 describe('thresholds on a run that ended early', () => {
@@ -315,10 +174,12 @@ function judgedOn(expression: string, result: Partial<CapacityResult>) {
     violations: 0,
     discrepancies: 0,
     unexpected429: 0,
+    undecided: {},
+    judgedClauses: 1,
     blocks: {},
     credits: 0n,
     picoUsd: 0n,
-    eventLoopDelayMs: null,
+    unrecordedStallMs: null,
   }
   const [judged] = evaluateThresholds([{ expression, why: '', ...parsed }], createMetrics(aPlan()), {
     ...totals,
@@ -337,6 +198,45 @@ const judge = (...given: Parameters<typeof judgedOn>) => {
 const found = { status: 'found', ratePerSecond: 80 } as const
 const aboveRange = { status: 'above-range', ratePerSecond: 180 } as const
 const belowRange = { status: 'below-range', ratePerSecond: null, fromPerSecond: 40 } as const
+
+describe('a threshold on the capacity of a search that found none', () => {
+  const trial = (offeredPerSecond: number, outcome: TrialResult['outcome']) => aTrial({ offeredPerSecond, outcome })
+  const search = (...trials: readonly TrialResult[]) =>
+    ({ status: 'inconclusive', ratePerSecond: null, trials, reason: 'The stage ended.' }) as const
+  const cutOff = search(trial(20, 'sustained'), trial(40, 'slo-missed'), trial(30, 'unfinished'))
+
+  test('is proved from below by a sustained rate, and from above by one that was not', () => {
+    expect(judge('capacity in search >= 20/s', cutOff)).toEqual(['pass', 20])
+    expect(judge('capacity in search < 40/s', cutOff)).toEqual(['pass', 20])
+    expect(judge('capacity in search >= 40/s', cutOff)).toEqual(['fail', 20])
+    expect(judge('capacity of chat in search >= 15/s', cutOff)).toEqual(['pass', 15])
+    expect(judge('capacity in search >= 5/s', search(trial(20, 'sustained')))).toEqual(['pass', 20])
+    expect(judge('capacity in search < 50/s', search(trial(40, 'queue-growing')))).toEqual(['pass', null])
+  })
+
+  test('is inconclusive within the range, and names it', () => {
+    expect(judge('capacity in search >= 30/s', cutOff)).toEqual(['inconclusive', null])
+    expect(judgedOn('capacity in search >= 30/s', cutOff)?.message).toBe(
+      'capacity in search is between 20/s and 40/s: The stage ended (required >= 30/s; n = 360)',
+    )
+    expect(judge('capacity in search < 90/s', search(trial(20, 'sustained')))).toEqual(['inconclusive', null])
+  })
+
+  test('takes a rate that failed below one that was sustained for no proof of either', () => {
+    const mixed = search(trial(10, 'slo-missed'), trial(20, 'sustained'))
+    expect(judge('capacity in search >= 5/s', mixed)[0]).toBe('pass')
+    expect(judge('capacity in search < 30/s', mixed)[0]).toBe('pass')
+    for (const bound of [10, 15, 20])
+      expect(judge(`capacity in search >= ${bound}/s`, mixed)).toEqual(['inconclusive', null])
+  })
+
+  test('takes no limit of Turnpike or of the tier for one of the target', () => {
+    const limited = search(trial(20, 'sustained'), trial(40, 'harness-late'), trial(30, 'rate-limited'))
+    expect(judge('capacity in search < 50/s', limited)).toEqual(['inconclusive', null])
+    expect(judge('capacity in search >= 20/s', limited)).toEqual(['pass', 20])
+    expect(judge('capacity in search >= 20/s', search(trial(20, 'unmeasured')))).toEqual(['inconclusive', null])
+  })
+})
 
 describe('a threshold on a capacity', () => {
   test('uses the confirmed rate', () => {
@@ -374,15 +274,31 @@ describe('a threshold on a capacity', () => {
   })
 
   test('below the range fails if the lowest rate is not above the bound', () => {
-    expect(judge('capacity in search >= 40/s', belowRange)).toEqual(['fail', 0])
-    expect(judge('capacity of chat in search >= 30/s', belowRange)).toEqual(['fail', 0])
-    expect(judge('capacity in search >= 39/s', belowRange)).toEqual(['inconclusive', 0])
+    expect(judge('capacity in search >= 40/s', belowRange)).toEqual(['fail', null])
+    expect(judge('capacity of chat in search >= 30/s', belowRange)).toEqual(['fail', null])
+    expect(judge('capacity in search >= 39/s', belowRange)).toEqual(['inconclusive', null])
+  })
+
+  test('of which only a range is known is not a number', () => {
+    const reason = 'less than 40/s at chat 2xx for 99 %: at 40/s 20 missed chat latency.'
+    const all = judgedOn('capacity in search >= 50/s', { ...belowRange, reason })
+    expect(all).toMatchObject({ value: null, lowest: 0, highest: expect.closeTo(40, 6) })
+    expect(all?.message).toMatch(/^capacity in search was less than 40\/s, not >= 50\/s \(/)
+    expect(judgedOn('capacity of chat in search >= 50/s', { ...belowRange, reason })?.message).toMatch(
+      /^capacity in search was less than 40\/s, less than 30\/s of it chat, not >= 50\/s \(/,
+    )
+    const above = judgedOn('capacity in search >= 150/s', aboveRange)
+    expect(above).toMatchObject({ value: 180, lowest: 180, highest: null })
+    expect(above?.message).toMatch(/^capacity in search was at least 180\/s, >= 150\/s/)
   })
 
   test.each(['limited-by-tier', 'harness-limited', 'inconclusive'] as const)(
-    'is inconclusive after a search that was %s',
+    'is inconclusive after a search that was %s, if no trial proves anything',
     status => {
-      expect(judge('capacity in search >= 1/s', { status, ratePerSecond: null })).toEqual(['inconclusive', null])
+      expect(judge('capacity in search >= 1/s', { status, ratePerSecond: null, trials: [] })).toEqual([
+        'inconclusive',
+        null,
+      ])
     },
   )
 })

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { createFindingLog } from '../../../src/judge/findings/findings.ts'
 import type { ThresholdResult } from '../../../src/judge/thresholds.ts'
-import type { LocalFault } from '../../../src/observation/observation.ts'
+import type { LocalFault, Observation } from '../../../src/observation/observation.ts'
 import type { Plan, Threshold } from '../../../src/plan/plan.ts'
 import { aSearch } from '../report/capacity-results.ts'
 import { aBilling, failingReport, passingReport } from '../report/fixtures.ts'
+import { refused, singleDescriptor } from './checks/observed.ts'
 import { findingLogOf, judgedRunOf } from './judged-run.ts'
 import { anObservation, aPlan, aThreshold, dropped, failed, respondedWith } from './metrics/fixtures.ts'
 
@@ -14,6 +15,7 @@ const result = (verdict: ThresholdResult['verdict']): ThresholdResult => {
   return { ...first, verdict, message: 'p(95) was 1 ms' }
 }
 const planWith = (...thresholds: Threshold[]): Plan => aPlan({ thresholds })
+const times = (count: number, observation: Observation) => Array.from({ length: count }, () => observation)
 const thresholdOn = (kind: 'failed' | 'dropped', changes: Partial<Threshold> = {}) =>
   aThreshold({ measure: { kind: 'ratio', count: { kind } }, ...changes })
 
@@ -25,6 +27,20 @@ describe('verdict: fail', () => {
     expect(report.reasons).toEqual([
       "2 violations of rpc.credits.amount (§4.3): Credits are the chain's base credits times the multiplier of the method's tier, summed over a batch.",
     ])
+  })
+  test('and the reason names what the violation masks, at most three clauses, but none that was violated itself', () => {
+    const maskedBy = (count: number, verdict: 'not-exercised' | 'fail' = 'not-exercised') => {
+      const because = { kind: 'not-judged', text: 'no amount', clause: 'rpc.credits.amount' } as const
+      const others = tallies().filter(({ id }) => id.startsWith('chat.'))
+      const masked = others.slice(0, count).map(tally => ({ ...tally, verdict, because }))
+      const clauses = tallies().map(tally => masked.find(({ id }) => id === tally.id) ?? tally)
+      const [reason = ''] = judgedRunOf([anObservation()], { clauses, findings: findings() }).reasons
+      return { ids: masked.map(({ id }) => id), reason }
+    }
+    const [two, five] = [maskedBy(2), maskedBy(5)]
+    expect(two.reason).toMatch(new RegExp(` It masks ${two.ids.join(', ')}\\.$`))
+    expect(five.reason).toMatch(new RegExp(` It masks ${five.ids.slice(0, 3).join(', ')}, and 2 more\\.$`))
+    expect(maskedBy(2, 'fail').reason).not.toContain('masks')
   })
   test('if there is a discrepancy, but not if its count is 0', () => {
     const [discrepancy] = failingReport.billing.discrepancies
@@ -187,5 +203,36 @@ describe('verdict: pass', () => {
   })
   test('if one of several responses is no success', () => {
     expect(judgedRunOf([respondedWith(503), respondedWith(200)]).verdict).toBe('pass')
+  })
+  test('not if a response is a refusal that nothing in the run speaks about', () => {
+    const full = respondedWith(503)
+    const { response } = refused(singleDescriptor, 503)
+    const deferred = { ...full, response: response && { ...response, headers: { 'retry-after': '1' } } }
+    const refusals = [respondedWith(402), respondedWith(429), deferred]
+    expect(refusals.map(refusal => judgedRunOf([refusal, respondedWith(200)]))).toMatchObject([
+      { verdict: 'inconclusive', reasons: [expect.stringMatching(/^1 of 2 responses was 402 .chat in steady., and/)] },
+      { verdict: 'inconclusive', reasons: [expect.stringMatching(/^1 of 2 responses was 429 .chat in steady., and/)] },
+      { verdict: 'inconclusive', reasons: [expect.stringMatching(/^1 of 2 responses was 503 .chat in steady., and/)] },
+    ])
+  })
+  test('not if many responses are errors, unless a threshold says how many are right', () => {
+    const observations = [...times(3, respondedWith(500)), ...times(7, respondedWith(200))]
+    const many = judgedRunOf(observations)
+    expect(many.reasons).toEqual([
+      '3 of 10 responses were 500 (chat in steady), and nothing in this run says how many are right. Add a threshold such as "status(500) of chat <= 1%".',
+    ])
+    const status = { kind: 'status', status: 500 } as const
+    const speaking = planWith(aThreshold({ measure: { kind: 'ratio', count: status }, operator: '<=', bound: 0.5 }))
+    expect(judgedRunOf(observations, { plan: speaking, thresholds: [result('pass')] }).verdict).toBe('pass')
+    const idle = planWith(aThreshold({ measure: { kind: 'count', count: status }, operator: '<=', bound: 10 }))
+    expect(judgedRunOf(observations, { plan: idle, thresholds: [result('pass')] }).verdict).toBe('inconclusive')
+  })
+  test('not if the threshold about failures or drops cannot fail', () => {
+    const idle = aThreshold({ measure: { kind: 'ratio', count: { kind: 'dropped' } }, operator: '<=', bound: 1 })
+    const run = judgedRunOf([anObservation(), dropped()], { plan: planWith(idle), thresholds: [result('pass')] })
+    expect(run).toMatchObject({
+      verdict: 'inconclusive',
+      reasons: ['1 arrival was dropped and never sent, and the scenario has no threshold for drops.'],
+    })
   })
 })

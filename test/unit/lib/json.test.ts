@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { boundJson, isJson, isObject, parseJson, parseObject, toObject } from '../../../src/lib/json.ts'
+import { boundJson, isJson, isObject, parseJson, parseObject, parseUncut, toObject } from '../../../src/lib/json.ts'
 
 describe('an object', () => {
   test.each([[[]], [null], ['{}'], [3], [undefined]])('is not %j', value => {
@@ -15,6 +15,40 @@ describe('an object', () => {
 
 test('parseJson distinguishes malformed text from null', () => {
   expect([parseJson('null'), parseJson(Buffer.from('"a"')), parseJson('nul')]).toEqual([null, 'a', undefined])
+})
+
+describe('a text that is nested deeply', () => {
+  const lists = (depth: number, inside = '1') => '['.repeat(depth) + inside + ']'.repeat(depth)
+  const objects = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`
+
+  test('is read whole up to 128 levels', () => {
+    for (const text of [lists(128), objects(128)]) {
+      expect(JSON.stringify(parseJson(text))).toBe(text)
+      expect(parseUncut(text)).toEqual(parseJson(text))
+    }
+  })
+
+  test.each([129, 2_000, 100_000, 2_000_000])('of %d levels has null in place of what is deeper', depth => {
+    expect(JSON.stringify(parseJson(lists(depth)))).toBe(lists(128, 'null'))
+    expect(JSON.stringify(parseJson(objects(depth)))).toBe(objects(128).replace('1', 'null'))
+    expect(parseUncut(lists(depth))).toBeUndefined()
+  })
+
+  test('keeps what stands beside a value that is too deep', () => {
+    const text = `{"a":"[[[[\\"]","deep":[${lists(200)},2,${objects(300)}],"b":{"c":[3]}}`
+    const value = { a: '[[[["]', deep: [expect.anything(), 2, expect.anything()], b: { c: [3] } }
+    expect(parseJson(text)).toEqual(value)
+  })
+
+  test('has a bound that its reader may choose', () => {
+    const text = `{"a":[[1]],"b":[2]}${' '.repeat(20)}`
+    expect(parseJson(text, 2)).toEqual({ a: [null], b: [2] })
+  })
+
+  test.each(['['.repeat(1_000), `${'['.repeat(1_000)}1${']'.repeat(999)}`, `${lists(500)}]`, `{"a":${lists(500)}`])(
+    'is malformed if its brackets do not match',
+    text => expect(parseJson(text)).toBeUndefined(),
+  )
 })
 
 test('boundJson truncates long, wide and deep values', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { describeMistake, nearest, oneOf, UsageError } from '../../../src/lib/usage-error.ts'
+import { describeMistake, describeValue, nearest, oneOf, UsageError } from '../../../src/lib/usage-error.ts'
 
 const mistake = { where: 'a.yaml:3:5', got: '"rpcc"', expected: 'chat, rpc or replay' }
 
@@ -66,4 +66,17 @@ test.each([
   [['chat', 'rpc', 'replay'], 'chat, rpc or replay'],
 ])('oneOf lists %j as "%s"', (words, expected) => {
   expect(oneOf(words)).toBe(expected)
+})
+
+test('a message about something of any length is short, and found at once', () => {
+  const long = 'ab'.repeat(500_000)
+  expect(nearest(long, ['abab'])).toEqual({})
+  expect(new UsageError({ where: long, got: long, expected: long, hint: long }).message.length).toBeLessThan(20_000)
+})
+
+test.each([
+  [Number.POSITIVE_INFINITY, 'a number that is too large'],
+  [Number.NaN, 'a value that is no number'],
+])('a message about %s has words for it', (value, words) => {
+  expect(describeValue(value)).toBe(words)
 })

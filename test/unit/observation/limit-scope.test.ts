@@ -67,6 +67,9 @@ describe('the applicable limit of a request', () => {
   test('is the limit of its model, by account tier and model tier', () => {
     expect(applicableLimit(observed({ request: chat }), documentedContract)).toEqual({
       name: 'chat:ref-small-24b',
+      family: 'chat',
+      counters: ['chat:ref-small-24b', 'chat:tier S'],
+      finest: 'chat:ref-small-24b',
       tier: 'default S',
       requestsPerMinute: 75,
       tokensPerMinute: 750_000,
@@ -94,15 +97,31 @@ describe('the applicable limit of a request', () => {
     expect(tiers).toEqual(['default S', 'default L', 'partner S', 'partner L', 'default S', 'default L'])
   })
 
-  test('is one limit for all networks of the proxy, and for batches', () => {
-    const solana: RequestDescriptor = { ...rpc, network: 'solana-mainnet', batch: false }
-    expect(applicableLimit(observed({ request: rpc }), documentedContract)).toEqual(
-      applicableLimit(observed({ request: solana }), documentedContract),
-    )
-    expect(applicableLimit(observed({ request: rpc }), documentedContract)).toMatchObject({
-      name: 'rpc',
-      requestsPerMinute: 100,
-    })
+  test('is the limit of the proxy, for single requests and for batches', () => {
+    const single: RequestDescriptor = { ...rpc, batch: false }
+    const limitOf = (request: RequestDescriptor) => applicableLimit(observed({ request }), documentedContract)
+    expect(limitOf(rpc)).toEqual(limitOf(single))
+    expect(limitOf(rpc)).toMatchObject({ name: 'rpc', requestsPerMinute: 100 })
+  })
+
+  test('may be counted in every scope that the document allows, and in no other that the profile excludes', () => {
+    const countersIn = (request: RequestDescriptor, limits: Partial<Contract['limits']>) => {
+      const contract = { ...documentedContract, limits: { ...documentedContract.limits, ...limits } }
+      const limit = applicableLimit(observed({ request }), contract)
+      return { counters: limit?.counters, finest: limit?.finest }
+    }
+    const model = 'chat:ref-small-24b'
+    expect(countersIn(chat, { chatScope: 'tier' })).toEqual({ counters: ['chat:tier S'], finest: 'chat:tier S' })
+    expect(countersIn(chat, { chatScope: 'model' })).toEqual({ counters: [model], finest: model })
+    const network = 'rpc:ethereum-mainnet'
+    expect(countersIn(rpc, {})).toEqual({ counters: ['rpc', network], finest: network })
+    expect(countersIn(rpc, { rpcScope: 'all' })).toEqual({ counters: ['rpc'], finest: 'rpc' })
+    expect(countersIn(rpc, { rpcScope: 'network' })).toEqual({ counters: [network], finest: network })
+    // Which tier a model of an unknown tier is of, only its response can tell.
+    const unknown = observed({ request: { ...chat, modelTier: null } })
+    const stating = { ...unknown, response: respondWith({}, { headers: { 'x-ratelimit-limit-requests': '75' } }) }
+    expect(applicableLimit(unknown, documentedContract)?.counters).toEqual([model, null])
+    expect(applicableLimit(stating, documentedContract)?.counters).toEqual([model, 'chat:tier of 75 per minute'])
   })
 
   test("has no documented number for the list of the caller's limits", () => {

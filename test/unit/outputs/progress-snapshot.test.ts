@@ -56,7 +56,7 @@ describe('progress: a snapshot', () => {
       'raise 40/s held',
       'raise 80/s held',
       'raise 160/s missed: chat ttft 17 of 115',
-      'narrow 120/s undecided: sent too late',
+      'narrow 120/s undecided: Turnpike was too late',
     ])
     expect(snapshotAt('(closing)', 60_000, { capacity: [aSearch()] }).finishedTrials.at(-1)).toBe(
       'confirm 78.7/s confirmed',

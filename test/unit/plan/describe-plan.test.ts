@@ -32,21 +32,21 @@ worked: Does it read well?
   callers   4 of tier default
   limits    from the profile: a run discovers those of the target
   seed      1
-  duration  102 s
+  duration  102 s, at most 112 s
   warm-up   at most 760 ms before the first request
   forecast  3,408 requests, 72,843 credits, worst case $0.268314
   budget    $0.01, below the worst case
 
 Stages
 
-  stage    start  duration  callers  load
-  rise       0 s    500 ms        4  ramp 0 to 2.5/s (37.5/min per caller): s 100%
-  steady  500 ms      90 s        4  poisson 6.17/s (92.6/min per caller): s 33%, batch 56%,
-                                     replay 11%
-  over    90.5 s       5 s        2  burst of 1300 every 4 s: xs 100%
-  idle    95.5 s       2 s        4  pause
-  users   97.5 s       1 s        4  8 users, think time 100 ms: models 100%
-  list    98.5 s       3 s        1  in sequence: models, single
+  stage    start  duration  at most  callers  load
+  rise       0 s    500 ms   500 ms        4  ramp 0 to 2.5/s (37.5/min per caller): s 100%
+  steady  500 ms      90 s     90 s        4  poisson 6.17/s (92.6/min per caller): s 33%, batch
+                                              56%, replay 11%
+  over    90.5 s       5 s      5 s        2  burst of 1300 every 4 s: xs 100%
+  idle    95.5 s       2 s      2 s        4  pause
+  users   97.5 s       1 s      1 s        4  8 users, think time 100 ms: models 100%
+  list    98.5 s       3 s     13 s        1  in sequence: models, single
 
 Models, networks and prices
 
@@ -164,4 +164,13 @@ thresholds: [{ expect: capacity >= 5/s, why: A wish. }]`
   )
   expect(text).toContain('capacity >= 5/s\n    cannot be proved: confirming the highest rate takes 569 s')
   expect(plan.forecast.requests).toBe(Math.round((60 * 4 * 0.5 * 500) / 0.75 / 60))
+})
+
+test('the plan names the clauses that must be judged, as patterns where all of a group must', () => {
+  const stages = { a: 'duration: 1s, shape: burst, size: 4, mix: { models: 1 }' }
+  const textOf = (more: string) => describePlan(planOf(stages, { more }))
+  expect(textOf('must-judge: [billing.*, rpc.cost.header]')).toMatch(
+    /\n\nMust be judged\n\n {2}rpc\.cost\.header billing\.\*\n/,
+  )
+  expect(textOf('')).not.toContain('Must be judged')
 })

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { Contract } from '../../../src/contract/contract.ts'
 import { documentedContract } from '../../../src/contract/documented.ts'
+import { pico } from '../../../src/lib/money.ts'
+import { reservedPicoUsd } from '../../../src/plan/cost.ts'
 import type { Plan } from '../../../src/plan/plan.ts'
 import { planOf } from './plan-of.ts'
 
@@ -122,7 +124,7 @@ describe('the maximum cost', () => {
 
   test('is unknown only if a model in use has no price', () => {
     const models = documentedContract.models.map(model =>
-      model.tier === 'S' ? { ...model, usdPerMillion: null } : model,
+      model.tier === 'S' ? { ...model, id: `${model.id}-of-others`, usdPerMillion: null } : model,
     )
     expect(worstOf('s: 1', { ...documentedContract, models })).toBeNull()
     expect(worstOf('xs: 1', { ...documentedContract, models })).not.toBeNull()
@@ -175,4 +177,12 @@ describe('resources', () => {
     const contract = { ...documentedContract, resourceLimits: { ...documentedContract.resourceLimits, default: none } }
     expect(limit(planOf({ only: stage }, { contract }), 'only', 'video-queue')).toBeUndefined()
   })
+})
+
+test('a resource without a stated price reserves that of the dearest one of the reference service', () => {
+  const [name = '', resource] = Object.entries(documentedContract.resources)[0] ?? []
+  if (resource === undefined) throw new Error('no resource')
+  const contract = { ...documentedContract, resources: { [name]: { ...resource, worstUsd: null } } }
+  const call = { kind: 'resource', resource: name, draws: resource.draws, body: {}, page: null, limit: null } as const
+  expect(reservedPicoUsd(call, contract)).toEqual({ arrival: pico('5'), request: pico('5') })
 })

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { parseProfile } from '../../../src/contract/profile.ts'
 import { describePlan } from '../../../src/plan/describe-plan.ts'
 import { notDiscovered, type PublishedLimits, recordedLimits } from '../../../src/plan/limits.ts'
 import type { Plan } from '../../../src/plan/plan.ts'
@@ -47,6 +48,24 @@ describe('rates "of tier"', () => {
     const plan = planBy(published)
     expect(perSecondOf(plan) * 60).toBeCloseTo(0.9 * 75 * 4, 9)
     expect(plan.limits.scopes).toContainEqual({ scope: small, profile: 75, target: null, from: 'document' })
+  })
+
+  test('use the published limits that a profile states, if the target publishes none', () => {
+    const profile = `
+models: [{ id: acme-1, name: Acme, tier: null, maxCompletionTokens: 500, usdPerMillion: null }]
+limits: { published: { 'chat:acme-1': 120 } }
+`
+    const acme = {
+      contract: parseProfile(profile, 'profile.yaml'),
+      calls: '\n  ask: { kind: chat, model: acme-1, prompt-tokens: 10, max-completion-tokens: 10 }\n',
+    }
+    const stages = { only: 'duration: 60s, shape: constant, rate: 50% of tier, mix: { ask: 1 }' }
+    const unknown = planOf(stages, { ...acme, count: 1 })
+    expect(perSecondOf(unknown) * 60).toBeCloseTo(60, 9)
+    expect(describePlan(unknown)).not.toContain('NaN')
+    const applied = { scope: 'chat:acme-1', profile: 120, target: null, from: 'profile' }
+    expect(unknown.limits.scopes).toContainEqual(applied)
+    expect(limitIn(unknown, 'chat:acme-1')).toBe(120)
   })
 
   test('use them in every shape', () => {

@@ -36,6 +36,7 @@ export function planOf(
     recordings = new Map(),
     publishedLimits = notDiscovered,
     callers = 'tier: default',
+    calls = callsFor(count),
   }: {
     readonly count?: number
     readonly more?: string
@@ -45,10 +46,12 @@ export function planOf(
     readonly publishedLimits?: PublishedLimits
     /** Another key of `callers`. */
     readonly callers?: string
+    /** The calls, in place of the usual ones. */
+    readonly calls?: string
   } = {},
 ): Plan {
   const lines = Object.entries(stages).map(([name, stage]) => `  - { name: ${name}, ${stage} }`)
-  const text = `name: worked\ncallers: { count: ${count}, ${callers} }\ncalls:${callsFor(count)}stages:\n${lines.join('\n')}\n${more}`
+  const text = `name: worked\ncallers: { count: ${count}, ${callers} }\ncalls:${calls}stages:\n${lines.join('\n')}\n${more}`
   return makePlan(parseScenario(text, 's.yaml', contract), contract, flags, { recordings, publishedLimits })
 }
 

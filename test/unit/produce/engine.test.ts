@@ -30,6 +30,7 @@ function engineOf(
   saturate: Saturate = async () => {},
   mix?: Mix,
   lead?: Partial<SearchLead>,
+  isOver?: (nowMs: number) => boolean,
 ) {
   const clock = manualClock()
   const made = makePlan(parseScenario(text, 'test', documentedContract), documentedContract, {
@@ -41,7 +42,7 @@ function engineOf(
   const plan: Plan = { ...made, stages }
   const observations: Observation[] = []
   const never = new AbortController().signal
-  const stop = createRunStop(never, never)
+  const stop = createRunStop(never, never, () => isOver?.(clock.nowMs()) ?? false)
   const runId = 'test'
   const transport: Transport = (_request, _signal, onFree) => {
     const sentMs = clock.nowMs()
@@ -108,6 +109,34 @@ test('the stages are sent on time, between opening and closing balance checks', 
     everyCaller.map(caller => `(closing) ${caller}`),
   )
   expect([engine.inFlight(), engine.stage()]).toEqual([0, '(closing)'])
+})
+
+/** Stages of each load model, whose requests are due after the lease of their worker is over. */
+const loads = {
+  open: steady,
+  closed: 'duration: 10s, shape: closed, users: 3, mix: { rpc: 1 }',
+  sequence: 'shape: sequence, duration: 10s, calls: [rpc]',
+} as const
+
+test.each(Object.entries(loads))('a worker whose lease is over sends no request that is due (%s)', async (_, stage) => {
+  const untilMs = 1_495
+  const { engine, observations, stop, drive, clock } = engineOf(
+    scenario(stage),
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+    nowMs => nowMs >= untilMs,
+  )
+  await drive()
+  await clock.run(engine.close())
+  const sent = observations.flatMap(({ sentMs }) => sentMs ?? [])
+  expect(sent.length).toBeGreaterThan(0)
+  expect(Math.max(...sent)).toBeLessThan(untilMs)
+  expect(stop.reason()).toBe('worker-lost')
+  expect(outcomes(observations.filter(({ sentMs }) => sentMs === null)).every(each => each === 'interrupted')).toBe(
+    true,
+  )
 })
 
 describe('a user of a closed stage', () => {

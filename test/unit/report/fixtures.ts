@@ -48,6 +48,8 @@ export const aBilling = {
   expectedUsd: '0.007715625',
   claimedCredits: '12345',
   claimedUsd: '0.007715625',
+  unstatedCosts: 0,
+  unstatedCredits: 0,
   billedUsd: '0.007715625',
   tolerance: {
     claimedUsd: '0.000660578125',
@@ -63,6 +65,8 @@ export const aBilling = {
 const met: ThresholdResult = {
   expression: 'p(95) latency of batch < 400ms',
   value: 181.5,
+  lowest: 181.5,
+  highest: 181.5,
   whole: null,
   operator: '<',
   bound: 400,
@@ -117,6 +121,7 @@ export const passingReport: Report = {
     accepted: 310,
     rejected: 0,
     unexpected429: 0,
+    decided429: 1,
     missing429: 0,
     lasted: null,
   })),
@@ -197,6 +202,7 @@ export const failingReport: Report = {
     tier: 'S',
     rejected: 1,
     unexpected429: 1,
+    decided429: 1,
     missing429: null,
   })),
   clauses: [
@@ -267,6 +273,8 @@ export const failingReport: Report = {
     {
       expression: 'failed == 0',
       value: 3,
+      lowest: 3,
+      highest: 3,
       whole: null,
       operator: '==',
       bound: 0,
@@ -278,6 +286,8 @@ export const failingReport: Report = {
     {
       expression: 'p(95) ttft < 300ms',
       value: null,
+      lowest: null,
+      highest: null,
       whole: null,
       operator: '<',
       bound: 300,

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../src/contract/documented.ts'
 import { evidenceOf } from '../../../src/run/evidence.ts'
 import { virtualRun } from '../../support/virtual-run.ts'
@@ -32,4 +32,23 @@ test('a command for a payment asks how to pay, and then names the variable of th
     asked?.curl,
     expect.stringContaining(`-H 'PAYMENT-SIGNATURE: '"$TURNPIKE_PAYMENT_SIGNATURE"`),
   ])
+})
+
+describe('where the target needs no key', () => {
+  const { auth } = documentedContract
+  const open = { ...context, contract: { ...documentedContract, auth: { ...auth, required: false } } }
+  const curlOf = (head: { readonly withoutKeys?: true }) => {
+    const ofKey = observations.find(({ stage, request }) => stage === 'once' && request.kind === 'rpc')
+    if (ofKey === undefined) throw new Error('no request')
+    const { chain: _, ...keyed } = ofKey
+    return evidenceOf(keyed, plan.calls, open, { target, startedAtMs: 0, runId: 'again', ...head }).request?.curl
+  }
+
+  test('a command has the key that the run sent', () => {
+    expect(curlOf({})).toContain(`-H 'authorization: Bearer '"$TURNPIKE_KEY"`)
+  })
+
+  test('a command has no key if the run sent none', () => {
+    expect(curlOf({ withoutKeys: true })).not.toContain('authorization')
+  })
 })

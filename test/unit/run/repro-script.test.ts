@@ -122,6 +122,21 @@ test('where keys are optional, a variable without a value means that there is no
   expect(sent({ TURNPIKE_KEY: 'a b' })).toEqual(['authorization: Bearer a b'])
 })
 
+test('where keys are optional, a run that sent one needs one again', () => {
+  const optional = {
+    ...judged,
+    contract: { ...documentedContract, auth: { ...documentedContract.auth, required: false } },
+  }
+  const headers = { authorization: 'Bearer $TURNPIKE_KEY' }
+  const [evidence] = failingReport.findings.flatMap(({ examples }) => examples.flatMap(each => each.evidence))
+  if (!evidence?.request) throw new Error('no evidence')
+  const withKey = { ...example, evidence: [{ ...evidence, request: { ...evidence.request, headers } }] }
+  const text = script([request(1)], { example: withKey }, optional)
+  expect(() => noted(text, {})).toThrow(/Set TURNPIKE_KEY to an API key/)
+  expect(noted(text, { TURNPIKE_KEY: 'a' }).notes).toContain('authorization: Bearer a')
+  expect(text).not.toContain('without it, no key is sent')
+})
+
 test('the target comes from TURNPIKE_TARGET, or else from the run', () => {
   const urls = (environment: Readonly<Record<string, string>>) =>
     noted(script([request(1)]), environment).notes.filter(each => each.startsWith('http'))

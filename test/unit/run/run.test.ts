@@ -5,6 +5,7 @@ import type { StartWorker } from '../../../src/run/messages.ts'
 
 import type { RunIo } from '../../../src/run/run.ts'
 
+import { knownLie } from '../../../src/service/lies/lies.ts'
 import { virtualRun } from '../../support/virtual-run.ts'
 
 const scenario = `name: test
@@ -120,3 +121,24 @@ test('with "record: findings" observations are still judged in batches, and only
   expect(findings.batches).toBe(all.batches)
   expect([all.recorded, findings.recorded]).toEqual([all.sent, 0])
 })
+
+const chats = `name: test
+callers: { count: 4, shared: true }
+calls: { chat: { kind: chat, stream: false, model-tier: S, prompt-tokens: 50, max-completion-tokens: 400 } }
+stages: [{ name: load, duration: 60s, shape: constant, rate: 4/s, mix: { chat: 1 } }]
+budget: { usd: 0.02 }
+`
+
+test.each(['cost-without-bound', 'cost-as-nan', 'negative-cost', 'cost-without-diem'])(
+  'a budget holds though no claim can be read and no balance counts: %s',
+  async name => {
+    const { report, contract, observations } = await virtualRun({ scenario: chats, lies: [knownLie(name)] })
+    const paid = observations.filter(({ response }) => response?.status === 200 && response.body.kind === 'json')
+    const price = contract.models.find(({ tier }) => tier === 'S')?.usdPerMillion
+    const most = 400 * Number(price?.output) + 50 * Number(price?.input)
+    const completions = paid.filter(({ request }) => request.kind === 'chat').length
+    expect(report.run.ended).toBe('budget-reached')
+    expect(completions).toBeGreaterThan(3)
+    expect((completions * most) / 1_000_000).toBeLessThanOrEqual(0.02)
+  },
+)

@@ -91,6 +91,7 @@ thresholds: [{ expect: mean latency of one in hit < 1s, why: A reason. }]
       timeouts: { chat: unset, rpc: { ...unset, totalMs: 2_000 }, control: unset },
     },
     record: 'findings',
+    mustJudge: [],
     thresholds: [
       {
         expression: 'mean latency of one in hit < 1s',

@@ -81,3 +81,19 @@ test('a completion is compressed if the client accepts it', async () => {
   expect(response.headers.get('content-encoding')).toBe('gzip')
   expect(await response.json()).toMatchObject({ object: 'chat.completion' })
 })
+
+test.each(['日本語', '😀', 'ÿ', 'a\u0000b\r\nc'])('a model called %j answers, with its name in UTF-8', async id => {
+  const [first] = documentedContract.models
+  if (first === undefined) throw new Error('the document has models')
+  const other = await serviceForClients({ ...documentedContract, models: [{ ...first, id, name: id }] })
+  const response = await fetch(`${other.base}/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: 'Bearer ref_default_ada', 'content-type': 'application/json' },
+    body: JSON.stringify({ ...question, model: id }),
+  })
+  await response.text()
+  await other.server.close()
+  expect(response.status).toBe(200)
+  const name = Buffer.from(response.headers.get('x-service-model-id') ?? '', 'latin1').toString()
+  expect(name).toBe(id.replace(/\p{Cc}/gu, ' ').trim())
+})

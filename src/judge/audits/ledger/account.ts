@@ -5,23 +5,25 @@ import { noSpendListener, type SpendListener } from '../audit.ts'
 import { createOverlapBounds, type RequestInterval, type SumBounds } from '../overlap-bounds.ts'
 import {
   type AmountRange,
-  addToTotals,
   type Balances,
   type ChargeBounds,
-  type ChargeTotals,
-  createCurrencies,
-  createKeptCharge,
   excessOver,
   formatRange,
   isWithin,
   type PaidByCurrency,
-  totalsBetween,
-  zeroTotals,
 } from './charge.ts'
 import { type BalanceCheckpoint, createUnansweredCharges, diagnoseBalance, spentSince } from './checkpoint.ts'
 import { type Credit, creditAtFault, maxSuspects } from './credits.ts'
 import type { Discrepancies } from './discrepancies.ts'
 import { createWrongDisplays, type ShownCredit } from './shown.ts'
+import {
+  addToTotals,
+  type ChargeTotals,
+  createCurrencies,
+  createKeptCharge,
+  totalsBetween,
+  zeroTotals,
+} from './totals.ts'
 
 /** One request as its account sees it. It is settled when the balance certainly includes its charge. */
 export type LedgerEntry = RequestInterval & {

@@ -3,7 +3,8 @@ import { absDifference, formatPico } from '../../../lib/money.ts'
 import { type Causes, type CausesSnapshot, createCauses, type Example } from '../../findings/causes.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import { type Discrepancy, type DiscrepancyKind, discrepancyKinds } from '../audit.ts'
-import type { ChargeBounds, ChargeTotals } from './charge.ts'
+import type { ChargeBounds } from './charge.ts'
+import type { ChargeTotals } from './totals.ts'
 
 /** A difference between the claimed and the billed amount. Negative if too little was billed. */
 type BalanceDifference = Pick<Example, 'message' | 'requestIds'> & {

@@ -1,7 +1,6 @@
-import { sourceOfValue } from '../../../contract/sources.ts'
-import { absDifference, formatPico, parsePico } from '../../../lib/money.ts'
+import { absDifference, formatPico } from '../../../lib/money.ts'
 import type { Observation } from '../../../observation/observation.ts'
-import { authenticatedResponse, isReplayed } from '../../../observation/response.ts'
+import { is2xx, isReplayed } from '../../../observation/response.ts'
 import { priceListOf } from '../../checks/price-list.ts'
 import { claimedCredits } from '../../checks/rpc-credits.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
@@ -17,8 +16,8 @@ import {
   type SpendListener,
 } from '../audit.ts'
 import { createAccount, type LedgerAccount, type LedgerEntry } from './account.ts'
+import { type BalanceReader, createBalanceReader } from './balances.ts'
 import {
-  type Balances,
   type ChargeBounds,
   chargeOf,
   type ExpectedCharge,
@@ -28,7 +27,7 @@ import {
 } from './charge.ts'
 import { type Credit, createCredits } from './credits.ts'
 import { createDiscrepancies, type DiscrepancySnapshot } from './discrepancies.ts'
-import { remainingHeader, shownCredits } from './shown.ts'
+import { shownCredits } from './shown.ts'
 
 const ofBalances = ['billing.balance-before', 'billing.conservation', 'billing.currency'] as const
 const ofWallets = ['billing.balance-before', 'wallet.charge', 'wallet.balance', 'wallet.balance-remaining'] as const
@@ -36,8 +35,6 @@ const sharedAccounts: Obstacle = { text: 'others use the same accounts', clause:
 const noBalances: Obstacle = { text: 'the profile says that responses show no balance', clause: null }
 
 const dayMs = 86_400_000
-/** The digits of a pico-USD after the point. */
-const picoDigits = 12
 /** How far from midnight a request must be so that its day is certain on any clock of the target. */
 const midnightMs = 30_000
 
@@ -57,13 +54,12 @@ export function createLedgerAudit(
   const discrepancies = createDiscrepancies(reporter)
   const creditOf = createCredits(contract, reporter)
   const total = { expectedCredits: 0n, expectedPicoUsd: 0n, claimedCredits: 0n, claimedPicoUsd: 0n }
+  const unstated = { costs: 0, credits: 0 }
   const tolerance = { claimedPicoUsd: 0n, unpricedPicoUsd: 0n, openPicoUsd: 0n, completions: 0, rpcResponses: 0 }
   /** A wallet is shown its balance in other places, too. */
   const isJudged = (isWallet: boolean) => !shared && (balanceHeaders || isWallet)
   let areAllJudged = true
-  const balanceHeaderNames = [priceList.usdHeader, priceList.diemHeader]
-  const isStated = sourceOfValue(contract, 'billing.balanceResolutionUsd') === 'profile'
-  const digitsOf = new Map<string, BalanceDigits>()
+  const readers = new Map<string, BalanceReader>()
 
   return {
     add: (observation, watermarkMs) => {
@@ -86,14 +82,15 @@ export function createLedgerAudit(
           reporter.unjudged(clause, shared ? sharedAccounts : noBalances)
       let account = accounts.get(caller)
       if (account === undefined) {
-        const digits = createBalanceDigits(priceList.balanceResolution)
-        if (!isStated) digitsOf.set(caller, digits)
-        account = createAccount({ lastDigit: digits.last, judged, isWallet }, discrepancies, reporter, spend)
+        const reader = createBalanceReader(contract, isWallet)
+        readers.set(caller, reader)
+        account = createAccount({ lastDigit: reader.lastDigit, judged, isWallet }, discrepancies, reporter, spend)
         accounts.set(caller, account)
         areAllJudged &&= judged
         spend.opened()
       }
       const credit = creditOf(observation)
+      const shown = shownCredits(observation, contract, reporter)
       // A request without a cost is settled as soon as its response arrives.
       const entry: LedgerEntry = {
         id,
@@ -102,9 +99,9 @@ export function createLedgerAudit(
         settledMs: charge?.max === 0n && (credit?.isLate || !addsCredit(credit)) ? endMs : endMs + settleMs,
         charge,
         paid: paidByCurrency(observation, charge),
-        balances: balancesOf(observation, charge),
+        balances: readers.get(caller)?.balancesOf(observation, charge, shown) ?? null,
         credit: credit?.isLate ? { ...credit, max: 0n } : credit,
-        shown: shownCredits(observation, contract, reporter),
+        shown,
         day: dayOf(startedAtMs + sentMs, startedAtMs + endMs),
       }
       account.add(entry, watermarkMs)
@@ -120,9 +117,11 @@ export function createLedgerAudit(
   function snapshot(): LedgerSnapshot {
     const billed = [...accounts.values()].map(account => account.billed())
     const shown = billed.filter(amount => amount !== null)
-    const lastDigits = [...accounts.keys()].map(caller => digitsOf.get(caller)?.last() ?? priceList.balanceResolution)
+    const lastDigits = [...readers.values()].map(reader => reader.lastDigit())
     return {
       ...total,
+      unstatedCosts: unstated.costs,
+      unstatedCredits: unstated.credits,
       tolerance: {
         claimedPicoUsd: tolerance.claimedPicoUsd,
         unpricedPicoUsd: tolerance.unpricedPicoUsd,
@@ -140,7 +139,8 @@ export function createLedgerAudit(
 
   function addTotals(observation: Observation, charge: ChargeBounds | null) {
     const expected = expectedCharge(observation, contract)
-    const { response, request, endMs, dueMs } = observation
+    const { response, request, outcome, endMs, dueMs } = observation
+    const isSuccess = outcome.kind === 'answered' && is2xx(outcome.status)
     const isOfProxy = (request.kind === 'rpc' || request.kind === 'probe') && response !== null && !isReplayed(response)
     const amounts: LedgerAmounts = {
       expectedCredits: expected?.credits ?? 0n,
@@ -148,6 +148,9 @@ export function createLedgerAudit(
       claimedCredits: isOfProxy ? (claimedCredits(response, contract) ?? 0n) : 0n,
       claimedPicoUsd: charge?.kind === 'charged' ? charge.said : 0n,
     }
+    if (charge === null || (charge.kind === 'unknown' && isSuccess)) unstated.costs++
+    if (request.kind === 'rpc' && isOfProxy && isSuccess && claimedCredits(response, contract) === null)
+      unstated.credits++
     total.expectedCredits += amounts.expectedCredits
     total.expectedPicoUsd += amounts.expectedPicoUsd
     total.claimedCredits += amounts.claimedCredits
@@ -173,20 +176,6 @@ export function createLedgerAudit(
     const message = `a request of a wallet costs ${formatPico(said)} USD, expected ${formatPico(usd)}, as with an API key`
     reporter.fail('wallet.billing', message, [id])
   }
-
-  /** Null if one of them is not stated. A wallet without balance headers may be shown what remains. */
-  function balancesOf(observation: Observation, charge: ChargeBounds | null): Balances | null {
-    const headers = authenticatedResponse(observation)?.headers
-    const digits = digitsOf.get(observation.caller)
-    if (digits !== undefined) for (const name of balanceHeaderNames) digits.add(name, headers?.[name])
-    const usd = parsePico(headers?.[priceList.usdHeader] ?? '')
-    const diem = parsePico(headers?.[priceList.diemHeader] ?? '')
-    if (observation.chain === undefined) return usd === null || diem === null ? null : { usd, diem }
-    if (usd !== null) return { usd, diem: diem ?? 0n }
-    const remaining = parsePico(headers?.[remainingHeader] ?? '')
-    const isWhole = charge?.kind === 'charged' && observation.response?.body.kind !== 'stream'
-    return remaining === null || !isWhole ? null : { usd: remaining + charge.said, diem: 0n }
-  }
 }
 
 /** A credit that may arrive from some time on, as if it had a request of its own. */
@@ -197,58 +186,21 @@ const lateCredit = (entry: LedgerEntry, credit: Credit, sentMs: number): LedgerE
 /** Whether a payment may have added something, or tells what an earlier request has added. */
 const addsCredit = (credit: Credit | null): boolean => credit !== null && (credit.min !== 0n || credit.max !== 0n)
 
-type BalanceDigits = {
-  /** Adds a balance, as the header `name` shows it. */
-  readonly add: (name: string, shown: string | undefined) => void
-  /** The last digit, in pico-USD. */
-  readonly last: () => bigint
-}
-
-/**
- * No balance tells more than its last digit. If the number of digits varies, zeros are left out, and the last digit is
- * `smallest`. The same holds for whole numbers.
- */
-function createBalanceDigits(smallest: bigint): BalanceDigits {
-  /** By header: the digits after the point that every balance has shown; null: they vary. */
-  const digits = new Map<string, number | null>()
-  let last = smallest
-  return {
-    add: (name, shown) => {
-      if (shown === undefined) return
-      const seen = decimalsIn(shown)
-      const known = digits.get(name)
-      if (known === null || known === seen) return
-      digits.set(name, known === undefined ? seen : null)
-      const fixed = [...digits.values()].flatMap(each => each || [])
-      const coarse = fixed.length === 0 ? 0n : 10n ** BigInt(Math.max(0, picoDigits - Math.min(...fixed)))
-      last = coarse > smallest ? coarse : smallest
-    },
-    last: () => last,
-  }
-}
-
-/** The digits after the point of a decimal. */
-function decimalsIn(shown: string): number {
-  const point = shown.indexOf('.')
-  if (point < 0) return 0
-  const next = shown.indexOf('.', point + 1)
-  return (next < 0 ? shown.length : next) - point - 1
-}
-
 function dayOf(fromMs: number, toMs: number): number | null {
   const day = Math.floor((fromMs - midnightMs) / dayMs)
   return day === Math.floor((toMs + midnightMs) / dayMs) ? day : null
 }
 
 /** The totals of a ledger, as plain data: sums over its accounts, so that ledgers of other accounts can be added. */
-export type LedgerSnapshot = LedgerAmounts & {
-  readonly accounts: number
-  /** The accounts that were shown a balance, and the decrease of those balances. */
-  readonly shown: number
-  readonly billedPicoUsd: bigint
-  readonly tolerance: LedgerTolerance
-  readonly discrepancies: DiscrepancySnapshot
-}
+export type LedgerSnapshot = LedgerAmounts &
+  Pick<Billing, 'unstatedCosts' | 'unstatedCredits'> & {
+    readonly accounts: number
+    /** The accounts that were shown a balance, and the decrease of those balances. */
+    readonly shown: number
+    readonly billedPicoUsd: bigint
+    readonly tolerance: LedgerTolerance
+    readonly discrepancies: DiscrepancySnapshot
+  }
 
 type LedgerTolerance = Pick<BillingTolerance, 'completionRatio' | 'rpcRatio'> & {
   readonly claimedPicoUsd: bigint
@@ -267,6 +219,8 @@ export const sumLedgers = (ledgers: readonly LedgerTotals[]): LedgerTotals =>
       expectedPicoUsd: a.expectedPicoUsd + b.expectedPicoUsd,
       claimedCredits: a.claimedCredits + b.claimedCredits,
       claimedPicoUsd: a.claimedPicoUsd + b.claimedPicoUsd,
+      unstatedCosts: a.unstatedCosts + b.unstatedCosts,
+      unstatedCredits: a.unstatedCredits + b.unstatedCredits,
       accounts: a.accounts + b.accounts,
       shown: a.shown + b.shown,
       billedPicoUsd: a.billedPicoUsd + b.billedPicoUsd,
@@ -280,6 +234,8 @@ const zeroLedger: LedgerTotals = {
   expectedPicoUsd: 0n,
   claimedCredits: 0n,
   claimedPicoUsd: 0n,
+  unstatedCosts: 0,
+  unstatedCredits: 0,
   accounts: 0,
   shown: 0,
   billedPicoUsd: 0n,
@@ -309,6 +265,8 @@ export const toBilling = (totals: LedgerTotals, discrepancies: readonly Discrepa
   expectedUsd: formatPico(totals.expectedPicoUsd),
   claimedCredits: String(totals.claimedCredits),
   claimedUsd: formatPico(totals.claimedPicoUsd),
+  unstatedCosts: totals.unstatedCosts,
+  unstatedCredits: totals.unstatedCredits,
   billedUsd: totals.shown > 0 && totals.shown === totals.accounts ? formatPico(totals.billedPicoUsd) : null,
   tolerance: {
     claimedUsd: formatPico(totals.tolerance.claimedPicoUsd),

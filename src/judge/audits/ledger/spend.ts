@@ -1,17 +1,21 @@
 import type { Contract } from '../../../contract/contract.ts'
 import { probeOf } from '../../../contract/probes.ts'
+import { promisesAny } from '../../../contract/promises.ts'
 import { toObject } from '../../../lib/json.ts'
 import { parsePico, pico } from '../../../lib/money.ts'
 import {
   failedBeforeSend,
   type Observation,
   type ObservedResponse,
+  streamOf,
   type TopUpDescriptor,
 } from '../../../observation/observation.ts'
 import { isUndecided, recordedOutcome } from '../../../observation/payment-outcome.ts'
-import { is2xx, isFromGateway, isReplayed } from '../../../observation/response.ts'
+import { is2xx, isFromGateway, isReplayed, jsonObject } from '../../../observation/response.ts'
+import { tokenCounts } from '../../checks/completion.ts'
 import { refusalOf } from '../../checks/payments.ts'
-import { priceListOf } from '../../checks/price-list.ts'
+import { priceListOf, priceOfCredits } from '../../checks/price-list.ts'
+import { claimedCredits } from '../../checks/rpc-credits.ts'
 import { claimInBody, claimInHeader, expectedCharge } from './charge.ts'
 
 /** What one request has cost its caller, for the budget. All amounts in pico-USD; a DIEM counts as a USD. */
@@ -42,11 +46,12 @@ export function spendOf(observation: Observation, contract: Contract, isShared: 
   const claimed = response === null ? none : claimedBy(response, observation, contract)
   const computed = expectedCharge(observation, contract)?.usd ?? null
   const cost = computed !== null && computed > claimed.amount ? computed : claimed.amount
-  const isOpen = response !== null && is2xx(response.status) && isCharged(observation) && computed === null
+  const isSold = response !== null && is2xx(response.status) && isCharged(observation)
+  const isConfirmed = claimed.isStated && (computed !== null || !isUsageUnreadable(observation, contract))
   return {
     sentMs,
     cost,
-    isUnknown: isUnanswered || claimed.isAbsurd || (isOpen && !claimed.isStated),
+    isUnknown: isUnanswered || claimed.isAbsurd || (isSold && !isConfirmed),
     isUnanswered,
     // Others may take from a shared balance.
     balances: isShared || response === null ? noBalances : balancesIn(response, observation, contract),
@@ -69,22 +74,31 @@ function paymentOf(
   return { sentMs, cost, isUnknown: false, isUnanswered: false, balances: noBalances }
 }
 
+/** `isAbsurd`: it states something that is no amount, or a negative one. */
 type Claim = { readonly amount: bigint; readonly isStated: boolean; readonly isAbsurd: boolean }
 
 const none: Claim = { amount: 0n, isStated: false, isAbsurd: false }
 
-/** The highest claim of a response, wherever it is. A negative claim counts as zero, and any other text as a fault. */
+/** The highest claim of a response, wherever it is. */
 function claimedBy(response: ObservedResponse, observation: Observation, contract: Contract): Claim {
   // A replay may show the cost of the first request, which was counted then.
   if (isRepetition(observation) && isReplayed(response)) return { ...none, isStated: true }
   const inBody = claimInBody(response)
   const inHeader = claimInHeader(response, contract)
-  const amount = [inBody?.max ?? 0n, inHeader?.max ?? 0n].reduce((a, b) => (a > b ? a : b))
+  const credits = claimedCredits(response, contract)
+  const byCredits = credits === null ? 0n : priceOfCredits(credits, contract).usd
+  const amount = [inBody?.max ?? 0n, inHeader?.max ?? 0n, byCredits].reduce((a, b) => (a > b ? a : b))
   const header = response.headers[priceListOf(contract).costHeader] ?? ''
-  const isAbsurd =
-    (inBody === null && isAbsurdCost(statedCost(response))) ||
-    (inHeader === null && header !== '' && !isNegative(header))
+  const isAbsurd = (inBody === null && (statedCost(response) ?? null) !== null) || (inHeader === null && header !== '')
   return { amount, isStated: inBody !== null || inHeader !== null, isAbsurd }
+}
+
+/** Whether a completion states a cost, but no counts of tokens that could confirm it, although it must. */
+function isUsageUnreadable(observation: Observation, contract: Contract): boolean {
+  const { request, response } = observation
+  if (request.kind !== 'chat' || !promisesAny(contract, ['chat.usage'])) return false
+  const counts = tokenCounts(streamOf(observation)?.usage ?? jsonObject(response)?.usage)
+  return counts === null || counts.wrong !== null
 }
 
 /** Whether the caller may have sent the same key before. Of concurrent requests, any may be the first. */
@@ -96,16 +110,6 @@ function isRepetition({ request }: Observation): boolean {
 
 const statedCost = ({ body }: ObservedResponse): unknown =>
   body.kind === 'stream' ? body.stream.cost : body.kind === 'json' ? toObject(body.value)?.cost : null
-
-/** Whether it states something that is no amount, and not just a negative one. */
-function isAbsurdCost(stated: unknown): boolean {
-  if (stated === undefined || stated === null) return false
-  const { usd, diem } = toObject(stated) ?? {}
-  return !(isNegative(usd) || isNegative(diem))
-}
-
-const isNegative = (value: unknown): boolean =>
-  (typeof value === 'string' || typeof value === 'number') && (parsePico(value) ?? 0n) < 0n
 
 /** Whether a successful request costs anything. */
 function isCharged({ request }: Observation): boolean {

@@ -1,6 +1,7 @@
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Obstacle } from '../../findings/obstacles.ts'
 import { createOverlapBounds, createSortedQueue, type SumBounds } from '../overlap-bounds.ts'
+import { createAdmittedRequests, rememberedWindows } from './admitted-requests.ts'
 import {
   createHiddenRequests,
   knownSums,
@@ -12,48 +13,18 @@ import {
   unusableReset,
   wrongLimit,
 } from './hidden.ts'
-import { createLeakyLevel } from './leaky-level.ts'
 import type { Limit, LimitContext, LimitRequest } from './limit.ts'
+import { addRequest, sentWith, sentWithOthers, type Use, unused } from './limit-use.ts'
 import { clockResolutionMs, createResetCheck, isClockKnown, isSentAfter } from './resets.ts'
-import { addKey, countOfKey, mayLackTokens, noCounts, type WindowRequest } from './window.ts'
+import { createStatedWindowsOfParts } from './stated-windows.ts'
+import { mayLackTokens, type WindowRequest, whyRefusalIsOpen } from './window.ts'
 import { createWindowLength } from './window-length.ts'
 
 /** `mayCount`: whether it may use up the limit like an accepted request. Of 429s, those that may be for tokens do. */
 type CountedRequest = LimitRequest & { readonly mayCount: boolean }
 
-type Use = {
-  /** Accepted requests, and those that may have counted. */
-  readonly counted: number
-  /** All other 429s, which count in some algorithms. */
-  readonly rejected: number
-  readonly maxTokens: number
-  /** Requests with each API key but the first. Most accounts have only that. */
-  readonly ofOtherKeys: readonly number[]
-}
-
-const unused: Use = { counted: 0, rejected: 0, maxTokens: 0, ofOtherKeys: noCounts }
-
-const addRequest = (use: Use, { mayCount, key, maxTokens }: CountedRequest): Use => ({
-  counted: use.counted + (mayCount ? 1 : 0),
-  rejected: use.rejected + (mayCount ? 0 : 1),
-  maxTokens: use.maxTokens + maxTokens,
-  ofOtherKeys: key === 0 ? use.ofOtherKeys : addKey(use.ofOtherKeys, key),
-})
-
-const sentWith = (key: number, { counted, rejected, ofOtherKeys }: Use): number =>
-  key > 0 ? countOfKey(ofOtherKeys, key) : ofOtherKeys.reduce((left, count) => left - count, counted + rejected)
-
-const sentWithOthers = (key: number, use: Use): boolean => sentWith(key, use) < use.counted + use.rejected
-
-type ResetGroup = { readonly resetMs: number; admitted: number; settled: number }
-
-/** Resets that are remembered. Without windows, each response may state another. */
-const maxGroups = 64
-/** An early request can affect a counter of sliding windows until the end of the next window. */
-const rememberedWindows = 2
-/** With more requests than this in that time, no upper bound on use is asserted. */
+/** With more requests than this that may still affect others, no upper bound on use is asserted. */
 const maxRemembered = 10_000
-const maxCited = 500
 
 /**
  * One limit of one caller, if its algorithm is unknown or is not that of fixed windows. Reports only what every algorithm
@@ -69,24 +40,14 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
   const bounds = createOverlapBounds<CountedRequest, Use>(unused, addRequest, judge)
   const hidden = createHiddenRequests()
   const length = createWindowLength(windowMs)
+  const windows = createStatedWindowsOfParts({ scope, windowMs, startedAtMs }, reporter)
   const noHeaders = missingHeaders(contract)
   let stated: number | null = null
   let maxStated = 0
   let minStated = Number.POSITIVE_INFINITY
   let lastWindowMs = Number.NEGATIVE_INFINITY
-  const sums = { windows: 0, accepted: 0, rejected: 0, unexpected429: 0, missing429: 0 }
+  const sums = { windows: 0, accepted: 0, rejected: 0, unexpected429: 0, decided429: 0, missing429: 0 }
 
-  /** Accepted requests whose effect a later request may not have found yet. */
-  const unsettled = createSortedQueue<LimitRequest>(({ settledMs }) => settledMs)
-  /** Accepted requests of the last windows that every request from now on finds, by their sending. */
-  const settled = createSortedQueue<LimitRequest>(({ sentMs }) => sentMs)
-  const level = createLeakyLevel(() => maxAllowed() / windowMs)
-  /** All accepted requests of the last windows, by their sending, and their level. */
-  const admitted = createSortedQueue<LimitRequest>(({ sentMs }) => sentMs)
-  const load = createLeakyLevel(() => maxAllowed() / windowMs)
-  let lastShownMs = Number.NEGATIVE_INFINITY
-  const sameResetMs = Math.min(clockResolutionMs, windowMs / 5)
-  const groups: ResetGroup[] = []
   /** Requests that may still affect others, by their responses, and the sum of those that cannot. */
   const recent = createSortedQueue<CountedRequest>(({ shownMs }) => shownMs)
   let forgotten = unused
@@ -108,25 +69,16 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
   const maxAllowed = () => Math.max(limit ?? 0, maxStated) || Number.POSITIVE_INFINITY
   const minAllowed = () => Math.min(limit ?? Number.POSITIVE_INFINITY, minStated)
 
+  const admitted = createAdmittedRequests(context, maxAllowed, reporter)
+
   function judge(request: CountedRequest, view: SumBounds<Use>) {
-    settle(request.sentMs)
+    admitted.settle(request.sentMs)
     const hasAll = forget(request)
     if (request.kind === 'accepted') judgeAccepted(request, view, hasAll)
     if (request.kind === 'rejected') judgeRejected(request, view, hasAll)
     if (request.mayCount) countedUntilMs = Math.max(countedUntilMs, request.shownMs)
     recent.insert(request)
-    if (request.kind === 'accepted') unsettled.insert(request)
-  }
-
-  function settle(nowMs: number) {
-    for (let first = unsettled.at(0); first !== undefined && first.settledMs <= nowMs; first = unsettled.at(0)) {
-      unsettled.shift()
-      level.add(first.sentMs)
-      settled.insert(first)
-      if (first.resetMs !== null) groupOf(first.resetMs).settled++
-    }
-    while ((settled.at(0)?.sentMs ?? nowMs) < nowMs - rememberedWindows * windowMs || settled.size() > maxRemembered)
-      settled.shift()
+    if (request.kind === 'accepted') admitted.addUnsettled(request)
   }
 
   /** Responses from before this time no longer affect a request that is sent at `sentMs`. */
@@ -155,7 +107,7 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
     else noteHiddenRetry(request)
     isRetryDecided = true
     const own = request.stated
-    judgeEnforced(request)
+    if (admitted.judgeEnforced(request)) sums.missing429++
     if (own === null || remaining === null || (limit !== null && own !== limit)) {
       const obstacle = own === null || remaining === null ? noHeaders : wrongLimit
       if (obstacle === null) return
@@ -165,7 +117,7 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
     }
     const used = own - remaining
     // Half of the requests of a bucket may be back before the response states what remains.
-    const min = Math.max(0, Math.min(own, certainUse(request) + 1 - level.leaked(sentMs, shownMs)))
+    const min = Math.max(0, Math.min(own, admitted.certainUse(request) + 1 - admitted.leaked(sentMs, shownMs)))
     const max = possible.counted + possible.rejected - forgotten.counted - forgotten.rejected
     const maxOfKey = sentWith(key, possible)
     const otherKeys = sentWithOthers(key, certain)
@@ -178,77 +130,13 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
       // The first request of another key looks like the first of all.
     } else if (otherKeys && used >= 1 && used <= maxOfKey && (used < min || knownFromMs !== null)) {
       const message = `${used} requests of ${scope} are stated as used, which counts only one key, expected at least ${Math.floor(min)} for all keys`
-      reporter.fail('auth.keys-share-limits', message, upTo(request))
+      reporter.fail('auth.keys-share-limits', message, admitted.upTo(request))
     } else {
       const range = hasAll ? `${Math.floor(min)} to ${max}` : `at least ${Math.floor(min)}`
       const message = `${remaining} of ${own} requests of ${scope} are stated as remaining, so ${used} were used, expected ${range}`
-      reporter.fail('limit.requests.remaining', message, upTo(request))
+      reporter.fail('limit.requests.remaining', message, admitted.upTo(request))
     }
     if (used === 1) firsts.insert(request)
-  }
-
-  /** The number of earlier requests that certainly count, whatever the algorithm. */
-  function certainUse({ shownMs, resetMs }: LimitRequest): number {
-    if (resetMs === null) return 0
-    const windowStartMs = resetMs - windowMs + clockResolutionMs - startedAtMs - offset().min
-    const since = settled.size() - settled.countBelow(windowStartMs)
-    return Math.min(Math.max(since, groupOf(resetMs).settled), level.at(shownMs))
-  }
-
-  /** All accepted requests so far were admitted between their sending and the last response. */
-  function judgeEnforced(request: LimitRequest) {
-    const max = maxAllowed()
-    admitted.insert(request)
-    while ((admitted.at(0)?.sentMs ?? request.sentMs) < request.sentMs - rememberedWindows * windowMs) admitted.shift()
-    if (admitted.size() > maxRemembered) admitted.shift()
-    lastShownMs = Math.max(lastShownMs, request.shownMs)
-    load.add(request.sentMs)
-    if (request.resetMs !== null) groupOf(request.resetMs).admitted++
-    // One more than a bucket holds may be the effect of rounding, and two windows may meet.
-    const inBucket = load.at(lastShownMs) - 1
-    const certain = Math.min(inBucket, inWindow(request) ?? inBucket - max)
-    if (certain <= max) return
-    sums.missing429++
-    const message = `${Math.floor(certain)} requests of ${scope} were accepted, expected at most ${max} and then a 429`
-    reporter.fail(isByKey(request) ? 'auth.keys-share-limits' : 'limit.requests.enforced', message, upTo(request))
-  }
-
-  /** The accepted requests of the last window, which a finding cites, and then this one. */
-  function upTo({ id, sentMs }: LimitRequest): readonly number[] {
-    const last = admitted.countBelow(sentMs)
-    const first = Math.max(admitted.countBelow(sentMs - windowMs), last - maxCited)
-    return [...Array.from({ length: last - first }, (_, index) => admitted.at(first + index)?.id ?? id), id]
-  }
-
-  /** The accepted requests of the window that ends at the stated reset; infinite: no window does; null: it states none. */
-  function inWindow({ resetMs, shownMs }: LimitRequest): number | null {
-    if (resetMs === null) return null
-    const { min, max } = offset()
-    if (resetMs - startedAtMs - shownMs - max > windowMs + clockResolutionMs) return Number.POSITIVE_INFINITY
-    const sameReset = groupOf(resetMs).admitted
-    if (startedAtMs + lastShownMs + max > resetMs - clockResolutionMs) return sameReset
-    const sinceMs = resetMs - windowMs + clockResolutionMs - startedAtMs - min
-    return Math.max(sameReset, admitted.size() - admitted.countBelow(sinceMs))
-  }
-
-  /** The accepted requests whose responses state this reset. If there are windows, they share one. */
-  function groupOf(resetMs: number): ResetGroup {
-    const last = groups.at(-1)
-    // Most responses state the reset of the one before.
-    if (last?.resetMs === resetMs) return last
-    const known = groups.findLast(group => Math.abs(group.resetMs - resetMs) <= sameResetMs)
-    if (known !== undefined) return known
-    const group = { resetMs, admitted: 0, settled: 0 }
-    groups.push(group)
-    if (groups.length > maxGroups) groups.shift()
-    return group
-  }
-
-  const isByKey = ({ stated: own, remaining }: LimitRequest) => {
-    let byKey: readonly number[] = noCounts
-    for (let index = 0, each = admitted.at(0); each !== undefined; each = admitted.at(++index))
-      byKey = addKey(byKey, each.key)
-    return byKey.length > 1 && own !== null && remaining !== null && own - remaining <= Math.max(...byKey)
   }
 
   function judgeRejected(request: LimitRequest, { before, possible }: SumBounds<Use>, hasAll: boolean) {
@@ -256,22 +144,29 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
     const isAlone = countedUntilMs <= (refused?.sentMs ?? 0) && possible.counted === before.counted
     const used = mostUsedBefore(request, possible, hasAll)
     const isForTokens = mayLackTokens(request, tokenLimit, possible.maxTokens - forgotten.maxTokens)
+    const open = whyRefusalIsOpen(request, minAllowed(), tokenLimit, isForTokens)
+    const allow = () => {
+      sums.decided429++
+      reporter.pass('limit.requests.not-early')
+    }
     if (isRetry(request) && !isForTokens && !isRetryDecided && isAlone && refused !== null) {
       isRetryDecided = true
+      sums.decided429++
       sums.unexpected429++
       const message = `a 429 of ${scope} came after the reset that an earlier 429 stated, expected the request to be accepted`
       reporter.fail('retry.after-reset', message, [refused.id, id])
-    } else if (used !== null) {
-      if (used >= minAllowed()) reporter.pass('limit.requests.not-early')
-      else if (isForTokens) {
-        if (tokenLimit !== null) reporter.pass('limit.tokens.enforced')
-        reporter.pass('limit.requests.not-early')
-      } else {
-        sums.unexpected429++
-        const message = `a 429 came after at most ${used} of ${minAllowed()} requests of ${scope} were used, expected it only above the limit`
-        reporter.fail('limit.requests.not-early', message, upTo(request))
-      }
-    } else reporter.unjudged('limit.requests.not-early', whyUseIsOpen(request))
+    } else if (used === null) reporter.unjudged('limit.requests.not-early', whyUseIsOpen(request))
+    else if (used >= minAllowed()) allow()
+    else if (open !== null) reporter.unjudged('limit.requests.not-early', open)
+    else if (isForTokens) {
+      if (tokenLimit !== null) reporter.pass('limit.tokens.enforced')
+      allow()
+    } else {
+      sums.decided429++
+      sums.unexpected429++
+      const message = `a 429 came after at most ${used} of ${minAllowed()} requests of ${scope} were used, expected it only above the limit`
+      reporter.fail('limit.requests.not-early', message, admitted.upTo(request))
+    }
     if (isForTokens) return
     noteHiddenRetry(request)
     firstRefusedMs = Math.min(firstRefusedMs, shownMs)
@@ -285,13 +180,15 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
    * others alone must have reached the limit.
    */
   function mostUsedBefore(request: LimitRequest, { counted, rejected }: Use, hasAll: boolean): number | null {
-    if (shared || !areAllStored) return null
-    const first = firstDuring(request)
-    if (first !== null) return counted - forgotten.counted - countedBefore(first.sentMs)
+    const known = counted - forgotten.counted
+    const first = shared || !areAllStored ? null : firstDuring(request)
+    if (first !== null) return known - countedBefore(first.sentMs)
+    // Whatever else counts, these are enough.
+    if (known >= minAllowed()) return known
     if (!hasAll) return null
-    if (knownFromMs !== null && knownFromMs >= horizonOf(request.sentMs)) return counted - forgotten.counted
+    if (knownFromMs !== null && knownFromMs >= horizonOf(request.sentMs)) return known
     const hasRejected = firstRefusedMs <= request.sentMs
-    return counted - forgotten.counted + (hasRejected ? rejected - forgotten.rejected - 1 : 0)
+    return known + (hasRejected ? rejected - forgotten.rejected - 1 : 0)
   }
 
   /**
@@ -370,6 +267,7 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
       const isUsable = resetMs !== null && obstacle === null
       hidden.add(member, obstacle)
       length.add(member)
+      windows.of(member.part).add(member, offset().max)
       if (isUsable && member.kind === 'rejected') promised = { resetMs, id: member.id }
       if (isUsable && resetMs >= lastWindowMs + windowMs - clockResolutionMs) {
         lastWindowMs = resetMs

@@ -21,6 +21,17 @@ export const unknownUse: Obstacle = {
   clause: null,
 }
 
+export const unknownKeys: Obstacle = {
+  text: 'each key seems to have limits of its own, which the document leaves open; if all keys of an account share them, state limits.scope in the profile',
+  clause: null,
+}
+export const unknownLimit: Obstacle = { text: 'the limit is unknown; state it in the profile', clause: null }
+/** Without the limit of tokens, a 429 may be right. */
+export const unknownTokens: Obstacle = {
+  text: 'it may be for tokens, and no limit of tokens is known; state it in the profile',
+  clause: null,
+}
+
 /** A target that does not promise these headers hides nothing. */
 export const missingHeaders = (contract: Contract): Obstacle | null =>
   promisesAny(contract, ['limit.requests.headers']) ? noHeaders : null
@@ -51,18 +62,20 @@ type Sums = {
   readonly accepted: number
   readonly rejected: number
   readonly unexpected429: number
+  readonly decided429: number
   readonly missing429: number
 }
 
 /** What can be known of a limit. `isHidden`: a violation hides most of its windows. A count above 0 is certain. */
 export function knownSums(sums: Sums, limit: number, isHidden: boolean): Omit<LimitResult, keyof LimitNames> {
-  const { windows, accepted, rejected, unexpected429, missing429 } = sums
+  const { windows, accepted, rejected, unexpected429, decided429, missing429 } = sums
   const isMissingOpen = limit === Number.POSITIVE_INFINITY || (isHidden && accepted > limit)
   return {
     windows: isHidden ? null : windows,
     accepted,
     rejected,
     unexpected429: isHidden && rejected > 0 && unexpected429 === 0 ? null : unexpected429,
+    decided429,
     missing429: isMissingOpen && missing429 === 0 ? null : missing429,
   }
 }

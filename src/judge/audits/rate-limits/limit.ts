@@ -11,6 +11,7 @@ import {
   createRetryCheck,
   type ReportedWindow,
 } from './resets.ts'
+import { createStatedWindowsOfParts } from './stated-windows.ts'
 import { createLimitWindow, type LimitWindow, type WindowRequest } from './window.ts'
 import { createWindowLength } from './window-length.ts'
 
@@ -24,6 +25,8 @@ export type Limit = {
 export type LimitRequest = WindowRequest & {
   /** The reset time in the response, Unix milliseconds; null if it has none. */
   readonly resetMs: number | null
+  /** What a limit of a smaller scope would cover: requests with this key and for this network, for example. */
+  readonly part: string
   /** What hides the window of the request; null: nothing, as far as it is known. */
   readonly hidden: Obstacle | null
 }
@@ -68,12 +71,13 @@ export function createLimit(context: LimitContext, reporter: ClauseReporter<'rat
   let stated: number | null = null
   const hidden = createHiddenRequests()
   const length = createWindowLength(windowMs)
+  const windows = createStatedWindowsOfParts({ scope: drawn.name, windowMs, startedAtMs }, reporter)
   const noHeaders = missingHeaders(contract)
   const keys = new Set<number>()
   let maxStated = 0
   /** When the first 429 came. */
   let refusedMs = Number.POSITIVE_INFINITY
-  const sums = { windows: 0, accepted: 0, rejected: 0, unexpected429: 0, missing429: 0 }
+  const sums = { windows: 0, accepted: 0, rejected: 0, unexpected429: 0, decided429: 0, missing429: 0 }
 
   const maxAllowed = () => Math.max(drawn.requestsPerMinute ?? 0, maxStated) || Number.POSITIVE_INFINITY
 
@@ -207,7 +211,8 @@ export function createLimit(context: LimitContext, reporter: ClauseReporter<'rat
     if (window === undefined) return
     if (window.members > 1 && !window.isCutShort) reporter.pass('limit.requests.window')
     if (!wasWindowCut) {
-      const { unexpected429, missing429 } = window.judged.finish()
+      const { unexpected429, decided429, missing429 } = window.judged.finish()
+      sums.decided429 += decided429
       sums.unexpected429 += unexpected429
       sums.missing429 += missing429
     }
@@ -227,6 +232,7 @@ export function createLimit(context: LimitContext, reporter: ClauseReporter<'rat
         maxStated = Math.max(maxStated, member.stated ?? 0)
       }
       length.add(member)
+      windows.of(member.part).add(member, offset().max)
       if (member.kind === 'rejected') refusedMs = Math.min(refusedMs, member.shownMs)
       if (resetMs === null) storeHidden(member, noHeaders, watermarkMs)
       else place(member, resetMs, watermarkMs)

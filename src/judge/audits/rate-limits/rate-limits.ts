@@ -1,53 +1,78 @@
 import { choicesOf } from '../../../contract/chat-options.ts'
 import type { ClausesOf } from '../../../contract/clauses.ts'
 import { type Contract, hasFixedWindows } from '../../../contract/contract.ts'
-import { type ApplicableLimit, applicableLimit } from '../../../observation/limit-scope.ts'
+import { type ApplicableLimit, applicableLimit, type LimitFamily } from '../../../observation/limit-scope.ts'
 import type { Observation } from '../../../observation/observation.ts'
 import { is2xx, isAbuseBlock, isConcurrencyRejection, isReplayed } from '../../../observation/response.ts'
 import { statedRequests, statedTokens } from '../../../observation/stated-limits.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Audit, AuditContext, LimitResult } from '../audit.ts'
 import { createAnyLimit } from './any-limit.ts'
+import { unknownKeys } from './hidden.ts'
 import { createLimit, type Limit, type LimitRequest } from './limit.ts'
+import { createOpenScope, maxStrays, type OpenScope, strayOf } from './open-scope.ts'
 import { createRefusalLogCheck } from './refusal-log.ts'
 import { createTargetClock } from './resets.ts'
 import { createTokenWindow } from './token-window.ts'
 import type { WindowRequest } from './window.ts'
 import { createWrongRefusalCheck } from './wrong-refusal.ts'
 
-/** Rejected requests of a caller that may count against any of its limits; beyond, the oldest are forgotten. */
-const maxStrays = 500
+type Reporter = ClauseReporter<'rate-limits'>
+
+/** `strays`: rejected requests that may count against any limit of the caller. */
+type CallerLimits = { readonly scopes: Map<LimitFamily, OpenScope>; readonly strays: LimitRequest[] }
 
 /**
- * Models the target's rate limiter from outside: one limit per caller and scope. If the contract names an algorithm of
+ * Models the target's rate limiter from outside: one limit per caller and counter. If the contract names an algorithm of
  * fixed windows, responses identify them by reset time. Requests overlap, so everything is judged by bounds.
  */
 export function createRateLimitAudit(
   context: AuditContext,
-  reporter: ClauseReporter<'rate-limits'>,
+  reporter: Reporter,
 ): Audit & { readonly limits: () => readonly LimitResult[] } {
   const { contract, startedAtMs } = context
-  const clock = createTargetClock(startedAtMs)
+  const clock = createTargetClock(startedAtMs, contract.limits)
   const createOne = hasFixedWindows(contract) ? createLimit : createAnyLimit
-  const ofWallets = withWalletLimits(reporter)
+  const ofKeys = (of: Reporter) => (contract.limits.scope === 'account' ? of : withOpenKeys(of))
   const limits: Limit[] = []
-  const limitsOf = new Map<string, Map<string, Limit>>()
-  const strays = new Map<string, readonly LimitRequest[]>()
+  const callers = new Map<string, CallerLimits>()
   const tokens = createTokenWindow(context, clock.offset, reporter)
   const logs = createRefusalLogCheck(context, clock.offset, reporter)
   const refusals = createWrongRefusalCheck(context, clock.offset, reporter)
   let firstSentMs: number | null = null
 
+  function scopeOf(
+    drawn: ApplicableLimit,
+    { caller, chain }: Observation,
+    { scopes, strays }: CallerLimits,
+  ): OpenScope {
+    const known = scopes.get(drawn.family)
+    if (known !== undefined) return known
+    const limitContext = { ...context, caller, offset: clock.offset, firstSentMs: firstSentMs ?? 0 }
+    const scope = createOpenScope(drawn, {
+      reporter,
+      voice: chain === undefined ? ofKeys : withWalletLimits,
+      createLimit: (counted, to) => {
+        const limit = createOne({ ...limitContext, drawn: counted }, to)
+        limits.push(limit)
+        return limit
+      },
+      strays: () => strays,
+    })
+    scopes.set(drawn.family, scope)
+    return scope
+  }
+
   /** A rejected request may count against another limit of its caller, whose number its headers state. */
-  function addStray(caller: string, ownLimit: string, own: LimitRequest, watermarkMs: number) {
-    const member = { ...own, stated: null, remaining: null, resetMs: null }
-    strays.set(caller, [...(strays.get(caller) ?? []), member].slice(-maxStrays))
-    for (const [name, limit] of limitsOf.get(caller) ?? []) if (name !== ownLimit) limit.add(member, watermarkMs)
+  function addStray({ scopes, strays }: CallerLimits, own: LimitRequest, drawn: ApplicableLimit, watermarkMs: number) {
+    strays.push(strayOf(own))
+    if (strays.length > maxStrays) strays.shift()
+    for (const [family, scope] of scopes) scope.addStray(own, family === drawn.family ? drawn : null, watermarkMs)
   }
 
   return {
     add: (observation, watermarkMs) => {
-      const { sentMs, endMs, headersMs, caller, chain, outcome } = observation
+      const { sentMs, endMs, headersMs, caller, outcome } = observation
       if (sentMs === null || endMs === null) return
       firstSentMs ??= sentMs
       clock.add(observation)
@@ -55,42 +80,44 @@ export function createRateLimitAudit(
       const drawn = applicableLimit(observation, contract)
       if (drawn === null || (outcome.kind === 'failed' && outcome.reason === 'connect-refused')) return
 
-      let ofCaller = limitsOf.get(caller)
-      if (ofCaller === undefined) {
-        ofCaller = new Map()
-        limitsOf.set(caller, ofCaller)
-      }
-      let limit = ofCaller.get(drawn.name)
-      if (limit === undefined) {
-        const voice = chain === undefined ? reporter : ofWallets
-        limit = createOne({ ...context, caller, drawn, offset: clock.offset, firstSentMs }, voice)
-        ofCaller.set(drawn.name, limit)
-        limits.push(limit)
-        for (const stray of strays.get(caller) ?? []) limit.add(stray, watermarkMs)
-      }
+      const ofCaller: CallerLimits = callers.get(caller) ?? { scopes: new Map(), strays: [] }
+      callers.set(caller, ofCaller)
       // The service counted the request and wrote its headers before they arrived. A stream continues long after that.
       const member = memberOf(observation, contract, sentMs, headersMs ?? endMs)
-      limit.add(member, watermarkMs)
-      if (isStray(member, drawn)) addStray(caller, drawn.name, member, watermarkMs)
+      scopeOf(drawn, observation, ofCaller).add(drawn, member, watermarkMs)
+      if (isStray(member, drawn)) addStray(ofCaller, member, drawn, watermarkMs)
       refusals.add(observation, drawn, member.resetMs)
       tokens.add(observation, drawn, watermarkMs)
     },
     finish: isComplete => {
+      for (const { scopes } of callers.values()) for (const scope of scopes.values()) scope.finish(isComplete)
       if (!isComplete) return
-      for (const limit of limits) limit.finish()
       refusals.finish()
       tokens.finish()
       logs.finish()
     },
-    limits: () => limits.map(limit => limit.result()),
+    limits: () => {
+      const scopes = [...callers.values()].flatMap(({ scopes }) => [...scopes.values()])
+      const chosen = new Set(scopes.flatMap(scope => [...scope.chosen()]))
+      return limits.filter(limit => chosen.has(limit)).map(limit => limit.result())
+    },
   }
 }
+
+/** The document does not state whether an account or each of its keys has the limits. */
+const withOpenKeys = (reporter: Reporter): Reporter => ({
+  ...reporter,
+  fail: (clause, ...found) => {
+    if (clause === 'auth.keys-share-limits') reporter.unjudged(clause, unknownKeys)
+    else reporter.fail(clause, ...found)
+  },
+})
 
 /** What shows the limit that a caller has, and not just its headers. */
 const enforcing: readonly ClausesOf<'rate-limits'>[] = ['limit.requests.enforced', 'limit.requests.not-early']
 
 /** Whatever shows the limit of a wallet shows whether it is that of an API key. */
-const withWalletLimits = (reporter: ClauseReporter<'rate-limits'>): ClauseReporter<'rate-limits'> => ({
+const withWalletLimits = (reporter: Reporter): Reporter => ({
   ...reporter,
   pass: clause => {
     reporter.pass(clause)
@@ -111,6 +138,7 @@ function memberOf(observation: Observation, contract: Contract, sentMs: number, 
   return {
     id,
     key,
+    part: partOf(request, key),
     isRetry: false,
     sentMs,
     shownMs,
@@ -128,6 +156,9 @@ function memberOf(observation: Observation, contract: Contract, sentMs: number, 
     hidden: null,
   }
 }
+
+const partOf = (request: Observation['request'], key: number): string =>
+  `${key} ${request.kind === 'rpc' ? request.network : request.kind === 'resource' ? request.resource : request.kind === 'chat' ? request.model : ''}`
 
 function kindOf({ request, response }: Observation, contract: Contract): WindowRequest['kind'] {
   if (

@@ -1,6 +1,6 @@
 import { toObject } from '../../../lib/json.ts'
 import type { Observation } from '../../../observation/observation.ts'
-import { isAbuseBlock, isConcurrencyRejection, jsonObject } from '../../../observation/response.ts'
+import { is2xx, isAbuseBlock, isConcurrencyRejection, jsonObject } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Obstacle } from '../../findings/obstacles.ts'
 import type { AuditContext } from '../audit.ts'
@@ -55,7 +55,7 @@ export function createRefusalLogCheck(
       const { request, response, sentMs, endMs, caller, id } = observation
       if (sentMs === null || endMs === null) return
       firstSentMs ??= sentMs
-      if (request.kind === 'rate-limit-logs' && response?.status === 200) {
+      if (request.kind === 'rate-limit-logs' && response !== null && is2xx(response.status)) {
         const data = jsonObject(response)?.data
         const rows = rowsOf(data, contract.limitLogs.rows)
         const isFull = Array.isArray(data) && data.length === contract.limitLogs.rows

@@ -130,20 +130,25 @@ type TargetClock = {
 
 /** Clocks drift apart, so an offset is valid for one such period and the next. */
 const periodMs = 300_000
-/** A stamp has whole seconds, and a busy server may reuse it slightly too long. */
-const stampResolutionMs = 1_500
+/** A stamp has whole seconds. */
+const stampResolutionMs = 1_000
 /** Without a usable Date, the target's clock may be off by this much. */
 const maxOffsetMs = 10_000
 
 /**
- * Bounds the clock offset from Date headers. A stamp is a second between the sending of the request and the arrival of
- * the headers on the target's clock. So each response gives an interval, and all together give a narrow one.
+ * Bounds the clock offset of the limits from Date headers. A stamp is a second between the sending of the request and the
+ * arrival of the headers, or up to `dateAgeMs` older. So each response gives an interval, and all together give a narrow
+ * one. The limits may use another clock than the stamps, which is off by at most `clockToleranceMs`.
  */
-export function createTargetClock(startedAtMs: number): TargetClock {
+export function createTargetClock(
+  startedAtMs: number,
+  { dateAgeMs, clockToleranceMs }: Pick<Contract['limits'], 'dateAgeMs' | 'clockToleranceMs'>,
+): TargetClock {
   let period = 0
   let earlier = anyOffset
   let current = anyOffset
   let offset: ClockOffset = { min: -maxOffsetMs, max: maxOffsetMs }
+  const oldestMs = stampResolutionMs + dateAgeMs
   let lastStamp = ''
   let lastStampMs = Number.NaN
 
@@ -163,14 +168,15 @@ export function createTargetClock(startedAtMs: number): TargetClock {
         period = now
       }
       const least = lastStampMs - (startedAtMs + headersMs)
-      const most = lastStampMs + stampResolutionMs - (startedAtMs + sentMs)
+      const most = lastStampMs + oldestMs - (startedAtMs + sentMs)
       // Few responses narrow the interval.
       if (least <= current.min && most >= current.max) return
       current = { min: Math.max(current.min, least), max: Math.min(current.max, most) }
       const min = Math.max(earlier.min, current.min)
       const max = Math.min(earlier.max, current.max)
       // After a clock step, the intervals have nothing in common. Then the clock may be as before or after the step.
-      offset = min <= max ? { min, max } : { min: max - stampResolutionMs, max: min + stampResolutionMs }
+      const [from, to] = min <= max ? [min, max] : [max - oldestMs, min + oldestMs]
+      offset = { min: from - clockToleranceMs, max: to + clockToleranceMs }
     },
     offset: () => offset,
   }

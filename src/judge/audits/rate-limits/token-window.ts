@@ -2,7 +2,7 @@ import { hasFixedWindows, maxResetMs } from '../../../contract/contract.ts'
 import { toObject } from '../../../lib/json.ts'
 import type { ApplicableLimit } from '../../../observation/limit-scope.ts'
 import { type Observation, streamOf } from '../../../observation/observation.ts'
-import { jsonObject } from '../../../observation/response.ts'
+import { is2xx, jsonObject } from '../../../observation/response.ts'
 import { statedTokens } from '../../../observation/stated-limits.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Obstacle } from '../../findings/obstacles.ts'
@@ -15,7 +15,7 @@ import {
   type SumBounds,
 } from '../overlap-bounds.ts'
 import { unknownAlgorithm } from './hidden.ts'
-import { createLeakyLevel } from './leaky-level.ts'
+import { createLeakyLevel } from './limit-use.ts'
 import type { ClockOffset } from './resets.ts'
 
 /** A successful completion, its certain token use, and the token window in its response. */
@@ -51,22 +51,25 @@ export function createTokenWindow(
   reporter: ClauseReporter<'rate-limits'>,
 ): TokenWindow {
   const { contract, startedAtMs } = context
-  const { windowMs, tokensReset } = contract.limits
+  const { windowMs, tokensReset, scope } = contract.limits
   const windows: OverlapBounds<TokenUse>[] = []
   const windowsOf = new Map<string, Map<string, OverlapBounds<TokenUse>>>()
 
   return {
-    add: (observation, { name, tokensPerMinute }, watermarkMs) => {
-      const { sentMs, headersMs, endMs, response, caller, id, request } = observation
-      if (request.kind !== 'chat' || response?.status !== 200 || sentMs === null || endMs === null) return
+    add: (observation, { finest: name, tokensPerMinute }, watermarkMs) => {
+      const { sentMs, headersMs, endMs, response, caller, key, id, request } = observation
+      if (request.kind !== 'chat' || response === null || !is2xx(response.status) || sentMs === null || endMs === null)
+        return
       const shownMs = headersMs ?? endMs
       const stated = statedTokens(response.headers)
       const ofCaller = windowsOf.get(caller) ?? new Map<string, OverlapBounds<TokenUse>>()
-      let uses = ofCaller.get(name)
+      // If each key may have limits of its own, only the use of this key is certain.
+      const counted = scope === 'account' ? name : `${name} ${key}`
+      let uses = ofCaller.get(counted)
       if (uses === undefined) {
         uses = createUses(name)
         windows.push(uses)
-        windowsOf.set(caller, ofCaller.set(name, uses))
+        windowsOf.set(caller, ofCaller.set(counted, uses))
       }
       const use = {
         id,

@@ -1,6 +1,9 @@
 import type { ClauseReporter } from '../../findings/findings.ts'
+import type { Obstacle } from '../../findings/obstacles.ts'
+import type { LimitResult } from '../audit.ts'
 import { createOverlapBounds, type RequestInterval, type SumBounds } from '../overlap-bounds.ts'
-import { unknownUse, wrongLimit, wrongRemaining } from './hidden.ts'
+import { unknownLimit, unknownTokens, unknownUse, wrongLimit, wrongRemaining } from './hidden.ts'
+import { addKey, type CountsByKey, countOfKey, hasOtherKeys, noCounts } from './limit-use.ts'
 
 /** One request of a window, as its limit sees it. It is counted between its sending and the arrival of its headers. */
 export type WindowRequest = RequestInterval & {
@@ -36,7 +39,7 @@ type WindowOptions = {
   readonly earlierRequests: () => number
 }
 
-type WindowVerdict = { readonly unexpected429: number; readonly missing429: number }
+type WindowVerdict = Pick<LimitResult, 'decided429'> & { readonly unexpected429: number; readonly missing429: number }
 
 export type LimitWindow = {
   /** Requests added later were sent at `watermarkMs` or later. */
@@ -44,11 +47,6 @@ export type LimitWindow = {
   /** Call once, when no more requests can join. */
   readonly finish: () => WindowVerdict
 }
-
-/** The number of requests per key of an account, in the order of the keys. */
-type CountsByKey = readonly number[]
-
-export const noCounts: CountsByKey = []
 
 /** `mayBeForTokens`: a 429 that may be for tokens, and so may count as a request. */
 type CountedRequest = WindowRequest & { readonly mayBeForTokens: boolean }
@@ -99,6 +97,7 @@ export function createLimitWindow(options: WindowOptions, reporter: ClauseReport
   let maxUsed = 0
   let rejected = 0
   let unexpected429 = 0
+  let decided429 = 0
   let maxTokensOfAll = 0
   const excessRequests: number[] = []
   /** The first requests of the window, in the order of sending. */
@@ -163,6 +162,9 @@ export function createLimitWindow(options: WindowOptions, reporter: ClauseReport
     const used = possible.accepted + rejectedForTokens + possible.uncertain
     const isForTokens =
       used < minAllowed() && mayLackTokens(member, tokenLimit, possible.maxTokens + options.earlierTokens())
+    const open = used < minAllowed() ? whyRefusalIsOpen(member, minAllowed(), tokenLimit, isForTokens) : null
+    if (open !== null) return reporter.unjudged('limit.requests.not-early', open)
+    decided429++
     if (isForTokens && tokenLimit !== null) reporter.pass('limit.tokens.enforced')
     if (isForTokens || used >= minAllowed()) return reporter.pass('limit.requests.not-early')
     unexpected429++
@@ -197,7 +199,7 @@ export function createLimitWindow(options: WindowOptions, reporter: ClauseReport
         const ids = [...new Set([...before, ...excessRequests])]
         reporter.fail(isByKey ? 'auth.keys-share-limits' : 'limit.requests.enforced', message, ids, excessRequests)
       } else if (rejected > 0) reporter.pass('limit.requests.enforced')
-      return { unexpected429, missing429 }
+      return { unexpected429, decided429, missing429 }
     },
   }
 }
@@ -215,17 +217,13 @@ export function mayLackTokens(
   return maxTokens > 0 && possibleTokens > (tokenLimit ?? 0)
 }
 
-export function addKey(counts: CountsByKey, key: number): CountsByKey {
-  // Most accounts have one key.
-  if (key === 0 && counts.length < 2) return [(counts[0] ?? 0) + 1]
-  const next = [...counts]
-  while (next.length <= key) next.push(0)
-  next[key] = (next[key] ?? 0) + 1
-  return next
+/** Why a 429 below a limit may be right: nothing states the limit, or how many tokens were left; null: neither. */
+export function whyRefusalIsOpen(
+  { tokensLeft }: WindowRequest,
+  limit: number,
+  tokenLimit: number | null,
+  isForTokens: boolean,
+): Obstacle | null {
+  if (isForTokens) return tokensLeft === null && tokenLimit === null ? unknownTokens : null
+  return limit === Number.POSITIVE_INFINITY ? unknownLimit : null
 }
-
-export const countOfKey = (counts: CountsByKey, key: number): number => counts[key] ?? 0
-
-/** Whether there are requests with another key than this one. */
-export const hasOtherKeys = (counts: CountsByKey, key: number): boolean =>
-  counts.some((count, other) => other !== key && count > 0)

@@ -60,11 +60,11 @@ export function createWrongRefusalCheck(
   }
 
   return {
-    add: ({ response, outcome, request, caller, sentMs, headersMs, id }, { name }, resetMs) => {
+    add: ({ response, outcome, request, caller, sentMs, headersMs, id }, { finest }, resetMs) => {
       if (response === null || outcome.kind !== 'answered' || sentMs === null || headersMs === null) return
       if (request.kind === 'probe' || (request.kind === 'rpc' && request.replay?.role === 'conflict')) return
       if (isAbuseBlock(response, contract) || unrelated.includes(response.status)) return
-      const use = useOf(caller, name)
+      const use = useOf(caller, finest)
       const { status, headers } = response
       if (is2xx(status))
         return addAccepted(use, id, headers['x-ratelimit-remaining-requests'], sentMs, headersMs, resetMs)

@@ -1,32 +1,38 @@
 import { describe, expect, test } from 'vitest'
 import {
+  type CallTally,
   judgeTrial,
   maxFailuresAllowed,
   maxFailuresByChance,
   type TrialSnapshot,
   type TrialState,
 } from '../../../../src/judge/capacity/judge-trial.ts'
+import type { QueueRange, QueueTrend } from '../../../../src/judge/capacity/queue-growth.ts'
 import type { Trial } from '../../../../src/plan/plan.ts'
 
-import { terms } from './mill.ts'
+import { noRequests, terms } from './mill.ts'
 
 const trial: Trial = { index: 0, purpose: 'raise', perSecond: 100, arrivals: 300 }
 
+const tally = (counts: Partial<CallTally>): CallTally => ({ ...noRequests(), ...counts })
+
+const exact = (trend: QueueTrend): QueueRange => ({ measured: trend, least: trend, most: trend })
+
 const snapshot = (changes: Partial<TrialSnapshot> = {}): TrialSnapshot => ({
   arrivals: 300,
-  calls: { rpc: { good: 300, bad: 0, refused: 0 } },
+  calls: { rpc: tally({ good: 300 }) },
   late: 0,
   blocked: 0,
   heldBack: 0,
   crowdedOut: 0,
   cutOff: 0,
-  queue: { inFlightPerSecond: 0, latencyMsPerSecond: 0, deviations: 0, isRising: false },
+  queue: exact({ inFlightPerSecond: 0, latencyMsPerSecond: 0, deviations: 0, isRising: false }),
   ...changes,
 })
 
-const rpc = (good: number, bad: number, refused = 0): Partial<TrialSnapshot> => ({
-  arrivals: good + bad + refused,
-  calls: { rpc: { good, bad, refused } },
+const rpc = (good: number, bad: number, refused = 0, more: Partial<CallTally> = {}): Partial<TrialSnapshot> => ({
+  arrivals: good + bad + refused + (more.unmeasured ?? 0),
+  calls: { rpc: tally({ good, bad, refused, ...more }) },
 })
 
 const judge = (changes: Partial<TrialSnapshot>, state: TrialState = 'over', of: Partial<Trial> = {}) =>
@@ -50,23 +56,23 @@ describe('a trial', () => {
 
   test('must be good for each call of the mix, including rare ones', () => {
     const shares = { rpc: 0.95, chat: 0.05 }
-    const calls = { rpc: { good: 285, bad: 0, refused: 0 }, chat: { good: 12, bad: 3, refused: 0 } }
+    const calls = { rpc: tally({ good: 285 }), chat: tally({ good: 12, bad: 3 }) }
     expect(judgeTrial(trial, snapshot({ calls }), terms({ mix: shares }), 'over')).toBe('slo-missed')
   })
 
   test('fails if the queue grows, even if every response was good', () => {
     const queue = { inFlightPerSecond: 10, latencyMsPerSecond: 100, deviations: 8, isRising: true }
-    expect(judge({ queue })).toBe('queue-growing')
-    expect(judge({ queue: { ...queue, deviations: 1 } })).toBe('sustained')
-    expect(judge({ queue: { ...queue, inFlightPerSecond: 2 } })).toBe('sustained')
-    expect(judge({ queue: { ...queue, latencyMsPerSecond: -1 } })).toBe('sustained')
+    expect(judge({ queue: exact(queue) })).toBe('queue-growing')
+    expect(judge({ queue: exact({ ...queue, deviations: 1 }) })).toBe('sustained')
+    expect(judge({ queue: exact({ ...queue, inFlightPerSecond: 2 }) })).toBe('sustained')
+    expect(judge({ queue: exact({ ...queue, latencyMsPerSecond: -1 }) })).toBe('sustained')
   })
 
   test('does not confirm if the queue grows even slightly', () => {
     const queue = { inFlightPerSecond: 1, latencyMsPerSecond: 10, deviations: 2, isRising: true }
-    expect(judge({ queue }, 'over', { purpose: 'confirm' })).toBe('queue-growing')
+    expect(judge({ queue: exact(queue) }, 'over', { purpose: 'confirm' })).toBe('queue-growing')
     const confirm = (changes: Partial<typeof queue>) =>
-      judge({ queue: { ...queue, ...changes } }, 'over', { purpose: 'confirm' })
+      judge({ queue: exact({ ...queue, ...changes }) }, 'over', { purpose: 'confirm' })
     expect(confirm({ inFlightPerSecond: 0.5 })).toBe('sustained')
     expect(confirm({ isRising: false })).toBe('sustained')
     expect(confirm({ isRising: false, inFlightPerSecond: 4 })).toBe('queue-growing')
@@ -85,19 +91,58 @@ describe('an open trial', () => {
 
   test('needs a clearer growth of the queue, because it is checked repeatedly', () => {
     const queue = { inFlightPerSecond: 30, latencyMsPerSecond: 100, deviations: 3.5, isRising: true }
-    expect(judge({ ...rpc(100, 0), queue }, 'open')).toBeNull()
-    expect(judge({ ...rpc(100, 0), queue: { ...queue, deviations: 5 } }, 'open')).toBe('queue-growing')
+    expect(judge({ ...rpc(100, 0), queue: exact(queue) }, 'open')).toBeNull()
+    expect(judge({ ...rpc(100, 0), queue: exact({ ...queue, deviations: 5 }) }, 'open')).toBe('queue-growing')
   })
 })
 
 describe('a trial is inconclusive about the target', () => {
-  test('if Turnpike sent too late, whatever the responses', () => {
-    expect(judge({ ...rpc(200, 100), late: 20 })).toBe('harness-late')
-    expect(judge({ late: 6 })).toBe('sustained')
+  test('if the responses were bad by less than the errors of Turnpike', () => {
+    expect(judge(rpc(290, 10, 0, { doubtfullyBad: 3 }))).toBe('slo-missed')
+    expect(judge(rpc(290, 10, 0, { doubtfullyBad: 4 }))).toBe('harness-late')
+    expect(judge(rpc(294, 6, 0, { doubtfullyBad: 6 }))).toBe('sustained')
+  })
+
+  test('if the responses were good by less than the errors of Turnpike', () => {
+    expect(judge(rpc(294, 6, 0, { doubtfullyGood: 1 }))).toBe('harness-late')
+    expect(judge(rpc(298, 2, 0, { doubtfullyGood: 4 }))).toBe('sustained')
+  })
+
+  test('if late requests may have delayed enough others, of those that were bad by no more than the lateness', () => {
+    const bad = (exposed: number, late: number) => judge({ ...rpc(200, 100, 0, { exposed }), late })
+    expect(bad(100, 0)).toBe('slo-missed')
+    expect(bad(100, 9)).toBe('slo-missed')
+    expect(bad(100, 10)).toBe('harness-late')
+    expect(bad(90, 300)).toBe('slo-missed')
+  })
+
+  test('but not for lateness that changed no response', () => {
+    expect(judge({ late: 300 })).toBe('sustained')
+  })
+
+  test('if the queue grew only as measured, or would have grown with requests on time', () => {
+    const still = { inFlightPerSecond: 0, latencyMsPerSecond: 0, deviations: 0, isRising: false }
+    const growing = { inFlightPerSecond: 10, latencyMsPerSecond: 100, deviations: 8, isRising: true }
+    const queue = (least: QueueTrend, most: QueueTrend) => judge({ queue: { measured: still, least, most } })
+    expect(queue(still, growing)).toBe('harness-late')
+    expect(queue(growing, growing)).toBe('queue-growing')
+    expect(queue(still, still)).toBe('sustained')
+  })
+
+  test('if Turnpike is so late during it that the rest cannot decide', () => {
+    const open = (late: number) => judge({ ...rpc(20, 40, 0, { exposed: 40 }), late }, 'open')
+    expect([open(3), open(4), open(29), open(30)]).toEqual(['slo-missed', null, null, 'harness-late'])
+  })
+
+  test('if it ended early for responses that later turned out to be doubtful', () => {
+    expect(judge({ ...rpc(100, 20, 0, { exposed: 20 }), late: 2 })).toBe('harness-late')
   })
 
   test('if Turnpike could not send', () => {
     expect(judge({ crowdedOut: 1 })).toBe('harness-saturated')
+    expect(judge(rpc(0, 0, 0, { unmeasured: 200 }))).toBe('unmeasured')
+    expect(judge(rpc(292, 4, 0, { unmeasured: 4 }))).toBe('unmeasured')
+    expect(judge(rpc(100, 99, 0, { unmeasured: 1 }))).toBe('slo-missed')
   })
 
   test('but bad responses count, even if Turnpike reached its limit too', () => {

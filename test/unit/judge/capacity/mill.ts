@@ -1,6 +1,7 @@
+import { emptyTally, tallyOf } from '../../../../src/judge/capacity/call-tally.ts'
 import { judgeTrial, type TrialSnapshot } from '../../../../src/judge/capacity/judge-trial.ts'
 import { nextTrial, type SearchConclusion, type TrialRecord } from '../../../../src/judge/capacity/next-trial.ts'
-import { queueTrendOf } from '../../../../src/judge/capacity/queue-growth.ts'
+import { queueRangeOf } from '../../../../src/judge/capacity/queue-growth.ts'
 import type { TimedRequest } from '../../../../src/judge/capacity/request-sample.ts'
 import { type Random, randomStream } from '../../../../src/lib/random.ts'
 import type { SearchTerms, Trial } from '../../../../src/plan/plan.ts'
@@ -19,6 +20,8 @@ export type Mill = {
   readonly seed: number
 }
 
+export const noRequests = () => tallyOf(emptyTally(), 0)
+
 export const kneeOf = ({ slots, serviceMs }: Mill): number => (slots * 1000) / serviceMs
 
 /** Simulates a trial that starts with an empty queue, until its end or until its outcome is certain. */
@@ -26,17 +29,17 @@ export function grind(mill: Mill, trial: Trial, terms: SearchTerms): TrialSnapsh
   const random = randomStream(mill.seed, `mill/${trial.index}`)
   const serve = serverOf(mill, random)
   const requests: TimedRequest[] = []
-  const tally = { good: 0, bad: 0, refused: 0 }
+  const tally = emptyTally()
   let arrivals = 0
   const snapshot = (untilMs: number): TrialSnapshot => ({
     arrivals,
-    calls: { rpc: { ...tally } },
+    calls: { rpc: tallyOf(tally, 0) },
     late: 0,
     blocked: 0,
     heldBack: 0,
     crowdedOut: 0,
     cutOff: 0,
-    queue: queueTrendOf(requests, 1, untilMs),
+    queue: queueRangeOf(requests, 1, untilMs),
   })
   const lookEvery = Math.ceil(trial.arrivals / 12)
   const gapMs = 1000 / trial.perSecond
@@ -46,7 +49,7 @@ export function grind(mill: Mill, trial: Trial, terms: SearchTerms): TrialSnapsh
     arrivals++
     if (endMs === null) tally.bad++
     else {
-      requests.push({ dueMs, sentMs: dueMs, endMs })
+      requests.push({ dueMs, sentMs: dueMs, endMs, stallMs: 0 })
       if (endMs - dueMs <= mill.sloMs) tally.good++
       else tally.bad++
     }

@@ -116,6 +116,7 @@ describe('a limit other than the target', () => {
       follow(terms(), trial => (trial.perSecond > 30 ? outcome : 'sustained')).conclusion
     expect(at('rate-limited')).toEqual({ status: 'limited-by-tier', perSecond: null, reason: 'rate-limited' })
     expect(at('blocked')).toEqual({ status: 'inconclusive', perSecond: null, reason: 'blocked' })
+    expect(at('unmeasured')).toEqual({ status: 'inconclusive', perSecond: null, reason: 'unmeasured' })
     expect(at('failure-limit')).toEqual({ status: 'inconclusive', perSecond: null, reason: 'failure-limit' })
     expect(at('unfinished')).toEqual({ status: 'inconclusive', perSecond: null, reason: 'unfinished' })
   })

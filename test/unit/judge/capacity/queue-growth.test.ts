@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { queueTrendOf } from '../../../../src/judge/capacity/queue-growth.ts'
+import { queueRangeOf, queueTrendOf } from '../../../../src/judge/capacity/queue-growth.ts'
 import type { TimedRequest } from '../../../../src/judge/capacity/request-sample.ts'
 import { randomStream } from '../../../../src/lib/random.ts'
 
@@ -7,8 +7,13 @@ import { randomStream } from '../../../../src/lib/random.ts'
 const passing = (count: number, gapMs: number, tookMs: (dueMs: number, index: number) => number): TimedRequest[] =>
   Array.from({ length: count }, (_, index) => {
     const dueMs = index * gapMs
-    return { dueMs, sentMs: dueMs, endMs: dueMs + tookMs(dueMs, index) }
+    return { dueMs, sentMs: dueMs, endMs: dueMs + tookMs(dueMs, index), stallMs: 0 }
   })
+
+const growthOf = (requests: readonly TimedRequest[]) => {
+  const range = queueRangeOf(requests, 1, 2_990)
+  return [range?.least, range?.measured, range?.most].map(trend => Math.round(trend?.inFlightPerSecond ?? -1))
+}
 
 /** 100 arrivals and 80 completions per second, so each request waits a quarter of the elapsed time. */
 const piling = passing(300, 10, dueMs => 20 + dueMs / 4)
@@ -61,5 +66,27 @@ describe('the growth of a queue', () => {
       return (growth?.deviations ?? 0) > 2.9 ? 1 : 0
     })
     expect(alarms.reduce((sum: number, alarm) => sum + alarm, 0)).toBeLessThan(10)
+  })
+})
+
+describe('the range of the growth', () => {
+  test('is a point if Turnpike was on time', () => {
+    expect(growthOf(piling)).toEqual([20, 20, 20])
+  })
+
+  test('includes no growth if responses were read later and later', () => {
+    const stalled = piling.map(each => ({ ...each, stallMs: each.endMs - each.dueMs - 20 }))
+    expect(growthOf(stalled)).toEqual([0, 20, 20])
+  })
+
+  test('includes the growth that Turnpike hid by sending fewer requests than were due', () => {
+    // The target responds within 20 ms to each request that it gets, and gets fewer and fewer of those due.
+    const late = piling.map(each => ({ ...each, sentMs: each.endMs - 20 }))
+    expect(growthOf(late)).toEqual([0, 0, 20])
+  })
+
+  test('excludes a still queue if the growth is larger than the errors', () => {
+    const pause = piling.map(each => (each.dueMs > 1_000 && each.dueMs < 1_200 ? { ...each, stallMs: 100 } : each))
+    expect(growthOf(pause)[0]).toBeGreaterThan(15)
   })
 })

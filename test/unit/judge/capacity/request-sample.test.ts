@@ -10,7 +10,7 @@ import {
 const requests = (count: number, offsetMs = 0): readonly TimedRequest[] =>
   Array.from({ length: count }, (_, index) => {
     const dueMs = offsetMs + index * 10
-    return { dueMs, sentMs: dueMs + 1, endMs: dueMs + 35 }
+    return { dueMs, sentMs: dueMs + 1, endMs: dueMs + 35, stallMs: index % 3 }
   })
 
 const sampleOf = (all: readonly TimedRequest[]) => {

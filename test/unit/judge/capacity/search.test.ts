@@ -66,13 +66,15 @@ const good: ObservationAt = dueMs =>
 const slow: ObservationAt = dueMs =>
   respondedWith(200, { dueMs, sentMs: dueMs, headersMs: dueMs + 150, endMs: dueMs + 150 })
 const late: ObservationAt = dueMs =>
+  respondedWith(200, { dueMs, sentMs: dueMs + 40, headersMs: dueMs + 120, endMs: dueMs + 120 })
+const lateAndGood: ObservationAt = dueMs =>
   respondedWith(200, { dueMs, sentMs: dueMs + 40, headersMs: dueMs + 90, endMs: dueMs + 90 })
 const rejected: ObservationAt = dueMs =>
   respondedWith(429, { dueMs, sentMs: dueMs, headersMs: dueMs + 2, endMs: dueMs + 2 })
 
 /** A search with these trials. Each trial gets all its planned arrivals, or the number in `counts`. */
-function searched(trials: readonly ObservationAt[], counts: readonly (number | null)[] = []) {
-  const capacity = createCapacitySearch(plan, documentedContract)
+function searched(trials: readonly ObservationAt[], counts: readonly (number | null)[] = [], of: Plan = plan) {
+  const capacity = createCapacitySearch(of, documentedContract)
   let startMs = 0
   for (const [index, observe] of trials.entries()) {
     const next = capacity.next()
@@ -90,6 +92,15 @@ function searched(trials: readonly ObservationAt[], counts: readonly (number | n
 const resultOf = (...given: Parameters<typeof searched>) => searched(...given).results(true)[0]
 
 describe('the result of a search', () => {
+  test('says that an SLO cannot be measured, and takes it for no overload', () => {
+    const paced = { ...plan, slo: { rpc: { tpot: 50 } } }
+    const result = resultOf([good], [], paced)
+    expect(result).toMatchObject({ status: 'inconclusive', ratePerSecond: null })
+    expect(result?.trials.map(({ outcome }) => outcome)).toEqual(['unmeasured'])
+    expect(result?.reason).toMatch(/^rpc TPOT cannot be measured: no usage in streams\./)
+    expect(resultOf([dueMs => failed({ dueMs }), dueMs => failed({ dueMs })], [], paced)?.status).toBe('below-range')
+  })
+
   test('has each trial with its rates, and the confirmation', () => {
     const result = resultOf([good, good, good])
     expect(result).toMatchObject({ status: 'above-range', ratePerSecond: 40 })
@@ -146,10 +157,29 @@ describe('the capacity is limited', () => {
     expect(resultOf([slow, slow])).toMatchObject({ status: 'below-range', ratePerSecond: null })
   })
 
-  test('not by late requests, which give no rate', () => {
+  test('not by late requests whose responses missed the SLO by less than the lateness', () => {
     const result = resultOf([late, late])
     expect(result).toMatchObject({ status: 'harness-limited', ratePerSecond: null })
-    expect(result?.reason).toMatch(/^Turnpike itself sent too late at 20\/s/)
+    expect(result?.reason).toMatch(/^Turnpike itself was late or stalled at 20\/s/)
+  })
+
+  test('by late requests whose responses were too slow without the lateness, too', () => {
+    const slower: ObservationAt = (dueMs, index) => ({ ...late(dueMs, index), endMs: dueMs + 250 })
+    expect(resultOf([slower, slower])).toMatchObject({ status: 'below-range', ratePerSecond: null })
+  })
+
+  test('by nothing if late requests got responses in time', () => {
+    expect(resultOf([lateAndGood, lateAndGood, lateAndGood])).toMatchObject({
+      status: 'above-range',
+      ratePerSecond: 40,
+    })
+  })
+
+  test('not by a stall of Turnpike while it waited for the responses', () => {
+    const stalled: ObservationAt = (dueMs, index) => ({ ...slow(dueMs, index), stalls: { count: 1, longestMs: 60 } })
+    const briefly: ObservationAt = (dueMs, index) => ({ ...slow(dueMs, index), stalls: { count: 1, longestMs: 40 } })
+    expect(resultOf([stalled, stalled])).toMatchObject({ status: 'harness-limited' })
+    expect(resultOf([briefly, briefly])).toMatchObject({ status: 'below-range' })
   })
 
   test('not by rate limits', () => {

@@ -26,7 +26,7 @@ describe('the parts of several workers', () => {
     expect(snapshotOf(merged, 'ended')).toEqual(snapshotOf(partOf(all), 'ended'))
     expect(snapshotOf(merged, 'ended')).toMatchObject({ arrivals: 602, crowdedOut: 2 })
     // The queue of the target grows, although each worker sees only a part of it.
-    expect(snapshotOf(merged, 'ended').queue?.inFlightPerSecond).toBeCloseTo(167, -1)
+    expect(snapshotOf(merged, 'ended').queue?.measured.inFlightPerSecond).toBeCloseTo(167, -1)
   })
 
   test('are unchanged by workers that sent nothing', () => {
@@ -40,11 +40,46 @@ describe('the parts of several workers', () => {
     // The report of the second worker is older, so later requests of it are unknown.
     const stale = [partOf(shareOf(backlogged, 0, 2)), partOf(shareOf(backlogged, 1, 2).slice(0, 240))]
     const merged = snapshotOf(mergeParts(stale), 'open').queue
-    expect([open, merged].map(queue => Math.round((queue?.inFlightPerSecond ?? 0) / 10))).toEqual([17, 17])
+    expect([open, merged].map(queue => Math.round((queue?.measured.inFlightPerSecond ?? 0) / 10))).toEqual([17, 17])
     // To the end of the trial, the missing requests would hide more than half of the growth.
-    expect(snapshotOf(mergeParts(stale), 'ended').queue?.inFlightPerSecond).toBeLessThan(80)
+    expect(snapshotOf(mergeParts(stale), 'ended').queue?.measured.inFlightPerSecond).toBeLessThan(80)
     // A worker whose requests all are in flight makes everything unknown.
     const silent = { ...emptyPart, firstDueMs: 0, lastDueMs: 5, endsKnownMs: Number.NEGATIVE_INFINITY }
     expect(snapshotOf(mergeParts([...stale, silent]), 'open').queue).toBeNull()
   })
+})
+
+describe('the tally of a call', () => {
+  const tallyOf = (observations: readonly Observation[]) =>
+    snapshotOf(partOf(observations.map(o => ({ ...o, call: 'rpc' }))), 'ended').calls.rpc
+  const took = (ms: number, changes: Partial<Observation> = {}) =>
+    respondedWith(200, { dueMs: 0, sentMs: 0, headersMs: ms, endMs: ms, ...changes })
+
+  test('separates what the own errors of a response may have decided', () => {
+    const stalls = { count: 1, longestMs: 10 }
+    const counts = tallyOf([took(90), took(105, { stalls }), took(105, { sentMs: 10 }), took(115, { stalls })])
+    expect(counts).toMatchObject({ good: 1, bad: 3, doubtfullyBad: 2 })
+  })
+
+  test('counts bad responses that the largest lateness of a request may explain', () => {
+    const late = took(60, { sentMs: 50 })
+    expect(tallyOf([took(105), took(140), took(900), respondedWith(503)])).toMatchObject({ bad: 4, exposed: 0 })
+    // Up to 50 ms, and whatever has no time. Times are known to a factor of two.
+    expect(tallyOf([late, took(105), took(140), took(900), respondedWith(503)])).toMatchObject({ bad: 4, exposed: 3 })
+    expect(tallyOf([took(30, { sentMs: 20 }), took(105)])).toMatchObject({ bad: 1, exposed: 0 })
+  })
+
+  test('is the same from several workers, of which one was late', () => {
+    const late = { ...took(60, { sentMs: 50 }), call: 'rpc' }
+    const bad = { ...took(140), call: 'rpc' }
+    const merged = mergeParts([partOf([late]), partOf([bad, bad])])
+    expect(snapshotOf(merged, 'ended')).toEqual(snapshotOf(partOf([late, bad, bad]), 'ended'))
+    expect(snapshotOf(merged, 'ended')).toMatchObject({ late: 1, calls: { rpc: { exposed: 2 } } })
+  })
+})
+
+test('an SLO on lateness is missed by Turnpike and never by the target', () => {
+  const fold = createTrialFold({ rpc: { lateness: 10 } }, documentedContract)
+  fold.add(respondedWith(200, { call: 'rpc', dueMs: 0, sentMs: 900, endMs: 950 }))
+  expect(snapshotOf(fold.part(), 'ended').calls.rpc).toMatchObject({ bad: 1, doubtfullyBad: 1, exposed: 0 })
 })

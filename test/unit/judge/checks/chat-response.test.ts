@@ -25,8 +25,21 @@ const reasoningOnly = (finish: string) => ({
 })
 const calls = [{ id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{}' } }]
 
+const withIndices = (...indices: readonly unknown[]) =>
+  observed(
+    { ...chatDescriptor, options: { body: { n: 2 }, parameters: {}, suffix: null, encoding: null, samePrompt: false } },
+    responseOf(
+      200,
+      { ...completion, choices: indices.map(index => ({ ...completion.choices[0], index })) },
+      tokenHeaders,
+    ),
+  )
+
 describe('completions', () => {
   passesEach({
+    'a single choice without an index': withChoice({ index: undefined }),
+    'two choices in another order': withIndices(1, 0),
+    'two choices, of which one has no index': withIndices(0, undefined),
     'a documented completion': chatObserved(completion),
     'a completion without choices': chatObserved({ ...completion, choices: undefined }),
     'an empty list of choices': chatObserved({ ...completion, choices: [] }),
@@ -131,6 +144,11 @@ describe('completions', () => {
       'a choice has no key logprobs, expected the key with null or an object',
       withChoice({ logprobs: undefined }),
     ],
+    'an index that is null': [
+      'chat.choice',
+      'a choice has index null, expected a position among 1',
+      withChoice({ index: null }),
+    ],
     'an index beyond the list': [
       'chat.choice',
       'a choice has index 1, expected a position among 1',
@@ -212,6 +230,7 @@ describe('completions', () => {
     const empty = observed(chatDescriptor, responseOf(204, '', { ...tokenHeaders, 'content-type': undefined }))
     expect(Object.keys(failedClauses(empty))).toEqual([
       'header.content-type',
+      'chat.status',
       'chat.content-type',
       'chat.id',
       'chat.object',

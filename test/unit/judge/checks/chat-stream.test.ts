@@ -1,8 +1,9 @@
-import { describe } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { StreamPart, StreamRecord } from '../../../../src/observation/observation.ts'
 import {
   chatDescriptor,
   completion,
+  failedClauses,
   failsEach,
   observed,
   passesEach,
@@ -47,6 +48,18 @@ describe('streams', () => {
       },
       failed('stream-error'),
     ),
+    'an error and usage so far': streamObserved(
+      { ...parts('role content error usage done'), finishReasons: [], error: { type: 'server_error' } },
+      failed('stream-error'),
+    ),
+    'an error at the end, in a chunk with a finish reason': streamObserved(
+      { ...parts('role content finish error done'), finishReasons: ['error'], error: { type: 'server_error' } },
+      failed('stream-error'),
+    ),
+    'an error without a marker': streamObserved(
+      { ...parts('error'), finishReasons: [], ids: [], models: [], objects: [], error: 'overloaded' },
+      failed('stream-error'),
+    ),
     'a lost connection': streamObserved(
       { ...parts('role content'), finishReasons: [], usage: null, cost: null },
       failed('connection-lost'),
@@ -76,6 +89,24 @@ describe('streams', () => {
         { ...parts('role content malformed finish usage done'), malformed: ['{"id":'] },
         failed('stream-malformed'),
       ),
+    ],
+    'tokens after an error': [
+      'chat.stream.finish',
+      'the stream is role content error content finish usage done, expected its end after the error',
+      streamObserved(
+        { ...parts('role content error content finish usage done'), error: { type: 'server_error' } },
+        failed('stream-error'),
+      ),
+    ],
+    'a finish reason after an error': [
+      'chat.stream.finish',
+      'the stream is role content error finish usage done, expected its end after the error',
+      streamObserved({ ...parts('role content error finish usage done'), error: 'overloaded' }, failed('stream-error')),
+    ],
+    'a tool call after an error': [
+      'chat.stream.finish',
+      'the stream is role error tool-call, expected its end after the error',
+      streamObserved({ ...parts('role error tool-call'), error: 'overloaded' }, failed('stream-error')),
     ],
     'a stream without its marker': [
       'chat.stream.done',
@@ -154,5 +185,27 @@ describe('streams', () => {
       `${shown} empty content empty content empty content empty empty×90 finish content×90 usage done, expected one finish reason after the last token`,
       streamObserved(restless(['empty', 90], ['finish', 1], ['content', 90], ['usage', 1], ['done', 1])),
     ],
+  })
+})
+
+describe('chunks of a request for two choices', () => {
+  const options = { body: { n: 2 }, parameters: {}, suffix: null, encoding: null, samePrompt: false }
+  const indexFailure = (indices: readonly unknown[], finishReasons: readonly string[]) => {
+    const observation = streamObserved(
+      { indices, finishReasons },
+      { request: { ...chatDescriptor, stream: true, options } },
+    )
+    return failedClauses(observation)['chat.stream.index']
+  }
+
+  test.each([[[null]], [[0, null]]])('cannot be told apart by the indices %j', indices => {
+    expect(indexFailure(indices, ['stop', 'stop'])).toBe(
+      `choices have the indices ${JSON.stringify(indices)}, expected 0 to 1`,
+    )
+  })
+
+  test('need no index if only one choice came', () => {
+    expect(indexFailure([null], ['stop'])).toBeUndefined()
+    expect(indexFailure([1, 0], ['stop', 'stop'])).toBeUndefined()
   })
 })

@@ -30,6 +30,9 @@ const discovery = { x402Version: 2, resource: {}, accepts, extensions: {} }
 const knownLayout: Contract = { ...documentedContract, errors: { ...documentedContract.errors, layout: 'error' } }
 const anonymous = { kind: 'probe', probe: 'no-key' } as const
 const offer = { ...discovery, extensions: { 'sign-in-with-x': {} } }
+const encodedOffer = (value: object) => ({
+  'payment-required': Buffer.from(JSON.stringify(value)).toString('base64'),
+})
 const required = { 'payment-required': Buffer.from(JSON.stringify(discovery)).toString('base64') }
 
 describe('error responses in any layout', () => {
@@ -51,6 +54,13 @@ describe('error responses in any layout', () => {
       headersCut: true,
     }),
     'an offer of payment to a caller without credentials': refused(anonymous, 402, offer, required),
+    'an offer of payment in the header alone': refused(anonymous, 402, {}, encodedOffer(offer)),
+    'an offer of payment of x402 version 1': refused(
+      anonymous,
+      402,
+      { ...offer, resource: undefined, accepts: accepts.map(each => ({ ...each, resource: 'https://api/chat' })) },
+      required,
+    ),
   })
   failsEach({
     'numbers only': [
@@ -67,6 +77,11 @@ describe('error responses in any layout', () => {
       'wallet.discovery',
       'a 402 to a caller without credentials lacks a list of payments as accepts, the header PAYMENT-REQUIRED',
       refused(anonymous, 402, { ...offer, accepts: [] }),
+    ],
+    'an offer without a resource': [
+      'wallet.discovery',
+      'a 402 to a caller without credentials lacks resource',
+      refused(anonymous, 402, {}, encodedOffer({ ...offer, resource: undefined })),
     ],
     'an offer without a way to sign in': [
       'wallet.discovery',

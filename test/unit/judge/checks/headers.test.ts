@@ -5,6 +5,7 @@ import {
   chatDescriptor,
   chatObserved,
   completion,
+  failedClauses,
   failsEach,
   judgedCount,
   observed,
@@ -309,5 +310,26 @@ describe('conditional headers', () => {
 
   test('a rejection by a deprecated model need not warn', () => {
     expect(judgedCount('header.deprecation.present', refused(retiringDescriptor, 400))).toBe(0)
+  })
+})
+
+describe('a model whose name is not Latin', () => {
+  const first = documentedContract.models.find(each => each.id === chatDescriptor.model)
+  if (first === undefined) throw new Error('the document has models')
+  const [model, other] = ['modèle-日本語', 'modèle-中文']
+  const models = [
+    { ...first, id: model },
+    { ...first, id: other },
+  ]
+  const contract = { ...documentedContract, models }
+  const answered = (id: string, text: string) => {
+    const { response } = chatObserved({ ...completion, model: id }, { 'x-service-model-id': text })
+    return observed({ ...chatDescriptor, model }, response)
+  }
+  const utf8 = (text: string) => Buffer.from(text).toString('latin1')
+  passesEach({ 'in UTF-8': answered(model, utf8(model)), 'as a text': answered(model, model) }, contract)
+
+  test('is told from another one', () => {
+    expect(Object.keys(failedClauses(answered(model, utf8(other)), contract))).toEqual(['header.model-id.asked'])
   })
 })

@@ -12,6 +12,7 @@ import type {
   RpcDescriptor,
   StreamRecord,
 } from '../../../../src/observation/observation.ts'
+import { contradictionIn } from '../../../support/contradiction.ts'
 
 /** The Unix time at which the clock of the observations is 0. */
 export const startedAtMs = Date.UTC(2026, 0, 15, 12)
@@ -213,7 +214,9 @@ export function failedClauses(
 ): Partial<Record<ClauseId, string>> {
   const findingLog = createFindingLog()
   createChecks(contract, findingLog)(observation)
-  return Object.fromEntries(findingLog.findings().map(({ clause, message }) => [clause, message]))
+  const findings = findingLog.findings()
+  expect(findings.filter(({ message }) => contradictionIn(message) !== null)).toEqual([])
+  return Object.fromEntries(findings.map(({ clause, message }) => [clause, message]))
 }
 
 /** How often the clause was judged. */

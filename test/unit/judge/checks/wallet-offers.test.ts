@@ -31,6 +31,13 @@ const onSolana = {
   extra: { feePayer: payTo.solana },
 }
 const requirements = { x402Version: 2, resource: { url: 'https://api/x402/top-up' }, accepts: [onBase, onSolana] }
+const inVersion1 = ({ amount, ...payment }: typeof onBase | typeof onSolana, network: string) => ({
+  ...payment,
+  network,
+  maxAmountRequired: amount,
+  resource: requirements.resource.url,
+})
+const version1 = { x402Version: 1, accepts: [inVersion1(onBase, 'base'), inVersion1(onSolana, 'solana')] }
 const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64')
 
 const asking: RequestDescriptor = { kind: 'top-up', step: 'offer', chain: 'base', address: payTo.evm, payment: null }
@@ -84,6 +91,20 @@ describe('an offer to pay', () => {
       responseOf(429, { error: 'No' }, { 'x-ratelimit-type': 'user' }),
     ),
     'of x402 version 1': accepting({ ...onBase, amount: undefined, maxAmountRequired: '5000000' }, onSolana),
+    'in the header, beside an empty body': offer({}, requirements),
+    'in the header, beside an error': offer({ error: 'Payment required' }, requirements),
+    'whose header is a bare list of payments': offer(requirements, requirements.accepts),
+    'whose header names no resource': offer(requirements, { ...requirements, resource: undefined }),
+    'whose header has the payments in another order': offer(requirements, {
+      ...requirements,
+      accepts: [onSolana, onBase],
+    }),
+    'whose body is of x402 version 1, and its header of version 2': offer(version1, requirements),
+    'whose header is of x402 version 1, and its body of version 2': offer(requirements, version1),
+    'whose body names its resource without the host': offer(
+      { ...requirements, resource: { url: '/x402/top-up' } },
+      requirements,
+    ),
     'whose header has members that the body lacks': offer(requirements, { ...requirements, extensions: {} }),
   })
 
@@ -133,6 +154,37 @@ describe('an offer to pay', () => {
       'wallet.payment-required',
       'PAYMENT-REQUIRED is nothing, expected the requirements',
       offer(requirements, null),
+    ],
+    'with another resource in the header': [
+      'wallet.payment-required',
+      'PAYMENT-REQUIRED has another resource than the body, expected the same',
+      offer(requirements, { ...requirements, resource: { url: 'https://other/x402/top-up' } }),
+    ],
+    'with another resource in a header of version 1': [
+      'wallet.payment-required',
+      'PAYMENT-REQUIRED has another resource than the body, expected the same',
+      offer(requirements, {
+        ...version1,
+        accepts: version1.accepts.map(each => ({ ...each, resource: 'https://other/' })),
+      }),
+    ],
+    'with another amount in a body of version 1': [
+      'wallet.payment-required',
+      'PAYMENT-REQUIRED has another accepts than the body, expected the same',
+      offer(
+        { ...version1, accepts: version1.accepts.map(each => ({ ...each, maxAmountRequired: '6000000' })) },
+        requirements,
+      ),
+    ],
+    'with another version in the header, in the same layout': [
+      'wallet.payment-required',
+      'PAYMENT-REQUIRED has another x402Version than the body, expected the same',
+      offer(requirements, { ...requirements, x402Version: 1 }),
+    ],
+    'of one chain, in the header': [
+      'wallet.top-up.rails',
+      `accepts lacks a payment on solana, ${rails}`,
+      offer({}, { ...requirements, accepts: [onBase] }),
     ],
     'with another amount in the header': [
       'wallet.payment-required',

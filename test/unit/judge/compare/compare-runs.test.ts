@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { compareRuns } from '../../../../src/judge/compare/compare-runs.ts'
 import { type Comparison, defaultCriteria } from '../../../../src/judge/compare/comparison.ts'
 import type { Observation } from '../../../../src/observation/observation.ts'
-import { anObservation, aPlan, respondedWith, streamed } from '../metrics/fixtures.ts'
+import type { Plan } from '../../../../src/plan/plan.ts'
+import { anObservation, aPlan, aThreshold, respondedWith, streamed } from '../metrics/fixtures.ts'
 import { type Simulated, simulatedPlan, simulatedRun } from './simulated-run.ts'
 
 const baselines = (count: number, options: Partial<Simulated> = {}) =>
@@ -182,6 +183,92 @@ describe('a comparison cannot tell', () => {
   test('if no request was sent', () => {
     const empty = simulatedRun({ seed: 1, count: 0, plan: simulatedPlan })
     expect(compareRuns([empty], empty, defaultCriteria)).toMatchObject({ verdict: 'cannot-tell', rows: [] })
+  })
+})
+
+describe('few values', () => {
+  const few = (options: Partial<Simulated> = {}) => simulatedRun({ seed: 7, count: 59, ...options })
+  const pairs = Array.from({ length: 10 }, (_, index) => [few({ seed: 400 + index }), 500 + index] as const)
+  const verdictsFor = (options: Partial<Simulated>) =>
+    pairs.map(([base, seed]) => compareRuns([base], few({ seed, ...options }), defaultCriteria).verdict)
+
+  test('show a time 4.4 times as long, always', () => {
+    expect(verdictsFor({ factor: 4.4 })).toEqual(pairs.map(() => 'regressed'))
+  })
+
+  test('show a time 1.5 times as long', () => {
+    expect(verdictsFor({ factor: 1.5 })).toEqual(pairs.map(() => 'regressed'))
+  })
+
+  test('are enough for no regression, with the bound of what they show', () => {
+    expect(verdictsFor({})).toEqual(pairs.map(() => 'unchanged'))
+    const { rows, reasons } = compareRuns([few()], few({ seed: 8 }), defaultCriteria)
+    expect(rows.find(({ measure }) => measure === 'latency p50')).toMatchObject({
+      verdict: 'cannot-tell',
+      reason: 'it varies too much',
+    })
+    expect(reasons[1]).toMatch(
+      /^Only large changes can be excluded for chat: their times may be up to [1-6]?\d(\.\d)? % longer\.$/,
+    )
+  })
+
+  test('never count as unchanged, but ten values can show a much longer time', () => {
+    const ten = (options: Partial<Simulated>) => few({ count: 10, ...options })
+    const equal = compareRuns([ten({ seed: 1 })], ten({ seed: 1 }), defaultCriteria)
+    expect(equal.rows.filter(({ unit }) => unit === 'ms').map(({ verdict }) => verdict)).not.toContain('unchanged')
+    expect(equal.verdict).toBe('cannot-tell')
+    expect(equal.reasons[0]).toMatch(/^Cannot tell: there are too few values to compare any time\./)
+    expect(compareRuns([ten({ seed: 1 })], ten({ seed: 2, factor: 4.4 }), defaultCriteria).verdict).toBe('regressed')
+  })
+
+  test('of a median between two groups of values show no change of it', () => {
+    const cached = (seed: number) =>
+      few({ seed, change: o => ({ ...o, endMs: o.dueMs + ((o.dueMs * 7.3 + seed) % 10 < 5 ? 2 : 100) }) })
+    const found = pairs.map(([, seed]) => compareRuns([cached(seed)], cached(seed + 50), defaultCriteria))
+    expect(found.flatMap(({ rows }) => rows).filter(({ verdict }) => verdict === 'regressed')).toEqual([])
+  })
+
+  test('cannot tell if a time may have doubled, although another one is known precisely', () => {
+    const wild = (seed: number, spread: number) =>
+      few({
+        seed,
+        change: o => ({
+          ...streamed({ firstTokenMs: (o.sentMs ?? 0) + 20 * spread ** Math.sin(o.dueMs * 12.9898 + seed) }),
+          ...{ dueMs: o.dueMs, sentMs: o.sentMs, endMs: o.endMs },
+        }),
+      })
+    const open = compareRuns([wild(1, 200)], wild(2, 200), defaultCriteria)
+    expect(open.verdict).toBe('cannot-tell')
+    expect(open.reasons[0]).toMatch(/^Cannot tell: TTFT p50 of chat in steady may have doubled: it varies too much\./)
+    expect(compareRuns([wild(1, 1.2)], wild(2, 1.2), defaultCriteria).verdict).toBe('unchanged')
+  })
+})
+
+describe('a time that a threshold names', () => {
+  const named = (of: number, stage: string | null = 'steady') => {
+    const measure = { kind: 'timing', timing: 'latency', of: { kind: 'percentile', percent: of } } as const
+    return aPlan({ ...simulatedPlan, thresholds: [aThreshold({ measure, call: 'chat', stage })] })
+  }
+  const pair = (plan: Plan, options: Partial<Simulated> = {}) =>
+    compareRuns(
+      [simulatedRun({ seed: 1, plan, ...options })],
+      simulatedRun({ seed: 2, plan, ...options }),
+      defaultCriteria,
+    )
+
+  test('must be comparable', () => {
+    const comparison = pair(named(99), { count: 250 })
+    expect(comparison.verdict).toBe('cannot-tell')
+    expect(comparison.reasons[0]).toMatch(
+      /^Cannot tell: the threshold as written names a time that could not be compared; latency p99 of chat in steady: too few values: 250 of 299\./,
+    )
+  })
+
+  test('is compared if there are enough values, or if it is in another stage', () => {
+    expect(pair(named(99), { count: 2_000 }).verdict).toBe('unchanged')
+    expect(pair(named(95), { count: 59 }).verdict).toBe('unchanged')
+    expect(pair(named(90), { count: 40 }).verdict).toBe('unchanged')
+    expect(pair(named(99, 'elsewhere'), { count: 250 }).verdict).toBe('unchanged')
   })
 })
 

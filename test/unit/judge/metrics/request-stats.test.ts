@@ -134,7 +134,7 @@ describe('a rate uses the duration of the stages with its call', () => {
         aStage('a', 1000, { load: mixOf('chat') }),
         aStage('b', 2000, { load: mixOf('rpc'), startMs: 1000 }),
         aStage('rest', 4000, { load: pause, startMs: 3000 }),
-        aStage('c', 8000, { load: { model: 'sequence', calls: ['chat', 'rpc'] }, startMs: 7000 }),
+        aStage('c', 8000, { load: { model: 'sequence', calls: ['chat', 'rpc'], atMostMs: null }, startMs: 7000 }),
         aStage('(closing)', 16_000, { load: mixOf('chat'), startMs: 15_000 }),
       ],
     }),

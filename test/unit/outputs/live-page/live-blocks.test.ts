@@ -10,6 +10,8 @@ import { snapshotAt } from '../progress-views.ts'
 const threshold = (changes: Partial<ThresholdResult>): ThresholdResult => ({
   expression: 'failed == 0',
   value: 3,
+  lowest: 3,
+  highest: 3,
   whole: null,
   operator: '==',
   bound: 0,

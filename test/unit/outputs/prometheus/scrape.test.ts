@@ -13,7 +13,19 @@ import { anObservation, aPlan, aStage, dropped, failed, respondedWith, streamed 
 import { aSearch } from '../../report/capacity-results.ts'
 
 const result = (expression: string, verdict: ThresholdResult['verdict']): ThresholdResult => {
-  return { expression, verdict, value: 1, whole: null, operator: '<', bound: 2, unit: 'ms', message: '', why: '' }
+  const range = { lowest: 1, highest: 1 }
+  return {
+    expression,
+    verdict,
+    value: 1,
+    ...range,
+    whole: null,
+    operator: '<',
+    bound: 2,
+    unit: 'ms',
+    message: '',
+    why: '',
+  }
 }
 
 const limit = (changes: Partial<LimitResult> = {}): LimitResult => ({
@@ -26,6 +38,7 @@ const limit = (changes: Partial<LimitResult> = {}): LimitResult => ({
   accepted: 90,
   rejected: 5,
   unexpected429: 1,
+  decided429: 1,
   missing429: 0,
   lasted: null,
   ...changes,

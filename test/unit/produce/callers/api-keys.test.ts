@@ -183,6 +183,7 @@ describe('a mistake in the keys', () => {
     ['a placeholder', 'k1,$SECRET'],
     ['a bracket', 'k1,["secret"]'],
     ['a comment', 'k1\n# secret'],
+    ['more than 8192 characters', `k1,${'secret1'.repeat(1_200)}`],
   ])('is told, with its place: %s in %j', (what, environment) => {
     const rest = `got ${what} in key 2, expected each key as it was issued, one per line or separated by commas`
     expect(mistakesOf(2, { environment })).toBe(`TURNPIKE_KEYS: ${rest}`)
@@ -285,6 +286,7 @@ describe('the keys of a run', () => {
   }
   const keysAt = (target: string | null, required = true) =>
     loadKeys({ target, callers } as Plan, { auth: { required } }, 'run-1')
+  const remote = { target: 'https://api.example.com' } as Plan
 
   beforeEach(() => {
     vi.stubEnv('TURNPIKE_KEYS', 'k1')
@@ -302,6 +304,15 @@ describe('the keys of a run', () => {
       specialKeys: { 'free-user': 'k2', 'zero-balance': null },
       areInvented: false,
     })
+  })
+
+  test('are all hidden that a caller uses, and of the others a hundred', () => {
+    const keys = Array.from({ length: 3_000 }, (_, index) => `key-${index}`)
+    vi.stubEnv('TURNPIKE_KEYS', keys.join(','))
+    const hiddenOf = (names: readonly string[]) =>
+      loadKeys({ ...remote, callers: { ...callers, names } }, { auth: { required: true } }, 'run').given
+    expect(hiddenOf(['c0'])).toEqual(keys.slice(0, 101))
+    expect(hiddenOf(keys.slice(0, 2_500))).toEqual(keys.slice(0, 2_600))
   })
 
   test('against its own reference service are accounts of that service', () => {

@@ -152,6 +152,19 @@ test('a payment that is wrong on purpose counts as paid, whatever becomes of it,
   expect((await next())?.record).toMatchObject({ id: 'w0/2', usd: '5', isAgain: false })
 })
 
+test('a payment that is wrong on purpose is sent again as it was for the same order, and a refusal settles it', async () => {
+  const { payments, orders, next } = setUp()
+  const order = { usd: '6', invalid: 'tampered' } as const
+  const first = await payments.next(wallet, offer, order)
+  payments.close(wallet, 'unknown')
+  const again = await payments.next(wallet, offer, order)
+  expect([again?.header, again?.record.isAgain, orders.length]).toEqual([first?.header, true, 1])
+  payments.close(wallet, 'refused')
+  expect((await payments.next(wallet, offer, order))?.record).toMatchObject({ id: 'w0/2', isAgain: false })
+  payments.close(wallet, 'unknown')
+  expect((await next())?.record).toMatchObject({ id: 'w0/3', isAgain: false })
+})
+
 test('nothing wrong is signed while the fate of a right payment is unknown', async () => {
   const { payments, orders, pay } = setUp()
   await pay('unknown')

@@ -66,6 +66,7 @@ export function sendContext(reply: (request: HttpRequest) => Reply = () => ({}))
     transport,
     abort: new AbortController().signal,
     stop: stop.signal,
+    maySend: () => true,
     sink: observation => observations.push(observation),
     traceIds: null,
   }

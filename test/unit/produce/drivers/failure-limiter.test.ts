@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { Arrival } from '../../../../src/produce/arrivals/arrivals.ts'
 import { driveClosed } from '../../../../src/produce/drivers/closed.ts'
 import { createFailureLimiter } from '../../../../src/produce/drivers/failure-limiter.ts'
 import { driveOpen } from '../../../../src/produce/drivers/open.ts'
@@ -78,6 +79,7 @@ describe('an arrival that must wait', () => {
     const turns = Array.from({ length: 10 }, (_, id) => ({
       make: (dueMs: number) => arrivalAt(dueMs, id),
       waitUntilMs: (nowMs: number) => context.failureLimiter.waitUntilMs('c0', 1, nowMs),
+      send: (arrival: Arrival) => context.fire(arrival).then(() => 'done' as const),
     }))
     await context.clock.run(driveSequence(context, [turns], { lanes: 1, endMs: 100_000 }))
     const sent = context.fates.map(({ sentMs }) => sentMs)
@@ -90,6 +92,7 @@ describe('an arrival that must wait', () => {
     const turns = Array.from({ length: 4 }, (_, id) => ({
       make: (dueMs: number) => arrivalAt(dueMs, id),
       waitUntilMs: (nowMs: number) => context.failureLimiter.waitUntilMs('c0', 1, nowMs),
+      send: (arrival: Arrival) => context.fire(arrival).then(() => 'done' as const),
     }))
     await context.clock.run(driveSequence(context, [turns], { lanes: 1, endMs: 5_000 }))
     expect(context.fates.map(({ dropped }) => dropped)).toEqual([null, null, 'failure-limit', 'failure-limit'])

@@ -5,7 +5,15 @@ import {
   type Observation,
   type Outcome,
 } from '../../../../src/observation/observation.ts'
-import { createRunStop, onStop, watchReachability, watchSilence } from '../../../../src/produce/drivers/stop.ts'
+import {
+  createRunStop,
+  createSendLease,
+  extendSendLease,
+  isLeaseOver,
+  onStop,
+  watchLease,
+  watchReachability,
+} from '../../../../src/produce/drivers/stop.ts'
 
 import { manualClock } from '../../../support/manual-clock.ts'
 
@@ -166,25 +174,58 @@ describe('a failure counts against the target', () => {
   })
 })
 
-describe('a watch for silence', () => {
-  test('calls once when nobody is heard for longer, and not before', async () => {
+describe('the lease of a worker', () => {
+  /** A machine that can be suspended: only the clock of its lease goes on then. */
+  function leased(untilMs: number) {
     const clock = manualClock()
-    const onSilent = vi.fn()
-    const watch = watchSilence(clock, 1_000, onSilent)
-    await clock.advanceTo(900)
-    watch.heard()
-    await clock.advanceTo(1_800)
-    expect(onSilent).not.toHaveBeenCalled()
-    await clock.advanceTo(5_000)
-    expect(onSilent).toHaveBeenCalledTimes(1)
+    let suspendedMs = 0
+    const never = new AbortController().signal
+    const lease = createSendLease(untilMs)
+    const stop = createRunStop(never, never, () => isLeaseOver(lease, clock.nowMs() + suspendedMs))
+    const suspend = (ms: number) => {
+      suspendedMs += ms
+    }
+    return { clock, lease, stop, suspend }
+  }
+
+  test('lets it send until its end, and stops and cancels everything after it', () => {
+    const { stop, suspend } = leased(1_000)
+    suspend(999)
+    expect([stop.maySend(), stop.reason(), stop.stopping.aborted]).toEqual([true, 'complete', false])
+    suspend(1)
+    expect([stop.maySend(), stop.reason()]).toEqual([false, 'worker-lost'])
+    expect([stop.stopping.aborted, stop.cancelled.aborted]).toEqual([true, true])
   })
 
-  test('does not call after its end, or without a limit', async () => {
-    const clock = manualClock()
-    const onSilent = vi.fn()
-    watchSilence(clock, 1_000, onSilent).end()
-    watchSilence(clock, null, onSilent)
+  test('is not taken up again once it was over', () => {
+    const { stop, lease, suspend } = leased(1_000)
+    suspend(2_000)
+    expect(stop.maySend()).toBe(false)
+    extendSendLease(lease, 9_000)
+    expect(stop.maySend()).toBe(false)
+  })
+
+  test('goes on while somebody extends it', () => {
+    const { stop, lease, suspend } = leased(1_000)
+    suspend(900)
+    extendSendLease(lease, 1_900)
+    suspend(900)
+    expect(stop.maySend()).toBe(true)
+  })
+
+  test('ends the run soon after, even if nothing is due', async () => {
+    const { clock, stop } = leased(1_000)
+    watchLease(clock, stop)
+    await clock.advanceTo(900)
+    expect(stop.reason()).toBe('complete')
+    await clock.advanceTo(1_100)
+    expect(stop.reason()).toBe('worker-lost')
+  })
+
+  test('does not end a run whose watch has ended', async () => {
+    const { clock, stop } = leased(1_000)
+    watchLease(clock, stop)()
     await clock.advanceTo(5_000)
-    expect(onSilent).not.toHaveBeenCalled()
+    expect(stop.reason()).toBe('complete')
   })
 })

@@ -117,11 +117,40 @@ describe('responses', () => {
     expect(seen.requests[1]).not.toContain('cookie')
   })
 
-  test('a 103 response is skipped, and the final one counts', async () => {
-    const { url } = await responding(`HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n${ok('{}')}`)
+  const early = 'HTTP/1.1 103 Early Hints\r\nlink: </x>\r\nx-100: HTTP/1.1 100 No\r\n\r\n'
+  const proceed = 'HTTP/1.1 100 Continue\r\n\r\n'
+  const wait = 'HTTP/1.1 102 Processing\r\n\r\n'
+
+  test.each([
+    ['a 103', early],
+    ['a 100', proceed],
+    ['a 100 without a reason', 'HTTP/1.1 100 \r\n\r\n'],
+    ['a 100 of HTTP/1.1 with headers', 'HTTP/1.1 100 Continue\r\nlink: </x>\r\ncontent-length: 9\r\n\r\n'],
+    ['several of them', wait + proceed + early + proceed + wait],
+    ['a thousand of them', (proceed + early).repeat(500)],
+  ])('%s before the response is skipped, and the final one counts', async (_, interim) => {
+    const { url, seen } = await responding(`${interim}${ok('{"a":"HTTP/1.1 100 Continue"}')}`)
+    const send = sendingTo(url)
+    for (let index = 0; index < 3; index++) {
+      const exchange = await send()
+      expect(exchange).toMatchObject({ status: 200, failure: null })
+      expect(exchange.headers.link).toBeUndefined()
+      expect(exchange.body.toString()).toBe('{"a":"HTTP/1.1 100 Continue"}')
+    }
+    expect(seen.connections).toBe(1)
+  })
+
+  test('interim responses are skipped wherever their bytes are split', async () => {
+    const text = proceed + early + proceed + ok('{"a":"HTTP/1.1 100 Continue"}')
+    const { url } = await responding(socket => {
+      socket.setNoDelay(true)
+      const write = (at: number): void =>
+        void socket.write(text.slice(at, at + 1), () => at + 1 < text.length && setImmediate(() => write(at + 1)))
+      write(0)
+    })
     const exchange = await sendingTo(url)()
     expect(exchange).toMatchObject({ status: 200, failure: null })
-    expect(exchange.headers.link).toBeUndefined()
+    expect(exchange.body.toString()).toBe('{"a":"HTTP/1.1 100 Continue"}')
   })
 
   test('a body without a length ends with the connection', async () => {

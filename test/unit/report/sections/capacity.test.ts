@@ -17,10 +17,11 @@ describe.each(['text', 'html', 'markdown'] as const)('a search in %s', format =>
     expect(text).toContain('confirm: sustained')
   })
 
-  test('shows no rate if none was confirmed', () => {
+  test('shows the range that the trials prove if no rate was confirmed', () => {
     const reason = 'The rate limits of the callers came first: at 160/s, 40 responses were 429.'
-    const of = { ...report, capacity: [aSearch({ status: 'limited-by-tier', ratePerSecond: null, reason })] }
-    expect(rendered(format, of)).toContain('not found')
+    const limited = aSearch({ status: 'limited-by-tier', ratePerSecond: null, reason })
+    expect(rendered(format, { ...report, capacity: [limited] })).toContain('between 78.7/s and 160/s')
+    expect(rendered(format, { ...report, capacity: [{ ...limited, trials: [] }] })).toContain('not found')
   })
 
   test('is left out if there was no search', () => {
@@ -88,6 +89,8 @@ describe('every format', () => {
   const crossed: ThresholdResult = {
     expression: 'capacity of chat in search >= 60/s',
     value: 59.025,
+    lowest: 59.025,
+    highest: 59.025,
     whole: 78.7,
     operator: '>=',
     bound: 60,

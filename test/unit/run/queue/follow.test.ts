@@ -36,10 +36,10 @@ const resultOf = (name: string): Buffer => {
   const machine = { name, clockAheadMs: 0, clockDriftMs: 0, clockErrorMs: 0 }
   const counts = { startedMs: 1, eventLoopDelayMs: null, notRecorded: 0, pushed: null }
   const end = { ended: 'complete' as const, durationMs: 5_000, loadStartMs: 0, ...counts }
-  return pack({ snapshot, end, unwritten: null, machine, health: healthOf(name) } satisfies ShardResult)
+  return pack('result', { snapshot, end, unwritten: null, machine, health: healthOf(name) } satisfies ShardResult)
 }
 const shownOf = (name: string, inFlight: number): Buffer =>
-  pack({
+  pack('snapshot', {
     judge: snapshot,
     gauges: mergeGauges([]),
     traced: { count: 0, last: [] },
@@ -164,5 +164,20 @@ test('a run that was stopped is over when no worker is left, and says which shar
     'worker-lost',
     'inconclusive',
     [false, true, true],
+  ])
+})
+
+test('a result that no worker wrote is no result, and the run ends at once', async () => {
+  const { clock, run, report, lines } = setUp()
+  for (const [shard, bytes] of [resultOf('a'), shownOf('b', 1), Buffer.from('{}')].entries())
+    run.results.set(shard, bytes)
+  run.views = [{ state: 'finished', worker: 'a', snapshot: Buffer.from('x') }]
+  run.signal = { ...run.signal, finished: 3, working: 0 }
+  const { verdict, load } = await clock.run(report)
+  expect(clock.nowMs()).toBeLessThan(1_000)
+  expect([verdict, load.workers.map(({ lost }) => lost)]).toEqual(['inconclusive', [false, true, true]])
+  expect(lines).toEqual([
+    'The result of shard 2 in Redis is not one that a worker wrote.',
+    'The result of shard 3 in Redis is not one that a worker wrote.',
   ])
 })

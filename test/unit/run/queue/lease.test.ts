@@ -1,83 +1,108 @@
 import { describe, expect, test } from 'vitest'
-import { createBudget, leftOf } from '../../../../src/produce/drivers/budget.ts'
+import { createBudget, leftOf, reserveWhenGranted, type SharedBudget } from '../../../../src/produce/drivers/budget.ts'
 import { createLease } from '../../../../src/run/queue/lease.ts'
-import { manualClock } from '../../../support/manual-clock.ts'
+import type { LeaseReply, LeaseRequest } from '../../../../src/run/queue/lease-script.ts'
+import { type ManualClock, manualClock } from '../../../support/manual-clock.ts'
 
-/** A budget in Redis that `shards` shards share, as the script divides it. */
-function pool(limit: bigint, shards: number) {
-  let leased = 0n
+const limit = 1_000n
+const least = 10n
+const terms = { limit, least, paidElsewhere: 0n }
+
+/** Redis, with one answer for each request of a shard; a real one is in `test/real`. */
+function pool(answer: (shard: number, request: LeaseRequest) => Partial<LeaseReply>) {
+  const requests: LeaseRequest[] = []
+  let granted = 0n
   return {
-    leased: () => leased,
-    lease: async (least: bigint) => {
-      const left = limit - leased
-      const share = left / BigInt(2 * shards)
-      const wanted = share > least ? share : least
-      const part = wanted < left ? wanted : left
-      leased += part
-      return part
-    },
-    giveBack: async (amount: bigint) => {
-      leased -= amount
+    requests,
+    lease: async (shard: number, request: LeaseRequest): Promise<LeaseReply> => {
+      requests.push(request)
+      const reply = { granted, asks: 0, isOlderAsk: false, isFinal: false, ...answer(shard, request) }
+      granted = reply.granted
+      return reply
     },
   }
 }
 
-const spendAll = (budget: Parameters<typeof leftOf>[0], limit: bigint): bigint => {
-  const terms = { limit, maxCosts: new Map([['call', { arrival: 10n, request: 10n }]]), settleMs: 0, resolution: 0n }
-  const own = createBudget(terms, budget)
-  let spent = 0n
-  for (let next = own.reserve('call', 'a'); next !== null; next = own.reserve('call', 'a')) {
-    own.charge(next, 'a', { sentMs: 0, cost: 10n, isUnknown: false, isUnanswered: false, balances: [null] })
-    own.release(next, 0)
-    spent += 10n
-  }
-  return spent
+const costOf = (cost: bigint) => new Map([['call', { arrival: cost, request: cost }]])
+const budgetIn = (shared: SharedBudget, cost: bigint) =>
+  createBudget({ limit, maxCosts: costOf(cost), settleMs: 0, resolution: 0n }, shared)
+const never = new AbortController().signal
+
+/** What an arrival gets that costs at most `cost` and waits for it. */
+async function wait(shared: SharedBudget, cost: bigint, clock: ManualClock) {
+  return await clock.run(reserveWhenGranted(budgetIn(shared, cost), 'call', 'a', { clock, signal: never }))
 }
 
-describe('the leases of a budget', () => {
-  test('let no shard spend more than it has taken, and all of them no more than the budget', async () => {
-    const redis = pool(1_000n, 2)
+describe('the lease of a shard', () => {
+  test('begins with a part in advance, and takes no more while enough is left', async () => {
+    const redis = pool(() => ({ granted: 250n }))
     const clock = manualClock()
-    const leases = [0, 1].map(() => createLease(redis, { limit: 1_000n, least: 10n, paidElsewhere: 0n }, clock))
-    for (const lease of leases) await lease.begin()
-    let spent = 0n
-    for (let round = 0; round < 200; round++) {
-      for (const { budget } of leases) spent += spendAll(budget, 1_000n)
-      await clock.advanceTo(clock.nowMs() + 20)
-      expect(spent).toBeLessThanOrEqual(redis.leased())
-    }
-    expect(redis.leased()).toBe(1_000n)
-    // A shard cannot spend what is left of its parts if it is less than a call.
-    expect(spent).toBeGreaterThan(1_000n - 2n * 10n)
-    for (const lease of leases) await lease.end()
-  })
-
-  test('give back what is left, and only then', async () => {
-    const redis = pool(1_000n, 2)
-    const lease = createLease(redis, { limit: 1_000n, least: 10n, paidElsewhere: 0n }, manualClock())
-    await lease.begin()
-    expect(redis.leased()).toBe(250n)
-    expect(leftOf(lease.budget)).toBe(250n)
-    await lease.end()
-    expect(redis.leased()).toBe(0n)
-  })
-
-  test('take no more while enough is left', async () => {
-    const redis = pool(1_000n, 2)
-    const clock = manualClock()
-    const lease = createLease(redis, { limit: 1_000n, least: 10n, paidElsewhere: 0n }, clock)
+    const lease = createLease(redis, { shard: 0, ...terms }, clock)
     await lease.begin()
     await clock.advanceTo(10_000)
-    expect(redis.leased()).toBe(250n)
+    expect(leftOf(lease.budget)).toBe(250n)
+    expect(redis.requests.filter(({ isSpare }) => isSpare)).toHaveLength(1)
     await lease.end()
   })
 
-  test('bound nothing if the run has no budget', async () => {
-    const redis = pool(0n, 2)
-    const lease = createLease(redis, { limit: null, least: 10n, paidElsewhere: 0n }, manualClock())
+  test('asks for what an arrival lacks, and lets it go as soon as it is granted', async () => {
+    const redis = pool((_, { lacking }) => ({ granted: lacking === 150n ? 400n : 250n }))
+    const clock = manualClock()
+    const lease = createLease(redis, { shard: 0, ...terms }, clock)
+    await lease.begin()
+    expect(await wait(lease.budget, 400n, clock)).not.toBeNull()
+    expect(clock.nowMs()).toBeLessThan(100)
+    expect(leftOf(lease.budget)).toBe(0n)
+    await lease.end()
+  })
+
+  test('refuses an arrival only when Redis says that nothing more can be granted', async () => {
+    const answers = { isFinal: false }
+    const redis = pool(() => ({ granted: 250n, asks: 1, ...answers }))
+    const clock = manualClock()
+    const lease = createLease(redis, { shard: 0, ...terms }, clock)
+    await lease.begin()
+    const waiting = reserveWhenGranted(budgetIn(lease.budget, 400n), 'call', 'a', { clock, signal: never })
+    let ended = false
+    void waiting.then(() => (ended = true))
+    await clock.advanceTo(5_000)
+    expect(ended).toBe(false)
+    answers.isFinal = true
+    expect(await clock.run(waiting)).toBeNull()
+    await lease.end()
+  })
+
+  test('gives back what it does not use when another shard asks, and then says so', async () => {
+    const answers = { asks: 0, isOlderAsk: false }
+    const redis = pool(() => ({ granted: 250n, ...answers }))
+    const clock = manualClock()
+    const lease = createLease(redis, { shard: 0, ...terms }, clock)
+    await lease.begin()
+    const reservation = budgetIn(lease.budget, 60n).reserve('call', 'a')
+    Object.assign(answers, { asks: 3, isOlderAsk: true })
+    await clock.advanceTo(1_000)
+    expect(reservation).not.toBeNull()
+    expect(leftOf(lease.budget)).toBe(0n)
+    const answered = redis.requests.filter(each => each.answered === 3)
+    expect(answered.map(({ givenBack }) => givenBack)).toEqual(Array(answered.length).fill(190n))
+    expect(answered.length).toBeGreaterThan(0)
+    await lease.end()
+  })
+
+  test('gives back the rest at its end', async () => {
+    const redis = pool(() => ({ granted: 250n }))
+    const lease = createLease(redis, { shard: 0, ...terms }, manualClock())
+    await lease.begin()
+    await lease.end()
+    expect(redis.requests.at(-1)).toMatchObject({ givenBack: 250n, answered: null })
+  })
+
+  test('bounds nothing if the run has no budget', async () => {
+    const redis = pool(() => ({}))
+    const lease = createLease(redis, { shard: 0, ...terms, limit: null }, manualClock())
     await lease.begin()
     expect(leftOf(lease.budget)).toBeGreaterThan(10n ** 18n)
     await lease.end()
-    expect(redis.leased()).toBe(0n)
+    expect(redis.requests).toEqual([])
   })
 })

@@ -59,7 +59,7 @@ function setUp(loadMs: number) {
       publicKey = key
       return await answer(null)
     },
-    sealedFor: () => answer(seal(pack(secrets), publicKey, sealContext('run', 0))),
+    sealedFor: () => answer(seal(pack('keys', secrets), publicKey, sealContext('run', 0))),
     arrive: (_shard, _worker, opening) => answer([opening]),
     start: async leadMs => {
       now.signal = { ...now.signal, startMs: clock.nowMs() + leadMs }
@@ -73,7 +73,7 @@ function setUp(loadMs: number) {
     },
     cancel: async () => stop('interrupted', 'interrupted'),
     beat: async (_shard, _worker, snapshot) => {
-      seen.inFlight.push(snapshot === null ? null : unpack<ShardSnapshot>(snapshot).inFlight)
+      seen.inFlight.push(snapshot === null ? null : unpack<ShardSnapshot>('snapshot', snapshot).inFlight)
       return await answer(signal())
     },
     finish: () => answer(true),
@@ -116,7 +116,15 @@ function setUp(loadMs: number) {
   const ended = runShard(
     { runId: 'run', shard: 0, worker: 'w', job },
     {
-      ...{ state, clock, startWorker, logFile: null, log: () => {}, quit: new AbortController().signal },
+      ...{
+        state,
+        clock,
+        bootMs: clock.nowMs,
+        startWorker,
+        logFile: null,
+        log: () => {},
+        quit: new AbortController().signal,
+      },
       redisClock: createRedisClock({ time } as never, clock),
       lease: { budget: createSharedBudget(), begin: async () => {}, end: async () => {} },
       linkSearches: async () => ({ report: () => {}, end: () => {} }),

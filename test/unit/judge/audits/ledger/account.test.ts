@@ -127,6 +127,7 @@ test('nothing is asserted across a success that does not state its cost', () => 
       : each,
   )
   expect(message(silent)).toEqual([])
+  expect(judge(silent)).toMatchObject({ unstatedCosts: 1, unstatedCredits: 0 })
 })
 
 test('the totals come from the responses, from our price list, and from the balances', () => {
@@ -136,6 +137,8 @@ test('the totals come from the responses, from our price list, and from the bala
     expectedUsd: '0',
     claimedCredits: '85',
     claimedUsd: '0.00005313',
+    unstatedCosts: 0,
+    unstatedCredits: 0,
     billedUsd: '0.00005313',
     tolerance: {
       claimedUsd: '0',

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
+import type { ChargeBounds } from '../../../../../src/judge/audits/ledger/charge.ts'
 import {
   addToTotals,
-  type ChargeBounds,
   type ChargedRequest,
   type ChargeTotals,
   type CurrencyEntry,
   createCurrencies,
   zeroTotals,
-} from '../../../../../src/judge/audits/ledger/charge.ts'
+} from '../../../../../src/judge/audits/ledger/totals.ts'
 import { createOverlapBounds, type RequestInterval } from '../../../../../src/judge/audits/overlap-bounds.ts'
 import { createFindingLog } from '../../../../../src/judge/findings/findings.ts'
 import { pico } from '../../../../../src/lib/money.ts'
@@ -162,6 +162,19 @@ describe('a balance that decreases by the payments in its currency', () => {
       ['', 10, 4.6999],
     ]
     expect(judge(steps, { resolution: pico('0.0001') })).toEqual({ failed: [], pass: 1 })
+  })
+
+  test('has the tolerance of the sum, so a sum that is right makes no currency wrong', () => {
+    const steps: readonly Step[] = [
+      ['0.3 USD', 10, 5],
+      ['', 9.6998, 5],
+    ]
+    expect(judge(steps, { resolution: pico('0.0001') })).toEqual({ failed: [], pass: 1 })
+    const wrong: readonly Step[] = [
+      ['0.3 USD', 10, 5],
+      ['', 9.6997, 5.0003],
+    ]
+    expect(judge(wrong, { resolution: pico('0.0001') }).failed).toHaveLength(1)
   })
 })
 

@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest'
+import type { Observation } from '../../../../../src/observation/observation.ts'
 import { judgeStory } from '../../../../support/ledger-story.ts'
+import { isNightly } from '../../../../support/nightly.ts'
 import { observed, responseOf, rpcHeaders } from '../../checks/observed.ts'
 import { type Display, type History, history, isCharged, observe, priced, type Transaction } from './bank.ts'
 import { judge, message, type Options } from './judge-ledger.ts'
 
-const seeds = Array.from({ length: 40 }, (_, index) => index + 1)
+const seeds = Array.from({ length: isNightly ? 40 : 10 }, (_, index) => index + 1)
 
 describe('an honest service passes', () => {
   const variants: Readonly<Record<string, [Omit<History, 'seed'>, Display, Options?]>> = {
@@ -32,6 +34,18 @@ describe('an honest service passes', () => {
     }
   })
 
+  test('when responses state no credits, and costs are rounded while the balance takes the exact amounts', () => {
+    for (const seed of seeds)
+      for (const decimals of [8, 9]) {
+        const transactions = history({ seed, kinds: ['batch', 'batch', 'rpc'], takesExact: true, gapMs: 4000 })
+        const observations = observe(transactions, { decimals }).map(withoutCredits)
+        expect(message(observations).filter(each => !each.startsWith('rpc.credits'))).toEqual([])
+        const lost = transactions.map(each => (each.id % 40 === 20 && isCharged(each) ? { ...each, taken: 0n } : each))
+        if (lost.some(({ taken, said }) => taken === 0n && said > 0n))
+          expect(message(observe(lost, { decimals }).map(withoutCredits)).join()).toContain('billing.conservation')
+      }
+  })
+
   test('when every account receives its daily credits at midnight', () => {
     const midnight = Date.UTC(2026, 0, 16)
     const movements = ['c0', 'c1', 'c2'].map(caller => ({ caller, atMs: 40_000, amount: 10n ** 12n }))
@@ -42,6 +56,13 @@ describe('an honest service passes', () => {
     }
   })
 })
+
+function withoutCredits(observation: Observation): Observation {
+  if (observation.response === null) return observation
+  const headers = { ...observation.response.headers }
+  delete headers['x-service-rpc-credits']
+  return { ...observation, response: { ...observation.response, headers } }
+}
 
 /** Each fault in an otherwise honest history in which every request has a response. */
 const faults: Readonly<Record<string, (transactions: readonly Transaction[], at: number) => readonly Transaction[]>> = {

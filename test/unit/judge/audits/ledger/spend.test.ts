@@ -22,7 +22,7 @@ const failed = (reason: FailureReason) =>
 const replayedAs = (role: 'original' | 'duplicate' | 'other-caller', concurrent = false) =>
   observed(
     { ...singleDescriptor, replay: { group: 4, role, concurrent } },
-    responseOf(200, {}, { ...rpcHeaders, 'idempotent-replayed': 'true', 'x-service-rpc-cost-usd': '0.5' }),
+    responseOf(200, {}, { ...rpcHeaders, 'idempotent-replayed': 'true', 'x-service-rpc-cost-usd': '0.50000000' }),
   )
 const result = { jsonrpc: '2.0', id: singleDescriptor.items[0]?.id, result: '0x1' }
 const claiming = (cost: string | undefined) => singleObserved(result, { 'x-service-rpc-cost-usd': cost })
@@ -33,15 +33,15 @@ describe('what a request has cost', () => {
   test.each<[string, Observation, cost: string, isUnknown: boolean]>([
     ['an honest completion: its cost', chatObserved(completion), '0.0003', false],
     ['an honest call: its cost', singleObserved({}), '0.0000125', false],
-    ['a call that claims more: its claim', claiming('0.5'), '0.50000001', false],
+    ['a call that claims more: its claim', claiming('0.50000000'), '0.50000001', false],
     ['a call that claims less: its credits', claiming('0.00000001'), '0.0000125', false],
-    ['a call that claims nothing: its credits', claiming(undefined), '0.0000125', false],
-    ['a call with a negative cost: its credits', claiming('-5'), '0.0000125', false],
+    ['a call that claims nothing: its credits, or its maximum', claiming(undefined), '0.0000125', true],
+    ['a call with a negative cost: its credits, or its maximum', claiming('-5'), '0.0000125', true],
     ['a call with an absurd cost: its credits, or its maximum', claiming('1e300'), '0.0000125', true],
     ['a call with a text as cost: its credits, or its maximum', claiming('free'), '0.0000125', true],
     ['a completion that claims more: its claim', costing({ usd: 0.25, diem: 0.25 }), '0.5', false],
-    ['a completion that claims nothing: its tokens', costing(undefined), '0.0003', false],
-    ['a completion with a negative cost: its tokens', costing({ usd: -3, diem: 0 }), '0.0003', false],
+    ['a completion that claims nothing: its tokens, or its maximum', costing(undefined), '0.0003', true],
+    ['a completion with a negative cost: its tokens, or its maximum', costing({ usd: -3, diem: 0 }), '0.0003', true],
     ['a completion with a text as cost: its tokens, or its maximum', costing('none'), '0.0003', true],
     ['a completion with texts as costs: its tokens, or its maximum', costing({ usd: '0', diem: '0' }), '0.0003', true],
     [
@@ -51,6 +51,23 @@ describe('what a request has cost', () => {
       true,
     ],
     ['a completion with an absurd cost: the same', costing({ usd: 1e300, diem: 0 }), '0.0003', true],
+    [
+      'a completion for nothing with tokens that cannot be read: its maximum',
+      costing(
+        { usd: 0, diem: 0 },
+        { usage: { prompt_tokens: -5, completion_tokens: Number.POSITIVE_INFINITY, total_tokens: 3 } },
+      ),
+      '0',
+      true,
+    ],
+    [
+      'a call with an unreadable cost and many credits: the price of these credits',
+      singleObserved(result, { 'x-service-rpc-cost-usd': 'NaN', 'x-service-rpc-credits': '800000' }),
+      '0.5',
+      true,
+    ],
+    ['a call with a hexadecimal cost: its credits, or its maximum', claiming('0x10'), '0.0000125', true],
+    ['a call with two costs: its credits, or its maximum', claiming('0.1, 0.2'), '0.0000125', true],
     ['a completion without cost and usage: its maximum', costing(undefined, { usage: undefined }), '0', true],
     ['a replay: nothing', replayedAs('duplicate'), '0', false],
     ['a concurrent request that is a replay: nothing', replayedAs('original', true), '0', false],
@@ -59,14 +76,14 @@ describe('what a request has cost', () => {
     ['a refusal: nothing', refused(chatDescriptor, 400, { error: 'No' }), '0', false],
     [
       'a refusal that claims a cost: its claim',
-      refused(singleDescriptor, 400, { error: 'No' }, { ...rpcHeaders, 'x-service-rpc-cost-usd': '0.5' }),
+      refused(singleDescriptor, 400, { error: 'No' }, { ...rpcHeaders, 'x-service-rpc-cost-usd': '0.50000000' }),
       '0.50000001',
       false,
     ],
     [
       'a list that claims a cost: its claim',
-      observed({ kind: 'rate-limits' }, responseOf(200, {}, { 'x-service-rpc-cost-usd': '0.5' })),
-      '0.5',
+      observed({ kind: 'rate-limits' }, responseOf(200, {}, { 'x-service-rpc-cost-usd': '0.50000000' })),
+      '0.50000001',
       false,
     ],
     ['a list: nothing', observed({ kind: 'rate-limits' }, responseOf(200, {}, {})), '0', false],

@@ -73,6 +73,49 @@ describe('an honest wallet is spared', () => {
     expect(judge(seenBy(twice), { contract }).findings.map(({ clause }) => clause)).toContain('wallet.charge')
   })
 
+  describe('where no response has balance headers', () => {
+    const billing = { ...documentedContract.billing, balanceHeaders: false }
+    const contract = { ...documentedContract, billing }
+    /** Calls of the RPC proxy, which need not show what remains. */
+    const bare = (more: Partial<Step> = {}): Partial<Step> => ({
+      shown: () => ({ header: undefined, remaining: undefined }),
+      ...more,
+    })
+    const check = (round = (usd: number) => usd): Partial<Step> => ({
+      shown: ({ before }) => ({ header: undefined, balanceUsd: round(Number(formatPico(before))) }),
+    })
+    const clauses = (steps: readonly Step[], opening?: string) =>
+      judge(seenBy(steps, opening), { contract }).findings.map(({ clause }) => clause)
+
+    test('and the balance endpoint shows what calls take, in whatever digits', () => {
+      const cents = (usd: number) => Math.round(usd * 100) / 100
+      const millionths = (usd: number) => Math.floor(usd * 1e6) / 1e6
+      for (const round of [undefined, cents, millionths])
+        for (const opening of ['3', '3.0000001', '2.995']) {
+          const steps = inTurn(
+            ...[['check', check(round)] as const, ['call', bare()] as const, ['call', bare()] as const],
+            ...[['check', check(round)] as const, ['call', bare()] as const, ['check', check(round)] as const],
+          )
+          expect(clauses(steps, opening)).toEqual([])
+        }
+    })
+
+    test('while one that takes twice the price, or nothing, is not', () => {
+      for (const taken of ['0.000025', '0']) {
+        const steps = inTurn(['check', check()], ['call', bare({ taken })], ['check', check()], ['check', check()])
+        expect(clauses(steps)).toContain('wallet.charge')
+      }
+    })
+
+    test('and what remains is rounded to six digits', () => {
+      const remaining: Partial<Step> = {
+        shown: ({ after }) => ({ header: undefined, remaining: Number(formatPico(after)).toFixed(6) }),
+      }
+      const steps = inTurn(['call', remaining], ['call', remaining], ['chat', remaining], ['call', remaining])
+      expect(clauses(steps)).toEqual([])
+    })
+  })
+
   test('whose balance endpoint has another layout', () => {
     const observations = seenBy(inTurn(['check'], ['call'], ['check'])).map(each =>
       each.request.kind === 'wallet-balance' && each.response !== null

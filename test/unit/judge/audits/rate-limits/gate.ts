@@ -17,6 +17,11 @@ export type Keeping = {
   /** Whether the remaining requests are written when the request arrives or when the response is sent. */
   readonly written?: 'on-arrival' | 'on-response'
   readonly skewMs?: number
+  /** How old the Date of a response is at most; a cache keeps it, at random or for as long each time. */
+  readonly dateAgeMs?: number
+  readonly dateAges?: 'at-random' | 'always'
+  /** How far the clock of Date is ahead of the clock of the limits. */
+  readonly dateAheadMs?: number
   /** Requests of other clients in the window before the run. */
   readonly usedBefore?: number
   readonly tokenLimit?: number
@@ -44,6 +49,8 @@ export type Fault = {
   /** Whether a window is cut short. */
   readonly ends?: (startedMs: number, nowMs: number) => boolean
   readonly tokensLeft?: (left: number, limit: number) => number
+  /** How long a window really lasts; its reset is stated as if it lasted as documented. */
+  readonly lasts?: number
 }
 
 type Window = { readonly startedMs: number; used: number; tokens: number }
@@ -61,9 +68,12 @@ export function gate(keeping: Keeping, traffic: Traffic, fault: Fault = {}): rea
   } = keeping
   const { rejectedCount = false, refusedCount = true, skewMs = 0, tokenLimit = 750_000 } = keeping
   const { seed, requests = 400, gapMs = 1500, latencyMs = 400, refused = 0.05, lost = 0.03 } = traffic
+  const { dateAgeMs = 0, dateAges = 'at-random', dateAheadMs = 0 } = keeping
   const { admits = (used, max) => used < max, remaining: show = left => left, ends = () => false } = fault
+  const lastsMs = fault.lasts ?? windowMs
   const { resetMs: shiftReset = reset => reset, tokensLeft: showTokens = left => left } = fault
   const random = randomStream(seed, 'gate')
+  const ageRandom = randomStream(seed, 'dates')
   let window: Window | null = null
   let tokenWindow: Window | null = null
 
@@ -86,7 +96,7 @@ export function gate(keeping: Keeping, traffic: Traffic, fault: Fault = {}): rea
         ? Math.floor(nowMs / 1000) * 1000
         : nowMs
   const windowAt = (previous: Window | null, nowMs: number, by: typeof begins, before: number): Window => {
-    if (previous !== null && nowMs < previous.startedMs + windowMs && !ends(previous.startedMs, nowMs)) return previous
+    if (previous !== null && nowMs < previous.startedMs + lastsMs && !ends(previous.startedMs, nowMs)) return previous
     return { startedMs: startOf(nowMs, by), used: before, tokens: 0 }
   }
   const stampOf = (resetMs: number, nowMs: number): string => {
@@ -135,11 +145,14 @@ export function gate(keeping: Keeping, traffic: Traffic, fault: Fault = {}): rea
     }
 
     const reset = stampOf(current.startedMs + windowMs, nowMs)
+    const ageMs = dateAgeMs * (dateAges === 'always' ? 1 : ageRandom.next())
     const tokenReset = String(Math.max(0, Math.ceil((ofTokens.startedMs + windowMs - nowMs) / 1000)))
     const write = () => {
       const tokensLeft = String(showTokens(Math.max(0, tokenLimit - ofTokens.tokens), tokenLimit))
       const headers = {
-        date: new Date(Math.floor((startedAtMs + skewMs + arrivedMs) / 1000) * 1000).toUTCString(),
+        date: new Date(
+          Math.floor((startedAtMs + skewMs + arrivedMs + dateAheadMs - ageMs) / 1000) * 1000,
+        ).toUTCString(),
         'x-ratelimit-limit-requests': String(limit),
         'x-ratelimit-remaining-requests': String(show(Math.max(0, limit - current.used), limit)),
         'x-ratelimit-reset-requests': reset,

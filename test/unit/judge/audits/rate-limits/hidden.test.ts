@@ -62,7 +62,8 @@ describe('a violation that hides others', () => {
   })
 
   test('others on the same account leave open whether a 429 is early', () => {
-    const { because } = judge(gate({ begins: 'with-minute' }, quiet), { algorithm: null }, true)
+    const early: Fault = { admits: used => used < 10 }
+    const { because } = judge(gate({ begins: 'with-minute' }, quiet, early), { algorithm: null }, true)
     expect(because['limit.requests.not-early']?.text).toContain('may count too')
   })
 

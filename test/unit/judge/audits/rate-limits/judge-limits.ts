@@ -7,11 +7,11 @@ import type { Observation } from '../../../../../src/observation/observation.ts'
 import { startedAtMs } from '../../checks/observed.ts'
 import type { Keeping } from './gate.ts'
 
-type Judged = Keeping & { readonly algorithm?: LimiterAlgorithm | null }
+type Judged = Keeping & { readonly algorithm?: LimiterAlgorithm | null; readonly scope?: 'account' | null }
 
 /** The rate-limits audit over these observations. */
 export function judge(observations: readonly Observation[], keeping: Judged = {}, shared = false, queueLimit?: number) {
-  const { algorithm = 'fixed-window' } = keeping
+  const { algorithm = 'fixed-window', scope = null } = keeping
   const { windowMs = 60_000, stamp, limit = 20, tokenLimit = 750_000 } = keeping
   const requestsReset = stamp === 'milliseconds' ? ('unix-milliseconds' as const) : ('unix-seconds' as const)
   const tier = { requestsPerMinute: limit, tokensPerMinute: tokenLimit }
@@ -19,7 +19,7 @@ export function judge(observations: readonly Observation[], keeping: Judged = {}
   const contract = {
     ...documentedContract,
     accounts,
-    limits: { ...documentedContract.limits, windowMs, requestsReset, algorithm },
+    limits: { ...documentedContract.limits, windowMs, requestsReset, algorithm, scope },
   }
   const findingLog = createFindingLog()
   const limiter = createRateLimitAudit({ contract, shared, startedAtMs }, findingLog.reporterFor('rate-limits'))

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import type { ClauseId } from '../../../../../src/contract/clauses.ts'
 import type { Observation } from '../../../../../src/observation/observation.ts'
+import { isNightly } from '../../../../support/nightly.ts'
 import { type Fault, gate, type Keeping, type Traffic } from './gate.ts'
 import { judge } from './judge-limits.ts'
 
-const seeds = Array.from({ length: 4 }, (_, index) => index + 1)
+const seeds = Array.from({ length: isNightly ? 4 : 1 }, (_, index) => index + 1)
 const begins = ['with-request', 'with-second', 'with-minute'] as const
 const stamps = ['seconds-up', 'seconds-down', 'milliseconds', 'seconds-from-now'] as const
 
@@ -22,6 +23,19 @@ describe('an honest service passes', () => {
     'on an account at its limit before the run': [{ usedBefore: 20 }, { gapMs: 800 }],
     'whose clock is three seconds fast': [{ skewMs: 3000 }, {}],
     'whose clock is three seconds slow': [{ skewMs: -3000 }, {}],
+    'whose Date is up to two seconds old': [{ dateAgeMs: 2000 }, { gapMs: 800, latencyMs: 250 }],
+    'whose Date is always two seconds old': [
+      { dateAgeMs: 2000, dateAges: 'always' },
+      { gapMs: 800, latencyMs: 125 },
+    ],
+    'whose Date is old, and from a clock a second behind that of its limits': [
+      { dateAgeMs: 2000, dateAheadMs: -1000 },
+      { gapMs: 800, latencyMs: 125 },
+    ],
+    'whose Date is from a clock a second ahead of that of its limits': [
+      { dateAheadMs: 1000 },
+      { gapMs: 800, latencyMs: 125 },
+    ],
     'that runs out of tokens before requests': [{ tokenLimit: 4000 }, { gapMs: 800 }],
     'that runs out of tokens, without token headers on a 429': [
       { tokenLimit: 4000, tokensOn429: false },
@@ -72,6 +86,22 @@ describe('an honest service passes', () => {
       expect(findings).toEqual([])
       expect(judged['auth.keys-share-limits']).toBeGreaterThan(0)
       expect(judged['retry.after-reset']).toBeGreaterThan(0)
+    }
+  })
+
+  test('on an account whose keys each have limits of their own, unless its profile says that they share them', () => {
+    for (const algorithm of ['fixed-window', null] as const) {
+      for (const seed of seeds) {
+        const ofKey = (key: number) =>
+          gate({}, { seed: 10 * seed + key, gapMs: 800, latencyMs: 60, lost: 0, refused: 0 }).map(each => ({
+            ...each,
+            key,
+          }))
+        const seen = renumber([...ofKey(0), ...ofKey(1)]).toSorted((a, b) => (a.endMs ?? 0) - (b.endMs ?? 0))
+        expect(judge(seen, { algorithm }).findings).toEqual([])
+        const clauses = judge(seen, { algorithm, scope: 'account' }).findings.map(({ clause }) => clause)
+        expect(clauses).toContain('auth.keys-share-limits')
+      }
     }
   })
 
@@ -132,6 +162,27 @@ describe('a service with one fault fails its clause and no other', () => {
       }
     })
   }
+
+  const unpunctual: Readonly<Record<string, [ClauseId, Fault]>> = {
+    'states its reset four seconds early': ['retry.after-reset', { resetMs: reset => reset - 4_000 }],
+    'ends its windows two and a half seconds late': ['retry.after-reset', { lasts: 62_500 }],
+    'ends its windows one and a half seconds early': ['limit.requests.window', { lasts: 58_500 }],
+  }
+  test.each(Object.entries(unpunctual))('%s', (_, [clause, fault]) => {
+    for (const algorithm of ['fixed-window', null] as const) {
+      for (const begin of ['with-request', 'with-second'] as const) {
+        for (const seed of seeds) {
+          const traffic = { seed, requests: 2_500, gapMs: 600, latencyMs: 60, lost: 0, refused: 0 }
+          const seen = gate({ begins: begin }, traffic, fault)
+          const { findings } = judge(seen, { algorithm })
+          // A reset that comes too early is also in the past in the last responses of its window.
+          const others = findings.filter(finding => ![clause, 'limit.requests.reset'].includes(finding.clause))
+          expect({ algorithm, begin, seed, others }).toEqual({ algorithm, begin, seed, others: [] })
+          expect(findings.map(finding => finding.clause)).toContain(clause)
+        }
+      }
+    }
+  })
 
   test('in milliseconds and in seconds', () => {
     const stamp = 'milliseconds' as const
@@ -245,6 +296,7 @@ test('the use of a limit is counted', () => {
       accepted: 400 - rejected,
       rejected,
       unexpected429: 0,
+      decided429: rejected,
       missing429: 0,
       lasted: { minMs: expect.any(Number), maxMs: expect.any(Number) },
     },

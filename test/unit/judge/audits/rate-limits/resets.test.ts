@@ -55,24 +55,27 @@ const stamped = (sentMs: number, headersMs: number, unixMs: number | null) => ({
   response: responseOf(200, {}, { date: unixMs === null ? 'soon' : new Date(unixMs).toUTCString() }),
 })
 
+/** Dates are never old, and limits use the same clock. */
+const exact = { dateAgeMs: 0, clockToleranceMs: 0 }
+
 describe("the target's clock", () => {
   test('is within ten seconds of ours before the first Date', () => {
-    const { add, offset } = createTargetClock(startedAtMs)
+    const { add, offset } = createTargetClock(startedAtMs, exact)
     add(stamped(0, 10, null))
     expect(offset()).toEqual({ min: -10_000, max: 10_000 })
   })
 
   test('is bounded by the send time of a request and the arrival of its headers', () => {
-    const { add, offset } = createTargetClock(startedAtMs)
+    const { add, offset } = createTargetClock(startedAtMs, exact)
     add(stamped(400, 600, startedAtMs + 3000))
-    expect(offset()).toEqual({ min: 2400, max: 4100 })
+    expect(offset()).toEqual({ min: 2400, max: 3600 })
   })
 
   test('is within its bounds for any offset, and they narrow to the latency and the stamp resolution', () => {
     for (let seed = 0; seed < 50; seed++) {
       const random = randomStream(seed, 'clock')
       const ahead = random.int(6001) - 3000
-      const { add, offset } = createTargetClock(startedAtMs)
+      const { add, offset } = createTargetClock(startedAtMs, exact)
       for (let sentMs = 0; sentMs < 20_000; sentMs += 97) {
         const [there, back] = [random.int(80), random.int(80)]
         const stampMs = Math.floor((startedAtMs + sentMs + there + ahead) / 1000) * 1000
@@ -84,8 +87,22 @@ describe("the target's clock", () => {
     }
   })
 
+  test('is within its bounds although dates are up to two seconds old, and limits use a clock that differs', () => {
+    for (let seed = 0; seed < 50; seed++) {
+      const random = randomStream(seed, 'old dates')
+      const apart = random.int(2001) - 1000
+      const { add, offset } = createTargetClock(startedAtMs, { dateAgeMs: 2000, clockToleranceMs: 1000 })
+      for (let sentMs = 0; sentMs < 20_000; sentMs += 197) {
+        const stampMs = Math.floor((startedAtMs + sentMs + 20 - random.int(2001)) / 1000) * 1000
+        add(stamped(sentMs, sentMs + 40, stampMs))
+        expect(offset().min).toBeLessThanOrEqual(apart)
+        expect(offset().max).toBeGreaterThanOrEqual(apart)
+      }
+    }
+  })
+
   test('may drift by two seconds in eight hours', () => {
-    const { add, offset } = createTargetClock(startedAtMs)
+    const { add, offset } = createTargetClock(startedAtMs, { dateAgeMs: 500, clockToleranceMs: 0 })
     for (let sentMs = 0; sentMs < 8 * 3_600_000; sentMs += 9_970) {
       const ahead = (sentMs / (8 * 3_600_000)) * 2000
       add(stamped(sentMs, sentMs + 50, Math.floor((startedAtMs + sentMs + 20 + ahead) / 1000) * 1000))
@@ -95,7 +112,7 @@ describe("the target's clock", () => {
   })
 
   test('may be stepped by three seconds, and is then as before or as after the step', () => {
-    const { add, offset } = createTargetClock(startedAtMs)
+    const { add, offset } = createTargetClock(startedAtMs, exact)
     for (let sentMs = 0; sentMs < 20_000; sentMs += 170) {
       const ahead = sentMs < 10_000 ? 0 : 3000
       add(stamped(sentMs, sentMs + 30, Math.floor((startedAtMs + sentMs + 15 + ahead) / 1000) * 1000))

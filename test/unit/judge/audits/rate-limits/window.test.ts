@@ -1,11 +1,8 @@
 import { expect, test } from 'vitest'
+import { addKey, countOfKey, hasOtherKeys, noCounts } from '../../../../../src/judge/audits/rate-limits/limit-use.ts'
 import {
-  addKey,
-  countOfKey,
   createLimitWindow,
-  hasOtherKeys,
   mayLackTokens,
-  noCounts,
   type WindowRequest,
 } from '../../../../../src/judge/audits/rate-limits/window.ts'
 import { createFindingLog } from '../../../../../src/judge/findings/findings.ts'

@@ -1,16 +1,20 @@
 import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../../../src/contract/documented.ts'
 import { createWrongRefusalCheck } from '../../../../../src/judge/audits/rate-limits/wrong-refusal.ts'
+import { createFindingLog } from '../../../../../src/judge/findings/findings.ts'
 import type { Observation } from '../../../../../src/observation/observation.ts'
 import { observed, responseOf, singleDescriptor, startedAtMs } from '../../checks/observed.ts'
 
 const drawn = {
   name: 'rpc',
+  family: 'rpc',
+  counters: ['rpc'],
+  finest: 'rpc',
   tier: 'default',
   requestsPerMinute: 100,
   tokensPerMinute: null,
   stated: { requestsPerMinute: 100, tokensPerMinute: null },
-}
+} as const
 const resetMs = startedAtMs + 60_000
 
 /** `left`: a success that states this number of remaining requests. */
@@ -20,13 +24,8 @@ function violationsOf(steps: readonly Step[], everyMs = 1_000): readonly string[
   const messages: string[] = []
   const fail = (_: string, message: string) => void messages.push(message)
   const context = { contract: documentedContract, shared: false, startedAtMs }
-  const check = createWrongRefusalCheck(context, () => ({ min: 0, max: 0 }), {
-    promises: () => true,
-    pass: () => {},
-    fail,
-    unjudged: () => {},
-    measured: () => {},
-  })
+  const reporter = { ...createFindingLog().reporterFor('rate-limits'), fail }
+  const check = createWrongRefusalCheck(context, () => ({ min: 0, max: 0 }), reporter)
   for (const [id, step] of steps.entries()) check.add(requestOf(step, id, id * everyMs), drawn, resetMs)
   check.finish()
   return messages

@@ -2,11 +2,11 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { afterEach, expect, test } from 'vitest'
-import { documentedContract } from '../../src/contract/documented.ts'
-import type { Observation } from '../../src/observation/observation.ts'
-import { createSigner, walletKind } from '../../src/produce/callers/signer.ts'
-import { freshDirectory, turnpike } from '../support/turnpike.ts'
-import { startX402Server, type X402Server } from '../support/x402-server.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
+import type { Observation } from '../../../src/observation/observation.ts'
+import { createSigner, walletKind } from '../../../src/produce/callers/signer.ts'
+import { freshDirectory, turnpike } from '../../support/turnpike.ts'
+import { startX402Server, type X402Server } from '../../support/x402-server.ts'
 
 const scenario = `
 name: peers

@@ -4,8 +4,8 @@ import { createServer as createHttpServer } from 'node:http'
 import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, type TestContext, test } from 'vitest'
-import type { Report } from '../../src/report/document.ts'
-import { freshDirectory, serveForTest, startForTest, turnpike } from '../support/turnpike.ts'
+import type { Report } from '../../../src/report/document.ts'
+import { freshDirectory, serveForTest, startForTest, turnpike } from '../../support/turnpike.ts'
 
 const scenario = 'test/e2e/short.yaml'
 const reportIn = (directory: string): Report => JSON.parse(readFileSync(join(directory, 'report.json'), 'utf8'))

@@ -3,8 +3,8 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { recordedRun } from '../support/recorded-run.ts'
-import { freshDirectory, serveForTest, startTurnpike, turnpike } from '../support/turnpike.ts'
+import { recordedRun } from '../../support/recorded-run.ts'
+import { freshDirectory, serveForTest, startTurnpike, turnpike } from '../../support/turnpike.ts'
 
 const scenario = 'test/e2e/short.yaml'
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { freshDirectory, startForTest } from '../support/turnpike.ts'
+import { freshDirectory, startForTest } from '../../support/turnpike.ts'
 
 const scenario = 'test/e2e/short.yaml'
 

@@ -1,0 +1,226 @@
+import type { Observation, RpcDescriptor } from '../../observation/observation.ts'
+import { is2xx, isAbuseBlock } from '../../observation/response.ts'
+import type { ClauseReporter } from '../findings/findings.ts'
+import type { Audit, AuditContext } from './audit.ts'
+
+type Reporter = ClauseReporter<'dependent-errors'>
+
+/** A property of a request that must not change its status. */
+type Property = {
+  readonly clause: Parameters<Reporter['fail']>[0]
+  /** The requests that have it, and those that lack it. */
+  readonly having: string
+  readonly lacking: string
+  /** null: the request takes no part. */
+  readonly isIn: (request: RpcDescriptor) => boolean | null
+}
+
+/** Turnpike draws each of them at random, so nothing but the target can make statuses depend on it. */
+const properties: readonly Property[] = [
+  {
+    clause: 'rpc.item-failure.status',
+    having: 'requests with a failing item',
+    lacking: 'without one',
+    isIn: ({ items }) => items.some(({ failing }) => failing),
+  },
+  {
+    clause: 'rpc.id',
+    having: 'single requests with a text as id',
+    lacking: 'with a number',
+    isIn: ({ items, batch }) => (batch ? null : typeof items[0]?.id === 'string'),
+  },
+]
+
+/** Requests that are compared with each other were sent next to each other. An outage hits both kinds. */
+const maxBlockSize = 16
+const maxBlockMs = 5_000
+/** Less than one run in ten million may accuse a target that fails at random. */
+const maxChance = 1e-7
+/** Requests that a finding cites. */
+const maxCited = 8
+
+/** What was seen of one property, as plain data that can be added up. */
+export type DependentErrors = {
+  readonly clause: Property['clause']
+  readonly having: ErrorCount
+  readonly lacking: ErrorCount
+  /** How many blocks there were with each division of their requests, as `size/with the property/errors`. */
+  readonly divisions: Map<string, number>
+  /** The error statuses of requests with the property. */
+  readonly statuses: Map<number, number>
+  /** The first of these requests. */
+  readonly ids: readonly number[]
+}
+
+type ErrorCount = { readonly requests: number; readonly errors: number }
+
+type Entry = {
+  readonly id: number
+  readonly has: boolean
+  readonly size: number
+  readonly sentMs: number
+  readonly status: number
+}
+
+/**
+ * Finds errors that depend on what a request contains. A single 5xx may be a fault of anything between Turnpike and the
+ * service. But only the service knows that an item of a batch fails, so only the service can give more errors to such
+ * batches. `judgeDependentErrors` accuses, since it needs the requests of all workers.
+ */
+export function createDependentErrorsAudit({
+  contract,
+}: Pick<AuditContext, 'contract'>): Audit & { readonly counts: () => readonly DependentErrors[] } {
+  const counted = properties.map(({ clause }) => emptyCount(clause))
+  const blocks = properties.map(() => new Map<string, Entry[]>())
+
+  const close = (index: number, place: string, block: readonly Entry[]) => {
+    blocks[index]?.delete(place)
+    const count = counted[index]
+    if (count !== undefined) counted[index] = withBlock(count, block)
+  }
+
+  return {
+    add: observation => {
+      const { request, response, outcome, sentMs, id } = observation
+      if (request.kind !== 'rpc' || response === null || outcome.kind !== 'answered' || sentMs === null) return
+      const { status } = response
+      // Any other status has a reason of its own. So has a response from a cache, or beside a request with the same key.
+      if (!is2xx(status) && (status < 500 || isAbuseBlock(response, contract))) return
+      if (request.replay !== null && (request.replay.role !== 'original' || request.replay.concurrent)) return
+      const place = placeOf(observation, request)
+      for (const [index, { isIn }] of properties.entries()) {
+        const has = isIn(request)
+        if (has === null) continue
+        const entry = { id, has, size: request.items.length, sentMs, status }
+        const open = blocks[index]?.get(place)
+        if (open !== undefined && sentMs - (open[0]?.sentMs ?? 0) < maxBlockMs) open.push(entry)
+        else {
+          if (open !== undefined) close(index, place, open)
+          blocks[index]?.set(place, [entry])
+        }
+        if (open?.length === maxBlockSize) close(index, place, open)
+      }
+    },
+    finish: () => {
+      for (const [index, ofProperty] of blocks.entries())
+        for (const [place, block] of [...ofProperty]) close(index, place, block)
+    },
+    counts: () => counted,
+  }
+}
+
+const emptyCount = (clause: Property['clause']): DependentErrors => ({
+  clause,
+  having: { requests: 0, errors: 0 },
+  lacking: { requests: 0, errors: 0 },
+  divisions: new Map(),
+  statuses: new Map(),
+  ids: [],
+})
+
+/** What the compared requests have in common: everything but the property, as far as it could matter to anybody. */
+const placeOf = ({ stage, trial, chain }: Observation, { network, batch, replay }: RpcDescriptor): string =>
+  JSON.stringify([stage, trial, chain, network, batch, replay !== null])
+
+/** A longer request takes longer, and may fail for it. So those without the property must not be shorter. */
+function withBlock(count: DependentErrors, block: readonly Entry[]): DependentErrors {
+  const having = block.filter(({ has }) => has)
+  const longest = Math.max(...having.map(({ size }) => size))
+  const lacking = block.filter(({ has, size }) => !has && size >= longest)
+  if (having.length === 0 || lacking.length === 0) return count
+  const failed = having.filter(isError)
+  const division = [having.length + lacking.length, having.length, failed.length + lacking.filter(isError).length]
+  return added(count, {
+    clause: count.clause,
+    having: { requests: having.length, errors: failed.length },
+    lacking: { requests: lacking.length, errors: lacking.filter(isError).length },
+    divisions: new Map([[division.join('/'), 1]]),
+    statuses: failed.reduce(
+      (sums, { status }) => mergedCounts(sums, new Map([[status, 1]])),
+      new Map<number, number>(),
+    ),
+    ids: failed.map(({ id }) => id),
+  })
+}
+
+const isError = ({ status }: Entry): boolean => !is2xx(status)
+
+const added = (one: DependentErrors, other: DependentErrors): DependentErrors => ({
+  clause: one.clause,
+  having: sumOf(one.having, other.having),
+  lacking: sumOf(one.lacking, other.lacking),
+  divisions: mergedCounts(one.divisions, other.divisions),
+  statuses: mergedCounts(one.statuses, other.statuses),
+  ids: [...one.ids, ...other.ids].toSorted((a, b) => a - b).slice(0, maxCited),
+})
+
+const sumOf = (one: ErrorCount, other: ErrorCount): ErrorCount => ({
+  requests: one.requests + other.requests,
+  errors: one.errors + other.errors,
+})
+
+function mergedCounts<Key>(one: ReadonlyMap<Key, number>, other: ReadonlyMap<Key, number>): Map<Key, number> {
+  const sums = new Map(one)
+  for (const [key, count] of other) sums.set(key, (sums.get(key) ?? 0) + count)
+  return sums
+}
+
+/** Judges the errors of all workers: whether they depend on a property more than chance explains. */
+export function judgeDependentErrors(all: readonly DependentErrors[], reporter: Reporter): void {
+  for (const { clause, having: has, lacking: lacks } of properties) {
+    const { having, lacking, divisions, statuses, ids } = all
+      .filter(count => count.clause === clause)
+      .reduce(added, emptyCount(clause))
+    const isMore = having.errors * lacking.requests > lacking.errors * having.requests
+    if (!isMore || tailBound(drawsOf(divisions), having.errors) > maxChance) continue
+    const named = [...statuses]
+      .toSorted(([, a], [, b]) => b - a)
+      .map(([status, count]) => `${count} × status ${status}`)
+    const message = `${having.errors} of ${having.requests} ${has} failed (${named.join(', ')}), and ${lacking.errors} of ${lacking.requests} similar ones ${lacks} that were sent beside them, which is no chance, expected status 200 for both`
+    reporter.fail(clause, message, ids, ids)
+  }
+}
+
+const drawsOf = (divisions: ReadonlyMap<string, number>): readonly (readonly [Draw, number])[] =>
+  [...divisions].map(([division, times]) => {
+    const [size = 0, marked = 0, drawn = 0] = division.split('/').map(Number)
+    return [{ size, marked, drawn }, times]
+  })
+
+/** A group of `size` members, of which `marked` carry a mark and `drawn` are drawn: a block, its property and its errors. */
+type Draw = { readonly size: number; readonly marked: number; readonly drawn: number }
+
+/**
+ * An upper bound of the probability that at least `hits` marked members are drawn, over all groups together, if each draw
+ * is independent of the mark: Fisher's exact test over several tables, with Chernoff's bound of its tail.
+ */
+function tailBound(draws: Iterable<readonly [draw: Draw, times: number]>, hits: number): number {
+  const all = [...draws]
+  // Convex in `tilt`, so a search in thirds finds the smallest bound. Any other tilt gives a bound, too.
+  const logBound = (tilt: number): number =>
+    all.reduce((sum, [draw, times]) => sum + times * logMoment(draw, tilt), 0) - tilt * hits
+  let [low, high] = [0, maxTilt]
+  for (let step = 0; step < steps; step++) {
+    const third = (high - low) / 3
+    if (logBound(low + third) < logBound(high - third)) high -= third
+    else low += third
+  }
+  return Math.min(1, Math.exp(logBound((low + high) / 2)))
+}
+
+const maxTilt = 40
+const steps = 40
+
+/** The logarithm of the mean of `exp(tilt × hits)` over the hypergeometric distribution of the hits. */
+function logMoment({ size, marked, drawn }: Draw, tilt: number): number {
+  let mean = 0
+  for (let hits = Math.max(0, drawn + marked - size); hits <= Math.min(marked, drawn); hits++)
+    mean += choose(marked, hits) * choose(size - marked, drawn - hits) * Math.exp(tilt * hits)
+  return Math.log(mean / choose(size, drawn))
+}
+
+function choose(n: number, k: number): number {
+  let ways = 1
+  for (let index = 1; index <= k; index++) ways = (ways * (n - k + index)) / index
+  return ways
+}

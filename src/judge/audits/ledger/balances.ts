@@ -1,0 +1,142 @@
+import type { Contract } from '../../../contract/contract.ts'
+import { sourceOfValue } from '../../../contract/sources.ts'
+import { formatPico, parsePico } from '../../../lib/money.ts'
+import type { Observation } from '../../../observation/observation.ts'
+import { authenticatedResponse } from '../../../observation/response.ts'
+import { priceListOf } from '../../checks/price-list.ts'
+import type { Balances, ChargeBounds } from './charge.ts'
+import { remainingHeader, type ShownCredit } from './shown.ts'
+
+/** Reads the balances of one account from its responses. */
+export type BalanceReader = {
+  /** The balances before a request, as its response shows them; null if one of them is missing. */
+  readonly balancesOf: (
+    observation: Observation,
+    charge: ChargeBounds | null,
+    shown: readonly ShownCredit[],
+  ) => Balances | null
+  /** The last digit of the balances so far, in pico-USD. */
+  readonly lastDigit: () => bigint
+}
+
+/**
+ * The balances of a key stand in two headers. Those of a wallet stand there or, where the target promises no such headers,
+ * in the places that the document gives wallets: the balance endpoint and `X-Balance-Remaining`. It is open whether these
+ * places include DIEM, so only the kind of place that came first counts.
+ */
+export function createBalanceReader(contract: Contract, isWallet: boolean): BalanceReader {
+  const { usdHeader, diemHeader, balanceResolution } = priceListOf(contract)
+  const isStated = sourceOfValue(contract, 'billing.balanceResolutionUsd') === 'profile'
+  const digits = createBalanceDigits(balanceResolution)
+  const finest = createFinestDigit(balanceResolution)
+  let source: 'headers' | 'places' | null = null
+
+  return {
+    balancesOf: (observation, charge, shown) => {
+      const headers = authenticatedResponse(observation)?.headers
+      const [shownUsd, shownDiem] = [headers?.[usdHeader], headers?.[diemHeader]]
+      digits.add(usdHeader, shownUsd)
+      digits.add(diemHeader, shownDiem)
+      const [usd, diem] = [parsePico(shownUsd ?? ''), parsePico(shownDiem ?? '')]
+      if (!isWallet) return usd === null || diem === null ? null : { usd, diem }
+      const isFixed = !contract.billing.balanceHeaders
+      if (usd !== null && !(isFixed && source === 'places')) {
+        source = 'headers'
+        return { usd, diem: diem ?? 0n }
+      }
+      if (isFixed && source === 'headers') return null
+      const before = balanceIn(observation, headers?.[remainingHeader] ?? '', charge, shown, isFixed)
+      if (before === null) return null
+      source = 'places'
+      if (isFixed) finest.add(before.shown)
+      return { usd: before.picoUsd, diem: 0n }
+    },
+    lastDigit: () => {
+      const fine = finest.last()
+      if (isStated) return balanceResolution
+      return fine !== null && fine > digits.last() ? fine : digits.last()
+    },
+  }
+}
+
+/** The credit of a wallet before a request, from another place than the headers of balances. */
+function balanceIn(
+  { request, response }: Observation,
+  remainingText: string,
+  charge: ChargeBounds | null,
+  shown: readonly ShownCredit[],
+  isEndpointTaken: boolean,
+): { readonly picoUsd: bigint; readonly shown: string } | null {
+  const [credit] = shown
+  if (isEndpointTaken && request.kind === 'wallet-balance' && credit !== undefined)
+    return { picoUsd: credit.picoUsd, shown: formatPico(credit.picoUsd) }
+  const remaining = parsePico(remainingText)
+  const isWhole = charge?.kind === 'charged' && response?.body.kind !== 'stream'
+  return remaining === null || !isWhole ? null : { picoUsd: remaining + charge.said, shown: remainingText }
+}
+
+/** The digits of a pico-USD after the point. */
+const picoDigits = 12
+
+/** The unit of this many digits after the point, in pico-USD. */
+const unitOf = (decimals: number): bigint => 10n ** BigInt(Math.max(0, picoDigits - decimals))
+
+/** A place may show cents, and a whole number of dollars does not tell whether it does. */
+const fewestDecimals = 2
+
+/** The last digit of amounts of which some may leave zeros out: that of the amount with the most digits. */
+function createFinestDigit(smallest: bigint): {
+  readonly add: (shown: string) => void
+  /** In pico-USD; null: there was no amount. */
+  readonly last: () => bigint | null
+} {
+  let most: number | null = null
+  return {
+    add: shown => {
+      most = Math.max(most ?? fewestDecimals, decimalsIn(shown))
+    },
+    last: () => {
+      if (most === null) return null
+      const unit = unitOf(most)
+      return unit > smallest ? unit : smallest
+    },
+  }
+}
+
+type BalanceDigits = {
+  /** Adds a balance, as the header `name` shows it. */
+  readonly add: (name: string, shown: string | undefined) => void
+  /** The last digit, in pico-USD. */
+  readonly last: () => bigint
+}
+
+/**
+ * No balance tells more than its last digit. If the number of digits varies, zeros are left out, and the last digit is
+ * `smallest`. The same holds for whole numbers.
+ */
+function createBalanceDigits(smallest: bigint): BalanceDigits {
+  /** By header: the digits after the point that every balance has shown; null: they vary. */
+  const digits = new Map<string, number | null>()
+  let last = smallest
+  return {
+    add: (name, shown) => {
+      if (shown === undefined) return
+      const seen = decimalsIn(shown)
+      const known = digits.get(name)
+      if (known === null || known === seen) return
+      digits.set(name, known === undefined ? seen : null)
+      const fixed = [...digits.values()].flatMap(each => each || [])
+      const coarse = fixed.length === 0 ? 0n : unitOf(Math.min(...fixed))
+      last = coarse > smallest ? coarse : smallest
+    },
+    last: () => last,
+  }
+}
+
+/** The digits after the point of a decimal. */
+function decimalsIn(shown: string): number {
+  const point = shown.indexOf('.')
+  if (point < 0) return 0
+  const next = shown.indexOf('.', point + 1)
+  return (next < 0 ? shown.length : next) - point - 1
+}

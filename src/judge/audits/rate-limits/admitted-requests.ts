@@ -1,0 +1,137 @@
+import type { ClauseReporter } from '../../findings/findings.ts'
+import { createSortedQueue } from '../overlap-bounds.ts'
+import type { LimitContext, LimitRequest } from './limit.ts'
+import { addKey, createLeakyLevel, noCounts } from './limit-use.ts'
+import { clockResolutionMs } from './resets.ts'
+
+type ResetGroup = { readonly resetMs: number; admitted: number; settled: number }
+
+/** Resets that are remembered. Without windows, each response may state another. */
+const maxGroups = 64
+/** An early request can affect a counter of sliding windows until the end of the next window. */
+export const rememberedWindows = 2
+/** More admitted requests than this are not stored. */
+const maxRemembered = 10_000
+const maxCited = 500
+/** A response may count at most this many requests that were sent later, but arrived before it. */
+const maxOverlap = 2
+
+/**
+ * The accepted requests of one limit, whatever its algorithm: how many certainly count when the next one is sent, and
+ * whether they are more than the limit allows.
+ */
+export function createAdmittedRequests(
+  { drawn: { name: scope }, contract, startedAtMs, offset }: LimitContext,
+  maxAllowed: () => number,
+  reporter: ClauseReporter<'rate-limits'>,
+): {
+  /** Moves on to the time at which a request is sent. */
+  readonly settle: (nowMs: number) => void
+  readonly addUnsettled: (request: LimitRequest) => void
+  /** The number of earlier requests that certainly count. */
+  readonly certainUse: (request: LimitRequest) => number
+  /** How many requests a bucket may forget in this time. */
+  readonly leaked: (fromMs: number, toMs: number) => number
+  /** Reports an accepted request beyond the limit. Returns whether it certainly is one. */
+  readonly judgeEnforced: (request: LimitRequest) => boolean
+  /** The accepted requests of the last window, which a finding cites, and then this one. */
+  readonly upTo: (request: LimitRequest) => readonly number[]
+} {
+  const { windowMs } = contract.limits
+  /** Accepted requests whose effect a later request may not have found yet. */
+  const unsettled = createSortedQueue<LimitRequest>(({ settledMs }) => settledMs)
+  /** Accepted requests of the last windows that every request from now on finds, by their sending. */
+  const settled = createSortedQueue<LimitRequest>(({ sentMs }) => sentMs)
+  const level = createLeakyLevel(() => maxAllowed() / windowMs)
+  /** All accepted requests of the last windows, by their sending, and their level. */
+  const admitted = createSortedQueue<LimitRequest>(({ sentMs }) => sentMs)
+  const load = createLeakyLevel(() => maxAllowed() / windowMs)
+  let lastShownMs = Number.NEGATIVE_INFINITY
+  const sameResetMs = Math.min(clockResolutionMs, windowMs / 5)
+  const groups: ResetGroup[] = []
+
+  function settle(nowMs: number) {
+    for (let first = unsettled.at(0); first !== undefined && first.settledMs <= nowMs; first = unsettled.at(0)) {
+      unsettled.shift()
+      level.add(first.sentMs)
+      settled.insert(first)
+      if (first.resetMs !== null) groupOf(first.resetMs).settled++
+    }
+    while ((settled.at(0)?.sentMs ?? nowMs) < nowMs - rememberedWindows * windowMs || settled.size() > maxRemembered)
+      settled.shift()
+  }
+
+  /** The number of earlier requests that certainly count, whatever the algorithm. */
+  function certainUse({ shownMs, resetMs }: LimitRequest): number {
+    if (resetMs === null) return 0
+    const windowStartMs = resetMs - windowMs + clockResolutionMs - startedAtMs - offset().min
+    const since = settled.size() - settled.countBelow(windowStartMs)
+    return Math.min(Math.max(since, groupOf(resetMs).settled), level.at(shownMs))
+  }
+
+  /** All accepted requests so far were admitted between their sending and the last response. */
+  function judgeEnforced(request: LimitRequest): boolean {
+    const max = maxAllowed()
+    admitted.insert(request)
+    while ((admitted.at(0)?.sentMs ?? request.sentMs) < request.sentMs - rememberedWindows * windowMs) admitted.shift()
+    if (admitted.size() > maxRemembered) admitted.shift()
+    lastShownMs = Math.max(lastShownMs, request.shownMs)
+    load.add(request.sentMs)
+    if (request.resetMs !== null) groupOf(request.resetMs).admitted++
+    // One more than a bucket holds may be the effect of rounding, and two windows may meet.
+    const inBucket = load.at(lastShownMs) - 1
+    const certain = Math.min(inBucket, inWindow(request) ?? inBucket - max)
+    if (certain <= max) return false
+    const message = `${Math.floor(certain)} requests of ${scope} were accepted, expected at most ${max} and then a 429`
+    const byKey = isByKey(request)
+    reporter.fail(byKey ? 'auth.keys-share-limits' : 'limit.requests.enforced', message, upTo(request))
+    return !byKey || contract.limits.scope === 'account'
+  }
+
+  /** The accepted requests of the last window, which a finding cites, and then this one. */
+  function upTo({ id, sentMs }: LimitRequest): readonly number[] {
+    const last = admitted.countBelow(sentMs)
+    const first = Math.max(admitted.countBelow(sentMs - windowMs), last - maxCited)
+    return [...Array.from({ length: last - first }, (_, index) => admitted.at(first + index)?.id ?? id), id]
+  }
+
+  /** The accepted requests of the window that ends at the stated reset; infinite: no window does; null: it states none. */
+  function inWindow({ resetMs, shownMs }: LimitRequest): number | null {
+    if (resetMs === null) return null
+    const { min, max } = offset()
+    if (resetMs - startedAtMs - shownMs - max > windowMs + clockResolutionMs) return Number.POSITIVE_INFINITY
+    const sameReset = groupOf(resetMs).admitted
+    if (startedAtMs + lastShownMs + max > resetMs - clockResolutionMs) return sameReset
+    const sinceMs = resetMs - windowMs + clockResolutionMs - startedAtMs - min
+    return Math.max(sameReset, admitted.size() - admitted.countBelow(sinceMs))
+  }
+
+  /** The accepted requests whose responses state this reset. If there are windows, they share one. */
+  function groupOf(resetMs: number): ResetGroup {
+    const last = groups.at(-1)
+    // Most responses state the reset of the one before.
+    if (last?.resetMs === resetMs) return last
+    const known = groups.findLast(group => Math.abs(group.resetMs - resetMs) <= sameResetMs)
+    if (known !== undefined) return known
+    const group = { resetMs, admitted: 0, settled: 0 }
+    groups.push(group)
+    if (groups.length > maxGroups) groups.shift()
+    return group
+  }
+
+  const isByKey = ({ stated: own, remaining }: LimitRequest) => {
+    let byKey: readonly number[] = noCounts
+    for (let index = 0, each = admitted.at(0); each !== undefined; each = admitted.at(++index))
+      byKey = addKey(byKey, each.key)
+    return byKey.length > 1 && own !== null && remaining !== null && own - remaining <= Math.max(...byKey) + maxOverlap
+  }
+
+  return {
+    settle,
+    addUnsettled: request => unsettled.insert(request),
+    certainUse,
+    leaked: level.leaked,
+    judgeEnforced,
+    upTo,
+  }
+}

@@ -1,0 +1,159 @@
+import type { ApplicableLimit } from '../../../observation/limit-scope.ts'
+import type { ClauseReporter, Draft } from '../../findings/findings.ts'
+import type { LimitResult } from '../audit.ts'
+import type { Limit, LimitRequest } from './limit.ts'
+
+/** Requests that may count against any of several limits; beyond, the oldest are forgotten. */
+export const maxStrays = 500
+
+type Reporter = ClauseReporter<'rate-limits'>
+
+/** The limits of one caller and one family, counted in one of the scopes that the document allows. */
+type Reading = {
+  readonly limits: Map<string, Limit>
+  /** Requests that may count against each of its limits, also against later ones. */
+  readonly unplaced: LimitRequest[]
+  readonly reporter: Reporter
+  /** Where it reports from now on. */
+  readonly reportTo: (next: Reporter) => void
+  draft: Draft<'rate-limits'> | null
+}
+
+/**
+ * The limits of one caller and one family. If the scope of these limits is open, they are judged in each admissible scope,
+ * and only the reports of the scope that the target refutes least count. They are the same until two requests share a
+ * counter in one scope and not in another.
+ */
+export type OpenScope = {
+  /** Counts a request. Where its counter is unknown, it may count against each limit. */
+  readonly add: (drawn: ApplicableLimit, member: LimitRequest, watermarkMs: number) => void
+  /** Counts a request that may count against any limit, except those that counted it as `own`. */
+  readonly addStray: (member: LimitRequest, own: ApplicableLimit | null, watermarkMs: number) => void
+  readonly finish: (isComplete: boolean) => void
+  /** Those in the scope that the target refutes least. */
+  readonly chosen: () => Iterable<Limit>
+}
+
+type OpenScopeOptions = {
+  readonly reporter: Reporter
+  /** Reports about the caller, in place of this reporter. */
+  readonly voice: (reporter: Reporter) => Reporter
+  /** `drawn` has the name of its counter. */
+  readonly createLimit: (drawn: ApplicableLimit, reporter: Reporter) => Limit
+  readonly strays: () => readonly LimitRequest[]
+}
+
+export function createOpenScope(
+  { counters: { length } }: ApplicableLimit,
+  { reporter, voice, createLimit, strays }: OpenScopeOptions,
+): OpenScope {
+  const readings = Array.from({ length }, (_, index) => createReading(index === 0 ? voice(reporter) : mute(reporter)))
+  const isOpen = length > 1
+  let haveParted = false
+
+  /** From now on, the readings may report different things. */
+  function part() {
+    haveParted = true
+    for (const reading of readings) {
+      reading.draft = reporter.draft()
+      reading.reportTo(voice(reading.draft.reporter))
+    }
+  }
+
+  function limitIn(reading: Reading, drawn: ApplicableLimit, counter: string, watermarkMs: number): Limit {
+    const known = reading.limits.get(counter)
+    if (known !== undefined) return known
+    const limit = createLimit({ ...drawn, name: counter }, reading.reporter)
+    reading.limits.set(counter, limit)
+    for (const stray of [...strays(), ...reading.unplaced]) limit.add(stray, watermarkMs)
+    return limit
+  }
+
+  function addUnplaced({ limits, unplaced }: Reading, member: LimitRequest, watermarkMs: number) {
+    unplaced.push(member)
+    if (unplaced.length > maxStrays) unplaced.shift()
+    for (const limit of limits.values()) limit.add(member, watermarkMs)
+  }
+
+  /** Whether the readings differ about what shares a counter with this request. */
+  function parts({ counters }: ApplicableLimit): boolean {
+    const isKnown = readings.map(({ limits }, index) => limits.has(counters[index] ?? ''))
+    return counters.includes(null) || isKnown.some(known => known !== isKnown[0])
+  }
+
+  return {
+    add: (drawn, member, watermarkMs) => {
+      if (isOpen && !haveParted && parts(drawn)) part()
+      for (const [index, reading] of readings.entries()) {
+        const counter = drawn.counters[index] ?? null
+        if (counter !== null) limitIn(reading, drawn, counter, watermarkMs).add(member, watermarkMs)
+        else addUnplaced(reading, strayOf(member), watermarkMs)
+      }
+    },
+    addStray: (member, own, watermarkMs) => {
+      for (const [index, { limits }] of readings.entries())
+        for (const [counter, limit] of limits)
+          if (own === null || (own.counters[index] ?? null) !== counter) limit.add(strayOf(member), watermarkMs)
+    },
+    finish: isComplete => {
+      if (isComplete) for (const { limits } of readings) for (const limit of limits.values()) limit.finish()
+      leastRefuted(readings)?.draft?.adopt()
+    },
+    chosen: () => leastRefuted(readings)?.limits.values() ?? [],
+  }
+}
+
+/** A request that may count against another limit than its headers state. */
+export const strayOf = (member: LimitRequest): LimitRequest => ({
+  ...member,
+  kind: 'uncertain',
+  stated: null,
+  remaining: null,
+  resetMs: null,
+})
+
+/** Of the readings with the fewest violations, the first of those that leave the fewest 429s undecided. */
+function leastRefuted(readings: readonly Reading[]): Reading | undefined {
+  const [first] = readings
+  if (first?.draft == null) return first
+  const ranked = readings.map(reading => ({
+    reading,
+    violations: reading.draft?.violations() ?? 0,
+    open: openOf(reading),
+  }))
+  return ranked.toSorted((a, b) => a.violations - b.violations || a.open - b.open)[0]?.reading
+}
+
+const openOf = ({ limits }: Reading): number =>
+  [...limits.values()]
+    .map(limit => limit.result())
+    .reduce((sum, { rejected, decided429 }: LimitResult) => sum + rejected - decided429, 0)
+
+function createReading(first: Reporter): Reading {
+  let current = first
+  return {
+    limits: new Map(),
+    unplaced: [],
+    reporter: {
+      pass: clause => current.pass(clause),
+      fail: (...found) => current.fail(...found),
+      unjudged: (clause, obstacle) => current.unjudged(clause, obstacle),
+      measured: (clause, measured) => current.measured(clause, measured),
+      promises: clause => current.promises(clause),
+      draft: () => current.draft(),
+    },
+    reportTo: next => {
+      current = next
+    },
+    draft: null,
+  }
+}
+
+/** The other readings say the same, as long as they have not parted. */
+const mute = (reporter: Reporter): Reporter => ({
+  ...reporter,
+  pass: () => {},
+  fail: () => {},
+  unjudged: () => {},
+  measured: () => {},
+})

@@ -1,0 +1,219 @@
+import { type ClauseId, clauseIds } from '../contract/clauses.ts'
+import { probeOf } from '../contract/probes.ts'
+import { asPatterns, clausesMatching } from '../contract/promises.ts'
+import { plural } from '../lib/format.ts'
+import type { Plan } from '../plan/plan.ts'
+import type { Billing, LimitResult } from './audits/audit.ts'
+import type { ClauseTally } from './findings/findings.ts'
+import type { RunMetrics } from './metrics/request-stats.ts'
+import { type CallProof, describeEndings, firstOf, placeOf, unprovenCalls } from './proof.ts'
+import { canFail, covers, judgesSuccess, statusOf } from './threshold-reach.ts'
+import type { ThresholdResult, Undecided, UndecidedTotals } from './thresholds.ts'
+
+type Evidence = {
+  readonly plan: Pick<Plan, 'profile' | 'calls'>
+  readonly clauses: readonly ClauseTally[]
+  readonly metrics: Pick<RunMetrics, 'cells'>
+  readonly limits: readonly LimitResult[]
+  readonly billing: Pick<Billing, 'unstatedCosts' | 'unstatedCredits'>
+}
+
+/** The totals of a run that its judges did not decide, or not completely. */
+export function undecidedTotals(evidence: Evidence): UndecidedTotals {
+  const { plan, clauses: tallies, billing } = evidence
+  const found = {
+    violations: tallies.some(({ judged }) => judged > 0) ? null : open(whyNotJudged(clauseIds, tallies, plan)),
+    discrepancies: ofLedger.some(id => judgedOf(id, tallies) > 0) ? null : open(whyNotJudged(ofLedger, tallies, plan)),
+    'unexpected-429': undecided429s(evidence),
+    blocked: isPromised(ofBlocks, tallies) ? null : unseenBlocks(evidence),
+    credits: unstated(billing.unstatedCredits, 'RPC response', 'credits'),
+    spend: unstated(billing.unstatedCosts, 'charged response', 'cost'),
+  }
+  return Object.fromEntries(Object.entries(found).filter(([, undecided]) => undecided !== null))
+}
+
+/** What any comparison of charges with balances needs. */
+const ofLedger: readonly ClauseId[] = [
+  'billing.conservation',
+  'billing.balance-before',
+  'wallet.charge',
+  'wallet.balance',
+  'wallet.balance-remaining',
+]
+const ofBlocks = clausesMatching('abuse.*')
+const ofRefusals: readonly ClauseId[] = ['limit.requests.not-early']
+
+const open = (why: string): Undecided => ({ most: Number.POSITIVE_INFINITY, why })
+
+/** The scopes of limits for which a judge could tell whether a 429 was right. */
+function decidedScopes(limits: readonly LimitResult[], tallies: readonly ClauseTally[]): ReadonlySet<string> {
+  if (!isPromised(ofRefusals, tallies)) return new Set()
+  return new Set(limits.filter(limit => limit.decided429 > 0).map(({ scope }) => scope))
+}
+
+/** Why no judge decided about the 429s of a run, and what would change it. */
+const whyUndecided429s = ({ clauses: tallies, plan }: Pick<Evidence, 'clauses' | 'plan'>): string =>
+  whyNotJudged(ofRefusals, tallies, plan)
+
+/** The 429s that are certainly wrong. */
+export const unexpected429s = (limits: readonly LimitResult[], tallies: readonly ClauseTally[]): number =>
+  isPromised(ofRefusals, tallies) ? limits.reduce((sum, { unexpected429 }) => sum + (unexpected429 ?? 0), 0) : 0
+
+function undecided429s(evidence: Evidence): Undecided | null {
+  const { plan, clauses: tallies, metrics, limits } = evidence
+  const decided = decidedScopes(limits, tallies)
+  const ofLimits = limits
+    .filter(({ scope, unexpected429 }) => !decided.has(scope) || unexpected429 === null)
+    .reduce((sum, { rejected }) => sum + rejected, 0)
+  const ofOthers = metrics
+    .cells()
+    .filter(({ call }) => withoutLimit.has(plan.calls[call]?.kind ?? ''))
+    .reduce((sum, { stats }) => sum + (stats.statuses.get(429) ?? 0), 0)
+  const most = ofLimits + ofOthers
+  if (most === 0) return null
+  const why = ofLimits > 0 ? whyUndecided429s(evidence) : 'no documented limit applies to their calls'
+  return { most, why: `${plural(most, 'response was', 'responses were')} 429, and ${why}` }
+}
+
+/** The kinds of calls to which no limit of the document applies. */
+const withoutLimit: ReadonlySet<string> = new Set(['models', 'networks', 'top-up', 'wallet-balance'])
+
+/** Without the promise of a block, its message is not known either. */
+function unseenBlocks({ metrics, clauses: tallies, plan }: Evidence): Undecided | null {
+  const statuses = metrics.cells().flatMap(({ stats }) => [...stats.statuses])
+  const most = statuses.reduce((sum, [status, count]) => (status >= 400 ? sum + count : sum), 0)
+  if (most === 0) return null
+  const why = whyNotJudged(ofBlocks, tallies, plan)
+  return { most, why: `${plural(most, 'response was an error', 'responses were errors')}, and ${why}` }
+}
+
+function unstated(count: number, what: string, amount: string): Undecided | null {
+  if (count === 0) return null
+  return open(`${plural(count, `${what} states`, `${what}s state`)} no ${amount}, so the total may be larger`)
+}
+
+const judgedOf = (id: ClauseId, tallies: readonly ClauseTally[]): number =>
+  tallies.find(tally => tally.id === id)?.judged ?? 0
+
+const isPromised = (ids: readonly ClauseId[], tallies: readonly ClauseTally[]): boolean =>
+  tallies.some(({ id, verdict }) => ids.includes(id) && verdict !== 'not-promised')
+
+/** Why no response was judged by any of these clauses, and what would change it: a clause of a sentence. */
+export function whyNotJudged(
+  ids: readonly ClauseId[],
+  tallies: readonly ClauseTally[],
+  { profile }: Pick<Plan, 'profile'>,
+): string {
+  const promised = tallies.filter(({ id, verdict }) => ids.includes(id) && verdict !== 'not-promised')
+  if (promised.length === 0) {
+    const names = ids.length === clauseIds.length ? 'a clause' : (asPatterns(ids)[0] ?? 'a clause')
+    return `the profile "${profile}" does not promise ${names}: add it to "promises" of the profile if the target should be judged by it`
+  }
+  // A reason that names an obstacle explains more than one that names a call which was not sent.
+  const told = promised.find(({ because }) => because?.kind === 'not-judged') ?? promised[0]
+  const why = told?.because?.text
+  if (told !== undefined && told.judged > 0)
+    return `${told.id} could not be judged for them${why === undefined ? '' : `: ${why}`}`
+  return `${told?.id} was not judged: ${why ?? 'no response of this run put it to the test'}`
+}
+
+type RunEvidence = {
+  readonly plan: Plan
+  readonly proofs: readonly CallProof[]
+  readonly limits: readonly LimitResult[]
+  readonly clauses: readonly ClauseTally[]
+  readonly metrics: Pick<RunMetrics, 'select'>
+  /** In the order of the plan's thresholds. */
+  readonly thresholds: readonly ThresholdResult[]
+}
+
+/**
+ * Responses that were not what the scenario sent its requests for, and about which nothing in the run speaks: no
+ * promised limit that a judge decided about, and no threshold that can fail. A search, a saturated target and a stage that
+ * provokes a block get such responses on purpose.
+ */
+export function unspokenRefusals(run: RunEvidence): readonly string[] {
+  const { plan, proofs, limits, clauses, metrics } = run
+  const decided = decidedScopes(limits, clauses)
+  const explained = new Set(unprovenCalls(plan, proofs))
+  const places = proofs.filter(proof => proof.call !== null && !explained.has(proof) && !isProvoked(proof, plan))
+  const found = places.flatMap(proof =>
+    [...refusalsOf(proof, decided)]
+      .filter(([status, count]) => count > 0 && !isSpokenOf(status, proof, run))
+      .map(([status, count]) => ({ status, count, proof })),
+  )
+  const { answered } = metrics.select({ call: null, stage: null })
+  const statuses = [...new Set(found.map(({ status }) => status))].toSorted((a, b) => a - b)
+  return statuses.map(status => {
+    const ofStatus = found.filter(each => each.status === status)
+    const count = ofStatus.reduce((sum, each) => sum + each.count, 0)
+    const where = ofStatus.map(({ proof }) => placeOf(proof))
+    const named = `${where.slice(0, maxNamed).join(', ')}${where.length > maxNamed ? ', …' : ''}`
+    const why = status === 429 ? `: ${whyUndecided429s(run)}` : ''
+    const [first] = ofStatus
+    const example = `status(${status})${ofStatus.length === 1 && first ? ` of ${first.proof.call}` : ''} <= 1%`
+    return `${count} of ${plural(answered, 'response')} ${count === 1 ? 'was' : 'were'} ${status} (${named}), and nothing in this run says how many are right${why}. Add a threshold such as "${example}".`
+  })
+}
+
+const maxNamed = 4
+
+const isProvoked = ({ stage }: CallProof, { stages }: Plan): boolean => {
+  const found = stages.find(({ name }) => name === stage)
+  return found?.beyondFailures === true || found?.load.model === 'capacity' || found?.load.model === 'saturate'
+}
+
+/** Errors that are no refusals happen. Fewer than these, or a smaller share of a call, are chance. */
+const minErrors = 3
+const minErrorShare = 0.2
+
+/** The responses by status: refusals about which no judge decided, and errors that are too many to be chance. */
+function refusalsOf({ unmet, limited, deferred, due }: CallProof, decided: ReadonlySet<string>) {
+  const of429 = [...limited].reduce((sum, [limit, count]) => (decided.has(limit) ? sum : sum + count), 0)
+  const refused = new Map([
+    [402, unmet.get('402') ?? 0],
+    [429, of429],
+    [503, deferred],
+  ])
+  for (const [ending, count] of unmet) {
+    const isMany = count >= minErrors && count > due * minErrorShare
+    if (/^5\d\d$/.test(ending) && isMany) refused.set(Number(ending), count)
+  }
+  return refused
+}
+
+/** Whether a threshold that can fail is about these responses. One that is inconclusive has its own reason. */
+const isSpokenOf = (status: number, proof: CallProof, { plan, thresholds }: RunEvidence): boolean =>
+  plan.thresholds.some((threshold, index) => {
+    const { measure } = threshold
+    if (status === 429 && 'count' in measure && measure.count.kind === 'unexpected-429')
+      return thresholds[index]?.verdict !== 'inconclusive' && canFail(threshold)
+    if (!covers(threshold, proof) || !canFail(threshold, { requests: proof.due })) return false
+    return statusOf(threshold) === status || judgesSuccess(threshold, proof)
+  })
+
+/** Probes whose clause judged none of their responses, because each was neither as documented nor an acceptance. */
+export function unjudgedProbes({ plan, proofs }: Pick<RunEvidence, 'plan' | 'proofs'>): readonly string[] {
+  const names = new Set(proofs.flatMap(({ probes }) => [...probes.keys()]))
+  return firstOf(
+    [...names].flatMap(name => {
+      const { clause } = probeOf(name)
+      const tallies = proofs.flatMap(({ probes }) => probes.get(name) ?? [])
+      if (plan.notPromised.includes(clause) || tallies.some(({ judged }) => judged > 0)) return []
+      const endings = new Map<string, number>()
+      for (const { open } of tallies)
+        for (const [ending, count] of open) endings.set(ending, (endings.get(ending) ?? 0) + count)
+      return [
+        `The probe ${name} did not show whether ${clause} holds: ${describeEndings(endings)}, which is neither the documented response nor an acceptance.`,
+      ]
+    }),
+  )
+}
+
+/** The clauses that the scenario must judge, and that no response of the run was judged by: why, and what to do. */
+export const missingClauses = ({ plan, clauses: tallies }: Pick<RunEvidence, 'plan' | 'clauses'>): readonly string[] =>
+  firstOf(
+    (plan.mustJudge ?? [])
+      .filter(id => tallies.some(tally => tally.id === id && tally.judged === 0 && tally.violated === 0))
+      .map(id => `The scenario must judge ${id}, and ${whyNotJudged([id], tallies, plan)}.`),
+  )

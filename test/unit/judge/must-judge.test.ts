@@ -1,0 +1,80 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { documentedContract } from '../../../src/contract/documented.ts'
+import { parseScenario } from '../../../src/scenario/load-scenario.ts'
+import { virtualRun } from '../../support/virtual-run.ts'
+
+const scenario = (mustJudge: string) => `
+name: question
+callers: { count: 1 }
+calls:
+  rpc: { kind: rpc, network: ethereum-mainnet, methods: { eth_blockNumber: 1 } }
+stages:
+  - { name: once, duration: 5s, shape: sequence, calls: [rpc, rpc] }
+must-judge: ${mustJudge}
+`
+
+describe('must-judge', () => {
+  test('is met if each of its clauses was judged', async () => {
+    const { report, plan } = await virtualRun({ scenario: scenario('[rpc.credits.amount, header.date]') })
+    expect(plan.mustJudge).toEqual(['header.date', 'rpc.credits.amount'])
+    expect(report.verdict).toBe('pass')
+  })
+  test('makes a run inconclusive that did not exercise one of them, and says what would', async () => {
+    const { report } = await virtualRun({ scenario: scenario('[limit.resources, header.date]') })
+    expect(report).toMatchObject({
+      verdict: 'inconclusive',
+      reasons: [
+        'The scenario must judge limit.resources, and limit.resources was not judged: no call of this run requests such a resource (kind: resource).',
+      ],
+    })
+  })
+  test('makes a run inconclusive whose profile does not promise one of them', async () => {
+    const contract = { ...documentedContract, name: 'mine', promises: { only: null, except: ['rpc.credits.*'] } }
+    const { report } = await virtualRun({ scenario: scenario('[rpc.credits.amount]'), contract })
+    expect(report.reasons).toEqual([
+      'The scenario must judge rpc.credits.amount, and the profile "mine" does not promise rpc.credits.amount: add it to "promises" of the profile if the target should be judged by it.',
+    ])
+  })
+  test('is left out if --only names a part of the scenario', async () => {
+    const { report } = await virtualRun({ scenario: scenario('[limit.resources]'), only: ['rpc'] })
+    expect(report.verdict).toBe('pass')
+  })
+  test('takes patterns and sections, and refuses what no clause matches with a suggestion', () => {
+    const parsed = (list: string) => parseScenario(scenario(list), 'q.yaml', documentedContract).mustJudge
+    expect(parsed('["rpc.credits.*"]')).toEqual(['rpc.credits.header', 'rpc.credits.amount'])
+    expect(parsed('["§8"]')).toContain('limit.requests.limit')
+    expect(() => parsed('[limit.resource]')).toThrow(/limit\.resource".*did you mean "limit\.resources"/s)
+  })
+})
+
+const shipped = [
+  'resources',
+  'billing',
+  'idempotency',
+  'abuse-block',
+  'rate-limit',
+  'rpc-only',
+  'partner-tiers',
+  'smoke',
+]
+
+test.each(shipped)('an honest service exercises all that %s must judge', async name => {
+  const { report, plan } = await virtualRun({ scenario: `scenarios/${name}.yaml` })
+  expect(plan.mustJudge).not.toEqual([])
+  expect(report).toMatchObject({ verdict: 'pass' })
+})
+
+test('a limit of resources that differs from the default of the document is not judged, and no finding', async () => {
+  const { resourceLimits } = documentedContract
+  const other = { ...resourceLimits.default, image: 21 }
+  const serviceContract = { ...documentedContract, resourceLimits: { ...resourceLimits, default: other } }
+  const only = (text: string) => text.replace('calls: [image, speech, video, video-state]', 'calls: [image]')
+  const scenario = only(readFileSync('scenarios/resources.yaml', 'utf8'))
+  const { report } = await virtualRun({ scenario, serviceContract })
+  expect(report.findings).toEqual([])
+  expect(report.verdict).toBe('inconclusive')
+  expect(report.reasons.join()).toContain(
+    'The scenario must judge limit.resources, and limit.resources was not judged: responses state 21',
+  )
+})

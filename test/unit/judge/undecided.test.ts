@@ -1,0 +1,106 @@
+import { describe, expect, test } from 'vitest'
+import type { ClauseId } from '../../../src/contract/clauses.ts'
+import { clausesMatching } from '../../../src/contract/promises.ts'
+import type { LimitResult } from '../../../src/judge/audits/audit.ts'
+import { createFindingLog } from '../../../src/judge/findings/findings.ts'
+import { createMetrics } from '../../../src/judge/metrics/request-stats.ts'
+import { undecidedTotals, unexpected429s } from '../../../src/judge/undecided.ts'
+import type { Observation } from '../../../src/observation/observation.ts'
+import { anObservation, aPlan, respondedWith } from './metrics/fixtures.ts'
+
+const limit = (changes: Partial<LimitResult> = {}): LimitResult => ({
+  ...{
+    caller: 'c0',
+    scope: 'rpc',
+    tier: 'default',
+    windowMs: 60_000,
+    limit: 20,
+    windows: 1,
+    accepted: 20,
+    rejected: 3,
+  },
+  ...{ unexpected429: 0, decided429: 3, missing429: 0, lasted: null },
+  ...changes,
+})
+
+type Case = {
+  readonly passed?: readonly ClauseId[]
+  readonly notPromised?: readonly ClauseId[]
+  readonly limits?: readonly LimitResult[]
+  readonly observations?: readonly Observation[]
+  readonly unstatedCosts?: number
+  readonly unstatedCredits?: number
+}
+
+function undecided({ passed = [], notPromised = [], limits = [], observations = [], ...billing }: Case) {
+  const plan = aPlan({ profile: 'mine' })
+  const metrics = createMetrics(plan)
+  for (const each of observations) metrics.add(each)
+  const log = createFindingLog(notPromised)
+  for (const id of passed) log.reporterFor('headers').pass(id as 'header.date')
+  const clauses = log.tallies()
+  const none = { unstatedCosts: 0, unstatedCredits: 0 }
+  return undecidedTotals({ plan, clauses, metrics, limits, billing: { ...none, ...billing } })
+}
+
+const judged: readonly ClauseId[] = ['header.date', 'billing.conservation', 'limit.requests.not-early']
+
+describe('a judge decides', () => {
+  test('about everything, if each total has a clause that was judged', () => {
+    expect(undecided({ passed: judged, limits: [limit()] })).toEqual({})
+  })
+  test('about 429s, if there is none', () => {
+    expect(undecided({ passed: judged, limits: [limit({ rejected: 0, decided429: 0 })] })).toEqual({})
+    expect(undecided({ passed: judged, notPromised: clausesMatching('limit.*') })).toEqual({})
+  })
+  test('about blocks that the target does not promise, if no response was an error', () => {
+    const notPromised = clausesMatching('abuse.*')
+    expect(undecided({ passed: judged, notPromised, observations: [anObservation()] })).toEqual({})
+    expect(undecided({ passed: judged, notPromised, observations: [respondedWith(403)] }).blocked).toEqual({
+      most: 1,
+      why: '1 response was an error, and the profile "mine" does not promise abuse.*: add it to "promises" of the profile if the target should be judged by it',
+    })
+  })
+  test('about all callers of a limit, if it could tell for one of them', () => {
+    expect(undecided({ passed: judged, limits: [limit(), limit({ caller: 'c1', decided429: 0 })] })).toEqual({})
+  })
+})
+
+describe('no judge decides', () => {
+  test('about 429s of a limit that is not promised', () => {
+    const notPromised = clausesMatching('limit.*')
+    const limits = [limit({ unexpected429: 2 })]
+    expect(undecided({ passed: judged.slice(0, 2), notPromised, limits })['unexpected-429']).toEqual({
+      most: 3,
+      why: '3 responses were 429, and the profile "mine" does not promise limit.requests.not-early: add it to "promises" of the profile if the target should be judged by it',
+    })
+  })
+  test('about 429s of which it could not tell whether they were right', () => {
+    const limits = [limit({ decided429: 0 }), limit({ scope: 'chat:m', rejected: 9, decided429: 9 })]
+    expect(undecided({ passed: judged, limits })['unexpected-429']?.most).toBe(3)
+    const hidden = [limit({ unexpected429: null, decided429: 1 })]
+    expect(undecided({ passed: judged, limits: hidden })['unexpected-429']?.most).toBe(3)
+  })
+  test('about discrepancies, without a judged clause about the balance', () => {
+    expect(undecided({ passed: ['header.date', 'rpc.refused.free'] }).discrepancies).toMatchObject({
+      most: Number.POSITIVE_INFINITY,
+    })
+    expect(
+      undecided({ notPromised: [...clausesMatching('billing.*'), ...clausesMatching('wallet.*')] }).discrepancies?.why,
+    ).toMatch(/^the profile "mine" does not promise billing.conservation: add it/)
+  })
+  test('about violations, without a judged clause', () => {
+    expect(undecided({}).violations).toMatchObject({ most: Number.POSITIVE_INFINITY })
+  })
+  test('about amounts that responses do not state', () => {
+    const found = undecided({ passed: judged, unstatedCosts: 2, unstatedCredits: 1 })
+    expect(found.spend?.why).toBe('2 charged responses state no cost, so the total may be larger')
+    expect(found.credits?.why).toBe('1 RPC response states no credits, so the total may be larger')
+  })
+})
+
+test('a 429 of a limit that is not promised is never unexpected', () => {
+  const tallies = (notPromised: readonly ClauseId[]) => createFindingLog(notPromised).tallies()
+  expect(unexpected429s([limit({ unexpected429: 2 })], tallies([]))).toBe(2)
+  expect(unexpected429s([limit({ unexpected429: 2 })], tallies(clausesMatching('limit.*')))).toBe(0)
+})
