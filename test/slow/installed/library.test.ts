@@ -109,7 +109,7 @@ describe('the library in a project of somebody else', () => {
   test('runs where a test runner transforms it like the code of the project', async () => {
     const config = "export default { test: { server: { deps: { inline: ['turnpike'] } }, pool: 'threads' } }"
     writeFileSync(join(installed.folder, 'inline.config.js'), config)
-    const { code, stdout, stderr } = await installed.bash('npx vitest run --config inline.config.js service.test.ts')
+    const { code, stdout, stderr } = await installed.bash('npx vitest run --config inline.config.js service.test.ts --testTimeout 60000')
     expect([code, stdout + stderr]).toEqual([0, expect.stringMatching(/2 passed/)])
   })
 
