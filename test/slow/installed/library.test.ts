@@ -96,7 +96,9 @@ describe('the library in a project of somebody else', () => {
   })
 
   test('shows what a failing service did, with the evidence', async () => {
-    const { code, stdout, stderr } = await installed.bash('npx vitest run failing.test.ts --testTimeout 60000', { NO_COLOR: '1' })
+    const { code, stdout, stderr } = await installed.bash('npx vitest run failing.test.ts --testTimeout 60000', {
+      NO_COLOR: '1',
+    })
     const shown = stdout + stderr
     expect([code, shown]).toEqual([1, expect.stringContaining('expected the run to pass, but it has the verdict fail')])
     expect(shown).toMatch(/1\. {2}rpc\.batch\.error-price/)
@@ -109,7 +111,9 @@ describe('the library in a project of somebody else', () => {
   test('runs where a test runner transforms it like the code of the project', async () => {
     const config = "export default { test: { server: { deps: { inline: ['turnpike'] } }, pool: 'threads' } }"
     writeFileSync(join(installed.folder, 'inline.config.js'), config)
-    const { code, stdout, stderr } = await installed.bash('npx vitest run --config inline.config.js service.test.ts --testTimeout 60000')
+    const { code, stdout, stderr } = await installed.bash(
+      'npx vitest run --config inline.config.js service.test.ts --testTimeout 60000',
+    )
     expect([code, stdout + stderr]).toEqual([0, expect.stringMatching(/2 passed/)])
   })
 
