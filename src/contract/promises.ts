@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { memoizeLast } from '../lib/memoize-last.ts'
+import { memoizeByObject } from '../lib/memoize.ts'
 import { type ClauseId, clauseIds, clauses } from './clauses.ts'
 
 /** A clause id, a pattern such as `billing.*`, or a section such as `§4.4`. */
@@ -19,7 +19,7 @@ export const promisesSchema = z.strictObject({
 type Promises = z.infer<typeof promisesSchema>
 
 /** The clauses that a target does not promise, in the order of the clause table. They are never judged. */
-export const notPromised = memoizeLast(
+export const notPromised = memoizeByObject(
   ({ promises: { only, except } }: { readonly promises: Promises }): readonly ClauseId[] => {
     const promised = new Set(only === null ? clauseIds : only.flatMap(clausesMatching))
     for (const id of except.flatMap(clausesMatching)) promised.delete(id)

@@ -9,7 +9,7 @@ import {
 import { hasKnownTier, judgedLimit, type LimitScope, statedLimit } from '../contract/limits.ts'
 import type { Probe } from '../contract/probe.ts'
 import { probeOf } from '../contract/probes.ts'
-import { memoizeLast } from '../lib/memoize-last.ts'
+import { memoizeByObject, memoizeLast } from '../lib/memoize.ts'
 import type { Observation } from './observation.ts'
 import { statedRequests } from './stated-limits.ts'
 
@@ -65,7 +65,7 @@ export const applicableLimit = memoizeLast(
 )
 
 /** The limits of the chat models of a contract by model and tier, each looked up once. */
-const chatLimitsOf = memoizeLast((_: Contract) => new Map<string, Map<string, ApplicableLimit>>())
+const chatLimitsOf = memoizeByObject((_: Contract) => new Map<string, Map<string, ApplicableLimit>>())
 
 function ofChat(
   model: string,
@@ -119,7 +119,7 @@ function limitsOf(requests: LimitScope, tokens: LimitScope | null, accountTier: 
   return { ...by(judgedLimit), stated: by(statedLimit) }
 }
 
-const rpcLimitsOf = memoizeLast((_: Contract) => new Map<string, ApplicableLimit>())
+const rpcLimitsOf = memoizeByObject((_: Contract) => new Map<string, ApplicableLimit>())
 
 /** `network`: null if it is unknown. */
 function ofRpc(network: string | null, tier: AccountTier, contract: Contract): ApplicableLimit {

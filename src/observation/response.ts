@@ -1,7 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
 import { isPromisedStatus } from '../contract/probes.ts'
 import { toObject } from '../lib/json.ts'
-import { memoizeLast } from '../lib/memoize-last.ts'
+import { memoizeByObject, memoizeLast } from '../lib/memoize.ts'
 import { oneLine } from '../lib/visible.ts'
 import type { Observation, ObservedResponse } from './observation.ts'
 
@@ -55,7 +55,7 @@ const namesFailures =
 export const saysToWait = (message: string, abuse: Contract['abuse']): boolean =>
   waitPatternsOf(abuse).every(pattern => pattern.test(message))
 
-const waitPatternsOf = memoizeLast(({ blockMs, saysWait, saysRetry }: Contract['abuse']): readonly RegExp[] => {
+const waitPatternsOf = memoizeByObject(({ blockMs, saysWait, saysRetry }: Contract['abuse']): readonly RegExp[] => {
   const seconds = String(Math.round(blockMs / 1000))
   return [saysWait, saysRetry].map(pattern => new RegExp(pattern.replaceAll('{seconds}', seconds), 'i'))
 })

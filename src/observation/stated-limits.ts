@@ -1,4 +1,4 @@
-import { memoizeLast } from '../lib/memoize-last.ts'
+import { memoizeLast } from '../lib/memoize.ts'
 import { numberIn } from '../lib/numbers.ts'
 import type { ObservedResponse } from './observation.ts'
 

@@ -1,5 +1,5 @@
 import type { Contract } from '../../contract/contract.ts'
-import { memoizeLast } from '../../lib/memoize-last.ts'
+import { memoizeLast } from '../../lib/memoize.ts'
 import type { Sink } from '../../observation/observation.ts'
 import { is2xx } from '../../observation/response.ts'
 import { type Plan, type SearchTerms, type Trial, timings } from '../../plan/plan.ts'

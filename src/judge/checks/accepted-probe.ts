@@ -3,7 +3,7 @@ import type { Contract } from '../../contract/contract.ts'
 import type { CraftedRequest, Sender } from '../../contract/probe.ts'
 import { probeOf } from '../../contract/probes.ts'
 import { parseJson, toObject } from '../../lib/json.ts'
-import { memoizeLast } from '../../lib/memoize-last.ts'
+import { memoizeByObject } from '../../lib/memoize.ts'
 import type { ChatDescriptor, Observation, RpcDescriptor, RpcItem } from '../../observation/observation.ts'
 import { is2xx } from '../../observation/response.ts'
 
@@ -35,7 +35,7 @@ export function acceptedProbe(observation: Observation, contract: Contract): Acc
 type SentRequest = { readonly request: ChatDescriptor | RpcDescriptor; readonly as: Sender }
 
 /** The probes of a contract, each described once. */
-const sentRequests = memoizeLast((contract: Contract) => {
+const sentRequests = memoizeByObject((contract: Contract) => {
   const known = new Map<string, SentRequest | null>()
   return {
     of: (name: string): SentRequest | null => {

@@ -2,7 +2,7 @@ import type { ClausesOf } from '../../contract/clauses.ts'
 import { type Contract, type Model, resourceOf } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
 import { parseJson, toObject } from '../../lib/json.ts'
-import { memoizeLast } from '../../lib/memoize-last.ts'
+import { memoizeByObject, memoizeLast } from '../../lib/memoize.ts'
 import { isDecimal } from '../../lib/numbers.ts'
 import type { Observation, ObservedResponse } from '../../observation/observation.ts'
 import { authenticatedResponse, is2xx, isFromGateway } from '../../observation/response.ts'
@@ -27,7 +27,7 @@ const isInference = ({ request }: Observation, contract: Contract): boolean =>
 
 type RequiredHeader = HeaderRule<ClausesOf<'headers'>> & { readonly name: string }
 
-const headerRulesOf = memoizeLast((contract: Contract) => {
+const headerRulesOf = memoizeByObject((contract: Contract) => {
   const { headerPrefix: prefix } = contract
   const { usdHeader, diemHeader } = priceListOf(contract)
   const rule = (
@@ -212,7 +212,7 @@ type KnownHeaders = {
   readonly requestTimestamp: string
 }
 
-const knownHeadersOf = memoizeLast(
+const knownHeadersOf = memoizeByObject(
   ({ headerPrefix: prefix, models }: Contract): KnownHeaders => ({
     rules: rulesOf(prefix),
     models: new Map(models.map(model => [model.id, model])),

@@ -1,6 +1,6 @@
 import { type Contract, type MethodTier, type Model, methodTier } from '../../contract/contract.ts'
 import { isAssumed } from '../../contract/sources.ts'
-import { memoizeLast } from '../../lib/memoize-last.ts'
+import { memoizeByObject, memoizeLast } from '../../lib/memoize.ts'
 
 import { parsePico, pico } from '../../lib/money.ts'
 
@@ -44,7 +44,7 @@ export function statedTier(contract: Contract, network: string, method: string):
   return tier === null || priceListOf(contract).assumedMethods.has(method) ? null : tier
 }
 
-export const priceListOf = memoizeLast(makePriceList)
+export const priceListOf = memoizeByObject(makePriceList)
 
 /** `parsePico` of a stated cost. Several judges read it, and the next response often states the same. */
 export const statedCost = memoizeLast((text: string) => parsePico(text))

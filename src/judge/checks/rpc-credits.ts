@@ -1,7 +1,7 @@
 import type { Contract } from '../../contract/contract.ts'
 import { plural, quote } from '../../lib/format.ts'
 import { type JsonObject, toObject } from '../../lib/json.ts'
-import { memoizeLast } from '../../lib/memoize-last.ts'
+import { memoizeLast } from '../../lib/memoize.ts'
 
 import { absDifference, formatPico } from '../../lib/money.ts'
 import { isDecimal, isWholeNumber } from '../../lib/numbers.ts'

@@ -1,7 +1,7 @@
 import type { Contract } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
-import { memoizeLast } from '../../lib/memoize-last.ts'
+import { memoizeLast } from '../../lib/memoize.ts'
 import type { ObservedResponse, RpcDescriptor, RpcItem } from '../../observation/observation.ts'
 import { is2xx, isAbuseBlock, isJsonType } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'

@@ -1,5 +1,5 @@
 import type { Network } from '../../contract/contract.ts'
-import { memoizeLast } from '../../lib/memoize-last.ts'
+import { memoizeLast } from '../../lib/memoize.ts'
 import { type Random, randomStream } from '../../lib/random.ts'
 import type { ReplayRole, RpcItem } from '../../observation/observation.ts'
 import type { RpcCall } from '../../plan/plan.ts'

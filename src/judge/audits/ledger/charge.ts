@@ -2,7 +2,7 @@ import { choicesOf, maxLookups } from '../../../contract/chat-options.ts'
 import { type Contract, resourceOf } from '../../../contract/contract.ts'
 import { probeOf } from '../../../contract/probes.ts'
 import { toObject } from '../../../lib/json.ts'
-import { memoizeLast } from '../../../lib/memoize-last.ts'
+import { memoizeLast } from '../../../lib/memoize.ts'
 import { absDifference, formatPico, pico } from '../../../lib/money.ts'
 import {
   failedBeforeSend,

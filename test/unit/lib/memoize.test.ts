@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { memoizeLast } from '../../../src/lib/memoize-last.ts'
+import { memoizeByObject, memoizeLast } from '../../../src/lib/memoize.ts'
 
 test('memoizeLast reuses the value of the last call', () => {
   let made = 0
@@ -24,4 +24,15 @@ test('memoizeLast caches null', () => {
   })
   const key = {}
   expect([nothing(key), nothing(key), made]).toEqual([null, null, 1])
+})
+
+test('memoizeByObject computes the value of each object once, in any order', () => {
+  let made = 0
+  const sizeOf = memoizeByObject((list: readonly string[]) => {
+    made++
+    return list.length
+  })
+  const [one, two] = [['a'], ['a', 'b']]
+  expect([sizeOf(one), sizeOf(two), sizeOf(one), sizeOf(two)]).toEqual([1, 2, 1, 2])
+  expect(made).toBe(2)
 })
