@@ -18,15 +18,18 @@ export function memoizeLast<Key, Value, Context = void>(
 }
 
 /**
- * Caches the value of each object, such as a contract, until the object is collected. Workers in one thread each have a
- * contract of their own.
+ * Caches the value of a pure function for each object, until the object is collected. One thread may hold several
+ * contracts: each of its workers has one.
  */
-export function memoizeByObject<Key extends object, Value>(make: (key: Key) => Value): (key: Key) => Value {
-  const values = new WeakMap<Key, { readonly value: Value }>()
-  const cached = (key: Key) => {
-    const known = values.get(key) ?? { value: make(key) }
-    values.set(key, known)
-    return known.value
+export function memoizeByObject<Key extends object, Value extends object>(
+  make: (key: Key) => Value,
+): (key: Key) => Value {
+  const values = new WeakMap<Key, Value>()
+  return key => {
+    const known = values.get(key)
+    if (known !== undefined) return known
+    const value = make(key)
+    values.set(key, value)
+    return value
   }
-  return memoizeLast<Key, Value>(cached)
 }

@@ -15,6 +15,7 @@ import {
   type YAMLError,
   type YAMLMap,
 } from 'yaml'
+import { memoizeByObject } from './memoize.ts'
 import { readText } from './read-text.ts'
 import { describeMistake, describeValue, type Mistake, UsageError } from './usage-error.ts'
 
@@ -243,14 +244,10 @@ function keysOf(document: Document): readonly YamlKey[] {
   return keys
 }
 
-const pairsByMap = new WeakMap<YAMLMap, ReadonlyMap<string, Pair>>()
-
 /** The pairs of a mapping by name. Of equal keys, the last one applies. */
-function pairsOf(map: YAMLMap): ReadonlyMap<string, Pair> {
-  const known = pairsByMap.get(map) ?? new Map(map.items.map(pair => [nameOf(pair.key), pair]))
-  pairsByMap.set(map, known)
-  return known
-}
+const pairsOf = memoizeByObject(
+  (map: YAMLMap): ReadonlyMap<string, Pair> => new Map(map.items.map(pair => [nameOf(pair.key), pair])),
+)
 
 /** The offset of the part at `path`, or of the nearest enclosing part if it is missing. */
 function offsetOf(document: Document, text: string, path: Path, at: SchemaMistake['at']): number {

@@ -1,3 +1,4 @@
+import { memoizeByObject } from '../lib/memoize.ts'
 import { type Mix, meanOf, mixOf, type Shape, type StagePlan } from './plan.ts'
 import { arrivalsBetween, rateSegments } from './rate-curve.ts'
 import { unpackArrivals } from './recorded-load.ts'
@@ -101,11 +102,7 @@ type Recorded = Extract<Shape, { readonly kind: 'recorded' }>
 type CallerArrivals = { readonly offsetsMs: number[]; readonly calls: number[] }
 
 /** Unpacked once per shape, since a forecast needs it for every caller and every limit. */
-const unpacked = new WeakMap<Recorded, ReadonlyMap<number, CallerArrivals>>()
-
-function arrivalsByCaller(shape: Recorded): ReadonlyMap<number, CallerArrivals> {
-  const known = unpacked.get(shape)
-  if (known !== undefined) return known
+const arrivalsByCaller = memoizeByObject((shape: Recorded): ReadonlyMap<number, CallerArrivals> => {
   const byCaller = new Map<number, CallerArrivals>()
   for (const { offsetMs, call, caller } of unpackArrivals(shape.packed)) {
     let own = byCaller.get(caller)
@@ -116,9 +113,8 @@ function arrivalsByCaller(shape: Recorded): ReadonlyMap<number, CallerArrivals> 
     own.offsetsMs.push(offsetMs)
     own.calls.push(call)
   }
-  unpacked.set(shape, byCaller)
   return byCaller
-}
+})
 
 const recordedCallers = (shape: Recorded): readonly number[] => [...arrivalsByCaller(shape).keys()]
 

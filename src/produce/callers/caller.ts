@@ -1,4 +1,5 @@
 import type { Rail } from '../../contract/wallets.ts'
+import { memoizeByObject } from '../../lib/memoize.ts'
 
 /** Who sends requests. Plain data, so that threads can share it. A secret leaves this folder only in a header. */
 export type Caller = KeyCaller | WalletCaller
@@ -24,14 +25,12 @@ export type Headers = Readonly<Record<string, string>>
 
 const noKey: Headers = {}
 /** The headers of each key of a caller. Every request needs them. */
-const known = new WeakMap<KeyCaller, readonly Headers[]>()
+const headersOf = memoizeByObject(({ keys }: KeyCaller): readonly Headers[] =>
+  keys.map(key => ({ authorization: `Bearer ${key}` })),
+)
 
 /** The headers that authenticate the caller with its key at this position, modulo the number of keys. None without keys. */
 export function authorize(caller: KeyCaller, position: number): Headers {
-  let headers = known.get(caller)
-  if (headers === undefined) {
-    headers = caller.keys.map(key => ({ authorization: `Bearer ${key}` }))
-    known.set(caller, headers)
-  }
+  const headers = headersOf(caller)
   return headers[position % headers.length] ?? noKey
 }
