@@ -1,4 +1,6 @@
 #!/usr/bin/env node
+import { closeSync, openSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { environmentSecrets, hideSecrets, maskWrites } from './cli/secrets.ts'
 import { whyUnreadable } from './lib/read-text.ts'
 import { UsageError } from './lib/usage-error.ts'
@@ -41,12 +43,26 @@ function assertWorkingDirectory(): void {
   }
 }
 
+/**
+ * Node.js opens the files of all modules at once. Where it may open too few, its error is EMFILE, or that a package was
+ * not found.
+ */
+function assertOpenFiles(): void {
+  const files: number[] = []
+  try {
+    while (files.length < 128) files.push(openSync(fileURLToPath(import.meta.url), 'r'))
+  } finally {
+    for (const file of files) closeSync(file)
+  }
+}
+
 /** Errors outside of the command. Nothing can be trusted after them. */
 for (const event of ['uncaughtException', 'unhandledRejection'] as const)
   process.on(event, (cause: unknown) => process.exit(report(cause)))
 
 try {
   assertWorkingDirectory()
+  assertOpenFiles()
   // Loaded here, so that its errors are reported too.
   const { runCli } = await import('./cli/cli.ts')
   process.exitCode = await runCli(process.argv.slice(2))
