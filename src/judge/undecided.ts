@@ -213,7 +213,7 @@ export function unjudgedProbes({ plan, proofs }: Pick<RunEvidence, 'plan' | 'pro
 /** The clauses that the scenario must judge, and that no response of the run was judged by: why, and what to do. */
 export const missingClauses = ({ plan, clauses: tallies }: Pick<RunEvidence, 'plan' | 'clauses'>): readonly string[] =>
   firstOf(
-    (plan.mustJudge ?? [])
+    plan.mustJudge
       .filter(id => tallies.some(tally => tally.id === id && tally.judged === 0 && tally.violated === 0))
       .map(id => `The scenario must judge ${id}, and ${whyNotJudged([id], tallies, plan)}.`),
   )
