@@ -163,21 +163,23 @@ const isProvoked = ({ stage }: CallProof, { stages }: Plan): boolean => {
   return found?.beyondFailures === true || found?.load.model === 'capacity' || found?.load.model === 'saturate'
 }
 
-/** Errors that are no refusals happen. Fewer than these, or a smaller share of a call, are chance. */
-const minErrors = 3
-const minErrorShare = 0.2
+/** What happens to a service that works. Fewer than these, or a smaller share of a call, are chance. */
+const isByChance = (status: number): boolean => status >= 500 || [408, 409, 425].includes(status)
+const minByChance = 3
+const minShareByChance = 0.2
 
-/** The responses by status: refusals about which no judge decided, and errors that are too many to be chance. */
+/** The statuses other than successes, without the 429s about which a judge decided, and without chance. */
 function refusalsOf({ unmet, limited, deferred, due }: CallProof, decided: ReadonlySet<string>) {
   const of429 = [...limited].reduce((sum, [limit, count]) => (decided.has(limit) ? sum : sum + count), 0)
   const refused = new Map([
-    [402, unmet.get('402') ?? 0],
     [429, of429],
     [503, deferred],
   ])
   for (const [ending, count] of unmet) {
-    const isMany = count >= minErrors && count > due * minErrorShare
-    if (/^5\d\d$/.test(ending) && isMany) refused.set(Number(ending), count)
+    const status = /^[345]\d\d$/.test(ending) ? Number(ending) : null
+    if (status === null || status === 429) continue
+    const isMany = count >= minByChance && count > due * minShareByChance
+    if (isMany || !isByChance(status)) refused.set(status, count)
   }
   return refused
 }

@@ -1,12 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../src/contract/documented.ts'
 import { probeOf } from '../../../src/contract/probes.ts'
+import { createFindingLog } from '../../../src/judge/findings/findings.ts'
+import { createMetrics } from '../../../src/judge/metrics/request-stats.ts'
 import { createProofLog } from '../../../src/judge/proof.ts'
-import { unjudgedProbes } from '../../../src/judge/undecided.ts'
+import { unjudgedProbes, unspokenRefusals } from '../../../src/judge/undecided.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import type { Plan } from '../../../src/plan/plan.ts'
+import { parseScenario } from '../../../src/scenario/load-scenario.ts'
 import { virtualRun } from '../../support/virtual-run.ts'
-import { observed, responseOf } from './checks/observed.ts'
+import { chatDescriptor, observed, responseOf } from './checks/observed.ts'
 import { aPlan } from './metrics/fixtures.ts'
 
 const scenario = (thresholds: readonly string[]) => `
@@ -54,6 +57,43 @@ describe('a run with 429s of a limit that its profile does not promise', () => {
     const slow = scenario(['unexpected-429 == 0']).replace('1.5/s', '0.5/s')
     const { report } = await virtualRun({ scenario: slow, contract: chatOnly, serviceContract: documentedContract })
     expect(report).toMatchObject({ verdict: 'pass', thresholds: [{ verdict: 'pass', value: 0 }] })
+  })
+})
+
+describe('responses that are no success', () => {
+  const reasons = (statuses: readonly number[], expressions: readonly string[] = []) => {
+    const { calls, thresholds } = parseScenario(scenario(expressions), 'x.yaml', documentedContract)
+    const plan = { ...aPlan(), calls, thresholds, stages: aPlan().stages.map(each => ({ ...each, name: 'steady' })) }
+    const log = createProofLog(plan, documentedContract)
+    const metrics = createMetrics(plan)
+    for (const status of statuses) {
+      const observation = observed(chatDescriptor, responseOf(status, {}), { call: 'chat', stage: 'steady' })
+      log.add(observation, true)
+      metrics.add(observation)
+    }
+    const clauses = createFindingLog([]).tallies()
+    return unspokenRefusals({ plan, proofs: log.proofs(), limits: [], clauses, metrics, thresholds: [] })
+  }
+  const of = (status: number, count: number) => [
+    ...Array<number>(20 - count).fill(200),
+    ...Array<number>(count).fill(status),
+  ]
+  test('need something that says how many are right, whatever their status is', () => {
+    for (const status of [301, 400, 402, 403, 404, 418, 429])
+      expect(reasons(of(status, 1)), `${status}`).toMatchObject([
+        expect.stringContaining(`1 of 20 responses was ${status} (chat in steady), and nothing in this run says`),
+      ])
+  })
+  test('need none if chance explains them', () => {
+    for (const status of [408, 409, 425, 500, 503, 504]) {
+      expect(reasons(of(status, 4)), `${status}`).toEqual([])
+      expect(reasons(of(status, 5)), `${status}`).toHaveLength(1)
+    }
+  })
+  test('have it if a threshold that can fail is about them', () => {
+    expect(reasons(of(404, 5), ['status(404) of chat <= 30%'])).toEqual([])
+    expect(reasons(of(404, 5), ['status(404) of chat <= 100%'])).toHaveLength(1)
+    expect(reasons(of(404, 5), ['status(403) of chat <= 30%'])).toHaveLength(1)
   })
 })
 

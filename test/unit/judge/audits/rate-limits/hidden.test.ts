@@ -86,3 +86,19 @@ test('the length of a window is measured by its usage, whatever its resets say',
       expect(maxMs - minMs).toBeLessThan(3_000)
     }
 })
+
+test('429s without headers to a model of an unknown tier are counted, and left undecided', () => {
+  const bare = withHeaders(() => ({}))
+  const unknown = ({ request, ...each }: Observation): Observation => ({
+    ...each,
+    request: request.kind === 'chat' ? { ...request, model: 'other', modelTier: null } : request,
+  })
+  const honest = gate({ begins: 'with-minute' }, { seed: 1, latencyMs: 20, lost: 0, refused: 0, gapMs: 800 })
+  const { limits } = judge(
+    honest.map(each => unknown(bare(each))),
+    { algorithm: null },
+  )
+  const rejected = honest.filter(({ response }) => response?.status === 429).length
+  expect(rejected).toBeGreaterThan(0)
+  expect(limits).toMatchObject([{ scope: 'chat:other', rejected, decided429: 0 }])
+})
