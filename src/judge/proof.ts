@@ -52,8 +52,11 @@ export type ProofLog = {
   readonly merge: (proofs: readonly CallProof[]) => void
 }
 
-/** Endings without a status. `errors`: a JSON-RPC error for each item. `others`: beyond `maxEndings` distinct ones. */
-const otherEndings = { dropped: 'dropped', errors: 'errors', others: 'others' } as const
+/**
+ * Endings without a status. `errors`: JSON-RPC errors, and no result. `unreadable`: neither a JSON-RPC error nor a result.
+ * `others`: beyond `maxEndings` distinct ones.
+ */
+const otherEndings = { dropped: 'dropped', errors: 'errors', unreadable: 'unreadable', others: 'others' } as const
 const maxEndings = 32
 
 type MutableProof = {
@@ -178,7 +181,9 @@ function unmetEnding({ request, outcome, response }: Observation, isProvoked: bo
   if (!is2xx(status)) return `${status}`
   if (request.kind !== 'rpc' || response === null || request.items.every(isFailing)) return null
   const value = response.body.kind === 'json' ? response.body.value : undefined
-  return (Array.isArray(value) ? value.some(isResult) : isResult(value)) ? null : otherEndings.errors
+  const items = Array.isArray(value) ? value : [value]
+  if (items.some(isResult)) return null
+  return items.some(item => toObject(item) !== null) ? otherEndings.errors : otherEndings.unreadable
 }
 
 /** Whether a status refuses a payment that is wrong on purpose, or not new. */
@@ -205,6 +210,7 @@ export function describeEndings(unmet: ReadonlyMap<string, number>): string {
 function verbOf(ending: string, count: number): string {
   if (ending === otherEndings.dropped) return `${count === 1 ? 'was' : 'were'} dropped`
   if (ending === otherEndings.errors) return 'got a JSON-RPC error for every item'
+  if (ending === otherEndings.unreadable) return 'got no JSON-RPC response'
   if (ending === otherEndings.others) return 'got other responses'
   return /^\d+$/.test(ending) ? `got ${ending}` : `ended with ${ending}`
 }
@@ -232,7 +238,7 @@ export function unprovenReasons(
         .filter(proof => !broken.includes(proof) && isMostlyRefused(proof, plan))
         .map(
           proof =>
-            `Most requests of ${placeOf(proof)} did not succeed: ${describeEndings(proof.unmet)}${quotedIn([proof])}.`,
+            `Most requests of ${placeOf(proof)} did not ${proof.call === null ? 'get a documented response' : 'succeed'}: ${describeEndings(proof.unmet)}${quotedIn([proof])}.`,
         ),
     ),
     ...firstOf(neverDue(plan, proofs)),
@@ -309,9 +315,9 @@ function isBroken(proof: CallProof, all: readonly CallProof[], plan: Plan): bool
 }
 
 function describeBroken(proof: CallProof): string {
-  const { due, sent, unmet } = proof
+  const { call, due, sent, unmet } = proof
   if (sent === 0) return `No request of ${placeOf(proof)} was sent: ${describeEndings(unmet)}.`
-  return `None of ${plural(due, 'request')} of ${placeOf(proof)} succeeded: ${describeEndings(unmet)}${quotedIn([proof])}.`
+  return `None of ${plural(due, 'request')} of ${placeOf(proof)} ${call === null ? 'got a documented response' : 'succeeded'}: ${describeEndings(unmet)}${quotedIn([proof])}.`
 }
 
 /** The first error of the target in its own words, as ` ("Model not found")`. */
@@ -334,7 +340,7 @@ function isMostlyRefused(proof: CallProof, plan: Plan): boolean {
   if (plan.thresholds.some(threshold => judgesSuccess(threshold, proof))) return false
   const provoked = [...(mayExceedLimits(plan) ? ['429'] : []), ...(load.model === 'saturate' ? ['503', '429'] : [])]
   const refused = [...unmet]
-    .filter(([ending]) => /^\d+$|^errors$/.test(ending) && !provoked.includes(ending))
+    .filter(([ending]) => /^\d+$|^errors$|^unreadable$/.test(ending) && !provoked.includes(ending))
     .reduce((sum, [, count]) => sum + count, 0)
   return refused >= minRefused && refused > met
 }

@@ -23,7 +23,7 @@ export function undecidedTotals(evidence: Evidence): UndecidedTotals {
   const { plan, clauses: tallies, billing } = evidence
   const found = {
     violations: tallies.some(({ judged }) => judged > 0) ? null : open(whyNotJudged(clauseIds, tallies, plan)),
-    discrepancies: ofLedger.some(id => judgedOf(id, tallies) > 0) ? null : open(whyNotJudged(ofLedger, tallies, plan)),
+    discrepancies: isLedgerJudged(tallies) ? null : open(whyNotJudged(ofLedger, tallies, plan)),
     'unexpected-429': undecided429s(evidence),
     blocked: isPromised(ofBlocks, tallies) ? null : unseenBlocks(evidence),
     credits: unstated(billing.unstatedCredits, 'RPC response', 'credits'),
@@ -40,6 +40,10 @@ const ofLedger: readonly ClauseId[] = [
   'wallet.balance',
   'wallet.balance-remaining',
 ]
+/** Whether charges were compared with any balance. */
+export const isLedgerJudged = (tallies: readonly ClauseTally[]): boolean =>
+  ofLedger.some(id => judgedOf(id, tallies) > 0)
+
 const ofBlocks = clausesMatching('abuse.*')
 const ofRefusals: readonly ClauseId[] = ['limit.requests.not-early']
 
