@@ -14,7 +14,7 @@ import { refusalOf } from './checks/payments.ts'
 import { isRpcError } from './checks/rpc-response.ts'
 import type { ClauseTally } from './findings/findings.ts'
 import type { RequestStats } from './metrics/request-stats.ts'
-import { canFailOn, demandsRefusal, judgesSuccess } from './threshold-reach.ts'
+import { canFailOn, demandsRefusal, judgesSuccess, reachOf } from './threshold-reach.ts'
 
 /**
  * What shows that one call works in one stage, as plain data. Requests that should be refused count only as probes, and
@@ -56,7 +56,12 @@ export type ProofLog = {
  * Endings without a status. `errors`: JSON-RPC errors, and no result. `unreadable`: neither a JSON-RPC error nor a result.
  * `others`: beyond `maxEndings` distinct ones.
  */
-const otherEndings = { dropped: 'dropped', errors: 'errors', unreadable: 'unreadable', others: 'others' } as const
+export const otherEndings = {
+  dropped: 'dropped',
+  errors: 'errors',
+  unreadable: 'unreadable',
+  others: 'others',
+} as const
 const maxEndings = 32
 
 type MutableProof = {
@@ -245,7 +250,7 @@ export function unprovenReasons(
     ...firstOf(
       proofs
         .filter(({ call, met, judged }) => call !== null && met > 0 && judged === 0)
-        .filter(proof => !plan.thresholds.some(threshold => canFailOn(threshold, proof)))
+        .filter(proof => !plan.thresholds.some(each => canFailOn(each, proof, reachOf(each, plan, proofs))))
         .map(
           proof =>
             `Nothing judged the responses to ${placeOf(proof)}: no clause about their content, and no threshold about them.`,

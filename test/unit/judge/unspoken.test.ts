@@ -9,7 +9,7 @@ import type { Observation } from '../../../src/observation/observation.ts'
 import type { Plan } from '../../../src/plan/plan.ts'
 import { parseScenario } from '../../../src/scenario/load-scenario.ts'
 import { virtualRun } from '../../support/virtual-run.ts'
-import { chatDescriptor, observed, responseOf } from './checks/observed.ts'
+import { chatDescriptor, failure, observed, responseOf, result, singleDescriptor } from './checks/observed.ts'
 import { aPlan } from './metrics/fixtures.ts'
 
 const scenario = (thresholds: readonly string[]) => `
@@ -94,7 +94,31 @@ describe('responses that are no success', () => {
     expect(reasons(of(404, 5), ['status(404) of chat <= 30%'])).toEqual([])
     expect(reasons(of(404, 5), ['status(404) of chat <= 100%'])).toHaveLength(1)
     expect(reasons(of(404, 5), ['status(403) of chat <= 30%'])).toHaveLength(1)
+    expect(reasons(of(404, 5), ['status(404) of chat <= 1000/s'])).toHaveLength(1)
+    expect(reasons(of(429, 5), ['unexpected-429 <= 20'])).toHaveLength(1)
+    expect(reasons(of(404, 5), ['good of chat <= 15'])).toHaveLength(1)
+    expect(reasons(of(404, 5), ['good of chat >= 15'])).toEqual([])
   })
+})
+
+test('JSON-RPC errors without a result need an explanation too, unless their items fail on purpose', () => {
+  const plan = aPlan()
+  const reasons = (failed: number, failing: boolean) => {
+    const log = createProofLog(plan, documentedContract)
+    const request = { ...singleDescriptor, items: singleDescriptor.items.map(item => ({ ...item, failing })) }
+    for (let index = 0; index < 20; index++) {
+      const body = index < failed ? failure(1) : result(1)
+      log.add(observed(request, responseOf(200, body), { call: 'rpc', stage: 'steady' }), true)
+    }
+    const clauses = createFindingLog([]).tallies()
+    const metrics = createMetrics(plan)
+    return unspokenRefusals({ plan, proofs: log.proofs(), limits: [], clauses, metrics, thresholds: [] })
+  }
+  expect(reasons(4, false)).toEqual([])
+  expect(reasons(8, true)).toEqual([])
+  expect(reasons(8, false)).toMatchObject([
+    expect.stringContaining('had JSON-RPC errors and no result (rpc in steady)'),
+  ])
 })
 
 test('429s of a promised limit are judged, so an honest service passes', async () => {
