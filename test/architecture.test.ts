@@ -161,7 +161,7 @@ const rooms: readonly Room[] = [
         'lib',
         'plan/plan.ts',
         'plan/rate-curve.ts',
-        'observation/log.ts',
+        'observation/log-lines.ts',
         'observation/trace-id.ts',
         'produce/transport',
         'judge',
@@ -216,7 +216,7 @@ const rooms: readonly Room[] = [
   {
     name: 'library',
     sees: [
-      ...['lib', 'contract', 'scenario', 'plan', 'observation/log.ts', 'produce/transport', 'produce/callers'],
+      ...['lib', 'contract', 'scenario', 'plan', 'observation/log-lines.ts', 'produce/transport', 'produce/callers'],
       ...['judge/compare', 'report', 'storage', 'outputs', 'service', 'run'],
     ],
     because: 'It runs a scenario for a caller, which is the command line or a program of somebody else.',
@@ -239,7 +239,7 @@ const rooms: readonly Room[] = [
   {
     name: 'cli',
     sees: [
-      ...['lib', 'contract', 'scenario', 'plan', 'observation/log.ts', 'produce/transport', 'produce/callers'],
+      ...['lib', 'contract', 'scenario', 'plan', 'observation/log-lines.ts', 'produce/transport', 'produce/callers'],
       ...['judge/compare', 'judge/judge-run.ts', 'report', 'storage', 'outputs', 'service', 'run', 'calibration'],
       ...['learn', 'library', 'mcp', 'history'],
     ],
@@ -339,11 +339,11 @@ const doors: Readonly<Record<string, Door>> = {
   yargs: { files: ['src/cli/cli.ts'], because: 'the command line' },
   zod: {
     files: [
-      ...['src/contract', 'src/lib/schema-mistakes.ts', 'src/scenario', 'src/service/chat/request.ts'],
+      ...['src/contract', 'src/lib/schemas.ts', 'src/scenario', 'src/service/chat/request.ts'],
       ...['src/report/document.ts', 'src/report/capacity-schema.ts', 'src/report/numbers.ts'],
       ...['src/report/worker-schema.ts', 'src/library/options.ts', 'src/mcp/tools.ts'],
       ...['src/judge/compare/comparison.ts', 'src/judge/metrics/slices.ts'],
-      ...['src/storage/plan-schema.ts', 'src/observation/log-schema.ts'],
+      ...['src/plan/plan.ts', 'src/observation/observation.ts', 'src/observation/log-lines.ts'],
     ],
     because:
       'outside data enters as profile, scenario, plan, log, report, options, as a request to the reference service, and as a call of a tool',
@@ -566,8 +566,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 484 files',
-    rule: atMostFiles(484),
+    text: 'src has at most 483 files',
+    rule: atMostFiles(483),
     planted: [],
   },
   {

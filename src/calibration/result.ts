@@ -1,6 +1,6 @@
 import { createHistogram, type Percentiles, percentilesOf } from '../judge/metrics/histogram.ts'
 import { plainTable } from '../lib/text-layout.ts'
-import type { EventLoopDelay } from '../observation/log.ts'
+import type { EventLoopDelay } from '../observation/log-lines.ts'
 import type { StreamRecord } from '../observation/observation.ts'
 import type { MeasuredWindow, StreamLoad } from './stream-load.ts'
 

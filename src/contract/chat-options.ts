@@ -1,18 +1,22 @@
+import { z } from 'zod'
+import type { DeepReadonly } from '../lib/json.ts'
+import { members } from '../lib/schemas.ts'
 import type { ChatOption, Contract } from './contract.ts'
 
 /** The options of a chat request beyond its prompt and its token limit. Plain JSON. */
-export type ChatOptions = {
+export const chatOptionsSchema = z.object({
   /** Additional fields of the request body. They override the default fields. */
-  readonly body: Readonly<Record<string, unknown>>
+  body: members,
   /** Service-specific options. They override the options that are always sent. */
-  readonly parameters: Readonly<Record<string, unknown>>
+  parameters: members,
   /** The suffix of the model's name, such as `enable_web_search=auto`; null for none. */
-  readonly suffix: string | null
+  suffix: z.string().nullable(),
   /** The value of Accept-Encoding; null if it is not sent. */
-  readonly encoding: string | null
+  encoding: z.string().nullable(),
   /** Whether every prompt of the call is the same, so that the target can cache it. */
-  readonly samePrompt: boolean
-}
+  samePrompt: z.boolean(),
+})
+export type ChatOptions = DeepReadonly<z.output<typeof chatOptionsSchema>>
 
 /** The number of choices that the target generates. The token limit applies to each. */
 export function choicesOf(options: ChatOptions | null): number {

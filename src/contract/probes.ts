@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { is2xx } from '../lib/numbers.ts'
 import type { Contract } from './contract.ts'
 import { needsWallet, type Probe } from './probe.ts'
@@ -18,6 +19,9 @@ const probes = {
 export type ProbeName = keyof typeof probes
 
 export const probeNames = Object.keys(probes) as readonly ProbeName[]
+
+/** The name of a probe in a plan or a record. */
+export const probeNameSchema = z.string().refine(name => Object.hasOwn(probes, name), 'the name of a probe')
 
 export const probeOf = (name: string): Probe => {
   const probe = Object.hasOwn(probes, name) ? probes[name as ProbeName] : undefined

@@ -1,5 +1,5 @@
 import { hasHugeNumber, isObject } from '../lib/json.ts'
-import { expectedValue, explainIssues, type SchemaIssue } from '../lib/schema-mistakes.ts'
+import { expectedValue, explainIssues, type SchemaIssue } from '../lib/schemas.ts'
 import { nearest, UsageError } from '../lib/usage-error.ts'
 import { parseYaml, readYaml } from '../lib/yaml.ts'
 import { clauseIds } from './clauses.ts'

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { signInRefusals } from './wallets.ts'
 
 /** Where a value of the contract comes from. `default`: the document leaves it open, and no profile states it. */
-const allSources = ['document', 'default', 'profile', 'target'] as const
+export const allSources = ['document', 'default', 'profile', 'target'] as const
 export type Source = (typeof allSources)[number]
 
 /**

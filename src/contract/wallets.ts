@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { DeepReadonly } from '../lib/json.ts'
 
 /** Why a sign-in is refused. */
 export const signInRefusals = [
@@ -34,7 +35,8 @@ export type BadSignIn = keyof typeof badSignIns
 export const isBadSignIn = (name: string): name is BadSignIn => Object.hasOwn(badSignIns, name)
 
 /** Whether a sign-in is in the legacy header, and the layout of its payload. */
-export type SignInForm = { readonly isLegacy: boolean; readonly layout: 'message' | 'fields' }
+export const signInFormSchema = z.object({ isLegacy: z.boolean(), layout: z.enum(['message', 'fields']) })
+export type SignInForm = DeepReadonly<z.output<typeof signInFormSchema>>
 
 /** Why a payment is refused. */
 const paymentRefusals = [

@@ -1,7 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
 import { count } from '../lib/format.ts'
 import { oneLine } from '../lib/visible.ts'
-import type { LogFooter, RunInfo } from '../observation/log.ts'
+import type { LogFooter, RunInfo } from '../observation/log-lines.ts'
 import type { FailureReason, Observation } from '../observation/observation.ts'
 import { is2xx, originOf, quotedError } from '../observation/response.ts'
 import { usesOwnKey } from './audits/abuse/failure.ts'

@@ -1,14 +1,9 @@
 import type { Contract } from '../contract/contract.ts'
-import {
-  type EventLoopDelay,
-  hasHeader,
-  type LogFooter,
-  type PushCounts,
-  type RunInfo,
-  readLog,
-} from '../observation/log.ts'
+import { hasHeader, readLog } from '../observation/log.ts'
+import type { EventLoopDelay, LogFooter, PushCounts, RunInfo } from '../observation/log-lines.ts'
 import type { Observation } from '../observation/observation.ts'
-import { isSystemStage, type Plan } from '../plan/plan.ts'
+import type { Plan } from '../plan/plan.ts'
+import { isSystemStage } from '../plan/plan.ts'
 import { shardOf } from '../plan/shard.ts'
 import { createAnswerLog, noServiceReason } from './answers.ts'
 import type { BlockCounts, LimitResult } from './audits/audit.ts'

@@ -1,4 +1,4 @@
-import type { EventLoopDelay } from '../observation/log.ts'
+import type { EventLoopDelay } from '../observation/log-lines.ts'
 import { shardOf } from '../plan/shard.ts'
 import { type JudgeDetails, type RunView, thresholdsOf } from './judge.ts'
 import { concludeRun, type JudgedRun, type JudgeJob, loadTotals, maxDelay } from './judge-run.ts'

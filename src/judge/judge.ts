@@ -1,7 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
 import { createBatch, type Defer } from '../lib/batches.ts'
 import { pico } from '../lib/money.ts'
-import type { RunInfo } from '../observation/log.ts'
+import type { RunInfo } from '../observation/log-lines.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
 import { type Answers, createAnswerLog, createInventedKeys } from './answers.ts'

@@ -7,13 +7,14 @@ import { applicableLimit } from '../observation/limit-scope.ts'
 import type { Observation, RpcItem, TopUpDescriptor } from '../observation/observation.ts'
 import { isOfferRequest } from '../observation/payment-offer.ts'
 import { is2xx, isAbuseBlock, isConcurrencyRejection, quotedError } from '../observation/response.ts'
-import { isSystemStage, type Plan } from '../plan/plan.ts'
+import type { Plan } from '../plan/plan.ts'
+import { isSystemStage } from '../plan/plan.ts'
 import type { LimitResult } from './audits/audit.ts'
 import { refusalOf } from './checks/payments.ts'
 import { isRpcError } from './checks/rpc-response.ts'
 import type { ClauseTally } from './findings/findings.ts'
 import type { RequestStats } from './metrics/request-stats.ts'
-import { canFailOn, demandsRefusal, judgesSuccess } from './threshold-reach.ts'
+import { canFailOn, demandsRefusal, judgesSuccess, reachOf } from './threshold-reach.ts'
 
 /**
  * What shows that one call works in one stage, as plain data. Requests that should be refused count only as probes, and
@@ -51,8 +52,16 @@ export type ProofLog = {
   readonly merge: (proofs: readonly CallProof[]) => void
 }
 
-/** Endings without a status. `errors`: a JSON-RPC error for each item. `others`: beyond `maxEndings` distinct ones. */
-const otherEndings = { dropped: 'dropped', errors: 'errors', others: 'others' } as const
+/**
+ * Endings without a status. `errors`: JSON-RPC errors, and no result. `unreadable`: neither a JSON-RPC error nor a result.
+ * `others`: beyond `maxEndings` distinct ones.
+ */
+export const otherEndings = {
+  dropped: 'dropped',
+  errors: 'errors',
+  unreadable: 'unreadable',
+  others: 'others',
+} as const
 const maxEndings = 32
 
 type MutableProof = {
@@ -177,7 +186,9 @@ function unmetEnding({ request, outcome, response }: Observation, isProvoked: bo
   if (!is2xx(status)) return `${status}`
   if (request.kind !== 'rpc' || response === null || request.items.every(isFailing)) return null
   const value = response.body.kind === 'json' ? response.body.value : undefined
-  return (Array.isArray(value) ? value.some(isResult) : isResult(value)) ? null : otherEndings.errors
+  const items = Array.isArray(value) ? value : [value]
+  if (items.some(isResult)) return null
+  return items.some(item => toObject(item) !== null) ? otherEndings.errors : otherEndings.unreadable
 }
 
 /** Whether a status refuses a payment that is wrong on purpose, or not new. */
@@ -204,6 +215,7 @@ export function describeEndings(unmet: ReadonlyMap<string, number>): string {
 function verbOf(ending: string, count: number): string {
   if (ending === otherEndings.dropped) return `${count === 1 ? 'was' : 'were'} dropped`
   if (ending === otherEndings.errors) return 'got a JSON-RPC error for every item'
+  if (ending === otherEndings.unreadable) return 'got no JSON-RPC response'
   if (ending === otherEndings.others) return 'got other responses'
   return /^\d+$/.test(ending) ? `got ${ending}` : `ended with ${ending}`
 }
@@ -231,14 +243,14 @@ export function unprovenReasons(
         .filter(proof => !broken.includes(proof) && isMostlyRefused(proof, plan))
         .map(
           proof =>
-            `Most requests of ${placeOf(proof)} did not succeed: ${describeEndings(proof.unmet)}${quotedIn([proof])}.`,
+            `Most requests of ${placeOf(proof)} did not ${proof.call === null ? 'get a documented response' : 'succeed'}: ${describeEndings(proof.unmet)}${quotedIn([proof])}.`,
         ),
     ),
     ...firstOf(neverDue(plan, proofs)),
     ...firstOf(
       proofs
         .filter(({ call, met, judged }) => call !== null && met > 0 && judged === 0)
-        .filter(proof => !plan.thresholds.some(threshold => canFailOn(threshold, proof)))
+        .filter(proof => !plan.thresholds.some(each => canFailOn(each, proof, reachOf(each, plan, proofs))))
         .map(
           proof =>
             `Nothing judged the responses to ${placeOf(proof)}: no clause about their content, and no threshold about them.`,
@@ -308,9 +320,9 @@ function isBroken(proof: CallProof, all: readonly CallProof[], plan: Plan): bool
 }
 
 function describeBroken(proof: CallProof): string {
-  const { due, sent, unmet } = proof
+  const { call, due, sent, unmet } = proof
   if (sent === 0) return `No request of ${placeOf(proof)} was sent: ${describeEndings(unmet)}.`
-  return `None of ${plural(due, 'request')} of ${placeOf(proof)} succeeded: ${describeEndings(unmet)}${quotedIn([proof])}.`
+  return `None of ${plural(due, 'request')} of ${placeOf(proof)} ${call === null ? 'got a documented response' : 'succeeded'}: ${describeEndings(unmet)}${quotedIn([proof])}.`
 }
 
 /** The first error of the target in its own words, as ` ("Model not found")`. */
@@ -333,7 +345,7 @@ function isMostlyRefused(proof: CallProof, plan: Plan): boolean {
   if (plan.thresholds.some(threshold => judgesSuccess(threshold, proof))) return false
   const provoked = [...(mayExceedLimits(plan) ? ['429'] : []), ...(load.model === 'saturate' ? ['503', '429'] : [])]
   const refused = [...unmet]
-    .filter(([ending]) => /^\d+$|^errors$/.test(ending) && !provoked.includes(ending))
+    .filter(([ending]) => /^\d+$|^errors$|^unreadable$/.test(ending) && !provoked.includes(ending))
     .reduce((sum, [, count]) => sum + count, 0)
   return refused >= minRefused && refused > met
 }

@@ -51,20 +51,32 @@ export function demandsRefusal(threshold: Threshold, place: Place): boolean {
   return operator === '>' ? bound >= 0 : (operator === '>=' || operator === '==') && bound > 0
 }
 
+/** How much a threshold is about. `proofs`: of all places of the run. */
+export const reachOf = (
+  threshold: Threshold,
+  plan: Pick<Plan, 'stages'>,
+  proofs: readonly (Place & { readonly due: number })[],
+) => ({
+  requests: proofs.reduce((sum, proof) => (covers(threshold, proof) ? sum + proof.due : sum), 0),
+  seconds: secondsOf(threshold, plan),
+})
+
 /** Whether a threshold says how many requests of this call must succeed. */
 export function judgesSuccess(threshold: Threshold, place: Place): boolean {
-  const { measure } = threshold
+  const { measure, operator } = threshold
   if (!covers(threshold, place) || !('count' in measure) || !canFail(threshold)) return false
+  // An upper bound on successes holds without any.
+  if (operator === '<' || operator === '<=' || operator === '!=') return false
   return demandsRefusal(threshold, place) || measure.count.kind === 'good' || statusOf(threshold) === 200
 }
 
 const aboutResponses: readonly string[] = ['failed', 'good', 'answered', 'status']
 
-/** Whether a threshold is about the responses of this call, and has values that do not meet it. */
-export function canFailOn(threshold: Threshold, place: Place): boolean {
+/** Whether a threshold is about the responses of this call, and has values within its reach that do not meet it. */
+export function canFailOn(threshold: Threshold, place: Place, reach: ReturnType<typeof reachOf>): boolean {
   const { measure } = threshold
   if (!covers(threshold, place)) return false
   if (measure.kind === 'timing') return measure.timing !== 'lateness'
   if (measure.kind === 'capacity') return true
-  return 'count' in measure && aboutResponses.includes(measure.count.kind) && canFail(threshold)
+  return 'count' in measure && aboutResponses.includes(measure.count.kind) && canFail(threshold, reach)
 }

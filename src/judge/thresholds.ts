@@ -300,7 +300,7 @@ function basisOf(count: Count, samples: number, { statuses }: RequestStats, tota
 }
 
 /** Such a request has a complete response, so it did not fail. */
-const isRefusal = (status: number): boolean => status === 402 || status === 429 || status >= 500
+const isRefusal = (status: number): boolean => status >= 300
 
 /** Counts of which there would be more at a higher rate. */
 const growsWithRate = ({ kind }: Count): boolean =>

@@ -6,8 +6,8 @@ import type { Plan } from '../plan/plan.ts'
 import type { Billing, LimitResult } from './audits/audit.ts'
 import type { ClauseTally } from './findings/findings.ts'
 import type { RunMetrics } from './metrics/request-stats.ts'
-import { type CallProof, describeEndings, firstOf, placeOf, unprovenCalls } from './proof.ts'
-import { canFail, covers, judgesSuccess, statusOf } from './threshold-reach.ts'
+import { type CallProof, describeEndings, firstOf, otherEndings, placeOf, unprovenCalls } from './proof.ts'
+import { canFail, covers, judgesSuccess, reachOf, statusOf } from './threshold-reach.ts'
 import type { ThresholdResult, Undecided, UndecidedTotals } from './thresholds.ts'
 
 type Evidence = {
@@ -23,7 +23,7 @@ export function undecidedTotals(evidence: Evidence): UndecidedTotals {
   const { plan, clauses: tallies, billing } = evidence
   const found = {
     violations: tallies.some(({ judged }) => judged > 0) ? null : open(whyNotJudged(clauseIds, tallies, plan)),
-    discrepancies: ofLedger.some(id => judgedOf(id, tallies) > 0) ? null : open(whyNotJudged(ofLedger, tallies, plan)),
+    discrepancies: isLedgerJudged(tallies) ? null : open(whyNotJudged(ofLedger, tallies, plan)),
     'unexpected-429': undecided429s(evidence),
     blocked: isPromised(ofBlocks, tallies) ? null : unseenBlocks(evidence),
     credits: unstated(billing.unstatedCredits, 'RPC response', 'credits'),
@@ -40,6 +40,10 @@ const ofLedger: readonly ClauseId[] = [
   'wallet.balance',
   'wallet.balance-remaining',
 ]
+/** Whether charges were compared with any balance. */
+export const isLedgerJudged = (tallies: readonly ClauseTally[]): boolean =>
+  ofLedger.some(id => judgedOf(id, tallies) > 0)
+
 const ofBlocks = clausesMatching('abuse.*')
 const ofRefusals: readonly ClauseId[] = ['limit.requests.not-early']
 
@@ -61,10 +65,11 @@ export const unexpected429s = (limits: readonly LimitResult[], tallies: readonly
 
 function undecided429s(evidence: Evidence): Undecided | null {
   const { plan, clauses: tallies, metrics, limits } = evidence
-  const decided = decidedScopes(limits, tallies)
-  const ofLimits = limits
-    .filter(({ scope, unexpected429 }) => !decided.has(scope) || unexpected429 === null)
-    .reduce((sum, { rejected }) => sum + rejected, 0)
+  const isJudged = isPromised(ofRefusals, tallies)
+  const ofLimits = limits.reduce((sum, { rejected, decided429, unexpected429 }) => {
+    const decided = isJudged && unexpected429 !== null ? Math.min(rejected, decided429) : 0
+    return sum + rejected - decided
+  }, 0)
   const ofOthers = metrics
     .cells()
     .filter(({ call }) => withoutLimit.has(plan.calls[call]?.kind ?? ''))
@@ -139,20 +144,23 @@ export function unspokenRefusals(run: RunEvidence): readonly string[] {
   const places = proofs.filter(proof => proof.call !== null && !explained.has(proof) && !isProvoked(proof, plan))
   const found = places.flatMap(proof =>
     [...refusalsOf(proof, decided)]
-      .filter(([status, count]) => count > 0 && !isSpokenOf(status, proof, run))
-      .map(([status, count]) => ({ status, count, proof })),
+      .filter(([ending, count]) => count > 0 && !isSpokenOf(ending, proof, run))
+      .map(([ending, count]) => ({ ending, count, proof })),
   )
   const { answered } = metrics.select({ call: null, stage: null })
-  const statuses = [...new Set(found.map(({ status }) => status))].toSorted((a, b) => a - b)
-  return statuses.map(status => {
-    const ofStatus = found.filter(each => each.status === status)
-    const count = ofStatus.reduce((sum, each) => sum + each.count, 0)
-    const where = ofStatus.map(({ proof }) => placeOf(proof))
+  const endings = [...new Set(found.map(({ ending }) => ending))].toSorted()
+  return endings.map(ending => {
+    const alike = found.filter(each => each.ending === ending)
+    const count = alike.reduce((sum, each) => sum + each.count, 0)
+    const where = alike.map(({ proof }) => placeOf(proof))
     const named = `${where.slice(0, maxNamed).join(', ')}${where.length > maxNamed ? ', …' : ''}`
-    const why = status === 429 ? `: ${whyUndecided429s(run)}` : ''
-    const [first] = ofStatus
-    const example = `status(${status})${ofStatus.length === 1 && first ? ` of ${first.proof.call}` : ''} <= 1%`
-    return `${count} of ${plural(answered, 'response')} ${count === 1 ? 'was' : 'were'} ${status} (${named}), and nothing in this run says how many are right${why}. Add a threshold such as "${example}".`
+    const whole = `${count} of ${plural(answered, 'response')}`
+    if (ending === otherEndings.errors)
+      return `${whole} had JSON-RPC errors and no result (${named}), and nothing in this run says how many are right. Send methods that the target answers.`
+    const why = ending === '429' ? `: ${whyUndecided429s(run)}` : ''
+    const [first] = alike
+    const example = `status(${ending})${alike.length === 1 && first ? ` of ${first.proof.call}` : ''} <= 1%`
+    return `${whole} ${count === 1 ? 'was' : 'were'} ${ending} (${named}), and nothing in this run says how many are right${why}. Add a threshold such as "${example}".`
   })
 }
 
@@ -163,33 +171,36 @@ const isProvoked = ({ stage }: CallProof, { stages }: Plan): boolean => {
   return found?.beyondFailures === true || found?.load.model === 'capacity' || found?.load.model === 'saturate'
 }
 
-/** Errors that are no refusals happen. Fewer than these, or a smaller share of a call, are chance. */
-const minErrors = 3
-const minErrorShare = 0.2
+/** What happens to a service that works. Fewer than these, or a smaller share of a call, are chance. */
+const byChance = /^5\d\d$|^408$|^409$|^425$|^errors$/
+const minByChance = 3
+const minShareByChance = 0.2
 
-/** The responses by status: refusals about which no judge decided, and errors that are too many to be chance. */
+/** By ending: the responses that were no success, without the 429s about which a judge decided, and without chance. */
 function refusalsOf({ unmet, limited, deferred, due }: CallProof, decided: ReadonlySet<string>) {
   const of429 = [...limited].reduce((sum, [limit, count]) => (decided.has(limit) ? sum : sum + count), 0)
   const refused = new Map([
-    [402, unmet.get('402') ?? 0],
-    [429, of429],
-    [503, deferred],
+    ['429', of429],
+    ['503', deferred],
   ])
   for (const [ending, count] of unmet) {
-    const isMany = count >= minErrors && count > due * minErrorShare
-    if (/^5\d\d$/.test(ending) && isMany) refused.set(Number(ending), count)
+    if (ending === '429' || !/^[345]\d\d$|^errors$/.test(ending)) continue
+    const isMany = count >= minByChance && count > due * minShareByChance
+    if (isMany || !byChance.test(ending)) refused.set(ending, count)
   }
   return refused
 }
 
 /** Whether a threshold that can fail is about these responses. One that is inconclusive has its own reason. */
-const isSpokenOf = (status: number, proof: CallProof, { plan, thresholds }: RunEvidence): boolean =>
+const isSpokenOf = (ending: string, proof: CallProof, { plan, proofs, thresholds }: RunEvidence): boolean =>
   plan.thresholds.some((threshold, index) => {
     const { measure } = threshold
-    if (status === 429 && 'count' in measure && measure.count.kind === 'unexpected-429')
-      return thresholds[index]?.verdict !== 'inconclusive' && canFail(threshold)
-    if (!covers(threshold, proof) || !canFail(threshold, { requests: proof.due })) return false
-    return statusOf(threshold) === status || judgesSuccess(threshold, proof)
+    if (!canFail(threshold, reachOf(threshold, plan, proofs))) return false
+    if (ending === '429' && 'count' in measure && measure.count.kind === 'unexpected-429')
+      return thresholds[index]?.verdict !== 'inconclusive'
+    // No threshold counts JSON-RPC errors.
+    if (!covers(threshold, proof) || ending === otherEndings.errors) return false
+    return `${statusOf(threshold)}` === ending || judgesSuccess(threshold, proof)
   })
 
 /** Probes whose clause judged none of their responses, because each was neither as documented nor an acceptance. */
@@ -213,7 +224,7 @@ export function unjudgedProbes({ plan, proofs }: Pick<RunEvidence, 'plan' | 'pro
 /** The clauses that the scenario must judge, and that no response of the run was judged by: why, and what to do. */
 export const missingClauses = ({ plan, clauses: tallies }: Pick<RunEvidence, 'plan' | 'clauses'>): readonly string[] =>
   firstOf(
-    (plan.mustJudge ?? [])
+    plan.mustJudge
       .filter(id => tallies.some(tally => tally.id === id && tally.judged === 0 && tally.violated === 0))
       .map(id => `The scenario must judge ${id}, and ${whyNotJudged([id], tallies, plan)}.`),
   )

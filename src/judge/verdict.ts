@@ -2,9 +2,10 @@ import { clauses as contractClauses } from '../contract/clauses.ts'
 import { clausesMatching } from '../contract/promises.ts'
 import { formatDuration, plural } from '../lib/format.ts'
 import { formatPico, pico } from '../lib/money.ts'
-import type { LogFooter, RunInfo } from '../observation/log.ts'
+import type { LogFooter, RunInfo } from '../observation/log-lines.ts'
 import { isLocalFault, type LocalFault } from '../observation/observation.ts'
-import { isSystemStage, type Plan } from '../plan/plan.ts'
+import type { Plan } from '../plan/plan.ts'
+import { isSystemStage } from '../plan/plan.ts'
 import { suggestion } from './answers.ts'
 import type { Billing, LimitResult } from './audits/audit.ts'
 import { type CapacityResult, isConclusive } from './capacity/result.ts'
@@ -16,7 +17,7 @@ import type { OpenPayment } from './open-payments.ts'
 import { type CallProof, unprovenBlocks, unprovenLimits, unprovenReasons } from './proof.ts'
 import { canFail, secondsOf } from './threshold-reach.ts'
 import type { ThresholdResult, Verdict } from './thresholds.ts'
-import { missingClauses, unjudgedProbes, unspokenRefusals } from './undecided.ts'
+import { isLedgerJudged, missingClauses, unjudgedProbes, unspokenRefusals } from './undecided.ts'
 
 export type RunVerdict = {
   readonly verdict: Verdict
@@ -280,8 +281,6 @@ function failureCounts({ load: { failures } }: VerdictInput): string {
 function passSummary({ plan, load, clauses, thresholds }: VerdictInput): string {
   const passed = clauses.filter(clause => clause.verdict === 'pass').length
   const met = thresholds.length === 0 ? '' : `, ${plural(thresholds.length, 'threshold')} met`
-  const ofBilling = clauses.filter(({ id }) => id.startsWith('billing.'))
-  const isBilled = ofBilling.length === 0 || ofBilling.some(({ verdict }) => verdict !== 'not-promised')
-  const balanced = isBilled && !plan.only?.clauses ? ', no billing discrepancy' : ''
+  const balanced = isLedgerJudged(clauses) && !plan.only?.clauses ? ', no billing discrepancy' : ''
   return `${plural(load.answered, 'response')} checked: ${plural(passed, 'clause')} passed${met}${balanced}.`
 }

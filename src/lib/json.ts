@@ -119,8 +119,5 @@ export function isJson(contentType: string | undefined): boolean {
   return (end < 0 ? contentType : contentType.slice(0, end)).trim().toLowerCase() === 'application/json'
 }
 
-/** What is written, of a type that is accepted when it is read. Anything else does not compile. */
-export type Accepted<Written extends Read, Read> = Written & Read
-
 /** A type with every level readonly, for types that zod infers. */
 export type DeepReadonly<T> = T extends object ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> } : T

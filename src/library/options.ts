@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { explainIssues } from '../lib/schema-mistakes.ts'
+import { explainIssues } from '../lib/schemas.ts'
 import { type Mistake, UsageError } from '../lib/usage-error.ts'
 
 /** The state of a run at one instant. Later versions may add members. */

@@ -9,7 +9,7 @@ import {
 import type { Criteria } from '../judge/compare/comparison.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { UsageError } from '../lib/usage-error.ts'
-import type { RunInfo } from '../observation/log.ts'
+import type { RunInfo } from '../observation/log-lines.ts'
 import type { Plan } from '../plan/plan.ts'
 import { maxShards } from '../plan/shard.ts'
 import {

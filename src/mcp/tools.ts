@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isObject, type JsonObject, parseObject } from '../lib/json.ts'
 import { formatPico, parsePico } from '../lib/money.ts'
-import { explainIssues } from '../lib/schema-mistakes.ts'
+import { explainIssues } from '../lib/schemas.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { type Allowance, pathInside } from './permissions.ts'
 

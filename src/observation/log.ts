@@ -3,82 +3,12 @@ import { open } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { constants, createGunzip, gzip } from 'node:zlib'
 import type { Cancel, Clock } from '../lib/clock.ts'
-import { type Accepted, isNestedDeeper, type JsonObject, parseJson, toObject } from '../lib/json.ts'
+import { isNestedDeeper, type JsonObject, parseJson, toObject } from '../lib/json.ts'
 import { whyUnreadable } from '../lib/read-text.ts'
-import { assertValid } from '../lib/schema-mistakes.ts'
+import { parseValid } from '../lib/schemas.ts'
 import { UsageError } from '../lib/usage-error.ts'
-import {
-  type AcceptedObservation,
-  type endings,
-  footerSchema,
-  gapSchema,
-  headSchema,
-  observationSchema,
-  type ReadFooter,
-  type ReadHeader,
-} from './log-schema.ts'
-import type { Observation } from './observation.ts'
-
-/** What the judging half must know about a run, besides the plan. */
-export type RunInfo = {
-  /** The version of the log format. */
-  readonly turnpike: 2
-  readonly runId: string
-  readonly version: string
-  /** Base address that was used. */
-  readonly target: string
-  /** Unix milliseconds at which the clock of the observations is 0. */
-  readonly startedAtMs: number
-  /** Present if nobody gave keys, so that Turnpike invented some. A reference service accepts them. */
-  readonly inventedKeys?: true
-  /** Present if callers without a wallet had no keys, since the target needs none. */
-  readonly withoutKeys?: true
-  /** Present if the target itself gave no usable response before the run, and this similar address did. */
-  readonly suggestedTarget?: string
-  /** Present if requests carried a trace id, as `traceIdsOf` derives it. */
-  readonly traces?: true
-}
-
-/** The first line of a log. */
-export type LogHeader = RunInfo & {
-  /** The index of the worker that wrote it, and the number of workers. */
-  readonly worker: number
-  readonly workers: number
-}
-
-/** Event-loop delay of a worker in milliseconds: how long its own work delayed its events. */
-export type EventLoopDelay = { readonly p99: number; readonly max: number }
-
-/** The last line of a log. A killed run has none. */
-export type LogFooter = {
-  readonly ended: (typeof endings)[number]
-  readonly durationMs: number
-  /** When the first stage was due to begin; due times count from it. null if no stage began. */
-  readonly loadStartMs: number | null
-  /** When the worker began the first stage, on the clock of the run; null if it did not begin. */
-  readonly startedMs: number | null
-  readonly eventLoopDelayMs: EventLoopDelay | null
-  /** Present if each observation states the stalls that it met. */
-  readonly statesStalls?: true | undefined
-  /** Observations that were judged but are not in the log, because the disk was too slow. */
-  readonly notRecorded: number
-  /** null if nothing was pushed. */
-  readonly pushed: PushCounts | null
-}
-
-/** Metric samples that were pushed or lost, and failed push requests. */
-export type PushCounts = { readonly takenSamples: number; readonly lostSamples: number; readonly failures: number }
-
-/** The counts of several receivers; null: nothing is pushed. */
-export function sumPushes(counts: readonly PushCounts[]): PushCounts | null {
-  const sum = (of: (each: PushCounts) => number) => counts.reduce((total, each) => total + of(each), 0)
-  if (counts.length === 0) return null
-  return {
-    takenSamples: sum(each => each.takenSamples),
-    lostSamples: sum(each => each.lostSamples),
-    failures: sum(each => each.failures),
-  }
-}
+import { footerSchema, gapSchema, headerSchema, type LogFooter, type LogHeader } from './log-lines.ts'
+import { type Observation, observationSchema } from './observation.ts'
 
 export type LogWriter = {
   /** Never blocks. The line is on disk within a second, unless it is skipped. */
@@ -295,24 +225,13 @@ function lineOf(object: JsonObject, line: string, where: string): LogLine {
     throw mistake(where, 'a deeply nested line', 'a log that Turnpike wrote')
   if ('turnpike' in object) {
     if (object.turnpike !== 2) throw mistake(where, `a log of format ${object.turnpike}`, 'a log of format 2')
-    return { kind: 'head', head: valid<Accepted<LogHeader, ReadHeader>>(headSchema, object, where) }
+    return { kind: 'head', head: parseValid(headerSchema, object, where) }
   }
-  if ('skipped' in object) return { kind: 'gap', ...valid<{ skipped: number }>(gapSchema, object, where) }
-  if ('ended' in object)
-    return { kind: 'end', end: valid<Accepted<LogFooter, ReadFooter>>(footerSchema, object, where) }
+  if ('skipped' in object) return { kind: 'gap', ...parseValid(gapSchema, object, where) }
+  if ('ended' in object) return { kind: 'end', end: parseValid(footerSchema, object, where) }
   if (!('id' in object && 'outcome' in object))
     throw mistake(where, 'a line that is no observation', 'a log that Turnpike wrote')
-  return { kind: 'observation', observation: valid<AcceptedObservation>(observationSchema, object, where) }
-}
-
-/** The value itself, since a schema drops members that it does not know. */
-function valid<Line>(
-  schema: typeof headSchema | typeof gapSchema | typeof footerSchema | typeof observationSchema,
-  value: unknown,
-  where: string,
-): Line {
-  if (!schema.safeParse(value).success) assertValid(schema, value, where)
-  return value as Line
+  return { kind: 'observation', observation: parseValid(observationSchema, object, where) }
 }
 
 /** The error codes of zlib for invalid gzip. */

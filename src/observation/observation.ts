@@ -1,55 +1,25 @@
-import type { ChatOptions } from '../contract/chat-options.ts'
-import type { AccountTier, ModelTier } from '../contract/contract.ts'
-import type { InvalidPayment, SignInForm } from '../contract/wallets.ts'
+import { z } from 'zod'
+import { chatOptionsSchema } from '../contract/chat-options.ts'
+import { accountTiers, modelTiers } from '../contract/contract.ts'
+import { probeNameSchema } from '../contract/probes.ts'
+import { invalidPaymentNames, signInFormSchema } from '../contract/wallets.ts'
+import type { DeepReadonly } from '../lib/json.ts'
+import { members, openText, whole } from '../lib/schemas.ts'
 
-/**
- * The record of one request: when it was due and sent, its response, and its outcome. The producing half passes nothing
- * else to the judging half, so an observation has every fact that a judge needs, and no secret. All times are in
- * milliseconds since the start of the run. Plain JSON.
- */
-export type Observation = {
-  /** Identifies the request in its run and seeds its content: request n of caller c of C, both from 0, is n × C + c. */
-  readonly id: number
-  /** Position among all requests of its worker, from 0, in the order in which arrivals are sent. */
-  readonly seq: number
-  readonly stage: string
-  /** The index of its trial in a capacity search, from 0. Missing in other stages. */
-  readonly trial?: number | undefined
-  /** The name of the call in the scenario. */
-  readonly call: string
-  /** The name of the caller; never its key. */
-  readonly caller: string
-  /** The short name of the chain of its wallet. Missing: it has API keys. */
-  readonly chain?: string | undefined
-  /** How its wallet signed in. Missing: it has API keys, or the request needs no sign-in. */
-  readonly signIn?: SignInForm | undefined
-  /** Which key of the caller it used, from 0. */
-  readonly key: number
-  readonly accountTier: AccountTier
-  readonly request: RequestDescriptor
-  readonly dueMs: number
-  /** When the request was passed to the transport; null if it never was. */
-  readonly sentMs: number | null
-  /** Whether the response is to a second attempt, because the target had closed the connection of the first. */
-  readonly retried?: true | undefined
-  /** When the status line and the headers had arrived. */
-  readonly headersMs: number | null
-  /** When the last byte arrived, or the request failed. */
-  readonly endMs: number | null
-  /** Missing: the event loop did not stall during the request, or nothing watched it. */
-  readonly stalls?: Stalls | undefined
-  readonly outcome: Outcome
-  /** The response. Also present if the request failed after the headers. */
-  readonly response: ObservedResponse | null
-}
+const text = z.string()
+const texts = z.array(text)
+/** Three years. Judges add times, and make dates and lists of them. */
+const maxMs = 100_000_000_000
+export const instant = z.number().min(-maxMs).max(maxMs)
+const millis = instant.nullable()
+/** Tokens, bytes, items: judges sum them up. */
+const amount = z.number().min(0).max(1e12)
 
-/** Periods in which Turnpike's event loop was too busy to read responses: how many, and how long the longest was. */
-export type Stalls = { readonly count: number; readonly longestMs: number }
+/** Why the machine that runs Turnpike could not open a connection. The target has no part in it. */
+export const localFaults = ['no-file-descriptors', 'no-local-ports', 'no-memory', 'not-permitted'] as const
+export type LocalFault = (typeof localFaults)[number]
 
-export type Outcome =
-  | { readonly kind: 'answered'; readonly status: number }
-  | { readonly kind: 'failed'; readonly reason: FailureReason; readonly detail: string }
-  | { readonly kind: 'dropped'; readonly reason: DropReason }
+export const isLocalFault = (reason: string): reason is LocalFault => localFaults.some(fault => fault === reason)
 
 /** Why an arrival was due but never sent. */
 export type DropReason =
@@ -64,12 +34,6 @@ export type DropReason =
   /** It depends on the response to an earlier request of its arrival, and that one got none. */
   | 'no-response'
   | LocalFault
-
-/** Why the machine that runs Turnpike could not open a connection. The target has no part in it. */
-export const localFaults = ['no-file-descriptors', 'no-local-ports', 'no-memory', 'not-permitted'] as const
-export type LocalFault = (typeof localFaults)[number]
-
-export const isLocalFault = (reason: string): reason is LocalFault => localFaults.some(fault => fault === reason)
 
 /** Why a request has no complete response. A complete response of any status, even 500, is no failure. */
 export const failureReasons = [
@@ -91,6 +55,288 @@ export const failureReasons = [
   'cancelled',
 ] as const
 export type FailureReason = (typeof failureReasons)[number]
+
+const outcomeSchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('answered'), status: whole }),
+  z.object({ kind: z.literal('failed'), reason: openText<FailureReason>(), detail: text }),
+  z.object({ kind: z.literal('dropped'), reason: openText<DropReason>() }),
+])
+export type Outcome = DeepReadonly<z.output<typeof outcomeSchema>>
+
+/** The number of runs of a grammar that are recorded in full. */
+export const maxGrammarRuns = 64
+
+/**
+ * What one event of a stream carries. An event may have several parts, in this order. `results`: search results, if the
+ * request had options · `empty`: none of the others · `after-done`: anything after the done marker
+ */
+export type StreamPart =
+  | 'results'
+  | 'role'
+  | 'reasoning'
+  | 'content'
+  | 'tool-call'
+  | 'finish'
+  | 'usage'
+  | 'error'
+  | 'empty'
+  | 'malformed'
+  | 'done'
+  | 'after-done'
+
+const deltaFields = [
+  'role',
+  'content',
+  'reasoning_content',
+  'name',
+  'thought_signature',
+  'tool_calls',
+  'reasoning_details',
+] as const
+/** The fields of a delta whose types are recorded. */
+export type DeltaField = (typeof deltaFields)[number]
+
+const jsonTypes = ['string', 'number', 'boolean', 'array', 'object'] as const
+export type JsonType = (typeof jsonTypes)[number]
+
+/** What a token stream contained and when: counts, times and types, and only the beginnings of texts. */
+const streamSchema = z.object({
+  /** Events with a JSON object. */
+  chunks: whole,
+  /**
+   * The parts of the events in order, as runs: `[['role',1],['content',118],['finish',1],['usage',1],['done',1]]`. After
+   * `maxGrammarRuns` runs, the rest has one entry for each part, in the order in which the parts occurred last.
+   */
+  grammar: z.array(z.tuple([openText<StreamPart>(), whole])),
+  /** Distinct values over all chunks, at most 3 of each. A missing one is "". */
+  ids: texts,
+  models: texts,
+  objects: texts,
+  created: z.number().nullable(),
+  finishReasons: texts,
+  /** Distinct indices of choices, at most 16. A missing one is null. */
+  indices: z.array(z.unknown()),
+  /** Distinct values, at most 3. */
+  stopReasons: z.array(z.unknown()),
+  /**
+   * The JSON types of the fields of deltas, in order of first occurrence. Each has the first 80 characters of its first
+   * value as JSON. null does not count as a type. At most one entry for each field and type.
+   */
+  deltaTypes: z.array(z.tuple([z.enum(deltaFields), z.enum(jsonTypes), text])),
+  /** The last value of each. */
+  usage: z.unknown(),
+  cost: z.unknown(),
+  /** The field `error` of an event; null if none had one. */
+  error: z.unknown(),
+  /** The echo of the options, with the last value of each; null if none was recorded. */
+  parameters: members.nullable(),
+  /** The first 4,096 characters of the content; null if not recorded, since the request had no options. */
+  text: text.nullable(),
+  /** Names of the called tools, at most 3. */
+  toolNames: texts,
+  contentCharacters: whole,
+  reasoningCharacters: whole,
+  /** First non-empty token of any kind: content, reasoning or tool call. */
+  firstTokenMs: millis,
+  firstContentMs: millis,
+  lastTokenMs: millis,
+  /** Chunks with a token. */
+  tokenChunks: whole,
+  /** Milliseconds between token chunks, in order, at most 2,000. */
+  gapsMs: z.array(instant),
+  /** First 200 characters of each event that was not a JSON object, at most 3. */
+  malformed: texts,
+})
+export type StreamRecord = DeepReadonly<z.output<typeof streamSchema>>
+
+/**
+ * The body, as far as judges need it. In a `json` value of more than 4 KiB, strings are cut at 256 characters, lists and
+ * objects at 1,024 members, and values nested more than 64 deep are null. `cut`: members are missing.
+ */
+const bodySchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('empty') }),
+  z.object({
+    kind: z.literal('json'),
+    value: z.custom<unknown>(value => value !== undefined, 'any JSON value'),
+    cut: z.literal(true).optional(),
+    digest: text.nullable(),
+  }),
+  z.object({ kind: z.literal('text'), head: text, digest: text.nullable() }),
+  z.object({ kind: z.literal('stream'), stream: streamSchema }),
+  /** The body does not match its Content-Encoding, or is too long. */
+  z.object({ kind: z.literal('undecodable'), encoding: text, why: text }),
+])
+export type Body = DeepReadonly<z.output<typeof bodySchema>>
+
+const responseSchema = z.object({
+  status: whole,
+  /**
+   * Names in lower case. Repeated headers are joined with ", ". Values are trimmed and cut at 512 characters, JSON in
+   * base64 at 8,192.
+   */
+  headers: z.record(text, text),
+  /** Present if there were more headers than Turnpike keeps: a header that is not in `headers` may have been sent. */
+  headersCut: z.literal(true).optional(),
+  bytes: amount,
+  body: bodySchema,
+})
+export type ObservedResponse = DeepReadonly<z.output<typeof responseSchema>>
+
+const chatSchema = z.object({
+  kind: z.literal('chat'),
+  model: text,
+  /** null: unknown. */
+  modelTier: z.enum(modelTiers).nullable(),
+  stream: z.boolean(),
+  promptTokens: amount,
+  /** The maximum number of tokens of one choice. */
+  maxCompletionTokens: amount,
+  /** null if the request had only a prompt and a token limit. */
+  options: chatOptionsSchema.nullable(),
+})
+export type ChatDescriptor = DeepReadonly<z.output<typeof chatSchema>>
+
+/** The role of a request among those that share one idempotency key. */
+const replaySchema = z.object({
+  /** The `id` of the first request with the key. Identifies the key without revealing it. */
+  group: whole,
+  /**
+   * original: first use · duplicate: same body · other-key: same body, another API key of the account · conflict: another
+   * body · other-caller: same key and body, another caller · late-repeat: same body, after a delay
+   */
+  role: z.enum(['original', 'duplicate', 'other-key', 'conflict', 'other-caller', 'late-repeat']),
+  concurrent: z.boolean(),
+})
+export type ReplayRole = DeepReadonly<z.output<typeof replaySchema>>
+
+const rpcItemSchema = z.object({ id: z.union([z.number(), text]), method: text, failing: z.boolean() })
+export type RpcItem = DeepReadonly<z.output<typeof rpcItemSchema>>
+
+const rpcSchema = z.object({
+  kind: z.literal('rpc'),
+  network: text,
+  batch: z.boolean(),
+  items: z.array(rpcItemSchema),
+  replay: replaySchema.nullable(),
+})
+export type RpcDescriptor = DeepReadonly<z.output<typeof rpcSchema>>
+
+const listSchema = z.object({ kind: z.enum(['models', 'networks', 'rate-limits', 'rate-limit-logs']) })
+export type ListDescriptor = DeepReadonly<z.output<typeof listSchema>>
+
+/** A resource that is neither chat nor RPC. */
+const resourceSchema = z.object({
+  kind: z.literal('resource'),
+  /** Its name in the contract. */
+  resource: text,
+  body: members.nullable(),
+  /** The requested page of a list and its number of items; null if not sent. */
+  page: amount.nullable(),
+  limit: amount.nullable(),
+  /** The timestamp that the request carried, in milliseconds; null for none. */
+  timestampMs: z.number().min(0).max(8e15).nullable(),
+})
+export type ResourceDescriptor = DeepReadonly<z.output<typeof resourceSchema>>
+
+/** A signed payment, without its signature. */
+const paymentSchema = z.object({
+  /** The same for every request that carries the same signed payment: the wallet and a number. */
+  id: text,
+  /** A decimal in USD. */
+  usd: text,
+  /** In the smallest unit of the token. */
+  amount: text,
+  /** Who gets it, as the offer says. */
+  payTo: text,
+  /** Whether an earlier request carried it, too. It counts once. */
+  isAgain: z.boolean(),
+  /** The header that carried it. Missing: the first of the contract. */
+  header: text.optional(),
+  /** What is wrong with it on purpose. Missing: nothing. */
+  invalid: z.enum(invalidPaymentNames).optional(),
+})
+export type PaymentRecord = DeepReadonly<z.output<typeof paymentSchema>>
+
+/** A request for credit of a wallet: it asks how to pay, or it pays. */
+const topUpSchema = z.object({
+  kind: z.literal('top-up'),
+  step: z.enum(['offer', 'payment']),
+  /** null: an offer that a caller with API keys asks for. */
+  chain: text.nullable(),
+  address: text.nullable(),
+  /** null: nothing was signed. */
+  payment: paymentSchema.nullable(),
+})
+export type TopUpDescriptor = DeepReadonly<z.output<typeof topUpSchema>>
+
+const walletBalanceSchema = z.object({ kind: z.literal('wallet-balance'), address: text.nullable() })
+export type WalletBalanceDescriptor = DeepReadonly<z.output<typeof walletBalanceSchema>>
+
+/** A crafted request with a documented response. */
+const probeSchema = z.object({
+  kind: z.literal('probe'),
+  probe: probeNameSchema,
+  /** The same for requests that are sent at once with one sign-in: the id of the first. Missing: it is alone. */
+  race: whole.optional(),
+})
+export type ProbeDescriptor = DeepReadonly<z.output<typeof probeSchema>>
+
+const requestSchema = z.discriminatedUnion('kind', [
+  chatSchema,
+  rpcSchema,
+  listSchema,
+  resourceSchema,
+  topUpSchema,
+  walletBalanceSchema,
+  probeSchema,
+])
+export type RequestDescriptor = DeepReadonly<z.output<typeof requestSchema>>
+
+/** Periods in which Turnpike's event loop was too busy to read responses: how many, and how long the longest was. */
+const stallsSchema = z.object({ count: whole.positive(), longestMs: z.number().nonnegative() })
+export type Stalls = DeepReadonly<z.output<typeof stallsSchema>>
+
+/**
+ * The record of one request: when it was due and sent, its response, and its outcome. The producing half passes nothing
+ * else to the judging half, so an observation has every fact that a judge needs, and no secret. All times are in
+ * milliseconds since the start of the run. Plain JSON. Members that later versions add are allowed.
+ */
+export const observationSchema = z.object({
+  /** Identifies the request in its run and seeds its content: request n of caller c of C, both from 0, is n × C + c. */
+  id: whole,
+  /** Position among all requests of its worker, from 0, in the order in which arrivals are sent. */
+  seq: whole,
+  stage: text,
+  /** The index of its trial in a capacity search, from 0. Missing in other stages. */
+  trial: whole.max(9_999).optional(),
+  /** The name of the call in the scenario. */
+  call: text,
+  /** The name of the caller; never its key. */
+  caller: text,
+  /** The short name of the chain of its wallet. Missing: it has API keys. */
+  chain: text.optional(),
+  /** How its wallet signed in. Missing: it has API keys, or the request needs no sign-in. */
+  signIn: signInFormSchema.optional(),
+  /** Which key of the caller it used, from 0. A list holds the counts of all keys, so the number has a bound. */
+  key: whole.max(1_023),
+  accountTier: z.enum(accountTiers),
+  request: requestSchema,
+  dueMs: instant,
+  /** When the request was passed to the transport; null if it never was. */
+  sentMs: millis,
+  /** Whether the response is to a second attempt, because the target had closed the connection of the first. */
+  retried: z.literal(true).optional(),
+  /** When the status line and the headers had arrived. */
+  headersMs: millis,
+  /** When the last byte arrived, or the request failed. */
+  endMs: millis,
+  /** Missing: the event loop did not stall during the request, or nothing watched it. */
+  stalls: stallsSchema.optional(),
+  outcome: outcomeSchema,
+  /** The response. Also present if the request failed after the headers. */
+  response: responseSchema.nullable(),
+})
+export type Observation = DeepReadonly<z.output<typeof observationSchema>>
 
 /** Whether a request is the first of its arrival. Only replays and payments have further ones. */
 export const isFirstRequest = ({ request, id }: Pick<Observation, 'request' | 'id'>): boolean =>
@@ -119,211 +365,6 @@ export const isBreak = (reason: string): boolean => breaks.includes(reason)
 /** Whether the connection of a request broke before the first byte of a response. */
 export const isLost = ({ outcome, headersMs }: Pick<Observation, 'outcome' | 'headersMs'>): boolean =>
   outcome.kind === 'failed' && headersMs === null && isBreak(outcome.reason)
-
-export type ObservedResponse = {
-  readonly status: number
-  /**
-   * Names in lower case. Repeated headers are joined with ", ". Values are trimmed and cut at 512 characters, JSON in
-   * base64 at 8,192.
-   */
-  readonly headers: Readonly<Record<string, string>>
-  /** Present if there were more headers than Turnpike keeps: a header that is not in `headers` may have been sent. */
-  readonly headersCut?: true | undefined
-  readonly bytes: number
-  readonly body: Body
-}
-
-/**
- * The body, as far as judges need it. In a `json` value of more than 4 KiB, strings are cut at 256 characters, lists and
- * objects at 1,024 members, and values nested more than 64 deep are null. `cut`: members are missing.
- */
-export type Body =
-  | { readonly kind: 'empty' }
-  | { readonly kind: 'json'; readonly value: unknown; readonly cut?: true | undefined; readonly digest: string | null }
-  | { readonly kind: 'text'; readonly head: string; readonly digest: string | null }
-  | { readonly kind: 'stream'; readonly stream: StreamRecord }
-  /** The body does not match its Content-Encoding, or is too long. */
-  | { readonly kind: 'undecodable'; readonly encoding: string; readonly why: string }
-
-export type RequestDescriptor =
-  | ChatDescriptor
-  | RpcDescriptor
-  | ListDescriptor
-  | ResourceDescriptor
-  | TopUpDescriptor
-  | WalletBalanceDescriptor
-  | ProbeDescriptor
-
-export type ChatDescriptor = {
-  readonly kind: 'chat'
-  readonly model: string
-  /** null: unknown. */
-  readonly modelTier: ModelTier | null
-  readonly stream: boolean
-  readonly promptTokens: number
-  /** The maximum number of tokens of one choice. */
-  readonly maxCompletionTokens: number
-  /** null if the request had only a prompt and a token limit. */
-  readonly options: ChatOptions | null
-}
-
-export type RpcDescriptor = {
-  readonly kind: 'rpc'
-  readonly network: string
-  readonly batch: boolean
-  readonly items: readonly RpcItem[]
-  readonly replay: ReplayRole | null
-}
-
-export type RpcItem = { readonly id: number | string; readonly method: string; readonly failing: boolean }
-
-/** The role of a request among those that share one idempotency key. */
-export type ReplayRole = {
-  /** The `id` of the first request with the key. Identifies the key without revealing it. */
-  readonly group: number
-  /**
-   * original: first use · duplicate: same body · other-key: same body, another API key of the account · conflict: another
-   * body · foreign: same key and body, another caller · again: same body, after a delay
-   */
-  readonly role: 'original' | 'duplicate' | 'other-key' | 'conflict' | 'other-caller' | 'late-repeat'
-  readonly concurrent: boolean
-}
-
-export type ListDescriptor = { readonly kind: 'models' | 'networks' | 'rate-limits' | 'rate-limit-logs' }
-
-/** A resource that is neither chat nor RPC. */
-export type ResourceDescriptor = {
-  readonly kind: 'resource'
-  /** Its name in the contract. */
-  readonly resource: string
-  readonly body: Readonly<Record<string, unknown>> | null
-  /** The requested page of a list and its number of items; null if not sent. */
-  readonly page: number | null
-  readonly limit: number | null
-  /** The timestamp that the request carried, in milliseconds; null for none. */
-  readonly timestampMs: number | null
-}
-
-/** A request for credit of a wallet: it asks how to pay, or it pays. */
-export type TopUpDescriptor = {
-  readonly kind: 'top-up'
-  readonly step: 'offer' | 'payment'
-  /** null: an offer that a caller with API keys asks for. */
-  readonly chain: string | null
-  readonly address: string | null
-  /** null: nothing was signed. */
-  readonly payment: PaymentRecord | null
-}
-
-/** A signed payment, without its signature. */
-export type PaymentRecord = {
-  /** The same for every request that carries the same signed payment: the wallet and a number. */
-  readonly id: string
-  /** A decimal in USD. */
-  readonly usd: string
-  /** In the smallest unit of the token. */
-  readonly amount: string
-  /** Who gets it, as the offer says. */
-  readonly payTo: string
-  /** Whether an earlier request carried it, too. It counts once. */
-  readonly isAgain: boolean
-  /** The header that carried it. Missing: the first of the contract. */
-  readonly header?: string | undefined
-  /** What is wrong with it on purpose. Missing: nothing. */
-  readonly invalid?: InvalidPayment | undefined
-}
-
-export type WalletBalanceDescriptor = { readonly kind: 'wallet-balance'; readonly address: string | null }
-
-/** A crafted request with a documented response. */
-export type ProbeDescriptor = {
-  readonly kind: 'probe'
-  readonly probe: string
-  /** The same for requests that are sent at once with one sign-in: the id of the first. Missing: it is alone. */
-  readonly race?: number | undefined
-}
-
-/** The number of runs of a grammar that are recorded in full. */
-export const maxGrammarRuns = 64
-
-/** What a token stream contained and when: counts, times and types, and only the beginnings of texts. */
-export type StreamRecord = {
-  /** Events with a JSON object. */
-  readonly chunks: number
-  /**
-   * The parts of the events in order, as runs: `[['role',1],['content',118],['finish',1],['usage',1],['done',1]]`. After
-   * `maxGrammarRuns` runs, the rest has one entry for each part, in the order in which the parts occurred last.
-   */
-  readonly grammar: readonly (readonly [StreamPart, number])[]
-  /** Distinct values over all chunks, at most 3 of each. A missing one is "". */
-  readonly ids: readonly string[]
-  readonly models: readonly string[]
-  readonly objects: readonly string[]
-  readonly created: number | null
-  readonly finishReasons: readonly string[]
-  /** Distinct indices of choices, at most 16. A missing one is null. */
-  readonly indices: readonly unknown[]
-  /** Distinct values, at most 3. */
-  readonly stopReasons: readonly unknown[]
-  /**
-   * The JSON types of the fields of deltas, in order of first occurrence. Each has the first 80 characters of its first
-   * value as JSON. null does not count as a type. At most one entry for each field and type.
-   */
-  readonly deltaTypes: readonly (readonly [field: DeltaField, type: JsonType, first: string])[]
-  /** The last value of each. */
-  readonly usage: unknown
-  readonly cost: unknown
-  /** The field `error` of an event; null if none had one. */
-  readonly error: unknown
-  /** The echo of the options, with the last value of each; null if none was recorded. */
-  readonly parameters: Readonly<Record<string, unknown>> | null
-  /** The first 4,096 characters of the content; null if not recorded, since the request had no options. */
-  readonly text: string | null
-  /** Names of the called tools, at most 3. */
-  readonly toolNames: readonly string[]
-  readonly contentCharacters: number
-  readonly reasoningCharacters: number
-  /** First non-empty token of any kind: content, reasoning or tool call. */
-  readonly firstTokenMs: number | null
-  readonly firstContentMs: number | null
-  readonly lastTokenMs: number | null
-  /** Chunks with a token. */
-  readonly tokenChunks: number
-  /** Milliseconds between token chunks, in order, at most 2,000. */
-  readonly gapsMs: readonly number[]
-  /** First 200 characters of each event that was not a JSON object, at most 3. */
-  readonly malformed: readonly string[]
-}
-
-/** The fields of a delta whose types are recorded. */
-export type DeltaField =
-  | 'role'
-  | 'content'
-  | 'reasoning_content'
-  | 'name'
-  | 'thought_signature'
-  | 'tool_calls'
-  | 'reasoning_details'
-
-export type JsonType = 'string' | 'number' | 'boolean' | 'array' | 'object'
-
-/**
- * What one event of a stream carries. An event may have several parts, in this order. `results`: search results, if the
- * request had options · `empty`: none of the others · `after-done`: anything after the done marker
- */
-export type StreamPart =
-  | 'results'
-  | 'role'
-  | 'reasoning'
-  | 'content'
-  | 'tool-call'
-  | 'finish'
-  | 'usage'
-  | 'error'
-  | 'empty'
-  | 'malformed'
-  | 'done'
-  | 'after-done'
 
 /** Takes an observation. Never blocks. */
 export type Sink = (observation: Observation) => void

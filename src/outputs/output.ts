@@ -2,7 +2,7 @@ import type { RunView } from '../judge/judge.ts'
 import type { WorkerHealth } from '../judge/judge-run.ts'
 import type { GaugeSnapshot } from '../judge/metrics/gauges.ts'
 import type { TracedRequest } from '../judge/traced-requests.ts'
-import type { PushCounts } from '../observation/log.ts'
+import type { PushCounts } from '../observation/log-lines.ts'
 import type { Report } from '../report/document.ts'
 
 /** Shows a run while it is running and when it is over. It reads aggregates, and no observation. */

@@ -35,7 +35,7 @@ export function describePlan(plan: Plan, refusal?: string | null): string {
     section('Expected failures of one caller', failuresTable(plan)),
     section('Expected requests', requestsTable(plan)),
     section('Thresholds', thresholdLines(plan)),
-    section('Must be judged', asPatterns(plan.mustJudge ?? []).join(' ')),
+    section('Must be judged', asPatterns(plan.mustJudge).join(' ')),
     section('Not promised by the profile, so not judged', asPatterns(plan.notPromised).join(' ')),
   ]
     .filter(part => part !== '')

@@ -1,94 +1,308 @@
+import { z } from 'zod'
 import type { ClauseId } from '../contract/clauses.ts'
-import type { AccountTier } from '../contract/contract.ts'
-import type { Source } from '../contract/sources.ts'
+import { accountTiers } from '../contract/contract.ts'
+import { allSources } from '../contract/sources.ts'
+import type { DeepReadonly } from '../lib/json.ts'
 import { isLoopback } from '../lib/loopback.ts'
 import { pico } from '../lib/money.ts'
-import type { Call } from '../scenario/call-schema.ts'
-import type { Mix } from '../scenario/fields.ts'
-import type { ServiceSpec } from '../scenario/schema.ts'
-import type { Threshold, Timing } from '../scenario/threshold.ts'
+import { decimalText, openText, whole } from '../lib/schemas.ts'
+import { type Call, resolvedCallSchema } from '../scenario/call-schema.ts'
+import { type Mix, mixSchema } from '../scenario/fields.ts'
+import { distributions } from '../scenario/schema.ts'
+import { thresholdSchema, timings } from '../scenario/threshold.ts'
 
-export type { Call, RpcCall } from '../scenario/call-schema.ts'
+export type { RpcCall } from '../scenario/call-schema.ts'
 export type { Mix } from '../scenario/fields.ts'
-export type { ServiceSpec } from '../scenario/schema.ts'
 export type { Aggregate, Count, Measure, Operator, Threshold, Timing } from '../scenario/threshold.ts'
 export { operators, plainCounts, timings } from '../scenario/threshold.ts'
+export type { Call }
 
-/** A scenario with everything decided: no optional field, no default, no unit in a string. Plain JSON, no secret. */
-export type Plan = {
-  readonly schema: 1
-  readonly scenario: string
-  readonly question: string | null
-  readonly seed: number
-  /** Base address of the target; null for an embedded reference service. */
-  readonly target: string | null
-  /** Capacity of the embedded reference service; null for unlimited. */
-  readonly service: ServiceSpec | null
-  /** Name of the profile that the target is judged by. */
-  readonly profile: string
-  /** The clauses that the target does not promise. They are never judged. */
-  readonly notPromised: readonly ClauseId[]
-  /** The part of the scenario that is sent and judged; null: all of it. */
-  readonly only: OnlyPlan | null
-  readonly callers: CallersPlan
-  readonly limits: LimitsPlan
-  /** The models, networks and prices that the calls use. */
-  readonly values: readonly PlannedValue[]
-  readonly calls: Readonly<Record<string, Call>>
-  readonly stages: readonly StagePlan[]
-  /** By call: the longest time in milliseconds of a good response. */
-  readonly slo: Readonly<Record<string, Readonly<Partial<Record<Timing, number>>>>>
-  readonly thresholds: readonly Threshold[]
-  /** The clauses without which the run answers no question. Missing in plans of older versions: none. */
-  readonly mustJudge?: readonly ClauseId[]
-  readonly budgetUsd: string | null
-  /** Whether the user has said that no budget binds. */
-  readonly isBudgetUnlimited: boolean
-  readonly bounds: Bounds
-  /** Which observations are kept: all of them, those with a finding, or none. */
-  readonly record: 'all' | 'findings' | 'none'
-  readonly forecast: Forecast
-}
+const positive = z.number().positive()
+const amount = z.number().nonnegative()
+const text = z.string()
 
-/** A part of a scenario, as --only names it: calls decide what is sent, clauses what is judged. */
-export type OnlyPlan = {
-  /** As given: names of calls, and ids or patterns of clauses. */
-  readonly names: readonly string[]
-  /** The clauses that are judged; null for all of them. */
-  readonly clauses: readonly ClauseId[] | null
-  /** The calls that are sent; null for all of them, since nobody can tell which ones exercise the clauses. */
-  readonly calls: readonly string[] | null
-  /** The thresholds of the scenario that are not judged. */
-  readonly leftOut: readonly string[]
-}
+/** The terms of a capacity search. Rates are arrivals per second of all callers. */
+const searchSchema = z.object({
+  fromPerSecond: positive,
+  toPerSecond: positive,
+  /** The ratio of responses to each call that must be good, above 0 and at most 1. */
+  goodRatio: z.number().min(0).max(1),
+  /** The search ends when the lowest exceeded rate is at most this ratio above the highest sustained one. */
+  precision: amount,
+  trialMs: positive,
+  confirmMs: positive,
+  /** Responses to each call that a confirmation needs to prove `goodRatio`. */
+  confirmSamples: whole,
+  /** The share of each call among the arrivals. They add up to 1. */
+  mix: z.record(text, amount),
+  /** 100 % of tier of one caller; null if no call of the mix has a limit, or if an older version made the plan. */
+  callerPerSecond: amount.nullable().default(null),
+})
+export type SearchTerms = DeepReadonly<z.output<typeof searchSchema>>
 
-export type CallersPlan = {
-  /** `c0`, `c1`, …: one per account, in order. Then `w0`, `w1`, …: one per wallet. */
-  readonly names: readonly string[]
-  /** API keys per account. Its arrivals use them in turn. */
-  readonly keysEach: number
-  /** null: no caller has a wallet. */
-  readonly wallets: WalletsPlan | null
-  readonly accountTier: AccountTier
-  /** Whether others use the same accounts during the run. Then usage has no upper bound to check. */
-  readonly shared: boolean
-  /** A file with the keys of one account per line; null for keys from the environment, or reference keys on loopback. */
-  readonly keysFile: string | null
-}
+/** Arrivals per second of all callers together. */
+const shapeSchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('constant'), perSecond: amount }),
+  z.object({ kind: z.literal('poisson'), perSecond: amount }),
+  z.object({ kind: z.literal('ramp'), fromPerSecond: amount, toPerSecond: amount }),
+  /** Levels of equal length, with a linear ramp of `rampMs` from each to the next. */
+  z.object({
+    kind: z.literal('stairs'),
+    fromPerSecond: amount,
+    toPerSecond: amount,
+    steps: whole.positive(),
+    rampMs: amount,
+  }),
+  /** The peak lasts from `atMs` for `forMs`, with a ramp before and a ramp after it. */
+  z.object({
+    kind: z.literal('spike'),
+    basePerSecond: amount,
+    peakPerSecond: amount,
+    atMs: amount,
+    forMs: amount,
+    rampUpMs: amount,
+    rampDownMs: amount,
+  }),
+  /** `size` simultaneous arrivals, at the start of the stage and then every `everyMs`. */
+  z.object({ kind: z.literal('burst'), size: whole, everyMs: positive }),
+  /**
+   * The arrivals of another run, packed by `packArrivals`. Their calls are indices into the mix. `stage`: the stage that is
+   * repeated; null for all of them.
+   */
+  z.object({ kind: z.literal('recorded'), run: text, stage: text.nullable(), speed: positive, packed: text }),
+  z.object({ kind: z.literal('pause') }),
+])
+export type Shape = DeepReadonly<z.output<typeof shapeSchema>>
 
-export type WalletsPlan = {
+const loadSchema = z.discriminatedUnion('model', [
+  z.object({ model: z.literal('open'), shape: shapeSchema, mix: mixSchema }),
+  /** Users who send a request, wait for its response, think, and send the next one. */
+  z.object({ model: z.literal('closed'), users: whole, thinkMs: amount, mix: mixSchema }),
+  /** Connections that send the next request as soon as they have a response; `maxCalls` in all. */
+  z.object({ model: z.literal('saturate'), connections: whole, maxCalls: whole, mix: mixSchema }),
+  /** Searches for the highest rate at which responses stay good. */
+  z.object({
+    model: z.literal('capacity'),
+    search: searchSchema,
+    spacing: z.enum(['even', 'poisson']),
+    /** Pause before a trial whose rate is not higher than the last one. */
+    coolDownMs: amount,
+    mix: mixSchema,
+  }),
+  /** Each caller sends the calls in order, one at a time. */
+  z.object({
+    model: z.literal('sequence'),
+    calls: z.array(text),
+    /** After this time from the start of the stage, no call is sent; null: after its duration, in an older plan. */
+    atMostMs: amount.nullable().default(null),
+  }),
+])
+export type Load = DeepReadonly<z.output<typeof loadSchema>>
+
+const stageSchema = z.object({
+  name: text,
+  /** From the start of the run. */
+  startMs: amount,
+  durationMs: amount,
+  /** The stage uses `callers` callers from `firstCaller` on, an index into `callers.names`. */
+  callers: whole,
+  firstCaller: whole,
+  /** Whether its callers may exceed the failure limit of the abuse block. Otherwise their failures are paced. */
+  beyondFailures: z.boolean(),
+  load: loadSchema,
+})
+export type StagePlan = DeepReadonly<z.output<typeof stageSchema>>
+
+const walletsSchema = z.object({
   /** The short name of the chain of each wallet, in order. */
-  readonly chains: readonly string[]
+  chains: z.array(text).min(1),
   /** A file with one private key per line; null: from the environment, or generated for the run. */
-  readonly keysFile: string | null
+  keysFile: text.nullable(),
   /** What each wallet pays for credit before the load, a decimal in USD; null: nothing. */
-  readonly topUpUsd: string | null
+  topUpUsd: decimalText.nullable(),
   /**
    * What the run may pay at most for credit, a decimal in USD. "0": it only asks how to pay. null: as much as the calls
    * say, because the target is on this machine and its money is simulated.
    */
-  readonly maxPaidUsd: string | null
-}
+  maxPaidUsd: decimalText.nullable(),
+})
+export type WalletsPlan = DeepReadonly<z.output<typeof walletsSchema>>
+
+const callersSchema = z.object({
+  /** `c0`, `c1`, …: one per account, in order. Then `w0`, `w1`, …: one per wallet. */
+  names: z.array(text).min(1).max(10_000),
+  /** API keys per account. Its arrivals use them in turn. */
+  keysEach: whole.positive(),
+  /** null: no caller has a wallet. */
+  wallets: walletsSchema.nullable().default(null),
+  accountTier: z.enum(accountTiers),
+  /** Whether others use the same accounts during the run. Then usage has no upper bound to check. */
+  shared: z.boolean(),
+  /** A file with the keys of one account per line; null for keys from the environment, or reference keys on loopback. */
+  keysFile: text.nullable(),
+})
+export type CallersPlan = DeepReadonly<z.output<typeof callersSchema>>
+
+const sourceSchema = z.enum(allSources)
+
+/** A value of the contract that the plan uses, in words, and who stated it. */
+const valueSchema = z.object({ name: text, text, source: sourceSchema })
+export type PlannedValue = DeepReadonly<z.output<typeof valueSchema>>
+
+/** Whether one of the callers requested its limits from the target. */
+const discoverySchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('not-asked'), why: text }),
+  z.object({ kind: z.literal('failed'), caller: text, why: text }),
+  z.object({ kind: z.literal('answered'), caller: text }),
+])
+export type LimitDiscovery = DeepReadonly<z.output<typeof discoverySchema>>
+
+/** Which limits rates and forecast use. */
+const limitsSchema = z.object({
+  /** Which of them applies if both state a limit. */
+  by: z.enum(['target', 'profile']),
+  discovery: discoverySchema,
+  /**
+   * Every limit that some call uses, per minute, for one caller; null if not stated. `profile`: by the document or the
+   * profile. `from`: the source of the limit that applies.
+   */
+  scopes: z.array(
+    z.object({
+      scope: text,
+      profile: z.number().nullable(),
+      target: z.number().nullable(),
+      from: sourceSchema.nullable(),
+    }),
+  ),
+})
+export type LimitsPlan = DeepReadonly<z.output<typeof limitsSchema>>
+
+/** All in milliseconds. `idleMs` is the longest silence between two reads of a body. */
+const timeoutsSchema = z.object({ connectMs: positive, headersMs: positive, idleMs: positive, totalMs: positive })
+export type Timeouts = DeepReadonly<z.output<typeof timeoutsSchema>>
+
+const boundsSchema = z.object({
+  maxInFlight: whole.positive(),
+  maxBodyBytes: whole.positive(),
+  /** How long a run waits for requests in flight after its last stage. */
+  drainMs: amount,
+  timeouts: z.object({ chat: timeoutsSchema, rpc: timeoutsSchema, control: timeoutsSchema }),
+})
+export type Bounds = DeepReadonly<z.output<typeof boundsSchema>>
+
+/** What the plan will send, spend and prove. */
+const forecastSchema = z.object({
+  requests: amount,
+  durationMs: amount,
+  credits: amount,
+  /** The worst case: every completion has its maximum length. A decimal; null if a price is unknown. */
+  worstUsd: decimalText.nullable(),
+  calls: z.array(
+    z.object({
+      call: text,
+      stage: text,
+      requests: amount,
+      /** Those that should succeed: neither refused on purpose nor above a limit. Only they are timed. */
+      samples: amount,
+      /** Whether this is a maximum, since responses set the pace. */
+      isAtMost: z.boolean(),
+      /** The highest percentile that the samples can prove, such as 99; null if not even the median. */
+      provablePercentile: z.number().nullable(),
+    }),
+  ),
+  /**
+   * Failures of one caller in a window of the abuse block, and how many the service tolerates. `isMeant`: whether the stage
+   * exceeds it on purpose. Otherwise requests that must fail are paced.
+   */
+  failures: z.array(
+    z.object({ stage: text, windowMs: amount, expected: amount, tolerated: amount, isMeant: z.boolean() }),
+  ),
+  /** The busiest minute of one caller for each limit that it uses. */
+  limits: z.array(z.object({ stage: text, scope: text, perMinute: amount, limit: amount })),
+})
+export type Forecast = DeepReadonly<z.output<typeof forecastSchema>>
+
+const clauseId = openText<ClauseId>()
+
+/** A part of a scenario, as --only names it: calls decide what is sent, clauses what is judged. */
+const onlySchema = z.object({
+  /** As given: names of calls, and ids or patterns of clauses. */
+  names: z.array(text),
+  /** The clauses that are judged; null for all of them. */
+  clauses: z.array(clauseId).nullable(),
+  /** The calls that are sent; null for all of them, since which ones exercise the clauses is unknown. */
+  calls: z.array(text).nullable(),
+  /** The thresholds of the scenario that are not judged. */
+  leftOut: z.array(text),
+})
+export type OnlyPlan = DeepReadonly<z.output<typeof onlySchema>>
+
+const serviceSchema = z.object({
+  concurrency: whole,
+  serviceTimeMs: amount,
+  distribution: z.enum(distributions),
+  queueLength: whole,
+})
+export type ServiceSpec = DeepReadonly<z.output<typeof serviceSchema>>
+
+const planFields = z.object({
+  schema: z.literal(1),
+  scenario: text,
+  question: text.nullable(),
+  seed: whole,
+  /** Base address of the target; null for an embedded reference service. */
+  target: text.nullable(),
+  /** Capacity of the embedded reference service; null for unlimited. */
+  service: serviceSchema.nullable(),
+  /** Name of the profile that the target is judged by. */
+  profile: text,
+  /** The clauses that the target does not promise. They are never judged. */
+  notPromised: z.array(clauseId).default([]),
+  /** The part of the scenario that is sent and judged; null: all of it. */
+  only: onlySchema.nullable().default(null),
+  callers: callersSchema,
+  limits: limitsSchema,
+  /** The models, networks and prices that the calls use. */
+  values: z.array(valueSchema).default([]),
+  calls: z.record(text, resolvedCallSchema),
+  stages: z.array(stageSchema).min(1),
+  /** By call: the longest time in milliseconds of a good response. */
+  slo: z.record(text, z.partialRecord(z.enum(timings), positive)),
+  thresholds: z.array(thresholdSchema),
+  /** The clauses without which the run answers no question. */
+  mustJudge: z.array(clauseId).default([]),
+  budgetUsd: decimalText.nullable(),
+  /** Whether the user has said that no budget binds. */
+  isBudgetUnlimited: z.boolean().default(false),
+  bounds: boundsSchema,
+  /** Which observations are kept: all of them, those with a finding, or none. */
+  record: z.enum(['all', 'findings', 'none']),
+  forecast: forecastSchema,
+})
+
+/**
+ * A scenario with everything decided: no optional field, no default, no unit in a string. Plain JSON, no secret. A default
+ * of the schema stands for a member that plans of older versions lack; members of later versions are allowed.
+ */
+export type Plan = DeepReadonly<z.output<typeof planFields>>
+
+/** The schema of `plan.json`, with the references between its parts. */
+export const planSchema = planFields.superRefine((plan, context) => {
+  const report = (path: (string | number)[], message: string) => context.addIssue({ code: 'custom', path, message })
+  const isCall = (name: string) => Object.hasOwn(plan.calls, name)
+  const stages = new Set(plan.stages.map(({ name }) => name))
+  plan.stages.forEach((stage, index) => {
+    if (!mixOf(stage).every(([name]) => isCall(name))) report(['stages', index, 'load'], 'calls of the plan')
+    if (stage.firstCaller + stage.callers > plan.callers.names.length)
+      report(['stages', index, 'callers'], 'callers of the plan')
+  })
+  if (stages.size < plan.stages.length) report(['stages'], 'stages with different names')
+  plan.thresholds.forEach((each, index) => {
+    if (each.call !== null && !isCall(each.call)) report(['thresholds', index, 'call'], 'a call of the plan')
+    if (each.stage !== null && !stages.has(each.stage)) report(['thresholds', index, 'stage'], 'a stage of the plan')
+  })
+  for (const name of Object.keys(plan.slo)) if (!isCall(name)) report(['slo', name], 'a call of the plan')
+})
 
 /** What the wallets of a run may pay at most, in pico-USD; null: no limit, because the target is on this machine. */
 export function maxPaidPicoUsd({ target, callers: { wallets } }: Pick<Plan, 'target' | 'callers'>): bigint | null {
@@ -104,160 +318,11 @@ export const keyCallers = ({ names, wallets }: Pick<CallersPlan, 'names' | 'wall
 export const keysOfCaller = (callers: CallersPlan, caller: number): number =>
   caller < keyCallers(callers) ? callers.keysEach : 1
 
-/** A value of the contract that the plan uses, in words, and who stated it. */
-export type PlannedValue = { readonly name: string; readonly text: string; readonly source: Source }
-
-/** Which limits rates and forecast use. */
-export type LimitsPlan = {
-  /** Which of them applies if both state a limit. */
-  readonly by: 'target' | 'profile'
-  readonly discovery: LimitDiscovery
-  /** Every limit that some call uses. */
-  readonly scopes: readonly {
-    readonly scope: string
-    /** Per minute, for one caller; null if not stated. `profile`: by the document or the profile. */
-    readonly profile: number | null
-    readonly target: number | null
-    /** The source of the limit that applies; null if none is stated. */
-    readonly from: Source | null
-  }[]
-}
-
-/** Whether one of the callers requested its limits from the target. */
-export type LimitDiscovery =
-  | { readonly kind: 'not-asked'; readonly why: string }
-  | { readonly kind: 'failed'; readonly caller: string; readonly why: string }
-  | { readonly kind: 'answered'; readonly caller: string }
-
-export type StagePlan = {
-  readonly name: string
-  /** From the start of the run. */
-  readonly startMs: number
-  readonly durationMs: number
-  /** The stage uses `callers` callers from `firstCaller` on, an index into `callers.names`. */
-  readonly callers: number
-  readonly firstCaller: number
-  /** Whether its callers may exceed the failure limit of the abuse block. Otherwise their failures are paced. */
-  readonly beyondFailures: boolean
-  readonly load: Load
-}
-
-export type Load =
-  | { readonly model: 'open'; readonly shape: Shape; readonly mix: Mix }
-  /** Users who send a request, wait for its response, think, and send the next one. */
-  | { readonly model: 'closed'; readonly users: number; readonly thinkMs: number; readonly mix: Mix }
-  /** Connections that send the next request as soon as they have a response; `maxCalls` in all. */
-  | { readonly model: 'saturate'; readonly connections: number; readonly maxCalls: number; readonly mix: Mix }
-  /** Searches for the highest rate at which responses stay good. */
-  | {
-      readonly model: 'capacity'
-      readonly search: SearchTerms
-      readonly spacing: 'even' | 'poisson'
-      /** Pause before a trial whose rate is not higher than the last one. */
-      readonly coolDownMs: number
-      readonly mix: Mix
-    }
-  /** Each caller sends the calls in order, one at a time. */
-  | {
-      readonly model: 'sequence'
-      readonly calls: readonly string[]
-      /** After this time from the start of the stage, no call is sent; null: after its duration, in an older plan. */
-      readonly atMostMs: number | null
-    }
-
-/** Arrivals per second of all callers together. */
-export type Shape =
-  | { readonly kind: 'constant'; readonly perSecond: number }
-  | { readonly kind: 'poisson'; readonly perSecond: number }
-  | { readonly kind: 'ramp'; readonly fromPerSecond: number; readonly toPerSecond: number }
-  /** Levels of equal length, with a linear ramp of `rampMs` from each to the next. */
-  | {
-      readonly kind: 'stairs'
-      readonly fromPerSecond: number
-      readonly toPerSecond: number
-      readonly steps: number
-      readonly rampMs: number
-    }
-  /** The peak lasts from `atMs` for `forMs`, with a ramp before and a ramp after it. */
-  | {
-      readonly kind: 'spike'
-      readonly basePerSecond: number
-      readonly peakPerSecond: number
-      readonly atMs: number
-      readonly forMs: number
-      readonly rampUpMs: number
-      readonly rampDownMs: number
-    }
-  /** `size` simultaneous arrivals, at the start of the stage and then every `everyMs`. */
-  | { readonly kind: 'burst'; readonly size: number; readonly everyMs: number }
-  /** The arrivals of another run, packed by `packArrivals`. Their calls are indices into the mix. */
-  | {
-      readonly kind: 'recorded'
-      readonly run: string
-      /** The stage that is repeated; null for all of them. */
-      readonly stage: string | null
-      readonly speed: number
-      readonly packed: string
-    }
-  | { readonly kind: 'pause' }
-
-export type Bounds = {
-  readonly maxInFlight: number
-  readonly maxBodyBytes: number
-  /** How long a run waits for requests in flight after its last stage. */
-  readonly drainMs: number
-  readonly timeouts: { readonly chat: Timeouts; readonly rpc: Timeouts; readonly control: Timeouts }
-}
-
-/** All in milliseconds. `idleMs` is the longest silence between two reads of a body. */
-export type Timeouts = {
-  readonly connectMs: number
-  readonly headersMs: number
-  readonly idleMs: number
-  readonly totalMs: number
-}
-
-/** What the plan will send, spend and prove. */
-export type Forecast = {
-  readonly requests: number
-  readonly durationMs: number
-  readonly credits: number
-  /** The worst case: every completion has its maximum length. A decimal; null if a price is unknown. */
-  readonly worstUsd: string | null
-  readonly calls: readonly {
-    readonly call: string
-    readonly stage: string
-    readonly requests: number
-    /** Those that should succeed: neither refused on purpose nor above a limit. Only they are timed. */
-    readonly samples: number
-    /** Whether this is a maximum, since responses set the pace. */
-    readonly isAtMost: boolean
-    /** The highest percentile that the samples can prove, such as 99; null if not even the median. */
-    readonly provablePercentile: number | null
-  }[]
-  /** Failures of one caller in a window of the abuse block, and how many the service tolerates. */
-  readonly failures: readonly {
-    readonly stage: string
-    readonly windowMs: number
-    readonly expected: number
-    readonly tolerated: number
-    /** Whether the stage exceeds it on purpose. Otherwise requests that must fail are paced. */
-    readonly isMeant: boolean
-  }[]
-  /** The busiest minute of one caller for each limit that it uses. */
-  readonly limits: readonly {
-    readonly stage: string
-    readonly scope: string
-    readonly perMinute: number
-    readonly limit: number
-  }[]
-}
-
-/** The calls of a stage with their weights. In a sequence, a weight is how often the call occurs. */
 /** The longest that a stage lasts. Only a sequence lasts longer than its duration, if its calls do. */
 export const longestMs = ({ load, durationMs }: StagePlan): number =>
   load.model === 'sequence' ? (load.atMostMs ?? durationMs) : durationMs
 
+/** The calls of a stage with their weights. In a sequence, a weight is how often the call occurs. */
 export function mixOf({ load }: StagePlan): Mix {
   if (load.model !== 'sequence') return load.mix
   return [...new Set(load.calls)].map(name => [name, load.calls.filter(each => each === name).length])
@@ -269,24 +334,6 @@ export const totalWeight = (mix: Mix): number => mix.reduce((sum, [, weight]) =>
 export function meanOf(mix: Mix, amountOf: (call: string) => number): number {
   const total = totalWeight(mix)
   return mix.reduce((sum, [call, weight]) => sum + (amountOf(call) * weight) / total, 0)
-}
-
-/** The terms of a capacity search. Rates are arrivals per second of all callers. */
-export type SearchTerms = {
-  readonly fromPerSecond: number
-  readonly toPerSecond: number
-  /** The ratio of responses to each call that must be good, above 0 and at most 1. */
-  readonly goodRatio: number
-  /** The search ends when the lowest exceeded rate is at most this ratio above the highest sustained one. */
-  readonly precision: number
-  readonly trialMs: number
-  readonly confirmMs: number
-  /** Responses to each call that a confirmation needs to prove `goodRatio`. */
-  readonly confirmSamples: number
-  /** The share of each call among the arrivals. They add up to 1. */
-  readonly mix: Readonly<Record<string, number>>
-  /** 100 % of tier of one caller; null if no call of the mix has a limit, or if an older version made the plan. */
-  readonly callerPerSecond: number | null
 }
 
 /** One trial of a search: `arrivals` arrivals at a rate of `perSecond`. */

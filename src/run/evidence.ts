@@ -1,5 +1,5 @@
 import { probeOf } from '../contract/probes.ts'
-import type { RunInfo } from '../observation/log.ts'
+import type { RunInfo } from '../observation/log-lines.ts'
 import type { Observation, Outcome } from '../observation/observation.ts'
 import { traceIdsOf } from '../observation/trace-id.ts'
 import type { Call } from '../plan/plan.ts'

@@ -1,8 +1,10 @@
 import { z } from 'zod'
-import type { ChatOptions } from '../contract/chat-options.ts'
-import { type ModelTier, modelTiers, networkFamilies, type ResourceLimit } from '../contract/contract.ts'
-import { probeNames } from '../contract/probes.ts'
-import { type InvalidPayment, invalidPaymentNames } from '../contract/wallets.ts'
+import { chatOptionsSchema } from '../contract/chat-options.ts'
+import { modelTiers, networkFamilies, type ResourceLimit } from '../contract/contract.ts'
+import { probeNameSchema, probeNames } from '../contract/probes.ts'
+import { invalidPaymentNames } from '../contract/wallets.ts'
+import type { DeepReadonly } from '../lib/json.ts'
+import { decimalText, members, openText, whole } from '../lib/schemas.ts'
 import { oneOf } from '../lib/usage-error.ts'
 import {
   durationField,
@@ -10,8 +12,8 @@ import {
   headerField,
   integerField,
   jsonObjectField,
-  type Mix,
   mapping,
+  mixSchema,
   probabilityField,
   textField,
   usdField,
@@ -32,6 +34,8 @@ const methods = weightsField('method names')
   .describe(
     'Weight of each method. Default: on EVM networks, a mix like that of real applications; elsewhere it is required.',
   )
+
+const ratio = z.number().min(0).max(1)
 
 const kind = <Kind extends string>(name: Kind) => z.literal(name).describe('The kind of call.')
 
@@ -169,53 +173,67 @@ export const callSchema = z.discriminatedUnion(
   { error: issue => (issue.code === 'invalid_union' ? oneOf(callKinds) : 'a mapping with the key "kind"') },
 )
 
-type Written<Kind extends CallKind> = Readonly<z.output<(typeof callSchemas)[Kind]>>
+/** Requests of single calls or batches. */
+const rpcCall = z.object({
+  kind: z.literal('rpc'),
+  network: z.string(),
+  methods: mixSchema,
+  /** Items of a batch; null for a single call. */
+  batchSize: whole.nullable(),
+  /** Items of each batch that fail on purpose; for a single call, the probability that it does. */
+  failing: z.number().nonnegative(),
+})
+export type RpcCall = DeepReadonly<z.output<typeof rpcCall>>
 
 /** A call as it is sent. The contract has decided its model, its methods and their weights. */
-export type Call =
-  | (Pick<Written<'chat'>, 'kind' | 'stream'> & {
-      readonly model: string
-      readonly modelTier: ModelTier | null
-      readonly promptTokens: number
-      /** The maximum number of tokens of one choice. */
-      readonly maxCompletionTokens: number
-      /** Whether the request states that maximum. Otherwise, the maximum of the model applies. */
-      readonly isBounded: boolean
-      /** null if only a prompt and a maximum are sent. */
-      readonly options: ChatOptions | null
-    })
-  | RpcCall
-  | (Pick<Written<'replay'>, 'kind' | 'duplicates' | 'concurrent'> & {
-      readonly of: RpcCall
-      readonly conflictRatio: number
-      readonly otherCallerRatio: number
-      readonly otherKeyRatio: number
-      /** Delay of one more request with the key and the body of the first; null for none. */
-      readonly repeatAfterMs: number | null
-    })
-  | Written<'models' | 'networks' | 'rate-limits' | 'rate-limit-logs'>
-  | (Pick<Written<'resource'>, 'kind' | 'resource'> & {
-      readonly draws: ResourceLimit | null
-      /** Fields that override those of the contract. */
-      readonly body: Readonly<Record<string, unknown>>
-      readonly page: number | null
-      readonly limit: number | null
-    })
-  | (Pick<Written<'top-up'>, 'kind' | 'pay' | 'duplicates' | 'concurrent'> & {
-      /** The amount to pay, a decimal. */
-      readonly usd: string
-      /** What is wrong with the payment on purpose; null: nothing. */
-      readonly invalid: InvalidPayment | null
-    })
-  | Written<'wallet-balance'>
+export const resolvedCallSchema = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('chat'),
+    stream: z.boolean(),
+    model: z.string(),
+    modelTier: z.enum(modelTiers).nullable(),
+    promptTokens: whole,
+    /** The maximum number of tokens of one choice. */
+    maxCompletionTokens: whole,
+    /** Whether the request states that maximum. Otherwise, the maximum of the model applies. */
+    isBounded: z.boolean(),
+    /** null if only a prompt and a maximum are sent. */
+    options: chatOptionsSchema.nullable(),
+  }),
+  rpcCall,
+  z.object({
+    kind: z.literal('replay'),
+    of: rpcCall,
+    duplicates: whole,
+    concurrent: z.boolean(),
+    conflictRatio: ratio,
+    otherCallerRatio: ratio,
+    otherKeyRatio: ratio,
+    /** Delay of one more request with the key and the body of the first; null for none. */
+    repeatAfterMs: z.number().nonnegative().nullable(),
+  }),
+  z.object({ kind: z.enum(['models', 'networks', 'rate-limits', 'rate-limit-logs']) }),
+  z.object({
+    kind: z.literal('resource'),
+    resource: z.string(),
+    draws: openText<ResourceLimit>().nullable(),
+    /** Fields that override those of the contract. */
+    body: members,
+    page: whole.nullable(),
+    limit: whole.nullable(),
+  }),
+  z.object({
+    kind: z.literal('top-up'),
+    pay: z.boolean(),
+    /** The amount to pay, a decimal. */
+    usd: decimalText,
+    duplicates: whole,
+    concurrent: z.boolean(),
+    /** What is wrong with the payment on purpose; null: nothing. */
+    invalid: z.enum(invalidPaymentNames).nullable(),
+  }),
+  z.object({ kind: z.literal('wallet-balance') }),
   /** `copies`: how many are sent at once, with one sign-in. */
-  | (Pick<Written<'probe'>, 'kind'> & { readonly probe: string; readonly copies?: number | undefined })
-
-export type RpcCall = Pick<Written<'rpc'>, 'kind'> & {
-  readonly network: string
-  readonly methods: Mix
-  /** Items of a batch; null for a single call. */
-  readonly batchSize: number | null
-  /** Items of each batch that fail on purpose; for a single call, the probability that it does. */
-  readonly failing: number
-}
+  z.object({ kind: z.literal('probe'), probe: probeNameSchema, copies: whole.positive().optional() }),
+])
+export type Call = DeepReadonly<z.output<typeof resolvedCallSchema>>

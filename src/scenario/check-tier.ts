@@ -1,6 +1,6 @@
 import type { AccountTier } from '../contract/contract.ts'
 import { plural } from '../lib/format.ts'
-import { entriesOf } from '../lib/schema-mistakes.ts'
+import { entriesOf } from '../lib/schemas.ts'
 import { describeValue } from '../lib/usage-error.ts'
 import type { Path, ReportMistake } from '../lib/yaml.ts'
 import type { Call } from './call-schema.ts'

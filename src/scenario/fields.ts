@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { DeepReadonly } from '../lib/json.ts'
 import {
   maxBudgetUsd,
   parseBytes,
@@ -68,7 +69,8 @@ export function weightsField(what: string, meta: { readonly description?: string
 }
 
 /** Weights of calls or of methods. The probability of each is its weight divided by the sum of all. */
-export type Mix = readonly (readonly [name: string, weight: number])[]
+export const mixSchema = z.array(z.tuple([z.string(), z.number().nonnegative()]))
+export type Mix = DeepReadonly<z.output<typeof mixSchema>>
 
 /** A mapping that is sent to the target as it is. */
 export const jsonObjectField = (what: string) => z.record(z.string(), z.json(), { error: `a mapping of ${what}` })

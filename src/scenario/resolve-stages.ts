@@ -1,6 +1,6 @@
 import { needsWallet } from '../contract/probe.ts'
 import { probeNames, probeOf } from '../contract/probes.ts'
-import { entriesOf, parseFields } from '../lib/schema-mistakes.ts'
+import { entriesOf, parseFields } from '../lib/schemas.ts'
 import { describeValue, unknownWord } from '../lib/usage-error.ts'
 import type { Path, ReportMistake } from '../lib/yaml.ts'
 import type { Call } from './call-schema.ts'

@@ -1,9 +1,9 @@
-import { entriesOf, parseFields } from '../lib/schema-mistakes.ts'
+import { entriesOf, parseFields } from '../lib/schemas.ts'
 import { describeValue, oneOf, unknownWord } from '../lib/usage-error.ts'
 import type { Path, ReportMistake } from '../lib/yaml.ts'
 import type { Call } from './call-schema.ts'
 import type { Calls } from './resolve-calls.ts'
-import { sloSchema, thresholdSchema } from './schema.ts'
+import { sloSchema, writtenThresholdSchema } from './schema.ts'
 import type { Stage } from './stage-schema.ts'
 import { parseThreshold, type Threshold, type Timing, timings } from './threshold.ts'
 
@@ -21,7 +21,7 @@ export function resolveThresholds(
 ): readonly (Threshold | null)[] {
   return (Array.isArray(value) ? value : []).map((written: unknown, index) => {
     const path = ['thresholds', index, 'expect']
-    const { expect: expression, why } = parseFields(thresholdSchema, written)
+    const { expect: expression, why } = parseFields(writtenThresholdSchema, written)
     if (expression === undefined) return null
     const parsed = parseThreshold(expression, [...summary.calls.keys()], summary.stageNames)
     if (!('measure' in parsed)) {

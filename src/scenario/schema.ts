@@ -21,7 +21,7 @@ import { type Threshold, type Timing, timingMeanings, timings } from './threshol
 const limitsOf = ['target', 'profile'] as const
 const records = ['all', 'findings', 'none'] as const
 
-const distributions = ['constant', 'exponential'] as const
+export const distributions = ['constant', 'exponential'] as const
 
 const serviceSchema = mapping({
   concurrency: integerField(1, 100_000).describe('Maximum concurrent requests.'),
@@ -107,7 +107,7 @@ export const sloSchema = mapping(
   ) as Record<Timing, typeof bound>,
 )
 
-export const thresholdSchema = mapping({
+export const writtenThresholdSchema = mapping({
   expect: textField('a condition such as p(95) ttft of chat < 400ms').describe(
     'A condition on the results, such as "p(95) ttft of chat in steady < 400ms" or "violations == 0".',
   ),
@@ -166,7 +166,7 @@ export const scenarioSchema = mapping({
     .default('all')
     .describe('Which observations to record: all, those with a finding, or none.'),
   thresholds: z
-    .array(thresholdSchema, { error: 'a list of thresholds' })
+    .array(writtenThresholdSchema, { error: 'a list of thresholds' })
     .max(1_000, { error: 'a list of thresholds, at most 1000' })
     .default([])
     .describe('Conditions for the run to pass.'),
@@ -236,7 +236,6 @@ export type Scenario = Readonly<z.output<typeof settingsSchema>> & {
   readonly mustJudge: readonly ClauseId[]
 }
 
-export type ServiceSpec = Readonly<ReturnType<typeof serviceOf>>
 export type BoundsSpec = Scenario['bounds']
 export type TimeoutsSpec = ReturnType<typeof timeoutsOf>
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parseFields } from '../lib/schema-mistakes.ts'
+import { parseFields } from '../lib/schemas.ts'
 import { oneOf } from '../lib/usage-error.ts'
 import {
   burstSizeField,

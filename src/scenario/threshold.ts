@@ -1,57 +1,11 @@
+import { z } from 'zod'
+import type { DeepReadonly } from '../lib/json.ts'
+import { whole } from '../lib/schemas.ts'
 import { nearest, oneOf, unknownWord } from '../lib/usage-error.ts'
 import { durationHint, parseDuration, parsePercent, parseRate, parseUsd } from './units.ts'
 
-/**
- * A condition on the summary of a run. As a person writes it:
- *
- *   threshold := measure [ "of" call ] [ "in" stage ] operator bound
- *   measure   := ( "p(" number ")" | "mean" | "min" | "max" ) timing     bound: a duration, `400ms`
- *              | count                                                  bound: `0`, `1%` (of the requests sent) or `5/s`
- *              | "credits"                                              bound: a whole number
- *              | "capacity"                                             bound: a rate, `50/s`
- *              | "spend"                                                bound: dollars, `$0.25`
- *   timing    := "latency" | "service-time" | "ttft" | "ttfct" | "tpot" | "itl" | "icl" | "lateness"
- *   count     := "sent" | "answered" | "good" | "failed" | "incomplete" | "dropped" | "blocked" | "status(" number ")"
- *              | "violations" | "discrepancies" | "unexpected-429"
- *   operator  := "<" | "<=" | ">" | ">=" | "==" | "!="
- *
- * Violations, discrepancies, unexpected-429, credits and spend are known for the whole run only, so they take neither "of"
- * nor "in". Blocked counts the responses of the abuse block, whatever their status; it takes only "in". A capacity is that of a capacity stage; with "of", the part of one call.
- */
-export type Threshold = {
-  /** The text in the scenario. */
-  readonly expression: string
-  readonly why: string
-  readonly measure: Measure
-  /** The call that it selects; null for all of them. */
-  readonly call: string | null
-  /** The stage that it selects; null for the whole run. */
-  readonly stage: string | null
-  readonly operator: Operator
-  /** In the unit of the measure: milliseconds, a count, a ratio (1 is 100 %), a count per second, credits or USD. */
-  readonly bound: number
-}
-
-export type Measure =
-  | { readonly kind: 'timing'; readonly timing: Timing; readonly of: Aggregate }
-  | { readonly kind: 'count' | 'ratio' | 'per-second'; readonly count: Count }
-  | { readonly kind: 'capacity' }
-  | { readonly kind: 'credits' }
-  | { readonly kind: 'spend' }
-
-export type Aggregate =
-  | { readonly kind: 'percentile'; readonly percent: number }
-  | { readonly kind: 'mean' | 'min' | 'max' }
-
-export type Count =
-  | { readonly kind: (typeof plainCounts)[number] }
-  /** Responses with this HTTP status. */
-  | { readonly kind: 'status'; readonly status: number }
-
-export type Operator = (typeof operators)[number]
-export type Timing = (typeof timings)[number]
-
 export const timings = ['latency', 'service-time', 'ttft', 'ttfct', 'tpot', 'itl', 'icl', 'lateness'] as const
+export type Timing = (typeof timings)[number]
 
 /** What each timing measures. docs/measurement.md has the formulas. */
 export const timingMeanings: Readonly<Record<Timing, string>> = {
@@ -77,7 +31,63 @@ export const plainCounts = [
   'discrepancies',
   'unexpected-429',
 ] as const
+
 export const operators = ['<', '<=', '>', '>=', '==', '!='] as const
+export type Operator = (typeof operators)[number]
+
+const aggregateSchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('percentile'), percent: z.number().positive().lt(100) }),
+  z.object({ kind: z.enum(['mean', 'min', 'max']) }),
+])
+export type Aggregate = DeepReadonly<z.output<typeof aggregateSchema>>
+
+const countSchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.enum(plainCounts) }),
+  /** Responses with this HTTP status. */
+  z.object({ kind: z.literal('status'), status: whole }),
+])
+export type Count = DeepReadonly<z.output<typeof countSchema>>
+
+const measureSchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('timing'), timing: z.enum(timings), of: aggregateSchema }),
+  z.object({ kind: z.enum(['count', 'ratio', 'per-second']), count: countSchema }),
+  z.object({ kind: z.literal('capacity') }),
+  z.object({ kind: z.literal('credits') }),
+  z.object({ kind: z.literal('spend') }),
+])
+export type Measure = DeepReadonly<z.output<typeof measureSchema>>
+
+/**
+ * A condition on the summary of a run. As a person writes it:
+ *
+ *   threshold := measure [ "of" call ] [ "in" stage ] operator bound
+ *   measure   := ( "p(" number ")" | "mean" | "min" | "max" ) timing     bound: a duration, `400ms`
+ *              | count                                                  bound: `0`, `1%` (of the requests sent) or `5/s`
+ *              | "credits"                                              bound: a whole number
+ *              | "capacity"                                             bound: a rate, `50/s`
+ *              | "spend"                                                bound: dollars, `$0.25`
+ *   timing    := "latency" | "service-time" | "ttft" | "ttfct" | "tpot" | "itl" | "icl" | "lateness"
+ *   count     := "sent" | "answered" | "good" | "failed" | "incomplete" | "dropped" | "blocked" | "status(" number ")"
+ *              | "violations" | "discrepancies" | "unexpected-429"
+ *   operator  := "<" | "<=" | ">" | ">=" | "==" | "!="
+ *
+ * Violations, discrepancies, unexpected-429, credits and spend are known for the whole run only, so they take neither "of"
+ * nor "in". Blocked counts the responses of the abuse block, whatever their status; it takes only "in". A capacity is that of a capacity stage; with "of", the part of one call.
+ */
+export const thresholdSchema = z.object({
+  /** The text in the scenario. */
+  expression: z.string(),
+  why: z.string(),
+  measure: measureSchema,
+  /** The call that it selects; null for all of them. */
+  call: z.string().nullable(),
+  /** The stage that it selects; null for the whole run. */
+  stage: z.string().nullable(),
+  operator: z.enum(operators),
+  /** In the unit of the measure: milliseconds, a count, a ratio (1 is 100 %), a count per second, credits or USD. */
+  bound: z.number(),
+})
+export type Threshold = DeepReadonly<z.output<typeof thresholdSchema>>
 
 export type ParsedThreshold = Omit<Threshold, 'expression' | 'why'>
 

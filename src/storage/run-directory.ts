@@ -6,16 +6,16 @@ import type { Comparison } from '../judge/compare/comparison.ts'
 import { type Slices, slicesSchema } from '../judge/metrics/slices.ts'
 import { hasHugeNumber, isNestedDeeper } from '../lib/json.ts'
 import { readText, whyUnreadable } from '../lib/read-text.ts'
-import { assertValid } from '../lib/schema-mistakes.ts'
+import { parseValid } from '../lib/schemas.ts'
 import { nearest, UsageError } from '../lib/usage-error.ts'
 import { visibleJson } from '../lib/visible.ts'
-import { hasHeader, type RunInfo, readLog } from '../observation/log.ts'
+import { hasHeader, readLog } from '../observation/log.ts'
+import type { RunInfo } from '../observation/log-lines.ts'
 import type { Observation } from '../observation/observation.ts'
-import type { Plan } from '../plan/plan.ts'
+import { type Plan, planSchema } from '../plan/plan.ts'
 import { type Report, reportSchema } from '../report/document.ts'
 import { renderJunit } from '../report/render/junit.ts'
 import { comparisonRenderers, renderHtml, renderJson, renderMarkdown, renderText } from '../report/render/renderers.ts'
-import { type AcceptedPlan, checkedPlanSchema } from './plan-schema.ts'
 
 /** Stable file names that scripts can rely on. */
 export const files = {
@@ -257,15 +257,11 @@ export type RecordedRun = {
 
 /** The plan and the contract of the run at `path`. Throws a UsageError if `path` is not a run directory. */
 export function readJudgedPlan(path: string): Pick<RecordedRun, 'plan' | 'contract'> {
-  const plan = readJson(path, files.plan, maxPlanBytes)
-  assertValid(checkedPlanSchema, plan, join(path, files.plan))
-  const contract = readJson(path, files.contract)
-  assertValid(contractSchema, contract, join(path, files.contract))
-  return { plan: { ...laterMembers, ...(plan as AcceptedPlan) }, contract: contractSchema.parse(contract) }
+  return {
+    plan: parseValid(planSchema, readJson(path, files.plan, maxPlanBytes), join(path, files.plan)),
+    contract: parseValid(contractSchema, readJson(path, files.contract), join(path, files.contract)),
+  }
 }
-
-/** Members that the plans of older versions lack. */
-const laterMembers = { notPromised: [], only: null, values: [], isBudgetUnlimited: false }
 
 /** The plan, contract, header and logs of the run at `path`. Throws a UsageError if it has no observations. */
 export async function openRun(path: string): Promise<RecordedRun> {
@@ -286,11 +282,9 @@ export async function openRun(path: string): Promise<RecordedRun> {
 
 /** The report of the run at `path`. Throws a UsageError if there is none. */
 export function readReport(path: string): Report {
-  const report = readJson(path, files.report)
   const file = join(path, files.report)
-  assertValid(reportSchema, report, file)
   // Clause names are not validated, because an older report may contain removed ones.
-  const read = reportSchema.parse(report) as Report
+  const read = parseValid(reportSchema, readJson(path, files.report), file) as Report
   const isBroken = read.findings.length > 0 || read.thresholds.some(({ verdict }) => verdict === 'fail')
   if (read.verdict === 'pass' && isBroken)
     throw new UsageError({ where: `${file}: verdict`, got: '"pass"', expected: 'the verdict of its findings' })
@@ -302,9 +296,7 @@ export const hasReport = (path: string): boolean => existsSync(join(path, files.
 
 /** The slices of the run at `path`, for comparisons. Throws a UsageError if there are none, as from older versions. */
 export function readSlices(path: string): Slices {
-  const slices = readJson(path, files.slices)
-  assertValid(slicesSchema, slices, join(path, files.slices))
-  return slicesSchema.parse(slices)
+  return parseValid(slicesSchema, readJson(path, files.slices), join(path, files.slices))
 }
 
 /** The longest files: a plan may contain millions of recorded arrivals. */

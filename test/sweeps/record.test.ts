@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createJudge } from '../../src/judge/judge.ts'
-import type { LogFooter } from '../../src/observation/log.ts'
+import type { LogFooter } from '../../src/observation/log-lines.ts'
 import type { Observation } from '../../src/observation/observation.ts'
 import { makeReport } from '../../src/run/make-report.ts'
 import { lieByName } from '../../src/service/lies/lies.ts'

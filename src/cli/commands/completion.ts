@@ -1,5 +1,5 @@
 import { clauseIds } from '../../contract/clauses.ts'
-import { entriesOf } from '../../lib/schema-mistakes.ts'
+import { entriesOf } from '../../lib/schemas.ts'
 import { describeValue, nearest, oneOf, UsageError } from '../../lib/usage-error.ts'
 import { isScenario, scenarioFile, shippedNames } from '../../library/shipped-files.ts'
 import { complete, type NamesOf } from '../complete.ts'

@@ -1,5 +1,6 @@
 import { isLost, latenessMs, type Observation, type Sink } from '../../observation/observation.ts'
-import { isSystemStage, type Plan, type StagePlan, type Timing } from '../../plan/plan.ts'
+import type { Plan, StagePlan, Timing } from '../../plan/plan.ts'
+import { isSystemStage } from '../../plan/plan.ts'
 import {
   createHistogram,
   emptyHistogram,

@@ -1,5 +1,5 @@
 import { sleepUntil } from '../../lib/clock.ts'
-import { type RunInfo, sumPushes } from '../../observation/log.ts'
+import { type RunInfo, sumPushes } from '../../observation/log-lines.ts'
 import { traceIdsOf } from '../../observation/trace-id.ts'
 import type { Plan } from '../../plan/plan.ts'
 import type { LiveRun, Output } from '../output.ts'

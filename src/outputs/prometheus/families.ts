@@ -3,7 +3,7 @@ import type { CapacityResult, TrialResult } from '../../judge/capacity/result.ts
 import type { WorkerHealth } from '../../judge/judge-run.ts'
 import { OTHER_NAME } from '../../judge/metrics/request-stats.ts'
 import { formatPico } from '../../lib/money.ts'
-import type { PushCounts } from '../../observation/log.ts'
+import type { PushCounts } from '../../observation/log-lines.ts'
 import type { Timing } from '../../plan/plan.ts'
 import { boundsOf, finishedTrials } from '../search-state.ts'
 import {

@@ -12,7 +12,7 @@ import {
 } from '../../judge/metrics/request-stats.ts'
 import type { ThresholdResult } from '../../judge/thresholds.ts'
 import type { Clock } from '../../lib/clock.ts'
-import type { PushCounts, RunInfo } from '../../observation/log.ts'
+import type { PushCounts, RunInfo } from '../../observation/log-lines.ts'
 import type { Plan, Timing } from '../../plan/plan.ts'
 import type { LiveMachine, LiveRun } from '../output.ts'
 import { currentOfferedRate, loadElapsedMs } from '../progress-snapshot.ts'

@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import { createMask, type Mask } from '../../lib/mask/mask.ts'
 import { UsageError } from '../../lib/usage-error.ts'
-import type { PushCounts } from '../../observation/log.ts'
+import type { PushCounts } from '../../observation/log-lines.ts'
 import type { Exchange, RawHttpRequest } from '../../produce/transport/transport.ts'
 import type { UndiciTransport } from '../../produce/transport/undici.ts'
 

@@ -1,5 +1,5 @@
 import { type Clock, sleepUntil } from '../../lib/clock.ts'
-import type { PushCounts } from '../../observation/log.ts'
+import type { PushCounts } from '../../observation/log-lines.ts'
 import type { Post } from './receiver.ts'
 
 /** The body of one request, and its number of samples. */

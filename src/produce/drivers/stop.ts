@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import type { Cancel, Clock } from '../../lib/clock.ts'
-import type { LogFooter } from '../../observation/log.ts'
+import type { LogFooter } from '../../observation/log-lines.ts'
 import type { FailureReason, Observation } from '../../observation/observation.ts'
 import type { originOf } from '../../observation/response.ts'
 

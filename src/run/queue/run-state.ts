@@ -1,4 +1,4 @@
-import { endings } from '../../observation/log-schema.ts'
+import { endings } from '../../observation/log-lines.ts'
 import type { StopReason } from '../../produce/drivers/stop.ts'
 import {
   type LeaseReply,

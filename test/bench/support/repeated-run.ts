@@ -3,7 +3,7 @@ import { documentedContract } from '../../../src/contract/documented.ts'
 import { priceListOf } from '../../../src/judge/checks/price-list.ts'
 import { toObject } from '../../../src/lib/json.ts'
 import { formatPico, parsePico } from '../../../src/lib/money.ts'
-import type { RunInfo } from '../../../src/observation/log.ts'
+import type { RunInfo } from '../../../src/observation/log-lines.ts'
 import type {
   Body,
   Observation,

@@ -67,6 +67,18 @@ describe('a run proves nothing', () => {
       reasonsFor([respondedWith(200), observed(batchDescriptor, responseOf(200, errors), { call: 'rpc' })]),
     ).toEqual(['None of 1 request of rpc in steady succeeded: 1 got a JSON-RPC error for every item ("down").'])
   })
+  test('about RPC calls whose responses are no JSON-RPC', () => {
+    const empty = observed(batchDescriptor, responseOf(200, ''), { call: 'rpc' })
+    expect(reasonsFor([respondedWith(200), empty])).toEqual([
+      'None of 1 request of rpc in steady succeeded: 1 got no JSON-RPC response.',
+    ])
+  })
+  test('about probes that got no documented response, whatever they got', () => {
+    const accepted = observed({ kind: 'probe', probe: 'unlisted-method' }, responseOf(200, {}), { call: 'probe' })
+    expect(reasonsFor([respondedWith(200), accepted])).toEqual([
+      'None of 1 request of the probes in steady got a documented response: 1 got 200.',
+    ])
+  })
   test('if most requests did not succeed', () => {
     expect(reasonsFor([...times(2, respondedWith(200)), ...times(3, respondedWith(500))])).toEqual([
       'Most requests of chat in steady did not succeed: 3 got 500.',

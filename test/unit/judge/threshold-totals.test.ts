@@ -53,7 +53,9 @@ describe('thresholds on totals of the run', () => {
     )
     const observations = [streamed(), ...times(3, respondedWith(429)), respondedWith(503), respondedWith(400)]
     const ofFailed = aThreshold({ measure: count('count', 'failed'), operator: '==', bound: 0 })
-    expect(judged(ofFailed, observations).message).toBe('failed was 0, == 0 (n = 6, of which 3 got 429, 1 got 503)')
+    expect(judged(ofFailed, observations).message).toBe(
+      'failed was 0, == 0 (n = 6, of which 1 got 400, 3 got 429, 1 got 503)',
+    )
   })
   test.each([
     ['spend', 'spend'],

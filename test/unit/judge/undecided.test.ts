@@ -61,9 +61,6 @@ describe('a judge decides', () => {
       why: '1 response was an error, and the profile "mine" does not promise abuse.*: add it to "promises" of the profile if the target should be judged by it',
     })
   })
-  test('about all callers of a limit, if it could tell for one of them', () => {
-    expect(undecided({ passed: judged, limits: [limit(), limit({ caller: 'c1', decided429: 0 })] })).toEqual({})
-  })
 })
 
 describe('no judge decides', () => {
@@ -74,6 +71,10 @@ describe('no judge decides', () => {
       most: 3,
       why: '3 responses were 429, and the profile "mine" does not promise limit.requests.not-early: add it to "promises" of the profile if the target should be judged by it',
     })
+  })
+  test('about the 429s of other callers of a limit, or about the others of a caller', () => {
+    const limits = [limit(), limit({ caller: 'c1', decided429: 0 }), limit({ caller: 'c2', decided429: 1 })]
+    expect(undecided({ passed: judged, limits })['unexpected-429']?.most).toBe(5)
   })
   test('about 429s of which it could not tell whether they were right', () => {
     const limits = [limit({ decided429: 0 }), limit({ scope: 'chat:m', rejected: 9, decided429: 9 })]

@@ -1,12 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../src/contract/documented.ts'
 import { probeOf } from '../../../src/contract/probes.ts'
+import { createFindingLog } from '../../../src/judge/findings/findings.ts'
+import { createMetrics } from '../../../src/judge/metrics/request-stats.ts'
 import { createProofLog } from '../../../src/judge/proof.ts'
-import { unjudgedProbes } from '../../../src/judge/undecided.ts'
+import { unjudgedProbes, unspokenRefusals } from '../../../src/judge/undecided.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import type { Plan } from '../../../src/plan/plan.ts'
+import { parseScenario } from '../../../src/scenario/load-scenario.ts'
 import { virtualRun } from '../../support/virtual-run.ts'
-import { observed, responseOf } from './checks/observed.ts'
+import { chatDescriptor, failure, observed, responseOf, result, singleDescriptor } from './checks/observed.ts'
 import { aPlan } from './metrics/fixtures.ts'
 
 const scenario = (thresholds: readonly string[]) => `
@@ -55,6 +58,67 @@ describe('a run with 429s of a limit that its profile does not promise', () => {
     const { report } = await virtualRun({ scenario: slow, contract: chatOnly, serviceContract: documentedContract })
     expect(report).toMatchObject({ verdict: 'pass', thresholds: [{ verdict: 'pass', value: 0 }] })
   })
+})
+
+describe('responses that are no success', () => {
+  const reasons = (statuses: readonly number[], expressions: readonly string[] = []) => {
+    const { calls, thresholds } = parseScenario(scenario(expressions), 'x.yaml', documentedContract)
+    const plan = { ...aPlan(), calls, thresholds, stages: aPlan().stages.map(each => ({ ...each, name: 'steady' })) }
+    const log = createProofLog(plan, documentedContract)
+    const metrics = createMetrics(plan)
+    for (const status of statuses) {
+      const observation = observed(chatDescriptor, responseOf(status, {}), { call: 'chat', stage: 'steady' })
+      log.add(observation, true)
+      metrics.add(observation)
+    }
+    const clauses = createFindingLog([]).tallies()
+    return unspokenRefusals({ plan, proofs: log.proofs(), limits: [], clauses, metrics, thresholds: [] })
+  }
+  const of = (status: number, count: number) => [
+    ...Array<number>(20 - count).fill(200),
+    ...Array<number>(count).fill(status),
+  ]
+  test('need something that says how many are right, whatever their status is', () => {
+    for (const status of [301, 400, 402, 403, 404, 418, 429])
+      expect(reasons(of(status, 1)), `${status}`).toMatchObject([
+        expect.stringContaining(`1 of 20 responses was ${status} (chat in steady), and nothing in this run says`),
+      ])
+  })
+  test('need none if chance explains them', () => {
+    for (const status of [408, 409, 425, 500, 503, 504]) {
+      expect(reasons(of(status, 4)), `${status}`).toEqual([])
+      expect(reasons(of(status, 5)), `${status}`).toHaveLength(1)
+    }
+  })
+  test('have it if a threshold that can fail is about them', () => {
+    expect(reasons(of(404, 5), ['status(404) of chat <= 30%'])).toEqual([])
+    expect(reasons(of(404, 5), ['status(404) of chat <= 100%'])).toHaveLength(1)
+    expect(reasons(of(404, 5), ['status(403) of chat <= 30%'])).toHaveLength(1)
+    expect(reasons(of(404, 5), ['status(404) of chat <= 1000/s'])).toHaveLength(1)
+    expect(reasons(of(429, 5), ['unexpected-429 <= 20'])).toHaveLength(1)
+    expect(reasons(of(404, 5), ['good of chat <= 15'])).toHaveLength(1)
+    expect(reasons(of(404, 5), ['good of chat >= 15'])).toEqual([])
+  })
+})
+
+test('JSON-RPC errors without a result need an explanation too, unless their items fail on purpose', () => {
+  const plan = aPlan()
+  const reasons = (failed: number, failing: boolean) => {
+    const log = createProofLog(plan, documentedContract)
+    const request = { ...singleDescriptor, items: singleDescriptor.items.map(item => ({ ...item, failing })) }
+    for (let index = 0; index < 20; index++) {
+      const body = index < failed ? failure(1) : result(1)
+      log.add(observed(request, responseOf(200, body), { call: 'rpc', stage: 'steady' }), true)
+    }
+    const clauses = createFindingLog([]).tallies()
+    const metrics = createMetrics(plan)
+    return unspokenRefusals({ plan, proofs: log.proofs(), limits: [], clauses, metrics, thresholds: [] })
+  }
+  expect(reasons(4, false)).toEqual([])
+  expect(reasons(8, true)).toEqual([])
+  expect(reasons(8, false)).toMatchObject([
+    expect.stringContaining('had JSON-RPC errors and no result (rpc in steady)'),
+  ])
 })
 
 test('429s of a promised limit are judged, so an honest service passes', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { ClauseId } from '../../../src/contract/clauses.ts'
 import { createFindingLog } from '../../../src/judge/findings/findings.ts'
 import type { ThresholdResult } from '../../../src/judge/thresholds.ts'
 import type { LocalFault, Observation } from '../../../src/observation/observation.ts'
@@ -189,8 +190,17 @@ describe('verdict: pass', () => {
   test('if all clauses passed and all thresholds are met, with their numbers', () => {
     expect(judgedRunOf([anObservation()], { thresholds: [result('pass')] })).toMatchObject({
       verdict: 'pass',
-      reasons: ['1 response checked: 1 clause passed, 1 threshold met, no billing discrepancy.'],
+      reasons: ['1 response checked: 1 clause passed, 1 threshold met.'],
     })
+  })
+  test('with the word on billing discrepancies only if charges were compared with a balance', () => {
+    const judgedBy = (id: ClauseId) =>
+      findingLogOf(0)
+        .tallies()
+        .map(tally => (tally.id === id ? { ...tally, judged: 1, verdict: 'pass' as const } : tally))
+    const reasons = (id: ClauseId) => judgedRunOf([anObservation()], { clauses: judgedBy(id) }).reasons
+    expect(reasons('billing.conservation')).toEqual([expect.stringContaining(', no billing discrepancy.')])
+    expect(reasons('rpc.refused.free')).not.toEqual([expect.stringContaining('discrepancy')])
   })
   test('with the sentence of each search', () => {
     const { reasons } = judgedRunOf([anObservation()], { capacity: [aSearch()] })

@@ -3,14 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, test } from 'vitest'
-import {
-  type LogFooter,
-  type LogHeader,
-  type LogLine,
-  openLog,
-  readLog,
-  writeLog,
-} from '../../../src/observation/log.ts'
+import { type LogLine, openLog, readLog, writeLog } from '../../../src/observation/log.ts'
+import type { LogFooter, LogHeader } from '../../../src/observation/log-lines.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import { manualClock } from '../../support/manual-clock.ts'
 

@@ -1,6 +1,7 @@
 import { gunzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { type LogFooter, type LogHeader, writeLog } from '../../../src/observation/log.ts'
+import { writeLog } from '../../../src/observation/log.ts'
+import type { LogFooter, LogHeader } from '../../../src/observation/log-lines.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import { manualClock } from '../../support/manual-clock.ts'
 

@@ -63,6 +63,8 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
   let firstRefusedMs = Number.POSITIVE_INFINITY
   /** Whether a request after its reset has shown that the caller is within the limit again. */
   let isRetryDecided = true
+  /** Whether one certainly after it was accepted. Nearer to it, one may have been accepted before. */
+  let isRetryAccepted = true
   let promised: { readonly resetMs: number; readonly id: number } | null = null
 
   /** A response with another limit than the contract violates a clause of its own. */
@@ -103,8 +105,10 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
 
   function judgeAccepted(request: LimitRequest, { certain, possible }: SumBounds<Use>, hasAll: boolean) {
     const { key, remaining, sentMs, shownMs } = request
-    if (isRetry(request) && !isRetryDecided) reporter.pass('retry.after-reset')
-    else noteHiddenRetry(request)
+    if (isRetry(request) && !isRetryAccepted) {
+      isRetryAccepted = true
+      reporter.pass('retry.after-reset')
+    } else noteHiddenRetry(request)
     isRetryDecided = true
     const own = request.stated
     if (admitted.judgeEnforced(request)) sums.missing429++
@@ -172,6 +176,7 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
     firstRefusedMs = Math.min(firstRefusedMs, shownMs)
     if (refused === null || isLaterRefusal(request, refused)) refused = request
     isRetryDecided = false
+    isRetryAccepted = false
   }
 
   /**

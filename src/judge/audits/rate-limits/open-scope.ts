@@ -13,6 +13,8 @@ type Reading = {
   readonly limits: Map<string, Limit>
   /** Requests that may count against each of its limits, also against later ones. */
   readonly unplaced: LimitRequest[]
+  /** The 429s whose counter is unknown, so that no limit can decide about them. */
+  rejected: number
   readonly reporter: Reporter
   /** Where it reports from now on. */
   readonly reportTo: (next: Reporter) => void
@@ -87,7 +89,10 @@ export function createOpenScope(
       for (const [index, reading] of readings.entries()) {
         const counter = drawn.counters[index] ?? null
         if (counter !== null) limitIn(reading, drawn, counter, watermarkMs).add(member, watermarkMs)
-        else addUnplaced(reading, strayOf(member), watermarkMs)
+        else {
+          if (member.kind === 'rejected') reading.rejected++
+          addUnplaced(reading, strayOf(member), watermarkMs)
+        }
       }
     },
     addStray: (member, own, watermarkMs) => {
@@ -124,16 +129,17 @@ function leastRefuted(readings: readonly Reading[]): Reading | undefined {
   return ranked.toSorted((a, b) => a.violations - b.violations || a.open - b.open)[0]?.reading
 }
 
-const openOf = ({ limits }: Reading): number =>
-  [...limits.values()]
+const openOf = (reading: Reading): number =>
+  [...reading.limits.values()]
     .map(limit => limit.result())
-    .reduce((sum, { rejected, decided429 }: LimitResult) => sum + rejected - decided429, 0)
+    .reduce((sum, { rejected, decided429 }: LimitResult) => sum + rejected - decided429, reading.rejected)
 
 function createReading(first: Reporter): Reading {
   let current = first
   return {
     limits: new Map(),
     unplaced: [],
+    rejected: 0,
     reporter: {
       pass: clause => current.pass(clause),
       fail: (...found) => current.fail(...found),

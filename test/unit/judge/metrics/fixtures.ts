@@ -34,6 +34,7 @@ export const aPlan = (changes: Partial<Plan> = {}): Plan => ({
   profile: 'documented',
   callers: { names: ['c0'], keysEach: 1, wallets: null, accountTier: 'default', shared: false, keysFile: null },
   notPromised: [],
+  mustJudge: [],
   only: null,
   values: [],
   limits: { by: 'target', discovery: { kind: 'not-asked', why: 'a fixture' }, scopes: [] },

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Observation, ObservedResponse } from '../../../../../src/observation/observation.ts'
+import { startedAtMs } from '../../checks/observed.ts'
 import { type Fault, gate } from './gate.ts'
 import { judge } from './judge-limits.ts'
 
@@ -85,4 +86,38 @@ test('the length of a window is measured by its usage, whatever its resets say',
       expect(maxMs).toBeGreaterThanOrEqual(windowMs)
       expect(maxMs - minMs).toBeLessThan(3_000)
     }
+})
+
+test('429s without headers to a model of an unknown tier are counted, and left undecided', () => {
+  const bare = withHeaders(() => ({}))
+  const unknown = ({ request, ...each }: Observation): Observation => ({
+    ...each,
+    request: request.kind === 'chat' ? { ...request, model: 'other', modelTier: null } : request,
+  })
+  const honest = gate({ begins: 'with-minute' }, { seed: 1, latencyMs: 20, lost: 0, refused: 0, gapMs: 800 })
+  const { limits } = judge(
+    honest.map(each => unknown(bare(each))),
+    { algorithm: null },
+  )
+  const rejected = honest.filter(({ response }) => response?.status === 429).length
+  expect(rejected).toBeGreaterThan(0)
+  expect(limits).toMatchObject([{ scope: 'chat:other', rejected, decided429: 0 }])
+})
+
+test('a request certainly after a reset counts as a retry, although one near the reset was accepted before', () => {
+  const honest = gate({ begins: 'with-minute' }, { seed: 1, latencyMs: 20, lost: 0, refused: 0, gapMs: 800 })
+  const first = honest.findIndex(({ response }) => response?.status === 429)
+  const resetMs = 1000 * Number(honest[first]?.response?.headers['x-ratelimit-reset-requests']) - startedAtMs
+  const sent = (each: Observation) => each.sentMs ?? 0
+  const [near, next] = honest.filter(each => sent(each) > resetMs && sent(each) < resetMs + 1000)
+  if (near === undefined || next === undefined) throw new Error('the traffic has two requests after the reset')
+  const laterMs = sent(next) + 6000
+  const date = new Date(startedAtMs + laterMs).toUTCString()
+  const later = {
+    ...withHeaders(headers => ({ ...headers, date }))(next),
+    ...{ sentMs: laterMs, headersMs: laterMs + 20, endMs: laterMs + 20 },
+  }
+  const { judged, findings } = judge([...honest.slice(0, first + 1), near, later], { algorithm: null })
+  expect(judged['retry.after-reset']).toBe(1)
+  expect(findings).toEqual([])
 })

@@ -3,6 +3,16 @@ import { type JsonObject, toObject } from './json.ts'
 import { describeValue, nearest, oneOf, UsageError } from './usage-error.ts'
 import { isRefusedKey, type Path, type SchemaMistake } from './yaml.ts'
 
+/** The types of values in files that Turnpike writes and reads again. */
+
+export const whole = z.number().int().nonnegative()
+export const members = z.record(z.string(), z.unknown())
+
+/** A text of a known set, which another version may have extended. */
+export const openText = <Text extends string>() => z.custom<Text>(value => typeof value === 'string', 'string')
+
+export const decimalText = z.string().regex(/^-?\d{1,30}(\.\d{1,30})?$/, 'a decimal')
+
 export type SchemaIssue = z.core.$ZodIssue
 
 /** Messages for the issues of a schema, where the schema has none. */
@@ -31,8 +41,10 @@ export function expectedValue(issue: SchemaIssue): string {
   return issue.code === 'invalid_value' ? oneOf(issue.values.map(String)) : issue.message
 }
 
-/** Throws a UsageError with the mistakes of the data in `file`, each with its path. */
-export function assertValid(schema: z.ZodType, value: unknown, file: string): void {
+/** The data of `file` as its schema reads it. Throws a UsageError with its mistakes, each with its path. */
+export function parseValid<Schema extends z.ZodType>(schema: Schema, value: unknown, file: string): z.output<Schema> {
+  const { success, data, error } = schema.safeParse(value)
+  if (success) return data
   const mistakes = explainIssues(schema, value, { expected: expectedValue }).map(({ path, got, expected, hint }) => ({
     where: path.length === 0 ? file : `${file}: ${path.join('.')}`,
     got,
@@ -41,9 +53,7 @@ export function assertValid(schema: z.ZodType, value: unknown, file: string): vo
   }))
   if (mistakes.length > 0) throw new UsageError(mistakes)
   // Such as a key that other files refuse before their schema does.
-  const [unexplained] = schema.safeParse(value).error?.issues ?? []
-  if (unexplained !== undefined)
-    throw new UsageError({ where: file, got: unexplained.message, expected: 'a file that Turnpike wrote' })
+  throw new UsageError({ where: file, got: error.issues[0]?.message ?? '', expected: 'a file that Turnpike wrote' })
 }
 
 function explain(issue: SchemaIssue, schema: z.ZodType, root: unknown, words: IssueWords): readonly SchemaMistake[] {
