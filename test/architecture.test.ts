@@ -340,8 +340,7 @@ const doors: Readonly<Record<string, Door>> = {
   zod: {
     files: [
       ...['src/contract', 'src/lib/schemas.ts', 'src/scenario', 'src/service/chat/request.ts'],
-      ...['src/report/document.ts', 'src/report/capacity-schema.ts', 'src/report/numbers.ts'],
-      ...['src/report/worker-schema.ts', 'src/library/options.ts', 'src/mcp/tools.ts'],
+      ...['src/report/document.ts', 'src/report/document-parts.ts', 'src/library/options.ts', 'src/mcp/tools.ts'],
       ...['src/judge/compare/comparison.ts', 'src/judge/metrics/slices.ts'],
       ...['src/plan/plan.ts', 'src/observation/observation.ts', 'src/observation/log-lines.ts'],
     ],
