@@ -26,7 +26,6 @@ import {
   type Room,
   type Rule,
   seesOnly,
-  testsMirrorSources,
   usesAllItSees,
 } from './support/architecture-rules.ts'
 import { privateWords } from './support/private-words.ts'
@@ -728,11 +727,6 @@ const rules: readonly Kept[] = [
     text: 'every file of src is reached from main.ts, from what exports opens, or from where a thread begins',
     rule: noDeadFile(...beginnings),
     planted: [['src/lib/spy.ts', 'export const forgotten = true']],
-  },
-  {
-    text: 'unit tests stand where their subject stands',
-    rule: testsMirrorSources,
-    planted: [['test/unit/commerce/spy.test.ts', '']],
   },
   {
     text: 'an optional package is loaded on first use',
