@@ -1,3 +1,4 @@
+import { ownMember } from '../lib/json.ts'
 import type { AccountTier, Contract, ModelTier, ResourceLimit } from './contract.ts'
 import { notPromised } from './promises.ts'
 import { type Source, sourceOfValue } from './sources.ts'
@@ -34,10 +35,8 @@ export function sourceOfLimit(scope: LimitScope, accountTier: AccountTier, contr
 }
 
 /** The limit that the target published, per minute; null if it published none. */
-export function publishedLimit(scope: LimitScope, { limits: { published } }: Contract): number | null {
-  const name = limitName(scope)
-  return Object.hasOwn(published, name) ? (published[name] ?? null) : null
-}
+export const publishedLimit = (scope: LimitScope, { limits }: Contract): number | null =>
+  ownMember(limits.published, limitName(scope))
 
 /**
  * The limit that responses are judged by; null: as responses state it. What the target publishes is canonical. Without

@@ -12,8 +12,13 @@ const clausePattern = z
 
 /** What a target promises: the clauses of `only`, without those of `except`. `only: null` stands for all clauses. */
 export const promisesSchema = z.strictObject({
-  only: z.array(clausePattern).nullable(),
-  except: z.array(clausePattern),
+  only: z
+    .array(clausePattern)
+    .nullable()
+    .describe(
+      'the clauses that the target promises: ids, patterns such as `rpc.*`, or sections such as `§4.3`; `null` stands for all',
+    ),
+  except: z.array(clausePattern.describe('clauses that it does not promise, although `promises.only` has them')),
 })
 
 type Promises = z.infer<typeof promisesSchema>

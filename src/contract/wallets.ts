@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { DeepReadonly } from '../lib/json.ts'
+import { decimalInQuotes, headerName, keyed, milliseconds, open } from './fields.ts'
 
 /** Why a sign-in is refused. */
 export const signInRefusals = [
@@ -66,81 +67,115 @@ export const invalidPayments = {
 export type InvalidPayment = keyof typeof invalidPayments
 export const invalidPaymentNames = Object.keys(invalidPayments) as readonly InvalidPayment[]
 
-const usd = z.string().regex(/^\d+(\.\d+)?$/, 'a decimal in quotes, such as "5"')
-const milliseconds = z.number().nonnegative()
-const headerName = z.string().regex(/^[A-Za-z0-9-]+$/, 'the name of a header')
+const refusalStatus = z.int().min(400).max(599)
+/** null: not asserted. */
+const refusalCode = z.string().min(1).nullable()
 
-/** A refusal: its HTTP status, and its `code` in the body; null: not asserted. */
-const refusal = z.strictObject({ status: z.int().min(400).max(599), code: z.string().min(1).nullable() })
-export type WalletRefusal = z.infer<typeof refusal>
+const signInRefusal = z.strictObject({
+  status: refusalStatus.describe(
+    'the status of a refused sign-in: `payload` (no JSON of a known layout), `message` (no sign-in text), `address` (of another wallet than the text), `chain`, `domain`, `nonce` (missing or short), `timestamp`, `expired`, `future` (issued then), `early` (not valid yet), `signature`, `replayed` (the nonce was used), and `otherWallet` (the balance of another wallet; open in the document)',
+  ),
+  code: refusalCode.meta(open('its `code`; `null`: open')),
+})
+const paymentRefusal = z.strictObject({
+  status: refusalStatus.describe(
+    'the status of a refused payment: `malformed`, `unverified` (signature, time, payee or funds), `belowMinimum`, `aboveMaximum`, `otherResource` (signed for another one), `replayed` (it was settled before), `inProgress` (it is being settled), `settlementFailed`, `settlementTimeout`, and `unavailable` (payments cannot be checked now); open in the document',
+  ),
+  code: refusalCode.describe('its `error`; `null`: open'),
+})
+export type WalletRefusal = z.infer<typeof signInRefusal>
 
 /** USDC on one chain. */
 const rail = z.strictObject({
-  family: z.enum(['evm', 'solana']),
-  /** The CAIP-2 id of the network. */
-  network: z.string().regex(/^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/, 'a CAIP-2 id, such as "eip155:8453"'),
-  /** The contract or the mint of the token. */
-  asset: z.string().min(1),
-  decimals: z.int().min(0).max(12),
-  /** The name and version that an EVM payment signs; not used on Solana. */
-  tokenName: z.string(),
-  tokenVersion: z.string(),
+  family: z.enum(['evm', 'solana']).describe('`evm` or `solana`, for a chain on which USDC is accepted'),
+  network: z
+    .string()
+    .regex(/^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/, 'a CAIP-2 id, such as "eip155:8453"')
+    .describe('its CAIP-2 id, such as `eip155:8453`'),
+  asset: z.string().min(1).describe('the contract or the mint of USDC on it'),
+  decimals: z.int().min(0).max(12).describe('the decimals of the token'),
+  tokenName: z.string().describe('the name of the token in an EVM payment'),
+  tokenVersion: z.string().describe('its version there'),
 })
 export type Rail = z.infer<typeof rail>
 
 /** The contract of callers that have a wallet instead of an API key. */
 export const walletTerms = z.strictObject({
   signIn: z.strictObject({
-    header: headerName,
-    /** null: there is none. */
-    legacyHeader: headerName.nullable(),
-    /**
-     * What the header holds as base64 JSON. `message`: the signed text with its address and signature. `fields`: the
-     * fields of the text with its signature, as in the x402 extension. Callers send the first, and one time in eight the
-     * second.
-     */
-    layouts: z.array(z.enum(['message', 'fields'])).min(1),
-    /** The accepted domains. Callers sign for the first. None: the host and port of the base address. */
-    domains: z.array(z.string().min(1)),
-    statement: z.string().regex(/^[^\n]*$/, 'one line'),
-    /** From the time of issue. */
-    validityMs: milliseconds,
-    /** How long a used nonce is refused. */
-    nonceMemoryMs: milliseconds,
-    /** How far in the future a sign-in may be issued. */
-    futureSkewMs: milliseconds,
-    /** How far the field `timestamp` may be from the time of issue. */
-    timestampSkewMs: milliseconds,
-    shortestNonce: z.int().positive(),
-    refusals: z.record(z.enum(signInRefusals), refusal),
+    header: headerName.describe('the header with the sign-in of a wallet, base64 JSON'),
+    legacyHeader: headerName.nullable().describe('its old name, which is also accepted; `null`: there is none'),
+    layouts: z
+      .array(
+        z
+          .enum(['message', 'fields'])
+          .describe(
+            'what that JSON has: `message`, the signed text with `address`, `signature`, `timestamp` and `chainId`; or `fields`, the fields of the text one by one, as in the x402 extension. Callers send the first of the list, and one time in eight the second; the reference service accepts all; open in the document',
+          ),
+      )
+      .min(1)
+      .meta({ isOpen: true }),
+    domains: z
+      .array(
+        z
+          .string()
+          .min(1)
+          .describe(
+            'the domains for which a wallet may sign in; callers name the first. An empty list: the host and port of the base address; open in the document',
+          ),
+      )
+      .meta({ isOpen: true }),
+    statement: z
+      .string()
+      .regex(/^[^\n]*$/, 'one line')
+      .meta(open('the sentence in the signed text; any text is accepted; open in the document')),
+    validityMs: milliseconds.meta(open('how long a sign-in is valid, from its time of issue; open in the document')),
+    nonceMemoryMs: milliseconds.meta(open('how long a used nonce is refused; open in the document')),
+    futureSkewMs: milliseconds.meta(open('how far in the future a sign-in may be issued; open in the document')),
+    timestampSkewMs: milliseconds.meta(
+      open('how far the field `timestamp` may be from the time of issue; open in the document'),
+    ),
+    shortestNonce: z.int().positive().meta(open('the minimum length of a nonce; open in the document')),
+    // The status of a failed sign-in is documented, but for that of another wallet's balance.
+    refusals: z.record(z.enum(signInRefusals), signInRefusal).meta({ ...keyed('reason'), isOpen: ['otherWallet'] }),
   }),
-  /** `{walletAddress}` is replaced by the address. */
-  balancePath: z.string().includes('{walletAddress}'),
-  /** Who may ask for the balance of a wallet. */
-  balanceAsker: z.enum(['itself', 'anyone']),
+  balancePath: z
+    .string()
+    .includes('{walletAddress}')
+    .describe('the balance of a wallet; `{walletAddress}` stands for its address'),
+  balanceAsker: z
+    .enum(['itself', 'anyone'])
+    .meta(open('who may ask for it: the wallet `itself`, signed in, or `anyone`; open in the document')),
   topUp: z.strictObject({
-    path: z.string().regex(/^\/[!-"$-~]*$/, 'a path from "/" on, without spaces, line breaks, and #'),
-    paymentHeader: headerName,
-    legacyPaymentHeaders: z.array(headerName),
-    /** The response headers with the requirements, and with the result of a payment. */
-    requiredHeader: headerName,
-    resultHeader: headerName,
-    minimumUsd: usd,
-    /** null: no maximum. */
-    maximumUsd: usd.nullable(),
-    suggestedUsd: usd,
-    /** How long a signed payment is valid. */
-    maxTimeoutSeconds: z.int().positive(),
-    /** The status of the requirements, and of all other offers to pay. */
-    offerStatus: z.int().min(400).max(499),
-    refusals: z.record(z.enum(paymentRefusals), refusal),
+    path: z
+      .string()
+      .regex(/^\/[!-"$-~]*$/, 'a path from "/" on, without spaces, line breaks, and #')
+      .describe('where a wallet buys credit'),
+    paymentHeader: headerName.describe('the header with a signed payment, base64 JSON'),
+    legacyPaymentHeaders: z.array(headerName.describe('its old names, which are also accepted')),
+    requiredHeader: headerName.describe('the header of a 402 with the requirements, base64 JSON'),
+    resultHeader: headerName.meta(open('the header with the result of a payment, base64 JSON; open in the document')),
+    minimumUsd: decimalInQuotes.describe('the smallest top-up in dollars, a decimal in quotes'),
+    maximumUsd: decimalInQuotes.nullable().meta(open('the largest; `null`: none; open in the document')),
+    suggestedUsd: decimalInQuotes.meta(
+      open('what the service suggests to a wallet with too little credit; open in the document'),
+    ),
+    maxTimeoutSeconds: z.int().positive().meta(open('how long a signed payment is valid; open in the document')),
+    offerStatus: z.int().min(400).max(499).meta(open('the status of a response that offers ways to pay')),
+    refusals: z.record(z.enum(paymentRefusals), paymentRefusal).meta({ ...keyed('reason'), isOpen: true }),
   }),
-  /** By the short name of the chain. */
-  rails: z.record(z.string(), rail),
-  /** The smallest credit with which a wallet may call; null: the cost of the request. */
-  minimumBalanceUsd: usd.nullable(),
-  /** The code of a 402 to a wallet with too little credit; null: not asserted. */
-  insufficientCode: z.string().min(1).nullable(),
+  rails: z.record(z.string(), rail).meta({ ...keyed('chain'), isOpen: true }),
+  minimumBalanceUsd: decimalInQuotes
+    .nullable()
+    .meta(
+      open(
+        'the smallest credit with which a wallet may call, in dollars, a decimal in quotes; `null`: what the request costs; open in the document',
+      ),
+    ),
+  insufficientCode: z
+    .string()
+    .min(1)
+    .nullable()
+    .describe('the code of a 402 to a wallet with too little credit; `null`: open'),
 })
 export type WalletTerms = z.infer<typeof walletTerms>
 

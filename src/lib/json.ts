@@ -7,6 +7,10 @@ export const isObject = (value: unknown): value is JsonObject =>
 /** The value if it is an object, else null. */
 export const toObject = (value: unknown): JsonObject | null => (isObject(value) ? value : null)
 
+/** An own member of a table; null: none. A name from outside, such as `constructor`, must not match an inherited one. */
+export const ownMember = <T>(table: Readonly<Record<string, T>>, name: string): T | null =>
+  Object.hasOwn(table, name) ? (table[name] ?? null) : null
+
 export const isPresent = (value: unknown): boolean => value !== undefined && value !== null
 
 /** Far deeper than any documented body, and less than the log accepts. */

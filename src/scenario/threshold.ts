@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { DeepReadonly } from '../lib/json.ts'
+import { type DeepReadonly, ownMember } from '../lib/json.ts'
 import { whole } from '../lib/schemas.ts'
 import { nearest, oneOf, unknownWord } from '../lib/usage-error.ts'
 import { durationHint, parseDuration, parsePercent, parseRate, parseUsd } from './units.ts'
@@ -185,10 +185,10 @@ function readMeasure({ next, fail }: Cursor): MeasureDraft | null {
 const didYouMean = (words: string): string => `did you mean "${words}"?`
 
 /** The word of this grammar for a word of other tools. */
-function usualWord(text: string): string | undefined {
+function usualWord(text: string): string | null {
   const percent = /^p(\d+(?:\.\d+)?)$/i.exec(text)?.[1]
   if (percent !== undefined) return `p(${percent})`
-  return Object.hasOwn(wordsOfOthers, text.toLowerCase()) ? wordsOfOthers[text.toLowerCase()] : undefined
+  return ownMember(wordsOfOthers, text.toLowerCase())
 }
 
 const wordsOfOthers: Readonly<Record<string, string>> = {

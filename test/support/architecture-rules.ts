@@ -317,12 +317,3 @@ export const noDeadFile =
     for (const path of beginnings) reach(path)
     return [...files.keys()].filter(path => !reached.has(path)).map(path => `${path} is not reachable`)
   }
-
-/** A unit test is in the folder of its subject: `test/unit/x/y` tests `src/x/y`. */
-export const testsMirrorSources: Rule = tree => {
-  const folders = new Set(sources(tree).map(({ path }) => path.slice('src/'.length, path.lastIndexOf('/'))))
-  return tree.flatMap(({ path }) => {
-    const folder = /^test\/unit\/(.+)\/[^/]+$/.exec(path)?.[1]
-    return folder === undefined || folders.has(folder) ? [] : [`${path} tests no folder of src`]
-  })
-}

@@ -4,7 +4,7 @@ import { isObject } from '../../src/lib/json.ts'
 
 /** Each key of a profile with its documented value and its meaning. A key that the profile names has no value. */
 function renderProfileKeys(): string {
-  const rows = Object.entries(profileKeys).map(([key, meaning]) => {
+  const rows = profileKeys().map(([key, meaning]) => {
     const path = key.split('.')
     const value = path.some(step => step.startsWith('<')) ? '' : code(String(documentedAt(path)))
     return [code(key), value, meaning.replaceAll('|', '\\|')]

@@ -55,7 +55,7 @@ function entriesIn(value: unknown, path: readonly string[], contract: Contract):
   return first === undefined ? [] : [{ ...first, comment: [...membersOf(path, value), ...first.comment] }, ...others]
 }
 
-const keys = Object.entries(profileKeys).map(([key, meaning]) => ({ steps: key.split('.'), meaning }))
+const keys = profileKeys().map(([key, meaning]) => ({ steps: key.split('.'), meaning }))
 
 const isFree = (step: string | undefined): boolean => step?.startsWith('<') === true
 const plain = (meaning: string): string => meaning.replaceAll('`', '')

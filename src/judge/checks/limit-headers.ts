@@ -1,9 +1,8 @@
 import { type Contract, maxResetMs } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
-import { applicableLimit } from '../../observation/limit-scope.ts'
+import { applicableLimit, type StatedLimit, statedRequests, statedTokens } from '../../observation/limit-scope.ts'
 import type { Observation } from '../../observation/observation.ts'
 import { authenticatedResponse, is2xx, isAbuseBlock } from '../../observation/response.ts'
-import { type StatedLimit, statedRequests, statedTokens } from '../../observation/stated-limits.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import type { Check } from './check.ts'
 

@@ -1,4 +1,5 @@
 import { errors } from 'undici'
+import { ownMember } from '../../lib/json.ts'
 import type { FailureReason, LocalFault } from '../../observation/observation.ts'
 import type { TransportFailure } from './transport.ts'
 
@@ -29,7 +30,7 @@ const localFaultCodes: Readonly<Record<string, LocalFault>> = {
 
 /** Only while a connection is being opened is it certain that nothing was sent. */
 const localFaultOf = (code: string, state: ConnectionState): LocalFault | null =>
-  state === 'opening' && Object.hasOwn(localFaultCodes, code) ? (localFaultCodes[code] ?? null) : null
+  state === 'opening' ? ownMember(localFaultCodes, code) : null
 
 const reasons: Readonly<Record<string, FailureReason>> = {
   ECONNREFUSED: 'connect-refused',
@@ -61,7 +62,8 @@ const reasons: Readonly<Record<string, FailureReason>> = {
 }
 
 function reasonOf(code: string, state: ConnectionState): FailureReason {
-  if (Object.hasOwn(reasons, code)) return reasons[code] ?? 'protocol'
+  const reason = ownMember(reasons, code)
+  if (reason !== null) return reason
   // A parser error at the end of a connection means that the rest is missing, also of a body of announced length.
   if (parserErrors.includes(code) || code.startsWith('HPE_')) return state === 'ended' ? 'connection-lost' : 'protocol'
   if (/^ERR_(TLS|SSL)_|^UNABLE_TO_|CERT|CRL/.test(code)) return 'tls'

@@ -1,4 +1,5 @@
 import type { Network } from '../../contract/contract.ts'
+import { ownMember } from '../../lib/json.ts'
 import { digestHex } from '../wallets/identity.ts'
 import { type EvmChain, evmChain } from './evm-chain.ts'
 import { evmMethods, NodeRefusal, otherResult } from './evm-node.ts'
@@ -26,12 +27,12 @@ export function simulatedNode(seed: number): SimulatedNode {
     switch (family) {
       case 'evm': {
         const chain = chainOf(slug)
-        return own(evmMethods, method)?.({ chain, seed, head: chain.head(wallMs), params })
+        return ownMember(evmMethods, method)?.({ chain, seed, head: chain.head(wallMs), params })
       }
       case 'solana':
-        return own(solanaMethods, method)?.({ seed, slug, wallMs, params })
+        return ownMember(solanaMethods, method)?.({ seed, slug, wallMs, params })
       case 'starknet':
-        return own(
+        return ownMember(
           starknetMethods,
           method,
         )?.({ digest: name => digestHex(`${seed}/${slug}/${name}`), slug, wallMs, params })
@@ -52,7 +53,3 @@ export function simulatedNode(seed: number): SimulatedNode {
     }
   }
 }
-
-/** The name is external input: `constructor` must not match an inherited member. */
-const own = <T>(methods: Readonly<Record<string, T>>, name: string): T | undefined =>
-  Object.hasOwn(methods, name) ? methods[name] : undefined

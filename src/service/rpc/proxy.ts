@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Contract, Network } from '../../contract/contract.ts'
-import { isJson } from '../../lib/json.ts'
+import { isJson, ownMember } from '../../lib/json.ts'
 import { pico, roundPico } from '../../lib/money.ts'
 import { randomStream } from '../../lib/random.ts'
 import { type Account, currencyFor } from '../account.ts'
@@ -204,8 +204,7 @@ type RpcBill = {
 /** Credits per item: the base of the chain times the multiplier of the method's tier, or less if it failed. */
 function rpcBill({ multipliers, methods }: Contract['rpc'], behavior: Behavior): RpcBill {
   const multiplier = (method: string, { family }: Network) => {
-    const tier = Object.hasOwn(methods[family], method) ? methods[family][method] : undefined
-    return multipliers[tier ?? 'standard']
+    return multipliers[ownMember(methods[family], method) ?? 'standard']
   }
   return {
     estimate: ({ items }, network) =>

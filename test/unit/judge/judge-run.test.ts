@@ -6,7 +6,6 @@ import type { LogFooter } from '../../../src/observation/log-lines.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import { shardOf } from '../../../src/plan/shard.ts'
 import type { Report } from '../../../src/report/document.ts'
-
 import { makeReport } from '../../../src/run/make-report.ts'
 import { lieByName } from '../../../src/service/lies/lies.ts'
 import { virtualRun } from '../../support/virtual-run.ts'
@@ -40,16 +39,13 @@ function judge({ plan, head }: Run, observations: readonly Observation[]): Worke
   return { snapshot: structuredClone(judged.finish(true)), end }
 }
 
-async function reportBy(run: Run, workers: number): Promise<Report> {
+async function judgedBy(run: Run, workers: number) {
   const results = shards(run, workers).map(shard => judge(run, shard))
-  const made = await makeReport(
-    { plan: run.plan, contract: documentedContract, head: run.head },
-    results,
-    async function* () {
-      yield* run.observations
-    },
-  )
-  return made.report
+  const judged = { plan: run.plan, contract: documentedContract, head: run.head }
+  const { report } = await makeReport(judged, results, async function* () {
+    yield* run.observations
+  })
+  return { report, slices: JSON.stringify(judgeRun(judged, results).slices) }
 }
 
 /** The report without the data of the workers. */
@@ -60,24 +56,16 @@ describe.each(['none', 'failed-item-in-full', 'charged-twice', 'remaining-never-
   lie => {
     const lies = [lieByName(lie)].filter(found => found !== undefined)
     const running = virtualRun({ scenario: 'scenarios/smoke.yaml', lies })
+    const judgingAlone = running.then(run => judgedBy(run, 1))
 
-    test.each([2, 3, 4])('%d workers', async workers => {
-      const run = await running
-      const [alone, together] = [await reportBy(run, 1), await reportBy(run, workers)]
-      expect(withoutWorkers(together)).toEqual(withoutWorkers(alone))
-      expect(JSON.stringify(withoutWorkers(together))).toBe(JSON.stringify(withoutWorkers(alone)))
-      expect(together.load.workers).toHaveLength(workers)
-      expect(together.load.workers.reduce((sum, { sent }) => sum + sent, 0)).toBe(alone.load.sent)
-    })
-
-    test('the slices are equal too', async () => {
-      const run = await running
-      const slicesBy = (workers: number) =>
-        judgeRun(
-          { plan: run.plan, contract: documentedContract, head: run.head },
-          shards(run, workers).map(shard => judge(run, shard)),
-        ).slices
-      expect(JSON.stringify(slicesBy(4))).toBe(JSON.stringify(slicesBy(1)))
+    test.each([2, 3, 4])('%d workers, and so do the slices', async workers => {
+      const [alone, together] = [await judgingAlone, await judgedBy(await running, workers)]
+      const { load } = together.report
+      expect(withoutWorkers(together.report)).toEqual(withoutWorkers(alone.report))
+      expect(JSON.stringify(withoutWorkers(together.report))).toBe(JSON.stringify(withoutWorkers(alone.report)))
+      expect(load.workers).toHaveLength(workers)
+      expect(load.workers.reduce((sum, { sent }) => sum + sent, 0)).toBe(alone.report.load.sent)
+      expect(together.slices).toBe(alone.slices)
     })
   },
 )

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { statedRequests, statedTokens } from '../../../src/observation/stated-limits.ts'
+import { statedRequests, statedTokens } from '../../../src/observation/limit-scope.ts'
 
 test('the stated limits are the numbers of their headers, and null where there is none', () => {
   const headers = {

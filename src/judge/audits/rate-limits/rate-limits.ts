@@ -1,10 +1,15 @@
 import { choicesOf } from '../../../contract/chat-options.ts'
 import type { ClausesOf } from '../../../contract/clauses.ts'
 import { type Contract, hasFixedWindows } from '../../../contract/contract.ts'
-import { type ApplicableLimit, applicableLimit, type LimitFamily } from '../../../observation/limit-scope.ts'
+import {
+  type ApplicableLimit,
+  applicableLimit,
+  type LimitFamily,
+  statedRequests,
+  statedTokens,
+} from '../../../observation/limit-scope.ts'
 import type { Observation } from '../../../observation/observation.ts'
 import { is2xx, isAbuseBlock, isConcurrencyRejection, isReplayed } from '../../../observation/response.ts'
-import { statedRequests, statedTokens } from '../../../observation/stated-limits.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Audit, AuditContext, LimitResult } from '../audit.ts'
 import { createAnyLimit } from './any-limit.ts'

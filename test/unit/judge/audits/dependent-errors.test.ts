@@ -4,6 +4,7 @@ import { createDependentErrorsAudit, judgeDependentErrors } from '../../../../sr
 import { createFindingLog } from '../../../../src/judge/findings/findings.ts'
 import { type Random, randomStream } from '../../../../src/lib/random.ts'
 import type { Observation, RpcDescriptor } from '../../../../src/observation/observation.ts'
+import { isNightly } from '../../../support/nightly.ts'
 import { observed, responseOf } from '../checks/observed.ts'
 
 type Sent = { readonly request: RpcDescriptor; readonly sentMs: number; readonly stage?: string }
@@ -97,7 +98,7 @@ describe('errors that do not depend on the request are no violation', () => {
     ['one of eight backends fails', roundRobin],
   ]
   test.each(honest)('%s', (_, target) => {
-    for (let seed = 1; seed <= 200; seed++) {
+    for (let seed = 1; seed <= (isNightly ? 200 : 50); seed++) {
       const found = findingsOf(mixed(seed, 400), target(), seed, 1 + (seed % 2))
       expect(found.map(({ clause, message }) => `${seed}: ${clause}: ${message}`)).toEqual([])
     }
