@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { amountText } from '../lib/schemas.ts'
 import { promisesSchema } from './promises.ts'
 import { sourcesSchema } from './sources.ts'
 import { walletTerms } from './wallets.ts'
@@ -29,7 +30,6 @@ export const limiterAlgorithms = [
 ] as const
 export type LimiterAlgorithm = (typeof limiterAlgorithms)[number]
 
-const decimalText = z.string().regex(/^\d+(\.\d+)?$/, 'a decimal in quotes, such as "0.000000625"')
 const pattern = z.string().refine(isPattern, 'a regular expression')
 /** The name of a header. Anything else would fail in the client, or add a header of its own. */
 const headerName = z.string().regex(/^[!#$%&'*+.^_`|~\w-]{1,256}$/, 'the name of a header')
@@ -92,7 +92,7 @@ const chatTerms = z.strictObject({
     /** The maximum number of pages scraped for one request. */
     scrapedPages: positiveInt,
     /** Price of a search, a scraped page, or a result of the third-party search; null: unknown. */
-    usdPerLookup: decimalText.nullable(),
+    usdPerLookup: amountText.nullable(),
   }),
   /** Relative tolerance of `cost` against tokens × list price. */
   costTolerance: z.number().min(0).max(1),
@@ -127,11 +127,11 @@ const model = z.strictObject({
   /** USD for one million tokens; null: unknown, so no amount is asserted. */
   usdPerMillion: z
     .strictObject({
-      input: decimalText,
-      output: decimalText,
+      input: amountText,
+      output: amountText,
       /** Price of cached prompt tokens and of prompt tokens written to the cache; null: unknown, so not asserted. */
-      cacheInput: decimalText.nullable().default(null),
-      cacheWrite: decimalText.nullable().default(null),
+      cacheInput: amountText.nullable().default(null),
+      cacheWrite: amountText.nullable().default(null),
     })
     .nullable(),
   /** Whether responses must warn that the model will be retired, or must not; null: not asserted. */
@@ -161,7 +161,7 @@ const resource = z.strictObject({
   /** Whether its response is a file with a Content-Disposition. */
   isDownload: z.boolean(),
   /** The maximum cost of a request; null: unknown. */
-  worstUsd: decimalText.nullable(),
+  worstUsd: amountText.nullable(),
 })
 export type Resource = z.infer<typeof resource>
 
@@ -235,7 +235,7 @@ export const contractSchema = z.strictObject({
      * never wait.
      */
     oneAtATime: z.strictObject({ waitMs: milliseconds, message: z.string().min(1) }).nullable(),
-    usdPerCredit: decimalText,
+    usdPerCredit: amountText,
     /** Relative tolerance of the price ("about"), on top of the rounding of the header's last digit. */
     priceTolerance: z.number().min(0).max(1),
     costDecimals: z.int().min(0).max(12),
@@ -325,7 +325,7 @@ export const contractSchema = z.strictObject({
     /** After this time without requests, the balance includes every charge. */
     settleMs: milliseconds,
     /** The smallest difference that a balance header shows. */
-    balanceResolutionUsd: decimalText,
+    balanceResolutionUsd: amountText,
     /** Whether every authenticated response carries both balances. */
     balanceHeaders: z.boolean(),
     /** Which callers may receive `X-Balance-Remaining`. */

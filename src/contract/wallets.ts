@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { DeepReadonly } from '../lib/json.ts'
+import { amountText } from '../lib/schemas.ts'
 
 /** Why a sign-in is refused. */
 export const signInRefusals = [
@@ -66,7 +67,6 @@ export const invalidPayments = {
 export type InvalidPayment = keyof typeof invalidPayments
 export const invalidPaymentNames = Object.keys(invalidPayments) as readonly InvalidPayment[]
 
-const usd = z.string().regex(/^\d+(\.\d+)?$/, 'a decimal in quotes, such as "5"')
 const milliseconds = z.number().nonnegative()
 const headerName = z.string().regex(/^[A-Za-z0-9-]+$/, 'the name of a header')
 
@@ -125,10 +125,10 @@ export const walletTerms = z.strictObject({
     /** The response headers with the requirements, and with the result of a payment. */
     requiredHeader: headerName,
     resultHeader: headerName,
-    minimumUsd: usd,
+    minimumUsd: amountText,
     /** null: no maximum. */
-    maximumUsd: usd.nullable(),
-    suggestedUsd: usd,
+    maximumUsd: amountText.nullable(),
+    suggestedUsd: amountText,
     /** How long a signed payment is valid. */
     maxTimeoutSeconds: z.int().positive(),
     /** The status of the requirements, and of all other offers to pay. */
@@ -138,7 +138,7 @@ export const walletTerms = z.strictObject({
   /** By the short name of the chain. */
   rails: z.record(z.string(), rail),
   /** The smallest credit with which a wallet may call; null: the cost of the request. */
-  minimumBalanceUsd: usd.nullable(),
+  minimumBalanceUsd: amountText.nullable(),
   /** The code of a 402 to a wallet with too little credit; null: not asserted. */
   insufficientCode: z.string().min(1).nullable(),
 })

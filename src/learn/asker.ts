@@ -1,7 +1,7 @@
 import { type Clock, sleepUntil } from '../lib/clock.ts'
 import { isObject, parseJson, toObject } from '../lib/json.ts'
 import { createMask } from '../lib/mask/mask.ts'
-import { parsePico } from '../lib/money.ts'
+import { nearestPico, parsePico } from '../lib/money.ts'
 import { authorize, type KeyCaller } from '../produce/callers/caller.ts'
 import { type DecodedBody, decodeBody } from '../produce/calls/read-response.ts'
 import { createSseDecoder } from '../produce/transport/sse.ts'
@@ -259,7 +259,7 @@ function costOf(reply: Answer, worstPico: bigint): bigint {
 function claimOf({ headers, body, events }: Answer): bigint | null {
   const header = Object.entries(headers).find(([name]) => name.endsWith('rpc-cost-usd'))?.[1]
   if (headers['idempotent-replayed'] === 'true') return 0n
-  if (header !== undefined) return parsePico(header)
+  if (header !== undefined) return nearestPico(header)
   const objects = [toObject(body), ...events.slice(-3).map(data => toObject(parseJson(data)))]
   const cost = objects.map(object => object?.cost).find(isObject)
   const amounts = [cost?.usd, cost?.diem].map(amount =>
@@ -272,7 +272,7 @@ function claimOf({ headers, body, events }: Answer): bigint | null {
 /** The balances that a response states, in either currency. */
 const balancesIn = ({ headers }: Answer): readonly (readonly [name: string, pico: bigint])[] =>
   Object.entries(headers).flatMap(([name, text]) => {
-    const balance = /-balance-(usd|diem)$/.test(name) ? parsePico(text) : null
+    const balance = /-balance-(usd|diem)$/.test(name) ? nearestPico(text) : null
     return balance === null ? [] : [[name, balance] as const]
   })
 
