@@ -78,7 +78,10 @@ describe('a mistake in a profile', () => {
       'p.yaml:1:26: got "unix-second", expected unix-seconds or unix-milliseconds; did you mean "unix-seconds"?',
     ],
     ['rpc: { usdPerCredit: 0.1 }', 'p.yaml:1:22: got 0.1, expected string'],
-    ['rpc: { usdPerCredit: "1e-7" }', 'p.yaml:1:22: got "1e-7", expected a decimal in quotes with at most 12 decimals, such as "0.000000625"'],
+    [
+      'rpc: { usdPerCredit: "1e-7" }',
+      'p.yaml:1:22: got "1e-7", expected a decimal in quotes with at most 12 decimals, such as "0.000000625"',
+    ],
     [
       'rpc: { usdPerCredit: "0.0000000000001" }',
       'p.yaml:1:22: got "0.0000000000001", expected a decimal in quotes with at most 12 decimals, such as "0.000000625"',
