@@ -233,7 +233,7 @@ const endings: Readonly<Record<Exclude<VerdictInput['ended'], 'complete'>, (run:
 
 function lostWorkers({ load: { workers } }: VerdictInput): string {
   const lost = workers.filter(({ lost }) => lost)
-  if (lost.length === 0) return 'A worker was silent for too long; its result came later.'
+  if (lost.length === 0) return 'A worker was paused or unreachable for too long.'
   const callers = lost.reduce((sum, worker) => sum + worker.callers, 0)
   const sent = lost.reduce((sum, worker) => sum + worker.sent, 0)
   const [noun, possessive] = lost.length === 1 ? ['Worker', 'its'] : ['Workers', 'their']

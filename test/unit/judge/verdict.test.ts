@@ -121,7 +121,7 @@ describe('verdict: inconclusive', () => {
       'Workers 1, 3 of 3 crashed. 120 requests of their 12 callers were recovered. The run ended early, after 10 s.',
     ])
     expect(reasonsWith(false, false)).toEqual([
-      'A worker was silent for too long; its result came later. The run ended early, after 10 s.',
+      'A worker was paused or unreachable for too long. The run ended early, after 10 s.',
     ])
   })
   test('if no worker left a result, without a claim that nothing was sent', () => {
