@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { decimalInQuotes, keyed, open, pattern, positiveInt } from './fields.ts'
+import { amountText, keyed, open, pattern, positiveInt } from './fields.ts'
 
 /** The tiers of models. They determine limits and prices. */
 export const modelTiers = ['XS', 'S', 'M', 'L'] as const
@@ -56,7 +56,7 @@ export const chatTerms = z.strictObject({
         .nullable()
         .describe('the tool whose call holds the search results; `null`: not asserted'),
       scrapedPages: positiveInt.describe('the maximum number of pages scraped for one request'),
-      usdPerLookup: decimalInQuotes
+      usdPerLookup: amountText
         .nullable()
         .describe(
           'dollars for a search, for a scraped page, and for a result of the third-party search, a decimal in quotes; open in the document; `null`: not known',
@@ -127,13 +127,13 @@ export const modelTerms = z.strictObject({
   /** null: unknown, so no amount is asserted. */
   usdPerMillion: z
     .strictObject({
-      input: decimalInQuotes.describe('dollars for a million tokens of the prompt, a decimal in quotes'),
-      output: decimalInQuotes.describe('the same for the completion; `usdPerMillion: null` if no price is known'),
-      cacheInput: decimalInQuotes
+      input: amountText.describe('dollars for a million tokens of the prompt, a decimal in quotes'),
+      output: amountText.describe('the same for the completion; `usdPerMillion: null` if no price is known'),
+      cacheInput: amountText
         .nullable()
         .default(null)
         .describe('for prompt tokens from a cache; `null`, or left out: not known'),
-      cacheWrite: decimalInQuotes.nullable().default(null).describe('for tokens written to a cache'),
+      cacheWrite: amountText.nullable().default(null).describe('for tokens written to a cache'),
     })
     .nullable(),
   lifecycle: z

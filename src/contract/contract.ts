@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ownMember } from '../lib/json.ts'
 import { chatTerms, modelTerms, tierLimits } from './chat-terms.ts'
 import {
-  decimalInQuotes,
+  amountText,
   headerName,
   headerPrefix,
   keyed,
@@ -54,7 +54,7 @@ const resource = z.strictObject({
   isInference: z.boolean().describe('whether its responses name the model used'),
   isPaginated: z.boolean().describe('whether its response is a list in pages, with the headers of one'),
   isDownload: z.boolean().describe('whether its response must have a Content-Disposition'),
-  worstUsd: decimalInQuotes
+  worstUsd: amountText
     .nullable()
     .describe(
       'the maximum cost of a request, a decimal in quotes; `null`: not known, and then a forecast with it has no price',
@@ -316,9 +316,7 @@ export const contractSchema = z.strictObject({
   billing: z
     .strictObject({
       settleMs: milliseconds.describe('after this many milliseconds, every charge is in the balance'),
-      balanceResolutionUsd: decimalInQuotes.describe(
-        'the smallest difference that a balance shows, a decimal in quotes',
-      ),
+      balanceResolutionUsd: amountText.describe('the smallest difference that a balance shows, a decimal in quotes'),
       balanceHeaders: z.boolean().describe('whether every authenticated response carries both balances'),
       balanceRemaining: z
         .enum(['wallets', 'anyone'])

@@ -2,7 +2,10 @@ import { z } from 'zod'
 
 /** Fields of the contract. */
 
-export const decimalInQuotes = z.string().regex(/^\d+(\.\d+)?$/, 'a decimal in quotes, such as "0.000000625"')
+/** An amount, which is a whole number of pico-units, as all money is computed. */
+export const amountText = z
+  .string()
+  .regex(/^\d{1,30}(\.\d{1,12})?$/, 'a decimal in quotes with at most 12 decimals, such as "0.000000625"')
 export const pattern = z.string().refine(isPattern, 'a regular expression')
 /** The name of a header. Anything else would fail in the client, or add a header of its own. */
 export const headerName = z.string().regex(/^[!#$%&'*+.^_`|~\w-]{1,256}$/, 'the name of a header')

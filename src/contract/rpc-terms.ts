@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ownMember } from '../lib/json.ts'
-import { decimalInQuotes, keyed, milliseconds, open, perMinute, positiveInt } from './fields.ts'
+import { amountText, keyed, milliseconds, open, perMinute, positiveInt } from './fields.ts'
 
 /** The price tiers of RPC methods. */
 const methodTiers = ['standard', 'advanced', 'large'] as const
@@ -73,7 +73,7 @@ export const rpcTerms = z.strictObject({
     })
     .nullable()
     .meta({ isOpen: true }),
-  usdPerCredit: decimalInQuotes.describe('dollars, a decimal in quotes'),
+  usdPerCredit: amountText.describe('dollars, a decimal in quotes'),
   priceTolerance: z
     .number()
     .min(0)

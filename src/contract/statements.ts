@@ -1,4 +1,5 @@
 import { isObject, type JsonObject, toObject } from '../lib/json.ts'
+import { numberIn } from '../lib/numbers.ts'
 import { type AccountTier, type Contract, type Model, type ModelTier, modelTiers, type Network } from './contract.ts'
 import { sourceOfValue } from './sources.ts'
 
@@ -59,7 +60,7 @@ const maxPerMinute = { RPM: 6_000_000, TPM: 1e12 } as const
 
 /**
  * The limits in a response of the rate-limits endpoint, per minute; null if there are none. The response is not trusted:
- * a limit that is not a positive number, or that exceeds `maxPerMinute`, is left out.
+ * a limit that is not a positive number, also as a text, or that exceeds `maxPerMinute`, is left out.
  */
 export function parseLimits(body: unknown): Statements['limits'] {
   const entries = listIn(toObject(body)?.data ?? body, ['rateLimits'])
@@ -69,7 +70,8 @@ export function parseLimits(body: unknown): Statements['limits'] {
     const model = entry?.apiModelId
     if (typeof model !== 'string' || !Array.isArray(entry?.rateLimits)) continue
     for (const limit of entry.rateLimits.slice(0, maxEntries).map(toObject)) {
-      const [type, amount] = [limit?.type, limit?.amount]
+      const [type, stated] = [limit?.type, limit?.amount]
+      const amount = typeof stated === 'string' ? numberIn(stated) : stated
       if ((type !== 'RPM' && type !== 'TPM') || typeof amount !== 'number') continue
       if (amount > 0 && amount <= maxPerMinute[type])
         perMinute.set(type === 'RPM' ? `chat:${model}` : `chat:${model} tokens`, amount)

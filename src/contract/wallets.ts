@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { DeepReadonly } from '../lib/json.ts'
-import { decimalInQuotes, headerName, keyed, milliseconds, open } from './fields.ts'
+import { amountText, headerName, keyed, milliseconds, open } from './fields.ts'
 
 /** Why a sign-in is refused. */
 export const signInRefusals = [
@@ -154,9 +154,9 @@ export const walletTerms = z.strictObject({
     legacyPaymentHeaders: z.array(headerName.describe('its old names, which are also accepted')),
     requiredHeader: headerName.describe('the header of a 402 with the requirements, base64 JSON'),
     resultHeader: headerName.meta(open('the header with the result of a payment, base64 JSON; open in the document')),
-    minimumUsd: decimalInQuotes.describe('the smallest top-up in dollars, a decimal in quotes'),
-    maximumUsd: decimalInQuotes.nullable().meta(open('the largest; `null`: none; open in the document')),
-    suggestedUsd: decimalInQuotes.meta(
+    minimumUsd: amountText.describe('the smallest top-up in dollars, a decimal in quotes'),
+    maximumUsd: amountText.nullable().meta(open('the largest; `null`: none; open in the document')),
+    suggestedUsd: amountText.meta(
       open('what the service suggests to a wallet with too little credit; open in the document'),
     ),
     maxTimeoutSeconds: z.int().positive().meta(open('how long a signed payment is valid; open in the document')),
@@ -164,7 +164,7 @@ export const walletTerms = z.strictObject({
     refusals: z.record(z.enum(paymentRefusals), paymentRefusal).meta({ ...keyed('reason'), isOpen: true }),
   }),
   rails: z.record(z.string(), rail).meta({ ...keyed('chain'), isOpen: true }),
-  minimumBalanceUsd: decimalInQuotes
+  minimumBalanceUsd: amountText
     .nullable()
     .meta(
       open(

@@ -244,7 +244,7 @@ function measureTotal(
 ): MeasuredValue {
   const samples = metrics.all().sent
   const base = { subject, samples, unit, grows: 'only', undecided: undecided[subject] ?? null } as const
-  return samples === 0 ? { ...base, value: null, message: 'no request was sent' } : { ...base, value }
+  return samples === 0 ? { ...base, value: null, message: 'nothing was measured' } : { ...base, value }
 }
 
 function measureCount(
@@ -267,7 +267,7 @@ function measureCount(
 
   if (isTotal(count) && (selection.call !== null || selection.stage !== null))
     return none(`${count.kind} exist only for the whole run`)
-  if (samples === 0 || (stats.sent === 0 && count.kind !== 'dropped')) return none(`${subject}: no request was sent`)
+  if (samples === 0 || (stats.sent === 0 && count.kind !== 'dropped')) return none(`${subject}: nothing was measured`)
   const total = totalOf(count, stats, totals, selection.stage)
   const open = isOpenTotal(count) ? (totals.undecided[count.kind] ?? null) : null
   const inUnit = (amount: number): number | null => {

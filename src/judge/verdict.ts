@@ -131,7 +131,7 @@ function inconclusiveReasons(run: VerdictInput): readonly string[] {
   return [
     ended === 'complete' ? null : endings[ended](run),
     ...localFaultReasons(metrics),
-    load.sent === 0 ? 'No request was sent.' : null,
+    load.sent === 0 ? `No request was ${load.workers.some(({ lost }) => lost) ? 'recorded' : 'sent'}.` : null,
     load.sent > 0 && load.answered === 0 ? `None of ${plural(load.sent, 'request')} got a complete response.` : null,
     load.blocked > 0
       ? `${plural(load.blocked, 'response')} came from the abuse block, so these results describe the block and not the service.`
@@ -225,11 +225,15 @@ const endings: Readonly<Record<Exclude<VerdictInput['ended'], 'complete'>, (run:
   'violation-found': ({ durationMs }) =>
     `The run ended at the first violation, after ${formatDuration(durationMs)} (--fail-fast).`,
   'worker-lost': run => `${lostWorkers(run)} The run ended early, after ${formatDuration(run.durationMs)}.`,
-  truncated: ({ durationMs }) => `The recording stops at ${formatDuration(durationMs)}; the run was probably killed.`,
+  truncated: ({ durationMs, load: { sent, workers } }) =>
+    sent === 0 && workers.length > 0 && workers.every(({ lost }) => lost)
+      ? `${workers.length === 1 ? 'The worker left no' : `None of ${workers.length} workers left a`} result, so it is unknown what was sent.`
+      : `The recording stops at ${formatDuration(durationMs)}; the run was probably killed.`,
 }
 
 function lostWorkers({ load: { workers } }: VerdictInput): string {
   const lost = workers.filter(({ lost }) => lost)
+  if (lost.length === 0) return 'A worker was paused or unreachable for too long.'
   const callers = lost.reduce((sum, worker) => sum + worker.callers, 0)
   const sent = lost.reduce((sum, worker) => sum + worker.sent, 0)
   const [noun, possessive] = lost.length === 1 ? ['Worker', 'its'] : ['Workers', 'their']

@@ -1,7 +1,7 @@
 import { type Clock, sleepUntil } from '../lib/clock.ts'
 import { isObject, parseJson, toObject } from '../lib/json.ts'
 import { createMask } from '../lib/mask/mask.ts'
-import { parsePico } from '../lib/money.ts'
+import { nearestPico, parsePico } from '../lib/money.ts'
 import { authorize, type KeyCaller } from '../produce/callers/caller.ts'
 import { type DecodedBody, decodeBody } from '../produce/calls/read-response.ts'
 import { createSseDecoder } from '../produce/transport/sse.ts'
@@ -249,17 +249,22 @@ function unreadable({ headersCut }: Exchange, decoded: DecodedBody): string {
   return decoded.kind === 'decoded' ? '' : `its body is not ${decoded.encoding}`
 }
 
-/** The claimed cost; the maximum where a success claims none that is credible; nothing for a refusal. */
+/** The claimed cost; the maximum where the claim is not credible, or a success has none; nothing for a refusal without one. */
 function costOf(reply: Answer, worstPico: bigint): bigint {
-  if (reply.status !== null && reply.status >= 300) return 0n
   const claimed = claimOf(reply)
-  return claimed === null || claimed < 0n ? worstPico : claimed
+  if (claimed !== null && claimed >= 0n) return claimed
+  const isClaimed = costHeaderOf(reply) !== undefined || isObject(toObject(reply.body)?.cost)
+  return reply.status !== null && reply.status >= 300 && !isClaimed ? 0n : worstPico
 }
 
-function claimOf({ headers, body, events }: Answer): bigint | null {
-  const header = Object.entries(headers).find(([name]) => name.endsWith('rpc-cost-usd'))?.[1]
+const costHeaderOf = ({ headers }: Answer): string | undefined =>
+  Object.entries(headers).find(([name]) => name.endsWith('rpc-cost-usd'))?.[1]
+
+function claimOf(reply: Answer): bigint | null {
+  const { headers, body, events } = reply
+  const header = costHeaderOf(reply)
   if (headers['idempotent-replayed'] === 'true') return 0n
-  if (header !== undefined) return parsePico(header)
+  if (header !== undefined) return nearestPico(header)
   const objects = [toObject(body), ...events.slice(-3).map(data => toObject(parseJson(data)))]
   const cost = objects.map(object => object?.cost).find(isObject)
   const amounts = [cost?.usd, cost?.diem].map(amount =>
@@ -272,7 +277,7 @@ function claimOf({ headers, body, events }: Answer): bigint | null {
 /** The balances that a response states, in either currency. */
 const balancesIn = ({ headers }: Answer): readonly (readonly [name: string, pico: bigint])[] =>
   Object.entries(headers).flatMap(([name, text]) => {
-    const balance = /-balance-(usd|diem)$/.test(name) ? parsePico(text) : null
+    const balance = /-balance-(usd|diem)$/.test(name) ? nearestPico(text) : null
     return balance === null ? [] : [[name, balance] as const]
   })
 

@@ -6,11 +6,29 @@ import { isDecimal } from './numbers.ts'
  */
 const PICO_DIGITS = 12
 
-/** `"0.0000125"`, `1.25e-5` or `"-3"` as pico-units; null if it is not a decimal number or needs more than 12 decimals. */
-export function parsePico(value: string | number): bigint | null {
+/** An amount in a text has at most this many digits before the point. Nobody has as much money, and sums of it are finite. */
+export const maxWholeDigits = 100
+
+/**
+ * `"0.0000125"`, `1.25e-5` or `"-3"` as pico-units; null if it is not a decimal number, needs more than 12 decimals, or
+ * is a text with more than 100 digits before the point.
+ */
+export const parsePico = (value: string | number): bigint | null => parseAmount(value, false)
+
+/** The same for what a target states: floating-point noise after the 12th decimal is rounded. */
+export const nearestPico = (value: string | number): bigint | null => parseAmount(value, true)
+
+function parseAmount(value: string | number, isRounded: boolean): bigint | null {
   const text = String(value)
-  return shortPico(text) ?? anyPico(text)
+  const short = shortPico(text)
+  if (short !== null) return short
+  const amount = text.length > maxTextLength ? null : anyPico(text, isRounded)
+  return amount !== null && typeof value === 'string' && absDifference(amount, 0n) >= maxAmount ? null : amount
 }
+
+const maxAmount = 10n ** BigInt(maxWholeDigits + PICO_DIGITS)
+/** Longer than any amount, also with a sign, zeros and an exponent, and quick to read. */
+const maxTextLength = 400
 
 /** The number of digits that a double holds exactly. */
 const maxDigits = 15
@@ -34,15 +52,15 @@ function withoutPoint(decimal: string): number {
   return value
 }
 
-function anyPico(text: string): bigint | null {
+function anyPico(text: string, isRounded: boolean): bigint | null {
   const match = /^([+-]?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/.exec(text.trim())
   if (match === null) return null
   const [, sign, whole = '', fraction = '', exponent = '0'] = match
   const digits = BigInt(whole + fraction)
   const shift = PICO_DIGITS - fraction.length + Number(exponent)
   const scale = 10n ** BigInt(Math.abs(shift))
-  if (shift < 0 && digits % scale !== 0n) return null
-  const amount = shift < 0 ? digits / scale : digits * scale
+  if (shift < 0 && digits % scale !== 0n && !isRounded) return null
+  const amount = shift < 0 ? (digits + scale / 2n) / scale : digits * scale
   return sign === '-' ? -amount : amount
 }
 

@@ -6,7 +6,7 @@ import { openLog } from '../observation/log.ts'
 import type { Plan } from '../plan/plan.ts'
 import { warmUpTerms } from '../plan/warm-up.ts'
 import { createSigner } from '../produce/callers/signer.ts'
-import { createRunStop, isLeaseOver, onStop, watchLease } from '../produce/drivers/stop.ts'
+import { createPauseWatch, createRunStop, isLeaseOver, onStop, watchLease } from '../produce/drivers/stop.ts'
 import { watchStalls } from '../produce/transport/stalls.ts'
 import type { Saturate } from '../produce/transport/transport.ts'
 import { type UndiciTransport, undiciTransport } from '../produce/transport/undici.ts'
@@ -25,7 +25,7 @@ async function serve(job: WorkerJob): Promise<void> {
   const { info, shard, plan, baseUrl, sendLease } = job
   const clock = clockFromEpoch(job.epoch)
   const quit = new AbortController()
-  const isOver = sendLease === undefined ? undefined : () => isLeaseOver(sendLease, bootTimeMs())
+  const isOver = sendLease === undefined ? createPauseWatch(bootTimeMs) : () => isLeaseOver(sendLease, bootTimeMs())
   const stop = createRunStop(new AbortController().signal, quit.signal, isOver)
   const endWatch = watchLease(clock, stop)
   const ready = prepare()

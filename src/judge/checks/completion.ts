@@ -4,7 +4,7 @@ import type { Contract } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
 import { memoizeLast } from '../../lib/memoize.ts'
-import { absDifference, formatPico, parsePico, pico } from '../../lib/money.ts'
+import { absDifference, formatPico, nearestPico, parsePico, pico } from '../../lib/money.ts'
 import { oneOf } from '../../lib/usage-error.ts'
 import type { ChatDescriptor, Observation } from '../../observation/observation.ts'
 
@@ -174,12 +174,9 @@ const isAmount = (value: unknown): value is number => typeof value === 'number' 
 export const statedAmounts = memoizeLast((cost: unknown) => {
   const { usd, diem } = toObject(cost) ?? {}
   if (!isAmount(usd) || !isAmount(diem)) return null
-  const [exactUsd, exactDiem] = [parsePico(usd), parsePico(diem)]
-  return {
-    usd: exactUsd ?? pico(usd.toFixed(12)),
-    diem: exactDiem ?? pico(diem.toFixed(12)),
-    isExact: exactUsd !== null && exactDiem !== null,
-  }
+  const [nearestUsd, nearestDiem] = [nearestPico(usd), nearestPico(diem)]
+  if (nearestUsd === null || nearestDiem === null) return null
+  return { usd: nearestUsd, diem: nearestDiem, isExact: parsePico(usd) !== null && parsePico(diem) !== null }
 })
 
 export function checkFinishReason(

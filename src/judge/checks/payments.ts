@@ -2,7 +2,7 @@ import type { Contract } from '../../contract/contract.ts'
 import { invalidPayments, type PaymentRefusal } from '../../contract/wallets.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
-import { formatPico, parsePico, pico } from '../../lib/money.ts'
+import { formatPico, nearestPico, pico } from '../../lib/money.ts'
 import type { ObservedResponse, PaymentRecord } from '../../observation/observation.ts'
 import { requirementsIn } from '../../observation/payment-offer.ts'
 import { isUndecided } from '../../observation/payment-outcome.ts'
@@ -74,7 +74,7 @@ export function paymentResult(response: ObservedResponse) {
 }
 
 const amountIn = (value: unknown): bigint | null =>
-  typeof value === 'number' || typeof value === 'string' ? parsePico(value) : null
+  typeof value === 'number' || typeof value === 'string' ? nearestPico(value) : null
 
 /** Whether a payment was answered as if there were none: with the requirements alone, or as malformed. */
 function isUnread(response: ObservedResponse, { wallets }: Contract): boolean {

@@ -2,7 +2,7 @@ import { type Contract, type MethodTier, type Model, methodTier } from '../../co
 import { isAssumed } from '../../contract/sources.ts'
 import { memoizeByObject, memoizeLast } from '../../lib/memoize.ts'
 
-import { parsePico, pico } from '../../lib/money.ts'
+import { nearestPico, pico } from '../../lib/money.ts'
 
 /** The prices of the contract, as integers. */
 type PriceList = {
@@ -46,8 +46,8 @@ export function statedTier(contract: Contract, network: string, method: string):
 
 export const priceListOf = memoizeByObject(makePriceList)
 
-/** `parsePico` of a stated cost. Several judges read it, and the next response often states the same. */
-export const statedCost = memoizeLast((text: string) => parsePico(text))
+/** The amount of a stated cost. Several judges read it, and the next response often states the same. */
+export const statedCost = memoizeLast((text: string) => nearestPico(text))
 
 function makePriceList(contract: Contract): PriceList {
   const { rpc, billing, models, headerPrefix } = contract

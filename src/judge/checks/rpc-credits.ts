@@ -3,7 +3,7 @@ import { plural, quote } from '../../lib/format.ts'
 import { type JsonObject, toObject } from '../../lib/json.ts'
 import { memoizeLast } from '../../lib/memoize.ts'
 
-import { absDifference, formatPico } from '../../lib/money.ts'
+import { absDifference, formatPico, maxWholeDigits } from '../../lib/money.ts'
 import { isDecimal, isWholeNumber } from '../../lib/numbers.ts'
 import type { Observation, ObservedResponse, RpcDescriptor, RpcItem } from '../../observation/observation.ts'
 import { is2xx, isReplayed } from '../../observation/response.ts'
@@ -22,12 +22,14 @@ export const checkRpcCredits: Check<'rpc-credits'> = (observation, contract, rep
   const credits = claimedCredits(response, contract)
   if (credits !== null) reporter.pass('rpc.credits.header')
   else {
-    const message = `${creditsHeader} is ${quote(headers[creditsHeader])}, expected an integer`
+    const said = headers[creditsHeader]
+    const expected = isWholeNumber(said ?? '') ? `at most ${maxWholeDigits} digits` : 'an integer'
+    const message = `${creditsHeader} is ${quote(said)}, expected ${expected}`
     reporter.fail('rpc.credits.header', message, [id])
   }
   const price = headers[costHeader] ?? ''
-  const cost = isDecimal(price) ? statedCost(price) : null
-  if (cost !== null) reporter.pass('rpc.cost.header')
+  const isPrice = isDecimal(price)
+  if (isPrice) reporter.pass('rpc.cost.header')
   else {
     const message = `${costHeader} is ${quote(headers[costHeader])}, expected a decimal string`
     reporter.fail('rpc.cost.header', message, [id])
@@ -35,11 +37,13 @@ export const checkRpcCredits: Check<'rpc-credits'> = (observation, contract, rep
 
   // It is open whether a replay shows nothing or the first charge again. The ledger judges that it costs nothing.
   if (isReplayed(response) || request.replay?.role === 'conflict' || credits === null) return
-  if (cost !== null) {
+  if (isPrice) {
+    const cost = statedCost(price)
     const { usd, tolerance } = priceOfCredits(credits, contract)
-    if (absDifference(cost, usd) <= tolerance) reporter.pass('rpc.cost.amount')
+    if (cost !== null && absDifference(cost, usd) <= tolerance) reporter.pass('rpc.cost.amount')
     else {
-      const message = `${credits} credits cost ${price} USD, expected about ${formatPico(usd)}`
+      const said = cost === null ? `more than ${maxWholeDigits} digits of` : price
+      const message = `${credits} credits cost ${said} USD, expected about ${formatPico(usd)}`
       reporter.fail('rpc.cost.amount', message, [id])
     }
   }
@@ -54,13 +58,15 @@ const unknownPrice = { text: 'nobody states the credits of the network or of a m
 export const hasStatedCredits = ({ network, items }: RpcDescriptor, contract: Contract): boolean =>
   statedBase(contract, network) !== null && items.every(({ method }) => statedTier(contract, network, method) !== null)
 
-/** The credits that a response claims; null if it claims none. */
+/** The credits that a response claims; null if it claims none, or too many for any sum. */
 export function claimedCredits(response: ObservedResponse, contract: Contract): bigint | null {
   return creditsIn(response.headers[priceListOf(contract).creditsHeader] ?? '')
 }
 
 /** Several judges read the credits of a response, and the next response often claims the same. */
-const creditsIn = memoizeLast((said: string) => (isWholeNumber(said) ? BigInt(said) : null))
+const creditsIn = memoizeLast((said: string) =>
+  isWholeNumber(said) && said.length <= maxWholeDigits ? BigInt(said) : null,
+)
 
 type ExpectedCredits = {
   readonly total: bigint

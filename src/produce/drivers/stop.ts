@@ -95,6 +95,22 @@ export const extendSendLease = (lease: SendLease, untilMs: number): void =>
 
 export const isLeaseOver = (lease: SendLease, nowMs: number): boolean => nowMs >= Number(Atomics.load(lease, 0))
 
+/** A worker of one machine may stand still for this long. */
+const maxPauseMs = 10_000
+
+/**
+ * The lease of a worker that nobody supervises: it is over once the machine or the process has stood still for so long that
+ * what became due meanwhile would be a burst. Each look extends it.
+ */
+export function createPauseWatch(bootMs: () => number): () => boolean {
+  let seenMs = bootMs()
+  return () => {
+    const earlierMs = seenMs
+    seenMs = bootMs()
+    return seenMs > earlierMs + maxPauseMs
+  }
+}
+
 /** How often a worker that sends nothing looks whether its lease is over. */
 const leaseTickMs = 100
 

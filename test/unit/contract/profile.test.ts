@@ -78,7 +78,18 @@ describe('a mistake in a profile', () => {
       'p.yaml:1:26: got "unix-second", expected unix-seconds or unix-milliseconds; did you mean "unix-seconds"?',
     ],
     ['rpc: { usdPerCredit: 0.1 }', 'p.yaml:1:22: got 0.1, expected string'],
-    ['rpc: { usdPerCredit: "1e-7" }', 'p.yaml:1:22: got "1e-7", expected a decimal in quotes, such as "0.000000625"'],
+    [
+      'rpc: { usdPerCredit: "1e-7" }',
+      'p.yaml:1:22: got "1e-7", expected a decimal in quotes with at most 12 decimals, such as "0.000000625"',
+    ],
+    [
+      'rpc: { usdPerCredit: "0.0000000000001" }',
+      'p.yaml:1:22: got "0.0000000000001", expected a decimal in quotes with at most 12 decimals, such as "0.000000625"',
+    ],
+    [
+      'wallets: { topUp: { minimumUsd: "0.0000000000001" } }',
+      'p.yaml:1:33: got "0.0000000000001", expected a decimal in quotes with at most 12 decimals, such as "0.000000625"',
+    ],
     ['accounts: null', 'p.yaml:1:11: got an empty value, expected object'],
     ['models: [{ id: own }]', 'p.yaml:1:10: got no "name", expected string'],
     ['- a', 'p.yaml:1:1: got a list, expected object'],

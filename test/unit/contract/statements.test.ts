@@ -14,6 +14,10 @@ describe('parseLimits', () => {
   const requests = (amount: unknown) => ({ type: 'RPM', amount })
   const tokens = (amount: unknown) => ({ type: 'TPM', amount })
 
+  test('reads amounts that are texts', () => {
+    expect(limitsIn(entry('a', requests('30'), tokens('750000')))).toEqual({ 'chat:a': 30, 'chat:a tokens': 750_000 })
+  })
+
   test('reads the requests and the tokens of each model', () => {
     expect(limitsIn(entry('a', requests(20), tokens(500_000)), entry('b', requests(7.5)))).toEqual({
       'chat:a': 20,
@@ -28,7 +32,7 @@ describe('parseLimits', () => {
     expect(limitsIn(more, { rateLimits: [requests(3)] }, entry('video'), null, 'text')).toEqual({ 'chat:a': 20 })
   })
 
-  test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 6_000_001, '20', null, undefined, {}, [20]])(
+  test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 6_000_001, '-20', '2e1', '', null, undefined, {}, [20]])(
     'ignores a limit of %j',
     amount => {
       expect(limitsIn(entry('a', requests(amount), tokens(9)))).toEqual({ 'chat:a tokens': 9 })

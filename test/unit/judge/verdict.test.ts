@@ -80,6 +80,18 @@ describe('verdict: fail', () => {
   })
 })
 
+const aWorker = {
+  worker: 1,
+  callers: 6,
+  sent: 60,
+  lost: false,
+  startedMs: 0,
+  eventLoopDelayMs: null,
+  machine: null,
+  health: null,
+  records: null,
+}
+
 describe('verdict: inconclusive', () => {
   test.each([
     ['interrupted', 'The run was interrupted after 10 s.'],
@@ -93,21 +105,10 @@ describe('verdict: inconclusive', () => {
     })
   })
   test('if workers crashed, with the number of recovered requests', () => {
-    const worker = {
-      worker: 1,
-      callers: 6,
-      sent: 60,
-      lost: false,
-      startedMs: 0,
-      eventLoopDelayMs: null,
-      machine: null,
-      health: null,
-      records: null,
-    }
     const reasonsWith = (...lost: readonly boolean[]) => {
       const { load } = judgedRunOf([anObservation()])
       const workers = lost.map((isLost, index) => ({
-        ...worker,
+        ...aWorker,
         worker: index + 1,
         lost: isLost,
         latenessMs: load.latenessMs,
@@ -119,6 +120,25 @@ describe('verdict: inconclusive', () => {
     ])
     expect(reasonsWith(true, false, true)).toEqual([
       'Workers 1, 3 of 3 crashed. 120 requests of their 12 callers were recovered. The run ended early, after 10 s.',
+    ])
+    expect(reasonsWith(false, false)).toEqual([
+      'A worker was paused or unreachable for too long. The run ended early, after 10 s.',
+    ])
+  })
+  test('if no worker left a result, without a claim that nothing was sent', () => {
+    const { load } = judgedRunOf([])
+    const reasonsWith = (...lost: readonly boolean[]) => {
+      const workers = lost.map((isLost, index) => ({ ...aWorker, worker: index + 1, sent: 0, lost: isLost }))
+      const all = workers.map(worker => ({ ...worker, latenessMs: load.latenessMs }))
+      return judgedRunOf([], { ended: 'truncated', load: { ...load, workers: all } }).reasons
+    }
+    expect(reasonsWith(true, true)).toEqual([
+      'None of 2 workers left a result, so it is unknown what was sent.',
+      'No request was recorded.',
+    ])
+    expect(reasonsWith(true)).toEqual([
+      'The worker left no result, so it is unknown what was sent.',
+      'No request was recorded.',
     ])
   })
   test('if responses came from the abuse block', () => {

@@ -63,6 +63,21 @@ test('counts a claimed cost, and a negative one as the maximum', async () => {
   expect(asker.spentPico()).toBe(50n)
 })
 
+test('a refusal costs what it claims, and the maximum if its claim cannot be read', async () => {
+  const claims = ['0.00000000001', '1e400', undefined]
+  const { times, asker } = askerFor(call => {
+    const claim = claims[call - 1]
+    return { status: 400, headers: claim === undefined ? {} : { 'x-a-rpc-cost-usd': claim } }
+  })
+  const spent = async () => {
+    await times(1, { ...look, worstPico: 40n })
+    return asker.spentPico()
+  }
+  expect(await spent()).toBe(10n)
+  expect(await spent()).toBe(50n)
+  expect(await spent()).toBe(50n)
+})
+
 test('counts what has left a balance, if the claims are less', async () => {
   const { times, asker } = askerFor(call => ({
     headers: { 'x-a-balance-usd': call === 1 ? '10' : '9.5', 'x-a-rpc-cost-usd': '0' },

@@ -1,6 +1,25 @@
 import { describe, expect, test } from 'vitest'
-import { absDifference, formatPico, parsePico, pico, roundPico } from '../../../src/lib/money.ts'
+import { absDifference, formatPico, nearestPico, parsePico, pico, roundPico } from '../../../src/lib/money.ts'
 import { randomStream } from '../../../src/lib/random.ts'
+
+describe('nearestPico', () => {
+  test.each<[string | number, bigint | null]>([
+    ['0.0000125', 12_500_000n],
+    ['0.000021875000000000003', 21_875_000n],
+    ['-9.9999875000000001', -9_999_987_500_000n],
+    ['0.0000000000004', 0n],
+    ['0.0000000000005', 1n],
+    ['1e-400', 0n],
+    [0.1 + 0.2, 300_000_000_000n],
+    [1e308, 10n ** 320n],
+    ['9'.repeat(100), (10n ** 100n - 1n) * 10n ** 12n],
+    ['9'.repeat(101), null],
+    ['1e400', null],
+    ['nothing', null],
+  ])('reads %j with twelve decimals', (value, expected) => {
+    expect(nearestPico(value)).toBe(expected)
+  })
+})
 
 describe('parsePico', () => {
   test.each<[string | number, bigint]>([
@@ -52,6 +71,10 @@ describe('parsePico', () => {
     '1e-13',
     '1.5e-12',
     '1e1000',
+    '1e100',
+    '9'.repeat(101),
+    `-${'9'.repeat(101)}`,
+    '9'.repeat(1_000_000),
   ])('gives nothing for %j', value => {
     expect(parsePico(value)).toBeNull()
   })

@@ -1,6 +1,6 @@
 import type { Contract } from '../../../contract/contract.ts'
 import { sourceOfValue } from '../../../contract/sources.ts'
-import { formatPico, parsePico } from '../../../lib/money.ts'
+import { formatPico, nearestPico } from '../../../lib/money.ts'
 import type { Observation } from '../../../observation/observation.ts'
 import { authenticatedResponse } from '../../../observation/response.ts'
 import { priceListOf } from '../../checks/price-list.ts'
@@ -37,7 +37,7 @@ export function createBalanceReader(contract: Contract, isWallet: boolean): Bala
       const [shownUsd, shownDiem] = [headers?.[usdHeader], headers?.[diemHeader]]
       digits.add(usdHeader, shownUsd)
       digits.add(diemHeader, shownDiem)
-      const [usd, diem] = [parsePico(shownUsd ?? ''), parsePico(shownDiem ?? '')]
+      const [usd, diem] = [nearestPico(shownUsd ?? ''), nearestPico(shownDiem ?? '')]
       if (!isWallet) return usd === null || diem === null ? null : { usd, diem }
       const isFixed = !contract.billing.balanceHeaders
       if (usd !== null && !(isFixed && source === 'places')) {
@@ -70,7 +70,7 @@ function balanceIn(
   const [credit] = shown
   if (isEndpointTaken && request.kind === 'wallet-balance' && credit !== undefined)
     return { picoUsd: credit.picoUsd, shown: formatPico(credit.picoUsd) }
-  const remaining = parsePico(remainingText)
+  const remaining = nearestPico(remainingText)
   const isWhole = charge?.kind === 'charged' && response?.body.kind !== 'stream'
   return remaining === null || !isWhole ? null : { picoUsd: remaining + charge.said, shown: remainingText }
 }

@@ -1,6 +1,6 @@
 import { type Contract, resourceOf } from '../../../contract/contract.ts'
 import { toObject } from '../../../lib/json.ts'
-import { formatPico, parsePico, pico } from '../../../lib/money.ts'
+import { formatPico, nearestPico, pico } from '../../../lib/money.ts'
 import type { Observation, ObservedResponse } from '../../../observation/observation.ts'
 import { is2xx, isFromGateway, jsonObject } from '../../../observation/response.ts'
 import { paymentResult, refusalOf } from '../../checks/payments.ts'
@@ -78,7 +78,7 @@ function ofInference(
     (request.kind === 'resource' && resourceOf(contract, request.resource)?.isInference === true)
   if ((!isInference && request.kind !== 'rpc') || !is2xx(response.status)) return nothing
   const written = response.headers[remainingHeader]
-  const picoUsd = written === undefined ? null : parsePico(written)
+  const picoUsd = written === undefined ? null : nearestPico(written)
   if (picoUsd !== null)
     return [
       shown('wallet.balance-remaining', remainingHeader, picoUsd, response.body.kind === 'stream' ? 'either' : 'after'),
@@ -94,7 +94,7 @@ function ofInference(
 }
 
 const amountOf = (value: unknown): bigint | null =>
-  typeof value === 'number' || typeof value === 'string' ? parsePico(value) : null
+  typeof value === 'number' || typeof value === 'string' ? nearestPico(value) : null
 
 /** A service may show cents. A coarser amount would say nothing. */
 const coarsest = pico('0.01')

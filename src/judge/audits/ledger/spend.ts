@@ -2,7 +2,7 @@ import type { Contract } from '../../../contract/contract.ts'
 import { probeOf } from '../../../contract/probes.ts'
 import { promisesAny } from '../../../contract/promises.ts'
 import { toObject } from '../../../lib/json.ts'
-import { parsePico, pico } from '../../../lib/money.ts'
+import { nearestPico, pico } from '../../../lib/money.ts'
 import {
   failedBeforeSend,
   type Observation,
@@ -88,8 +88,12 @@ function claimedBy(response: ObservedResponse, observation: Observation, contrac
   const credits = claimedCredits(response, contract)
   const byCredits = credits === null ? 0n : priceOfCredits(credits, contract).usd
   const amount = [inBody?.max ?? 0n, inHeader?.max ?? 0n, byCredits].reduce((a, b) => (a > b ? a : b))
-  const header = response.headers[priceListOf(contract).costHeader] ?? ''
-  const isAbsurd = (inBody === null && (statedCost(response) ?? null) !== null) || (inHeader === null && header !== '')
+  const { costHeader, creditsHeader } = priceListOf(contract)
+  const isUnread = (value: unknown, header: string) => value === null && (response.headers[header] ?? '') !== ''
+  const isAbsurd =
+    (inBody === null && (statedCost(response) ?? null) !== null) ||
+    isUnread(inHeader, costHeader) ||
+    isUnread(credits, creditsHeader)
   return { amount, isStated: inBody !== null || inHeader !== null, isAbsurd }
 }
 
@@ -140,7 +144,7 @@ function balancesIn(
       : request.kind !== 'models' && request.kind !== 'networks'
   if (!isOfCaller || response.status === 401) return noBalances
   const { usdHeader, diemHeader } = priceListOf(contract)
-  const amountIn = (header: string) => parsePico(response.headers[header] ?? '')
+  const amountIn = (header: string) => nearestPico(response.headers[header] ?? '')
   const [usd, diem] = [amountIn(usdHeader), amountIn(diemHeader)]
   // What remains is the same money again.
   return usd === null && diem === null ? [null, null, amountIn('x-balance-remaining')] : [usd, diem, null]

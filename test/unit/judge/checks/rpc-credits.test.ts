@@ -62,6 +62,16 @@ describe('credits', () => {
       'x-service-rpc-credits is "20.00", expected an integer',
       singleObserved(result(1), costing('20.00', '0.0000125')),
     ],
+    'more credits than any sum': [
+      'rpc.credits.header',
+      `x-service-rpc-credits is "${'9'.repeat(76)}..., expected at most 100 digits`,
+      singleObserved(result(1), costing('9'.repeat(101), '0.0000125')),
+    ],
+    'a cost beyond any sum': [
+      'rpc.cost.amount',
+      '20 credits cost more than 100 digits of USD, expected about 0.0000125',
+      singleObserved(result(1), costing('20', '9'.repeat(101))),
+    ],
     'no cost': [
       'rpc.cost.header',
       'x-service-rpc-cost-usd is nothing, expected a decimal string',

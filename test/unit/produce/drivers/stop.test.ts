@@ -6,6 +6,7 @@ import {
   type Outcome,
 } from '../../../../src/observation/observation.ts'
 import {
+  createPauseWatch,
   createRunStop,
   createSendLease,
   extendSendLease,
@@ -226,6 +227,36 @@ describe('the lease of a worker', () => {
     const { clock, stop } = leased(1_000)
     watchLease(clock, stop)()
     await clock.advanceTo(5_000)
+    expect(stop.reason()).toBe('complete')
+  })
+})
+
+describe('a worker that nobody supervises', () => {
+  const paused = () => {
+    const clock = manualClock()
+    let bootMs = 0
+    const stop = createRunStop(
+      new AbortController().signal,
+      new AbortController().signal,
+      createPauseWatch(() => bootMs),
+    )
+    return { clock, stop, at: (nowMs: number) => (bootMs = nowMs) }
+  }
+
+  test('sends nothing after it stood still for more than 10 s, and stays stopped', () => {
+    const { stop, at } = paused()
+    at(9_000)
+    expect(stop.maySend()).toBe(true)
+    at(19_001)
+    expect(stop.maySend()).toBe(false)
+    expect([stop.reason(), stop.cancelled.aborted]).toEqual(['worker-lost', true])
+    expect(stop.maySend()).toBe(false)
+  })
+
+  test('goes on for as long as it looks again in time', async () => {
+    const { clock, stop, at } = paused()
+    watchLease({ ...clock, nowMs: () => at(clock.nowMs()) }, stop)
+    await clock.advanceTo(60_000)
     expect(stop.reason()).toBe('complete')
   })
 })

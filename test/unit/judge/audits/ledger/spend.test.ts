@@ -66,6 +66,18 @@ describe('what a request has cost', () => {
       '0.5',
       true,
     ],
+    [
+      'a call with more credits than any sum: its claim, or its maximum',
+      singleObserved(result, { 'x-service-rpc-credits': '9'.repeat(101) }),
+      '0.0000126',
+      true,
+    ],
+    [
+      'a call with credits in an exponent: its claim, or its maximum',
+      singleObserved(result, { 'x-service-rpc-credits': '1e400' }),
+      '0.0000126',
+      true,
+    ],
     ['a call with a hexadecimal cost: its credits, or its maximum', claiming('0x10'), '0.0000125', true],
     ['a call with two costs: its credits, or its maximum', claiming('0.1, 0.2'), '0.0000125', true],
     ['a completion without cost and usage: its maximum', costing(undefined, { usage: undefined }), '0', true],
