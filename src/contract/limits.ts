@@ -34,9 +34,36 @@ export function sourceOfLimit(scope: LimitScope, accountTier: AccountTier, contr
 }
 
 /** The limit that the target published, per minute; null if it published none. */
-export function publishedLimit(scope: LimitScope, { limits: { published } }: Contract): number | null {
+export function publishedLimit(scope: LimitScope, contract: Contract): number | null {
+  const { published } = contract.limits
+  const name = publishedNames(scope, contract).find(each => Object.hasOwn(published, each))
+  return name === undefined ? null : (published[name] ?? null)
+}
+
+/** A list names the limit of a resource by its type or by its model. */
+function publishedNames(scope: LimitScope, { resources }: Contract): readonly string[] {
   const name = limitName(scope)
-  return Object.hasOwn(published, name) ? (published[name] ?? null) : null
+  if (scope.kind !== 'resource-requests') return [name]
+  const models = Object.values(resources).flatMap(({ draws, body }) => (draws === scope.limit ? [body?.model] : []))
+  return [name, ...[scope.limit, ...models].map(model => `chat:${model}`)]
+}
+
+/**
+ * Whether the list of limits that the target publishes says nothing about this resource: it was read, and each of its
+ * entries is about a text model or the RPC proxy.
+ */
+export function isListSilent(scope: LimitScope, contract: Contract): boolean {
+  const { models, sources, limits } = contract
+  const names = Object.keys(limits.published)
+  const known = new Set(models.map(({ id }) => id))
+  const isOfOthers = (name: string) =>
+    known.has(name.replace(/^chat:/, '').replace(/ tokens$/, '')) || /rpc/i.test(name)
+  return (
+    sources['limits.published'] === 'target' &&
+    names.length > 0 &&
+    publishedLimit(scope, contract) === null &&
+    names.every(isOfOthers)
+  )
 }
 
 /**

@@ -22,6 +22,7 @@ export const options = {
   retryAfter: [false, true],
   errors: ['text', 'nested', 'message', 'detail', 'list', 'problem', 'with-details'],
   rpc429: ['three', 'requests-family', 'draft-and-one', 'reset-only', 'spelled'],
+  listAccess: ['open', 'with-key'],
   listOrder: ['sorted', 'shuffled'],
   batchOrder: ['as-sent', 'reversed', 'shuffled'],
   rateLimitsLayout: ['entries', 'by-model', 'rows'],

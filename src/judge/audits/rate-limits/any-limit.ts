@@ -155,13 +155,14 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
       sums.unexpected429++
       const message = `a 429 of ${scope} came after the reset that an earlier 429 stated, expected the request to be accepted`
       reporter.fail('retry.after-reset', message, [refused.id, id])
-    } else if (used === null) reporter.unjudged('limit.requests.not-early', whyUseIsOpen(request))
-    else if (used >= minAllowed()) allow()
-    else if (open !== null) reporter.unjudged('limit.requests.not-early', open)
-    else if (isForTokens) {
+    } else if (used !== null && used >= minAllowed()) allow()
+    // Without tokens, a 429 is right, however many requests were used.
+    else if (isForTokens && open === null) {
       if (tokenLimit !== null) reporter.pass('limit.tokens.enforced')
       allow()
-    } else {
+    } else if (used === null) reporter.unjudged('limit.requests.not-early', whyUseIsOpen(request))
+    else if (open !== null) reporter.unjudged('limit.requests.not-early', open)
+    else {
       sums.decided429++
       sums.unexpected429++
       const message = `a 429 came after at most ${used} of ${minAllowed()} requests of ${scope} were used, expected it only above the limit`

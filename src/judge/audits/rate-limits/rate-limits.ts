@@ -6,6 +6,7 @@ import type { Observation } from '../../../observation/observation.ts'
 import { is2xx, isAbuseBlock, isConcurrencyRejection, isReplayed } from '../../../observation/response.ts'
 import { statedRequests, statedTokens } from '../../../observation/stated-limits.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
+import { isOpenList } from '../abuse/failure.ts'
 import type { Audit, AuditContext, LimitResult } from '../audit.ts'
 import { createAnyLimit } from './any-limit.ts'
 import { unknownKeys } from './hidden.ts'
@@ -84,8 +85,11 @@ export function createRateLimitAudit(
       callers.set(caller, ofCaller)
       // The service counted the request and wrote its headers before they arrived. A stream continues long after that.
       const member = memberOf(observation, contract, sentMs, headersMs ?? endMs)
-      scopeOf(drawn, observation, ofCaller).add(drawn, member, watermarkMs)
-      if (isStray(member, drawn)) addStray(ofCaller, member, drawn, watermarkMs)
+      const isList = isOpenList(observation.request)
+      // A list may be open to all. Then it counts nowhere, and its headers are about nobody.
+      scopeOf(drawn, observation, ofCaller).add(drawn, isList ? strayOf(member) : member, watermarkMs)
+      if (isStray(member, drawn) && !(isList && is2xx(observation.response?.status ?? null)))
+        addStray(ofCaller, member, drawn, watermarkMs)
       refusals.add(observation, drawn, member.resetMs)
       tokens.add(observation, drawn, watermarkMs)
     },

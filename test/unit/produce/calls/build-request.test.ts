@@ -45,10 +45,8 @@ describe('a list', () => {
     expect(list(kind)).toMatchObject({ method: 'GET', path, body: null, timeouts: bounds.timeouts.control })
   })
 
-  test('has the key only if it is data of the caller', () => {
-    expect(list('rate-limits').headers).toEqual({ accept: 'application/json', authorization: 'Bearer test-key' })
-    expect(list('models').headers).toEqual({ accept: 'application/json' })
-    expect(list('networks').headers).toEqual({ accept: 'application/json' })
+  test.each(['models', 'networks', 'rate-limits'] as const)('of %s has the key of its caller', kind => {
+    expect(list(kind).headers).toEqual({ accept: 'application/json', authorization: 'Bearer test-key' })
   })
 })
 
