@@ -41,6 +41,8 @@ export function buildRequest(
     }
     case 'models':
     case 'networks':
+      // No sign-in of a wallet is used up for a list that may be open to all.
+      return buildList(plan.kind, wallet === undefined ? headers : {}, context)
     case 'rate-limits':
     case 'rate-limit-logs':
       return buildList(plan.kind, headers, context)

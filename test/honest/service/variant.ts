@@ -22,7 +22,6 @@ export const options = {
   retryAfter: [false, true],
   errors: ['text', 'nested', 'message', 'detail', 'list', 'problem', 'with-details'],
   rpc429: ['three', 'requests-family', 'draft-and-one', 'reset-only', 'spelled'],
-  listAccess: ['open', 'with-key'],
   listOrder: ['sorted', 'shuffled'],
   batchOrder: ['as-sent', 'reversed', 'shuffled'],
   rateLimitsLayout: ['entries', 'by-model', 'rows'],
@@ -62,7 +61,8 @@ export const options = {
   timestamps: [false, true],
   chatWindows: ['per-model', 'per-tier'],
   rpcWindows: ['of-the-proxy', 'per-network'],
-  otherWindows: ['of-the-type', 'per-endpoint'],
+  otherWindows: ['of-the-type', 'per-endpoint', 'of-the-account'],
+  listAccess: ['open', 'with-key'],
 } as const
 
 type Options = typeof options

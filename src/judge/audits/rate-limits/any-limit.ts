@@ -33,7 +33,7 @@ const maxRemembered = 10_000
  * implies began, and the level of a bucket that leaks at the rate of the limit.
  */
 export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'rate-limits'>): Limit {
-  const { contract, drawn, startedAtMs, shared, offset, firstSentMs } = context
+  const { contract, drawn, startedAtMs, shared, offset, firstSentMs, otherUse } = context
   const { windowMs } = contract.limits
   const { name: scope, requestsPerMinute: limit, tokensPerMinute: tokenLimit } = drawn
   const resets = createResetCheck({ scope, contract, startedAtMs, offset }, reporter)
@@ -63,6 +63,8 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
   let firstRefusedMs = Number.POSITIVE_INFINITY
   /** Whether a request after its reset has shown that the caller is within the limit again. */
   let isRetryDecided = true
+  /** Whether a request that was certainly sent after its reset was accepted. */
+  let isRetryShown = true
   let promised: { readonly resetMs: number; readonly id: number } | null = null
 
   /** A response with another limit than the contract violates a clause of its own. */
@@ -103,8 +105,10 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
 
   function judgeAccepted(request: LimitRequest, { certain, possible }: SumBounds<Use>, hasAll: boolean) {
     const { key, remaining, sentMs, shownMs } = request
-    if (isRetry(request) && !isRetryDecided) reporter.pass('retry.after-reset')
-    else noteHiddenRetry(request)
+    if (isRetry(request) && !isRetryShown) {
+      reporter.pass('retry.after-reset')
+      isRetryShown = true
+    } else noteHiddenRetry(request)
     isRetryDecided = true
     const own = request.stated
     if (admitted.judgeEnforced(request)) sums.missing429++
@@ -118,7 +122,7 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
     const used = own - remaining
     // Half of the requests of a bucket may be back before the response states what remains.
     const min = Math.max(0, Math.min(own, admitted.certainUse(request) + 1 - admitted.leaked(sentMs, shownMs)))
-    const max = possible.counted + possible.rejected - forgotten.counted - forgotten.rejected
+    const max = possible.counted + possible.rejected - forgotten.counted - forgotten.rejected + otherUse()
     const maxOfKey = sentWith(key, possible)
     const otherKeys = sentWithOthers(key, certain)
     if (used >= Math.floor(min) && (used <= max || !hasAll)) {
@@ -173,6 +177,7 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
     firstRefusedMs = Math.min(firstRefusedMs, shownMs)
     if (refused === null || isLaterRefusal(request, refused)) refused = request
     isRetryDecided = false
+    isRetryShown = false
   }
 
   /**
@@ -181,7 +186,7 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
    * others alone must have reached the limit.
    */
   function mostUsedBefore(request: LimitRequest, { counted, rejected }: Use, hasAll: boolean): number | null {
-    const known = counted - forgotten.counted
+    const known = counted - forgotten.counted + otherUse()
     const first = shared || !areAllStored ? null : firstDuring(request)
     if (first !== null) return known - countedBefore(first.sentMs)
     // Whatever else counts, these are enough.

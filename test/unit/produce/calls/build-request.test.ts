@@ -48,6 +48,12 @@ describe('a list', () => {
   test.each(['models', 'networks', 'rate-limits'] as const)('of %s has the key of its caller', kind => {
     expect(list(kind).headers).toEqual({ accept: 'application/json', authorization: 'Bearer test-key' })
   })
+
+  test.each(['models', 'networks'] as const)('of %s has no sign-in of a wallet', kind => {
+    const position = { firstId: 0, step: 'only', wallet: { chain: 'base', address: '0x1' } } as const
+    const { request } = buildRequest({ kind }, position, { 'sign-in-with-x': 'signed' }, requestContext())
+    expect(request.headers).toEqual({ accept: 'application/json' })
+  })
 })
 
 describe('a probe', () => {
