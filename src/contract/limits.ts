@@ -35,8 +35,39 @@ export function sourceOfLimit(scope: LimitScope, accountTier: AccountTier, contr
 }
 
 /** The limit that the target published, per minute; null if it published none. */
-export const publishedLimit = (scope: LimitScope, { limits }: Contract): number | null =>
-  ownMember(limits.published, limitName(scope))
+export function publishedLimit(scope: LimitScope, contract: Contract): number | null {
+  for (const name of publishedNames(scope, contract)) {
+    const limit = ownMember(contract.limits.published, name)
+    if (limit !== null) return limit
+  }
+  return null
+}
+
+/** A list names the limit of a resource by its type or by its model. */
+function publishedNames(scope: LimitScope, { resources }: Contract): readonly string[] {
+  const name = limitName(scope)
+  if (scope.kind !== 'resource-requests') return [name]
+  const models = Object.values(resources).flatMap(({ draws, body }) => (draws === scope.limit ? [body?.model] : []))
+  return [name, ...[scope.limit, ...models].map(model => `chat:${model}`)]
+}
+
+/**
+ * Whether the list of limits that the target publishes says nothing about this resource: it was read, and each of its
+ * entries is about a text model or the RPC proxy.
+ */
+export function isListSilent(scope: LimitScope, contract: Contract): boolean {
+  const { models, sources, limits } = contract
+  const names = Object.keys(limits.published)
+  const known = new Set(models.map(({ id }) => id))
+  const isOfOthers = (name: string) =>
+    known.has(name.replace(/^chat:/, '').replace(/ tokens$/, '')) || /rpc/i.test(name)
+  return (
+    sources['limits.published'] === 'target' &&
+    names.length > 0 &&
+    publishedLimit(scope, contract) === null &&
+    names.every(isOfOthers)
+  )
+}
 
 /**
  * The limit that responses are judged by; null: as responses state it. What the target publishes is canonical. Without

@@ -4,7 +4,7 @@ import { oneLine } from '../lib/visible.ts'
 import type { LogFooter, RunInfo } from '../observation/log-lines.ts'
 import type { FailureReason, Observation } from '../observation/observation.ts'
 import { is2xx, originOf, quotedError } from '../observation/response.ts'
-import { usesOwnKey } from './audits/abuse/failure.ts'
+import { isOpenList, usesOwnKey } from './audits/abuse/failure.ts'
 
 /** Who answered the requests of a run, as plain data: the service, something before it, or nobody. */
 export type Answers = {
@@ -167,8 +167,10 @@ function silenceText({ failures, firstFailure }: Answers, target: string): strin
 export function createInventedKeys(areInvented: boolean): (observation: Observation) => boolean {
   let areKnown = !areInvented
   return ({ request, response, chain }) => {
-    if (areKnown || response === null || chain !== undefined || !usesOwnKey(request)) return false
-    areKnown = is2xx(response.status)
+    if (areKnown || response === null || chain !== undefined) return false
+    if (!usesOwnKey(request) && !isOpenList(request)) return false
+    // A list may be open to all, so its success shows nothing about keys.
+    areKnown = is2xx(response.status) && !isOpenList(request)
     return response.status === 401
   }
 }

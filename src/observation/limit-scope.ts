@@ -60,9 +60,9 @@ export type ApplicableLimit = {
   readonly stated: { readonly requestsPerMinute: number | null; readonly tokensPerMinute: number | null }
 }
 
-/** The limit of the request of an observation; null if it needs no key. */
+/** The limit of the request of an observation; null if it has no key. */
 export const applicableLimit = memoizeLast(
-  ({ request, accountTier, response }: Observation, contract: Contract): ApplicableLimit | null => {
+  ({ request, accountTier, response, chain }: Observation, contract: Contract): ApplicableLimit | null => {
     switch (request.kind) {
       case 'chat':
         return withStatedTier(ofChat(request.model, request.modelTier, accountTier, contract), response)
@@ -80,8 +80,10 @@ export const applicableLimit = memoizeLast(
         )
       case 'probe':
         return ofProbe(probeOf(request.probe).draws, accountTier, contract)
+      // A wallet asks for lists without a sign-in.
       case 'models':
       case 'networks':
+        return chain === undefined ? ofControl(request.kind, accountTier) : null
       case 'top-up':
       case 'wallet-balance':
         return null

@@ -125,7 +125,10 @@ export function authenticatedResponse({ request, response }: Observation): Obser
   return unauthenticated.includes(request.kind) ? null : response
 }
 
-/** Requests without credentials, or with those of another account. A payment is one without a sign-in. */
+/**
+ * Requests without credentials, with those of another account, or to lists, which may be open to all, so that nobody reads
+ * their key. A payment is one without a sign-in.
+ */
 const unauthenticated: readonly Observation['request']['kind'][] = ['models', 'networks', 'top-up', 'probe']
 
 /** The body as a JSON object; null if it is none. */

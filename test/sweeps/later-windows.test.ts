@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
+import { documentedContract } from '../../src/contract/documented.ts'
 import { loadProfile } from '../../src/contract/profile.ts'
+import { replyLie } from '../../src/service/lies/lie.ts'
 import { lieByName } from '../../src/service/lies/lies.ts'
 import { virtualRun } from '../support/virtual-run.ts'
 
@@ -20,4 +22,25 @@ test.each([
     found.clause === clause ? found.examples.map(({ message }) => message) : [],
   )
   for (const limit of [/chat:/, /\brpc\b/]) expect(messages.join('\n')).toMatch(limit)
+})
+
+/** A lie: each reset is announced a number of seconds before the end of its window. */
+const early = (seconds: number) =>
+  replyLie('early', 'The request reset is too early.', reply => {
+    const name = 'x-ratelimit-reset-requests'
+    const { [name]: stated, ...others } = reply.headers
+    return stated === undefined ? reply : { ...reply, headers: { ...others, [name]: String(Number(stated) - seconds) } }
+  })
+
+test.each([
+  ['windows of a minute', documentedContract],
+  ['windows of seconds', shortWindows],
+])('rate-limit finds a reset that is announced two or three seconds early, in %s', async (_, announced) => {
+  const scenario = 'scenarios/rate-limit.yaml'
+  for (const seconds of [2.5, 3]) {
+    const { report } = await virtualRun({ scenario, contract: announced, lies: [early(seconds)] })
+    expect(report.findings.map(({ clause }) => clause)).toContain('retry.after-reset')
+  }
+  const { report } = await virtualRun({ scenario, contract: announced })
+  expect(report).toMatchObject({ verdict: 'pass', findings: [] })
 })

@@ -84,6 +84,7 @@ export const keyProbes = {
   'key-of-one-character': good('k'),
   'key-of-255-characters': good(keyOf(255)),
   'key-with-another-end': similar(key => `${key.slice(0, -1)}A`),
+  'key-with-another-start': similar(key => `B${key.slice(1)}`),
   'key-in-other-case': similar(otherCase),
   'key-with-other-marks': similar(key => key.replaceAll('-', '_')),
   'key-of-nothing': bad(''),

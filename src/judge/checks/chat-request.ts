@@ -120,8 +120,8 @@ function checkCount(choices: readonly unknown[], request: ChatDescriptor, expect
   const indices = choices.map(choice => toObject(choice)?.index).filter(index => index !== undefined)
   const isUnique = new Set(indices).size === indices.length
   expect('chat.request.n', choices.length <= max && isUnique, () => {
-    const got = `${choices.length} choices with the indices ${quote(indices)}`
-    return `${got} were returned, expected at most ${max}, each with its own index`
+    if (choices.length > max) return `${choices.length} choices were returned, expected at most ${max}`
+    return `choices with the indices ${quote(indices)} were returned, expected a different index for each`
   })
 }
 

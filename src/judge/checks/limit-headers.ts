@@ -1,6 +1,13 @@
-import { type Contract, maxResetMs } from '../../contract/contract.ts'
+import { type Contract, maxResetMs, resourceOf } from '../../contract/contract.ts'
+import { isListSilent } from '../../contract/limits.ts'
 import { quote } from '../../lib/format.ts'
-import { applicableLimit, type StatedLimit, statedRequests, statedTokens } from '../../observation/limit-scope.ts'
+import {
+  type ApplicableLimit,
+  applicableLimit,
+  type StatedLimit,
+  statedRequests,
+  statedTokens,
+} from '../../observation/limit-scope.ts'
 import type { Observation } from '../../observation/observation.ts'
 import { authenticatedResponse, is2xx, isAbuseBlock } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
@@ -76,7 +83,7 @@ function compare(
   const expected = scope?.[unit] ?? null
   if (scope === null || response === null) return
   if (expected === null) {
-    if (clause === 'limit.resources') judgeDefault(statedRequests(response.headers).limit, scope.stated[unit], reporter)
+    if (clause === 'limit.resources') judgeDefault(observation, scope, contract, reporter)
     return
   }
   const isOfTokens = unit === 'tokensPerMinute'
@@ -97,10 +104,24 @@ function compare(
   reporter.fail(clause, message, [id])
 }
 
-/** A limit of the document is a default: one that agrees is right, and another one may be right. */
-function judgeDefault(stated: number | null, documented: number | null, reporter: Reporter) {
-  if (stated === null || documented === null) return
+/**
+ * A limit of the document is a default, which the list of limits may replace. If that list says nothing about the
+ * resource, the default holds.
+ */
+function judgeDefault(
+  { response, request, id }: Observation,
+  { name, tier, stated: { requestsPerMinute: documented } }: ApplicableLimit,
+  contract: Contract,
+  reporter: Reporter,
+) {
+  const stated = response && statedRequests(response.headers).limit
+  if (stated === null || documented === null || request.kind !== 'resource') return
   if (stated === documented) return reporter.pass('limit.resources')
+  const limit = resourceOf(contract, request.resource)?.draws
+  if (limit && isListSilent({ kind: 'resource-requests', limit }, contract)) {
+    const message = `the stated limit of ${name} is ${stated}, expected ${documented} (${tier}), since the list of limits states no other`
+    return reporter.fail('limit.resources', message, [id])
+  }
   const text = `responses state ${stated}, the document ${documented} as a default; state the limit in a profile, or use --limits-from documented`
   reporter.unjudged('limit.resources', { text, clause: null })
 }

@@ -41,6 +41,8 @@ export function buildRequest(
     }
     case 'models':
     case 'networks':
+      // No sign-in of a wallet is used up for a list that may be open to all.
+      return buildList(plan.kind, wallet === undefined ? headers : {}, context)
     case 'rate-limits':
     case 'rate-limit-logs':
       return buildList(plan.kind, headers, context)
@@ -55,7 +57,7 @@ export function buildRequest(
   }
 }
 
-/** A list of the service. Only lists of the caller's own data need its key. */
+/** A list of the service. Each has the key of its caller, since a service may demand one for every request. */
 function buildList(kind: ListDescriptor['kind'], headers: Headers, { contract, bounds }: RequestContext): BuiltRequest {
   const { paths } = contract
   const path = {
@@ -64,13 +66,12 @@ function buildList(kind: ListDescriptor['kind'], headers: Headers, { contract, b
     'rate-limits': paths.rateLimits,
     'rate-limit-logs': paths.rateLimitLogs,
   }[kind]
-  const needsKey = kind === 'rate-limits' || kind === 'rate-limit-logs'
   return {
     descriptor: { kind },
     request: {
       method: 'GET',
       path,
-      headers: { accept: 'application/json', ...(needsKey && headers) },
+      headers: { accept: 'application/json', ...headers },
       body: null,
       timeouts: bounds.timeouts.control,
       maxBodyBytes: bounds.maxBodyBytes,

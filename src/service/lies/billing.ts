@@ -297,6 +297,9 @@ export const billingLies = {
     lie('key-cut-at-254', 'Only the first 254 characters of a key count.', () => ({
       cachedKey: key => key.slice(0, 254),
     })),
+    lie('key-cut-from-its-start', 'Only the last 254 characters of a key count.', () => ({
+      cachedKey: key => key.slice(-254),
+    })),
     lie('key-without-case', 'The case of letters in a key does not count.', () => ({
       cachedKey: key => key.toLowerCase(),
     })),

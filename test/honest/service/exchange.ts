@@ -133,6 +133,8 @@ export function drawRequest(exchange: Exchange, draw: Draw): Refusal | null {
   const tokens = draw.tokens === undefined ? null : viewOf(exchange, account, `${counter} tokens`, draw.tokens)
   if (allows(exchange, counter, requests) && (tokens === null || tokens.remaining > 0)) {
     if (requests.remaining > 0) limiter.draw(now, 1)
+    if (variant.otherWindows === 'of-the-account' && draw.name !== 'account')
+      limiterOf(account, 'account', service.catalog.others.other, variant, settings).draw(now, 1)
     showLimits(exchange, draw)
     return null
   }

@@ -151,10 +151,12 @@ async function route(exchange: Exchange, known: ReturnType<typeof authenticate>)
   const { method, path, service } = exchange
   const at = `${method} ${path}`
   if (known === 'denied') return denied
-  if (known !== null && (at === 'GET /models' || at === 'GET /crypto/rpc/networks')) {
+  const isList = at === 'GET /models' || at === 'GET /crypto/rpc/networks'
+  if (known !== null && isList) {
     const refusal = drawRequest(exchange, otherLimit(exchange))
     if (refusal !== null) return refusal
   }
+  if (known === null && service.variant.listAccess === 'with-key' && isList) return denied
   if (at === 'GET /models') return models(exchange)
   if (at === 'GET /crypto/rpc/networks') return networks(exchange)
   if (at === 'POST /x402/top-up') return topUpOffer()

@@ -61,7 +61,8 @@ export const options = {
   timestamps: [false, true],
   chatWindows: ['per-model', 'per-tier'],
   rpcWindows: ['of-the-proxy', 'per-network'],
-  otherWindows: ['of-the-type', 'per-endpoint'],
+  otherWindows: ['of-the-type', 'per-endpoint', 'of-the-account'],
+  listAccess: ['open', 'with-key'],
 } as const
 
 type Options = typeof options

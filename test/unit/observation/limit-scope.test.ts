@@ -150,8 +150,10 @@ describe('the applicable limit of a request', () => {
     ])
   })
 
-  test.each(['models', 'networks'] as const)('is null for the public list of %s', kind => {
-    expect(applicableLimit(observed({ request: { kind } }), documentedContract)).toBeNull()
+  test.each(['models', 'networks'] as const)('is unknown for the list of %s, and null for a wallet', kind => {
+    const list = observed({ request: { kind } })
+    expect(applicableLimit(list, documentedContract)).toMatchObject({ name: 'control', requestsPerMinute: null })
+    expect(applicableLimit({ ...list, chain: 'base' }, documentedContract)).toBeNull()
   })
 
   test.each(probeNames)('of probe %s is the limit in its table', probe => {

@@ -1,11 +1,11 @@
 import { isOwnRefusal } from '../../../contract/probes.ts'
 import { applicableLimit } from '../../../observation/limit-scope.ts'
 import type { Observation, RequestDescriptor } from '../../../observation/observation.ts'
-import { errorMessageOf, isAbuseBlock, saysToWait } from '../../../observation/response.ts'
+import { errorMessageOf, is2xx, isAbuseBlock, saysToWait } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Audit, AuditContext, BlockCounts } from '../audit.ts'
 import { type CallerBlocks, createCallerBlocks } from './blocks.ts'
-import { type AbuseAttempt, countedFailureOf, usesOwnKey } from './failure.ts'
+import { type AbuseAttempt, countedFailureOf, isOpenList, usesOwnKey } from './failure.ts'
 
 /** Rejections by a component that may not know the caller. A 5xx is always treated like this. */
 const callerUnknown: readonly number[] = [401, 408, 413]
@@ -31,7 +31,10 @@ export function createAbuseAudit(
   return {
     add: (observation, watermarkMs) => {
       const { sentMs, headersMs, endMs, caller, stage, request, response } = observation
-      if (sentMs === null || endMs === null || !usesOwnKey(request)) return
+      if (sentMs === null || endMs === null) return
+      // A list that may be open to all shows nothing about its caller, unless it fails.
+      const isRefusedList = isOpenList(request) && response !== null && !is2xx(response.status)
+      if (!usesOwnKey(request) && !isRefusedList) return
       const attempt = attemptOf(observation, sentMs, headersMs ?? endMs)
       if (attempt.isBlocked) blocks.set(stage, (blocks.get(stage) ?? 0) + 1)
       if (attempt.isBlocked && response !== null) {
@@ -75,7 +78,11 @@ export function createAbuseAudit(
       shouldFail: shouldFail(observation.request),
       isBlocked: response !== null && isAbuseBlock(response, contract),
       hasBlockMessage,
-      isProcessed: response !== null && response.status < 500 && !callerUnknown.includes(response.status),
+      isProcessed:
+        response !== null &&
+        !isOpenList(observation.request) &&
+        response.status < 500 &&
+        !callerUnknown.includes(response.status),
       service:
         abuse.scope === 'model' ? (applicableLimit(observation, contract)?.name ?? 'control') : serviceOf(observation),
     }

@@ -33,7 +33,7 @@ export function countedFailureOf(
   { request, response, outcome }: Observation,
   contract: Contract,
 ): CountedFailure | null {
-  if (outcome.kind === 'dropped' || !usesOwnKey(request)) return null
+  if (outcome.kind === 'dropped' || !(usesOwnKey(request) || isOpenList(request))) return null
   if (outcome.kind === 'failed' && failedBeforeSend.includes(outcome.reason)) return null
   if (response === null) return 'possible'
   const { status } = response
@@ -41,8 +41,12 @@ export function countedFailureOf(
   const { counts, blockedCount } = contract.abuse
   if (isAbuseBlock(response, contract)) return blockedCount === false ? null : 'possible'
   if (counts === 'client-errors-but-429' && (status === 429 || status >= 500)) return null
-  // A top-up has no sign-in, and a bad one may be nobody's.
-  if (request.kind === 'top-up' || (request.kind === 'probe' && isBadSignIn(probeOf(request.probe).as)))
+  // A top-up has no sign-in, a bad one may be nobody's, and nobody may have read the key of a list.
+  if (
+    request.kind === 'top-up' ||
+    isOpenList(request) ||
+    (request.kind === 'probe' && isBadSignIn(probeOf(request.probe).as))
+  )
     return 'possible'
   // Only the service knows whose failure a 401 is.
   const isClear = outcome.kind === 'answered' && status >= 400 && status !== 401 && !isFromGateway(response, contract)
@@ -51,8 +55,11 @@ export function countedFailureOf(
 
 const ownSenders: readonly Sender[] = ['caller', 'wallet', 'raced-sign-in']
 
-/** Whether a request carries its caller's key, or a sign-in of its wallet. */
+/** Whether a request is to a list that may be open to all. It carries its caller's key, which the service may not read. */
+export const isOpenList = ({ kind }: RequestDescriptor): boolean => kind === 'models' || kind === 'networks'
+
+/** Whether a request carries its caller's key, or a sign-in of its wallet, and the service must read it. */
 export const usesOwnKey = (request: RequestDescriptor): boolean =>
   request.kind === 'probe'
     ? ownSenders.includes(probeOf(request.probe).as) || isBadSignIn(probeOf(request.probe).as)
-    : request.kind !== 'models' && request.kind !== 'networks'
+    : !isOpenList(request)

@@ -82,7 +82,8 @@ export function createAdmittedRequests(
     const inBucket = load.at(lastShownMs) - 1
     const certain = Math.min(inBucket, inWindow(request) ?? inBucket - max)
     if (certain <= max) return false
-    const message = `${Math.floor(certain)} requests of ${scope} were accepted, expected at most ${max} and then a 429`
+    // A level has fractions; requests have none.
+    const message = `${Math.ceil(certain)} requests of ${scope} were accepted, expected at most ${max} and then a 429`
     const byKey = isByKey(request)
     reporter.fail(byKey ? 'auth.keys-share-limits' : 'limit.requests.enforced', message, upTo(request))
     return !byKey || contract.limits.scope === 'account'

@@ -33,7 +33,7 @@ const maxRemembered = 10_000
  * implies began, and the level of a bucket that leaks at the rate of the limit.
  */
 export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'rate-limits'>): Limit {
-  const { contract, drawn, startedAtMs, shared, offset, firstSentMs } = context
+  const { contract, drawn, startedAtMs, shared, offset, firstSentMs, otherUse } = context
   const { windowMs } = contract.limits
   const { name: scope, requestsPerMinute: limit, tokensPerMinute: tokenLimit } = drawn
   const resets = createResetCheck({ scope, contract, startedAtMs, offset }, reporter)
@@ -122,7 +122,7 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
     const used = own - remaining
     // Half of the requests of a bucket may be back before the response states what remains.
     const min = Math.max(0, Math.min(own, admitted.certainUse(request) + 1 - admitted.leaked(sentMs, shownMs)))
-    const max = possible.counted + possible.rejected - forgotten.counted - forgotten.rejected
+    const max = possible.counted + possible.rejected - forgotten.counted - forgotten.rejected + otherUse()
     const maxOfKey = sentWith(key, possible)
     const otherKeys = sentWithOthers(key, certain)
     if (used >= Math.floor(min) && (used <= max || !hasAll)) {
@@ -159,13 +159,14 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
       sums.unexpected429++
       const message = `a 429 of ${scope} came after the reset that an earlier 429 stated, expected the request to be accepted`
       reporter.fail('retry.after-reset', message, [refused.id, id])
-    } else if (used === null) reporter.unjudged('limit.requests.not-early', whyUseIsOpen(request))
-    else if (used >= minAllowed()) allow()
-    else if (open !== null) reporter.unjudged('limit.requests.not-early', open)
-    else if (isForTokens) {
+    } else if (used !== null && used >= minAllowed()) allow()
+    // Without tokens, a 429 is right, however many requests were used.
+    else if (isForTokens && open === null) {
       if (tokenLimit !== null) reporter.pass('limit.tokens.enforced')
       allow()
-    } else {
+    } else if (used === null) reporter.unjudged('limit.requests.not-early', whyUseIsOpen(request))
+    else if (open !== null) reporter.unjudged('limit.requests.not-early', open)
+    else {
       sums.decided429++
       sums.unexpected429++
       const message = `a 429 came after at most ${used} of ${minAllowed()} requests of ${scope} were used, expected it only above the limit`
@@ -185,7 +186,7 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
    * others alone must have reached the limit.
    */
   function mostUsedBefore(request: LimitRequest, { counted, rejected }: Use, hasAll: boolean): number | null {
-    const known = counted - forgotten.counted
+    const known = counted - forgotten.counted + otherUse()
     const first = shared || !areAllStored ? null : firstDuring(request)
     if (first !== null) return known - countedBefore(first.sentMs)
     // Whatever else counts, these are enough.

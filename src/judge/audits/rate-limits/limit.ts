@@ -37,6 +37,8 @@ export type LimitContext = AuditContext & {
   readonly offset: () => ClockOffset
   /** When the first request of the run was sent. Earlier use is unknown. */
   readonly firstSentMs: number
+  /** How many requests of the caller to other endpoints may count, too. */
+  readonly otherUse: () => number
 }
 
 /** How long a window stays open after its reset time, since clocks differ. */
@@ -54,7 +56,7 @@ type OpenWindow = ReportedWindow & {
 }
 
 export function createLimit(context: LimitContext, reporter: ClauseReporter<'rate-limits'>): Limit {
-  const { contract, drawn, startedAtMs, shared, offset } = context
+  const { contract, drawn, startedAtMs, shared, offset, otherUse } = context
   const windowMs = contract.limits.windowMs
   const resets = createResetCheck({ scope: drawn.name, contract, startedAtMs, offset }, reporter)
   const retries = createRetryCheck({ scope: drawn.name, startedAtMs, offset }, reporter)
@@ -189,7 +191,7 @@ export function createLimit(context: LimitContext, reporter: ClauseReporter<'rat
    * No one else uses the account during the run, so the only question is whether the window may be older than the run.
    */
   function isComplete({ resetMs, hasFirst }: OpenWindow): boolean {
-    if (shared || !areAllStored || wasWindowCut) return false
+    if (shared || otherUse() > 0 || !areAllStored || wasWindowCut) return false
     const runBeganMs = startedAtMs + context.firstSentMs + offset().max
     return hasFirst || resetMs - windowMs - clockResolutionMs >= runBeganMs
   }

@@ -11,6 +11,7 @@ import {
 import type { Observation } from '../../../observation/observation.ts'
 import { is2xx, isAbuseBlock, isConcurrencyRejection, isReplayed } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
+import { isOpenList } from '../abuse/failure.ts'
 import type { Audit, AuditContext, LimitResult } from '../audit.ts'
 import { createAnyLimit } from './any-limit.ts'
 import { unknownKeys } from './hidden.ts'
@@ -24,8 +25,11 @@ import { createWrongRefusalCheck } from './wrong-refusal.ts'
 
 type Reporter = ClauseReporter<'rate-limits'>
 
-/** `strays`: rejected requests that may count against any limit of the caller. */
-type CallerLimits = { readonly scopes: Map<LimitFamily, OpenScope>; readonly strays: LimitRequest[] }
+/**
+ * `strays`: rejected requests that may count against any limit of the caller. `limited`: requests to endpoints with a
+ * documented limit, all of which the counter of the others may count.
+ */
+type CallerLimits = { readonly scopes: Map<LimitFamily, OpenScope>; readonly strays: LimitRequest[]; limited: number }
 
 /**
  * Models the target's rate limiter from outside: one limit per caller and counter. If the contract names an algorithm of
@@ -46,14 +50,12 @@ export function createRateLimitAudit(
   const refusals = createWrongRefusalCheck(context, clock.offset, reporter)
   let firstSentMs: number | null = null
 
-  function scopeOf(
-    drawn: ApplicableLimit,
-    { caller, chain }: Observation,
-    { scopes, strays }: CallerLimits,
-  ): OpenScope {
+  function scopeOf(drawn: ApplicableLimit, { caller, chain }: Observation, ofCaller: CallerLimits): OpenScope {
+    const { scopes, strays } = ofCaller
     const known = scopes.get(drawn.family)
     if (known !== undefined) return known
-    const limitContext = { ...context, caller, offset: clock.offset, firstSentMs: firstSentMs ?? 0 }
+    const otherUse = drawn.family === 'control' ? () => ofCaller.limited : () => 0
+    const limitContext = { ...context, caller, offset: clock.offset, firstSentMs: firstSentMs ?? 0, otherUse }
     const scope = createOpenScope(drawn, {
       reporter,
       voice: chain === undefined ? ofKeys : withWalletLimits,
@@ -85,12 +87,16 @@ export function createRateLimitAudit(
       const drawn = applicableLimit(observation, contract)
       if (drawn === null || (outcome.kind === 'failed' && outcome.reason === 'connect-refused')) return
 
-      const ofCaller: CallerLimits = callers.get(caller) ?? { scopes: new Map(), strays: [] }
+      const ofCaller: CallerLimits = callers.get(caller) ?? { scopes: new Map(), strays: [], limited: 0 }
       callers.set(caller, ofCaller)
+      if (drawn.family !== 'control') ofCaller.limited++
       // The service counted the request and wrote its headers before they arrived. A stream continues long after that.
       const member = memberOf(observation, contract, sentMs, headersMs ?? endMs)
-      scopeOf(drawn, observation, ofCaller).add(drawn, member, watermarkMs)
-      if (isStray(member, drawn)) addStray(ofCaller, member, drawn, watermarkMs)
+      const isList = isOpenList(observation.request)
+      // A list may be open to all. Then it counts nowhere, and its headers are about nobody.
+      scopeOf(drawn, observation, ofCaller).add(drawn, isList ? strayOf(member) : member, watermarkMs)
+      if (isStray(member, drawn) && !(isList && is2xx(observation.response?.status ?? null)))
+        addStray(ofCaller, member, drawn, watermarkMs)
       refusals.add(observation, drawn, member.resetMs)
       tokens.add(observation, drawn, watermarkMs)
     },

@@ -132,17 +132,17 @@ describe('valid requests', () => {
     ],
     'more choices than requested': [
       'chat.request.n',
-      '3 choices with the indices [0,1,2] were returned, expected at most 2, each with its own index',
+      '3 choices were returned, expected at most 2',
       taken({ n: 2 }, choices(0, 1, 2)),
     ],
     'two choices with one index': [
       'chat.request.n',
-      '2 choices with the indices [0,0] were returned, expected at most 2, each with its own index',
+      'choices with the indices [0,0] were returned, expected a different index for each',
       taken({ n: 2 }, choices(0, 0)),
     ],
     'two choices without a request for them': [
       'chat.request.n',
-      '2 choices with the indices [0,1] were returned, expected at most 1, each with its own index',
+      '2 choices were returned, expected at most 1',
       observed(chatDescriptor, responseOf(200, choices(0, 1), tokenHeaders)),
     ],
     'a completion cut by an older token limit of 0': [

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { Contract } from '../../../../src/contract/contract.ts'
 import { documentedContract } from '../../../../src/contract/documented.ts'
 import type { ObservedResponse, ResourceDescriptor } from '../../../../src/observation/observation.ts'
 import { failedClauses, failsEach, judgedCount, observed, passesEach, responseOf } from './observed.ts'
@@ -163,6 +164,35 @@ describe('resources', () => {
     expect(failedClauses({ ...image, accountTier: 'partner' })).toEqual({
       'limit.resources': 'the stated limit of image is 20, expected 60 (partner)',
     })
+  })
+
+  const published = (limits: Readonly<Record<string, number>>): Contract => ({
+    ...documentedContract,
+    limits: { ...documentedContract.limits, published: limits, judgedBy: 'target' },
+    sources: { 'limits.published': 'target' },
+  })
+  const image = (limit: number) => answered('image', responseOf(200, {}, { ...ofModel, ...limitOf(limit) }))
+
+  test.each([
+    [
+      'only models and the proxy',
+      { 'chat:ref-nano-3b': 500, 'chat:endpoint:api/v1/crypto/rpc': 100 },
+      ['limit.resources'],
+    ],
+    ['something unknown', { 'chat:ref-nano-3b': 500, 'chat:pictures': 30 }, []],
+    ['the model', { 'chat:ref-image': 30 }, []],
+    ['another number for the model', { 'chat:ref-image': 25 }, ['limit.resources']],
+    ['the type', { 'chat:image': 30 }, []],
+    ['nothing', {}, []],
+  ] as const)(
+    'a limit other than that of the document is judged by the list of the target, which names %s',
+    (_, limits, found) => {
+      expect(Object.keys(failedClauses(image(30), published(limits)))).toEqual(found)
+    },
+  )
+
+  test('the limit of the document is right if the list names no other', () => {
+    expect(failedClauses(image(20), published({ 'chat:ref-nano-3b': 500 }))).toEqual({})
   })
 
   test('the video limits of partners are open', () => {

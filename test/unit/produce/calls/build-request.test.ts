@@ -45,10 +45,14 @@ describe('a list', () => {
     expect(list(kind)).toMatchObject({ method: 'GET', path, body: null, timeouts: bounds.timeouts.control })
   })
 
-  test('has the key only if it is data of the caller', () => {
-    expect(list('rate-limits').headers).toEqual({ accept: 'application/json', authorization: 'Bearer test-key' })
-    expect(list('models').headers).toEqual({ accept: 'application/json' })
-    expect(list('networks').headers).toEqual({ accept: 'application/json' })
+  test.each(['models', 'networks', 'rate-limits'] as const)('of %s has the key of its caller', kind => {
+    expect(list(kind).headers).toEqual({ accept: 'application/json', authorization: 'Bearer test-key' })
+  })
+
+  test.each(['models', 'networks'] as const)('of %s has no sign-in of a wallet', kind => {
+    const position = { firstId: 0, step: 'only', wallet: { chain: 'base', address: '0x1' } } as const
+    const { request } = buildRequest({ kind }, position, { 'sign-in-with-x': 'signed' }, requestContext())
+    expect(request.headers).toEqual({ accept: 'application/json' })
   })
 })
 

@@ -273,7 +273,8 @@ test.each<[RequestDescriptor, number, string | null]>([
   [{ kind: 'probe', probe: 'balance-of-another-wallet' }, 403, 'certain'],
   [{ kind: 'top-up', step: 'offer', chain: 'base', address: '0x1', payment: null }, 402, 'possible'],
   [singleDescriptor, 402, 'certain'],
-  [{ kind: 'models' }, 402, null],
+  [{ kind: 'models' }, 402, 'possible'],
+  [{ kind: 'models' }, 200, null],
 ])('only a sign-in that is valid tells whose failure it is: %j with %i', (request, status, counted) => {
   const failed = { ...observed(request, responseOf(status, { error: 'No' })), chain: 'base' }
   expect(countedFailureOf(failed, documentedContract)).toBe(counted)

@@ -13,6 +13,9 @@ const withHeaders =
   (each: Observation): Observation =>
     each.response === null ? each : { ...each, response: { ...each.response, headers: change(each.response.headers) } }
 
+const without = (headers: Headers, name: string): Headers =>
+  Object.fromEntries(Object.entries(headers).filter(([each]) => each !== name))
+
 describe('a violation that hides others', () => {
   const quiet = { seed: 1, latencyMs: 20, lost: 0, refused: 0, gapMs: 800 }
   const algorithms = ['fixed-window', null] as const
@@ -66,6 +69,15 @@ describe('a violation that hides others', () => {
     const early: Fault = { admits: used => used < 10 }
     const { because } = judge(gate({ begins: 'with-minute' }, quiet, early), { algorithm: null }, true)
     expect(because['limit.requests.not-early']?.text).toContain('may count too')
+  })
+
+  test('a 429 without remaining tokens is right, whatever was used before', () => {
+    const limits = { tokenLimit: 4000 }
+    const seen = gate({ begins: 'with-minute', ...limits }, quiet)
+    const unused = seen.map(withHeaders(headers => without(headers, 'x-ratelimit-remaining-requests')))
+    const { judged, findings } = judge(unused, { algorithm: null, ...limits }, true)
+    expect(judged['limit.tokens.enforced']).toBeGreaterThan(0)
+    expect(findings).toEqual([])
   })
 
   test('without Date, it is open whether a reset is over', () => {
