@@ -45,10 +45,10 @@ const ofRefusals: readonly ClauseId[] = ['limit.requests.not-early']
 
 const open = (why: string): Undecided => ({ most: Number.POSITIVE_INFINITY, why })
 
-/** The scopes of limits for which a judge could tell whether a 429 was right. */
-function decidedScopes(limits: readonly LimitResult[], tallies: readonly ClauseTally[]): ReadonlySet<string> {
+/** The names of the limits for which a judge could tell whether a 429 was right. */
+function decidedLimits(limits: readonly LimitResult[], tallies: readonly ClauseTally[]): ReadonlySet<string> {
   if (!isPromised(ofRefusals, tallies)) return new Set()
-  return new Set(limits.filter(limit => limit.decided429 > 0).map(({ scope }) => scope))
+  return new Set(limits.filter(limit => limit.decided429 > 0).flatMap(({ names }) => names))
 }
 
 /** Why no judge decided about the 429s of a run, and what would change it. */
@@ -61,9 +61,9 @@ export const unexpected429s = (limits: readonly LimitResult[], tallies: readonly
 
 function undecided429s(evidence: Evidence): Undecided | null {
   const { plan, clauses: tallies, metrics, limits } = evidence
-  const decided = decidedScopes(limits, tallies)
+  const decided = decidedLimits(limits, tallies)
   const ofLimits = limits
-    .filter(({ scope, unexpected429 }) => !decided.has(scope) || unexpected429 === null)
+    .filter(({ names, unexpected429 }) => unexpected429 === null || names.every(name => !decided.has(name)))
     .reduce((sum, { rejected }) => sum + rejected, 0)
   const ofOthers = metrics
     .cells()
@@ -134,7 +134,7 @@ type RunEvidence = {
  */
 export function unspokenRefusals(run: RunEvidence): readonly string[] {
   const { plan, proofs, limits, clauses, metrics } = run
-  const decided = decidedScopes(limits, clauses)
+  const decided = decidedLimits(limits, clauses)
   const explained = new Set(unprovenCalls(plan, proofs))
   const places = proofs.filter(proof => proof.call !== null && !explained.has(proof) && !isProvoked(proof, plan))
   const found = places.flatMap(proof =>
