@@ -165,7 +165,7 @@ const isProvoked = ({ stage }: CallProof, { stages }: Plan): boolean => {
 
 /** Errors that are no refusals happen. Fewer than these, or a smaller share of a call, are chance. */
 const minErrors = 3
-const minErrorShare = 0.2
+const minErrorShare = 0.1
 
 /** The responses by status: refusals about which no judge decided, and errors that are too many to be chance. */
 function refusalsOf({ unmet, limited, deferred, due }: CallProof, decided: ReadonlySet<string>) {
