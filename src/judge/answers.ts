@@ -14,6 +14,9 @@ export type Answers = {
   readonly others: ReadonlyMap<number, number>
   /** How many of the others were HTML pages with a 2xx status. */
   readonly pages: number
+  /** How many of the others were about the path of the limits, with which a run begins, and that path. */
+  readonly beginnings: number
+  readonly beginsAt: string
   /** Requests without any response, by reason. */
   readonly failures: ReadonlyMap<FailureReason, number>
   /** The earliest of the others, and the earliest failure; null: there was none. */
@@ -40,6 +43,8 @@ const maxLocation = 120
 export function createAnswerLog(contract: Contract): AnswerLog {
   let service = 0
   let pages = 0
+  let beginnings = 0
+  const beginsAt = contract.paths.rateLimits
   let firstOther: Answers['firstOther'] = null
   let firstFailure: Answers['firstFailure'] = null
   const others = new Map<number, number>()
@@ -61,13 +66,15 @@ export function createAnswerLog(contract: Contract): AnswerLog {
       if (origin !== 'elsewhere') return
       tally(others, response.status, 1)
       if (response.status < 300) pages++
+      if (observation.request.kind === 'rate-limits') beginnings++
       const location = response.headers.location ?? null
       firstOther ??= { id, error: quotedError(response), location, isOfWallet: chain !== undefined }
     },
-    answers: () => ({ service, others, pages, failures, firstOther, firstFailure }),
+    answers: () => ({ service, others, pages, beginnings, beginsAt, failures, firstOther, firstFailure }),
     merge: more => {
       service += more.service
       pages += more.pages
+      beginnings += more.beginnings
       for (const [status, times] of more.others) tally(others, status, times)
       for (const [reason, times] of more.failures) tally(failures, reason, times)
       firstOther = earlier(firstOther, more.firstOther)
@@ -110,8 +117,10 @@ const remedies: Readonly<Record<number, string>> = {
   504: 'The service, or a proxy in front of it, is down.',
 }
 
+const isNotFound = (status: number): boolean => status === 404 || status === 405 || status === 410
+
 function otherText(
-  { others, pages, firstOther }: Answers,
+  { others, pages, beginnings, beginsAt, firstOther }: Answers,
   head: Pick<RunInfo, 'target' | 'inventedKeys'>,
   hint: string,
 ) {
@@ -132,7 +141,9 @@ function otherText(
   if (first >= 300 && first < 400 && location !== null)
     return hint === '' ? `${got} The target redirects to ${oneLine(location).slice(0, maxLocation)}.` : got
   const remedy = remedies[first] ?? 'Is this the address of the API?'
-  return `${got} ${remedy}`
+  // A run begins with this list, and sends nothing else if no caller gets it.
+  const isListless = isNotFound(first) && beginnings === total && hint === ''
+  return `${got} ${remedy}${isListless ? ` If it is, the target lacks ${beginsAt}: "turnpike learn" writes a profile without it.` : ''}`
 }
 
 /** null: nothing failed, or something else than the connection, such as the patience of Turnpike. */

@@ -287,7 +287,7 @@ export function unprovenLimits({ forecast }: Plan, results: readonly LimitResult
   const exceeding = forecast.limits.filter(row => !isSystemStage(row.stage) && row.perMinute > row.limit)
   return [...new Set(exceeding.map(({ scope }) => scope))].flatMap(scope => {
     const rows = exceeding.filter(row => row.scope === scope)
-    const ofScope = results.filter(result => result.scope === scope)
+    const ofScope = results.filter(({ names }) => names.includes(scope))
     const stated = Math.min(...ofScope.map(result => result.limit ?? 0))
     const wasExceeded = ofScope.some(({ rejected, missing429 }) => rejected > 0 || (missing429 ?? 0) > 0)
     const [row] = rows

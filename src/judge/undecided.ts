@@ -49,10 +49,10 @@ const ofRefusals: readonly ClauseId[] = ['limit.requests.not-early']
 
 const open = (why: string): Undecided => ({ most: Number.POSITIVE_INFINITY, why })
 
-/** The scopes of limits for which a judge could tell whether a 429 was right. */
-function decidedScopes(limits: readonly LimitResult[], tallies: readonly ClauseTally[]): ReadonlySet<string> {
+/** The names of the limits for which a judge could tell whether a 429 was right. */
+function decidedLimits(limits: readonly LimitResult[], tallies: readonly ClauseTally[]): ReadonlySet<string> {
   if (!isPromised(ofRefusals, tallies)) return new Set()
-  return new Set(limits.filter(limit => limit.decided429 > 0).map(({ scope }) => scope))
+  return new Set(limits.filter(limit => limit.decided429 > 0).flatMap(({ names }) => names))
 }
 
 /** Why no judge decided about the 429s of a run, and what would change it. */
@@ -139,7 +139,7 @@ type RunEvidence = {
  */
 export function unspokenRefusals(run: RunEvidence): readonly string[] {
   const { plan, proofs, limits, clauses, metrics } = run
-  const decided = decidedScopes(limits, clauses)
+  const decided = decidedLimits(limits, clauses)
   const explained = new Set(unprovenCalls(plan, proofs))
   const places = proofs.filter(proof => proof.call !== null && !explained.has(proof) && !isProvoked(proof, plan))
   const found = places.flatMap(proof =>
@@ -174,7 +174,7 @@ const isProvoked = ({ stage }: CallProof, { stages }: Plan): boolean => {
 /** What happens to a service that works. Fewer than these, or a smaller share of a call, are chance. */
 const byChance = /^5\d\d$|^408$|^409$|^425$|^errors$/
 const minByChance = 3
-const minShareByChance = 0.2
+const minShareByChance = 0.1
 
 /** By ending: the responses that were no success, without the 429s about which a judge decided, and without chance. */
 function refusalsOf({ unmet, limited, deferred, due }: CallProof, decided: ReadonlySet<string>) {

@@ -94,7 +94,7 @@ export const errorLayout: Question = {
     const errors = replies().filter(({ status }) => status !== null && status >= 400 && status !== 402)
     const [first] = errors
     if (first === undefined) return { findings: [] }
-    const layouts = new Set(errors.map(layoutOf))
+    const layouts = new Set(errors.map(reply => layoutOf(reply) ?? 'no text'))
     const [layout] = layouts
     const findings: Fact[] = errors
       .filter(reply => layoutOf(reply) === null)

@@ -70,7 +70,7 @@ export async function learn(options: Omit<AskerOptions, 'maxCalls'>): Promise<Le
     if (!question.applies(known)) continue
     const conclusion = await question.answer(known, bounded(asker, question.calls))
     known = { ...known, ...conclusion.known }
-    known = { ...known, prefix: prefixOf(asker.replies()) }
+    known = { ...known, prefix: prefixOf(asker.replies(), known) }
     findings.push(...conclusion.findings)
   }
   const replies = asker.replies()
@@ -89,13 +89,17 @@ function bounded(asker: Asker, calls: number): Asker {
   return { ...asker, ask }
 }
 
-const ownHeaders = [
-  ...['version', 'timestamp', 'host-name', 'balance-usd', 'balance-diem', 'model-id', 'model-name', 'model-router'],
-  ...['rpc-credits', 'rpc-cost-usd'],
-]
+const moneyHeaders = ['balance-usd', 'balance-diem', 'rpc-credits', 'rpc-cost-usd']
+const ownHeaders = [...['version', 'timestamp', 'host-name', 'model-id', 'model-name', 'model-router'], ...moneyHeaders]
 
-/** The prefix that at least two of the service's own headers share; null if there is none. */
-export function prefixOf(replies: readonly Answer[]): string | null {
+/**
+ * The prefix that at least two of the service's own headers share; null if there is none. Other gateways state a version
+ * and a model, too. So one of the headers must be about money, unless the target has lists that only the service has.
+ */
+export function prefixOf(
+  replies: readonly Answer[],
+  { networks, limits }: Pick<Known, 'networks' | 'limits'>,
+): string | null {
   const found = new Map<string, Set<string>>()
   for (const { headers } of replies) {
     for (const name of Object.keys(headers)) {
@@ -107,7 +111,9 @@ export function prefixOf(replies: readonly Answer[]): string | null {
     }
   }
   const [best] = [...found].sort(([, a], [, b]) => b.size - a.size)
-  return best !== undefined && best[1].size >= 2 ? best[0] : null
+  if (best === undefined || best[1].size < 2) return null
+  const isService = networks.length > 0 || limits.size > 0 || moneyHeaders.some(name => best[1].has(name))
+  return isService ? best[0] : null
 }
 
 const maxPrefix = 60

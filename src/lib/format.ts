@@ -62,8 +62,19 @@ const shownShare = 0.01
 export function formatWithError(value: number, lowest: number, highest: number, unit: Unit): string {
   const exactly = formatExact(value, unit)
   if (Math.max(value - lowest, highest - value) <= Math.abs(value) * shownShare) return exactly
-  const end = (each: number) => (Number.isFinite(each) ? formatExact(Number(each.toPrecision(3)), unit) : 'any value')
-  return `${exactly} (${end(lowest)} to ${end(highest)})`
+  const end = (each: number, round: (value: number) => number) => {
+    if (!Number.isFinite(each)) return 'any value'
+    return each === value ? exactly : formatExact(roundOutward(each, round), unit)
+  }
+  return `${exactly} (${end(lowest, Math.floor)} to ${end(highest, Math.ceil)})`
+}
+
+/** Three significant digits, rounded so that a range between such ends holds the whole range. */
+function roundOutward(value: number, round: (value: number) => number): number {
+  const nearest = Number(value.toPrecision(3))
+  if (value === 0 || Math.abs(nearest - value) <= Math.abs(value) * 1e-9) return nearest
+  const digits = 2 - Math.floor(Math.log10(Math.abs(value)))
+  return Number((round(value * 10 ** digits) / 10 ** digits).toPrecision(3))
 }
 
 /** `1 request`, `12 requests`. */

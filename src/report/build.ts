@@ -181,7 +181,7 @@ function isWarmUp({ name, load }: StagePlan, next: StagePlan | undefined, { thre
 /** Each limit that the plan used: as the target published it, else as its responses stated it, else as planned. */
 function limitValues({ limits: { scopes } }: Plan, limits: JudgedRun['limits']): PlanFacts['values'] {
   return scopes.flatMap(({ scope, profile, target, from }) => {
-    const seen = limits.find(each => each.scope === scope && each.limit !== null)?.limit ?? null
+    const seen = limits.find(({ names, limit }) => names.includes(scope) && limit !== null)?.limit ?? null
     const stated = target ?? (seen === profile ? null : seen)
     const limit = stated ?? profile
     if (limit === null) return []

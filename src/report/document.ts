@@ -188,6 +188,7 @@ const billing = z.object({
 const limit = z.object({
   caller: z.string(),
   scope: z.string(),
+  names: z.array(z.string()).default([]).meta({ description: 'What shares it, by the names of the plan.' }),
   tier: z.string(),
   windowMs: z.number(),
   limit: z.number().nullable(),

@@ -21,14 +21,29 @@ export const walletMoneyClauses = {
     'A top-up with a signed payment in PAYMENT-SIGNATURE adds its amount to the credit once it is settled.',
     payments,
   ],
-  'wallet.top-up.once': ['4.1', 'ledger', 'A payment adds credit once, even if it arrives several times, or several times at once.', payments],
-  'wallet.top-up.legacy-headers': ['5', 'payments', 'The payment is also accepted in X-402-Payment and in X-PAYMENT.', payments],
-  'wallet.top-up.least': ['8', ['payments', 'ledger'], 'A top-up is at least 5 USD: a smaller one is refused and adds no credit.', payments],
+  'wallet.top-up.once': [
+    '4.1',
+    'ledger',
+    'A payment adds credit once, even if it arrives several times, or several times at once.',
+    { needs: 'a payment that arrives several times: a call of the kind top-up with pay and duplicates' },
+  ],
+  'wallet.top-up.legacy-headers': [
+    '5',
+    'payments',
+    'The payment is also accepted in X-402-Payment and in X-PAYMENT.',
+    { needs: 'wallets that pay several times, each time with the next header' },
+  ],
+  'wallet.top-up.least': [
+    '8',
+    ['payments', 'ledger'],
+    'A top-up is at least 5 USD: a smaller one is refused and adds no credit.',
+    { needs: 'a payment below the minimum: a call of the kind top-up with pay and usd' },
+  ],
   'wallet.top-up.invalid': [
     '5',
     ['payments', 'ledger'],
     'A payment that was changed after it was signed, or is for another chain or resource, is refused and adds no credit.',
-    payments,
+    { needs: 'a payment that is wrong on purpose: a call of the kind top-up with pay and invalid' },
   ],
   'wallet.top-up.refusal': [
     '5',

@@ -78,7 +78,13 @@ export type Discrepancy = {
 }
 
 /** One limit of one caller. */
-export type LimitResult = {
+export type LimitResult = LimitUse & {
+  /** The names that its requests have in the plan: several, if models or networks share it. */
+  readonly names: readonly string[]
+}
+
+/** How a limit of a caller was used. */
+export type LimitUse = {
   readonly caller: string
   /** `chat:<model>` or `rpc`. */
   readonly scope: string

@@ -44,12 +44,19 @@ export const checkPayments: Check<'payments'> = ({ request, response, id }, cont
   if (!is2xx(status)) return
   if (isLegacy) reporter.pass('wallet.top-up.legacy-headers')
   const { amountCredited } = paymentResult(response)
-  if (isAgain || amountCredited === null) return
+  if (isAgain) return
+  if (amountCredited === null) return reporter.unjudged('wallet.top-up.credit', unstatedAmount)
   expect(
     'wallet.top-up.credit',
     amountCredited === pico(usd),
     () => `amountCredited is ${formatPico(amountCredited)}, expected ${usd}, the amount paid`,
   )
+}
+
+/** Then only the ledger can tell what was credited. */
+const unstatedAmount = {
+  text: 'responses to payments state no amountCredited, and no two known balances of the wallet are on both sides of a payment',
+  clause: null,
 }
 
 /** Why a payment must be refused; null: it is right. */

@@ -23,16 +23,17 @@ export function thresholdsSection({ thresholds }: Report): readonly Block[] {
 function row(result: ThresholdResult): Row {
   const { verdict, expression, message, why } = result
   const tone = statusTones[verdict]
-  const isMet = verdict === 'pass'
+  // A met threshold needs a sentence only if its message says what the number leaves out, such as requests refused beside.
+  const isPlain = verdict === 'pass' && !/, of which \d+ got \d/.test(message)
   const notes = [{ text: message }, ...(why === '' ? [] : [{ text: why, lead: 'why: ' }])]
   return {
     cells: [
       { ...toned(tone, verdict), verdict },
       code(expression),
       measured(result),
-      [isMet ? '' : toned(tone, `${message}. `), toned('quiet', why)],
+      [isPlain ? '' : toned(tone, `${message}. `), toned('quiet', why)],
     ],
-    ...(isMet ? {} : { notes }),
+    ...(isPlain ? {} : { notes }),
   }
 }
 

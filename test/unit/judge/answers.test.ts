@@ -67,6 +67,16 @@ test('the sentence quotes the first error in one line, and names all statuses', 
   )
 })
 
+test('a target without the list with which a run begins may have everything else', () => {
+  const beginning = (status: number): Observation => ({ ...got(status), request: { kind: 'rate-limits' } })
+  const cause = causeIn(beginning(404), beginning(404))
+  expect(cause).toBe(
+    'Every request got 404 ("Unknown  path"), 2 in all. Is the base path right? If it is, the target lacks /api_keys/rate_limits: "turnpike learn" writes a profile without it.',
+  )
+  expect(causeIn(beginning(404), got(404))).toMatch(/Is the base path right\?$/)
+  expect(causeIn(beginning(503))).toMatch(/is down\.$/)
+})
+
 test('keys that Turnpike invented are named as the cause', () => {
   expect(noServiceReason(logOf(got(401)).answers(), 'unauthorized', { ...head, inventedKeys: true })).toContain(
     'TURNPIKE_KEYS',

@@ -205,7 +205,8 @@ describe('a stage that should exceed a limit', () => {
     return aPlan({ forecast: { ...forecast, limits: [...rows, row('(run)', 300)] } })
   }
   const result = (changes: Partial<LimitResult> = {}): LimitResult => ({
-    ...{ caller: 'c1', scope: 'rpc', tier: 'default', windowMs: 60_000, limit: 300, windows: 1, accepted: 105 },
+    ...{ caller: 'c1', scope: 'rpc', names: ['rpc'], tier: 'default', windowMs: 60_000, limit: 300 },
+    ...{ windows: 1, accepted: 105 },
     ...{ rejected: 0, unexpected429: 0, decided429: 0, missing429: 0, lasted: null },
     ...changes,
   })
@@ -223,7 +224,7 @@ describe('a stage that should exceed a limit', () => {
     ['is the limit of the plan', exceeding, result({ limit: 100 })],
     ['is below the highest rate of the plan', exceeding, result({ limit: 109 })],
     ['is unknown', exceeding, result({ limit: null })],
-    ['is another one', exceeding, result({ scope: 'chat:small' })],
+    ['is another one', exceeding, result({ scope: 'chat:small', names: ['chat:small'] })],
     ['should not be exceeded', plan(row('usual', 100)), result()],
   ])('has no such reason if the limit %s', (_, of, seen) => {
     expect(unprovenLimits(of, [seen])).toEqual([])

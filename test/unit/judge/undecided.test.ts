@@ -12,6 +12,7 @@ const limit = (changes: Partial<LimitResult> = {}): LimitResult => ({
   ...{
     caller: 'c0',
     scope: 'rpc',
+    names: ['rpc'],
     tier: 'default',
     windowMs: 60_000,
     limit: 20,
@@ -77,7 +78,7 @@ describe('no judge decides', () => {
     expect(undecided({ passed: judged, limits })['unexpected-429']?.most).toBe(5)
   })
   test('about 429s of which it could not tell whether they were right', () => {
-    const limits = [limit({ decided429: 0 }), limit({ scope: 'chat:m', rejected: 9, decided429: 9 })]
+    const limits = [limit({ decided429: 0 }), limit({ scope: 'chat:m', names: ['chat:m'], rejected: 9, decided429: 9 })]
     expect(undecided({ passed: judged, limits })['unexpected-429']?.most).toBe(3)
     const hidden = [limit({ unexpected429: null, decided429: 1 })]
     expect(undecided({ passed: judged, limits: hidden })['unexpected-429']?.most).toBe(3)

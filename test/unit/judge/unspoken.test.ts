@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { Contract } from '../../../src/contract/contract.ts'
 import { documentedContract } from '../../../src/contract/documented.ts'
 import { probeOf } from '../../../src/contract/probes.ts'
 import { createFindingLog } from '../../../src/judge/findings/findings.ts'
@@ -124,6 +125,39 @@ test('JSON-RPC errors without a result need an explanation too, unless their ite
 test('429s of a promised limit are judged, so an honest service passes', async () => {
   const { report } = await virtualRun({ scenario: scenario(['failed == 0', 'unexpected-429 == 0']) })
   expect(report).toMatchObject({ verdict: 'pass', thresholds: [{ verdict: 'pass' }, { verdict: 'pass', value: 0 }] })
+})
+
+describe('429s of calls whose models', () => {
+  const large = documentedContract.models.find(({ tier }) => tier === 'L')
+  if (large === undefined) throw new Error('the document has no large model')
+  const twins = { ...documentedContract, models: [...documentedContract.models, { ...large, id: 'twin' }] }
+  const ofTwins = scenario(['failed == 0', 'unexpected-429 == 0'])
+    .replace(
+      'model-tier: L }',
+      `model: ${large.id} }\n  twin: { kind: chat, stream: false, prompt-tokens: 5, max-completion-tokens: 4, model: twin }`,
+    )
+    .replace('mix: { chat: 1 }', 'mix: { chat: 1, twin: 1 }')
+  /** 20 requests per minute for both models together. */
+  const sharing: Contract = { ...twins, limits: { ...twins.limits, chatScope: 'tier' } }
+  test('share the limit of their tier are judged for both', async () => {
+    const { report } = await virtualRun({ scenario: ofTwins, contract: twins, serviceContract: sharing })
+    expect(report.limits.find(({ scope }) => scope === 'chat:tier L')).toMatchObject({
+      names: expect.arrayContaining([`chat:${large.id}`, 'chat:twin']),
+      rejected: 10,
+      decided429: 10,
+    })
+    expect(report.reasons.join('\n')).not.toContain('429')
+    expect(report).toMatchObject({ verdict: 'pass', thresholds: [{ verdict: 'pass' }, { verdict: 'pass', value: 0 }] })
+  })
+  test('have no known tier and no known limit are not judged', async () => {
+    const models = twins.models.map(model => ({ ...model, tier: null }))
+    const contract = { ...chatOnly, models }
+    for (const text of [ofTwins, scenario(['unexpected-429 == 0']).replace('model-tier: L', `model: ${large.id}`)]) {
+      const { report } = await virtualRun({ scenario: text, contract, serviceContract: sharing })
+      expect(report.verdict).toBe('inconclusive')
+      expect(report.thresholds.at(-1)?.message).toMatch(/^unexpected-429 was not judged: \d+ responses were 429/)
+    }
+  })
 })
 
 describe('a probe', () => {

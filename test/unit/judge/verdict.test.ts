@@ -251,6 +251,9 @@ describe('verdict: pass', () => {
     expect(many.reasons).toEqual([
       '3 of 10 responses were 500 (chat in steady), and nothing in this run says how many are right. Add a threshold such as "status(500) of chat <= 1%".',
     ])
+    const few = (errors: number) =>
+      judgedRunOf([...times(errors, respondedWith(500)), ...times(26, respondedWith(200))])
+    expect([few(4).verdict, few(2).verdict]).toEqual(['inconclusive', 'pass'])
     const status = { kind: 'status', status: 500 } as const
     const speaking = planWith(aThreshold({ measure: { kind: 'ratio', count: status }, operator: '<=', bound: 0.5 }))
     expect(judgedRunOf(observations, { plan: speaking, thresholds: [result('pass')] }).verdict).toBe('pass')

@@ -127,6 +127,22 @@ test('an OpenAI-compatible server keeps little of the document, which few calls 
   expect(yaml.replaceAll('\n#   ', ' ')).toContain('with stream_options, usage comes')
 })
 
+test('a gateway that states a version and a model of its own is such a server, too', async () => {
+  const named = { 'x-gateway-version': '1.2', 'x-gateway-model-id': 'tiny' }
+  const gateway: Transport = async (request, signal) => {
+    const answer = await openAi(request, signal)
+    return { ...answer, headers: { ...answer.headers, ...named } }
+  }
+  const { yaml, differences } = await learnFrom({ over: () => gateway })
+  expect(differences).toEqual([
+    'missing: it is a server with the chat interface of OpenAI, and nothing else of the document',
+  ])
+  expect(parseProfile(yaml, 'x')).toMatchObject({
+    headerPrefix: 'x-service-',
+    promises: { only: ['chat.*', 'catalogue.models'] },
+  })
+})
+
 /** Answers as a node does: with a result or an error, at any path. */
 const nodeServer = scripted(({ method }, body) => {
   if (method === 'GET') return { status: 405 }

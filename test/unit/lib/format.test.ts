@@ -5,6 +5,7 @@ import {
   formatExact,
   formatRate,
   formatRatio,
+  formatWithError,
   groupThousands,
   plural,
   threeDigits,
@@ -47,6 +48,16 @@ test.each([
 test('groupThousands keeps every digit and does not group decimals', () => {
   expect(groupThousands('12345678901234567890')).toBe('12,345,678,901,234,567,890')
   expect(groupThousands('1234.56789')).toBe('1,234.56789')
+})
+
+test.each([
+  [21.535, 0, 21.536, '21.535 ms (0 ms to 21.6 ms)'],
+  [431.36, 34.5, 431.36, '431.36 ms (34.5 ms to 431.36 ms)'],
+  [199.6, 180.49, 200.4, '199.6 ms (180 ms to 201 ms)'],
+  [0.0712, 0.07, 0.09, '0.0712 ms (0.07 ms to 0.09 ms)'],
+  [5, 0, Number.POSITIVE_INFINITY, '5 ms (0 ms to any value)'],
+])('the range that is shown of %d, %d to %d holds the whole range', (value, lowest, highest, shown) => {
+  expect(formatWithError(value, lowest, highest, 'ms')).toBe(shown)
 })
 
 test('formatExact shows enough digits to compare a value with its bound', () => {

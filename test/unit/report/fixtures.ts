@@ -114,6 +114,7 @@ export const passingReport: Report = {
   limits: [0, 1].map(index => ({
     caller: `c${index}`,
     scope: 'rpc',
+    names: ['rpc'],
     tier: 'default',
     windowMs: 60_000,
     limit: 500,
@@ -199,6 +200,7 @@ export const failingReport: Report = {
   limits: passingReport.limits.map(use => ({
     ...use,
     scope: 'chat:small',
+    names: ['chat:small'],
     tier: 'S',
     rejected: 1,
     unexpected429: 1,

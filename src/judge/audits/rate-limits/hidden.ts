@@ -1,7 +1,7 @@
 import type { Contract } from '../../../contract/contract.ts'
 import { promisesAny } from '../../../contract/promises.ts'
 import type { Obstacle } from '../../findings/obstacles.ts'
-import type { LimitResult } from '../audit.ts'
+import type { LimitUse } from '../audit.ts'
 
 /** Why the windows of a limit cannot be told. */
 export const unusableReset: Obstacle = { text: 'resets are unusable', clause: 'limit.requests.reset' }
@@ -67,7 +67,7 @@ type Sums = {
 }
 
 /** What can be known of a limit. `isHidden`: a violation hides most of its windows. A count above 0 is certain. */
-export function knownSums(sums: Sums, limit: number, isHidden: boolean): Omit<LimitResult, keyof LimitNames> {
+export function knownSums(sums: Sums, limit: number, isHidden: boolean): Omit<LimitUse, keyof LimitNames> {
   const { windows, accepted, rejected, unexpected429, decided429, missing429 } = sums
   const isMissingOpen = limit === Number.POSITIVE_INFINITY || (isHidden && accepted > limit)
   return {
@@ -80,4 +80,4 @@ export function knownSums(sums: Sums, limit: number, isHidden: boolean): Omit<Li
   }
 }
 
-type LimitNames = Pick<LimitResult, 'caller' | 'scope' | 'tier' | 'windowMs' | 'limit' | 'lasted'>
+type LimitNames = Pick<LimitUse, 'caller' | 'scope' | 'tier' | 'windowMs' | 'limit' | 'lasted'>

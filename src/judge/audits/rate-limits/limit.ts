@@ -1,7 +1,7 @@
 import type { ApplicableLimit } from '../../../observation/limit-scope.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Obstacle } from '../../findings/obstacles.ts'
-import type { AuditContext, LimitResult } from '../audit.ts'
+import type { AuditContext, LimitUse } from '../audit.ts'
 import { createSortedQueue } from '../overlap-bounds.ts'
 import { createHiddenRequests, cutWindow, knownSums, lateRefusal, missingHeaders, unusableReset } from './hidden.ts'
 import {
@@ -19,7 +19,7 @@ import { createWindowLength } from './window-length.ts'
 export type Limit = {
   readonly add: (member: LimitRequest, watermarkMs: number) => void
   readonly finish: () => void
-  readonly result: () => LimitResult
+  readonly result: () => LimitUse
 }
 
 export type LimitRequest = WindowRequest & {

@@ -1,6 +1,6 @@
 import type { ApplicableLimit } from '../../../observation/limit-scope.ts'
 import type { ClauseReporter, Draft } from '../../findings/findings.ts'
-import type { LimitResult } from '../audit.ts'
+import type { LimitUse } from '../audit.ts'
 import type { Limit, LimitRequest } from './limit.ts'
 
 /** Requests that may count against any of several limits; beyond, the oldest are forgotten. */
@@ -13,13 +13,17 @@ type Reading = {
   readonly limits: Map<string, Limit>
   /** Requests that may count against each of its limits, also against later ones. */
   readonly unplaced: LimitRequest[]
-  /** The 429s whose counter is unknown, so that no limit can decide about them. */
-  rejected: number
   readonly reporter: Reporter
   /** Where it reports from now on. */
   readonly reportTo: (next: Reporter) => void
   draft: Draft<'rate-limits'> | null
+  /** The names that the requests of each limit have in the plan. */
+  readonly namesOf: Map<Limit, Set<string>>
+  /** The requests whose counter is unknown, by their name in the plan. */
+  readonly uncounted: Map<string, Uncounted>
 }
+
+export type Uncounted = { readonly tier: string; accepted: number; rejected: number }
 
 /**
  * The limits of one caller and one family. If the scope of these limits is open, they are judged in each admissible scope,
@@ -33,7 +37,14 @@ export type OpenScope = {
   readonly addStray: (member: LimitRequest, own: ApplicableLimit | null, watermarkMs: number) => void
   readonly finish: (isComplete: boolean) => void
   /** Those in the scope that the target refutes least. */
-  readonly chosen: () => Iterable<Limit>
+  readonly chosen: () => ChosenScope
+}
+
+export type ChosenScope = {
+  /** The names that the requests of each limit have in the plan. */
+  readonly namesOf: ReadonlyMap<Limit, ReadonlySet<string>>
+  /** The requests that no limit counts, because it is unknown which ones share a counter, by their name in the plan. */
+  readonly uncounted: ReadonlyMap<string, Uncounted>
 }
 
 type OpenScopeOptions = {
@@ -52,6 +63,9 @@ export function createOpenScope(
   const readings = Array.from({ length }, (_, index) => createReading(index === 0 ? voice(reporter) : mute(reporter)))
   const isOpen = length > 1
   let haveParted = false
+  /** The counters in the smallest scope. With only one, all scopes say the same, whatever the tier of a model. */
+  const finest = new Set<string>()
+  const chosen = () => (finest.size > 1 ? leastRefuted(readings) : readings[0])
 
   /** From now on, the readings may report different things. */
   function part() {
@@ -64,17 +78,27 @@ export function createOpenScope(
 
   function limitIn(reading: Reading, drawn: ApplicableLimit, counter: string, watermarkMs: number): Limit {
     const known = reading.limits.get(counter)
+    const limit = known ?? createLimit({ ...drawn, name: counter }, reading.reporter)
+    reading.namesOf.set(limit, (reading.namesOf.get(limit) ?? new Set()).add(drawn.name))
     if (known !== undefined) return known
-    const limit = createLimit({ ...drawn, name: counter }, reading.reporter)
     reading.limits.set(counter, limit)
     for (const stray of [...strays(), ...reading.unplaced]) limit.add(stray, watermarkMs)
     return limit
   }
 
-  function addUnplaced({ limits, unplaced }: Reading, member: LimitRequest, watermarkMs: number) {
-    unplaced.push(member)
+  function addUnplaced(
+    { limits, unplaced, uncounted }: Reading,
+    { name, tier }: ApplicableLimit,
+    member: LimitRequest,
+    watermarkMs: number,
+  ) {
+    const stray = strayOf(member)
+    unplaced.push(stray)
     if (unplaced.length > maxStrays) unplaced.shift()
-    for (const limit of limits.values()) limit.add(member, watermarkMs)
+    for (const limit of limits.values()) limit.add(stray, watermarkMs)
+    const counts = uncounted.get(name) ?? { tier, accepted: 0, rejected: 0 }
+    if (member.kind !== 'uncertain') counts[member.kind]++
+    uncounted.set(name, counts)
   }
 
   /** Whether the readings differ about what shares a counter with this request. */
@@ -85,14 +109,12 @@ export function createOpenScope(
 
   return {
     add: (drawn, member, watermarkMs) => {
+      finest.add(drawn.finest)
       if (isOpen && !haveParted && parts(drawn)) part()
       for (const [index, reading] of readings.entries()) {
         const counter = drawn.counters[index] ?? null
         if (counter !== null) limitIn(reading, drawn, counter, watermarkMs).add(member, watermarkMs)
-        else {
-          if (member.kind === 'rejected') reading.rejected++
-          addUnplaced(reading, strayOf(member), watermarkMs)
-        }
+        else addUnplaced(reading, drawn, member, watermarkMs)
       }
     },
     addStray: (member, own, watermarkMs) => {
@@ -102,9 +124,9 @@ export function createOpenScope(
     },
     finish: isComplete => {
       if (isComplete) for (const { limits } of readings) for (const limit of limits.values()) limit.finish()
-      leastRefuted(readings)?.draft?.adopt()
+      chosen()?.draft?.adopt()
     },
-    chosen: () => leastRefuted(readings)?.limits.values() ?? [],
+    chosen: () => chosen() ?? { namesOf: new Map(), uncounted: new Map() },
   }
 }
 
@@ -129,17 +151,17 @@ function leastRefuted(readings: readonly Reading[]): Reading | undefined {
   return ranked.toSorted((a, b) => a.violations - b.violations || a.open - b.open)[0]?.reading
 }
 
-const openOf = (reading: Reading): number =>
-  [...reading.limits.values()]
-    .map(limit => limit.result())
-    .reduce((sum, { rejected, decided429 }: LimitResult) => sum + rejected - decided429, reading.rejected)
+function openOf({ limits, uncounted }: Reading): number {
+  const counted = [...limits.values()].map(limit => limit.result())
+  const ofLimits = counted.reduce((sum, { rejected, decided429 }: LimitUse) => sum + rejected - decided429, 0)
+  return [...uncounted.values()].reduce((sum, { rejected }) => sum + rejected, ofLimits)
+}
 
 function createReading(first: Reporter): Reading {
   let current = first
   return {
     limits: new Map(),
     unplaced: [],
-    rejected: 0,
     reporter: {
       pass: clause => current.pass(clause),
       fail: (...found) => current.fail(...found),
@@ -152,6 +174,8 @@ function createReading(first: Reporter): Reading {
       current = next
     },
     draft: null,
+    namesOf: new Map(),
+    uncounted: new Map(),
   }
 }
 

@@ -16,7 +16,7 @@ import type { Audit, AuditContext, LimitResult } from '../audit.ts'
 import { createAnyLimit } from './any-limit.ts'
 import { unknownKeys } from './hidden.ts'
 import { createLimit, type Limit, type LimitRequest } from './limit.ts'
-import { createOpenScope, maxStrays, type OpenScope, strayOf } from './open-scope.ts'
+import { createOpenScope, maxStrays, type OpenScope, strayOf, type Uncounted } from './open-scope.ts'
 import { createRefusalLogCheck } from './refusal-log.ts'
 import { createTargetClock } from './resets.ts'
 import { createTokenWindow } from './token-window.ts'
@@ -108,11 +108,28 @@ export function createRateLimitAudit(
       logs.finish()
     },
     limits: () => {
-      const scopes = [...callers.values()].flatMap(({ scopes }) => [...scopes.values()])
-      const chosen = new Set(scopes.flatMap(scope => [...scope.chosen()]))
-      return limits.filter(limit => chosen.has(limit)).map(limit => limit.result())
+      const chosen = [...callers].flatMap(([caller, { scopes }]) =>
+        [...scopes.values()].map(scope => ({ caller, ...scope.chosen() })),
+      )
+      const namesOf = new Map(chosen.flatMap(scope => [...scope.namesOf]))
+      return [
+        ...limits.flatMap(limit => {
+          const names = namesOf.get(limit)
+          return names === undefined ? [] : { ...limit.result(), names: [...names] }
+        }),
+        ...chosen.flatMap(({ caller, uncounted }) =>
+          [...uncounted].flatMap(([name, counts]) => uncountedUse(caller, name, counts, contract)),
+        ),
+      ]
     },
   }
+}
+
+/** Requests that no limit counts, as the use of a limit of which nothing is known. */
+function uncountedUse(caller: string, name: string, counts: Uncounted, { limits }: Contract): readonly LimitResult[] {
+  if (counts.accepted + counts.rejected === 0) return []
+  const unknown = { limit: null, windows: null, unexpected429: null, decided429: 0, missing429: null, lasted: null }
+  return [{ caller, scope: name, names: [name], windowMs: limits.windowMs, ...unknown, ...counts }]
 }
 
 /** The document does not state whether an account or each of its keys has the limits. */

@@ -1,6 +1,6 @@
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Obstacle } from '../../findings/obstacles.ts'
-import type { LimitResult } from '../audit.ts'
+import type { LimitUse } from '../audit.ts'
 import { createOverlapBounds, type RequestInterval, type SumBounds } from '../overlap-bounds.ts'
 import { unknownLimit, unknownTokens, unknownUse, wrongLimit, wrongRemaining } from './hidden.ts'
 import { addKey, type CountsByKey, countOfKey, hasOtherKeys, noCounts } from './limit-use.ts'
@@ -39,7 +39,7 @@ type WindowOptions = {
   readonly earlierRequests: () => number
 }
 
-type WindowVerdict = Pick<LimitResult, 'decided429'> & { readonly unexpected429: number; readonly missing429: number }
+type WindowVerdict = Pick<LimitUse, 'decided429'> & { readonly unexpected429: number; readonly missing429: number }
 
 export type LimitWindow = {
   /** Requests added later were sent at `watermarkMs` or later. */

@@ -17,9 +17,18 @@ function judgedOf(status: number, body: unknown, more: Partial<PaymentRecord> = 
   checkPayments(observed(request, responseOf(status, body)), documentedContract, findingLog.reporterFor('payments'))
   return {
     passed: findingLog.tallies().flatMap(({ id, verdict }) => (verdict === 'pass' ? id : [])),
+    open: findingLog
+      .tallies()
+      .flatMap(({ id, because }) => (because?.kind === 'not-judged' ? `${id}: ${because.text}` : [])),
     failed: findingLog.findings().map(({ clause, message }) => `${clause}: ${message}`),
   }
 }
+
+test('a payment of which the response states no amount leaves its credit to the balances', () => {
+  expect(judgedOf(200, {}).open).toEqual([expect.stringMatching(/^wallet.top-up.credit: .* state no amountCredited/)])
+  expect(judgedOf(200, accepted).open).toEqual([])
+  expect(judgedOf(200, {}, { isAgain: true }).open).toEqual([])
+})
 
 describe('a right payment', () => {
   test.each<[what: string, status: number, body: unknown, more?: Partial<PaymentRecord>]>([

@@ -31,6 +31,7 @@ const result = (expression: string, verdict: ThresholdResult['verdict']): Thresh
 const limit = (changes: Partial<LimitResult> = {}): LimitResult => ({
   caller: 'c0',
   scope: 'rpc',
+  names: ['rpc'],
   tier: 'default',
   windowMs: 60_000,
   limit: 100,

@@ -87,6 +87,34 @@ describe('a violation that hides others', () => {
   })
 })
 
+describe('of a model without a known tier and without limit headers', () => {
+  const tierless = (seen: Observation): Observation =>
+    seen.request.kind === 'chat' ? { ...seen, request: { ...seen.request, modelTier: null } } : seen
+  const stateless = ({ 'x-ratelimit-limit-requests': _, ...headers }: Headers): Headers => headers
+  const judged = (fault?: Fault, more: readonly Observation[] = []) => {
+    const seen = gate({ begins: 'with-minute' }, { seed: 1, lost: 0, refused: 0 }, fault)
+    return judge([...seen, ...more].map(withHeaders(stateless)).map(tierless), { algorithm: 'fixed-window' })
+  }
+
+  test('the limit is judged, since all scopes say the same', () => {
+    const { findings, limits } = judged()
+    expect(findings).toEqual([])
+    expect(limits[0]?.decided429).toBeGreaterThan(0)
+    expect(judged({ admits: used => used < 5 }).findings.map(({ clause }) => clause)).toContain(
+      'limit.requests.not-early',
+    )
+  })
+  test('429s are counted beside those of another model, whose tier is unknown too', () => {
+    const [first] = gate({}, { seed: 2, requests: 1, lost: 0, refused: 0 })
+    if (first?.request.kind !== 'chat') throw new Error('the gate has no chat request')
+    const other = { ...first, id: 9_999, request: { ...first.request, model: 'another' } }
+    const { limits } = judged({ admits: used => used < 10 }, [other])
+    const rejected = limits.reduce((sum, limit) => sum + limit.rejected, 0)
+    expect(rejected).toBeGreaterThan(0)
+    expect(limits.flatMap(({ names }) => names).toSorted()).toEqual(['chat:another', `chat:${first.request.model}`])
+  })
+})
+
 test('the length of a window is measured by its usage, whatever its resets say', () => {
   for (const windowMs of [20_000, 60_000, 90_000])
     for (const seed of seeds) {

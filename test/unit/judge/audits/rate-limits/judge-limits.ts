@@ -1,4 +1,4 @@
-import type { LimiterAlgorithm } from '../../../../../src/contract/contract.ts'
+import type { Contract, LimiterAlgorithm } from '../../../../../src/contract/contract.ts'
 import { documentedContract } from '../../../../../src/contract/documented.ts'
 import { createRateLimitAudit } from '../../../../../src/judge/audits/rate-limits/rate-limits.ts'
 import { createSendOrder } from '../../../../../src/judge/audits/send-order.ts'
@@ -16,10 +16,22 @@ export function judge(observations: readonly Observation[], keeping: Judged = {}
   const requestsReset = stamp === 'milliseconds' ? ('unix-milliseconds' as const) : ('unix-seconds' as const)
   const tier = { requestsPerMinute: limit, tokensPerMinute: tokenLimit }
   const accounts = { ...documentedContract.accounts, default: { ...documentedContract.accounts.default, L: tier } }
-  const contract = {
+  const models = observations.flatMap(({ request }) => (request.kind === 'chat' ? request.model : []))
+  // What a target publishes for a model of which no tier is known.
+  const published = Object.fromEntries(
+    models.flatMap(model => [
+      [`chat:${model}`, limit],
+      [`chat:${model} tokens`, tokenLimit],
+    ]),
+  )
+  const contract: Contract = {
     ...documentedContract,
     accounts,
-    limits: { ...documentedContract.limits, windowMs, requestsReset, algorithm, scope },
+    limits: {
+      ...documentedContract.limits,
+      ...{ windowMs, requestsReset, algorithm, scope },
+      ...(observations.some(isTierless) && { published, judgedBy: 'target' }),
+    },
   }
   const findingLog = createFindingLog()
   const limiter = createRateLimitAudit({ contract, shared, startedAtMs }, findingLog.reporterFor('rate-limits'))
@@ -31,3 +43,5 @@ export function judge(observations: readonly Observation[], keeping: Judged = {}
   const because = Object.fromEntries(findingLog.tallies().map(tally => [tally.id, tally.because]))
   return { findings: findingLog.findings(), judged, because, limits: limiter.limits() }
 }
+
+const isTierless = ({ request }: Observation) => request.kind === 'chat' && request.modelTier === null

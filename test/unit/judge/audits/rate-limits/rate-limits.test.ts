@@ -288,6 +288,7 @@ test('the use of a limit is counted', () => {
   expect(judge(seen).limits).toEqual([
     {
       caller: 'c0',
+      names: ['chat:ref-large-235b'],
       scope: 'chat:ref-large-235b',
       tier: 'default L',
       windowMs: 60_000,
