@@ -375,9 +375,10 @@ const doors: Readonly<Record<string, Door>> = {
       ...['src/lib/read-text.ts', 'src/storage/temporary-record.ts', 'src/storage/run-index.ts'],
       ...['src/observation/log.ts', 'src/library/shipped-files.ts', 'src/mcp/permissions.ts'],
       ...['src/cli/commands/init.ts', 'src/outputs/github.ts', 'src/storage/run-directory.ts', 'src/run/threads.ts'],
+      'src/main.ts',
     ],
     because:
-      'keys, profile, and scenario come in; first files, log, report and the summary of a CI step go out; the threads of V8',
+      'keys, profile, and scenario come in; first files, log, report and the summary of a CI step go out; the threads of V8; how many files may be open',
   },
   'node:fs/promises': {
     files: ['src/observation/log.ts', 'src/storage/run-directory.ts', 'src/storage/log-copy.ts'],

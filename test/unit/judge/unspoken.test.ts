@@ -87,8 +87,8 @@ describe('responses that are no success', () => {
   })
   test('need none if chance explains them', () => {
     for (const status of [408, 409, 425, 500, 503, 504]) {
-      expect(reasons(of(status, 4)), `${status}`).toEqual([])
-      expect(reasons(of(status, 5)), `${status}`).toHaveLength(1)
+      expect(reasons(of(status, 2)), `${status}`).toEqual([])
+      expect(reasons(of(status, 3)), `${status}`).toHaveLength(1)
     }
   })
   test('have it if a threshold that can fail is about them', () => {
@@ -115,7 +115,7 @@ test('JSON-RPC errors without a result need an explanation too, unless their ite
     const metrics = createMetrics(plan)
     return unspokenRefusals({ plan, proofs: log.proofs(), limits: [], clauses, metrics, thresholds: [] })
   }
-  expect(reasons(4, false)).toEqual([])
+  expect(reasons(2, false)).toEqual([])
   expect(reasons(8, true)).toEqual([])
   expect(reasons(8, false)).toMatchObject([
     expect.stringContaining('had JSON-RPC errors and no result (rpc in steady)'),

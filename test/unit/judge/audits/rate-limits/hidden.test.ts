@@ -137,7 +137,7 @@ test('429s without headers to a model of an unknown tier are counted, and left u
   const honest = gate({ begins: 'with-minute' }, { seed: 1, latencyMs: 20, lost: 0, refused: 0, gapMs: 800 })
   const { limits } = judge(
     honest.map(each => unknown(bare(each))),
-    { algorithm: null },
+    { algorithm: null, published: false },
   )
   const rejected = honest.filter(({ response }) => response?.status === 429).length
   expect(rejected).toBeGreaterThan(0)

@@ -7,18 +7,22 @@ import type { Observation } from '../../../../../src/observation/observation.ts'
 import { startedAtMs } from '../../checks/observed.ts'
 import type { Keeping } from './gate.ts'
 
-type Judged = Keeping & { readonly algorithm?: LimiterAlgorithm | null; readonly scope?: 'account' | null }
+type Judged = Keeping & {
+  readonly algorithm?: LimiterAlgorithm | null
+  readonly scope?: 'account' | null
+  /** Whether the target publishes the limits of models without a known tier. */
+  readonly published?: boolean
+}
 
 /** The rate-limits audit over these observations. */
 export function judge(observations: readonly Observation[], keeping: Judged = {}, shared = false, queueLimit?: number) {
-  const { algorithm = 'fixed-window', scope = null } = keeping
+  const { algorithm = 'fixed-window', scope = null, published = true } = keeping
   const { windowMs = 60_000, stamp, limit = 20, tokenLimit = 750_000 } = keeping
   const requestsReset = stamp === 'milliseconds' ? ('unix-milliseconds' as const) : ('unix-seconds' as const)
   const tier = { requestsPerMinute: limit, tokensPerMinute: tokenLimit }
   const accounts = { ...documentedContract.accounts, default: { ...documentedContract.accounts.default, L: tier } }
   const models = observations.flatMap(({ request }) => (request.kind === 'chat' ? request.model : []))
-  // What a target publishes for a model of which no tier is known.
-  const published = Object.fromEntries(
+  const publishedLimits = Object.fromEntries(
     models.flatMap(model => [
       [`chat:${model}`, limit],
       [`chat:${model} tokens`, tokenLimit],
@@ -30,7 +34,7 @@ export function judge(observations: readonly Observation[], keeping: Judged = {}
     limits: {
       ...documentedContract.limits,
       ...{ windowMs, requestsReset, algorithm, scope },
-      ...(observations.some(isTierless) && { published, judgedBy: 'target' }),
+      ...(published && observations.some(isTierless) && { published: publishedLimits, judgedBy: 'target' }),
     },
   }
   const findingLog = createFindingLog()
