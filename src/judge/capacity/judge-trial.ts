@@ -109,8 +109,6 @@ function tooMany(trial: Trial, terms: SearchTerms, state: TrialState) {
   }
 }
 
-/** By chance, nine steps exceed `over` once in 100 trials. `open` is checked often, so its chance is one in 1,000. */
-const deviationsFrom = { over: 2.9, open: 4.3 }
 /** A queue that grows by less than this part of the precision does not matter within any trial. */
 const negligible = 1 / 4
 
@@ -124,12 +122,13 @@ function isQueueGrowing(
   terms: SearchTerms,
   state: TrialState,
 ): boolean {
-  const { inFlightPerSecond, latencyMsPerSecond, deviations, isRising } = growth
+  const { inFlightPerSecond, latencyMsPerSecond, onceIn, isRising } = growth
   const max = terms.precision * perSecond
   if (latencyMsPerSecond <= 0 || inFlightPerSecond <= max * negligible) return false
-  if (state === 'open') return inFlightPerSecond > max && deviations > deviationsFrom.open
+  // An open trial is checked often.
+  if (state === 'open') return inFlightPerSecond > max && onceIn >= 1_000
   if (purpose === 'confirm') return isRising || inFlightPerSecond > max
-  return inFlightPerSecond > max && deviations > deviationsFrom.over
+  return inFlightPerSecond > max && onceIn >= 100
 }
 
 /** The maximum probability that bad responses by chance count as exceeding the capacity. */

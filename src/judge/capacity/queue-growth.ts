@@ -6,8 +6,8 @@ export type QueueTrend = {
   readonly inFlightPerSecond: number
   /** The growth of the latency in milliseconds, per second of the trial. */
   readonly latencyMsPerSecond: number
-  /** The mean growth of the requests in flight from part to part, in standard errors. */
-  readonly deviations: number
+  /** How seldom a queue without a trend grows so from part to part: once in this many trials; 1: it does so often. */
+  readonly onceIn: number
   /** Whether both rose steadily: values without a trend do so less than once in 100 trials. */
   readonly isRising: boolean
 }
@@ -15,11 +15,14 @@ export type QueueTrend = {
 /** The trend as measured, and both ends of the range in which it lies in spite of the errors of Turnpike. */
 export type QueueRange = { readonly measured: QueueTrend; readonly least: QueueTrend; readonly most: QueueTrend }
 
-const parts = 10
-/** Kendall's S over ten values; without a trend, it reaches this once in 100 cases. */
-const risingFrom = 27
-/** Parts with fewer requests on average are not evaluated. */
-const minInPart = 3
+/**
+ * Into how many parts a trial is divided, and what values without a trend reach by chance: the mean of the steps between
+ * parts in their standard errors (Student's t) once in 100 and in 1,000 trials, and Kendall's S once in 100.
+ */
+const divisions = [
+  { parts: 10, minRequests: 30, onceIn100: 2.9, onceIn1000: 4.3, risingFrom: 27 },
+  { parts: 5, minRequests: 10, onceIn100: 4.5, onceIn1000: 10.2, risingFrom: 10 },
+] as const
 /** The first requests show the latency without a queue. */
 const minEarly = 10
 
@@ -57,21 +60,24 @@ const errorMs = ({ dueMs, sentMs, stallMs }: TimedRequest): number => Math.max(0
 export function queueTrendOf(requests: readonly TimedRequest[], stride: number, untilMs: number): QueueTrend | null {
   const first = requests[0]
   if (first === undefined) return null
-  const early = requests.slice(0, Math.max(minEarly, Math.ceil(requests.length / parts)))
+  const early = requests.slice(0, Math.max(minEarly, Math.ceil(requests.length / 10)))
   const fromMs = first.dueMs + Math.max(...early.map(durationMs))
   const known = requests.filter(({ dueMs }) => dueMs >= fromMs && dueMs <= untilMs)
+  const division = divisions.find(({ minRequests }) => known.length >= minRequests)
+  if (division === undefined || untilMs <= fromMs) return null
+  const { parts, onceIn100, onceIn1000, risingFrom } = division
   const partMs = (untilMs - fromMs) / parts
-  if (known.length < parts * minInPart || partMs <= 0) return null
   const latencies: number[][] = Array.from({ length: parts }, () => [])
   for (const request of known)
     latencies[Math.min(parts - 1, Math.floor((request.dueMs - fromMs) / partMs))]?.push(durationMs(request))
   const latency = latencies.filter(part => part.length > 0).map(median)
   const inFlight = latencies.map((_, part) => stride * inFlightAt(requests, fromMs + (part + 1) * partMs))
   const steps = inFlight.slice(1).map((count, part) => count - (inFlight[part] ?? count))
+  const errors = standardErrors(steps)
   return {
     inFlightPerSecond: (mean(steps) * 1000) / partMs,
     latencyMsPerSecond: (slope(latency) * 1000) / partMs,
-    deviations: deviations(steps),
+    onceIn: errors > onceIn1000 ? 1_000 : errors > onceIn100 ? 100 : 1,
     isRising: [inFlight, latency].every(values => kendall(values) >= risingFrom),
   }
 }
@@ -85,7 +91,7 @@ const inFlightAt = (requests: readonly TimedRequest[], atMs: number): number =>
  * Near the capacity, the length of a queue is a random walk. Its length proves nothing, but its steps go up and down equally
  * often. The result is the statistic of Student's t test: the mean step in standard errors.
  */
-function deviations(steps: readonly number[]): number {
+function standardErrors(steps: readonly number[]): number {
   const center = mean(steps)
   const squares = steps.reduce((total, step) => total + (step - center) ** 2, 0)
   const error = Math.sqrt(squares / (steps.length - 1) / steps.length)

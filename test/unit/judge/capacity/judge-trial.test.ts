@@ -26,7 +26,7 @@ const snapshot = (changes: Partial<TrialSnapshot> = {}): TrialSnapshot => ({
   heldBack: 0,
   crowdedOut: 0,
   cutOff: 0,
-  queue: exact({ inFlightPerSecond: 0, latencyMsPerSecond: 0, deviations: 0, isRising: false }),
+  queue: exact({ inFlightPerSecond: 0, latencyMsPerSecond: 0, onceIn: 1, isRising: false }),
   ...changes,
 })
 
@@ -61,15 +61,15 @@ describe('a trial', () => {
   })
 
   test('fails if the queue grows, even if every response was good', () => {
-    const queue = { inFlightPerSecond: 10, latencyMsPerSecond: 100, deviations: 8, isRising: true }
+    const queue = { inFlightPerSecond: 10, latencyMsPerSecond: 100, onceIn: 1_000, isRising: true }
     expect(judge({ queue: exact(queue) })).toBe('queue-growing')
-    expect(judge({ queue: exact({ ...queue, deviations: 1 }) })).toBe('sustained')
+    expect(judge({ queue: exact({ ...queue, onceIn: 1 }) })).toBe('sustained')
     expect(judge({ queue: exact({ ...queue, inFlightPerSecond: 2 }) })).toBe('sustained')
     expect(judge({ queue: exact({ ...queue, latencyMsPerSecond: -1 }) })).toBe('sustained')
   })
 
   test('does not confirm if the queue grows even slightly', () => {
-    const queue = { inFlightPerSecond: 1, latencyMsPerSecond: 10, deviations: 2, isRising: true }
+    const queue = { inFlightPerSecond: 1, latencyMsPerSecond: 10, onceIn: 1, isRising: true }
     expect(judge({ queue: exact(queue) }, 'over', { purpose: 'confirm' })).toBe('queue-growing')
     const confirm = (changes: Partial<typeof queue>) =>
       judge({ queue: exact({ ...queue, ...changes }) }, 'over', { purpose: 'confirm' })
@@ -90,9 +90,9 @@ describe('an open trial', () => {
   })
 
   test('needs a clearer growth of the queue, because it is checked repeatedly', () => {
-    const queue = { inFlightPerSecond: 30, latencyMsPerSecond: 100, deviations: 3.5, isRising: true }
+    const queue = { inFlightPerSecond: 30, latencyMsPerSecond: 100, onceIn: 100, isRising: true }
     expect(judge({ ...rpc(100, 0), queue: exact(queue) }, 'open')).toBeNull()
-    expect(judge({ ...rpc(100, 0), queue: exact({ ...queue, deviations: 5 }) }, 'open')).toBe('queue-growing')
+    expect(judge({ ...rpc(100, 0), queue: exact({ ...queue, onceIn: 1_000 }) }, 'open')).toBe('queue-growing')
   })
 })
 
@@ -121,8 +121,8 @@ describe('a trial is inconclusive about the target', () => {
   })
 
   test('if the queue grew only as measured, or would have grown with requests on time', () => {
-    const still = { inFlightPerSecond: 0, latencyMsPerSecond: 0, deviations: 0, isRising: false }
-    const growing = { inFlightPerSecond: 10, latencyMsPerSecond: 100, deviations: 8, isRising: true }
+    const still = { inFlightPerSecond: 0, latencyMsPerSecond: 0, onceIn: 1, isRising: false }
+    const growing = { inFlightPerSecond: 10, latencyMsPerSecond: 100, onceIn: 1_000, isRising: true }
     const queue = (least: QueueTrend, most: QueueTrend) => judge({ queue: { measured: still, least, most } })
     expect(queue(still, growing)).toBe('harness-late')
     expect(queue(growing, growing)).toBe('queue-growing')

@@ -23,7 +23,7 @@ describe('the growth of a queue', () => {
     const growth = queueTrendOf(piling, 1, 2_990)
     expect(growth?.inFlightPerSecond).toBeCloseTo(20, 0)
     expect(growth?.latencyMsPerSecond).toBeCloseTo(250, 0)
-    expect(growth?.deviations).toBeGreaterThan(10)
+    expect(growth?.onceIn).toBe(1_000)
     expect(growth?.isRising).toBe(true)
   })
 
@@ -51,22 +51,36 @@ describe('the growth of a queue', () => {
   })
 
   test('has no value for a few requests', () => {
-    expect(queueTrendOf(piling.slice(0, 25), 1, 240)).toBeNull()
+    expect(queueTrendOf(piling.slice(0, 12), 1, 110)).toBeNull()
     expect(queueTrendOf([], 1, 0)).toBeNull()
   })
 
-  test('is rarely significant if times only vary: in fewer than 10 of 500 trials', () => {
-    const alarms = Array.from({ length: 500 }, (_, seed) => {
-      const random = randomStream(seed, 'times')
-      const growth = queueTrendOf(
-        passing(300, 10, () => 100 * random.exponential()),
-        1,
-        2_990,
-      )
-      return (growth?.deviations ?? 0) > 2.9 ? 1 : 0
-    })
-    expect(alarms.reduce((sum: number, alarm) => sum + alarm, 0)).toBeLessThan(10)
+  test('shows in a second of few requests', () => {
+    // 28 arrivals and 20 completions per second.
+    const growth = queueTrendOf(
+      passing(28, 36, dueMs => 50 + dueMs * 0.4),
+      1,
+      27 * 36,
+    )
+    expect(growth?.inFlightPerSecond).toBeGreaterThan(5)
+    expect(growth?.isRising).toBe(true)
   })
+
+  test.each([300, 40])(
+    'of %i requests is rarely significant if times only vary: in fewer than 10 of 500 trials',
+    count => {
+      const alarms = Array.from({ length: 500 }, (_, seed) => {
+        const random = randomStream(seed, 'times')
+        const growth = queueTrendOf(
+          passing(count, 10, () => 30 * random.exponential()),
+          1,
+          count * 10 - 10,
+        )
+        return (growth?.onceIn ?? 1) > 1 ? 1 : 0
+      })
+      expect(alarms.reduce((sum: number, alarm) => sum + alarm, 0)).toBeLessThan(10)
+    },
+  )
 })
 
 describe('the range of the growth', () => {
