@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { hasHugeNumber, isObject } from '../lib/json.ts'
 import { expectedValue, explainIssues, type SchemaIssue } from '../lib/schemas.ts'
 import { nearest, UsageError } from '../lib/usage-error.ts'
@@ -10,7 +11,7 @@ const profileFile = { name: 'profile', secretHint: 'set TURNPIKE_KEYS' }
 
 /**
  * The documented contract with the profile in `file` merged over it: mappings are merged key by key, all other values
- * are replaced. Throws a UsageError with every mistake in line order if the file cannot be read or the result is not a
+ * are replaced. In a mapping whose keys are names, such as `wallets.rails`, null removes an entry. Throws a UsageError with every mistake in line order if the file cannot be read or the result is not a
  * valid contract.
  */
 export const loadProfile = (file: string): Contract => parseProfile(readYaml(file, profileFile), file)
@@ -23,7 +24,7 @@ export function parseProfile(text: string, file: string): Contract {
     throw new UsageError({ where: file, got: 'a scenario', expected: 'a profile', hint: `see turnpike run ${file}` })
   if (hasHugeNumber(written)) throw new UsageError({ where: file, got: 'a number beyond 1e290', expected: 'a profile' })
   const { sources: _, ...documented } = documentedContract
-  const merged = overlay(documented, written)
+  const merged = overlay(documented, written, profileSchema)
   const mistakes = source.locate(explainIssues(profileSchema, merged, { expected: expectedValue, hint: clauseHint }))
   if (mistakes.length > 0) throw new UsageError(mistakes)
   const stated = pathsIn(written, documentedContract, '')
@@ -45,11 +46,30 @@ function pathsIn(written: unknown, base: unknown, path: string): readonly string
   })
 }
 
-/** An own key of `top` always becomes an own key of the result, even `__proto__`. */
-function overlay(base: unknown, top: unknown): unknown {
+/** An own key of `top` always becomes an own key of the result, even `__proto__`, unless it removes one of `base`. */
+function overlay(base: unknown, top: unknown, schema: unknown): unknown {
   if (!isObject(base) || !isObject(top)) return top
+  const isRemoved = (key: string) => schema instanceof z.ZodRecord && Object.hasOwn(base, key) && top[key] === null
   const laid = Object.entries(top).map(
-    ([key, value]) => [key, Object.hasOwn(base, key) ? overlay(base[key], value) : value] as const,
+    ([key, value]) =>
+      [key, Object.hasOwn(base, key) ? overlay(base[key], value, memberOf(schema, key)) : value] as const,
   )
-  return Object.fromEntries([...Object.entries(base), ...laid])
+  return Object.fromEntries([...Object.entries(base), ...laid].filter(([key]) => !isRemoved(key)))
 }
+
+/** The values of a contract as a profile, which removes the documented entries that it lacks. */
+export function profileValues({ sources: _, ...values }: Contract): Readonly<Record<string, unknown>> {
+  const { sources: __, ...documented } = documentedContract
+  const written = withRemoved(documented, values, profileSchema)
+  return isObject(written) ? written : {}
+}
+
+function withRemoved(base: unknown, value: unknown, schema: unknown): unknown {
+  if (!isObject(base) || !isObject(value)) return value
+  const laid = Object.entries(value).map(([key, each]) => [key, withRemoved(base[key], each, memberOf(schema, key))])
+  const removed = schema instanceof z.ZodRecord ? Object.keys(base).filter(key => !Object.hasOwn(value, key)) : []
+  return Object.fromEntries([...laid, ...removed.map(key => [key, null])])
+}
+
+const memberOf = (schema: unknown, key: string): unknown =>
+  schema instanceof z.ZodRecord ? schema.valueType : schema instanceof z.ZodObject ? schema.shape[key] : null

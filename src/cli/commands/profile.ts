@@ -1,5 +1,6 @@
 import type { Contract } from '../../contract/contract.ts'
 import { documentedContract } from '../../contract/documented.ts'
+import { profileValues } from '../../contract/profile.ts'
 import { profileKeys } from '../../contract/profile-keys.ts'
 import { sourceOfValue } from '../../contract/sources.ts'
 import { isObject } from '../../lib/json.ts'
@@ -11,7 +12,7 @@ import { printJson, wantsJson } from '../print.ts'
 
 export async function profileCommand(values: Values): Promise<number> {
   const contract = contractOf(values)
-  if (wantsJson(values)) printJson(profileValues(contract))
+  if (wantsJson(values)) printJson(shownValues(contract))
   else process.stdout.write(visible(profileText(contract, text(values, 'profile'))))
   return exitCodes.pass
 }
@@ -21,7 +22,7 @@ export async function profileCommand(values: Values): Promise<number> {
  * it was read from; null for the documented one.
  */
 export function profileText(contract: Contract, profile: string | null): string {
-  const { sources: _, ...values } = contract
+  const values = profileValues(contract)
   const heading =
     profile === null
       ? 'Every key of a profile, with its documented value. Keep what your service does differently, remove the rest.'
@@ -34,10 +35,10 @@ export function profileText(contract: Contract, profile: string | null): string 
 }
 
 /** The same as plain data, which loads as a profile, too. */
-export function profileValues(contract: Contract): Readonly<Record<string, unknown>> {
-  const { sources: _, ...values } = contract
+export function shownValues(contract: Contract): Readonly<Record<string, unknown>> {
+  const values = profileValues(contract)
   if (isResolutionStated(contract)) return values
-  const { balanceResolutionUsd: __, ...billing } = values.billing
+  const { balanceResolutionUsd: _, ...billing } = contract.billing
   return { ...values, billing }
 }
 

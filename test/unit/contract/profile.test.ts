@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../src/contract/documented.ts'
-import { loadProfile } from '../../../src/contract/profile.ts'
+import { loadProfile, profileValues } from '../../../src/contract/profile.ts'
 import { UsageError } from '../../../src/lib/usage-error.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'turnpike-profile-'))
@@ -45,6 +45,14 @@ describe('a profile', () => {
     )
     expect(Object.keys(rpc.networks)).toHaveLength(Object.keys(documentedContract.rpc.networks).length + 1)
     expect(rpc.methods.evm).toEqual({ ...documentedContract.rpc.methods.evm, eth_new: 'large' })
+  })
+
+  test('removes an entry of a table with null, and prints as one that does', () => {
+    const contract = load('wallets: { rails: { solana: null } }\nrpc: { methods: { evm: { eth_call: null } } }')
+    expect(Object.keys(contract.wallets.rails)).toEqual(['base'])
+    expect(contract.rpc.methods.evm).not.toHaveProperty('eth_call')
+    expect(load(JSON.stringify(profileValues(contract))).wallets).toEqual(contract.wallets)
+    expect(() => load('wallets: { rails: { none: null } }')).toThrow(/expected object/)
   })
 
   test('replaces a list as a whole', () => {
