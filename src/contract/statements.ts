@@ -60,7 +60,7 @@ const maxPerMinute = { RPM: 6_000_000, TPM: 1e12 } as const
 
 /**
  * The limits in a response of the rate-limits endpoint, per minute; null if there are none. The response is not trusted:
- * a limit that is not a positive number, also as a text, or that exceeds `maxPerMinute`, is left out.
+ * a limit that is not at least 1, also as a text, or that exceeds `maxPerMinute`, is left out.
  */
 export function parseLimits(body: unknown): Statements['limits'] {
   const entries = listIn(toObject(body)?.data ?? body, ['rateLimits'])
@@ -73,7 +73,7 @@ export function parseLimits(body: unknown): Statements['limits'] {
       const [type, stated] = [limit?.type, limit?.amount]
       const amount = typeof stated === 'string' ? numberIn(stated) : stated
       if ((type !== 'RPM' && type !== 'TPM') || typeof amount !== 'number') continue
-      if (amount > 0 && amount <= maxPerMinute[type])
+      if (amount >= 1 && amount <= maxPerMinute[type])
         perMinute.set(type === 'RPM' ? `chat:${model}` : `chat:${model} tokens`, amount)
     }
   }

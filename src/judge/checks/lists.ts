@@ -101,6 +101,8 @@ function wrongLimits(entries: unknown, accountTier: AccountTier, contract: Contr
   for (const entry of entries.map(toObject)) {
     const limits = entry?.rateLimits
     if (!Array.isArray(limits)) return `an entry of rateLimits is ${quote(entry)}, expected it to have a list of limits`
+    const none = limits.map(toObject).find(limit => isPerMinute(limit?.type) && Number(limit?.amount) < 1)
+    if (none !== undefined) return `${quote(entry?.apiModelId)} has ${quote(none)}, expected an amount of at least 1`
     const model = contract.models.find(known => known.id === entry?.apiModelId)
     // What the target publishes is canonical, so it is compared with the limits in responses instead.
     if (!model?.tier || contract.limits.judgedBy === 'target') continue
@@ -114,6 +116,8 @@ function wrongLimits(entries: unknown, accountTier: AccountTier, contract: Contr
   }
   return null
 }
+
+const isPerMinute = (type: unknown): boolean => type === 'RPM' || type === 'TPM'
 
 const isTextList = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.length > 0 && value.every(item => typeof item === 'string' && item !== '')

@@ -32,12 +32,23 @@ describe('parseLimits', () => {
     expect(limitsIn(more, { rateLimits: [requests(3)] }, entry('video'), null, 'text')).toEqual({ 'chat:a': 20 })
   })
 
-  test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 6_000_001, '-20', '2e1', '', null, undefined, {}, [20]])(
-    'ignores a limit of %j',
-    amount => {
-      expect(limitsIn(entry('a', requests(amount), tokens(9)))).toEqual({ 'chat:a tokens': 9 })
-    },
-  )
+  test.each([
+    0,
+    -1,
+    0.001,
+    Number.NaN,
+    Number.POSITIVE_INFINITY,
+    6_000_001,
+    '-20',
+    '2e1',
+    '',
+    null,
+    undefined,
+    {},
+    [20],
+  ])('ignores a limit of %j', amount => {
+    expect(limitsIn(entry('a', requests(amount), tokens(9)))).toEqual({ 'chat:a tokens': 9 })
+  })
 
   test.each([
     null,

@@ -86,6 +86,11 @@ describe('lists in the public layout', () => {
         models({ object: 'list', data: [{ id: 'a' }, { slug: 'ref-nano-3b' }] }),
       ],
       'no limits': ['catalogue.rate-limits', 'rateLimits is [], expected a list', limits([])],
+      'a limit that allows nothing': [
+        'catalogue.rate-limits',
+        '"other" has {"amount":0.001,"type":"RPM"}, expected an amount of at least 1',
+        limits([{ apiModelId: 'other', rateLimits: [{ amount: 0.001, type: 'RPM' }] }]),
+      ],
       'limits per hour': [
         'catalogue.rate-limits',
         'ref-small-24b has {"amount":4500,"type":"RPM"}, expected 75 (default S)',
