@@ -93,7 +93,7 @@ function isUnread(response: ObservedResponse, { wallets }: Contract): boolean {
   if (isMalformed && (body?.error === code || body?.code === code)) return true
   if (response.status !== topUp.offerStatus) return false
   const { accepts, error } = requirementsIn({ headers: response.headers, body }, wallets).all
-  return Array.isArray(accepts) && error === undefined
+  return Array.isArray(accepts) && (error === undefined || (typeof error === 'string' && /\brequired\b/i.test(error)))
 }
 
 const describe = ({ usd, invalid }: PaymentRecord): string =>

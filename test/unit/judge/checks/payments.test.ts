@@ -66,6 +66,13 @@ describe('a right payment', () => {
       { header: 'X-PAYMENT' },
     ],
     [
+      'in a legacy header that gets the requirements again, as the public packages send them',
+      'wallet.top-up.legacy-headers: a payment in X-PAYMENT got status 402, expected it to be read',
+      402,
+      { ...offer, error: 'PAYMENT-SIGNATURE header is required' },
+      { header: 'X-PAYMENT' },
+    ],
+    [
       'that counts as malformed',
       'wallet.top-up.credit: a payment in PAYMENT-SIGNATURE got status 400, expected it to be read',
       400,
