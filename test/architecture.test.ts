@@ -95,35 +95,49 @@ const rooms: readonly Room[] = [
       'What all judges report goes into one log: violations, their causes and sizes, and what could not be judged.',
   },
   {
+    name: 'judge/results.ts',
+    sees: ['lib', 'plan/plan.ts'],
+    because: 'A result has one shape, from the judge that finds it to the report that states it.',
+  },
+  {
     name: 'judge/checks',
     sees: ['judge/findings', 'lib', 'contract', 'observation'],
     because: 'A judge of one response needs only the contract and the record.',
   },
   {
     name: 'judge/audits',
-    sees: ['lib', 'contract', 'observation', 'judge/findings', 'judge/checks'],
+    sees: ['lib', 'contract', 'observation', 'judge/findings', 'judge/results.ts', 'judge/checks'],
     because: 'A judge of many responses needs the same, in the order of sending.',
   },
   {
     name: 'judge/metrics',
     sees: [
-      ...['lib', 'contract', 'plan/plan.ts', 'plan/sample-size.ts', 'observation', 'judge/checks', 'judge/audits'],
+      ...['lib', 'contract', 'plan/plan.ts', 'plan/sample-size.ts', 'observation', 'judge/results.ts', 'judge/checks'],
+      'judge/audits',
     ],
     because: 'It adds up counts and times; it holds no prose and no Prometheus.',
   },
   {
     name: 'judge/capacity',
-    sees: ['lib', 'contract', 'plan/plan.ts', 'plan/sample-size.ts', 'observation', 'judge/metrics'],
+    sees: [
+      'lib',
+      'contract',
+      'plan/plan.ts',
+      'plan/sample-size.ts',
+      'observation',
+      'judge/results.ts',
+      'judge/metrics',
+    ],
     because: 'The rules of a search are pure, so an audit replays them.',
   },
   {
     name: 'judge/thresholds.ts',
-    sees: ['lib', 'plan/plan.ts', 'judge/metrics', 'judge/capacity'],
+    sees: ['lib', 'plan/plan.ts', 'judge/results.ts', 'judge/metrics', 'judge/capacity'],
     because: 'It evaluates what the plan states against what the metrics measured.',
   },
   {
     name: 'judge/compare',
-    sees: ['lib', 'contract', 'plan/plan.ts', 'judge/metrics', 'judge/thresholds.ts'],
+    sees: ['lib', 'contract', 'plan/plan.ts', 'judge/results.ts', 'judge/metrics'],
     because: 'Whether a run is worse than its baselines follows from their data alone.',
   },
   {
@@ -136,6 +150,7 @@ const rooms: readonly Room[] = [
         'plan/shard.ts',
         'observation',
         'judge/findings',
+        'judge/results.ts',
         'judge/checks',
         'judge/audits',
       ],
@@ -200,7 +215,7 @@ const rooms: readonly Room[] = [
     name: 'calibration',
     sees: [
       ...['lib', 'contract', 'scenario/load-scenario.ts', 'plan/make-plan.ts', 'observation', 'produce/transport'],
-      ...['judge/metrics', 'report/document.ts', 'outputs/output.ts', 'run'],
+      ...['judge/results.ts', 'judge/metrics', 'report/document.ts', 'outputs/output.ts', 'run'],
     ],
     because: 'It is a run against a source whose times are known.',
   },
@@ -339,7 +354,7 @@ const doors: Readonly<Record<string, Door>> = {
   zod: {
     files: [
       ...['src/contract', 'src/lib/schemas.ts', 'src/scenario', 'src/service/chat/request.ts'],
-      ...['src/report/document.ts', 'src/report/document-parts.ts', 'src/library/options.ts', 'src/mcp/tools.ts'],
+      ...['src/report/document.ts', 'src/judge/results.ts', 'src/library/options.ts', 'src/mcp/tools.ts'],
       ...['src/judge/compare/comparison.ts', 'src/judge/metrics/slices.ts'],
       ...['src/plan/plan.ts', 'src/observation/observation.ts', 'src/observation/log-lines.ts'],
     ],

@@ -1,4 +1,5 @@
-import { createHistogram, type Percentiles, percentilesOf } from '../judge/metrics/histogram.ts'
+import { createHistogram, percentilesOf } from '../judge/metrics/histogram.ts'
+import type { Percentiles } from '../judge/results.ts'
 import { plainTable } from '../lib/text-layout.ts'
 import type { EventLoopDelay } from '../observation/log-lines.ts'
 import type { StreamRecord } from '../observation/observation.ts'

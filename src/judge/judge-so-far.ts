@@ -5,7 +5,7 @@ import { concludeRun, type JudgedRun, type JudgeJob, loadTotals, maxDelay } from
 import { percentilesOf } from './metrics/histogram.ts'
 import { createMetrics, type MetricsSnapshot } from './metrics/request-stats.ts'
 import { createLiveSeries } from './metrics/series.ts'
-import type { ThresholdResult } from './thresholds.ts'
+import type { ThresholdResult } from './results.ts'
 
 /** A worker of a run in progress. */
 export type WorkerSoFar = {

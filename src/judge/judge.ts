@@ -5,7 +5,7 @@ import type { RunInfo } from '../observation/log-lines.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
 import { type Answers, createAnswerLog, createInventedKeys } from './answers.ts'
-import type { Billing, BlockCounts, LimitResult } from './audits/audit.ts'
+import type { Billing, BlockCounts } from './audits/audit.ts'
 import {
   type AuditSnapshot,
   type CrossWorkerState,
@@ -13,7 +13,6 @@ import {
   type MergedAudits,
   mergeAudits,
 } from './audits/audits.ts'
-import type { CapacityResult } from './capacity/result.ts'
 import { createSearchFolds, readSearches, type SearchSnapshot } from './capacity/search.ts'
 import type { TrialPart } from './capacity/trial-fold.ts'
 import { createChecks } from './checks/checks.ts'
@@ -25,8 +24,9 @@ import { createSlices, type SlicesSnapshot } from './metrics/slices.ts'
 import type { RunExtent } from './metrics/timings.ts'
 import { createOpenPayments, type OpenPayment } from './open-payments.ts'
 import { type CallProof, createProofLog } from './proof.ts'
+import type { CapacityResult, LimitResult, ThresholdResult } from './results.ts'
 import { explainSilence } from './silence.ts'
-import { evaluateThresholds, type ThresholdResult } from './thresholds.ts'
+import { evaluateThresholds } from './thresholds.ts'
 import { undecidedTotals, unexpected429s } from './undecided.ts'
 
 /**

@@ -9,11 +9,11 @@ import { isOfferRequest } from '../observation/payment-offer.ts'
 import { is2xx, isAbuseBlock, isConcurrencyRejection, quotedError } from '../observation/response.ts'
 import type { Plan } from '../plan/plan.ts'
 import { isSystemStage } from '../plan/plan.ts'
-import type { LimitResult } from './audits/audit.ts'
 import { refusalOf } from './checks/payments.ts'
 import { isRpcError } from './checks/rpc-response.ts'
 import type { ClauseTally } from './findings/findings.ts'
 import type { RequestStats } from './metrics/request-stats.ts'
+import type { LimitResult } from './results.ts'
 import { canFailOn, demandsRefusal, judgesSuccess, reachOf } from './threshold-reach.ts'
 
 /**

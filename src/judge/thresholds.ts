@@ -2,14 +2,7 @@ import type { Unit } from '../lib/format.ts'
 import { formatExact, formatRate, formatWithError, plural } from '../lib/format.ts'
 import { formatPico } from '../lib/money.ts'
 import type { Aggregate, Count, Operator, Threshold } from '../plan/plan.ts'
-import {
-  type CapacityRange,
-  type CapacityResult,
-  capacityLabel,
-  isConclusive,
-  provenRange,
-  rangeLabel,
-} from './capacity/result.ts'
+import { type CapacityRange, capacityLabel, isConclusive, provenRange, rangeLabel } from './capacity/result.ts'
 import { describeHeldBack, mayBeOfHeldBack } from './metrics/held-back.ts'
 import { type Histogram, meanMs, percentileMs, samplesFor } from './metrics/histogram.ts'
 import type { RequestStats, RunMetrics } from './metrics/request-stats.ts'
@@ -22,26 +15,7 @@ import {
   type ValueRange,
   withHiddenRequests,
 } from './metrics/value-range.ts'
-
-export type Verdict = 'pass' | 'fail' | 'inconclusive'
-
-export type ThresholdResult = {
-  readonly expression: string
-  /** null: there is none. Of a capacity of which only a range is known, the lower end. */
-  readonly value: number | null
-  /** Between them lies the true value, in spite of the errors of Turnpike; null: not known. */
-  readonly lowest: number | null
-  readonly highest: number | null
-  /** The capacity of all calls, if `value` is the share of one; null: it is no share. */
-  readonly whole: number | null
-  readonly operator: Operator
-  readonly bound: number
-  /** Of the value and of the bound; a ratio of 1 is 100 %. */
-  readonly unit: Unit
-  readonly verdict: Verdict
-  readonly message: string
-  readonly why: string
-}
+import type { CapacityResult, ThresholdResult, Verdict } from './results.ts'
 
 export function evaluateThresholds(
   thresholds: readonly Threshold[],

@@ -3,12 +3,13 @@ import { probeOf } from '../contract/probes.ts'
 import { asPatterns, clausesMatching } from '../contract/promises.ts'
 import { plural } from '../lib/format.ts'
 import type { Plan } from '../plan/plan.ts'
-import type { Billing, LimitResult } from './audits/audit.ts'
+import type { Billing } from './audits/audit.ts'
 import type { ClauseTally } from './findings/findings.ts'
 import type { RunMetrics } from './metrics/request-stats.ts'
 import { type CallProof, describeEndings, firstOf, otherEndings, placeOf, unprovenCalls } from './proof.ts'
+import type { LimitResult, ThresholdResult } from './results.ts'
 import { canFail, covers, judgesSuccess, reachOf, statusOf } from './threshold-reach.ts'
-import type { ThresholdResult, Undecided, UndecidedTotals } from './thresholds.ts'
+import type { Undecided, UndecidedTotals } from './thresholds.ts'
 
 type Evidence = {
   readonly plan: Pick<Plan, 'profile' | 'calls'>

@@ -1,7 +1,7 @@
-import type { CapacityResult } from '../judge/capacity/result.ts'
 import type { ClauseTally, Finding } from '../judge/findings/findings.ts'
 import { percentileMs } from '../judge/metrics/histogram.ts'
 import { type RequestStats, type RunMetrics, statusCounts } from '../judge/metrics/request-stats.ts'
+import type { CapacityResult } from '../judge/results.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Plan, StagePlan } from '../plan/plan.ts'
 import { isSystemStage } from '../plan/plan.ts'

@@ -1,5 +1,6 @@
-import { exceedsCapacity, type TrialOutcome } from '../judge/capacity/judge-trial.ts'
-import { type CapacityResult, missedText, type TrialResult, trialLabels } from '../judge/capacity/result.ts'
+import { exceedsCapacity } from '../judge/capacity/judge-trial.ts'
+import { missedText, trialLabels } from '../judge/capacity/result.ts'
+import type { CapacityResult, TrialOutcome, TrialResult } from '../judge/results.ts'
 import { count, formatRate } from '../lib/format.ts'
 
 /** The trials whose outcome is certain: all but the current one. */

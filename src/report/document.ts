@@ -3,30 +3,33 @@ import type { JudgeName } from '../contract/clause.ts'
 import type { ClauseId } from '../contract/clauses.ts'
 import type { DiscrepancyKind } from '../judge/audits/audit.ts'
 import { comparisonSchema } from '../judge/compare/comparison.ts'
+import {
+  billingSchema,
+  capacitySchema,
+  decimal,
+  limitSchema,
+  millis,
+  percentilesSchema,
+  thresholdResultSchema,
+  verdictSchema,
+} from '../judge/results.ts'
 import type { DeepReadonly } from '../lib/json.ts'
-import type { Operator } from '../plan/plan.ts'
-import { capacitySchema, decimal, eventLoopDelay, millis, percentiles, tally, workerSchema } from './document-parts.ts'
+import { openText, whole } from '../lib/schemas.ts'
 
-export type { CapacityResult, TrialResult } from '../judge/capacity/result.ts'
-export type { Percentiles } from '../judge/metrics/histogram.ts'
-export type { ThresholdResult, Verdict } from '../judge/thresholds.ts'
+export type { CapacityResult, Percentiles, ThresholdResult, TrialResult, Verdict } from '../judge/results.ts'
 
-/** A name. Any string is accepted, because older or later reports may have names that this version lacks. */
-const nameOf = <Name extends string>() => z.string() as unknown as z.ZodType<Name>
-
-const status = z.enum(['pass', 'fail', 'inconclusive'])
 const replaySteps = ['original', 'duplicate', 'other-key', 'conflict', 'other-caller', 'late-repeat'] as const
 
 const position = z.object({
-  firstId: tally.meta({ description: 'The id of the first request that shares its idempotency key; else its own.' }),
+  firstId: whole.meta({ description: 'The id of the first request that shares its idempotency key; else its own.' }),
   step: z.enum(['only', ...replaySteps, 'offer', 'payment']),
-  key: tally.meta({ description: 'Which key of its caller it used, from 0.' }),
+  key: whole.meta({ description: 'Which key of its caller it used, from 0.' }),
 })
 
 /** For a bug report: the request without its secret, and the response. Headers and body are bounded. */
 const evidence = z
   .object({
-    id: tally,
+    id: whole,
     caller: z.string(),
     stage: z.string(),
     call: z.string(),
@@ -71,14 +74,14 @@ const evidence = z
 
 const example = z
   .object({
-    requestIds: z.array(tally).meta({ description: 'In the order of sending, as far as it is known.' }),
+    requestIds: z.array(whole).meta({ description: 'In the order of sending, as far as it is known.' }),
     decidedBy: z
-      .array(tally)
+      .array(whole)
       .default([])
       .meta({ description: 'The requests whose responses contradict the document; the others led to it.' }),
-    omitted: tally.default(0).meta({ description: 'Earlier requests that led to it and are not listed.' }),
+    omitted: whole.default(0).meta({ description: 'Earlier requests that led to it and are not listed.' }),
     message: z.string(),
-    count: tally.default(1).meta({ description: 'Violations with the same cause.' }),
+    count: whole.default(1).meta({ description: 'Violations with the same cause.' }),
     evidence: z
       .array(evidence)
       .meta({ description: 'First of the requests that decide, then of the others, in order.' }),
@@ -109,27 +112,66 @@ const run = z.object({
   ]),
 })
 
+/** How long its own work delayed the events of a process, in milliseconds. */
+const eventLoopDelay = z.object({ p99: z.number(), max: z.number() })
+
+/** One worker of a run. */
+const workerSchema = z.object({
+  worker: z.number().meta({ description: 'From 1.' }),
+  callers: whole,
+  /** The worker crashed. */
+  lost: z.boolean(),
+  /** When its first stage started, in milliseconds on the clock of the run; null: unknown, or it never started. */
+  startedMs: z.number().nullable(),
+  sent: whole,
+  latenessMs: percentilesSchema,
+  eventLoopDelayMs: eventLoopDelay.nullable(),
+  /** Another machine, and how its clock differed from that of the run; null: this machine, or it was lost. */
+  machine: z
+    .object({ name: z.string(), clockAheadMs: z.number(), clockDriftMs: z.number(), clockErrorMs: z.number() })
+    .nullable()
+    .default(null),
+  /** The process of a worker on another machine, over its whole shard; null: this machine, or it never said. */
+  health: z
+    .object({
+      ...{ name: z.string(), version: z.string(), node: z.string() },
+      ...{ cores: z.number(), memoryBytes: z.number(), rssBytes: z.number() },
+      usedCores: z.number().meta({ description: 'Cores in use: 1.5 is one core and a half.' }),
+    })
+    .nullable()
+    .default(null),
+  /** Where another machine recorded its observations; null: in the run directory, or nowhere. */
+  records: z
+    .object({
+      worker: z.string(),
+      file: z.string(),
+      missing: z.string().nullable().meta({ description: 'Why the run directory lacks them; null: it has them.' }),
+    })
+    .nullable()
+    .default(null),
+})
+
 const load = z.object({
   /** Requests that the plan forecast. */
   planned: z.number(),
   /** Requests handed to the transport: `answered` plus `failed`, including system calls. */
-  sent: tally,
+  sent: whole,
   /** Complete responses, of any status. */
-  answered: tally,
-  failed: tally,
+  answered: whole,
+  failed: whole,
   /** Arrivals that were due and never sent. */
-  dropped: tally,
+  dropped: whole,
   /** Arrivals without credentials. */
-  skipped: tally.default(0),
+  skipped: whole.default(0),
   /** Responses of the abuse block, in stages that do not provoke it. */
-  blocked: tally.default(0),
-  failures: z.record(z.string(), tally),
-  latenessMs: percentiles,
+  blocked: whole.default(0),
+  failures: z.record(z.string(), whole),
+  latenessMs: percentilesSchema,
   eventLoopDelayMs: eventLoopDelay.nullable(),
   /** Observations that were judged but not recorded, because the disk was too slow. */
-  notRecorded: tally.default(0),
+  notRecorded: whole.default(0),
   /** Remote write, until the report was made; null: there was none. */
-  pushed: z.object({ takenSamples: tally, lostSamples: tally, failures: tally }).nullable().default(null),
+  pushed: z.object({ takenSamples: whole, lostSamples: whole, failures: whole }).nullable().default(null),
   workers: z.array(workerSchema).default([]),
 })
 
@@ -137,18 +179,18 @@ const call = z.object({
   call: z.string(),
   stage: z.string().nullable().meta({ description: 'null: over all stages.' }),
   /** Requests sent: the sum of `statuses`, plus `failed`. */
-  count: tally,
+  count: whole,
   /** Complete responses by status; `other` sums up statuses beyond the maximum. */
-  statuses: z.record(z.string(), tally),
-  failed: tally,
-  dropped: tally,
-  latencyMs: percentiles,
-  serviceTimeMs: percentiles,
-  ttftMs: percentiles,
-  ttfctMs: percentiles,
-  tpotMs: percentiles,
-  itlMs: percentiles,
-  iclMs: percentiles,
+  statuses: z.record(z.string(), whole),
+  failed: whole,
+  dropped: whole,
+  latencyMs: percentilesSchema,
+  serviceTimeMs: percentilesSchema,
+  ttftMs: percentilesSchema,
+  ttfctMs: percentilesSchema,
+  tpotMs: percentilesSchema,
+  itlMs: percentilesSchema,
+  iclMs: percentilesSchema,
   outputTokens: z.number(),
   outputTokensPerSecond: z.number().nullable(),
   /** Complete responses, of any status. */
@@ -158,58 +200,11 @@ const call = z.object({
   goodRatio: z.number().nullable(),
 })
 
-const billing = z.object({
-  expectedCredits: decimal,
-  expectedUsd: decimal,
-  claimedCredits: decimal,
-  claimedUsd: decimal,
-  unstatedCosts: tally.default(0).meta({ description: 'Charged responses that state no cost.' }),
-  unstatedCredits: tally.default(0).meta({ description: 'RPC responses that state no credits.' }),
-  billedUsd: decimal.nullable(),
-  tolerance: z
-    .object({
-      claimedUsd: decimal.meta({ description: 'How far claimed may be from expected.' }),
-      unpricedUsd: decimal.meta({ description: 'Claimed by responses that the price list does not cover.' }),
-      completionRatio: z.number().nullable().meta({ description: 'Of the list price of a completion.' }),
-      rpcRatio: z.number().nullable().meta({ description: 'Of the price of the credits of an RPC response.' }),
-      billedUsd: decimal
-        .nullable()
-        .meta({ description: 'How far billed may be from claimed; null: balances are not judged.' }),
-      balanceUsd: decimal.meta({ description: 'The last digit of a balance.' }),
-    })
-    .nullable()
-    .default(null)
-    .meta({ description: 'How far the amounts of the run may be apart; null: an older version wrote the report.' }),
-  discrepancies: z.array(
-    z.object({ kind: nameOf<DiscrepancyKind>(), count: tally, amountUsd: decimal, examples: z.array(example) }),
-  ),
-})
-
-const limit = z.object({
-  caller: z.string(),
-  scope: z.string(),
-  names: z.array(z.string()).default([]).meta({ description: 'What shares it, by the names of the plan.' }),
-  tier: z.string(),
-  windowMs: z.number(),
-  limit: z.number().nullable(),
-  windows: tally.nullable().meta({ description: 'null, like the next two: a violation hides them.' }),
-  accepted: tally,
-  rejected: tally,
-  unexpected429: tally.nullable(),
-  decided429: tally.default(0).meta({ description: '429s of which it could be told whether they were right.' }),
-  missing429: tally.nullable().meta({ description: 'null also if the limit is unknown.' }),
-  lasted: z
-    .object({ minMs: z.number(), maxMs: z.number() })
-    .nullable()
-    .default(null)
-    .meta({ description: 'How long its windows lasted, by their usage alone; null: no whole window was seen.' }),
-})
-
 const clause = z.object({
-  id: nameOf<ClauseId>(),
+  id: openText<ClauseId>(),
   section: z.string(),
-  judged: tally,
-  violated: tally,
+  judged: whole,
+  violated: whole,
   verdict: z.enum(['pass', 'fail', 'not-exercised', 'not-promised']),
   because: z
     .object({
@@ -217,7 +212,7 @@ const clause = z.object({
         description: 'not-exercised: the run never did it. not-judged: it did, but something prevented the judgement.',
       }),
       text: z.string(),
-      clause: nameOf<ClauseId>().nullable().meta({ description: 'The clause whose violation is the cause.' }),
+      clause: openText<ClauseId>().nullable().meta({ description: 'The clause whose violation is the cause.' }),
     })
     .nullable()
     .default(null)
@@ -226,44 +221,24 @@ const clause = z.object({
 })
 
 const finding = z.object({
-  clause: nameOf<ClauseId>(),
+  clause: openText<ClauseId>(),
   section: z.string(),
   text: z.string(),
-  judge: nameOf<JudgeName>(),
-  count: tally,
+  judge: openText<JudgeName>(),
+  count: whole,
   message: z.string(),
   examples: z.array(example),
 })
 
-const threshold = z.object({
-  expression: z.string(),
-  value: z.number().nullable(),
-  lowest: z.number().nullable().default(null).meta({
-    description: 'The true value is no lower, in spite of the errors of Turnpike; null: no value, or not known.',
-  }),
-  highest: z.number().nullable().default(null).meta({ description: 'The true value is no higher.' }),
-  whole: z
-    .number()
-    .nullable()
-    .default(null)
-    .meta({ description: 'The capacity of all calls, if the value is the share of one; null: it is no share.' }),
-  operator: nameOf<Operator>(),
-  bound: z.number(),
-  unit: z.enum(['ms', 'count', 'ratio', 'per-second', 'credits', 'usd']),
-  verdict: status,
-  message: z.string(),
-  why: z.string(),
-})
-
 /** The planned load. */
 const plan = z.object({
-  callers: z.object({ count: tally, tier: z.string(), shared: z.boolean() }),
+  callers: z.object({ count: whole, tier: z.string(), shared: z.boolean() }),
   budgetUsd: decimal.nullable(),
   isBudgetUnlimited: z.boolean().default(false).meta({ description: 'The user has said that no budget binds.' }),
   only: z
     .object({
       names: z.array(z.string()).meta({ description: 'The calls and clauses of --only, as given.' }),
-      clauses: z.array(nameOf<ClauseId>()).nullable().meta({ description: 'The clauses judged; null: all of them.' }),
+      clauses: z.array(openText<ClauseId>()).nullable().meta({ description: 'The clauses judged; null: all of them.' }),
       calls: z.array(z.string()).nullable().meta({ description: 'The calls sent; null: all of them.' }),
       leftOut: z.array(z.string()).meta({ description: 'The thresholds of the scenario that were not judged.' }),
     })
@@ -281,7 +256,7 @@ const plan = z.object({
       name: z.string(),
       startMs: z.number(),
       durationMs: z.number(),
-      callers: tally,
+      callers: whole,
       load: z.string().meta({ description: 'A sentence.' }),
       isWarmUp: z.boolean().default(false).meta({ description: 'It prepares the target for the stages after it.' }),
     }),
@@ -308,28 +283,28 @@ const series = z
   .object({
     stepMs: z.number(),
     stages: z.array(z.object({ name: z.string(), startMs: z.number(), endMs: z.number() })),
-    due: z.array(tally),
-    dropped: z.array(tally),
-    sent: z.array(tally),
-    answered: z.array(tally),
-    failed: z.array(tally),
-    refused: z.array(tally).meta({ description: 'Responses with 429.' }),
+    due: z.array(whole),
+    dropped: z.array(whole),
+    sent: z.array(whole),
+    answered: z.array(whole),
+    failed: z.array(whole),
+    refused: z.array(whole).meta({ description: 'Responses with 429.' }),
     latenessMs: z.array(z.number()),
     calls: z.array(
       z.object({
         call: z.string(),
-        count: tally,
+        count: whole,
         latencyMs: times,
         ttftMs: times.nullable(),
         iclMs: times.nullable(),
-        latencies: z.object({ fromMs: z.number(), perOctave: z.number(), counts: z.array(tally) }),
+        latencies: z.object({ fromMs: z.number(), perOctave: z.number(), counts: z.array(whole) }),
       }),
     ),
     heatmap: z.object({
       stepMs: z.number(),
       fromMs: z.number(),
       perOctave: z.number(),
-      counts: z.array(z.array(tally)),
+      counts: z.array(z.array(whole)),
     }),
     spend: z.object({
       expectedCredits: z.array(decimal),
@@ -345,7 +320,7 @@ const series = z
         limit: z.number().nullable(),
         used: z.array(z.number().nullable()),
         refusedMs: z.array(z.number()),
-        refusedIds: z.array(tally),
+        refusedIds: z.array(whole),
       }),
     ),
   })
@@ -358,17 +333,21 @@ const series = z
 export const reportSchema = z
   .object({
     schema: z.literal(1),
-    verdict: status,
+    verdict: verdictSchema,
     /** Sentences; at least one. */
     reasons: z.array(z.string()).min(1),
     run,
     load,
     calls: z.array(call),
-    billing,
-    limits: z.array(limit),
+    billing: billingSchema.extend({
+      discrepancies: z.array(
+        z.object({ kind: openText<DiscrepancyKind>(), count: whole, amountUsd: decimal, examples: z.array(example) }),
+      ),
+    }),
+    limits: z.array(limitSchema),
     clauses: z.array(clause),
     findings: z.array(finding),
-    thresholds: z.array(threshold),
+    thresholds: z.array(thresholdResultSchema),
     /** One for each stage that searches for a capacity. */
     capacity: z.array(capacitySchema).default([]),
     /** null, like `series`: an older version wrote the report. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../src/contract/documented.ts'
-import type { CapacityResult } from '../../src/judge/capacity/result.ts'
 import { createJudge } from '../../src/judge/judge.ts'
 import { timingMs } from '../../src/judge/metrics/timings.ts'
+import type { CapacityResult } from '../../src/judge/results.ts'
 import { formatExact, formatRate } from '../../src/lib/format.ts'
 
 import { makeReport } from '../../src/run/make-report.ts'

@@ -1,6 +1,7 @@
 import type { Contract } from '../../contract/contract.ts'
 import type { Observation } from '../../observation/observation.ts'
 import type { CountedExample } from '../findings/causes.ts'
+import type { BillingSums } from '../results.ts'
 
 /** A fold over the observations in the order of their `seq`. */
 export type Audit = {
@@ -22,41 +23,6 @@ export type AuditContext = {
   readonly startedAtMs: number
 }
 
-/** The results of the ledger over all callers. Amounts are decimal strings. */
-export type Billing = {
-  /** According to the price list. Credits are those of the RPC proxy. */
-  readonly expectedCredits: string
-  readonly expectedUsd: string
-  /** As the responses claim; replays are not counted. */
-  readonly claimedCredits: string
-  readonly claimedUsd: string
-  /** The difference between the opening and the closing balance check; null if one of them is missing. */
-  readonly billedUsd: string | null
-  /** Charged responses that state no cost, and RPC responses that state no credits. The claims lack what these cost. */
-  readonly unstatedCosts: number
-  readonly unstatedCredits: number
-  readonly tolerance: BillingTolerance
-  readonly discrepancies: readonly Discrepancy[]
-}
-
-/** How far the amounts of a run may be apart without a discrepancy, over all of its requests. */
-export type BillingTolerance = {
-  /** Between expected and claimed, in USD. */
-  readonly claimedUsd: string
-  /** Claimed by responses that the price list does not cover, in USD; not compared with expected. */
-  readonly unpricedUsd: string
-  /** Of each list price, as a share: of a completion and of the credits of an RPC response; null: there was none. */
-  readonly completionRatio: number | null
-  readonly rpcRatio: number | null
-  /**
-   * Between claimed and billed, in USD: rounding, and requests without a response, which may have been charged. null: the
-   * balances are not judged, because others use the accounts or the target does not state them.
-   */
-  readonly billedUsd: string | null
-  /** The last digit of a balance, in USD. */
-  readonly balanceUsd: string
-}
-
 export const discrepancyKinds = [
   'unbilled',
   'billed-twice',
@@ -70,39 +36,14 @@ export const discrepancyKinds = [
 ] as const
 export type DiscrepancyKind = (typeof discrepancyKinds)[number]
 
+/** The results of the ledger. */
+export type Billing = BillingSums & { readonly discrepancies: readonly Discrepancy[] }
+
 export type Discrepancy = {
   readonly kind: DiscrepancyKind
   readonly count: number
   readonly amountUsd: string
   readonly examples: readonly CountedExample[]
-}
-
-/** One limit of one caller. */
-export type LimitResult = LimitUse & {
-  /** The names that its requests have in the plan: several, if models or networks share it. */
-  readonly names: readonly string[]
-}
-
-/** How a limit of a caller was used. */
-export type LimitUse = {
-  readonly caller: string
-  /** `chat:<model>` or `rpc`. */
-  readonly scope: string
-  readonly tier: string
-  readonly windowMs: number
-  /** According to the contract or, if it has none, as responses state it; null if neither does. */
-  readonly limit: number | null
-  /** null, like the next two: it rests on headers that violate their clause. */
-  readonly windows: number | null
-  readonly accepted: number
-  readonly rejected: number
-  readonly unexpected429: number | null
-  /** 429s of which the audit could tell whether they were right. */
-  readonly decided429: number
-  /** null also: the limit is unknown. */
-  readonly missing429: number | null
-  /** How long its windows lasted by their usage, in milliseconds; null: no window was seen from its first request to the next. */
-  readonly lasted: { readonly minMs: number; readonly maxMs: number } | null
 }
 
 /** The number of responses of the abuse block, by stage. */

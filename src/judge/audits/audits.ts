@@ -1,12 +1,12 @@
 import type { Observation, Sink } from '../../observation/observation.ts'
 import type { FindingLog } from '../findings/findings.ts'
+import type { LimitResult } from '../results.ts'
 import { createAbuseAudit } from './abuse/abuse.ts'
 import {
   type Audit,
   type AuditContext,
   type Billing,
   type BlockCounts,
-  type LimitResult,
   noSpendListener,
   type SpendListener,
 } from './audit.ts'

@@ -1,24 +1,8 @@
 import type { SearchTerms, Trial } from '../../plan/plan.ts'
 import { disturbedPerLate } from '../metrics/instrument-error.ts'
+import type { TrialOutcome } from '../results.ts'
 
 import type { QueueRange, QueueTrend } from './queue-growth.ts'
-
-/**
- * The outcome of a trial. The target sustained the rate; or it did not (`slo-missed`, `queue-growing`); or the trial is
- * inconclusive: a timing with an SLO has no value, rate limits, an error or a limit of Turnpike, blocked callers, or the end
- * of the run. `harness-late`: without its lateness and stalls, the outcome could be another.
- */
-export type TrialOutcome =
-  | 'sustained'
-  | 'slo-missed'
-  | 'queue-growing'
-  | 'unmeasured'
-  | 'rate-limited'
-  | 'harness-late'
-  | 'harness-saturated'
-  | 'blocked'
-  | 'failure-limit'
-  | 'unfinished'
 
 /** The observations of a trial so far. */
 export type TrialSnapshot = {

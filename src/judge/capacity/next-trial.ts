@@ -1,7 +1,8 @@
 import type { SearchTerms, Trial } from '../../plan/plan.ts'
 import { trialArrivals } from '../../plan/sample-size.ts'
+import type { TrialOutcome } from '../results.ts'
 
-import { exceedsCapacity, isHarnessLimit, type TrialOutcome } from './judge-trial.ts'
+import { exceedsCapacity, isHarnessLimit } from './judge-trial.ts'
 
 export type TrialRecord = { readonly trial: Trial; readonly outcome: TrialOutcome }
 

@@ -1,80 +1,9 @@
 import { count, formatDuration, formatRate, formatRatio, plural } from '../../lib/format.ts'
-import type { Plan, SearchTerms, Timing, Trial } from '../../plan/plan.ts'
-import type { Percentiles } from '../metrics/histogram.ts'
+import type { SearchTerms, Timing } from '../../plan/plan.ts'
+import type { CapacityResult, TrialOutcome, TrialResult } from '../results.ts'
 
-import { exceedsCapacity, isHarnessLimit, type TrialOutcome } from './judge-trial.ts'
+import { exceedsCapacity, isHarnessLimit } from './judge-trial.ts'
 import { maxTrials, type SearchConclusion } from './next-trial.ts'
-
-/** The result of a search for the capacity of the target. */
-export type CapacityResult = {
-  readonly stage: string
-  readonly status: SearchConclusion['status']
-  /** The confirmed arrivals per second of all callers; null: none. */
-  readonly ratePerSecond: number | null
-  readonly reason: string
-  readonly fromPerSecond: number
-  readonly toPerSecond: number
-  /** The share of each call of the arrivals; the sum is 1. */
-  readonly mix: Readonly<Record<string, number>>
-  /** The SLOs of each call of the mix, in milliseconds. A call without one needs complete 2xx responses. */
-  readonly slo: Plan['slo']
-  /** The share of good responses that each call needs, and the precision of the rate. */
-  readonly goodRatio: number
-  readonly precision: number
-  /** Of the trial that confirmed the rate: the latency that `percent` % of its responses do not exceed. */
-  readonly confirmation: {
-    readonly percent: number
-    readonly samples: number
-    readonly latencyMs: number | null
-  } | null
-  /** In chronological order. */
-  readonly trials: readonly TrialResult[]
-}
-
-/** One rate, and its outcome. */
-export type TrialResult = {
-  readonly purpose: Trial['purpose']
-  readonly offeredPerSecond: number
-  readonly outcome: TrialOutcome
-  /** When the first arrival was due and when the last request ended, on the clock of the run; null: nothing was due. */
-  readonly startMs: number | null
-  readonly endMs: number | null
-  /** Arrivals that were due; `planned`: arrivals of the whole trial, if it had not ended early. */
-  readonly arrivals: number
-  readonly planned: number
-  readonly achievedPerSecond: number | null
-  readonly goodputPerSecond: number | null
-  readonly goodRatio: number | null
-  readonly latencyMs: Percentiles
-  /** Responses with 429 and with 503; requests without a response; arrivals that were never sent. */
-  readonly refused: number
-  readonly overloaded: number
-  readonly failed: number
-  readonly dropped: number
-  /** The growth of the requests in flight, per second; null: too few requests. */
-  readonly inFlightGrowthPerSecond: number | null
-  /** In the order of the mix. */
-  readonly calls: readonly TrialCall[]
-}
-
-/** The requests of one call in a trial. */
-export type TrialCall = {
-  readonly call: string
-  /** `bad`: neither good nor rejected with 429. */
-  readonly good: number
-  readonly bad: number
-  readonly refused: number
-  /** Whether more responses were bad than a sustained rate allows. */
-  readonly isExceeded: boolean
-  /** Why responses were bad. By SLO: complete 2xx responses that missed it; one may miss several. */
-  readonly missed: Readonly<Record<string, number>>
-  /** By status, without 2xx and 429. */
-  readonly statuses: Readonly<Record<string, number>>
-  /** By reason: requests without a complete response. */
-  readonly failures: Readonly<Record<string, number>>
-  /** Of complete 2xx responses: the latency, and each timing with an SLO. */
-  readonly timesMs: Readonly<Record<string, Percentiles>>
-}
 
 /** Whether the rate of a trial exceeded the capacity of the target. */
 export const wasExceeded = ({ outcome }: Pick<TrialResult, 'outcome'>): boolean => exceedsCapacity(outcome)

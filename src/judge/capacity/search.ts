@@ -11,12 +11,13 @@ import {
   type RequestStats,
   statusCounts,
 } from '../metrics/request-stats.ts'
+import type { CapacityResult, TrialCall, TrialResult } from '../results.ts'
 
 import { emptyTally, tallyOf } from './call-tally.ts'
 import { hasMissed, judgeTrial, type TrialSnapshot, type TrialState } from './judge-trial.ts'
 import { maxTrials, type NextStep, nextTrial, type SearchConclusion, type TrialRecord } from './next-trial.ts'
 import { requestsIn } from './request-sample.ts'
-import { type CapacityResult, conclusionText, type SearchSubject, type TrialCall, type TrialResult } from './result.ts'
+import { conclusionText, type SearchSubject } from './result.ts'
 import {
   createTrialFold,
   emptyPart,

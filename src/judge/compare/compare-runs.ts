@@ -1,7 +1,7 @@
 import { formatRatio, plural } from '../../lib/format.ts'
 import type { Plan } from '../../plan/plan.ts'
 import type { Slices } from '../metrics/slices.ts'
-import type { Verdict } from '../thresholds.ts'
+import type { Verdict } from '../results.ts'
 import type { ChangeVerdict, ComparedRow, ComparedRunInfo, Comparison, Criteria } from './comparison.ts'
 import { type ClassifiedRow, headlineOf, looselyBounded, obstaclesOf, obstacleTo } from './conclusion.ts'
 import { type ComparedMeasure, inconclusiveReason, measuresOf, type RunCell } from './measures.ts'

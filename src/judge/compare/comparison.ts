@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { DeepReadonly } from '../../lib/json.ts'
-import type { Verdict } from '../thresholds.ts'
+import type { Verdict } from '../results.ts'
 
 const changeVerdict = z.enum(['improved', 'unchanged', 'regressed', 'cannot-tell'])
 /** The verdict on one number, or on a whole run, against the baselines. */

@@ -2,7 +2,7 @@ import type { Unit } from '../../lib/format.ts'
 import { formatDuration } from '../../lib/format.ts'
 import { samplesFor } from '../metrics/histogram.ts'
 import type { BucketCounts, Slice, SlicedTiming } from '../metrics/slices.ts'
-import type { Verdict } from '../thresholds.ts'
+import type { Verdict } from '../results.ts'
 import {
   countOf,
   type Estimate,

@@ -1,5 +1,6 @@
 import { Int32Histogram } from 'hdr-histogram-js'
 import { samplesToProve } from '../../plan/sample-size.ts'
+import type { Percentiles } from '../results.ts'
 
 /** A distribution of milliseconds in bounded memory: 1 µs to 1 h, three significant digits. */
 export type Histogram = {
@@ -135,18 +136,6 @@ export function mergeHistograms(histograms: readonly Histogram[]): Histogram {
   const merged = createHistogram()
   for (const histogram of [first, ...rest]) merged.merge(histogram.snapshot())
   return merged
-}
-
-/** Milliseconds. Percentiles that the samples cannot bound are null; without samples, everything is null. */
-export type Percentiles = {
-  readonly count: number
-  readonly mean: number | null
-  readonly p50: number | null
-  readonly p90: number | null
-  readonly p95: number | null
-  readonly p99: number | null
-  readonly p999: number | null
-  readonly max: number | null
 }
 
 /** The number of samples needed to bound a percentile; infinite for p0 and p100. */

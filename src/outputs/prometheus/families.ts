@@ -1,7 +1,6 @@
-import type { TrialOutcome } from '../../judge/capacity/judge-trial.ts'
-import type { CapacityResult, TrialResult } from '../../judge/capacity/result.ts'
 import type { WorkerHealth } from '../../judge/judge-run.ts'
 import { OTHER_NAME } from '../../judge/metrics/request-stats.ts'
+import type { CapacityResult, TrialOutcome, TrialResult } from '../../judge/results.ts'
 import { formatPico } from '../../lib/money.ts'
 import type { PushCounts } from '../../observation/log-lines.ts'
 import type { Timing } from '../../plan/plan.ts'

@@ -1,5 +1,4 @@
-import type { Billing, LimitResult } from '../../judge/audits/audit.ts'
-import type { CapacityResult } from '../../judge/capacity/result.ts'
+import type { Billing } from '../../judge/audits/audit.ts'
 import type { ClauseTally } from '../../judge/findings/findings.ts'
 import type { GaugeViews } from '../../judge/metrics/gauges.ts'
 import { type NativeHistogram, nativeHistogram } from '../../judge/metrics/log-buckets.ts'
@@ -10,7 +9,7 @@ import {
   type RequestStats,
   type RunMetrics,
 } from '../../judge/metrics/request-stats.ts'
-import type { ThresholdResult } from '../../judge/thresholds.ts'
+import type { CapacityResult, LimitResult, ThresholdResult } from '../../judge/results.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { PushCounts, RunInfo } from '../../observation/log-lines.ts'
 import type { Plan, Timing } from '../../plan/plan.ts'

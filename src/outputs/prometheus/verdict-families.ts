@@ -1,4 +1,4 @@
-import type { Percentiles } from '../../judge/metrics/histogram.ts'
+import type { Percentiles } from '../../judge/results.ts'
 import type { CallFacts, Report } from '../../report/document.ts'
 import type { Family } from './samples.ts'
 

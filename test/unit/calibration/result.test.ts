@@ -7,7 +7,7 @@ import {
   type StampDelaySnapshot,
   stampsOf,
 } from '../../../src/calibration/result.ts'
-import type { Percentiles } from '../../../src/judge/metrics/histogram.ts'
+import type { Percentiles } from '../../../src/judge/results.ts'
 import type { StreamRecord } from '../../../src/observation/observation.ts'
 
 const spread = (p99: number, count: number): Percentiles => ({

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ClauseId } from '../../../src/contract/clauses.ts'
 import { createFindingLog } from '../../../src/judge/findings/findings.ts'
-import type { ThresholdResult } from '../../../src/judge/thresholds.ts'
+import type { ThresholdResult } from '../../../src/judge/results.ts'
 import type { LocalFault, Observation } from '../../../src/observation/observation.ts'
 import type { Plan, Threshold } from '../../../src/plan/plan.ts'
 import { aSearch } from '../report/capacity-results.ts'

@@ -1,6 +1,6 @@
-import type { CapacityResult } from '../../../src/judge/capacity/result.ts'
 import { createFindingLog } from '../../../src/judge/findings/findings.ts'
 import { createMetrics } from '../../../src/judge/metrics/request-stats.ts'
+import type { CapacityResult } from '../../../src/judge/results.ts'
 import type { LiveMachine } from '../../../src/outputs/output.ts'
 import { type ProgressSnapshot, progressAt, readProgress } from '../../../src/outputs/progress-snapshot.ts'
 import type { Load } from '../../../src/plan/plan.ts'

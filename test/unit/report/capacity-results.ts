@@ -1,4 +1,4 @@
-import type { TrialCall } from '../../../src/judge/capacity/result.ts'
+import type { TrialCall } from '../../../src/judge/results.ts'
 import type { CapacityResult, TrialResult } from '../../../src/report/document.ts'
 
 const noTimes = { count: 0, mean: null, p50: null, p90: null, p95: null, p99: null, p999: null, max: null }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { CapacityResult } from '../../../src/judge/capacity/result.ts'
+import type { CapacityResult } from '../../../src/judge/results.ts'
 import type { Clock } from '../../../src/lib/clock.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import type { LiveRun, Output } from '../../../src/outputs/output.ts'

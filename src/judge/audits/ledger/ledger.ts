@@ -5,11 +5,11 @@ import { priceListOf } from '../../checks/price-list.ts'
 import { claimedCredits } from '../../checks/rpc-credits.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Obstacle } from '../../findings/obstacles.ts'
+import type { BillingTolerance } from '../../results.ts'
 import {
   type Audit,
   type AuditContext,
   type Billing,
-  type BillingTolerance,
   type Discrepancy,
   type LedgerAmounts,
   noSpendListener,

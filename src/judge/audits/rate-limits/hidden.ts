@@ -1,7 +1,7 @@
 import type { Contract } from '../../../contract/contract.ts'
 import { promisesAny } from '../../../contract/promises.ts'
 import type { Obstacle } from '../../findings/obstacles.ts'
-import type { LimitUse } from '../audit.ts'
+import type { LimitUse } from '../../results.ts'
 
 /** Why the windows of a limit cannot be told. */
 export const unusableReset: Obstacle = { text: 'resets are unusable', clause: 'limit.requests.reset' }

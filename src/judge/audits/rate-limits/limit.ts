@@ -1,7 +1,8 @@
 import type { ApplicableLimit } from '../../../observation/limit-scope.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Obstacle } from '../../findings/obstacles.ts'
-import type { AuditContext, LimitUse } from '../audit.ts'
+import type { LimitUse } from '../../results.ts'
+import type { AuditContext } from '../audit.ts'
 import { createSortedQueue } from '../overlap-bounds.ts'
 import { createHiddenRequests, cutWindow, knownSums, lateRefusal, missingHeaders, unusableReset } from './hidden.ts'
 import {

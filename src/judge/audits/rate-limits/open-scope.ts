@@ -1,6 +1,6 @@
 import type { ApplicableLimit } from '../../../observation/limit-scope.ts'
 import type { ClauseReporter, Draft } from '../../findings/findings.ts'
-import type { LimitUse } from '../audit.ts'
+import type { LimitUse } from '../../results.ts'
 import type { Limit, LimitRequest } from './limit.ts'
 
 /** Requests that may count against any of several limits; beyond, the oldest are forgotten. */

@@ -1,5 +1,5 @@
 import type { ClauseReporter } from '../../findings/findings.ts'
-import type { LimitResult } from '../audit.ts'
+import type { LimitResult } from '../../results.ts'
 import type { WindowRequest } from './window.ts'
 
 /**

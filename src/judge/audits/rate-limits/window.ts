@@ -1,6 +1,6 @@
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Obstacle } from '../../findings/obstacles.ts'
-import type { LimitUse } from '../audit.ts'
+import type { LimitUse } from '../../results.ts'
 import { createOverlapBounds, type RequestInterval, type SumBounds } from '../overlap-bounds.ts'
 import { unknownLimit, unknownTokens, unknownUse, wrongLimit, wrongRemaining } from './hidden.ts'
 import { addKey, type CountsByKey, countOfKey, hasOtherKeys, noCounts } from './limit-use.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { TrialOutcome } from '../../../../src/judge/capacity/judge-trial.ts'
 import { maxTrials, type NextStep, nextTrial, type TrialRecord } from '../../../../src/judge/capacity/next-trial.ts'
+import type { TrialOutcome } from '../../../../src/judge/results.ts'
 import type { SearchTerms, Trial } from '../../../../src/plan/plan.ts'
 
 import { kneeOf, mill, search, terms } from './mill.ts'

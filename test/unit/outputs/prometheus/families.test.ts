@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { CapacityResult, TrialResult } from '../../../../src/judge/capacity/result.ts'
+import type { CapacityResult, TrialResult } from '../../../../src/judge/results.ts'
 import type { LiveMachine } from '../../../../src/outputs/output.ts'
 import { searchFamilies, workerFamilies } from '../../../../src/outputs/prometheus/families.ts'
 import { aSearch, aTrial } from '../../report/capacity-results.ts'
