@@ -27,7 +27,7 @@ import { type CallProof, createProofLog } from './proof.ts'
 import type { CapacityResult, LimitResult, ThresholdResult } from './results.ts'
 import { explainSilence } from './silence.ts'
 import { evaluateThresholds } from './thresholds.ts'
-import { undecidedTotals, unexpected429s } from './undecided.ts'
+import { basisOfTotals, undecidedTotals, unexpected429s } from './undecided.ts'
 
 /**
  * Judges the observations of one worker: one sink feeds every check, audit and metric. Each reading method (`snapshot`,
@@ -253,7 +253,7 @@ export function thresholdsOf(
     discrepancies: discrepancies.reduce((sum, { count }) => sum + count, 0),
     unexpected429: unexpected429s(limits, clauses),
     undecided,
-    judgedClauses: clauses.filter(({ judged }) => judged > 0).length,
+    basis: basisOfTotals(clauses, limits),
     blocks: audits.blocks(),
     credits: BigInt(claimedCredits),
     picoUsd: pico(claimedUsd),

@@ -178,6 +178,9 @@ export const thresholdResultSchema = z.object({
   unit: z.enum(['ms', 'count', 'ratio', 'per-second', 'credits', 'usd']),
   verdict: verdictSchema,
   message: z.string(),
+  basis: z.string().nullable().default(null).meta({
+    description: 'The number of samples, and what else the value rests on or leaves out; null: nothing else.',
+  }),
   why: z.string(),
 })
 export type ThresholdResult = DeepReadonly<z.output<typeof thresholdResultSchema>>

@@ -1,5 +1,5 @@
 import type { Unit } from '../lib/format.ts'
-import { formatExact, formatRate, formatWithError, plural } from '../lib/format.ts'
+import { formatExact, formatRate, formatWithError } from '../lib/format.ts'
 import { formatPico } from '../lib/money.ts'
 import type { Aggregate, Count, Operator, Threshold } from '../plan/plan.ts'
 import { type CapacityRange, capacityLabel, isConclusive, provenRange, rangeLabel } from './capacity/result.ts'
@@ -29,28 +29,29 @@ function evaluate(threshold: Threshold, metrics: RunMetrics, totals: RunTotals):
   const { expression, why, operator, bound } = threshold
   const measured = measure(threshold, metrics, totals)
   const { value, unit, subject, samples } = measured
-  const { share = null, basis = `n = ${samples}`, undecided = null } = measured
+  const { share = null, basis = null, undecided = null } = measured
+  const of = basis ?? `n = ${samples}`
   const { proven = null } = measured
   const { lowest = value, highest = value } = proven ?? measured.range ?? {}
   const result = (verdict: Verdict, message: string): ThresholdResult => {
     const isUnknown = value === 0 && proven !== null
     const whole = isUnknown ? null : (share?.whole ?? null)
     const known = { value: isUnknown ? null : value, highest: highest === Number.POSITIVE_INFINITY ? null : highest }
-    return { expression, ...known, lowest, whole, operator, bound, unit, verdict, message, why }
+    return { expression, ...known, lowest, whole, operator, bound, unit, verdict, message, basis, why }
   }
   const required = `${operator} ${formatExact(bound, unit)}`
-  if (value === null) return result('inconclusive', `${measured.message} (required ${required}; ${basis})`)
+  if (value === null) return result('inconclusive', `${measured.message} (required ${required}; ${of})`)
 
   if (undecided !== null && !isSettled(threshold, value, value + undecided.most)) {
     const counted = value === 0 ? '' : `, and is at least ${formatExact(value, unit)}`
-    const message = `${subject} was not judged${counted}: ${undecided.why} (required ${required}; ${basis})`
+    const message = `${subject} was not judged${counted}: ${undecided.why} (required ${required}; ${of})`
     return { ...result('inconclusive', message), value: value === 0 ? null : value, lowest: null, highest: null }
   }
 
   const isMet = compare(value, operator, bound)
   const own = proven === null ? formatWithError(value, lowest ?? value, highest ?? value, unit) : rangeLabel(proven)
   const shown = share === null ? own : `${share.label}, ${own} of it ${share.call}`
-  const sentence = `${subject} was ${shown}, ${isMet ? '' : 'not '}${required} (${basis})`
+  const sentence = `${subject} was ${shown}, ${isMet ? '' : 'not '}${required} (${of})`
   const openReason =
     heldBackReason(threshold, value, metrics) ??
     rangeReason(measured.range ?? null, threshold) ??
@@ -132,8 +133,8 @@ export type RunTotals = RunExtent & {
   readonly unexpected429: number
   /** What no judge decided. */
   readonly undecided: UndecidedTotals
-  /** The clauses that at least one response was judged by. */
-  readonly judgedClauses: number
+  /** What totals rest on, such as how many clauses were judged. */
+  readonly basis: Readonly<Partial<Record<UndecidedTotal, string>>>
   /** Responses of the abuse block, by stage. */
   readonly blocks: Readonly<Record<string, number>>
   /** Claimed by the responses, over the whole run. */
@@ -265,12 +266,13 @@ function measureCount(
   return { ...base, value, undecided, range }
 }
 
-/** The number of samples, and what else a reader must know of them. */
-function basisOf(count: Count, samples: number, { statuses }: RequestStats, totals: RunTotals): string {
-  if (count.kind === 'violations') return `${plural(totals.judgedClauses, 'clause')} judged, n = ${samples}`
+/** The number of samples, and what else a reader must know of them; null: nothing else. */
+function basisOf(count: Count, samples: number, { statuses }: RequestStats, totals: RunTotals): string | null {
+  const ofTotal = isTotal(count) ? totals.basis[count.kind] : undefined
+  if (ofTotal !== undefined) return `${ofTotal}, n = ${samples}`
   const refused = count.kind === 'failed' ? [...statuses].filter(([status]) => isRefusal(status)) : []
   const counts = refused.toSorted(([a], [b]) => a - b).map(([status, each]) => `${each} got ${status}`)
-  return counts.length === 0 ? `n = ${samples}` : `n = ${samples}, of which ${counts.join(', ')}`
+  return counts.length === 0 ? null : `n = ${samples}, of which ${counts.join(', ')}`
 }
 
 /** Such a request has a complete response, so it did not fail. */
@@ -281,10 +283,11 @@ const growsWithRate = ({ kind }: Count): boolean =>
   kind === 'sent' || kind === 'answered' || kind === 'good' || kind === 'status'
 
 /** Counts that need a judge. */
-const isOpenTotal = (count: Count): count is Count & { kind: Exclude<keyof UndecidedTotals, 'credits' | 'spend'> } =>
+const isOpenTotal = (count: Count): count is Count & { kind: 'blocked' | TotalCount } =>
   isTotal(count) || count.kind === 'blocked'
 
-const isTotal = (count: Count): boolean =>
+type TotalCount = 'violations' | 'discrepancies' | 'unexpected-429'
+const isTotal = (count: Count): count is Count & { kind: TotalCount } =>
   count.kind === 'violations' || count.kind === 'discrepancies' || count.kind === 'unexpected-429'
 
 function totalOf(count: Count, stats: RequestStats, totals: RunTotals, stage: string | null): number {
@@ -329,7 +332,7 @@ type MeasuredValue = {
   /** Missing: the value is exact. */
   readonly range?: ValueRange
   /** Replaces the number of samples in the message. */
-  readonly basis?: string
+  readonly basis?: string | null
   /** Why the value decides nothing; null: it does. */
   readonly open?: string | null
   /** How much more it may be, in its unit, and why; null: it is exact. */

@@ -9,7 +9,7 @@ import type { RunMetrics } from './metrics/request-stats.ts'
 import { type CallProof, describeEndings, firstOf, otherEndings, placeOf, unprovenCalls } from './proof.ts'
 import type { LimitResult, ThresholdResult } from './results.ts'
 import { canFail, covers, judgesSuccess, reachOf, statusOf } from './threshold-reach.ts'
-import type { Undecided, UndecidedTotals } from './thresholds.ts'
+import type { RunTotals, Undecided, UndecidedTotals } from './thresholds.ts'
 
 type Evidence = {
   readonly plan: Pick<Plan, 'profile' | 'calls'>
@@ -31,6 +31,18 @@ export function undecidedTotals(evidence: Evidence): UndecidedTotals {
     spend: unstated(billing.unstatedCosts, 'charged response', 'cost'),
   }
   return Object.fromEntries(Object.entries(found).filter(([, undecided]) => undecided !== null))
+}
+
+/** What the totals of a run rest on. */
+export function basisOfTotals(tallies: readonly ClauseTally[], limits: readonly LimitResult[]): RunTotals['basis'] {
+  const compared = ofLedger.reduce((sum, id) => sum + judgedOf(id, tallies), 0)
+  const rejected = limits.reduce((sum, limit) => sum + limit.rejected, 0)
+  const decided = limits.reduce((sum, limit) => sum + Math.min(limit.decided429, limit.rejected), 0)
+  return {
+    violations: `${plural(tallies.filter(({ judged }) => judged > 0).length, 'clause')} judged`,
+    discrepancies: `${plural(compared, 'balance')} compared with charges`,
+    ...(rejected > 0 && { 'unexpected-429': `${decided} of ${plural(rejected, '429')} judged` }),
+  }
 }
 
 /** What any comparison of charges with balances needs. */

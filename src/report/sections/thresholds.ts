@@ -21,19 +21,20 @@ export function thresholdsSection({ thresholds }: Report): readonly Block[] {
 }
 
 function row(result: ThresholdResult): Row {
-  const { verdict, expression, message, why } = result
+  const { verdict, expression, why } = result
   const tone = statusTones[verdict]
-  // A met threshold needs a sentence only if its message says what the number leaves out, such as requests refused beside.
-  const isPlain = verdict === 'pass' && !/, of which \d+ got \d/.test(message)
-  const notes = [{ text: message }, ...(why === '' ? [] : [{ text: why, lead: 'why: ' }])]
+  const isMet = verdict === 'pass'
+  // The cells show all that is to be said of a met threshold, but for what its number rests on.
+  const message = isMet ? result.basis : result.message
+  const reason = isMet || why === '' ? [] : [{ text: why, lead: 'why: ' }]
   return {
     cells: [
       { ...toned(tone, verdict), verdict },
       code(expression),
       measured(result),
-      [isPlain ? '' : toned(tone, `${message}. `), toned('quiet', why)],
+      [message === null ? '' : toned(tone, `${message}. `), toned('quiet', why)],
     ],
-    ...(isPlain ? {} : { notes }),
+    ...(message === null ? {} : { notes: [{ text: message }, ...reason] }),
   }
 }
 

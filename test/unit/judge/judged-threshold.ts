@@ -9,7 +9,7 @@ export const totals: RunTotals = {
   discrepancies: 0,
   unexpected429: 0,
   undecided: {},
-  judgedClauses: 1,
+  basis: {},
   blocks: { block: 3, after: 1 },
   credits: 0n,
   picoUsd: 0n,

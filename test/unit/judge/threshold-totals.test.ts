@@ -48,7 +48,7 @@ describe('thresholds on totals of the run', () => {
     expect(judged(share(0.4), times(2, streamed()), { undecided }).verdict).toBe('inconclusive')
   })
   test('violations say over how many clauses, and failures how many were refused beside', () => {
-    expect(judged(none('violations'), [streamed()], { judgedClauses: 61 }).message).toBe(
+    expect(judged(none('violations'), [streamed()], { basis: { violations: '61 clauses judged' } }).message).toBe(
       'violations was 0, == 0 (61 clauses judged, n = 1)',
     )
     const observations = [streamed(), ...times(3, respondedWith(429)), respondedWith(503), respondedWith(400)]

@@ -14,6 +14,7 @@ describe('a threshold on a time', () => {
   test('passes if it is met, and states the value, the bound and n', () => {
     expect(judged(under(101), times(59, anObservation()))).toEqual({
       expression: 'as written',
+      basis: null,
       why: 'because it matters',
       value: 100,
       lowest: 99,
@@ -175,7 +176,7 @@ function judgedOn(expression: string, result: Partial<CapacityResult>) {
     discrepancies: 0,
     unexpected429: 0,
     undecided: {},
-    judgedClauses: 1,
+    basis: {},
     blocks: {},
     credits: 0n,
     picoUsd: 0n,

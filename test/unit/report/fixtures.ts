@@ -72,6 +72,7 @@ const met: ThresholdResult = {
   bound: 400,
   unit: 'ms',
   verdict: 'pass',
+  basis: null,
   message: 'p(95) latency of batch was 181.5 ms, < 400 ms (n = 620)',
   why: 'Wallets give up after half a second.',
 }
@@ -282,6 +283,7 @@ export const failingReport: Report = {
       bound: 0,
       unit: 'count',
       verdict: 'fail',
+      basis: null,
       message: 'failed was 3, not == 0 (n = 665)',
       why: 'A lost response may still have been charged.',
     },
@@ -295,6 +297,7 @@ export const failingReport: Report = {
       bound: 300,
       unit: 'ms',
       verdict: 'inconclusive',
+      basis: null,
       message: 'p(95) ttft cannot be bounded: it needs 59 values, the largest was 420 ms (required < 300 ms; n = 40)',
       why: 'Readers notice.',
     },

@@ -18,6 +18,7 @@ const threshold = (changes: Partial<ThresholdResult>): ThresholdResult => ({
   unit: 'count',
   verdict: 'fail',
   message: '',
+  basis: null,
   why: '',
   ...changes,
 })

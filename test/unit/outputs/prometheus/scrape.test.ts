@@ -20,6 +20,7 @@ const result = (expression: string, verdict: ThresholdResult['verdict']): Thresh
     ...range,
     whole: null,
     operator: '<',
+    basis: null,
     bound: 2,
     unit: 'ms',
     message: '',

@@ -96,6 +96,7 @@ describe('every format', () => {
     bound: 60,
     unit: 'per-second',
     verdict: 'fail',
+    basis: null,
     message: `capacity in search was 78.7/s, 59.025/s of it chat, not >= 60/s (${reason.slice(0, -1)})`,
     why: '',
   }
