@@ -37,11 +37,11 @@ export function undecidedTotals(evidence: Evidence): UndecidedTotals {
 export function basisOfTotals(tallies: readonly ClauseTally[], limits: readonly LimitResult[]): RunTotals['basis'] {
   const compared = ofLedger.reduce((sum, id) => sum + judgedOf(id, tallies), 0)
   const rejected = limits.reduce((sum, limit) => sum + limit.rejected, 0)
-  const decided = limits.reduce((sum, limit) => sum + Math.min(limit.decided429, limit.rejected), 0)
+  const open = limits.reduce((sum, limit) => sum + undecidedOf(limit, tallies), 0)
   return {
     violations: `${plural(tallies.filter(({ judged }) => judged > 0).length, 'clause')} judged`,
     discrepancies: `${plural(compared, 'balance')} compared with charges`,
-    ...(rejected > 0 && { 'unexpected-429': `${decided} of ${plural(rejected, '429')} judged` }),
+    ...(rejected > 0 && { 'unexpected-429': `${rejected - open} of ${plural(rejected, '429')} judged` }),
   }
 }
 
@@ -62,10 +62,18 @@ const ofRefusals: readonly ClauseId[] = ['limit.requests.not-early']
 
 const open = (why: string): Undecided => ({ most: Number.POSITIVE_INFINITY, why })
 
-/** The names of the limits for which a judge could tell whether a 429 was right. */
-function decidedLimits(limits: readonly LimitResult[], tallies: readonly ClauseTally[]): ReadonlySet<string> {
-  if (!isPromised(ofRefusals, tallies)) return new Set()
-  return new Set(limits.filter(limit => limit.decided429 > 0).flatMap(({ names }) => names))
+/** The 429s of a limit of which no judge could tell whether they were right. */
+function undecidedOf({ rejected, decided429, unexpected429 }: LimitResult, tallies: readonly ClauseTally[]): number {
+  if (unexpected429 === null || !isPromised(ofRefusals, tallies)) return rejected
+  return Math.max(0, rejected - decided429)
+}
+
+/** The same by the name of what shares the limit. */
+function undecidedByName(limits: readonly LimitResult[], tallies: readonly ClauseTally[]): ReadonlyMap<string, number> {
+  const found = new Map<string, number>()
+  for (const limit of limits)
+    for (const name of limit.names) found.set(name, (found.get(name) ?? 0) + undecidedOf(limit, tallies))
+  return found
 }
 
 /** Why no judge decided about the 429s of a run, and what would change it. */
@@ -78,11 +86,7 @@ export const unexpected429s = (limits: readonly LimitResult[], tallies: readonly
 
 function undecided429s(evidence: Evidence): Undecided | null {
   const { plan, clauses: tallies, metrics, limits } = evidence
-  const isJudged = isPromised(ofRefusals, tallies)
-  const ofLimits = limits.reduce((sum, { rejected, decided429, unexpected429 }) => {
-    const decided = isJudged && unexpected429 !== null ? Math.min(rejected, decided429) : 0
-    return sum + rejected - decided
-  }, 0)
+  const ofLimits = limits.reduce((sum, limit) => sum + undecidedOf(limit, tallies), 0)
   const ofOthers = metrics
     .cells()
     .filter(({ call }) => withoutLimit.has(plan.calls[call]?.kind ?? ''))
@@ -147,16 +151,16 @@ type RunEvidence = {
 
 /**
  * Responses that were not what the scenario sent its requests for, and about which nothing in the run speaks: no
- * promised limit that a judge decided about, and no threshold that can fail. A search, a saturated target and a stage that
+ * promised limit by which a judge decided about them, and no threshold that can fail. A search, a saturated target and a stage that
  * provokes a block get such responses on purpose.
  */
 export function unspokenRefusals(run: RunEvidence): readonly string[] {
   const { plan, proofs, limits, clauses, metrics } = run
-  const decided = decidedLimits(limits, clauses)
+  const undecided = undecidedByName(limits, clauses)
   const explained = new Set(unprovenCalls(plan, proofs))
   const places = proofs.filter(proof => proof.call !== null && !explained.has(proof) && !isProvoked(proof, plan))
   const found = places.flatMap(proof =>
-    [...refusalsOf(proof, decided)]
+    [...refusalsOf(proof, undecided)]
       .filter(([ending, count]) => count > 0 && !isSpokenOf(ending, proof, run))
       .map(([ending, count]) => ({ ending, count, proof })),
   )
@@ -190,8 +194,8 @@ const minByChance = 3
 const minShareByChance = 0.1
 
 /** By ending: the responses that were no success, without the 429s about which a judge decided, and without chance. */
-function refusalsOf({ unmet, limited, deferred, due }: CallProof, decided: ReadonlySet<string>) {
-  const of429 = [...limited].reduce((sum, [limit, count]) => (decided.has(limit) ? sum : sum + count), 0)
+function refusalsOf({ unmet, limited, deferred, due }: CallProof, undecided: ReadonlyMap<string, number>) {
+  const of429 = [...limited].reduce((sum, [limit, count]) => sum + Math.min(count, undecided.get(limit) ?? count), 0)
   const refused = new Map([
     ['429', of429],
     ['503', deferred],

@@ -5,6 +5,7 @@ import { probeOf } from '../../../src/contract/probes.ts'
 import { createFindingLog } from '../../../src/judge/findings/findings.ts'
 import { createMetrics } from '../../../src/judge/metrics/request-stats.ts'
 import { createProofLog } from '../../../src/judge/proof.ts'
+import type { LimitResult } from '../../../src/judge/results.ts'
 import { unjudgedProbes, unspokenRefusals } from '../../../src/judge/undecided.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import type { Plan } from '../../../src/plan/plan.ts'
@@ -62,7 +63,11 @@ describe('a run with 429s of a limit that its profile does not promise', () => {
 })
 
 describe('responses that are no success', () => {
-  const reasons = (statuses: readonly number[], expressions: readonly string[] = []) => {
+  const reasons = (
+    statuses: readonly number[],
+    expressions: readonly string[] = [],
+    limits: readonly LimitResult[] = [],
+  ) => {
     const { calls, thresholds } = parseScenario(scenario(expressions), 'x.yaml', documentedContract)
     const plan = { ...aPlan(), calls, thresholds, stages: aPlan().stages.map(each => ({ ...each, name: 'steady' })) }
     const log = createProofLog(plan, documentedContract)
@@ -73,7 +78,7 @@ describe('responses that are no success', () => {
       metrics.add(observation)
     }
     const clauses = createFindingLog([]).tallies()
-    return unspokenRefusals({ plan, proofs: log.proofs(), limits: [], clauses, metrics, thresholds: [] })
+    return unspokenRefusals({ plan, proofs: log.proofs(), limits, clauses, metrics, thresholds: [] })
   }
   const of = (status: number, count: number) => [
     ...Array<number>(20 - count).fill(200),
@@ -90,6 +95,18 @@ describe('responses that are no success', () => {
       expect(reasons(of(status, 2)), `${status}`).toEqual([])
       expect(reasons(of(status, 3)), `${status}`).toHaveLength(1)
     }
+  })
+  test('are those 429s of a limit about which no judge decided', () => {
+    const name = `chat:${chatDescriptor.model}`
+    const names = { caller: 'c0', scope: name, names: [name], tier: 'default L', windowMs: 60_000, limit: 20 }
+    const use = { windows: 1, accepted: 15, rejected: 5, unexpected429: 0, missing429: 0, lasted: null }
+    expect(reasons(of(429, 5), [], [{ ...names, ...use, decided429: 5 }])).toEqual([])
+    expect(reasons(of(429, 5), [], [{ ...names, ...use, decided429: 3 }])).toMatchObject([
+      expect.stringContaining('2 of 20 responses were 429 (chat in steady)'),
+    ])
+    expect(reasons(of(429, 5), [], [{ ...names, ...use, decided429: 3, unexpected429: null }])).toMatchObject([
+      expect.stringContaining('5 of 20 responses were 429 (chat in steady)'),
+    ])
   })
   test('have it if a threshold that can fail is about them', () => {
     expect(reasons(of(404, 5), ['status(404) of chat <= 30%'])).toEqual([])
