@@ -10,8 +10,8 @@ import { type InTerminal, type Run, startInTerminal } from '../../test/support/t
 import { startTurnpike, turnpike } from '../../test/support/turnpike.ts'
 
 /**
- * Takes the pictures of the documents: the progress of real runs in a pseudo-terminal, and the pages of a report and a
- * comparison at phone and desk size. It takes two minutes, needs Debian's chromium and pngquant, and is run by `npm run screenshots`.
+ * Takes the pictures of the documents: the progress of real runs in a pseudo-terminal, and the pages of a comparison
+ * and, at phone and desk size, of a report. It takes two minutes, needs Debian's chromium and pngquant, and is run by `npm run screenshots`.
  * Names on the command line select some of `progress`, `search`, `live`, `report` and `comparison`.
  */
 const selected = process.argv.slice(2)
@@ -122,7 +122,6 @@ async function pictureComparison(browser: Browser): Promise<void> {
   if (code !== 1) throw new Error(`the comparison was to end with 1, and ended with ${code}: ${stderr}`)
   const page = of('compared/comparison.html')
   await picturePage(browser, page, desk, 'comparison.png')
-  await picturePage(browser, page, phone, 'comparison-phone.png')
 }
 
 function pathOf(picture: string): string {
