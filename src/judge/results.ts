@@ -146,6 +146,7 @@ export const billingSchema = z.object({
   claimedCredits: decimal,
   claimedUsd: decimal,
   unstatedCosts: whole.default(0).meta({ description: 'Charged responses that state no cost.' }),
+  unknownCharges: whole.default(0).meta({ description: 'Of these, the ones whose list price is not known either.' }),
   unstatedCredits: whole.default(0).meta({ description: 'RPC responses that state no credits.' }),
   /** The difference between the opening and the closing balance check; null: one of them is missing. */
   billedUsd: decimal.nullable(),

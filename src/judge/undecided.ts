@@ -16,7 +16,7 @@ type Evidence = {
   readonly clauses: readonly ClauseTally[]
   readonly metrics: Pick<RunMetrics, 'cells'>
   readonly limits: readonly LimitResult[]
-  readonly billing: Pick<Billing, 'unstatedCosts' | 'unstatedCredits'>
+  readonly billing: Pick<Billing, 'unstatedCosts' | 'unknownCharges' | 'unstatedCredits'>
 }
 
 /** The totals of a run that its judges did not decide, or not completely. */
@@ -24,7 +24,9 @@ export function undecidedTotals(evidence: Evidence): UndecidedTotals {
   const { plan, clauses: tallies, billing } = evidence
   const found = {
     violations: tallies.some(({ judged }) => judged > 0) ? null : open(whyNotJudged(clauseIds, tallies, plan)),
-    discrepancies: isLedgerJudged(tallies) ? null : open(whyNotJudged(ofLedger, tallies, plan)),
+    discrepancies: isLedgerJudged(tallies)
+      ? unknownCharges(billing.unknownCharges)
+      : open(whyNotJudged(ofLedger, tallies, plan)),
     'unexpected-429': undecided429s(evidence),
     blocked: isPromised(ofBlocks, tallies) ? null : unseenBlocks(evidence),
     credits: unstated(billing.unstatedCredits, 'RPC response', 'credits'),
@@ -107,6 +109,13 @@ function unseenBlocks({ metrics, clauses: tallies, plan }: Evidence): Undecided 
   if (most === 0) return null
   const why = whyNotJudged(ofBlocks, tallies, plan)
   return { most, why: `${plural(most, 'response was an error', 'responses were errors')}, and ${why}` }
+}
+
+function unknownCharges(count: number): Undecided | null {
+  if (count === 0) return null
+  const responses = plural(count, 'charged response states', 'charged responses state')
+  const why = 'no cost, and the price list does not cover them, so no balance shows whether their charges are right'
+  return open(`${responses} ${why}: state their prices in the profile ("models", "chat.search", "rpc.networks")`)
 }
 
 function unstated(count: number, what: string, amount: string): Undecided | null {

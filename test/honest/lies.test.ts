@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { clauseIds } from '../../src/contract/clauses.ts'
 import { type Judged, judge, shortTimes } from './judged.ts'
-import { lies } from './service/lies.ts'
+import { type Lie, lies } from './service/lies.ts'
 
 /** Three lies of unrelated sections at a time. Those that need windows to end change the same times, so each is alone. */
 const short = lies.filter(({ takesWindows }) => takesWindows !== true)
@@ -17,6 +17,31 @@ test('there are at least thirty lies, and each breaks known clauses', () => {
   const known: ReadonlySet<string> = new Set(clauseIds)
   expect(lies.flatMap(({ clauses }) => clauses.filter(clause => !known.has(clause)))).toEqual([])
 })
+
+/** Completions state their cost only if a service wants to. */
+const hiddenFee: Lie = {
+  name: 'hidden-fee-of-chat',
+  section: '2.4',
+  does: 'takes a thousandth of a cent more for a completion',
+  clauses: ['billing.conservation'],
+  change: (reply, { account, path }) => {
+    if (path === '/chat/completions' && account !== null && reply.status === 200) account.usd -= 10_000
+    return reply
+  },
+}
+
+test.each(['always', 'never'] as const)(
+  'a completion that is charged above its price is named if costs are stated %s',
+  async costMember => {
+    const run = {
+      changes: { costMember },
+      scenario: 'scenarios/billing.yaml',
+      profile: 'none',
+      asWritten: true,
+    } as const
+    expect((await judge({ ...run, lies: [hiddenFee] })).clauses).toContain('billing.conservation')
+  },
+)
 
 const unnamedIn = (judged: Judged, group: typeof lies) =>
   group.filter(({ clauses }) => !clauses.some(clause => judged.clauses.includes(clause))).map(({ name }) => name)

@@ -7,6 +7,7 @@ const changes: readonly Partial<Variant>[] = [
   { limiter: 'gcra', limits: 'lower', rpc429: 'draft-and-one' },
   { abuseWords: 'spelled-out', abuseStatus: 403 },
   { charges: 'diem-first', balanceDecimals: 12 },
+  { costMember: 'never' },
   { replayRequestId: 'new', replayCredits: 'zero' },
   ...[201, 202, 203, 204].map(seed => ({ ...randomVariant(seed, 0.2), networks: 'many' as const })),
 ]

@@ -210,7 +210,7 @@ const isModelOf = (model: unknown, { model: request, options }: ChatDescriptor):
   model === request || (options !== null && options.suffix !== null && model === `${request}:${options.suffix}`)
 
 /** The usage that a completion states. */
-type TokenCounts = {
+export type TokenCounts = {
   readonly prompt: number
   readonly completion: number
   readonly total: number

@@ -104,7 +104,7 @@ const pricesOf = ({ input, output, cacheInput, cacheWrite }: NonNullable<Model['
   cacheWrite: cacheWrite === null ? null : pico(cacheWrite),
 })
 
-type TokenQuantities = {
+export type TokenQuantities = {
   readonly prompt: number
   readonly completion: number
   /** Both counts are part of the prompt. */

@@ -30,6 +30,7 @@ type Case = {
   readonly limits?: readonly LimitResult[]
   readonly observations?: readonly Observation[]
   readonly unstatedCosts?: number
+  readonly unknownCharges?: number
   readonly unstatedCredits?: number
 }
 
@@ -40,7 +41,7 @@ function undecided({ passed = [], notPromised = [], limits = [], observations = 
   const log = createFindingLog(notPromised)
   for (const id of passed) log.reporterFor('headers').pass(id as 'header.date')
   const clauses = log.tallies()
-  const none = { unstatedCosts: 0, unstatedCredits: 0 }
+  const none = { unstatedCosts: 0, unknownCharges: 0, unstatedCredits: 0 }
   return undecidedTotals({ plan, clauses, metrics, limits, billing: { ...none, ...billing } })
 }
 
@@ -98,6 +99,11 @@ describe('no judge decides', () => {
     const found = undecided({ passed: judged, unstatedCosts: 2, unstatedCredits: 1 })
     expect(found.spend?.why).toBe('2 charged responses state no cost, so the total may be larger')
     expect(found.credits?.why).toBe('1 RPC response states no credits, so the total may be larger')
+    expect(found.discrepancies).toBeUndefined()
+  })
+  test('about charges that neither responses nor the price list tell', () => {
+    const found = undecided({ passed: judged, unstatedCosts: 2, unknownCharges: 1 })
+    expect(found.discrepancies?.why).toMatch(/^1 charged response states no cost, and the price list does not cover/)
   })
 })
 

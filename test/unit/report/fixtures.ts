@@ -49,6 +49,7 @@ export const aBilling = {
   claimedCredits: '12345',
   claimedUsd: '0.007715625',
   unstatedCosts: 0,
+  unknownCharges: 0,
   unstatedCredits: 0,
   billedUsd: '0.007715625',
   tolerance: {

@@ -9,6 +9,7 @@ import {
   type ChargeBounds,
   excessOver,
   formatRange,
+  isCharge,
   isWithin,
   type PaidByCurrency,
 } from './charge.ts'
@@ -58,7 +59,7 @@ export type LedgerAccount = {
   readonly billed: () => bigint | null
 }
 
-const unstatedCost: Obstacle = { text: 'a success did not state its cost', clause: null }
+const unstatedCost: Obstacle = { text: 'a success states no cost, and its list price is not known', clause: null }
 const overlapping: Obstacle = { text: 'requests overlapped whenever a balance was shown', clause: null }
 const fewDigits: Obstacle = { text: 'balances have too few digits to show these charges', clause: null }
 
@@ -349,7 +350,7 @@ function withLatest<Item>(items: Item[], item: Item): Item[] {
 const balanceOf = ({ balances }: LedgerEntry): bigint | null => balances && balances.usd + balances.diem
 
 /** The charge of the request itself; none for a replay. */
-const ownCharge = ({ charge }: LedgerEntry): bigint => (charge?.kind === 'charged' ? charge.said : 0n)
+const ownCharge = ({ charge }: LedgerEntry): bigint => (isCharge(charge) ? charge.said : 0n)
 
 const describeSpent = (spent: bigint, range: AmountRange, requests: number): string =>
   `${formatPico(spent)} USD left the balance over ${requests} requests that cost ${formatRange(range)}`

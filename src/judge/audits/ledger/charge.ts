@@ -12,7 +12,7 @@ import {
   streamOf,
 } from '../../../observation/observation.ts'
 import { is2xx, isFromGateway, isReplayed, jsonObject } from '../../../observation/response.ts'
-import { statedAmounts, tokenCounts } from '../../checks/completion.ts'
+import { statedAmounts, type TokenCounts, tokenCounts } from '../../checks/completion.ts'
 import {
   completionTolerance,
   listPrice,
@@ -20,26 +20,28 @@ import {
   priceOfCredits,
   statedBase,
   statedCost,
+  type TokenQuantities,
 } from '../../checks/price-list.ts'
 import { claimedCredits, expectedCredits } from '../../checks/rpc-credits.ts'
 
 /** The possible charges of one request. All amounts in pico-USD; a DIEM counts as a USD. */
 export type ChargeBounds = {
   /**
-   * refused: rejected by the RPC proxy, so free · unknown: no complete response, so it may have been charged
+   * listed: a success that states no cost, so it costs its list price · refused: rejected by the RPC proxy, so free ·
+   * unknown: no complete response, so it may have been charged
    */
-  readonly kind: 'charged' | 'replay' | 'refused' | 'free' | 'unknown'
+  readonly kind: 'charged' | 'listed' | 'replay' | 'refused' | 'free' | 'unknown'
   /** The minimum and maximum charge. */
   readonly min: bigint
   readonly max: bigint
-  /** The claimed charge. For a replay: the charge of the original, which must not be taken again. */
+  /** The claimed charge, or the list price. For a replay: the charge of the original, which must not be taken again. */
   readonly said: bigint
 }
 
 const free: ChargeBounds = { kind: 'free', min: 0n, max: 0n, said: 0n }
 const refused: ChargeBounds = { ...free, kind: 'refused' }
 
-/** The bounds of the charge; null if unknown, since a success does not state its cost. */
+/** The bounds of the charge; null if unknown, since a success states no cost, and the price list does not cover it. */
 export const chargeOf = memoizeLast(readCharge)
 
 function readCharge(observation: Observation, contract: Contract): ChargeBounds | null {
@@ -66,9 +68,60 @@ function readCharge(observation: Observation, contract: Contract): ChargeBounds 
   }
   // Resources do not state their cost, but the contract has their maximum.
   if (request.kind === 'resource') return is2xx(outcome.status) ? upToMax(observation, contract) : free
-  if (is2xx(outcome.status)) return null
+  if (is2xx(outcome.status)) return statesCost(observation, contract) ? null : listedCharge(observation, contract)
   return isRefused ? refused : free
 }
+
+/** Whether a response states a cost, even one that is no amount. */
+const statesCost = ({ response }: Observation, contract: Contract): boolean =>
+  response !== null &&
+  ((costIn(response) ?? null) !== null || response.headers[priceListOf(contract).costHeader] !== undefined)
+
+function listedCharge(observation: Observation, contract: Contract): ChargeBounds | null {
+  const exact = expectedCharge(observation, contract)
+  if (exact !== null) return { kind: 'listed', ...rangeAround(exact.usd, exact.tolerance), said: exact.usd }
+  const tokens = rangeOfTokens(observation, contract)
+  const lookups = priceOfLookups(observation, contract)
+  if (tokens === null || lookups === null) return null
+  const { min } = rangeAround(tokens.min, completionTolerance(tokens.min, contract))
+  const { max } = rangeAround(tokens.max + lookups, completionTolerance(tokens.max, contract))
+  return { kind: 'listed', min, max, said: tokens.max }
+}
+
+/**
+ * What the tokens of a completion may cost. Without a price of their own, tokens from a cache are no dearer than others,
+ * and tokens written to it cost at most twice as much, as in the public price lists.
+ */
+function rangeOfTokens(observation: Observation, contract: Contract): AmountRange | null {
+  const { request } = observation
+  const counts = countsOf(observation)
+  if (request.kind !== 'chat' || counts === null) return null
+  const { prompt, cached, written } = counts
+  const priceOf = (tokens: TokenQuantities) => listPrice(priceListOf(contract), request.model, tokens)
+  const exact = priceOf(counts)
+  const min = exact ?? priceOf({ ...counts, prompt: prompt - cached - written, cached: 0, written: 0 })
+  const max = exact ?? priceOf({ ...counts, prompt: prompt + written, cached: 0, written: 0 })
+  return min === null || max === null ? null : { min, max }
+}
+
+/** The tokens of a completion; null: it does not state them, or not consistently. */
+function countsOf(observation: Observation): TokenCounts | null {
+  const { response } = observation
+  const counts = response && tokenCounts(streamOf(observation)?.usage ?? jsonObject(response)?.usage)
+  return counts?.wrong === null ? counts : null
+}
+
+/** The price of all lookups that a completion may have made; null: it is not known. */
+function priceOfLookups({ request }: Pick<Observation, 'request'>, contract: Contract): bigint | null {
+  const lookups = request.kind === 'chat' ? maxLookups(request.options, contract) : 0
+  const { usdPerLookup } = contract.chat.search
+  if (lookups === 0) return 0n
+  return usdPerLookup === null ? null : BigInt(lookups) * pico(usdPerLookup)
+}
+
+/** Whether a response was charged an amount that is known. */
+export const isCharge = (charge: ChargeBounds | null): charge is ChargeBounds =>
+  charge?.kind === 'charged' || charge?.kind === 'listed'
 
 /** Whether the RPC proxy rejected a request as a whole. */
 export const isProxyRejection = ({ request, outcome }: Observation): boolean =>
@@ -106,11 +159,13 @@ export function claimInBody(response: ObservedResponse): ClaimedCharge | null {
 }
 
 /** The cost that a completion states in each of the two currencies. */
-function responseCost({ body }: ObservedResponse) {
-  const stated = body.kind === 'stream' ? body.stream.cost : body.kind === 'json' ? toObject(body.value)?.cost : null
-  const cost = statedAmounts(stated)
+function responseCost(response: ObservedResponse) {
+  const cost = statedAmounts(costIn(response))
   return cost === null || cost.usd > maxClaim || cost.diem > maxClaim ? null : cost
 }
+
+const costIn = ({ body }: ObservedResponse): unknown =>
+  body.kind === 'stream' ? body.stream.cost : body.kind === 'json' ? toObject(body.value)?.cost : null
 
 /** More than this is no cost of a request but a fault. */
 const maxClaim = pico('1000000')
@@ -172,13 +227,11 @@ function maxCharge({ request }: Observation, contract: Contract): bigint {
     return worst === null ? unpriced : pico(worst)
   }
   if (request.kind !== 'chat') return 0n
-  const lookups = maxLookups(request.options, contract)
-  const { usdPerLookup } = contract.chat.search
-  if (lookups > 0 && usdPerLookup === null) return unpriced
+  const lookups = priceOfLookups({ request }, contract)
   const prompt = request.promptTokens * 2 + 4_000
   const completion = request.maxCompletionTokens * choicesOf(request.options) * 2
   const tokens = listPrice(priceListOf(contract), request.model, { prompt, completion, cached: 0, written: 0 })
-  return tokens === null ? unpriced : tokens + BigInt(lookups * 2) * pico(usdPerLookup ?? '0')
+  return tokens === null || lookups === null ? unpriced : tokens + 2n * lookups
 }
 
 export type ExpectedCharge = {
@@ -204,11 +257,9 @@ export function expectedCharge(observation: Observation, contract: Contract): Ex
   }
   if (request.kind === 'probe') return expectedOfProbe(request, response, contract)
   if (request.kind !== 'chat' || maxLookups(request.options, contract) > 0) return null
-  const counts = tokenCounts(streamOf(observation)?.usage ?? jsonObject(response)?.usage)
-  if (counts === null || counts.wrong !== null) return null
-  const usd = listPrice(priceListOf(contract), request.model, counts)
-  if (usd === null) return null
-  return { usd, credits: 0n, tolerance: completionTolerance(usd, contract), priced: 'completion' }
+  const counts = countsOf(observation)
+  const usd = counts && listPrice(priceListOf(contract), request.model, counts)
+  return usd === null ? null : { usd, credits: 0n, tolerance: completionTolerance(usd, contract), priced: 'completion' }
 }
 
 /** A probe that may be accepted is one call. Only its response shows its tier. */

@@ -22,6 +22,7 @@ import {
   chargeOf,
   type ExpectedCharge,
   expectedCharge,
+  isCharge,
   isProxyRejection,
   paidByCurrency,
 } from './charge.ts'
@@ -54,7 +55,7 @@ export function createLedgerAudit(
   const discrepancies = createDiscrepancies(reporter)
   const creditOf = createCredits(contract, reporter)
   const total = { expectedCredits: 0n, expectedPicoUsd: 0n, claimedCredits: 0n, claimedPicoUsd: 0n }
-  const unstated = { costs: 0, credits: 0 }
+  const unstated = { costs: 0, charges: 0, credits: 0 }
   const tolerance = { claimedPicoUsd: 0n, unpricedPicoUsd: 0n, openPicoUsd: 0n, completions: 0, rpcResponses: 0 }
   /** A wallet is shown its balance in other places, too. */
   const isJudged = (isWallet: boolean) => !shared && (balanceHeaders || isWallet)
@@ -77,7 +78,7 @@ export function createLedgerAudit(
       if (sentMs === null || endMs === null) return
       const isWallet = chain !== undefined
       const judged = isJudged(isWallet)
-      if (!judged && charge?.kind === 'charged')
+      if (!judged && isCharge(charge))
         for (const clause of isWallet ? ofWallets : ofBalances)
           reporter.unjudged(clause, shared ? sharedAccounts : noBalances)
       let account = accounts.get(caller)
@@ -121,6 +122,7 @@ export function createLedgerAudit(
     return {
       ...total,
       unstatedCosts: unstated.costs,
+      unknownCharges: unstated.charges,
       unstatedCredits: unstated.credits,
       tolerance: {
         claimedPicoUsd: tolerance.claimedPicoUsd,
@@ -148,7 +150,8 @@ export function createLedgerAudit(
       claimedCredits: isOfProxy ? (claimedCredits(response, contract) ?? 0n) : 0n,
       claimedPicoUsd: charge?.kind === 'charged' ? charge.said : 0n,
     }
-    if (charge === null || (charge.kind === 'unknown' && isSuccess)) unstated.costs++
+    if (charge === null) unstated.charges++
+    if (charge === null || charge.kind === 'listed' || (charge.kind === 'unknown' && isSuccess)) unstated.costs++
     if (request.kind === 'rpc' && isOfProxy && isSuccess && claimedCredits(response, contract) === null)
       unstated.credits++
     total.expectedCredits += amounts.expectedCredits
@@ -193,7 +196,7 @@ function dayOf(fromMs: number, toMs: number): number | null {
 
 /** The totals of a ledger, as plain data: sums over its accounts, so that ledgers of other accounts can be added. */
 export type LedgerSnapshot = LedgerAmounts &
-  Pick<Billing, 'unstatedCosts' | 'unstatedCredits'> & {
+  Pick<Billing, 'unstatedCosts' | 'unknownCharges' | 'unstatedCredits'> & {
     readonly accounts: number
     /** The accounts that were shown a balance, and the decrease of those balances. */
     readonly shown: number
@@ -220,6 +223,7 @@ export const sumLedgers = (ledgers: readonly LedgerTotals[]): LedgerTotals =>
       claimedCredits: a.claimedCredits + b.claimedCredits,
       claimedPicoUsd: a.claimedPicoUsd + b.claimedPicoUsd,
       unstatedCosts: a.unstatedCosts + b.unstatedCosts,
+      unknownCharges: a.unknownCharges + b.unknownCharges,
       unstatedCredits: a.unstatedCredits + b.unstatedCredits,
       accounts: a.accounts + b.accounts,
       shown: a.shown + b.shown,
@@ -235,6 +239,7 @@ const zeroLedger: LedgerTotals = {
   claimedCredits: 0n,
   claimedPicoUsd: 0n,
   unstatedCosts: 0,
+  unknownCharges: 0,
   unstatedCredits: 0,
   accounts: 0,
   shown: 0,
@@ -266,6 +271,7 @@ export const toBilling = (totals: LedgerTotals, discrepancies: readonly Discrepa
   claimedCredits: String(totals.claimedCredits),
   claimedUsd: formatPico(totals.claimedPicoUsd),
   unstatedCosts: totals.unstatedCosts,
+  unknownCharges: totals.unknownCharges,
   unstatedCredits: totals.unstatedCredits,
   billedUsd: totals.shown > 0 && totals.shown === totals.accounts ? formatPico(totals.billedPicoUsd) : null,
   tolerance: {

@@ -1,7 +1,14 @@
 import { formatPico } from '../../../lib/money.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { SumBounds } from '../overlap-bounds.ts'
-import { type AmountRange, type Balances, type ChargeBounds, isWithin, type PaidByCurrency } from './charge.ts'
+import {
+  type AmountRange,
+  type Balances,
+  type ChargeBounds,
+  isCharge,
+  isWithin,
+  type PaidByCurrency,
+} from './charge.ts'
 
 const zeroRange: AmountRange = { min: 0n, max: 0n }
 
@@ -72,7 +79,7 @@ const isSameCharge = (a: ChargeBounds | null, b: ChargeBounds | null): boolean =
 export function addToTotals(sum: ChargeTotals, { charge, paid, credit }: ChargedRequest): ChargeTotals {
   if (charge === null) return { ...sum, requests: sum.requests + 1, unpriced: sum.unpriced + 1 }
   const { kind, said, min, max } = charge
-  const isCharged = kind === 'charged'
+  const isCharged = isCharge(charge)
   const isReplay = kind === 'replay'
   return {
     requests: sum.requests + 1,

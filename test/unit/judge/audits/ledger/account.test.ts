@@ -127,7 +127,7 @@ test('nothing is asserted across a success that does not state its cost', () => 
       : each,
   )
   expect(message(silent)).toEqual([])
-  expect(judge(silent)).toMatchObject({ unstatedCosts: 1, unstatedCredits: 0 })
+  expect(judge(silent)).toMatchObject({ unstatedCosts: 1, unknownCharges: 1, unstatedCredits: 0 })
 })
 
 test('the totals come from the responses, from our price list, and from the balances', () => {
@@ -138,6 +138,7 @@ test('the totals come from the responses, from our price list, and from the bala
     claimedCredits: '85',
     claimedUsd: '0.00005313',
     unstatedCosts: 0,
+    unknownCharges: 0,
     unstatedCredits: 0,
     billedUsd: '0.00005313',
     tolerance: {

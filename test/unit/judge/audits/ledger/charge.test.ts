@@ -64,6 +64,13 @@ describe('the charge of a request', () => {
       '0.0000125',
     ],
     ['a replay: nothing', replayed, 'replay', '0', '0'],
+    [
+      'a completion without a cost: its list price',
+      chatObserved({ ...completion, cost: undefined }),
+      'listed',
+      '0.0002999897',
+      '0.0003000103',
+    ],
     ['a rejection: nothing', refused(chatDescriptor, 429), 'free', '0', '0'],
     ['a 500 of the service: nothing', refused(chatDescriptor, 500), 'free', '0', '0'],
     [
@@ -144,7 +151,6 @@ describe('the charge of a request', () => {
   })
 
   test('a success that does not state its cost is unknown', () => {
-    expect(chargeOf(chatObserved({ ...completion, cost: undefined }), documentedContract)).toBeNull()
     expect(chargeOf(chatObserved({ ...completion, cost: { usd: -1, diem: 0 } }), documentedContract)).toBeNull()
     expect(chargeOf(singleObserved({}, { 'x-service-rpc-cost-usd': undefined }), documentedContract)).toBeNull()
   })
