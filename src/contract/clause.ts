@@ -42,14 +42,44 @@ export type Clause = {
   readonly source?: 'profile' | 'target'
   /** What a run needs to exercise the clause, if load and probes against a healthy target are not enough. */
   readonly needs?: string
+  /** Which calls exercise it; if missing, those that its judges read. `any`: also calls of Turnpike itself. */
+  readonly exercisedBy?: CallFilterName
+  /** Whether refused requests exercise the clause too. */
+  readonly evenIfRefused?: boolean
+  /** What no response of a run showed, if such calls succeeded. */
+  readonly unseen?: string
+  /** What a violation means, and the clauses that it hides, because they could have judged the same response. */
+  readonly hides?: HiddenClauses
 }
+
+/** Calls that exercise a clause. `judge/call-filters.ts` tells which. */
+export type CallFilterName =
+  | 'any'
+  | 'chat'
+  | 'compressed-chat'
+  | 'rpc'
+  | 'batch'
+  | 'failing-item'
+  | 'failing-batch'
+  | 'replay'
+  | 'replay-conflict'
+  | 'replay-of-other-caller'
+  | 'replay-with-other-key'
+  | 'replay-later'
+  | 'resource'
+  | 'models'
+  | 'networks'
+  | 'rate-limit-logs'
+  | 'top-up'
+
+export type HiddenClauses = readonly [text: string, clauses: readonly string[]]
 
 /** A clause as a table row: section, judges, sentence, and optional extras. */
 export type ClauseRow = readonly [
   section: string,
   judges: JudgeName | Clause['judges'],
   text: string,
-  more?: { readonly source?: Clause['source']; readonly needs?: string },
+  more?: Omit<Clause, 'section' | 'judges' | 'text'>,
 ]
 
 export type ClauseRows = Readonly<Record<string, ClauseRow>>

@@ -43,12 +43,6 @@ export const clauses = Object.fromEntries(clauseIds.map(id => [id, clauseOf(rows
   Record<ClauseId, Clause>
 >
 
-function clauseOf([section, judges, text, { source, needs } = {}]: ClauseRow): Clause {
-  return {
-    section,
-    text,
-    judges: typeof judges === 'string' ? [judges] : judges,
-    ...(source && { source }),
-    ...(needs && { needs }),
-  }
+function clauseOf([section, judges, text, more]: ClauseRow): Clause {
+  return { section, text, judges: typeof judges === 'string' ? [judges] : judges, ...more }
 }

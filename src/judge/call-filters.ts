@@ -1,4 +1,4 @@
-import type { JudgeName } from '../contract/clause.ts'
+import type { CallFilterName, Clause, JudgeName } from '../contract/clause.ts'
 import { type ClauseId, clauses } from '../contract/clauses.ts'
 import { probeNames, probeOf } from '../contract/probes.ts'
 import type { Call } from '../plan/plan.ts'
@@ -12,10 +12,48 @@ export type CallFilter = {
   readonly fromRefusals?: boolean
 }
 
-const isRpc = (call: Call): boolean => call.kind === 'rpc' || call.kind === 'replay'
 const rpcOf = (call: Call) => (call.kind === 'rpc' ? call : call.kind === 'replay' ? call.of : null)
+const isBatch = (call: Call): boolean => (rpcOf(call)?.batchSize ?? null) !== null
+const mayFail = (call: Call): boolean => (rpcOf(call)?.failing ?? 0) > 0
 
-const chat: CallFilter = { wanted: 'requests a completion (kind: chat)', matches: ({ kind }) => kind === 'chat' }
+const ofKind = (kind: Call['kind'], wanted = `has the kind ${kind}`): CallFilter => ({
+  wanted,
+  matches: call => call.kind === kind,
+})
+const replayWith = (key: string, matches: (call: Call & { kind: 'replay' }) => boolean): CallFilter => ({
+  wanted: `repeats a JSON-RPC request with ${key}`,
+  matches: call => call.kind === 'replay' && matches(call),
+})
+
+const filters: Readonly<Record<Exclude<CallFilterName, 'any'>, CallFilter>> = {
+  chat: ofKind('chat', 'requests a completion (kind: chat)'),
+  'compressed-chat': {
+    wanted: 'accepts a compressed completion (accept-encoding)',
+    matches: call => call.kind === 'chat' && call.options !== null && call.options.encoding !== null,
+  },
+  rpc: { wanted: 'sends a JSON-RPC request (kind: rpc)', matches: call => rpcOf(call) !== null },
+  batch: { wanted: 'sends a JSON-RPC batch (kind: rpc-batch)', matches: isBatch },
+  'failing-item': {
+    wanted: 'sends a JSON-RPC request that fails on purpose (failure-ratio or failing-items)',
+    matches: mayFail,
+    fromRefusals: true,
+  },
+  'failing-batch': {
+    wanted: 'sends a JSON-RPC batch with items that fail on purpose (failing-items)',
+    matches: call => isBatch(call) && mayFail(call),
+  },
+  replay: ofKind('replay', 'repeats a JSON-RPC request (kind: replay)'),
+  'replay-conflict': replayWith('another body (conflict-ratio)', ({ conflictRatio }) => conflictRatio > 0),
+  'replay-of-other-caller': replayWith('another caller (other-caller-ratio)', call => call.otherCallerRatio > 0),
+  'replay-with-other-key': replayWith('another API key (other-key-ratio)', call => call.otherKeyRatio > 0),
+  'replay-later': replayWith('a delay (repeat-after)', ({ repeatAfterMs }) => repeatAfterMs !== null),
+  resource: ofKind('resource', 'requests such a resource (kind: resource)'),
+  models: ofKind('models'),
+  networks: ofKind('networks'),
+  'rate-limit-logs': ofKind('rate-limit-logs'),
+  'top-up': ofKind('top-up'),
+}
+
 const unstreamed: CallFilter = {
   wanted: 'requests an unstreamed completion (kind: chat, stream: false)',
   matches: call => call.kind === 'chat' && !call.stream,
@@ -28,41 +66,6 @@ const withOptions: CallFilter = {
   wanted: 'sends options to a completion (parameters or suffix)',
   matches: call => call.kind === 'chat' && call.options !== null,
 }
-const encoded: CallFilter = {
-  wanted: 'accepts a compressed completion (accept-encoding)',
-  matches: call => call.kind === 'chat' && call.options !== null && call.options.encoding !== null,
-}
-const rpc: CallFilter = { wanted: 'sends a JSON-RPC request (kind: rpc)', matches: isRpc }
-const batch: CallFilter = {
-  wanted: 'sends a JSON-RPC batch (kind: rpc-batch)',
-  matches: call => (rpcOf(call)?.batchSize ?? null) !== null,
-}
-const failingItem: CallFilter = {
-  wanted: 'sends a JSON-RPC request that fails on purpose (failure-ratio or failing-items)',
-  matches: call => (rpcOf(call)?.failing ?? 0) > 0,
-  fromRefusals: true,
-}
-const failingBatch: CallFilter = {
-  wanted: 'sends a JSON-RPC batch with items that fail on purpose (failing-items)',
-  matches: call => batch.matches(call) && failingItem.matches(call),
-}
-const replay: CallFilter = {
-  wanted: 'repeats a JSON-RPC request (kind: replay)',
-  matches: ({ kind }) => kind === 'replay',
-}
-const replayWith = (key: string, matches: (call: Call & { kind: 'replay' }) => boolean): CallFilter => ({
-  wanted: `repeats a JSON-RPC request with ${key}`,
-  matches: call => call.kind === 'replay' && matches(call),
-})
-const resource: CallFilter = {
-  wanted: 'requests such a resource (kind: resource)',
-  matches: ({ kind }) => kind === 'resource',
-}
-const listOf = (kind: Call['kind']): CallFilter => ({
-  wanted: `has the kind ${kind}`,
-  matches: call => call.kind === kind,
-})
-
 const payment: CallFilter = {
   wanted: 'pays for credit (kind: top-up, pay: true)',
   matches: call => call.kind === 'top-up' && call.pay,
@@ -70,72 +73,34 @@ const payment: CallFilter = {
 }
 
 const byJudge: Readonly<Partial<Record<JudgeName, CallFilter>>> = {
-  'chat-request': chat,
+  'chat-request': filters.chat,
   'chat-response': unstreamed,
   'chat-stream': streamed,
   'chat-options': withOptions,
-  'rpc-response': rpc,
-  'rpc-credits': rpc,
-  idempotency: replay,
-  resources: resource,
+  'rpc-response': filters.rpc,
+  'rpc-credits': filters.rpc,
+  idempotency: filters.replay,
+  resources: filters.resource,
   payments: payment,
-}
-
-/** Clauses that need more, or less, than their judge reads. */
-const byClause: Readonly<Partial<Record<ClauseId, CallFilter | null>>> = {
-  'header.model-id': chat,
-  'header.model-id.asked': chat,
-  'header.model-name': chat,
-  'header.model-name.stable': chat,
-  'header.request-timestamp': resource,
-  'chat.compression': encoded,
-  'chat.compression.body': encoded,
-  'limit.tokens.headers': chat,
-  'limit.tokens.limit': chat,
-  'limit.tokens.remaining': chat,
-  'limit.tokens.enforced': chat,
-  'limit.tokens.reset': chat,
-  'limit.resources': resource,
-  'limit.rpc-429': { ...rpc, fromRefusals: true },
-  'catalogue.models': listOf('models'),
-  'catalogue.networks': listOf('networks'),
-  // Turnpike itself requests this list.
-  'catalogue.rate-limits': null,
-  'logs.layout': listOf('rate-limit-logs'),
-  'logs.shows-429': listOf('rate-limit-logs'),
-  'logs.no-phantom': listOf('rate-limit-logs'),
-  'wallet.inference': { ...chat, fromRefusals: true },
-  'wallet.rpc': { ...rpc, fromRefusals: true },
-  'wallet.top-up.offer': { ...listOf('top-up'), fromRefusals: true },
-  'rpc.request-id.unique': rpc,
-  'rpc.id': rpc,
-  'rpc.batch.correlation': batch,
-  'rpc.batch.full': batch,
-  'rpc.item-failure.status': failingItem,
-  'rpc.item-failure.alone': failingBatch,
-  'rpc.batch.error-price': failingBatch,
-  'rpc.response.error': failingItem,
-  'rpc.replay.charge': replay,
-  'rpc.replay.conflict': replayWith('another body (conflict-ratio)', ({ conflictRatio }) => conflictRatio > 0),
-  'rpc.replay.per-user': replayWith('another caller (other-caller-ratio)', call => call.otherCallerRatio > 0),
-  'rpc.replay.any-key': replayWith('another API key (other-key-ratio)', call => call.otherKeyRatio > 0),
-  'rpc.replay.expiry.kept': replayWith('a delay (repeat-after)', ({ repeatAfterMs }) => repeatAfterMs !== null),
-  'rpc.replay.expiry.ends': replayWith('a delay (repeat-after)', ({ repeatAfterMs }) => repeatAfterMs !== null),
 }
 
 /** null: any request may exercise the clause. */
 export function callFilterOf(id: ClauseId): CallFilter | null {
-  const own = byClause[id]
-  if (own !== undefined) return own
-  const filters = clauses[id].judges.map(judge => (judge === 'probe' ? probesOf(id) : (byJudge[judge] ?? null)))
-  return filters.reduce<CallFilter | null>((sum, filter, index) => (index === 0 ? filter : either(sum, filter)), null)
+  const { exercisedBy, evenIfRefused = false, judges }: Clause = clauses[id]
+  if (exercisedBy === 'any') return null
+  if (exercisedBy !== undefined) {
+    const filter = filters[exercisedBy]
+    return evenIfRefused ? { ...filter, fromRefusals: true } : filter
+  }
+  const ofJudges = judges.map(judge => (judge === 'probe' ? probesOf(id) : (byJudge[judge] ?? null)))
+  return ofJudges.reduce<CallFilter | null>((sum, filter, index) => (index === 0 ? filter : either(sum, filter)), null)
 }
 
 /** Several judges of completions read all of them. */
 function either(a: CallFilter | null, b: CallFilter | null): CallFilter | null {
   if (a === null || b === null) return null
   return {
-    wanted: a === unstreamed && b === streamed ? chat.wanted : a.wanted,
+    wanted: a === unstreamed && b === streamed ? filters.chat.wanted : a.wanted,
     matches: call => a.matches(call) || b.matches(call),
     fromRefusals: a.fromRefusals === true || b.fromRefusals === true,
   }
@@ -153,39 +118,4 @@ function probesOf(id: ClauseId): CallFilter {
     matches: call => call.kind === 'probe' && (names as readonly string[]).includes(call.probe),
     fromRefusals: true,
   }
-}
-
-const noHeader = 'no response had this header'
-const noBlock = 'no caller was blocked'
-const fewFailures = 'no caller failed often enough'
-
-/** What no response of a run showed, if calls that could exercise the clause were answered. */
-export const situations: Readonly<Partial<Record<ClauseId, string>>> = {
-  'header.booleans': noHeader,
-  'header.timestamp': noHeader,
-  'header.host-name': noHeader,
-  'header.model-router': noHeader,
-  'header.control-instance': noHeader,
-  'header.retry-count': noHeader,
-  'header.deprecation.pair': noHeader,
-  'header.deprecation.date': noHeader,
-  'header.payment-required': noHeader,
-  'error.400.object': 'no response had status 400',
-  'error.401.object': 'no response had status 401',
-  'error.415.object': 'no response had status 415',
-  'error.429.object': 'no response had status 429',
-  'error.object': 'no response was an error',
-  'limit.requests.enforced': 'no caller reached its limit',
-  'limit.requests.not-early': 'no limit rejected a request',
-  'limit.type': 'no limit rejected a request',
-  'limit.rpc-429': 'the RPC proxy rejected no request with 429',
-  'abuse.block': fewFailures,
-  'abuse.counts': fewFailures,
-  'abuse.not-early': fewFailures,
-  'abuse.all-requests': noBlock,
-  'abuse.duration': noBlock,
-  'abuse.message': noBlock,
-  'abuse.ends': 'no caller sent a request after its block',
-  'rpc.refused.free': 'the RPC proxy rejected no request as a whole',
-  'chat.cost.cached': 'no prompt came from a cache',
 }

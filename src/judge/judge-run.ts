@@ -13,9 +13,9 @@ import { createHistogram, percentilesOf } from './metrics/histogram.ts'
 import type { RunMetrics } from './metrics/request-stats.ts'
 import { createSeries, type Series } from './metrics/series.ts'
 import { createSlices, type Slices } from './metrics/slices.ts'
+import { explainNotJudged } from './not-judged.ts'
 import { createProofLog } from './proof.ts'
 import type { LimitResult, Percentiles } from './results.ts'
-import { explainSilence } from './silence.ts'
 import { paymentReasons, type RunVerdict, reachVerdict, type VerdictInput } from './verdict.ts'
 
 /** The inputs of judging a run. */
@@ -197,7 +197,7 @@ export function concludeRun<Run extends OfRun>(
     plan,
     head,
     metrics,
-    clauses: explainSilence(findingLog.tallies(), plan, metrics),
+    clauses: explainNotJudged(findingLog.tallies(), plan, metrics),
     findings: findingLog.findings(),
     billing: audits.billing(),
     limits: audits.limits(),

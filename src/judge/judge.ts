@@ -22,10 +22,10 @@ import { createMetrics, type MetricsSnapshot, type RunMetrics } from './metrics/
 import { coarseSnapshot, createSeries, type SeriesSnapshot } from './metrics/series.ts'
 import { createSlices, type SlicesSnapshot } from './metrics/slices.ts'
 import type { RunExtent } from './metrics/timings.ts'
+import { explainNotJudged } from './not-judged.ts'
 import { createOpenPayments, type OpenPayment } from './open-payments.ts'
 import { type CallProof, createProofLog } from './proof.ts'
 import type { CapacityResult, LimitResult, ThresholdResult } from './results.ts'
-import { explainSilence } from './silence.ts'
 import { evaluateThresholds } from './thresholds.ts'
 import { basisOfTotals, undecidedTotals, unexpected429s } from './undecided.ts'
 
@@ -246,7 +246,7 @@ export function thresholdsOf(
   const billing = audits.billing()
   const { discrepancies, claimedCredits, claimedUsd } = billing
   const limits = audits.limits()
-  const clauses = explainSilence(findingLog.tallies(), plan, metrics)
+  const clauses = explainNotJudged(findingLog.tallies(), plan, metrics)
   const undecided = undecidedTotals({ plan, clauses, metrics, limits, billing })
   return evaluateThresholds(plan.thresholds, metrics, {
     violations: findingLog.violations(),

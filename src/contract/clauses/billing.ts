@@ -1,12 +1,25 @@
 import type { ClauseRows } from '../clause.ts'
 
+/** What a violation hides if charges or balances cannot be read. */
+export const money = ['billing.balance-before', 'billing.conservation', 'billing.currency', 'rpc.refused.free', 'rpc.replay.charge'] as const
+
 /** Idempotent replays. */
 export const replayClauses = {
-  'rpc.replay.header': ['4.3', 'idempotency', 'A repeated request with the same key and body gets Idempotent-Replayed: true; a first request does not.'],
+  'rpc.replay.header': [
+    '4.3',
+    'idempotency',
+    'A repeated request with the same key and body gets Idempotent-Replayed: true; a first request does not.',
+    {
+      hides: [
+        'replays are not marked as such',
+        ['rpc.replay.body', 'rpc.replay.any-key', 'rpc.replay.expiry.kept', 'rpc.replay.expiry.ends', 'rpc.replay.charge'],
+      ],
+    },
+  ],
   'rpc.replay.body': ['4.3', 'idempotency', 'A replay returns the cached response, byte for byte.'],
-  'rpc.replay.charge': ['4.3', ['idempotency', 'ledger'], 'A replay is not charged.'],
-  'rpc.replay.conflict': ['4.3', 'idempotency', 'A request with a used key and another body gets a 400.'],
-  'rpc.replay.per-user': ['4.3', 'idempotency', 'An idempotency key belongs to one user.'],
+  'rpc.replay.charge': ['4.3', ['idempotency', 'ledger'], 'A replay is not charged.', { exercisedBy: 'replay' }],
+  'rpc.replay.conflict': ['4.3', 'idempotency', 'A request with a used key and another body gets a 400.', { exercisedBy: 'replay-conflict' }],
+  'rpc.replay.per-user': ['4.3', 'idempotency', 'An idempotency key belongs to one user.', { exercisedBy: 'replay-of-other-caller' }],
   'rpc.replay.key': [
     '4.3',
     ['probe', 'idempotency'],
@@ -14,13 +27,18 @@ export const replayClauses = {
     { needs: 'keys at the limits of the pattern' },
   ],
   'rpc.replay.bad-key': ['4.3', 'probe', 'A request with a key that does not match the pattern gets a 400.', { source: 'profile' }],
-  'rpc.replay.expiry.kept': ['4.3', 'idempotency', 'A response stays cached for its key for 24 hours.'],
-  'rpc.replay.expiry.ends': ['4.3', 'idempotency', 'After 24 hours a key counts as new again.', { needs: 'a profile with a short lifetime' }],
+  'rpc.replay.expiry.kept': ['4.3', 'idempotency', 'A response stays cached for its key for 24 hours.', { exercisedBy: 'replay-later' }],
+  'rpc.replay.expiry.ends': [
+    '4.3',
+    'idempotency',
+    'After 24 hours a key counts as new again.',
+    { needs: 'a profile with a short lifetime', exercisedBy: 'replay-later' },
+  ],
   'rpc.replay.any-key': [
     '4.3',
     'idempotency',
     'An idempotency key is valid for all API keys of its user.',
-    { needs: 'callers with several API keys, and replays with other-key' },
+    { needs: 'callers with several API keys, and replays with other-key', exercisedBy: 'replay-with-other-key' },
   ],
 } satisfies ClauseRows
 

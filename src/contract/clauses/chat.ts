@@ -1,4 +1,40 @@
 import type { ClauseRows } from '../clause.ts'
+import { money } from './billing.ts'
+
+/** What a violation hides if completions, streams or choices cannot be read. */
+export const completions = [
+  'chat.usage',
+  'chat.usage.sum',
+  'chat.usage.cached',
+  'chat.usage.details',
+  'chat.max-completion-tokens',
+  'chat.cost',
+  'chat.cost.amount',
+  'chat.cost.cached',
+  'chat.choice.length',
+  'parameters.price',
+] as const
+
+export const streams = [
+  'chat.stream.chunk',
+  'chat.stream.index',
+  'chat.stream.delta',
+  'chat.stream.done',
+  'chat.stream.finish',
+  'chat.stream.usage',
+  'parameters.results-in-stream',
+] as const
+
+const choices = [
+  'chat.choice.finish-reason',
+  'chat.choice.stop-reason',
+  'chat.choice.tool-calls',
+  'chat.message',
+  'chat.message.members',
+  'chat.logprobs',
+  'chat.logprobs.asked',
+  'chat.logprobs.top',
+] as const
 
 /** Completions: required fields, finish reasons, messages and tokens, then the valid and invalid requests. */
 export const chatClauses = {
@@ -6,23 +42,49 @@ export const chatClauses = {
   'chat.content-type': ['4.2', 'chat-response', 'An unstreamed completion is application/json.'],
   'chat.media-type': ['4.2', 'probe', 'A chat request that is not application/json gets a 415.'],
   'chat.id': ['2.4', ['chat-response', 'chat-stream'], 'A completion has a string id.'],
-  'chat.object': ['2.4', 'chat-response', 'The object of a completion is chat.completion.'],
+  'chat.object': [
+    '2.4',
+    'chat-response',
+    'The object of a completion is chat.completion.',
+    { hides: ['completions are unreadable', ['chat.choice', 'chat.logprobs', 'chat.logprobs.asked', ...completions]] },
+  ],
   'chat.created': ['2.4', ['chat-response', 'chat-stream'], 'created is the Unix time at which the request was made.'],
   'chat.model': ['2.4', ['chat-response', 'chat-stream'], 'A completion names the model used.'],
-  'chat.choice': ['2.4', 'chat-response', 'A choice has a message and the key logprobs. Its index, if present, is a position in the list.'],
+  'chat.choice': [
+    '2.4',
+    'chat-response',
+    'A choice has a message and the key logprobs. Its index, if present, is a position in the list.',
+    { hides: ['completions have no readable choices', choices] },
+  ],
   'chat.choice.finish-reason': ['2.4', ['chat-response', 'chat-stream'], 'finish_reason is stop, length or tool_calls.'],
   'chat.message': ['2.4', 'chat-response', 'The message of a choice is an assistant or tool message with content or tool_calls.'],
-  'chat.usage': ['2.4', ['chat-response', 'chat-stream'], 'usage has integer prompt_tokens, completion_tokens and total_tokens.'],
+  'chat.usage': [
+    '2.4',
+    ['chat-response', 'chat-stream'],
+    'usage has integer prompt_tokens, completion_tokens and total_tokens.',
+    { hides: ['completions state no usable usage', [...completions, 'limit.tokens.remaining', 'limit.tokens.enforced']] },
+  ],
   'chat.usage.sum': ['2.4', ['chat-response', 'chat-stream'], 'Total tokens are prompt tokens plus completion tokens.'],
   'chat.usage.cached': [
     '2.4',
     ['chat-response', 'chat-stream'],
     'prompt_tokens_details is null or counts cached and written tokens, which are part of the prompt.',
+    { hides: ['cached tokens are unusable', ['chat.cost.amount', 'chat.cost.cached', 'parameters.price']] },
   ],
   'chat.max-completion-tokens': ['2.1', ['chat-response', 'chat-stream'], 'max_completion_tokens limits the generated tokens, including reasoning.'],
-  'chat.cost': ['2.4', ['chat-response', 'chat-stream'], 'cost, if present, has diem and usd, both non-negative numbers.'],
+  'chat.cost': [
+    '2.4',
+    ['chat-response', 'chat-stream'],
+    'cost, if present, has diem and usd, both non-negative numbers.',
+    { hides: ['completions state no usable cost', ['chat.cost.amount', 'chat.cost.cached', 'parameters.price', ...money]] },
+  ],
   'chat.cost.amount': ['2.4', ['chat-response', 'chat-stream'], 'cost is tokens times the list price of the model.', { source: 'profile' }],
-  'chat.cost.cached': ['2.4', ['chat-response', 'chat-stream'], 'Tokens read from a cache or written to a cache cost their list price.', { source: 'profile' }],
+  'chat.cost.cached': [
+    '2.4',
+    ['chat-response', 'chat-stream'],
+    'Tokens read from a cache or written to a cache cost their list price.',
+    { source: 'profile', unseen: 'no prompt came from a cache' },
+  ],
   'chat.choice.stop-reason': ['2.4', ['chat-response', 'chat-stream'], 'stop_reason is null, stop or length, and does not contradict finish_reason.'],
   'chat.choice.tool-calls': ['2.4', ['chat-response', 'chat-stream'], 'A choice with the finish reason tool_calls has at least one tool call.'],
   'chat.choice.length': ['2.4', ['chat-response', 'chat-stream'], 'A choice is cut for its length only at its token limit.', { source: 'profile' }],
@@ -43,7 +105,12 @@ export const chatClauses = {
     { source: 'profile' },
   ],
   'chat.stream.delta': ['4.2', 'chat-stream', 'The delta of a chunk has the types of a message.', { source: 'profile' }],
-  'chat.request': ['2.1', ['probe', 'chat-request'], 'A chat request needs only a model and a list of messages.'],
+  'chat.request': [
+    '2.1',
+    ['probe', 'chat-request'],
+    'A chat request needs only a model and a list of messages.',
+    { hides: ['valid requests were refused', ['chat.object', 'chat.id', 'chat.model', 'chat.created', ...completions]] },
+  ],
   'chat.request.message': ['2.2', ['probe', 'chat-request'], 'A message has a role, and a text or a list of parts as content.'],
   'chat.request.text-part': ['2.2', ['probe', 'chat-request'], 'A text part has the type text and at least one character of text.'],
   'chat.request.cache-control': ['2.2', ['probe', 'chat-request'], 'The type of cache_control is ephemeral.'],
@@ -65,7 +132,12 @@ export const chatClauses = {
 
 /** Streamed completions, then the service-specific options of all completions. */
 export const streamClauses = {
-  'chat.stream.content-type': ['4.2', 'chat-stream', 'A streamed completion is an event stream.', { source: 'profile' }],
+  'chat.stream.content-type': [
+    '4.2',
+    'chat-stream',
+    'A streamed completion is an event stream.',
+    { source: 'profile', hides: ['streams are unreadable', [...streams, ...completions]] },
+  ],
   'chat.stream.chunk': ['4.2', 'chat-stream', 'Every event is a JSON chunk of one completion: one id, one model.', { source: 'profile' }],
   'chat.stream.finish': [
     '4.2',
@@ -73,11 +145,21 @@ export const streamClauses = {
     'A stream states its finish reason once. No token comes after it, and neither of them after an error.',
     { source: 'profile' },
   ],
-  'chat.stream.usage': ['4.2', 'chat-stream', 'A stream states its usage once.', { source: 'profile' }],
+  'chat.stream.usage': ['4.2', 'chat-stream', 'A stream states its usage once.', { source: 'profile', hides: ['streams state no usage', completions] }],
   'chat.stream.done': ['4.2', 'chat-stream', 'The done marker is the last event of a stream.', { source: 'profile' }],
-  'parameters.accepted': ['2.3', 'chat-options', 'Every documented option is accepted with every documented value.'],
+  'parameters.accepted': [
+    '2.3',
+    'chat-options',
+    'Every documented option is accepted with every documented value.',
+    { hides: ['options were refused', ['parameters.echo', 'parameters.echo.sent', 'parameters.echo.default', 'parameters.thinking', 'parameters.citations']] },
+  ],
   'parameters.invalid': ['2.3', 'probe', 'enable_web_search with a value other than off, on and auto gets a 400.'],
-  'parameters.echo': ['2.4', 'chat-options', 'The echo of the options has the documented booleans, texts and list of citations.'],
+  'parameters.echo': [
+    '2.4',
+    'chat-options',
+    'The echo of the options has the documented booleans, texts and list of citations.',
+    { hides: ['the echo of the options is unreadable', ['parameters.echo.sent', 'parameters.echo.default', 'parameters.echo.citations', 'parameters.suffix']] },
+  ],
   'parameters.echo.citations': ['2.4', 'chat-options', 'Each of web_search_citations has title and url; content and date, if present, are texts.'],
   'parameters.echo.sent': ['2.4', 'chat-options', 'An option that was sent is echoed with its value.'],
   'parameters.echo.default': ['2.3', 'chat-options', 'An option that was not sent is echoed with its default.'],

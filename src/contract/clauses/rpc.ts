@@ -1,15 +1,44 @@
 import type { ClauseRows } from '../clause.ts'
+import { money } from './billing.ts'
+
+const credits = ['rpc.credits.amount', 'rpc.batch.error-price', 'rpc.cost.amount'] as const
 
 /** The RPC proxy. */
 export const rpcClauses = {
   'rpc.status': ['4.3', 'rpc-response', 'A JSON-RPC response, single or batch, has the status 200.'],
   'rpc.content-type': ['4.3', 'rpc-response', 'The content type of an RPC response is application/json.'],
-  'rpc.response': ['4.3', 'rpc-response', 'A JSON-RPC response has jsonrpc 2.0 and either a result or an error object.'],
-  'rpc.response.error': ['4.3', 'rpc-response', 'The error of an item has an integer code and a message.', { source: 'profile' }],
-  'rpc.id': ['4.3', ['rpc-response', 'dependent-errors'], 'The id of a request is echoed back.'],
-  'rpc.batch.correlation': ['4.3', 'rpc-response', 'A batch gets one response for each of its ids.'],
-  'rpc.item-failure.status': ['4.3', ['rpc-response', 'dependent-errors'], 'With a failing item, the HTTP status stays 200.'],
-  'rpc.item-failure.alone': ['4.3', 'rpc-response', 'A failing item of a batch does not affect the other items.'],
+  'rpc.response': [
+    '4.3',
+    'rpc-response',
+    'A JSON-RPC response has jsonrpc 2.0 and either a result or an error object.',
+    { hides: ['JSON-RPC responses are malformed', ['rpc.response.error', ...credits]] },
+  ],
+  'rpc.response.error': ['4.3', 'rpc-response', 'The error of an item has an integer code and a message.', { source: 'profile', exercisedBy: 'failing-item' }],
+  'rpc.id': [
+    '4.3',
+    ['rpc-response', 'dependent-errors'],
+    'The id of a request is echoed back.',
+    { exercisedBy: 'rpc', hides: ['responses cannot be matched with items', ['rpc.item-failure.alone', ...credits]] },
+  ],
+  'rpc.batch.correlation': [
+    '4.3',
+    'rpc-response',
+    'A batch gets one response for each of its ids.',
+    {
+      exercisedBy: 'batch',
+      hides: ['responses cannot be matched with items', ['rpc.id', 'rpc.response', 'rpc.response.error', 'rpc.item-failure.alone', ...credits]],
+    },
+  ],
+  'rpc.item-failure.status': [
+    '4.3',
+    ['rpc-response', 'dependent-errors'],
+    'With a failing item, the HTTP status stays 200.',
+    {
+      exercisedBy: 'failing-item',
+      hides: ['a failing item fails the whole request', ['rpc.item-failure.alone', 'rpc.batch.error-price', 'rpc.response.error']],
+    },
+  ],
+  'rpc.item-failure.alone': ['4.3', 'rpc-response', 'A failing item of a batch does not affect the other items.', { exercisedBy: 'failing-batch' }],
   'rpc.unsupported-method': ['4.3', 'probe', 'A method that is not on the allow-list gets a 400.'],
   'rpc.unsupported-method.websocket': ['4.3', 'probe', 'A method that needs a WebSocket gets a 400: subscriptions on EVM networks and on Solana.'],
   'rpc.unsupported-method.filter': ['4.3', 'probe', 'Each of the six stateful filter methods gets a 400.'],
@@ -18,20 +47,30 @@ export const rpcClauses = {
   'rpc.batch.rejected': ['4.3', 'probe', 'A batch with an unsupported method is rejected as a whole with 400.'],
   'rpc.unsupported-method.named': ['4.3', 'probe', 'The error message of a rejected batch names every offending method.'],
   'rpc.batch.limit': ['4.3', 'probe', 'A batch of more than 100 items gets a 400.'],
-  'rpc.batch.full': ['4.3', 'rpc-response', 'A batch may have 100 items.', { needs: 'a batch with the maximum number of items' }],
+  'rpc.batch.full': ['4.3', 'rpc-response', 'A batch may have 100 items.', { needs: 'a batch with the maximum number of items', exercisedBy: 'batch' }],
   'rpc.network': ['4.3', 'probe', 'A request for a network that is not on the list gets a 400.', { source: 'profile' }],
   'rpc.request': ['7', 'probe', 'A request that is not JSON-RPC 2.0 gets a 400: jsonrpc is 2.0, method a string, params a list.', { source: 'profile' }],
   'rpc.alternatives': ['4.3', 'probe', 'eth_getLogs and eth_sendRawTransaction are available as alternatives to filters and keys.'],
-  'rpc.refused.free': ['4.3', 'ledger', 'A request that is rejected as a whole is not charged.'],
-  'rpc.credits.header': ['4.3', 'rpc-credits', 'An RPC response states the charged credits as an integer.'],
+  'rpc.refused.free': ['4.3', 'ledger', 'A request that is rejected as a whole is not charged.', { unseen: 'the RPC proxy rejected no request as a whole' }],
+  'rpc.credits.header': ['4.3', 'rpc-credits', 'An RPC response states the charged credits as an integer.', { hides: ['responses state no credits', credits] }],
   'rpc.credits.amount': [
     '4.3',
     ['rpc-credits', 'implied-credits'],
     "Credits are the chain's base credits times the multiplier of the method's tier, summed over a batch.",
   ],
-  'rpc.batch.error-price': ['4.3', ['rpc-credits', 'implied-credits'], 'An item of a batch that returns an error is billed 5 credits.'],
-  'rpc.cost.header': ['4.3', 'rpc-credits', 'An RPC response states its cost in USD as a decimal string.'],
+  'rpc.batch.error-price': [
+    '4.3',
+    ['rpc-credits', 'implied-credits'],
+    'An item of a batch that returns an error is billed 5 credits.',
+    { exercisedBy: 'failing-batch' },
+  ],
+  'rpc.cost.header': [
+    '4.3',
+    'rpc-credits',
+    'An RPC response states its cost in USD as a decimal string.',
+    { hides: ['responses state no cost', ['rpc.cost.amount', ...money]] },
+  ],
   'rpc.cost.amount': ['4.3', 'rpc-credits', 'The cost is the credits times the price of a credit.'],
-  'rpc.request-id': ['4.3', 'rpc-response', 'An RPC response has X-Request-ID.'],
-  'rpc.request-id.unique': ['4.3', 'unique-ids', 'X-Request-ID identifies one request; only a replay repeats it.'],
+  'rpc.request-id': ['4.3', 'rpc-response', 'An RPC response has X-Request-ID.', { hides: ['responses have no X-Request-ID', ['rpc.request-id.unique']] }],
+  'rpc.request-id.unique': ['4.3', 'unique-ids', 'X-Request-ID identifies one request; only a replay repeats it.', { exercisedBy: 'rpc' }],
 } satisfies ClauseRows

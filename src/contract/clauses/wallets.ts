@@ -5,8 +5,13 @@ const poorWallets = { needs: 'a wallet with too little credit: wallets without t
 
 /** How wallets sign in, and what they are offered. */
 export const walletClauses = {
-  'wallet.inference': ['5', 'sign-ins', 'A signed payload in SIGN-IN-WITH-X is accepted instead of an API key for inference.', wallets],
-  'wallet.rpc': ['4.3', 'sign-ins', 'The RPC proxy accepts a wallet instead of an API key.', wallets],
+  'wallet.inference': [
+    '5',
+    'sign-ins',
+    'A signed payload in SIGN-IN-WITH-X is accepted instead of an API key for inference.',
+    { ...wallets, exercisedBy: 'chat', evenIfRefused: true },
+  ],
+  'wallet.rpc': ['4.3', 'sign-ins', 'The RPC proxy accepts a wallet instead of an API key.', { ...wallets, exercisedBy: 'rpc', evenIfRefused: true }],
   'wallet.legacy-header': ['5', 'sign-ins', 'The payload is also accepted in X-Sign-In-With-X.', wallets],
   'wallet.evm': ['5', 'sign-ins', 'A wallet of an EVM chain signs an EIP-4361 message.', wallets],
   'wallet.solana': ['5', 'sign-ins', 'A wallet of Solana signs a sign-in message with Ed25519.', wallets],
@@ -24,7 +29,7 @@ export const walletClauses = {
     '4.1',
     'wallet-offers',
     'A top-up without a payment gets the accepted payments, as accepts. Each of them is complete.',
-    { needs: 'a call of the kind top-up' },
+    { needs: 'a call of the kind top-up', exercisedBy: 'top-up', evenIfRefused: true },
   ],
   'wallet.top-up.rails': [
     '5',

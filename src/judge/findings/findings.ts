@@ -54,13 +54,13 @@ export type ClauseTally = {
   readonly violated: number
   readonly verdict: 'pass' | 'fail' | 'not-exercised' | 'not-promised'
   /** Why nothing judged the clause; also of a clause that passed, if a violation hid most of what it is about. */
-  readonly because: Silence | null
+  readonly because: NotJudgedReason | null
   /** The true size of what violated the clause, in sentences. */
   readonly measured: string | null
 }
 
 /** not-exercised: the run never did it · not-judged: it did, but something prevented the judgement */
-export type Silence = Obstacle & { readonly kind: 'not-exercised' | 'not-judged' }
+export type NotJudgedReason = Obstacle & { readonly kind: 'not-exercised' | 'not-judged' }
 
 /** All violations of one clause seen by one judge, with one example for each of the first causes. */
 export type Finding = {
@@ -203,7 +203,7 @@ export function createFindingLog(
   const isViolated = (id: ClauseId) => [...findings.values()].some(({ clause }) => clause === id)
 
   /** An obstacle that a violation caused comes first. A clause that is not promised has no violation to see. */
-  function silenceOf(id: ClauseId, verdict: ClauseTally['verdict'], count: number): Silence | null {
+  function reasonOf(id: ClauseId, verdict: ClauseTally['verdict'], count: number): NotJudgedReason | null {
     const met = obstacles.of(id)
     const masked = met.find(({ clause, count: times }) => clause !== null && isViolated(clause) && times >= count)
     const [first] = met
@@ -241,7 +241,7 @@ export function createFindingLog(
         const violated = [...findings.values()].filter(f => f.clause === id).reduce((sum, f) => sum + f.count, 0)
         const count = judged.get(id)?.count ?? 0
         const verdict = violated > 0 ? 'fail' : count > 0 ? 'pass' : silence(id)
-        const because = silenceOf(id, verdict, count)
+        const because = reasonOf(id, verdict, count)
         const said = verdict === 'fail' ? measured.of(id) : null
         return { id, section: clauses[id].section, judged: count, violated, verdict, because, measured: said }
       }),

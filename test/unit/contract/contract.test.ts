@@ -122,6 +122,11 @@ describe('the clauses', () => {
     expect(allClauses.filter(({ judges }) => judges.includes(judge))).not.toEqual([])
   })
 
+  test.each(clauseIds)('%s hides known clauses', id => {
+    const { hides }: Clause = clauses[id]
+    expect(hides?.[1].filter(hidden => !(clauseIds as readonly string[]).includes(hidden)) ?? []).toEqual([])
+  })
+
   test('have known judges, and each judge once', () => {
     const judges: readonly string[] = [...checkNames, ...auditNames]
     for (const clause of allClauses) {

@@ -3,7 +3,7 @@ import { type ClauseId, clauseIds, clauses } from '../../../src/contract/clauses
 import { callFilterOf } from '../../../src/judge/call-filters.ts'
 import { createFindingLog } from '../../../src/judge/findings/findings.ts'
 import { createMetrics } from '../../../src/judge/metrics/request-stats.ts'
-import { explainSilence } from '../../../src/judge/silence.ts'
+import { explainNotJudged } from '../../../src/judge/not-judged.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import type { Plan } from '../../../src/plan/plan.ts'
 import { anObservation, aPlan, respondedWith } from './metrics/fixtures.ts'
@@ -29,7 +29,7 @@ function explain(observations: readonly Observation[], ...violated: readonly Cla
   for (const clause of violated) findingLog.reporterFor('headers').fail(clause as 'header.date', 'wrong', [0])
   const metrics = createMetrics(plan)
   for (const observation of observations) metrics.add(observation)
-  const tallies = explainSilence(findingLog.tallies(), plan, metrics)
+  const tallies = explainNotJudged(findingLog.tallies(), plan, metrics)
   return (id: ClauseId) => tallies.find(tally => tally.id === id)?.because ?? null
 }
 
