@@ -1,6 +1,5 @@
 import type { Clause, ClauseRow, JudgeName } from './clause.ts'
-import { compressionClauses, errorClauses, headerClauses } from './clauses/answers.ts'
-import { authClauses } from './clauses/auth.ts'
+import { authClauses, compressionClauses, errorClauses, headerClauses } from './clauses/answers.ts'
 import { billingClauses, replayClauses } from './clauses/billing.ts'
 import { chatClauses, streamClauses } from './clauses/chat.ts'
 import { abuseClauses, limitClauses } from './clauses/limits.ts'

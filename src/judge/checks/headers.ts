@@ -1,93 +1,40 @@
 import type { ClausesOf } from '../../contract/clauses.ts'
 import { type Contract, type Model, resourceOf } from '../../contract/contract.ts'
+import { type HeaderForm, type HeaderRule, headerRulesOf, isoDate } from '../../contract/headers.ts'
 import { quote } from '../../lib/format.ts'
 import { parseJson, toObject } from '../../lib/json.ts'
-import { memoizeByObject, memoizeLast } from '../../lib/memoize.ts'
-import { isDecimal } from '../../lib/numbers.ts'
+import { memoizeByObject } from '../../lib/memoize.ts'
 import type { Observation, ObservedResponse } from '../../observation/observation.ts'
 import { authenticatedResponse, is2xx, isFromGateway } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import { type Check, type Expect, expectFor } from './check.ts'
-import { priceListOf } from './price-list.ts'
-
-const httpDate =
-  /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} \d{2}:\d{2}:\d{2} GMT$/
-/** The number of time digits is open; hours and minutes are the minimum. */
-const versionTime = /^\d{4}(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])\.([01]\d|2[0-3])[0-5]\d([0-5]\d+)?$/
-
-const isFilled = (value: string) => value !== ''
-// Consecutive responses have the same values, so the last result is reused.
-const isHttpDate = memoizeLast((value: string) => httpDate.test(value))
-const isVersion = memoizeLast((value: string) => versionTime.test(value))
-const isBalance = (value: string) => isDecimal(value.startsWith('-') ? value.slice(1) : value)
 
 const isInference = ({ request }: Observation, contract: Contract): boolean =>
   request.kind === 'chat' ||
   (request.kind === 'resource' && resourceOf(contract, request.resource)?.isInference === true)
 
-type RequiredHeader = HeaderRule<ClausesOf<'headers'>> & { readonly name: string }
-
-const headerRulesOf = memoizeByObject((contract: Contract) => {
-  const { headerPrefix: prefix } = contract
-  const { usdHeader, diemHeader } = priceListOf(contract)
-  const rule = (
-    clause: RequiredHeader['clause'],
-    name: string,
-    fits: RequiredHeader['fits'],
-    expected: string,
-  ): RequiredHeader => ({ clause, name, fits, expected })
-  return {
-    ofAll: [
-      rule('header.content-type', 'content-type', isFilled, 'a media type'),
-      rule('header.date', 'date', isHttpDate, 'an HTTP date'),
-      rule('header.cf-ray', 'cf-ray', isFilled, 'a request id'),
-      rule('header.version', `${prefix}version`, isFilled, 'a revision'),
-    ],
-    versionFormat: rule('header.version.format', `${prefix}version`, isVersion, 'YYYYMMDD.HHMMSS'),
-    ofInference: [
-      rule('header.model-id', `${prefix}model-id`, isFilled, 'the model used'),
-      rule('header.model-name', `${prefix}model-name`, isFilled, 'a display name'),
-    ],
-    ofBalances: [
-      rule('header.balance.usd', usdHeader, isBalance, 'a decimal string'),
-      rule('header.balance.diem', diemHeader, isBalance, 'a decimal string'),
-    ],
-  }
-})
-
 /** Checks the headers that every response has, and those that depend only on the caller and the request. */
 export const checkHeaders: Check<'headers'> = (observation, contract, reporter) => {
   const { response, id } = observation
   if (response === null || isFromGateway(response, contract)) return
-  const { ofAll, versionFormat, ofInference, ofBalances } = headerRulesOf(contract)
-  for (const rule of ofAll) checkHeader(rule, response, id, reporter)
-  if (response.headers[versionFormat.name]) checkHeader(versionFormat, response, id, reporter)
-  if (is2xx(response.status) && isInference(observation, contract))
-    for (const rule of ofInference) checkHeader(rule, response, id, reporter)
-  if (contract.billing.balanceHeaders && authenticatedResponse(observation) !== null)
-    for (const rule of ofBalances) checkHeader(rule, response, id, reporter)
+  const { headers, headersCut, status } = response
+  const isOn = {
+    every: true,
+    inference: is2xx(status) && isInference(observation, contract),
+    account: contract.billing.balanceHeaders && authenticatedResponse(observation) !== null,
+  }
+  for (const { clause, name, on, form } of headerRulesOf(contract).headers) {
+    const value = headers[name]
+    if (on === 'present' ? !value : !isOn[on] || (value === undefined && headersCut)) continue
+    if (value !== undefined && form.fits(value)) reporter.pass(clause)
+    else reporter.fail(clause, wrongHeader(name, value, status, form), [id])
+  }
 }
 
-function checkHeader(
-  { clause, name, fits, expected }: RequiredHeader,
-  { headers, headersCut, status }: ObservedResponse,
-  id: number,
-  reporter: ClauseReporter<'headers'>,
-): void {
-  const value = headers[name]
-  if (value === undefined && headersCut) return
-  if (value !== undefined && fits(value)) reporter.pass(clause)
-  else reporter.fail(clause, `${name} is ${quote(value)} on a ${status}, expected ${expected}`, [id])
-}
+const wrongHeader = (name: string, value: string | undefined, status: number, { expected }: HeaderForm): string =>
+  `${name} is ${quote(value)} on a ${status}, expected ${expected}`
 
 type ConditionalClause = ClausesOf<'conditional-headers'>
-
-/** The rule for a header that is present. */
-type HeaderRule<Clause = ConditionalClause> = {
-  readonly clause: Clause
-  readonly fits: (value: string) => boolean
-  readonly expected: string
-}
 
 /** Checks the conditional headers: most are checked only if present, a few also if missing. */
 export const checkConditionalHeaders: Check<'conditional-headers'> = (observation, contract, reporter) => {
@@ -100,8 +47,8 @@ export const checkConditionalHeaders: Check<'conditional-headers'> = (observatio
     const rule = known.rules.get(name)
     const value = headers[name]
     if (rule === undefined || value === undefined) continue
-    if (rule.fits(value)) reporter.pass(rule.clause)
-    else reporter.fail(rule.clause, `${name} is ${quote(value)} on a ${status}, expected ${rule.expected}`, [id])
+    if (rule.form.fits(value)) reporter.pass(rule.clause)
+    else reporter.fail(rule.clause, wrongHeader(name, value, status, rule.form), [id])
   }
   if (headers['payment-required'] !== undefined || status >= 400) checkPaymentRequired(response, id, reporter)
   const isWarned = headers[known.deprecationWarning] !== undefined || headers[known.deprecationDate] !== undefined
@@ -152,8 +99,8 @@ function checkDeprecation(
     if (date !== undefined)
       expect(
         'header.deprecation.date',
-        isoDate.test(date),
-        () => `${deprecationDate} is ${quote(date)}, expected a date in ISO 8601`,
+        isoDate.fits(date),
+        () => `${deprecationDate} is ${quote(date)}, expected ${isoDate.expected}`,
       )
   }
   if (request.kind !== 'chat' || !is2xx(status)) return
@@ -196,15 +143,8 @@ function isEncodedJson(value: string): boolean {
   return toObject(decoded) !== null || Array.isArray(decoded)
 }
 
-const day = String.raw`\d{4}(-?)(0[1-9]|1[0-2])\1(0[1-9]|[12]\d|3[01])`
-const time = String.raw`T([01]\d|2[0-4])(:?[0-5]\d(:?[0-5]\d|:?60)?)?([.,]\d+)?(Z|[+-]\d{2}(:?\d{2})?)?`
-const isoInstant = new RegExp(`^${day}${time}$`)
-/** A date, optionally followed by a time. */
-const isoDate = new RegExp(`^${day}(${time})?$`)
-const wholeNumber = /^\d+$/
-
 type KnownHeaders = {
-  readonly rules: ReadonlyMap<string, HeaderRule>
+  readonly rules: ReadonlyMap<string, HeaderRule<ConditionalClause>>
   readonly models: ReadonlyMap<string, Model>
   readonly modelId: string
   readonly deprecationWarning: string
@@ -212,43 +152,17 @@ type KnownHeaders = {
   readonly requestTimestamp: string
 }
 
-const knownHeadersOf = memoizeByObject(
-  ({ headerPrefix: prefix, models }: Contract): KnownHeaders => ({
-    rules: rulesOf(prefix),
+const knownHeadersOf = memoizeByObject((contract: Contract): KnownHeaders => {
+  const { headerPrefix: prefix, models } = contract
+  return {
+    rules: new Map(headerRulesOf(contract)['conditional-headers'].map(rule => [rule.name, rule])),
     models: new Map(models.map(model => [model.id, model])),
     modelId: `${prefix}model-id`,
     deprecationWarning: `${prefix}model-deprecation-warning`,
     deprecationDate: `${prefix}model-deprecation-date`,
     requestTimestamp: `${prefix}request-timestamp-ms`,
-  }),
-)
-
-function rulesOf(prefix: string): ReadonlyMap<string, HeaderRule> {
-  const boolean: HeaderRule = {
-    clause: 'header.booleans',
-    fits: value => value === 'true' || value === 'false',
-    expected: 'true or false',
   }
-  const text = (clause: ConditionalClause): HeaderRule => ({ clause, fits: value => value !== '', expected: 'a text' })
-  return new Map<string, HeaderRule>([
-    [`${prefix}is-blurred`, boolean],
-    [`${prefix}is-content-violation`, boolean],
-    [`${prefix}is-adult-model-content-violation`, boolean],
-    [`${prefix}contains-minor`, boolean],
-    ['x-auth-refreshed', boolean],
-    [
-      `${prefix}timestamp`,
-      { clause: 'header.timestamp', fits: value => isoInstant.test(value), expected: 'an instant in ISO 8601' },
-    ],
-    [`${prefix}host-name`, text('header.host-name')],
-    [`${prefix}model-router`, text('header.model-router')],
-    [`${prefix}control-instance`, text('header.control-instance')],
-    [
-      'x-retry-count',
-      { clause: 'header.retry-count', fits: value => wholeNumber.test(value), expected: 'a whole number' },
-    ],
-  ])
-}
+})
 
 /** Checks that responses are compressed only if requested, and only with a requested encoding. */
 export const checkCompression: Check<'compression'> = ({ response, request, id, outcome }, contract, reporter) => {
