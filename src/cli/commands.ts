@@ -72,14 +72,14 @@ export const commands: readonly Command[] = [
       only,
       'fail-fast': {
         type: 'boolean',
-        describe: 'End at the first violation (thresholds: known at the end)',
+        describe: 'Stop at the first violation',
         default: false,
       },
       workers: { type: 'number', describe: 'Threads that share the callers', default: 1 },
       redis: { type: 'string', describe: 'Redis URL of the workers (default: TURNPIKE_REDIS)' },
       shards: { type: 'number', describe: 'Workers elsewhere that share the callers (with --redis)' },
-      'max-silence': { type: 'number', describe: 'Seconds without a sign of life of a worker', default: 10 },
-      collect: { type: 'boolean', describe: 'Get the records of all shards (with --shards)', default: false },
+      'max-silence': { type: 'number', describe: 'Worker heartbeat timeout in seconds', default: 10 },
+      collect: { type: 'boolean', describe: 'Copy the records of all shards into the run directory', default: false },
       'ready-within': { type: 'number', describe: 'Seconds until every shard must be ready', default: 60 },
       baseline,
       ...criteria,
@@ -113,7 +113,7 @@ export const commands: readonly Command[] = [
   },
   {
     usage: 'worker',
-    describe: 'Drive shards of runs that others start',
+    describe: 'Run as a worker of distributed runs',
     arguments: {},
     flags: {
       redis: { type: 'string', describe: 'Redis URL (default: TURNPIKE_REDIS)' },

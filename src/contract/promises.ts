@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { DeepReadonly } from '../lib/json.ts'
 import { memoizeByObject } from '../lib/memoize.ts'
 import { type ClauseId, clauseIds, clauses } from './clauses.ts'
 
@@ -21,7 +22,7 @@ export const promisesSchema = z.strictObject({
   except: z.array(clausePattern.describe('clauses that it does not promise, although `promises.only` has them')),
 })
 
-type Promises = z.infer<typeof promisesSchema>
+type Promises = DeepReadonly<z.infer<typeof promisesSchema>>
 
 /** The clauses that a target does not promise, in the order of the clause table. They are never judged. */
 export const notPromised = memoizeByObject(

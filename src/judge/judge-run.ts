@@ -271,8 +271,7 @@ function unintendedBlocks({ stages }: Plan, blocks: BlockCounts): number {
 }
 
 /**
- * How the run ended. All footers agree, but for those of a worker on another machine that was done before the others
- * stopped. Null if one is missing, unless the run ended because a worker was lost.
+ * How the run ended. Footers agree, except for a remote worker that finished early. Null if one is missing, unless the run ended because a worker was lost.
  */
 function endOf(ends: readonly (LogFooter | null)[]): LogFooter | null {
   const all = ends.filter(end => end !== null)

@@ -20,8 +20,8 @@ export type WorkerSoFar = {
 }
 
 /**
- * The run as it is now, with the verdict that it would get if it were complete now. Reads snapshots only, so the judges
- * go on as if nobody had asked.
+ * The run as it is now, with the verdict that it would get if it were complete now. Reads snapshots only, which does not
+ * disturb the judges.
  */
 export function judgeSoFar(
   job: JudgeJob,

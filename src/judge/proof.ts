@@ -253,7 +253,7 @@ export function unprovenReasons(
         .filter(proof => !plan.thresholds.some(each => canFailOn(each, proof, reachOf(each, plan, proofs))))
         .map(
           proof =>
-            `Nothing judged the responses to ${placeOf(proof)}: no clause about their content, and no threshold about them.`,
+            `Responses to ${placeOf(proof)} were not checked. Add a threshold, or promise a clause that covers their content.`,
         ),
     ),
   ]

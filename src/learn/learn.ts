@@ -33,7 +33,7 @@ export const questions: readonly Question[] = [
 ]
 
 /** Values that no few calls can tell, and why. */
-const untold = [
+const unlearnable = [
   unknown('abuse', 'would need more than 20 failures within 30 s'),
   unknown('limits.windowMs', 'would need requests beyond a limit, or minutes of waiting'),
   unknown('limits.algorithm', 'would need requests beyond a limit'),
@@ -74,9 +74,9 @@ export async function learn(options: Omit<AskerOptions, 'maxCalls'>): Promise<Le
     findings.push(...conclusion.findings)
   }
   const replies = asker.replies()
-  const told = [...prefixFindings(known, replies), ...findings]
+  const learned = [...prefixFindings(known, replies), ...findings]
   const nothing = isNothing(known) ? whyNothing(replies) : null
-  return { findings: [...told, ...untold], known, replies, spentPico: asker.spentPico(), nothing }
+  return { findings: [...learned, ...unlearnable], known, replies, spentPico: asker.spentPico(), nothing }
 }
 
 /** A question cannot make more calls than it states. */

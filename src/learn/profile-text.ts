@@ -1,6 +1,7 @@
 import type { ClauseId } from '../contract/clauses.ts'
 import { documentedContract } from '../contract/documented.ts'
 import { parseProfile } from '../contract/profile.ts'
+import { promisesAny } from '../contract/promises.ts'
 import { type Source, sourceOfValue } from '../contract/sources.ts'
 import { plural } from '../lib/format.ts'
 import { isObject } from '../lib/json.ts'
@@ -9,10 +10,10 @@ import { UsageError } from '../lib/usage-error.ts'
 import { oneLine } from '../lib/visible.ts'
 import { yamlComment, yamlFlow, yamlLines, yamlText } from '../lib/write-yaml.ts'
 import type { Lesson } from './learn.ts'
-import { type Little, littleOf } from './little.ts'
+import { detectPartial, type PartialService } from './partial-service.ts'
 import type { Fact, Known, ValuePath } from './question.ts'
 
-type Told = Extract<Fact, { readonly kind: 'value' }>
+type LearnedValue = Extract<Fact, { readonly kind: 'value' }>
 
 export type LearnedProfile = {
   readonly yaml: string
@@ -22,12 +23,12 @@ export type LearnedProfile = {
 
 /** The profile with everything that differs from the document, each value with its evidence. It always loads. */
 export function learnedProfile({ findings, known, replies, spentPico }: Lesson, target: string): LearnedProfile {
-  const little = littleOf(known)
-  const all = [...(little?.findings ?? []), ...findings]
-  const told = lastOfEach(all.flatMap(finding => (finding.kind === 'value' ? finding : [])))
+  const partial = detectPartial(known)
+  const all = [...(partial?.findings ?? []), ...findings]
+  const learned = lastOfEach(all.flatMap(finding => (finding.kind === 'value' ? finding : [])))
   const promises = promisesOf(findings, known)
-  const loadable = told.filter(isLoadable)
-  const rejected = told
+  const loadable = learned.filter(isLoadable)
+  const rejected = learned
     .filter(each => !loadable.includes(each))
     .map(
       ({ path, evidence }): Fact => ({
@@ -38,7 +39,7 @@ export function learnedProfile({ findings, known, replies, spentPico }: Lesson, 
     )
   const written = loadable.filter(each => !isAsDocumented(each))
   const same = loadable.filter(isAsDocumented)
-  const differences = differencesIn(findings, written, little)
+  const differences = differencesIn(findings, written, partial)
   const unknowns = [...findings, ...rejected].flatMap(finding =>
     finding.kind === 'unknown' ? [`${finding.path}: ${finding.why}`] : [],
   )
@@ -63,22 +64,22 @@ export function learnedProfile({ findings, known, replies, spentPico }: Lesson, 
 const maxName = 100
 
 /** The base credits of all networks under one name. */
-function namesOf(told: readonly Told[]): readonly string[] {
-  const isNetwork = ({ path }: Told) => path[1] === 'networks'
-  const networks = told.filter(isNetwork).length
-  const others = told.filter(each => !isNetwork(each)).map(({ path }) => path.join('.'))
+function namesOf(learned: readonly LearnedValue[]): readonly string[] {
+  const isNetwork = ({ path }: LearnedValue) => path[1] === 'networks'
+  const networks = learned.filter(isNetwork).length
+  const others = learned.filter(each => !isNetwork(each)).map(({ path }) => path.join('.'))
   return networks === 0 ? others : [...others, `the base credits of ${plural(networks, 'network')}`]
 }
 
 /** Of two findings about one value, the later one counts. */
-const lastOfEach = (told: readonly Told[]): readonly Told[] => [
-  ...new Map(told.map(each => [each.path.join('\n'), each])).values(),
+const lastOfEach = (learned: readonly LearnedValue[]): readonly LearnedValue[] => [
+  ...new Map(learned.map(each => [each.path.join('\n'), each])).values(),
 ]
 
 /** What the target states may be no value of a profile. */
-function isLoadable(told: Told): boolean {
+function isLoadable(learned: LearnedValue): boolean {
   try {
-    parseProfile(['name: x', ...render([told])].join('\n'), 'x')
+    parseProfile(['name: x', ...render([learned])].join('\n'), 'x')
     return true
   } catch (cause) {
     if (cause instanceof UsageError) return false
@@ -92,7 +93,7 @@ function documentedAt(path: ValuePath): unknown {
   return at
 }
 
-const isAsDocumented = ({ path, value }: Told): boolean => same(value, documentedAt(path))
+const isAsDocumented = ({ path, value }: LearnedValue): boolean => same(value, documentedAt(path))
 
 function same(a: unknown, b: unknown): boolean {
   if (typeof a === 'string' && typeof b === 'string')
@@ -114,16 +115,20 @@ const sourceOf = (path: ValuePath): Source => {
     : sourceOfValue(documentedContract, at)
 }
 
-function differencesIn(findings: readonly Fact[], written: readonly Told[], little: Little | null): readonly string[] {
+function differencesIn(
+  findings: readonly Fact[],
+  written: readonly LearnedValue[],
+  partial: PartialService | null,
+): readonly string[] {
   return [
-    ...(little === null ? [] : [`missing: it is ${little.what}`]),
+    ...(partial === null ? [] : [`missing: it is ${partial.what}`]),
     ...findings.flatMap(finding => {
-      if (finding.kind === 'missing') return little === null ? `missing: ${finding.text} (${finding.evidence})` : []
-      if (finding.kind !== 'difference' || !isPromised(finding.clause, little)) return []
+      if (finding.kind === 'missing') return partial === null ? `missing: ${finding.text} (${finding.evidence})` : []
+      if (finding.kind !== 'difference' || !isPromised(finding.clause, partial)) return []
       return `${finding.clause}: ${finding.text} (${finding.evidence})`
     }),
     ...written
-      .filter(({ path }) => little === null && sourceOf(path) === 'document')
+      .filter(({ path }) => partial === null && sourceOf(path) === 'document')
       .map(
         ({ path, value, evidence }) =>
           `${path.join('.')}: ${short(value)}, the document says ${short(documentedAt(path))} (${evidence})`,
@@ -131,20 +136,18 @@ function differencesIn(findings: readonly Fact[], written: readonly Told[], litt
   ].map(clipped)
 }
 
-const isMatch = (clause: string, pattern: string): boolean =>
-  pattern.endsWith('*') ? clause.startsWith(pattern.slice(0, -1)) : clause === pattern
-
-const isPromised = (clause: string, little: Little | null): boolean =>
-  little === null ||
-  (little.only.some(pattern => isMatch(clause, pattern)) && !little.except.some(pattern => isMatch(clause, pattern)))
+const isPromised = (clause: string, partial: PartialService | null): boolean =>
+  partial === null || promisesAny({ promises: partial }, [clause])
 
 function promisesOf(findings: readonly Fact[], known: Known): readonly string[] {
-  const little = littleOf(known)
+  const partial = detectPartial(known)
   const broken = findings.flatMap((finding): readonly (ClauseId | string)[] => {
-    if (finding.kind === 'missing') return little === null ? finding.clauses : []
-    return finding.kind === 'difference' && finding.always && isPromised(finding.clause, little) ? [finding.clause] : []
+    if (finding.kind === 'missing') return partial === null ? finding.clauses : []
+    return finding.kind === 'difference' && finding.always && isPromised(finding.clause, partial)
+      ? [finding.clause]
+      : []
   })
-  const { only, except } = little ?? { only: null, except: [] }
+  const { only, except } = partial ?? { only: null, except: [] }
   const all = [...new Set([...except, ...broken])]
   if (only === null && all.length === 0) return []
   return [
@@ -160,8 +163,8 @@ function promisesOf(findings: readonly Fact[], known: Known): readonly string[] 
 const rankOf = ([key]: ValuePath): number => Object.keys(documentedContract).indexOf(key)
 
 /** The values, each below its evidence. */
-const render = (told: readonly Told[]): readonly string[] =>
-  yamlLines(told.map(({ path, value, evidence }) => ({ path, value, comment: evidenceOf(path, evidence) })))
+const render = (learned: readonly LearnedValue[]): readonly string[] =>
+  yamlLines(learned.map(({ path, value, evidence }) => ({ path, value, comment: evidenceOf(path, evidence) })))
 
 function evidenceOf(path: ValuePath, evidence: string): readonly string[] {
   const documented = documentedAt(path)

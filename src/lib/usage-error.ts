@@ -100,8 +100,8 @@ const minRandom = 16
 const minChanges = 4
 
 /**
- * Whether a word of a file or of a command line looks like a key. People give Turnpike a file of keys, or a key, where
- * another file or a name belongs. An error message must not show it then, although nobody named it a secret.
+ * Whether a word of a file or of a command line looks like a key. People paste keys into the wrong place, so error
+ * messages hide anything that looks like one.
  */
 export function isLikelySecret(word: string): boolean {
   if (word.length < minLength) return false

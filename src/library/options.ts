@@ -66,7 +66,7 @@ export type RunOptions = {
   readonly workers?: number | undefined
   /** Warm up, at most 3 s, before the load starts. Default: true. */
   readonly warmUp?: boolean | undefined
-  /** End at the first violation. Default: false. */
+  /** Stop at the first violation. Default: false. */
   readonly failFast?: boolean | undefined
   /** Run directories that the run is compared with. Default: none. */
   readonly baselines?: readonly string[] | undefined

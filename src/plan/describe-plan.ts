@@ -265,7 +265,7 @@ export function differingLimits({ scopes }: LimitsPlan): readonly string[] {
 
 type Row = LimitsPlan['scopes'][number]
 
-/** A limit that only one of them states is no difference. */
+/** Ignores limits that only one side states. */
 const differs = ({ profile, target }: Row): boolean => profile !== null && target !== null && profile !== target
 
 const amount = (perMinute: number | null): string => (perMinute === null ? '–' : perMinute.toLocaleString('en'))

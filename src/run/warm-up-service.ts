@@ -62,7 +62,7 @@ function rotated(headers: Readonly<Record<string, string>>, by: number): Record<
 const isOurs = (data: unknown): data is WarmUpService =>
   typeof data === 'object' && data !== null && 'warmUpService' in data
 
-/** In its own thread, the service neither takes time from the thread of the load nor leaves memory behind. */
+/** Runs in its own thread, so that it uses no time and memory of the load thread. */
 if (parentPort !== null && isOurs(workerData)) {
   const { port } = await startWarmUpService(workerData)
   parentPort.postMessage(port)

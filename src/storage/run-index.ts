@@ -138,7 +138,7 @@ function fileAt(file: string): Stats | null {
 
 const maxReportBytes = 67_108_864
 
-/** Reads what a line shows, and not more: a report that later versions wrote has these members, too. */
+/** Reads only the listed fields, so that newer reports still load. */
 function readRun(folder: string, name: string): IndexedRun {
   const file = join(folder, name, files.report)
   try {

@@ -158,7 +158,7 @@ function assertWritable(drafts: readonly DraftPlan[], out: string | null, direct
       got: `the scenario ${repeated} twice`,
       expected: 'scenarios with unique names',
     })
-  // The keys are not known yet, so what is tried here holds nothing of this run.
+  // Only checks that the directory is writable; keys are loaded later.
   for (const { plan } of drafts) reserveRunDirectory(directory(plan, newRunId()), documentedContract).release()
 }
 

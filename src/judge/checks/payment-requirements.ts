@@ -12,8 +12,8 @@ export function railOf(network: unknown, { rails }: WalletTerms): readonly [name
 export const amountOf = ({ amount, maxAmountRequired }: JsonObject): unknown => amount ?? maxAmountRequired
 
 /**
- * The members in which two statements of the same requirements differ. They may be in different versions of x402, and
- * what only one of them states is no difference. The body may have been cut where it was recorded.
+ * The members in which two statements of the same requirements differ. They may be in different versions of x402. Ignores
+ * what only one of them states. The body may have been cut where it was recorded.
  */
 export function differencesOf(header: JsonObject, body: JsonObject, terms: WalletTerms): readonly string[] {
   const [inHeader, inBody] = [header.accepts, body.accepts].map(paymentsOf)

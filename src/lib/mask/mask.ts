@@ -24,7 +24,7 @@ export function isStrong(secret: string): boolean {
 
 const minStrong = 8
 const minDistinct = 5
-/** From this length on, a word of one kind of characters is strong, too. */
+/** Longer words count as secrets even without mixed characters. */
 const minLong = 16
 /** A shorter weak secret is masked only after a word like "Bearer". */
 const minWord = 4

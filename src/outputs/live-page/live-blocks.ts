@@ -66,7 +66,7 @@ export function whatCouldChange({ verdict, findings, billing, thresholds }: Repo
     return `It passes if ${crossed.length === 1 ? 'the crossed threshold is' : 'all crossed thresholds are'} met at the end, and nothing else fails.`
   if (verdict === 'inconclusive')
     return 'It passes once the run has shown what is missing. A violation, a discrepancy or a crossed threshold makes it fail.'
-  return 'A violation, a discrepancy or a crossed threshold still makes it fail, and what cannot be judged inconclusive.'
+  return 'It can still fail on a violation, a discrepancy or a crossed threshold. If something cannot be judged, it becomes inconclusive.'
 }
 
 /** Whether a crossed threshold stays crossed: counts and sums never decrease. */

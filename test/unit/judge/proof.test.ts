@@ -86,7 +86,7 @@ describe('a run proves nothing', () => {
   })
   test('if nothing judged the successes', () => {
     const nothing =
-      'Nothing judged the responses to chat in steady: no clause about their content, and no threshold about them.'
+      'Responses to chat in steady were not checked. Add a threshold, or promise a clause that covers their content.'
     expect(reasonsFor([respondedWith(200)], { judged: false })).toEqual([nothing])
     const cannotFail = aThreshold({ measure: { kind: 'ratio', count: { kind: 'failed' } }, operator: '<=', bound: 1 })
     const ofOther = aThreshold({ measure: { kind: 'count', count: { kind: 'failed' } }, call: 'rpc' })

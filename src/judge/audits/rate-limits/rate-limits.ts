@@ -145,7 +145,7 @@ const withOpenKeys = (reporter: Reporter): Reporter => ({
 /** What shows the limit that a caller has, and not just its headers. */
 const enforcing: readonly ClausesOf<'rate-limits'>[] = ['limit.requests.enforced', 'limit.requests.not-early']
 
-/** Whatever shows the limit of a wallet shows whether it is that of an API key. */
+/** Wallet limits must equal API-key limits. */
 const withWalletLimits = (reporter: Reporter): Reporter => ({
   ...reporter,
   pass: clause => {

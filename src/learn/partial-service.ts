@@ -1,7 +1,7 @@
 import { type Fact, type Known, value } from './question.ts'
 
-/** A server with the chat interface of OpenAI, or a blockchain node: each keeps little of the document. */
-export type Little = {
+/** A server with the chat interface of OpenAI, or a blockchain node: each keeps few rules of the document. */
+export type PartialService = {
   readonly what: string
   readonly only: readonly string[]
   readonly except: readonly string[]
@@ -9,7 +9,7 @@ export type Little = {
 }
 
 /** What a target is that states neither networks nor limits, and has no headers of its own; null for the service itself. */
-export function littleOf({ prefix, limits, networks, chat, rpc }: Known): Little | null {
+export function detectPartial({ prefix, limits, networks, chat, rpc }: Known): PartialService | null {
   if (prefix !== null || limits.size > 0 || networks.length > 0) return null
   if (chat !== null) return { ...chatServer, findings: chatServer.findings.map(because('such servers differ in it')) }
   return rpc === null ? null : { ...node, findings: node.findings.map(because('a node states none')) }
