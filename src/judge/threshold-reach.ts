@@ -1,4 +1,4 @@
-import type { Plan, Threshold } from '../plan/plan.ts'
+import { hasTrait, type Plan, type Threshold } from '../plan/plan.ts'
 
 /** One call in one stage; `call: null` stands for the probes of the stage. */
 type Place = { readonly stage: string; readonly call: string | null }
@@ -70,13 +70,11 @@ export function judgesSuccess(threshold: Threshold, place: Place): boolean {
   return demandsRefusal(threshold, place) || measure.count.kind === 'good' || statusOf(threshold) === 200
 }
 
-const aboutResponses: readonly string[] = ['failed', 'good', 'answered', 'status']
-
 /** Whether a threshold is about the responses of this call, and has values within its reach that do not meet it. */
 export function canFailOn(threshold: Threshold, place: Place, reach: ReturnType<typeof reachOf>): boolean {
   const { measure } = threshold
   if (!covers(threshold, place)) return false
   if (measure.kind === 'timing') return measure.timing !== 'lateness'
   if (measure.kind === 'capacity') return true
-  return 'count' in measure && aboutResponses.includes(measure.count.kind) && canFail(threshold, reach)
+  return 'count' in measure && hasTrait(measure.count.kind, 'of-responses') && canFail(threshold, reach)
 }

@@ -1,7 +1,7 @@
 import type { Unit } from '../lib/format.ts'
 import { formatExact, formatRate, formatWithError } from '../lib/format.ts'
 import { formatPico } from '../lib/money.ts'
-import type { Aggregate, Count, Operator, Threshold } from '../plan/plan.ts'
+import { type Aggregate, type Count, type CountWith, hasTrait, type Operator, type Threshold } from '../plan/plan.ts'
 import { type CapacityRange, capacityLabel, isConclusive, provenRange, rangeLabel } from './capacity/result.ts'
 import { describeHeldBack, mayBeOfHeldBack } from './metrics/held-back.ts'
 import { type Histogram, meanMs, percentileMs, samplesFor } from './metrics/histogram.ts'
@@ -124,7 +124,7 @@ export type Undecided = {
 
 /** By the word of thresholds. Missing: judges decided all of it. */
 export type UndecidedTotals = Readonly<Partial<Record<UndecidedTotal, Undecided>>>
-type UndecidedTotal = 'violations' | 'discrepancies' | 'unexpected-429' | 'blocked' | 'credits' | 'spend'
+type UndecidedTotal = CountWith<'judged'> | 'credits' | 'spend'
 
 /** Totals of the run that thresholds need in addition to the metrics, and how far the run went. */
 export type RunTotals = RunExtent & {
@@ -229,22 +229,22 @@ function measureCount(
   metrics: RunMetrics,
   totals: RunTotals,
 ): MeasuredValue {
-  const stats = isTotal(count) ? metrics.all() : metrics.select(selection)
+  const isOfRun = hasTrait(count.kind, 'of-run')
+  const stats = isOfRun ? metrics.all() : metrics.select(selection)
   const due = stats.sent + stats.dropped
-  const ofDue = count.kind === 'sent' || count.kind === 'good' || count.kind === 'dropped'
+  const ofDue = hasTrait(count.kind, 'of-due')
   const samples = ofDue ? due : stats.sent
   const subject = `${count.kind === 'status' ? `status(${count.status})` : count.kind}${describeSelection(selection)}`
-  const grows =
-    kind === 'count' && (isTotal(count) || count.kind === 'status' || count.kind === 'blocked') ? 'only' : 'both'
+  const grows = kind === 'count' && hasTrait(count.kind, 'only-grows') ? 'only' : 'both'
   const basis = basisOf(count, samples, stats, totals)
   const base = { subject, samples, unit: kind, grows, basis } as const
   const none = (message: string): MeasuredValue => ({ ...base, value: null, message })
 
-  if (isTotal(count) && (selection.call !== null || selection.stage !== null))
+  if (isOfRun && (selection.call !== null || selection.stage !== null))
     return none(`${count.kind} exist only for the whole run`)
   if (samples === 0 || (stats.sent === 0 && count.kind !== 'dropped')) return none(`${subject}: nothing was measured`)
   const total = totalOf(count, stats, totals, selection.stage)
-  const open = isOpenTotal(count) ? (totals.undecided[count.kind] ?? null) : null
+  const open = hasTrait(count.kind, 'judged') ? (totals.undecided[count.kind] ?? null) : null
   const inUnit = (amount: number): number | null => {
     if (kind === 'count') return amount
     return kind === 'ratio' ? amount / samples : perSecond(amount, metrics.activeMs(selection, totals))
@@ -256,7 +256,7 @@ function measureCount(
   if (kind === 'ratio' && !ofDue) return { ...base, value, undecided }
   const counted = rangeOfCount(count.kind, total, stats)
   const grown =
-    kind === 'ratio' || !growsWithRate(count)
+    kind === 'ratio' || !hasTrait(count.kind, 'grows-with-load')
       ? counted
       : withHiddenRequests(counted, selection, metrics, (part, stage) => totalOf(count, part, totals, stage))
   const range = scaleRange(grown, each => {
@@ -268,7 +268,7 @@ function measureCount(
 
 /** The number of samples, and what else a reader must know of them; null: nothing else. */
 function basisOf(count: Count, samples: number, { statuses }: RequestStats, totals: RunTotals): string | null {
-  const ofTotal = isTotal(count) ? totals.basis[count.kind] : undefined
+  const ofTotal = hasTrait(count.kind, 'of-run') ? totals.basis[count.kind] : undefined
   if (ofTotal !== undefined) return `${ofTotal}, n = ${samples}`
   const refused = count.kind === 'failed' ? [...statuses].filter(([status]) => isRefusal(status)) : []
   const counts = refused.toSorted(([a], [b]) => a - b).map(([status, each]) => `${each} got ${status}`)
@@ -277,18 +277,6 @@ function basisOf(count: Count, samples: number, { statuses }: RequestStats, tota
 
 /** Such a request has a complete response, so it did not fail. */
 const isRefusal = (status: number): boolean => status >= 300
-
-/** Counts of which there would be more at a higher rate. */
-const growsWithRate = ({ kind }: Count): boolean =>
-  kind === 'sent' || kind === 'answered' || kind === 'good' || kind === 'status'
-
-/** Counts that need a judge. */
-const isOpenTotal = (count: Count): count is Count & { kind: 'blocked' | TotalCount } =>
-  isTotal(count) || count.kind === 'blocked'
-
-type TotalCount = 'violations' | 'discrepancies' | 'unexpected-429'
-const isTotal = (count: Count): count is Count & { kind: TotalCount } =>
-  count.kind === 'violations' || count.kind === 'discrepancies' || count.kind === 'unexpected-429'
 
 function totalOf(count: Count, stats: RequestStats, totals: RunTotals, stage: string | null): number {
   switch (count.kind) {

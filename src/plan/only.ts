@@ -4,7 +4,17 @@ import type { Probe } from '../contract/probe.ts'
 import { probeOf } from '../contract/probes.ts'
 import { clausesMatching } from '../contract/promises.ts'
 import { nearest, oneOf, UsageError } from '../lib/usage-error.ts'
-import { type Call, type Load, type Mix, mixOf, type Plan, type Shape, type StagePlan, totalWeight } from './plan.ts'
+import {
+  type Call,
+  hasTrait,
+  type Load,
+  type Mix,
+  mixOf,
+  type Plan,
+  type Shape,
+  type StagePlan,
+  totalWeight,
+} from './plan.ts'
 import { packArrivals, unpackArrivals } from './recorded-load.ts'
 
 type WholePlan = Omit<Plan, 'forecast' | 'only'>
@@ -195,17 +205,6 @@ function narrowShape(shape: Shape, share: number, whole: Mix, mix: Mix): Shape {
   }
 }
 
-/** Counts that should be 0. If the whole load may not exceed them, neither may a part of it. */
-const ofHarm: readonly string[] = [
-  'violations',
-  'discrepancies',
-  'unexpected-429',
-  'blocked',
-  'failed',
-  'incomplete',
-  'dropped',
-]
-
 /** Whether a threshold is about a call that is sent, about a load that is sent in full, or about what must not happen. */
 function isKept(
   { call, stage, measure, operator, bound }: Plan['thresholds'][number],
@@ -219,5 +218,6 @@ function isKept(
   const about = whole.filter(({ name }) => (stage ?? name) === name)
   if (about.every(each => mixOf(each).every(([name]) => calls.includes(name)))) return true
   const isUpperBound = operator === '<' || operator === '<=' || (operator === '==' && bound === 0)
-  return isUpperBound && 'count' in measure && ofHarm.includes(measure.count.kind)
+  // If the whole load may not exceed what should be 0, neither may a part of it.
+  return isUpperBound && 'count' in measure && hasTrait(measure.count.kind, 'harm')
 }

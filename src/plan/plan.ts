@@ -13,8 +13,8 @@ import { thresholdSchema, timings } from '../scenario/threshold.ts'
 
 export type { RpcCall } from '../scenario/call-schema.ts'
 export type { Mix } from '../scenario/fields.ts'
-export type { Aggregate, Count, Measure, Operator, Threshold, Timing } from '../scenario/threshold.ts'
-export { operators, plainCounts, timings } from '../scenario/threshold.ts'
+export type { Aggregate, Count, CountWith, Measure, Operator, Threshold, Timing } from '../scenario/threshold.ts'
+export { hasTrait, operators, plainCounts, timings } from '../scenario/threshold.ts'
 export type { Call }
 
 const positive = z.number().positive()

@@ -19,18 +19,49 @@ export const timingMeanings: Readonly<Record<Timing, string>> = {
   lateness: 'Delay of the send, which is that of Turnpike itself.',
 }
 
-export const plainCounts = [
-  'sent',
-  'answered',
-  'good',
-  'failed',
-  'incomplete',
-  'dropped',
-  'blocked',
-  'violations',
-  'discrepancies',
-  'unexpected-429',
-] as const
+/**
+ * What holds of a count: `of-due`: it is a part of the requests that were due, sent or not · `of-run`: it is known for the
+ * whole run only · `of-responses`: it says how many requests were answered as they should · `judged`: judges decide it, and
+ * may leave some open · `harm`: it should be 0 · `grows-with-load`: a higher rate has more of it · `held-back`: requests
+ * that Turnpike holds back may have been some · `only-grows`: it never becomes less during a run, beside other counts.
+ */
+export type CountTrait =
+  | 'of-due'
+  | 'of-run'
+  | 'of-responses'
+  | 'judged'
+  | 'harm'
+  | 'grows-with-load'
+  | 'held-back'
+  | 'only-grows'
+
+const countTraits = {
+  sent: ['of-due', 'grows-with-load', 'held-back'],
+  answered: ['of-responses', 'grows-with-load', 'held-back'],
+  good: ['of-due', 'of-responses', 'grows-with-load', 'held-back'],
+  failed: ['of-responses', 'harm'],
+  incomplete: ['harm'],
+  dropped: ['of-due', 'harm'],
+  blocked: ['judged', 'harm', 'held-back', 'only-grows'],
+  violations: ['of-run', 'judged', 'harm', 'only-grows'],
+  discrepancies: ['of-run', 'judged', 'harm', 'only-grows'],
+  'unexpected-429': ['of-run', 'judged', 'harm', 'only-grows'],
+  status: ['of-responses', 'grows-with-load', 'held-back', 'only-grows'],
+} as const satisfies Readonly<Record<string, readonly CountTrait[]>>
+type CountName = keyof typeof countTraits
+
+/** The counts with a trait. */
+export type CountWith<Trait extends CountTrait> = {
+  [Name in CountName]: Trait extends (typeof countTraits)[Name][number] ? Name : never
+}[CountName]
+
+export function hasTrait<Trait extends CountTrait>(count: CountName, trait: Trait): count is CountWith<Trait> {
+  const traits: readonly CountTrait[] = countTraits[count]
+  return traits.includes(trait)
+}
+
+const isPlain = (name: CountName): name is Exclude<CountName, 'status'> => name !== 'status'
+export const plainCounts = (Object.keys(countTraits) as readonly CountName[]).filter(isPlain)
 
 export const operators = ['<', '<=', '>', '>=', '==', '!='] as const
 export type Operator = (typeof operators)[number]
@@ -277,8 +308,7 @@ function readBound(measure: MeasureDraft, text: string): Bounded | null {
 const isOfWholeRun = (measure: MeasureDraft): boolean =>
   measure.kind === 'credits' ||
   measure.kind === 'spend' ||
-  (measure.kind === 'count' && runTotals.has(measure.count.kind))
-const runTotals: ReadonlySet<string> = new Set(['violations', 'discrepancies', 'unexpected-429'])
+  (measure.kind === 'count' && hasTrait(measure.count.kind, 'of-run'))
 
 function perSecondOf(text: string): number | null {
   const rate = parseRate(text)

@@ -1,6 +1,6 @@
 import { plural } from '../../lib/format.ts'
 import type { DropReason } from '../../observation/observation.ts'
-import type { Threshold } from '../../plan/plan.ts'
+import { hasTrait, type Threshold } from '../../plan/plan.ts'
 import type { MetricsCell, RequestStats } from './request-stats.ts'
 
 /** Why Turnpike itself did not send what was due. `remedy`: what the user can change. */
@@ -43,16 +43,6 @@ export function mayBeOfHeldBack(
 ): boolean {
   const own = heldBack(stats)
   if (!('count' in measure) || own === 0) return false
-  switch (measure.count.kind) {
-    case 'dropped':
-      return holds((stats.dropped - own) / stats.dropped)
-    case 'sent':
-    case 'answered':
-    case 'good':
-    case 'status':
-    case 'blocked':
-      return operator !== '<' && operator !== '<='
-    default:
-      return false
-  }
+  if (measure.count.kind === 'dropped') return holds((stats.dropped - own) / stats.dropped)
+  return hasTrait(measure.count.kind, 'held-back') && operator !== '<' && operator !== '<='
 }
