@@ -9,6 +9,7 @@ import {
   type Observation,
   type ObservedResponse,
   type ProbeDescriptor,
+  type RequestDescriptor,
   streamOf,
 } from '../../../observation/observation.ts'
 import { is2xx, isFromGateway, isReplayed, jsonObject } from '../../../observation/response.ts'
@@ -41,16 +42,21 @@ export type ChargeBounds = {
 const free: ChargeBounds = { kind: 'free', min: 0n, max: 0n, said: 0n }
 const refused: ChargeBounds = { ...free, kind: 'refused' }
 
+const freeKinds: ReadonlySet<RequestDescriptor['kind']> = new Set([
+  ...(['models', 'networks', 'rate-limits', 'rate-limit-logs'] as const),
+  ...(['top-up', 'wallet-balance'] as const),
+])
+
+/** Whether a request never costs anything. A probe without a limit has no account that could be charged. */
+export const isFree = (request: RequestDescriptor): boolean =>
+  request.kind === 'probe' ? probeOf(request.probe).draws === null : freeKinds.has(request.kind)
+
 /** The bounds of the charge; null if unknown, since a success states no cost, and the price list does not cover it. */
 export const chargeOf = memoizeLast(readCharge)
 
 function readCharge(observation: Observation, contract: Contract): ChargeBounds | null {
   const { request, response, outcome, retried } = observation
-  if (request.kind === 'models' || request.kind === 'networks') return free
-  if (request.kind === 'rate-limits' || request.kind === 'rate-limit-logs') return free
-  if (request.kind === 'top-up' || request.kind === 'wallet-balance') return free
-  // A probe without a limit has no account that could be charged.
-  if (request.kind === 'probe' && probeOf(request.probe).draws === null) return free
+  if (isFree(request)) return free
   if (outcome.kind === 'dropped') return free
   if (outcome.kind === 'failed')
     return failedBeforeSend.includes(outcome.reason) ? free : upToMax(observation, contract)

@@ -16,7 +16,7 @@ import { tokenCounts } from '../../checks/completion.ts'
 import { refusalOf } from '../../checks/payments.ts'
 import { priceListOf, priceOfCredits } from '../../checks/price-list.ts'
 import { claimedCredits } from '../../checks/rpc-credits.ts'
-import { claimInBody, claimInHeader, expectedCharge } from './charge.ts'
+import { claimInBody, claimInHeader, expectedCharge, isFree } from './charge.ts'
 
 /** What one request has cost its caller, for the budget. All amounts in pico-USD; a DIEM counts as a USD. */
 export type RequestSpend = {
@@ -46,7 +46,7 @@ export function spendOf(observation: Observation, contract: Contract, isShared: 
   const claimed = response === null ? none : claimedBy(response, observation, contract)
   const computed = expectedCharge(observation, contract)?.usd ?? null
   const cost = computed !== null && computed > claimed.amount ? computed : claimed.amount
-  const isSold = response !== null && is2xx(response.status) && isCharged(observation)
+  const isSold = response !== null && is2xx(response.status) && !isFree(observation.request)
   const isConfirmed = claimed.isStated && (computed !== null || !isUsageUnreadable(observation, contract))
   return {
     sentMs,
@@ -114,23 +114,6 @@ function isRepetition({ request }: Observation): boolean {
 
 const statedCost = ({ body }: ObservedResponse): unknown =>
   body.kind === 'stream' ? body.stream.cost : body.kind === 'json' ? toObject(body.value)?.cost : null
-
-/** Whether a successful request costs anything. */
-function isCharged({ request }: Observation): boolean {
-  switch (request.kind) {
-    case 'models':
-    case 'networks':
-    case 'rate-limits':
-    case 'rate-limit-logs':
-    case 'top-up':
-    case 'wallet-balance':
-      return false
-    case 'probe':
-      return probeOf(request.probe).draws !== null
-    default:
-      return true
-  }
-}
 
 /** The balances of the caller. A response without credentials, or to other ones, is about another account. */
 function balancesIn(
