@@ -5,7 +5,7 @@ import type { Call, Plan } from '../plan/plan.ts'
 import { type CallFilter, callFilterOf } from './call-filters.ts'
 import type { ClauseTally, NotJudgedReason } from './findings/findings.ts'
 import type { Obstacle } from './findings/obstacles.ts'
-import type { RunMetrics } from './metrics/request-stats.ts'
+import type { RequestStats, RunMetrics } from './metrics/request-stats.ts'
 
 /**
  * Says of each clause that nothing judged why: the run never did it, or something prevented the judgement. What a judge
@@ -17,8 +17,15 @@ export function explainNotJudged(
   metrics: Pick<RunMetrics, 'select'>,
 ): readonly ClauseTally[] {
   const violated = new Set(tallies.filter(({ verdict }) => verdict === 'fail').map(({ id }) => id))
+  // Many clauses ask for the same calls.
+  const known = new Map<string, RequestStats>()
+  const statsOf = (call: string): RequestStats => {
+    const stats = known.get(call) ?? metrics.select({ call, stage: null })
+    known.set(call, stats)
+    return stats
+  }
   return tallies.map(tally =>
-    tally.verdict === 'not-exercised' ? { ...tally, because: reasonOf(tally, violated, plan, metrics) } : tally,
+    tally.verdict === 'not-exercised' ? { ...tally, because: reasonOf(tally, violated, plan, statsOf) } : tally,
   )
 }
 
@@ -26,7 +33,7 @@ function reasonOf(
   { id, because }: ClauseTally,
   violated: ReadonlySet<ClauseId>,
   plan: Plan,
-  metrics: Pick<RunMetrics, 'select'>,
+  statsOf: (call: string) => RequestStats,
 ): NotJudgedReason {
   if (id === 'auth.keys-share-limits' && plan.callers.keysEach < 2) return notExercised(missingOf(id))
   const filter = callFilterOf(id)
@@ -35,7 +42,7 @@ function reasonOf(
   if (because?.clause != null) return because
   const hiding = hidingOf(id, violated)
   if (hiding !== null) return { kind: 'not-judged', ...hiding }
-  return because ?? unsuccessful(filter, calls, metrics) ?? notExercised(missingOf(id))
+  return because ?? unsuccessful(filter, calls.map(statsOf)) ?? notExercised(missingOf(id))
 }
 
 const notExercised = (text: string): NotJudgedReason => ({ kind: 'not-exercised', text, clause: null })
@@ -47,12 +54,7 @@ const callsOf = (filter: CallFilter | null, { calls }: Plan): readonly string[] 
     .map(([name]) => name)
 
 /** The calls were sent, and none of them was answered as it should. */
-function unsuccessful(
-  filter: CallFilter | null,
-  calls: readonly string[],
-  metrics: Pick<RunMetrics, 'select'>,
-): NotJudgedReason | null {
-  const all = calls.map(call => metrics.select({ call, stage: null }))
+function unsuccessful(filter: CallFilter | null, all: readonly RequestStats[]): NotJudgedReason | null {
   const sent = all.reduce((sum, stats) => sum + stats.sent, 0)
   if (sent === 0) return notExercised('no such request was sent')
   const statuses = new Map<string, number>()
