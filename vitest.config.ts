@@ -5,6 +5,10 @@ const sweeps = ['test/sweeps/**/*.test.ts', 'test/honest/**/*.test.ts']
 /** Services and hostile targets over real sockets, and whole runs of the program. They wait more than they compute. */
 const slow = ['test/slow/**/*.test.ts', 'test/hostile/**/*.test.ts']
 
+/** Recipes for CI systems, and an installation that few users have: by night. */
+const byNight = ['recipes', 'without-optional'].map(name => `test/slow/installed/${name}.test.ts`)
+const isNightly = process.env.TURNPIKE_NIGHTLY === '1'
+
 /** A test takes as long as the machine needs. The limit only ends one that hangs. */
 const testTimeout = 300_000
 
@@ -33,7 +37,7 @@ export default defineConfig({
       },
       // They take minutes, so `npm test` leaves them out.
       { test: { ...shared, name: 'sweeps', include: sweeps, testTimeout: 4 * testTimeout } },
-      { test: { ...shared, maxWorkers: 4, name: 'slow', include: slow } },
+      { test: { ...shared, maxWorkers: 3, name: 'slow', include: slow, exclude: isNightly ? [] : byNight } },
       // They measure what the machine can do, so nothing may run beside them.
       { test: { ...shared, maxWorkers: 1, name: 'alone', include: ['test/alone/**/*.test.ts'] } },
       // Tests against programs that the project does not install: Prometheus, Pushgateway, Chromium.
