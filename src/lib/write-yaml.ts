@@ -6,6 +6,8 @@ export type YamlEntry = {
   readonly path: readonly string[]
   readonly value: unknown
   readonly comment: readonly string[]
+  /** Whether the value is written as a comment too, so that a reader of the file does not get it. */
+  readonly isShownOnly?: boolean
 }
 
 /** The lines of nested mappings with these values. Entries of one mapping are in their order. */
@@ -16,7 +18,8 @@ export function yamlLines(entries: readonly YamlEntry[], depth = 0): readonly st
     const leaf = inside.find(({ path }) => path.length === depth + 1)
     const at = '  '.repeat(depth)
     if (leaf === undefined) return [`${at}${keyText(key)}:`, ...yamlLines(inside, depth + 1)]
-    return [...leaf.comment, ...leafLines(key, leaf.value)].map(line => at + line)
+    const lines = leafLines(key, leaf.value).map(line => (leaf.isShownOnly === true ? `# ${line}` : line))
+    return [...leaf.comment, ...lines].map(line => at + line)
   })
 }
 

@@ -27,11 +27,7 @@ export function profileText(contract: Contract, profile: string | null): string 
     profile === null
       ? 'Every key of a profile, with its documented value. Keep what your service does differently, remove the rest.'
       : `Every key of the profile ${profile}. "FROM THE PROFILE" marks what it states; the rest is as documented.`
-  const lines = yamlLines(entriesIn(values, [], contract))
-  const shown = isResolutionStated(contract)
-    ? lines
-    : lines.map(line => line.replace(/^( *)(?=balanceResolutionUsd:)/, '$1# '))
-  return [...yamlComment(heading), '', ...shown, ''].join('\n')
+  return [...yamlComment(heading), '', ...yamlLines(entriesIn(values, [], contract)), ''].join('\n')
 }
 
 /** The same as plain data, which loads as a profile, too. */
@@ -43,14 +39,14 @@ export function shownValues(contract: Contract): Readonly<Record<string, unknown
 }
 
 /** A run takes a stated resolution as certain, even the documented one. So it stays a comment until a profile states it. */
-const isResolutionStated = (contract: Contract): boolean =>
-  sourceOfValue(contract, 'billing.balanceResolutionUsd') === 'profile'
+const resolution = 'billing.balanceResolutionUsd'
+const isResolutionStated = (contract: Contract): boolean => sourceOfValue(contract, resolution) === 'profile'
 
 function entriesIn(value: unknown, path: readonly string[], contract: Contract): readonly YamlEntry[] {
-  if (!isObject(value) || Object.keys(value).length === 0)
-    return [
-      { path, value, comment: [...meaningOf(path), ...membersOf(path, value), ...originOf(path, value, contract)] },
-    ]
+  if (!isObject(value) || Object.keys(value).length === 0) {
+    const comment = [...meaningOf(path), ...membersOf(path, value), ...originOf(path, value, contract)]
+    return [{ path, value, comment, isShownOnly: path.join('.') === resolution && !isResolutionStated(contract) }]
+  }
   const entries = Object.entries(value).flatMap(([key, each]) => entriesIn(each, [...path, key], contract))
   const [first, ...others] = entries
   return first === undefined ? [] : [{ ...first, comment: [...membersOf(path, value), ...first.comment] }, ...others]
