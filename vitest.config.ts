@@ -37,12 +37,12 @@ export default defineConfig({
       },
       // They take minutes, so `npm test` leaves them out.
       { test: { ...shared, name: 'sweeps', include: sweeps, testTimeout: 4 * testTimeout } },
-      { test: { ...shared, maxWorkers: 3, name: 'slow', include: slow, exclude: isNightly ? [] : byNight } },
+      { test: { ...shared, name: 'slow', include: slow, exclude: isNightly ? [] : byNight } },
       // They measure what the machine can do, so nothing may run beside them.
       { test: { ...shared, maxWorkers: 1, name: 'alone', include: ['test/alone/**/*.test.ts'] } },
       // Tests against programs that the project does not install: Prometheus, Pushgateway, Chromium.
       {
-        test: { ...shared, maxWorkers: 3, name: 'real', include: ['test/real/**/*.test.ts'], maxConcurrency: 2 },
+        test: { ...shared, name: 'real', include: ['test/real/**/*.test.ts'], maxConcurrency: 2 },
       },
     ],
   },

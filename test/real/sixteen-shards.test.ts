@@ -93,12 +93,14 @@ const requestsOf = (service: WatchedService, runId: string): readonly SeenReques
   return service.seen().filter(seen => seen.run === run || seen.run === '')
 }
 
-/** Its load: what asks for a list with a key is a question before it, or a balance check. */
-const loadOf = (requests: readonly SeenRequest[]): readonly string[] =>
-  requests
-    .filter(({ isPost, caller }) => isPost || caller === '')
+/** Its load: what asks for a list is a question before it, or a balance check, or a call of its own. */
+const loadOf = (requests: readonly SeenRequest[]): readonly string[] => {
+  const beganMs = Math.min(...requests.flatMap(({ isPost, atMs }) => (isPost ? atMs : [])))
+  return requests
+    .filter(seen => seen.isPost || (seen.atMs >= beganMs && !isCheck(seen)))
     .map(nameOf)
     .toSorted()
+}
 
 const checksOf = (requests: readonly SeenRequest[]): readonly string[] =>
   requests.filter(isCheck).map(nameOf).toSorted()
