@@ -48,9 +48,10 @@ function assertWorkingDirectory(): void {
  * not found.
  */
 function assertOpenFiles(): void {
+  const own = fileURLToPath(import.meta.url)
   const files: number[] = []
   try {
-    while (files.length < 128) files.push(openSync(fileURLToPath(import.meta.url), 'r'))
+    while (files.length < 128) files.push(openSync(own, 'r'))
   } finally {
     for (const file of files) closeSync(file)
   }

@@ -2,9 +2,9 @@ import type { Contract } from '../contract/contract.ts'
 import { count } from '../lib/format.ts'
 import { oneLine } from '../lib/visible.ts'
 import type { LogFooter, RunInfo } from '../observation/log-lines.ts'
-import type { FailureReason, Observation } from '../observation/observation.ts'
+import { type FailureReason, isOpenList, type Observation } from '../observation/observation.ts'
 import { is2xx, originOf, quotedError } from '../observation/response.ts'
-import { isOpenList, usesOwnKey } from './audits/abuse/failure.ts'
+import { usesOwnKey } from './audits/abuse/failure.ts'
 
 /** Who answered the requests of a run, as plain data: the service, something before it, or nobody. */
 export type Answers = {

@@ -1,5 +1,4 @@
-import type { Unit } from '../lib/format.ts'
-import { formatExact, formatRate, formatWithError } from '../lib/format.ts'
+import { formatExact, formatRate, formatWithError, type Unit } from '../lib/format.ts'
 import { formatPico } from '../lib/money.ts'
 import { type Aggregate, type Count, type CountWith, hasTrait, type Operator, type Threshold } from '../plan/plan.ts'
 import { type CapacityRange, capacityLabel, isConclusive, provenRange, rangeLabel } from './capacity/result.ts'

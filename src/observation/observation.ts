@@ -292,6 +292,9 @@ const requestSchema = z.discriminatedUnion('kind', [
 ])
 export type RequestDescriptor = DeepReadonly<z.output<typeof requestSchema>>
 
+/** Whether a request is to a list that may be open to all. It carries its caller's key, which the service may not read. */
+export const isOpenList = ({ kind }: RequestDescriptor): boolean => kind === 'models' || kind === 'networks'
+
 /** Periods in which Turnpike's event loop was too busy to read responses: how many, and how long the longest was. */
 const stallsSchema = z.object({ count: whole.positive(), longestMs: z.number().nonnegative() })
 export type Stalls = DeepReadonly<z.output<typeof stallsSchema>>

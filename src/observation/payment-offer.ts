@@ -2,7 +2,7 @@ import type { Sender } from '../contract/probe.ts'
 import { probeOf } from '../contract/probes.ts'
 import type { WalletTerms } from '../contract/wallets.ts'
 import { isPresent, type JsonObject, parseJson, toObject } from '../lib/json.ts'
-import type { Observation, RequestDescriptor } from './observation.ts'
+import { isOpenList, type Observation, type RequestDescriptor } from './observation.ts'
 
 /** Whether a request asks how to pay. */
 export const isOfferRequest = (request: RequestDescriptor): boolean =>
@@ -18,18 +18,8 @@ export const isRefusedForCredit = ({ request, response, chain }: Observation): b
   chain !== undefined && response?.status === 402 && isSignedByWallet(request)
 
 /** Whether a request of a wallet carries a sign-in that is valid for it. */
-export function isSignedByWallet(request: RequestDescriptor): boolean {
-  switch (request.kind) {
-    case 'models':
-    case 'networks':
-    case 'top-up':
-      return false
-    case 'probe':
-      return probeOf(request.probe).as === 'caller'
-    default:
-      return true
-  }
-}
+export const isSignedByWallet = (request: RequestDescriptor): boolean =>
+  request.kind === 'probe' ? probeOf(request.probe).as === 'caller' : request.kind !== 'top-up' && !isOpenList(request)
 
 /** How to pay, as a response states it. */
 export type PaymentRequirements = {

@@ -1,7 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { whenIdle } from '../lib/batches.ts'
-import type { Clock } from '../lib/clock.ts'
-import { bootTimeMs, clockFromEpoch, monitorEventLoop } from '../lib/clock.ts'
+import { bootTimeMs, type Clock, clockFromEpoch, monitorEventLoop } from '../lib/clock.ts'
 import { openLog } from '../observation/log.ts'
 import type { Plan } from '../plan/plan.ts'
 import { warmUpTerms } from '../plan/warm-up.ts'

@@ -1,4 +1,4 @@
-import { type Contract, resourceOf } from '../../contract/contract.ts'
+import type { Contract } from '../../contract/contract.ts'
 import { probeOf } from '../../contract/probes.ts'
 import { sourceOfValue } from '../../contract/sources.ts'
 import type { Rail } from '../../contract/wallets.ts'
@@ -6,6 +6,7 @@ import { plural } from '../../lib/format.ts'
 import type { Observation, ObservedResponse } from '../../observation/observation.ts'
 import { challengeIn, isSignedByWallet, memberOf } from '../../observation/payment-offer.ts'
 import { is2xx, isAbuseBlock, isFromGateway, jsonObject } from '../../observation/response.ts'
+import { isInference } from '../checks/headers.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import type { Audit, AuditContext } from './audit.ts'
 
@@ -166,16 +167,8 @@ const clausesOf = ({ family, part, isLegacy }: SignInGroup): readonly Clause[] =
 
 /** The part of the service that a request is for. */
 function partOf(request: Observation['request'], contract: Contract): SignInGroup['part'] {
-  switch (request.kind) {
-    case 'chat':
-      return 'inference'
-    case 'rpc':
-      return 'rpc'
-    case 'resource':
-      return resourceOf(contract, request.resource)?.isInference === true ? 'inference' : 'other'
-    default:
-      return 'other'
-  }
+  if (request.kind === 'rpc') return 'rpc'
+  return isInference({ request }, contract) ? 'inference' : 'other'
 }
 
 /** Whether a valid sign-in was accepted or refused; null: the response does not tell. */

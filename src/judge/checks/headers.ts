@@ -9,7 +9,8 @@ import { authenticatedResponse, is2xx, isFromGateway } from '../../observation/r
 import type { ClauseReporter } from '../findings/findings.ts'
 import { type Check, type Expect, expectFor } from './check.ts'
 
-const isInference = ({ request }: Observation, contract: Contract): boolean =>
+/** Whether a response names the model that was used. */
+export const isInference = ({ request }: Pick<Observation, 'request'>, contract: Contract): boolean =>
   request.kind === 'chat' ||
   (request.kind === 'resource' && resourceOf(contract, request.resource)?.isInference === true)
 

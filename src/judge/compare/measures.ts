@@ -1,5 +1,4 @@
-import type { Unit } from '../../lib/format.ts'
-import { formatDuration } from '../../lib/format.ts'
+import { formatDuration, type Unit } from '../../lib/format.ts'
 import { samplesFor } from '../metrics/histogram.ts'
 import type { BucketCounts, Slice, SlicedTiming } from '../metrics/slices.ts'
 import type { Verdict } from '../results.ts'

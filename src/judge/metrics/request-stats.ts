@@ -1,6 +1,5 @@
 import { isLost, latenessMs, type Observation, type Sink } from '../../observation/observation.ts'
-import type { Plan, StagePlan, Timing } from '../../plan/plan.ts'
-import { isSystemStage } from '../../plan/plan.ts'
+import { isSystemStage, type Plan, type StagePlan, type Timing } from '../../plan/plan.ts'
 import {
   createHistogram,
   emptyHistogram,

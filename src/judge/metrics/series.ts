@@ -1,6 +1,5 @@
 import { latencyMs, latenessMs, type Observation } from '../../observation/observation.ts'
-import type { Plan } from '../../plan/plan.ts'
-import { isSystemStage } from '../../plan/plan.ts'
+import { isSystemStage, type Plan } from '../../plan/plan.ts'
 import type { SpendListener } from '../audits/audit.ts'
 import {
   createLatencyGrid,

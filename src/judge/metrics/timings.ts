@@ -1,8 +1,7 @@
 import { toObject } from '../../lib/json.ts'
 import { latencyMs, type Observation, serviceTimeMs, streamOf } from '../../observation/observation.ts'
 import { is2xx } from '../../observation/response.ts'
-import type { Plan, StagePlan, Timing } from '../../plan/plan.ts'
-import { isSystemStage } from '../../plan/plan.ts'
+import { isSystemStage, type Plan, type StagePlan, type Timing } from '../../plan/plan.ts'
 import { isCount } from '../checks/completion.ts'
 import type { StageClock } from './stage-clock.ts'
 

@@ -1,11 +1,11 @@
 import { isOwnRefusal } from '../../../contract/probes.ts'
 import { applicableLimit } from '../../../observation/limit-scope.ts'
-import type { Observation, RequestDescriptor } from '../../../observation/observation.ts'
+import { isOpenList, type Observation, type RequestDescriptor } from '../../../observation/observation.ts'
 import { errorMessageOf, is2xx, isAbuseBlock, saysToWait } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Audit, AuditContext, BlockCounts } from '../audit.ts'
 import { type CallerBlocks, createCallerBlocks } from './blocks.ts'
-import { type AbuseAttempt, countedFailureOf, isOpenList, usesOwnKey } from './failure.ts'
+import { type AbuseAttempt, countedFailureOf, usesOwnKey } from './failure.ts'
 
 /** Rejections by a component that may not know the caller. A 5xx is always treated like this. */
 const callerUnknown: readonly number[] = [401, 408, 413]

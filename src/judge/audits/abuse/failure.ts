@@ -2,7 +2,12 @@ import type { Contract } from '../../../contract/contract.ts'
 import type { Sender } from '../../../contract/probe.ts'
 import { probeOf } from '../../../contract/probes.ts'
 import { isBadSignIn } from '../../../contract/wallets.ts'
-import { failedBeforeSend, type Observation, type RequestDescriptor } from '../../../observation/observation.ts'
+import {
+  failedBeforeSend,
+  isOpenList,
+  type Observation,
+  type RequestDescriptor,
+} from '../../../observation/observation.ts'
 import { is2xx, isAbuseBlock, isFromGateway } from '../../../observation/response.ts'
 
 /**
@@ -54,9 +59,6 @@ export function countedFailureOf(
 }
 
 const ownSenders: readonly Sender[] = ['caller', 'wallet', 'raced-sign-in']
-
-/** Whether a request is to a list that may be open to all. It carries its caller's key, which the service may not read. */
-export const isOpenList = ({ kind }: RequestDescriptor): boolean => kind === 'models' || kind === 'networks'
 
 /** Whether a request carries its caller's key, or a sign-in of its wallet, and the service must read it. */
 export const usesOwnKey = (request: RequestDescriptor): boolean =>

@@ -111,7 +111,7 @@ function rangeOfTokens(observation: Observation, contract: Contract): AmountRang
 }
 
 /** The tokens of a completion; null: it does not state them, or not consistently. */
-function countsOf(observation: Observation): TokenCounts | null {
+export function countsOf(observation: Observation): TokenCounts | null {
   const { response } = observation
   const counts = response && tokenCounts(streamOf(observation)?.usage ?? jsonObject(response)?.usage)
   return counts?.wrong === null ? counts : null
@@ -170,7 +170,8 @@ function responseCost(response: ObservedResponse) {
   return cost === null || cost.usd > maxClaim || cost.diem > maxClaim ? null : cost
 }
 
-const costIn = ({ body }: ObservedResponse): unknown =>
+/** The cost that a response states in its body, of any type. */
+export const costIn = ({ body }: ObservedResponse): unknown =>
   body.kind === 'stream' ? body.stream.cost : body.kind === 'json' ? toObject(body.value)?.cost : null
 
 /** More than this is no cost of a request but a fault. */

@@ -1,8 +1,9 @@
-import { type Contract, resourceOf } from '../../../contract/contract.ts'
+import type { Contract } from '../../../contract/contract.ts'
 import { toObject } from '../../../lib/json.ts'
 import { formatPico, nearestPico, pico } from '../../../lib/money.ts'
 import type { Observation, ObservedResponse } from '../../../observation/observation.ts'
 import { is2xx, isFromGateway, jsonObject } from '../../../observation/response.ts'
+import { isInference } from '../../checks/headers.ts'
 import { paymentResult, refusalOf } from '../../checks/payments.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Obstacle } from '../../findings/obstacles.ts'
@@ -73,10 +74,8 @@ function ofInference(
   contract: Contract,
   reporter: ClauseReporter<'ledger'>,
 ): readonly ShownCredit[] {
-  const isInference =
-    request.kind === 'chat' ||
-    (request.kind === 'resource' && resourceOf(contract, request.resource)?.isInference === true)
-  if ((!isInference && request.kind !== 'rpc') || !is2xx(response.status)) return nothing
+  const isOfModel = isInference({ request }, contract)
+  if ((!isOfModel && request.kind !== 'rpc') || !is2xx(response.status)) return nothing
   const written = response.headers[remainingHeader]
   const picoUsd = written === undefined ? null : nearestPico(written)
   if (picoUsd !== null)
@@ -84,7 +83,7 @@ function ofInference(
       shown('wallet.balance-remaining', remainingHeader, picoUsd, response.body.kind === 'stream' ? 'either' : 'after'),
     ]
   // The RPC proxy is no inference endpoint.
-  if ((isInference || written !== undefined) && response.headersCut !== true)
+  if ((isOfModel || written !== undefined) && response.headersCut !== true)
     reporter.fail(
       'wallet.balance-remaining',
       `${remainingHeader} is ${written === undefined ? 'missing' : JSON.stringify(written)}, expected the credit of the wallet`,

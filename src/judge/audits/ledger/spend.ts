@@ -1,22 +1,20 @@
 import type { Contract } from '../../../contract/contract.ts'
 import { probeOf } from '../../../contract/probes.ts'
 import { promisesAny } from '../../../contract/promises.ts'
-import { toObject } from '../../../lib/json.ts'
 import { nearestPico, pico } from '../../../lib/money.ts'
 import {
   failedBeforeSend,
+  isOpenList,
   type Observation,
   type ObservedResponse,
-  streamOf,
   type TopUpDescriptor,
 } from '../../../observation/observation.ts'
 import { isUndecided, recordedOutcome } from '../../../observation/payment-outcome.ts'
-import { is2xx, isFromGateway, isReplayed, jsonObject } from '../../../observation/response.ts'
-import { tokenCounts } from '../../checks/completion.ts'
+import { is2xx, isFromGateway, isReplayed } from '../../../observation/response.ts'
 import { refusalOf } from '../../checks/payments.ts'
 import { priceListOf, priceOfCredits } from '../../checks/price-list.ts'
 import { claimedCredits } from '../../checks/rpc-credits.ts'
-import { claimInBody, claimInHeader, expectedCharge, isFree } from './charge.ts'
+import { claimInBody, claimInHeader, costIn, countsOf, expectedCharge, isFree } from './charge.ts'
 
 /** What one request has cost its caller, for the budget. All amounts in pico-USD; a DIEM counts as a USD. */
 export type RequestSpend = {
@@ -91,19 +89,15 @@ function claimedBy(response: ObservedResponse, observation: Observation, contrac
   const { costHeader, creditsHeader } = priceListOf(contract)
   const isUnread = (value: unknown, header: string) => value === null && (response.headers[header] ?? '') !== ''
   const isAbsurd =
-    (inBody === null && (statedCost(response) ?? null) !== null) ||
+    (inBody === null && (costIn(response) ?? null) !== null) ||
     isUnread(inHeader, costHeader) ||
     isUnread(credits, creditsHeader)
   return { amount, isStated: inBody !== null || inHeader !== null, isAbsurd }
 }
 
 /** Whether a completion states a cost, but no counts of tokens that could confirm it, although it must. */
-function isUsageUnreadable(observation: Observation, contract: Contract): boolean {
-  const { request, response } = observation
-  if (request.kind !== 'chat' || !promisesAny(contract, ['chat.usage'])) return false
-  const counts = tokenCounts(streamOf(observation)?.usage ?? jsonObject(response)?.usage)
-  return counts === null || counts.wrong !== null
-}
+const isUsageUnreadable = (observation: Observation, contract: Contract): boolean =>
+  observation.request.kind === 'chat' && promisesAny(contract, ['chat.usage']) && countsOf(observation) === null
 
 /** Whether the caller may have sent the same key before. Of concurrent requests, any may be the first. */
 function isRepetition({ request }: Observation): boolean {
@@ -112,19 +106,13 @@ function isRepetition({ request }: Observation): boolean {
   return request.replay.role !== 'original' || request.replay.concurrent
 }
 
-const statedCost = ({ body }: ObservedResponse): unknown =>
-  body.kind === 'stream' ? body.stream.cost : body.kind === 'json' ? toObject(body.value)?.cost : null
-
 /** The balances of the caller. A response without credentials, or to other ones, is about another account. */
 function balancesIn(
   response: ObservedResponse,
   { request }: Observation,
   contract: Contract,
 ): RequestSpend['balances'] {
-  const isOfCaller =
-    request.kind === 'probe'
-      ? probeOf(request.probe).as === 'caller'
-      : request.kind !== 'models' && request.kind !== 'networks'
+  const isOfCaller = request.kind === 'probe' ? probeOf(request.probe).as === 'caller' : !isOpenList(request)
   if (!isOfCaller || response.status === 401) return noBalances
   const { usdHeader, diemHeader } = priceListOf(contract)
   const amountIn = (header: string) => nearestPico(response.headers[header] ?? '')

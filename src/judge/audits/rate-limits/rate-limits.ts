@@ -8,11 +8,10 @@ import {
   statedRequests,
   statedTokens,
 } from '../../../observation/limit-scope.ts'
-import type { Observation } from '../../../observation/observation.ts'
+import { isOpenList, type Observation } from '../../../observation/observation.ts'
 import { is2xx, isAbuseBlock, isConcurrencyRejection, isReplayed } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { LimitResult } from '../../results.ts'
-import { isOpenList } from '../abuse/failure.ts'
 import type { Audit, AuditContext } from '../audit.ts'
 import { createAnyLimit } from './any-limit.ts'
 import { unknownKeys } from './hidden.ts'

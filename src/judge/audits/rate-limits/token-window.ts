@@ -1,7 +1,6 @@
 import { hasFixedWindows, maxResetMs } from '../../../contract/contract.ts'
 import { toObject } from '../../../lib/json.ts'
-import type { ApplicableLimit } from '../../../observation/limit-scope.ts'
-import { statedTokens } from '../../../observation/limit-scope.ts'
+import { type ApplicableLimit, statedTokens } from '../../../observation/limit-scope.ts'
 import { type Observation, streamOf } from '../../../observation/observation.ts'
 import { is2xx, jsonObject } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
