@@ -233,7 +233,7 @@ const rooms: readonly Room[] = [
       ...['lib', 'contract', 'scenario', 'plan', 'observation/log-lines.ts', 'produce/transport', 'produce/callers'],
       ...['judge/compare', 'report', 'storage', 'outputs', 'service', 'run'],
     ],
-    because: 'It runs a scenario for a caller, which is the command line or a program of somebody else.',
+    because: 'It runs a scenario for a caller, which is the command line or another program.',
   },
   {
     name: 'turnpike.ts',
