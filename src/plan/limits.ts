@@ -1,8 +1,8 @@
 import type { Contract } from '../contract/contract.ts'
 import { type LimitScope, limitName, publishedLimit, sourceOfLimit } from '../contract/limits.ts'
 import type { Scenario } from '../scenario/schema.ts'
-import { type LimitOf, limitsFor, limitUsageOf, ofTiers, profileLimits } from '../scenario/tier-rate.ts'
-import type { LimitDiscovery, LimitsPlan } from './plan.ts'
+import { type LimitOf, limitsFor, ofTiers, profileLimits } from '../scenario/tier-rate.ts'
+import { type LimitDiscovery, type LimitsPlan, traitsOf } from './plan.ts'
 
 /** The limits that the target published, or why there are none. Limits are per minute, by limit name. */
 export type PublishedLimits =
@@ -28,7 +28,7 @@ export function planLimits(
   const ofTarget = (scope: LimitScope) =>
     published.kind === 'answered' ? (published.perMinute.get(limitName(scope)) ?? null) : null
   const limitOf = ofTiers(contract, scope => (by === 'target' ? ofTarget(scope) : null) ?? ofProfile(scope))
-  const scopes = Object.values(calls).flatMap(call => limitUsageOf(call).map(({ scope }) => scope))
+  const scopes = Object.values(calls).flatMap(call => traitsOf(call).limits.map(({ scope }) => scope))
   return {
     by,
     discovery: published.kind === 'answered' ? { kind: 'answered', caller: published.caller } : published,

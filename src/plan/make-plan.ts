@@ -21,6 +21,7 @@ import {
   type StagePlan,
   type Timeouts,
   totalWeight,
+  traitsOf,
 } from './plan.ts'
 import { type Recordings, recordedLoad } from './recorded-load.ts'
 import { samplesToProve } from './sample-size.ts'
@@ -112,16 +113,16 @@ function planCallers(
 /** A run that may not pay only asks how to. */
 const withoutPayments = (calls: Scenario['calls']): Plan['calls'] =>
   Object.fromEntries(
-    Object.entries(calls).map(([name, call]) => [name, call.kind === 'top-up' ? { ...call, pay: false } : call]),
+    Object.entries(calls).map(([name, call]) => [name, 'pay' in call ? { ...call, pay: false } : call]),
   )
 
 /** The models and networks that the calls use, with their prices. */
 function plannedValues(calls: Plan['calls'], contract: Contract): readonly PlannedValue[] {
-  const used = Object.values(calls).map(call => (call.kind === 'replay' ? call.of : call))
-  const ids = new Set(used.flatMap(call => (call.kind === 'chat' ? call.model : [])))
-  const slugs = new Set(used.flatMap(call => (call.kind === 'rpc' ? call.network : [])))
-  const models = contract.models.filter(({ id }) => ids.has(id))
-  const networks = Object.entries(contract.rpc.networks).filter(([slug]) => slugs.has(slug))
+  const used = Object.values(calls).map(traitsOf)
+  const models = contract.models.filter(({ id }) => used.some(({ model }) => model === id))
+  const networks = Object.entries(contract.rpc.networks).filter(([slug]) =>
+    used.some(({ network }) => network === slug),
+  )
   return [
     ...models.map(({ id, tier, usdPerMillion }) => ({
       name: `model ${id}`,

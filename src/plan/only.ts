@@ -1,12 +1,11 @@
-import type { JudgeName } from '../contract/clause.ts'
 import { type ClauseId, clauseIds, clauses } from '../contract/clauses.ts'
-import type { Probe } from '../contract/probe.ts'
-import { probeOf } from '../contract/probes.ts'
 import { clausesMatching } from '../contract/promises.ts'
 import { nearest, oneOf, UsageError } from '../lib/usage-error.ts'
+import { judgesOfKinds } from '../scenario/calls/calls.ts'
 import {
   type Call,
   hasTrait,
+  isProbe,
   type Load,
   type Mix,
   mixOf,
@@ -14,6 +13,7 @@ import {
   type Shape,
   type StagePlan,
   totalWeight,
+  traitsOf,
 } from './plan.ts'
 import { packArrivals, unpackArrivals } from './recorded-load.ts'
 
@@ -81,7 +81,7 @@ function clausesOf(
 
 /** The calls by name, without probes, if they are few. */
 function listOf(calls: Plan['calls']): string {
-  const names = Object.keys(calls).filter(name => calls[name]?.kind !== 'probe')
+  const names = Object.keys(calls).filter(name => !isProbe(calls[name]))
   return names.length > 12 ? '' : ` (${names.join(', ')})`
 }
 
@@ -100,36 +100,13 @@ function callsFor(
 /** The calls whose responses these clauses are about; null if other calls may exercise one of them. */
 export function callsExercising(judged: readonly ClauseId[], calls: Plan['calls']): readonly string[] | null {
   const judges = new Set(judged.flatMap(id => clauses[id].judges))
-  if ([...judges].some(judge => subjects[judge] === undefined)) return null
-  return Object.entries(calls)
-    .filter(([, call]) => [...judges].some(judge => subjects[judge]?.(call, judged) === true))
-    .map(([name]) => name)
+  if ([...judges].some(judge => !judgesOfKinds.has(judge))) return null
+  const isExercising = (call: Call) =>
+    traitsOf(call)
+      .judges(judged)
+      .some(judge => judges.has(judge))
+  return Object.entries(calls).flatMap(([name, call]) => (isExercising(call) ? [name] : []))
 }
-
-type Subject = (call: Call, judged: readonly ClauseId[]) => boolean
-
-const ofKind =
-  (kinds: readonly Call['kind'][], limit: Probe['draws'] = null): Subject =>
-  call =>
-    kinds.includes(call.kind) || (call.kind === 'probe' && limit !== null && probeOf(call.probe).draws === limit)
-
-/** The calls that a judge is about. The others are about every request, or about the history of an account. */
-const subjects: Readonly<Partial<Record<JudgeName, Subject>>> = {
-  'chat-request': ofKind(['chat'], 'chat'),
-  'chat-response': ofKind(['chat'], 'chat'),
-  'chat-stream': ofKind(['chat'], 'chat'),
-  'chat-options': ofKind(['chat'], 'chat'),
-  'rpc-response': ofKind(['rpc', 'replay'], 'rpc'),
-  'rpc-credits': ofKind(['rpc', 'replay'], 'rpc'),
-  'implied-credits': ofKind(['rpc', 'replay']),
-  idempotency: ofKind(['replay']),
-  lists: ofKind(['models', 'networks', 'rate-limits', 'rate-limit-logs']),
-  resources: ofKind(['resource'], 'embedding'),
-  // A probe may be judged by further clauses of its group.
-  probe: (call, judged) => call.kind === 'probe' && judged.map(groupOf).includes(groupOf(probeOf(call.probe).clause)),
-}
-
-const groupOf = (id: ClauseId): string => id.slice(0, id.indexOf('.'))
 
 /** The stages that still send something, one after the other. Of the pauses, only those between two of them stay. */
 function narrowStages(stages: readonly StagePlan[], kept: ReadonlySet<string>): readonly StagePlan[] {

@@ -6,13 +6,16 @@ import type { DeepReadonly } from '../lib/json.ts'
 import { isLoopback } from '../lib/loopback.ts'
 import { pico } from '../lib/money.ts'
 import { decimalText, openText, whole } from '../lib/schemas.ts'
-import { type Call, resolvedCallSchema } from '../scenario/call-schema.ts'
+import { type Call, resolvedCallSchema } from '../scenario/calls/calls.ts'
+import { paymentOf } from '../scenario/calls/wallets.ts'
 import { type Mix, mixSchema } from '../scenario/fields.ts'
 import { distributions } from '../scenario/schema.ts'
 import { thresholdSchema, timings } from '../scenario/threshold.ts'
 
-export type { RpcCall } from '../scenario/call-schema.ts'
-export type { Mix } from '../scenario/fields.ts'
+export { traitsOf } from '../scenario/calls/calls.ts'
+export { isProbe } from '../scenario/calls/probe.ts'
+export type { RpcCall } from '../scenario/calls/rpc.ts'
+export { type Mix, meanOf, totalWeight } from '../scenario/fields.ts'
 export type { Aggregate, Count, CountWith, Measure, Operator, Threshold, Timing } from '../scenario/threshold.ts'
 export { hasTrait, operators, plainCounts, timings } from '../scenario/threshold.ts'
 export type { Call }
@@ -328,14 +331,6 @@ export function mixOf({ load }: StagePlan): Mix {
   return [...new Set(load.calls)].map(name => [name, load.calls.filter(each => each === name).length])
 }
 
-export const totalWeight = (mix: Mix): number => mix.reduce((sum, [, weight]) => sum + weight, 0)
-
-/** The mean of an amount over the arrivals of a mix; 0 for an empty mix. */
-export function meanOf(mix: Mix, amountOf: (call: string) => number): number {
-  const total = totalWeight(mix)
-  return mix.reduce((sum, [call, weight]) => sum + (amountOf(call) * weight) / total, 0)
-}
-
 /** One trial of a search: `arrivals` arrivals at a rate of `perSecond`. */
 export type Trial = {
   /** Index in its search, from 0. */
@@ -356,17 +351,12 @@ const walletBalanceCall = '(wallet-balance)'
 /** The call that Turnpike adds before the load if wallets must pay for credit. */
 export const topUpCall = '(top-up)'
 
-/** What a wallet pays before the load. */
-export const openingTopUp = (usd: string): Extract<Call, { kind: 'top-up' }> => {
-  return { kind: 'top-up', pay: true, usd, duplicates: 0, concurrent: false, invalid: null }
-}
-
 /** The calls that Turnpike adds to a plan. */
 export function systemCallsOf({ callers: { wallets } }: Pick<Plan, 'callers'>): Plan['calls'] {
   return {
     [balanceCheckCall]: { kind: 'rate-limits' },
     ...(wallets !== null && { [walletBalanceCall]: { kind: 'wallet-balance' } }),
-    ...(wallets !== null && wallets.topUpUsd !== null && { [topUpCall]: openingTopUp(wallets.topUpUsd) }),
+    ...(wallets !== null && wallets.topUpUsd !== null && { [topUpCall]: paymentOf(wallets.topUpUsd) }),
   }
 }
 

@@ -72,6 +72,14 @@ export function weightsField(what: string, meta: { readonly description?: string
 export const mixSchema = z.array(z.tuple([z.string(), z.number().nonnegative()]))
 export type Mix = DeepReadonly<z.output<typeof mixSchema>>
 
+export const totalWeight = (mix: Mix): number => mix.reduce((sum, [, weight]) => sum + weight, 0)
+
+/** The mean of an amount over the arrivals of a mix; 0 for an empty mix. */
+export function meanOf(mix: Mix, amountOf: (name: string) => number): number {
+  const total = totalWeight(mix)
+  return mix.reduce((sum, [name, weight]) => sum + (amountOf(name) * weight) / total, 0)
+}
+
 /** A mapping that is sent to the target as it is. */
 export const jsonObjectField = (what: string) => z.record(z.string(), z.json(), { error: `a mapping of ${what}` })
 

@@ -1,11 +1,9 @@
-import { needsWallet } from '../contract/probe.ts'
-import { probeNames, probeOf } from '../contract/probes.ts'
+import { probeNames } from '../contract/probes.ts'
 import { entriesOf, parseFields } from '../lib/schemas.ts'
 import { describeValue, unknownWord } from '../lib/usage-error.ts'
 import type { Path, ReportMistake } from '../lib/yaml.ts'
-import type { Call } from './call-schema.ts'
+import { type Call, type Calls, traitsOf } from './calls/calls.ts'
 import { checkTier, type StageContext } from './check-tier.ts'
-import type { Calls } from './resolve-calls.ts'
 import { type LoadShape, loadReaders, parseSequenceEntry, type Stage, stageSchemas } from './stage-schema.ts'
 import { arrivalsPerSecond, tierRatePerMinute } from './tier-rate.ts'
 
@@ -43,7 +41,7 @@ function checkWallets(path: Path, stage: Stage, { calls, keyed, callers }: Stage
   const names = 'calls' in stage ? stage.calls : 'mix' in stage ? stage.mix.map(([name]) => name) : []
   for (const name of new Set(names)) {
     const call = calls.get(name)
-    if (!call || !isForWallets(call)) continue
+    if (!call || !traitsOf(call).needsWallet) continue
     const got = `${name} in a stage with callers that have no wallet`
     const expected =
       callers === keyed
@@ -51,12 +49,6 @@ function checkWallets(path: Path, stage: Stage, { calls, keyed, callers }: Stage
         : `"first-caller" of at least ${keyed}: wallets follow the other callers`
     report({ path, at: 'value', got, expected })
   }
-}
-
-/** Whether only a wallet can send a call. */
-function isForWallets(call: Call): boolean {
-  if (call.kind === 'probe') return needsWallet(probeOf(call.probe).as)
-  return call.kind === 'wallet-balance' || (call.kind === 'top-up' && call.pay)
 }
 
 /** Whether a stage names known calls only; reports the others. */
@@ -178,9 +170,9 @@ function checkCapacity(
     const call = calls.get(name)
     if (!call) return
     known[name] = call
-    const mustFail = call.kind === 'probe' || (call.kind === 'replay' && call.conflictRatio > 0)
     const expected = 'calls that should succeed: no probe, and no replay with conflicts'
-    if (mustFail) report({ path: [...path, 'mix', name], at: 'key', got: describeValue(name), expected })
+    if (!traitsOf(call).isSearchable)
+      report({ path: [...path, 'mix', name], at: 'key', got: describeValue(name), expected })
   }
   if (trialMs + confirmMs > durationMs) {
     const expected = `at least ${(trialMs + confirmMs) / 1_000}s, for a trial and a confirmation`
@@ -207,33 +199,9 @@ function checkSaturation(path: Path, stage: Stage, calls: Calls, report: ReportM
   }
   for (const [name] of stage.mix) {
     const call = calls.get(name)
-    const unfit = call ? unfitReason(call) : null
+    const unfit = call ? traitsOf(call).unfitToSaturate : null
     if (unfit === null) continue
     const expected = 'calls of a single request that should succeed, without a stream'
     report({ path: [...path, 'mix', name], at: 'key', got: `${name}, ${unfit}`, expected })
-  }
-}
-
-/** Why a saturate stage cannot send a call; null if it can. */
-function unfitReason(call: Call): string | null {
-  switch (call.kind) {
-    case 'chat':
-      return call.stream ? 'which is a stream' : null
-    case 'rpc':
-      return call.failing > 0 ? 'which fails on purpose' : null
-    case 'replay':
-      return 'which is several requests'
-    case 'probe':
-      return 'which must be refused'
-    case 'top-up':
-      return 'which pays'
-    case 'resource':
-      return 'which is a resource'
-    case 'models':
-    case 'networks':
-    case 'rate-limits':
-    case 'rate-limit-logs':
-    case 'wallet-balance':
-      return null
   }
 }

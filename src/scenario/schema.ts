@@ -3,7 +3,7 @@ import type { ClauseId } from '../contract/clauses.ts'
 import { accountTiers } from '../contract/contract.ts'
 import type { DeepReadonly } from '../lib/json.ts'
 import { oneOf } from '../lib/usage-error.ts'
-import { type Call, callSchema } from './call-schema.ts'
+import { type Call, callSchema } from './calls/calls.ts'
 import {
   bytesField,
   durationField,
