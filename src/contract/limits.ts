@@ -87,7 +87,7 @@ function publishedNames(scope: LimitScope, { resources }: Contract): readonly st
 }
 
 /**
- * Whether the list of limits that the target publishes says nothing about this resource: it was read, and each of its
+ * Whether the published list of limits omits this resource: it was read, and each of its
  * entries is about a text model or the RPC proxy.
  */
 export function isListSilent(scope: LimitScope, contract: Contract): boolean {
@@ -105,8 +105,8 @@ export function isListSilent(scope: LimitScope, contract: Contract): boolean {
 }
 
 /**
- * The limit that responses are judged by; null: as responses state it. What the target publishes is canonical. Without
- * that, a limit of the document is a default, and only one of a profile is asserted.
+ * The limit that responses are judged by; null: they are judged by the limit that they state. A published limit takes
+ * precedence. Without one, only a limit of the profile is asserted, because the document states mere defaults.
  */
 export function judgedLimit(scope: LimitScope, accountTier: AccountTier, contract: Contract): number | null {
   const published = contract.limits.judgedBy === 'target' ? publishedLimit(scope, contract) : null

@@ -30,7 +30,7 @@ export function reservedPicoUsd(
   return { arrival: request * BigInt(cost.maxCharged), request }
 }
 
-/** An unknown price of a model, a resource or a search becomes that of the dearest one of the reference service. */
+/** An unknown price of a model, a resource or a search becomes the highest price of the reference service. */
 function withAllPrices(contract: Contract): Contract {
   const models = contract.models.map(model => ({ ...model, usdPerMillion: model.usdPerMillion ?? assumedPrice }))
   const resources = Object.fromEntries(

@@ -108,7 +108,7 @@ function describeWallets({ chains, topUpUsd, maxPaidUsd }: WalletsPlan): string 
   return `${on}${topUpUsd === null ? '' : `, top up $${topUpUsd} each before the load`}${most}`
 }
 
-/** Nothing of it goes to the target, so it costs time only. */
+/** The warm-up sends no request to the target, so it costs only time. */
 function describeWarmUp(plan: Plan): string {
   const terms = warmUpTerms(plan, 1)
   return terms === null ? 'none, for so few requests' : `at most ${seconds(terms.maxMs)} before the first request`

@@ -109,9 +109,9 @@ function failuresForecast(
 const failuresOf = (call: Call | undefined, contract: Contract): number =>
   call === undefined ? 0 : traitsOf(call).refusals(contract)
 
-/** What a request may take: a far network, a slow service, and a signature. */
+/** The time that one request may take: a distant network, a slow service, and a signature. */
 const requestMs = 5_000
-/** What a model may take for each token. */
+/** The time that a model may take for each token. */
 const tokenMs = 50
 
 /**

@@ -22,7 +22,7 @@ export function planLimits(
   published: PublishedLimits,
 ): LimitsPlan & { readonly limitOf: LimitOf } {
   const { limitsFrom: by, accountTier } = callers
-  // Once the target has published limits, the contract has those in place of the published ones of the profile.
+  // After discovery, the contract holds the limits that the target published, and no longer those of the profile.
   const hasOwn = published.kind !== 'answered' && by === 'target'
   const ofProfile = hasOwn ? limitsFor(accountTier, by, contract) : profileLimits(accountTier, contract)
   const ofTarget = (scope: LimitScope) =>
@@ -44,7 +44,7 @@ export function planLimits(
   }
 }
 
-/** The published limits that a plan recorded; undefined stands for a plan of a version without them. */
+/** The published limits in a recorded plan. Plans of older versions have none. */
 export function recordedLimits(limits: LimitsPlan | undefined): PublishedLimits {
   if (limits === undefined) return notDiscovered
   const { discovery, scopes } = limits

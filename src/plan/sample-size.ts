@@ -24,7 +24,7 @@ export function admittedRatio({ name }: StagePlan, call: Call, limits: Forecast[
   return rows.reduce((min, { perMinute, limit }) => Math.min(min, perMinute > limit ? limit / perMinute : 1), 1)
 }
 
-/** Fewer arrivals could not be told from chance. */
+/** Fewer arrivals would be too random. */
 const minArrivals = 20
 
 /** The number of arrivals of a trial at a rate. */

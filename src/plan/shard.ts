@@ -38,8 +38,8 @@ export function callersOfShard(
 }
 
 /**
- * How many users of a closed stage belong to a shard: those of its callers or, if there are fewer users than callers, an
- * even part among the shards with a caller in the stage.
+ * How many users of a closed stage belong to a shard: the users of its callers. With fewer users than callers, an even
+ * part among the shards that have a caller in the stage.
  */
 export function usersOfShard(
   users: number,

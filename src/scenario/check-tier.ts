@@ -92,7 +92,8 @@ function checkBurst(
 
 type CallsByName = Readonly<Record<string, Call>>
 
-function callsOf(mix: Mix, { calls }: StageContext): CallsByName | null {
+/** The calls of a mix by name; null if one of them is unknown or has a mistake. */
+export function callsOf(mix: Mix, { calls }: Pick<StageContext, 'calls'>): CallsByName | null {
   const known: Record<string, Call> = {}
   for (const [name] of mix) {
     const call = calls.get(name)

@@ -17,7 +17,7 @@ import {
  */
 const maxPerSecond = 100_000
 const maxShareOfTier = 100
-/** A product of larger weights is no number. */
+/** Larger weights could overflow when they are multiplied. */
 const maxWeight = 1_000_000_000
 const maxDurationMs = 7 * 24 * 3_600_000
 

@@ -2,8 +2,8 @@ import { probeNames } from '../contract/probes.ts'
 import { entriesOf, parseFields } from '../lib/schemas.ts'
 import { describeValue, unknownWord } from '../lib/usage-error.ts'
 import type { Path, ReportMistake } from '../lib/yaml.ts'
-import { type Call, type Calls, traitsOf } from './calls/calls.ts'
-import { checkTier, type StageContext } from './check-tier.ts'
+import { type Calls, traitsOf } from './calls/calls.ts'
+import { callsOf, checkTier, type StageContext } from './check-tier.ts'
 import { type LoadShape, loadReaders, parseSequenceEntry, type Stage, stageSchemas } from './stage-schema.ts'
 import { arrivalsPerSecond, tierRatePerMinute } from './tier-rate.ts'
 
@@ -30,7 +30,7 @@ export function resolveStages(value: unknown, context: StageContext, report: Rep
   })
 }
 
-/** Reports calls that only wallets can send in a stage of callers with keys, and wallets where nothing waits for them. */
+/** Reports calls that need a wallet in a stage of callers with keys, and wallets in a stage that saturates. */
 function checkWallets(path: Path, stage: Stage, { calls, keyed, callers }: StageContext, report: ReportMistake): void {
   if (keyed === undefined || stage.shape === 'recorded') return
   if (stage.shape === 'saturate' && stage.firstCaller + stage.callers > keyed) {
@@ -160,26 +160,25 @@ function checkCapacity(
   path: Path,
   written: unknown,
   stage: Extract<Stage, { readonly shape: 'capacity' }>,
-  { calls, limitOf }: StageContext,
+  context: StageContext,
   report: ReportMistake,
 ): void {
   const source = entriesOf(written)
   const { mix, from, to, trialMs, confirmMs, durationMs, callers } = stage
-  const known: Record<string, Call> = {}
   for (const [name] of mix) {
-    const call = calls.get(name)
-    if (!call) return
-    known[name] = call
+    const call = context.calls.get(name)
+    if (!call || traitsOf(call).isSearchable) continue
     const expected = 'calls that should succeed: no probe, and no replay with conflicts'
-    if (!traitsOf(call).isSearchable)
-      report({ path: [...path, 'mix', name], at: 'key', got: describeValue(name), expected })
+    report({ path: [...path, 'mix', name], at: 'key', got: describeValue(name), expected })
   }
+  const calls = callsOf(mix, context)
+  if (calls === null) return
   if (trialMs + confirmMs > durationMs) {
     const expected = `at least ${(trialMs + confirmMs) / 1_000}s, for a trial and a confirmation`
     report({ path: [...path, 'duration'], at: 'value', got: describeValue(source.duration), expected })
   }
-  if (limitOf === undefined) return
-  const perMinute = tierRatePerMinute(mix, known, limitOf)
+  if (context.limitOf === undefined) return
+  const perMinute = tierRatePerMinute(mix, calls, context.limitOf)
   const [low, high] = [from, to].map(rate => arrivalsPerSecond(rate, perMinute, callers))
   if (low === undefined || high === undefined || !(low >= high)) return
   report({

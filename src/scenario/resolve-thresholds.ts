@@ -61,7 +61,7 @@ export function resolveSlo(
   )
 }
 
-/** A capacity without a stage is that of the only capacity stage. */
+/** A capacity without a stage refers to the only capacity stage. */
 function ofSearch(threshold: Threshold, { stages }: Summary): Threshold {
   if (threshold.measure.kind !== 'capacity' || threshold.stage !== null) return threshold
   const searches = searchesOf(stages)

@@ -232,7 +232,7 @@ export type Scenario = Readonly<z.output<typeof settingsSchema>> & {
   /** By call, the longest time in milliseconds of a good response. */
   readonly slo: Readonly<Record<string, Readonly<Partial<Record<Timing, number>>>>>
   readonly thresholds: readonly Threshold[]
-  /** The clauses without which the run answers no question. */
+  /** The clauses that the run must judge to answer its question. */
   readonly mustJudge: readonly ClauseId[]
 }
 

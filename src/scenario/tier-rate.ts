@@ -27,7 +27,7 @@ export function ofTiers({ limits }: Contract, limitOf: (scope: LimitScope) => nu
   }
 }
 
-/** The limits that rates refer to: of the target as far as it publishes them, or only those of the profile. */
+/** The limits that rates refer to. A limit that the target does not publish is taken from the profile. */
 export function limitsFor(accountTier: AccountTier, from: 'target' | 'profile', contract: Contract): LimitOf {
   const stated = profileLimits(accountTier, contract)
   return ofTiers(contract, scope => (from === 'target' ? publishedLimit(scope, contract) : null) ?? stated(scope))
@@ -56,7 +56,7 @@ export function tierRatePerMinute(mix: Mix, calls: Readonly<Record<string, Call>
   return Number.isFinite(rate) ? rate : null
 }
 
-/** The sums over models of one tier, as far as there are several. */
+/** The sums for tiers with several models. */
 function tierUsages(uses: readonly LimitUsage[]): readonly { readonly scope: TierScope; readonly amount: number }[] {
   const byTier = new Map<string, LimitUsage[]>()
   for (const use of uses)

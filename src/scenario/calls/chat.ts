@@ -94,7 +94,7 @@ export function resolveChat(value: unknown, context: CallContext): ChatCall | nu
   return {
     kind: 'chat',
     model: model.id,
-    // The target may not tell the tier of a model that stands in for one; its limits still pace the load.
+    // The target may not state the tier of the model. The limits of the written tier still pace the load.
     modelTier: model.tier ?? call['model-tier'] ?? null,
     stream,
     promptTokens,
@@ -135,7 +135,7 @@ function modelOf(
   }
   const model = models.find(known => known.id === id)
   if (model !== undefined) return model
-  // The tier only serves to compute rates; after discovery it is that of the target.
+  // This tier only serves to compute rates. Discovery replaces it.
   if (isUnlisted(contract)) return { id, tier: null, maxCompletionTokens: null }
   if (isTentative) return { id, tier: 'M', maxCompletionTokens: null }
   const ids = models.map(known => known.id)
@@ -146,7 +146,7 @@ function modelOf(
 /** Whether neither the target nor the profile lists models, so that any name may be right. */
 const isUnlisted = ({ models, sources }: Contract): boolean => models.length === 0 && sources.models !== 'target'
 
-/** Of models without a tier: the cheapest stands for XS, the most expensive for L, and two between them for S and M. */
+/** Ranks models without a tier by price: the cheapest is XS, the most expensive L, and two between them are S and M. */
 function byPrice(models: readonly Model[], tier: ModelTier): Model | undefined {
   const priceOf = ({ usdPerMillion }: Model) => Number(usdPerMillion?.output ?? 0)
   const untiered = models.filter(model => model.tier === null).toSorted((a, b) => priceOf(a) - priceOf(b))
@@ -163,7 +163,7 @@ function optionsOf(written: Partial<z.output<typeof chatSchema>>): ChatOptions |
   return { body, parameters, suffix, encoding, samePrompt }
 }
 
-/** The maximum without `max_completion_tokens`: the older `max_tokens` if it is above 0, else that of the model. */
+/** The maximum without `max_completion_tokens`: the older `max_tokens` if it is above 0, else the maximum of the model. */
 function boundOf(options: ChatOptions | null, { maxCompletionTokens }: Pick<Model, 'maxCompletionTokens'>): number {
   const older = options?.body.max_tokens
   const isBound = typeof older === 'number' && Number.isInteger(older) && older > 0
@@ -206,7 +206,7 @@ function chatPicoUsd(call: ChatCall, arrivals: number, contract: Contract, promp
   return prompt + costOfUnits(arrivals * completionTokens, pico(price.output), 1_000_000n) + lookups
 }
 
-/** Fields of the body override the limit of the call. A limit of 0 or less, or none, is that of the model. */
+/** Fields of the body override the limit of the call. Without a limit above 0, the limit of the model applies. */
 function maxCompletionTokens({ model, maxCompletionTokens, options }: ChatCall, { models }: Contract): number {
   const body = options?.body ?? {}
   const ofModel = models.find(({ id }) => id === (body.model ?? model))?.maxCompletionTokens ?? maxCompletionTokens

@@ -130,7 +130,7 @@ function resolveRpc(
   return { kind: 'rpc', network, methods, batchSize, failing }
 }
 
-/** The network that a call names. If it names none, or none that is offered, the first one of its family. */
+/** The network that a call names, if it is offered. Otherwise, the first network of its family. */
 function networkOf(
   value: unknown,
   { contract, isTentative, report }: CallContext,
@@ -168,7 +168,7 @@ export function creditsOf({ network, methods, batchSize, failing }: RpcCall, con
   return (1 - failing) * mean + failing * (singleErrorIsDiscounted === true ? errorItemCredits : mean)
 }
 
-/** The base credits if the base of the network is unknown: those of the dearest network of the reference service. */
+/** The assumed base credits of a network: the same as the most expensive network of the reference service. */
 const unknownBase = 30
 
 /** The maximum cost of one request: every item has the most expensive method. Null if the target promises no price. */
