@@ -286,6 +286,7 @@ const tables = [
   'src/produce/engine.ts',
   'src/report/page.ts',
   'src/report/render/renderers.ts',
+  'src/scenario/calls/calls.ts',
   'src/service/lies/lies.ts',
   'src/turnpike.ts',
   'src/service/rpc/node.ts',
@@ -580,8 +581,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 483 files',
-    rule: atMostFiles(483),
+    text: 'src has at most 490 files',
+    rule: atMostFiles(490),
     planted: [],
   },
   {

@@ -7,7 +7,7 @@ import { applicableLimit } from '../observation/limit-scope.ts'
 import type { Observation, RpcItem, TopUpDescriptor } from '../observation/observation.ts'
 import { isOfferRequest } from '../observation/payment-offer.ts'
 import { is2xx, isAbuseBlock, isConcurrencyRejection, quotedError } from '../observation/response.ts'
-import { isSystemStage, type Plan } from '../plan/plan.ts'
+import { isProbe, isSystemStage, type Plan } from '../plan/plan.ts'
 import { refusalOf } from './checks/payments.ts'
 import { isRpcError } from './checks/rpc-response.ts'
 import type { ClauseTally } from './findings/findings.ts'
@@ -359,7 +359,7 @@ const minExpected = 5
 function neverDue({ forecast, calls }: Plan, proofs: readonly CallProof[]): readonly string[] {
   const names = [...new Set(forecast.calls.map(({ call }) => call))]
   return names
-    .filter(name => calls[name]?.kind !== 'probe' && !proofs.some(({ call }) => call === name))
+    .filter(name => !isProbe(calls[name]) && !proofs.some(({ call }) => call === name))
     .filter(name => {
       const rows = forecast.calls.filter(({ call, isAtMost }) => call === name && !isAtMost)
       return rows.reduce((sum, { requests }) => sum + requests, 0) >= minExpected

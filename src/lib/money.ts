@@ -90,3 +90,10 @@ export function roundPico(amount: bigint, decimals: number): string {
 
 /** |a − b|. */
 export const absDifference = (a: bigint, b: bigint): bigint => (a > b ? a - b : b - a)
+
+/** The cost of some units, which may be a fraction, at a price per `per` units. Rounded up. */
+export function costOfUnits(units: number, price: bigint, per = 1n): bigint {
+  // Floating-point error is ignored: 210.00000000000003 is 210.
+  const whole = BigInt(Math.ceil(Number(units.toPrecision(12))))
+  return (whole * price + per - 1n) / per
+}

@@ -62,9 +62,9 @@ function edgesOf({ load, durationMs }: StagePlan, windowMs: number): readonly nu
 type UsageCurve = {
   /** Usage in [fromMs, toMs). */
   readonly used: (fromMs: number, toMs: number) => number
-  /** Candidate starts of a window. Between two of them, the usage of a window has no kink and no jump. */
+  /** Candidate starts of a window. Between two of them, the usage of a window is smooth. */
   readonly starts: (windowMs: number) => readonly number[]
-  /** Whether usage only jumps, so that it is constant between two starts. */
+  /** Whether usage is constant between two starts. */
   readonly isStepped: boolean
 }
 

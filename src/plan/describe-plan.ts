@@ -15,6 +15,7 @@ import {
   type Threshold,
   type Timing,
   totalWeight,
+  traitsOf,
   type WalletsPlan,
 } from './plan.ts'
 import { peakPerSecond } from './rate-curve.ts'
@@ -107,7 +108,7 @@ function describeWallets({ chains, topUpUsd, maxPaidUsd }: WalletsPlan): string 
   return `${on}${topUpUsd === null ? '' : `, top up $${topUpUsd} each before the load`}${most}`
 }
 
-/** Nothing of it goes to the target, so it costs time only. */
+/** The warm-up sends no request to the target, so it costs only time. */
 function describeWarmUp(plan: Plan): string {
   const terms = warmUpTerms(plan, 1)
   return terms === null ? 'none, for so few requests' : `at most ${seconds(terms.maxMs)} before the first request`
@@ -385,8 +386,8 @@ export function sampleSizeWarning(
 /** Token timings exist in streams only, and a stream of n tokens has at most n − 1 gaps. */
 function samplesPerRequest(call: Call | undefined, timing: Timing): number {
   if (timing === 'latency' || timing === 'service-time' || timing === 'lateness') return 1
-  if (call?.kind !== 'chat' || !call.stream) return 0
-  return timing === 'itl' || timing === 'icl' ? call.maxCompletionTokens - 1 : 1
+  if (call === undefined || !traitsOf(call).isStream) return 0
+  return timing === 'itl' || timing === 'icl' ? traitsOf(call).maxTokens - 1 : 1
 }
 
 /** Warns if a search is too short to confirm even its highest rate, which takes the least time. */

@@ -1,13 +1,14 @@
 import type { Contract } from '../contract/contract.ts'
 import { type LimitScope, limitName } from '../contract/limits.ts'
-import { ownRefusals } from '../contract/probes.ts'
 import { promisesAny } from '../contract/promises.ts'
-import { type LimitOf, limitUsageOf, limitUsageOfMix, requestsPerArrival } from '../scenario/tier-rate.ts'
+import { promisesCredits } from '../scenario/calls/rpc.ts'
+import { paymentOf } from '../scenario/calls/wallets.ts'
+import { type LimitOf, limitUsageOfMix } from '../scenario/tier-rate.ts'
 import { peakUsageOfCaller } from './busiest-window.ts'
-import { creditsPerArrival, maxUsd } from './cost.ts'
-import { type Call, type Forecast, mixOf, openingTopUp, type Plan, type StagePlan, totalWeight } from './plan.ts'
+import { maxUsd } from './cost.ts'
+import { type Call, type Forecast, mixOf, type Plan, type StagePlan, totalWeight, traitsOf } from './plan.ts'
 import { arrivalsBetween } from './rate-curve.ts'
-import { admittedRatio, provablePercentile, samplesPerArrival } from './sample-size.ts'
+import { admittedRatio, provablePercentile } from './sample-size.ts'
 
 const minuteMs = 60_000
 
@@ -19,19 +20,18 @@ export function forecast(plan: Omit<Plan, 'forecast'>, contract: Contract, limit
   const rows = plan.stages.flatMap(stage => rowsOf(stage, plan.calls))
   const limits = limitsOf(plan, limitOf)
   const calls = rows.map(({ stage, name, call, arrivals }) => {
-    const samples = Math.round(arrivals * samplesPerArrival(call, contract) * admittedRatio(stage, call, limits))
+    const samples = Math.round(arrivals * traitsOf(call).samples(contract) * admittedRatio(stage, call, limits))
     return {
       call: name,
       stage: stage.name,
-      requests: Math.round(arrivals * requestsPerArrival(call)),
+      requests: Math.round(arrivals * traitsOf(call).requests),
       samples,
       isAtMost: stage.load.model !== 'open' && stage.load.model !== 'sequence',
       provablePercentile: provablePercentile(samples),
     }
   })
-  const hasCredits = promisesAny(contract, ['rpc.credits.*', 'rpc.cost.*', 'billing.*'])
-  const credits = hasCredits
-    ? rows.reduce((sum, { call, arrivals }) => sum + arrivals * creditsPerArrival(call, contract), 0)
+  const credits = promisesCredits(contract)
+    ? rows.reduce((sum, { call, arrivals }) => sum + arrivals * traitsOf(call).cost.credits(contract), 0)
     : 0
   return {
     requests: calls.reduce((sum, { requests }) => sum + requests, 0),
@@ -47,7 +47,7 @@ export function forecast(plan: Omit<Plan, 'forecast'>, contract: Contract, limit
 /** What wallets pay before the load. */
 function openingTopUps({ wallets }: Plan['callers']): readonly Pick<Row, 'call' | 'arrivals'>[] {
   if (wallets === null || wallets.topUpUsd === null) return []
-  return [{ call: openingTopUp(wallets.topUpUsd), arrivals: wallets.chains.length }]
+  return [{ call: paymentOf(wallets.topUpUsd), arrivals: wallets.chains.length }]
 }
 
 type Row = { readonly stage: StagePlan; readonly name: string; readonly call: Call; readonly arrivals: number }
@@ -80,7 +80,7 @@ function limitsOf({ stages, calls }: Omit<Plan, 'forecast'>, limitOf: LimitOf): 
 }
 
 function amountOf(call: Call | undefined, scope: LimitScope): number {
-  const uses = call === undefined ? [] : limitUsageOf(call)
+  const uses = call === undefined ? [] : traitsOf(call).limits
   return uses.find(use => limitName(use.scope) === limitName(scope))?.amount ?? 0
 }
 
@@ -106,14 +106,12 @@ function failuresForecast(
 }
 
 /** Expected failures of one arrival. */
-function failuresOf(call: Call | undefined, contract: Contract): number {
-  if (call?.kind === 'replay') return call.conflictRatio
-  return call?.kind === 'probe' ? ownRefusals(call.probe, contract) : 0
-}
+const failuresOf = (call: Call | undefined, contract: Contract): number =>
+  call === undefined ? 0 : traitsOf(call).refusals(contract)
 
-/** What a request may take: a far network, a slow service, and a signature. */
+/** The time that one request may take: a distant network, a slow service, and a signature. */
 const requestMs = 5_000
-/** What a model may take for each token. */
+/** The time that a model may take for each token. */
 const tokenMs = 50
 
 /**
@@ -132,19 +130,13 @@ export function sequenceAtMostMs(
 }
 
 function callMs(call: Call): number {
-  const ms = requestsPerArrival(call) * requestMs
-  if (call.kind === 'chat') return ms + call.maxCompletionTokens * tokenMs
-  return call.kind === 'replay' ? ms + (call.repeatAfterMs ?? 0) : ms
+  const { requests, maxTokens, waitMs } = traitsOf(call)
+  return requests * requestMs + maxTokens * tokenMs + waitMs
 }
 
 /** How long refusals wait until their caller may fail again. It may have failed before the stage. */
 function failuresMs(calls: readonly Call[], contract: Contract): number {
   if (!promisesAny(contract, ['abuse.*'])) return 0
-  const refusals = calls.reduce((sum, call) => sum + refusalsOf(call, contract), 0)
+  const refusals = calls.reduce((sum, call) => sum + Math.ceil(traitsOf(call).refusals(contract)), 0)
   return Math.ceil(refusals / Math.max(1, contract.abuse.failures / 2)) * contract.abuse.windowMs
-}
-
-function refusalsOf(call: Call, contract: Contract): number {
-  if (call.kind === 'replay') return Math.ceil(call.conflictRatio)
-  return call.kind === 'probe' ? ownRefusals(call.probe, contract) : 0
 }

@@ -1,8 +1,8 @@
 import type { Contract } from '../contract/contract.ts'
 import { type LimitScope, limitName, publishedLimit, sourceOfLimit } from '../contract/limits.ts'
 import type { Scenario } from '../scenario/schema.ts'
-import { type LimitOf, limitsFor, limitUsageOf, ofTiers, profileLimits } from '../scenario/tier-rate.ts'
-import type { LimitDiscovery, LimitsPlan } from './plan.ts'
+import { type LimitOf, limitsFor, ofTiers, profileLimits } from '../scenario/tier-rate.ts'
+import { type LimitDiscovery, type LimitsPlan, traitsOf } from './plan.ts'
 
 /** The limits that the target published, or why there are none. Limits are per minute, by limit name. */
 export type PublishedLimits =
@@ -22,13 +22,13 @@ export function planLimits(
   published: PublishedLimits,
 ): LimitsPlan & { readonly limitOf: LimitOf } {
   const { limitsFrom: by, accountTier } = callers
-  // Once the target has published limits, the contract has those in place of the published ones of the profile.
+  // After discovery, the contract holds the limits that the target published, and no longer those of the profile.
   const hasOwn = published.kind !== 'answered' && by === 'target'
   const ofProfile = hasOwn ? limitsFor(accountTier, by, contract) : profileLimits(accountTier, contract)
   const ofTarget = (scope: LimitScope) =>
     published.kind === 'answered' ? (published.perMinute.get(limitName(scope)) ?? null) : null
   const limitOf = ofTiers(contract, scope => (by === 'target' ? ofTarget(scope) : null) ?? ofProfile(scope))
-  const scopes = Object.values(calls).flatMap(call => limitUsageOf(call).map(({ scope }) => scope))
+  const scopes = Object.values(calls).flatMap(call => traitsOf(call).limits.map(({ scope }) => scope))
   return {
     by,
     discovery: published.kind === 'answered' ? { kind: 'answered', caller: published.caller } : published,
@@ -44,7 +44,7 @@ export function planLimits(
   }
 }
 
-/** The published limits that a plan recorded; undefined stands for a plan of a version without them. */
+/** The published limits in a recorded plan. Plans of older versions have none. */
 export function recordedLimits(limits: LimitsPlan | undefined): PublishedLimits {
   if (limits === undefined) return notDiscovered
   const { discovery, scopes } = limits

@@ -8,7 +8,7 @@ import { checkTarget } from '../scenario/load-scenario.ts'
 import type { BoundsSpec, Scenario, TimeoutsSpec } from '../scenario/schema.ts'
 import type { Recorded, Stage } from '../scenario/stage-schema.ts'
 import { arrivalsPerSecond, burstArrivals, type LimitOf, tierRatePerMinute } from '../scenario/tier-rate.ts'
-import { parseBudget } from '../scenario/units.ts'
+import { parseBudget, type Rate } from '../scenario/units.ts'
 import { forecast, sequenceAtMostMs } from './forecast.ts'
 import { notDiscovered, type PublishedLimits, planLimits } from './limits.ts'
 import { narrowPlan } from './only.ts'
@@ -18,9 +18,11 @@ import {
   type Mix,
   type Plan,
   type PlannedValue,
+  type Shape,
   type StagePlan,
   type Timeouts,
   totalWeight,
+  traitsOf,
 } from './plan.ts'
 import { type Recordings, recordedLoad } from './recorded-load.ts'
 import { samplesToProve } from './sample-size.ts'
@@ -30,13 +32,13 @@ export type Overrides = {
   readonly seed: number | null
   readonly target: string | null
   readonly budgetUsd: string | null
-  /** What the run may pay at most for credit of wallets, in USD. */
+  /** The maximum that the run may pay for credit of wallets, in USD. */
   readonly topUp?: string | null
   /** The calls and clauses of --only; missing or empty: the whole scenario. */
   readonly only?: readonly string[]
 }
 
-/** Input from outside of the scenario: recorded runs, and limits that the target published. */
+/** Inputs that are not in the scenario: recorded runs, and limits that the target published. */
 type PlanInputs = { readonly recordings: Recordings; readonly publishedLimits: PublishedLimits }
 
 const noInputs: PlanInputs = { recordings: new Map(), publishedLimits: notDiscovered }
@@ -109,19 +111,19 @@ function planCallers(
   }
 }
 
-/** A run that may not pay only asks how to. */
+/** A run that must not pay only asks how to pay. */
 const withoutPayments = (calls: Scenario['calls']): Plan['calls'] =>
   Object.fromEntries(
-    Object.entries(calls).map(([name, call]) => [name, call.kind === 'top-up' ? { ...call, pay: false } : call]),
+    Object.entries(calls).map(([name, call]) => [name, 'pay' in call ? { ...call, pay: false } : call]),
   )
 
 /** The models and networks that the calls use, with their prices. */
 function plannedValues(calls: Plan['calls'], contract: Contract): readonly PlannedValue[] {
-  const used = Object.values(calls).map(call => (call.kind === 'replay' ? call.of : call))
-  const ids = new Set(used.flatMap(call => (call.kind === 'chat' ? call.model : [])))
-  const slugs = new Set(used.flatMap(call => (call.kind === 'rpc' ? call.network : [])))
-  const models = contract.models.filter(({ id }) => ids.has(id))
-  const networks = Object.entries(contract.rpc.networks).filter(([slug]) => slugs.has(slug))
+  const used = Object.values(calls).map(traitsOf)
+  const models = contract.models.filter(({ id }) => used.some(({ model }) => model === id))
+  const networks = Object.entries(contract.rpc.networks).filter(([slug]) =>
+    used.some(({ network }) => network === slug),
+  )
   return [
     ...models.map(({ id, tier, usdPerMillion }) => ({
       name: `model ${id}`,
@@ -167,7 +169,7 @@ function topUpOf(flag: string | null): string | null {
   throw new UsageError({ where: '--top-up', got: flag, expected: 'an amount of dollars such as 10' })
 }
 
-/** Throws a UsageError if wallets could not pay what they must before the load, or if they could pay more than the budget. */
+/** Throws a UsageError if --top-up is too small for the payments before the load, or exceeds the budget. */
 function checkPayments({ callers: { wallets }, budgetUsd }: Pick<Plan, 'callers' | 'budgetUsd'>): void {
   if (wallets === null || wallets.maxPaidUsd === null || wallets.maxPaidUsd === '0') return
   const { chains, topUpUsd, maxPaidUsd } = wallets
@@ -192,7 +194,7 @@ function checkSaturated({ stages }: Scenario, target: string | null): void {
   throw new UsageError({ where: `target of stage ${stage.name}`, got: target, expected })
 }
 
-/** Only the command line can say that no budget binds, because only its user pays. */
+/** Only the command line can lift the budget, because its user pays. */
 function budgetOf(flag: string | null, ofScenario: string | null): Pick<Plan, 'budgetUsd' | 'isBudgetUnlimited'> {
   if (flag === null) return { budgetUsd: ofScenario, isBudgetUnlimited: false }
   const budgetUsd = parseBudget(flag, mistake => {
@@ -235,48 +237,36 @@ function loadOf(
   contract: Contract,
   calls: Scenario['calls'],
 ): Load {
+  const perSecond = (rate: Rate) => arrivalsPerSecond(rate, perMinuteOfCaller, stage.callers)
   switch (stage.shape) {
     case 'constant':
-    case 'poisson': {
-      const perSecond = arrivalsPerSecond(stage.rate, perMinuteOfCaller, stage.callers)
-      return { model: 'open', shape: { kind: stage.shape, perSecond }, mix: stage.mix }
-    }
+    case 'poisson':
+      return openLoad({ kind: stage.shape, perSecond: perSecond(stage.rate) }, stage.mix)
     case 'ramp': {
-      const fromPerSecond = arrivalsPerSecond(stage.from, perMinuteOfCaller, stage.callers)
-      const toPerSecond = arrivalsPerSecond(stage.to, perMinuteOfCaller, stage.callers)
-      return { model: 'open', shape: { kind: 'ramp', fromPerSecond, toPerSecond }, mix: stage.mix }
+      const { shape, from, to, mix } = stage
+      return openLoad({ kind: shape, fromPerSecond: perSecond(from), toPerSecond: perSecond(to) }, mix)
     }
     case 'stairs': {
-      const fromPerSecond = arrivalsPerSecond(stage.from, perMinuteOfCaller, stage.callers)
-      const toPerSecond = arrivalsPerSecond(stage.to, perMinuteOfCaller, stage.callers)
-      const { steps, rampMs } = stage
-      return { model: 'open', shape: { kind: 'stairs', fromPerSecond, toPerSecond, steps, rampMs }, mix: stage.mix }
+      const { shape, from, to, steps, rampMs, mix } = stage
+      return openLoad({ kind: shape, fromPerSecond: perSecond(from), toPerSecond: perSecond(to), steps, rampMs }, mix)
     }
     case 'spike': {
-      const basePerSecond = arrivalsPerSecond(stage.base, perMinuteOfCaller, stage.callers)
-      const peakPerSecond = arrivalsPerSecond(stage.peak, perMinuteOfCaller, stage.callers)
-      const { atMs, forMs, rampUpMs, rampDownMs } = stage
-      const shape = { kind: 'spike', basePerSecond, peakPerSecond, atMs, forMs, rampUpMs, rampDownMs } as const
-      return { model: 'open', shape, mix: stage.mix }
+      const { shape, base, peak, atMs, forMs, rampUpMs, rampDownMs, mix } = stage
+      const rates = { basePerSecond: perSecond(base), peakPerSecond: perSecond(peak) }
+      return openLoad({ kind: shape, ...rates, atMs, forMs, rampUpMs, rampDownMs }, mix)
     }
     case 'burst': {
-      const share = stage.size.kind === 'of-tier' ? stage.size.share : null
+      const { size: written, everyMs, durationMs, callers, mix } = stage
       const size =
-        stage.size.kind === 'absolute'
-          ? stage.size.arrivals
-          : burstArrivals(share ?? 0, perMinuteOfCaller ?? 0, stage.callers)
+        written.kind === 'absolute' ? written.arrivals : burstArrivals(written.share, perMinuteOfCaller ?? 0, callers)
       // Without a period there is one burst, since the next one would be due at the end of the stage.
-      return {
-        model: 'open',
-        shape: { kind: 'burst', size, everyMs: stage.everyMs ?? stage.durationMs },
-        mix: stage.mix,
-      }
+      return openLoad({ kind: 'burst', size, everyMs: everyMs ?? durationMs }, mix)
     }
     case 'capacity': {
       const { goodRatio, precision, trialMs, confirmMs, spacing, coolDownMs, mix } = stage
       const search = {
-        fromPerSecond: arrivalsPerSecond(stage.from, perMinuteOfCaller, stage.callers),
-        toPerSecond: arrivalsPerSecond(stage.to, perMinuteOfCaller, stage.callers),
+        fromPerSecond: perSecond(stage.from),
+        toPerSecond: perSecond(stage.to),
         goodRatio,
         precision,
         trialMs,
@@ -288,7 +278,7 @@ function loadOf(
       return { model: 'capacity', search, spacing, coolDownMs, mix }
     }
     case 'pause':
-      return { model: 'open', shape: { kind: 'pause' }, mix: [] }
+      return openLoad({ kind: 'pause' }, [])
     case 'closed':
       return { model: 'closed', users: stage.users, thinkMs: stage.thinkMs, mix: stage.mix }
     case 'saturate':
@@ -301,6 +291,8 @@ function loadOf(
       }
   }
 }
+
+const openLoad = (shape: Shape, mix: Mix): Load => ({ model: 'open', shape, mix })
 
 function mixShares(mix: Mix): Readonly<Record<string, number>> {
   const total = totalWeight(mix)
@@ -320,7 +312,7 @@ const defaults: Bounds = {
   },
 }
 
-/** The bounds of the harness: those of the scenario, else the defaults. */
+/** The bounds of the scenario, or the defaults. */
 export function planBounds({ maxInFlight, maxBodyBytes, drainMs, timeouts }: BoundsSpec): Bounds {
   return {
     maxInFlight: maxInFlight ?? defaults.maxInFlight,

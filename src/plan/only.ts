@@ -1,12 +1,11 @@
-import type { JudgeName } from '../contract/clause.ts'
 import { type ClauseId, clauseIds, clauses } from '../contract/clauses.ts'
-import type { Probe } from '../contract/probe.ts'
-import { probeOf } from '../contract/probes.ts'
 import { clausesMatching } from '../contract/promises.ts'
 import { nearest, oneOf, UsageError } from '../lib/usage-error.ts'
+import { judgesOfKinds } from '../scenario/calls/calls.ts'
 import {
   type Call,
   hasTrait,
+  isProbe,
   type Load,
   type Mix,
   mixOf,
@@ -14,14 +13,15 @@ import {
   type Shape,
   type StagePlan,
   totalWeight,
+  traitsOf,
 } from './plan.ts'
 import { packArrivals, unpackArrivals } from './recorded-load.ts'
 
 type WholePlan = Omit<Plan, 'forecast' | 'only'>
 
 /**
- * The plan with only what is named. A call keeps its rate, not that of the whole mix. Throws a UsageError for an unknown
- * name, or if nothing is left to send or to judge.
+ * Narrows a plan to the named calls and clauses. Each call keeps its own rate. Throws a UsageError for an unknown name, or
+ * if no call or clause is left.
  */
 export function narrowPlan(plan: WholePlan, names: readonly string[]): WholePlan & Pick<Plan, 'only'> {
   if (names.length === 0) return { ...plan, only: null }
@@ -48,7 +48,7 @@ export function narrowPlan(plan: WholePlan, names: readonly string[]): WholePlan
     slo: Object.fromEntries(Object.entries(plan.slo).filter(isSent)),
     stages,
     thresholds,
-    // A part of a scenario asks a part of its question.
+    // A part of a scenario answers only a part of its question.
     mustJudge: [],
     only: { names, clauses: judged, calls, leftOut },
   }
@@ -81,11 +81,11 @@ function clausesOf(
 
 /** The calls by name, without probes, if they are few. */
 function listOf(calls: Plan['calls']): string {
-  const names = Object.keys(calls).filter(name => calls[name]?.kind !== 'probe')
+  const names = Object.keys(calls).filter(name => !isProbe(calls[name]))
   return names.length > 12 ? '' : ` (${names.join(', ')})`
 }
 
-/** The calls to send: those named, else those that exercise the clauses; null for all. */
+/** The calls to send: the named ones, else the ones that exercise the clauses; null for all. */
 function callsFor(
   named: readonly string[],
   judged: readonly ClauseId[] | null,
@@ -100,38 +100,15 @@ function callsFor(
 /** The calls whose responses these clauses are about; null if other calls may exercise one of them. */
 export function callsExercising(judged: readonly ClauseId[], calls: Plan['calls']): readonly string[] | null {
   const judges = new Set(judged.flatMap(id => clauses[id].judges))
-  if ([...judges].some(judge => subjects[judge] === undefined)) return null
-  return Object.entries(calls)
-    .filter(([, call]) => [...judges].some(judge => subjects[judge]?.(call, judged) === true))
-    .map(([name]) => name)
+  if ([...judges].some(judge => !judgesOfKinds.has(judge))) return null
+  const isExercising = (call: Call) =>
+    traitsOf(call)
+      .judges(judged)
+      .some(judge => judges.has(judge))
+  return Object.entries(calls).flatMap(([name, call]) => (isExercising(call) ? [name] : []))
 }
 
-type Subject = (call: Call, judged: readonly ClauseId[]) => boolean
-
-const ofKind =
-  (kinds: readonly Call['kind'][], limit: Probe['draws'] = null): Subject =>
-  call =>
-    kinds.includes(call.kind) || (call.kind === 'probe' && limit !== null && probeOf(call.probe).draws === limit)
-
-/** The calls that a judge is about. The others are about every request, or about the history of an account. */
-const subjects: Readonly<Partial<Record<JudgeName, Subject>>> = {
-  'chat-request': ofKind(['chat'], 'chat'),
-  'chat-response': ofKind(['chat'], 'chat'),
-  'chat-stream': ofKind(['chat'], 'chat'),
-  'chat-options': ofKind(['chat'], 'chat'),
-  'rpc-response': ofKind(['rpc', 'replay'], 'rpc'),
-  'rpc-credits': ofKind(['rpc', 'replay'], 'rpc'),
-  'implied-credits': ofKind(['rpc', 'replay']),
-  idempotency: ofKind(['replay']),
-  lists: ofKind(['models', 'networks', 'rate-limits', 'rate-limit-logs']),
-  resources: ofKind(['resource'], 'embedding'),
-  // A probe may be judged by further clauses of its group.
-  probe: (call, judged) => call.kind === 'probe' && judged.map(groupOf).includes(groupOf(probeOf(call.probe).clause)),
-}
-
-const groupOf = (id: ClauseId): string => id.slice(0, id.indexOf('.'))
-
-/** The stages that still send something, one after the other. Of the pauses, only those between two of them stay. */
+/** The stages that still send requests, and the pauses between them. */
 function narrowStages(stages: readonly StagePlan[], kept: ReadonlySet<string>): readonly StagePlan[] {
   const isPause = ({ load }: StagePlan) => load.model === 'open' && load.shape.kind === 'pause'
   const left = stages.flatMap(stage => {
@@ -148,7 +125,7 @@ function narrowStages(stages: readonly StagePlan[], kept: ReadonlySet<string>): 
   })
 }
 
-/** The load of the kept calls, each at the rate that it has in the whole load; null if none of them is in it. */
+/** The load of the kept calls, each at its rate in the whole load; null if the load has none of them. */
 function narrowLoad(load: Load, kept: ReadonlySet<string>): Load | null {
   if (load.model === 'sequence') {
     const calls = load.calls.filter(call => kept.has(call))
@@ -205,7 +182,7 @@ function narrowShape(shape: Shape, share: number, whole: Mix, mix: Mix): Shape {
   }
 }
 
-/** Whether a threshold is about a call that is sent, about a load that is sent in full, or about what must not happen. */
+/** Whether a threshold still makes sense: its call is sent, its load is sent in full, or it bounds harm. */
 function isKept(
   { call, stage, measure, operator, bound }: Plan['thresholds'][number],
   whole: readonly StagePlan[],
@@ -218,6 +195,6 @@ function isKept(
   const about = whole.filter(({ name }) => (stage ?? name) === name)
   if (about.every(each => mixOf(each).every(([name]) => calls.includes(name)))) return true
   const isUpperBound = operator === '<' || operator === '<=' || (operator === '==' && bound === 0)
-  // If the whole load may not exceed what should be 0, neither may a part of it.
+  // An upper bound on harm for the whole load also holds for a part of it.
   return isUpperBound && 'count' in measure && hasTrait(measure.count.kind, 'harm')
 }

@@ -6,13 +6,16 @@ import type { DeepReadonly } from '../lib/json.ts'
 import { isLoopback } from '../lib/loopback.ts'
 import { pico } from '../lib/money.ts'
 import { decimalText, openText, whole } from '../lib/schemas.ts'
-import { type Call, resolvedCallSchema } from '../scenario/call-schema.ts'
+import { type Call, resolvedCallSchema } from '../scenario/calls/calls.ts'
+import { paymentOf } from '../scenario/calls/wallets.ts'
 import { type Mix, mixSchema } from '../scenario/fields.ts'
 import { distributions } from '../scenario/schema.ts'
 import { thresholdSchema, timings } from '../scenario/threshold.ts'
 
-export type { RpcCall } from '../scenario/call-schema.ts'
-export type { Mix } from '../scenario/fields.ts'
+export { traitsOf } from '../scenario/calls/calls.ts'
+export { isProbe } from '../scenario/calls/probe.ts'
+export type { RpcCall } from '../scenario/calls/rpc.ts'
+export { type Mix, meanOf, totalWeight } from '../scenario/fields.ts'
 export type { Aggregate, Count, CountWith, Measure, Operator, Threshold, Timing } from '../scenario/threshold.ts'
 export { hasTrait, operators, plainCounts, timings } from '../scenario/threshold.ts'
 export type { Call }
@@ -121,8 +124,8 @@ const walletsSchema = z.object({
   /** What each wallet pays for credit before the load, a decimal in USD; null: nothing. */
   topUpUsd: decimalText.nullable(),
   /**
-   * What the run may pay at most for credit, a decimal in USD. "0": it only asks how to pay. null: as much as the calls
-   * say, because the target is on this machine and its money is simulated.
+   * The maximum that the run may pay for credit, a decimal in USD. "0": it only asks how to pay. null: no limit, because the
+   * target is on this machine and its money is simulated.
    */
   maxPaidUsd: decimalText.nullable(),
 })
@@ -202,11 +205,11 @@ const forecastSchema = z.object({
       call: text,
       stage: text,
       requests: amount,
-      /** Those that should succeed: neither refused on purpose nor above a limit. Only they are timed. */
+      /** Requests that should succeed: not refused on purpose, and within the limits. Only these are timed. */
       samples: amount,
       /** Whether this is a maximum, since responses set the pace. */
       isAtMost: z.boolean(),
-      /** The highest percentile that the samples can prove, such as 99; null if not even the median. */
+      /** The highest percentile that the samples can prove, such as 99; null for none. */
       provablePercentile: z.number().nullable(),
     }),
   ),
@@ -269,10 +272,10 @@ const planFields = z.object({
   /** By call: the longest time in milliseconds of a good response. */
   slo: z.record(text, z.partialRecord(z.enum(timings), positive)),
   thresholds: z.array(thresholdSchema),
-  /** The clauses without which the run answers no question. */
+  /** The clauses that the run must judge to answer its question. */
   mustJudge: z.array(clauseId).default([]),
   budgetUsd: decimalText.nullable(),
-  /** Whether the user has said that no budget binds. */
+  /** Whether the user has lifted the budget. */
   isBudgetUnlimited: z.boolean().default(false),
   bounds: boundsSchema,
   /** Which observations are kept: all of them, those with a finding, or none. */
@@ -318,7 +321,7 @@ export const keyCallers = ({ names, wallets }: Pick<CallersPlan, 'names' | 'wall
 export const keysOfCaller = (callers: CallersPlan, caller: number): number =>
   caller < keyCallers(callers) ? callers.keysEach : 1
 
-/** The longest that a stage lasts. Only a sequence lasts longer than its duration, if its calls do. */
+/** The maximum duration of a stage. Only a sequence may last longer than its planned duration. */
 export const longestMs = ({ load, durationMs }: StagePlan): number =>
   load.model === 'sequence' ? (load.atMostMs ?? durationMs) : durationMs
 
@@ -326,14 +329,6 @@ export const longestMs = ({ load, durationMs }: StagePlan): number =>
 export function mixOf({ load }: StagePlan): Mix {
   if (load.model !== 'sequence') return load.mix
   return [...new Set(load.calls)].map(name => [name, load.calls.filter(each => each === name).length])
-}
-
-export const totalWeight = (mix: Mix): number => mix.reduce((sum, [, weight]) => sum + weight, 0)
-
-/** The mean of an amount over the arrivals of a mix; 0 for an empty mix. */
-export function meanOf(mix: Mix, amountOf: (call: string) => number): number {
-  const total = totalWeight(mix)
-  return mix.reduce((sum, [call, weight]) => sum + (amountOf(call) * weight) / total, 0)
 }
 
 /** One trial of a search: `arrivals` arrivals at a rate of `perSecond`. */
@@ -351,22 +346,17 @@ export const isSystemStage = (stage: string): boolean => stage.startsWith('(')
 
 /** The call that Turnpike adds before and after the load to read the balance and the limits of each caller with keys. */
 const balanceCheckCall = '(statement)'
-/** The same for a wallet, which has no list of limits. */
+/** The call that reads the balance of a wallet, which has no list of limits. */
 const walletBalanceCall = '(wallet-balance)'
 /** The call that Turnpike adds before the load if wallets must pay for credit. */
 export const topUpCall = '(top-up)'
-
-/** What a wallet pays before the load. */
-export const openingTopUp = (usd: string): Extract<Call, { kind: 'top-up' }> => {
-  return { kind: 'top-up', pay: true, usd, duplicates: 0, concurrent: false, invalid: null }
-}
 
 /** The calls that Turnpike adds to a plan. */
 export function systemCallsOf({ callers: { wallets } }: Pick<Plan, 'callers'>): Plan['calls'] {
   return {
     [balanceCheckCall]: { kind: 'rate-limits' },
     ...(wallets !== null && { [walletBalanceCall]: { kind: 'wallet-balance' } }),
-    ...(wallets !== null && wallets.topUpUsd !== null && { [topUpCall]: openingTopUp(wallets.topUpUsd) }),
+    ...(wallets !== null && wallets.topUpUsd !== null && { [topUpCall]: paymentOf(wallets.topUpUsd) }),
   }
 }
 

@@ -1,5 +1,4 @@
-import { requestsPerArrival } from '../scenario/tier-rate.ts'
-import { meanOf, mixOf, type Plan, type Shape, type StagePlan } from './plan.ts'
+import { meanOf, mixOf, type Plan, type Shape, type StagePlan, traitsOf } from './plan.ts'
 import { unpackArrivals } from './recorded-load.ts'
 
 /** A part of a stage in which the rate changes linearly. Times count from the start of the stage. */
@@ -127,5 +126,5 @@ export function peakPerSecond({ load, durationMs }: StagePlan): number | null {
 export const requestsPerArrivalIn = (stage: StagePlan, calls: Plan['calls']): number =>
   meanOf(mixOf(stage), name => {
     const call = calls[name]
-    return call === undefined ? 1 : requestsPerArrival(call)
+    return call === undefined ? 1 : traitsOf(call).requests
   })

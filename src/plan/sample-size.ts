@@ -1,8 +1,5 @@
-import type { Contract } from '../contract/contract.ts'
 import { limitName } from '../contract/limits.ts'
-import { probeOf } from '../contract/probes.ts'
-import { limitUsageOf, requestsPerArrival } from '../scenario/tier-rate.ts'
-import type { Call, Forecast, SearchTerms, StagePlan, Trial } from './plan.ts'
+import { type Call, type Forecast, type SearchTerms, type StagePlan, type Trial, traitsOf } from './plan.ts'
 
 const percentiles = [99.9, 99, 95, 90, 50] as const
 
@@ -20,27 +17,14 @@ export function provablePercentile(samples: number): number | null {
   return percentiles.find(percent => samples >= samplesToProve(percent)) ?? null
 }
 
-/** Expected requests of one arrival that should succeed. Only those are timed. */
-export function samplesPerArrival(call: Call, contract: Contract): number {
-  if (call.kind === 'probe')
-    return probeOf(call.probe)
-      .promised(contract)
-      .every(status => status >= 300)
-      ? 0
-      : 1
-  // The reply that says how to pay is a 402.
-  if (call.kind === 'top-up') return call.pay ? 1 : 0
-  return requestsPerArrival(call) - (call.kind === 'replay' ? call.conflictRatio : 0)
-}
-
 /** The ratio of requests of a call that its limits admit, if every minute of the stage is like its busiest. */
 export function admittedRatio({ name }: StagePlan, call: Call, limits: Forecast['limits']): number {
-  const scopes = limitUsageOf(call).map(({ scope }) => limitName(scope))
+  const scopes = traitsOf(call).limits.map(({ scope }) => limitName(scope))
   const rows = limits.filter(row => row.stage === name && scopes.includes(row.scope))
   return rows.reduce((min, { perMinute, limit }) => Math.min(min, perMinute > limit ? limit / perMinute : 1), 1)
 }
 
-/** Fewer arrivals could not be told from chance. */
+/** Fewer arrivals would be too random. */
 const minArrivals = 20
 
 /** The number of arrivals of a trial at a rate. */

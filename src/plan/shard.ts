@@ -1,4 +1,4 @@
-import type { Plan, StagePlan } from './plan.ts'
+import { type Plan, type StagePlan, traitsOf } from './plan.ts'
 
 /** The part of a run that one worker executes: shard `worker`, from 0, of `workers`. */
 export type Shard = { readonly worker: number; readonly workers: number }
@@ -38,8 +38,8 @@ export function callersOfShard(
 }
 
 /**
- * How many users of a closed stage belong to a shard: those of its callers or, if there are fewer users than callers, an
- * even part among the shards with a caller in the stage.
+ * How many users of a closed stage belong to a shard: the users of its callers. With fewer users than callers, an even
+ * part among the shards that have a caller in the stage.
  */
 export function usersOfShard(
   users: number,
@@ -89,4 +89,4 @@ function shardLimits({ name, load }: StagePlan): readonly { readonly max: number
 }
 
 const usesOtherCallers = (calls: Plan['calls']): boolean =>
-  Object.values(calls).some(call => call.kind === 'replay' && call.otherCallerRatio > 0)
+  Object.values(calls).some(call => traitsOf(call).usesOtherCallers)

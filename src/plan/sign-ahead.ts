@@ -1,16 +1,16 @@
 import type { Plan, StagePlan } from './plan.ts'
 import { peakPerSecond, requestsPerArrivalIn } from './rate-curve.ts'
 
-/** How long the sign-ins that are made ahead last, in seconds of the highest rate. */
+/** How many seconds at the highest rate the prepared sign-ins cover. */
 const aheadSeconds = 10
 const minAhead = 8
 const maxAhead = 256
-/** Of all wallets together: about 15 MB. */
+/** The maximum for all wallets together: about 15 MB. */
 const maxTotal = 20_000
 /** The requests per second of a user who does not think, before any response has shown it. */
 const guessedPerSecond = 20
 
-/** How many sign-ins of each wallet are made before they are needed: those of the next seconds. */
+/** How many sign-ins of each wallet are signed in advance: enough for the next seconds. */
 export function signInsAhead({ stages, calls, callers }: Pick<Plan, 'stages' | 'calls' | 'callers'>): number {
   const needed = Math.max(0, ...stages.map(stage => neededOf(stage, calls)))
   const wallets = Math.max(1, callers.wallets?.chains.length ?? 0)

@@ -3,7 +3,7 @@ import { peakPerSecond } from './rate-curve.ts'
 
 /** How one worker prepares for a plan, before its first request. */
 export type WarmUpTerms = {
-  /** The longest time of the warm-up in milliseconds. It ends earlier once the calls get no cheaper. */
+  /** The longest time of the warm-up in milliseconds. It ends earlier if calls stop getting faster. */
   readonly maxMs: number
   /** The highest rate of the plan, in arrivals per second of one worker. */
   readonly perSecond: number
@@ -22,7 +22,7 @@ const maxConnections = 256
 /** The time that an arrival keeps its connection, before any response has shown it. */
 const guessedLatencyMs = 10
 
-/** How one of `workers` workers prepares for a plan; null: its few requests are not worth it. */
+/** How one of `workers` workers prepares for a plan; null: too few requests to warm up for. */
 export function warmUpTerms(plan: Plan, workers: number): WarmUpTerms | null {
   const requests = plan.forecast.requests / workers
   if (requests < minRequests) return null
@@ -38,7 +38,7 @@ function rateOf(stage: StagePlan, { forecast }: Plan): number {
   return peakPerSecond(stage) ?? (requests * 1_000) / durationMs
 }
 
-/** What the first stage is about to use. Connections of a stage that saturates belong to autocannon. */
+/** The connections that the first stage needs. A saturate stage opens its own, in autocannon. */
 function connectionsOf({ stages, bounds }: Plan, workers: number): number {
   const [first] = stages
   if (first === undefined || first.load.model === 'saturate') return 0

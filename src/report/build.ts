@@ -8,7 +8,7 @@ import { type RequestStats, type RunMetrics, statusCounts } from '../judge/metri
 import { perSecond, type RunExtent, type Selection } from '../judge/metrics/timings.ts'
 import { withComparison } from '../judge/verdict.ts'
 import { describeLoad } from '../plan/describe-plan.ts'
-import { isSystemStage, mixOf, type Plan, type StagePlan } from '../plan/plan.ts'
+import { isProbe, isSystemStage, mixOf, type Plan, type StagePlan } from '../plan/plan.ts'
 import type { CallFacts, Evidence, PlanFacts, Report, ReportedExample, ReportedFinding } from './document.ts'
 
 /** The evidence of a request, by its id; null: none, and the example lists only its id. */
@@ -108,7 +108,7 @@ function callFacts(plan: Plan, metrics: RunMetrics, extent: RunExtent): readonly
       .map(selection => ({ selection, stats: metrics.select(selection) }))
       .filter(({ stats }) => stats.sent + stats.dropped > 0)
       .map(({ selection, stats }) => facts(call, selection.stage, stats, metrics.activeMs(selection, extent)))
-      .map(row => (plan.calls[call]?.kind === 'probe' ? { ...row, goodputPerSecond: null, goodRatio: null } : row))
+      .map(row => (isProbe(plan.calls[call]) ? { ...row, goodputPerSecond: null, goodRatio: null } : row))
   })
 }
 

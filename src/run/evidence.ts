@@ -1,8 +1,7 @@
-import { probeOf } from '../contract/probes.ts'
 import type { RunInfo } from '../observation/log-lines.ts'
 import type { Observation, Outcome } from '../observation/observation.ts'
 import { traceIdsOf } from '../observation/trace-id.ts'
-import type { Call } from '../plan/plan.ts'
+import { type Call, traitsOf } from '../plan/plan.ts'
 import { specialKeyVariables } from '../produce/callers/api-keys.ts'
 import { buildRequest, type RequestPosition } from '../produce/calls/build-request.ts'
 import type { RequestContext } from '../produce/calls/call.ts'
@@ -50,8 +49,8 @@ function isoTime(unixMs: number): string | null {
 
 /** What decides the content of a request, with the plan and the seed. */
 export function positionOf({ request, id, key }: Pick<Observation, 'request' | 'id' | 'key'>): RequestPlace {
-  if (request.kind === 'top-up' && request.step === 'payment') return { firstId: id, step: 'payment', key }
-  const { group, role } = (request.kind === 'rpc' ? request.replay : null) ?? { group: id, role: 'only' as const }
+  if ('step' in request && request.step === 'payment') return { firstId: id, step: 'payment', key }
+  const { group, role } = ('replay' in request ? request.replay : null) ?? { group: id, role: 'only' as const }
   return { firstId: group, step: role, key }
 }
 
@@ -66,7 +65,7 @@ function requestOf(
   if (plan === undefined) return null
   const { firstId, step, key: place } = positionOf(observation)
   const ownKey = place === 0 ? '$TURNPIKE_KEY' : `$TURNPIKE_KEY_${place + 1}`
-  const as = plan.kind === 'probe' ? probeOf(plan.probe).as : 'caller'
+  const as = traitsOf(plan).sender
   const specialKey = as === 'free-user' || as === 'zero-balance' ? `$${specialKeyVariables[as]}` : null
   const bearer = (name: string) => (withoutKeys && specialKey === null ? {} : { authorization: `Bearer ${name}` })
   const key = specialKey ?? (step === 'other-caller' ? '$TURNPIKE_OTHER_KEY' : ownKey)
@@ -75,7 +74,7 @@ function requestOf(
   const header = observation.signIn?.isLegacy ? (signIn.legacyHeader ?? signIn.header) : signIn.header
   // A sign-in is valid once, so it must be signed anew.
   const credentials = (name: string) => (chain === undefined ? bearer(name) : { [header]: '$TURNPIKE_SIGN_IN' })
-  const address = sent.kind === 'wallet-balance' || sent.kind === 'top-up' ? (sent.address ?? '') : ''
+  const address = 'address' in sent ? (sent.address ?? '') : ''
   const wallet = chain === undefined ? undefined : { chain, address }
   const { request: rebuilt } = buildRequest(plan, { firstId, step, wallet }, credentials(key), context)
   // A payment is signed by its wallet, too.

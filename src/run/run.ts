@@ -4,7 +4,7 @@ import { type Clock, epochOf } from '../lib/clock.ts'
 import { type PushCounts, sumPushes } from '../observation/log-lines.ts'
 import type { Observation } from '../observation/observation.ts'
 import type { Output } from '../outputs/output.ts'
-import type { Plan } from '../plan/plan.ts'
+import { type Plan, traitsOf } from '../plan/plan.ts'
 import { splitEvenly } from '../plan/shard.ts'
 import { createSharedBudget, type SharedBudget, spentOf } from '../produce/drivers/budget.ts'
 import { createRunStop, onAbort, onStop, type RunStop } from '../produce/drivers/stop.ts'
@@ -119,9 +119,7 @@ export function maxConnectionsOf(plan: Plan, worker: number, workers: number): n
 
 /** A replay or a payment may send its requests concurrently, and each of them needs a connection. */
 function connectionsPerArrival({ calls }: Plan): number {
-  const atOnce = (call: Plan['calls'][string]) =>
-    call.kind === 'replay' || call.kind === 'top-up' ? 1 + call.duplicates : 1
-  return Math.max(1, ...Object.values(calls).map(atOnce))
+  return Math.max(1, ...Object.values(calls).map(call => traitsOf(call).requestsAtOnce))
 }
 
 /**

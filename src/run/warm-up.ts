@@ -201,7 +201,7 @@ function mixOfPlan({ calls, forecast }: Plan): Mix {
   return Object.keys(calls).map(name => [name, Math.max((requests.get(name) ?? 0) / total, minCallShare)])
 }
 
-const withoutWaits = (call: Call): Call => (call.kind === 'replay' ? { ...call, repeatAfterMs: null } : call)
+const withoutWaits = (call: Call): Call => ('repeatAfterMs' in call ? { ...call, repeatAfterMs: null } : call)
 
 /** No caller reaches a limit or is blocked, and balances need no time to settle. */
 function unlimited(contract: Contract): Contract {

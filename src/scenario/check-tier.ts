@@ -3,9 +3,8 @@ import { plural } from '../lib/format.ts'
 import { entriesOf } from '../lib/schemas.ts'
 import { describeValue } from '../lib/usage-error.ts'
 import type { Path, ReportMistake } from '../lib/yaml.ts'
-import type { Call } from './call-schema.ts'
+import type { Call, Calls } from './calls/calls.ts'
 import type { Mix } from './fields.ts'
-import type { Calls } from './resolve-calls.ts'
 import type { Stage } from './stage-schema.ts'
 import { arrivalsPerSecond, burstArrivals, type LimitOf, tierRatePerMinute } from './tier-rate.ts'
 import type { Rate } from './units.ts'
@@ -93,7 +92,8 @@ function checkBurst(
 
 type CallsByName = Readonly<Record<string, Call>>
 
-function callsOf(mix: Mix, { calls }: StageContext): CallsByName | null {
+/** The calls of a mix by name; null if one of them is unknown or has a mistake. */
+export function callsOf(mix: Mix, { calls }: Pick<StageContext, 'calls'>): CallsByName | null {
   const known: Record<string, Call> = {}
   for (const [name] of mix) {
     const call = calls.get(name)

@@ -17,7 +17,7 @@ import {
  */
 const maxPerSecond = 100_000
 const maxShareOfTier = 100
-/** A product of larger weights is no number. */
+/** Larger weights could overflow when they are multiplied. */
 const maxWeight = 1_000_000_000
 const maxDurationMs = 7 * 24 * 3_600_000
 
@@ -71,6 +71,14 @@ export function weightsField(what: string, meta: { readonly description?: string
 /** Weights of calls or of methods. The probability of each is its weight divided by the sum of all. */
 export const mixSchema = z.array(z.tuple([z.string(), z.number().nonnegative()]))
 export type Mix = DeepReadonly<z.output<typeof mixSchema>>
+
+export const totalWeight = (mix: Mix): number => mix.reduce((sum, [, weight]) => sum + weight, 0)
+
+/** The mean of an amount over the arrivals of a mix; 0 for an empty mix. */
+export function meanOf(mix: Mix, amountOf: (name: string) => number): number {
+  const total = totalWeight(mix)
+  return mix.reduce((sum, [name, weight]) => sum + (amountOf(name) * weight) / total, 0)
+}
 
 /** A mapping that is sent to the target as it is. */
 export const jsonObjectField = (what: string) => z.record(z.string(), z.json(), { error: `a mapping of ${what}` })

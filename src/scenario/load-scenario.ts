@@ -7,8 +7,9 @@ import type { JsonObject } from '../lib/json.ts'
 import { entriesOf, explainIssues, parseFields, type SchemaIssue } from '../lib/schemas.ts'
 import { describeValue, isLikelySecret, UsageError, unknownWord } from '../lib/usage-error.ts'
 import { parseYaml, type ReportMistake, readYaml, type SchemaMistake, type YamlSource } from '../lib/yaml.ts'
+import { resolveCalls, withNamedProbes } from './calls/calls.ts'
+import { amountProblem } from './calls/wallets.ts'
 import { durationText, nameField, nameText, rateText } from './fields.ts'
-import { amountProblem, resolveCalls, withNamedProbes } from './resolve-calls.ts'
 import { resolveStages } from './resolve-stages.ts'
 import { resolveSlo, resolveThresholds } from './resolve-thresholds.ts'
 import { callersSchema, type Scenario, scenarioSchema, settingsSchema } from './schema.ts'
@@ -17,7 +18,7 @@ import { durationHint, rateHint } from './units.ts'
 
 const scenarioFile = { name: 'scenario', secretHint: 'set TURNPIKE_KEYS, or name a file in callers.keys-file' }
 
-/** A value in another notation that people often write. */
+/** A suggestion for a value in another notation that people often use. */
 function hintFor(issue: SchemaIssue, got: unknown): { readonly hint?: string } {
   if (issue.message === durationText) return durationHint(got)
   if (issue.message === rateText) return rateHint(got)
@@ -54,7 +55,7 @@ export function loadScenario(file: string, contract: Contract, isTentative?: IsT
 /** The text of a scenario file. A pipe can be read only once. Throws UsageError. */
 export const readScenario = (file: string): string => readYaml(file, scenarioFile)
 
-/** The text of a scenario file, or the same as the plain data of a program. */
+/** A scenario as the text of a file, or as plain data from a program. */
 export type WrittenScenario = string | JsonObject
 
 const sourceOf = (written: WrittenScenario, file: string): YamlSource =>
@@ -66,7 +67,7 @@ export function profileNamedIn(written: WrittenScenario, file: string): string |
   return typeof profile === 'string' ? profile : null
 }
 
-/** Like `loadScenario`, for text that was read from `file`, or for data that messages call so. */
+/** Like `loadScenario`, for text or data. Messages name its source `file`. */
 export function parseScenario(
   text: WrittenScenario,
   file: string,
@@ -137,10 +138,10 @@ function resolveMustJudge(value: unknown, report: ReportMistake): readonly Claus
   return clauseIds.filter(id => found.includes(id))
 }
 
-/** Of both kinds. */
+/** Callers with keys and wallets together. */
 const maxCallers = 10_000
 
-/** Reports callers that are none, and what does not fit the wallets. */
+/** Reports a scenario without callers, too many callers, and keys that do not fit the wallets. */
 function checkCallers(
   callers: Partial<z.output<typeof callersSchema>>,
   { name, wallets: terms }: Contract,
@@ -179,13 +180,13 @@ function assertNoOtherFile(value: unknown, file: string): void {
 /** A file of this many unknown keys and no known one may still be a scenario in the making. */
 const maxMisspelled = 3
 
-/** Every null has been reported as a mistake, and there are none. */
+/** A null is a reported mistake, and parsing stops before this if there is one. */
 function complete<T>(value: T | null): T {
   if (value === null) throw new TypeError('a scenario without a mistake is complete')
   return value
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it looks for control characters
 const hasControlCharacter = (text: string): boolean => /[\u0000-\u0020\u007f]/.test(text)
 
 /** A hint for `localhost:8080/v1` or `api.example.com`. */
@@ -203,7 +204,7 @@ export function checkTarget(target: string, report: (problem: TargetProblem) => 
   // A URL drops line breaks and control characters silently.
   const url = !hasControlCharacter(target) && URL.canParse(target) ? new URL(target) : null
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    // A password is before an @, also in an address that is no URL.
+    // A password comes before an @, even in an address that is not a URL.
     if (target.includes('@')) report({ got: 'an address with an @', expected })
     else report({ got: describeValue(target), expected, ...schemeHint(target) })
     return null

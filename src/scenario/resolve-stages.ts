@@ -1,11 +1,9 @@
-import { needsWallet } from '../contract/probe.ts'
-import { probeNames, probeOf } from '../contract/probes.ts'
+import { probeNames } from '../contract/probes.ts'
 import { entriesOf, parseFields } from '../lib/schemas.ts'
 import { describeValue, unknownWord } from '../lib/usage-error.ts'
 import type { Path, ReportMistake } from '../lib/yaml.ts'
-import type { Call } from './call-schema.ts'
-import { checkTier, type StageContext } from './check-tier.ts'
-import type { Calls } from './resolve-calls.ts'
+import { type Calls, traitsOf } from './calls/calls.ts'
+import { callsOf, checkTier, type StageContext } from './check-tier.ts'
 import { type LoadShape, loadReaders, parseSequenceEntry, type Stage, stageSchemas } from './stage-schema.ts'
 import { arrivalsPerSecond, tierRatePerMinute } from './tier-rate.ts'
 
@@ -32,7 +30,7 @@ export function resolveStages(value: unknown, context: StageContext, report: Rep
   })
 }
 
-/** Reports calls that only wallets can send in a stage of callers with keys, and wallets where nothing waits for them. */
+/** Reports calls that need a wallet in a stage of callers with keys, and wallets in a stage that saturates. */
 function checkWallets(path: Path, stage: Stage, { calls, keyed, callers }: StageContext, report: ReportMistake): void {
   if (keyed === undefined || stage.shape === 'recorded') return
   if (stage.shape === 'saturate' && stage.firstCaller + stage.callers > keyed) {
@@ -43,7 +41,7 @@ function checkWallets(path: Path, stage: Stage, { calls, keyed, callers }: Stage
   const names = 'calls' in stage ? stage.calls : 'mix' in stage ? stage.mix.map(([name]) => name) : []
   for (const name of new Set(names)) {
     const call = calls.get(name)
-    if (!call || !isForWallets(call)) continue
+    if (!call || !traitsOf(call).needsWallet) continue
     const got = `${name} in a stage with callers that have no wallet`
     const expected =
       callers === keyed
@@ -51,12 +49,6 @@ function checkWallets(path: Path, stage: Stage, { calls, keyed, callers }: Stage
         : `"first-caller" of at least ${keyed}: wallets follow the other callers`
     report({ path, at: 'value', got, expected })
   }
-}
-
-/** Whether only a wallet can send a call. */
-function isForWallets(call: Call): boolean {
-  if (call.kind === 'probe') return needsWallet(probeOf(call.probe).as)
-  return call.kind === 'wallet-balance' || (call.kind === 'top-up' && call.pay)
 }
 
 /** Whether a stage names known calls only; reports the others. */
@@ -168,26 +160,25 @@ function checkCapacity(
   path: Path,
   written: unknown,
   stage: Extract<Stage, { readonly shape: 'capacity' }>,
-  { calls, limitOf }: StageContext,
+  context: StageContext,
   report: ReportMistake,
 ): void {
   const source = entriesOf(written)
   const { mix, from, to, trialMs, confirmMs, durationMs, callers } = stage
-  const known: Record<string, Call> = {}
   for (const [name] of mix) {
-    const call = calls.get(name)
-    if (!call) return
-    known[name] = call
-    const mustFail = call.kind === 'probe' || (call.kind === 'replay' && call.conflictRatio > 0)
+    const call = context.calls.get(name)
+    if (!call || traitsOf(call).isSearchable) continue
     const expected = 'calls that should succeed: no probe, and no replay with conflicts'
-    if (mustFail) report({ path: [...path, 'mix', name], at: 'key', got: describeValue(name), expected })
+    report({ path: [...path, 'mix', name], at: 'key', got: describeValue(name), expected })
   }
+  const calls = callsOf(mix, context)
+  if (calls === null) return
   if (trialMs + confirmMs > durationMs) {
     const expected = `at least ${(trialMs + confirmMs) / 1_000}s, for a trial and a confirmation`
     report({ path: [...path, 'duration'], at: 'value', got: describeValue(source.duration), expected })
   }
-  if (limitOf === undefined) return
-  const perMinute = tierRatePerMinute(mix, known, limitOf)
+  if (context.limitOf === undefined) return
+  const perMinute = tierRatePerMinute(mix, calls, context.limitOf)
   const [low, high] = [from, to].map(rate => arrivalsPerSecond(rate, perMinute, callers))
   if (low === undefined || high === undefined || !(low >= high)) return
   report({
@@ -207,33 +198,9 @@ function checkSaturation(path: Path, stage: Stage, calls: Calls, report: ReportM
   }
   for (const [name] of stage.mix) {
     const call = calls.get(name)
-    const unfit = call ? unfitReason(call) : null
+    const unfit = call ? traitsOf(call).unfitToSaturate : null
     if (unfit === null) continue
     const expected = 'calls of a single request that should succeed, without a stream'
     report({ path: [...path, 'mix', name], at: 'key', got: `${name}, ${unfit}`, expected })
-  }
-}
-
-/** Why a saturate stage cannot send a call; null if it can. */
-function unfitReason(call: Call): string | null {
-  switch (call.kind) {
-    case 'chat':
-      return call.stream ? 'which is a stream' : null
-    case 'rpc':
-      return call.failing > 0 ? 'which fails on purpose' : null
-    case 'replay':
-      return 'which is several requests'
-    case 'probe':
-      return 'which must be refused'
-    case 'top-up':
-      return 'which pays'
-    case 'resource':
-      return 'which is a resource'
-    case 'models':
-    case 'networks':
-    case 'rate-limits':
-    case 'rate-limit-logs':
-    case 'wallet-balance':
-      return null
   }
 }

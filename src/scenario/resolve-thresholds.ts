@@ -1,8 +1,7 @@
 import { entriesOf, parseFields } from '../lib/schemas.ts'
 import { describeValue, oneOf, unknownWord } from '../lib/usage-error.ts'
 import type { Path, ReportMistake } from '../lib/yaml.ts'
-import type { Call } from './call-schema.ts'
-import type { Calls } from './resolve-calls.ts'
+import { type Call, type Calls, traitsOf } from './calls/calls.ts'
 import { sloSchema, writtenThresholdSchema } from './schema.ts'
 import type { Stage } from './stage-schema.ts'
 import { parseThreshold, type Threshold, type Timing, timings } from './threshold.ts'
@@ -62,7 +61,7 @@ export function resolveSlo(
   )
 }
 
-/** A capacity without a stage is that of the only capacity stage. */
+/** A capacity without a stage refers to the only capacity stage. */
 function ofSearch(threshold: Threshold, { stages }: Summary): Threshold {
   if (threshold.measure.kind !== 'capacity' || threshold.stage !== null) return threshold
   const searches = searchesOf(stages)
@@ -105,7 +104,7 @@ function checkSampled(path: Path, threshold: Threshold, { calls, stages }: Summa
 /** Every call has request timings; only a stream has token timings. */
 function hasTiming(call: Call, timing: Timing): boolean {
   if (timing === 'latency' || timing === 'service-time' || timing === 'lateness') return true
-  return call.kind === 'chat' && call.stream
+  return traitsOf(call).isStream
 }
 
 /** A recorded stage may send any call, since its run is not read yet. */

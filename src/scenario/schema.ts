@@ -3,7 +3,7 @@ import type { ClauseId } from '../contract/clauses.ts'
 import { accountTiers } from '../contract/contract.ts'
 import type { DeepReadonly } from '../lib/json.ts'
 import { oneOf } from '../lib/usage-error.ts'
-import { type Call, callSchema } from './call-schema.ts'
+import { type Call, callSchema } from './calls/calls.ts'
 import {
   bytesField,
   durationField,
@@ -232,7 +232,7 @@ export type Scenario = Readonly<z.output<typeof settingsSchema>> & {
   /** By call, the longest time in milliseconds of a good response. */
   readonly slo: Readonly<Record<string, Readonly<Partial<Record<Timing, number>>>>>
   readonly thresholds: readonly Threshold[]
-  /** The clauses without which the run answers no question. */
+  /** The clauses that the run must judge to answer its question. */
   readonly mustJudge: readonly ClauseId[]
 }
 

@@ -102,8 +102,9 @@ export type Measure = DeepReadonly<z.output<typeof measureSchema>>
  *              | "violations" | "discrepancies" | "unexpected-429"
  *   operator  := "<" | "<=" | ">" | ">=" | "==" | "!="
  *
- * Violations, discrepancies, unexpected-429, credits and spend are known for the whole run only, so they take neither "of"
- * nor "in". Blocked counts the responses of the abuse block, whatever their status; it takes only "in". A capacity is that of a capacity stage; with "of", the part of one call.
+ * Violations, discrepancies, unexpected-429, credits and spend are known only for the whole run, so they take no "of" and
+ * no "in". Blocked counts the responses of the abuse block with any status; it takes only "in". A capacity belongs to a
+ * capacity stage; with "of", it is the part of one call.
  */
 export const thresholdSchema = z.object({
   /** The text in the scenario. */

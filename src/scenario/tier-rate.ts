@@ -1,8 +1,8 @@
-import { choicesOf } from '../contract/chat-options.ts'
 import type { AccountTier, Contract } from '../contract/contract.ts'
 import { type LimitScope, limitName, publishedLimit, statedLimit } from '../contract/limits.ts'
-import type { Call } from './call-schema.ts'
-import type { Mix } from './fields.ts'
+import type { LimitUsage } from './calls/call-kind.ts'
+import { type Call, traitsOf } from './calls/calls.ts'
+import { type Mix, totalWeight } from './fields.ts'
 import type { Rate } from './units.ts'
 
 /**
@@ -13,52 +13,6 @@ export type LimitOf = (scope: LimitScope | TierScope) => number
 
 /** Models of a tier that may share a counter. */
 type TierScope = { readonly kind: 'tier'; readonly of: readonly LimitScope[] }
-
-/** The number of tokens that the service may count for a prompt. It tokenizes differently, and adds some. */
-export function estimatedPromptTokens(promptTokens: number): number {
-  return promptTokens * 1.05 + 50
-}
-
-type LimitUsage = { readonly scope: LimitScope; readonly amount: number }
-
-/** The expected usage of one arrival of `call`. A replay by another caller counts too, since each caller gets one in turn. */
-export function limitUsageOf(call: Call): readonly LimitUsage[] {
-  switch (call.kind) {
-    case 'chat': {
-      const { model, modelTier } = call
-      return [
-        { scope: { kind: 'chat-requests', model, modelTier }, amount: 1 },
-        {
-          scope: { kind: 'chat-tokens', model, modelTier },
-          amount: estimatedPromptTokens(call.promptTokens) + call.maxCompletionTokens * choicesOf(call.options),
-        },
-      ]
-    }
-    case 'rpc':
-      return [{ scope: { kind: 'rpc-requests' }, amount: 1 }]
-    case 'replay':
-      return [{ scope: { kind: 'rpc-requests' }, amount: requestsPerArrival(call) }]
-    case 'resource':
-      return call.draws === null ? [] : [{ scope: { kind: 'resource-requests', limit: call.draws }, amount: 1 }]
-    default:
-      return []
-  }
-}
-
-/** The expected number of requests of one arrival. */
-export function requestsPerArrival(call: Call): number {
-  if (call.kind === 'top-up' && call.pay) return 2 + call.duplicates
-  if (call.kind === 'probe') return call.copies ?? 1
-  if (call.kind !== 'replay') return 1
-  return (
-    1 +
-    call.duplicates +
-    call.otherKeyRatio +
-    call.conflictRatio +
-    call.otherCallerRatio +
-    (call.repeatAfterMs === null ? 0 : 1)
-  )
-}
 
 /** The limits of the document and the profile. */
 export function profileLimits(accountTier: AccountTier, contract: Contract): LimitOf {
@@ -73,7 +27,7 @@ export function ofTiers({ limits }: Contract, limitOf: (scope: LimitScope) => nu
   }
 }
 
-/** The limits that rates refer to: of the target as far as it publishes them, or only those of the profile. */
+/** The limits that rates refer to. A limit that the target does not publish is taken from the profile. */
 export function limitsFor(accountTier: AccountTier, from: 'target' | 'profile', contract: Contract): LimitOf {
   const stated = profileLimits(accountTier, contract)
   return ofTiers(contract, scope => (from === 'target' ? publishedLimit(scope, contract) : null) ?? stated(scope))
@@ -81,12 +35,12 @@ export function limitsFor(accountTier: AccountTier, from: 'target' | 'profile', 
 
 /** The mean usage of one arrival of a mix, by limit name. */
 export function limitUsageOfMix(mix: Mix, calls: Readonly<Record<string, Call>>): ReadonlyMap<string, LimitUsage> {
-  const total = mix.reduce((sum, [, weight]) => sum + weight, 0)
+  const total = totalWeight(mix)
   const means = new Map<string, LimitUsage>()
   for (const [name, weight] of mix) {
     const call = calls[name]
     if (call === undefined) continue
-    for (const { scope, amount } of limitUsageOf(call)) {
+    for (const { scope, amount } of traitsOf(call).limits) {
       const before = means.get(limitName(scope))?.amount ?? 0
       means.set(limitName(scope), { scope, amount: before + (amount * weight) / total })
     }
@@ -102,7 +56,7 @@ export function tierRatePerMinute(mix: Mix, calls: Readonly<Record<string, Call>
   return Number.isFinite(rate) ? rate : null
 }
 
-/** The sums over models of one tier, as far as there are several. */
+/** The sums for tiers with several models. */
 function tierUsages(uses: readonly LimitUsage[]): readonly { readonly scope: TierScope; readonly amount: number }[] {
   const byTier = new Map<string, LimitUsage[]>()
   for (const use of uses)

@@ -1,7 +1,7 @@
 import type { Contract } from '../../contract/contract.ts'
 import { parsePico } from '../../lib/money.ts'
 import { UsageError } from '../../lib/usage-error.ts'
-import type { Plan } from '../../plan/plan.ts'
+import { type Plan, traitsOf } from '../../plan/plan.ts'
 import { type ComparedRun, compareRuns } from './compare-runs.ts'
 import type { Comparison, Criteria } from './comparison.ts'
 
@@ -33,12 +33,12 @@ function isSamePrice({ path, base, run }: PlanDifference): boolean {
 function comparedParts({ plan, contract }: JudgedPlan) {
   const { only, callers, calls, stages, slo, bounds } = plan
   const { accounts, resources, resourceLimits, chat, idempotency, abuse, billing } = contract
-  const used = Object.values(calls).map(call => (call.kind === 'replay' ? call.of : call))
-  const isUsed = (name: string) =>
-    used.some(call => (call.kind === 'chat' ? call.model === name : call.kind === 'rpc' && call.network === name))
+  const used = Object.values(calls).map(traitsOf)
   // What else the target offers may change from day to day. The rates of the stages show its limits.
-  const models = contract.models.filter(({ id }) => isUsed(id))
-  const networks = Object.entries(contract.rpc.networks).filter(([slug]) => isUsed(slug))
+  const models = contract.models.filter(({ id }) => used.some(({ model }) => model === id))
+  const networks = Object.entries(contract.rpc.networks).filter(([slug]) =>
+    used.some(({ network }) => network === slug),
+  )
   const rpc = { ...contract.rpc, networks: Object.fromEntries(networks) }
   const { published: _, judgedBy: __, ...limits } = contract.limits
   return {

@@ -1,5 +1,5 @@
 import { formatRatio, plural } from '../../lib/format.ts'
-import type { Plan } from '../../plan/plan.ts'
+import { isProbe, type Plan } from '../../plan/plan.ts'
 import type { Slices } from '../metrics/slices.ts'
 import type { Verdict } from '../results.ts'
 import type { ChangeVerdict, ComparedRow, ComparedRunInfo, Comparison, Criteria } from './comparison.ts'
@@ -39,11 +39,11 @@ export function compareRuns(baselines: readonly ComparedRun[], run: ComparedRun,
 function testRows(baselines: readonly ComparedRun[], run: ComparedRun, criteria: Criteria): readonly TestedRow[] {
   const { stages, calls } = run.plan
   return stages.flatMap(({ name: stage }) =>
-    Object.entries(calls).flatMap(([call, { kind }]) => {
+    Object.entries(calls).flatMap(([call, planned]) => {
       const ofRun = cellOf(run, call, stage)
       const ofBaselines = baselines.map(baseline => cellOf(baseline, call, stage))
       const allSlices = ofBaselines.map(({ slices }) => slices)
-      return measuresOf(kind === 'probe').flatMap(measure => {
+      return measuresOf(isProbe(planned)).flatMap(measure => {
         const openReason = (baseMs: number) =>
           inconclusiveReason(measure, ofRun, ofBaselines, { baseMs, minEffect: criteria.minEffect })
         const tested = testMeasure(measure, ofRun.slices, allSlices, criteria, openReason)

@@ -1,5 +1,5 @@
 import { latencyMs, latenessMs, type Observation } from '../../observation/observation.ts'
-import { isSystemStage, type Plan } from '../../plan/plan.ts'
+import { isProbe, isSystemStage, type Plan } from '../../plan/plan.ts'
 import type { SpendListener } from '../audits/audit.ts'
 import {
   createLatencyGrid,
@@ -225,6 +225,6 @@ const byName = (a: string, b: string): number => (a < b ? -1 : 1)
 /** The first calls of the plan; probes come last, because their responses are refusals. */
 function shownCalls({ calls }: Plan): ReadonlySet<string> {
   const names = Object.keys(calls)
-  const probes = new Set(names.filter(name => calls[name]?.kind === 'probe'))
+  const probes = new Set(names.filter(name => isProbe(calls[name])))
   return new Set([...names.filter(name => !probes.has(name)), ...probes].slice(0, maxCalls))
 }

@@ -1,6 +1,7 @@
 import type { Series } from '../../judge/metrics/series.ts'
 import { count, formatDuration, plural, threeDigits } from '../../lib/format.ts'
 import { describeOnly } from '../../plan/describe-plan.ts'
+import { isProbe } from '../../plan/plan.ts'
 import { type Block, type Curve, chart, right, type StageBand, toned } from '../blocks.ts'
 import type { PlanFacts, Report, TrialResult } from '../document.ts'
 
@@ -46,9 +47,9 @@ export const isOfClauses = (plan: Report['plan']): boolean => plan?.only?.clause
 
 /** Probes are only counted, because there may be dozens. */
 function callNames(calls: PlanFacts['calls']): string {
-  const probes = calls.filter(({ kind }) => kind === 'probe').length
+  const probes = calls.filter(isProbe).length
   const named = calls
-    .filter(({ kind }) => kind !== 'probe')
+    .filter(call => !isProbe(call))
     .map(({ call, kind }) => (call === kind ? call : `${call} (${kind})`))
   return [...named, ...(probes === 0 ? [] : [plural(probes, 'probe')])].join(', ')
 }

@@ -1,12 +1,20 @@
 import { expect, test } from 'vitest'
-import { documentedContract } from '../../../src/contract/documented.ts'
-import { resolveChat } from '../../../src/scenario/resolve-calls.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
+import type { Path } from '../../../../src/lib/yaml.ts'
+import { resolveChat } from '../../../../src/scenario/calls/chat.ts'
 
-const offers = { contract: documentedContract, isTentative: false }
-const chat = (more: object) =>
-  resolveChat([], { kind: 'chat', 'model-tier': 'S', 'prompt-tokens': 5, ...more }, offers, problem => {
-    throw new Error(JSON.stringify(problem))
-  })
+const context = {
+  contract: documentedContract,
+  isTentative: false,
+  callers: 1,
+  keysPerCaller: 1,
+  written: {},
+  resolved: new Map(),
+  report: (keys: Path, problem: object) => {
+    throw new Error(JSON.stringify({ keys, problem }))
+  },
+}
+const chat = (more: object) => resolveChat({ kind: 'chat', 'model-tier': 'S', 'prompt-tokens': 5, ...more }, context)
 
 test('a chat call with only a bound has no options', () => {
   expect(chat({ 'max-completion-tokens': 9 })).toMatchObject({ maxCompletionTokens: 9, isBounded: true, options: null })

@@ -1,0 +1,153 @@
+import { z } from 'zod'
+import type { JudgeName } from '../../contract/clause.ts'
+import type { Contract } from '../../contract/contract.ts'
+import { probeNames } from '../../contract/probes.ts'
+import type { DeepReadonly } from '../../lib/json.ts'
+import { memoizeByObject } from '../../lib/memoize.ts'
+import { entriesOf } from '../../lib/schemas.ts'
+import { oneOf } from '../../lib/usage-error.ts'
+import type { ReportMistake } from '../../lib/yaml.ts'
+import { namesInSequence } from '../stage-schema.ts'
+import type { CallContext, CallKind, CallTraits } from './call-kind.ts'
+import { chat, chatSchema, resolveChat, resolvedChat } from './chat.ts'
+import { limitLogsSchema, list, modelsSchema, networksSchema, rateLimitsSchema, resolvedList } from './lists.ts'
+import { probe, probeNamed, probeSchema, resolvedProbe, resolveProbe } from './probe.ts'
+import { isWrittenReplay, replay, replaySchema, resolvedReplay, resolveReplay } from './replay.ts'
+import { resolvedResource, resolveResource, resource, resourceSchema } from './resource.ts'
+import { batchSchema, resolveBatch, resolvedRpc, resolveSingle, rpc, rpcSchema } from './rpc.ts'
+import {
+  resolvedBalance,
+  resolvedTopUp,
+  resolveTopUp,
+  topUp,
+  topUpSchema,
+  walletBalance,
+  walletBalanceSchema,
+} from './wallets.ts'
+
+const writtenCalls = [
+  chatSchema,
+  rpcSchema,
+  batchSchema,
+  replaySchema,
+  modelsSchema,
+  networksSchema,
+  rateLimitsSchema,
+  limitLogsSchema,
+  resourceSchema,
+  topUpSchema,
+  walletBalanceSchema,
+  probeSchema,
+] as const
+type WrittenKind = z.output<(typeof writtenCalls)[number]>['kind']
+
+/** A call as a person writes it. */
+export const callSchema = z.discriminatedUnion('kind', writtenCalls, {
+  error: issue => (issue.code === 'invalid_union' ? oneOf(Object.keys(resolvers)) : 'a mapping with the key "kind"'),
+})
+
+/** A call as it is sent. The contract has decided its model, its methods and their weights. */
+export const resolvedCallSchema = z.discriminatedUnion('kind', [
+  resolvedChat,
+  resolvedRpc,
+  resolvedReplay,
+  resolvedList,
+  resolvedResource,
+  resolvedTopUp,
+  resolvedBalance,
+  resolvedProbe,
+])
+export type Call = DeepReadonly<z.output<typeof resolvedCallSchema>>
+
+/** The calls of a scenario by name; null for a call with a mistake. */
+export type Calls = ReadonlyMap<string, Call | null>
+
+type Resolve = (written: unknown, context: CallContext) => Call | null
+
+/** By kind, how a call of the file becomes one that can be sent. Null: the call has a mistake. */
+const resolvers: Readonly<Record<WrittenKind, Resolve>> = {
+  chat: resolveChat,
+  rpc: resolveSingle,
+  'rpc-batch': resolveBatch,
+  replay: resolveReplay,
+  models: () => ({ kind: 'models' }),
+  networks: () => ({ kind: 'networks' }),
+  'rate-limits': () => ({ kind: 'rate-limits' }),
+  'rate-limit-logs': () => ({ kind: 'rate-limit-logs' }),
+  resource: resolveResource,
+  'top-up': resolveTopUp,
+  'wallet-balance': () => ({ kind: 'wallet-balance' }),
+  probe: resolveProbe,
+}
+
+/** The call of a kind, for each call of the union. */
+type CallOf<Kind, Each = Call> = Each extends { readonly kind: infer Own } ? (Kind extends Own ? Each : never) : never
+
+const kinds: { readonly [Kind in Call['kind']]: CallKind<CallOf<Kind>> } = {
+  chat,
+  rpc,
+  replay,
+  models: list,
+  networks: list,
+  'rate-limits': list,
+  'rate-limit-logs': list,
+  resource,
+  'top-up': topUp,
+  'wallet-balance': walletBalance,
+  probe,
+}
+
+/** All that the program asks about a call, whatever its kind. */
+export const traitsOf = memoizeByObject((call: Call): CallTraits => (kinds[call.kind] as CallKind<Call>).traits(call))
+
+/** The judges that concern calls of some kinds only. The others concern every request, or the history of an account. */
+export const judgesOfKinds: ReadonlySet<JudgeName> = new Set(Object.values(kinds).flatMap(({ judges }) => judges))
+
+/** Resolves the calls. Reports what the contract does not know; the schema reports the rest. */
+export function resolveCalls(
+  value: unknown,
+  {
+    count: keyed,
+    wallets,
+    'keys-per-caller': keysPerCaller,
+  }: {
+    readonly count?: number | undefined
+    readonly wallets?: number | undefined
+    readonly 'keys-per-caller'?: number | undefined
+  },
+  offers: { readonly contract: Contract; readonly isTentative: boolean },
+  report: ReportMistake,
+): Calls {
+  const written = entriesOf(value)
+  const callers = keyed === undefined || wallets === undefined ? undefined : keyed + wallets
+  const calls = new Map<string, Call | null>(Object.keys(written).map(name => [name, null]))
+  // A replay may repeat a call that follows it in the file, so replays are resolved last.
+  const [originals, replays] = [false, true].map(last =>
+    Object.entries(written).filter(([, call]) => isWrittenReplay(call) === last),
+  )
+  for (const [name, call] of [...(originals ?? []), ...(replays ?? [])]) {
+    const { kind } = entriesOf(call)
+    if (typeof kind !== 'string' || !isWrittenKind(kind)) continue
+    const resolved = resolvers[kind](call, {
+      ...offers,
+      callers,
+      keysPerCaller,
+      written,
+      resolved: calls,
+      report: (keys, problem, at = 'value') => report({ path: ['calls', name, ...keys], at, ...problem }),
+    })
+    calls.set(name, resolved)
+  }
+  return calls
+}
+
+const isWrittenKind = (kind: string): kind is WrittenKind => Object.hasOwn(resolvers, kind)
+
+/** Adds the probes that sequences name, which need no call of their own. A call with the name of a probe takes precedence. */
+export function withNamedProbes(calls: Calls, stages: unknown): Calls {
+  const named = (Array.isArray(stages) ? stages : []).flatMap((stage: unknown) =>
+    namesInSequence(entriesOf(stage).calls),
+  )
+  const probes = probeNames.filter(name => named.includes(name) && !calls.has(name))
+  return new Map([...calls, ...probes.map(name => [name, probeNamed(name)] as const)])
+}

@@ -1,0 +1,141 @@
+import { z } from 'zod'
+import type { DeepReadonly } from '../../lib/json.ts'
+import { entriesOf, parseFields, whole } from '../../lib/schemas.ts'
+import { unknownWord } from '../../lib/usage-error.ts'
+import { durationField, flagField, integerField, mapping, probabilityField, textField } from '../fields.ts'
+import { type CallContext, type CallCost, type CallKind, kindField, usualTraits } from './call-kind.ts'
+import { creditsOf, isRpcCall, isWrittenRpc, maxRpcPicoUsd, promisedPicoUsd, resolvedRpc, rpc } from './rpc.ts'
+
+export const replaySchema = mapping({
+  kind: kindField('replay'),
+  of: textField('the name of an rpc or rpc-batch call').describe('The rpc or rpc-batch call that is repeated.'),
+  duplicates: integerField(0, 20).default(1).describe('Additional requests with the key and body of the first.'),
+  concurrent: flagField.default(false).describe('Send the duplicates concurrently with the first request.'),
+  'conflict-ratio': probabilityField()
+    .default(0)
+    .describe('Probability of one more request with the same key and a different body.'),
+  'other-key-ratio': probabilityField()
+    .default(0)
+    .describe('Probability of one more request with the same body and another API key of the account.'),
+  'other-caller-ratio': probabilityField()
+    .default(0)
+    .describe('Probability that another caller sends the same key and body.'),
+  'repeat-after': durationField
+    .optional()
+    .describe(
+      'Delay of one more request with the same key and body, within the lifetime of the key or after it. At most 30s. Default: no such request.',
+    ),
+}).describe('An RPC request that is sent again with the same idempotency key.')
+
+const ratio = z.number().min(0).max(1)
+
+export const resolvedReplay = z.object({
+  kind: z.literal('replay'),
+  of: resolvedRpc,
+  duplicates: whole,
+  concurrent: z.boolean(),
+  conflictRatio: ratio,
+  otherCallerRatio: ratio,
+  otherKeyRatio: ratio,
+  /** Delay of one more request with the key and the body of the first; null for none. */
+  repeatAfterMs: z.number().nonnegative().nullable(),
+})
+type ReplayCall = DeepReadonly<z.output<typeof resolvedReplay>>
+
+export const replay: CallKind<ReplayCall> = {
+  judges: ['idempotency', ...rpc.judges],
+  traits: call => {
+    const { of, duplicates, conflictRatio, otherCallerRatio, otherKeyRatio, repeatAfterMs } = call
+    const later = repeatAfterMs === null ? 0 : 1
+    const requests = 1 + duplicates + otherKeyRatio + conflictRatio + otherCallerRatio + later
+    return {
+      ...usualTraits,
+      judges: () => replay.judges,
+      limits: [{ scope: { kind: 'rpc-requests' }, amount: requests }],
+      cost: replayCost(call),
+      unfitToSaturate: 'which is several requests',
+      isSearchable: conflictRatio === 0,
+      requests,
+      requestsAtOnce: 1 + duplicates,
+      samples: () => requests - conflictRatio,
+      refusals: () => conflictRatio,
+      waitMs: repeatAfterMs ?? 0,
+      usesOtherCallers: otherCallerRatio > 0,
+      network: of.network,
+    }
+  },
+}
+
+/**
+ * Replays and conflicts cost nothing. A request of another caller costs as much as the original, and so does a repetition
+ * after its key has expired.
+ */
+function replayCost(call: ReplayCall): CallCost {
+  const { of, duplicates, conflictRatio, otherKeyRatio, otherCallerRatio, repeatAfterMs } = call
+  const credits: CallCost['credits'] = contract => {
+    const isLate = repeatAfterMs !== null && repeatAfterMs >= contract.idempotency.ttlMs
+    return creditsOf(of, contract) * (1 + otherCallerRatio + (isLate ? 1 : 0))
+  }
+  const possible = [conflictRatio > 0, otherKeyRatio > 0, otherCallerRatio > 0, repeatAfterMs !== null]
+  return {
+    credits,
+    arrivals: (arrivals, contract) => promisedPicoUsd(arrivals * credits(contract), contract),
+    maxRequest: contract => maxRpcPicoUsd(of, contract),
+    maxCharged: 1 + duplicates + possible.filter(Boolean).length,
+  }
+}
+
+export function resolveReplay(value: unknown, context: CallContext): ReplayCall | null {
+  const {
+    of,
+    duplicates,
+    concurrent,
+    'conflict-ratio': conflictRatio,
+    'other-caller-ratio': otherCallerRatio,
+    'other-key-ratio': otherKeyRatio,
+    'repeat-after': repeatAfterMs = null,
+  } = parseFields(replaySchema, value)
+  const { written, resolved, callers, keysPerCaller, report } = context
+  const expectNone = (key: string, got: number | undefined, why: string) => {
+    if (got !== undefined && got > 0) report([key], { got: String(got), expected: `0, since ${why}` })
+  }
+  if (callers === 1) expectNone('other-caller-ratio', otherCallerRatio, 'there is only 1 caller')
+  if (keysPerCaller === 1) expectNone('other-key-ratio', otherKeyRatio, '"keys-per-caller" of "callers" is 1')
+  if (of === undefined) return null
+  const original = resolved.get(of)
+  // An original with a mistake is already reported, and its kind is unknown.
+  if (original === null && !isWrittenReplay(written[of])) return null
+  if (!original || !isRpcCall(original)) {
+    const repeatable = Object.keys(written).filter(name => isWrittenRpc(written[name]))
+    report(['of'], unknownWord(of, repeatable, 'the name of an rpc or rpc-batch call'))
+    return null
+  }
+  if (duplicates === undefined || concurrent === undefined) return null
+  if (conflictRatio === undefined || otherCallerRatio === undefined || otherKeyRatio === undefined) return null
+  if (repeatAfterMs !== null && repeatAfterMs > maxRepeatAfterMs) {
+    report(['repeat-after'], { got: `${repeatAfterMs / 1000}s`, expected: `at most ${maxRepeatAfterMs / 1000}s` })
+    return null
+  }
+  const repetitions = duplicates + conflictRatio + otherCallerRatio + otherKeyRatio
+  if (repetitions === 0 && repeatAfterMs === null) {
+    const expected = 'duplicates, other-key-ratio, conflict-ratio or other-caller-ratio above 0, or repeat-after'
+    report([], { got: 'a replay without a repetition', expected })
+    return null
+  }
+  return {
+    kind: 'replay',
+    of: original,
+    duplicates,
+    concurrent,
+    conflictRatio,
+    otherCallerRatio,
+    otherKeyRatio,
+    repeatAfterMs,
+  }
+}
+
+/** Audits process requests in order, so a repetition that waits delays them. */
+const maxRepeatAfterMs = 30_000
+
+/** Whether a call of the file repeats another one. */
+export const isWrittenReplay = (written: unknown): boolean => entriesOf(written).kind === 'replay'

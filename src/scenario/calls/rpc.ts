@@ -1,0 +1,201 @@
+import { z } from 'zod'
+import { type Contract, methodTier, type Network, networkFamilies } from '../../contract/contract.ts'
+import { promisesAny } from '../../contract/promises.ts'
+import { usualEvmMethods } from '../../contract/rpc-methods.ts'
+import { familyOf } from '../../contract/statements.ts'
+import type { DeepReadonly } from '../../lib/json.ts'
+import { costOfUnits, pico } from '../../lib/money.ts'
+import { entriesOf, parseFields, whole } from '../../lib/schemas.ts'
+import { oneOf, unknownWord } from '../../lib/usage-error.ts'
+import { integerField, mapping, meanOf, mixSchema, probabilityField, textField, weightsField } from '../fields.ts'
+import { type CallContext, type CallKind, kindField, offeredBy, usualTraits } from './call-kind.ts'
+
+const network = textField('a network slug such as ethereum-mainnet')
+  .optional()
+  .describe('Slug of the blockchain network. Default: the first network of "network-family".')
+const family = z
+  .enum(networkFamilies, { error: oneOf(networkFamilies) })
+  .optional()
+  .describe(
+    'The family of a network that stands in if the target does not offer "network". Default: evm, without a network.',
+  )
+const methods = weightsField('method names')
+  .optional()
+  .describe(
+    'Weight of each method. Default: on EVM networks, a mix like that of real applications; elsewhere it is required.',
+  )
+
+export const rpcSchema = mapping({
+  kind: kindField('rpc'),
+  network,
+  'network-family': family,
+  methods,
+  'failure-ratio': probabilityField().default(0).describe('Probability that a call fails on purpose.'),
+}).describe('A single JSON-RPC call.')
+
+export const batchSchema = mapping({
+  kind: kindField('rpc-batch'),
+  network,
+  'network-family': family,
+  methods,
+  size: integerField(1, 10_000, 'a whole number from 1 to the longest batch of the profile').describe(
+    'Items of each batch. The profile states the longest batch.',
+  ),
+  'failing-items': integerField(0, 10_000).default(0).describe('Items of each batch that fail on purpose.'),
+}).describe('A batch of JSON-RPC calls in one request.')
+
+/** Requests of single calls or batches. */
+export const resolvedRpc = z.object({
+  kind: z.literal('rpc'),
+  network: z.string(),
+  methods: mixSchema,
+  /** Items of a batch; null for a single call. */
+  batchSize: whole.nullable(),
+  /** Items of each batch that fail on purpose; for a single call, the probability that it does. */
+  failing: z.number().nonnegative(),
+})
+export type RpcCall = DeepReadonly<z.output<typeof resolvedRpc>>
+
+export const rpc: CallKind<RpcCall> = {
+  judges: ['rpc-response', 'rpc-credits', 'implied-credits'],
+  traits: call => ({
+    ...usualTraits,
+    judges: () => rpc.judges,
+    limits: [{ scope: { kind: 'rpc-requests' }, amount: 1 }],
+    cost: {
+      credits: contract => creditsOf(call, contract),
+      arrivals: (arrivals, contract) => promisedPicoUsd(arrivals * creditsOf(call, contract), contract),
+      maxRequest: contract => maxRpcPicoUsd(call, contract),
+      maxCharged: 1,
+    },
+    unfitToSaturate: call.failing > 0 ? 'which fails on purpose' : null,
+    network: call.network,
+  }),
+}
+
+/** Whether a resolved call is a single call or a batch. */
+export const isRpcCall = (call: { readonly kind: string }): call is RpcCall => call.kind === 'rpc'
+
+/** Whether a call of the file becomes such a call. */
+export const isWrittenRpc = (written: unknown): boolean =>
+  ['rpc', 'rpc-batch'].includes(String(entriesOf(written).kind))
+
+export function resolveSingle(value: unknown, context: CallContext): RpcCall | null {
+  const { 'failure-ratio': failing } = parseFields(rpcSchema, value)
+  return resolveRpc(value, null, failing, context)
+}
+
+export function resolveBatch(value: unknown, context: CallContext): RpcCall | null {
+  const { size, 'failing-items': failing } = parseFields(batchSchema, value)
+  const max = context.contract.rpc.batchLimit
+  if (size !== undefined && size > max) {
+    context.report(['size'], { got: String(size), expected: `a whole number from 1 to ${max}` })
+  }
+  if (size !== undefined && failing !== undefined && failing > size) {
+    context.report(['failing-items'], { got: String(failing), expected: `at most ${size}, the size of the batch` })
+  }
+  const call = resolveRpc(value, size ?? null, failing, context)
+  return size === undefined ? null : call
+}
+
+function resolveRpc(
+  value: unknown,
+  batchSize: number | null,
+  failing: number | undefined,
+  context: CallContext,
+): RpcCall | null {
+  const { contract, report } = context
+  const { methods } = parseFields(rpcSchema, value)
+  const written = entriesOf(value)
+  const found = networkOf(value, context)
+  if (found === null) return null
+  const [network, chain] = found
+  const allowed = Object.keys(contract.rpc.methods[chain.family])
+  if (written.methods === undefined) {
+    const defaults = chain.family === 'evm' ? usualEvmMethods.filter(([method]) => allowed.includes(method)) : []
+    if (defaults.length === 0) {
+      const expected = `weights of methods, since ${network} (${chain.family}) has no default`
+      report([], { got: 'no "methods"', expected })
+      return null
+    }
+    return failing === undefined ? null : { kind: 'rpc', network, methods: defaults, batchSize, failing }
+  }
+  const hasAllowList = promisesAny(contract, ['rpc.unsupported-method*'])
+  const unknown = Object.keys(entriesOf(written.methods)).filter(method => hasAllowList && !allowed.includes(method))
+  for (const method of unknown) {
+    const problem = unknownWord(method, allowed, `a method on the allow-list of ${network}`)
+    report(['methods', method], problem, 'key')
+  }
+  if (methods === undefined || failing === undefined || unknown.length > 0) return null
+  return { kind: 'rpc', network, methods, batchSize, failing }
+}
+
+/** The network that a call names, if it is offered. Otherwise, the first network of its family. */
+function networkOf(
+  value: unknown,
+  { contract, isTentative, report }: CallContext,
+): readonly [slug: string, network: Pick<Network, 'family'>] | null {
+  const { network: slug, 'network-family': family } = parseFields(rpcSchema, value)
+  // A field with a mistake is already reported.
+  if (slug === undefined && entriesOf(value).network !== undefined) return null
+  const { networks } = contract.rpc
+  const named = slug !== undefined && Object.hasOwn(networks, slug) ? networks[slug] : undefined
+  if (slug !== undefined && named !== undefined) return [slug, named]
+  if (slug !== undefined && family === undefined) {
+    if (isTentative) return [slug, { family: familyOf(slug) }]
+    const what = `a network ${offeredBy(contract, 'rpc.networks')}`
+    report(['network'], unknownWord(slug, Object.keys(networks), what))
+    return null
+  }
+  const wanted = family ?? 'evm'
+  const first = Object.entries(networks).find(([, network]) => network.family === wanted)
+  if (first !== undefined) return first
+  const expected = `one ${offeredBy(contract, 'rpc.networks')}`
+  report([], { got: `no network of the family ${wanted}`, expected })
+  return null
+}
+
+/** The expected credits of one request. */
+export function creditsOf({ network, methods, batchSize, failing }: RpcCall, contract: Contract): number {
+  const { networks, multipliers, errorItemCredits, singleErrorIsDiscounted } = contract.rpc
+  const base = networks[network]?.baseCredits ?? unknownBase
+  const mean = meanOf(methods, method => {
+    const tier = methodTier(contract, network, method)
+    return tier === null ? 0 : base * multipliers[tier]
+  })
+  if (batchSize !== null) return (batchSize - failing) * mean + failing * errorItemCredits
+  // If the price of a failing single call is not documented, the forecast assumes the higher one.
+  return (1 - failing) * mean + failing * (singleErrorIsDiscounted === true ? errorItemCredits : mean)
+}
+
+/** The assumed base credits of a network: the same as the most expensive network of the reference service. */
+const unknownBase = 30
+
+/** The maximum cost of one request: every item has the most expensive method. Null if the target promises no price. */
+export function maxRpcPicoUsd({ network, methods, batchSize }: RpcCall, contract: Contract): bigint | null {
+  if (!promisesCredits(contract)) return null
+  const { networks, multipliers } = contract.rpc
+  const maxMultiplier = Math.max(
+    ...methods.map(([method]) => multipliers[methodTier(contract, network, method) ?? 'large']),
+  )
+  const base = networks[network]?.baseCredits ?? unknownBase
+  return roundedPicoUsd(base * maxMultiplier * (batchSize ?? 1), contract)
+}
+
+/** Whether the target promises what requests of the RPC proxy cost. */
+export const promisesCredits = (contract: Contract): boolean =>
+  promisesAny(contract, ['rpc.credits.*', 'rpc.cost.*', 'billing.*'])
+
+/** The price of credits; null if the target promises none. */
+export const promisedPicoUsd = (credits: number, contract: Contract): bigint | null =>
+  promisesCredits(contract) ? creditsPicoUsd(credits, contract) : null
+
+/** The price of credits. */
+export const creditsPicoUsd = (credits: number, { rpc }: Contract): bigint =>
+  costOfUnits(credits, pico(rpc.usdPerCredit))
+
+/** The cost of one request, rounded up like the amount that its response shows. */
+export function roundedPicoUsd(credits: number, contract: Contract): bigint {
+  const lastDigit = 10n ** BigInt(12 - contract.rpc.costDecimals)
+  return ((creditsPicoUsd(credits, contract) + lastDigit - 1n) / lastDigit) * lastDigit
+}
