@@ -1,80 +1,54 @@
 import { is2xx } from '../lib/numbers.ts'
-import { creditsIn, isRpcAnswer, rpcCall, standardMethods } from './ask-rpc.ts'
+import { isReplayed } from '../observation/response.ts'
+import type { ReplayStep } from '../produce/arrivals/arrivals.ts'
+import { creditsIn, isRpcAnswer } from './ask-rpc.ts'
 import type { Answer } from './asker.ts'
-import {
-  because,
-  type Conclusion,
-  cite,
-  difference,
-  type Fact,
-  type Question,
-  rpcAsk,
-  unknown,
-  value,
-} from './question.ts'
+import { because, cite, type Fact, probeAsk, type Question, refusalOf, rpcCall, unknown, value } from './question.ts'
 
 /** What a repeated idempotency key gets: with the same body, with another one, at the same time, and if it is invalid. */
 export const replays: Question = {
   name: 'replays',
   calls: 7,
-  applies: ({ rpc: use }) => use !== null && use.path !== '',
+  applies: ({ rpc: use }) => use !== null && !use.isNode,
   answer: async ({ rpc: use }, { ask, replies }) => {
     if (use === null) return { findings: [] }
-    // The caller may have used keys of an earlier attempt.
-    const name = `turnpike-learn-${replies()[0]?.wallMs ?? 0}`
-    const send = (key: string, id: number) =>
-      ask({
-        ...rpcAsk(use, rpcCall(standardMethods[use.family], id), use.worstPico),
-        headers: { 'idempotency-key': key },
-      })
-    const original = await send(name, 1)
+    const { worstPico } = use
+    const send = (first: number, step: ReplayStep, concurrent = false) => {
+      const terms = { concurrent, duplicates: 1, conflictRatio: 1, otherCallerRatio: 0, otherKeyRatio: 0 }
+      const call = { kind: 'replay', of: rpcCall(use), ...terms, repeatAfterMs: null } as const
+      return ask({ call, step, first, worstPico })
+    }
+    const first = replies().length + 1
+    const original = await send(first, 'original')
     if (!is2xx(original.status) || !isRpcAnswer(original.body))
       return { findings: [unknown('idempotency', because(original))] }
-    const repeated = await send(name, 1)
-    const conflict = await send(name, 2)
-    const racing = await Promise.all([send(`${name}-race`, 1), send(`${name}-race`, 1)])
-    const dotted = await send(`${name}.1`, 1)
-    const again = is2xx(dotted.status) ? await send(`${name}.1`, 1) : null
-    return conclude({ original, repeated, conflict, racing, dotted, again })
+    const repeated = await send(first, 'duplicate')
+    await send(first, 'conflict')
+    const race = replies().length + 1
+    const racing = await Promise.all([send(race, 'original', true), send(race, 'duplicate', true)])
+    const dotted = [await ask(probeAsk('key-with-a-dot', worstPico))]
+    if (is2xx(dotted[0]?.status ?? null)) dotted.push(await ask(probeAsk('key-with-a-dot', worstPico)))
+
+    const lifetime = unknown('idempotency.ttlMs', 'would take as long as the document promises, 24 hours')
+    if (!is2xx(repeated.status)) return { findings: [lifetime, unknown('idempotency', because(repeated))] }
+    if (!isReplay(repeated)) return { findings: [lifetime, missingReplays(original, repeated)] }
+    return { findings: [lifetime, raceFact(racing), ...badKeyFacts(dotted)] }
   },
 }
 
-const isReplay = ({ headers }: Answer): boolean => headers['idempotent-replayed']?.trim().toLowerCase() === 'true'
+const isReplay = ({ observation }: Answer): boolean => isReplayed(observation?.response ?? null)
 
-type Replies = {
-  readonly original: Answer
-  readonly repeated: Answer
-  readonly conflict: Answer
-  readonly racing: readonly Answer[]
-  readonly dotted: Answer
-  readonly again: Answer | null
+function missingReplays(original: Answer, repeated: Answer): Fact {
+  const isSame = JSON.stringify(original.body) === JSON.stringify(repeated.body)
+  return {
+    kind: 'missing',
+    clauses: ['rpc.replay.*'],
+    text: `replays: a repeated request has no Idempotent-Replayed: true${isSame ? ', although the body is the same' : ''}`,
+    evidence: cite(repeated),
+  }
 }
 
-function conclude({ original, repeated, conflict, racing, dotted, again }: Replies): Conclusion {
-  const findings: Fact[] = [unknown('idempotency.ttlMs', 'would take as long as the document promises, 24 hours')]
-  if (isReplay(original))
-    findings.push(difference('rpc.replay.header', 'a first request is marked as a replay', original, false))
-  if (!is2xx(repeated.status)) findings.push(unknown('idempotency', because(repeated)))
-  else if (!isReplay(repeated)) {
-    const isSame = original.bytes.equals(repeated.bytes)
-    const text = 'a repeated request has no Idempotent-Replayed: true'
-    findings.push({
-      kind: 'missing',
-      clauses: ['rpc.replay.*'],
-      text: `replays: ${text}${isSame ? ', although the body is the same' : ''}`,
-      evidence: cite(repeated),
-    })
-    return { findings }
-  } else if (!original.bytes.equals(repeated.bytes))
-    findings.push(difference('rpc.replay.body', 'a replay differs from the first response', repeated, false))
-  if (is2xx(conflict.status))
-    findings.push(difference('rpc.replay.conflict', 'a used key with another body gets a 200', conflict))
-  else if (conflict.status !== null && conflict.status !== 400 && conflict.status < 500 && conflict.status !== 429)
-    findings.push(difference('rpc.replay.conflict', `a used key with another body gets a ${conflict.status}`, conflict))
-  return { findings: [...findings, race(racing), badKey(dotted, again)] }
-}
-
-function race(replies: readonly Answer[]): Fact {
+function raceFact(replies: readonly Answer[]): Fact {
   const path = ['idempotency', 'concurrent'] as const
   const charged = replies.filter(reply => is2xx(reply.status) && !isReplay(reply) && creditsIn(reply).credits !== 0)
   const evidence = replies.map(cite).join('; ')
@@ -83,13 +57,12 @@ function race(replies: readonly Answer[]): Fact {
   return unknown(path.join('.'), `${evidence}: one charge in a single race, which proves no promise`)
 }
 
-/** A key with a dot, which the documented pattern excludes. */
-function badKey(dotted: Answer, again: Answer | null): Fact {
+/** What a key with a dot gets, which the documented pattern excludes. If it works like a valid key, no value says so. */
+function badKeyFacts(replies: readonly Answer[]): readonly Fact[] {
   const path = ['idempotency', 'badKey'] as const
-  if (dotted.status !== null && dotted.status >= 400 && dotted.status < 500 && dotted.status !== 429)
-    return value(path, 'rejected', dotted, 'a key with a dot')
-  if (again === null || !is2xx(again.status)) return unknown(path.join('.'), because(again ?? dotted))
-  return isReplay(again)
-    ? difference('rpc.replay.bad-key', 'a key with a dot works like a valid one', again)
-    : value(path, 'ignored', again, 'a key with a dot has no effect')
+  const [last] = replies.slice(-1)
+  if (last === undefined) return []
+  if (replies.length === 1 && refusalOf(last) !== null) return [value(path, 'rejected', last, 'a key with a dot')]
+  if (!is2xx(last.status)) return [unknown(path.join('.'), because(last))]
+  return replies.some(isReplay) ? [] : [value(path, 'ignored', last, 'a key with a dot has no effect')]
 }
