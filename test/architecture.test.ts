@@ -222,10 +222,11 @@ const rooms: readonly Room[] = [
   {
     name: 'learn',
     sees: [
-      ...['lib', 'contract', 'scenario/load-scenario.ts', 'scenario/units.ts', 'produce/transport'],
-      ...['produce/callers', 'produce/calls'],
+      ...['lib', 'contract', 'scenario/load-scenario.ts', 'scenario/units.ts', 'plan/plan.ts', 'observation'],
+      ...['produce/arrivals', 'produce/transport', 'produce/callers', 'produce/calls'],
+      ...['judge/findings', 'judge/checks', 'judge/audits'],
     ],
-    because: 'It asks a target a few questions without a scenario, and judges nothing but the profile that it writes.',
+    because: 'It asks a target a few questions without a scenario. The judges of a run judge the answers.',
   },
   {
     name: 'library',

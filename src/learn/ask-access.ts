@@ -13,7 +13,7 @@ import {
   type Known,
   probeAsk,
   type Question,
-  refusalOf,
+  refusalStatus,
   rpcCall,
   unknown,
   value,
@@ -44,7 +44,7 @@ export const access: Question = {
     const send = (name: string) => ask(probeAsk(chat === null ? `${name}-to-rpc` : name, worstPico))
     const findings = noKeyFacts(await send('no-key'))
     const wrong = await send('bad-key')
-    if (refusalOf(wrong) === null && !is2xx(wrong.status)) findings.push(unknown('auth.bearer', because(wrong)))
+    if (refusalStatus(wrong) === null && !is2xx(wrong.status)) findings.push(unknown('auth.bearer', because(wrong)))
     const path = ['errors', 'insufficientBalanceCode'] as const
     findings.push(
       hasZeroBalance
@@ -65,7 +65,7 @@ function needsKey(answer: Answer): readonly Fact[] {
 
 function noKeyFacts(reply: Answer): Fact[] {
   const path = ['auth', 'noKey'] as const
-  const status = refusalOf(reply)
+  const status = refusalStatus(reply)
   if (status !== null)
     return [value(path, auth.noKey.includes(status) ? auth.noKey : [status], reply, 'a request without credentials')]
   return is2xx(reply.status) ? [] : [unknown(path.join('.'), because(reply))]
@@ -109,11 +109,11 @@ export const commonHeaders: Question = {
   name: 'common headers',
   calls: 0,
   applies: isService,
-  answer: async ({ prefix }, { replies }) => {
+  answer: async ({ contract }, { replies }) => {
     const own = replies().filter(
       reply => reply.observation !== null && authenticatedResponse(reply.observation) !== null && !isAbsent(reply),
     )
-    return { findings: [...balanceFacts(own, prefix ?? documentedContract.headerPrefix), resetFact(own)] }
+    return { findings: [...balanceFacts(own, contract.headerPrefix), resetFact(own)] }
   },
 }
 

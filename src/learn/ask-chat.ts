@@ -7,6 +7,7 @@ import { is2xx } from '../lib/numbers.ts'
 import { statedTokens } from '../observation/limit-scope.ts'
 import { type StreamRecord, streamOf } from '../observation/observation.ts'
 import type { Answer, Ask } from './asker.ts'
+import { brokenClauses } from './judge-answers.ts'
 import {
   because,
   type ChatUse,
@@ -19,7 +20,7 @@ import {
   type LengthField,
   probeAsk,
   type Question,
-  refusalOf,
+  refusalStatus,
   unknown,
   value,
 } from './question.ts'
@@ -255,7 +256,7 @@ export const strictness: Question = {
 }
 
 function mediaTypeFacts(reply: Answer): readonly Fact[] {
-  const status = refusalOf(reply)
+  const status = refusalStatus(reply)
   if (status !== null) return [value(['chat', 'wrongMediaTypeStatus'], status, reply, 'a chat request of text/plain')]
   return is2xx(reply.status) ? [] : [unknown('chat.wrongMediaTypeStatus', because(reply))]
 }
@@ -265,20 +266,12 @@ export const tokenLimits: Question = {
   name: 'limit headers of completions',
   calls: 0,
   applies: known => known.chat !== null && isService(known),
-  answer: async ({ chat: use }) => {
+  answer: async ({ chat: use, contract }) => {
     if (use === null) return { findings: [] }
     const { whole } = use
-    const stated = statedTokens(whole.headers)
-    const absent = (['limit', 'remaining', 'reset'] as const)
-      .filter(part => stated[part] === null)
-      .map(part => `x-ratelimit-${part}-tokens`)
-    const has = value(
-      ['limits', 'tokenHeaders'],
-      absent.length === 0,
-      whole,
-      absent.length === 0 ? 'it has them' : `without ${absent.join(', ')}`,
-    )
-    const { reset } = stated
+    const broken = brokenClauses([whole], contract).find(({ clause }) => clause === 'limit.tokens.headers')
+    const has = value(['limits', 'tokenHeaders'], broken === undefined, whole, broken?.text ?? 'it has them')
+    const { reset } = statedTokens(whole.headers)
     if (reset === null) return { findings: [has, unknown('limits.tokensReset', `${cite(whole)} has no token reset`)] }
     const unit = reset > 1e11 ? 'unix-milliseconds' : 'seconds'
     return { findings: [has, value(['limits', 'tokensReset'], unit, whole, `x-ratelimit-reset-tokens is ${reset}`)] }

@@ -3,7 +3,6 @@ import { documentedContract } from '../contract/documented.ts'
 import { parseLimits, parseModels, parseNetworks } from '../contract/statements.ts'
 import { plural } from '../lib/format.ts'
 import { isObject, type JsonObject, toObject } from '../lib/json.ts'
-import { pico } from '../lib/money.ts'
 import { is2xx } from '../lib/numbers.ts'
 import type { Answer } from './asker.ts'
 import {
@@ -144,17 +143,9 @@ const isWhole = ({ requestsPerMinute, tokensPerMinute }: Pair): boolean =>
   Number.isSafeInteger(requestsPerMinute) && Number.isSafeInteger(tokensPerMinute)
 
 function modelFindings(offered: readonly Model[], reply: Answer): readonly Fact[] {
-  const isAsDocumented =
-    offered.length === documentedModels.length &&
-    offered.every((model, index) => sameModel(model, documentedModels[index]))
   const unpriced = offered.filter(({ usdPerMillion }) => usdPerMillion === null).length
   return [
-    value(
-      ['models'],
-      isAsDocumented ? documentedModels : offered,
-      reply,
-      `a list of ${plural(offered.length, 'text model')}`,
-    ),
+    value(['models'], offered, reply, `a list of ${plural(offered.length, 'text model')}`),
     unknown('models.<index>.tier', 'the target states none; models with equal limits share a label'),
     unknown('models.<index>.payingOnly', 'would need the key of a free user, and a call for each model'),
     ...(unpriced === 0
@@ -162,24 +153,6 @@ function modelFindings(offered: readonly Model[], reply: Answer): readonly Fact[
       : [unknown('models.<index>.usdPerMillion', `${cite(reply)}: ${plural(unpriced, 'model')} without a price`)]),
   ]
 }
-
-function sameModel(a: Model, b: Model | undefined): boolean {
-  if (b === undefined) return false
-  const plain = ({ usdPerMillion, ...model }: Model) =>
-    JSON.stringify([
-      model.id,
-      model.name,
-      model.tier,
-      model.maxCompletionTokens,
-      model.logprobs,
-      model.lifecycle,
-      prices(usdPerMillion),
-    ])
-  return plain(a) === plain(b)
-}
-
-const prices = (price: Model['usdPerMillion']) =>
-  price && [price.input, price.output, price.cacheInput, price.cacheWrite].map(each => each && String(pico(each)))
 
 function limitFindings(models: readonly Model[], limits: ReadonlyMap<string, number>, reply: Answer): readonly Fact[] {
   const account = accountTierOf(models, limits)

@@ -4,11 +4,10 @@ import { access, commonHeaders, errorLayout } from './ask-access.ts'
 import { completion, stream, strictness, tokenLimits } from './ask-chat.ts'
 import { baseCredits, creditPrice, errorPrices, multipliers } from './ask-credits.ts'
 import { limitLog, offer } from './ask-lists.ts'
-import { replays } from './ask-replays.ts'
-import { batches, invalidCalls, singleCall } from './ask-rpc.ts'
+import { batches, invalidCalls, replays, singleCall } from './ask-rpc.ts'
 import { type Answer, type Asker, type AskerOptions, createAsker, unsent } from './asker.ts'
 import { judgeAnswers } from './judge-answers.ts'
-import { contractOf, detectPartial, loadable, type PartialService } from './learned-contract.ts'
+import { detectPartial, learnedContract, loadable, type PartialService } from './learned-contract.ts'
 import { type Fact, type Known, type Question, type QuestionAsker, unknown, value } from './question.ts'
 
 /** The maximum number of calls. */
@@ -84,12 +83,13 @@ export async function learn(options: Omit<AskerOptions, 'maxCalls'>): Promise<Le
     findings.push(...conclusion.findings.map(loadable))
     unjudged.push(...(conclusion.unjudged ?? []))
     known = { ...known, ...conclusion.known }
-    known = { ...known, prefix: prefixOf(asker.replies(), known), contract: contractOf(findings, null) }
+    known = { ...known, prefix: prefixOf(asker.replies(), known) }
+    known = { ...known, contract: learnedContract([...prefixFindings(known, asker.replies()), ...findings], null) }
   }
   const replies = asker.replies()
   const partial = detectPartial(known)
   const learned = [...(partial?.findings ?? []), ...prefixFindings(known, replies), ...findings]
-  const contract = contractOf(learned, partial)
+  const contract = learnedContract(learned, partial)
   const broken = judgeAnswers(replies, contract, { accountTier: known.accountTier, unjudged, startedAtMs })
   return {
     findings: [...learned, ...broken, ...unlearnable],

@@ -18,13 +18,13 @@ export function loadable(fact: Fact): Fact {
     return fact
   } catch (cause) {
     if (!(cause instanceof UsageError)) throw cause
-    const why = `its value is none that a profile can have (${fact.evidence})`
+    const why = `a profile cannot have its value (${fact.evidence})`
     return { kind: 'unknown', path: fact.path.join('.'), why }
   }
 }
 
 /** The contract with the values that were found, and without the promises of missing parts. */
-export function contractOf(facts: readonly Fact[], partial: PartialService | null): Contract {
+export function learnedContract(facts: readonly Fact[], partial: PartialService | null): Contract {
   const values = valuesIn(facts).map(each => ({ ...each, comment: [] }))
   return parseProfile(
     ['name: learned', ...promiseLines(promisesOf(facts, partial)), ...yamlLines(values)].join('\n'),

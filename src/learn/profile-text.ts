@@ -25,12 +25,14 @@ export function learnedProfile({ findings, partial, replies, spentPico }: Lesson
   const unknowns = findings.flatMap(finding => (finding.kind === 'unknown' ? [`${finding.path}: ${finding.why}`] : []))
   const yaml = [
     ...yamlComment(`Learned from ${target} with ${replies.length} calls for at most $${formatPico(spentPico)}.`),
-    ...yamlComment('What is not written here is as documented, or could not be told. Read it before you use it.'),
+    ...yamlComment(
+      'Values that are not written here are as documented, or could not be determined. Read the file before you use it.',
+    ),
     ...list(
       'Differences from the document. Each is a promise that the target does not keep, unless you decide otherwise:',
       differences,
     ),
-    ...list('Could not be told, or not for certain:', unknowns),
+    ...list('Could not be determined, or not with certainty:', unknowns),
     ...(same.length === 0 ? [] : ['#', ...yamlComment(`As documented: ${namesOf(same).join(', ')}.`)]),
     `name: ${yamlText(`learned-${new URL(target).host.slice(0, maxName)}`)}`,
     ...promisesIn(findings, partial),
@@ -59,10 +61,13 @@ function documentedAt(path: ValuePath): unknown {
 
 const isAsDocumented = ({ path, value }: LearnedValue): boolean => same(value, documentedAt(path))
 
-function same(a: unknown, b: unknown): boolean {
-  if (typeof a === 'string' && typeof b === 'string')
-    return a === b || (parsePico(a) !== null && parsePico(a) === parsePico(b))
-  return JSON.stringify(a) === JSON.stringify(b)
+/** Two decimals are the same if their amounts are: `"0.5"` and `"0.50"`. */
+const same = (a: unknown, b: unknown): boolean =>
+  JSON.stringify(a, withPlainAmount) === JSON.stringify(b, withPlainAmount)
+
+function withPlainAmount(_: string, each: unknown): unknown {
+  const amount = typeof each === 'string' ? parsePico(each) : null
+  return amount === null ? each : String(amount)
 }
 
 /** Values that belong to each target. The document has a neutral word, a default, or no unit for them. */

@@ -2,6 +2,7 @@ import type { ClauseId } from '../contract/clauses.ts'
 import type { AccountTier, Contract, Model, Network } from '../contract/contract.ts'
 import { toObject } from '../lib/json.ts'
 import { is2xx } from '../lib/numbers.ts'
+import { quotedError } from '../observation/response.ts'
 import type { Call, RpcCall } from '../plan/plan.ts'
 import type { Answer, Ask, Asker } from './asker.ts'
 
@@ -20,7 +21,7 @@ export type Fact =
     }
   /** A part of the service that the target does not have: patterns of clauses. */
   | { readonly kind: 'missing'; readonly clauses: readonly string[]; readonly text: string; readonly evidence: string }
-  /** A value that could not be told, or not for certain. */
+  /** A value that could not be determined, or not with certainty. */
   | { readonly kind: 'unknown'; readonly path: string; readonly why: string }
 
 export type LearnedValue = {
@@ -103,28 +104,19 @@ export const value = (path: ValuePath, value: unknown, ...evidence: readonly (An
 export const unknown = (path: string, why: string): Fact => ({ kind: 'unknown', path, why })
 
 /** The status of a refusal as a value; null if the answer is no refusal of the request itself. */
-export const refusalOf = ({ status }: Answer): number | null =>
+export const refusalStatus = ({ status }: Answer): number | null =>
   status !== null && status >= 400 && status < 500 && status !== 429 ? status : null
 
 /** `call 7, POST /chat/completions, 200`. */
 export const cite = ({ call, what, status, why }: Answer): string =>
   call === 0 ? `${what}: ${why}` : `call ${call}, ${what}, ${status ?? why}`
 
-/** Why an answer does not tell something. */
+/** Why an answer does not show a value. */
 export function because(answer: Answer): string {
   if (answer.status === null) return `${answer.what}: ${answer.why}`
   if (answer.why !== '') return `${cite(answer)}: ${answer.why}`
-  const text = errorText(answer.body)
-  return `${cite(answer)}${text === null ? ', which does not tell' : `: ${JSON.stringify(text.slice(0, maxErrorText))}`}`
-}
-
-const maxErrorText = 100
-
-/** The text of an error object; null if there is none. */
-function errorText(body: unknown): string | null {
-  const error = toObject(body)?.error
-  const text = toObject(error)?.message ?? error ?? toObject(body)?.message
-  return typeof text === 'string' ? text : null
+  const text = answer.observation?.response == null ? '' : quotedError(answer.observation.response)
+  return `${cite(answer)}${text === '' ? ', which does not say' : `: ${JSON.stringify(text)}`}`
 }
 
 /** Whether a part of the service is not there: no such path, or a page for people. */

@@ -19,7 +19,10 @@ test('the documented service differs in nothing', async () => {
 
 /** A lie, and what `learn` says about it. */
 const lies: readonly (readonly [lie: string, said: RegExp])[] = [
-  ['no-ray-on-errors', /^header\.cf-ray: cf-ray is nothing on a 401, expected a request id \(\d+ of \d+ times, such as call/],
+  [
+    'no-ray-on-errors',
+    /^header\.cf-ray: cf-ray is nothing on a 401, expected a request id \(\d+ of \d+ times, such as call/,
+  ],
   ['no-version-on-errors', /^header\.version: x-service-version is nothing on a 401, .* \(\d+ of \d+ times/],
   ['balance-remaining-for-keys', /^billing\.balanceRemaining: "anyone", the document says "wallets"/],
   ['any-key-will-do', /^auth\.bearer: bad-key got status 200, expected 401/],
