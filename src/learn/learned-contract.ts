@@ -1,8 +1,10 @@
 import type { Contract } from '../contract/contract.ts'
-import { parseProfile } from '../contract/profile.ts'
+import { loadProfile, parseProfile } from '../contract/profile.ts'
+import { isObject } from '../lib/json.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { yamlFlow, yamlLines } from '../lib/write-yaml.ts'
-import { type Fact, isService, type Known, type LearnedValue, value } from './question.ts'
+import { shippedProfile } from '../library/shipped-files.ts'
+import { type Fact, isService, type Known, type LearnedValue, type ValuePath, value } from './question.ts'
 
 /** The last of the values that were found for each key. */
 export function valuesIn(facts: readonly Fact[]): readonly LearnedValue[] {
@@ -49,64 +51,36 @@ export const promiseLines = ({ only, except }: LearnedPromises): readonly string
     ? []
     : ['promises:', ...(only === null ? [] : [`  only: ${yamlFlow(only)}`]), `  except: ${yamlFlow(except)}`]
 
-/** A server with the chat interface of OpenAI, or a blockchain node: each keeps few rules of the document. */
+/** A server with the chat interface of OpenAI, or a blockchain node: it keeps only what a shipped profile says. */
 export type PartialService = {
   readonly what: string
-  readonly only: readonly string[]
+  readonly only: readonly string[] | null
   readonly except: readonly string[]
   readonly findings: readonly Fact[]
 }
 
 /** What a target is that states neither networks nor limits, and has no headers of its own; null for the service itself. */
 export function detectPartial(known: Known): PartialService | null {
-  const { chat, rpc } = known
   if (isService(known)) return null
-  if (chat !== null) return { ...chatServer, findings: chatServer.findings.map(because('such servers differ in it')) }
-  return rpc === null ? null : { ...node, findings: node.findings.map(because('a node states none')) }
+  if (known.chat !== null) return partialOf('openai-compatible', 'a server with the chat interface of OpenAI')
+  return known.rpc === null ? null : partialOf('json-rpc-node', 'a JSON-RPC node')
 }
 
-type Value = readonly [path: readonly [string, ...string[]], value: unknown]
-
-const because =
-  (evidence: string) =>
-  ([path, each]: Value) =>
-    value(path, each, evidence)
-
-const chatServer = {
-  what: 'a server with the chat interface of OpenAI, and nothing else of the document',
-  only: ['chat.*', 'catalogue.models'],
-  except: [
-    ...['chat.cost*', 'chat.choice.stop-reason', 'chat.choice.length', 'chat.model', 'chat.compression*'],
-    ...['chat.media-type', 'chat.request.*', 'chat.logprobs*', 'chat.prompt-logprobs'],
-  ],
-  findings: [
-    [['auth', 'noKey'], []],
-    [['chat', 'systemPromptOption'], null],
-    [['chat', 'lengthField'], 'max_tokens'],
-    [['chat', 'logprobsKey'], 'optional'],
-    [
-      ['chat', 'finishReasons'],
-      ['stop', 'length', 'tool_calls', 'function_call', 'content_filter'],
-    ],
-    [['chat', 'unknownMembers'], null],
-  ] satisfies readonly Value[],
+function partialOf(profile: Parameters<typeof shippedProfile>[0], what: string): PartialService {
+  const contract = loadProfile(shippedProfile(profile))
+  const paths = Object.keys(contract.sources)
+    .filter(path => path !== 'name' && !path.startsWith('promises.'))
+    .map((path): ValuePath => [path.split('.')[0] ?? '', ...path.split('.').slice(1)])
+  return {
+    what: `${what}, and nothing else of the document`,
+    ...contract.promises,
+    findings: paths.map(path => value(path, valueAt(contract, path), `as in the profile ${profile}`)),
+  }
 }
 
-const node = {
-  what: 'a JSON-RPC node, and nothing else of the document',
-  only: [
-    'rpc.content-type',
-    'rpc.response',
-    'rpc.response.error',
-    'rpc.id',
-    'rpc.batch.correlation',
-    'rpc.item-failure.alone',
-  ],
-  except: [],
-  findings: [
-    [['auth', 'noKey'], []],
-    [['rpc', 'requestsPerMinute'], null],
-    [['rpc', 'unknownNetworkStatus'], null],
-    [['rpc', 'invalidRequestStatus'], null],
-  ] satisfies readonly Value[],
+/** The value of a contract at a path; undefined if it has none. */
+export function valueAt(contract: Contract, path: ValuePath): unknown {
+  let at: unknown = contract
+  for (const key of path) at = isObject(at) && Object.hasOwn(at, key) ? at[key] : undefined
+  return at
 }

@@ -2,12 +2,11 @@ import { documentedContract } from '../contract/documented.ts'
 import { parseProfile } from '../contract/profile.ts'
 import { type Source, sourceOfValue } from '../contract/sources.ts'
 import { plural } from '../lib/format.ts'
-import { isObject } from '../lib/json.ts'
 import { formatPico, parsePico } from '../lib/money.ts'
 import { oneLine } from '../lib/visible.ts'
 import { yamlComment, yamlLines, yamlText } from '../lib/write-yaml.ts'
 import type { Lesson } from './learn.ts'
-import { type PartialService, promiseLines, promisesOf, valuesIn } from './learned-contract.ts'
+import { type PartialService, promiseLines, promisesOf, valueAt, valuesIn } from './learned-contract.ts'
 import type { Fact, LearnedValue, ValuePath } from './question.ts'
 
 export type LearnedProfile = {
@@ -53,11 +52,7 @@ function namesOf(learned: readonly LearnedValue[]): readonly string[] {
   return networks === 0 ? others : [...others, `the base credits of ${plural(networks, 'network')}`]
 }
 
-function documentedAt(path: ValuePath): unknown {
-  let at: unknown = documentedContract
-  for (const key of path) at = isObject(at) && Object.hasOwn(at, key) ? at[key] : undefined
-  return at
-}
+const documentedAt = (path: ValuePath): unknown => valueAt(documentedContract, path)
 
 const isAsDocumented = ({ path, value }: LearnedValue): boolean => same(value, documentedAt(path))
 
