@@ -150,27 +150,32 @@ function choiceFacts(whole: Answer): readonly Fact[] {
   return findings
 }
 
-/** A stream that asks for usage, and one that does not. If streams end in another way, the first is asked for again. */
+/**
+ * A stream that asks for usage, and one that does not. A stream with another done marker is only read right if the marker
+ * is known.
+ */
 export const stream: Question = {
   name: 'stream',
   calls: 3,
   applies: ({ chat: use }) => use !== null,
   answer: async ({ chat: use }, { ask }) => {
     if (use === null) return { findings: [] }
-    const send = (terms: Partial<Contract['chat']['stream']>) =>
-      ask(chatAsk(use.model, compressed, true), withChat({ stream: { ...chat.stream, ...terms } }))
-    const first = await send({ asksForUsage: true })
-    const plain = await send({ asksForUsage: false })
-    const [reply, record] = [first, plain].flatMap(each => {
-      const read = recordOf(each)
-      return read === null ? [] : [[each, read] as const]
-    })[0] ?? [null, null]
-    if (reply === null) return { findings: [noStream(first, plain)], unjudged: [first, plain] }
-    const marker = markerOf(record)
-    const isUsual = marker === null || marker === chat.stream.doneMarker
-    const judged = isUsual ? reply : await send({ asksForUsage: reply === first, doneMarker: marker })
+    let doneMarker = chat.stream.doneMarker
+    const send = (asksForUsage: boolean) =>
+      ask(chatAsk(use.model, compressed, true), withChat({ stream: { ...chat.stream, doneMarker, asksForUsage } }))
+    const first = await send(true)
+    doneMarker = markerOf(first) ?? doneMarker
+    const plain = await send(false)
+    const isAsked = recordOf(first) !== null
+    const read = isAsked ? first : plain
+    const marker = markerOf(read)
+    const isMisread = marker !== null && marker !== chat.stream.doneMarker
+    doneMarker = marker ?? doneMarker
+    const judged = !isMisread ? read : isAsked && hasUsage(plain) ? plain : await send(isAsked)
+    const record = recordOf(judged)
+    if (record === null) return { findings: [noStream(first, plain)], unjudged: [first, plain] }
     return {
-      findings: [...streamFacts(recordOf(judged) ?? record, marker, reply), ...usageFacts(first, plain)],
+      findings: [...streamFacts(record, marker, judged), ...usageFacts(first, plain)],
       unjudged: [first, plain].filter(each => each !== judged),
     }
   },
@@ -180,6 +185,8 @@ const recordOf = ({ observation }: Answer): StreamRecord | null => {
   const record = observation === null ? null : streamOf(observation)
   return record === null || record.grammar.length === 0 ? null : record
 }
+
+const hasUsage = (reply: Answer): boolean => isObject(recordOf(reply)?.usage)
 
 const noStream = (first: Answer, plain: Answer): Fact =>
   is2xx(first.status) && first.body !== undefined
@@ -192,7 +199,8 @@ const noStream = (first: Answer, plain: Answer): Fact =>
     : unknown('chat.stream', `${because(first)}; ${because(plain)}`)
 
 /** The data of the last event, if it ends the stream; null: no such event, or one with a chunk. */
-function markerOf({ grammar, malformed }: StreamRecord): string | null {
+function markerOf(reply: Answer): string | null {
+  const { grammar, malformed } = recordOf(reply) ?? { grammar: [], malformed: [] }
   const [last] = grammar.at(-1) ?? []
   if (last === 'done') return chat.stream.doneMarker
   const count = grammar.reduce((sum, [part, times]) => sum + (part === 'malformed' ? times : 0), 0)
@@ -215,7 +223,6 @@ function streamFacts({ objects, chunks }: StreamRecord, marker: string | null, r
 
 /** Whether streams state their usage only if they are asked, or refuse to be asked. */
 function usageFacts(first: Answer, plain: Answer): readonly Fact[] {
-  const hasUsage = (reply: Answer) => isObject(recordOf(reply)?.usage)
   if (recordOf(first) === null) {
     const path = ['chat', 'stream', 'asksForUsage'] as const
     const isRefused = first.status === 400 || first.status === 422

@@ -1,4 +1,5 @@
 import { documentedContract } from '../contract/documented.ts'
+import { probeOf } from '../contract/probes.ts'
 import { familyOf } from '../contract/statements.ts'
 import { isObject } from '../lib/json.ts'
 import { pico } from '../lib/money.ts'
@@ -18,7 +19,6 @@ import {
   type Known,
   probeAsk,
   type Question,
-  type QuestionAsker,
   type RpcUse,
   refusalStatus,
   rpcCall,
@@ -110,36 +110,36 @@ function concludeSingle(use: RpcUse, reply: Answer): Conclusion {
 
 const maxPerMinute = 6_000_000
 
-/** Methods that no node has. A refusal must repeat their names. */
-const noMethod = 'eth_turnpikeNoSuchMethod'
-const noMethods = [
-  [noMethod, 1],
-  [`${noMethod}B`, 1],
-] as const
+/** A batch with unsupported methods, one of which no node has. A refusal must name it. */
+const mixedProbe = 'unsupported-methods-in-batch'
+const noMethod = probeOf(mixedProbe).names.at(-1) ?? ''
 
 /**
- * Batches of methods that do not exist: a refusal names them, or the length of the batch, and costs nothing. No check
- * knows that the methods do not exist, so the probes are judged instead.
+ * Batches of a method that does not exist: a refusal names it, or the length of the batch, and costs nothing. No check
+ * knows that the method does not exist, so only the probes are judged.
  */
 export const batches: Question = {
   name: 'batches',
-  calls: 11,
+  calls: 10,
   applies: ({ rpc: use }) => use !== null,
-  answer: async (known, asker) => {
+  answer: async (known, { ask }) => {
     const { rpc: use } = known
     if (use === null) return { findings: [] }
     const unjudged: Answer[] = []
     const send = async (count: number): Promise<Answer> => {
-      const reply = await asker.ask(rpcAsk(use, { methods: noMethods, batchSize: count }, count))
+      const reply = await ask(rpcAsk(use, { methods: [[noMethod, 1]], batchSize: count }, count))
       unjudged.push(reply)
       return reply
     }
-    const short = await send(2)
-    const named = isService(known) ? await namesOfRefusal(known, use, asker) : []
+    const shortSize = isService(known) ? 5 : 2
+    const short = isService(known) ? await ask(probeAsk(mixedProbe, use.worstPico * 5n)) : await send(shortSize)
+    const named = isService(known) ? namesFacts(short, known) : []
+    // If batches are not refused, a single method may not be, either.
+    if (isService(known) && short.status !== 400) await ask(probeAsk('unlisted-method', use.worstPico))
     if (short.status === null || short.status >= 500)
       return { findings: [...named, unknown('rpc.batchLimit', because(short))], unjudged }
     const isTooLong = (reply: Answer): boolean => outcomeOf(reply) !== outcomeOf(short)
-    const { low, high, last } = await searchLimit(send, isTooLong)
+    const { low, high, last } = await searchLimit(shortSize, send, isTooLong)
     // Without the name of a method, nothing shows that a long batch was refused for its methods.
     if (high === Number.POSITIVE_INFINITY && !isTold(short)) {
       const why = `${cite(short)}: no refusal says whether a batch is too long`
@@ -150,17 +150,9 @@ export const batches: Question = {
   },
 }
 
-/** Whether the refusal of a batch names all of its unsupported methods. If it is not refused, a single one may not be. */
-async function namesOfRefusal(
-  { contract }: Known,
-  { worstPico }: RpcUse,
-  { ask }: QuestionAsker,
-): Promise<readonly Fact[]> {
-  const mixed = await ask(probeAsk('unsupported-methods-in-batch', worstPico * 5n))
-  if (mixed.status !== 400) {
-    await ask(probeAsk('unlisted-method', worstPico))
-    return []
-  }
+/** Whether the refusal of a batch names all of its unsupported methods. */
+function namesFacts(mixed: Answer, { contract }: Known): readonly Fact[] {
+  if (mixed.status !== 400) return []
   const isNamed = brokenClauses([mixed], contract).every(({ clause }) => clause !== 'rpc.unsupported-method.named')
   const evidence = isNamed ? 'the message names each method' : 'the message does not name each method'
   return [value(['rpc', 'namesEveryMethod'], isNamed, mixed, evidence)]
@@ -187,10 +179,11 @@ const longestBatch = 1_000
 type LimitSearch = { readonly low: number; readonly high: number; readonly last: Answer | null }
 
 async function searchLimit(
+  short: number,
   send: (count: number) => Promise<Answer>,
   isTooLong: (answer: Answer) => boolean,
 ): Promise<LimitSearch> {
-  let low = 2
+  let low = short
   let high = Number.POSITIVE_INFINITY
   let last: Answer | null = null
   const guesses: number[] = [rpc.batchLimit + 1, rpc.batchLimit]

@@ -149,7 +149,6 @@ export function createAsker(options: AskerOptions): Asker {
       waitedMs += waitMs
       onWait(waitMs)
       await sleepUntil(clock, clock.nowMs() + waitMs)
-      windows.delete(scope)
     }
     if (calls >= maxCalls) return `not asked, because ${maxCalls} calls are the maximum`
     if (budgetPico !== null && spentPico() + reservedPico + worstPico > budgetPico)

@@ -55,7 +55,7 @@ const lies: readonly (readonly [lie: string, said: RegExp])[] = [
   ['failed-batch-is-400', /^rpc\.item-failure\.status: a request with a failing item got status 400, expected 200/],
   ['large-as-advanced', /^rpc\.multipliers\.large: 2, the document says 4/],
   ['failed-item-in-full', /^rpc\.errorItemCredits: 20, the document says 5/],
-  ['last-item-unbilled', /^rpc\.credits\.amount: 780 credits for a batch of 40 on ethereum-mainnet, expected 800/],
+  ['last-item-unbilled', /^rpc\.credits\.amount: \d+ credits for a batch of \d+ on ethereum-mainnet, expected \d+/],
   ['dearer-credits', /^rpc\.usdPerCredit: "0\.0000007", the document says "0\.000000625"/],
   ['cost-of-one-credit-less', /^rpc\.cost\.amount: 20 credits cost 0\.00001188 USD, expected about 0\.0000125/],
   ['no-request-id', /^rpc\.request-id: x-request-id is nothing, expected an id/],
