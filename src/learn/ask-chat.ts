@@ -38,12 +38,15 @@ export function chatPico({ usdPerMillion }: Pick<Model, 'usdPerMillion'>): bigin
   return (promptTokens * pico(input) + BigInt(maxTokens) * pico(output)) / 1_000_000n
 }
 
+/** The options of the service, without the one that a run sends always: a server that is not the service may refuse it. */
+const noParameters = chat.systemPromptOption === null ? {} : { [chat.systemPromptOption]: null }
+
 /** The smallest completion, whole or streamed. */
 export const chatAsk = (model: Model, options: Partial<ChatOptions> = {}, stream = false): Ask => ({
   call: {
     ...{ kind: 'chat', model: model.id, modelTier: model.tier, stream },
     ...{ promptTokens: 1, maxCompletionTokens: maxTokens, isBounded: true },
-    options: { body: {}, parameters: {}, suffix: null, encoding: null, samePrompt: false, ...options },
+    options: { body: {}, parameters: noParameters, suffix: null, encoding: null, samePrompt: false, ...options },
   },
   worstPico: chatPico(model),
 })

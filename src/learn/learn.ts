@@ -107,7 +107,7 @@ function askedContract({ contract, models, chat, rpc }: Known): Contract {
     ...contract,
     // Probes use the first model.
     models: chat === null ? contract.models : [chat.model, ...models.filter(({ id }) => id !== chat.model.id)],
-    // Other servers may refuse the options of the service.
+    // Otherwise a request has at least an empty object of options.
     chat: { ...contract.chat, systemPromptOption: null, ...(chat && { lengthField: chat.lengthField }) },
     rpc: { ...contract.rpc, networks: { ...network, ...contract.rpc.networks } },
   }
