@@ -38,7 +38,7 @@ export function chatPico({ usdPerMillion }: Pick<Model, 'usdPerMillion'>): bigin
   return (promptTokens * pico(input) + BigInt(maxTokens) * pico(output)) / 1_000_000n
 }
 
-/** The options of the service, without the one that a run sends always: a server that is not the service may refuse it. */
+/** Omits the option that a run always sends, because another server may refuse it. */
 const noParameters = chat.systemPromptOption === null ? {} : { [chat.systemPromptOption]: null }
 
 /** The smallest completion, whole or streamed. */
