@@ -220,20 +220,21 @@ const rooms: readonly Room[] = [
     because: 'It is a run against a source whose times are known.',
   },
   {
-    name: 'learn',
-    sees: [
-      ...['lib', 'contract', 'scenario/load-scenario.ts', 'scenario/units.ts', 'produce/transport'],
-      ...['produce/callers', 'produce/calls'],
-    ],
-    because: 'It asks a target a few questions without a scenario, and judges nothing but the profile that it writes.',
-  },
-  {
     name: 'library',
     sees: [
       ...['lib', 'contract', 'scenario', 'plan', 'observation/log-lines.ts', 'produce/transport', 'produce/callers'],
       ...['judge/compare', 'report', 'storage', 'outputs', 'service', 'run'],
     ],
     because: 'It runs a scenario for a caller, which is the command line or another program.',
+  },
+  {
+    name: 'learn',
+    sees: [
+      ...['lib', 'contract', 'scenario/load-scenario.ts', 'scenario/units.ts', 'plan/plan.ts', 'observation'],
+      ...['produce/arrivals', 'produce/transport', 'produce/callers', 'produce/calls'],
+      ...['judge/findings', 'judge/checks', 'judge/audits', 'library/shipped-files.ts'],
+    ],
+    because: 'It asks a target a few questions without a scenario. The judges of a run judge the answers.',
   },
   {
     name: 'turnpike.ts',

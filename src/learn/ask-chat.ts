@@ -1,26 +1,31 @@
-import type { Model } from '../contract/contract.ts'
+import { type ChatOptions, unknownMember } from '../contract/chat-options.ts'
+import type { Contract, Model } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
-import { isObject, parseJson, toObject } from '../lib/json.ts'
-import { parsePico, pico } from '../lib/money.ts'
+import { isObject, toObject } from '../lib/json.ts'
+import { pico } from '../lib/money.ts'
 import { is2xx } from '../lib/numbers.ts'
-import { statedLimitFindings } from './ask-lists.ts'
+import { statedTokens } from '../observation/limit-scope.ts'
+import { type StreamRecord, streamOf } from '../observation/observation.ts'
 import type { Answer, Ask } from './asker.ts'
+import { brokenClauses } from './judge-answers.ts'
 import {
   because,
   type ChatUse,
   type Conclusion,
   cite,
-  difference,
   type Fact,
-  headerNumber,
   isAbsent,
+  isService,
   type Known,
+  type LengthField,
+  probeAsk,
   type Question,
+  refusalStatus,
   unknown,
   value,
 } from './question.ts'
 
-const { paths, chat } = documentedContract
+const { chat } = documentedContract
 
 const maxTokens = 16
 /** More than the prompt of one word and the system prompts of a service. */
@@ -33,18 +38,25 @@ export function chatPico({ usdPerMillion }: Pick<Model, 'usdPerMillion'>): bigin
   return (promptTokens * pico(input) + BigInt(maxTokens) * pico(output)) / 1_000_000n
 }
 
-/** The smallest completion, with these fields. An undefined field is left out. */
-export const chatAsk = (
-  { model, lengthField }: Pick<ChatUse, 'model' | 'lengthField'>,
-  members: Readonly<Record<string, unknown>> = {},
-  more: Partial<Ask> = {},
-): Ask => ({
-  method: 'POST',
-  path: paths.chat,
-  body: { model: model.id, messages: [{ role: 'user', content: 'hello' }], [lengthField]: maxTokens, ...members },
-  scope: model.id,
+/** Omits the option that a run always sends, because another server may refuse it. */
+const noParameters = chat.systemPromptOption === null ? {} : { [chat.systemPromptOption]: null }
+
+/** The smallest completion, whole or streamed. */
+export const chatAsk = (model: Model, options: Partial<ChatOptions> = {}, stream = false): Ask => ({
+  call: {
+    ...{ kind: 'chat', model: model.id, modelTier: model.tier, stream },
+    ...{ promptTokens: 1, maxCompletionTokens: maxTokens, isBounded: true },
+    options: { body: {}, parameters: noParameters, suffix: null, encoding: null, samePrompt: false, ...options },
+  },
   worstPico: chatPico(model),
-  ...more,
+})
+
+/** The encodings of usual clients. */
+const compressed = { encoding: 'gzip, br' } as const
+
+const withChat = (changes: Partial<Contract['chat']>) => (contract: Contract) => ({
+  ...contract,
+  chat: { ...contract.chat, ...changes },
 })
 
 const isCompletion = ({ status, body }: Answer): boolean =>
@@ -56,43 +68,34 @@ const maxModels = 2
 /** An unstreamed completion of the cheapest model, whose client accepts compression. */
 export const completion: Question = {
   name: 'completion',
-  calls: 2 * maxModels,
+  calls: 2 * maxModels + 1,
   applies: ({ chat: use }) => use === null,
   answer: async (known, { ask }) => {
-    let first: Answer | null = null
+    const tried: Answer[] = []
     for (const model of cheapestOf(known).slice(0, maxModels)) {
       for (const lengthField of lengthFields(known)) {
-        const reply = await ask(chatAsk({ model, lengthField }, {}, { headers: { 'accept-encoding': 'gzip, br' } }))
-        first ??= reply
-        if (isCompletion(reply)) return concludeCompletion({ model, lengthField, whole: reply }, known)
-        if (isAbsent(reply)) return { findings: [missingChat(reply)] }
-        if (is2xx(reply.status) && reply.why !== '') {
-          const plain = await ask(chatAsk({ model, lengthField }))
-          return concludeUnreadable(reply, { model, lengthField, whole: plain }, known)
+        const whole = await ask(chatAsk(model, compressed), withChat({ lengthField }))
+        if (isCompletion(whole)) return concludeCompletion({ model, lengthField, whole }, tried, known)
+        tried.push(whole)
+        if (isAbsent(whole)) return { findings: [missingChat(whole)], unjudged: tried }
+        if (is2xx(whole.status) && whole.why !== '') {
+          // Its encoding is judged, and the same completion is asked for without compression.
+          const unjudged = tried.slice(0, -1)
+          const plain = await ask(chatAsk(model), withChat({ lengthField }))
+          if (isCompletion(plain)) return concludeCompletion({ model, lengthField, whole: plain }, unjudged, known)
+          return { findings: [unknown('chat', because(plain))], unjudged }
         }
-        if (reply.status !== 400 && reply.status !== 422) break
+        if (whole.status !== 400 && whole.status !== 422) break
       }
     }
-    return { findings: first === null ? [] : [unknown('chat', because(first))] }
+    const [first] = tried
+    return { findings: first === undefined ? [] : [unknown('chat', because(first))], unjudged: tried }
   },
 }
 
-/** A body that is not compressed as its header says, and the same completion without compression. */
-function concludeUnreadable(broken: Answer, use: ChatUse, known: Known): Conclusion {
-  const fact = difference('chat.compression.body', broken.why, broken, false)
-  if (!isCompletion(use.whole)) return { findings: [fact, unknown('chat', because(use.whole))] }
-  const { findings, ...more } = concludeCompletion(use, known)
-  return {
-    findings: [fact, ...findings.filter(each => each.kind !== 'value' || each.path[1] !== 'compression')],
-    ...more,
-  }
-}
-
 /** The documented name of the field first. Other servers know the older name, and may ignore the documented one. */
-const lengthFields = ({ prefix, limits, networks }: Known): readonly string[] =>
-  prefix !== null || limits.size > 0 || networks.length > 0
-    ? ['max_completion_tokens', 'max_tokens']
-    : ['max_tokens', 'max_completion_tokens']
+const lengthFields = (known: Known): readonly LengthField[] =>
+  isService(known) ? ['max_completion_tokens', 'max_tokens'] : ['max_tokens', 'max_completion_tokens']
 
 const missingChat = (reply: Answer): Fact => ({
   kind: 'missing',
@@ -114,232 +117,173 @@ function cheapestOf({ models, limits }: Known): readonly Model[] {
   })
 }
 
-function concludeCompletion(use: ChatUse, known: Known): Conclusion {
-  const { limits } = known
-  const { whole, model } = use
-  const encoding = whole.headers['content-encoding']?.trim().toLowerCase()
-  const body = toObject(whole.body)
-  return {
-    known: { chat: use },
-    findings: [
-      encoding === 'gzip' || encoding === 'br'
-        ? unknown('chat.compression', `${cite(whole)} was compressed; one response does not prove that all are`)
-        : value(['chat', 'compression'], 'optional', whole, `content-encoding is ${encoding ?? 'missing'}`),
-      ...(use.lengthField === lengthFields(known)[0]
-        ? []
-        : [value(['chat', 'lengthField'], use.lengthField, whole, 'the other field is refused')]),
-      ...bodyFindings(body, whole, model),
-      ...statedLimitFindings(whole, model.id, limits),
-    ],
-  }
+function concludeCompletion(use: ChatUse, unjudged: readonly Answer[], known: Known): Conclusion {
+  const { whole } = use
+  const findings: Fact[] = [...compressionFacts(whole), ...choiceFacts(whole)]
+  if (use.lengthField !== lengthFields(known)[0])
+    findings.push(value(['chat', 'lengthField'], use.lengthField, whole, 'the other field is refused'))
+  return { known: { chat: use }, findings, unjudged }
 }
 
-function bodyFindings(body: ReturnType<typeof toObject>, reply: Answer, { usdPerMillion, id }: Model): readonly Fact[] {
+function compressionFacts(whole: Answer): readonly Fact[] {
+  const { observation, headers } = whole
+  if (observation?.request.kind !== 'chat' || observation.request.options?.encoding === null) return []
+  const encoding = headers['content-encoding']?.trim().toLowerCase()
+  return encoding === 'gzip' || encoding === 'br'
+    ? [unknown('chat.compression', `${cite(whole)} was compressed; one response does not prove that all are`)]
+    : [value(['chat', 'compression'], 'optional', whole, `content-encoding is ${encoding ?? 'missing'}`)]
+}
+
+function choiceFacts(whole: Answer): readonly Fact[] {
+  const stated = toObject(whole.body)?.choices
+  const choices = Array.isArray(stated) ? stated.map(toObject) : []
   const findings: Fact[] = []
-  if (reply.status !== 200)
-    findings.push(difference('chat.status', `a completion has status ${reply.status}, and not 200`, reply))
-  if (body?.object !== 'chat.completion')
-    findings.push(difference('chat.object', 'object is not chat.completion', reply))
-  if (typeof body?.id !== 'string') findings.push(difference('chat.id', 'a completion has no id', reply))
-  if (body?.model !== id)
-    findings.push(difference('chat.model', 'a completion does not name the requested model', reply))
-  const usage = usageIn(body?.usage)
-  if (usage === null)
-    findings.push(difference('chat.usage', 'a completion has no usage with three token counts', reply))
-  else if (usage.total !== usage.prompt + usage.completion)
-    findings.push(
-      difference(
-        'chat.usage.sum',
-        `total_tokens is ${usage.total}, for ${usage.prompt} + ${usage.completion}`,
-        reply,
-        false,
-      ),
-    )
-  if (usage !== null && usage.completion > maxTokens)
-    findings.push(
-      difference(
-        'chat.max-completion-tokens',
-        `${usage.completion} tokens were generated, of at most ${maxTokens}`,
-        reply,
-        false,
-      ),
-    )
-  const choices = Array.isArray(body?.choices) ? body.choices.map(toObject) : []
   if (choices.some(choice => choice !== null && !('logprobs' in choice)))
-    findings.push(value(['chat', 'logprobsKey'], 'optional', reply, 'a choice has no key logprobs'))
+    findings.push(value(['chat', 'logprobsKey'], 'optional', whole, 'a choice has no key logprobs'))
   const ends = choices.map(choice => choice?.finish_reason).filter(end => typeof end === 'string')
   if (ends.some(end => !chat.finishReasons.includes(end)))
     findings.push(
       value(
         ['chat', 'finishReasons'],
         [...new Set([...chat.finishReasons, ...ends])],
-        reply,
+        whole,
         'a finish reason that is not documented',
       ),
     )
-  const cost = toObject(body?.cost)
-  if (usage !== null && usdPerMillion !== null && cost !== null && !usage.isCached) {
-    const expected =
-      BigInt(usage.prompt) * pico(usdPerMillion.input) + BigInt(usage.completion) * pico(usdPerMillion.output)
-    const stated = parsePico(((Number(cost.usd) || 0) + (Number(cost.diem) || 0)).toFixed(12))
-    const off = stated === null ? null : stated * 1_000_000n - expected
-    // Twice the tolerance of the contract.
-    const bound = expected / 500_000n + 20_000n * 1_000_000n
-    if (off === null || off > bound || off < -bound)
-      findings.push(
-        difference(
-          'chat.cost.amount',
-          `cost is ${cost.usd} USD and ${cost.diem} DIEM for ${usage.prompt} + ${usage.completion} tokens, which is not the listed price`,
-          reply,
-          false,
-        ),
-      )
-  }
   return findings
 }
 
-type Usage = {
-  readonly prompt: number
-  readonly completion: number
-  readonly total: number
-  readonly isCached: boolean
-}
-
-function usageIn(usage: unknown): Usage | null {
-  const counts = toObject(usage)
-  const [prompt, completion, total] = [counts?.prompt_tokens, counts?.completion_tokens, counts?.total_tokens]
-  if (!isCount(prompt) || !isCount(completion) || !isCount(total)) return null
-  const details = toObject(counts?.prompt_tokens_details)
-  const isCached = Boolean(details?.cached_tokens) || Boolean(details?.cache_creation_input_tokens)
-  return { prompt, completion, total, isCached }
-}
-
-const isCount = (count: unknown): count is number =>
-  typeof count === 'number' && Number.isSafeInteger(count) && count >= 0 && count < 1e9
-
-/** A stream that asks for usage, and one that does not. */
+/**
+ * A stream that asks for usage, and one that does not. A stream with another done marker is only read right if the marker
+ * is known.
+ */
 export const stream: Question = {
   name: 'stream',
-  calls: 2,
+  calls: 3,
   applies: ({ chat: use }) => use !== null,
   answer: async ({ chat: use }, { ask }) => {
     if (use === null) return { findings: [] }
-    const accepts = { headers: { accept: 'text/event-stream', 'accept-encoding': 'gzip, br' } }
-    const asking = await ask(chatAsk(use, { stream: true, stream_options: { include_usage: true } }, accepts))
-    const plain = await ask(chatAsk(use, { stream: true }, accepts))
-    return { findings: concludeStream(asking, plain) }
+    let doneMarker = chat.stream.doneMarker
+    const send = (asksForUsage: boolean) =>
+      ask(chatAsk(use.model, compressed, true), withChat({ stream: { ...chat.stream, doneMarker, asksForUsage } }))
+    const first = await send(true)
+    doneMarker = markerOf(first) ?? doneMarker
+    const plain = await send(false)
+    const isAsked = recordOf(first) !== null
+    const read = isAsked ? first : plain
+    const marker = markerOf(read)
+    const isMisread = marker !== null && marker !== chat.stream.doneMarker
+    doneMarker = marker ?? doneMarker
+    const judged = !isMisread ? read : isAsked && hasUsage(plain) ? plain : await send(isAsked)
+    const record = recordOf(judged)
+    if (record === null) return { findings: [noStream(first, plain)], unjudged: [first, plain] }
+    return {
+      findings: [...streamFacts(record, marker, judged), ...usageFacts(first, plain)],
+      unjudged: [first, plain].filter(each => each !== judged),
+    }
   },
 }
 
-function concludeStream(asking: Answer, plain: Answer): readonly Fact[] {
-  const reply = asking.events.length > 0 ? asking : plain
-  if (reply.events.length === 0) {
-    const isWhole = is2xx(asking.status) && asking.body !== undefined
-    return isWhole
-      ? [
-          {
-            kind: 'missing',
-            clauses: ['chat.stream.*'],
-            text: 'streams: stream true gets an ordinary completion',
-            evidence: cite(asking),
-          },
-        ]
-      : [unknown('chat.stream', `${because(asking)}; ${because(plain)}`)]
-  }
-  const chunks = reply.events.map(data => toObject(parseJson(data)))
-  const marker = chunks.at(-1) === null ? reply.events.at(-1) : undefined
-  const objects = [...new Set(chunks.flatMap(chunk => (typeof chunk?.object === 'string' ? chunk.object : [])))]
-  const [object] = objects
-  const hasUsage = ({ events }: Answer) => events.some(data => usageIn(toObject(parseJson(data))?.usage) !== null)
-  const findings: Fact[] = []
-  if (objects.length === 1 && object !== undefined && object.length <= maxWord)
-    findings.push(value(['chat', 'stream', 'chunkObject'], object, reply, `the object of ${chunks.length} chunks`))
-  else findings.push(difference('chat.stream.chunk', `chunks have ${objects.length} different objects`, reply))
-  if (marker !== undefined && marker.length > 0 && marker.length <= maxWord)
-    findings.push(value(['chat', 'stream', 'doneMarker'], marker, reply, 'the data of the last event'))
-  else findings.push(difference('chat.stream.done', 'the last event of a stream is no done marker', reply))
-  if (chunks.slice(0, -1).includes(null))
-    findings.push(difference('chat.stream.chunk', 'an event before the last one is not a JSON object', reply, false))
-  if (reply.headers['content-encoding'] !== undefined)
-    findings.push(
-      difference(
-        'chat.compression.stream',
-        `a stream has content-encoding ${reply.headers['content-encoding']}`,
-        reply,
-      ),
-    )
-  if (asking.events.length === 0)
-    findings.push(difference('chat.stream.usage', 'a stream with stream_options is refused', asking, !hasUsage(plain)))
-  else if (!hasUsage(asking))
-    findings.push(
-      difference(
-        'chat.stream.usage',
-        'a stream states no usage, although it was asked for with stream_options',
-        asking,
-      ),
-    )
-  else if (plain.events.length > 0 && !hasUsage(plain))
-    findings.push(
-      unknown(
-        'chat.stream usage without stream_options',
-        `${cite(plain)} states none; with stream_options, usage comes (${cite(asking)})`,
-      ),
-    )
-  return findings
+const recordOf = ({ observation }: Answer): StreamRecord | null => {
+  const record = observation === null ? null : streamOf(observation)
+  return record === null || record.grammar.length === 0 ? null : record
+}
+
+const hasUsage = (reply: Answer): boolean => isObject(recordOf(reply)?.usage)
+
+const noStream = (first: Answer, plain: Answer): Fact =>
+  is2xx(first.status) && first.body !== undefined
+    ? {
+        kind: 'missing',
+        clauses: ['chat.stream.*'],
+        text: 'streams: stream true gets an ordinary completion',
+        evidence: cite(first),
+      }
+    : unknown('chat.stream', `${because(first)}; ${because(plain)}`)
+
+/** The data of the last event, if it ends the stream; null: no such event, or one with a chunk. */
+function markerOf(reply: Answer): string | null {
+  const { grammar, malformed } = recordOf(reply) ?? { grammar: [], malformed: [] }
+  const [last] = grammar.at(-1) ?? []
+  if (last === 'done') return chat.stream.doneMarker
+  const count = grammar.reduce((sum, [part, times]) => sum + (part === 'malformed' ? times : 0), 0)
+  // Of many such events, only the first ones are recorded.
+  const text = last === 'malformed' && count === malformed.length ? malformed.at(-1) : undefined
+  return text !== undefined && text !== '' && text.length <= maxWord ? text : null
 }
 
 const maxWord = 100
+
+function streamFacts({ objects, chunks }: StreamRecord, marker: string | null, reply: Answer): readonly Fact[] {
+  const [object, another] = objects
+  const findings: Fact[] = []
+  if (object !== undefined && object !== '' && another === undefined && object.length <= maxWord)
+    findings.push(value(['chat', 'stream', 'chunkObject'], object, reply, `the object of ${chunks} chunks`))
+  if (marker !== null)
+    findings.push(value(['chat', 'stream', 'doneMarker'], marker, reply, 'the data of the last event'))
+  return findings
+}
+
+/** Whether streams state their usage only if they are asked, or refuse to be asked. */
+function usageFacts(first: Answer, plain: Answer): readonly Fact[] {
+  if (recordOf(first) === null) {
+    const path = ['chat', 'stream', 'asksForUsage'] as const
+    const isRefused = first.status === 400 || first.status === 422
+    return [
+      isRefused
+        ? value(path, false, first, 'a stream with stream_options is refused')
+        : unknown(path.join('.'), because(first)),
+    ]
+  }
+  if (!hasUsage(first) || recordOf(plain) === null || hasUsage(plain)) return []
+  return [
+    unknown(
+      'chat.stream usage without stream_options',
+      `${cite(plain)} states none; with stream_options, usage comes (${cite(first)})`,
+    ),
+  ]
+}
 
 /** Requests that a service may refuse: an unknown field, and another media type. */
 export const strictness: Question = {
   name: 'strictness',
   calls: 2,
   applies: ({ chat: use }) => use !== null,
-  answer: async ({ chat: use, prefix, limits }, { ask }) => {
+  answer: async (known, { ask }) => {
+    const { chat: use } = known
     if (use === null) return { findings: [] }
-    const extra = await ask(chatAsk(use, { turnpike_unknown_field: true }))
+    const extra = await ask(chatAsk(use.model, { body: { [unknownMember]: true } }))
     const path = ['chat', 'unknownMembers'] as const
     const members = is2xx(extra.status)
       ? value(path, 'tolerated', extra)
       : extra.status === 400 || extra.status === 422
         ? value(path, 'refused', extra, 'a request with an unknown field')
         : unknown(path.join('.'), because(extra))
-    if (prefix === null && limits.size === 0) return { findings: [members] }
-    const typed = await ask(chatAsk(use, {}, { headers: { 'content-type': 'text/plain' } }))
-    return { findings: [members, mediaType(typed)] }
+    if (!isService(known)) return { findings: [members] }
+    const typed = await ask(probeAsk('wrong-media-type', chatPico(use.model)))
+    return { findings: [members, ...mediaTypeFacts(typed)] }
   },
 }
 
-function mediaType(reply: Answer): Fact {
-  const { status } = reply
-  if (status !== null && status >= 400 && status < 500 && status !== 429)
-    return value(['chat', 'wrongMediaTypeStatus'], status, reply, 'a chat request of text/plain')
-  return is2xx(status)
-    ? difference('chat.media-type', 'a chat request of text/plain is accepted', reply)
-    : unknown('chat.wrongMediaTypeStatus', because(reply))
+function mediaTypeFacts(reply: Answer): readonly Fact[] {
+  const status = refusalStatus(reply)
+  if (status !== null) return [value(['chat', 'wrongMediaTypeStatus'], status, reply, 'a chat request of text/plain')]
+  return is2xx(reply.status) ? [] : [unknown('chat.wrongMediaTypeStatus', because(reply))]
 }
 
 /** Units and presence of the limit headers of completions. */
 export const tokenLimits: Question = {
   name: 'limit headers of completions',
   calls: 0,
-  applies: ({ chat: use, prefix, limits }) => use !== null && (prefix !== null || limits.size > 0),
-  answer: async ({ chat: use }) => {
+  applies: known => known.chat !== null && isService(known),
+  answer: async ({ chat: use, contract }) => {
     if (use === null) return { findings: [] }
     const { whole } = use
-    const names = ['limit', 'remaining', 'reset'].map(name => `x-ratelimit-${name}-tokens`)
-    const absent = names.filter(name => headerNumber(whole, name) === null)
-    const has = value(
-      ['limits', 'tokenHeaders'],
-      absent.length === 0,
-      whole,
-      absent.length === 0 ? 'it has them' : `without ${absent.join(', ')}`,
-    )
-    const reset = headerNumber(whole, 'x-ratelimit-reset-tokens')
+    const broken = brokenClauses([whole], contract).find(({ clause }) => clause === 'limit.tokens.headers')
+    const has = value(['limits', 'tokenHeaders'], broken === undefined, whole, broken?.text ?? 'it has them')
+    const { reset } = statedTokens(whole.headers)
     if (reset === null) return { findings: [has, unknown('limits.tokensReset', `${cite(whole)} has no token reset`)] }
-    const evidence = `x-ratelimit-reset-tokens is ${reset}`
-    if (reset > 1e11) return { findings: [has, value(['limits', 'tokensReset'], 'unix-milliseconds', whole, evidence)] }
-    if (reset > 1e9) return { findings: [has, difference('limit.tokens.reset', `${evidence}, Unix seconds`, whole)] }
-    return { findings: [has, value(['limits', 'tokensReset'], 'seconds', whole, evidence)] }
+    const unit = reset > 1e11 ? 'unix-milliseconds' : 'seconds'
+    return { findings: [has, value(['limits', 'tokensReset'], unit, whole, `x-ratelimit-reset-tokens is ${reset}`)] }
   },
 }

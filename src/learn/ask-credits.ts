@@ -1,16 +1,15 @@
-import type { Network } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
 import { familyOf } from '../contract/statements.ts'
 import { toObject } from '../lib/json.ts'
 import { formatPico, pico } from '../lib/money.ts'
 import { is2xx } from '../lib/numbers.ts'
-import { creditsIn, hasResult, rpcCall, standardMethods, uncharged } from './ask-rpc.ts'
+import { creditsIn, rpcAsk, uncharged } from './ask-rpc.ts'
 import type { Answer } from './asker.ts'
-import { because, cite, difference, type Fact, type Question, type RpcUse, rpcAsk, unknown, value } from './question.ts'
+import { because, cite, type Fact, hasResult, type Known, type Question, unknown, value } from './question.ts'
 
 const { rpc } = documentedContract
 
-const hasPrices = ({ rpc: use }: { readonly rpc: RpcUse | null }): boolean => use !== null && use.credits !== null
+const hasPrices = ({ rpc: use }: Known): boolean => use !== null && use.credits !== null
 
 /** A method of each price tier that nodes answer without parameters. */
 const tierMethods = { advanced: 'txpool_status', large: 'txpool_content' } as const
@@ -24,41 +23,26 @@ export const multipliers: Question = {
     if (use === null || use.credits === null) return { findings: [] }
     const findings: Fact[] = []
     for (const tier of ['advanced', 'large'] as const) {
-      const reply = await ask(rpcAsk(use, rpcCall(tierMethods[tier]), use.worstPico * 8n))
-      const { credits } = creditsIn(reply)
-      const ratio = (credits ?? Number.NaN) / use.credits
-      findings.push(
-        credits === null || !hasResult(reply)
-          ? unknown(
-              `rpc.multipliers.${tier}`,
-              hasResult(reply) ? uncharged(reply) : `${cite(reply)}: ${tierMethods[tier]} has no result`,
-            )
-          : Number.isSafeInteger(ratio) && ratio > 0
-            ? value(
-                ['rpc', 'multipliers', tier],
-                ratio,
-                reply,
-                `${credits} credits for ${tierMethods[tier]}, ${use.credits} for a standard method`,
-              )
-            : difference(
-                'rpc.credits.amount',
-                `${credits} credits for ${tierMethods[tier]} is no multiple of ${use.credits}`,
-                reply,
-                false,
-              ),
-      )
+      const method = tierMethods[tier]
+      const reply = await ask(rpcAsk(use, { methods: [[method, 1]] }, 8))
+      findings.push(multiplierFact(tier, method, reply, use.credits))
     }
     return { findings }
   },
 }
 
-const invalidParams = ['invalid']
-const failing = (family: Network['family'], id: number) =>
-  rpcCall(
-    family === 'evm' ? 'eth_getBalance' : family === 'solana' ? 'getBalance' : 'starknet_getNonce',
-    id,
-    invalidParams,
-  )
+/** A ratio that is not a whole number is no multiplier. Then the credits are judged by the documented one. */
+function multiplierFact(tier: string, method: string, reply: Answer, base: number): Fact {
+  const path = ['rpc', 'multipliers', tier] as const
+  const { credits } = creditsIn(reply)
+  if (!hasResult(reply)) return unknown(path.join('.'), `${cite(reply)}: ${method} has no result`)
+  if (credits === null) return unknown(path.join('.'), uncharged(reply))
+  const ratio = credits / base
+  const evidence = `${credits} credits for ${method}, ${base} for a standard method`
+  return Number.isSafeInteger(ratio) && ratio > 0
+    ? value(path, ratio, reply, evidence)
+    : unknown(path.join('.'), `${cite(reply)}: ${evidence}`)
+}
 
 /** What a failing item costs, in a batch and alone. */
 export const errorPrices: Question = {
@@ -67,10 +51,8 @@ export const errorPrices: Question = {
   applies: hasPrices,
   answer: async ({ rpc: use }, { ask }) => {
     if (use === null || use.credits === null) return { findings: [] }
-    const batch = await ask(
-      rpcAsk(use, [rpcCall(standardMethods[use.family]), failing(use.family, 2)], use.worstPico * 3n),
-    )
-    const alone = await ask(rpcAsk(use, failing(use.family, 1), use.worstPico * 2n))
+    const batch = await ask(rpcAsk(use, { batchSize: 2, failing: 1 }, 3))
+    const alone = await ask(rpcAsk(use, { failing: 1 }, 2))
     const item = itemFinding(batch, use.credits)
     return { findings: [item, singleFinding(alone, use.credits, item.kind === 'value' ? Number(item.value) : null)] }
   },
@@ -81,18 +63,13 @@ function itemFinding(reply: Answer, base: number): Fact {
   const { credits } = creditsIn(reply)
   const items = Array.isArray(reply.body) ? reply.body.map(toObject) : []
   const failed = items.filter(item => item !== null && 'error' in item).length
-  if (reply.status === 400 || reply.status === 422)
-    return difference('rpc.item-failure.status', `a batch with a failing item gets a ${reply.status}`, reply)
   if (credits === null) return unknown(path.join('.'), uncharged(reply))
   if (items.length !== 2 || failed !== 1)
     return unknown(path.join('.'), `${cite(reply)}: the batch has no single failing item`)
   const price = credits - base
+  // Then the credits are judged by the documented price of an error.
   if (price < 0)
-    return difference(
-      'rpc.batch.error-price',
-      `a batch with one failing item costs ${credits} credits, less than its other item`,
-      reply,
-    )
+    return unknown(path.join('.'), `${cite(reply)}: ${credits} credits, less than ${base} for its other item`)
   return value(path, price, reply, `${credits} credits for an item of ${base} and a failing one`)
 }
 
@@ -123,28 +100,9 @@ export const creditPrice: Question = {
   applies: hasPrices,
   answer: async ({ rpc: use, batchLimit }, { ask, replies }) => {
     if (use === null || use.credits === null) return { findings: [] }
-    const method = standardMethods[use.family]
     const count = Math.min(pricedItems, batchLimit)
-    const batch = await ask(
-      rpcAsk(
-        use,
-        Array.from({ length: count }, (_, index) => rpcCall(method, index + 1)),
-        use.worstPico * BigInt(count),
-      ),
-    )
-    const { credits } = creditsIn(batch)
-    const sum =
-      credits === null || credits === use.credits * count
-        ? []
-        : [
-            difference(
-              'rpc.credits.amount',
-              `${count} calls of ${use.credits} credits cost ${credits} credits in a batch`,
-              batch,
-              false,
-            ),
-          ]
-    return { findings: [...sum, ...priceFindings(replies())] }
+    await ask(rpcAsk(use, { batchSize: count }, count))
+    return { findings: priceFindings(replies()) }
   },
 }
 
@@ -176,11 +134,7 @@ function priceFindings(replies: readonly Answer[]): readonly Fact[] {
   const low = stated.reduce((max, each) => (each.low > max ? each.low : max), 0n)
   const high = stated.reduce((min, each) => (each.high < min ? each.high : min), widest.high)
   if (low * (thousand - tolerance) > high * thousand)
-    return [
-      digits,
-      difference('rpc.cost.amount', `no price of a credit fits all costs; ${evidence}`, widest.reply, false),
-      unknown(path.join('.'), 'the responses contradict each other'),
-    ]
+    return [digits, unknown(path.join('.'), `no price of a credit fits all costs; ${evidence}`)]
   const range = low > high ? widest : { low, high }
   const simplest = simplestIn(range.low, range.high)
   if (simplest === null) return [digits, unknown(path.join('.'), `${evidence}: less than 12 decimals show`)]
@@ -233,7 +187,7 @@ export const baseCredits: Question = {
   answer: async ({ rpc: use, networks }, { ask, callsLeft }) => {
     if (use === null || use.credits === null) return { findings: [] }
     const findings: Fact[] = []
-    const first = networks.length === 0 ? [] : networkFindings(use.network, use.credits, `the first single call`)
+    const first = networkFindings(use.network, use.credits, 'the first single call')
     // Networks that the document does not price first.
     const others = networks
       .filter(slug => slug !== use.network)
@@ -245,8 +199,7 @@ export const baseCredits: Question = {
         skipped++
         continue
       }
-      const family = familyOf(network)
-      const reply = await ask(rpcAsk({ ...use, network }, rpcCall(standardMethods[family]), use.worstPico * 2n))
+      const reply = await ask(rpcAsk({ ...use, network, family: familyOf(network) }, {}, 2))
       const { credits } = creditsIn(reply)
       if (reply.call === 0) {
         skipped++

@@ -3,24 +3,21 @@ import { documentedContract } from '../contract/documented.ts'
 import { parseLimits, parseModels, parseNetworks } from '../contract/statements.ts'
 import { plural } from '../lib/format.ts'
 import { isObject, type JsonObject, toObject } from '../lib/json.ts'
-import { pico } from '../lib/money.ts'
 import { is2xx } from '../lib/numbers.ts'
-import type { Answer, Ask } from './asker.ts'
+import type { Answer } from './asker.ts'
 import {
   because,
   type Conclusion,
   cite,
   type Fact,
-  headerNumber,
   isAbsent,
+  listAsk,
   type Question,
   unknown,
   value,
 } from './question.ts'
 
-const { paths, accounts, models: documentedModels } = documentedContract
-
-const listAsk = (path: string): Ask => ({ method: 'GET', path, scope: 'control', worstPico: 0n })
+const { accounts, models: documentedModels } = documentedContract
 
 /** The three lists in which the target states what it offers. */
 export const offer: Question = {
@@ -28,9 +25,9 @@ export const offer: Question = {
   calls: 3,
   applies: () => true,
   answer: async (_, { ask }) => {
-    const models = await ask(listAsk(paths.models))
-    const networks = await ask(listAsk(paths.networks))
-    const limits = await ask(listAsk(paths.rateLimits))
+    const models = await ask(listAsk('models'))
+    const networks = await ask(listAsk('networks'))
+    const limits = await ask(listAsk('rate-limits'))
     return concludeOffer(models, networks, limits)
   },
 }
@@ -42,7 +39,7 @@ function concludeOffer(models: Answer, networks: Answer, limits: Answer): Conclu
   const known = {
     ...(offered !== null && { models: offered }),
     ...(slugs !== null && { networks: slugs.filter(slug => plainSlug.test(slug)).slice(0, maxNetworks) }),
-    ...(perMinute !== null && { limits: perMinute }),
+    ...(perMinute !== null && { limits: perMinute, accountTier: accountTierOf(offered ?? [], perMinute) }),
   }
   const findings = [
     ...(offered === null ? listless('models', 'catalogue.models', models) : modelFindings(offered, models)),
@@ -51,7 +48,7 @@ function concludeOffer(models: Answer, networks: Answer, limits: Answer): Conclu
       ? listless('accounts', 'catalogue.rate-limits', limits)
       : limitFindings(offered ?? [], perMinute, limits)),
   ]
-  return { findings, known }
+  return { findings, known, unjudged: [models, networks, limits].filter(({ status }) => !is2xx(status)) }
 }
 
 const maxNetworks = 500
@@ -146,17 +143,9 @@ const isWhole = ({ requestsPerMinute, tokensPerMinute }: Pair): boolean =>
   Number.isSafeInteger(requestsPerMinute) && Number.isSafeInteger(tokensPerMinute)
 
 function modelFindings(offered: readonly Model[], reply: Answer): readonly Fact[] {
-  const isAsDocumented =
-    offered.length === documentedModels.length &&
-    offered.every((model, index) => sameModel(model, documentedModels[index]))
   const unpriced = offered.filter(({ usdPerMillion }) => usdPerMillion === null).length
   return [
-    value(
-      ['models'],
-      isAsDocumented ? documentedModels : offered,
-      reply,
-      `a list of ${plural(offered.length, 'text model')}`,
-    ),
+    value(['models'], offered, reply, `a list of ${plural(offered.length, 'text model')}`),
     unknown('models.<index>.tier', 'the target states none; models with equal limits share a label'),
     unknown('models.<index>.payingOnly', 'would need the key of a free user, and a call for each model'),
     ...(unpriced === 0
@@ -164,24 +153,6 @@ function modelFindings(offered: readonly Model[], reply: Answer): readonly Fact[
       : [unknown('models.<index>.usdPerMillion', `${cite(reply)}: ${plural(unpriced, 'model')} without a price`)]),
   ]
 }
-
-function sameModel(a: Model, b: Model | undefined): boolean {
-  if (b === undefined) return false
-  const plain = ({ usdPerMillion, ...model }: Model) =>
-    JSON.stringify([
-      model.id,
-      model.name,
-      model.tier,
-      model.maxCompletionTokens,
-      model.logprobs,
-      model.lifecycle,
-      prices(usdPerMillion),
-    ])
-  return plain(a) === plain(b)
-}
-
-const prices = (price: Model['usdPerMillion']) =>
-  price && [price.input, price.output, price.cacheInput, price.cacheWrite].map(each => each && String(pico(each)))
 
 function limitFindings(models: readonly Model[], limits: ReadonlyMap<string, number>, reply: Answer): readonly Fact[] {
   const account = accountTierOf(models, limits)
@@ -210,34 +181,19 @@ export const limitLog: Question = {
   name: 'limit log',
   calls: 2,
   applies: ({ limits }) => limits.size > 0,
-  answer: async (_, asker) => {
-    const reply = await asker.ask(listAsk(paths.rateLimitLogs))
+  answer: async (_, { ask }) => {
+    const reply = await ask(listAsk('rate-limit-logs'))
     const open = unknown('limitLogs', 'would need a request that a limit refuses')
     if (is2xx(reply.status)) return { findings: [open] }
-    if (!isAbsent(reply)) return { findings: [unknown('paths.rateLimitLogs', because(reply)), open] }
-    const other = await asker.ask(listAsk(otherLogPath))
-    return {
-      findings: [
-        is2xx(other.status) && other.body !== undefined
-          ? value(['paths', 'rateLimitLogs'], otherLogPath, other)
-          : { kind: 'missing', clauses: ['logs.*'], text: 'the log of rejected requests', evidence: cite(reply) },
-        open,
-      ],
-    }
+    if (!isAbsent(reply)) return { findings: [unknown('paths.rateLimitLogs', because(reply)), open], unjudged: [reply] }
+    const other = await ask(listAsk('rate-limit-logs'), contract => ({
+      ...contract,
+      paths: { ...contract.paths, rateLimitLogs: otherLogPath },
+    }))
+    const isThere = is2xx(other.status) && other.body !== undefined
+    const found: Fact = isThere
+      ? value(['paths', 'rateLimitLogs'], otherLogPath, other)
+      : { kind: 'missing', clauses: ['logs.*'], text: 'the log of rejected requests', evidence: cite(reply) }
+    return { findings: [found, open], unjudged: isThere ? [reply] : [reply, other] }
   },
-}
-
-/** The limits that the responses of a model state, against those of the endpoint. */
-export function statedLimitFindings(
-  reply: Answer,
-  modelId: string,
-  limits: ReadonlyMap<string, number>,
-): readonly Fact[] {
-  return (['requests', 'tokens'] as const).flatMap(kind => {
-    const published = limits.get(kind === 'requests' ? `chat:${modelId}` : `chat:${modelId} tokens`)
-    const stated = headerNumber(reply, `x-ratelimit-limit-${kind}`)
-    if (published === undefined || stated === null || published === stated) return []
-    const text = `the endpoint states ${published} ${kind} per minute for ${modelId}, and the header ${stated}`
-    return { kind: 'difference', clause: 'catalogue.rate-limits', text, evidence: cite(reply), always: false }
-  })
 }

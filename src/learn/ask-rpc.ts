@@ -1,45 +1,37 @@
-import type { Network } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
+import { probeOf } from '../contract/probes.ts'
 import { familyOf } from '../contract/statements.ts'
-import { isObject, toObject } from '../lib/json.ts'
+import { isObject } from '../lib/json.ts'
 import { pico } from '../lib/money.ts'
 import { is2xx } from '../lib/numbers.ts'
-import type { Answer } from './asker.ts'
+import { statedRequests } from '../observation/limit-scope.ts'
+import { bodyText, isReplayed } from '../observation/response.ts'
+import type { ReplayStep } from '../produce/arrivals/arrivals.ts'
+import { type Answer, type Ask, statedUnder } from './asker.ts'
+import { brokenClauses } from './judge-answers.ts'
 import {
   because,
   type Conclusion,
   cite,
-  difference,
   type Fact,
-  headerNumber,
   isAbsent,
+  isService,
   type Known,
+  probeAsk,
   type Question,
   type RpcUse,
-  rpcAsk,
+  refusalStatus,
+  rpcCall,
   unknown,
   value,
 } from './question.ts'
 
-const { paths, rpc } = documentedContract
-
-/** Calls without parameters that every node answers. */
-export const standardMethods: Readonly<Record<Network['family'], string>> = {
-  evm: 'eth_blockNumber',
-  solana: 'getSlot',
-  starknet: 'starknet_blockNumber',
-}
-
-export const rpcCall = (method: string, id = 1, params: readonly unknown[] = []) => ({
-  jsonrpc: '2.0',
-  id,
-  method,
-  params,
-})
+const { rpc } = documentedContract
 
 /** Before the first credits header: the highest documented price of a call, with some room. */
 const firstWorstPico = pico(rpc.usdPerCredit) * 30n * 4n * 2n
 
+/** Whether a body has the members of a JSON-RPC response. */
 export const isRpcAnswer = (body: unknown): boolean =>
   isObject(body) && body.jsonrpc === '2.0' && ('result' in body || 'error' in body)
 
@@ -50,23 +42,33 @@ export const singleCall: Question = {
   applies: ({ rpc: use }) => use === null,
   answer: async (known, { ask }) => {
     const network = firstNetwork(known)
-    const family = familyOf(network)
-    const proxied: RpcUse = { path: paths.rpc, network, family, credits: null, worstPico: firstWorstPico }
+    const proxied = { network, family: familyOf(network), isNode: false, credits: null, worstPico: firstWorstPico }
+    const unjudged: Answer[] = []
     if (known.networks.length === 0 && known.prefix === null) {
       // A node may answer at any path, so its own address comes first.
-      const node: RpcUse = { ...proxied, path: '', family: 'evm', worstPico: 0n }
-      const direct = await ask(rpcAsk(node, rpcCall(standardMethods.evm), 0n))
+      const node = { ...proxied, family: 'evm', isNode: true, worstPico: 0n } as const
+      const direct = await ask(rpcAsk(node), contract => ({ ...contract, paths: { ...contract.paths, rpc: '' } }))
       if (is2xx(direct.status) && isRpcAnswer(direct.body)) {
         const findings = [value(['paths', 'rpc'], '', direct, 'a JSON-RPC node answers at the address itself')]
         return { findings, known: { rpc: node } }
       }
+      unjudged.push(direct)
     }
-    const reply = await ask(rpcAsk(proxied, rpcCall(standardMethods[family]), firstWorstPico))
-    if (is2xx(reply.status) && isRpcAnswer(reply.body)) return concludeSingle(proxied, reply)
+    const reply = await ask(rpcAsk(proxied))
+    if (is2xx(reply.status) && isRpcAnswer(reply.body)) return { ...concludeSingle(proxied, reply), unjudged }
     const isMissing = isAbsent(reply) && known.networks.length === 0
-    return { findings: [isMissing ? missingRpc(reply) : unknown('rpc', because(reply))] }
+    return {
+      findings: [isMissing ? missingRpc(reply) : unknown('rpc', because(reply))],
+      unjudged: [...unjudged, reply],
+    }
   },
 }
+
+/** One or more calls, at most `worst` times as expensive as one of a standard method. */
+export const rpcAsk = (use: RpcUse, more: Parameters<typeof rpcCall>[1] = {}, worst = 1): Ask => ({
+  call: rpcCall(use, more),
+  worstPico: use.worstPico * BigInt(worst),
+})
 
 const missingRpc = (reply: Answer): Fact => ({
   kind: 'missing',
@@ -84,13 +86,9 @@ function firstNetwork({ networks }: Known): string {
 }
 
 /** Credits and cost that a response states, under any prefix. */
-export function creditsIn({ headers }: Answer): { readonly credits: number | null; readonly cost: string | null } {
-  const of = (suffix: string) =>
-    Object.entries(headers)
-      .find(([name]) => name.endsWith(suffix))?.[1]
-      .trim()
-  const credits = of('-rpc-credits') ?? ''
-  const cost = of('-rpc-cost-usd') ?? ''
+export function creditsIn(answer: Answer): { readonly credits: number | null; readonly cost: string | null } {
+  const credits = statedUnder(answer, '-rpc-credits') ?? ''
+  const cost = statedUnder(answer, '-rpc-cost-usd') ?? ''
   return {
     credits: /^\d{1,9}$/.test(credits) ? Number(credits) : null,
     cost: /^\d{1,9}(\.\d{1,12})?$/.test(cost) ? cost : null,
@@ -99,86 +97,80 @@ export function creditsIn({ headers }: Answer): { readonly credits: number | nul
 
 function concludeSingle(use: RpcUse, reply: Answer): Conclusion {
   const { credits, cost } = creditsIn(reply)
-  const limit = headerNumber(reply, 'x-ratelimit-limit-requests')
+  const { limit } = statedRequests(reply.headers)
   const isCredible = limit !== null && Number.isSafeInteger(limit) && limit > 0 && limit <= maxPerMinute
   const limits = isCredible
     ? value(['rpc', 'requestsPerMinute'], limit, reply, 'x-ratelimit-limit-requests')
     : limit === null
       ? unknown('rpc.requestsPerMinute', `${cite(reply)} has no x-ratelimit-limit-requests`)
       : value(['rpc', 'requestsPerMinute'], null, reply, 'no credible x-ratelimit-limit-requests')
-  const body = toObject(reply.body)
-  const findings: Fact[] = [limits]
-  if (reply.status !== 200)
-    findings.push(difference('rpc.status', `a JSON-RPC response has status ${reply.status}, and not 200`, reply))
-  if (credits === null)
-    findings.push(difference('rpc.credits.header', 'an RPC response states no whole number of credits', reply))
-  if (cost === null) findings.push(difference('rpc.cost.header', 'an RPC response states no cost as a decimal', reply))
-  if (reply.headers['x-request-id'] === undefined)
-    findings.push(difference('rpc.request-id', 'an RPC response has no X-Request-ID', reply))
-  if (body?.id !== 1) findings.push(difference('rpc.id', 'the id of a call is not echoed', reply))
   const worstPico = cost === null ? use.worstPico : pico(cost) * 2n
-  return { findings, known: { rpc: { ...use, credits, worstPico } } }
+  return { findings: [limits], known: { rpc: { ...use, credits, worstPico } } }
 }
 
 const maxPerMinute = 6_000_000
 
-/** A method that no node has, in a name that a message must repeat. */
-const noMethod = 'eth_turnpikeNoSuchMethod'
-const unlisted = (count: number) =>
-  Array.from({ length: count }, (_, index) => rpcCall(index % 2 === 0 ? noMethod : `${noMethod}B`, index + 1))
+/** A batch with unsupported methods, one of which no node has. A refusal must name it. */
+const mixedProbe = 'unsupported-methods-in-batch'
+const noMethod = probeOf(mixedProbe).names.at(-1) ?? ''
 
-/** Batches of methods that do not exist: a refusal names them, or the length of the batch, and costs nothing. */
+/**
+ * Batches of a method that does not exist: a refusal names it, or the length of the batch, and costs nothing. No check
+ * knows that the method does not exist, so only the probes are judged.
+ */
 export const batches: Question = {
   name: 'batches',
-  calls: 9,
+  calls: 10,
   applies: ({ rpc: use }) => use !== null,
-  answer: async ({ rpc: use }, asker) => {
+  answer: async (known, { ask }) => {
+    const { rpc: use } = known
     if (use === null) return { findings: [] }
-    const send = (count: number) => asker.ask(rpcAsk(use, unlisted(count), use.worstPico * BigInt(count)))
-    const short = await send(2)
-    if (short.status === null || short.status >= 500) return { findings: [unknown('rpc.batchLimit', because(short))] }
+    const unjudged: Answer[] = []
+    const send = async (count: number): Promise<Answer> => {
+      const reply = await ask(rpcAsk(use, { methods: [[noMethod, 1]], batchSize: count }, count))
+      unjudged.push(reply)
+      return reply
+    }
+    const shortSize = isService(known) ? 5 : 2
+    const short = isService(known) ? await ask(probeAsk(mixedProbe, use.worstPico * 5n)) : await send(shortSize)
+    const named = isService(known) ? namesFacts(short, known) : []
+    // If batches are not refused, a single method may not be, either.
+    if (isService(known) && short.status !== 400) await ask(probeAsk('unlisted-method', use.worstPico))
+    if (short.status === null || short.status >= 500)
+      return { findings: [...named, unknown('rpc.batchLimit', because(short))], unjudged }
     const isTooLong = (reply: Answer): boolean => outcomeOf(reply) !== outcomeOf(short)
-    const { low, high, last } = await searchLimit(send, isTooLong)
-    const words = shortFindings(short)
+    const { low, high, last } = await searchLimit(shortSize, send, isTooLong)
     // Without the name of a method, nothing shows that a long batch was refused for its methods.
-    if (high === Number.POSITIVE_INFINITY && !isTold(short))
-      return {
-        findings: [...words, unknown('rpc.batchLimit', `${cite(short)}: no refusal says whether a batch is too long`)],
-      }
-    return { findings: [...words, ...limitFindings(low, high, last)], known: { batchLimit: low } }
+    if (high === Number.POSITIVE_INFINITY && !isTold(short)) {
+      const why = `${cite(short)}: no refusal says whether a batch is too long`
+      return { findings: [...named, unknown('rpc.batchLimit', why)], unjudged }
+    }
+    const limit = limitFindings(low, high, last).filter(({ kind }) => kind !== 'difference' || isService(known))
+    return { findings: [...named, ...limit], known: { batchLimit: low }, unjudged }
   },
+}
+
+/** Whether the refusal of a batch names all of its unsupported methods. */
+function namesFacts(mixed: Answer, { contract }: Known): readonly Fact[] {
+  if (mixed.status !== 400) return []
+  const isNamed = brokenClauses([mixed], contract).every(({ clause }) => clause !== 'rpc.unsupported-method.named')
+  const evidence = isNamed ? 'the message names each method' : 'the message does not name each method'
+  return [value(['rpc', 'namesEveryMethod'], isNamed, mixed, evidence)]
 }
 
 /** Whether the batch ran, or its refusal names a method. */
 const isTold = (answer: Answer): boolean => /^200$| named$/.test(outcomeOf(answer))
 
 /** A refusal without the parts that depend on the batch: its status, and whether it names the method, or else its words. */
-function outcomeOf({ status, bytes }: Answer): string {
-  const text = bytes.toString('utf8').slice(0, 100_000)
-  if (is2xx(status)) return '200'
-  return text.includes(noMethod) ? `${status} named` : `${status} ${text.replaceAll(/[^a-z ]/gi, '').slice(0, 40)}`
+function outcomeOf(answer: Answer): string {
+  const text = textOf(answer)
+  if (is2xx(answer.status)) return '200'
+  const words = text.includes(noMethod) ? 'named' : text.replaceAll(/[^a-z ]/gi, '').slice(0, 40)
+  return `${answer.status} ${words}`
 }
 
-function shortFindings(reply: Answer): readonly Fact[] {
-  if (is2xx(reply.status))
-    return [
-      difference('rpc.batch.rejected', 'a batch with unsupported methods gets a 200', reply),
-      difference('rpc.unsupported-method', 'an unsupported method gets a 200', reply),
-    ]
-  const text = reply.bytes.toString('utf8')
-  const isNamed = text.includes(`${noMethod}B`) && new RegExp(`${noMethod}(?!B)`).test(text)
-  return [
-    ...(reply.status === 400
-      ? []
-      : [difference('rpc.batch.rejected', `a batch with unsupported methods gets a ${reply.status}`, reply)]),
-    value(
-      ['rpc', 'namesEveryMethod'],
-      isNamed,
-      reply,
-      isNamed ? 'the message names both methods' : 'the message does not name both methods',
-    ),
-  ]
-}
+const textOf = ({ observation }: Answer): string =>
+  observation === null || observation.response === null ? '' : bodyText(observation.response)
 
 /** Longer batches are not tried. */
 const longestBatch = 1_000
@@ -187,10 +179,11 @@ const longestBatch = 1_000
 type LimitSearch = { readonly low: number; readonly high: number; readonly last: Answer | null }
 
 async function searchLimit(
+  short: number,
   send: (count: number) => Promise<Answer>,
   isTooLong: (answer: Answer) => boolean,
 ): Promise<LimitSearch> {
-  let low = 2
+  let low = short
   let high = Number.POSITIVE_INFINITY
   let last: Answer | null = null
   const guesses: number[] = [rpc.batchLimit + 1, rpc.batchLimit]
@@ -204,11 +197,11 @@ async function searchLimit(
     if (isTooLong(last)) {
       high = next
       // The message often states the limit.
-      for (const number of last.bytes
-        .toString('utf8')
-        .slice(0, 2_000)
-        .match(/\d{1,9}/g) ?? [])
-        guesses.unshift(Number(number) + 1, Number(number))
+      const numbers =
+        textOf(last)
+          .slice(0, 2_000)
+          .match(/\d{1,9}/g) ?? []
+      for (const number of numbers) guesses.unshift(Number(number) + 1, Number(number))
     } else low = next
   }
   return { low, high, last }
@@ -225,23 +218,20 @@ function limitFindings(low: number, high: number, last: Answer | null): readonly
   )
   if (low <= rpc.batchLimit && high > rpc.batchLimit) return [open]
   // The documented limit is certainly wrong, so the profile states one that holds.
-  return [open, value(path, low, last, range), difference('rpc.batch.limit', `the limit is ${range}`, last)]
+  const text = `the limit is ${range}`
+  const broken = { kind: 'difference', clause: 'rpc.batch.limit', text, evidence: cite(last), always: true } as const
+  return [open, value(path, low, last, range), broken]
 }
 
 /** Requests that are no valid calls. Nothing is charged for them. */
 export const invalidCalls: Question = {
   name: 'invalid RPC requests',
   calls: 3,
-  applies: ({ rpc: use }) => use !== null,
-  answer: async ({ rpc: use, prefix, networks }, { ask }) => {
-    if (use === null || (prefix === null && networks.length === 0)) return { findings: [] }
-    const send = (body: unknown, network = use.network) => ask(rpcAsk({ ...use, network }, body, use.worstPico))
-    const method = standardMethods[use.family]
-    const nowhere = await send(rpcCall(method), 'atlantis-mainnet')
-    const invalid = [
-      await send({ jsonrpc: '2.0', id: 1, params: [] }),
-      await send({ ...rpcCall(method), jsonrpc: '1.0' }),
-    ]
+  applies: known => known.rpc !== null && isService(known),
+  answer: async ({ rpc: use }, { ask }) => {
+    const send = (probe: string) => ask(probeAsk(probe, use?.worstPico ?? 0n))
+    const nowhere = await send('unknown-network')
+    const invalid = [await send('rpc-without-method'), await send('rpc-of-version-1')]
     return {
       findings: [statusFinding('unknownNetworkStatus', [nowhere]), statusFinding('invalidRequestStatus', invalid)],
     }
@@ -262,4 +252,64 @@ function statusFinding(name: 'unknownNetworkStatus' | 'invalidRequestStatus', re
 export const uncharged = (reply: Answer): string =>
   is2xx(reply.status) ? `${cite(reply)} states no credits` : because(reply)
 
-export const hasResult = ({ status, body }: Answer): boolean => is2xx(status) && isObject(body) && 'result' in body
+/** What a repeated idempotency key gets: with the same body, with another one, at the same time, and if it is invalid. */
+export const replays: Question = {
+  name: 'replays',
+  calls: 7,
+  applies: ({ rpc: use }) => use !== null && !use.isNode,
+  answer: async ({ rpc: use }, { ask, replies }) => {
+    if (use === null) return { findings: [] }
+    const { worstPico } = use
+    const send = (first: number, step: ReplayStep, concurrent = false) => {
+      const terms = { concurrent, duplicates: 1, conflictRatio: 1, otherCallerRatio: 0, otherKeyRatio: 0 }
+      const call = { kind: 'replay', of: rpcCall(use), ...terms, repeatAfterMs: null } as const
+      return ask({ call, step, first, worstPico })
+    }
+    const first = replies().length + 1
+    const original = await send(first, 'original')
+    if (!is2xx(original.status) || !isRpcAnswer(original.body))
+      return { findings: [unknown('idempotency', because(original))] }
+    const repeated = await send(first, 'duplicate')
+    await send(first, 'conflict')
+    const race = replies().length + 1
+    const racing = await Promise.all([send(race, 'original', true), send(race, 'duplicate', true)])
+    const dotted = [await ask(probeAsk('key-with-a-dot', worstPico))]
+    if (is2xx(dotted[0]?.status ?? null)) dotted.push(await ask(probeAsk('key-with-a-dot', worstPico)))
+
+    const lifetime = unknown('idempotency.ttlMs', 'would take as long as the document promises, 24 hours')
+    if (!is2xx(repeated.status)) return { findings: [lifetime, unknown('idempotency', because(repeated))] }
+    if (!isReplay(repeated)) return { findings: [lifetime, missingReplays(original, repeated)] }
+    return { findings: [lifetime, raceFact(racing), ...dottedKeyFacts(dotted)] }
+  },
+}
+
+const isReplay = ({ observation }: Answer): boolean => isReplayed(observation?.response ?? null)
+
+function missingReplays(original: Answer, repeated: Answer): Fact {
+  const isSame = JSON.stringify(original.body) === JSON.stringify(repeated.body)
+  return {
+    kind: 'missing',
+    clauses: ['rpc.replay.*'],
+    text: `replays: a repeated request has no Idempotent-Replayed: true${isSame ? ', although the body is the same' : ''}`,
+    evidence: cite(repeated),
+  }
+}
+
+function raceFact(replies: readonly Answer[]): Fact {
+  const path = ['idempotency', 'concurrent'] as const
+  const charged = replies.filter(reply => is2xx(reply.status) && !isReplay(reply) && creditsIn(reply).credits !== 0)
+  const evidence = replies.map(cite).join('; ')
+  if (charged.length > 1)
+    return value(path, 'best-effort', evidence, 'both of two concurrent requests were answered as the first')
+  return unknown(path.join('.'), `${evidence}: one charge in a single race, which does not prove a promise`)
+}
+
+/** What a key with a dot gets, which the documented pattern excludes. If it works like a valid key, no value says so. */
+function dottedKeyFacts(replies: readonly Answer[]): readonly Fact[] {
+  const path = ['idempotency', 'badKey'] as const
+  const [last] = replies.slice(-1)
+  if (last === undefined) return []
+  if (replies.length === 1 && refusalStatus(last) !== null) return [value(path, 'rejected', last, 'a key with a dot')]
+  if (!is2xx(last.status)) return [unknown(path.join('.'), because(last))]
+  return replies.some(isReplay) ? [] : [value(path, 'ignored', last, 'a key with a dot has no effect')]
+}

@@ -1,22 +1,31 @@
+import type { Contract } from '../contract/contract.ts'
+import { probeOf } from '../contract/probes.ts'
+import { statedAmounts } from '../judge/checks/completion.ts'
 import { type Clock, sleepUntil } from '../lib/clock.ts'
-import { isObject, parseJson, toObject } from '../lib/json.ts'
+import { toObject } from '../lib/json.ts'
 import { createMask } from '../lib/mask/mask.ts'
-import { nearestPico, parsePico } from '../lib/money.ts'
-import { authorize, type KeyCaller } from '../produce/callers/caller.ts'
-import { type DecodedBody, decodeBody } from '../produce/calls/read-response.ts'
-import { createSseDecoder } from '../produce/transport/sse.ts'
-import type { Exchange, Transport } from '../produce/transport/transport.ts'
+import { nearestPico } from '../lib/money.ts'
+import { is2xx } from '../lib/numbers.ts'
+import { statedRequests, statedTokens } from '../observation/limit-scope.ts'
+import { type Observation, streamOf } from '../observation/observation.ts'
+import { isReplayed } from '../observation/response.ts'
+import type { Bounds, Call } from '../plan/plan.ts'
+import type { ReplayStep } from '../produce/arrivals/arrivals.ts'
+import { authorize, type Headers, type KeyCaller } from '../produce/callers/caller.ts'
+import { buildRequest } from '../produce/calls/build-request.ts'
+import type { BuiltRequest } from '../produce/calls/call.ts'
+import { transmit } from '../produce/calls/transmit.ts'
+import type { Transport } from '../produce/transport/transport.ts'
 
-/** One call of a question. */
+/** One request of a question, which is built as a run builds it. */
 export type Ask = {
-  readonly method: 'GET' | 'POST'
-  readonly path: string
-  /** A text is sent as it is, anything else as JSON; undefined: no body. */
-  readonly body?: unknown
-  readonly headers?: Readonly<Record<string, string>>
-  readonly as?: 'caller' | 'anonymous' | 'bad-key' | 'zero-balance'
-  /** The limit that the call may draw on: a model, `rpc`, or `control`. */
-  readonly scope: string
+  readonly call: Call
+  /** Its role among the requests with one idempotency key. */
+  readonly step?: ReplayStep
+  /** The number of the call that uses the idempotency key first. Missing: this one. */
+  readonly first?: number
+  /** Whether it has no key. A probe has the credentials of its sender. */
+  readonly isAnonymous?: boolean
   /** The maximum cost of the call. */
   readonly worstPico: bigint
 }
@@ -27,18 +36,14 @@ export type Answer = {
   readonly call: number
   /** Method and path. */
   readonly what: string
-  readonly as: NonNullable<Ask['as']>
   readonly status: number | null
   /** Why there is no complete response, or no body that can be read. */
   readonly why: string
-  readonly headers: Exchange['headers']
+  readonly headers: Headers
   /** The JSON value of the body; undefined if it is none. */
   readonly body: unknown
-  readonly bytes: Buffer
-  /** The events of a stream, at most `maxEvents`. */
-  readonly events: readonly string[]
-  /** When the headers arrived. */
-  readonly wallMs: number
+  /** The record of the call, by which it is judged; null if it was not made. */
+  readonly observation: Observation | null
 }
 
 export type AskerOptions = {
@@ -54,8 +59,11 @@ export type AskerOptions = {
 }
 
 export type Asker = {
-  /** Makes one call, unless a bound forbids it. Waits where a limit of the target or its abuse block would be reached. */
-  readonly ask: (ask: Ask) => Promise<Answer>
+  /**
+   * Makes one call by this contract, unless a bound forbids it. Waits where a limit of the target or its abuse block would
+   * be reached.
+   */
+  readonly ask: (ask: Ask, contract: Contract) => Promise<Answer>
   /** Every response so far, in the order of the calls. */
   readonly replies: () => readonly Answer[]
   readonly callsLeft: () => number
@@ -66,8 +74,12 @@ export type Asker = {
 
 export const timeouts = { connectMs: 5_000, headersMs: 10_000, idleMs: 10_000, totalMs: 10_000 } as const
 export const maxBodyBytes = 4 * 1024 * 1024
-const maxEvents = 2_000
-const maxHeaderLength = 4_096
+const bounds: Bounds = {
+  maxInFlight: 2,
+  maxBodyBytes,
+  drainMs: 0,
+  timeouts: { chat: timeouts, rpc: timeouts, control: timeouts },
+}
 /** Five less than the document blocks for. */
 const maxFailures = 15
 const failureWindowMs = 31_000
@@ -99,6 +111,9 @@ export function createAsker(options: AskerOptions): Asker {
   /** By header. */
   const balances = new Map<string, { readonly first: bigint; readonly lowest: bigint }>()
   const mask = createMask([...caller.keys, zeroBalanceKey ?? ''])
+  const abort = new AbortController().signal
+  /** Earlier attempts may have used keys, too. */
+  const runId = `turnpike-learn-${Math.round(clock.wallMs())}`
 
   const spentPico = (): bigint => {
     const taken = [...balances.values()].reduce((sum, { first, lowest }) => sum + first - lowest, 0n)
@@ -113,19 +128,20 @@ export function createAsker(options: AskerOptions): Asker {
     hasZeroBalance: zeroBalanceKey !== null,
   }
 
-  async function ask(request: Ask): Promise<Answer> {
-    const call = await admit(request)
-    if (typeof call === 'string') return unsent(request, call)
-    const reply = await exchange(request, call)
+  async function ask(request: Ask, contract: Contract): Promise<Answer> {
+    const scope = scopeOf(request.call, contract)
+    const call = await admit(scope, request.worstPico)
+    if (typeof call === 'string') return unsent(describe(request, build(request, contract, 0, {}, '')), call)
+    const reply = await exchange(request, contract, call)
     reservedPico -= request.worstPico
     inFlight--
     replies.push(reply)
-    record(request, reply)
+    record(request, scope, reply)
     return reply
   }
 
   /** The number of the call, or why it must not be made. */
-  async function admit({ scope, worstPico }: Ask): Promise<number | string> {
+  async function admit(scope: string, worstPico: bigint): Promise<number | string> {
     if (silent >= maxSilent) return 'not asked, because the target stopped responding'
     const waitMs = Math.max(windowEndMs(scope), failuresEndMs()) - clock.wallMs()
     if (waitMs > 0) {
@@ -133,7 +149,6 @@ export function createAsker(options: AskerOptions): Asker {
       waitedMs += waitMs
       onWait(waitMs)
       await sleepUntil(clock, clock.nowMs() + waitMs)
-      windows.delete(scope)
     }
     if (calls >= maxCalls) return `not asked, because ${maxCalls} calls are the maximum`
     if (budgetPico !== null && spentPico() + reservedPico + worstPico > budgetPico)
@@ -158,121 +173,123 @@ export function createAsker(options: AskerOptions): Asker {
     return oldest !== undefined && failedMs.length + inFlight >= maxFailures ? oldest + failureWindowMs : 0
   }
 
-  async function exchange(request: Ask, call: number): Promise<Answer> {
-    const { method, path, body, headers, as = 'caller' } = request
-    const events: string[] = []
-    const decoder = createSseDecoder(data => {
-      if (events.length < maxEvents) events.push(data)
-    })
-    const text = body === undefined ? null : typeof body === 'string' ? body : JSON.stringify(body)
-    const result = await send(
-      {
-        method,
-        path,
-        headers: {
-          accept: 'application/json',
-          ...(text === null ? {} : { 'content-type': 'application/json' }),
-          ...credentials(as),
-          ...headers,
-        },
-        body: text,
-        timeouts,
-        maxBodyBytes,
-        onStreamBytes: bytes => decoder.push(bytes),
+  async function exchange(request: Ask, contract: Contract, call: number): Promise<Answer> {
+    const { step = 'only', first = call } = request
+    const built = build(request, contract, call, credentialsFor(request), runId)
+    const arrival = {
+      ...{ id: first, seq: first, stage: 'learn', trial: null, call: request.call.kind },
+      ...{ caller: 0, key: 0, dueMs: clock.nowMs(), steps: [step] },
+    }
+    const due = { arrival, index: call - first, dueMs: arrival.dueMs, origin: { caller, key: 0 }, built }
+    const what = describe(request, built)
+    let answer = unsent(what, 'not sent')
+    await transmit(due, {
+      ...{ contract, callers: [caller], mask, accountTier: 'default', transport: send, abort, traceIds: null },
+      maySend: () => true,
+      sink: observation => {
+        answer = answerOf(call, what, observation)
       },
-      new AbortController().signal,
-    )
-    decoder.end()
-    const decoded = decodeBody(result.body, result.headers['content-encoding'], maxBodyBytes)
-    const received = decoded.kind === 'decoded' ? decoded.bytes : Buffer.alloc(0)
-    const bytes = mask.isIn(received.toString('utf8')) ? Buffer.from(mask.text(received.toString('utf8'))) : received
-    return {
-      call,
-      what: describe(request),
-      as,
-      status: result.failure === null && result.headersCut !== true ? result.status : null,
-      why: result.failure?.reason ?? unreadable(result, decoded),
-      headers: mask.headers(result.headers, maxHeaderLength),
-      body: parseJson(bytes),
-      bytes,
-      events: events.map(mask.text),
-      wallMs: clock.wallMs(),
-    }
+    })
+    return answer
   }
 
-  function credentials(as: NonNullable<Ask['as']>): Readonly<Record<string, string>> {
-    switch (as) {
-      case 'caller':
-        return caller.keys.length === 0 ? {} : authorize(caller, 0)
-      case 'anonymous':
-        return {}
-      case 'bad-key':
-        return { authorization: 'Bearer not-a-key' }
-      case 'zero-balance':
-        return { authorization: `Bearer ${zeroBalanceKey ?? 'turnpike-has-no-such-key'}` }
-    }
+  function credentialsFor({ call, isAnonymous }: Ask): Headers {
+    if (call.kind === 'probe' && probeOf(call.probe).as === 'zero-balance')
+      return authorize({ kind: 'key', name: 'zero-balance', keys: [zeroBalanceKey ?? ''] }, 0)
+    return isAnonymous === true || caller.keys.length === 0 ? {} : authorize(caller, 0)
   }
 
-  function record({ scope, worstPico, as = 'caller' }: Ask, reply: Answer): void {
-    const { status, wallMs } = reply
-    silent = status === null ? silent + 1 : 0
-    if (status === null || status >= 300) failedMs = [...failedMs, wallMs]
-    claimedPico += costOf(reply, worstPico)
-    if (as !== 'caller') return
+  function record(request: Ask, scope: string, reply: Answer): void {
+    const wallMs = clock.wallMs()
+    silent = reply.status === null ? silent + 1 : 0
+    if (!is2xx(reply.status)) failedMs = [...failedMs, wallMs]
+    claimedPico += costOf(reply, request.worstPico)
+    if (senderOf(request) !== 'caller') return
     for (const [name, balance] of balancesIn(reply)) {
       const { first, lowest } = balances.get(name) ?? { first: balance, lowest: balance }
       balances.set(name, { first, lowest: balance < lowest ? balance : lowest })
     }
-    const window = windowOf(reply)
+    const window = windowOf(reply, wallMs)
     if (window !== null) windows.set(scope, window)
   }
 }
 
-const describe = ({ method, path, as }: Ask): string =>
-  `${method} ${path === '' ? '/' : path}${as === undefined || as === 'caller' ? '' : ` (${as})`}`
+const senderOf = ({ call, isAnonymous }: Ask): string =>
+  isAnonymous === true ? 'anonymous' : call.kind === 'probe' ? probeOf(call.probe).as : 'caller'
 
-export const unsent = (request: Ask, why: string): Answer => ({
-  call: 0,
-  what: describe(request),
-  as: request.as ?? 'caller',
-  status: null,
-  why,
-  headers: {},
-  body: undefined,
-  bytes: Buffer.alloc(0),
-  events: [],
-  wallMs: 0,
+function build(
+  { call: plan, step = 'only', first }: Ask,
+  contract: Contract,
+  call: number,
+  headers: Headers,
+  runId: string,
+): BuiltRequest {
+  return buildRequest(plan, { firstId: first ?? call, step }, headers, { contract, bounds, seed: 0, runId })
+}
+
+/** The limit that the call may draw on: a model, `rpc`, or `control`. */
+function scopeOf(call: Call, { models }: Contract): string {
+  if (call.kind === 'chat') return call.model
+  if (call.kind === 'rpc' || call.kind === 'replay') return 'rpc'
+  const draws = call.kind === 'probe' ? probeOf(call.probe).draws : null
+  return (draws === 'chat' ? models[0]?.id : draws) ?? 'control'
+}
+
+function describe(ask: Ask, { request: { method, path } }: BuiltRequest): string {
+  const sender = senderOf(ask)
+  return `${method} ${path === '' ? '/' : path}${sender === 'caller' ? '' : ` (${sender})`}`
+}
+
+/** The answer to a request that was not sent, and why. */
+export const unsent = (what: string, why: string): Answer => ({
+  ...{ call: 0, what, why },
+  ...{ status: null, headers: {}, body: undefined, observation: null },
 })
 
-function unreadable({ headersCut }: Exchange, decoded: DecodedBody): string {
-  if (headersCut === true) return 'it has more headers than are read'
-  return decoded.kind === 'decoded' ? '' : `its body is not ${decoded.encoding}`
+function answerOf(call: number, what: string, observation: Observation): Answer {
+  const { response, outcome } = observation
+  // A stream with a fault was answered all the same.
+  const isAnswered = outcome.kind === 'answered' || outcome.reason.startsWith('stream-')
+  return {
+    call,
+    what,
+    status: isAnswered && response?.headersCut !== true ? (response?.status ?? null) : null,
+    why: isAnswered ? unreadable(response) : outcome.reason,
+    headers: response?.headers ?? {},
+    body: response?.body.kind === 'json' ? response.body.value : undefined,
+    observation,
+  }
+}
+
+function unreadable(response: Observation['response']): string {
+  if (response?.headersCut === true) return 'it has more headers than are read'
+  return response?.body.kind === 'undecodable' ? `its body is not ${response.body.encoding}` : ''
 }
 
 /** The claimed cost; the maximum where the claim is not credible, or a success has none; nothing for a refusal without one. */
 function costOf(reply: Answer, worstPico: bigint): bigint {
-  const claimed = claimOf(reply)
+  const header = statedUnder(reply, '-rpc-cost-usd')
+  const cost = costIn(reply)
+  const claimed = claimOf(reply, header, cost)
   if (claimed !== null && claimed >= 0n) return claimed
-  const isClaimed = costHeaderOf(reply) !== undefined || isObject(toObject(reply.body)?.cost)
-  return reply.status !== null && reply.status >= 300 && !isClaimed ? 0n : worstPico
+  const isClaimed = header !== undefined || cost !== null
+  return reply.status !== null && !is2xx(reply.status) && !isClaimed ? 0n : worstPico
 }
 
-const costHeaderOf = ({ headers }: Answer): string | undefined =>
-  Object.entries(headers).find(([name]) => name.endsWith('rpc-cost-usd'))?.[1]
-
-function claimOf(reply: Answer): bigint | null {
-  const { headers, body, events } = reply
-  const header = costHeaderOf(reply)
-  if (headers['idempotent-replayed'] === 'true') return 0n
+function claimOf({ observation }: Answer, header: string | undefined, cost: unknown): bigint | null {
+  if (isReplayed(observation?.response ?? null)) return 0n
   if (header !== undefined) return nearestPico(header)
-  const objects = [toObject(body), ...events.slice(-3).map(data => toObject(parseJson(data)))]
-  const cost = objects.map(object => object?.cost).find(isObject)
-  const amounts = [cost?.usd, cost?.diem].map(amount =>
-    typeof amount === 'number' && amount >= 0 && amount < 1e6 ? amount : null,
-  )
-  const [usd = null, diem = null] = amounts
-  return usd === null || diem === null ? null : parsePico((usd + diem).toFixed(12))
+  const amounts = statedAmounts(cost)
+  return amounts === null ? null : amounts.usd + amounts.diem
 }
+
+/** The cost object of a completion, whole or streamed; null if it has none. */
+const costIn = ({ body, observation }: Answer): unknown =>
+  toObject(body)?.cost ?? (observation === null ? null : streamOf(observation)?.cost) ?? null
+
+/** The header with this end. The prefix of the service's own headers may not be known yet. */
+export const statedUnder = ({ headers }: Answer, end: string): string | undefined =>
+  Object.entries(headers).find(([name]) => name.endsWith(end))?.[1]
 
 /** The balances that a response states, in either currency. */
 const balancesIn = ({ headers }: Answer): readonly (readonly [name: string, pico: bigint])[] =>
@@ -284,30 +301,27 @@ const balancesIn = ({ headers }: Answer): readonly (readonly [name: string, pico
 const longestWindowMs = 65_000
 
 /** What the headers state about the window; null if they state nothing. */
-function windowOf(reply: Answer): Window | null {
-  const { headers, wallMs, status } = reply
-  const remaining = Number(headers['x-ratelimit-remaining-requests'] ?? Number.NaN)
-  const tokens = Number(headers['x-ratelimit-remaining-tokens'] ?? Number.NaN)
-  if (!Number.isFinite(remaining))
+function windowOf(reply: Answer, wallMs: number): Window | null {
+  const { headers, status } = reply
+  const { remaining, reset } = statedRequests(headers)
+  if (remaining === null)
     return status === 429 ? { remaining: 0, tokens: null, resetMs: wallMs + longestWindowMs } : null
-  const leftMs =
-    resetInMs(Number(headers['x-ratelimit-reset-requests'] ?? Number.NaN), targetWallMs(reply)) ?? longestWindowMs
+  const leftMs = reset === null ? longestWindowMs : resetInMs(reset, targetWallMs(headers, wallMs))
   return {
     remaining: status === 429 ? 0 : remaining,
-    tokens: Number.isFinite(tokens) ? tokens : null,
+    tokens: statedTokens(headers).remaining,
     resetMs: wallMs + Math.min(longestWindowMs, Math.max(0, leftMs) + 1_100),
   }
 }
 
 /** The target's clock where it states a date, or else ours. */
-export function targetWallMs({ headers, wallMs }: Pick<Answer, 'headers' | 'wallMs'>): number {
-  const dateMs = Date.parse(headers.date ?? '')
+function targetWallMs({ date }: Headers, wallMs: number): number {
+  const dateMs = Date.parse(date ?? '')
   return Number.isFinite(dateMs) ? dateMs : wallMs
 }
 
-/** How long until a reset that is stated as seconds, Unix seconds or Unix milliseconds; null if it is no number. */
-function resetInMs(reset: number, nowMs: number): number | null {
-  if (!Number.isFinite(reset)) return null
+/** How long until a reset that is stated as seconds, Unix seconds or Unix milliseconds. */
+function resetInMs(reset: number, nowMs: number): number {
   if (reset > 1e11) return reset - nowMs
   return reset > 1e9 ? reset * 1000 - nowMs : reset * 1000
 }

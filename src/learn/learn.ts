@@ -1,12 +1,14 @@
+import type { Contract } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
 import { access, commonHeaders, errorLayout } from './ask-access.ts'
 import { completion, stream, strictness, tokenLimits } from './ask-chat.ts'
 import { baseCredits, creditPrice, errorPrices, multipliers } from './ask-credits.ts'
 import { limitLog, offer } from './ask-lists.ts'
-import { replays } from './ask-replays.ts'
-import { batches, invalidCalls, singleCall } from './ask-rpc.ts'
-import { type Answer, type Ask, type Asker, type AskerOptions, createAsker, unsent } from './asker.ts'
-import { type Fact, type Known, type Question, unknown, value } from './question.ts'
+import { batches, invalidCalls, replays, singleCall } from './ask-rpc.ts'
+import { type Answer, type Asker, type AskerOptions, createAsker, unsent } from './asker.ts'
+import { judgeAnswers } from './judge-answers.ts'
+import { detectPartial, learnedContract, loadable, type PartialService } from './learned-contract.ts'
+import { type Fact, type Known, type Question, type QuestionAsker, unknown, value } from './question.ts'
 
 /** The maximum number of calls. */
 export const maxCalls = 60
@@ -32,7 +34,7 @@ export const questions: readonly Question[] = [
   commonHeaders,
 ]
 
-/** Values that no few calls can tell, and why. */
+/** Values that a few calls cannot tell, and why. */
 const unlearnable = [
   unknown('abuse', 'would need more than 20 failures within 30 s'),
   unknown('limits.windowMs', 'would need requests beyond a limit, or minutes of waiting'),
@@ -45,48 +47,82 @@ const unlearnable = [
 ] as const
 
 export type Lesson = {
+  /** Each value is one that a profile can have. */
   readonly findings: readonly Fact[]
-  readonly known: Known
+  readonly partial: PartialService | null
   readonly replies: readonly Answer[]
   readonly spentPico: bigint
   /** Why there is nothing to write; null if something was learned. */
   readonly nothing: string | null
 }
 
-/** Asks every question that applies. A misbehaving target leaves values unknown. */
+/**
+ * Asks every question that applies, and lets the judges of a run judge the answers by the contract that was learned. A
+ * misbehaving target leaves values unknown.
+ */
 export async function learn(options: Omit<AskerOptions, 'maxCalls'>): Promise<Lesson> {
+  const { clock } = options
+  const startedAtMs = clock.wallMs() - clock.nowMs()
   const asker = createAsker({ ...options, maxCalls })
   const findings: Fact[] = []
+  const unjudged: Answer[] = []
   let known: Known = {
+    contract: documentedContract,
     prefix: null,
     models: documentedContract.models,
     networks: [],
     limits: new Map(),
+    accountTier: 'default',
     chat: null,
     rpc: null,
     batchLimit: 2,
   }
   for (const question of questions) {
     if (!question.applies(known)) continue
-    const conclusion = await question.answer(known, bounded(asker, question.calls))
+    const conclusion = await question.answer(known, bounded(asker, question, askedContract(known)))
+    findings.push(...conclusion.findings.map(loadable))
+    unjudged.push(...(conclusion.unjudged ?? []))
     known = { ...known, ...conclusion.known }
     known = { ...known, prefix: prefixOf(asker.replies(), known) }
-    findings.push(...conclusion.findings)
+    known = { ...known, contract: learnedContract([...prefixFindings(known, asker.replies()), ...findings], null) }
   }
   const replies = asker.replies()
-  const learned = [...prefixFindings(known, replies), ...findings]
-  const nothing = isNothing(known) ? whyNothing(replies) : null
-  return { findings: [...learned, ...unlearnable], known, replies, spentPico: asker.spentPico(), nothing }
+  const partial = detectPartial(known)
+  const learned = [...(partial?.findings ?? []), ...prefixFindings(known, replies), ...findings]
+  const contract = learnedContract(learned, partial)
+  const broken = judgeAnswers(replies, contract, { accountTier: known.accountTier, unjudged, startedAtMs })
+  return {
+    findings: [...learned, ...broken, ...unlearnable],
+    partial,
+    replies,
+    spentPico: asker.spentPico(),
+    nothing: isNothing(known) ? whyNothing(replies) : null,
+  }
+}
+
+/** The contract by which requests are built: as learned so far, with the model and the network that answered. */
+function askedContract({ contract, models, chat, rpc }: Known): Contract {
+  const network = rpc && { [rpc.network]: { baseCredits: null, family: rpc.family } }
+  return {
+    ...contract,
+    // Probes use the first model.
+    models: chat === null ? contract.models : [chat.model, ...models.filter(({ id }) => id !== chat.model.id)],
+    // Otherwise a request has at least an empty object of options.
+    chat: { ...contract.chat, systemPromptOption: null, ...(chat && { lengthField: chat.lengthField }) },
+    rpc: { ...contract.rpc, networks: { ...network, ...contract.rpc.networks } },
+  }
 }
 
 /** A question cannot make more calls than it states. */
-function bounded(asker: Asker, calls: number): Asker {
+function bounded(asker: Asker, { name, calls }: Question, contract: Contract): QuestionAsker {
   let made = 0
-  const ask = (request: Ask): Promise<Answer> =>
-    made++ < calls
-      ? asker.ask(request)
-      : Promise.resolve(unsent(request, `not asked, because ${calls} calls are enough`))
-  return { ...asker, ask }
+  return {
+    ...asker,
+    ask: (request, change = each => each) =>
+      made++ < calls
+        ? asker.ask(request, change(contract))
+        : Promise.resolve(unsent(name, `not asked, because ${calls} calls are enough`)),
+  }
 }
 
 const moneyHeaders = ['balance-usd', 'balance-diem', 'rpc-credits', 'rpc-cost-usd']

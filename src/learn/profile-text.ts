@@ -1,19 +1,13 @@
-import type { ClauseId } from '../contract/clauses.ts'
 import { documentedContract } from '../contract/documented.ts'
 import { parseProfile } from '../contract/profile.ts'
-import { promisesAny } from '../contract/promises.ts'
 import { type Source, sourceOfValue } from '../contract/sources.ts'
 import { plural } from '../lib/format.ts'
-import { isObject } from '../lib/json.ts'
 import { formatPico, parsePico } from '../lib/money.ts'
-import { UsageError } from '../lib/usage-error.ts'
 import { oneLine } from '../lib/visible.ts'
-import { yamlComment, yamlFlow, yamlLines, yamlText } from '../lib/write-yaml.ts'
+import { yamlComment, yamlLines, yamlText } from '../lib/write-yaml.ts'
 import type { Lesson } from './learn.ts'
-import { detectPartial, type PartialService } from './partial-service.ts'
-import type { Fact, Known, ValuePath } from './question.ts'
-
-type LearnedValue = Extract<Fact, { readonly kind: 'value' }>
+import { type PartialService, promiseLines, promisesOf, valueAt, valuesIn } from './learned-contract.ts'
+import type { Fact, LearnedValue, ValuePath } from './question.ts'
 
 export type LearnedProfile = {
   readonly yaml: string
@@ -22,38 +16,25 @@ export type LearnedProfile = {
 }
 
 /** The profile with everything that differs from the document, each value with its evidence. It always loads. */
-export function learnedProfile({ findings, known, replies, spentPico }: Lesson, target: string): LearnedProfile {
-  const partial = detectPartial(known)
-  const all = [...(partial?.findings ?? []), ...findings]
-  const learned = lastOfEach(all.flatMap(finding => (finding.kind === 'value' ? finding : [])))
-  const promises = promisesOf(findings, known)
-  const loadable = learned.filter(isLoadable)
-  const rejected = learned
-    .filter(each => !loadable.includes(each))
-    .map(
-      ({ path, evidence }): Fact => ({
-        kind: 'unknown',
-        path: path.join('.'),
-        why: `its value is none that a profile can have (${evidence})`,
-      }),
-    )
-  const written = loadable.filter(each => !isAsDocumented(each))
-  const same = loadable.filter(isAsDocumented)
+export function learnedProfile({ findings, partial, replies, spentPico }: Lesson, target: string): LearnedProfile {
+  const learned = valuesIn(findings)
+  const written = learned.filter(each => !isAsDocumented(each))
+  const same = learned.filter(isAsDocumented)
   const differences = differencesIn(findings, written, partial)
-  const unknowns = [...findings, ...rejected].flatMap(finding =>
-    finding.kind === 'unknown' ? [`${finding.path}: ${finding.why}`] : [],
-  )
+  const unknowns = findings.flatMap(finding => (finding.kind === 'unknown' ? [`${finding.path}: ${finding.why}`] : []))
   const yaml = [
     ...yamlComment(`Learned from ${target} with ${replies.length} calls for at most $${formatPico(spentPico)}.`),
-    ...yamlComment('What is not written here is as documented, or could not be told. Read it before you use it.'),
+    ...yamlComment(
+      'Values that are not written here are as documented, or could not be determined. Read the file before you use it.',
+    ),
     ...list(
       'Differences from the document. Each is a promise that the target does not keep, unless you decide otherwise:',
       differences,
     ),
-    ...list('Could not be told, or not for certain:', unknowns),
+    ...list('Could not be determined, or not with certainty:', unknowns),
     ...(same.length === 0 ? [] : ['#', ...yamlComment(`As documented: ${namesOf(same).join(', ')}.`)]),
     `name: ${yamlText(`learned-${new URL(target).host.slice(0, maxName)}`)}`,
-    ...promises,
+    ...promisesIn(findings, partial),
     ...render(written.toSorted((a, b) => rankOf(a.path) - rankOf(b.path))),
     '',
   ].join('\n')
@@ -71,34 +52,17 @@ function namesOf(learned: readonly LearnedValue[]): readonly string[] {
   return networks === 0 ? others : [...others, `the base credits of ${plural(networks, 'network')}`]
 }
 
-/** Of two findings about one value, the later one counts. */
-const lastOfEach = (learned: readonly LearnedValue[]): readonly LearnedValue[] => [
-  ...new Map(learned.map(each => [each.path.join('\n'), each])).values(),
-]
-
-/** What the target states may be no value of a profile. */
-function isLoadable(learned: LearnedValue): boolean {
-  try {
-    parseProfile(['name: x', ...render([learned])].join('\n'), 'x')
-    return true
-  } catch (cause) {
-    if (cause instanceof UsageError) return false
-    throw cause
-  }
-}
-
-function documentedAt(path: ValuePath): unknown {
-  let at: unknown = documentedContract
-  for (const key of path) at = isObject(at) && Object.hasOwn(at, key) ? at[key] : undefined
-  return at
-}
+const documentedAt = (path: ValuePath): unknown => valueAt(documentedContract, path)
 
 const isAsDocumented = ({ path, value }: LearnedValue): boolean => same(value, documentedAt(path))
 
-function same(a: unknown, b: unknown): boolean {
-  if (typeof a === 'string' && typeof b === 'string')
-    return a === b || (parsePico(a) !== null && parsePico(a) === parsePico(b))
-  return JSON.stringify(a) === JSON.stringify(b)
+/** Two decimals are the same if their amounts are: `"0.5"` and `"0.50"`. */
+const same = (a: unknown, b: unknown): boolean =>
+  JSON.stringify(a, withPlainAmount) === JSON.stringify(b, withPlainAmount)
+
+function withPlainAmount(_: string, each: unknown): unknown {
+  const amount = typeof each === 'string' ? parsePico(each) : null
+  return amount === null ? each : String(amount)
 }
 
 /** Values that belong to each target. The document has a neutral word, a default, or no unit for them. */
@@ -124,7 +88,7 @@ function differencesIn(
     ...(partial === null ? [] : [`missing: it is ${partial.what}`]),
     ...findings.flatMap(finding => {
       if (finding.kind === 'missing') return partial === null ? `missing: ${finding.text} (${finding.evidence})` : []
-      if (finding.kind !== 'difference' || !isPromised(finding.clause, partial)) return []
+      if (finding.kind !== 'difference') return []
       return `${finding.clause}: ${finding.text} (${finding.evidence})`
     }),
     ...written
@@ -136,28 +100,11 @@ function differencesIn(
   ].map(clipped)
 }
 
-const isPromised = (clause: string, partial: PartialService | null): boolean =>
-  partial === null || promisesAny({ promises: partial }, [clause])
-
-function promisesOf(findings: readonly Fact[], known: Known): readonly string[] {
-  const partial = detectPartial(known)
-  const broken = findings.flatMap((finding): readonly (ClauseId | string)[] => {
-    if (finding.kind === 'missing') return partial === null ? finding.clauses : []
-    return finding.kind === 'difference' && finding.always && isPromised(finding.clause, partial)
-      ? [finding.clause]
-      : []
-  })
-  const { only, except } = partial ?? { only: null, except: [] }
-  const all = [...new Set([...except, ...broken])]
-  if (only === null && all.length === 0) return []
-  return [
-    ...yamlComment(
-      'The target does not keep these; see the differences above. Remove an entry to have its clause judged.',
-    ),
-    'promises:',
-    ...(only === null ? [] : [`  only: ${yamlFlow(only)}`]),
-    `  except: ${yamlFlow(all)}`,
-  ]
+function promisesIn(findings: readonly Fact[], partial: PartialService | null): readonly string[] {
+  const lines = promiseLines(promisesOf(findings, partial))
+  const comment =
+    'The target does not keep these; see the differences above. Remove an entry to have its clause judged.'
+  return lines.length === 0 ? [] : [...yamlComment(comment), ...lines]
 }
 
 const rankOf = ([key]: ValuePath): number => Object.keys(documentedContract).indexOf(key)

@@ -1,12 +1,15 @@
 import type { ClauseId } from '../contract/clauses.ts'
-import type { Model } from '../contract/contract.ts'
+import type { AccountTier, Contract, Model, Network } from '../contract/contract.ts'
 import { toObject } from '../lib/json.ts'
+import { is2xx } from '../lib/numbers.ts'
+import { quotedError } from '../observation/response.ts'
+import type { Call, RpcCall } from '../plan/plan.ts'
 import type { Answer, Ask, Asker } from './asker.ts'
 
 /** What a question found out. */
 export type Fact =
   /** What the target does, as a value of a profile. It may equal the documented value. */
-  | { readonly kind: 'value'; readonly path: ValuePath; readonly value: unknown; readonly evidence: string }
+  | LearnedValue
   /** A sentence of the document that the target breaks, for which there is no value. */
   | {
       readonly kind: 'difference'
@@ -18,14 +21,23 @@ export type Fact =
     }
   /** A part of the service that the target does not have: patterns of clauses. */
   | { readonly kind: 'missing'; readonly clauses: readonly string[]; readonly text: string; readonly evidence: string }
-  /** A value that could not be told, or not for certain. */
+  /** A value that could not be determined, or not with certainty. */
   | { readonly kind: 'unknown'; readonly path: string; readonly why: string }
+
+export type LearnedValue = {
+  readonly kind: 'value'
+  readonly path: ValuePath
+  readonly value: unknown
+  readonly evidence: string
+}
 
 /** The keys from the root of a profile to a value. A key may contain dots. */
 export type ValuePath = readonly [string, ...string[]]
 
 /** What later questions need of earlier ones. */
 export type Known = {
+  /** The contract as learned so far, by which requests are built. Values that are not known yet are as documented. */
+  readonly contract: Contract
   /** The prefix of the service's own headers; null if there are none. */
   readonly prefix: string | null
   /** The models of the target, or else those of the document. */
@@ -33,6 +45,7 @@ export type Known = {
   readonly networks: readonly string[]
   /** Per minute, by limit name. */
   readonly limits: ReadonlyMap<string, number>
+  readonly accountTier: AccountTier
   /** The model whose completions are requested; null if there is none. */
   readonly chat: ChatUse | null
   /** The RPC proxy, or the node; null if there is none. */
@@ -41,20 +54,32 @@ export type Known = {
   readonly batchLimit: number
 }
 
-export type ChatUse = { readonly model: Model; readonly lengthField: string; readonly whole: Answer }
+export type LengthField = Contract['chat']['lengthField']
+
+export type ChatUse = { readonly model: Model; readonly lengthField: LengthField; readonly whole: Answer }
 
 export type RpcUse = {
-  /** `{network}` is replaced by the slug. */
-  readonly path: string
   readonly network: string
-  readonly family: 'evm' | 'solana' | 'starknet'
+  readonly family: Network['family']
+  /** Whether it is a node at the address itself, and not a proxy. */
+  readonly isNode: boolean
   /** Credits of a call in the standard tier; null if the target states none. */
   readonly credits: number | null
   /** Of one call in the standard tier. */
   readonly worstPico: bigint
 }
 
-export type Conclusion = { readonly findings: readonly Fact[]; readonly known?: Partial<Known> }
+export type Conclusion = {
+  readonly findings: readonly Fact[]
+  readonly known?: Partial<Known>
+  /** Answers to requests that no run by the learned profile would send, so that no clause is about them. */
+  readonly unjudged?: readonly Answer[]
+}
+
+export type QuestionAsker = Pick<Asker, 'replies' | 'callsLeft' | 'hasZeroBalance'> & {
+  /** Asks by the contract that is learned so far, with these changes. */
+  readonly ask: (ask: Ask, change?: (contract: Contract) => Contract) => Promise<Answer>
+}
 
 export type Question = {
   readonly name: string
@@ -62,8 +87,12 @@ export type Question = {
   readonly calls: number
   /** Whether the parts of the service that it asks about are there. */
   readonly applies: (known: Known) => boolean
-  readonly answer: (known: Known, asker: Asker) => Promise<Conclusion>
+  readonly answer: (known: Known, asker: QuestionAsker) => Promise<Conclusion>
 }
+
+/** Whether the target is the service, and not another server with the same interface for chat or RPC. */
+export const isService = ({ prefix, limits, networks }: Pick<Known, 'prefix' | 'limits' | 'networks'>): boolean =>
+  prefix !== null || limits.size > 0 || networks.length > 0
 
 export const value = (path: ValuePath, value: unknown, ...evidence: readonly (Answer | string)[]): Fact => ({
   kind: 'value',
@@ -72,51 +101,52 @@ export const value = (path: ValuePath, value: unknown, ...evidence: readonly (An
   evidence: evidence.map(each => (typeof each === 'string' ? each : cite(each))).join(': '),
 })
 
-export const difference = (clause: ClauseId, text: string, reply: Answer, always = true): Fact => ({
-  kind: 'difference',
-  clause,
-  text,
-  evidence: cite(reply),
-  always,
-})
-
 export const unknown = (path: string, why: string): Fact => ({ kind: 'unknown', path, why })
+
+/** The status of a refusal as a value; null if the answer is no refusal of the request itself. */
+export const refusalStatus = ({ status }: Answer): number | null =>
+  status !== null && status >= 400 && status < 500 && status !== 429 ? status : null
 
 /** `call 7, POST /chat/completions, 200`. */
 export const cite = ({ call, what, status, why }: Answer): string =>
   call === 0 ? `${what}: ${why}` : `call ${call}, ${what}, ${status ?? why}`
 
-/** Why an answer does not tell something. */
+/** Why an answer does not show a value. */
 export function because(answer: Answer): string {
   if (answer.status === null) return `${answer.what}: ${answer.why}`
   if (answer.why !== '') return `${cite(answer)}: ${answer.why}`
-  const text = errorText(answer.body)
-  return `${cite(answer)}${text === null ? ', which does not tell' : `: ${JSON.stringify(text.slice(0, maxErrorText))}`}`
-}
-
-const maxErrorText = 100
-
-/** The text of an error object; null if there is none. */
-function errorText(body: unknown): string | null {
-  const error = toObject(body)?.error
-  const text = toObject(error)?.message ?? error ?? toObject(body)?.message
-  return typeof text === 'string' ? text : null
+  const text = answer.observation?.response == null ? '' : quotedError(answer.observation.response)
+  return `${cite(answer)}${text === '' ? ', which does not say' : `: ${JSON.stringify(text)}`}`
 }
 
 /** Whether a part of the service is not there: no such path, or a page for people. */
 export const isAbsent = ({ status, body, why }: Answer): boolean =>
   status !== null && ([404, 405, 410, 501].includes(status) || (status < 400 && body === undefined && why === ''))
 
-/** A header as a number; null if it is none. */
-export function headerNumber({ headers }: Answer, name: string): number | null {
-  const text = headers[name]?.trim() ?? ''
-  return /^\d+(\.\d+)?$/.test(text) ? Number(text) : null
+/** Calls without parameters that every node answers. */
+export const standardMethods: Readonly<Record<Network['family'], string>> = {
+  evm: 'eth_blockNumber',
+  solana: 'getSlot',
+  starknet: 'starknet_blockNumber',
 }
 
-export const rpcAsk = (rpc: Pick<RpcUse, 'path' | 'network'>, body: unknown, worstPico: bigint): Ask => ({
-  method: 'POST',
-  path: rpc.path.replace('{network}', rpc.network),
-  body,
-  scope: 'rpc',
-  worstPico,
+/** One call of a standard method, unless `more` says otherwise. */
+export const rpcCall = (
+  { network, family }: Pick<RpcUse, 'network' | 'family'>,
+  more: Partial<RpcCall> = {},
+): RpcCall => ({
+  ...{ kind: 'rpc', network, methods: [[standardMethods[family], 1]], batchSize: null, failing: 0 },
+  ...more,
 })
+
+export const probeAsk = (probe: string, worstPico: bigint): Ask => ({ call: { kind: 'probe', probe }, worstPico })
+
+export const listAsk = (
+  kind: Extract<Call['kind'], 'models' | 'networks' | 'rate-limits' | 'rate-limit-logs'>,
+): Ask => ({
+  call: { kind },
+  worstPico: 0n,
+})
+
+/** Whether a response has the members of a JSON-RPC response with a result. */
+export const hasResult = ({ status, body }: Answer): boolean => is2xx(status) && 'result' in (toObject(body) ?? {})

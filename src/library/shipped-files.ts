@@ -17,6 +17,9 @@ export const scenarioFile = (name: string): string => fileOf(name, name, shipped
 export const profileFile = (name: string, from: string | null): string =>
   fileOf(name, from === null ? name : resolve(dirname(from), name), profiles, 'profile')
 
+/** The file of the shipped profile with this name, whatever the working directory holds. */
+export const shippedProfile = (name: 'openai-compatible' | 'json-rpc-node'): string => join(profiles, `${name}.yaml`)
+
 function fileOf(name: string, path: string, folder: string, kind: 'scenario' | 'profile'): string {
   if (existsSync(path)) return path
   const names = namesIn(folder)

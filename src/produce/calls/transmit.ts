@@ -44,6 +44,12 @@ export type SendContext = RequestContext & {
   readonly traceIds: TraceIds | null
 }
 
+/** What one request needs of it. */
+export type TransmitContext = Pick<
+  SendContext,
+  'contract' | 'callers' | 'mask' | 'accountTier' | 'transport' | 'abort' | 'maySend' | 'sink' | 'stalls' | 'traceIds'
+>
+
 /** The caller of a request, the position of the key that it uses, and how its wallet signed in. */
 export type Origin = { readonly caller: Caller; readonly key: number; readonly signIn?: SignInForm }
 
@@ -64,7 +70,7 @@ export const stepAt = (arrival: Arrival, index: number): ArrivalStep => arrival.
  */
 export function transmit(
   { arrival, index, dueMs, origin, built }: DueRequest,
-  context: SendContext,
+  context: TransmitContext,
   onFree?: () => void,
   onEnd?: (exchange: Exchange) => void,
 ): Promise<boolean> {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { documentedContract } from '../../../src/contract/documented.ts'
 import { type Ask, type AskerOptions, createAsker } from '../../../src/learn/asker.ts'
 import type { Exchange, Transport } from '../../../src/produce/transport/transport.ts'
 import { type ManualClock, manualClock } from '../../support/manual-clock.ts'
@@ -25,14 +26,24 @@ function scripted(clock: ManualClock, answer: (call: number) => Scripted | null)
   return { send, sentMs }
 }
 
-const look: Ask = { method: 'GET', path: '/models', scope: 'control', worstPico: 0n }
+const look: Ask = { call: { kind: 'models' }, worstPico: 0n }
+
+const rpcCall: Ask = {
+  call: { kind: 'rpc', network: 'ethereum-mainnet', methods: [['eth_chainId', 1]], batchSize: null, failing: 0 },
+  worstPico: 0n,
+}
 
 function askerFor(answer: (call: number) => Scripted | null, options: Partial<AskerOptions> = {}) {
   const clock = manualClock()
   const { send, sentMs } = scripted(clock, answer)
   const caller = { kind: 'key' as const, name: 'learn', keys: ['sk-live-4f9a8b7c6d5e'] }
   const asker = createAsker({ send, clock, caller, zeroBalanceKey: null, budgetPico: null, maxCalls: 60, ...options })
-  return { asker, clock, sentMs, times: (count: number, ask = look) => clock.run(repeat(count, () => asker.ask(ask))) }
+  return {
+    asker,
+    clock,
+    sentMs,
+    times: (count: number, ask = look) => clock.run(repeat(count, () => asker.ask(ask, documentedContract))),
+  }
 }
 
 async function repeat<T>(count: number, work: () => Promise<T>): Promise<readonly T[]> {
@@ -117,10 +128,10 @@ test('waits for the end of a window that has no request left', async () => {
 
 test('a window that no wait can end ends the calls on its limit, and no others', async () => {
   const { times, asker, clock } = askerFor(() => ({ status: 429 }))
-  const replies = await times(8, { ...look, scope: 'rpc' })
+  const replies = await times(8, rpcCall)
   expect(replies.at(-1)?.why).toContain('too long a wait')
   expect(clock.nowMs()).toBeLessThanOrEqual(240_000)
-  expect((await clock.run(asker.ask(look))).call).toBeGreaterThan(0)
+  expect((await clock.run(asker.ask(look, documentedContract))).call).toBeGreaterThan(0)
 })
 
 test('stops after three calls in a row without a response', async () => {
@@ -134,5 +145,6 @@ test('hides the key in whatever the target sends back', async () => {
   const key = 'sk-live-4f9a8b7c6d5e'
   const { times } = askerFor(() => ({ headers: { 'x-echo': `Bearer ${key}` }, body: JSON.stringify({ said: key }) }))
   const [reply] = await times(1)
-  expect(JSON.stringify([reply?.headers, reply?.body, reply?.bytes.toString()])).not.toContain(key)
+  expect(JSON.stringify(reply)).not.toContain(key)
+  expect(JSON.stringify(reply)).toContain('Bearer ')
 })

@@ -67,7 +67,7 @@ test('a small budget leaves prices unknown, and is kept', async () => {
   expect(findings.filter(({ kind }) => kind === 'unknown').map(finding => 'path' in finding && finding.path)).toContain(
     'rpc.batchLimit',
   )
-  expect(yaml).toContain('the budget does not cover it')
+  expect(yaml.replaceAll('\n#   ', ' ')).toContain('the budget does not cover it')
 })
 
 describe('nothing is learned', () => {
@@ -125,6 +125,64 @@ test('an OpenAI-compatible server keeps little of the document, which few calls 
   expect(promises.only).toEqual(['chat.*', 'catalogue.models'])
   expect(models.map(({ id, usdPerMillion }) => [id, usdPerMillion])).toEqual([['tiny-llm', null]])
   expect(yaml.replaceAll('\n#   ', ' ')).toContain('with stream_options, usage comes')
+})
+
+/** The same server with another response to some requests. */
+const openAiBut =
+  (change: (body: Readonly<Record<string, unknown>>, usual: Exchange) => Exchange | null): Transport =>
+  async (request, signal) => {
+    const usual = await openAi(request, signal)
+    const body = parseJson(request.body ?? '')
+    return (isObject(body) ? change(body, usual) : null) ?? usual
+  }
+
+test('such a server promises no clause that its own responses break', async () => {
+  const over = () =>
+    openAiBut((body, usual) =>
+      body.stream === true
+        ? null
+        : exchange({
+            ...usual,
+            body: Buffer.from(usual.body.toString().replace('"total_tokens":7', '"total_tokens":8')),
+          }),
+    )
+  const { yaml, differences } = await learnFrom({ over })
+  expect(differences[1]).toMatch(/^chat\.usage\.sum: 5 \+ 2 tokens have the stated total 8, expected 7 /)
+  const missing = notPromised(parseProfile(yaml, 'x'))
+  // The stream of this server adds up.
+  expect(missing).not.toContain('chat.usage.sum')
+  expect(missing).not.toContain('chat.usage')
+})
+
+test('a server that refuses stream_options is not asked for usage, and promises none in streams', async () => {
+  const refused = { status: 400, headers: { 'content-type': 'application/json' }, body: Buffer.from('{"error":"no"}') }
+  const { yaml } = await learnFrom({
+    over: () => openAiBut(body => ('stream_options' in body ? exchange(refused) : null)),
+  })
+  const contract = parseProfile(yaml, 'x')
+  expect(contract.chat.stream.asksForUsage).toBe(false)
+  expect(notPromised(contract)).toContain('chat.stream.usage')
+  expect(notPromised(contract)).not.toContain('chat.stream.chunk')
+})
+
+test('streams with another done marker are read by it', async () => {
+  const over = () => {
+    const send: Transport = (request, signal) =>
+      openAi(
+        {
+          ...request,
+          onStreamBytes: (bytes, atMs) =>
+            request.onStreamBytes?.(Buffer.from(bytes.toString().replace('[DONE]', 'the end')), atMs),
+        },
+        signal,
+      )
+    return send
+  }
+  const { yaml, differences } = await learnFrom({ over })
+  const contract = parseProfile(yaml, 'x')
+  expect(differences).toHaveLength(1)
+  expect(contract.chat.stream.doneMarker).toBe('the end')
+  expect(notPromised(contract)).not.toContain('chat.stream.done')
 })
 
 test('a gateway that states a version and a model of its own is such a server, too', async () => {
