@@ -2,7 +2,8 @@ import type { Contract } from '../contract/contract.ts'
 import { count } from '../lib/format.ts'
 import { oneLine } from '../lib/visible.ts'
 import type { LogFooter, RunInfo } from '../observation/log-lines.ts'
-import { type FailureReason, isOpenList, type Observation } from '../observation/observation.ts'
+import type { FailureReason, Observation } from '../observation/observation.ts'
+import { isOpenList, traitsOf } from '../observation/requests/request.ts'
 import { is2xx, originOf, quotedError } from '../observation/response.ts'
 import { usesOwnKey } from './audits/abuse/failure.ts'
 
@@ -53,7 +54,7 @@ export function createAnswerLog(contract: Contract): AnswerLog {
   return {
     add: observation => {
       if (service > 0) return
-      const { id, outcome, response, chain } = observation
+      const { id, request, outcome, response, chain } = observation
       if (response === null) {
         if (outcome.kind !== 'failed') return
         tally(failures, outcome.reason, 1)
@@ -66,7 +67,7 @@ export function createAnswerLog(contract: Contract): AnswerLog {
       if (origin !== 'elsewhere') return
       tally(others, response.status, 1)
       if (response.status < 300) pages++
-      if (observation.request.kind === 'rate-limits') beginnings++
+      if (traitsOf(request).endpoint(request, contract).route === beginsAt) beginnings++
       const location = response.headers.location ?? null
       firstOther ??= { id, error: quotedError(response), location, isOfWallet: chain !== undefined }
     },

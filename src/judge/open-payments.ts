@@ -1,7 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
 import { failedBeforeSend, type Observation } from '../observation/observation.ts'
 import { recordedOutcome } from '../observation/payment-outcome.ts'
-import { refusalOf } from './checks/payments.ts'
+import { paymentOf, refusalOf } from '../observation/requests/wallets.ts'
 
 /** A signed payment that was sent, and whose outcome is unknown. */
 export type OpenPayment = { readonly id: string; readonly usd: string }
@@ -23,15 +23,16 @@ export function createOpenPayments(contract: Contract): OpenPayments {
   const settled = new Set<string>()
   return {
     add: ({ request, response, outcome }) => {
-      if (request.kind !== 'top-up' || request.payment === null || outcome.kind === 'dropped') return
+      const payment = paymentOf(request)
+      if (payment === null || outcome.kind === 'dropped') return
       if (outcome.kind === 'failed' && failedBeforeSend.includes(outcome.reason)) return
-      const { id, usd } = request.payment
+      const { id, usd } = payment
       const isAnswered = outcome.kind === 'answered' && response !== null
       const known = isAnswered ? recordedOutcome(response, wallets) : 'unknown'
       if (known === 'settled') {
         open.delete(id)
         settled.add(id)
-      } else if (known === 'refused' && refusalOf(request.payment, contract) !== null) open.delete(id)
+      } else if (known === 'refused' && refusalOf(payment, contract) !== null) open.delete(id)
       else if (known === 'unknown' && !settled.has(id)) open.set(id, { id, usd })
     },
     list: () => [...open.values()],

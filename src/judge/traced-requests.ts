@@ -1,7 +1,8 @@
 import { type Contract, resourceOf } from '../contract/contract.ts'
 import { probeOf } from '../contract/probes.ts'
 import { toObject } from '../lib/json.ts'
-import type { Observation, RequestDescriptor } from '../observation/observation.ts'
+import type { Observation } from '../observation/observation.ts'
+import type { RequestDescriptor } from '../observation/requests/request.ts'
 import { tokenCounts } from './checks/completion.ts'
 
 /** A request that was chosen for a trace, as plain data. Instants are milliseconds on the clock of the run. */

@@ -1,25 +1,14 @@
-import type { Sender } from '../contract/probe.ts'
-import { probeOf } from '../contract/probes.ts'
 import type { WalletTerms } from '../contract/wallets.ts'
 import { isPresent, type JsonObject, parseJson, toObject } from '../lib/json.ts'
-import { isOpenList, type Observation, type RequestDescriptor } from './observation.ts'
-
-/** Whether a request asks how to pay. */
-export const isOfferRequest = (request: RequestDescriptor): boolean =>
-  request.kind === 'top-up' && request.step === 'offer'
+import type { Observation } from './observation.ts'
+import { type RequestDescriptor, traitsOf } from './requests/request.ts'
 
 /** Whether a request carries nothing that identifies its caller. */
-export const isDiscovery = (request: RequestDescriptor): boolean =>
-  request.kind === 'probe' && anonymousSenders.includes(probeOf(request.probe).as)
-const anonymousSenders: readonly Sender[] = ['anonymous', 'other-scheme']
+export const isDiscovery = (request: RequestDescriptor): boolean => traitsOf(request).identity(request) === 'none'
 
 /** Whether a wallet signed in, and got a 402. */
 export const isRefusedForCredit = ({ request, response, chain }: Observation): boolean =>
-  chain !== undefined && response?.status === 402 && isSignedByWallet(request)
-
-/** Whether a request of a wallet carries a sign-in that is valid for it. */
-export const isSignedByWallet = (request: RequestDescriptor): boolean =>
-  request.kind === 'probe' ? probeOf(request.probe).as === 'caller' : request.kind !== 'top-up' && !isOpenList(request)
+  chain !== undefined && response?.status === 402 && traitsOf(request).identity(request) === 'caller'
 
 /** How to pay, as a response states it. */
 export type PaymentRequirements = {

@@ -1,9 +1,9 @@
 import type { Contract } from '../contract/contract.ts'
-import { isPromisedStatus } from '../contract/probes.ts'
 import { toObject } from '../lib/json.ts'
 import { memoizeByObject, memoizeLast } from '../lib/memoize.ts'
 import { oneLine } from '../lib/visible.ts'
 import type { Observation, ObservedResponse } from './observation.ts'
+import { isProbe, traitsOf } from './requests/request.ts'
 
 /**
  * Whether a response seems to come from a gateway: a 5xx without the service version header. Such responses are not
@@ -24,7 +24,7 @@ export function originOf({ request, response }: Observation, contract: Contract)
   if (response === null) return null
   const { status } = response
   const isCommon = status === 401 || status === 403 || wrongAddress.includes(status)
-  if (isCommon && request.kind === 'probe' && isPromisedStatus(request.probe, status, contract)) return null
+  if (isCommon && isProbe(request) && traitsOf(request).isIntended(request, status, contract)) return null
   return isCommon || isPage(response) || isFromGateway(response, contract) ? 'elsewhere' : 'service'
 }
 
@@ -122,14 +122,9 @@ export const isJsonType = memoizeLast((contentType: string | undefined) => json.
  */
 export function authenticatedResponse({ request, response }: Observation): ObservedResponse | null {
   if (response === null || response.status === 401 || response.status >= 500) return null
-  return unauthenticated.includes(request.kind) ? null : response
+  // A probe may have the credentials of another account. A payment has no sign-in, and nobody need read the key of a list.
+  return !isProbe(request) && traitsOf(request).identity(request) === 'caller' ? response : null
 }
-
-/**
- * Requests without credentials, with those of another account, or to lists, which may be open to all, so that nobody reads
- * their key. A payment is one without a sign-in.
- */
-const unauthenticated: readonly Observation['request']['kind'][] = ['models', 'networks', 'top-up', 'probe']
 
 /** The body as a JSON object; null if it is none. */
 export function jsonObject(response: ObservedResponse | null): Readonly<Record<string, unknown>> | null {

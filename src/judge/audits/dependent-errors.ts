@@ -1,4 +1,6 @@
-import type { Observation, RpcDescriptor } from '../../observation/observation.ts'
+import type { Observation } from '../../observation/observation.ts'
+import type { RpcDescriptor } from '../../observation/requests/rpc.ts'
+import { isRpc } from '../../observation/requests/rpc.ts'
 import { is2xx, isAbuseBlock } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import type { Audit, AuditContext } from './audit.ts'
@@ -82,7 +84,7 @@ export function createDependentErrorsAudit({
   return {
     add: observation => {
       const { request, response, outcome, sentMs, id } = observation
-      if (request.kind !== 'rpc' || response === null || outcome.kind !== 'answered' || sentMs === null) return
+      if (!isRpc(request) || response === null || outcome.kind !== 'answered' || sentMs === null) return
       const { status } = response
       // Any other status has a reason of its own. So has a response from a cache, or beside a request with the same key.
       if (!is2xx(status) && (status < 500 || isAbuseBlock(response, contract))) return

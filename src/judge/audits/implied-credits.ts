@@ -1,6 +1,8 @@
 import type { Contract } from '../../contract/contract.ts'
 import { plural } from '../../lib/format.ts'
-import type { Observation, RpcDescriptor } from '../../observation/observation.ts'
+import type { Observation } from '../../observation/observation.ts'
+import type { RpcDescriptor } from '../../observation/requests/rpc.ts'
+import { isRpc } from '../../observation/requests/rpc.ts'
 import { isReplayed } from '../../observation/response.ts'
 import { statedBase, statedTier } from '../checks/price-list.ts'
 import { claimedCredits, hasStatedCredits, responsesIn } from '../checks/rpc-credits.ts'
@@ -94,7 +96,7 @@ export function createImpliedCreditsAudit(
   return {
     add: observation => {
       const { request } = observation
-      if (request.kind !== 'rpc' || hasStatedCredits(request, contract)) return
+      if (!isRpc(request) || hasStatedCredits(request, contract)) return
       const bill = billOf(observation, request, contract)
       if (bill === null) return
       const known = knownOf(request.network)

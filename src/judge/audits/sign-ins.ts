@@ -4,9 +4,10 @@ import { sourceOfValue } from '../../contract/sources.ts'
 import type { Rail } from '../../contract/wallets.ts'
 import { plural } from '../../lib/format.ts'
 import type { Observation, ObservedResponse } from '../../observation/observation.ts'
-import { challengeIn, isSignedByWallet, memberOf } from '../../observation/payment-offer.ts'
+import { challengeIn, memberOf } from '../../observation/payment-offer.ts'
+import { isChat } from '../../observation/requests/chat.ts'
+import { isProbe, traitsOf } from '../../observation/requests/request.ts'
 import { is2xx, isAbuseBlock, isFromGateway, jsonObject } from '../../observation/response.ts'
-import { isInference } from '../checks/headers.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import type { Audit, AuditContext } from './audit.ts'
 
@@ -55,7 +56,7 @@ export function createSignInAudit(
   return {
     add: observation => {
       const { request } = observation
-      if (request.kind === 'probe' && request.race !== undefined) return addToRace(request.race, observation)
+      if (isProbe(request) && request.race !== undefined) return addToRace(request.race, request.probe, observation)
       const verdict = verdictOn(observation, contract)
       if (verdict === null || (verdict === 'refused' && isClockFar(observation))) return
       const group = groupOf(observation)
@@ -73,9 +74,8 @@ export function createSignInAudit(
   }
 
   /** Exactly one of the requests that share a sign-in may be accepted. Judged when the last one is there. */
-  function addToRace(first: number, observation: Observation): void {
-    const { request, response, id } = observation
-    const { copies = 1 } = request.kind === 'probe' ? probeOf(request.probe) : {}
+  function addToRace(first: number, probe: string, { response, id }: Observation): void {
+    const { copies = 1 } = probeOf(probe)
     const race = races.get(first) ?? { seen: 0, refused: 0, accepted: [] }
     races.set(first, race)
     const verdict = response === null ? null : verdictOf(response, contract)
@@ -98,7 +98,7 @@ export function createSignInAudit(
   }
 
   function groupOf({ caller, chain = '', request, signIn }: Observation): SignInGroup {
-    const part = partOf(request, contract)
+    const part = traitsOf(request).service(request, contract)
     const { isLegacy = false, layout = null } = signIn ?? {}
     const key = `${caller}/${part}/${isLegacy}/${layout}`
     let group = groups.get(key)
@@ -165,19 +165,13 @@ const clausesOf = ({ family, part, isLegacy }: SignInGroup): readonly Clause[] =
   ...(isLegacy ? (['wallet.legacy-header'] as const) : []),
 ]
 
-/** The part of the service that a request is for. */
-function partOf(request: Observation['request'], contract: Contract): SignInGroup['part'] {
-  if (request.kind === 'rpc') return 'rpc'
-  return isInference({ request }, contract) ? 'inference' : 'other'
-}
-
 /** Whether a valid sign-in was accepted or refused; null: the response does not tell. */
 function verdictOn({ chain, request, response }: Observation, contract: Contract): SignInVerdict | null {
-  if (chain === undefined || response === null || request.kind === 'probe' || !isSignedByWallet(request)) return null
+  if (chain === undefined || response === null || isProbe(request)) return null
+  if (traitsOf(request).identity(request) !== 'caller') return null
   const verdict = verdictOf(response, contract)
   // Such a model is refused with 401, too.
-  const isReserved =
-    request.kind === 'chat' && contract.models.some(({ id, payingOnly }) => payingOnly && id === request.model)
+  const isReserved = isChat(request) && contract.models.some(({ id, payingOnly }) => payingOnly && id === request.model)
   return verdict === 'refused' && isReserved ? null : verdict
 }
 

@@ -4,7 +4,9 @@ import type { CraftedRequest, Sender } from '../../contract/probe.ts'
 import { probeOf } from '../../contract/probes.ts'
 import { parseJson, toObject } from '../../lib/json.ts'
 import { memoizeByObject } from '../../lib/memoize.ts'
-import type { ChatDescriptor, Observation, RpcDescriptor, RpcItem } from '../../observation/observation.ts'
+import type { Observation } from '../../observation/observation.ts'
+import type { ChatDescriptor } from '../../observation/requests/chat.ts'
+import type { RpcDescriptor, RpcItem } from '../../observation/requests/rpc.ts'
 import { is2xx } from '../../observation/response.ts'
 
 /** An accepted probe as the request that it is, for the checks of such responses. */

@@ -11,13 +11,8 @@ import type { ClausesOf } from '../../contract/clauses.ts'
 import type { ChatOption, Contract } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
-import {
-  type ChatDescriptor,
-  type Observation,
-  type ObservedResponse,
-  type StreamRecord,
-  streamOf,
-} from '../../observation/observation.ts'
+import { type Observation, type ObservedResponse, type StreamRecord, streamOf } from '../../observation/observation.ts'
+import type { ChatDescriptor } from '../../observation/requests/chat.ts'
 import { is2xx, isFromGateway, jsonObject } from '../../observation/response.ts'
 import { mentionsModel } from './chat-request.ts'
 import { type Check, type Expect, expectFor } from './check.ts'

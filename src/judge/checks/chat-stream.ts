@@ -2,13 +2,13 @@ import { choicesOf } from '../../contract/chat-options.ts'
 import type { Contract } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
 import {
-  type ChatDescriptor,
   type DeltaField,
   type JsonType,
   type StreamPart,
   type StreamRecord,
   streamOf,
 } from '../../observation/observation.ts'
+import type { ChatDescriptor } from '../../observation/requests/chat.ts'
 import { is2xx } from '../../observation/response.ts'
 import { checkStopReason, checkToolCalls, isChat } from './chat-response.ts'
 import { type Check, checkStatus, type Expect, expectFor } from './check.ts'

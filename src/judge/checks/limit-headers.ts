@@ -1,14 +1,9 @@
 import { type Contract, maxResetMs, resourceOf } from '../../contract/contract.ts'
 import { isListSilent } from '../../contract/limits.ts'
 import { quote } from '../../lib/format.ts'
-import {
-  type ApplicableLimit,
-  applicableLimit,
-  type StatedLimit,
-  statedRequests,
-  statedTokens,
-} from '../../observation/limit-scope.ts'
+import { type ApplicableLimit, type StatedLimit, statedRequests, statedTokens } from '../../observation/limit-scope.ts'
 import type { Observation } from '../../observation/observation.ts'
+import { applicableLimit } from '../../observation/requests/request.ts'
 import { authenticatedResponse, is2xx, isAbuseBlock } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import type { Check } from './check.ts'

@@ -1,7 +1,7 @@
 import type { AccountTier, Contract } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
-import type { RequestDescriptor } from '../../observation/observation.ts'
+import type { RequestDescriptor } from '../../observation/requests/request.ts'
 import { is2xx, jsonObject } from '../../observation/response.ts'
 import { type Check, expectFor } from './check.ts'
 

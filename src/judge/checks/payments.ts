@@ -1,11 +1,13 @@
 import type { Contract } from '../../contract/contract.ts'
-import { invalidPayments, type PaymentRefusal } from '../../contract/wallets.ts'
+import type { PaymentRefusal } from '../../contract/wallets.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
 import { formatPico, nearestPico, pico } from '../../lib/money.ts'
-import type { ObservedResponse, PaymentRecord } from '../../observation/observation.ts'
+import type { ObservedResponse } from '../../observation/observation.ts'
 import { requirementsIn } from '../../observation/payment-offer.ts'
 import { isUndecided } from '../../observation/payment-outcome.ts'
+import type { PaymentRecord } from '../../observation/requests/wallets.ts'
+import { refusalOf } from '../../observation/requests/wallets.ts'
 import { is2xx, isFromGateway, jsonObject } from '../../observation/response.ts'
 import { type Check, expectFor } from './check.ts'
 
@@ -57,13 +59,6 @@ export const checkPayments: Check<'payments'> = ({ request, response, id }, cont
 const unstatedAmount = {
   text: 'responses to payments state no amountCredited, and no two known balances of the wallet are on both sides of a payment',
   clause: null,
-}
-
-/** Why a payment must be refused; null: it is right. */
-export function refusalOf({ invalid, usd }: PaymentRecord, { wallets: { topUp } }: Contract): PaymentRefusal | null {
-  if (invalid !== undefined) return invalidPayments[invalid]
-  if (pico(usd) < pico(topUp.minimumUsd)) return 'belowMinimum'
-  return topUp.maximumUsd !== null && pico(usd) > pico(topUp.maximumUsd) ? 'aboveMaximum' : null
 }
 
 export const clauseOfRefusal = (refusal: PaymentRefusal) =>

@@ -7,12 +7,12 @@ import type { ObservedResponse } from '../../observation/observation.ts'
 import {
   challengeIn,
   isDiscovery,
-  isOfferRequest,
   isRefusedForCredit,
   memberOf,
   type PaymentRequirements,
   requirementsIn,
 } from '../../observation/payment-offer.ts'
+import { isOfferRequest } from '../../observation/requests/wallets.ts'
 import { is2xx, isAbuseBlock, isFromGateway, jsonObject } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import { type Check, type Expect, expectFor } from './check.ts'

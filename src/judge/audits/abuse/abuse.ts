@@ -1,6 +1,5 @@
-import { isOwnRefusal } from '../../../contract/probes.ts'
-import { applicableLimit } from '../../../observation/limit-scope.ts'
-import { isOpenList, type Observation, type RequestDescriptor } from '../../../observation/observation.ts'
+import type { Observation } from '../../../observation/observation.ts'
+import { applicableLimit, isOpenList, traitsOf } from '../../../observation/requests/request.ts'
 import { errorMessageOf, is2xx, isAbuseBlock, saysToWait } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Audit, AuditContext, BlockCounts } from '../audit.ts'
@@ -75,7 +74,7 @@ export function createAbuseAudit(
       shownMs,
       status,
       failure: countedFailureOf(observation, contract),
-      shouldFail: shouldFail(observation.request),
+      shouldFail: traitsOf(observation.request).isMeantToFail(observation.request, contract),
       isBlocked: response !== null && isAbuseBlock(response, contract),
       hasBlockMessage,
       isProcessed:
@@ -86,11 +85,6 @@ export function createAbuseAudit(
       service:
         abuse.scope === 'model' ? (applicableLimit(observation, contract)?.name ?? 'control') : serviceOf(observation),
     }
-  }
-
-  function shouldFail(request: RequestDescriptor): boolean {
-    if (request.kind === 'probe') return isOwnRefusal(request.probe, contract)
-    return request.kind === 'rpc' && request.replay?.role === 'conflict'
   }
 
   /** The part of the service that handles a request. */

@@ -1,13 +1,7 @@
 import type { Contract } from '../../../contract/contract.ts'
-import type { Sender } from '../../../contract/probe.ts'
-import { probeOf } from '../../../contract/probes.ts'
-import { isBadSignIn } from '../../../contract/wallets.ts'
-import {
-  failedBeforeSend,
-  isOpenList,
-  type Observation,
-  type RequestDescriptor,
-} from '../../../observation/observation.ts'
+import { failedBeforeSend, type Observation } from '../../../observation/observation.ts'
+import { type RequestDescriptor, traitsOf } from '../../../observation/requests/request.ts'
+import type { Identity } from '../../../observation/requests/traits.ts'
 import { is2xx, isAbuseBlock, isFromGateway } from '../../../observation/response.ts'
 
 /**
@@ -38,7 +32,8 @@ export function countedFailureOf(
   { request, response, outcome }: Observation,
   contract: Contract,
 ): CountedFailure | null {
-  if (outcome.kind === 'dropped' || !(usesOwnKey(request) || isOpenList(request))) return null
+  const identity = traitsOf(request).identity(request)
+  if (outcome.kind === 'dropped' || identity === 'other' || identity === 'none') return null
   if (outcome.kind === 'failed' && failedBeforeSend.includes(outcome.reason)) return null
   if (response === null) return 'possible'
   const { status } = response
@@ -46,22 +41,15 @@ export function countedFailureOf(
   const { counts, blockedCount } = contract.abuse
   if (isAbuseBlock(response, contract)) return blockedCount === false ? null : 'possible'
   if (counts === 'client-errors-but-429' && (status === 429 || status >= 500)) return null
-  // A top-up has no sign-in, a bad one may be nobody's, and nobody may have read the key of a list.
-  if (
-    request.kind === 'top-up' ||
-    isOpenList(request) ||
-    (request.kind === 'probe' && isBadSignIn(probeOf(request.probe).as))
-  )
-    return 'possible'
+  if (unclear.includes(identity)) return 'possible'
   // Only the service knows whose failure a 401 is.
   const isClear = outcome.kind === 'answered' && status >= 400 && status !== 401 && !isFromGateway(response, contract)
   return isClear ? 'certain' : 'possible'
 }
 
-const ownSenders: readonly Sender[] = ['caller', 'wallet', 'raced-sign-in']
+/** A payment has no sign-in, a bad sign-in may not name an account, and nobody need read the key of a list. */
+const unclear: readonly Identity[] = ['payment', 'bad-sign-in', 'unread']
+const notOwn: readonly Identity[] = ['unread', 'other', 'none']
 
-/** Whether a request carries its caller's key, or a sign-in of its wallet, and the service must read it. */
-export const usesOwnKey = (request: RequestDescriptor): boolean =>
-  request.kind === 'probe'
-    ? ownSenders.includes(probeOf(request.probe).as) || isBadSignIn(probeOf(request.probe).as)
-    : !isOpenList(request)
+/** Whether a request carries its caller's key, or a sign-in or payment of its wallet, and the service must read it. */
+export const usesOwnKey = (request: RequestDescriptor): boolean => !notOwn.includes(traitsOf(request).identity(request))

@@ -2,12 +2,13 @@ import type { Contract } from '../../../contract/contract.ts'
 import { toObject } from '../../../lib/json.ts'
 import { formatPico, nearestPico, pico } from '../../../lib/money.ts'
 import type { Observation, ObservedResponse } from '../../../observation/observation.ts'
+import { isProbe, traitsOf } from '../../../observation/requests/request.ts'
+import { isWalletBalance, paymentOf, refusalOf } from '../../../observation/requests/wallets.ts'
 import { is2xx, isFromGateway, jsonObject } from '../../../observation/response.ts'
-import { isInference } from '../../checks/headers.ts'
-import { paymentResult, refusalOf } from '../../checks/payments.ts'
+import { paymentResult } from '../../checks/payments.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Obstacle } from '../../findings/obstacles.ts'
-import type { AmountRange } from './charge.ts'
+import type { AmountRange } from './prices.ts'
 
 /** A place, other than the balance headers, where a response shows the credit of its wallet. */
 export type ShownCredit = {
@@ -31,11 +32,11 @@ export function shownCredits(
 ): readonly ShownCredit[] {
   const { request, response, chain, id } = observation
   if (chain === undefined || response === null || isFromGateway(response, contract)) return nothing
-  if (request.kind === 'wallet-balance') return ofBalance(response, id, reporter)
-  if (request.kind === 'top-up') {
-    const { payment } = request
+  if (isWalletBalance(request)) return ofBalance(response, id, reporter)
+  const payment = paymentOf(request)
+  if (payment !== null) {
     const { newBalance } = paymentResult(response)
-    if (payment === null || payment.isAgain || newBalance === null || !is2xx(response.status)) return nothing
+    if (payment.isAgain || newBalance === null || !is2xx(response.status)) return nothing
     if (refusalOf(payment, contract) !== null) return nothing
     return [shown('wallet.top-up.credit', 'newBalance', newBalance, 'after')]
   }
@@ -74,8 +75,8 @@ function ofInference(
   contract: Contract,
   reporter: ClauseReporter<'ledger'>,
 ): readonly ShownCredit[] {
-  const isOfModel = isInference({ request }, contract)
-  if ((!isOfModel && request.kind !== 'rpc') || !is2xx(response.status)) return nothing
+  const part = traitsOf(request).service(request, contract)
+  if (isProbe(request) || part === 'other' || !is2xx(response.status)) return nothing
   const written = response.headers[remainingHeader]
   const picoUsd = written === undefined ? null : nearestPico(written)
   if (picoUsd !== null)
@@ -83,7 +84,7 @@ function ofInference(
       shown('wallet.balance-remaining', remainingHeader, picoUsd, response.body.kind === 'stream' ? 'either' : 'after'),
     ]
   // The RPC proxy is no inference endpoint.
-  if ((isOfModel || written !== undefined) && response.headersCut !== true)
+  if ((part === 'inference' || written !== undefined) && response.headersCut !== true)
     reporter.fail(
       'wallet.balance-remaining',
       `${remainingHeader} is ${written === undefined ? 'missing' : JSON.stringify(written)}, expected the credit of the wallet`,

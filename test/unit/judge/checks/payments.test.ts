@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../../src/contract/documented.ts'
 import { checkPayments } from '../../../../src/judge/checks/payments.ts'
 import { createFindingLog } from '../../../../src/judge/findings/findings.ts'
-import type { PaymentRecord } from '../../../../src/observation/observation.ts'
+import type { PaymentRecord } from '../../../../src/observation/requests/wallets.ts'
 import { observed, responseOf } from './observed.ts'
 
 const right: PaymentRecord = { id: 'w0/1', usd: '5', amount: '5000000', payTo: '0xpayee', isAgain: false }
