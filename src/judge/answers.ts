@@ -3,7 +3,7 @@ import { count } from '../lib/format.ts'
 import { oneLine } from '../lib/visible.ts'
 import type { LogFooter, RunInfo } from '../observation/log-lines.ts'
 import type { FailureReason, Observation } from '../observation/observation.ts'
-import { isOpenList, traitsOf } from '../observation/requests/request.ts'
+import { isOpenList, requestTraits } from '../observation/requests/request.ts'
 import { is2xx, originOf, quotedError } from '../observation/response.ts'
 import { usesOwnKey } from './audits/abuse/failure.ts'
 
@@ -67,7 +67,7 @@ export function createAnswerLog(contract: Contract): AnswerLog {
       if (origin !== 'elsewhere') return
       tally(others, response.status, 1)
       if (response.status < 300) pages++
-      if (traitsOf(request).endpoint(request, contract).route === beginsAt) beginnings++
+      if (requestTraits(request).endpoint(request, contract).route === beginsAt) beginnings++
       const location = response.headers.location ?? null
       firstOther ??= { id, error: quotedError(response), location, isOfWallet: chain !== undefined }
     },

@@ -1,7 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
 import { failedBeforeSend, type Observation } from '../observation/observation.ts'
 import { recordedOutcome } from '../observation/payment-outcome.ts'
-import { paymentOf, refusalOf } from '../observation/requests/wallets.ts'
+import { paymentIn, refusalOf } from '../observation/requests/wallets.ts'
 
 /** A signed payment that was sent, and whose outcome is unknown. */
 export type OpenPayment = { readonly id: string; readonly usd: string }
@@ -23,7 +23,7 @@ export function createOpenPayments(contract: Contract): OpenPayments {
   const settled = new Set<string>()
   return {
     add: ({ request, response, outcome }) => {
-      const payment = paymentOf(request)
+      const payment = paymentIn(request)
       if (payment === null || outcome.kind === 'dropped') return
       if (outcome.kind === 'failed' && failedBeforeSend.includes(outcome.reason)) return
       const { id, usd } = payment

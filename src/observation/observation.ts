@@ -3,7 +3,7 @@ import { accountTiers } from '../contract/contract.ts'
 import { signInFormSchema } from '../contract/wallets.ts'
 import type { DeepReadonly } from '../lib/json.ts'
 import { amount, members, openText, whole } from '../lib/schemas.ts'
-import { type RequestDescriptor, requestSchema, traitsOf } from './requests/request.ts'
+import { type RequestDescriptor, requestSchema, requestTraits } from './requests/request.ts'
 
 const text = z.string()
 const texts = z.array(text)
@@ -230,7 +230,7 @@ export type ObservationOf<Request extends RequestDescriptor> = Observation & { r
 
 /** Whether a request is the first of its arrival. */
 export const isFirstRequest = ({ request, id }: Pick<Observation, 'request' | 'id'>): boolean =>
-  traitsOf(request).isFirst(request, id)
+  requestTraits(request).isFirst(request, id)
 
 /** Failures before any byte of the request was sent. */
 export const failedBeforeSend: readonly FailureReason[] = [

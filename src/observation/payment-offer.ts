@@ -1,14 +1,14 @@
 import type { WalletTerms } from '../contract/wallets.ts'
 import { isPresent, type JsonObject, parseJson, toObject } from '../lib/json.ts'
 import type { Observation } from './observation.ts'
-import { type RequestDescriptor, traitsOf } from './requests/request.ts'
+import { type RequestDescriptor, requestTraits } from './requests/request.ts'
 
 /** Whether a request carries nothing that identifies its caller. */
-export const isDiscovery = (request: RequestDescriptor): boolean => traitsOf(request).identity(request) === 'none'
+export const isDiscovery = (request: RequestDescriptor): boolean => requestTraits(request).identity(request) === 'none'
 
 /** Whether a wallet signed in, and got a 402. */
 export const isRefusedForCredit = ({ request, response, chain }: Observation): boolean =>
-  chain !== undefined && response?.status === 402 && traitsOf(request).identity(request) === 'caller'
+  chain !== undefined && response?.status === 402 && requestTraits(request).identity(request) === 'caller'
 
 /** How to pay, as a response states it. */
 export type PaymentRequirements = {

@@ -3,7 +3,7 @@ import { toObject } from '../lib/json.ts'
 import { memoizeByObject, memoizeLast } from '../lib/memoize.ts'
 import { oneLine } from '../lib/visible.ts'
 import type { Observation, ObservedResponse } from './observation.ts'
-import { isProbe, traitsOf } from './requests/request.ts'
+import { isProbeRequest, requestTraits } from './requests/request.ts'
 
 /**
  * Whether a response seems to come from a gateway: a 5xx without the service version header. Such responses are not
@@ -24,7 +24,7 @@ export function originOf({ request, response }: Observation, contract: Contract)
   if (response === null) return null
   const { status } = response
   const isCommon = status === 401 || status === 403 || wrongAddress.includes(status)
-  if (isCommon && isProbe(request) && traitsOf(request).isIntended(request, status, contract)) return null
+  if (isCommon && isProbeRequest(request) && requestTraits(request).isIntended(request, status, contract)) return null
   return isCommon || isPage(response) || isFromGateway(response, contract) ? 'elsewhere' : 'service'
 }
 
@@ -123,7 +123,7 @@ export const isJsonType = memoizeLast((contentType: string | undefined) => json.
 export function authenticatedResponse({ request, response }: Observation): ObservedResponse | null {
   if (response === null || response.status === 401 || response.status >= 500) return null
   // A probe may have the credentials of another account. A payment has no sign-in, and nobody need read the key of a list.
-  return !isProbe(request) && traitsOf(request).identity(request) === 'caller' ? response : null
+  return !isProbeRequest(request) && requestTraits(request).identity(request) === 'caller' ? response : null
 }
 
 /** The body as a JSON object; null if it is none. */

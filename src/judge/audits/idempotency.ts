@@ -1,6 +1,6 @@
 import { probeOf } from '../../contract/probes.ts'
 import type { Observation } from '../../observation/observation.ts'
-import { isProbe } from '../../observation/requests/request.ts'
+import { isProbeRequest } from '../../observation/requests/request.ts'
 import type { ReplayRole } from '../../observation/requests/rpc.ts'
 import { isRpc } from '../../observation/requests/rpc.ts'
 import { bodyText, is2xx, isAbuseBlock, isReplayed, jsonObject } from '../../observation/response.ts'
@@ -36,7 +36,7 @@ export function createIdempotencyAudit({ contract }: AuditContext, reporter: Cla
    * another has a key that the service takes for the same. A replay itself may come from an earlier run.
    */
   const judgeKey = ({ request, response, outcome, caller, id }: Observation) => {
-    if (!isProbe(request) || outcome.kind !== 'answered' || response === null) return
+    if (!isProbeRequest(request) || outcome.kind !== 'answered' || response === null) return
     const probe = probeOf(request.probe)
     if (probe.clause !== 'rpc.replay.key' || !is2xx(response.status) || jsonObject(response)?.result === undefined)
       return

@@ -6,7 +6,7 @@ import { plural } from '../../lib/format.ts'
 import type { Observation, ObservedResponse } from '../../observation/observation.ts'
 import { challengeIn, memberOf } from '../../observation/payment-offer.ts'
 import { isChat } from '../../observation/requests/chat.ts'
-import { isProbe, traitsOf } from '../../observation/requests/request.ts'
+import { isProbeRequest, requestTraits } from '../../observation/requests/request.ts'
 import { is2xx, isAbuseBlock, isFromGateway, jsonObject } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import type { Audit, AuditContext } from './audit.ts'
@@ -56,7 +56,8 @@ export function createSignInAudit(
   return {
     add: observation => {
       const { request } = observation
-      if (isProbe(request) && request.race !== undefined) return addToRace(request.race, request.probe, observation)
+      if (isProbeRequest(request) && request.race !== undefined)
+        return addToRace(request.race, request.probe, observation)
       const verdict = verdictOn(observation, contract)
       if (verdict === null || (verdict === 'refused' && isClockFar(observation))) return
       const group = groupOf(observation)
@@ -98,7 +99,7 @@ export function createSignInAudit(
   }
 
   function groupOf({ caller, chain = '', request, signIn }: Observation): SignInGroup {
-    const part = traitsOf(request).service(request, contract)
+    const part = requestTraits(request).service(request, contract)
     const { isLegacy = false, layout = null } = signIn ?? {}
     const key = `${caller}/${part}/${isLegacy}/${layout}`
     let group = groups.get(key)
@@ -167,8 +168,8 @@ const clausesOf = ({ family, part, isLegacy }: SignInGroup): readonly Clause[] =
 
 /** Whether a valid sign-in was accepted or refused; null: the response does not tell. */
 function verdictOn({ chain, request, response }: Observation, contract: Contract): SignInVerdict | null {
-  if (chain === undefined || response === null || isProbe(request)) return null
-  if (traitsOf(request).identity(request) !== 'caller') return null
+  if (chain === undefined || response === null || isProbeRequest(request)) return null
+  if (requestTraits(request).identity(request) !== 'caller') return null
   const verdict = verdictOf(response, contract)
   // Such a model is refused with 401, too.
   const isReserved = isChat(request) && contract.models.some(({ id, payingOnly }) => payingOnly && id === request.model)

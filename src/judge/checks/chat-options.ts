@@ -20,9 +20,9 @@ import { type Check, type Expect, expectFor } from './check.ts'
 type SentChatOptions = NonNullable<ChatDescriptor['options']>
 
 /** Checks chat requests with service-specific options. Most requests have none. */
-export const checkChatOptions: Check<'chat-options'> = (observation, contract, reporter) => {
+export const checkChatOptions: Check<'chat-options', ChatDescriptor> = (observation, contract, reporter) => {
   const { response, request, outcome, id } = observation
-  if (request.kind !== 'chat' || request.options === null) return
+  if (request.options === null) return
   if (response === null || isFromGateway(response, contract)) return
   const expect = expectFor(reporter, id)
   if (!is2xx(response.status)) return checkRefusal(response, request.options, contract, expect)

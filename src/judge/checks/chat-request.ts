@@ -13,8 +13,12 @@ import { type Check, type Expect, expectFor } from './check.ts'
 type ChatRequestClause = ClausesOf<'chat-request'>
 
 /** Checks that a valid chat request is accepted, and that its options take effect. */
-export const checkChatRequest: Check<'chat-request'> = ({ response, request, id, outcome }, contract, reporter) => {
-  if (request.kind !== 'chat' || response === null) return
+export const checkChatRequest: Check<'chat-request', ChatDescriptor> = (
+  { response, request, id, outcome },
+  contract,
+  reporter,
+) => {
+  if (response === null) return
   const expect = expectFor(reporter, id)
   const accepted = is2xx(response.status)
   if (accepted || (refusals.includes(response.status) && !mentionsModel(response)))

@@ -6,16 +6,15 @@ import { formatPico, nearestPico, pico } from '../../lib/money.ts'
 import type { ObservedResponse } from '../../observation/observation.ts'
 import { requirementsIn } from '../../observation/payment-offer.ts'
 import { isUndecided } from '../../observation/payment-outcome.ts'
-import type { PaymentRecord } from '../../observation/requests/wallets.ts'
+import type { PaymentRecord, TopUpDescriptor } from '../../observation/requests/wallets.ts'
 import { refusalOf } from '../../observation/requests/wallets.ts'
 import { is2xx, isFromGateway, jsonObject } from '../../observation/response.ts'
 import { type Check, expectFor } from './check.ts'
 
 /** Checks the response to a payment for credit. Only the ledger sees whether the credit arrives. */
-export const checkPayments: Check<'payments'> = ({ request, response, id }, contract, reporter) => {
-  if (request.kind !== 'top-up' || request.payment === null || response === null) return
-  if (isFromGateway(response, contract)) return
+export const checkPayments: Check<'payments', TopUpDescriptor> = ({ request, response, id }, contract, reporter) => {
   const { payment } = request
+  if (payment === null || response === null || isFromGateway(response, contract)) return
   const { topUp } = contract.wallets
   const { status } = response
   const expect = expectFor(reporter, id)

@@ -2,13 +2,14 @@ import type { Sender } from '../../contract/probe.ts'
 import { isPromisedStatus, probeOf } from '../../contract/probes.ts'
 import { quote } from '../../lib/format.ts'
 import type { ObservedResponse } from '../../observation/observation.ts'
+import type { ProbeDescriptor } from '../../observation/requests/probe.ts'
 import { bodyText, isAbuseBlock, isFromGateway } from '../../observation/response.ts'
 import { type Check, expectFor } from './check.ts'
 import { joinFirst } from './rpc-response.ts'
 
 /** Checks that a crafted request gets a documented response. */
-export const checkProbe: Check<'probe'> = ({ response, request, id }, contract, reporter) => {
-  if (request.kind !== 'probe' || response === null || isFromGateway(response, contract)) return
+export const checkProbe: Check<'probe', ProbeDescriptor> = ({ response, request, id }, contract, reporter) => {
+  if (response === null || isFromGateway(response, contract)) return
   const { clause, promised, names, as } = probeOf(request.probe)
   const statuses = promised(contract)
   if (statuses.length === 0) return

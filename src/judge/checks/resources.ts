@@ -8,8 +8,12 @@ import type { ClauseReporter } from '../findings/findings.ts'
 import { type Check, expectFor } from './check.ts'
 
 /** Checks responses that are neither chat nor RPC: whether the resource exists, and its headers. */
-export const checkResources: Check<'resources'> = ({ response, request, id }, contract, reporter) => {
-  if (request.kind !== 'resource' || response === null || isFromGateway(response, contract)) return
+export const checkResources: Check<'resources', ResourceDescriptor> = (
+  { response, request, id },
+  contract,
+  reporter,
+) => {
+  if (response === null || isFromGateway(response, contract)) return
   const resource = resourceOf(contract, request.resource)
   if (resource === null || unrelated.includes(response.status)) return
   const { status } = response

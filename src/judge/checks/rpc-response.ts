@@ -9,8 +9,12 @@ import type { ClauseReporter } from '../findings/findings.ts'
 import { type Check, checkStatus, type Expect, expectFor } from './check.ts'
 
 /** Checks the JSON-RPC part of a proxy response: form, ids, and matching of items. */
-export const checkRpcResponse: Check<'rpc-response'> = ({ response, request, id, outcome }, contract, reporter) => {
-  if (request.kind !== 'rpc' || response === null || outcome.kind !== 'answered') return
+export const checkRpcResponse: Check<'rpc-response', RpcDescriptor> = (
+  { response, request, id, outcome },
+  contract,
+  reporter,
+) => {
+  if (response === null || outcome.kind !== 'answered') return
   if (isAbuseBlock(response, contract)) return
   const { status, headers } = response
   // The idempotency audit judges whether a conflict is rejected. Otherwise its items are open.
@@ -60,6 +64,18 @@ export const checkRpcResponse: Check<'rpc-response'> = ({ response, request, id,
 }
 
 const isFailing = (item: RpcItem): boolean => item.failing
+
+/** What a success may lack. errors: JSON-RPC errors and no result · unreadable: neither a JSON-RPC error nor a result */
+export const bodyEndings = { errors: 'errors', unreadable: 'unreadable' } as const
+
+/** null: it has a result, or each of its items should fail. */
+export function endingInBody(request: RpcDescriptor, { body }: ObservedResponse): keyof typeof bodyEndings | null {
+  if (request.items.every(isFailing)) return null
+  const value = body.kind === 'json' ? body.value : undefined
+  const responses = (Array.isArray(value) ? value : [value]).map(toObject).filter(response => response !== null)
+  if (responses.some(response => !isRpcError(response))) return null
+  return responses.length > 0 ? 'errors' : 'unreadable'
+}
 
 function checkResponse(response: unknown, { rpc }: Contract, id: number, reporter: ClauseReporter<'rpc-response'>) {
   const wrong = wrongResponse(response)

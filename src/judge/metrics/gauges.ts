@@ -1,6 +1,6 @@
 import type { Contract } from '../../contract/contract.ts'
 import type { Observation, Sink } from '../../observation/observation.ts'
-import { applicableLimit, isProbe, traitsOf } from '../../observation/requests/request.ts'
+import { applicableLimit, isProbeRequest, requestTraits } from '../../observation/requests/request.ts'
 import { authenticatedResponse, isAbuseBlock, isReplayed } from '../../observation/response.ts'
 import { chargeOf } from '../audits/ledger/charge.ts'
 import { expectedCharge } from '../audits/ledger/prices.ts'
@@ -92,9 +92,9 @@ export function createGauges(contract: Contract): Gauges {
 
   function addCharge(observation: Observation) {
     const { request, response, call } = observation
-    const { pricing, subject } = traitsOf(request)
+    const { pricing, subject } = requestTraits(request)
     const by = pricing(request)
-    if (by !== 'tokens' && by !== 'credits' && !isProbe(request)) return
+    if (by !== 'tokens' && by !== 'credits' && !isProbeRequest(request)) return
     const sums = sumsOf(call, by === 'credits' ? subject(request) : 'none')
     const expected = expectedCharge(observation, contract)
     if (expected !== null) {
@@ -118,10 +118,10 @@ export function createGauges(contract: Contract): Gauges {
       else if (known.shownMs <= shownMs) Object.assign(known, { shownMs, headers })
     }
     // The judges decide which limit a probe uses.
-    if (headers['x-ratelimit-remaining-requests'] === undefined || isProbe(request)) return
+    if (headers['x-ratelimit-remaining-requests'] === undefined || isProbeRequest(request)) return
     const ofCaller = limits.get(caller) ?? new Map<string, LatestOfLimit>()
     limits.set(caller, ofCaller)
-    const { limitFamily, subject } = traitsOf(request)
+    const { limitFamily, subject } = requestTraits(request)
     const key = limitFamily === 'chat' ? subject(request) : request.kind
     const known = ofCaller.get(key)
     if (known === undefined || known.shownMs <= shownMs) ofCaller.set(key, { shownMs, headers, observation })

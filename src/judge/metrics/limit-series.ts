@@ -1,6 +1,6 @@
 import { isWholeNumber } from '../../lib/numbers.ts'
 import type { Observation } from '../../observation/observation.ts'
-import { traitsOf } from '../../observation/requests/request.ts'
+import { requestTraits } from '../../observation/requests/request.ts'
 import type { Timeline, TimeRow } from './timeline.ts'
 
 /** Usage of one limit by one caller over time, as the responses state it, and its rejections. */
@@ -70,7 +70,7 @@ export function createLimitSeries(timeline: Timeline): LimitSeriesFold {
     add: o => {
       const shownMs = o.headersMs ?? o.endMs
       const { request } = o
-      const { limitFamily, subject } = traitsOf(request)
+      const { limitFamily, subject } = requestTraits(request)
       if (o.response === null || shownMs === null || (limitFamily !== 'chat' && limitFamily !== 'rpc')) return
       const series = seriesOf(o.caller, limitFamily === 'chat' ? subject(request) : '')
       if (series === null) return

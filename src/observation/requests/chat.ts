@@ -8,7 +8,7 @@ import { amount } from '../../lib/schemas.ts'
 import { type ApplicableLimit, countersOf, type LimitedCaller, limitsOf, statedRequests } from '../limit-scope.ts'
 import { type RequestTraits, usual } from './traits.ts'
 
-export const chatSchema = z.object({
+export const chatRequestSchema = z.object({
   kind: z.literal('chat'),
   model: z.string(),
   /** null: unknown. */
@@ -20,14 +20,14 @@ export const chatSchema = z.object({
   /** null if the request had only a prompt and a token limit. */
   options: chatOptionsSchema.nullable(),
 })
-export type ChatDescriptor = DeepReadonly<z.output<typeof chatSchema>>
+export type ChatDescriptor = DeepReadonly<z.output<typeof chatRequestSchema>>
 
 export const isChat = (request: { readonly kind: string }): request is ChatDescriptor => request.kind === 'chat'
 
 /** A generous bound on the tokens of a prompt, which services count differently. */
 export const maxPromptTokens = ({ promptTokens }: ChatDescriptor): number => promptTokens * 2 + 4_000
 
-export const chat: RequestTraits<ChatDescriptor> = {
+export const chatTraits: RequestTraits<ChatDescriptor> = {
   ...usual,
   endpoint: (_, { paths }) => ({ method: 'POST', route: paths.chat }),
   limitFamily: 'chat',

@@ -6,8 +6,8 @@ import { type RequestTraits, usual } from './traits.ts'
 
 export const listKinds = ['models', 'networks', 'rate-limits', 'rate-limit-logs'] as const
 
-export const listSchema = z.object({ kind: z.enum(listKinds) })
-export type ListDescriptor = DeepReadonly<z.output<typeof listSchema>>
+export const listRequestSchema = z.object({ kind: z.enum(listKinds) })
+export type ListDescriptor = DeepReadonly<z.output<typeof listRequestSchema>>
 
 /** The log of the requests of its caller that were rejected by a limit. */
 export const isRefusalLog = ({ kind }: { readonly kind: string }): boolean => kind === 'rate-limit-logs'
@@ -30,7 +30,7 @@ const openList = (pathOf: (paths: Contract['paths']) => string): RequestTraits<L
   identity: () => 'unread',
 })
 
-export const lists: Readonly<Record<ListDescriptor['kind'], RequestTraits<ListDescriptor>>> = {
+export const listTraits: Readonly<Record<ListDescriptor['kind'], RequestTraits<ListDescriptor>>> = {
   models: openList(({ models }) => models),
   networks: openList(({ networks }) => networks),
   'rate-limits': listOfCaller(({ rateLimits }) => rateLimits),

@@ -12,15 +12,15 @@ import { rpcLimit } from './rpc.ts'
 import { type Identity, type RequestTraits, usual } from './traits.ts'
 
 /** A crafted request with a documented response. */
-export const probeSchema = z.object({
+export const probeRequestSchema = z.object({
   kind: z.literal('probe'),
   probe: probeNameSchema,
   /** The same for requests that are sent at once with one sign-in: the id of the first. Missing: it is alone. */
   race: whole.optional(),
 })
-export type ProbeDescriptor = DeepReadonly<z.output<typeof probeSchema>>
+export type ProbeDescriptor = DeepReadonly<z.output<typeof probeRequestSchema>>
 
-export const probe: RequestTraits<ProbeDescriptor> = {
+export const probeTraits: RequestTraits<ProbeDescriptor> = {
   ...usual,
   endpoint: ({ probe: name }, contract) => {
     const { method, path } = probeOf(name).request(contract)

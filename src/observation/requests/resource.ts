@@ -6,7 +6,7 @@ import { type ApplicableLimit, controlLimit, countersOf, limitsOf } from '../lim
 import { type RequestTraits, usual } from './traits.ts'
 
 /** A resource that is neither chat nor RPC. */
-export const resourceSchema = z.object({
+export const resourceRequestSchema = z.object({
   kind: z.literal('resource'),
   /** Its name in the contract. */
   resource: z.string(),
@@ -17,9 +17,9 @@ export const resourceSchema = z.object({
   /** The timestamp that the request carried, in milliseconds; null for none. */
   timestampMs: z.number().min(0).max(8e15).nullable(),
 })
-export type ResourceDescriptor = DeepReadonly<z.output<typeof resourceSchema>>
+export type ResourceDescriptor = DeepReadonly<z.output<typeof resourceRequestSchema>>
 
-export const resource: RequestTraits<ResourceDescriptor> = {
+export const resourceTraits: RequestTraits<ResourceDescriptor> = {
   ...usual,
   endpoint: (request, contract) => {
     const known = resourceOf(contract, request.resource)

@@ -22,20 +22,20 @@ export type ReplayRole = DeepReadonly<z.output<typeof replaySchema>>
 const rpcItemSchema = z.object({ id: z.union([z.number(), z.string()]), method: z.string(), failing: z.boolean() })
 export type RpcItem = DeepReadonly<z.output<typeof rpcItemSchema>>
 
-export const rpcSchema = z.object({
+export const rpcRequestSchema = z.object({
   kind: z.literal('rpc'),
   network: z.string(),
   batch: z.boolean(),
   items: z.array(rpcItemSchema),
   replay: replaySchema.nullable(),
 })
-export type RpcDescriptor = DeepReadonly<z.output<typeof rpcSchema>>
+export type RpcDescriptor = DeepReadonly<z.output<typeof rpcRequestSchema>>
 
 export const isRpc = (request: { readonly kind: string }): request is RpcDescriptor => request.kind === 'rpc'
 
 const isConflict = ({ replay }: RpcDescriptor): boolean => replay?.role === 'conflict'
 
-export const rpc: RequestTraits<RpcDescriptor> = {
+export const rpcTraits: RequestTraits<RpcDescriptor> = {
   ...usual,
   endpoint: ({ network }, { paths }) => ({ method: 'POST', route: paths.rpc.replace('{network}', network) }),
   limitFamily: 'rpc',

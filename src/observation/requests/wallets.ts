@@ -28,7 +28,7 @@ const paymentSchema = z.object({
 export type PaymentRecord = DeepReadonly<z.output<typeof paymentSchema>>
 
 /** A request for credit of a wallet: it asks how to pay, or it pays. */
-export const topUpSchema = z.object({
+export const topUpRequestSchema = z.object({
   kind: z.literal('top-up'),
   step: z.enum(['offer', 'payment']),
   /** null: an offer that a caller with API keys asks for. */
@@ -37,9 +37,9 @@ export const topUpSchema = z.object({
   /** null: nothing was signed. */
   payment: paymentSchema.nullable(),
 })
-export type TopUpDescriptor = DeepReadonly<z.output<typeof topUpSchema>>
+export type TopUpDescriptor = DeepReadonly<z.output<typeof topUpRequestSchema>>
 
-export const walletBalanceSchema = z.object({ kind: z.literal('wallet-balance'), address: text.nullable() })
+export const walletBalanceRequestSchema = z.object({ kind: z.literal('wallet-balance'), address: text.nullable() })
 
 export const isTopUp = (request: { readonly kind: string }): request is TopUpDescriptor => request.kind === 'top-up'
 
@@ -50,7 +50,7 @@ export const isOfferRequest = (request: { readonly kind: string }): boolean =>
   isTopUp(request) && request.step === 'offer'
 
 /** The payment that a request carries; null: none. */
-export const paymentOf = (request: { readonly kind: string }): PaymentRecord | null =>
+export const paymentIn = (request: { readonly kind: string }): PaymentRecord | null =>
   isTopUp(request) ? request.payment : null
 
 const unlimited = {
@@ -61,7 +61,7 @@ const unlimited = {
   pricing: () => 'nothing',
 } as const satisfies Partial<RequestTraits<unknown>>
 
-export const topUp: RequestTraits<TopUpDescriptor> = {
+export const topUpTraits: RequestTraits<TopUpDescriptor> = {
   ...unlimited,
   endpoint: (_, { wallets }) => ({ method: 'POST', route: wallets.topUp.path }),
   identity: () => 'payment',
@@ -91,7 +91,7 @@ export function refusalOf({ invalid, usd }: PaymentRecord, { wallets }: Contract
   return wallets.topUp.maximumUsd !== null && pico(usd) > pico(wallets.topUp.maximumUsd) ? 'aboveMaximum' : null
 }
 
-export const walletBalance: RequestTraits<unknown> = {
+export const balanceTraits: RequestTraits<unknown> = {
   ...unlimited,
   endpoint: (_, { wallets }) => ({ method: 'GET', route: wallets.balancePath }),
 }

@@ -1,5 +1,5 @@
 import type { Observation } from '../../../observation/observation.ts'
-import { applicableLimit, isOpenList, traitsOf } from '../../../observation/requests/request.ts'
+import { applicableLimit, isOpenList, requestTraits } from '../../../observation/requests/request.ts'
 import { errorMessageOf, is2xx, isAbuseBlock, saysToWait } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Audit, AuditContext, BlockCounts } from '../audit.ts'
@@ -74,7 +74,7 @@ export function createAbuseAudit(
       shownMs,
       status,
       failure: countedFailureOf(observation, contract),
-      shouldFail: traitsOf(observation.request).isMeantToFail(observation.request, contract),
+      shouldFail: requestTraits(observation.request).isMeantToFail(observation.request, contract),
       isBlocked: response !== null && isAbuseBlock(response, contract),
       hasBlockMessage,
       isProcessed:

@@ -1,6 +1,6 @@
 import type { Contract } from '../../../contract/contract.ts'
 import { failedBeforeSend, type Observation } from '../../../observation/observation.ts'
-import { type RequestDescriptor, traitsOf } from '../../../observation/requests/request.ts'
+import { type RequestDescriptor, requestTraits } from '../../../observation/requests/request.ts'
 import type { Identity } from '../../../observation/requests/traits.ts'
 import { is2xx, isAbuseBlock, isFromGateway } from '../../../observation/response.ts'
 
@@ -32,7 +32,7 @@ export function countedFailureOf(
   { request, response, outcome }: Observation,
   contract: Contract,
 ): CountedFailure | null {
-  const identity = traitsOf(request).identity(request)
+  const identity = requestTraits(request).identity(request)
   if (outcome.kind === 'dropped' || identity === 'other' || identity === 'none') return null
   if (outcome.kind === 'failed' && failedBeforeSend.includes(outcome.reason)) return null
   if (response === null) return 'possible'
@@ -52,4 +52,5 @@ const unclear: readonly Identity[] = ['payment', 'bad-sign-in', 'unread']
 const notOwn: readonly Identity[] = ['unread', 'other', 'none']
 
 /** Whether a request carries its caller's key, or a sign-in or payment of its wallet, and the service must read it. */
-export const usesOwnKey = (request: RequestDescriptor): boolean => !notOwn.includes(traitsOf(request).identity(request))
+export const usesOwnKey = (request: RequestDescriptor): boolean =>
+  !notOwn.includes(requestTraits(request).identity(request))

@@ -3,7 +3,7 @@ import { toObject } from '../../../lib/json.ts'
 import { memoizeLast } from '../../../lib/memoize.ts'
 import { absDifference, formatPico, pico } from '../../../lib/money.ts'
 import { failedBeforeSend, type Observation, type ObservedResponse } from '../../../observation/observation.ts'
-import { type RequestDescriptor, traitsOf } from '../../../observation/requests/request.ts'
+import { type RequestDescriptor, requestTraits } from '../../../observation/requests/request.ts'
 import { is2xx, isFromGateway, isReplayed } from '../../../observation/response.ts'
 import { statedAmounts } from '../../checks/completion.ts'
 import { priceListOf, priceOfCredits, statedCost } from '../../checks/price-list.ts'
@@ -28,7 +28,7 @@ const free: ChargeBounds = { kind: 'free', min: 0n, max: 0n, said: 0n }
 const refused: ChargeBounds = { ...free, kind: 'refused' }
 
 /** Whether a request never costs anything. */
-export const isFree = (request: RequestDescriptor): boolean => traitsOf(request).pricing(request) === 'nothing'
+export const isFree = (request: RequestDescriptor): boolean => requestTraits(request).pricing(request) === 'nothing'
 
 /** The bounds of the charge; null if unknown, since a success states no cost, and the price list does not cover it. */
 export const chargeOf = memoizeLast(readCharge)
@@ -43,7 +43,7 @@ function readCharge(observation: Observation, contract: Contract): ChargeBounds 
   if (response !== null && isFromGateway(response, contract)) return upToMax(observation, contract)
 
   const claim = claimOf(observation, contract)
-  const pricing = traitsOf(request).pricing(request)
+  const pricing = requestTraits(request).pricing(request)
   if (pricing !== 'tokens' && isReplayed(response))
     // The first attempt of a retried request may have been charged, and this is its replay.
     return { kind: 'replay', min: 0n, max: retried ? (claim?.max ?? 0n) : 0n, said: claim?.said ?? 0n }
@@ -79,7 +79,7 @@ export const isProxyRejection = ({ request, outcome }: Observation, contract: Co
   outcome.kind === 'answered' &&
   outcome.status >= 400 &&
   outcome.status < 500 &&
-  traitsOf(request).service(request, contract) === 'rpc'
+  requestTraits(request).service(request, contract) === 'rpc'
 
 type ClaimedCharge = Pick<ChargeBounds, 'min' | 'max' | 'said'>
 

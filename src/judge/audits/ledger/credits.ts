@@ -2,7 +2,7 @@ import type { Contract } from '../../../contract/contract.ts'
 import { absDifference, pico } from '../../../lib/money.ts'
 import { failedBeforeSend, type Observation } from '../../../observation/observation.ts'
 import { isUndecided, recordedOutcome } from '../../../observation/payment-outcome.ts'
-import { paymentOf, refusalOf } from '../../../observation/requests/wallets.ts'
+import { paymentIn, refusalOf } from '../../../observation/requests/wallets.ts'
 import { is2xx, isFromGateway } from '../../../observation/response.ts'
 import { clauseOfRefusal, paymentResult } from '../../checks/payments.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
@@ -67,7 +67,7 @@ export function createCredits(
 
   return observation => {
     const { request, sentMs } = observation
-    const payment = paymentOf(request)
+    const payment = paymentIn(request)
     if (payment === null || sentMs === null) return null
     const paid = pico(payment.usd)
     const wrong = refusalOf(payment, contract)

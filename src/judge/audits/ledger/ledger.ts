@@ -1,6 +1,6 @@
 import { absDifference, formatPico } from '../../../lib/money.ts'
 import type { Observation } from '../../../observation/observation.ts'
-import { isProbe, traitsOf } from '../../../observation/requests/request.ts'
+import { isProbeRequest, requestTraits } from '../../../observation/requests/request.ts'
 import { is2xx, isReplayed } from '../../../observation/response.ts'
 import { priceListOf } from '../../checks/price-list.ts'
 import { claimedCredits } from '../../checks/rpc-credits.ts'
@@ -62,7 +62,7 @@ export function createLedgerAudit(
       addTotals(observation, charge)
       // Rejections of other requests may be relayed from a node, which has its price.
       if (
-        isProbe(observation.request) &&
+        isProbeRequest(observation.request) &&
         charge?.kind === 'charged' &&
         charge.said > 0n &&
         isProxyRejection(observation, contract)
@@ -137,8 +137,8 @@ export function createLedgerAudit(
     const expected = expectedCharge(observation, contract)
     const { response, request, outcome, endMs, dueMs } = observation
     const isSuccess = outcome.kind === 'answered' && is2xx(outcome.status)
-    const isPricedInCredits = traitsOf(request).pricing(request) === 'credits'
-    const isOfProxy = (isPricedInCredits || isProbe(request)) && response !== null && !isReplayed(response)
+    const isPricedInCredits = requestTraits(request).pricing(request) === 'credits'
+    const isOfProxy = (isPricedInCredits || isProbeRequest(request)) && response !== null && !isReplayed(response)
     const amounts: LedgerAmounts = {
       expectedCredits: expected?.credits ?? 0n,
       expectedPicoUsd: expected?.usd ?? 0n,

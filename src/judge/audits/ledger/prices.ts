@@ -10,7 +10,7 @@ import {
 } from '../../../observation/observation.ts'
 import { type ChatDescriptor, maxPromptTokens } from '../../../observation/requests/chat.ts'
 import type { ProbeDescriptor } from '../../../observation/requests/probe.ts'
-import { type RequestDescriptor, traitsOf } from '../../../observation/requests/request.ts'
+import { type RequestDescriptor, requestTraits } from '../../../observation/requests/request.ts'
 import type { ResourceDescriptor } from '../../../observation/requests/resource.ts'
 import type { RpcDescriptor } from '../../../observation/requests/rpc.ts'
 import type { Pricing } from '../../../observation/requests/traits.ts'
@@ -142,7 +142,7 @@ const prices: { readonly [By in Pricing]: Price<PricedRequest[By]> } = {
 }
 
 export const priceOf = (request: RequestDescriptor): Price<RequestDescriptor> =>
-  prices[traitsOf(request).pricing(request)] as Price<RequestDescriptor>
+  prices[requestTraits(request).pricing(request)] as Price<RequestDescriptor>
 
 /** The cost of a success by our own price list; null if the price list does not cover the request. */
 export function expectedCharge(observation: Observation, contract: Contract): ExpectedCharge | null {

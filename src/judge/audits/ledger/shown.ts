@@ -2,8 +2,8 @@ import type { Contract } from '../../../contract/contract.ts'
 import { toObject } from '../../../lib/json.ts'
 import { formatPico, nearestPico, pico } from '../../../lib/money.ts'
 import type { Observation, ObservedResponse } from '../../../observation/observation.ts'
-import { isProbe, traitsOf } from '../../../observation/requests/request.ts'
-import { isWalletBalance, paymentOf, refusalOf } from '../../../observation/requests/wallets.ts'
+import { isProbeRequest, requestTraits } from '../../../observation/requests/request.ts'
+import { isWalletBalance, paymentIn, refusalOf } from '../../../observation/requests/wallets.ts'
 import { is2xx, isFromGateway, jsonObject } from '../../../observation/response.ts'
 import { paymentResult } from '../../checks/payments.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
@@ -33,7 +33,7 @@ export function shownCredits(
   const { request, response, chain, id } = observation
   if (chain === undefined || response === null || isFromGateway(response, contract)) return nothing
   if (isWalletBalance(request)) return ofBalance(response, id, reporter)
-  const payment = paymentOf(request)
+  const payment = paymentIn(request)
   if (payment !== null) {
     const { newBalance } = paymentResult(response)
     if (payment.isAgain || newBalance === null || !is2xx(response.status)) return nothing
@@ -75,8 +75,8 @@ function ofInference(
   contract: Contract,
   reporter: ClauseReporter<'ledger'>,
 ): readonly ShownCredit[] {
-  const part = traitsOf(request).service(request, contract)
-  if (isProbe(request) || part === 'other' || !is2xx(response.status)) return nothing
+  const part = requestTraits(request).service(request, contract)
+  if (isProbeRequest(request) || part === 'other' || !is2xx(response.status)) return nothing
   const written = response.headers[remainingHeader]
   const picoUsd = written === undefined ? null : nearestPico(written)
   if (picoUsd !== null)

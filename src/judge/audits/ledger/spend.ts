@@ -3,7 +3,7 @@ import { promisesAny } from '../../../contract/promises.ts'
 import { nearestPico, pico } from '../../../lib/money.ts'
 import { failedBeforeSend, type Observation, type ObservedResponse } from '../../../observation/observation.ts'
 import { isUndecided, recordedOutcome } from '../../../observation/payment-outcome.ts'
-import { traitsOf } from '../../../observation/requests/request.ts'
+import { requestTraits } from '../../../observation/requests/request.ts'
 import type { TopUpDescriptor } from '../../../observation/requests/wallets.ts'
 import { isTopUp, refusalOf } from '../../../observation/requests/wallets.ts'
 import { is2xx, isFromGateway, isReplayed } from '../../../observation/response.ts'
@@ -77,7 +77,7 @@ const none: Claim = { amount: 0n, isStated: false, isAbsurd: false }
 function claimedBy(response: ObservedResponse, observation: Observation, contract: Contract): Claim {
   // A replay may show the cost of the first request, which was counted then.
   const { request } = observation
-  if (traitsOf(request).isRepetition(request) && isReplayed(response)) return { ...none, isStated: true }
+  if (requestTraits(request).isRepetition(request) && isReplayed(response)) return { ...none, isStated: true }
   const inBody = claimInBody(response)
   const inHeader = claimInHeader(response, contract)
   const credits = claimedCredits(response, contract)
@@ -94,7 +94,7 @@ function claimedBy(response: ObservedResponse, observation: Observation, contrac
 
 /** Whether a completion states a cost, but no counts of tokens that could confirm it, although it must. */
 const isUsageUnreadable = (observation: Observation, contract: Contract): boolean =>
-  traitsOf(observation.request).pricing(observation.request) === 'tokens' &&
+  requestTraits(observation.request).pricing(observation.request) === 'tokens' &&
   promisesAny(contract, ['chat.usage']) &&
   countsOf(observation) === null
 
@@ -104,7 +104,7 @@ function balancesIn(
   { request }: Observation,
   contract: Contract,
 ): RequestSpend['balances'] {
-  const identity = traitsOf(request).identity(request)
+  const identity = requestTraits(request).identity(request)
   if ((identity !== 'caller' && identity !== 'payment') || response.status === 401) return noBalances
   const { usdHeader, diemHeader } = priceListOf(contract)
   const amountIn = (header: string) => nearestPico(response.headers[header] ?? '')

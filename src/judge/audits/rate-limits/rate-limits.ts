@@ -7,7 +7,7 @@ import {
   statedTokens,
 } from '../../../observation/limit-scope.ts'
 import type { Observation } from '../../../observation/observation.ts'
-import { applicableLimit, isOpenList, isProbe, traitsOf } from '../../../observation/requests/request.ts'
+import { applicableLimit, isOpenList, isProbeRequest, requestTraits } from '../../../observation/requests/request.ts'
 import { is2xx, isAbuseBlock, isConcurrencyRejection, isReplayed } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { LimitResult } from '../../results.ts'
@@ -161,7 +161,7 @@ const isStray = ({ kind, stated }: WindowRequest, { requestsPerMinute }: Applica
 
 function memberOf(observation: Observation, contract: Contract, sentMs: number, shownMs: number): LimitRequest {
   const { response, request, id, key } = observation
-  const traits = traitsOf(request)
+  const traits = requestTraits(request)
   const requests = response && statedRequests(response.headers)
   return {
     id,
@@ -184,7 +184,7 @@ function memberOf(observation: Observation, contract: Contract, sentMs: number, 
 function kindOf({ request, response }: Observation, contract: Contract): WindowRequest['kind'] {
   if (
     response === null ||
-    isProbe(request) ||
+    isProbeRequest(request) ||
     isReplayed(response) ||
     isAbuseBlock(response, contract) ||
     isConcurrencyRejection(response, contract)

@@ -1,7 +1,7 @@
 import { toObject } from '../../../lib/json.ts'
 import type { Observation } from '../../../observation/observation.ts'
 import { isRefusalLog } from '../../../observation/requests/lists.ts'
-import { traitsOf } from '../../../observation/requests/request.ts'
+import { requestTraits } from '../../../observation/requests/request.ts'
 import { is2xx, isAbuseBlock, isConcurrencyRejection, jsonObject } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Obstacle } from '../../findings/obstacles.ts'
@@ -65,7 +65,7 @@ export function createRefusalLogCheck(
         if (rows === null) for (const clause of clauses) reporter.unjudged(clause, unreadable)
       }
       if (response !== null && response.status !== 429) return
-      const { limitFamily, subject } = traitsOf(request)
+      const { limitFamily, subject } = requestTraits(request)
       const name = limitFamily === 'chat' ? subject(request) : limitFamily === 'rpc' ? contract.limitLogs.rpcId : ''
       const isCertain =
         name !== '' &&

@@ -14,7 +14,8 @@ function judgedOf(status: number, body: unknown, more: Partial<PaymentRecord> = 
   const findingLog = createFindingLog()
   const payment = { ...right, ...more }
   const request = { kind: 'top-up', step: 'payment', chain: 'base', address: '0x', payment } as const
-  checkPayments(observed(request, responseOf(status, body)), documentedContract, findingLog.reporterFor('payments'))
+  const observation = { ...observed(request, responseOf(status, body)), request }
+  checkPayments(observation, documentedContract, findingLog.reporterFor('payments'))
   return {
     passed: findingLog.tallies().flatMap(({ id, verdict }) => (verdict === 'pass' ? id : [])),
     open: findingLog
