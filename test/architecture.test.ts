@@ -283,6 +283,7 @@ const tables = [
   'src/judge/checks/checks.ts',
   'src/judge/audits/audits.ts',
   'src/learn/learn.ts',
+  'src/observation/requests/request.ts',
   'src/produce/engine.ts',
   'src/report/page.ts',
   'src/report/render/renderers.ts',
@@ -357,6 +358,7 @@ const doors: Readonly<Record<string, Door>> = {
       ...['src/report/document.ts', 'src/judge/results.ts', 'src/library/options.ts', 'src/mcp/tools.ts'],
       ...['src/judge/compare/comparison.ts', 'src/judge/metrics/slices.ts'],
       ...['src/plan/plan.ts', 'src/observation/observation.ts', 'src/observation/log-lines.ts'],
+      'src/observation/requests',
     ],
     because:
       'outside data enters as profile, scenario, plan, log, report, options, as a request to the reference service, and as a call of a tool',
@@ -580,8 +582,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 483 files',
-    rule: atMostFiles(483),
+    text: 'src has at most 492 files',
+    rule: atMostFiles(492),
     planted: [],
   },
   {

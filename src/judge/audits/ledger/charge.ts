@@ -8,7 +8,7 @@ import { is2xx, isFromGateway, isReplayed } from '../../../observation/response.
 import { statedAmounts } from '../../checks/completion.ts'
 import { priceListOf, priceOfCredits, statedCost } from '../../checks/price-list.ts'
 import { claimedCredits } from '../../checks/rpc-credits.ts'
-import { type AmountRange, expectedCharge, priceOf, rangeAround } from './prices.ts'
+import { type AmountRange, expectedCharge, rangeAround, requestPrice } from './prices.ts'
 
 /** The possible charges of one request. All amounts in pico-USD; a DIEM counts as a USD. */
 export type ChargeBounds = {
@@ -66,7 +66,7 @@ const statesCost = ({ response }: Observation, contract: Contract): boolean =>
 function listedCharge(observation: Observation, contract: Contract): ChargeBounds | null {
   const exact = expectedCharge(observation, contract)
   if (exact !== null) return { kind: 'listed', ...rangeAround(exact.usd, exact.tolerance), said: exact.usd }
-  const range = priceOf(observation.request).range?.(observation, contract) ?? null
+  const range = requestPrice(observation.request).range?.(observation, contract) ?? null
   return range && { kind: 'listed', ...range }
 }
 
@@ -87,7 +87,7 @@ type ClaimedCharge = Pick<ChargeBounds, 'min' | 'max' | 'said'>
 function claimOf(observation: Observation, contract: Contract): ClaimedCharge | null {
   const { request, response } = observation
   if (response === null) return null
-  const { statedIn } = priceOf(request)
+  const { statedIn } = requestPrice(request)
   const inBody = statedIn === 'header' ? null : claimInBody(response)
   if (inBody !== null) return unrounded(inBody, observation, contract)
   return statedIn === 'body' ? null : claimInHeader(response, contract)
@@ -154,7 +154,7 @@ function lastDigitOf(shown: string): bigint {
 const claimAround = (said: bigint, lastDigit: bigint): ClaimedCharge => ({ ...rangeAround(said, lastDigit), said })
 
 function upToMax({ request }: Observation, contract: Contract): ChargeBounds {
-  const max = priceOf(request).max(request, contract)
+  const max = requestPrice(request).max(request, contract)
   return max === null ? free : { kind: 'unknown', min: 0n, max, said: 0n }
 }
 
@@ -166,7 +166,7 @@ export type PaidByCurrency = { readonly usd: AmountRange; readonly diem: AmountR
 
 /** Null if the response does not state the currency of its charge. Responses of the RPC proxy never do. */
 export function paidByCurrency({ request, response }: Observation, charge: ChargeBounds | null): PaidByCurrency | null {
-  if (charge?.kind !== 'charged' || response === null || priceOf(request).statedIn === 'header') return null
+  if (charge?.kind !== 'charged' || response === null || requestPrice(request).statedIn === 'header') return null
   const cost = responseCost(response)
   // Floating-point noise in the sum may come from either currency.
   const lastDigit = charge.max - charge.min

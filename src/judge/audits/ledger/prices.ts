@@ -141,14 +141,14 @@ const prices: { readonly [By in Pricing]: Price<PricedRequest[By]> } = {
   nothing: { statedIn: 'body', max: () => null, expected: () => null },
 }
 
-export const priceOf = (request: RequestDescriptor): Price<RequestDescriptor> =>
+export const requestPrice = (request: RequestDescriptor): Price<RequestDescriptor> =>
   prices[requestTraits(request).pricing(request)] as Price<RequestDescriptor>
 
 /** The cost of a success by our own price list; null if the price list does not cover the request. */
 export function expectedCharge(observation: Observation, contract: Contract): ExpectedCharge | null {
   const { request, response, outcome } = observation
   if (outcome.kind !== 'answered' || response === null || !is2xx(response.status)) return null
-  return priceOf(request).expected(observation, response, contract)
+  return requestPrice(request).expected(observation, response, contract)
 }
 
 /**
