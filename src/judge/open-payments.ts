@@ -13,9 +13,8 @@ export type OpenPayments = {
 }
 
 /**
- * Which payments may or may not have been settled. A payment that may have been settled stays open until a response says
- * that it was: a later refusal says nothing about the first attempt. Only a payment that must be refused is refused each
- * time.
+ * Collects the payments that may have been settled. Such a payment stays open until a response says that it was settled:
+ * a later refusal is only about the later attempt. A payment that must be refused is closed by any refusal.
  */
 export function createOpenPayments(contract: Contract): OpenPayments {
   const { wallets } = contract

@@ -133,7 +133,7 @@ export function createProofLog(plan: Plan, contract: Contract): ProofLog {
   }
 }
 
-/** Whether nothing was to be sent: a key is missing, or the request before it got no response. */
+/** Whether the request was never due: its key is missing, or the request before it got no response. */
 const isNeverDue = (outcome: Observation['outcome']): boolean =>
   outcome.kind === 'dropped' && (outcome.reason === 'no-credentials' || outcome.reason === 'no-response')
 
@@ -222,8 +222,8 @@ export const unprovenCalls = (plan: Plan, proofs: readonly CallProof[]): readonl
 const ofBlocks: readonly ClauseId[] = ['abuse.block', 'abuse.all-requests', 'abuse.duration', 'abuse.message']
 
 /**
- * A stage that provokes blocks exists to prove them. If it did what it should, and something else than a violation
- * prevented every judgement, it proves nothing.
+ * A stage that provokes blocks must prove them. Reports the stage if its blocks could not be judged for another reason
+ * than a violation.
  */
 export function unprovenBlocks({ stages }: Plan, clauses: readonly ClauseTally[]): readonly string[] {
   const provoking = stages.find(({ beyondFailures }) => beyondFailures)
@@ -235,8 +235,8 @@ export function unprovenBlocks({ stages }: Plan, clauses: readonly ClauseTally[]
 }
 
 /**
- * A stage that exceeds a limit exists to prove that it is enforced. If the target states a higher limit than the plan
- * assumed, which no caller reached, it proves nothing.
+ * A stage that exceeds a limit must prove that it is enforced. It cannot if the target states a higher limit than the
+ * plan assumed, and no caller reached it.
  */
 export function unprovenLimits({ forecast }: Plan, results: readonly LimitResult[]): readonly string[] {
   const exceeding = forecast.limits.filter(row => !isSystemStage(row.stage) && row.perMinute > row.limit)
@@ -265,7 +265,7 @@ function nothingSent({ dropped, skipped }: Pick<RequestStats, 'dropped' | 'skipp
   return `No request of the load was sent: ${why.filter(each => each !== null).join(', ')}.`
 }
 
-/** Whether no request did what it was meant to, and nothing in the plan expects that. */
+/** Whether all requests missed their intent, although the plan does not expect that. */
 function isBroken(proof: CallProof, all: readonly CallProof[], plan: Plan): boolean {
   const { met, unmet, call } = proof
   if (met > 0 || plan.thresholds.some(threshold => demandsRefusal(threshold, proof))) return false

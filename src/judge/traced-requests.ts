@@ -46,7 +46,7 @@ export type TracedChat = {
   readonly finishReasons: readonly string[]
 }
 
-/** null: it was never sent, so there is nothing to trace. */
+/** null: it was never sent. */
 export function tracedRequest(
   observation: Observation,
   contract: Contract,
@@ -95,7 +95,7 @@ function usageOf(usage: unknown): Pick<TracedChat, 'inputTokens' | 'outputTokens
   return { inputTokens: counts?.prompt ?? null, outputTokens: counts?.completion ?? null }
 }
 
-/** Chooses a few requests for traces when their results are known. It holds those of one interval. */
+/** Chooses a few requests for traces when their results are known. It holds the candidates of one interval. */
 export type TraceChoice = {
   /** `isCited`: an example of a finding cites it. It is chosen at the end, with all of its clauses. */
   readonly add: (observation: Observation, isCited: boolean) => void

@@ -157,9 +157,8 @@ type RunEvidence = {
 }
 
 /**
- * Responses that were not what the scenario sent its requests for, and about which nothing in the run speaks: no
- * promised limit by which a judge decided about them, and no threshold that can fail. A search, a saturated target and a
- * stage that provokes a block get such responses on purpose.
+ * Unintended responses that the run leaves open: no judge of a promised limit decided about them, and no threshold about
+ * them can fail. A search, a saturated target and a stage that provokes a block get such responses on purpose.
  */
 export function unspokenRefusals(run: RunEvidence): readonly string[] {
   const { plan, proofs, limits, clauses, metrics } = run

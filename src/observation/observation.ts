@@ -12,7 +12,7 @@ const maxMs = 100_000_000_000
 export const instant = z.number().min(-maxMs).max(maxMs)
 const millis = instant.nullable()
 
-/** Why the machine that runs Turnpike could not open a connection. The target has no part in it. */
+/** Why the machine that runs Turnpike could not open a connection. Not a fault of the target. */
 export const localFaults = ['no-file-descriptors', 'no-local-ports', 'no-memory', 'not-permitted'] as const
 export type LocalFault = (typeof localFaults)[number]
 
@@ -32,7 +32,7 @@ export type DropReason =
   | 'no-response'
   | LocalFault
 
-/** Why a request has no complete response. A complete response of any status, even 500, is no failure. */
+/** Why a request has no complete response. A complete response of any status, even 500, is not a failure. */
 export const failureReasons = [
   'connect-refused',
   'connect-timeout',
@@ -184,8 +184,8 @@ const stallsSchema = z.object({ count: whole.positive(), longestMs: z.number().n
 export type Stalls = DeepReadonly<z.output<typeof stallsSchema>>
 
 /**
- * The record of one request: when it was due and sent, its response, and its outcome. The producing half passes nothing
- * else to the judging half, so an observation has every fact that a judge needs, and no secret. All times are in
+ * The record of one request: when it was due and sent, its response, and its outcome. It is all that the producing half
+ * passes to the judging half, so it has every fact that a judge needs, and no secret. All times are in
  * milliseconds since the start of the run. Plain JSON. Members that later versions add are allowed.
  */
 export const observationSchema = z.object({
@@ -217,7 +217,7 @@ export const observationSchema = z.object({
   headersMs: millis,
   /** When the last byte arrived, or the request failed. */
   endMs: millis,
-  /** Missing: the event loop did not stall during the request, or nothing watched it. */
+  /** Missing: the event loop did not stall during the request, or was not watched. */
   stalls: stallsSchema.optional(),
   outcome: outcomeSchema,
   /** The response. Also present if the request failed after the headers. */
@@ -240,14 +240,14 @@ export const failedBeforeSend: readonly FailureReason[] = [
   'tls',
 ]
 
-/** Breaks of a connection, which say nothing about the service. A request that times out may still be at work there. */
+/** Breaks of a connection, which may not be the fault of the service. It may still work on a request that timed out. */
 const breaks: readonly string[] = [
   'connect-refused',
   'connection-lost',
   'connection-reused-closed',
 ] satisfies FailureReason[]
 
-/** Whether a failure that came before the first byte of a response is one of the network. */
+/** Whether a failure before the first byte of a response is a failure of the network. */
 export const isBreak = (reason: string): boolean => breaks.includes(reason)
 
 /** Whether the connection of a request broke before the first byte of a response. */

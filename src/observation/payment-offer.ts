@@ -14,9 +14,9 @@ export const isRefusedForCredit = ({ request, response, chain }: Observation): b
 export type PaymentRequirements = {
   /** From the header; null: it is missing, or cannot be read. */
   readonly header: JsonObject | null
-  /** The body; null: it is no object. */
+  /** The body; null: it is not an object. */
   readonly body: JsonObject | null
-  /** The members of both. Where both have one, it is that of the body. */
+  /** The members of both. Those of the body come first. */
   readonly all: JsonObject
 }
 

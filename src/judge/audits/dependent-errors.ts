@@ -10,14 +10,14 @@ type Reporter = ClauseReporter<'dependent-errors'>
 /** A property of a request that must not change its status. */
 type Property = {
   readonly clause: Parameters<Reporter['fail']>[0]
-  /** The requests that have it, and those that lack it. */
+  /** The requests with and without it. */
   readonly having: string
   readonly lacking: string
   /** null: the request takes no part. */
   readonly isIn: (request: RpcDescriptor) => boolean | null
 }
 
-/** Turnpike draws each of them at random, so nothing but the target can make statuses depend on it. */
+/** Turnpike draws each property at random, so only the target can make statuses depend on it. */
 const properties: readonly Property[] = [
   {
     clause: 'rpc.item-failure.status',
@@ -120,7 +120,7 @@ const emptyCount = (clause: Property['clause']): DependentErrors => ({
   ids: [],
 })
 
-/** What the compared requests have in common: everything but the property, as far as it could matter to anybody. */
+/** What the compared requests have in common: all that could matter, except the property. */
 const placeOf = ({ stage, trial, chain }: Observation, { network, batch, replay }: RpcDescriptor): string =>
   JSON.stringify([stage, trial, chain, network, batch, replay !== null])
 

@@ -143,7 +143,7 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, reporter: Ke
     reporter.pass('rpc.replay.header')
   }
 
-  /** Near the end of the lifetime, nothing is asserted: it is open when it begins and whether a replay restarts it. */
+  /** Near the end of the lifetime, the clause is not judged: it is open when it begins and whether a replay restarts it. */
   function judgeLateRepeat(use: KeyRequest) {
     const others = own.filter(other => other !== use)
     const earlier = answered.find(other => other !== use && isCachedFor(other, use))

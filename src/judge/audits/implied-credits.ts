@@ -44,7 +44,7 @@ const maxNamed = 3
 type Reporter = ClauseReporter<'implied-credits'>
 
 /**
- * Judges credits that nobody states by comparing responses with each other. A network has one base, a whole number, and
+ * Judges credits that are stated nowhere by comparing responses with each other. A network has one base, a whole number, and
  * each of its methods one multiplier. Every response rules out the price lists that it contradicts. One that contradicts
  * all that are left is a violation, and rules out nothing.
  */
@@ -145,7 +145,7 @@ function agreement(one: Prices, other: Prices): readonly Prices[] {
   return [{ base: one.base ?? other.base, multipliers: new Map([...one.multipliers, ...other.multipliers]) }]
 }
 
-/** Null if a response tells nothing about prices. It is open what a failed single call costs, unless the profile says it. */
+/** Null if a response does not tell prices. It is open what a failed single call costs, unless the profile says it. */
 function billOf(observation: Observation, request: RpcDescriptor, contract: Contract): Bill | null {
   const { response, outcome, id } = observation
   const { items, batch, network, replay } = request

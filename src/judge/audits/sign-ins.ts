@@ -41,8 +41,8 @@ const maxClockDifferenceMs = 10_000
 const maxCited = 20
 
 /**
- * Counts the valid sign-ins that the service accepts and refuses. Only those of all wallets together tell why one is
- * refused, so `judgeSignIns` accuses.
+ * Counts the valid sign-ins that the service accepts and refuses. Only all wallets together show why one is refused, so
+ * `judgeSignIns` reports the violations.
  */
 export function createSignInAudit(
   { contract, startedAtMs }: AuditContext,
@@ -147,7 +147,7 @@ export function judgeSignIns(groups: readonly SignInGroup[], reporter: ClauseRep
     const isHere = (other: SignInGroup) => isOwn(other) && other.part === part
     const isLegacyRefused = isLegacy && !isAccepted(other => isOwn(other) && other.isLegacy)
     if (isLegacyRefused && isAccepted(isHere)) return 'wallet.legacy-header'
-    // The document does not show the layout, so that another one is refused proves nothing.
+    // The document does not show the layout, so the service may refuse this one.
     const isLayoutRefused = !isAccepted(other => isOwn(other) && other.layout === layout)
     if (!isLayoutStated && isLayoutRefused && isAccepted(isHere)) {
       const text = `the target refuses the layout ${layout}, which the document leaves open`
@@ -187,7 +187,7 @@ function verdictOf(response: ObservedResponse, contract: Contract): SignInVerdic
   return status === 401 || status === 403 ? 'refused' : null
 }
 
-/** Whether a 402 knows the wallet. One without a challenge may be for anybody. */
+/** Whether a 402 shows that the service knows the wallet. Any sender may get one without a challenge. */
 const isOfCredit = (body: Readonly<Record<string, unknown>>, { wallets }: Contract): boolean =>
   (wallets.insufficientCode !== null && memberOf(body, 'code') === wallets.insufficientCode) ||
   challengeIn(body) !== null

@@ -88,7 +88,7 @@ function wrongMessage(message: Fields, finish: unknown): string | null {
     : 'neither content nor tool_calls, expected one of them'
 }
 
-/** The second name is that of some servers. */
+/** Some servers use the second name. */
 const reasoningFields = ['reasoning_content', 'reasoning'] as const
 
 function isTextPart(value: unknown): boolean {

@@ -57,13 +57,13 @@ const checks: { readonly [Name in CheckName]: readonly Registered<Name>[] } = {
   payments: [only(['top-up'], checkPayments)],
 }
 
-/** These judge what is there, and not what is missing, if headers were cut. */
+/** If headers were cut, these checks judge only the headers that are present. */
 const knowCutHeaders: readonly CheckName[] = ['headers', 'conditional-headers', 'limit-headers', 'errors']
 
 type BoundCheck = { readonly name: CheckName; readonly kinds: readonly RequestKind[]; readonly judge: Sink }
 
 /**
- * All checks as a single sink. A success is judged for what it is: that of a probe also as a success of such a request.
+ * All checks as a single sink. A probe that succeeds is also checked like the request that it imitates.
  */
 export function createChecks(contract: Contract, findingLog: FindingLog): Sink {
   const bind = <Name extends CheckName>(name: Name): readonly BoundCheck[] => {

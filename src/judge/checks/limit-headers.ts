@@ -101,8 +101,8 @@ function compare(
 }
 
 /**
- * A limit of the document is a default, which the list of limits may replace. If that list says nothing about the
- * resource, the default holds.
+ * A limit of the document is a default, which the list of limits may replace. If the list does not mention the resource,
+ * the default holds.
  */
 function judgeDefault(
   { response, request, id }: Observation,

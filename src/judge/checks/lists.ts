@@ -58,7 +58,7 @@ export const checkLists: Check<'lists', ListDescriptor> = (observation, contract
 
 const unknownLayout = { text: 'the list has an unknown layout; name it in the profile as lists.layout', clause: null }
 
-/** Statuses about the caller, its rate or its balance. They tell nothing about the list. */
+/** Statuses about the caller, its rate or its balance, and not about the list. */
 const unrelated: readonly number[] = [401, 402, 403, 429]
 
 const isRow = (row: unknown): boolean =>

@@ -54,7 +54,7 @@ export const checkPayments: Check<'payments', TopUpDescriptor> = ({ request, res
   )
 }
 
-/** Then only the ledger can tell what was credited. */
+/** In this case, only the ledger can tell the credited amount. */
 const unstatedAmount = {
   text: 'responses to payments state no amountCredited, and no two known balances of the wallet are on both sides of a payment',
   clause: null,
@@ -63,7 +63,7 @@ const unstatedAmount = {
 export const clauseOfRefusal = (refusal: PaymentRefusal) =>
   refusal === 'belowMinimum' ? ('wallet.top-up.least' as const) : ('wallet.top-up.invalid' as const)
 
-/** What a response states about a payment; null where it states nothing. Amounts in pico-USD. */
+/** What a response states about a payment; null: not stated. Amounts in pico-USD. */
 export function paymentResult(response: ObservedResponse) {
   const body = jsonObject(response)
   const { amountCredited, newBalance, paymentId } = toObject(body?.data) ?? body ?? {}

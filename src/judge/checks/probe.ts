@@ -30,7 +30,7 @@ export const checkProbe: Check<'probe', ProbeDescriptor> = ({ response, request,
 }
 
 /**
- * Statuses about the caller's rate, its balance, or an outage. They tell nothing about the request. An anonymous caller
+ * Statuses about the caller's rate, its balance, or an outage, and not about the request. An anonymous caller
  * has no balance, so it must not get a 402.
  */
 const isUnrelated = (status: number, as: Sender): boolean =>

@@ -37,7 +37,7 @@ export const checkResources: Check<'resources', ResourceDescriptor> = (
   checkDisposition(response, resource, id, reporter)
 }
 
-/** Statuses about the caller, its rate or its balance. They tell nothing about the resource. */
+/** Statuses about the caller, its rate or its balance, and not about the resource. */
 const unrelated: readonly number[] = [401, 402, 403, 429]
 /** Statuses for a missing resource, a removed one, or a wrong method. */
 const missing: readonly number[] = [404, 405, 410, 501]

@@ -90,8 +90,7 @@ function checkResponse(response: unknown, { rpc }: Contract, id: number, reporte
 }
 
 /**
- * Rejections that tell nothing about the items: they are about the caller, its rate, its balance, the format, or a
- * timeout.
+ * Rejections that are not about the items, but about the caller, its rate, its balance, the format, or a timeout.
  */
 const unrelated: readonly number[] = [401, 402, 403, 408, 413, 415, 429]
 

@@ -31,7 +31,7 @@ export function createAbuseAudit(
     add: (observation, watermarkMs) => {
       const { sentMs, headersMs, endMs, caller, stage, request, response } = observation
       if (sentMs === null || endMs === null) return
-      // A list that may be open to all shows nothing about its caller, unless it fails.
+      // A list may be open to all, so only a failure is about its caller.
       const isRefusedList = isOpenList(request) && response !== null && !is2xx(response.status)
       if (!usesOwnKey(request) && !isRefusedList) return
       const attempt = attemptOf(observation, sentMs, headersMs ?? endMs)

@@ -18,7 +18,7 @@ export type AbuseAttempt = {
   readonly failure: CountedFailure | null
   /** Whether the request was meant to fail. Then it may be the failure that blocked its caller. */
   readonly shouldFail: boolean
-  /** Whether the response is that of a block, and whether it has the required message. */
+  /** Whether the response comes from a block, and whether it has the required message. */
   readonly isBlocked: boolean
   readonly hasBlockMessage: boolean
   /** Whether the response shows that the service processed the request. Then no block was active. */
@@ -47,7 +47,7 @@ export function countedFailureOf(
   return isClear ? 'certain' : 'possible'
 }
 
-/** A payment has no sign-in, a bad sign-in may not name an account, and nobody need read the key of a list. */
+/** A payment has no sign-in, a bad sign-in may not name an account, and the key for a list may not be read. */
 const unclear: readonly Identity[] = ['payment', 'bad-sign-in', 'unread']
 const notOwn: readonly Identity[] = ['unread', 'other', 'none']
 

@@ -36,7 +36,7 @@ export type LedgerEntry = RequestInterval & {
    * The balances before the request, as its response states them; null if one is missing. Which is spent first is open.
    */
   readonly balances: Balances | null
-  /** What it adds to the credit of a wallet; null: it is no payment. */
+  /** What it adds to the credit of a wallet; null: it does not pay. */
   readonly credit: Credit | null
   /** Further places where the response shows the credit. */
   readonly shown: readonly ShownCredit[]

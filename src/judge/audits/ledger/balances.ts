@@ -85,7 +85,7 @@ const unitOf = (decimals: number): bigint => 10n ** BigInt(Math.max(0, picoDigit
 /** A place may show cents, and a whole number of dollars does not tell whether it does. */
 const fewestDecimals = 2
 
-/** The last digit of amounts of which some may leave zeros out: that of the amount with the most digits. */
+/** The last digit of amounts that may leave zeros out: the last digit of the amount with the most digits. */
 function createFinestDigit(smallest: bigint): {
   readonly add: (shown: string) => void
   /** In pico-USD; null: there was no amount. */

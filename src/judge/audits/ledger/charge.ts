@@ -58,7 +58,7 @@ function readCharge(observation: Observation, contract: Contract): ChargeBounds 
   return isRefused ? refused : free
 }
 
-/** Whether a response states a cost, even one that is no amount. */
+/** Whether a response states a cost, even one that cannot be read as an amount. */
 const statesCost = ({ response }: Observation, contract: Contract): boolean =>
   response !== null &&
   ((costIn(response) ?? null) !== null || response.headers[priceListOf(contract).costHeader] !== undefined)
@@ -119,7 +119,7 @@ function responseCost(response: ObservedResponse) {
 export const costIn = ({ body }: ObservedResponse): unknown =>
   body.kind === 'stream' ? body.stream.cost : body.kind === 'json' ? toObject(body.value)?.cost : null
 
-/** More than this is no cost of a request but a fault. */
+/** A larger cost of one request is a fault. */
 const maxClaim = pico('1000000')
 
 /**

@@ -34,7 +34,7 @@ type Known = AmountRange & {
 
 /**
  * The credits of payments, in the order of sending. Several requests may carry one payment, which counts once: each adds
- * what it tells beyond those before it. A payment without a complete response may or may not be credited.
+ * what it tells beyond the earlier ones. A payment without a complete response may or may not be credited.
  */
 export function createCredits(
   contract: Contract,

@@ -152,8 +152,8 @@ export function expectedCharge(observation: Observation, contract: Contract): Ex
 }
 
 /**
- * What the tokens of a completion may cost. Without a price of their own, tokens from a cache are no dearer than others,
- * and tokens written to it cost at most twice as much, as in the public price lists.
+ * What the tokens of a completion may cost. Without a price of their own, tokens from a cache cost at most as much as
+ * others, and tokens written to it cost at most twice as much, as in the public price lists.
  */
 function rangeOfTokens(observation: ObservationOf<ChatDescriptor>, contract: Contract): AmountRange | null {
   const counts = countsOf(observation)

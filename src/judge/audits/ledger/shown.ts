@@ -56,7 +56,7 @@ function ofBalance(response: ObservedResponse, id: number, reporter: ClauseRepor
   const name = balanceNames.find(each => amountOf(members[each]) !== null)
   const picoUsd = name === undefined ? null : amountOf(members[name])
   if (name !== undefined && picoUsd !== null) return [shown('wallet.balance', name, picoUsd, 'before')]
-  // A name that nobody knows may be that of the credit.
+  // The credit may have an unknown name.
   if (Object.keys(members).some(each => likelyName.test(each) && amountOf(members[each]) !== null))
     reporter.unjudged('wallet.balance', unknownLayout)
   else reporter.fail('wallet.balance', 'the balance of the wallet has no amount, expected its credit', [id])
@@ -83,7 +83,7 @@ function ofInference(
     return [
       shown('wallet.balance-remaining', remainingHeader, picoUsd, response.body.kind === 'stream' ? 'either' : 'after'),
     ]
-  // The RPC proxy is no inference endpoint.
+  // The RPC proxy is not an inference endpoint.
   if ((part === 'inference' || written !== undefined) && response.headersCut !== true)
     reporter.fail(
       'wallet.balance-remaining',
@@ -96,7 +96,7 @@ function ofInference(
 const amountOf = (value: unknown): bigint | null =>
   typeof value === 'number' || typeof value === 'string' ? nearestPico(value) : null
 
-/** A service may show cents. A coarser amount would say nothing. */
+/** A service may show cents. A coarser amount cannot be compared. */
 const coarsest = pico('0.01')
 
 function shown(clause: ShownCredit['clause'], name: string, picoUsd: bigint, when: ShownCredit['when']): ShownCredit {

@@ -68,7 +68,7 @@ function spendOfPayment(
   return { sentMs, cost, isUnknown: false, isUnanswered: false, balances: noBalances }
 }
 
-/** `isAbsurd`: it states something that is no amount, or a negative one. */
+/** `isAbsurd`: it states a negative amount, or something that cannot be read as one. */
 type Claim = { readonly amount: bigint; readonly isStated: boolean; readonly isAbsurd: boolean }
 
 const none: Claim = { amount: 0n, isStated: false, isAbsurd: false }
