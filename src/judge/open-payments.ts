@@ -1,6 +1,6 @@
 import type { Contract } from '../contract/contract.ts'
 import { failedBeforeSend, type Observation } from '../observation/observation.ts'
-import { recordedOutcome } from '../observation/payment-outcome.ts'
+import { recordedOutcome } from '../observation/payments.ts'
 import { paymentIn, refusalOf } from '../observation/requests/wallets.ts'
 
 /** A signed payment that was sent, and whose outcome is unknown. */

@@ -1,6 +1,6 @@
 import type { ClausesOf } from '../../contract/clauses.ts'
 import { textHash } from '../../lib/random.ts'
-import { challengeIn, isRefusedForCredit } from '../../observation/payment-offer.ts'
+import { challengeIn, isRefusedForCredit } from '../../observation/payments.ts'
 import { isRpc } from '../../observation/requests/rpc.ts'
 import { isReplayed, jsonObject } from '../../observation/response.ts'
 import type { ClauseReporter, Reclassify } from '../findings/findings.ts'

@@ -11,7 +11,7 @@ import {
   memberOf,
   type PaymentRequirements,
   requirementsIn,
-} from '../../observation/payment-offer.ts'
+} from '../../observation/payments.ts'
 import { isOfferRequest } from '../../observation/requests/wallets.ts'
 import { is2xx, isAbuseBlock, isFromGateway, jsonObject } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'

@@ -1,7 +1,7 @@
 import type { Contract } from '../../../contract/contract.ts'
 import { absDifference, pico } from '../../../lib/money.ts'
 import { failedBeforeSend, type Observation } from '../../../observation/observation.ts'
-import { isUndecided, recordedOutcome } from '../../../observation/payment-outcome.ts'
+import { isUndecided, recordedOutcome } from '../../../observation/payments.ts'
 import { paymentIn, refusalOf } from '../../../observation/requests/wallets.ts'
 import { is2xx, isFromGateway } from '../../../observation/response.ts'
 import { clauseOfRefusal, paymentResult } from '../../checks/payments.ts'

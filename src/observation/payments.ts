@@ -1,7 +1,8 @@
-import type { WalletTerms } from '../contract/wallets.ts'
+import type { WalletRefusal, WalletTerms } from '../contract/wallets.ts'
 import { isPresent, type JsonObject, parseJson, toObject } from '../lib/json.ts'
-import type { Observation } from './observation.ts'
+import type { Observation, ObservedResponse } from './observation.ts'
 import { type RequestDescriptor, requestTraits } from './requests/request.ts'
+import { is2xx, jsonObject } from './response.ts'
 
 /** Whether a request carries nothing that identifies its caller. */
 export const isDiscovery = (request: RequestDescriptor): boolean => requestTraits(request).identity(request) === 'none'
@@ -20,7 +21,8 @@ export type PaymentRequirements = {
   readonly all: JsonObject
 }
 
-type StatedRequirements = {
+/** What a response states about paying. */
+type StatedPayment = {
   /** With names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   /** A JSON value; undefined: there is none. */
@@ -31,7 +33,7 @@ type StatedRequirements = {
  * Reads the payment requirements of a response. Version 1 of x402 has them in the body. Version 2 has them in the header,
  * and the body may be an empty object.
  */
-export function requirementsIn({ headers, body }: StatedRequirements, { topUp }: WalletTerms): PaymentRequirements {
+export function requirementsIn({ headers, body }: StatedPayment, { topUp }: WalletTerms): PaymentRequirements {
   const encoded = headers[topUp.requiredHeader.toLowerCase()]
   const decoded = encoded === undefined ? null : parseJson(Buffer.from(encoded, 'base64'))
   const header = Array.isArray(decoded) ? { accepts: decoded } : toObject(decoded)
@@ -52,4 +54,42 @@ export const memberOf = (body: JsonObject, name: string): unknown =>
 export function challengeIn(body: JsonObject): JsonObject | null {
   const challenge = toObject(memberOf(body, 'siwxChallenge'))
   return challenge === null ? null : (toObject(challenge.info) ?? challenge)
+}
+
+/** What is known of a payment after a complete response. `unknown`: it may have been settled, or may still be. */
+export type PaymentOutcome = 'settled' | 'refused' | 'unknown'
+
+/** Statuses of a request that the target may still be working on, or may not have read. */
+const openStatuses: readonly number[] = [408, 409, 425, 429]
+
+/** Whether a status leaves open what becomes of a payment. */
+export const isUndecided = (status: number): boolean =>
+  status < 400 ? !is2xx(status) : status >= 500 || openStatuses.includes(status)
+
+/**
+ * What a response says of the payment that its request carried. Only a 4xx says that it was refused, and not if a
+ * settlement was tried: one that failed for the target may still reach the chain.
+ */
+export function paymentOutcome(
+  { status, headers, body }: StatedPayment & { readonly status: number },
+  { topUp }: WalletTerms,
+): PaymentOutcome {
+  const { replayed, settlementFailed, settlementTimeout } = topUp.refusals
+  const codes = codesIn(body)
+  const says = (refusal: WalletRefusal) =>
+    status === refusal.status && refusal.code !== null && codes.includes(refusal.code)
+  if (is2xx(status) || says(replayed)) return 'settled'
+  if (isUndecided(status)) return 'unknown'
+  const wasTried = headers[topUp.resultHeader.toLowerCase()] !== undefined
+  return wasTried || says(settlementFailed) || says(settlementTimeout) ? 'unknown' : 'refused'
+}
+
+/** The same of a recorded response. */
+export const recordedOutcome = (response: ObservedResponse, terms: WalletTerms): PaymentOutcome =>
+  paymentOutcome({ status: response.status, headers: response.headers, body: jsonObject(response) }, terms)
+
+/** The document leaves the layout of errors open. */
+function codesIn(body: unknown): readonly unknown[] {
+  const { error, code } = toObject(body) ?? {}
+  return [error, code, toObject(error)?.code]
 }
