@@ -284,6 +284,7 @@ const tables = [
   'src/judge/checks/checks.ts',
   'src/judge/audits/audits.ts',
   'src/learn/learn.ts',
+  'src/observation/requests/request.ts',
   'src/produce/engine.ts',
   'src/report/page.ts',
   'src/report/render/renderers.ts',
@@ -359,6 +360,7 @@ const doors: Readonly<Record<string, Door>> = {
       ...['src/report/document.ts', 'src/judge/results.ts', 'src/library/options.ts', 'src/mcp/tools.ts'],
       ...['src/judge/compare/comparison.ts', 'src/judge/metrics/slices.ts'],
       ...['src/plan/plan.ts', 'src/observation/observation.ts', 'src/observation/log-lines.ts'],
+      'src/observation/requests',
     ],
     because:
       'outside data enters as profile, scenario, plan, log, report, options, as a request to the reference service, and as a call of a tool',
@@ -582,8 +584,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 490 files',
-    rule: atMostFiles(490),
+    text: 'src has at most 498 files',
+    rule: atMostFiles(498),
     planted: [],
   },
   {

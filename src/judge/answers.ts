@@ -2,11 +2,12 @@ import type { Contract } from '../contract/contract.ts'
 import { count } from '../lib/format.ts'
 import { oneLine } from '../lib/visible.ts'
 import type { LogFooter, RunInfo } from '../observation/log-lines.ts'
-import { type FailureReason, isOpenList, type Observation } from '../observation/observation.ts'
+import type { FailureReason, Observation } from '../observation/observation.ts'
+import { isOpenList, requestTraits } from '../observation/requests/request.ts'
 import { is2xx, originOf, quotedError } from '../observation/response.ts'
 import { usesOwnKey } from './audits/abuse/failure.ts'
 
-/** Who answered the requests of a run, as plain data: the service, something before it, or nobody. */
+/** Where the responses of a run came from, as plain data: the service, or something in front of it. */
 export type Answers = {
   /** Responses that the service gives to an authorized caller. */
   readonly service: number
@@ -39,7 +40,7 @@ export type AnswerLog = {
 /** The longest part of an address that a sentence quotes. */
 const maxLocation = 120
 
-/** Finds out whether the service ever answered. Costs nothing once it has. */
+/** Finds out whether the service ever answered. After its first response, all others are ignored. */
 export function createAnswerLog(contract: Contract): AnswerLog {
   let service = 0
   let pages = 0
@@ -53,7 +54,7 @@ export function createAnswerLog(contract: Contract): AnswerLog {
   return {
     add: observation => {
       if (service > 0) return
-      const { id, outcome, response, chain } = observation
+      const { id, request, outcome, response, chain } = observation
       if (response === null) {
         if (outcome.kind !== 'failed') return
         tally(failures, outcome.reason, 1)
@@ -66,7 +67,7 @@ export function createAnswerLog(contract: Contract): AnswerLog {
       if (origin !== 'elsewhere') return
       tally(others, response.status, 1)
       if (response.status < 300) pages++
-      if (observation.request.kind === 'rate-limits') beginnings++
+      if (requestTraits(request).endpoint(request, contract).route === beginsAt) beginnings++
       const location = response.headers.location ?? null
       firstOther ??= { id, error: quotedError(response), location, isOfWallet: chain !== undefined }
     },
@@ -87,8 +88,8 @@ const earlier = <Item extends { readonly id: number }>(a: Item | null, b: Item |
   a === null || (b !== null && b.id < a.id) ? b : a
 
 /**
- * Why nothing can be said about the service, in one or two sentences: it never answered, or never as to an authorized
- * caller. null: it did. Whatever else such a run shows is a symptom.
+ * Why a run shows nothing about the service, in one or two sentences: it never answered, or never accepted a caller. null:
+ * it did. All other results of such a run are symptoms.
  */
 export function noServiceReason(
   answers: Answers,
@@ -98,8 +99,8 @@ export function noServiceReason(
   if (ended === 'worker-lost' || answers.service > 0) return null
   const hint = suggestion(head)
   if (answers.others.size > 0) return `${otherText(answers, head, hint)}${hint}`
-  const silence = silenceText(answers, head.target)
-  return silence === null ? null : `${silence}${hint}`
+  const failure = failureText(answers, head.target)
+  return failure === null ? null : `${failure}${hint}`
 }
 
 /** The similar address that seems to be meant, as a question; empty if there is none. */
@@ -141,13 +142,13 @@ function otherText(
   if (first >= 300 && first < 400 && location !== null)
     return hint === '' ? `${got} The target redirects to ${oneLine(location).slice(0, maxLocation)}.` : got
   const remedy = remedies[first] ?? 'Is this the address of the API?'
-  // A run begins with this list, and sends nothing else if no caller gets it.
+  // A run begins with this list, and stops if no caller gets it.
   const isListless = isNotFound(first) && beginnings === total && hint === ''
   return `${got} ${remedy}${isListless ? ` If it is, the target lacks ${beginsAt}: "turnpike learn" writes a profile without it.` : ''}`
 }
 
-/** null: nothing failed, or something else than the connection, such as the patience of Turnpike. */
-function silenceText({ failures, firstFailure }: Answers, target: string): string | null {
+/** null: no connection failed. A request may still have timed out. */
+function failureText({ failures, firstFailure }: Answers, target: string): string | null {
   const [reason] = [...failures].toSorted(([, a], [, b]) => b - a)[0] ?? []
   const { host, protocol } = URL.canParse(target) ? new URL(target) : { host: target, protocol: '' }
   const detail = firstFailure === null ? '' : oneLine(firstFailure.detail)
@@ -172,15 +173,15 @@ function silenceText({ failures, firstFailure }: Answers, target: string): strin
 }
 
 /**
- * Tells whether a response says only that the target does not know a key. Nobody gave that key to Turnpike, so the
- * response is no fault of the target. Once a request with such a key has succeeded, the target knows them.
+ * Tells whether a response only rejects a key that Turnpike invented, which is not a fault of the target. Once a request
+ * with such a key has succeeded, the target knows them all.
  */
 export function createInventedKeys(areInvented: boolean): (observation: Observation) => boolean {
   let areKnown = !areInvented
   return ({ request, response, chain }) => {
     if (areKnown || response === null || chain !== undefined) return false
     if (!usesOwnKey(request) && !isOpenList(request)) return false
-    // A list may be open to all, so its success shows nothing about keys.
+    // A list may be open to all, so its success does not show that a key is known.
     areKnown = is2xx(response.status) && !isOpenList(request)
     return response.status === 401
   }

@@ -12,25 +12,30 @@ export type CallFilter = {
   readonly fromRefusals?: boolean
 }
 
-const rpcOf = (call: Call) => (call.kind === 'rpc' ? call : call.kind === 'replay' ? call.of : null)
+type CallOf<Kind extends Call['kind']> = Call & { readonly kind: Kind }
+
+const isOf = <Kind extends Call['kind']>(call: Call, kind: Kind): call is CallOf<Kind> => call.kind === kind
+
+const calls = <Kind extends Call['kind']>(
+  kind: Kind,
+  wanted = `has the kind ${kind}`,
+  matches: (call: CallOf<Kind>) => boolean = () => true,
+): CallFilter => ({ wanted, matches: call => isOf(call, kind) && matches(call) })
+
+const replayWith = (key: string, matches: (call: CallOf<'replay'>) => boolean): CallFilter =>
+  calls('replay', `repeats a JSON-RPC request with ${key}`, matches)
+
+const rpcOf = (call: Call) => (isOf(call, 'replay') ? call.of : isOf(call, 'rpc') ? call : null)
 const isBatch = (call: Call): boolean => (rpcOf(call)?.batchSize ?? null) !== null
 const mayFail = (call: Call): boolean => (rpcOf(call)?.failing ?? 0) > 0
 
-const ofKind = (kind: Call['kind'], wanted = `has the kind ${kind}`): CallFilter => ({
-  wanted,
-  matches: call => call.kind === kind,
-})
-const replayWith = (key: string, matches: (call: Call & { kind: 'replay' }) => boolean): CallFilter => ({
-  wanted: `repeats a JSON-RPC request with ${key}`,
-  matches: call => call.kind === 'replay' && matches(call),
-})
-
 const filters: Readonly<Record<Exclude<CallFilterName, 'any'>, CallFilter>> = {
-  chat: ofKind('chat', 'requests a completion (kind: chat)'),
-  'compressed-chat': {
-    wanted: 'accepts a compressed completion (accept-encoding)',
-    matches: call => call.kind === 'chat' && call.options !== null && call.options.encoding !== null,
-  },
+  chat: calls('chat', 'requests a completion (kind: chat)'),
+  'compressed-chat': calls(
+    'chat',
+    'accepts a compressed completion (accept-encoding)',
+    ({ options }) => options !== null && options.encoding !== null,
+  ),
   rpc: { wanted: 'sends a JSON-RPC request (kind: rpc)', matches: call => rpcOf(call) !== null },
   batch: { wanted: 'sends a JSON-RPC batch (kind: rpc-batch)', matches: isBatch },
   'failing-item': {
@@ -42,46 +47,35 @@ const filters: Readonly<Record<Exclude<CallFilterName, 'any'>, CallFilter>> = {
     wanted: 'sends a JSON-RPC batch with items that fail on purpose (failing-items)',
     matches: call => isBatch(call) && mayFail(call),
   },
-  replay: ofKind('replay', 'repeats a JSON-RPC request (kind: replay)'),
+  replay: calls('replay', 'repeats a JSON-RPC request (kind: replay)'),
   'replay-conflict': replayWith('another body (conflict-ratio)', ({ conflictRatio }) => conflictRatio > 0),
   'replay-of-other-caller': replayWith('another caller (other-caller-ratio)', call => call.otherCallerRatio > 0),
   'replay-with-other-key': replayWith('another API key (other-key-ratio)', call => call.otherKeyRatio > 0),
   'replay-later': replayWith('a delay (repeat-after)', ({ repeatAfterMs }) => repeatAfterMs !== null),
-  resource: ofKind('resource', 'requests such a resource (kind: resource)'),
-  models: ofKind('models'),
-  networks: ofKind('networks'),
-  'rate-limit-logs': ofKind('rate-limit-logs'),
-  'top-up': ofKind('top-up'),
+  resource: calls('resource', 'requests such a resource (kind: resource)'),
+  models: calls('models'),
+  networks: calls('networks'),
+  'rate-limit-logs': calls('rate-limit-logs'),
+  'top-up': calls('top-up'),
 }
 
-const unstreamed: CallFilter = {
-  wanted: 'requests an unstreamed completion (kind: chat, stream: false)',
-  matches: call => call.kind === 'chat' && !call.stream,
-}
-const streamed: CallFilter = {
-  wanted: 'streams a completion (kind: chat)',
-  matches: call => call.kind === 'chat' && call.stream,
-}
-const withOptions: CallFilter = {
-  wanted: 'sends options to a completion (parameters or suffix)',
-  matches: call => call.kind === 'chat' && call.options !== null,
-}
-const payment: CallFilter = {
-  wanted: 'pays for credit (kind: top-up, pay: true)',
-  matches: call => call.kind === 'top-up' && call.pay,
-  fromRefusals: true,
-}
+const unstreamed = calls(
+  'chat',
+  'requests an unstreamed completion (kind: chat, stream: false)',
+  ({ stream }) => !stream,
+)
+const streamed = calls('chat', 'streams a completion (kind: chat)', ({ stream }) => stream)
 
 const byJudge: Readonly<Partial<Record<JudgeName, CallFilter>>> = {
   'chat-request': filters.chat,
   'chat-response': unstreamed,
   'chat-stream': streamed,
-  'chat-options': withOptions,
+  'chat-options': calls('chat', 'sends options to a completion (parameters or suffix)', call => call.options !== null),
   'rpc-response': filters.rpc,
   'rpc-credits': filters.rpc,
   idempotency: filters.replay,
   resources: filters.resource,
-  payments: payment,
+  payments: { ...calls('top-up', 'pays for credit (kind: top-up, pay: true)', ({ pay }) => pay), fromRefusals: true },
 }
 
 /** null: any request may exercise the clause. */
@@ -112,10 +106,8 @@ function probesOf(id: ClauseId): CallFilter {
   const own = probeNames.filter(name => probeOf(name).clause === id)
   // The names in a message are checked for every batch with unsupported methods.
   const names = own.length > 0 ? own : probeNames.filter(name => probeOf(name).names.length > 0)
-  const more = names.length > maxNamed ? ', …' : ''
-  return {
-    wanted: `sends ${names.length === 1 ? 'the probe' : 'one of the probes'} ${names.slice(0, maxNamed).join(', ')}${more}`,
-    matches: call => call.kind === 'probe' && (names as readonly string[]).includes(call.probe),
-    fromRefusals: true,
-  }
+  const list = `${names.slice(0, maxNamed).join(', ')}${names.length > maxNamed ? ', …' : ''}`
+  const wanted = `sends ${names.length === 1 ? 'the probe' : 'one of the probes'} ${list}`
+  const isNamed = ({ probe }: CallOf<'probe'>) => (names as readonly string[]).includes(probe)
+  return { ...calls('probe', wanted, isNamed), fromRefusals: true }
 }

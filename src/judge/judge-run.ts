@@ -48,7 +48,7 @@ export type WorkerHealth = {
   readonly name: string
   readonly version: string
   readonly node: string
-  /** Those that the process may use. */
+  /** The cores that the process may use. */
   readonly cores: number
   readonly memoryBytes: number
   readonly rssBytes: number
@@ -208,7 +208,7 @@ export function concludeRun<Run extends OfRun>(
   return cause === null ? { ...run, ...reachVerdict(run) } : withoutJudgements(run, cause)
 }
 
-/** A run whose responses say nothing about the service: all that they seem to violate is a symptom of the cause. */
+/** A run whose responses do not come from the service. Its violations are symptoms of that. */
 function withoutJudgements<Run extends VerdictInput>(run: Run, cause: string): Run & RunVerdict {
   return {
     ...run,

@@ -8,8 +8,8 @@ import type { Obstacle } from './findings/obstacles.ts'
 import type { RequestStats, RunMetrics } from './metrics/request-stats.ts'
 
 /**
- * Says of each clause that nothing judged why: the run never did it, or something prevented the judgement. What a judge
- * has reported counts first if it names a violation, then what such a violation hides anyway.
+ * Explains each clause that was not judged: the run never exercised it, or something prevented the judgement. A reason
+ * that names a violation comes first, then a violation that hides the clause.
  */
 export function explainNotJudged(
   tallies: readonly ClauseTally[],

@@ -1,15 +1,12 @@
 import type { ClauseId } from '../contract/clauses.ts'
 import type { Contract } from '../contract/contract.ts'
-import { isPromisedStatus, probeOf } from '../contract/probes.ts'
 import { plural } from '../lib/format.ts'
-import { toObject } from '../lib/json.ts'
-import { applicableLimit } from '../observation/limit-scope.ts'
-import type { Observation, RpcItem, TopUpDescriptor } from '../observation/observation.ts'
-import { isOfferRequest } from '../observation/payment-offer.ts'
-import { is2xx, isAbuseBlock, isConcurrencyRejection, quotedError } from '../observation/response.ts'
+import type { Observation } from '../observation/observation.ts'
+import { applicableLimit, isProbeRequest, requestTraits } from '../observation/requests/request.ts'
+import { isRpc } from '../observation/requests/rpc.ts'
+import { isAbuseBlock, isConcurrencyRejection, quotedError } from '../observation/response.ts'
 import { isProbe, isSystemStage, type Plan } from '../plan/plan.ts'
-import { refusalOf } from './checks/payments.ts'
-import { isRpcError } from './checks/rpc-response.ts'
+import { bodyEndings, endingInBody } from './checks/rpc-response.ts'
 import type { ClauseTally } from './findings/findings.ts'
 import type { RequestStats } from './metrics/request-stats.ts'
 import type { LimitResult } from './results.ts'
@@ -51,16 +48,8 @@ export type ProofLog = {
   readonly merge: (proofs: readonly CallProof[]) => void
 }
 
-/**
- * Endings without a status. `errors`: JSON-RPC errors, and no result. `unreadable`: neither a JSON-RPC error nor a result.
- * `others`: beyond `maxEndings` distinct ones.
- */
-export const otherEndings = {
-  dropped: 'dropped',
-  errors: 'errors',
-  unreadable: 'unreadable',
-  others: 'others',
-} as const
+/** Endings without a status. `others`: beyond `maxEndings` distinct ones. */
+export const otherEndings = { ...bodyEndings, dropped: 'dropped', others: 'others' } as const
 const maxEndings = 32
 
 type MutableProof = {
@@ -104,13 +93,13 @@ export function createProofLog(plan: Plan, contract: Contract): ProofLog {
     add: (observation, isJudged) => {
       const { stage, call, request, outcome, response } = observation
       if (isSystemStage(stage) || isNeverDue(outcome)) return
-      if (!hasIntent(observation, contract)) return
-      const proof = proofOf(stage, request.kind === 'probe' ? null : call)
+      if (!requestTraits(request).hasIntent(request, response?.status ?? null, contract)) return
+      const proof = proofOf(stage, isProbeRequest(request) ? null : call)
       if (proof === null) return
       proof.due++
       if (outcome.kind !== 'dropped') proof.sent++
       const ending = unmetEnding(observation, provoked.has(stage), contract)
-      if (request.kind === 'probe')
+      if (isProbeRequest(request))
         addProbe(proof.probes, request.probe, {
           judged: isJudged ? 1 : 0,
           open: new Map(isJudged ? [] : [[ending ?? otherEndings.others, 1]]),
@@ -144,7 +133,7 @@ export function createProofLog(plan: Plan, contract: Contract): ProofLog {
   }
 }
 
-/** Whether nothing was to be sent: a key is missing, or the request before it got no response. */
+/** Whether the request was never due: its key is missing, or the request before it got no response. */
 const isNeverDue = (outcome: Observation['outcome']): boolean =>
   outcome.kind === 'dropped' && (outcome.reason === 'no-credentials' || outcome.reason === 'no-response')
 
@@ -160,47 +149,14 @@ function addProbe(probes: Map<string, ProbeTally>, name: string, { judged, open 
   probes.set(name, { judged: (known?.judged ?? 0) + judged, open: sum })
 }
 
-/** Whether the contract says what a request should get. What a conflict gets is judged elsewhere. */
-function hasIntent({ request, response }: Observation, contract: Contract): boolean {
-  if (request.kind === 'top-up' && request.payment !== null && response !== null) {
-    // Of several requests with the same payment, one should succeed, and any of them may be the one.
-    const { replayed, inProgress } = contract.wallets.topUp.refusals
-    const { isAgain } = request.payment
-    return response.status !== inProgress.status && !(isAgain && response.status === replayed.status)
-  }
-  if (request.kind === 'probe') return probeOf(request.probe).promised(contract).length > 0
-  return request.kind !== 'rpc' || request.replay?.role !== 'conflict'
-}
-
 /** How a request ended instead of as intended; null: as intended. `isProvoked`: its stage provokes the abuse block. */
 function unmetEnding({ request, outcome, response }: Observation, isProvoked: boolean, contract: Contract) {
   if (outcome.kind === 'dropped') return otherEndings.dropped
   if (outcome.kind === 'failed') return outcome.reason
   const { status } = outcome
   if (isProvoked && response !== null && isAbuseBlock(response, contract)) return null
-  if (request.kind === 'probe') return isPromisedStatus(request.probe, status, contract) ? null : `${status}`
-  // How to pay comes with a 402.
-  if (isOfferRequest(request) && status === contract.wallets.topUp.offerStatus) return null
-  if (request.kind === 'top-up' && isMeantRefusal(request, status, contract)) return null
-  if (!is2xx(status)) return `${status}`
-  if (request.kind !== 'rpc' || response === null || request.items.every(isFailing)) return null
-  const value = response.body.kind === 'json' ? response.body.value : undefined
-  const items = Array.isArray(value) ? value : [value]
-  if (items.some(isResult)) return null
-  return items.some(item => toObject(item) !== null) ? otherEndings.errors : otherEndings.unreadable
-}
-
-/** Whether a status refuses a payment that is wrong on purpose, or not new. */
-function isMeantRefusal({ payment }: TopUpDescriptor, status: number, contract: Contract): boolean {
-  if (payment === null || status < 400 || status >= 500) return false
-  return payment.isAgain || refusalOf(payment, contract) !== null
-}
-
-const isFailing = (item: RpcItem): boolean => item.failing
-
-function isResult(value: unknown): boolean {
-  const response = toObject(value)
-  return response !== null && !isRpcError(response)
+  if (!requestTraits(request).isIntended(request, status, contract)) return `${status}`
+  return isRpc(request) && response !== null ? endingInBody(request, response) : null
 }
 
 /** `5 got 500, 2 were dropped`: the most frequent first. */
@@ -266,8 +222,8 @@ export const unprovenCalls = (plan: Plan, proofs: readonly CallProof[]): readonl
 const ofBlocks: readonly ClauseId[] = ['abuse.block', 'abuse.all-requests', 'abuse.duration', 'abuse.message']
 
 /**
- * A stage that provokes blocks exists to prove them. If it did what it should, and something else than a violation
- * prevented every judgement, it proves nothing.
+ * A stage that provokes blocks must prove them. Reports the stage if its blocks could not be judged for another reason
+ * than a violation.
  */
 export function unprovenBlocks({ stages }: Plan, clauses: readonly ClauseTally[]): readonly string[] {
   const provoking = stages.find(({ beyondFailures }) => beyondFailures)
@@ -279,8 +235,8 @@ export function unprovenBlocks({ stages }: Plan, clauses: readonly ClauseTally[]
 }
 
 /**
- * A stage that exceeds a limit exists to prove that it is enforced. If the target states a higher limit than the plan
- * assumed, which no caller reached, it proves nothing.
+ * A stage that exceeds a limit must prove that it is enforced. It cannot if the target states a higher limit than the
+ * plan assumed, and no caller reached it.
  */
 export function unprovenLimits({ forecast }: Plan, results: readonly LimitResult[]): readonly string[] {
   const exceeding = forecast.limits.filter(row => !isSystemStage(row.stage) && row.perMinute > row.limit)
@@ -309,7 +265,7 @@ function nothingSent({ dropped, skipped }: Pick<RequestStats, 'dropped' | 'skipp
   return `No request of the load was sent: ${why.filter(each => each !== null).join(', ')}.`
 }
 
-/** Whether no request did what it was meant to, and nothing in the plan expects that. */
+/** Whether all requests missed their intent, although the plan does not expect that. */
 function isBroken(proof: CallProof, all: readonly CallProof[], plan: Plan): boolean {
   const { met, unmet, call } = proof
   if (met > 0 || plan.thresholds.some(threshold => demandsRefusal(threshold, proof))) return false

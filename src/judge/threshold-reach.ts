@@ -8,7 +8,7 @@ export const covers = ({ call, stage }: Threshold, place: Place): boolean =>
 
 /**
  * Whether a threshold on a count has values that do not meet it, if it is about `requests` requests in `seconds`
- * seconds. One that every run meets says nothing about a run.
+ * seconds. A threshold that every run meets proves nothing.
  */
 export function canFail(
   { measure, operator, bound }: Pick<Threshold, 'measure' | 'operator' | 'bound'>,

@@ -61,7 +61,7 @@ function evaluate(threshold: Threshold, metrics: RunMetrics, totals: RunTotals):
   return result(isMet ? 'pass' : 'fail', sentence)
 }
 
-/** If the true value may lie on either side of the bound, nothing is decided. */
+/** Undecided if the true value may lie on either side of the bound. */
 function rangeReason(range: ValueRange | null, threshold: Threshold): string | null {
   if (range === null || isSettled(threshold, range.lowest, range.highest)) return null
   return `the measurement is not exact enough: ${range.causes.join(', ')}. ${range.remedy}`
@@ -113,7 +113,7 @@ function compare(value: number, operator: Operator, bound: number): boolean {
   }
 }
 
-/** What no judge of the run decided about a total: it is at least what was counted, and may be as much as this more. */
+/** The undecided part of a total: the true total is at least the counted one, and at most this much larger. */
 export type Undecided = {
   /** Infinite: nothing bounds it. */
   readonly most: number
@@ -251,7 +251,7 @@ function measureCount(
   const value = inUnit(total)
   if (value === null) return none(`${subject} has no rate: none of its stages has a duration`)
   const undecided = open && { ...open, most: inUnit(open.most) ?? open.most }
-  // A request that was not sent is no part of what was sent.
+  // Requests that were never sent do not count.
   if (kind === 'ratio' && !ofDue) return { ...base, value, undecided }
   const counted = rangeOfCount(count.kind, total, stats)
   const grown =
@@ -314,13 +314,13 @@ type MeasuredValue = {
   readonly grows: 'only' | 'both' | 'neither'
   /** The value is the share that one call has of a whole. */
   readonly share?: { readonly whole: number; readonly label: string; readonly call: string }
-  /** A capacity that is not known exactly: the value is the lower end, which is no value if it is 0. */
+  /** A capacity that is not known exactly: the value is the lower end; 0 counts as no value. */
   readonly proven?: CapacityRange | null
   /** Missing: the value is exact. */
   readonly range?: ValueRange
   /** Replaces the number of samples in the message. */
   readonly basis?: string | null
-  /** Why the value decides nothing; null: it does. */
+  /** Why the value does not decide; null: it does. */
   readonly open?: string | null
   /** How much more it may be, in its unit, and why; null: it is exact. */
   readonly undecided?: Undecided | null

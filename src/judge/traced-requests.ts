@@ -1,7 +1,9 @@
-import { type Contract, resourceOf } from '../contract/contract.ts'
-import { probeOf } from '../contract/probes.ts'
+import type { Contract } from '../contract/contract.ts'
 import { toObject } from '../lib/json.ts'
-import type { Observation, RequestDescriptor } from '../observation/observation.ts'
+import type { Observation } from '../observation/observation.ts'
+import { type ChatDescriptor, isChat } from '../observation/requests/chat.ts'
+import { requestTraits } from '../observation/requests/request.ts'
+import { isRpc } from '../observation/requests/rpc.ts'
 import { tokenCounts } from './checks/completion.ts'
 
 /** A request that was chosen for a trace, as plain data. Instants are milliseconds on the clock of the run. */
@@ -44,7 +46,7 @@ export type TracedChat = {
   readonly finishReasons: readonly string[]
 }
 
-/** null: it was never sent, so there is nothing to trace. */
+/** null: it was never sent. */
 export function tracedRequest(
   observation: Observation,
   contract: Contract,
@@ -55,18 +57,18 @@ export function tracedRequest(
   const stream = response?.body.kind === 'stream' ? response.body.stream : null
   return {
     ...{ id, call, stage, caller, chosen, clauses, dueMs, sentMs, headersMs, endMs },
-    ...endpointOf(request, contract),
+    ...requestTraits(request).endpoint(request, contract),
     firstTokenMs: stream?.firstTokenMs ?? null,
     status: response?.status ?? null,
     failure: outcome.kind === 'failed' ? outcome.reason : null,
     wasRetried: retried === true,
-    chat: request.kind === 'chat' ? chatOf(request, response) : null,
-    rpcMethods: request.kind === 'rpc' ? request.items.map(({ method }) => method) : null,
+    chat: isChat(request) ? chatOf(request, response) : null,
+    rpcMethods: isRpc(request) ? request.items.map(({ method }) => method) : null,
   }
 }
 
 function chatOf(
-  { model, maxCompletionTokens: maxTokens, stream: isStream }: Extract<RequestDescriptor, { kind: 'chat' }>,
+  { model, maxCompletionTokens: maxTokens, stream: isStream }: ChatDescriptor,
   response: Observation['response'],
 ): TracedChat {
   const body = response?.body
@@ -93,39 +95,7 @@ function usageOf(usage: unknown): Pick<TracedChat, 'inputTokens' | 'outputTokens
   return { inputTokens: counts?.prompt ?? null, outputTokens: counts?.completion ?? null }
 }
 
-function endpointOf(request: RequestDescriptor, contract: Contract): Pick<TracedRequest, 'method' | 'route'> {
-  const { paths, wallets } = contract
-  const get = (route: string) => ({ method: 'GET', route })
-  const post = (route: string) => ({ method: 'POST', route })
-  switch (request.kind) {
-    case 'chat':
-      return post(paths.chat)
-    case 'rpc':
-      return post(paths.rpc.replace('{network}', request.network))
-    case 'models':
-      return get(paths.models)
-    case 'networks':
-      return get(paths.networks)
-    case 'rate-limits':
-      return get(paths.rateLimits)
-    case 'rate-limit-logs':
-      return get(paths.rateLimitLogs)
-    case 'resource': {
-      const resource = resourceOf(contract, request.resource)
-      return resource === null ? get('/') : { method: resource.method, route: resource.path }
-    }
-    case 'top-up':
-      return post(wallets.topUp.path)
-    case 'wallet-balance':
-      return get(wallets.balancePath)
-    case 'probe': {
-      const { method, path } = probeOf(request.probe).request(contract)
-      return { method, route: path.replace(/\?.*$/, '') }
-    }
-  }
-}
-
-/** Chooses a few requests for traces when their results are known. It holds those of one interval. */
+/** Chooses a few requests for traces when their results are known. It holds the candidates of one interval. */
 export type TraceChoice = {
   /** `isCited`: an example of a finding cites it. It is chosen at the end, with all of its clauses. */
   readonly add: (observation: Observation, isCited: boolean) => void

@@ -2,6 +2,7 @@ import { type ClauseId, clauseIds } from '../contract/clauses.ts'
 import { probeOf } from '../contract/probes.ts'
 import { asPatterns, clausesMatching } from '../contract/promises.ts'
 import { plural } from '../lib/format.ts'
+import { uncountedKinds } from '../observation/requests/request.ts'
 import type { Plan } from '../plan/plan.ts'
 import type { Billing } from './audits/audit.ts'
 import type { ClauseTally } from './findings/findings.ts'
@@ -91,16 +92,13 @@ function undecided429s(evidence: Evidence): Undecided | null {
   const ofLimits = limits.reduce((sum, limit) => sum + undecidedOf(limit, tallies), 0)
   const ofOthers = metrics
     .cells()
-    .filter(({ call }) => withoutLimit.has(plan.calls[call]?.kind ?? ''))
+    .filter(({ call }) => uncountedKinds.has(plan.calls[call]?.kind ?? ''))
     .reduce((sum, { stats }) => sum + (stats.statuses.get(429) ?? 0), 0)
   const most = ofLimits + ofOthers
   if (most === 0) return null
   const why = ofLimits > 0 ? whyUndecided429s(evidence) : 'no documented limit applies to their calls'
   return { most, why: `${plural(most, 'response was', 'responses were')} 429, and ${why}` }
 }
-
-/** The kinds of calls to which no limit of the document applies. */
-const withoutLimit: ReadonlySet<string> = new Set(['models', 'networks', 'top-up', 'wallet-balance'])
 
 /** Without the promise of a block, its message is not known either. */
 function unseenBlocks({ metrics, clauses: tallies, plan }: Evidence): Undecided | null {
@@ -159,9 +157,8 @@ type RunEvidence = {
 }
 
 /**
- * Responses that were not what the scenario sent its requests for, and about which nothing in the run speaks: no
- * promised limit by which a judge decided about them, and no threshold that can fail. A search, a saturated target and a
- * stage that provokes a block get such responses on purpose.
+ * Unintended responses that the run leaves open: no judge of a promised limit decided about them, and no threshold about
+ * them can fail. A search, a saturated target and a stage that provokes a block get such responses on purpose.
  */
 export function unspokenRefusals(run: RunEvidence): readonly string[] {
   const { plan, proofs, limits, clauses, metrics } = run

@@ -121,7 +121,7 @@ function maskNote(id: ClauseTally['id'], clauses: readonly ClauseTally[]): strin
 
 function inconclusiveReasons(run: VerdictInput): readonly string[] {
   const { plan, ended, load, clauses, thresholds, metrics, proofs } = run
-  // If --only selects clauses, nothing else decides.
+  // If --only selects clauses, they alone decide.
   const isOfClauses = plan.only !== null && plan.only.clauses !== null
   const failed = isOfClauses ? 0 : uncovered(run, 'failed')
   const localFaults = localFaultsOf(metrics).reduce((sum, [, count]) => sum + count, 0)

@@ -6,6 +6,8 @@ import { isRefusedKey, type Path, type SchemaMistake } from './yaml.ts'
 /** The types of values in files that Turnpike writes and reads again. */
 
 export const whole = z.number().int().nonnegative()
+/** Tokens, bytes or items in a record. Judges sum them up. */
+export const amount = z.number().min(0).max(1e12)
 export const members = z.record(z.string(), z.unknown())
 
 /** A text of a known set, which another version may have extended. */

@@ -78,7 +78,7 @@ export const footerSchema = z.object({
   statesStalls: z.literal(true).optional(),
   /** Observations that were judged but are not in the log, because the disk was too slow. */
   notRecorded: whole,
-  /** null if nothing was pushed. */
+  /** null: metrics were not pushed. */
   pushed: pushCountsSchema.nullable(),
 })
 export type LogFooter = DeepReadonly<z.output<typeof footerSchema>>

@@ -37,8 +37,8 @@ const maxChunks = 64
 const maxWaiting = 33_554_432
 
 /**
- * Creates a log file and writes its header. A log that cannot be created or written loses its observations and nothing
- * else: the judges do not need it. No link is followed, and nobody else may read the file.
+ * Creates a log file and writes its header. If it cannot be created or written, only its observations are
+ * lost: the judges do not need it. Links are not followed, and other users cannot read the file.
  */
 export async function openLog(file: string, head: LogHeader, clock: Clock): Promise<LogWriter> {
   const opened = open(file, 'wx', 0o600)
@@ -152,7 +152,7 @@ const maxFlatLength = 4_096
  * did not write.
  */
 export async function* readLog(file: string): AsyncIterable<LogLine> {
-  if (!isFile(file)) throw mistake(file, 'no file', 'a log')
+  if (!isFile(file)) throw mistake(file, 'no regular file', 'a log file')
   let number = 0
   let last: LogLine | null = null
   let damaged: string | null = null
@@ -230,7 +230,7 @@ function lineOf(object: JsonObject, line: string, where: string): LogLine {
   if ('skipped' in object) return { kind: 'gap', ...parseValid(gapSchema, object, where) }
   if ('ended' in object) return { kind: 'end', end: parseValid(footerSchema, object, where) }
   if (!('id' in object && 'outcome' in object))
-    throw mistake(where, 'a line that is no observation', 'a log that Turnpike wrote')
+    throw mistake(where, 'a line that is not an observation', 'a log that Turnpike wrote')
   return { kind: 'observation', observation: parseValid(observationSchema, object, where) }
 }
 

@@ -1,10 +1,9 @@
 import { z } from 'zod'
-import { chatOptionsSchema } from '../contract/chat-options.ts'
-import { accountTiers, modelTiers } from '../contract/contract.ts'
-import { probeNameSchema } from '../contract/probes.ts'
-import { invalidPaymentNames, signInFormSchema } from '../contract/wallets.ts'
+import { accountTiers } from '../contract/contract.ts'
+import { signInFormSchema } from '../contract/wallets.ts'
 import type { DeepReadonly } from '../lib/json.ts'
-import { members, openText, whole } from '../lib/schemas.ts'
+import { amount, members, openText, whole } from '../lib/schemas.ts'
+import { type RequestDescriptor, requestSchema, requestTraits } from './requests/request.ts'
 
 const text = z.string()
 const texts = z.array(text)
@@ -12,10 +11,8 @@ const texts = z.array(text)
 const maxMs = 100_000_000_000
 export const instant = z.number().min(-maxMs).max(maxMs)
 const millis = instant.nullable()
-/** Tokens, bytes, items: judges sum them up. */
-const amount = z.number().min(0).max(1e12)
 
-/** Why the machine that runs Turnpike could not open a connection. The target has no part in it. */
+/** Why the machine that runs Turnpike could not open a connection. Not a fault of the target. */
 export const localFaults = ['no-file-descriptors', 'no-local-ports', 'no-memory', 'not-permitted'] as const
 export type LocalFault = (typeof localFaults)[number]
 
@@ -35,7 +32,7 @@ export type DropReason =
   | 'no-response'
   | LocalFault
 
-/** Why a request has no complete response. A complete response of any status, even 500, is no failure. */
+/** Why a request has no complete response. A complete response of any status, even 500, is not a failure. */
 export const failureReasons = [
   'connect-refused',
   'connect-timeout',
@@ -182,126 +179,13 @@ const responseSchema = z.object({
 })
 export type ObservedResponse = DeepReadonly<z.output<typeof responseSchema>>
 
-const chatSchema = z.object({
-  kind: z.literal('chat'),
-  model: text,
-  /** null: unknown. */
-  modelTier: z.enum(modelTiers).nullable(),
-  stream: z.boolean(),
-  promptTokens: amount,
-  /** The maximum number of tokens of one choice. */
-  maxCompletionTokens: amount,
-  /** null if the request had only a prompt and a token limit. */
-  options: chatOptionsSchema.nullable(),
-})
-export type ChatDescriptor = DeepReadonly<z.output<typeof chatSchema>>
-
-/** The role of a request among those that share one idempotency key. */
-const replaySchema = z.object({
-  /** The `id` of the first request with the key. Identifies the key without revealing it. */
-  group: whole,
-  /**
-   * original: first use · duplicate: same body · other-key: same body, another API key of the account · conflict: another
-   * body · other-caller: same key and body, another caller · late-repeat: same body, after a delay
-   */
-  role: z.enum(['original', 'duplicate', 'other-key', 'conflict', 'other-caller', 'late-repeat']),
-  concurrent: z.boolean(),
-})
-export type ReplayRole = DeepReadonly<z.output<typeof replaySchema>>
-
-const rpcItemSchema = z.object({ id: z.union([z.number(), text]), method: text, failing: z.boolean() })
-export type RpcItem = DeepReadonly<z.output<typeof rpcItemSchema>>
-
-const rpcSchema = z.object({
-  kind: z.literal('rpc'),
-  network: text,
-  batch: z.boolean(),
-  items: z.array(rpcItemSchema),
-  replay: replaySchema.nullable(),
-})
-export type RpcDescriptor = DeepReadonly<z.output<typeof rpcSchema>>
-
-const listSchema = z.object({ kind: z.enum(['models', 'networks', 'rate-limits', 'rate-limit-logs']) })
-export type ListDescriptor = DeepReadonly<z.output<typeof listSchema>>
-
-/** A resource that is neither chat nor RPC. */
-const resourceSchema = z.object({
-  kind: z.literal('resource'),
-  /** Its name in the contract. */
-  resource: text,
-  body: members.nullable(),
-  /** The requested page of a list and its number of items; null if not sent. */
-  page: amount.nullable(),
-  limit: amount.nullable(),
-  /** The timestamp that the request carried, in milliseconds; null for none. */
-  timestampMs: z.number().min(0).max(8e15).nullable(),
-})
-export type ResourceDescriptor = DeepReadonly<z.output<typeof resourceSchema>>
-
-/** A signed payment, without its signature. */
-const paymentSchema = z.object({
-  /** The same for every request that carries the same signed payment: the wallet and a number. */
-  id: text,
-  /** A decimal in USD. */
-  usd: text,
-  /** In the smallest unit of the token. */
-  amount: text,
-  /** Who gets it, as the offer says. */
-  payTo: text,
-  /** Whether an earlier request carried it, too. It counts once. */
-  isAgain: z.boolean(),
-  /** The header that carried it. Missing: the first of the contract. */
-  header: text.optional(),
-  /** What is wrong with it on purpose. Missing: nothing. */
-  invalid: z.enum(invalidPaymentNames).optional(),
-})
-export type PaymentRecord = DeepReadonly<z.output<typeof paymentSchema>>
-
-/** A request for credit of a wallet: it asks how to pay, or it pays. */
-const topUpSchema = z.object({
-  kind: z.literal('top-up'),
-  step: z.enum(['offer', 'payment']),
-  /** null: an offer that a caller with API keys asks for. */
-  chain: text.nullable(),
-  address: text.nullable(),
-  /** null: nothing was signed. */
-  payment: paymentSchema.nullable(),
-})
-export type TopUpDescriptor = DeepReadonly<z.output<typeof topUpSchema>>
-
-const walletBalanceSchema = z.object({ kind: z.literal('wallet-balance'), address: text.nullable() })
-export type WalletBalanceDescriptor = DeepReadonly<z.output<typeof walletBalanceSchema>>
-
-/** A crafted request with a documented response. */
-const probeSchema = z.object({
-  kind: z.literal('probe'),
-  probe: probeNameSchema,
-  /** The same for requests that are sent at once with one sign-in: the id of the first. Missing: it is alone. */
-  race: whole.optional(),
-})
-export type ProbeDescriptor = DeepReadonly<z.output<typeof probeSchema>>
-
-const requestSchema = z.discriminatedUnion('kind', [
-  chatSchema,
-  rpcSchema,
-  listSchema,
-  resourceSchema,
-  topUpSchema,
-  walletBalanceSchema,
-  probeSchema,
-])
-export type RequestDescriptor = DeepReadonly<z.output<typeof requestSchema>>
-
-/** Whether a request is to a list that may be open to all. It carries its caller's key, which the service may not read. */
-export const isOpenList = ({ kind }: RequestDescriptor): boolean => kind === 'models' || kind === 'networks'
-
 /** Periods in which Turnpike's event loop was too busy to read responses: how many, and how long the longest was. */
 const stallsSchema = z.object({ count: whole.positive(), longestMs: z.number().nonnegative() })
 export type Stalls = DeepReadonly<z.output<typeof stallsSchema>>
 
 /**
- * The record of one request: when it was due and sent, its response, and its outcome. The producing half passes nothing
- * else to the judging half, so an observation has every fact that a judge needs, and no secret. All times are in
+ * The record of one request: when it was due and sent, its response, and its outcome. It is all that the producing half
+ * passes to the judging half, so it has every fact that a judge needs, and no secret. All times are in
  * milliseconds since the start of the run. Plain JSON. Members that later versions add are allowed.
  */
 export const observationSchema = z.object({
@@ -333,7 +217,7 @@ export const observationSchema = z.object({
   headersMs: millis,
   /** When the last byte arrived, or the request failed. */
   endMs: millis,
-  /** Missing: the event loop did not stall during the request, or nothing watched it. */
+  /** Missing: the event loop did not stall during the request, or was not watched. */
   stalls: stallsSchema.optional(),
   outcome: outcomeSchema,
   /** The response. Also present if the request failed after the headers. */
@@ -341,11 +225,12 @@ export const observationSchema = z.object({
 })
 export type Observation = DeepReadonly<z.output<typeof observationSchema>>
 
-/** Whether a request is the first of its arrival. Only replays and payments have further ones. */
+/** An observation of one kind of request. */
+export type ObservationOf<Request extends RequestDescriptor> = Observation & { readonly request: Request }
+
+/** Whether a request is the first of its arrival. */
 export const isFirstRequest = ({ request, id }: Pick<Observation, 'request' | 'id'>): boolean =>
-  request.kind === 'top-up'
-    ? request.step === 'offer'
-    : request.kind !== 'rpc' || request.replay === null || request.replay.group === id
+  requestTraits(request).isFirst(request, id)
 
 /** Failures before any byte of the request was sent. */
 export const failedBeforeSend: readonly FailureReason[] = [
@@ -355,14 +240,14 @@ export const failedBeforeSend: readonly FailureReason[] = [
   'tls',
 ]
 
-/** Breaks of a connection, which say nothing about the service. A request that times out may still be at work there. */
+/** Breaks of a connection, which may not be the fault of the service. It may still work on a request that timed out. */
 const breaks: readonly string[] = [
   'connect-refused',
   'connection-lost',
   'connection-reused-closed',
 ] satisfies FailureReason[]
 
-/** Whether a failure that came before the first byte of a response is one of the network. */
+/** Whether a failure before the first byte of a response is a failure of the network. */
 export const isBreak = (reason: string): boolean => breaks.includes(reason)
 
 /** Whether the connection of a request broke before the first byte of a response. */

@@ -1,9 +1,9 @@
 import type { Contract } from '../contract/contract.ts'
-import { isPromisedStatus } from '../contract/probes.ts'
 import { toObject } from '../lib/json.ts'
 import { memoizeByObject, memoizeLast } from '../lib/memoize.ts'
 import { oneLine } from '../lib/visible.ts'
 import type { Observation, ObservedResponse } from './observation.ts'
+import { isProbeRequest, requestTraits } from './requests/request.ts'
 
 /**
  * Whether a response seems to come from a gateway: a 5xx without the service version header. Such responses are not
@@ -16,7 +16,7 @@ export const isFromGateway = ({ status, headers }: ObservedResponse, contract: C
 const wrongAddress: readonly number[] = [301, 302, 303, 307, 308, 404, 405, 410, 421, 426]
 
 /**
- * Who gave a response: `service` if only the service can have, `elsewhere` if it says nothing about the service, such as
+ * Who gave a response: `service` if only the service can have, `elsewhere` if it does not show that, such as
  * the status of a wrong address, a rejected key, an HTML page, or an error of a gateway. null: a probe provoked a refusal
  * that any server gives.
  */
@@ -24,7 +24,7 @@ export function originOf({ request, response }: Observation, contract: Contract)
   if (response === null) return null
   const { status } = response
   const isCommon = status === 401 || status === 403 || wrongAddress.includes(status)
-  if (isCommon && request.kind === 'probe' && isPromisedStatus(request.probe, status, contract)) return null
+  if (isCommon && isProbeRequest(request) && requestTraits(request).isIntended(request, status, contract)) return null
   return isCommon || isPage(response) || isFromGateway(response, contract) ? 'elsewhere' : 'service'
 }
 
@@ -33,7 +33,7 @@ const isPage = ({ headers, body }: ObservedResponse): boolean =>
 
 /**
  * Whether a response is from the abuse block: its message tells the caller to wait for the length of a block and to retry,
- * or has the words that the contract names. Such a response tells nothing about the request.
+ * or has the words that the contract names. Such a response is not about the request.
  */
 export function isAbuseBlock(response: ObservedResponse, { abuse }: Contract): boolean {
   if (response.status < 400) return false
@@ -41,7 +41,7 @@ export function isAbuseBlock(response: ObservedResponse, { abuse }: Contract): b
   if (message === '') return false
   if (message.includes(abuse.opening)) return true
   if (!saysToWait(message, abuse)) return false
-  // A limit has a type, and an outage says nothing about the caller. Both may name a time to wait.
+  // A limit has a type, and an outage does not blame the caller. Both may name a time to wait.
   if (response.headers['x-ratelimit-type'] !== undefined) return namesFailures.test(message)
   return response.status < 500 || blames.test(message)
 }
@@ -122,16 +122,11 @@ export const isJsonType = memoizeLast((contentType: string | undefined) => json.
  */
 export function authenticatedResponse({ request, response }: Observation): ObservedResponse | null {
   if (response === null || response.status === 401 || response.status >= 500) return null
-  return unauthenticated.includes(request.kind) ? null : response
+  // A probe may have the credentials of another account. A payment has no sign-in, and the key for a list may not be read.
+  return !isProbeRequest(request) && requestTraits(request).identity(request) === 'caller' ? response : null
 }
 
-/**
- * Requests without credentials, with those of another account, or to lists, which may be open to all, so that nobody reads
- * their key. A payment is one without a sign-in.
- */
-const unauthenticated: readonly Observation['request']['kind'][] = ['models', 'networks', 'top-up', 'probe']
-
-/** The body as a JSON object; null if it is none. */
+/** The body as a JSON object; null: it is not one. */
 export function jsonObject(response: ObservedResponse | null): Readonly<Record<string, unknown>> | null {
   if (response?.body.kind !== 'json') return null
   return toObject(response.body.value)

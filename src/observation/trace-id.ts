@@ -2,7 +2,7 @@ import { randomStream } from '../lib/random.ts'
 
 /** The W3C trace context of each request of a run. It depends only on the ids of run and request, so no log needs it. */
 export type TraceIds = {
-  /** 32 hexadecimal digits, unlike those of every other request. */
+  /** 32 hexadecimal digits, unique to the request. */
   readonly traceId: (requestId: number) => string
   /** 16 hexadecimal digits. */
   readonly spanId: (requestId: number) => string

@@ -172,7 +172,7 @@ const edits = [
   [
     'a log with a strange line',
     `${unpacked} sed -i '5s/.*/{"x":1}/' l; ${packed}`,
-    /line 5: got a line that is no observation/,
+    /line 5: got a line that is not an observation/,
   ],
   [
     'a log that is appended to another',
@@ -189,9 +189,9 @@ const edits = [
     `(gzip -dc ${log} | head -1; yes '' | head -c 200000000) | gzip -1 > l; mv l ${log}; turnpike audit a`,
     /line 2: got a damaged line/,
   ],
-  ['a log that is a device', `rm ${log}; ln -s /dev/zero ${log}; turnpike audit a`, /got no file, expected a log/],
-  ['a log that is a pipe', `rm ${log}; mkfifo ${log}; turnpike audit a`, /got no file, expected a log/],
-  ['a log that is a directory', `rm ${log}; mkdir ${log}; turnpike audit a`, /got no file, expected a log/],
+  ['a log that is a device', `rm ${log}; ln -s /dev/zero ${log}; turnpike audit a`, /got no regular file, expected a log file/],
+  ['a log that is a pipe', `rm ${log}; mkfifo ${log}; turnpike audit a`, /got no regular file, expected a log file/],
+  ['a log that is a directory', `rm ${log}; mkdir ${log}; turnpike audit a`, /got no regular file, expected a log file/],
   ['a log that is not compressed', `${unpacked} mv l ${log}; turnpike audit a`, /got no recorded observations/],
   ['an empty log', `: > ${log}; turnpike audit a`, /got no recorded observations/],
   ['no log', `rm ${log}; turnpike audit a`, /got no recorded observations/],

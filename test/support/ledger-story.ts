@@ -2,7 +2,8 @@ import { documentedContract } from '../../src/contract/documented.ts'
 import { type Audits, createAudits } from '../../src/judge/audits/audits.ts'
 import { createFindingLog } from '../../src/judge/findings/findings.ts'
 import { pico } from '../../src/lib/money.ts'
-import type { Observation, ObservedResponse, RequestDescriptor } from '../../src/observation/observation.ts'
+import type { Observation, ObservedResponse } from '../../src/observation/observation.ts'
+import type { RequestDescriptor } from '../../src/observation/requests/request.ts'
 
 /**
  * The requests of one account, as text: `statement; call 0.0000125; replay 0.0000125; refusal; statement`. Between

@@ -12,7 +12,7 @@ const weekdays = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const
 /** A target can invent any number of models. */
 const maxModels = 1_000
 
-/** Compares headers with those of other responses and with the clock of the run. */
+/** Compares headers with the headers of other responses and with the clock of the run. */
 export function createConsistencyAudit(
   { contract, startedAtMs }: AuditContext,
   reporter: ClauseReporter<'consistency'>,

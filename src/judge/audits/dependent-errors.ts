@@ -1,4 +1,6 @@
-import type { Observation, RpcDescriptor } from '../../observation/observation.ts'
+import type { Observation } from '../../observation/observation.ts'
+import type { RpcDescriptor } from '../../observation/requests/rpc.ts'
+import { isRpc } from '../../observation/requests/rpc.ts'
 import { is2xx, isAbuseBlock } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import type { Audit, AuditContext } from './audit.ts'
@@ -8,14 +10,14 @@ type Reporter = ClauseReporter<'dependent-errors'>
 /** A property of a request that must not change its status. */
 type Property = {
   readonly clause: Parameters<Reporter['fail']>[0]
-  /** The requests that have it, and those that lack it. */
+  /** The requests with and without it. */
   readonly having: string
   readonly lacking: string
   /** null: the request takes no part. */
   readonly isIn: (request: RpcDescriptor) => boolean | null
 }
 
-/** Turnpike draws each of them at random, so nothing but the target can make statuses depend on it. */
+/** Turnpike draws each property at random, so only the target can make statuses depend on it. */
 const properties: readonly Property[] = [
   {
     clause: 'rpc.item-failure.status',
@@ -82,7 +84,7 @@ export function createDependentErrorsAudit({
   return {
     add: observation => {
       const { request, response, outcome, sentMs, id } = observation
-      if (request.kind !== 'rpc' || response === null || outcome.kind !== 'answered' || sentMs === null) return
+      if (!isRpc(request) || response === null || outcome.kind !== 'answered' || sentMs === null) return
       const { status } = response
       // Any other status has a reason of its own. So has a response from a cache, or beside a request with the same key.
       if (!is2xx(status) && (status < 500 || isAbuseBlock(response, contract))) return
@@ -118,7 +120,7 @@ const emptyCount = (clause: Property['clause']): DependentErrors => ({
   ids: [],
 })
 
-/** What the compared requests have in common: everything but the property, as far as it could matter to anybody. */
+/** What the compared requests have in common: all that could matter, except the property. */
 const placeOf = ({ stage, trial, chain }: Observation, { network, batch, replay }: RpcDescriptor): string =>
   JSON.stringify([stage, trial, chain, network, batch, replay !== null])
 

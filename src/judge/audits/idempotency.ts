@@ -1,5 +1,8 @@
 import { probeOf } from '../../contract/probes.ts'
-import type { Observation, ReplayRole } from '../../observation/observation.ts'
+import type { Observation } from '../../observation/observation.ts'
+import { isProbeRequest } from '../../observation/requests/request.ts'
+import type { ReplayRole } from '../../observation/requests/rpc.ts'
+import { isRpc } from '../../observation/requests/rpc.ts'
 import { bodyText, is2xx, isAbuseBlock, isReplayed, jsonObject } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import type { Audit, AuditContext } from './audit.ts'
@@ -33,7 +36,7 @@ export function createIdempotencyAudit({ contract }: AuditContext, reporter: Cla
    * another has a key that the service takes for the same. A replay itself may come from an earlier run.
    */
   const judgeKey = ({ request, response, outcome, caller, id }: Observation) => {
-    if (request.kind !== 'probe' || outcome.kind !== 'answered' || response === null) return
+    if (!isProbeRequest(request) || outcome.kind !== 'answered' || response === null) return
     const probe = probeOf(request.probe)
     if (probe.clause !== 'rpc.replay.key' || !is2xx(response.status) || jsonObject(response)?.result === undefined)
       return
@@ -52,7 +55,7 @@ export function createIdempotencyAudit({ contract }: AuditContext, reporter: Cla
     add: (observation, watermarkMs) => {
       const { request, response, outcome, id, caller, sentMs, endMs } = observation
       judgeKey(observation)
-      if (request.kind === 'rpc' && request.replay !== null && sentMs !== null && endMs !== null) {
+      if (isRpc(request) && request.replay !== null && sentMs !== null && endMs !== null) {
         const { group, role } = request.replay
         const digest = response?.body.kind === 'json' || response?.body.kind === 'text' ? response.body.digest : null
         const isBlocked = response !== null && isAbuseBlock(response, contract)
@@ -140,7 +143,7 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, reporter: Ke
     reporter.pass('rpc.replay.header')
   }
 
-  /** Near the end of the lifetime, nothing is asserted: it is open when it begins and whether a replay restarts it. */
+  /** Near the end of the lifetime, the clause is not judged: it is open when it begins and whether a replay restarts it. */
   function judgeLateRepeat(use: KeyRequest) {
     const others = own.filter(other => other !== use)
     const earlier = answered.find(other => other !== use && isCachedFor(other, use))

@@ -1,6 +1,8 @@
 import type { Contract } from '../../contract/contract.ts'
 import { plural } from '../../lib/format.ts'
-import type { Observation, RpcDescriptor } from '../../observation/observation.ts'
+import type { Observation } from '../../observation/observation.ts'
+import type { RpcDescriptor } from '../../observation/requests/rpc.ts'
+import { isRpc } from '../../observation/requests/rpc.ts'
 import { isReplayed } from '../../observation/response.ts'
 import { statedBase, statedTier } from '../checks/price-list.ts'
 import { claimedCredits, hasStatedCredits, responsesIn } from '../checks/rpc-credits.ts'
@@ -42,7 +44,7 @@ const maxNamed = 3
 type Reporter = ClauseReporter<'implied-credits'>
 
 /**
- * Judges credits that nobody states by comparing responses with each other. A network has one base, a whole number, and
+ * Judges credits that are stated nowhere by comparing responses with each other. A network has one base, a whole number, and
  * each of its methods one multiplier. Every response rules out the price lists that it contradicts. One that contradicts
  * all that are left is a violation, and rules out nothing.
  */
@@ -94,7 +96,7 @@ export function createImpliedCreditsAudit(
   return {
     add: observation => {
       const { request } = observation
-      if (request.kind !== 'rpc' || hasStatedCredits(request, contract)) return
+      if (!isRpc(request) || hasStatedCredits(request, contract)) return
       const bill = billOf(observation, request, contract)
       if (bill === null) return
       const known = knownOf(request.network)
@@ -143,7 +145,7 @@ function agreement(one: Prices, other: Prices): readonly Prices[] {
   return [{ base: one.base ?? other.base, multipliers: new Map([...one.multipliers, ...other.multipliers]) }]
 }
 
-/** Null if a response tells nothing about prices. It is open what a failed single call costs, unless the profile says it. */
+/** Null if a response does not tell prices. It is open what a failed single call costs, unless the profile says it. */
 function billOf(observation: Observation, request: RpcDescriptor, contract: Contract): Bill | null {
   const { response, outcome, id } = observation
   const { items, batch, network, replay } = request

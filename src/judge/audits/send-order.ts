@@ -7,7 +7,7 @@ const maxQueueLength = 10_000
 /**
  * Observations arrive as they end, but audits need them in the order of sending. Each `seq` is observed exactly once,
  * sent or not, so an unbroken run can be passed on. While an overtaken observation is missing, the watermark stays at
- * the latest due time before it. Audits then wait, with the few facts that they store, and nothing is misjudged.
+ * the latest due time before it. Audits then wait with the few facts that they store.
  */
 export function createSendOrder(
   release: Audit['add'],

@@ -4,9 +4,10 @@ import { sourceOfValue } from '../../contract/sources.ts'
 import type { Rail } from '../../contract/wallets.ts'
 import { plural } from '../../lib/format.ts'
 import type { Observation, ObservedResponse } from '../../observation/observation.ts'
-import { challengeIn, isSignedByWallet, memberOf } from '../../observation/payment-offer.ts'
+import { challengeIn, memberOf } from '../../observation/payments.ts'
+import { isChat } from '../../observation/requests/chat.ts'
+import { isProbeRequest, requestTraits } from '../../observation/requests/request.ts'
 import { is2xx, isAbuseBlock, isFromGateway, jsonObject } from '../../observation/response.ts'
-import { isInference } from '../checks/headers.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import type { Audit, AuditContext } from './audit.ts'
 
@@ -40,8 +41,8 @@ const maxClockDifferenceMs = 10_000
 const maxCited = 20
 
 /**
- * Counts the valid sign-ins that the service accepts and refuses. Only those of all wallets together tell why one is
- * refused, so `judgeSignIns` accuses.
+ * Counts the valid sign-ins that the service accepts and refuses. Only all wallets together show why one is refused, so
+ * `judgeSignIns` reports the violations.
  */
 export function createSignInAudit(
   { contract, startedAtMs }: AuditContext,
@@ -55,7 +56,8 @@ export function createSignInAudit(
   return {
     add: observation => {
       const { request } = observation
-      if (request.kind === 'probe' && request.race !== undefined) return addToRace(request.race, observation)
+      if (isProbeRequest(request) && request.race !== undefined)
+        return addToRace(request.race, request.probe, observation)
       const verdict = verdictOn(observation, contract)
       if (verdict === null || (verdict === 'refused' && isClockFar(observation))) return
       const group = groupOf(observation)
@@ -73,9 +75,8 @@ export function createSignInAudit(
   }
 
   /** Exactly one of the requests that share a sign-in may be accepted. Judged when the last one is there. */
-  function addToRace(first: number, observation: Observation): void {
-    const { request, response, id } = observation
-    const { copies = 1 } = request.kind === 'probe' ? probeOf(request.probe) : {}
+  function addToRace(first: number, probe: string, { response, id }: Observation): void {
+    const { copies = 1 } = probeOf(probe)
     const race = races.get(first) ?? { seen: 0, refused: 0, accepted: [] }
     races.set(first, race)
     const verdict = response === null ? null : verdictOf(response, contract)
@@ -98,7 +99,7 @@ export function createSignInAudit(
   }
 
   function groupOf({ caller, chain = '', request, signIn }: Observation): SignInGroup {
-    const part = partOf(request, contract)
+    const part = requestTraits(request).service(request, contract)
     const { isLegacy = false, layout = null } = signIn ?? {}
     const key = `${caller}/${part}/${isLegacy}/${layout}`
     let group = groups.get(key)
@@ -146,7 +147,7 @@ export function judgeSignIns(groups: readonly SignInGroup[], reporter: ClauseRep
     const isHere = (other: SignInGroup) => isOwn(other) && other.part === part
     const isLegacyRefused = isLegacy && !isAccepted(other => isOwn(other) && other.isLegacy)
     if (isLegacyRefused && isAccepted(isHere)) return 'wallet.legacy-header'
-    // The document does not show the layout, so that another one is refused proves nothing.
+    // The document does not show the layout, so the service may refuse this one.
     const isLayoutRefused = !isAccepted(other => isOwn(other) && other.layout === layout)
     if (!isLayoutStated && isLayoutRefused && isAccepted(isHere)) {
       const text = `the target refuses the layout ${layout}, which the document leaves open`
@@ -165,19 +166,13 @@ const clausesOf = ({ family, part, isLegacy }: SignInGroup): readonly Clause[] =
   ...(isLegacy ? (['wallet.legacy-header'] as const) : []),
 ]
 
-/** The part of the service that a request is for. */
-function partOf(request: Observation['request'], contract: Contract): SignInGroup['part'] {
-  if (request.kind === 'rpc') return 'rpc'
-  return isInference({ request }, contract) ? 'inference' : 'other'
-}
-
 /** Whether a valid sign-in was accepted or refused; null: the response does not tell. */
 function verdictOn({ chain, request, response }: Observation, contract: Contract): SignInVerdict | null {
-  if (chain === undefined || response === null || request.kind === 'probe' || !isSignedByWallet(request)) return null
+  if (chain === undefined || response === null || isProbeRequest(request)) return null
+  if (requestTraits(request).identity(request) !== 'caller') return null
   const verdict = verdictOf(response, contract)
   // Such a model is refused with 401, too.
-  const isReserved =
-    request.kind === 'chat' && contract.models.some(({ id, payingOnly }) => payingOnly && id === request.model)
+  const isReserved = isChat(request) && contract.models.some(({ id, payingOnly }) => payingOnly && id === request.model)
   return verdict === 'refused' && isReserved ? null : verdict
 }
 
@@ -192,7 +187,7 @@ function verdictOf(response: ObservedResponse, contract: Contract): SignInVerdic
   return status === 401 || status === 403 ? 'refused' : null
 }
 
-/** Whether a 402 knows the wallet. One without a challenge may be for anybody. */
+/** Whether a 402 shows that the service knows the wallet. Any sender may get one without a challenge. */
 const isOfCredit = (body: Readonly<Record<string, unknown>>, { wallets }: Contract): boolean =>
   (wallets.insufficientCode !== null && memberOf(body, 'code') === wallets.insufficientCode) ||
   challengeIn(body) !== null

@@ -1,6 +1,7 @@
 import type { ClausesOf } from '../../contract/clauses.ts'
 import { textHash } from '../../lib/random.ts'
-import { challengeIn, isRefusedForCredit } from '../../observation/payment-offer.ts'
+import { challengeIn, isRefusedForCredit } from '../../observation/payments.ts'
+import { isRpc } from '../../observation/requests/rpc.ts'
 import { isReplayed, jsonObject } from '../../observation/response.ts'
 import type { ClauseReporter, Reclassify } from '../findings/findings.ts'
 import type { Audit } from './audit.ts'
@@ -23,7 +24,7 @@ export function createUniqueIdsAudit(reporter: ClauseReporter<'unique-ids'>): Au
       if (isRefusedForCredit(observation)) judgeChallenge(challengeIn(jsonObject(response) ?? {})?.nonce, id)
       const { 'cf-ray': ray, 'x-request-id': requestId } = response.headers
       if (ray) judge('header.cf-ray.unique', 'cf-ray', ray, rays.add(ray, id, null)?.id ?? null, id)
-      if (request.kind !== 'rpc' || !requestId || isReplayed(response)) return
+      if (!isRpc(request) || !requestId || isReplayed(response)) return
       const group = request.replay?.group ?? null
       const first = requests.add(requestId, id, group)
       if (first === null || group === null || first.group !== group)

@@ -88,7 +88,7 @@ const inFlightAt = (requests: readonly TimedRequest[], atMs: number): number =>
   requests.reduce((count, { sentMs, endMs }) => count + (sentMs <= atMs && endMs > atMs ? 1 : 0), 0)
 
 /**
- * Near the capacity, the length of a queue is a random walk. Its length proves nothing, but its steps go up and down equally
+ * Near the capacity, the length of a queue is a random walk. Its length is random, but its steps go up and down equally
  * often. The result is the statistic of Student's t test: the mean step in standard errors.
  */
 function standardErrors(steps: readonly number[]): number {

@@ -55,7 +55,7 @@ export function provenRange(result: Ranged): CapacityRange | null {
   if (status === 'found') return null
   if (status === 'above-range') return { lowest: ratePerSecond ?? 0, highest: Number.POSITIVE_INFINITY }
   if (status === 'below-range') return { lowest: 0, highest: justBelow(fromPerSecond) }
-  // The last outcome of a rate counts. Limits of Turnpike, of the tier, and of the time say nothing about the target.
+  // The last outcome of a rate counts. Limits of Turnpike, of the tier, and of the time are not limits of the target.
   const outcomes = new Map<number, boolean>()
   for (const { offeredPerSecond, outcome } of trials)
     if (outcome === 'sustained' || exceedsCapacity(outcome)) outcomes.set(offeredPerSecond, outcome === 'sustained')
@@ -227,7 +227,7 @@ function harnessLimitAt(trials: readonly TrialResult[]): string {
 const highestSustained = (trials: readonly TrialResult[]): number =>
   Math.max(0, ...trials.filter(({ outcome }) => outcome === 'sustained').map(each => each.offeredPerSecond))
 
-/** The highest sustained rate that was not confirmed, and so is no capacity. */
+/** The highest sustained rate that was not confirmed, so it is not a capacity. */
 function sustainedText(trials: readonly TrialResult[], slo: string): string {
   const highest = highestSustained(trials)
   return highest === 0

@@ -100,7 +100,7 @@ const searchesOf = (plan: Plan): readonly PlannedSearch[] =>
 /** A trial of all workers together. Histograms take memory, so it has them only once they are read. */
 type MergedTrial = {
   readonly part: TrialPart
-  /** Whether no request of a worker is missing while those of others are there. */
+  /** Whether the requests of all workers are there. */
   readonly isKnown: boolean
   readonly ended: () => TrialSnapshot
   /** By call, in the order of the mix. */
@@ -151,7 +151,7 @@ function replayTrials(
     const trial = trials[past.length]
     if (next.kind === 'conclusion' || trial === undefined) return { past, next }
     const state: TrialState = complete || past.length < trials.length - 1 ? 'over' : 'broken-off'
-    // Nothing is concluded from the requests of some workers, if those of another were lost.
+    // If the requests of one worker were lost, the other workers prove nothing.
     const isPartial = !trial.isKnown && trial.part.counts.arrivals < next.trial.arrivals
     const outcome = isPartial ? null : judgeTrial(next.trial, trial.ended(), terms, state)
     past.push({ trial: next.trial, outcome: outcome ?? 'unfinished' })

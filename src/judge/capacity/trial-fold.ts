@@ -160,7 +160,7 @@ const createCallFold = (slo: Slo): CallFold => ({
   missed: new Map(),
 })
 
-/** The part of a worker that has sent nothing. */
+/** The part of a worker that has not sent yet. */
 export const emptyPart: TrialPart = {
   counts: { arrivals: 0, late: 0, blocked: 0, heldBack: 0, crowdedOut: 0, cutOff: 0 },
   calls: {},

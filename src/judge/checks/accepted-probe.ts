@@ -4,7 +4,10 @@ import type { CraftedRequest, Sender } from '../../contract/probe.ts'
 import { probeOf } from '../../contract/probes.ts'
 import { parseJson, toObject } from '../../lib/json.ts'
 import { memoizeByObject } from '../../lib/memoize.ts'
-import type { ChatDescriptor, Observation, RpcDescriptor, RpcItem } from '../../observation/observation.ts'
+import type { Observation } from '../../observation/observation.ts'
+import type { ChatDescriptor } from '../../observation/requests/chat.ts'
+import { isProbeRequest } from '../../observation/requests/request.ts'
+import type { RpcDescriptor, RpcItem } from '../../observation/requests/rpc.ts'
 import { is2xx } from '../../observation/response.ts'
 
 /** An accepted probe as the request that it is, for the checks of such responses. */
@@ -23,7 +26,7 @@ const ofCallers: readonly CheckName[] = [...ofBodies, 'headers', 'conditional-he
  */
 export function acceptedProbe(observation: Observation, contract: Contract): AcceptedProbe | null {
   const { request, response, outcome } = observation
-  if (request.kind !== 'probe' || response === null || !is2xx(response.status) || outcome.kind !== 'answered')
+  if (!isProbeRequest(request) || response === null || !is2xx(response.status) || outcome.kind !== 'answered')
     return null
   // A probe is not read as a stream.
   if (response.headers['content-type']?.startsWith('text/event-stream')) return null

@@ -11,13 +11,8 @@ import type { ClausesOf } from '../../contract/clauses.ts'
 import type { ChatOption, Contract } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
-import {
-  type ChatDescriptor,
-  type Observation,
-  type ObservedResponse,
-  type StreamRecord,
-  streamOf,
-} from '../../observation/observation.ts'
+import { type Observation, type ObservedResponse, type StreamRecord, streamOf } from '../../observation/observation.ts'
+import type { ChatDescriptor } from '../../observation/requests/chat.ts'
 import { is2xx, isFromGateway, jsonObject } from '../../observation/response.ts'
 import { mentionsModel } from './chat-request.ts'
 import { type Check, type Expect, expectFor } from './check.ts'
@@ -25,9 +20,9 @@ import { type Check, type Expect, expectFor } from './check.ts'
 type SentChatOptions = NonNullable<ChatDescriptor['options']>
 
 /** Checks chat requests with service-specific options. Most requests have none. */
-export const checkChatOptions: Check<'chat-options'> = (observation, contract, reporter) => {
+export const checkChatOptions: Check<'chat-options', ChatDescriptor> = (observation, contract, reporter) => {
   const { response, request, outcome, id } = observation
-  if (request.kind !== 'chat' || request.options === null) return
+  if (request.options === null) return
   if (response === null || isFromGateway(response, contract)) return
   const expect = expectFor(reporter, id)
   if (!is2xx(response.status)) return checkRefusal(response, request.options, contract, expect)

@@ -3,7 +3,8 @@ import type { ClausesOf } from '../../contract/clauses.ts'
 import type { Contract } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
-import type { ChatDescriptor, ObservedResponse } from '../../observation/observation.ts'
+import type { ObservedResponse } from '../../observation/observation.ts'
+import type { ChatDescriptor } from '../../observation/requests/chat.ts'
 import { bodyText, is2xx, jsonObject } from '../../observation/response.ts'
 
 import { checkLogprobs } from './chat-response.ts'
@@ -12,8 +13,12 @@ import { type Check, type Expect, expectFor } from './check.ts'
 type ChatRequestClause = ClausesOf<'chat-request'>
 
 /** Checks that a valid chat request is accepted, and that its options take effect. */
-export const checkChatRequest: Check<'chat-request'> = ({ response, request, id, outcome }, contract, reporter) => {
-  if (request.kind !== 'chat' || response === null) return
+export const checkChatRequest: Check<'chat-request', ChatDescriptor> = (
+  { response, request, id, outcome },
+  contract,
+  reporter,
+) => {
+  if (response === null) return
   const expect = expectFor(reporter, id)
   const accepted = is2xx(response.status)
   if (accepted || (refusals.includes(response.status) && !mentionsModel(response)))

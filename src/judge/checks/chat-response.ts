@@ -1,15 +1,15 @@
 import type { Contract } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
 import { isPresent, toObject } from '../../lib/json.ts'
-import type { ChatDescriptor, Observation } from '../../observation/observation.ts'
+import type { ChatDescriptor } from '../../observation/requests/chat.ts'
 import { is2xx, isJsonType, jsonObject } from '../../observation/response.ts'
 import { type Check, checkStatus, type Expect, expectFor } from './check.ts'
 import { checkCompletion, checkFinishReason } from './completion.ts'
 
 /** Checks an unstreamed completion. */
-export const checkChatResponse: Check<'chat-response'> = (observation, contract, reporter) => {
+export const checkChatResponse: Check<'chat-response', ChatDescriptor> = (observation, contract, reporter) => {
   const { response, outcome } = observation
-  if (!isChat(observation) || observation.request.stream) return
+  if (observation.request.stream) return
   if (response === null || !is2xx(response.status) || outcome.kind !== 'answered') return
   const expect = expectFor(reporter, observation.id)
 
@@ -88,16 +88,13 @@ function wrongMessage(message: Fields, finish: unknown): string | null {
     : 'neither content nor tool_calls, expected one of them'
 }
 
-/** The second name is that of some servers. */
+/** Some servers use the second name. */
 const reasoningFields = ['reasoning_content', 'reasoning'] as const
 
 function isTextPart(value: unknown): boolean {
   const part = toObject(value)
   return part?.type === 'text' && typeof part.text === 'string'
 }
-
-export const isChat = (o: Observation): o is Observation & { readonly request: ChatDescriptor } =>
-  o.request.kind === 'chat'
 
 /** The first optional field of a message with a wrong type; null if there is none. */
 function mistypedField(message: Fields): string | null {

@@ -2,15 +2,15 @@ import { choicesOf } from '../../contract/chat-options.ts'
 import type { Contract } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
 import {
-  type ChatDescriptor,
   type DeltaField,
   type JsonType,
   type StreamPart,
   type StreamRecord,
   streamOf,
 } from '../../observation/observation.ts'
+import type { ChatDescriptor } from '../../observation/requests/chat.ts'
 import { is2xx } from '../../observation/response.ts'
-import { checkStopReason, checkToolCalls, isChat } from './chat-response.ts'
+import { checkStopReason, checkToolCalls } from './chat-response.ts'
 import { type Check, checkStatus, type Expect, expectFor } from './check.ts'
 import { checkCompletion, checkFinishReason } from './completion.ts'
 
@@ -22,9 +22,9 @@ const ownEnds: readonly string[] = ['stream-truncated', 'stream-malformed']
  * judged here. So is one that ends with an error, but not one that goes on after it. A stream that ends early by itself
  * is judged.
  */
-export const checkChatStream: Check<'chat-stream'> = (observation, contract, reporter) => {
+export const checkChatStream: Check<'chat-stream', ChatDescriptor> = (observation, contract, reporter) => {
   const { response, outcome, id } = observation
-  if (!isChat(observation) || !observation.request.stream || response === null || !is2xx(response.status)) return
+  if (!observation.request.stream || response === null || !is2xx(response.status)) return
   if (outcome.kind === 'failed' && outcome.reason === 'stream-error')
     return checkAfterError(streamOf(observation)?.grammar ?? [], expectFor(reporter, id))
   if (outcome.kind !== 'answered' && !(outcome.kind === 'failed' && ownEnds.includes(outcome.reason))) return

@@ -1,12 +1,13 @@
 import type { CheckName } from '../../contract/clause.ts'
 import type { Contract } from '../../contract/contract.ts'
-import type { Observation, ObservedResponse } from '../../observation/observation.ts'
+import type { ObservationOf, ObservedResponse } from '../../observation/observation.ts'
+import type { RequestDescriptor } from '../../observation/requests/request.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import type { Obstacle } from '../findings/obstacles.ts'
 
-/** Judges a single observation. */
-export type Check<Name extends CheckName> = (
-  observation: Observation,
+/** Judges a single observation, of any request or of one kind. */
+export type Check<Name extends CheckName, Request extends RequestDescriptor = RequestDescriptor> = (
+  observation: ObservationOf<Request>,
   contract: Contract,
   reporter: ClauseReporter<Name>,
 ) => void
@@ -18,7 +19,7 @@ export type Reporter<Clause extends string> = {
   readonly unjudged: (clause: Clause, obstacle: Obstacle) => void
 }
 
-/** Reports whether one observation passed a clause. `because` is called only if it failed. */
+/** Reports whether one observation passed a clause. `message` is called only if it failed. */
 export type Expect<Clause extends string> = (clause: Clause, pass: boolean, message: () => string) => void
 
 export const expectFor =

@@ -1,6 +1,8 @@
 import type { CheckName } from '../../contract/clause.ts'
 import type { Contract } from '../../contract/contract.ts'
-import type { Sink } from '../../observation/observation.ts'
+import type { Observation, Sink } from '../../observation/observation.ts'
+import { listKinds } from '../../observation/requests/lists.ts'
+import { type RequestKind, type RequestOf, requestKinds } from '../../observation/requests/request.ts'
 import type { FindingLog } from '../findings/findings.ts'
 import { acceptedProbe } from './accepted-probe.ts'
 import { checkChatOptions } from './chat-options.ts'
@@ -8,8 +10,14 @@ import { checkChatRequest } from './chat-request.ts'
 import { checkChatResponse } from './chat-response.ts'
 import { checkChatStream } from './chat-stream.ts'
 import type { Check } from './check.ts'
-import { checkErrors } from './errors.ts'
-import { checkCompression, checkConditionalHeaders, checkHeaders } from './headers.ts'
+import { checkErrors, checkProxyLimit } from './errors.ts'
+import {
+  checkCompletionHeaders,
+  checkCompression,
+  checkConditionalHeaders,
+  checkHeaders,
+  checkNoCompression,
+} from './headers.ts'
 import { checkLimitHeaders } from './limit-headers.ts'
 import { checkLists } from './lists.ts'
 import { checkPayments } from './payments.ts'
@@ -19,48 +27,62 @@ import { checkRpcCredits } from './rpc-credits.ts'
 import { checkRpcResponse } from './rpc-response.ts'
 import { checkWalletOffers } from './wallet-offers.ts'
 
+/** A check, and the kinds of requests that it judges. */
+type Registered<Name extends CheckName> = { readonly kinds: readonly RequestKind[]; readonly check: Check<Name> }
+
+const ofAll = <Name extends CheckName>(check: Check<Name>): Registered<Name> => ({ kinds: requestKinds, check })
+
+const only = <Name extends CheckName, Kind extends RequestKind>(
+  kinds: readonly Kind[],
+  check: Check<Name, RequestOf<Kind>>,
+): Registered<Name> => ({ kinds, check: check as Check<Name> })
+
 /** All checks by name, as in the table of clauses. A name without a check does not compile. */
-const checks: { readonly [Name in CheckName]: Check<Name> } = {
-  headers: checkHeaders,
-  'conditional-headers': checkConditionalHeaders,
-  'limit-headers': checkLimitHeaders,
-  errors: checkErrors,
-  'chat-request': checkChatRequest,
-  compression: checkCompression,
-  'chat-response': checkChatResponse,
-  'chat-stream': checkChatStream,
-  'chat-options': checkChatOptions,
-  'rpc-response': checkRpcResponse,
-  'rpc-credits': checkRpcCredits,
-  lists: checkLists,
-  resources: checkResources,
-  'wallet-offers': checkWalletOffers,
-  probe: checkProbe,
-  payments: checkPayments,
+const checks: { readonly [Name in CheckName]: readonly Registered<Name>[] } = {
+  headers: [ofAll(checkHeaders)],
+  'conditional-headers': [ofAll(checkConditionalHeaders), only(['chat'], checkCompletionHeaders)],
+  'limit-headers': [ofAll(checkLimitHeaders)],
+  errors: [ofAll(checkErrors), only(['rpc'], checkProxyLimit)],
+  'chat-request': [only(['chat'], checkChatRequest)],
+  compression: [ofAll(checkNoCompression), only(['chat'], checkCompression)],
+  'chat-response': [only(['chat'], checkChatResponse)],
+  'chat-stream': [only(['chat'], checkChatStream)],
+  'chat-options': [only(['chat'], checkChatOptions)],
+  'rpc-response': [only(['rpc'], checkRpcResponse)],
+  'rpc-credits': [only(['rpc'], checkRpcCredits)],
+  lists: [only(listKinds, checkLists)],
+  resources: [only(['resource'], checkResources)],
+  'wallet-offers': [ofAll(checkWalletOffers)],
+  probe: [only(['probe'], checkProbe)],
+  payments: [only(['top-up'], checkPayments)],
 }
 
-/** These judge what is there, and not what is missing, if headers were cut. */
+/** If headers were cut, these checks judge only the headers that are present. */
 const knowCutHeaders: readonly CheckName[] = ['headers', 'conditional-headers', 'limit-headers', 'errors']
 
+type BoundCheck = { readonly name: CheckName; readonly kinds: readonly RequestKind[]; readonly judge: Sink }
+
 /**
- * All checks as a single sink. A success is judged for what it is: that of a probe also as a success of such a request.
+ * All checks as a single sink. A probe that succeeds is also checked like the request that it imitates.
  */
 export function createChecks(contract: Contract, findingLog: FindingLog): Sink {
-  const bind = <Name extends CheckName>(name: Name): Sink => {
+  const bind = <Name extends CheckName>(name: Name): readonly BoundCheck[] => {
     const reporter = findingLog.reporterFor(name)
-    const check: Check<Name> = checks[name]
-    return observation => check(observation, contract, reporter)
+    const registered: readonly Registered<Name>[] = checks[name]
+    return registered.map(({ kinds, check }) => ({ name, kinds, judge: o => check(o, contract, reporter) }))
   }
-  const bound = (Object.keys(checks) as CheckName[]).map(name => ({ name, check: bind(name) }))
+  const bound = (Object.keys(checks) as CheckName[]).flatMap(bind)
+  const byKind = new Map(requestKinds.map(kind => [kind, bound.filter(({ kinds }) => kinds.includes(kind))]))
+  const checksOf = (observation: Observation) => byKind.get(observation.request.kind) ?? []
+
   return observation => {
     // Headers beyond the number that is kept may be the ones that a check misses.
     const isCut = observation.response?.headersCut === true
-    if (isCut) {
-      for (const { name, check } of bound) if (knowCutHeaders.includes(name)) check(observation)
-      return
-    }
-    const accepted = observation.request.kind === 'probe' ? acceptedProbe(observation, contract) : null
-    if (accepted === null) for (const { check } of bound) check(observation)
-    else for (const { name, check } of bound) check(accepted.checks.includes(name) ? accepted.observation : observation)
+    const accepted = isCut ? null : acceptedProbe(observation, contract)
+    for (const { name, judge } of checksOf(observation))
+      if (isCut ? knowCutHeaders.includes(name) : !accepted?.checks.includes(name)) judge(observation)
+    if (accepted === null) return
+    for (const { name, judge } of checksOf(accepted.observation))
+      if (accepted.checks.includes(name)) judge(accepted.observation)
   }
 }

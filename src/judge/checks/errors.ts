@@ -2,7 +2,10 @@ import type { Contract } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
 import type { ObservedResponse } from '../../observation/observation.ts'
-import { isDiscovery, isPaymentOffer, requirementsIn } from '../../observation/payment-offer.ts'
+import { isDiscovery, isPaymentOffer, requirementsIn } from '../../observation/payments.ts'
+import { requestTraits } from '../../observation/requests/request.ts'
+import type { RpcDescriptor } from '../../observation/requests/rpc.ts'
+import type { Identity } from '../../observation/requests/traits.ts'
 import { isAbuseBlock, isConcurrencyRejection, isFromGateway, jsonObject } from '../../observation/response.ts'
 import type { Check } from './check.ts'
 import { namesResource } from './payment-requirements.ts'
@@ -24,6 +27,9 @@ const byStatus: Readonly<Partial<Record<number, StatusClause>>> = {
 
 type StatusClause = `error.${400 | 401 | 402 | 415 | 429 | 500 | 503 | 504}.object`
 
+/** A 402 to such a request is about a payment, and not about the balance of an account. */
+const withoutBalance: readonly Identity[] = ['none', 'payment']
+
 /** Checks the bodies of responses without a success status. */
 export const checkErrors: Check<'errors'> = ({ response, request, id }, contract, reporter) => {
   if (response === null || response.status < 400 || isFromGateway(response, contract)) return
@@ -35,27 +41,6 @@ export const checkErrors: Check<'errors'> = ({ response, request, id }, contract
     if (body !== null) judgeLayout(body)
   } else reporter.fail('error.object', `the body of a ${response.status} ${wrong}`, [id])
   if (isDiscovery(request) && response.status === 402) judgeDiscovery(offerIn(response, contract), response)
-
-  if (
-    request.kind !== 'rpc' ||
-    response.status !== 429 ||
-    isAbuseBlock(response, contract) ||
-    isConcurrencyRejection(response, contract)
-  )
-    return
-  const missing: string[] = []
-  // The document does not define the position of the message in the body.
-  if (!hasCustomMessage(bodyValue(response))) missing.push('customMessage')
-  const { headers } = response
-  const hasLimits = Object.keys(headers).some(name => limitHeader.test(name) && headers[name] !== '')
-  if (!hasLimits && !response.headersCut) missing.push('X-RateLimit headers')
-  if (missing.length === 0) reporter.pass('limit.rpc-429')
-  else
-    reporter.fail(
-      'limit.rpc-429',
-      `a 429 of the RPC proxy lacks ${missing.join(' and ')}, expected a message and headers about the limit`,
-      [id],
-    )
 
   /** The presence of an error is checked before. */
   function judgeLayout(body: Readonly<Record<string, unknown>>) {
@@ -72,8 +57,7 @@ export const checkErrors: Check<'errors'> = ({ response, request, id }, contract
     if (
       status !== 402 ||
       expected === null ||
-      isDiscovery(request) ||
-      request.kind === 'top-up' ||
+      withoutBalance.includes(requestTraits(request).identity(request)) ||
       isWalletError(body) ||
       response?.headers['payment-required'] !== undefined
     )
@@ -99,6 +83,25 @@ export const checkErrors: Check<'errors'> = ({ response, request, id }, contract
     if (missing.length === 0) return reporter.pass('wallet.discovery')
     reporter.fail('wallet.discovery', `a 402 to a caller without credentials lacks ${missing.join(', ')}`, [id])
   }
+}
+
+/** Checks that a 429 of the RPC proxy says which limit rejected the request. */
+export const checkProxyLimit: Check<'errors', RpcDescriptor> = ({ response, id }, contract, reporter) => {
+  if (response?.status !== 429 || response.body.kind === 'undecodable') return
+  if (isAbuseBlock(response, contract) || isConcurrencyRejection(response, contract)) return
+  const missing: string[] = []
+  // The document does not define the position of the message in the body.
+  if (!hasCustomMessage(bodyValue(response))) missing.push('customMessage')
+  const { headers } = response
+  const hasLimits = Object.keys(headers).some(name => limitHeader.test(name) && headers[name] !== '')
+  if (!hasLimits && !response.headersCut) missing.push('X-RateLimit headers')
+  if (missing.length === 0) reporter.pass('limit.rpc-429')
+  else
+    reporter.fail(
+      'limit.rpc-429',
+      `a 429 of the RPC proxy lacks ${missing.join(' and ')}, expected a message and headers about the limit`,
+      [id],
+    )
 }
 
 type Body = Readonly<Record<string, unknown>>

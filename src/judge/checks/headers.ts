@@ -1,27 +1,24 @@
 import type { ClausesOf } from '../../contract/clauses.ts'
-import { type Contract, type Model, resourceOf } from '../../contract/contract.ts'
+import type { Contract, Model } from '../../contract/contract.ts'
 import { type HeaderForm, type HeaderRule, headerRulesOf, isoDate } from '../../contract/headers.ts'
 import { quote } from '../../lib/format.ts'
 import { parseJson, toObject } from '../../lib/json.ts'
 import { memoizeByObject } from '../../lib/memoize.ts'
-import type { Observation, ObservedResponse } from '../../observation/observation.ts'
+import type { ObservedResponse } from '../../observation/observation.ts'
+import { type ChatDescriptor, isChat } from '../../observation/requests/chat.ts'
+import { isProbeRequest, type RequestDescriptor, requestTraits } from '../../observation/requests/request.ts'
 import { authenticatedResponse, is2xx, isFromGateway } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import { type Check, type Expect, expectFor } from './check.ts'
 
-/** Whether a response names the model that was used. */
-export const isInference = ({ request }: Pick<Observation, 'request'>, contract: Contract): boolean =>
-  request.kind === 'chat' ||
-  (request.kind === 'resource' && resourceOf(contract, request.resource)?.isInference === true)
-
 /** Checks the headers that every response has, and those that depend only on the caller and the request. */
 export const checkHeaders: Check<'headers'> = (observation, contract, reporter) => {
-  const { response, id } = observation
+  const { request, response, id } = observation
   if (response === null || isFromGateway(response, contract)) return
   const { headers, headersCut, status } = response
   const isOn = {
     every: true,
-    inference: is2xx(status) && isInference(observation, contract),
+    inference: is2xx(status) && requestTraits(request).service(request, contract) === 'inference',
     account: contract.billing.balanceHeaders && authenticatedResponse(observation) !== null,
   }
   for (const { clause, name, on, form } of headerRulesOf(contract).headers) {
@@ -52,19 +49,25 @@ export const checkConditionalHeaders: Check<'conditional-headers'> = (observatio
     else reporter.fail(rule.clause, wrongHeader(name, value, status, rule.form), [id])
   }
   if (headers['payment-required'] !== undefined || status >= 400) checkPaymentRequired(response, id, reporter)
-  const isWarned = headers[known.deprecationWarning] !== undefined || headers[known.deprecationDate] !== undefined
-  if (isWarned || request.kind === 'chat') checkDeprecation(observation, response, known, expectFor(reporter, id))
+  checkDeprecation(response, known, expectFor(reporter, id))
   const echoed = headers[known.requestTimestamp]
-  if (echoed !== undefined) {
-    const sent = request.kind === 'resource' ? request.timestampMs : null
-    if (echoed === String(sent)) reporter.pass('header.request-timestamp')
-    else {
-      const message = `${known.requestTimestamp} is ${quote(echoed)}, expected ${sent ?? 'none, since none was sent'}`
-      reporter.fail('header.request-timestamp', message, [id])
-    }
-  }
-  if (request.kind !== 'chat' || !is2xx(status)) return
+  if (echoed === undefined) return
+  const sent = 'timestampMs' in request ? request.timestampMs : null
+  if (echoed === String(sent)) return reporter.pass('header.request-timestamp')
+  const message = `${known.requestTimestamp} is ${quote(echoed)}, expected ${sent ?? 'none, since none was sent'}`
+  reporter.fail('header.request-timestamp', message, [id])
+}
 
+/** Checks the headers of a completion about its model, and about the balance of its caller. */
+export const checkCompletionHeaders: Check<'conditional-headers', ChatDescriptor> = (
+  { request, response, chain, id },
+  contract,
+  reporter,
+) => {
+  if (response === null || !is2xx(response.status)) return
+  const { headers, status } = response
+  const known = knownHeadersOf(contract)
+  checkLifecycle(request.model, response, known, expectFor(reporter, id))
   const used = headers[known.modelId]
   if (used && known.models.has(request.model)) {
     // A response may repeat the option suffix with the model's name.
@@ -77,7 +80,7 @@ export const checkConditionalHeaders: Check<'conditional-headers'> = (observatio
       reporter.fail('header.model-id.asked', message, [id])
     }
   }
-  if (contract.billing.balanceRemaining === 'anyone' || observation.chain !== undefined) return
+  if (contract.billing.balanceRemaining === 'anyone' || chain !== undefined) return
   const remaining = headers['x-balance-remaining']
   if (remaining === undefined) return reporter.pass('header.balance-remaining')
   const message = `x-balance-remaining is ${quote(remaining)} for an API key, expected it for wallets only`
@@ -85,38 +88,47 @@ export const checkConditionalHeaders: Check<'conditional-headers'> = (observatio
 }
 
 function checkDeprecation(
-  { request }: Observation,
-  { headers, status, headersCut }: ObservedResponse,
-  { deprecationWarning, deprecationDate, models }: KnownHeaders,
+  { headers, headersCut }: ObservedResponse,
+  { deprecationWarning, deprecationDate }: KnownHeaders,
   expect: Expect<ConditionalClause>,
 ): void {
   const warning = headers[deprecationWarning]
   const date = headers[deprecationDate]
-  const isWarned = warning !== undefined || date !== undefined
+  if (warning === undefined && date === undefined) return
   if (headersCut && (warning === undefined || date === undefined)) return
-  if (isWarned) {
-    const got = () => `${deprecationWarning} is ${quote(warning)} and ${deprecationDate} is ${quote(date)}`
-    expect('header.deprecation.pair', Boolean(warning) && Boolean(date), () => `${got()}, expected both or neither`)
-    if (date !== undefined)
-      expect(
-        'header.deprecation.date',
-        isoDate.fits(date),
-        () => `${deprecationDate} is ${quote(date)}, expected ${isoDate.expected}`,
-      )
-  }
-  if (request.kind !== 'chat' || !is2xx(status)) return
-  const lifecycle = models.get(request.model)?.lifecycle
+  const got = () => `${deprecationWarning} is ${quote(warning)} and ${deprecationDate} is ${quote(date)}`
+  expect('header.deprecation.pair', Boolean(warning) && Boolean(date), () => `${got()}, expected both or neither`)
+  if (date !== undefined)
+    expect(
+      'header.deprecation.date',
+      isoDate.fits(date),
+      () => `${deprecationDate} is ${quote(date)}, expected ${isoDate.expected}`,
+    )
+}
+
+/** Checks that the responses of a model warn of its retirement if, and only if, it is deprecated. */
+function checkLifecycle(
+  model: string,
+  { headers, headersCut }: ObservedResponse,
+  known: KnownHeaders,
+  expect: Expect<ConditionalClause>,
+): void {
+  const hasWarning = headers[known.deprecationWarning] !== undefined
+  const hasDate = headers[known.deprecationDate] !== undefined
+  if (headersCut && !(hasWarning && hasDate)) return
+  const isWarned = hasWarning || hasDate
+  const lifecycle = known.models.get(model)?.lifecycle
   if (lifecycle === 'deprecated')
     expect(
       'header.deprecation.present',
       isWarned,
-      () => `a response from ${request.model}, which is deprecated, has no ${deprecationWarning}, expected a warning`,
+      () => `a response from ${model}, which is deprecated, has no ${known.deprecationWarning}, expected a warning`,
     )
   if (lifecycle === 'current')
     expect(
       'header.deprecation.absent',
       !isWarned,
-      () => `a response from ${request.model}, which is not deprecated, warns of its retirement, expected no warning`,
+      () => `a response from ${model}, which is not deprecated, warns of its retirement, expected no warning`,
     )
 }
 
@@ -165,21 +177,34 @@ const knownHeadersOf = memoizeByObject((contract: Contract): KnownHeaders => {
   }
 })
 
-/** Checks that responses are compressed only if requested, and only with a requested encoding. */
-export const checkCompression: Check<'compression'> = ({ response, request, id, outcome }, contract, reporter) => {
-  if (response === null || request.kind === 'probe' || isFromGateway(response, contract)) return
-  const wanted = request.kind === 'chat' ? (request.options?.encoding ?? null) : null
+/** Checks that a response is not compressed if its request does not allow it. */
+export const checkNoCompression: Check<'compression'> = ({ response, request, id }, contract, reporter) => {
+  if (response === null || isProbeRequest(request) || isFromGateway(response, contract)) return
+  if (acceptedBy(request) !== null) return
   const encoding = encodingOf(response.headers['content-encoding'])
-  if (wanted === null) {
-    if (encoding === null) return reporter.pass('header.content-encoding')
-    return reporter.fail('header.content-encoding', `content-encoding is ${quote(encoding)}, expected none`, [id])
-  }
+  if (encoding === null) reporter.pass('header.content-encoding')
+  else reporter.fail('header.content-encoding', `content-encoding is ${quote(encoding)}, expected none`, [id])
+}
+
+/** The Accept-Encoding header of a request; null: none. Only completions are requested with one. */
+const acceptedBy = (request: RequestDescriptor): string | null =>
+  isChat(request) ? (request.options?.encoding ?? null) : null
+
+/** Checks that a completion is compressed with a requested encoding. */
+export const checkCompression: Check<'compression', ChatDescriptor> = (
+  { response, request, id, outcome },
+  contract,
+  reporter,
+) => {
+  const wanted = acceptedBy(request)
+  if (response === null || wanted === null || isFromGateway(response, contract)) return
+  const encoding = encodingOf(response.headers['content-encoding'])
   const expect = expectFor(reporter, id)
   if (outcome.kind === 'answered' && response.body.kind === 'undecodable') {
     const { body } = response
     return expect('chat.compression.body', false, () => `the body is not valid ${body.encoding}: ${body.why}`)
   }
-  if (!is2xx(response.status) || request.kind !== 'chat') return
+  if (!is2xx(response.status)) return
   if (request.stream) {
     const isPlain = encoding === null
     return expect('chat.compression.stream', isPlain, () => `a stream is encoded as ${quote(encoding)}, expected none`)

@@ -1,14 +1,9 @@
 import { type Contract, maxResetMs, resourceOf } from '../../contract/contract.ts'
 import { isListSilent } from '../../contract/limits.ts'
 import { quote } from '../../lib/format.ts'
-import {
-  type ApplicableLimit,
-  applicableLimit,
-  type StatedLimit,
-  statedRequests,
-  statedTokens,
-} from '../../observation/limit-scope.ts'
+import { type ApplicableLimit, type StatedLimit, statedRequests, statedTokens } from '../../observation/limit-scope.ts'
 import type { Observation } from '../../observation/observation.ts'
+import { applicableLimit, requestTraits } from '../../observation/requests/request.ts'
 import { authenticatedResponse, is2xx, isAbuseBlock } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import type { Check } from './check.ts'
@@ -23,7 +18,8 @@ const ofTokens = 'x-ratelimit-limit-tokens'
 export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract, reporter) => {
   const response = authenticatedResponse(observation)
   if (response === null || isAbuseBlock(response, contract)) return
-  const { request, id } = observation
+  const { id } = observation
+  const { family } = applicableLimit(observation, contract) ?? {}
   const { headers, status } = response
 
   const requests = statedRequests(headers)
@@ -31,11 +27,11 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
   else {
     reporter.pass('limit.requests.headers')
     // A rejected request may count against another limit, which its headers state.
-    const clause = request.kind === 'resource' ? 'limit.resources' : 'limit.requests.limit'
+    const clause = family === 'resources' ? 'limit.resources' : 'limit.requests.limit'
     if (is2xx(status) || status === 429) compare(clause, 'requestsPerMinute', observation, contract, reporter)
   }
 
-  if (request.kind === 'chat' && is2xx(status) && contract.limits.tokenHeaders) {
+  if (family === 'chat' && is2xx(status) && contract.limits.tokenHeaders) {
     const tokens = statedTokens(headers)
     if (!areNumbers(tokens)) failHeaders('limit.tokens.headers', tokens, 'tokens', observation, reporter)
     else {
@@ -105,8 +101,8 @@ function compare(
 }
 
 /**
- * A limit of the document is a default, which the list of limits may replace. If that list says nothing about the
- * resource, the default holds.
+ * A limit of the document is a default, which the list of limits may replace. If the list does not mention the resource,
+ * the default holds.
  */
 function judgeDefault(
   { response, request, id }: Observation,
@@ -115,9 +111,9 @@ function judgeDefault(
   reporter: Reporter,
 ) {
   const stated = response && statedRequests(response.headers).limit
-  if (stated === null || documented === null || request.kind !== 'resource') return
+  if (stated === null || documented === null) return
   if (stated === documented) return reporter.pass('limit.resources')
-  const limit = resourceOf(contract, request.resource)?.draws
+  const limit = resourceOf(contract, requestTraits(request).subject(request))?.draws
   if (limit && isListSilent({ kind: 'resource-requests', limit }, contract)) {
     const message = `the stated limit of ${name} is ${stated}, expected ${documented} (${tier}), since the list of limits states no other`
     return reporter.fail('limit.resources', message, [id])

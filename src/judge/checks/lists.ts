@@ -1,81 +1,65 @@
+import type { ClausesOf } from '../../contract/clauses.ts'
 import type { AccountTier, Contract } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
-import type { RequestDescriptor } from '../../observation/observation.ts'
+import type { ListDescriptor } from '../../observation/requests/lists.ts'
 import { is2xx, jsonObject } from '../../observation/response.ts'
 import { type Check, expectFor } from './check.ts'
 
+type Body = Readonly<Record<string, unknown>> | null
+
+type ListRule = {
+  readonly clause: ClausesOf<'lists'>
+  /** Whether it has the public layout, as far as it can be told. The document shows none of these payloads. */
+  readonly isReadable: (body: Body) => boolean
+  /** What is wrong with it; null: nothing. */
+  readonly wrong: (body: Body, contract: Contract, accountTier: AccountTier) => string | null
+}
+
+const rules: Readonly<Record<ListDescriptor['kind'], ListRule>> = {
+  networks: {
+    clause: 'catalogue.networks',
+    isReadable: body => isTextList(body?.networks),
+    wrong: (body, contract) => wrongNetworks(body?.networks, contract),
+  },
+  models: {
+    clause: 'catalogue.models',
+    isReadable: body => Array.isArray(body?.data) && body.data.every(model => typeof toObject(model)?.id === 'string'),
+    wrong: wrongModels,
+  },
+  'rate-limits': {
+    clause: 'catalogue.rate-limits',
+    isReadable: body => {
+      const entries = toObject(body?.data)?.rateLimits
+      const isEntry = (entry: unknown) => Array.isArray(toObject(entry)?.rateLimits)
+      return Array.isArray(entries) && entries.length > 0 && entries.every(isEntry)
+    },
+    wrong: (body, contract, accountTier) => wrongLimits(toObject(body?.data)?.rateLimits, accountTier, contract),
+  },
+  'rate-limit-logs': {
+    clause: 'logs.layout',
+    isReadable: body => body?.object === 'list' && Array.isArray(body.data) && body.data.every(isRow),
+    wrong: wrongLog,
+  },
+}
+
 /** Checks the lists of networks, models, the caller's rate limits, and the requests that they rejected. */
-export const checkLists: Check<'lists'> = ({ response, request, id, accountTier }, contract, reporter) => {
+export const checkLists: Check<'lists', ListDescriptor> = (observation, contract, reporter) => {
+  const { response, request, id, accountTier } = observation
   if (response === null || response.status >= 500 || unrelated.includes(response.status)) return
-  const expect = expectFor(reporter, id)
-  const body = is2xx(response.status) ? jsonObject(response) : null
-  // The document shows none of these payloads.
-  if (is2xx(response.status) && contract.lists.layout === null && !isReadable(request.kind, body)) {
-    const clause = clauseOf(request.kind)
-    if (clause !== null) reporter.unjudged(clause, unknownLayout)
-    return
-  }
-  switch (request.kind) {
-    case 'networks': {
-      const wrong = wrongNetworks(body?.networks, contract)
-      return expect('catalogue.networks', wrong === null, () => `${wrong}${notFound(response.status)}`)
-    }
-    case 'models': {
-      const wrong = wrongModels(body, contract)
-      return expect('catalogue.models', wrong === null, () => `${wrong}${notFound(response.status)}`)
-    }
-    case 'rate-limit-logs': {
-      const wrong = wrongLog(body, contract)
-      return expect('logs.layout', wrong === null, () => `${wrong}${notFound(response.status)}`)
-    }
-    case 'rate-limits': {
-      const wrong = wrongLimits(toObject(body?.data)?.rateLimits, accountTier, contract)
-      return expect('catalogue.rate-limits', wrong === null, () => `${wrong}${notFound(response.status)}`)
-    }
-  }
+  const isSuccess = is2xx(response.status)
+  const body = isSuccess ? jsonObject(response) : null
+  const { clause, isReadable, wrong: wrongIn } = rules[request.kind]
+  if (isSuccess && contract.lists.layout === null && !isReadable(body)) return reporter.unjudged(clause, unknownLayout)
+  const wrong = wrongIn(body, contract, accountTier)
+  const notFound = isSuccess ? '' : ` (the status is ${response.status}, expected 200)`
+  expectFor(reporter, id)(clause, wrong === null, () => `${wrong}${notFound}`)
 }
 
 const unknownLayout = { text: 'the list has an unknown layout; name it in the profile as lists.layout', clause: null }
 
-function clauseOf(kind: RequestDescriptor['kind']) {
-  switch (kind) {
-    case 'networks':
-      return 'catalogue.networks'
-    case 'models':
-      return 'catalogue.models'
-    case 'rate-limits':
-      return 'catalogue.rate-limits'
-    case 'rate-limit-logs':
-      return 'logs.layout'
-    default:
-      return null
-  }
-}
-
-/** Statuses about the caller, its rate or its balance. They tell nothing about the list. */
+/** Statuses about the caller, its rate or its balance, and not about the list. */
 const unrelated: readonly number[] = [401, 402, 403, 429]
-
-const notFound = (status: number): string => (is2xx(status) ? '' : ` (the status is ${status}, expected 200)`)
-
-/** Whether a list has the public layout, as far as it can be told. */
-function isReadable(kind: RequestDescriptor['kind'], body: Readonly<Record<string, unknown>> | null): boolean {
-  switch (kind) {
-    case 'networks':
-      return isTextList(body?.networks)
-    case 'models':
-      return Array.isArray(body?.data) && body.data.every(model => typeof toObject(model)?.id === 'string')
-    case 'rate-limits': {
-      const entries = toObject(body?.data)?.rateLimits
-      const isEntry = (entry: unknown) => Array.isArray(toObject(entry)?.rateLimits)
-      return Array.isArray(entries) && entries.length > 0 && entries.every(isEntry)
-    }
-    case 'rate-limit-logs':
-      return body?.object === 'list' && Array.isArray(body.data) && body.data.every(isRow)
-    default:
-      return true
-  }
-}
 
 const isRow = (row: unknown): boolean =>
   logTexts.every(name => typeof toObject(row)?.[name] === 'string') && isTime(toObject(row)?.timestamp)
@@ -88,7 +72,7 @@ function wrongNetworks(slugs: unknown, { lists }: Contract): string | null {
   return `${quote(slugs[unordered])} comes after ${quote(slugs[unordered - 1])}, expected a sorted list without duplicates`
 }
 
-function wrongModels(body: Readonly<Record<string, unknown>> | null, contract: Contract): string | null {
+function wrongModels(body: Body, contract: Contract): string | null {
   if (contract.lists.layout !== null && body?.object !== 'list')
     return `object is ${quote(body?.object)}, expected "list"`
   if (!Array.isArray(body?.data)) return `data is ${quote(body?.data)}, expected a list`
@@ -124,7 +108,7 @@ const isTextList = (value: unknown): value is readonly string[] =>
 
 const logTexts = ['apiKeyId', 'modelId', 'rateLimitTier', 'rateLimitType']
 
-function wrongLog(body: Readonly<Record<string, unknown>> | null, { limitLogs, lists }: Contract): string | null {
+function wrongLog(body: Body, { limitLogs, lists }: Contract): string | null {
   if (body?.object !== 'list') return `object is ${quote(body?.object)}, expected "list"`
   const rows = body.data
   if (!Array.isArray(rows)) return `data is ${quote(rows)}, expected a list`

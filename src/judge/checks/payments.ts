@@ -1,19 +1,19 @@
 import type { Contract } from '../../contract/contract.ts'
-import { invalidPayments, type PaymentRefusal } from '../../contract/wallets.ts'
+import type { PaymentRefusal } from '../../contract/wallets.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
 import { formatPico, nearestPico, pico } from '../../lib/money.ts'
-import type { ObservedResponse, PaymentRecord } from '../../observation/observation.ts'
-import { requirementsIn } from '../../observation/payment-offer.ts'
-import { isUndecided } from '../../observation/payment-outcome.ts'
+import type { ObservedResponse } from '../../observation/observation.ts'
+import { isUndecided, requirementsIn } from '../../observation/payments.ts'
+import type { PaymentRecord, TopUpDescriptor } from '../../observation/requests/wallets.ts'
+import { refusalOf } from '../../observation/requests/wallets.ts'
 import { is2xx, isFromGateway, jsonObject } from '../../observation/response.ts'
 import { type Check, expectFor } from './check.ts'
 
 /** Checks the response to a payment for credit. Only the ledger sees whether the credit arrives. */
-export const checkPayments: Check<'payments'> = ({ request, response, id }, contract, reporter) => {
-  if (request.kind !== 'top-up' || request.payment === null || response === null) return
-  if (isFromGateway(response, contract)) return
+export const checkPayments: Check<'payments', TopUpDescriptor> = ({ request, response, id }, contract, reporter) => {
   const { payment } = request
+  if (payment === null || response === null || isFromGateway(response, contract)) return
   const { topUp } = contract.wallets
   const { status } = response
   const expect = expectFor(reporter, id)
@@ -53,23 +53,16 @@ export const checkPayments: Check<'payments'> = ({ request, response, id }, cont
   )
 }
 
-/** Then only the ledger can tell what was credited. */
+/** In this case, only the ledger can tell the credited amount. */
 const unstatedAmount = {
   text: 'responses to payments state no amountCredited, and no two known balances of the wallet are on both sides of a payment',
   clause: null,
 }
 
-/** Why a payment must be refused; null: it is right. */
-export function refusalOf({ invalid, usd }: PaymentRecord, { wallets: { topUp } }: Contract): PaymentRefusal | null {
-  if (invalid !== undefined) return invalidPayments[invalid]
-  if (pico(usd) < pico(topUp.minimumUsd)) return 'belowMinimum'
-  return topUp.maximumUsd !== null && pico(usd) > pico(topUp.maximumUsd) ? 'aboveMaximum' : null
-}
-
 export const clauseOfRefusal = (refusal: PaymentRefusal) =>
   refusal === 'belowMinimum' ? ('wallet.top-up.least' as const) : ('wallet.top-up.invalid' as const)
 
-/** What a response states about a payment; null where it states nothing. Amounts in pico-USD. */
+/** What a response states about a payment; null: not stated. Amounts in pico-USD. */
 export function paymentResult(response: ObservedResponse) {
   const body = jsonObject(response)
   const { amountCredited, newBalance, paymentId } = toObject(body?.data) ?? body ?? {}

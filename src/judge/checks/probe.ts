@@ -2,13 +2,14 @@ import type { Sender } from '../../contract/probe.ts'
 import { isPromisedStatus, probeOf } from '../../contract/probes.ts'
 import { quote } from '../../lib/format.ts'
 import type { ObservedResponse } from '../../observation/observation.ts'
+import type { ProbeDescriptor } from '../../observation/requests/probe.ts'
 import { bodyText, isAbuseBlock, isFromGateway } from '../../observation/response.ts'
 import { type Check, expectFor } from './check.ts'
 import { joinFirst } from './rpc-response.ts'
 
 /** Checks that a crafted request gets a documented response. */
-export const checkProbe: Check<'probe'> = ({ response, request, id }, contract, reporter) => {
-  if (request.kind !== 'probe' || response === null || isFromGateway(response, contract)) return
+export const checkProbe: Check<'probe', ProbeDescriptor> = ({ response, request, id }, contract, reporter) => {
+  if (response === null || isFromGateway(response, contract)) return
   const { clause, promised, names, as } = probeOf(request.probe)
   const statuses = promised(contract)
   if (statuses.length === 0) return
@@ -29,7 +30,7 @@ export const checkProbe: Check<'probe'> = ({ response, request, id }, contract, 
 }
 
 /**
- * Statuses about the caller's rate, its balance, or an outage. They tell nothing about the request. An anonymous caller
+ * Statuses about the caller's rate, its balance, or an outage, and not about the request. An anonymous caller
  * has no balance, so it must not get a 402.
  */
 const isUnrelated = (status: number, as: Sender): boolean =>

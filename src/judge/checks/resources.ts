@@ -1,14 +1,19 @@
 import { type Resource, resourceOf } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
-import type { ObservedResponse, ResourceDescriptor } from '../../observation/observation.ts'
+import type { ObservedResponse } from '../../observation/observation.ts'
+import type { ResourceDescriptor } from '../../observation/requests/resource.ts'
 import { is2xx, isFromGateway } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import { type Check, expectFor } from './check.ts'
 
 /** Checks responses that are neither chat nor RPC: whether the resource exists, and its headers. */
-export const checkResources: Check<'resources'> = ({ response, request, id }, contract, reporter) => {
-  if (request.kind !== 'resource' || response === null || isFromGateway(response, contract)) return
+export const checkResources: Check<'resources', ResourceDescriptor> = (
+  { response, request, id },
+  contract,
+  reporter,
+) => {
+  if (response === null || isFromGateway(response, contract)) return
   const resource = resourceOf(contract, request.resource)
   if (resource === null || unrelated.includes(response.status)) return
   const { status } = response
@@ -32,7 +37,7 @@ export const checkResources: Check<'resources'> = ({ response, request, id }, co
   checkDisposition(response, resource, id, reporter)
 }
 
-/** Statuses about the caller, its rate or its balance. They tell nothing about the resource. */
+/** Statuses about the caller, its rate or its balance, and not about the resource. */
 const unrelated: readonly number[] = [401, 402, 403, 429]
 /** Statuses for a missing resource, a removed one, or a wrong method. */
 const missing: readonly number[] = [404, 405, 410, 501]

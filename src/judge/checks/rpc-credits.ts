@@ -2,10 +2,10 @@ import type { Contract } from '../../contract/contract.ts'
 import { plural, quote } from '../../lib/format.ts'
 import { type JsonObject, toObject } from '../../lib/json.ts'
 import { memoizeLast } from '../../lib/memoize.ts'
-
 import { absDifference, formatPico, maxWholeDigits } from '../../lib/money.ts'
 import { isDecimal, isWholeNumber } from '../../lib/numbers.ts'
-import type { Observation, ObservedResponse, RpcDescriptor, RpcItem } from '../../observation/observation.ts'
+import type { ObservationOf, ObservedResponse } from '../../observation/observation.ts'
+import type { RpcDescriptor, RpcItem } from '../../observation/requests/rpc.ts'
 import { is2xx, isReplayed } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import type { Check } from './check.ts'
@@ -13,9 +13,9 @@ import { priceListOf, priceOfCredits, statedBase, statedCost, statedTier } from 
 import { isRpcError, matchItems } from './rpc-response.ts'
 
 /** Checks the exact credits and the cost of an RPC response. */
-export const checkRpcCredits: Check<'rpc-credits'> = (observation, contract, reporter) => {
+export const checkRpcCredits: Check<'rpc-credits', RpcDescriptor> = (observation, contract, reporter) => {
   const { response, request, id, outcome } = observation
-  if (request.kind !== 'rpc' || response === null || !is2xx(response.status) || outcome.kind !== 'answered') return
+  if (response === null || !is2xx(response.status) || outcome.kind !== 'answered') return
   const { creditsHeader, costHeader } = priceListOf(contract)
   const { headers } = response
 
@@ -111,8 +111,8 @@ function isErrorPrice(difference: bigint, failed: number, failedInFull: number, 
 
 /** The cost of a request by the price list; null if a tier is unknown or the responses cannot be matched with items. */
 export const expectedCredits = memoizeLast(
-  ({ response, request }: Observation, contract: Contract): ExpectedCredits | null =>
-    request.kind !== 'rpc' || response === null ? null : expectedCreditsOf(response, request, contract),
+  ({ response, request }: ObservationOf<RpcDescriptor>, contract: Contract): ExpectedCredits | null =>
+    response === null ? null : expectedCreditsOf(response, request, contract),
 )
 
 function expectedCreditsOf(

@@ -2,14 +2,19 @@ import type { Contract } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
 import { memoizeLast } from '../../lib/memoize.ts'
-import type { ObservedResponse, RpcDescriptor, RpcItem } from '../../observation/observation.ts'
+import type { ObservedResponse } from '../../observation/observation.ts'
+import type { RpcDescriptor, RpcItem } from '../../observation/requests/rpc.ts'
 import { is2xx, isAbuseBlock, isJsonType } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import { type Check, checkStatus, type Expect, expectFor } from './check.ts'
 
 /** Checks the JSON-RPC part of a proxy response: form, ids, and matching of items. */
-export const checkRpcResponse: Check<'rpc-response'> = ({ response, request, id, outcome }, contract, reporter) => {
-  if (request.kind !== 'rpc' || response === null || outcome.kind !== 'answered') return
+export const checkRpcResponse: Check<'rpc-response', RpcDescriptor> = (
+  { response, request, id, outcome },
+  contract,
+  reporter,
+) => {
+  if (response === null || outcome.kind !== 'answered') return
   if (isAbuseBlock(response, contract)) return
   const { status, headers } = response
   // The idempotency audit judges whether a conflict is rejected. Otherwise its items are open.
@@ -60,6 +65,18 @@ export const checkRpcResponse: Check<'rpc-response'> = ({ response, request, id,
 
 const isFailing = (item: RpcItem): boolean => item.failing
 
+/** What a success may lack. errors: JSON-RPC errors and no result · unreadable: neither a JSON-RPC error nor a result */
+export const bodyEndings = { errors: 'errors', unreadable: 'unreadable' } as const
+
+/** null: it has a result, or each of its items should fail. */
+export function endingInBody(request: RpcDescriptor, { body }: ObservedResponse): keyof typeof bodyEndings | null {
+  if (request.items.every(isFailing)) return null
+  const value = body.kind === 'json' ? body.value : undefined
+  const responses = (Array.isArray(value) ? value : [value]).map(toObject).filter(response => response !== null)
+  if (responses.some(response => !isRpcError(response))) return null
+  return responses.length > 0 ? 'errors' : 'unreadable'
+}
+
 function checkResponse(response: unknown, { rpc }: Contract, id: number, reporter: ClauseReporter<'rpc-response'>) {
   const wrong = wrongResponse(response)
   if (wrong !== null) return reporter.fail('rpc.response', `a response is ${quote(response)}: ${wrong}`, [id])
@@ -73,8 +90,7 @@ function checkResponse(response: unknown, { rpc }: Contract, id: number, reporte
 }
 
 /**
- * Rejections that tell nothing about the items: they are about the caller, its rate, its balance, the format, or a
- * timeout.
+ * Rejections that are not about the items, but about the caller, its rate, its balance, the format, or a timeout.
  */
 const unrelated: readonly number[] = [401, 402, 403, 408, 413, 415, 429]
 

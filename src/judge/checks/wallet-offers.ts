@@ -7,12 +7,12 @@ import type { ObservedResponse } from '../../observation/observation.ts'
 import {
   challengeIn,
   isDiscovery,
-  isOfferRequest,
   isRefusedForCredit,
   memberOf,
   type PaymentRequirements,
   requirementsIn,
-} from '../../observation/payment-offer.ts'
+} from '../../observation/payments.ts'
+import { isOfferRequest } from '../../observation/requests/wallets.ts'
 import { is2xx, isAbuseBlock, isFromGateway, jsonObject } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import { type Check, type Expect, expectFor } from './check.ts'
@@ -100,7 +100,7 @@ function missingIn(entry: unknown, terms: WalletTerms): readonly string[] {
   return members.filter(([, isValid]) => !isValid).map(([name]) => name)
 }
 
-/** Offered payments must be those of the contract, and each chain of the contract must be offered. */
+/** Offered payments must match the contract, and each chain of the contract must be offered. */
 function judgeRails(accepts: unknown, terms: WalletTerms, expect: Judge): void {
   if (!isList(accepts)) return
   const offered = accepts.map(toObject)
@@ -164,7 +164,7 @@ function lackOfHelp(body: JsonObject, date: string | undefined, { rails }: Walle
 
 const timeOf = (value: unknown): number => (typeof value === 'string' ? Date.parse(value) : Number.NaN)
 
-/** Whether the header has the requirements, and they are those of the body as far as both state them. */
+/** Whether the header has the requirements, and agrees with the body where both state one. */
 function judgeRequired(
   { headers }: ObservedResponse,
   { header: required, body }: PaymentRequirements,

@@ -18,7 +18,7 @@ type PlanDifference = { readonly path: string; readonly base: string; readonly r
 
 /**
  * The differences that make two runs incomparable. These may differ: target, seed, name, question, budget, thresholds and
- * recording; in the contract, its name and the spelling of names. A price that only one of them knows is no difference.
+ * recording; in the contract, its name and the spelling of names. A price that only one of them knows does not count as a difference.
  */
 export const planDifferences = (base: JudgedPlan, run: JudgedPlan): readonly PlanDifference[] =>
   differences(comparedParts(base), comparedParts(run), '').filter(difference => !isSamePrice(difference))

@@ -76,7 +76,7 @@ export const comparisonSchema = z
     reasons: z.array(z.string()).min(1),
     scenario: z.string(),
     run: runInfo,
-    /** Without those that were left out. */
+    /** Without the runs that were left out. */
     baselines: z.array(runInfo),
     criteria,
     rows: z.array(row),

@@ -22,7 +22,7 @@ type Amount = (slice: Slice) => number
 /** Fewer slices with values do not show how steady they are. */
 export const minSlices = 4
 
-/** Fewer values show nothing about a time. */
+/** A time with fewer values is not estimated. */
 export const minValues = 8
 
 /** With fewer values, ranks bound a median better than Woodruff's interval. */

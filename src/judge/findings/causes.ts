@@ -27,7 +27,7 @@ export type Causes = {
   readonly snapshot: () => CausesSnapshot
 }
 
-/** The causes of a finding that have an example, and those that have a count of their own. */
+/** The maximum number of causes with an example, and of causes with their own count. */
 export const maxExamples = 5
 const maxCauses = 64
 /** The target influences the length of messages and request lists, so both are limited. */

@@ -26,7 +26,7 @@ export type ClauseReporter<Name extends JudgeName> = {
     requestIds: readonly number[],
     decidedBy?: readonly number[],
   ) => void
-  /** Notes that the clause was put to the test and could not be judged. It is no judgement. */
+  /** Notes that a response tested the clause, but that it could not be judged. Does not count as judged. */
   readonly unjudged: (clause: ClausesOf<Name>, obstacle: Obstacle) => void
   /** Adds what was measured of a violation. It is shown if the clause was violated. */
   readonly measured: (clause: ClausesOf<Name>, measured: Measured) => void
@@ -35,7 +35,7 @@ export type ClauseReporter<Name extends JudgeName> = {
   readonly draft: () => Draft<Name>
 }
 
-/** Reports that count only once they are adopted: those of one reading of the document, if there are several. */
+/** Reports that count only once they are adopted, such as the reports of one of several readings of the document. */
 export type Draft<Name extends JudgeName> = {
   readonly reporter: ClauseReporter<Name>
   /** Violations so far, over all clauses. */
@@ -53,7 +53,7 @@ export type ClauseTally = {
   readonly judged: number
   readonly violated: number
   readonly verdict: 'pass' | 'fail' | 'not-exercised' | 'not-promised'
-  /** Why nothing judged the clause; also of a clause that passed, if a violation hid most of what it is about. */
+  /** Why the clause was not judged; also if it passed, but a violation hid most of the responses that it is about. */
   readonly because: NotJudgedReason | null
   /** The true size of what violated the clause, in sentences. */
   readonly measured: string | null
@@ -135,7 +135,7 @@ export function createFindingLog(
   const listed = clauseIds.filter(id => only === null || only.includes(id))
   const ignored: ReadonlySet<ClauseId> = new Set([...notPromised, ...clauseIds.filter(id => !listed.includes(id))])
   const judged = new Map(clauseIds.map(id => [id, { count: 0 }]))
-  /** Those that are judged at all. A response causes about 25 reports, so each looks up only this. */
+  /** The clauses that are judged at all. A response causes about 25 reports, so each looks up only this map. */
   const counted: ReadonlyMap<ClauseId, { count: number }> = new Map([...judged].filter(([id]) => !ignored.has(id)))
   const findings = new Map<string, MutableFinding>()
   const obstacles = createObstacleLog()
@@ -199,7 +199,7 @@ export function createFindingLog(
     }
   }
 
-  const silence = (id: ClauseId) => (ignored.has(id) ? 'not-promised' : 'not-exercised')
+  const unjudgedVerdict = (id: ClauseId) => (ignored.has(id) ? 'not-promised' : 'not-exercised')
   const isViolated = (id: ClauseId) => [...findings.values()].some(({ clause }) => clause === id)
 
   /** An obstacle that a violation caused comes first. A clause that is not promised has no violation to see. */
@@ -240,10 +240,10 @@ export function createFindingLog(
       listed.map(id => {
         const violated = [...findings.values()].filter(f => f.clause === id).reduce((sum, f) => sum + f.count, 0)
         const count = judged.get(id)?.count ?? 0
-        const verdict = violated > 0 ? 'fail' : count > 0 ? 'pass' : silence(id)
+        const verdict = violated > 0 ? 'fail' : count > 0 ? 'pass' : unjudgedVerdict(id)
         const because = reasonOf(id, verdict, count)
-        const said = verdict === 'fail' ? measured.of(id) : null
-        return { id, section: clauses[id].section, judged: count, violated, verdict, because, measured: said }
+        const size = verdict === 'fail' ? measured.of(id) : null
+        return { id, section: clauses[id].section, judged: count, violated, verdict, because, measured: size }
       }),
     findings: () =>
       [...findings.values()]

@@ -1,8 +1,9 @@
 import type { Contract } from '../../contract/contract.ts'
-import { applicableLimit } from '../../observation/limit-scope.ts'
 import type { Observation, Sink } from '../../observation/observation.ts'
+import { applicableLimit, isProbeRequest, requestTraits } from '../../observation/requests/request.ts'
 import { authenticatedResponse, isAbuseBlock, isReplayed } from '../../observation/response.ts'
-import { chargeOf, expectedCharge } from '../audits/ledger/charge.ts'
+import { chargeOf } from '../audits/ledger/charge.ts'
+import { expectedCharge } from '../audits/ledger/prices.ts'
 import { priceListOf } from '../checks/price-list.ts'
 import { claimedCredits } from '../checks/rpc-credits.ts'
 
@@ -91,8 +92,10 @@ export function createGauges(contract: Contract): Gauges {
 
   function addCharge(observation: Observation) {
     const { request, response, call } = observation
-    if (request.kind !== 'chat' && request.kind !== 'rpc' && request.kind !== 'probe') return
-    const sums = sumsOf(call, request.kind === 'rpc' ? request.network : 'none')
+    const { pricing, subject } = requestTraits(request)
+    const by = pricing(request)
+    if (by !== 'tokens' && by !== 'credits' && !isProbeRequest(request)) return
+    const sums = sumsOf(call, by === 'credits' ? subject(request) : 'none')
     const expected = expectedCharge(observation, contract)
     if (expected !== null) {
       sums.expectedCredits += expected.credits
@@ -100,7 +103,7 @@ export function createGauges(contract: Contract): Gauges {
     }
     const charge = chargeOf(observation, contract)
     if (charge?.kind === 'charged') sums.claimedPicoUsd += charge.said
-    if (request.kind === 'rpc' && response !== null && !isReplayed(response))
+    if (by === 'credits' && response !== null && !isReplayed(response))
       sums.claimedCredits += claimedCredits(response, contract) ?? 0n
   }
 
@@ -115,10 +118,11 @@ export function createGauges(contract: Contract): Gauges {
       else if (known.shownMs <= shownMs) Object.assign(known, { shownMs, headers })
     }
     // The judges decide which limit a probe uses.
-    if (headers['x-ratelimit-remaining-requests'] === undefined || request.kind === 'probe') return
+    if (headers['x-ratelimit-remaining-requests'] === undefined || isProbeRequest(request)) return
     const ofCaller = limits.get(caller) ?? new Map<string, LatestOfLimit>()
     limits.set(caller, ofCaller)
-    const key = request.kind === 'chat' ? request.model : request.kind
+    const { limitFamily, subject } = requestTraits(request)
+    const key = limitFamily === 'chat' ? subject(request) : request.kind
     const known = ofCaller.get(key)
     if (known === undefined || known.shownMs <= shownMs) ofCaller.set(key, { shownMs, headers, observation })
   }

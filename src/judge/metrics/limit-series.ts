@@ -1,5 +1,6 @@
 import { isWholeNumber } from '../../lib/numbers.ts'
 import type { Observation } from '../../observation/observation.ts'
+import { requestTraits } from '../../observation/requests/request.ts'
 import type { Timeline, TimeRow } from './timeline.ts'
 
 /** Usage of one limit by one caller over time, as the responses state it, and its rejections. */
@@ -69,8 +70,9 @@ export function createLimitSeries(timeline: Timeline): LimitSeriesFold {
     add: o => {
       const shownMs = o.headersMs ?? o.endMs
       const { request } = o
-      if (o.response === null || shownMs === null || (request.kind !== 'chat' && request.kind !== 'rpc')) return
-      const series = seriesOf(o.caller, request.kind === 'chat' ? request.model : '')
+      const { limitFamily, subject } = requestTraits(request)
+      if (o.response === null || shownMs === null || (limitFamily !== 'chat' && limitFamily !== 'rpc')) return
+      const series = seriesOf(o.caller, limitFamily === 'chat' ? subject(request) : '')
       if (series === null) return
       if (o.response.status === 429 && series.refusedMs.length < maxRefusals) {
         series.refusedMs.push(Math.round(shownMs))

@@ -3,6 +3,7 @@ import type { Contract } from '../../contract/contract.ts'
 import type { DeepReadonly } from '../../lib/json.ts'
 import { formatPico } from '../../lib/money.ts'
 import { latenessMs, type Observation, type Sink } from '../../observation/observation.ts'
+import { requestTraits } from '../../observation/requests/request.ts'
 import { isReplayed } from '../../observation/response.ts'
 import type { Plan, Timing } from '../../plan/plan.ts'
 import { chargeOf } from '../audits/ledger/charge.ts'
@@ -162,7 +163,7 @@ function addTo(slice: MutableSlice, o: Observation, slo: Plan['slo'][string], co
   record(slice, 'lateness', latenessMs(o))
   const charge = chargeOf(o, contract)
   if (charge?.kind === 'charged') slice.picoUsd += charge.said
-  if (o.request.kind === 'rpc' && o.response !== null && !isReplayed(o.response))
+  if (requestTraits(o.request).pricing(o.request) === 'credits' && o.response !== null && !isReplayed(o.response))
     slice.credits += claimedCredits(o.response, contract) ?? 0n
   if (o.outcome.kind === 'failed') {
     slice.failed++

@@ -1,7 +1,7 @@
 import { resourceOf } from '../../contract/contract.ts'
 import type { Sender } from '../../contract/probe.ts'
 import { probeOf } from '../../contract/probes.ts'
-import type { ListDescriptor } from '../../observation/observation.ts'
+import type { ListDescriptor } from '../../observation/requests/lists.ts'
 import type { Call } from '../../plan/plan.ts'
 import type { ArrivalStep } from '../arrivals/arrivals.ts'
 import type { Headers, WalletCaller } from '../callers/caller.ts'

@@ -1,5 +1,5 @@
 import type { Contract } from '../../contract/contract.ts'
-import type { RequestDescriptor } from '../../observation/observation.ts'
+import type { RequestDescriptor } from '../../observation/requests/request.ts'
 import type { Bounds } from '../../plan/plan.ts'
 import type { HttpRequest } from '../transport/transport.ts'
 

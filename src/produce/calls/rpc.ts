@@ -1,7 +1,7 @@
 import type { Network } from '../../contract/contract.ts'
 import { memoizeLast } from '../../lib/memoize.ts'
 import { type Random, randomStream } from '../../lib/random.ts'
-import type { ReplayRole, RpcItem } from '../../observation/observation.ts'
+import type { ReplayRole, RpcItem } from '../../observation/requests/rpc.ts'
 import type { RpcCall } from '../../plan/plan.ts'
 import { type BuiltRequest, jsonHeaders, type RequestContext } from './call.ts'
 

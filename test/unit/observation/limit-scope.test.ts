@@ -2,16 +2,15 @@ import { describe, expect, test } from 'vitest'
 import type { AccountTier, Contract } from '../../../src/contract/contract.ts'
 import { documentedContract } from '../../../src/contract/documented.ts'
 import { probeNames, probeOf } from '../../../src/contract/probes.ts'
-import { applicableLimit } from '../../../src/observation/limit-scope.ts'
 import {
   latencyMs,
   latenessMs,
   type Observation,
   type ObservedResponse,
-  type RequestDescriptor,
   serviceTimeMs,
   streamOf,
 } from '../../../src/observation/observation.ts'
+import { applicableLimit, type RequestDescriptor } from '../../../src/observation/requests/request.ts'
 import { authenticatedResponse, isReplayed, jsonObject } from '../../../src/observation/response.ts'
 
 const respondWith = (value: unknown, more: Partial<ObservedResponse> = {}): ObservedResponse => ({

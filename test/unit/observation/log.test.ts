@@ -199,7 +199,7 @@ describe('a reader', () => {
 
   test.each([
     ['another format', { ...head, turnpike: 1 }, 'got a log of format 1, expected a log of format 2'],
-    ['a line of no known kind', { leftOut: 3 }, 'got a line that is no observation'],
+    ['a line of no known kind', { leftOut: 3 }, 'got a line that is not an observation'],
   ])('reports a log with %s', async (_, line, message) => {
     const file = fileWith(gzipSync(`${JSON.stringify(line)}\n`))
     await expect(linesOf(file)).rejects.toThrow(`${file}: line 1: ${message}`)
@@ -210,7 +210,7 @@ describe('a reader', () => {
   })
 
   test('reports a missing file', async () => {
-    await expect(linesOf(join(directory, 'absent'))).rejects.toThrow('got no file, expected a log')
+    await expect(linesOf(join(directory, 'absent'))).rejects.toThrow('got no regular file, expected a log file')
   })
 
   test('can be stopped early', async () => {

@@ -194,6 +194,6 @@ describe('a path that leads nowhere is refused', () => {
     damage('plan.json', plan => plan, 0)
     rmSync(join(damaged, logFile))
     symlinkSync(logFile, join(damaged, logFile))
-    await expect(runCli(['audit', damaged])).rejects.toThrow(`${logFile}: got no file, expected a log`)
+    await expect(runCli(['audit', damaged])).rejects.toThrow(`${logFile}: got no regular file, expected a log file`)
   })
 })

@@ -1,6 +1,5 @@
-import { isOwnRefusal } from '../../../contract/probes.ts'
-import { applicableLimit } from '../../../observation/limit-scope.ts'
-import { isOpenList, type Observation, type RequestDescriptor } from '../../../observation/observation.ts'
+import type { Observation } from '../../../observation/observation.ts'
+import { applicableLimit, isOpenList, requestTraits } from '../../../observation/requests/request.ts'
 import { errorMessageOf, is2xx, isAbuseBlock, saysToWait } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Audit, AuditContext, BlockCounts } from '../audit.ts'
@@ -32,7 +31,7 @@ export function createAbuseAudit(
     add: (observation, watermarkMs) => {
       const { sentMs, headersMs, endMs, caller, stage, request, response } = observation
       if (sentMs === null || endMs === null) return
-      // A list that may be open to all shows nothing about its caller, unless it fails.
+      // A list may be open to all, so only a failure is about its caller.
       const isRefusedList = isOpenList(request) && response !== null && !is2xx(response.status)
       if (!usesOwnKey(request) && !isRefusedList) return
       const attempt = attemptOf(observation, sentMs, headersMs ?? endMs)
@@ -75,7 +74,7 @@ export function createAbuseAudit(
       shownMs,
       status,
       failure: countedFailureOf(observation, contract),
-      shouldFail: shouldFail(observation.request),
+      shouldFail: requestTraits(observation.request).isMeantToFail(observation.request, contract),
       isBlocked: response !== null && isAbuseBlock(response, contract),
       hasBlockMessage,
       isProcessed:
@@ -86,11 +85,6 @@ export function createAbuseAudit(
       service:
         abuse.scope === 'model' ? (applicableLimit(observation, contract)?.name ?? 'control') : serviceOf(observation),
     }
-  }
-
-  function shouldFail(request: RequestDescriptor): boolean {
-    if (request.kind === 'probe') return isOwnRefusal(request.probe, contract)
-    return request.kind === 'rpc' && request.replay?.role === 'conflict'
   }
 
   /** The part of the service that handles a request. */

@@ -19,7 +19,7 @@ export function createBlockSize(
   reporter: ClauseReporter<'abuse'>,
 ): {
   readonly blocked: (attempt: AbuseAttempt, failures: number) => void
-  /** A request that the service processed. `failures`: those of its window so far, its own included. */
+  /** A request that the service processed. `failures`: the number in its window so far, including this one. */
   readonly free: (attempt: AbuseAttempt, failures: number) => void
   /** It is open whether a failure counted, so failures cannot be counted any more. */
   readonly uncertain: () => void

@@ -208,7 +208,7 @@ type CertainBlock = {
   readonly requestIds: readonly number[]
   /** The parts of the service in which the failures occurred. */
   readonly services: ReadonlySet<string>
-  /** The parts of the service that were blocked, each with one response, and those that were not. */
+  /** The parts of the service that were blocked, and the parts that were not, each with one response. */
   readonly blocked: Map<string, number>
   readonly unblocked: Set<string>
 }

@@ -1,13 +1,7 @@
 import type { Contract } from '../../../contract/contract.ts'
-import type { Sender } from '../../../contract/probe.ts'
-import { probeOf } from '../../../contract/probes.ts'
-import { isBadSignIn } from '../../../contract/wallets.ts'
-import {
-  failedBeforeSend,
-  isOpenList,
-  type Observation,
-  type RequestDescriptor,
-} from '../../../observation/observation.ts'
+import { failedBeforeSend, type Observation } from '../../../observation/observation.ts'
+import { type RequestDescriptor, requestTraits } from '../../../observation/requests/request.ts'
+import type { Identity } from '../../../observation/requests/traits.ts'
 import { is2xx, isAbuseBlock, isFromGateway } from '../../../observation/response.ts'
 
 /**
@@ -24,7 +18,7 @@ export type AbuseAttempt = {
   readonly failure: CountedFailure | null
   /** Whether the request was meant to fail. Then it may be the failure that blocked its caller. */
   readonly shouldFail: boolean
-  /** Whether the response is that of a block, and whether it has the required message. */
+  /** Whether the response comes from a block, and whether it has the required message. */
   readonly isBlocked: boolean
   readonly hasBlockMessage: boolean
   /** Whether the response shows that the service processed the request. Then no block was active. */
@@ -38,7 +32,8 @@ export function countedFailureOf(
   { request, response, outcome }: Observation,
   contract: Contract,
 ): CountedFailure | null {
-  if (outcome.kind === 'dropped' || !(usesOwnKey(request) || isOpenList(request))) return null
+  const identity = requestTraits(request).identity(request)
+  if (outcome.kind === 'dropped' || identity === 'other' || identity === 'none') return null
   if (outcome.kind === 'failed' && failedBeforeSend.includes(outcome.reason)) return null
   if (response === null) return 'possible'
   const { status } = response
@@ -46,22 +41,16 @@ export function countedFailureOf(
   const { counts, blockedCount } = contract.abuse
   if (isAbuseBlock(response, contract)) return blockedCount === false ? null : 'possible'
   if (counts === 'client-errors-but-429' && (status === 429 || status >= 500)) return null
-  // A top-up has no sign-in, a bad one may be nobody's, and nobody may have read the key of a list.
-  if (
-    request.kind === 'top-up' ||
-    isOpenList(request) ||
-    (request.kind === 'probe' && isBadSignIn(probeOf(request.probe).as))
-  )
-    return 'possible'
+  if (unclear.includes(identity)) return 'possible'
   // Only the service knows whose failure a 401 is.
   const isClear = outcome.kind === 'answered' && status >= 400 && status !== 401 && !isFromGateway(response, contract)
   return isClear ? 'certain' : 'possible'
 }
 
-const ownSenders: readonly Sender[] = ['caller', 'wallet', 'raced-sign-in']
+/** A payment has no sign-in, a bad sign-in may not name an account, and the key for a list may not be read. */
+const unclear: readonly Identity[] = ['payment', 'bad-sign-in', 'unread']
+const notOwn: readonly Identity[] = ['unread', 'other', 'none']
 
-/** Whether a request carries its caller's key, or a sign-in of its wallet, and the service must read it. */
+/** Whether a request carries its caller's key, or a sign-in or payment of its wallet, and the service must read it. */
 export const usesOwnKey = (request: RequestDescriptor): boolean =>
-  request.kind === 'probe'
-    ? ownSenders.includes(probeOf(request.probe).as) || isBadSignIn(probeOf(request.probe).as)
-    : !isOpenList(request)
+  !notOwn.includes(requestTraits(request).identity(request))

@@ -4,7 +4,6 @@ import type { Obstacle } from '../../findings/obstacles.ts'
 import { noSpendListener, type SpendListener } from '../audit.ts'
 import { createOverlapBounds, type RequestInterval, type SumBounds } from '../overlap-bounds.ts'
 import {
-  type AmountRange,
   type Balances,
   type ChargeBounds,
   excessOver,
@@ -16,6 +15,7 @@ import {
 import { type BalanceCheckpoint, createUnansweredCharges, diagnoseBalance, spentSince } from './checkpoint.ts'
 import { type Credit, creditAtFault, maxSuspects } from './credits.ts'
 import type { Discrepancies } from './discrepancies.ts'
+import type { AmountRange } from './prices.ts'
 import { createWrongDisplays, type ShownCredit } from './shown.ts'
 import {
   addToTotals,
@@ -36,7 +36,7 @@ export type LedgerEntry = RequestInterval & {
    * The balances before the request, as its response states them; null if one is missing. Which is spent first is open.
    */
   readonly balances: Balances | null
-  /** What it adds to the credit of a wallet; null: it is no payment. */
+  /** What it adds to the credit of a wallet; null: it does not pay. */
   readonly credit: Credit | null
   /** Further places where the response shows the credit. */
   readonly shown: readonly ShownCredit[]

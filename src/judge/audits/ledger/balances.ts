@@ -2,6 +2,7 @@ import type { Contract } from '../../../contract/contract.ts'
 import { sourceOfValue } from '../../../contract/sources.ts'
 import { formatPico, nearestPico } from '../../../lib/money.ts'
 import type { Observation } from '../../../observation/observation.ts'
+import { isWalletBalance } from '../../../observation/requests/wallets.ts'
 import { authenticatedResponse } from '../../../observation/response.ts'
 import { priceListOf } from '../../checks/price-list.ts'
 import type { Balances, ChargeBounds } from './charge.ts'
@@ -68,7 +69,7 @@ function balanceIn(
   isEndpointTaken: boolean,
 ): { readonly picoUsd: bigint; readonly shown: string } | null {
   const [credit] = shown
-  if (isEndpointTaken && request.kind === 'wallet-balance' && credit !== undefined)
+  if (isEndpointTaken && isWalletBalance(request) && credit !== undefined)
     return { picoUsd: credit.picoUsd, shown: formatPico(credit.picoUsd) }
   const remaining = nearestPico(remainingText)
   const isWhole = charge?.kind === 'charged' && response?.body.kind !== 'stream'
@@ -84,7 +85,7 @@ const unitOf = (decimals: number): bigint => 10n ** BigInt(Math.max(0, picoDigit
 /** A place may show cents, and a whole number of dollars does not tell whether it does. */
 const fewestDecimals = 2
 
-/** The last digit of amounts of which some may leave zeros out: that of the amount with the most digits. */
+/** The last digit of amounts that may leave zeros out: the last digit of the amount with the most digits. */
 function createFinestDigit(smallest: bigint): {
   readonly add: (shown: string) => void
   /** In pico-USD; null: there was no amount. */

@@ -1,29 +1,14 @@
-import { choicesOf, maxLookups } from '../../../contract/chat-options.ts'
-import { type Contract, resourceOf } from '../../../contract/contract.ts'
-import { probeOf } from '../../../contract/probes.ts'
+import type { Contract } from '../../../contract/contract.ts'
 import { toObject } from '../../../lib/json.ts'
 import { memoizeLast } from '../../../lib/memoize.ts'
 import { absDifference, formatPico, pico } from '../../../lib/money.ts'
-import {
-  failedBeforeSend,
-  type Observation,
-  type ObservedResponse,
-  type ProbeDescriptor,
-  type RequestDescriptor,
-  streamOf,
-} from '../../../observation/observation.ts'
-import { is2xx, isFromGateway, isReplayed, jsonObject } from '../../../observation/response.ts'
-import { statedAmounts, type TokenCounts, tokenCounts } from '../../checks/completion.ts'
-import {
-  completionTolerance,
-  listPrice,
-  priceListOf,
-  priceOfCredits,
-  statedBase,
-  statedCost,
-  type TokenQuantities,
-} from '../../checks/price-list.ts'
-import { claimedCredits, expectedCredits } from '../../checks/rpc-credits.ts'
+import { failedBeforeSend, type Observation, type ObservedResponse } from '../../../observation/observation.ts'
+import { type RequestDescriptor, requestTraits } from '../../../observation/requests/request.ts'
+import { is2xx, isFromGateway, isReplayed } from '../../../observation/response.ts'
+import { statedAmounts } from '../../checks/completion.ts'
+import { priceListOf, priceOfCredits, statedCost } from '../../checks/price-list.ts'
+import { claimedCredits } from '../../checks/rpc-credits.ts'
+import { type AmountRange, expectedCharge, rangeAround, requestPrice } from './prices.ts'
 
 /** The possible charges of one request. All amounts in pico-USD; a DIEM counts as a USD. */
 export type ChargeBounds = {
@@ -42,14 +27,8 @@ export type ChargeBounds = {
 const free: ChargeBounds = { kind: 'free', min: 0n, max: 0n, said: 0n }
 const refused: ChargeBounds = { ...free, kind: 'refused' }
 
-const freeKinds: ReadonlySet<RequestDescriptor['kind']> = new Set([
-  ...(['models', 'networks', 'rate-limits', 'rate-limit-logs'] as const),
-  ...(['top-up', 'wallet-balance'] as const),
-])
-
-/** Whether a request never costs anything. A probe without a limit has no account that could be charged. */
-export const isFree = (request: RequestDescriptor): boolean =>
-  request.kind === 'probe' ? probeOf(request.probe).draws === null : freeKinds.has(request.kind)
+/** Whether a request never costs anything. */
+export const isFree = (request: RequestDescriptor): boolean => requestTraits(request).pricing(request) === 'nothing'
 
 /** The bounds of the charge; null if unknown, since a success states no cost, and the price list does not cover it. */
 export const chargeOf = memoizeLast(readCharge)
@@ -64,21 +43,22 @@ function readCharge(observation: Observation, contract: Contract): ChargeBounds 
   if (response !== null && isFromGateway(response, contract)) return upToMax(observation, contract)
 
   const claim = claimOf(observation, contract)
-  if (request.kind !== 'chat' && isReplayed(response))
+  const pricing = requestTraits(request).pricing(request)
+  if (pricing !== 'tokens' && isReplayed(response))
     // The first attempt of a retried request may have been charged, and this is its replay.
     return { kind: 'replay', min: 0n, max: retried ? (claim?.max ?? 0n) : 0n, said: claim?.said ?? 0n }
-  const isRefused = isProxyRejection(observation)
+  const isRefused = isProxyRejection(observation, contract)
   if (claim !== null && !(isRefused && claim.said === 0n)) {
     const { min, max, said } = claim
     return { kind: 'charged', min, max, said }
   }
   // Resources do not state their cost, but the contract has their maximum.
-  if (request.kind === 'resource') return is2xx(outcome.status) ? upToMax(observation, contract) : free
+  if (pricing === 'maximum') return is2xx(outcome.status) ? upToMax(observation, contract) : free
   if (is2xx(outcome.status)) return statesCost(observation, contract) ? null : listedCharge(observation, contract)
   return isRefused ? refused : free
 }
 
-/** Whether a response states a cost, even one that is no amount. */
+/** Whether a response states a cost, even one that cannot be read as an amount. */
 const statesCost = ({ response }: Observation, contract: Contract): boolean =>
   response !== null &&
   ((costIn(response) ?? null) !== null || response.headers[priceListOf(contract).costHeader] !== undefined)
@@ -86,43 +66,8 @@ const statesCost = ({ response }: Observation, contract: Contract): boolean =>
 function listedCharge(observation: Observation, contract: Contract): ChargeBounds | null {
   const exact = expectedCharge(observation, contract)
   if (exact !== null) return { kind: 'listed', ...rangeAround(exact.usd, exact.tolerance), said: exact.usd }
-  const tokens = rangeOfTokens(observation, contract)
-  const lookups = priceOfLookups(observation, contract)
-  if (tokens === null || lookups === null) return null
-  const { min } = rangeAround(tokens.min, completionTolerance(tokens.min, contract))
-  const { max } = rangeAround(tokens.max + lookups, completionTolerance(tokens.max, contract))
-  return { kind: 'listed', min, max, said: tokens.max }
-}
-
-/**
- * What the tokens of a completion may cost. Without a price of their own, tokens from a cache are no dearer than others,
- * and tokens written to it cost at most twice as much, as in the public price lists.
- */
-function rangeOfTokens(observation: Observation, contract: Contract): AmountRange | null {
-  const { request } = observation
-  const counts = countsOf(observation)
-  if (request.kind !== 'chat' || counts === null) return null
-  const { prompt, cached, written } = counts
-  const priceOf = (tokens: TokenQuantities) => listPrice(priceListOf(contract), request.model, tokens)
-  const exact = priceOf(counts)
-  const min = exact ?? priceOf({ ...counts, prompt: prompt - cached - written, cached: 0, written: 0 })
-  const max = exact ?? priceOf({ ...counts, prompt: prompt + written, cached: 0, written: 0 })
-  return min === null || max === null ? null : { min, max }
-}
-
-/** The tokens of a completion; null: it does not state them, or not consistently. */
-export function countsOf(observation: Observation): TokenCounts | null {
-  const { response } = observation
-  const counts = response && tokenCounts(streamOf(observation)?.usage ?? jsonObject(response)?.usage)
-  return counts?.wrong === null ? counts : null
-}
-
-/** The price of all lookups that a completion may have made; null: it is not known. */
-function priceOfLookups({ request }: Pick<Observation, 'request'>, contract: Contract): bigint | null {
-  const lookups = request.kind === 'chat' ? maxLookups(request.options, contract) : 0
-  const { usdPerLookup } = contract.chat.search
-  if (lookups === 0) return 0n
-  return usdPerLookup === null ? null : BigInt(lookups) * pico(usdPerLookup)
+  const range = requestPrice(observation.request).range?.(observation, contract) ?? null
+  return range && { kind: 'listed', ...range }
 }
 
 /** Whether a response was charged an amount that is known. */
@@ -130,11 +75,11 @@ export const isCharge = (charge: ChargeBounds | null): charge is ChargeBounds =>
   charge?.kind === 'charged' || charge?.kind === 'listed'
 
 /** Whether the RPC proxy rejected a request as a whole. */
-export const isProxyRejection = ({ request, outcome }: Observation): boolean =>
+export const isProxyRejection = ({ request, outcome }: Observation, contract: Contract): boolean =>
   outcome.kind === 'answered' &&
   outcome.status >= 400 &&
   outcome.status < 500 &&
-  (request.kind === 'rpc' || (request.kind === 'probe' && probeOf(request.probe).draws === 'rpc'))
+  requestTraits(request).service(request, contract) === 'rpc'
 
 type ClaimedCharge = Pick<ChargeBounds, 'min' | 'max' | 'said'>
 
@@ -142,10 +87,10 @@ type ClaimedCharge = Pick<ChargeBounds, 'min' | 'max' | 'said'>
 function claimOf(observation: Observation, contract: Contract): ClaimedCharge | null {
   const { request, response } = observation
   if (response === null) return null
-  const inBody = request.kind === 'rpc' ? null : claimInBody(response)
+  const { statedIn } = requestPrice(request)
+  const inBody = statedIn === 'header' ? null : claimInBody(response)
   if (inBody !== null) return unrounded(inBody, observation, contract)
-  // A probe should be rejected. If it was not, it may have run as either kind.
-  return request.kind === 'chat' ? null : claimInHeader(response, contract)
+  return statedIn === 'body' ? null : claimInHeader(response, contract)
 }
 
 /** A cost may be stated rounded, and it is open whether the balance uses the stated or the exact amount. */
@@ -174,7 +119,7 @@ function responseCost(response: ObservedResponse) {
 export const costIn = ({ body }: ObservedResponse): unknown =>
   body.kind === 'stream' ? body.stream.cost : body.kind === 'json' ? toObject(body.value)?.cost : null
 
-/** More than this is no cost of a request but a fault. */
+/** A larger cost of one request is a fault. */
 const maxClaim = pico('1000000')
 
 /**
@@ -208,96 +153,25 @@ function lastDigitOf(shown: string): bigint {
 
 const claimAround = (said: bigint, lastDigit: bigint): ClaimedCharge => ({ ...rangeAround(said, lastDigit), said })
 
-function upToMax(observation: Observation, contract: Contract): ChargeBounds {
-  const max = maxCharge(observation, contract)
-  return max === 0n && observation.request.kind === 'resource' ? free : { kind: 'unknown', min: 0n, max, said: 0n }
-}
-
-const unpriced = pico('1')
-
-/**
- * Twice the list price of the longest completion, or of all items in the most expensive tier: a bound, not a forecast.
- */
-function maxCharge({ request }: Observation, contract: Contract): bigint {
-  if (request.kind === 'rpc') {
-    const base = statedBase(contract, request.network)
-    if (base === null) return unpriced
-    return (
-      BigInt(request.items.length * base * contract.rpc.multipliers.large * 2) * priceListOf(contract).picoUsdPerCredit
-    )
-  }
-  // Rejected requests are not charged, so most probes cost nothing.
-  if (request.kind === 'probe')
-    return BigInt(2 * (probeOf(request.probe).credits?.(contract) ?? 0)) * priceListOf(contract).picoUsdPerCredit
-  if (request.kind === 'resource') {
-    const worst = resourceOf(contract, request.resource)?.worstUsd ?? null
-    return worst === null ? unpriced : pico(worst)
-  }
-  if (request.kind !== 'chat') return 0n
-  const lookups = priceOfLookups({ request }, contract)
-  const prompt = request.promptTokens * 2 + 4_000
-  const completion = request.maxCompletionTokens * choicesOf(request.options) * 2
-  const tokens = listPrice(priceListOf(contract), request.model, { prompt, completion, cached: 0, written: 0 })
-  return tokens === null || lookups === null ? unpriced : tokens + 2n * lookups
-}
-
-export type ExpectedCharge = {
-  readonly usd: bigint
-  readonly credits: bigint
-  /** How far the claimed cost may be from `usd`. */
-  readonly tolerance: bigint
-  readonly priced: 'completion' | 'rpc'
-}
-
-/** The cost by our own price list; null if the price list does not cover the request. */
-export function expectedCharge(observation: Observation, contract: Contract): ExpectedCharge | null {
-  const { request, response, outcome } = observation
-  if (outcome.kind !== 'answered' || response === null || !is2xx(response.status)) return null
-  if (request.kind === 'rpc') {
-    if (isReplayed(response)) return null
-    const bill = expectedCredits(observation, contract)
-    if (bill === null) return null
-    const claimed = claimedCredits(response, contract)
-    // If the contract leaves several prices open, the claimed one is as valid as the others.
-    const credits = bill.accepted.find(total => total === claimed) ?? bill.total
-    return priceOfCredits(credits, contract)
-  }
-  if (request.kind === 'probe') return expectedOfProbe(request, response, contract)
-  if (request.kind !== 'chat' || maxLookups(request.options, contract) > 0) return null
-  const counts = countsOf(observation)
-  const usd = counts && listPrice(priceListOf(contract), request.model, counts)
-  return usd === null ? null : { usd, credits: 0n, tolerance: completionTolerance(usd, contract), priced: 'completion' }
-}
-
-/** A probe that may be accepted is one call. Only its response shows its tier. */
-function expectedOfProbe({ probe }: ProbeDescriptor, response: ObservedResponse, contract: Contract) {
-  if (isReplayed(response) || probeOf(probe).credits === undefined) return null
-  const credits = claimedCredits(response, contract)
-  return credits === null ? null : priceOfCredits(credits, contract)
+function upToMax({ request }: Observation, contract: Contract): ChargeBounds {
+  const max = requestPrice(request).max(request, contract)
+  return max === null ? free : { kind: 'unknown', min: 0n, max, said: 0n }
 }
 
 /** Current or earlier balances of an account, in pico-USD and pico-DIEM. */
 export type Balances = { readonly usd: bigint; readonly diem: bigint }
-
-/** The minimum and maximum decrease of a balance, in pico-USD. */
-export type AmountRange = { readonly min: bigint; readonly max: bigint }
 
 /** The claimed charge of one request in each currency. */
 export type PaidByCurrency = { readonly usd: AmountRange; readonly diem: AmountRange }
 
 /** Null if the response does not state the currency of its charge. Responses of the RPC proxy never do. */
 export function paidByCurrency({ request, response }: Observation, charge: ChargeBounds | null): PaidByCurrency | null {
-  if (charge === null || charge.kind !== 'charged' || request.kind === 'rpc' || response === null) return null
+  if (charge?.kind !== 'charged' || response === null || requestPrice(request).statedIn === 'header') return null
   const cost = responseCost(response)
   // Floating-point noise in the sum may come from either currency.
   const lastDigit = charge.max - charge.min
   return cost && { usd: rangeAround(cost.usd, lastDigit), diem: rangeAround(cost.diem, lastDigit) }
 }
-
-const rangeAround = (amount: bigint, lastDigit: bigint): AmountRange => ({
-  min: amount > lastDigit ? amount - lastDigit : 0n,
-  max: amount + lastDigit,
-})
 
 export const isWithin = (spent: bigint, { min, max }: AmountRange, resolution: bigint): boolean =>
   spent >= min - resolution && spent <= max + resolution

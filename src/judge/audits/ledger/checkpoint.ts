@@ -1,4 +1,5 @@
-import { type AmountRange, isWithin } from './charge.ts'
+import { isWithin } from './charge.ts'
+import type { AmountRange } from './prices.ts'
 import type { ChargedRequest, ChargeTotals } from './totals.ts'
 
 /** A balance from which later balances are computed. */

@@ -1,11 +1,12 @@
 import type { Contract } from '../../../contract/contract.ts'
 import { absDifference, pico } from '../../../lib/money.ts'
 import { failedBeforeSend, type Observation } from '../../../observation/observation.ts'
-import { isUndecided, recordedOutcome } from '../../../observation/payment-outcome.ts'
+import { isUndecided, recordedOutcome } from '../../../observation/payments.ts'
+import { paymentIn, refusalOf } from '../../../observation/requests/wallets.ts'
 import { is2xx, isFromGateway } from '../../../observation/response.ts'
-import { clauseOfRefusal, paymentResult, refusalOf } from '../../checks/payments.ts'
+import { clauseOfRefusal, paymentResult } from '../../checks/payments.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
-import type { AmountRange } from './charge.ts'
+import type { AmountRange } from './prices.ts'
 
 /** What a request adds to the credit of its wallet: a payment. All amounts in pico-USD. */
 export type Credit = AmountRange & {
@@ -33,7 +34,7 @@ type Known = AmountRange & {
 
 /**
  * The credits of payments, in the order of sending. Several requests may carry one payment, which counts once: each adds
- * what it tells beyond those before it. A payment without a complete response may or may not be credited.
+ * what it tells beyond the earlier ones. A payment without a complete response may or may not be credited.
  */
 export function createCredits(
   contract: Contract,
@@ -66,8 +67,8 @@ export function createCredits(
 
   return observation => {
     const { request, sentMs } = observation
-    if (request.kind !== 'top-up' || request.payment === null || sentMs === null) return null
-    const { payment } = request
+    const payment = paymentIn(request)
+    if (payment === null || sentMs === null) return null
     const paid = pico(payment.usd)
     const wrong = refusalOf(payment, contract)
     if (wrong !== null) {

@@ -1,5 +1,6 @@
 import { absDifference, formatPico } from '../../../lib/money.ts'
 import type { Observation } from '../../../observation/observation.ts'
+import { isProbeRequest, requestTraits } from '../../../observation/requests/request.ts'
 import { is2xx, isReplayed } from '../../../observation/response.ts'
 import { priceListOf } from '../../checks/price-list.ts'
 import { claimedCredits } from '../../checks/rpc-credits.ts'
@@ -17,17 +18,10 @@ import {
 } from '../audit.ts'
 import { createAccount, type LedgerAccount, type LedgerEntry } from './account.ts'
 import { type BalanceReader, createBalanceReader } from './balances.ts'
-import {
-  type ChargeBounds,
-  chargeOf,
-  type ExpectedCharge,
-  expectedCharge,
-  isCharge,
-  isProxyRejection,
-  paidByCurrency,
-} from './charge.ts'
+import { type ChargeBounds, chargeOf, isCharge, isProxyRejection, paidByCurrency } from './charge.ts'
 import { type Credit, createCredits } from './credits.ts'
 import { createDiscrepancies, type DiscrepancySnapshot } from './discrepancies.ts'
+import { type ExpectedCharge, expectedCharge } from './prices.ts'
 import { shownCredits } from './shown.ts'
 
 const ofBalances = ['billing.balance-before', 'billing.conservation', 'billing.currency'] as const
@@ -68,10 +62,10 @@ export function createLedgerAudit(
       addTotals(observation, charge)
       // Rejections of other requests may be relayed from a node, which has its price.
       if (
-        observation.request.kind === 'probe' &&
+        isProbeRequest(observation.request) &&
         charge?.kind === 'charged' &&
         charge.said > 0n &&
-        isProxyRejection(observation)
+        isProxyRejection(observation, contract)
       )
         failProxyRejection(observation, charge)
       const { id, caller, chain, sentMs, headersMs, endMs } = observation
@@ -143,7 +137,8 @@ export function createLedgerAudit(
     const expected = expectedCharge(observation, contract)
     const { response, request, outcome, endMs, dueMs } = observation
     const isSuccess = outcome.kind === 'answered' && is2xx(outcome.status)
-    const isOfProxy = (request.kind === 'rpc' || request.kind === 'probe') && response !== null && !isReplayed(response)
+    const isPricedInCredits = requestTraits(request).pricing(request) === 'credits'
+    const isOfProxy = (isPricedInCredits || isProbeRequest(request)) && response !== null && !isReplayed(response)
     const amounts: LedgerAmounts = {
       expectedCredits: expected?.credits ?? 0n,
       expectedPicoUsd: expected?.usd ?? 0n,
@@ -152,8 +147,7 @@ export function createLedgerAudit(
     }
     if (charge === null) unstated.charges++
     if (charge === null || charge.kind === 'listed' || (charge.kind === 'unknown' && isSuccess)) unstated.costs++
-    if (request.kind === 'rpc' && isOfProxy && isSuccess && claimedCredits(response, contract) === null)
-      unstated.credits++
+    if (isPricedInCredits && isOfProxy && isSuccess && claimedCredits(response, contract) === null) unstated.credits++
     total.expectedCredits += amounts.expectedCredits
     total.expectedPicoUsd += amounts.expectedPicoUsd
     total.claimedCredits += amounts.claimedCredits

@@ -2,12 +2,13 @@ import type { Contract } from '../../../contract/contract.ts'
 import { toObject } from '../../../lib/json.ts'
 import { formatPico, nearestPico, pico } from '../../../lib/money.ts'
 import type { Observation, ObservedResponse } from '../../../observation/observation.ts'
+import { isProbeRequest, requestTraits } from '../../../observation/requests/request.ts'
+import { isWalletBalance, paymentIn, refusalOf } from '../../../observation/requests/wallets.ts'
 import { is2xx, isFromGateway, jsonObject } from '../../../observation/response.ts'
-import { isInference } from '../../checks/headers.ts'
-import { paymentResult, refusalOf } from '../../checks/payments.ts'
+import { paymentResult } from '../../checks/payments.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Obstacle } from '../../findings/obstacles.ts'
-import type { AmountRange } from './charge.ts'
+import type { AmountRange } from './prices.ts'
 
 /** A place, other than the balance headers, where a response shows the credit of its wallet. */
 export type ShownCredit = {
@@ -31,11 +32,11 @@ export function shownCredits(
 ): readonly ShownCredit[] {
   const { request, response, chain, id } = observation
   if (chain === undefined || response === null || isFromGateway(response, contract)) return nothing
-  if (request.kind === 'wallet-balance') return ofBalance(response, id, reporter)
-  if (request.kind === 'top-up') {
-    const { payment } = request
+  if (isWalletBalance(request)) return ofBalance(response, id, reporter)
+  const payment = paymentIn(request)
+  if (payment !== null) {
     const { newBalance } = paymentResult(response)
-    if (payment === null || payment.isAgain || newBalance === null || !is2xx(response.status)) return nothing
+    if (payment.isAgain || newBalance === null || !is2xx(response.status)) return nothing
     if (refusalOf(payment, contract) !== null) return nothing
     return [shown('wallet.top-up.credit', 'newBalance', newBalance, 'after')]
   }
@@ -55,7 +56,7 @@ function ofBalance(response: ObservedResponse, id: number, reporter: ClauseRepor
   const name = balanceNames.find(each => amountOf(members[each]) !== null)
   const picoUsd = name === undefined ? null : amountOf(members[name])
   if (name !== undefined && picoUsd !== null) return [shown('wallet.balance', name, picoUsd, 'before')]
-  // A name that nobody knows may be that of the credit.
+  // The credit may have an unknown name.
   if (Object.keys(members).some(each => likelyName.test(each) && amountOf(members[each]) !== null))
     reporter.unjudged('wallet.balance', unknownLayout)
   else reporter.fail('wallet.balance', 'the balance of the wallet has no amount, expected its credit', [id])
@@ -74,16 +75,16 @@ function ofInference(
   contract: Contract,
   reporter: ClauseReporter<'ledger'>,
 ): readonly ShownCredit[] {
-  const isOfModel = isInference({ request }, contract)
-  if ((!isOfModel && request.kind !== 'rpc') || !is2xx(response.status)) return nothing
+  const part = requestTraits(request).service(request, contract)
+  if (isProbeRequest(request) || part === 'other' || !is2xx(response.status)) return nothing
   const written = response.headers[remainingHeader]
   const picoUsd = written === undefined ? null : nearestPico(written)
   if (picoUsd !== null)
     return [
       shown('wallet.balance-remaining', remainingHeader, picoUsd, response.body.kind === 'stream' ? 'either' : 'after'),
     ]
-  // The RPC proxy is no inference endpoint.
-  if ((isOfModel || written !== undefined) && response.headersCut !== true)
+  // The RPC proxy is not an inference endpoint.
+  if ((part === 'inference' || written !== undefined) && response.headersCut !== true)
     reporter.fail(
       'wallet.balance-remaining',
       `${remainingHeader} is ${written === undefined ? 'missing' : JSON.stringify(written)}, expected the credit of the wallet`,
@@ -95,7 +96,7 @@ function ofInference(
 const amountOf = (value: unknown): bigint | null =>
   typeof value === 'number' || typeof value === 'string' ? nearestPico(value) : null
 
-/** A service may show cents. A coarser amount would say nothing. */
+/** A service may show cents. A coarser amount cannot be compared. */
 const coarsest = pico('0.01')
 
 function shown(clause: ShownCredit['clause'], name: string, picoUsd: bigint, when: ShownCredit['when']): ShownCredit {

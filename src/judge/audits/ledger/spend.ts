@@ -1,20 +1,16 @@
 import type { Contract } from '../../../contract/contract.ts'
-import { probeOf } from '../../../contract/probes.ts'
 import { promisesAny } from '../../../contract/promises.ts'
 import { nearestPico, pico } from '../../../lib/money.ts'
-import {
-  failedBeforeSend,
-  isOpenList,
-  type Observation,
-  type ObservedResponse,
-  type TopUpDescriptor,
-} from '../../../observation/observation.ts'
-import { isUndecided, recordedOutcome } from '../../../observation/payment-outcome.ts'
+import { failedBeforeSend, type Observation, type ObservedResponse } from '../../../observation/observation.ts'
+import { isUndecided, recordedOutcome } from '../../../observation/payments.ts'
+import { requestTraits } from '../../../observation/requests/request.ts'
+import type { TopUpDescriptor } from '../../../observation/requests/wallets.ts'
+import { isTopUp, refusalOf } from '../../../observation/requests/wallets.ts'
 import { is2xx, isFromGateway, isReplayed } from '../../../observation/response.ts'
-import { refusalOf } from '../../checks/payments.ts'
 import { priceListOf, priceOfCredits } from '../../checks/price-list.ts'
 import { claimedCredits } from '../../checks/rpc-credits.ts'
-import { claimInBody, claimInHeader, costIn, countsOf, expectedCharge, isFree } from './charge.ts'
+import { claimInBody, claimInHeader, costIn, isFree } from './charge.ts'
+import { countsOf, expectedCharge } from './prices.ts'
 
 /** What one request has cost its caller, for the budget. All amounts in pico-USD; a DIEM counts as a USD. */
 export type RequestSpend = {
@@ -39,7 +35,7 @@ export function spendOf(observation: Observation, contract: Contract, isShared: 
   const { request, outcome, response, sentMs } = observation
   if (sentMs === null || outcome.kind === 'dropped') return null
   if (outcome.kind === 'failed' && failedBeforeSend.includes(outcome.reason)) return null
-  if (request.kind === 'top-up') return paymentOf(request, observation, sentMs, contract)
+  if (isTopUp(request)) return spendOfPayment(request, observation, sentMs, contract)
   const isUnanswered = outcome.kind === 'failed' || (response !== null && isFromGateway(response, contract))
   const claimed = response === null ? none : claimedBy(response, observation, contract)
   const computed = expectedCharge(observation, contract)?.usd ?? null
@@ -60,7 +56,7 @@ export function spendOf(observation: Observation, contract: Contract, isShared: 
  * A payment costs its amount, unless it was refused. One that must be refused costs it even then, because its
  * receiver could still take the money. One that is sent again was counted before.
  */
-function paymentOf(
+function spendOfPayment(
   { payment }: TopUpDescriptor,
   { outcome }: Observation,
   sentMs: number,
@@ -72,7 +68,7 @@ function paymentOf(
   return { sentMs, cost, isUnknown: false, isUnanswered: false, balances: noBalances }
 }
 
-/** `isAbsurd`: it states something that is no amount, or a negative one. */
+/** `isAbsurd`: it states a negative amount, or something that cannot be read as one. */
 type Claim = { readonly amount: bigint; readonly isStated: boolean; readonly isAbsurd: boolean }
 
 const none: Claim = { amount: 0n, isStated: false, isAbsurd: false }
@@ -80,7 +76,8 @@ const none: Claim = { amount: 0n, isStated: false, isAbsurd: false }
 /** The highest claim of a response, wherever it is. */
 function claimedBy(response: ObservedResponse, observation: Observation, contract: Contract): Claim {
   // A replay may show the cost of the first request, which was counted then.
-  if (isRepetition(observation) && isReplayed(response)) return { ...none, isStated: true }
+  const { request } = observation
+  if (requestTraits(request).isRepetition(request) && isReplayed(response)) return { ...none, isStated: true }
   const inBody = claimInBody(response)
   const inHeader = claimInHeader(response, contract)
   const credits = claimedCredits(response, contract)
@@ -97,14 +94,9 @@ function claimedBy(response: ObservedResponse, observation: Observation, contrac
 
 /** Whether a completion states a cost, but no counts of tokens that could confirm it, although it must. */
 const isUsageUnreadable = (observation: Observation, contract: Contract): boolean =>
-  observation.request.kind === 'chat' && promisesAny(contract, ['chat.usage']) && countsOf(observation) === null
-
-/** Whether the caller may have sent the same key before. Of concurrent requests, any may be the first. */
-function isRepetition({ request }: Observation): boolean {
-  if (request.kind === 'probe') return true
-  if (request.kind !== 'rpc' || request.replay === null || request.replay.role === 'other-caller') return false
-  return request.replay.role !== 'original' || request.replay.concurrent
-}
+  requestTraits(observation.request).pricing(observation.request) === 'tokens' &&
+  promisesAny(contract, ['chat.usage']) &&
+  countsOf(observation) === null
 
 /** The balances of the caller. A response without credentials, or to other ones, is about another account. */
 function balancesIn(
@@ -112,8 +104,8 @@ function balancesIn(
   { request }: Observation,
   contract: Contract,
 ): RequestSpend['balances'] {
-  const isOfCaller = request.kind === 'probe' ? probeOf(request.probe).as === 'caller' : !isOpenList(request)
-  if (!isOfCaller || response.status === 401) return noBalances
+  const identity = requestTraits(request).identity(request)
+  if ((identity !== 'caller' && identity !== 'payment') || response.status === 401) return noBalances
   const { usdHeader, diemHeader } = priceListOf(contract)
   const amountIn = (header: string) => nearestPico(response.headers[header] ?? '')
   const [usd, diem] = [amountIn(usdHeader), amountIn(diemHeader)]
@@ -132,7 +124,7 @@ export function createSpendOf(
   const counted = new Set<string>()
   return observation => {
     const { request } = observation
-    if (request.kind !== 'top-up' || request.payment === null) return spendOf(observation, contract, isShared)
+    if (!isTopUp(request) || request.payment === null) return spendOf(observation, contract, isShared)
     const payment = { ...request.payment, isAgain: counted.has(request.payment.id) }
     const spend = spendOf({ ...observation, request: { ...request, payment } }, contract, isShared)
     if (spend === null || payment.isAgain) return spend

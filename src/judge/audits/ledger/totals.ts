@@ -1,14 +1,8 @@
 import { formatPico } from '../../../lib/money.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { SumBounds } from '../overlap-bounds.ts'
-import {
-  type AmountRange,
-  type Balances,
-  type ChargeBounds,
-  isCharge,
-  isWithin,
-  type PaidByCurrency,
-} from './charge.ts'
+import { type Balances, type ChargeBounds, isCharge, isWithin, type PaidByCurrency } from './charge.ts'
+import type { AmountRange } from './prices.ts'
 
 const zeroRange: AmountRange = { min: 0n, max: 0n }
 

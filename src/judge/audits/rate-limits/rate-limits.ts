@@ -1,14 +1,13 @@
-import { choicesOf } from '../../../contract/chat-options.ts'
 import type { ClausesOf } from '../../../contract/clauses.ts'
 import { type Contract, hasFixedWindows } from '../../../contract/contract.ts'
 import {
   type ApplicableLimit,
-  applicableLimit,
   type LimitFamily,
   statedRequests,
   statedTokens,
 } from '../../../observation/limit-scope.ts'
-import { isOpenList, type Observation } from '../../../observation/observation.ts'
+import type { Observation } from '../../../observation/observation.ts'
+import { applicableLimit, isOpenList, isProbeRequest, requestTraits } from '../../../observation/requests/request.ts'
 import { is2xx, isAbuseBlock, isConcurrencyRejection, isReplayed } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { LimitResult } from '../../results.ts'
@@ -162,11 +161,12 @@ const isStray = ({ kind, stated }: WindowRequest, { requestsPerMinute }: Applica
 
 function memberOf(observation: Observation, contract: Contract, sentMs: number, shownMs: number): LimitRequest {
   const { response, request, id, key } = observation
+  const traits = requestTraits(request)
   const requests = response && statedRequests(response.headers)
   return {
     id,
     key,
-    part: partOf(request, key),
+    part: `${key} ${traits.subject(request)}`,
     isRetry: false,
     sentMs,
     shownMs,
@@ -174,24 +174,17 @@ function memberOf(observation: Observation, contract: Contract, sentMs: number, 
     kind: kindOf(observation, contract),
     stated: requests?.limit ?? null,
     remaining: requests?.remaining ?? null,
-    // Services count tokens differently, so the bound is generous.
-    maxTokens:
-      request.kind === 'chat'
-        ? request.promptTokens * 2 + 4_000 + request.maxCompletionTokens * choicesOf(request.options)
-        : 0,
-    tokensLeft: request.kind === 'chat' && response !== null ? statedTokens(response.headers).remaining : null,
+    maxTokens: traits.maxTokens(request),
+    tokensLeft: traits.limitFamily === 'chat' && response !== null ? statedTokens(response.headers).remaining : null,
     resetMs: requests && inMilliseconds(requests.reset, contract),
     hidden: null,
   }
 }
 
-const partOf = (request: Observation['request'], key: number): string =>
-  `${key} ${request.kind === 'rpc' ? request.network : request.kind === 'resource' ? request.resource : request.kind === 'chat' ? request.model : ''}`
-
 function kindOf({ request, response }: Observation, contract: Contract): WindowRequest['kind'] {
   if (
     response === null ||
-    request.kind === 'probe' ||
+    isProbeRequest(request) ||
     isReplayed(response) ||
     isAbuseBlock(response, contract) ||
     isConcurrencyRejection(response, contract)

@@ -1,5 +1,7 @@
 import { toObject } from '../../../lib/json.ts'
 import type { Observation } from '../../../observation/observation.ts'
+import { isRefusalLog } from '../../../observation/requests/lists.ts'
+import { requestTraits } from '../../../observation/requests/request.ts'
 import { is2xx, isAbuseBlock, isConcurrencyRejection, jsonObject } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Obstacle } from '../../findings/obstacles.ts'
@@ -55,7 +57,7 @@ export function createRefusalLogCheck(
       const { request, response, sentMs, endMs, caller, id } = observation
       if (sentMs === null || endMs === null) return
       firstSentMs ??= sentMs
-      if (request.kind === 'rate-limit-logs' && response !== null && is2xx(response.status)) {
+      if (isRefusalLog(request) && response !== null && is2xx(response.status)) {
         const data = jsonObject(response)?.data
         const rows = rowsOf(data, contract.limitLogs.rows)
         const isFull = Array.isArray(data) && data.length === contract.limitLogs.rows
@@ -63,7 +65,8 @@ export function createRefusalLogCheck(
         if (rows === null) for (const clause of clauses) reporter.unjudged(clause, unreadable)
       }
       if (response !== null && response.status !== 429) return
-      const name = request.kind === 'chat' ? request.model : request.kind === 'rpc' ? contract.limitLogs.rpcId : ''
+      const { limitFamily, subject } = requestTraits(request)
+      const name = limitFamily === 'chat' ? subject(request) : limitFamily === 'rpc' ? contract.limitLogs.rpcId : ''
       const isCertain =
         name !== '' &&
         response !== null &&

@@ -2,6 +2,7 @@ import { hasFixedWindows, maxResetMs } from '../../../contract/contract.ts'
 import { toObject } from '../../../lib/json.ts'
 import { type ApplicableLimit, statedTokens } from '../../../observation/limit-scope.ts'
 import { type Observation, streamOf } from '../../../observation/observation.ts'
+import { requestTraits } from '../../../observation/requests/request.ts'
 import { is2xx, jsonObject } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Obstacle } from '../../findings/obstacles.ts'
@@ -57,8 +58,8 @@ export function createTokenWindow(
   return {
     add: (observation, { finest: name, tokensPerMinute }, watermarkMs) => {
       const { sentMs, headersMs, endMs, response, caller, key, id, request } = observation
-      if (request.kind !== 'chat' || response === null || !is2xx(response.status) || sentMs === null || endMs === null)
-        return
+      if (requestTraits(request).limitFamily !== 'chat' || response === null || !is2xx(response.status)) return
+      if (sentMs === null || endMs === null) return
       const shownMs = headersMs ?? endMs
       const stated = statedTokens(response.headers)
       const ofCaller = windowsOf.get(caller) ?? new Map<string, OverlapBounds<TokenUse>>()

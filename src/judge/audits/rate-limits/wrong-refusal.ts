@@ -1,5 +1,6 @@
 import type { ApplicableLimit } from '../../../observation/limit-scope.ts'
 import type { Observation } from '../../../observation/observation.ts'
+import { isProbeRequest, requestTraits } from '../../../observation/requests/request.ts'
 import { is2xx, isAbuseBlock } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { AuditContext } from '../audit.ts'
@@ -62,7 +63,7 @@ export function createWrongRefusalCheck(
   return {
     add: ({ response, outcome, request, caller, sentMs, headersMs, id }, { finest }, resetMs) => {
       if (response === null || outcome.kind !== 'answered' || sentMs === null || headersMs === null) return
-      if (request.kind === 'probe' || (request.kind === 'rpc' && request.replay?.role === 'conflict')) return
+      if (isProbeRequest(request) || requestTraits(request).isMeantToFail(request, contract)) return
       if (isAbuseBlock(response, contract) || unrelated.includes(response.status)) return
       const use = useOf(caller, finest)
       const { status, headers } = response

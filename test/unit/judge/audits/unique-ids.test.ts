@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { createIdSet, createUniqueIdsAudit } from '../../../../src/judge/audits/unique-ids.ts'
 import { createFindingLog } from '../../../../src/judge/findings/findings.ts'
 import { randomStream, textHash } from '../../../../src/lib/random.ts'
-import type { Observation, ReplayRole } from '../../../../src/observation/observation.ts'
+import type { Observation } from '../../../../src/observation/observation.ts'
+import type { ReplayRole } from '../../../../src/observation/requests/rpc.ts'
 import { observed, responseOf, rpcHeaders, singleDescriptor } from '../checks/observed.ts'
 
 function judge(observations: Iterable<Observation>) {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Contract } from '../../../../src/contract/contract.ts'
 import { documentedContract } from '../../../../src/contract/documented.ts'
-import type { ChatDescriptor } from '../../../../src/observation/observation.ts'
+import type { ChatDescriptor } from '../../../../src/observation/requests/chat.ts'
 import {
   chatDescriptor,
   completion,

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { Contract } from '../../../../src/contract/contract.ts'
 import { documentedContract } from '../../../../src/contract/documented.ts'
-import type { ChatDescriptor, ObservedResponse } from '../../../../src/observation/observation.ts'
+import type { ObservedResponse } from '../../../../src/observation/observation.ts'
+import type { ChatDescriptor } from '../../../../src/observation/requests/chat.ts'
 import {
   chatDescriptor,
   completion,

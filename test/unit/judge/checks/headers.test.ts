@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../../src/contract/documented.ts'
-import type { ChatDescriptor } from '../../../../src/observation/observation.ts'
+import type { ChatDescriptor } from '../../../../src/observation/requests/chat.ts'
 import {
   chatDescriptor,
   chatObserved,

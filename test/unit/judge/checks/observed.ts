@@ -4,14 +4,10 @@ import type { Contract } from '../../../../src/contract/contract.ts'
 import { documentedContract } from '../../../../src/contract/documented.ts'
 import { createChecks } from '../../../../src/judge/checks/checks.ts'
 import { createFindingLog } from '../../../../src/judge/findings/findings.ts'
-import type {
-  ChatDescriptor,
-  Observation,
-  ObservedResponse,
-  RequestDescriptor,
-  RpcDescriptor,
-  StreamRecord,
-} from '../../../../src/observation/observation.ts'
+import type { Observation, ObservedResponse, StreamRecord } from '../../../../src/observation/observation.ts'
+import type { ChatDescriptor } from '../../../../src/observation/requests/chat.ts'
+import type { RequestDescriptor } from '../../../../src/observation/requests/request.ts'
+import type { RpcDescriptor } from '../../../../src/observation/requests/rpc.ts'
 import { contradictionIn } from '../../../support/contradiction.ts'
 
 /** The Unix time at which the clock of the observations is 0. */

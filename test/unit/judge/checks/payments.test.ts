@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../../src/contract/documented.ts'
 import { checkPayments } from '../../../../src/judge/checks/payments.ts'
 import { createFindingLog } from '../../../../src/judge/findings/findings.ts'
-import type { PaymentRecord } from '../../../../src/observation/observation.ts'
+import type { PaymentRecord } from '../../../../src/observation/requests/wallets.ts'
 import { observed, responseOf } from './observed.ts'
 
 const right: PaymentRecord = { id: 'w0/1', usd: '5', amount: '5000000', payTo: '0xpayee', isAgain: false }
@@ -14,7 +14,8 @@ function judgedOf(status: number, body: unknown, more: Partial<PaymentRecord> = 
   const findingLog = createFindingLog()
   const payment = { ...right, ...more }
   const request = { kind: 'top-up', step: 'payment', chain: 'base', address: '0x', payment } as const
-  checkPayments(observed(request, responseOf(status, body)), documentedContract, findingLog.reporterFor('payments'))
+  const observation = { ...observed(request, responseOf(status, body)), request }
+  checkPayments(observation, documentedContract, findingLog.reporterFor('payments'))
   return {
     passed: findingLog.tallies().flatMap(({ id, verdict }) => (verdict === 'pass' ? id : [])),
     open: findingLog

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { Contract } from '../../../../src/contract/contract.ts'
 import { documentedContract } from '../../../../src/contract/documented.ts'
-import type { ObservedResponse, ResourceDescriptor } from '../../../../src/observation/observation.ts'
+import type { ObservedResponse } from '../../../../src/observation/observation.ts'
+import type { ResourceDescriptor } from '../../../../src/observation/requests/resource.ts'
 import { failedClauses, failsEach, judgedCount, observed, passesEach, responseOf } from './observed.ts'
 
 const request = (resource: string, more: Partial<ResourceDescriptor> = {}): ResourceDescriptor => ({

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../../src/contract/documented.ts'
-import type { Observation, RequestDescriptor } from '../../../../src/observation/observation.ts'
+import type { Observation } from '../../../../src/observation/observation.ts'
+import type { RequestDescriptor } from '../../../../src/observation/requests/request.ts'
 import {
   failedClauses,
   failsEach,

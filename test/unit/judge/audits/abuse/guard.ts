@@ -1,5 +1,6 @@
 import { randomStream } from '../../../../../src/lib/random.ts'
-import type { Observation, RequestDescriptor } from '../../../../../src/observation/observation.ts'
+import type { Observation } from '../../../../../src/observation/observation.ts'
+import type { RequestDescriptor } from '../../../../../src/observation/requests/request.ts'
 import { chatDescriptor, observed, responseOf, singleDescriptor } from '../../checks/observed.ts'
 
 /** Ways in which an honest service may implement the block, if the document leaves it open. */

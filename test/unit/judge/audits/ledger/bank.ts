@@ -1,6 +1,7 @@
 import { formatPico } from '../../../../../src/lib/money.ts'
 import { type Random, randomStream } from '../../../../../src/lib/random.ts'
-import type { Observation, Outcome, RequestDescriptor } from '../../../../../src/observation/observation.ts'
+import type { Observation, Outcome } from '../../../../../src/observation/observation.ts'
+import type { RequestDescriptor } from '../../../../../src/observation/requests/request.ts'
 import {
   batchDescriptor,
   chatDescriptor,

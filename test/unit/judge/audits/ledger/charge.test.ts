@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../../../src/contract/documented.ts'
-import { chargeOf, expectedCharge } from '../../../../../src/judge/audits/ledger/charge.ts'
+import { chargeOf } from '../../../../../src/judge/audits/ledger/charge.ts'
+import { expectedCharge } from '../../../../../src/judge/audits/ledger/prices.ts'
 import { parsePico, pico } from '../../../../../src/lib/money.ts'
 import type { FailureReason, Observation } from '../../../../../src/observation/observation.ts'
 import {

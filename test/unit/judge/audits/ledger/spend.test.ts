@@ -3,7 +3,8 @@ import { documentedContract } from '../../../../../src/contract/documented.ts'
 import { chargeOf } from '../../../../../src/judge/audits/ledger/charge.ts'
 import { createSpendOf, spendOf } from '../../../../../src/judge/audits/ledger/spend.ts'
 import { pico } from '../../../../../src/lib/money.ts'
-import type { FailureReason, Observation, PaymentRecord } from '../../../../../src/observation/observation.ts'
+import type { FailureReason, Observation } from '../../../../../src/observation/observation.ts'
+import type { PaymentRecord } from '../../../../../src/observation/requests/wallets.ts'
 import {
   chatDescriptor,
   chatObserved,

@@ -1,11 +1,7 @@
 import { formatPico, pico } from '../../../../../src/lib/money.ts'
 import { type Random, randomStream } from '../../../../../src/lib/random.ts'
-import type {
-  Observation,
-  Outcome,
-  PaymentRecord,
-  TopUpDescriptor,
-} from '../../../../../src/observation/observation.ts'
+import type { Observation, Outcome } from '../../../../../src/observation/observation.ts'
+import type { PaymentRecord, TopUpDescriptor } from '../../../../../src/observation/requests/wallets.ts'
 import { chatDescriptor, observed, responseOf, rpcHeaders, singleDescriptor } from '../../checks/observed.ts'
 
 /** One request of a wallet, as its service handles it. All times on the clock of the run, amounts in USD. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { documentedContract } from '../../../src/contract/documented.ts'
-import { paymentOutcome } from '../../../src/observation/payment-outcome.ts'
+import { paymentOutcome } from '../../../src/observation/payments.ts'
 
 const outcomeOf = (status: number, body: unknown = {}, headers: Readonly<Record<string, string>> = {}) =>
   paymentOutcome({ status, headers, body }, documentedContract.wallets)

@@ -1,0 +1,95 @@
+import type { WalletRefusal, WalletTerms } from '../contract/wallets.ts'
+import { isPresent, type JsonObject, parseJson, toObject } from '../lib/json.ts'
+import type { Observation, ObservedResponse } from './observation.ts'
+import { type RequestDescriptor, requestTraits } from './requests/request.ts'
+import { is2xx, jsonObject } from './response.ts'
+
+/** Whether a request carries nothing that identifies its caller. */
+export const isDiscovery = (request: RequestDescriptor): boolean => requestTraits(request).identity(request) === 'none'
+
+/** Whether a wallet signed in, and got a 402. */
+export const isRefusedForCredit = ({ request, response, chain }: Observation): boolean =>
+  chain !== undefined && response?.status === 402 && requestTraits(request).identity(request) === 'caller'
+
+/** How to pay, as a response states it. */
+export type PaymentRequirements = {
+  /** From the header; null: it is missing, or cannot be read. */
+  readonly header: JsonObject | null
+  /** The body; null: it is not an object. */
+  readonly body: JsonObject | null
+  /** The members of both. Those of the body come first. */
+  readonly all: JsonObject
+}
+
+/** What a response states about paying. */
+type StatedPayment = {
+  /** With names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  /** A JSON value; undefined: there is none. */
+  readonly body: unknown
+}
+
+/**
+ * Reads the payment requirements of a response. Version 1 of x402 has them in the body. Version 2 has them in the header,
+ * and the body may be an empty object.
+ */
+export function requirementsIn({ headers, body }: StatedPayment, { topUp }: WalletTerms): PaymentRequirements {
+  const encoded = headers[topUp.requiredHeader.toLowerCase()]
+  const decoded = encoded === undefined ? null : parseJson(Buffer.from(encoded, 'base64'))
+  const header = Array.isArray(decoded) ? { accepts: decoded } : toObject(decoded)
+  const ofBody = toObject(body)
+  const present = Object.entries(ofBody ?? {}).filter(([, value]) => isPresent(value))
+  return { header, body: ofBody, all: { ...header, ...Object.fromEntries(present) } }
+}
+
+/** Whether these are the requirements of x402, with a list of payments. */
+export const isPaymentOffer = ({ x402Version, accepts }: JsonObject): boolean =>
+  x402Version !== undefined && Array.isArray(accepts)
+
+/** A member of an error, next to the message or in the error itself: its layout is open. */
+export const memberOf = (body: JsonObject, name: string): unknown =>
+  body[name] ?? toObject(body.error)?.[name] ?? toObject(body.details)?.[name]
+
+/** The challenge to sign in of a 402 to a wallet; null if it has none. */
+export function challengeIn(body: JsonObject): JsonObject | null {
+  const challenge = toObject(memberOf(body, 'siwxChallenge'))
+  return challenge === null ? null : (toObject(challenge.info) ?? challenge)
+}
+
+/** What is known of a payment after a complete response. `unknown`: it may have been settled, or may still be. */
+export type PaymentOutcome = 'settled' | 'refused' | 'unknown'
+
+/** Statuses of a request that the target may still be working on, or may not have read. */
+const openStatuses: readonly number[] = [408, 409, 425, 429]
+
+/** Whether a status leaves open what becomes of a payment. */
+export const isUndecided = (status: number): boolean =>
+  status < 400 ? !is2xx(status) : status >= 500 || openStatuses.includes(status)
+
+/**
+ * What a response says of the payment that its request carried. Only a 4xx says that it was refused, and not if a
+ * settlement was tried: one that failed for the target may still reach the chain.
+ */
+export function paymentOutcome(
+  { status, headers, body }: StatedPayment & { readonly status: number },
+  { topUp }: WalletTerms,
+): PaymentOutcome {
+  const { replayed, settlementFailed, settlementTimeout } = topUp.refusals
+  const codes = codesIn(body)
+  const says = (refusal: WalletRefusal) =>
+    status === refusal.status && refusal.code !== null && codes.includes(refusal.code)
+  if (is2xx(status) || says(replayed)) return 'settled'
+  if (isUndecided(status)) return 'unknown'
+  const wasTried = headers[topUp.resultHeader.toLowerCase()] !== undefined
+  return wasTried || says(settlementFailed) || says(settlementTimeout) ? 'unknown' : 'refused'
+}
+
+/** The same of a recorded response. */
+export const recordedOutcome = (response: ObservedResponse, terms: WalletTerms): PaymentOutcome =>
+  paymentOutcome({ status: response.status, headers: response.headers, body: jsonObject(response) }, terms)
+
+/** The document leaves the layout of errors open. */
+function codesIn(body: unknown): readonly unknown[] {
+  const { error, code } = toObject(body) ?? {}
+  return [error, code, toObject(error)?.code]
+}

@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import type { AccountTier, Contract, Model } from '../../contract/contract.ts'
+import type { Probe, Sender } from '../../contract/probe.ts'
+import { isOwnRefusal, isPromisedStatus, probeNameSchema, probeOf } from '../../contract/probes.ts'
+import { isBadSignIn } from '../../contract/wallets.ts'
+import type { DeepReadonly } from '../../lib/json.ts'
+import { whole } from '../../lib/schemas.ts'
+import { type ApplicableLimit, controlLimit } from '../limit-scope.ts'
+import { chatLimit } from './chat.ts'
+import { resourceLimit } from './resource.ts'
+import { rpcLimit } from './rpc.ts'
+import { type Identity, type RequestTraits, usual } from './traits.ts'
+
+/** A crafted request with a documented response. */
+export const probeRequestSchema = z.object({
+  kind: z.literal('probe'),
+  probe: probeNameSchema,
+  /** The same for requests that are sent at once with one sign-in: the id of the first. Missing: it is alone. */
+  race: whole.optional(),
+})
+export type ProbeDescriptor = DeepReadonly<z.output<typeof probeRequestSchema>>
+
+export const probeTraits: RequestTraits<ProbeDescriptor> = {
+  ...usual,
+  endpoint: ({ probe: name }, contract) => {
+    const { method, path } = probeOf(name).request(contract)
+    return { method, route: path.replace(/\?.*$/, '') }
+  },
+  limitFamily: null,
+  limit: ({ probe: name }, { accountTier }, contract) => probeLimit(probeOf(name).draws, accountTier, contract),
+  service: ({ probe: name }) => (probeOf(name).draws === 'rpc' ? 'rpc' : 'other'),
+  // A probe without a limit has no account that could be charged.
+  pricing: ({ probe: name }) => (probeOf(name).draws === null ? 'nothing' : 'probe'),
+  identity: ({ probe: name }) => identityOf(probeOf(name).as),
+  isProbe: true,
+  isRepetition: () => true,
+  isMeantToFail: ({ probe: name }, contract) => isOwnRefusal(name, contract),
+  hasIntent: ({ probe: name }, _, contract) => probeOf(name).promised(contract).length > 0,
+  isIntended: ({ probe: name }, status, contract) => isPromisedStatus(name, status, contract),
+}
+
+function identityOf(sender: Sender): Identity {
+  if (isBadSignIn(sender)) return 'bad-sign-in'
+  switch (sender) {
+    case 'caller':
+      return 'caller'
+    case 'wallet':
+    case 'raced-sign-in':
+      return 'wallet'
+    case 'anonymous':
+    case 'other-scheme':
+      return 'none'
+    default:
+      return 'other'
+  }
+}
+
+function probeLimit(draws: Probe['draws'], tier: AccountTier, contract: Contract): ApplicableLimit | null {
+  const [model] = contract.models
+  switch (draws) {
+    case 'chat':
+      return model === undefined ? null : chatProbeLimit(model, tier, contract)
+    case 'rpc':
+      return rpcLimit(null, tier, contract)
+    case 'control':
+      return controlLimit(null, tier)
+    case 'embedding':
+      return resourceLimit('embeddings', draws, tier, contract)
+    case null:
+      return null
+  }
+}
+
+/** A probe may name another model, and so another tier. */
+function chatProbeLimit({ id, tier }: Model, accountTier: AccountTier, contract: Contract): ApplicableLimit {
+  const limit = chatLimit(id, tier, accountTier, contract)
+  return { ...limit, counters: limit.counters.map(counter => (counter === limit.name ? counter : null)) }
+}

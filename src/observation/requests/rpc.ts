@@ -1,0 +1,68 @@
+import { z } from 'zod'
+import type { AccountTier, Contract } from '../../contract/contract.ts'
+import type { DeepReadonly } from '../../lib/json.ts'
+import { memoizeByObject } from '../../lib/memoize.ts'
+import { whole } from '../../lib/schemas.ts'
+import { type ApplicableLimit, countersOf, limitsOf } from '../limit-scope.ts'
+import { type RequestTraits, usual } from './traits.ts'
+
+/** The role of a request among those that share one idempotency key. */
+const replaySchema = z.object({
+  /** The `id` of the first request with the key. Identifies the key without revealing it. */
+  group: whole,
+  /**
+   * original: first use · duplicate: same body · other-key: same body, another API key of the account · conflict: another
+   * body · other-caller: same key and body, another caller · late-repeat: same body, after a delay
+   */
+  role: z.enum(['original', 'duplicate', 'other-key', 'conflict', 'other-caller', 'late-repeat']),
+  concurrent: z.boolean(),
+})
+export type ReplayRole = DeepReadonly<z.output<typeof replaySchema>>
+
+const rpcItemSchema = z.object({ id: z.union([z.number(), z.string()]), method: z.string(), failing: z.boolean() })
+export type RpcItem = DeepReadonly<z.output<typeof rpcItemSchema>>
+
+export const rpcRequestSchema = z.object({
+  kind: z.literal('rpc'),
+  network: z.string(),
+  batch: z.boolean(),
+  items: z.array(rpcItemSchema),
+  replay: replaySchema.nullable(),
+})
+export type RpcDescriptor = DeepReadonly<z.output<typeof rpcRequestSchema>>
+
+export const isRpc = (request: { readonly kind: string }): request is RpcDescriptor => request.kind === 'rpc'
+
+const isConflict = ({ replay }: RpcDescriptor): boolean => replay?.role === 'conflict'
+
+export const rpcTraits: RequestTraits<RpcDescriptor> = {
+  ...usual,
+  endpoint: ({ network }, { paths }) => ({ method: 'POST', route: paths.rpc.replace('{network}', network) }),
+  limitFamily: 'rpc',
+  limit: ({ network }, { accountTier }, contract) => rpcLimit(network, accountTier, contract),
+  service: () => 'rpc',
+  subject: ({ network }) => network,
+  pricing: () => 'credits',
+  isFirst: ({ replay }, id) => replay === null || replay.group === id,
+  isRepetition: ({ replay }) =>
+    replay !== null && replay.role !== 'other-caller' && (replay.role !== 'original' || replay.concurrent),
+  isMeantToFail: isConflict,
+  // An audit of replays judges what a conflict gets.
+  hasIntent: request => !isConflict(request),
+}
+
+const rpcLimitsOf = memoizeByObject((_: Contract) => new Map<string, ApplicableLimit>())
+
+/** `network`: null if it is unknown. */
+export function rpcLimit(network: string | null, tier: AccountTier, contract: Contract): ApplicableLimit {
+  const known = rpcLimitsOf(contract)
+  const key = `${tier} ${network ?? ''}`
+  const limit = known.get(key) ?? {
+    name: 'rpc',
+    tier,
+    ...countersOf('rpc', contract.limits.rpcScope, { all: 'rpc', network: network && `rpc:${network}` }),
+    ...limitsOf({ kind: 'rpc-requests' }, null, tier, contract),
+  }
+  known.set(key, limit)
+  return limit
+}

@@ -1,0 +1,58 @@
+import type { Contract } from '../../contract/contract.ts'
+import { is2xx } from '../../lib/numbers.ts'
+import type { ApplicableLimit, LimitedCaller, LimitFamily } from '../limit-scope.ts'
+
+/**
+ * What identifies the sender of a request. caller: its key or a valid sign-in, which the service must read · unread: its
+ * key, which the service need not read · payment: a signed payment, without a sign-in · wallet: a sign-in of its wallet
+ * that may be refused · bad-sign-in: one that must be refused · other: another account · none: nothing
+ */
+export type Identity = 'caller' | 'unread' | 'payment' | 'wallet' | 'bad-sign-in' | 'other' | 'none'
+
+/** How requests are charged. maximum: the contract has only a maximum · probe: as the request that it imitates */
+export type Pricing = 'tokens' | 'credits' | 'maximum' | 'probe' | 'nothing'
+
+export type Endpoint = { readonly method: 'GET' | 'POST'; readonly route: string }
+
+/** All that the judges ask about a kind of request, besides its own checks. */
+export type RequestTraits<Request> = {
+  /** The method, and the path without the values of parameters, such as `{walletAddress}`. */
+  readonly endpoint: (request: Request, contract: Contract) => Endpoint
+  /** The family of the limits that count such requests; null: it depends on the request, or the service may count none. */
+  readonly limitFamily: LimitFamily | null
+  /** The limit that the request draws on; null: none of its caller. */
+  readonly limit: (request: Request, caller: LimitedCaller, contract: Contract) => ApplicableLimit | null
+  /** The part of the service that handles it. The responses of inference name the model that was used. */
+  readonly service: (request: Request, contract: Contract) => 'inference' | 'rpc' | 'other'
+  /** The model, network or resource that it names; empty: none. */
+  readonly subject: (request: Request) => string
+  /** The maximum number of tokens that count against a limit. Services count differently, so it is generous. */
+  readonly maxTokens: (request: Request) => number
+  readonly pricing: (request: Request) => Pricing
+  readonly identity: (request: Request) => Identity
+  /** Whether it is crafted for a clause. Then it is open what counts it. */
+  readonly isProbe: boolean
+  /** Whether it is the first request of its arrival. Only replays and payments have further ones. */
+  readonly isFirst: (request: Request, id: number) => boolean
+  /** Whether the service may have received the same idempotency key before. Of concurrent requests, any may be the first. */
+  readonly isRepetition: (request: Request) => boolean
+  /** Whether it is sent to be refused, and counts as a failure of its caller. */
+  readonly isMeantToFail: (request: Request, contract: Contract) => boolean
+  /** Whether the contract says what it should get. `status`: what it got; null: no response. */
+  readonly hasIntent: (request: Request, status: number | null, contract: Contract) => boolean
+  /** Whether this status is what it was sent for. */
+  readonly isIntended: (request: Request, status: number, contract: Contract) => boolean
+}
+
+/** The traits of a request that is sent once, with the key of its caller, and should succeed. */
+export const usual = {
+  subject: () => '',
+  maxTokens: () => 0,
+  identity: () => 'caller',
+  isProbe: false,
+  isFirst: () => true,
+  isRepetition: () => false,
+  isMeantToFail: () => false,
+  hasIntent: () => true,
+  isIntended: (_, status) => is2xx(status),
+} as const satisfies Partial<RequestTraits<unknown>>
