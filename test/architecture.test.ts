@@ -390,10 +390,10 @@ const doors: Readonly<Record<string, Door>> = {
       ...['src/lib/read-text.ts', 'src/storage/temporary-record.ts', 'src/storage/run-index.ts'],
       ...['src/observation/log.ts', 'src/library/shipped-files.ts', 'src/mcp/permissions.ts'],
       ...['src/cli/commands/init.ts', 'src/outputs/github.ts', 'src/storage/run-directory.ts', 'src/run/threads.ts'],
-      'src/main.ts',
+      ...['src/main.ts', 'src/run/queue/run-state.ts'],
     ],
     because:
-      'keys, profile, and scenario come in; first files, log, report and the summary of a CI step go out; the threads of V8; how many files may be open',
+      'keys, profile, and scenario come in; first files, log, report and the summary of a CI step go out; the threads of V8; how many files may be open; the scripts of Redis',
   },
   'node:fs/promises': {
     files: ['src/observation/log.ts', 'src/storage/run-directory.ts', 'src/storage/log-copy.ts'],

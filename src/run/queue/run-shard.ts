@@ -21,7 +21,7 @@ import type {
 import { judgeOpening, maxConnectionsOf } from '../run.ts'
 import type { Lease } from './lease.ts'
 import type { RedisClock } from './redis-clock.ts'
-import type { RunState, Signal } from './run-state.ts'
+import { DamagedState, type RunState, type Signal } from './run-state.ts'
 import { createSealKeys, unseal } from './seal.ts'
 import type { SearchLink, SearchLinkOptions } from './search-link.ts'
 import { pack, type ShardSecrets, type SharedJob, sealContext, unpack } from './shared-job.ts'
@@ -278,7 +278,7 @@ function keepAlive({ shard, worker, job }: ShardTask, io: LeasedIo, stop: RunSto
         const done = await act().then(
           value => ({ value }),
           (cause: unknown) => {
-            if (clock.nowMs() > heardMs + job.silenceMs) throw cause
+            if (cause instanceof DamagedState || clock.nowMs() > heardMs + job.silenceMs) throw cause
             return null
           },
         )
