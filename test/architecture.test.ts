@@ -494,7 +494,7 @@ const edges: Readonly<Record<string, Edge>> = {
     because: 'reads the keys of upstreams from the environment, and prints their failures on stderr',
   },
   'src/cli/print.ts': { touches: ['process'], because: 'writes the report to stdout, as wide as that is' },
-  'src/cli/outputs.ts': { touches: ['process'], because: 'shows progress on stderr, as a terminal or a pipe' },
+  'src/cli/watch-run.ts': { touches: ['process'], because: 'shows progress on stderr, as a terminal or a pipe' },
 }
 
 /** Where a process, a program that imports Turnpike, and a thread begin. */

@@ -9,7 +9,7 @@ import { reserveTemporaryRecord } from '../storage/temporary-record.ts'
 import { type DraftOverrides, type DraftPlan, draftScenario, scenarioAt, scenarioOf } from './draft.ts'
 import { assertOptions, type RunOptions, withOptionNames } from './options.ts'
 import { progressOutput } from './progress.ts'
-import { assertMayRun, type RunEffects, type RunSettings, readBaselines, replanFor, runDraft } from './run-draft.ts'
+import { assertMayRun, type DraftIo, type DraftJob, readBaselines, replanFor, runDraft } from './run-draft.ts'
 import { createSecrets, environmentSecrets, type Secrets } from './secrets.ts'
 
 /**
@@ -40,7 +40,7 @@ async function runUntil(stop: AbortController, scenario: string | ScenarioInput,
   const secrets = createSecrets(environmentSecrets(variables))
   const named = typeof scenario === 'string' ? scenarioAt(scenario) : scenarioOf(scenario)
   const draft = withOwnKeys(await draftScenario(named, overridesOf(options), secrets), options)
-  const settings: Omit<RunSettings, 'baselines'> = {
+  const job: Omit<DraftJob, 'baselines'> = {
     named: options.target ?? null,
     workers: options.workers ?? 1,
     warmUp: options.warmUp ?? true,
@@ -53,23 +53,23 @@ async function runUntil(stop: AbortController, scenario: string | ScenarioInput,
     failures.push(cause)
     stop.abort()
   }
-  const effects = effectsOf(options, secrets, stop.signal, onFailure)
-  assertMayRun(draft, settings, effects)
+  const io = ioOf(options, secrets, stop.signal, onFailure)
+  assertMayRun(draft, job, io)
   const { minEffect = defaultCriteria.minEffect, noiseFloor = defaultCriteria.noiseFloor } = options
   const baselines = await readBaselines(options.baselines ?? [], { minEffect, noiseFloor }, replanFor(draft))
   options.signal?.throwIfAborted()
-  const report = await runDraft(draft, { ...settings, baselines }, effects)
+  const report = await runDraft(draft, { ...job, baselines }, io)
   if (failures.length > 0) throw failures[0]
   return report
 }
 
-/** A run in the process of another program, which sees of it what its own functions get. */
-function effectsOf(
+/** A run in the process of another program, which shows what its own functions get. */
+function ioOf(
   { directory, onProgress, onNote = () => {} }: RunOptions,
   secrets: Secrets,
   stop: AbortSignal,
   onFailure: (cause: unknown) => void,
-): RunEffects {
+): DraftIo {
   const log = (note: string) => {
     try {
       onNote(secrets.text(note))
@@ -86,7 +86,7 @@ function effectsOf(
       const close = async () => {
         for (const output of outputs) await output.close()
       }
-      return { stop, quit: new AbortController().signal, outputs, gauges: false, details: false, log, close }
+      return { stop, quit: new AbortController().signal, outputs, log, close }
     },
     startWorker: startGuestThread,
     unwritten: files => {
@@ -96,6 +96,7 @@ function effectsOf(
     limit: plan => plan,
     spend: () => {},
     childStderr: 'ignore',
+    elsewhere: null,
   }
 }
 

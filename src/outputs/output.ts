@@ -15,6 +15,10 @@ export type Output = {
   readonly close: () => Promise<void>
   /** Counts of pushed samples so far. Only outputs that push during a run have this. */
   readonly pushCounts?: () => PushCounts
+  /** What workers must report for it, besides the judge's results. They report nothing more if no output needs it. */
+  readonly needs?: 'gauges' | 'details'
+  /** A line for the user at the start of the run, such as its address. */
+  readonly note?: string
 }
 
 export type LiveWorker = {
