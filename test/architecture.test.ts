@@ -409,7 +409,7 @@ const doors: Readonly<Record<string, Door>> = {
       'src/lib/clock.ts',
       'src/run/threads.ts',
       'src/cli/commands/worker.ts',
-      'src/run/queue/health.ts',
+      'src/run/queue/serve-shards.ts',
       'src/storage/temporary-record.ts',
     ],
     because: 'the priority of the threads of V8; the name, size and uptime of a machine; its folder of temporary files',
@@ -488,7 +488,7 @@ const edges: Readonly<Record<string, Edge>> = {
     touches: ['process'],
     because: 'prints where a server listens, and the lies; ends on a signal',
   },
-  'src/run/queue/health.ts': { touches: ['process'], because: 'measures the CPU and the memory of a worker' },
+  'src/run/queue/serve-shards.ts': { touches: ['process'], because: 'measures the CPU and the memory of a worker' },
   'src/cli/upstreams.ts': {
     touches: ['process'],
     because: 'reads the keys of upstreams from the environment, and prints their failures on stderr',

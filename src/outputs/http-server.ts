@@ -77,7 +77,7 @@ export function parseAddress(
   if (match !== null && port <= 65_535) return { host: match[1]?.replace(/^\[|\]$/g, '') || '127.0.0.1', port }
   const hint = isPort && !allowsPort ? { hint: `did you mean ":${given}"?` } : {}
   const expected = `[host]:port with a port of at most 65535, such as :${usualPort}`
-  throw new UsageError({ where: flag, got: JSON.stringify(address), expected, ...hint })
+  throw new UsageError({ where: flag, got: JSON.stringify(given), expected, ...hint })
 }
 
 /** Throws a UsageError if nothing can listen at the address of a flag. */

@@ -1,4 +1,6 @@
-import { bootTimeMs, sleepUntil, systemClock } from '../../lib/clock.ts'
+import { availableParallelism, totalmem } from 'node:os'
+import type { WorkerHealth } from '../../judge/judge-run.ts'
+import { bootTimeMs, type Clock, sleepUntil, systemClock } from '../../lib/clock.ts'
 import { isObject } from '../../lib/json.ts'
 import { pico } from '../../lib/money.ts'
 import { messageOf } from '../../lib/usage-error.ts'
@@ -8,7 +10,6 @@ import { keyCallers, maxPaidPicoUsd } from '../../plan/plan.ts'
 import { ownsCaller } from '../../plan/shard.ts'
 import { openLogSource } from '../../storage/log-copy.ts'
 import type { StartWorker } from '../messages.ts'
-import { createHealthMeter } from './health.ts'
 import { createLease, type LeaseTerms } from './lease.ts'
 import { connectQueue, connectState, type QueuedShard, type QueuePackages, queueName, workerOptions } from './queue.ts'
 import { createRecordStore } from './record-store.ts'
@@ -148,4 +149,28 @@ function leaseTerms({ plan, contract, shards }: SharedJob, shard: number): Lease
     least: costs.reduce((highest, cost) => (cost > highest ? cost : highest), 0n),
     paidElsewhere: payable - own,
   }
+}
+
+/** Measures this process. Each call has the CPU use since the one before, at first since the meter was created. */
+export function createHealthMeter({ name, version }: Pick<WorkerHealth, 'name' | 'version'>, clock: Clock) {
+  let sinceMs = clock.nowMs()
+  let since = process.cpuUsage()
+  let usedCores = 0
+  return (): WorkerHealth => {
+    const elapsedMs = clock.nowMs() - sinceMs
+    if (elapsedMs > 0) {
+      const { user, system } = process.cpuUsage(since)
+      usedCores = (user + system) / 1_000 / elapsedMs
+      sinceMs = clock.nowMs()
+      since = process.cpuUsage()
+    }
+    const size = { cores: availableParallelism(), memoryBytes: memoryBytes(), rssBytes: process.memoryUsage.rss() }
+    return { name, version, node: process.versions.node, ...size, usedCores }
+  }
+}
+
+/** The memory of the machine, or less if a container limits it. */
+function memoryBytes(): number {
+  const limit = process.constrainedMemory() ?? 0
+  return limit > 0 ? Math.min(limit, totalmem()) : totalmem()
 }
