@@ -4,7 +4,7 @@ import type { Command, Flag } from './flags.ts'
 
 /**
  * Throws a UsageError for arguments of a command that yargs refuses or would guess about: a flag that does not exist, a
- * flag given twice, without a value or with a value of another type, and words that belong to nothing.
+ * flag given twice, without a value or with a value of another type, and surplus words.
  */
 export function checkArguments(args: readonly string[], command: Command, commands: readonly Command[]): void {
   const given = readArguments(args, command)

@@ -80,7 +80,7 @@ export function parseAddress(
   throw new UsageError({ where: flag, got: JSON.stringify(given), expected, ...hint })
 }
 
-/** Throws a UsageError if nothing can listen at the address of a flag. */
+/** Throws a UsageError if this program cannot listen at the address of a flag. */
 export async function assertCanListen(flag: string, address: Address): Promise<void> {
   const server = await listen(address, () => {}).catch(cause => {
     throw listenMistake(cause, { ...address, hostFlag: flag, portFlag: flag })

@@ -15,8 +15,8 @@ export const pushgatewayOutput: ReadOutput = (given, { flag, environment }) => {
 }
 
 /**
- * Writes the verdict of a run to a Pushgateway. It replaces the verdict of the last run of the scenario, and nothing
- * else. A Pushgateway keeps metrics until they are replaced or deleted.
+ * Writes the verdict of a run to a Pushgateway. It replaces only the verdict of the last run of the
+ * scenario. A Pushgateway keeps metrics until they are replaced or deleted.
  */
 export function createPushgateway(link: ReceiverLink, scenario: string): Output {
   const { receiver, clock, note } = link

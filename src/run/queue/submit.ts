@@ -58,7 +58,7 @@ export async function giveKeys(
   { clock, over }: { readonly clock: Clock; readonly over: AbortSignal },
 ): Promise<void> {
   const given = new Set<number>()
-  /** Resolves with whether there is nothing left to give. */
+  /** Resolves with whether every shard has its keys, or the run has ended. */
   async function give(): Promise<boolean> {
     for (const [shard, claim] of (await state.claims(shards)).entries()) {
       if (claim === null || given.has(shard)) continue
