@@ -1,6 +1,6 @@
 // Builds `dist`: the program, and the declarations of what `exports` opens.
 import { spawnSync } from 'node:child_process'
-import { chmodSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, cpSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 
@@ -10,6 +10,8 @@ const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/pack
 const { status } = spawnSync(process.execPath, [tsc, '-p', 'src/tsconfig.json'], { stdio: 'inherit' })
 if (status !== 0) process.exit(status ?? 1)
 chmodSync(join(dist, 'main.js'), 0o755)
+const scripts = join('run', 'queue', 'scripts')
+cpSync(join('src', scripts), join(dist, scripts), { recursive: true })
 
 /** The declarations that those of the entries refer to. The others describe private files. */
 const open = new Set()

@@ -394,10 +394,10 @@ const doors: Readonly<Record<string, Door>> = {
       ...['src/lib/read-text.ts', 'src/storage/temporary-record.ts', 'src/storage/run-index.ts'],
       ...['src/observation/log.ts', 'src/library/shipped-files.ts', 'src/mcp/permissions.ts'],
       ...['src/cli/commands/init.ts', 'src/outputs/github.ts', 'src/storage/run-directory.ts', 'src/run/threads.ts'],
-      'src/main.ts',
+      ...['src/main.ts', 'src/run/queue/run-state.ts'],
     ],
     because:
-      'keys, profile, and scenario come in; first files, log, report and the summary of a CI step go out; the threads of V8; how many files may be open',
+      'keys, profile, and scenario come in; first files, log, report and the summary of a CI step go out; the threads of V8; how many files may be open; the scripts of Redis',
   },
   'node:fs/promises': {
     files: ['src/observation/log.ts', 'src/storage/run-directory.ts', 'src/storage/log-copy.ts'],
@@ -413,7 +413,7 @@ const doors: Readonly<Record<string, Door>> = {
       'src/lib/clock.ts',
       'src/run/threads.ts',
       'src/cli/commands/worker.ts',
-      'src/run/queue/health.ts',
+      'src/run/queue/serve-shards.ts',
       'src/storage/temporary-record.ts',
     ],
     because: 'the priority of the threads of V8; the name, size and uptime of a machine; its folder of temporary files',
@@ -492,13 +492,13 @@ const edges: Readonly<Record<string, Edge>> = {
     touches: ['process'],
     because: 'prints where a server listens, and the lies; ends on a signal',
   },
-  'src/run/queue/health.ts': { touches: ['process'], because: 'measures the CPU and the memory of a worker' },
+  'src/run/queue/serve-shards.ts': { touches: ['process'], because: 'measures the CPU and the memory of a worker' },
   'src/cli/upstreams.ts': {
     touches: ['process'],
     because: 'reads the keys of upstreams from the environment, and prints their failures on stderr',
   },
   'src/cli/print.ts': { touches: ['process'], because: 'writes the report to stdout, as wide as that is' },
-  'src/cli/outputs.ts': { touches: ['process'], because: 'shows progress on stderr, as a terminal or a pipe' },
+  'src/cli/watch-run.ts': { touches: ['process'], because: 'shows progress on stderr, as a terminal or a pipe' },
 }
 
 /** Where a process, a program that imports Turnpike, and a thread begin. */

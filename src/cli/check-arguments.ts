@@ -2,49 +2,23 @@ import { describeValue, type Mistake, nearest, oneOf, UsageError } from '../lib/
 import { isScenario } from '../library/shipped-files.ts'
 import type { Command, Flag } from './flags.ts'
 
-/** What a command line requests. */
-export type Request =
-  | { readonly kind: 'version'; readonly asJson: boolean }
-  /** Help about a command; null: about all of them. */
-  | { readonly kind: 'help'; readonly command: string | null }
-  | { readonly kind: 'nothing' }
-  | { readonly kind: 'command' }
-
 /**
- * Throws a UsageError for arguments that the parser would guess about: a command or a flag that does not exist, a flag
- * given twice, without a value or with a value of another type, and words that belong to nothing.
+ * Throws a UsageError for arguments of a command that yargs refuses or would guess about: a flag that does not exist, a
+ * flag given twice, without a value or with a value of another type, and surplus words.
  */
-export function checkArguments(args: readonly string[], commands: readonly Command[]): Request {
-  const [first, ...rest] = args
-  if (first === undefined) return { kind: 'nothing' }
-  if (first === 'help') {
-    const [name = null, ...surplus] = rest.filter(word => !isHelp(word))
-    if (name !== null) commandOf(name, commands)
-    if (surplus.length > 0)
-      throw new UsageError({ where: 'turnpike help', ...surplusWord(surplus[0]), expected: 'one command' })
-    return { kind: 'help', command: name }
-  }
-  if (isHelp(first)) return { kind: 'help', command: null }
-  if (isVersion(first)) return { kind: 'version', asJson: rest.join(' ').replace('=', ' ') === '--format json' }
-  if (isFlag(first)) throw new UsageError(flagBeforeCommand(first, commands))
-  const command = commandOf(first, commands)
-  const given = readArguments(rest, command)
-  if (given.flags.some(({ written, value }) => isHelp(written) && value === null))
-    return { kind: 'help', command: first }
-  if (given.flags.some(({ written, value }) => isVersion(written) && value === null))
-    return { kind: 'version', asJson: false }
+export function checkArguments(args: readonly string[], command: Command, commands: readonly Command[]): void {
+  const given = readArguments(args, command)
   const mistakes = [...flagMistakes(given.flags, command, commands), ...wordMistakes(given.words, command)]
   if (mistakes.length > 0) throw new UsageError(mistakes)
-  return { kind: 'command' }
 }
 
-const isHelp = (word: string): boolean => word === '--help' || word === '-h'
-const isVersion = (word: string): boolean => word === '--version' || word === '-v'
 const isFlag = (argument: string): boolean => /^-[^\d.]/.test(argument)
 
 export const nameOf = ({ usage }: Command): string => usage.split(' ')[0] ?? ''
 
-function commandOf(name: string, commands: readonly Command[]): Command {
+/** The command that the first word names. Throws a UsageError. */
+export function commandOf(name: string, commands: readonly Command[]): Command {
+  if (isFlag(name)) throw new UsageError(flagBeforeCommand(name, commands))
   const command = commands.find(each => nameOf(each) === name)
   if (command !== undefined) return command
   const names = commands.map(nameOf)
@@ -92,8 +66,7 @@ function readArguments(args: readonly string[], { flags }: Command): Given {
     const name = written.replace(/^--/, '')
     const type = ownFlag(flags, name)?.type
     const next = args[index + 1]
-    const isOnOff =
-      type === 'boolean' || isHelp(written) || isVersion(written) || negatedFlag(flags, name) !== undefined
+    const isOnOff = type === 'boolean' || negatedFlag(flags, name) !== undefined
     const follows = next !== undefined && (isOnOff ? type === 'boolean' && isTruthWord(next) : !isFlag(next))
     if (equals >= 0) last = { written, name, value: argument.slice(equals + 1) }
     // The word after an unknown flag is most likely its value.
@@ -183,7 +156,7 @@ function withoutUnit(value: string): { readonly hint?: string } {
 const describeGiven = (value: string | null): string => (value === null ? 'nothing' : describeValue(value))
 
 /** An address may contain a password. */
-const surplusWord = (word = ''): Pick<Mistake, 'got'> => ({
+export const surplusWord = (word = ''): Pick<Mistake, 'got'> => ({
   got: word.includes('@') ? 'a surplus word with an @' : `the surplus word ${describeValue(word)}`,
 })
 

@@ -1,6 +1,6 @@
 import type { Argv } from 'yargs'
 import { UsageError } from '../lib/usage-error.ts'
-import { checkArguments } from './check-arguments.ts'
+import { checkArguments, commandOf, surplusWord } from './check-arguments.ts'
 import { commands } from './commands.ts'
 import type { Command } from './flags.ts'
 import { exitCodes, version } from './flags.ts'
@@ -18,23 +18,35 @@ const firstSteps = `First steps:
 /** Asks what may complete the words after it. The scripts of `turnpike completion` pass it; no help shows it. */
 const completeFlag = '--complete'
 
+const isHelp = (word: string): boolean => word === '--help' || word === '-h'
+const isVersion = (word: string): boolean => word === '--version' || word === '-v'
+
 /** Parses the command line, runs the command, and returns the exit code. */
 export async function runCli(args: readonly string[]): Promise<number> {
   const [first, ...rest] = args
   if (first === completeFlag) return (await import('./commands/completion.ts')).completeCommand(rest, commands)
-  const request = checkArguments(args, commands)
-  switch (request.kind) {
-    case 'version':
-      process.stdout.write(request.asJson ? `${JSON.stringify({ version })}\n` : `${version}\n`)
-      return exitCodes.pass
-    case 'help':
-      return await parse(request.command === null ? ['--help'] : [request.command, '--help'])
-    case 'nothing':
-      process.stderr.write(`${await (await createParser([], () => {})).getHelp()}\n`)
-      return exitCodes.usage
-    case 'command':
-      return await parse(args)
+  if (first === undefined) {
+    process.stderr.write(`${await (await createParser([], () => {})).getHelp()}\n`)
+    return exitCodes.usage
   }
+  if (isVersion(first)) {
+    const asJson = rest.join(' ').replace('=', ' ') === '--format json'
+    process.stdout.write(asJson ? `${JSON.stringify({ version })}\n` : `${version}\n`)
+    return exitCodes.pass
+  }
+  if (first === 'help') return await parse([...commandOfHelp(rest), '--help'])
+  if (isHelp(first)) return await parse(['--help'])
+  commandOf(first, commands)
+  return await parse(args)
+}
+
+/** The name of the command in `help run`; empty for help about all of them. Throws a UsageError. */
+function commandOfHelp(words: readonly string[]): readonly string[] {
+  const [name, ...surplus] = words.filter(word => !isHelp(word))
+  if (name === undefined) return []
+  commandOf(name, commands)
+  if (surplus.length === 0) return [name]
+  throw new UsageError({ where: 'turnpike help', ...surplusWord(surplus[0]), expected: 'one command' })
 }
 
 async function parse(args: readonly string[]): Promise<number> {
@@ -47,6 +59,8 @@ async function parse(args: readonly string[]): Promise<number> {
 }
 
 async function createParser(args: readonly string[], exit: (code: number) => void): Promise<Argv> {
+  const [first = '', ...rest] = args
+  const check = () => checkArguments(rest, commandOf(first, commands), commands)
   // Loaded here, because a shell that completes a word does not wait for it.
   const { default: yargs } = await import('yargs')
   const parser = yargs([...args])
@@ -69,13 +83,16 @@ async function createParser(args: readonly string[], exit: (code: number) => voi
     .exitProcess(false)
     .showHelpOnFail(false)
     .fail((message, cause) => {
-      throw cause ?? new UsageError({ where: 'command line', got: message, expected: 'a command as --help lists it' })
+      if (cause) throw cause
+      // In place of its message, which names neither a place nor what is expected.
+      check()
+      throw new UsageError({ where: 'command line', got: message, expected: 'a command as --help lists it' })
     })
-  for (const command of commands) add(parser, command, exit)
+  for (const command of commands) add(parser, command, check, exit)
   return parser
 }
 
-function add(parser: Argv, command: Command, exit: (code: number) => void): void {
+function add(parser: Argv, command: Command, check: () => void, exit: (code: number) => void): void {
   parser.command(
     command.usage,
     command.describe,
@@ -84,7 +101,10 @@ function add(parser: Argv, command: Command, exit: (code: number) => void): void
       const examples = (command.examples ?? []).map(([line, what]) => `  # ${what}\n  turnpike ${line}`)
       if (examples.length > 0) builder.epilogue(['Examples:', ...examples].join('\n'))
       if ('target' in command.flags) builder.epilogue(`\n${aboutKeys}`)
-      return builder.options(command.flags)
+      return builder.options(command.flags).check(() => {
+        check()
+        return true
+      })
     },
     async values => exit(await command.run(values)),
   )

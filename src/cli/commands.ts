@@ -1,5 +1,6 @@
 import type { ComparisonFormat, Format } from '../report/render/renderers.ts'
 import { type Command, exitCodes, type Flag, text } from './flags.ts'
+import { outputFlags } from './outputs.ts'
 
 /** Listed here, so that `--help` does not load the renderers. */
 const formats: readonly Format[] = ['text', 'json', 'html', 'junit', 'markdown']
@@ -23,14 +24,6 @@ const only: Flag = { type: 'string', describe: 'Call to send, or clause to judge
 const format: Flag = { type: 'string', describe: 'Output format', choices: formats, default: 'text' }
 const baseline: Flag = { type: 'string', describe: 'Baseline run directory; repeatable', array: true }
 const textOrJson: Flag = { ...format, choices: ['text', 'json'] }
-/** Who watches a run. */
-const watching = {
-  ui: { type: 'string', describe: 'Serve a live page of the run, at [host]:port' },
-  metrics: { type: 'string', describe: 'Serve /metrics during the run, at [host]:port' },
-  'remote-write': { type: 'string', describe: 'Prometheus remote-write URL for all metrics' },
-  'push-gateway': { type: 'string', describe: 'Pushgateway URL for the verdict' },
-  otlp: { type: 'string', describe: 'OpenTelemetry (OTLP/HTTP) URL for all metrics' },
-} as const satisfies Readonly<Record<string, Flag>>
 const criteria = {
   'min-effect': { type: 'string', describe: 'Smallest change that matters (default: 5%)' },
   'noise-floor': { type: 'string', describe: 'Minimum run-to-run noise to assume (default: 2%)' },
@@ -83,7 +76,7 @@ export const commands: readonly Command[] = [
       'ready-within': { type: 'number', describe: 'Seconds until every shard must be ready', default: 60 },
       baseline,
       ...criteria,
-      ...watching,
+      ...outputFlags,
       traces: { type: 'boolean', describe: 'Trace requests; export spans (with --otlp)', default: false },
       'warm-up': {
         type: 'boolean',
@@ -133,7 +126,7 @@ export const commands: readonly Command[] = [
       out: { type: 'string', describe: 'Run directory (default: runs/<run>-<scenario>-attached)' },
       baseline,
       ...criteria,
-      ...watching,
+      ...outputFlags,
       progress: { type: 'boolean', describe: 'Show progress', default: true },
       quiet: { type: 'boolean', describe: 'Hide progress and messages', default: false },
       format,

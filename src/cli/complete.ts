@@ -10,7 +10,7 @@ export type NameKind = 'scenario' | 'profile' | 'clause-or-call' | 'lie' | 'shel
 /** The names of a kind, for a command line with these words. */
 export type NamesOf = (kind: NameKind, words: readonly string[]) => Promise<readonly string[]>
 
-/** What a flag or an argument takes, by its name; those that are missing here take a text that nobody can complete. */
+/** What a flag or an argument takes, by its name; any other takes a text that cannot be completed. */
 const values: Readonly<Record<string, { readonly kind?: NameKind; readonly files?: true }>> = {
   scenario: { kind: 'scenario', files: true },
   scenarios: { kind: 'scenario', files: true },

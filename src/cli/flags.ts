@@ -21,7 +21,7 @@ export type Command = {
   readonly describe: string
   readonly arguments: Readonly<Record<string, Flag>>
   readonly flags: Readonly<Record<string, Flag>>
-  /** Command lines for `--help`, each with what it does. */
+  /** Command lines for `--help`, each with its purpose. */
   readonly examples?: readonly (readonly [line: string, what: string])[]
   /** Resolves with the exit code. */
   readonly run: (values: Values) => Promise<number>

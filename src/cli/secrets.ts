@@ -2,7 +2,7 @@ import { createSecrets, type Secrets } from '../library/secrets.ts'
 
 export { environmentSecrets } from '../library/secrets.ts'
 
-/** The secrets of this process, which nothing that it prints may show. */
+/** The secrets of this process, which are hidden in all of its output. */
 export const ownSecrets: Secrets = createSecrets()
 
 export const hideSecrets = ownSecrets.hide

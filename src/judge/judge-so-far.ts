@@ -6,6 +6,7 @@ import { percentilesOf } from './metrics/histogram.ts'
 import { createMetrics, type MetricsSnapshot } from './metrics/request-stats.ts'
 import { createLiveSeries } from './metrics/series.ts'
 import type { ThresholdResult } from './results.ts'
+import type { RunVerdict } from './verdict.ts'
 
 /** A worker of a run in progress. */
 export type WorkerSoFar = {
@@ -82,3 +83,28 @@ function workerTotals(
     records: null,
   }
 }
+
+/** The part of a report so far that decides what the rest of the run can change. */
+type VerdictSoFar = Pick<RunVerdict, 'verdict'> & {
+  readonly findings: readonly unknown[]
+  readonly billing: { readonly discrepancies: readonly { readonly count: number }[] }
+  readonly thresholds: readonly ThresholdResult[]
+}
+
+/** What the rest of the run could do to its verdict so far. */
+export function whatCouldChange({ verdict, findings, billing, thresholds }: VerdictSoFar): string {
+  if (findings.length > 0 || billing.discrepancies.some(each => each.count > 0))
+    return 'Nothing can change this verdict: a violation stays one, whatever the rest of the run shows.'
+  const crossed = thresholds.filter(threshold => threshold.verdict === 'fail')
+  if (crossed.some(isFinal)) return 'Nothing can change this verdict: a count has exceeded its threshold.'
+  if (verdict === 'fail')
+    return `It passes if ${crossed.length === 1 ? 'the crossed threshold is' : 'all crossed thresholds are'} met at the end, and nothing else fails.`
+  if (verdict === 'inconclusive')
+    return 'It passes once the run has shown what is missing. A violation, a discrepancy or a crossed threshold makes it fail.'
+  return 'It can still fail on a violation, a discrepancy or a crossed threshold. If something cannot be judged, it becomes inconclusive.'
+}
+
+/** Whether a crossed threshold stays crossed: counts and sums never decrease. */
+const isFinal = ({ unit, operator, value, bound }: ThresholdResult): boolean =>
+  (unit === 'count' || unit === 'credits' || unit === 'usd') &&
+  (operator === '<' || operator === '<=' || (operator === '==' && value !== null && value > bound))

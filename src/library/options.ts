@@ -54,13 +54,13 @@ export type RunOptions = {
   readonly budgetUsd?: string | number | undefined
   /** Maximum that wallets pay, in USD. Default: they only ask for offers. */
   readonly topUpUsd?: string | number | undefined
-  /** A profile: the path of a file, or the name of a shipped one. Default: that of the scenario, or the documented one. */
+  /** The path or the shipped name of a profile. Default: the one in the scenario, or the documented one. */
   readonly profile?: string | undefined
   /** Judge limits by what the target publishes (default), or by the document. */
   readonly limitsFrom?: 'target' | 'documented' | undefined
   /** Names of the calls to send and of the clauses to judge, with `*`. Default: all of them. */
   readonly only?: readonly string[] | undefined
-  /** Random seed. Default: that of the scenario. */
+  /** Random seed. Default: the seed of the scenario. */
   readonly seed?: number | undefined
   /** Threads that share the callers. Default: 1. */
   readonly workers?: number | undefined
@@ -139,7 +139,7 @@ export function assertOptions(options: RunOptions): void {
   if (mistakes.length > 0) throw new UsageError(mistakes)
 }
 
-/** The names of flags in messages, and those of the same options. */
+/** The names of flags in messages, and the names of the same options. */
 const optionNames: Readonly<Record<string, string>> = {
   'budget-usd': 'budgetUsd',
   'top-up': 'topUpUsd',

@@ -10,6 +10,7 @@ import type { Criteria } from '../judge/compare/comparison.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import type { RunInfo } from '../observation/log-lines.ts'
+import type { Output } from '../outputs/output.ts'
 import type { Plan } from '../plan/plan.ts'
 import { maxShards } from '../plan/shard.ts'
 import {
@@ -24,7 +25,6 @@ import { loadWalletKeys, loadWallets, solanaNodeOf } from '../produce/callers/wa
 import { notThere } from '../produce/transport/suggest-target.ts'
 import type { Report } from '../report/document.ts'
 import { discoverAt, recordedDiscovery } from '../run/discovery.ts'
-import type { StartWorker } from '../run/messages.ts'
 import { type RunIo, type RunJob, run } from '../run/run.ts'
 import { readComparedRun } from '../storage/recorded-run.ts'
 import type { ReservedDirectory, Unwritten } from '../storage/run-directory.ts'
@@ -34,42 +34,21 @@ import { assertNoSecret, environmentSecrets, type Secrets, weakSecretsNote } fro
 import { version } from './shipped-files.ts'
 
 /** How to run a draft: plain data. */
-export type RunSettings = {
+export type DraftJob = Pick<RunJob, 'workers' | 'warmUp' | 'failFast' | 'baselines'> & {
   /** The target that the user names, and not the scenario. Only it gets keys that leave this machine. */
   readonly named: string | null
-  readonly workers: number
-  readonly warmUp: boolean
-  readonly failFast: boolean
   /** Whether requests carry trace ids. */
   readonly traces: boolean
-  readonly baselines: Baselines | null
-  /** Where keys come from, unless the scenario names a file. */
+  /** The environment, with the keys, unless the scenario names a file. */
   readonly variables: Variables
 }
 
-/** What a run has before its outputs are made. */
-export type RunStart = {
-  readonly plan: Plan
-  readonly info: RunInfo
-  readonly clock: Clock
-}
-
-/** What watches a run, and what ends it. */
-export type RunWatch = Pick<RunIo, 'stop' | 'quit' | 'outputs' | 'log'> & {
-  /** Whether an output reads the gauges. */
-  readonly gauges: boolean
-  /** Whether an output shows details. */
-  readonly details: boolean
-  readonly close: () => Promise<void>
-}
-
-/** All effects of a run beside its requests. */
-export type RunEffects = {
+/** All effects of the run of a draft. */
+export type DraftIo = Pick<RunIo, 'startWorker'> & {
   readonly secrets: Secrets
   /** Reserves where the run is recorded, before anything is sent. */
   readonly reserve: (runId: string, draft: DraftPlan) => ReservedDirectory
-  readonly watch: (start: RunStart) => Promise<RunWatch>
-  readonly startWorker: StartWorker
+  readonly watch: WatchRun
   readonly unwritten: (files: readonly Unwritten[]) => void
   /** Shows the plan of a run that is refused because it has no budget. */
   readonly refused: (plan: Plan, message: string) => void
@@ -79,14 +58,19 @@ export type RunEffects = {
   /** Whether the service that a run starts shows on stderr why it cannot start. */
   readonly childStderr: 'inherit' | 'ignore'
   /** How to run the job elsewhere than in this process, and how many logs that gives; null: in this process. */
-  readonly elsewhere?: { readonly logs: number; readonly run: typeof run } | null
+  readonly elsewhere: { readonly logs: number; readonly run: typeof run } | null
 }
+
+/** Creates what watches a run and what ends it, once the plan is final. */
+export type WatchRun = (run: Pick<RunJob, 'plan' | 'info'> & Pick<RunIo, 'clock'>) => Promise<RunWatch>
+
+export type RunWatch = Pick<RunIo, 'stop' | 'quit' | 'outputs' | 'log'> & { readonly close: () => Promise<void> }
 
 /** Throws a UsageError if a draft must not run. Nothing was sent before. */
 export function assertMayRun(
   { plan, ownBudgetUsd }: DraftPlan,
-  { named, workers }: Pick<RunSettings, 'named' | 'workers'>,
-  { limit, refused }: Pick<RunEffects, 'limit' | 'refused'>,
+  { named, workers }: Pick<DraftJob, 'named' | 'workers'>,
+  { limit, refused }: Pick<DraftIo, 'limit' | 'refused'>,
 ): void {
   assertMaySendKeys(plan, named)
   assertWithinBudget(limit(plan, ownBudgetUsd), { isDraft: true }, refused)
@@ -132,25 +116,25 @@ function assertStillComparable(baselines: Baselines | null, intent: JudgedPlan):
 }
 
 /** Runs a draft against its target, or against a reference service that it starts. Throws a UsageError. */
-export async function runDraft(draft: DraftPlan, settings: RunSettings, effects: RunEffects): Promise<Report> {
+export async function runDraft(draft: DraftPlan, job: DraftJob, io: DraftIo): Promise<Report> {
   const { plan, contract } = draft
-  const { secrets } = effects
+  const { secrets } = io
   const runId = newRunId()
-  const keys = loadKeys(plan, contract, runId, settings.variables)
-  const walletKeys = loadWalletKeys(plan, contract.wallets, runId, settings.variables)
-  const given = [...keys.given, ...walletKeys.given]
+  const apiKeys = loadKeys(plan, contract, runId, job.variables)
+  const walletKeys = loadWalletKeys(plan, contract.wallets, runId, job.variables)
+  const given = [...apiKeys.given, ...walletKeys.given]
   secrets.hide(given)
   assertNoSecret(secrets, plan.scenario, { ...plan, target: null }, 'scenario')
-  const wallets = await loadWallets(plan, walletKeys)
-  const reserved = effects.reserve(runId, draft)
-  const start = { runId, reserved, keys: { ...keys, given }, wallets }
+  const keys = { ...apiKeys, given, wallets: await loadWallets(plan, walletKeys) }
+  const reserved = io.reserve(runId, draft)
+  const runAt = async (target: string) => await runJob(await jobAt(target, draft, runId, keys, job, io), reserved, io)
   try {
-    if (plan.target !== null) return await runAgainst(plan.target, draft, start, settings, effects)
+    if (plan.target !== null) return await runAt(plan.target)
     const { seed, service: capacity } = plan
-    const options = { seed, profile: draft.profile, service: capacity, stderr: effects.childStderr }
+    const options = { seed, profile: draft.profile, service: capacity, stderr: io.childStderr }
     const service = await startEmbeddedService(options)
     try {
-      return await runAgainst(service.baseUrl, draft, start, settings, effects)
+      return await runAt(service.baseUrl)
     } finally {
       await service.stop()
     }
@@ -159,22 +143,23 @@ export async function runDraft(draft: DraftPlan, settings: RunSettings, effects:
   }
 }
 
-type Start = {
-  readonly runId: string
-  readonly reserved: ReservedDirectory
-  readonly keys: Keys
-  readonly wallets: readonly WalletCaller[]
+/** A run at a target, before its outputs are made. `notes`: for the user. */
+type ReadyRun = {
+  readonly job: Omit<RunJob, 'gauges' | 'details'>
+  readonly clock: Clock
+  readonly notes: readonly (string | null)[]
 }
 
-async function runAgainst(
+/** The job of a run at a target. The limits that the target publishes decide the rates, and so the cost. */
+async function jobAt(
   target: string,
   draft: DraftPlan,
-  { runId, reserved, keys: { callers: keyed, specialKeys, given, areInvented }, wallets }: Start,
-  { baselines, workers, warmUp, failFast, traces, variables }: RunSettings,
-  { secrets, limit, spend, refused, watch, startWorker, unwritten, elsewhere = null }: RunEffects,
-): Promise<Report> {
+  runId: string,
+  { callers: keyed, specialKeys, given, areInvented, wallets }: Keys & { readonly wallets: readonly WalletCaller[] },
+  { baselines, workers, warmUp, failFast, traces, variables }: DraftJob,
+  { secrets, limit, refused }: DraftIo,
+): Promise<ReadyRun> {
   const callers = [...keyed, ...wallets]
-  // The published limits decide the rates, and so the cost.
   const discovery = await discoverAt(target, callers, draft.plan, draft.contract)
   // Both are public, and the address of the target may contain a key.
   const { plan: unlimited, contract } = secrets.json(draft.replan(discovery))
@@ -194,28 +179,38 @@ async function runAgainst(
     ...(traces && { traces: true }),
     ...(suggested !== null && { suggestedTarget: suggested }),
   }
-  const { stop, quit, outputs, gauges, details, log, close } = await watch({ plan, info, clock })
-  try {
-    const isKeyed = callers.some(caller => caller.kind === 'wallet' || caller.keys.length > 0)
-    const runSecrets = [...given, ...environmentSecrets(variables)]
-    const notes = [
+  const isKeyed = callers.some(caller => caller.kind === 'wallet' || caller.keys.length > 0)
+  const runSecrets = [...given, ...environmentSecrets(variables)]
+  const judged = { info, plan, contract, baselines }
+  const settings = { workers, warmUp, failFast, baseUrl: target, solanaNode: solanaNodeOf(plan, variables) }
+  return {
+    job: { ...judged, ...settings, callers, specialKeys, secrets: runSecrets },
+    clock,
+    notes: [
       isKeyed ? plainTextWarning(plan) : null,
       ...discovery.notes,
       suggested === null ? null : notThere(info.target, suggested),
       weakSecretsNote(runSecrets),
-    ]
-    for (const note of notes) if (note !== null) log(note)
-    const common = { info, plan, contract, baselines, workers, warmUp, failFast, gauges, details, secrets: runSecrets }
-    const solanaNode = solanaNodeOf(plan, variables)
-    const job: RunJob = { ...common, callers, specialKeys, solanaNode, baseUrl: target }
+    ],
+  }
+}
+
+async function runJob({ job, clock, notes }: ReadyRun, reserved: ReservedDirectory, io: DraftIo): Promise<Report> {
+  const { startWorker, elsewhere, spend } = io
+  const { plan, contract, info, workers } = job
+  const { close, ...watch } = await io.watch({ plan, info, clock })
+  try {
+    for (const note of notes) if (note !== null) watch.log(note)
+    const isNeeded = (what: Output['needs']) => watch.outputs.some(({ needs }) => needs === what)
+    const whole: RunJob = { ...job, gauges: isNeeded('gauges'), details: isNeeded('details') }
     const notWritten: Unwritten[] = []
-    const io: RunIo = {
-      ...{ clock, stop, quit, startWorker, outputs, log },
+    const runIo: RunIo = {
+      ...{ clock, startWorker, ...watch },
       directory: reserved.create({ plan, contract }, elsewhere?.logs ?? workers),
       unwritten: file => void notWritten.push(file),
     }
-    const report = await (elsewhere?.run ?? run)(job, io, spend)
-    unwritten(notWritten)
+    const report = await (elsewhere?.run ?? run)(whole, runIo, spend)
+    io.unwritten(notWritten)
     return report
   } finally {
     await close()

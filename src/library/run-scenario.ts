@@ -1,5 +1,10 @@
 import { defaultCriteria } from '../judge/compare/comparison.ts'
+import type { Clock } from '../lib/clock.ts'
 import { UsageError } from '../lib/usage-error.ts'
+import type { Output } from '../outputs/output.ts'
+import { snapshotsOf } from '../outputs/progress.ts'
+import type { ProgressSnapshot } from '../outputs/progress-snapshot.ts'
+import type { Plan } from '../plan/plan.ts'
 import type { Variables } from '../produce/callers/api-keys.ts'
 import type { Report } from '../report/document.ts'
 import { startGuestThread } from '../run/threads.ts'
@@ -7,9 +12,8 @@ import type { ScenarioInput } from '../scenario/schema.ts'
 import { reserveRunDirectory } from '../storage/run-directory.ts'
 import { reserveTemporaryRecord } from '../storage/temporary-record.ts'
 import { type DraftOverrides, type DraftPlan, draftScenario, scenarioAt, scenarioOf } from './draft.ts'
-import { assertOptions, type RunOptions, withOptionNames } from './options.ts'
-import { progressOutput } from './progress.ts'
-import { assertMayRun, type RunEffects, type RunSettings, readBaselines, replanFor, runDraft } from './run-draft.ts'
+import { assertOptions, type RunOptions, type RunProgress, withOptionNames } from './options.ts'
+import { assertMayRun, type DraftIo, type DraftJob, readBaselines, replanFor, runDraft } from './run-draft.ts'
 import { createSecrets, environmentSecrets, type Secrets } from './secrets.ts'
 
 /**
@@ -40,7 +44,7 @@ async function runUntil(stop: AbortController, scenario: string | ScenarioInput,
   const secrets = createSecrets(environmentSecrets(variables))
   const named = typeof scenario === 'string' ? scenarioAt(scenario) : scenarioOf(scenario)
   const draft = withOwnKeys(await draftScenario(named, overridesOf(options), secrets), options)
-  const settings: Omit<RunSettings, 'baselines'> = {
+  const job: Omit<DraftJob, 'baselines'> = {
     named: options.target ?? null,
     workers: options.workers ?? 1,
     warmUp: options.warmUp ?? true,
@@ -53,23 +57,23 @@ async function runUntil(stop: AbortController, scenario: string | ScenarioInput,
     failures.push(cause)
     stop.abort()
   }
-  const effects = effectsOf(options, secrets, stop.signal, onFailure)
-  assertMayRun(draft, settings, effects)
+  const io = ioOf(options, secrets, stop.signal, onFailure)
+  assertMayRun(draft, job, io)
   const { minEffect = defaultCriteria.minEffect, noiseFloor = defaultCriteria.noiseFloor } = options
   const baselines = await readBaselines(options.baselines ?? [], { minEffect, noiseFloor }, replanFor(draft))
   options.signal?.throwIfAborted()
-  const report = await runDraft(draft, { ...settings, baselines }, effects)
+  const report = await runDraft(draft, { ...job, baselines }, io)
   if (failures.length > 0) throw failures[0]
   return report
 }
 
-/** A run in the process of another program, which sees of it what its own functions get. */
-function effectsOf(
+/** A run in the process of another program, which shows what its own functions get. */
+function ioOf(
   { directory, onProgress, onNote = () => {} }: RunOptions,
   secrets: Secrets,
   stop: AbortSignal,
   onFailure: (cause: unknown) => void,
-): RunEffects {
+): DraftIo {
   const log = (note: string) => {
     try {
       onNote(secrets.text(note))
@@ -86,7 +90,7 @@ function effectsOf(
       const close = async () => {
         for (const output of outputs) await output.close()
       }
-      return { stop, quit: new AbortController().signal, outputs, gauges: false, details: false, log, close }
+      return { stop, quit: new AbortController().signal, outputs, log, close }
     },
     startWorker: startGuestThread,
     unwritten: files => {
@@ -96,6 +100,7 @@ function effectsOf(
     limit: plan => plan,
     spend: () => {},
     childStderr: 'ignore',
+    elsewhere: null,
   }
 }
 
@@ -134,3 +139,57 @@ const overridesOf = (options: RunOptions): DraftOverrides => ({
 })
 
 const amountOf = (usd: string | number | undefined): string | null => (usd === undefined ? null : String(usd))
+
+/** How often `onProgress` is called. */
+const progressEveryMs = 1_000
+
+/** Calls `onProgress` about once per second and at the end. Calls `onError` once if that throws, and never again then. */
+export function progressOutput(
+  plan: Plan,
+  clock: Clock,
+  onProgress: (progress: RunProgress) => void,
+  onError: (cause: unknown) => void,
+): Output {
+  let cancel = () => {}
+  let isOpen = true
+  let report = () => {}
+  const stop = () => {
+    isOpen = false
+    cancel()
+  }
+  return {
+    start: live => {
+      const snapshot = snapshotsOf(plan, live, clock)
+      report = () => {
+        try {
+          onProgress(progressOf(snapshot()))
+        } catch (cause) {
+          stop()
+          onError(cause)
+        }
+      }
+      const again = () => {
+        cancel = clock.at(clock.nowMs() + progressEveryMs, () => {
+          void live.refresh().then(() => {
+            if (isOpen) report()
+            if (isOpen) again()
+          })
+        })
+      }
+      again()
+    },
+    finish: async () => {
+      if (isOpen) report()
+      stop()
+    },
+    close: async () => stop(),
+  }
+}
+
+function progressOf(snapshot: ProgressSnapshot): RunProgress {
+  const { scenario, elapsedMs, totalMs, stage, inFlight, sent, failed, dropped, statuses } = snapshot
+  const { latencyMs, ttftMs, violations, claimedUsd, achievedPerSecond } = snapshot
+  const counts = { inFlight, sent, failed, dropped, statuses }
+  const measured = { latencyMs, ttftMs, violations, claimedUsd, achievedPerSecond }
+  return { scenario, stage: stage.name, elapsedMs, totalMs, ...counts, ...measured }
+}

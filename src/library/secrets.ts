@@ -19,7 +19,7 @@ export function environmentSecrets(environment: Variables): readonly string[] {
   })
 }
 
-/** What no text may show: secrets that are added as they become known. */
+/** Secrets that no text may show. They are added as they become known. */
 export type Secrets = {
   /** Hides further secrets. A weak one could be a word of a text, so it is not hidden. */
   readonly hide: (secrets: readonly string[]) => void

@@ -20,11 +20,11 @@ export type Allowance = {
 }
 
 type Reservation = {
-  /** Ends the run. null: nobody knows what it spent, so all of its budget counts. */
+  /** Ends the run. null: it is unknown what it spent, so its whole budget counts. */
   readonly settle: (spentUsd: string | null) => void
 }
 
-/** Throws a UsageError if a target is no address, or if there is one without a cap. */
+/** Throws a UsageError if a target is not an address, or if there is one without a cap. */
 export function createAllowance({ capUsd, targets }: Terms): Allowance {
   const strange = targets.find(target => !URL.canParse(target) || !/^https?:$/.test(new URL(target).protocol))
   if (strange !== undefined) {

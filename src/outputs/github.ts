@@ -32,7 +32,7 @@ function addToSummary(file: string, report: Report): void {
     const text = texts.find(rendered => Buffer.byteLength(rendered) <= room)
     if (text === undefined)
       return void process.stderr.write(`The step summary ${file} is full, so this run is not in it.\n`)
-    // A pipe that nobody reads is an error, too.
+    // A pipe without a reader is an error, too.
     const descriptor = openSync(file, appending, 0o600)
     try {
       appendFileSync(descriptor, text)

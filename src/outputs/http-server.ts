@@ -1,4 +1,5 @@
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
+import { UsageError } from '../lib/usage-error.ts'
 
 /** The text that Prometheus scrapes. */
 export type Exposition = { readonly contentType: string; readonly render: () => Promise<string> }
@@ -59,4 +60,43 @@ export function respond(
   headers: Readonly<Record<string, string>> = {},
 ): void {
   response.writeHead(status, { ...headers, 'content-type': contentType }).end(body)
+}
+
+export type Address = { readonly host: string; readonly port: number }
+
+/** The address `[host]:port` of a flag; with `allowsPort`, also a port alone. Throws a UsageError. */
+export function parseAddress(
+  flag: string,
+  given: string,
+  { usualPort, allowsPort }: { readonly usualPort: number; readonly allowsPort: boolean },
+): Address {
+  const isPort = /^\d{1,5}$/.test(given)
+  const address = isPort && allowsPort ? `:${given}` : given
+  const match = /^([^\s:]*|\[[0-9a-f:.]+\]):(\d{1,5})$/i.exec(address)
+  const port = Number(match?.[2])
+  if (match !== null && port <= 65_535) return { host: match[1]?.replace(/^\[|\]$/g, '') || '127.0.0.1', port }
+  const hint = isPort && !allowsPort ? { hint: `did you mean ":${given}"?` } : {}
+  const expected = `[host]:port with a port of at most 65535, such as :${usualPort}`
+  throw new UsageError({ where: flag, got: JSON.stringify(given), expected, ...hint })
+}
+
+/** Throws a UsageError if this program cannot listen at the address of a flag. */
+export async function assertCanListen(flag: string, address: Address): Promise<void> {
+  const server = await listen(address, () => {}).catch(cause => {
+    throw listenMistake(cause, { ...address, hostFlag: flag, portFlag: flag })
+  })
+  await server.close()
+}
+
+/** An address to listen on, and the flags that state it. */
+type Listening = Address & { readonly hostFlag: string; readonly portFlag: string }
+
+/** The UsageError for an address that this program cannot listen on, with the number of the port. */
+export function listenMistake(cause: unknown, { host, port, hostFlag, portFlag }: Listening): UsageError {
+  const code = String((cause as NodeJS.ErrnoException).code)
+  if (['ENOTFOUND', 'EADDRNOTAVAIL', 'EAI_AGAIN', 'EINVAL'].includes(code))
+    return new UsageError({ where: hostFlag, got: JSON.stringify(host), expected: 'an address of this machine' })
+  const why = { EADDRINUSE: 'another program uses', EACCES: 'only an administrator may use' }[code]
+  const got = why === undefined ? `port ${port} (${code})` : `port ${port}, which ${why}`
+  return new UsageError({ where: portFlag, got, expected: 'a free port, or 0 for any free one' })
 }

@@ -15,6 +15,10 @@ export type Output = {
   readonly close: () => Promise<void>
   /** Counts of pushed samples so far. Only outputs that push during a run have this. */
   readonly pushCounts?: () => PushCounts
+  /** What workers must report for it, besides the judge's results. Without it, workers report less. */
+  readonly needs?: 'gauges' | 'details'
+  /** A line for the user at the start of the run, such as its address. */
+  readonly note?: string
 }
 
 export type LiveWorker = {
@@ -53,8 +57,8 @@ export type LiveRun = {
 }
 
 /**
- * A worker on another machine. `name`: null: nobody has claimed the shard. `lost`: it has been silent for too long.
- * `health`: null: it has not said yet.
+ * A worker on another machine. `name`: null: the shard is not claimed. `lost`: it has been silent for too long.
+ * `health`: null: not reported yet.
  */
 export type LiveMachine = {
   readonly name: string | null

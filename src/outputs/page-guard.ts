@@ -63,7 +63,7 @@ function urlOf(text: string): URL | null {
   return URL.canParse(text) ? new URL(text) : null
 }
 
-/** Compares digests, so that the time says nothing about the token. */
+/** Compares digests, so that the time does not reveal the token. */
 const isSame = (given: string, expected: string): boolean => timingSafeEqual(digest(given), digest(expected))
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()

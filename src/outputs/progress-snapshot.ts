@@ -51,7 +51,7 @@ export type ProgressReading = {
   readonly violations: readonly ViolatedClause[]
   /** Decimal. */
   readonly claimedUsd: string
-  /** null: the current stage is no search. */
+  /** null: the current stage is not a search. */
   readonly search: SearchProgress | null
   /** The finished trials of all searches, in words. */
   readonly finishedTrials: readonly string[]
@@ -66,7 +66,7 @@ export type WorkersProgress = {
   /** Shards that a worker has claimed and not lost, and all shards. */
   readonly up: number
   readonly shards: number
-  /** The names of those that were lost. */
+  /** The names of the lost ones. */
   readonly lost: readonly string[]
   /** Of the worker that is busiest; null: none has said. */
   readonly busiest: { readonly usedCores: number; readonly cores: number } | null

@@ -197,7 +197,7 @@ export type LineWriter = { readonly write: (text: string, entry?: LogEntry) => u
 /** Writes each line as one JSON object to stderr, with level, time and fields, for programs that collect logs. */
 export function createJsonLog(): LineWriter {
   const destination = pino.destination({ dest: 2, sync: true })
-  // A full or closed stderr changes nothing else.
+  // A full or closed stderr does not affect the run.
   destination.on('error', () => {})
   const logger = pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination)
   return { write: (text, entry) => logger.info(entry?.fields ?? {}, entry?.message ?? text.trimEnd()) }

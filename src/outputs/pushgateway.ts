@@ -1,14 +1,22 @@
 import type { Output } from './output.ts'
 import { renderFamilies } from './prometheus/scrape.ts'
 import { verdictFamilies } from './prometheus/verdict-families.ts'
-import { createPost, finishInTime, type ReceiverLink } from './remote-write/receiver.ts'
+import { createPost, finishInTime, parseReceiver, type ReceiverLink } from './remote-write/receiver.ts'
 import { createSendQueue } from './remote-write/send-queue.ts'
+import type { ReadOutput } from './requested-output.ts'
 
 const request = { method: 'PUT', headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' } } as const
 
+/** `--push-gateway`: the address of a Pushgateway. */
+export const pushgatewayOutput: ReadOutput = (given, { flag, environment }) => {
+  const variable = 'TURNPIKE_PUSH_GATEWAY_CREDENTIALS'
+  const receiver = parseReceiver(flag, given, variable, environment[variable])
+  return { create: ({ plan, linkTo }) => createPushgateway(linkTo(receiver, 'Pushgateway at'), plan.scenario) }
+}
+
 /**
- * Writes the verdict of a run to a Pushgateway. It replaces the verdict of the last run of the scenario, and nothing
- * else. A Pushgateway keeps metrics until they are replaced or deleted.
+ * Writes the verdict of a run to a Pushgateway. It replaces only the verdict of the last run of the
+ * scenario. A Pushgateway keeps metrics until they are replaced or deleted.
  */
 export function createPushgateway(link: ReceiverLink, scenario: string): Output {
   const { receiver, clock, note } = link

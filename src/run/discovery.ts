@@ -50,7 +50,7 @@ export async function discoverAt(
 
 /**
  * Requests the models, the networks and the limits of the first caller from the target, once, as far as it promises such
- * lists. This costs nothing and never ends a run: without a usable response, the plan uses the profile and states this.
+ * lists. This is free and never ends a run: without a usable response, the plan uses the profile and states this.
  */
 export async function discover(
   send: Transport,

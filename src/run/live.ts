@@ -22,7 +22,7 @@ export type SnapshotSource = {
   readonly name?: () => string | null
 }
 
-/** The last that is known of a worker. The counts of a lost one remain, but nothing is in flight. */
+/** The last known state of a worker. A lost worker keeps its counts, but has no requests in flight. */
 type Known = WorkerSnapshot & { readonly worker: number; readonly name: string | null; readonly isLost: boolean }
 
 /**

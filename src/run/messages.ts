@@ -57,7 +57,7 @@ export type WorkerHandle = {
   readonly terminate: () => Promise<unknown>
 }
 
-/** The number of balance checks of a worker, of those that were answered, and of those with status 401. */
+/** The balance checks of a worker: how many it sent, how many were answered, and how many with status 401. */
 export type OpeningResult = { readonly sent: number; readonly answered: number; readonly unauthorized: number }
 
 /** The result of a worker, and why its log is incomplete; null: it is complete. */

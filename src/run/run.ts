@@ -84,10 +84,8 @@ export async function run(job: RunJob, io: RunIo, onSpent: (picoUsd: bigint) => 
 
 /** Starts one worker for each shard. When one worker stops, all of them stop. */
 function startWorkers(job: RunJob, io: RunIo, stop: RunStop, budget: SharedBudget): readonly WorkerHandle[] {
-  const { info, plan, contract, callers, specialKeys, secrets, baseUrl, warmUp, failFast, gauges, workers: count } = job
-  const { solanaNode, details } = job
-  const keys = { callers, specialKeys, secrets, solanaNode }
-  const common = { info, plan, contract, ...keys, baseUrl, warmUp, failFast, gauges, details }
+  const { workers: count, baselines, ...common } = job
+  const { plan } = job
   const shared = { budget, epoch: epochOf(io.clock) }
   const lead = leadSearches(plan, count, io.clock, order => {
     for (const worker of workers) worker.search(order)

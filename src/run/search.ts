@@ -50,7 +50,7 @@ export function leadSearches(
   return (worker, report) => {
     const { stage, kind } = report
     const search = searches.get(stage)
-    if (search === undefined) throw new RangeError(`${stage} is no search`)
+    if (search === undefined) throw new RangeError(`${stage} is not a search`)
     if (kind === 'part') {
       search.report(worker, report.part)
       const isUrgent = report.part.counts.heldBack > 0

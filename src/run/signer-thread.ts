@@ -16,7 +16,7 @@ export type SignerAnswer =
   | { readonly id: number; readonly value: readonly string[] | string | null }
   | { readonly id: number; readonly error: string }
 
-/** What the wallets of a worker sign for. An address that is no URL is that of a service in this process. */
+/** What the wallets of a worker sign for. An address that is not a URL belongs to a service in this process. */
 export function signerJobOf({ callers, contract, baseUrl, info, solanaNode }: WorkerJob): SignerJob {
   const isUrl = URL.canParse(baseUrl)
   return {
@@ -33,7 +33,7 @@ type Waiting = { readonly resolve: (value: unknown) => void; readonly reject: (c
 /** Signs in a thread of its own, which takes no time from the thread that sends. If it ends early, all orders fail. */
 export function startSignerThread(job: SignerJob): { readonly signer: Signer; readonly stop: () => Promise<unknown> } {
   const thread = new Thread(new URL('./signer-main.js', import.meta.url), { workerData: job })
-  // A run that is over does not wait for signatures that nobody needs.
+  // A run that has ended does not wait for unused signatures.
   thread.unref()
   const waiting = new Map<number, Waiting>()
   let queries = 0

@@ -25,7 +25,7 @@ export type WarmUpService = {
 const balance = '1000000'
 /** No time is announced, so the client closes idle connections itself, as in most loads. */
 const keepAliveMs = 0
-/** V8 gives up expecting a certain order of headers after four of them. So the target's own order changes nothing. */
+/** V8 gives up expecting a certain order of headers after four of them. So the target's own order does not matter. */
 const headerOrders = 7
 const noLatency = { ttftMs: 0, ttftSigma: 0, itlMs: 0, itlSigma: 0, rpcMs: 0, rpcSigma: 0 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createRunState, type NewRun, type RunState } from '../../src/run/queue/run-state.ts'
+import { createRunState, DamagedState, type NewRun, type RunState } from '../../src/run/queue/run-state.ts'
 import { describeWith } from '../support/real-part.ts'
 import { type RealRedis, startRedis } from '../support/real-redis.ts'
 
@@ -148,6 +148,33 @@ describeWith('redis', 'the state of a run in Redis', () => {
       ...{ granted: 500_000n, isOlderAsk: true, isFinal: false },
     })
     expect(await state.lease(1, first)).toMatchObject({ isOlderAsk: false, isFinal: true })
+  })
+
+  const whole = 'should be a whole number'
+  const damages = [
+    ['', 'shards', 'two', `${whole} up to 10000, but is "two"`],
+    ['', 'shards', '1e12', `${whole} up to 10000, but is "1e12"`],
+    ['', 'shards', '999999999999', `${whole} up to 10000, but is "999999999999"`],
+    ['', 'silenceMs', '-1', `${whole}, but is "-1"`],
+    ['', 'deadlineMs', null, `${whole}, but is nothing`],
+    ['', 'startMs', 'a\u0000b', `${whole}, but is "a?b"`],
+    ['', 'finished', 'x'.repeat(99), `${whole}, but is "${'x'.repeat(40)}"`],
+    ['', 'leased', '1.5', `${whole}, but is "1.5"`],
+    [':leases', 'g0', 'lots', `${whole}, but is "lots"`],
+    [':leases', 'a1', '', `${whole}, but is ""`],
+  ] as const
+  test.each(damages)('ends with the place of a damaged number: %s %s %j', async (key, field, value, found) => {
+    const state = await newRun()
+    const hash = `turnpike:{run-${runs - 1}}${key}`
+    await state.claim(0, 'w0', 'key')
+    await state.lease(1, { ...nothing, lacking: 1_000_000n })
+    await state.lease(0, { ...nothing, lacking: 1_000n })
+    await (value === null ? redis.hdel(hash, field) : redis.hset(hash, field, value))
+    const why = `the state of the run in Redis is damaged: field ${field} of ${hash} ${found}`
+    await expect(state.lease(0, { ...nothing, lacking: 1_000n })).rejects.toThrow(new DamagedState(why))
+    const stop = { reason: 'worker-lost', why }
+    expect([(await state.look()).stop, (await state.beat(0, 'w0', null)).stop]).toEqual([stop, stop])
+    expect(await redis.hget(`turnpike:{run-${runs - 1}}`, 'why')).toBe(why)
   })
 
   test('is over if Redis has lost it', async () => {

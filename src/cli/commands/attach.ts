@@ -4,9 +4,10 @@ import { readBaselines } from '../../library/run-draft.ts'
 import { type AttachedRun, attachTo } from '../../run/queue/run-over-queue.ts'
 import { reserveRunDirectory, type Unwritten } from '../../storage/run-directory.ts'
 import { listFlag, text, type Values } from '../flags.ts'
-import { outputFlags, watchRun } from '../outputs.ts'
+import { requestedOutputs } from '../outputs.ts'
 import { exitCodeOf, showUnwritten } from '../print.ts'
 import { redisUrl } from '../redis-url.ts'
+import { watchRun } from '../watch-run.ts'
 import { criteriaOf } from './compare.ts'
 
 /** Follows a run that another terminal has started, and concludes it: the same report, files and exit code. */
@@ -23,7 +24,8 @@ async function concludeRun({ job, clock, follow }: AttachedRun, values: Values):
   const path = text(values, 'out') ?? join('runs', `${info.runId}-${plan.scenario}-attached`)
   const reserved = reserveRunDirectory(path, contract)
   try {
-    const { close, ...watch } = await watchRun({ plan, info, clock }, path, values, outputFlags(values, process.env))
+    const requested = await requestedOutputs(values, process.env)
+    const { close, ...watch } = await watchRun({ plan, info, clock }, path, values, requested)
     try {
       const directory = reserved.create({ plan, contract }, job.shards)
       const unwritten: Unwritten[] = []

@@ -1,7 +1,7 @@
 import { startCalibrationServer } from '../../calibration/server.ts'
 import { systemClock } from '../../lib/clock.ts'
+import { listenMistake } from '../../outputs/http-server.ts'
 import { exitCodes, integerFlag, type Values } from '../flags.ts'
-import { listenMistake } from '../listen.ts'
 import { serveUntilSignal } from './service.ts'
 
 export async function calibrationServerCommand(values: Values): Promise<number> {

@@ -76,7 +76,7 @@ type Coverage = {
     readonly verdict: 'pass' | 'fail' | 'not-exercised' | 'not-judged' | 'not-promised'
     readonly judged: number
     readonly violated: number
-    /** Why nothing was judged; null if something was, or if the profile does not promise it. */
+    /** Why the clause was not judged; null if it was, or if the profile does not promise it. */
     readonly reason: string | null
   }[]
   readonly exercised: number

@@ -32,7 +32,7 @@ Then write the values of your service into turnpike/profile.yaml, copy .env.exam
 .gitignore. Add --target to run it against your service.
 `
 
-/** Writes the first files of a project into a folder, and overwrites nothing. */
+/** Writes the first files of a project into a folder, and overwrites no file. */
 export async function initCommand(values: Values): Promise<number> {
   const folder = text(values, 'dir') ?? '.'
   const written = Object.entries({ ...forAll, ...forCi[text(values, 'ci') ?? 'github'] })
@@ -60,7 +60,7 @@ function assertNothingExists(files: readonly string[]): void {
   })
 }
 
-/** What is in the way of a file: itself, even as a link that leads nowhere, or a parent that is no folder. */
+/** What blocks a file: a file or a broken link in its place, or a parent that is not a folder. */
 function obstacle(file: string): string | null {
   if (exists(() => lstatSync(file))) return file
   let folder = dirname(file)

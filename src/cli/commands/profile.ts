@@ -71,7 +71,7 @@ function membersOf(path: readonly string[], value: unknown): readonly string[] {
     .flatMap(({ steps, meaning }) => yamlComment(`${steps.slice(path.length).join('.')}: ${plain(meaning)}`))
 }
 
-/** That the profile states a value, and what it replaces. */
+/** A comment about a value that the profile states: what it replaces. */
 function originOf(path: readonly string[], value: unknown, contract: Contract): readonly string[] {
   const at = path.join('.')
   if (sourceOfValue(contract, at) !== 'profile') return []

@@ -8,9 +8,9 @@ import type { DraftPlan } from '../../library/draft.ts'
 import {
   assertMayRun,
   assertShardable,
+  type DraftIo,
+  type DraftJob,
   newRunId,
-  type RunEffects,
-  type RunSettings,
   readBaselines,
   replanFor,
   runDraft,
@@ -23,10 +23,11 @@ import { startThread } from '../../run/threads.ts'
 import { reserveRunDirectory } from '../../storage/run-directory.ts'
 import { exitCodes, listFlag, number, text, type Values } from '../flags.ts'
 import { draftPlan } from '../load-plan.ts'
-import { assertCanListen, type OutputFlags, outputFlags, watchRun } from '../outputs.ts'
+import { requestedOutputs } from '../outputs.ts'
 import { exitCodeOf, showUnwritten } from '../print.ts'
 import { redisUrl } from '../redis-url.ts'
 import { hiddenIn, ownSecrets } from '../secrets.ts'
+import { watchRun } from '../watch-run.ts'
 import { criteriaOf } from './compare.ts'
 
 export async function runCommand(values: Values): Promise<number> {
@@ -36,80 +37,58 @@ export async function runCommand(values: Values): Promise<number> {
   for (const file of files) drafts.push(await draftPlan(file, values))
   assertPaysOnce(text(values, 'top-up'), drafts.length)
   const flag = text(values, 'budget-usd')
-  const budget = createCommandBudget(flag, drafts.length)
+  const { limit, spend } = createCommandBudget(flag, drafts.length)
+  const job = jobOf(values)
   for (const draft of drafts) {
-    assertMayRun(
-      draft,
-      { named: text(values, 'target'), workers: workersOf(values) },
-      { limit: budget.limit, refused: showRefused },
-    )
+    assertMayRun(draft, job, { limit, refused: showRefused })
     assertShardable(draft.plan, '--shards', shardsOf(values))
   }
   if (values.collect === true && number(values, 'shards') === null)
     throw new UsageError({ where: '--collect', got: 'no --shards', expected: 'a run whose records are elsewhere' })
   assertTogetherWithinBudget(drafts, flag)
-  const flags = outputFlags(values, process.env)
+  assertTraceable(values)
+  const requested = await requestedOutputs(values, process.env)
   const out = text(values, 'out')
-  const several = drafts.length > 1
-  const directory = (plan: Plan, runId: string) => directoryOf(plan, runId, out, several)
-  assertTraceable(flags, number(values, 'shards'))
+  const directory = (plan: Plan, runId: string) => directoryOf(plan, runId, out, drafts.length > 1)
   assertWritable(drafts, out, directory)
-  await assertCanListen(flags)
-  // Shards are asked for by their number; the environment alone changes nothing.
+  for (const { check } of requested) await check?.()
+  // Only --shards asks for workers elsewhere; the environment alone changes nothing.
   const redis = number(values, 'shards') === null ? null : redisUrl(values, process.env)
   if (redis !== null) await assertRedis(redis)
   const baselines = await baselinesOf(values, drafts)
+  const io: DraftIo = {
+    ...{ secrets: ownSecrets, limit, spend, refused: showRefused, unwritten: showUnwritten },
+    ...{ startWorker: startThread, childStderr: 'inherit', elsewhere: elsewhereOf(values, redis) },
+    reserve: (runId, { plan, contract }) => reserveRunDirectory(directory(plan, runId), hiddenIn(contract)),
+    watch: run => watchRun(run, directory(run.plan, run.info.runId), values, requested),
+  }
   const codes: number[] = []
   for (const draft of drafts) {
-    const settings = settingsOf(values, baselines)
-    const report = await runDraft(draft, settings, effectsOf(values, { flags, budget, directory, redis }))
+    const report = await runDraft(draft, { ...job, baselines }, io)
     codes.push(exitCodeOf(report))
     if (codes.at(-1) === exitCodes.interrupted) break
     const left = drafts.slice(codes.length).map(({ plan }) => plan.scenario)
-    if (codes.at(-1) !== exitCodes.fail || values['fail-fast'] !== true || left.length === 0) continue
+    if (codes.at(-1) !== exitCodes.fail || !job.failFast || left.length === 0) continue
     process.stderr.write(`Not run, because of --fail-fast: ${left.join(', ')}.\n`)
     break
   }
   return worstExitCode(codes)
 }
 
-const settingsOf = (values: Values, baselines: Baselines | null): RunSettings => ({
+const jobOf = (values: Values): Omit<DraftJob, 'baselines'> => ({
   named: text(values, 'target'),
-  workers: workersOf(values),
+  workers: number(values, 'workers') ?? 1,
   warmUp: values['warm-up'] !== false,
   failFast: values['fail-fast'] === true,
   traces: values.traces === true,
-  baselines,
   variables: process.env,
 })
 
-/** The values that all runs of one command line share. */
-type Invocation = {
-  readonly flags: OutputFlags
-  readonly budget: CommandBudget
-  readonly directory: (plan: Plan, runId: string) => string
-  /** The URL of the Redis from which workers elsewhere take the shards; null: this process drives the load. */
-  readonly redis: string | null
-}
-
-/** A run of the command line: it has a directory, writes to the terminal, and ends on a signal. */
-function effectsOf(values: Values, { flags, budget, directory, redis }: Invocation): RunEffects {
+/** Workers elsewhere take the shards from this Redis; null: this process drives the load. */
+function elsewhereOf(values: Values, redis: string | null): DraftIo['elsewhere'] {
+  if (redis === null) return null
   const terms = shardTermsOf(values)
-  return {
-    secrets: ownSecrets,
-    reserve: (runId, { plan, contract }) => reserveRunDirectory(directory(plan, runId), hiddenIn(contract)),
-    watch: start => watchRun(start, directory(start.plan, start.info.runId), values, flags),
-    startWorker: startThread,
-    unwritten: showUnwritten,
-    refused: showRefused,
-    limit: budget.limit,
-    spend: budget.spend,
-    childStderr: 'inherit',
-    elsewhere:
-      redis === null
-        ? null
-        : { logs: terms.shards, run: (job, io, spend) => runOverQueue(job, io, { url: redis, ...terms }, spend) },
-  }
+  return { logs: terms.shards, run: (job, io, spend) => runOverQueue(job, io, { url: redis, ...terms }, spend) }
 }
 
 /** The forecast shows which budget the run needs. */
@@ -138,9 +117,12 @@ function assertPaysOnce(topUp: string | null, scenarios: number): void {
   })
 }
 
-/** Workers elsewhere do not pass on the requests that are chosen for spans. */
-function assertTraceable({ traces }: OutputFlags, shards: number | null): void {
-  if (!traces || shards === null) return
+/** Throws a UsageError if spans have no receiver. Workers elsewhere do not send the requests that spans show. */
+function assertTraceable(values: Values): void {
+  if (values.traces !== true) return
+  if (text(values, 'otlp') === null)
+    throw new UsageError({ where: '--traces', got: 'no receiver', expected: '--otlp with it, for the spans' })
+  if (number(values, 'shards') === null) return
   throw new UsageError({
     where: '--traces',
     got: '--shards',
@@ -149,7 +131,11 @@ function assertTraceable({ traces }: OutputFlags, shards: number | null): void {
 }
 
 /** Throws a UsageError if the directory of a run cannot be written, before the first run and before anything is sent. */
-function assertWritable(drafts: readonly DraftPlan[], out: string | null, directory: Invocation['directory']): void {
+function assertWritable(
+  drafts: readonly DraftPlan[],
+  out: string | null,
+  directory: (plan: Plan, runId: string) => string,
+): void {
   const names = drafts.map(({ plan }) => plan.scenario)
   const repeated = names.find((name, index) => names.indexOf(name) !== index)
   if (out !== null && repeated !== undefined)
@@ -176,8 +162,6 @@ const shardTermsOf = (values: Values): ShardTerms => ({
 })
 
 const shardsOf = (values: Values): number => number(values, 'shards') ?? 1
-
-const workersOf = (values: Values): number => number(values, 'workers') ?? 1
 
 function directoryOf(plan: Plan, runId: string, out: string | null, several: boolean): string {
   if (out === null) return join('runs', `${runId}-${plan.scenario}`)

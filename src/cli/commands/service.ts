@@ -2,6 +2,7 @@ import { systemClock } from '../../lib/clock.ts'
 import { pico } from '../../lib/money.ts'
 import { plainTable } from '../../lib/text-layout.ts'
 import { UsageError } from '../../lib/usage-error.ts'
+import { listenMistake } from '../../outputs/http-server.ts'
 import { parseDuration } from '../../scenario/units.ts'
 import {
   defaultLatency,
@@ -18,7 +19,6 @@ import { type PaymentFault, paymentFaultKinds } from '../../service/wallets/paym
 import { defaultWalletSettings, type WalletSettings } from '../../service/wallets/wallets.ts'
 import { exitCodes, integerFlag, listFlag, number, text, type Values } from '../flags.ts'
 import { endingSignals } from '../interrupts.ts'
-import { listenMistake } from '../listen.ts'
 import { contractOf } from '../load-plan.ts'
 import { printJson, wantsJson } from '../print.ts'
 import { serviceUpstreams } from '../upstreams.ts'

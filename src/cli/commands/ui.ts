@@ -1,8 +1,8 @@
 import { readForAWhile, startHistoryServer } from '../../history/history-server.ts'
 import { plural } from '../../lib/format.ts'
+import { listenMistake } from '../../outputs/http-server.ts'
 import { openRunIndex } from '../../storage/run-index.ts'
 import { exitCodes, integerFlag, text, type Values } from '../flags.ts'
-import { listenMistake } from '../listen.ts'
 import { serveUntilSignal } from './service.ts'
 
 /** Serves the list of runs until a signal. */

@@ -1,7 +1,8 @@
+import { whatCouldChange } from '../../judge/judge-so-far.ts'
 import { count, formatDuration, formatRate, NO_VALUE, plural } from '../../lib/format.ts'
 import { parsePico } from '../../lib/money.ts'
 import { type Block, chart, code, type Tile, type Tone, toned } from '../../report/blocks.ts'
-import type { Report, ThresholdResult } from '../../report/document.ts'
+import type { Report } from '../../report/document.ts'
 import { billingSection } from '../../report/sections/billing.ts'
 import { callsSection } from '../../report/sections/calls.ts'
 import { capacitySection } from '../../report/sections/capacity.ts'
@@ -55,24 +56,6 @@ function headBlocks({ report, progress }: RunNow): readonly Block[] {
     chart({ draw: 'tiles', tiles: tiles(report, progress) }),
   ]
 }
-
-/** What the rest of the run could do to its verdict so far. */
-export function whatCouldChange({ verdict, findings, billing, thresholds }: Report): string {
-  if (findings.length > 0 || billing.discrepancies.some(each => each.count > 0))
-    return 'Nothing can change this verdict: a violation stays one, whatever the rest of the run shows.'
-  const crossed = thresholds.filter(threshold => threshold.verdict === 'fail')
-  if (crossed.some(isFinal)) return 'Nothing can change this verdict: a count has exceeded its threshold.'
-  if (verdict === 'fail')
-    return `It passes if ${crossed.length === 1 ? 'the crossed threshold is' : 'all crossed thresholds are'} met at the end, and nothing else fails.`
-  if (verdict === 'inconclusive')
-    return 'It passes once the run has shown what is missing. A violation, a discrepancy or a crossed threshold makes it fail.'
-  return 'It can still fail on a violation, a discrepancy or a crossed threshold. If something cannot be judged, it becomes inconclusive.'
-}
-
-/** Whether a crossed threshold stays crossed: counts and sums never decrease. */
-const isFinal = ({ unit, operator, value, bound }: ThresholdResult): boolean =>
-  (unit === 'count' || unit === 'credits' || unit === 'usd') &&
-  (operator === '<' || operator === '<=' || (operator === '==' && value !== null && value > bound))
 
 function tiles(report: Report, progress: ProgressSnapshot): readonly Tile[] {
   const { load, findings } = report

@@ -2,9 +2,11 @@ import type { Cancel, Clock } from '../../lib/clock.ts'
 import type { Plan } from '../../plan/plan.ts'
 import { renderHtmlSections } from '../../report/render/html.ts'
 import { renderHtml } from '../../report/render/renderers.ts'
+import { assertCanListen, listenMistake, parseAddress } from '../http-server.ts'
 import type { LiveRun, Output } from '../output.ts'
 import { snapshotsOf } from '../progress.ts'
 import type { ProgressSnapshot } from '../progress-snapshot.ts'
+import type { ReadOutput } from '../requested-output.ts'
 import { liveBlocks } from './live-blocks.ts'
 import { type Frame, type PageServerOptions, startPageServer } from './page-server.ts'
 
@@ -17,6 +19,28 @@ export type LivePageOptions = Pick<PageServerOptions, 'host' | 'port' | 'token' 
   readonly clock: Clock
   /** Whether the run has been told to end. */
   readonly isEnding: () => boolean
+}
+
+/** `--ui`: the address of the live page. TURNPIKE_UI_TOKEN allows other machines to end the run. */
+export const livePageOutput: ReadOutput = (given, { flag, environment }) => {
+  const address = parseAddress(flag, given, { usualPort: 8400, allowsPort: true })
+  const token = environment.TURNPIKE_UI_TOKEN || null
+  return {
+    check: () => assertCanListen(flag, address),
+    create: async ({ plan, clock, stop, interrupt }) => {
+      const options = { ...address, token, clock, end: interrupt, isEnding: () => stop.aborted }
+      const page = await createLivePage(plan, options).catch(cause => {
+        throw listenMistake(cause, { ...address, hostFlag: flag, portFlag: flag })
+      })
+      return { ...page, needs: 'details', note: `Watch the run at ${pageAddress(address.host, page.port)}` }
+    },
+  }
+}
+
+/** An address that a browser on this machine can open. */
+function pageAddress(host: string, port: number): string {
+  const name = ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host
+  return `http://${name}:${port}/`
 }
 
 /**

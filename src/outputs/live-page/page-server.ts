@@ -15,7 +15,7 @@ export type PageServerOptions = {
   readonly scenario: string
   readonly host: string
   readonly port: number
-  /** Allows to end the run from other machines; null: nobody there may. */
+  /** The token that allows users on other machines to end the run; null: they cannot. */
   readonly token: string | null
   readonly clock: Clock
   /** Called by the button, as ^C would. */
@@ -35,7 +35,7 @@ export type Frame = {
 export type PageServer = HttpServer & {
   /** Whether a page is open. */
   readonly isWatched: () => boolean
-  /** Sends each page what has changed since its last frame. A page that has not read that one gets nothing. */
+  /** Sends each page what has changed since its last frame. A page that has not read its last frame is skipped. */
   readonly show: (frame: Frame) => void
   /** Gives the report to all pages. Resolves when they have it, after a second, or when `quit` aborts. */
   readonly conclude: (report: string, quit: AbortSignal) => Promise<void>

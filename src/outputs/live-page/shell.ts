@@ -121,7 +121,7 @@ export const livePolicy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** Who may end the run: everybody at this machine, others by a token, or nobody elsewhere. */
+/** Who may end the run: everybody on this machine; from other machines, only users with a token, if there is one. */
 export type EndButton = 'shown' | 'with-token' | 'hidden'
 
 /** The page without its content, which arrives as events. */

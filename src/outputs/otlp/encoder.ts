@@ -137,7 +137,7 @@ function startOfMetric({ name, help, kind }: Series['head']): string {
 
 const endOfMetric = ']}}'
 
-/** Names end with their unit, as in Prometheus, so a receiver that adds the unit to the name adds nothing. */
+/** Names end with their unit, as in Prometheus, so a receiver does not add the unit a second time. */
 export const unitOf = (name: string): string =>
   /_seconds(_total)?$/.test(name) ? 's' : /_bytes(_total)?$/.test(name) ? 'By' : ''
 

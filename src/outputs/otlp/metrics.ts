@@ -5,7 +5,7 @@ import { type ExpositionSource, type Family, histogramSeries } from '../promethe
 import { type NamedSample, type ProcessFamily, processFamilies } from '../prometheus/scrape.ts'
 import { verdictFamilies } from '../prometheus/verdict-families.ts'
 
-/** The values of one metric. Its name is that of Prometheus, so that every receiver shows the same series. */
+/** The values of one metric. It has the name of the Prometheus metric, so every receiver shows the same series. */
 export type Metric = {
   readonly name: string
   readonly help: string

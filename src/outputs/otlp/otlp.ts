@@ -7,15 +7,28 @@ import type { ExpositionSource } from '../prometheus/samples.ts'
 import { type PushLoop, startPushLoop } from '../remote-write/push-loop.ts'
 import { createPost, finishInTime, type ReceiverLink } from '../remote-write/receiver.ts'
 import { createSendQueue } from '../remote-write/send-queue.ts'
+import type { ReadOutput } from '../requested-output.ts'
 import { type Attributes, createMetricsEncoder } from './encoder.ts'
 import { type Metric, readMetrics, verdictMetrics } from './metrics.ts'
-import { otlpRules } from './receiver.ts'
+import { otlpRules, parseOtlpReceiver } from './receiver.ts'
 import { spanBatches } from './spans.ts'
 
 const request = {
   method: 'POST',
   headers: { 'content-type': 'application/json', 'content-encoding': 'gzip', 'user-agent': 'turnpike' },
 } as const
+
+/** `--otlp`: the address of a receiver, which also gets spans with `--traces`. */
+export const otlpOutput: ReadOutput = (given, { values, environment }) => {
+  const receiver = parseOtlpReceiver(given, environment)
+  return {
+    create: ({ plan, info, sourceOf, linkTo }) => {
+      const traces = values.traces === true ? linkTo(receiver.traces, 'OTLP to') : null
+      const output = createOtlp({ metrics: linkTo(receiver.metrics, 'OTLP to'), traces }, info, plan, sourceOf)
+      return { ...output, needs: 'gauges' }
+    },
+  }
+}
 
 /** The links to the receivers of the two signals; `traces` is null without spans. */
 export type OtlpLinks = { readonly metrics: ReceiverLink; readonly traces: ReceiverLink | null }

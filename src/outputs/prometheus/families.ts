@@ -298,7 +298,7 @@ export function searchFamilies({ capacity, stage }: Pick<ExpositionSource, 'capa
   ]
 }
 
-/** The workers on other machines, one series for each shard. What a lost worker said last is no longer true. */
+/** The workers on other machines, one series for each shard. The last values of a lost worker no longer apply. */
 export function workerFamilies({ machines }: Pick<ExpositionSource, 'machines'>): readonly Family[] {
   const named = () => machines().flatMap(({ name, ...rest }, at) => (name === null ? [] : [{ name, at, ...rest }]))
   const labelsOf = ({ name, at }: { readonly name: string; readonly at: number }) => ({

@@ -31,7 +31,7 @@ export type ExpositionSource = {
   readonly limits: () => readonly LimitResult[]
   readonly thresholds: () => readonly ThresholdResult[]
   readonly capacity: () => readonly CapacityResult[]
-  /** null: nothing is pushed. */
+  /** null: no output pushes. */
   readonly pushed: () => PushCounts | null
   /** The workers on other machines, in the order of their shards. */
   readonly machines: () => readonly LiveMachine[]

@@ -1,7 +1,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Timing } from '../../plan/plan.ts'
-import { type Exposition, startHttpServer } from '../http-server.ts'
+import { assertCanListen, type Exposition, listenMistake, parseAddress, startHttpServer } from '../http-server.ts'
 import type { LiveRun, Output } from '../output.ts'
+import type { ReadOutput } from '../requested-output.ts'
 import { families, histogramFamilies } from './families.ts'
 import {
   bucketBoundsMs,
@@ -12,6 +13,21 @@ import {
   histogramSeries,
   type Sample,
 } from './samples.ts'
+
+/** `--metrics`: the address of `/metrics`. */
+export const scrapeOutput: ReadOutput = (given, { flag }) => {
+  const address = parseAddress(flag, given, { usualPort: 9464, allowsPort: false })
+  const { host } = address
+  return {
+    check: () => assertCanListen(flag, address),
+    create: async ({ sourceOf }) => {
+      const output = await createScrapeOutput(address, sourceOf).catch(cause => {
+        throw listenMistake(cause, { ...address, hostFlag: flag, portFlag: flag })
+      })
+      return { ...output, needs: 'gauges', note: `Metrics are at http://${host}:${output.port}/metrics` }
+    },
+  }
+}
 
 /**
  * Serves the metrics of a run at `/metrics`. The page is empty until the run starts. Rejects if it cannot listen at the

@@ -12,7 +12,7 @@ export type Receiver = {
   readonly authorization: string | null
   /** Further headers, whose values are secret. */
   readonly headers: Readonly<Record<string, string>>
-  /** Hides its credentials in what it sends. */
+  /** Hides the credentials in responses. */
   readonly mask: Mask
 }
 
@@ -90,7 +90,7 @@ export function parseReceiver(
   }
 }
 
-/** Headers besides the credentials, and what of them is secret. */
+/** Headers besides the credentials, and their secret parts. */
 export type MoreHeaders = {
   readonly headers: Readonly<Record<string, string>>
   readonly secrets: readonly string[]
@@ -119,7 +119,7 @@ export function createPost(
 /** The result of one push. */
 export type PushResult =
   | { readonly kind: 'accepted' }
-  /** Accepted, but for some samples, or with a warning. */
+  /** Accepted except for some samples, or with a warning. */
   | { readonly kind: 'partial'; readonly rejected: number; readonly reason: string }
   /** Retry later; after `afterMs` milliseconds if the receiver sent a Retry-After. */
   | { readonly kind: 'later'; readonly reason: string; readonly afterMs: number | null }
@@ -129,7 +129,7 @@ export type PushResult =
 /** What a protocol says about responses. */
 export type PushRules = {
   readonly isRetried: (status: number) => boolean
-  /** The samples that an accepting response rejects all the same, and why; null: none. */
+  /** The samples that an accepting response rejects nevertheless, and why; null: none. */
   readonly rejected: (body: Buffer) => { readonly count: number; readonly message: string } | null
 }
 
@@ -139,7 +139,7 @@ const remoteWriteRules: PushRules = {
   rejected: () => null,
 }
 
-/** Masks what it quotes. */
+/** Quotes are masked. */
 export function readPushResult(
   { failure, status, headers, body }: Exchange,
   wallMs: number,

@@ -3,9 +3,10 @@ import type { LiveRun, Output } from '../output.ts'
 import type { ExpositionSource } from '../prometheus/samples.ts'
 import { processMetrics } from '../prometheus/scrape.ts'
 import { verdictFamilies } from '../prometheus/verdict-families.ts'
+import type { ReadOutput } from '../requested-output.ts'
 import { createEncoder, ofFamily, type SeriesSample, sampleFamilies } from './encoder.ts'
 import { type PushLoop, startPushLoop } from './push-loop.ts'
-import { createPost, finishInTime, type ReceiverLink } from './receiver.ts'
+import { createPost, finishInTime, parseReceiver, type ReceiverLink } from './receiver.ts'
 import { createSendQueue, type SendQueue } from './send-queue.ts'
 
 /** Version 1 of the protocol, which every receiver supports. */
@@ -18,6 +19,18 @@ const request = {
     'user-agent': 'turnpike',
   },
 } as const
+
+/** `--remote-write`: the address of a receiver. */
+export const remoteWriteOutput: ReadOutput = (given, { flag, environment }) => {
+  const variable = 'TURNPIKE_REMOTE_WRITE_CREDENTIALS'
+  const receiver = parseReceiver(flag, given, variable, environment[variable])
+  return {
+    create: ({ info, sourceOf, linkTo }) => {
+      const output = createRemoteWrite(linkTo(receiver, 'Remote write to'), info.runId, sourceOf)
+      return { ...output, needs: 'gauges' }
+    },
+  }
+}
 
 /** Writes all metrics of a run to a receiver during the run, and its verdict at the end. */
 export function createRemoteWrite(

@@ -7,7 +7,7 @@ export type WriteBatch = { readonly body: Uint8Array; readonly samples: number }
 
 /**
  * Sends batches in order, one at a time, and retries each until it is accepted or refused. `put` never waits. The queue
- * is bounded: while a receiver accepts nothing, the oldest batches are dropped and counted as lost.
+ * is bounded: while a receiver accepts no batches, the oldest batches are dropped and counted as lost.
  */
 export type SendQueue = {
   readonly put: (batch: WriteBatch) => void
@@ -36,7 +36,7 @@ export function createSendQueue({ clock, post, note, maxBytes = maxQueuedBytes }
   let queuedBytes = 0
   let pauseMs = firstPauseMs
   let sending: Promise<void> | null = null
-  /** Whether each problem was noted already, so that nothing is noted twice. */
+  /** Whether each problem was noted already, so that it is noted once. */
   let [isWaiting, hasRefused] = [false, false]
   let [takenSamples, failures, lostSamples] = [0, 0, 0]
 

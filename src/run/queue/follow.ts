@@ -20,7 +20,7 @@ export type FollowIo = Omit<RunIo, 'startWorker'>
 
 /** How often the state of the run is read. */
 const lookEveryMs = 500
-/** How long, at most, results may come in after the run has ended, or after its workers were told to stop. */
+/** The maximum time for results after the run has ended, or after its workers were told to stop. */
 const graceMs = 30_000
 /** The same after the second ^C. */
 const quitGraceMs = 3_000
@@ -69,7 +69,7 @@ export async function followRun(
   let failure = 'no answer'
   const graceLeftMs = () => (quit.aborted ? quitGraceMs : graceMs)
 
-  /** Resolves with whether no result will come any more, or none is missing. */
+  /** Resolves with whether all results are there, or no further result will come. */
   async function look(): Promise<boolean> {
     if (quit.aborted) await state.cancel()
     else if (stop.aborted) await state.stop('interrupted', 'interrupted')
@@ -89,7 +89,7 @@ export async function followRun(
       const shard = missing[index]
       if (shard === undefined || packed === null) continue
       const result = unpackOrNull<ShardResult>('result', packed)
-      if (result === null) log(`The result of shard ${shard + 1} in Redis is not one that a worker wrote.`)
+      if (result === null) log(`The result of shard ${shard + 1} in Redis was not written by a worker.`)
       else collector?.begin(shard)
       results.set(shard, result)
     }
@@ -167,7 +167,7 @@ function createShownShards(state: Pick<RunState, 'views'>) {
       reading ??= read().finally(() => {
         reading = null
       })
-      // While Redis is away, everything stays as it was.
+      // While Redis is away, the last state remains.
       const views = await reading.catch(() => null)
       return views !== null && views[shard]?.state === 'lost' ? null : (latest[shard] ?? null)
     },

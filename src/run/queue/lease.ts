@@ -28,7 +28,7 @@ export type LeaseTerms = {
   readonly paidElsewhere: bigint
 }
 
-/** How often a shard looks whether it needs more, and once parts are scarce, whether another one does. */
+/** How often a shard checks whether it needs more, and once parts are scarce, whether another shard does. */
 const everyMs = 20
 /** How often it asks Redis as long as there is enough for all. */
 const idleMs = 200
@@ -57,7 +57,10 @@ export function createLease(
   let asking: Promise<void> = Promise.resolve()
   let hasEnded = false
 
-  /** `lacking`: what an arrival that waits lacks. `isSpare`: whether to take a part in advance. All sums only grow, so that a lost answer is no harm. */
+  /**
+   * `lacking`: what an arrival that waits lacks. `isSpare`: whether to take a part in advance. Sums only grow, so a lost
+   * response does no harm.
+   */
   const ask = async (lacking: bigint, isSpare: boolean): Promise<void> => {
     askedMs = clock.nowMs()
     if (latest.isOlderAsk || hasEnded) {
@@ -77,10 +80,10 @@ export function createLease(
     if (hasEnded) return
     const [wanted, left] = [takeWanted(budget), leftOf(budget)]
     const lacking = wanted > left ? wanted - left : left < 0n ? -left : 0n
-    // Once nothing was left in advance, nothing will be.
+    // Once a part in advance was refused, none will be granted.
     const isSpare = part > 0n && (left * 2n < part || left < 2n * least)
     const isDue = latest.asks > 0 || clock.nowMs() >= askedMs + idleMs
-    // No answer means no more money. A run that cannot reach Redis ends for that reason.
+    // Without a response, the shard gets no more money. A run that cannot reach Redis ends for that reason.
     if (lacking > 0n || isSpare || isDue) asking = ask(lacking, isSpare).catch(() => {})
     void asking.then(() => {
       if (!hasEnded) cancel = clock.at(clock.nowMs() + everyMs, watch)

@@ -63,7 +63,7 @@ export async function connectState({ Redis }: QueuePackages, url: string): Promi
   return redis
 }
 
-/** ioredis prints errors that nobody listens for. It connects again by itself. */
+/** ioredis prints errors without a listener. It reconnects by itself. */
 export function quiet(redis: RedisClient): RedisClient {
   redis.on('error', () => {})
   return redis

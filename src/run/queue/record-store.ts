@@ -28,7 +28,7 @@ export type RecordStore = {
 /** A chunk of the log of a shard, for the terminal with this public key. `index`: from 0. */
 export type ChunkPlace = { readonly taker: string; readonly shard: number; readonly index: number }
 
-/** A chunk that nobody reads is deleted after this time. */
+/** An unread chunk is deleted after this time. */
 const chunkSeconds = 120
 
 export function createRecordStore(redis: RedisClient, runId: string): RecordStore {

@@ -20,7 +20,7 @@ export type TransferIo = {
   readonly runId: string
   readonly shards: number
   readonly clock: Clock
-  /** Aborted to wait for nothing any more. */
+  /** Aborted to stop waiting. */
   readonly quit: AbortSignal
 }
 

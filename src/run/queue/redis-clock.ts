@@ -2,7 +2,7 @@ import type { Machine } from '../../judge/judge-run.ts'
 import { type Clock, type Epoch, epochOf } from '../../lib/clock.ts'
 import type { RedisClient } from './queue.ts'
 
-/** The clock that all machines of a run share: that of Redis, as this machine sees it. */
+/** The clock of Redis, as this machine sees it. All machines of a run share it. */
 export type RedisClock = {
   /** Compares the two clocks once more. Rejects if Redis does not answer. */
   readonly measure: () => Promise<void>

@@ -57,7 +57,7 @@ export async function runOverQueue(
   }
 }
 
-/** No shard has keys yet, so nothing was sent and nothing will be. */
+/** No shard has keys yet, so no request was sent or will be sent. */
 function unsubmitted(cause: unknown): never {
   const got = `no answer (${messageOf(cause)})`
   throw new UsageError({ where: '--redis', got, expected: 'a Redis that responds until the run is in its queue' })

@@ -21,7 +21,7 @@ import type {
 import { judgeOpening, maxConnectionsOf } from '../run.ts'
 import type { Lease } from './lease.ts'
 import type { RedisClock } from './redis-clock.ts'
-import type { RunState, Signal } from './run-state.ts'
+import { DamagedState, type RunState, type Signal } from './run-state.ts'
 import { createSealKeys, unseal } from './seal.ts'
 import type { SearchLink, SearchLinkOptions } from './search-link.ts'
 import { pack, type ShardSecrets, type SharedJob, sealContext, unpack } from './shared-job.ts'
@@ -45,7 +45,7 @@ export type ShardIo = {
   readonly linkSearches: (options: SearchLinkOptions) => Promise<SearchLink>
   /** Starts to measure this process. */
   readonly startMeter: () => () => WorkerHealth
-  /** null: nothing is recorded. */
+  /** null: the shard is not recorded. */
   readonly logFile: string | null
   readonly log: (line: string) => void
   /** Aborted when the worker must end: the run stops for all. */
@@ -55,7 +55,7 @@ export type ShardIo = {
 /** With the time until which this shard may send. Each beat that Redis has taken extends it. */
 type LeasedIo = ShardIo & { readonly sendLease: SendLease }
 
-/** What a worker says of itself when it claims a shard. `logFile`: null: it records nothing. */
+/** Describes a worker that claims a shard. `logFile`: null: it does not record. */
 export type AboutWorker = { readonly health: WorkerHealth; readonly logFile: string | null }
 
 /** What a shard shows during its load. */
@@ -64,21 +64,21 @@ export type ShardSnapshot = WorkerSnapshot & { readonly health: WorkerHealth }
 /** What a shard leaves for the report. */
 export type ShardResult = FinishedWorker & { readonly machine: Machine; readonly health: WorkerHealth }
 
-/** How often a worker tells that it is alive, and looks whether the run has ended. */
+/** The interval of heartbeats, which also read whether the run has ended. */
 const beatEveryMs = 500
-/** From the moment at which all shards are ready to the start of their load. */
+/** From when all shards are ready to the start of their load. */
 const leadMs = 2_000
-/** This long before the start, it is decided whether every shard knows it. */
+/** How long before the start it is decided whether every shard knows the start. */
 const decideMs = 300
-/** How long the thread of the load may be busy without an answer. */
+/** The maximum time without a response from the thread of the load. */
 const maxBusyMs = 30_000
 /** After this many beats, the clocks are compared once more. */
 const beatsPerMeasure = 10
-/** How often a worker looks for what it waits for. */
+/** How often a worker polls Redis while it waits. */
 const lookEveryMs = 50
 
 /**
- * Drives one shard of a run, from its claim to its result. It needs Redis, and nobody else once it has its keys. Resolves
+ * Drives one shard of a run, from its claim to its result. Once it has its keys, it needs only Redis. Resolves
  * with why there is no result; null: there is one. It sends nothing before every shard is ready. If it cannot reach
  * Redis, it stops before others take it for lost.
  */
@@ -190,9 +190,9 @@ async function mayStart(startMs: number, { shard }: ShardTask, io: ShardIo, stop
 }
 
 type Link = {
-  /** Tries again while Redis is away, for as long as this worker may be silent. For what may be done twice. */
+  /** Retries while Redis is away, for as long as this worker may be silent. `act` must be safe to repeat. */
   readonly persist: <Value>(act: () => Promise<Value>) => Promise<Value>
-  /** What Redis said last; null: nothing yet. */
+  /** The last signal from Redis; null: none yet. */
   readonly signal: () => Signal | null
   /** Resolves with what it waits for; null: the run has ended. */
   readonly waitFor: <Value>(look: () => Promise<Value | null>) => Promise<Value | null>
@@ -204,7 +204,7 @@ type Link = {
   readonly end: () => Promise<void>
 }
 
-/** Tells again and again that this shard is alive, and carries a stop from it to all others and back. */
+/** Sends heartbeats of this shard, and passes a stop from it to all others and back. */
 function keepAlive({ shard, worker, job }: ShardTask, io: LeasedIo, stop: RunStop): Link {
   const { state, clock, bootMs, redisClock, sendLease, quit } = io
   const measure = io.startMeter()
@@ -217,7 +217,7 @@ function keepAlive({ shard, worker, job }: ShardTask, io: LeasedIo, stop: RunSto
   let unsent: Buffer | null = null
   /** When the thread was asked for the snapshot that it has not sent yet; null: it has sent it. */
   let askedMs: number | null = null
-  /** A thread that is busy answers late; the worker is alive all the same. It also hears by this that the worker is alive. */
+  /** A busy thread responds late. The question also tells the thread that the worker is alive. */
   async function askThread(): Promise<void> {
     if (handle === null || askedMs !== null) return
     askedMs = clock.nowMs()
@@ -278,7 +278,7 @@ function keepAlive({ shard, worker, job }: ShardTask, io: LeasedIo, stop: RunSto
         const done = await act().then(
           value => ({ value }),
           (cause: unknown) => {
-            if (clock.nowMs() > heardMs + job.silenceMs) throw cause
+            if (cause instanceof DamagedState || clock.nowMs() > heardMs + job.silenceMs) throw cause
             return null
           },
         )

@@ -1,29 +1,23 @@
+import { readFileSync } from 'node:fs'
+import { messageOf } from '../../lib/usage-error.ts'
 import { endings } from '../../observation/log-lines.ts'
 import type { StopReason } from '../../produce/drivers/stop.ts'
-import {
-  type LeaseReply,
-  type LeaseRequest,
-  leaseArguments,
-  leaseReplyOf,
-  leaseScript,
-  leaseUnit,
-} from './lease-script.ts'
 import type { RedisClient } from './queue.ts'
 
 /**
- * The state of a run that many machines share, in Redis. Every change is one script, so that it happens whole or not at
- * all. All times are milliseconds on the clock of Redis. Every function rejects if Redis does not answer in time. Nothing
- * here is a secret, but for what is sealed.
+ * The state of a run that many machines share, in Redis. Every change is one script, so that it is complete or does not
+ * happen. All times are milliseconds on the clock of Redis. Every function rejects if Redis does not respond in time, and
+ * with `DamagedState` if another program changed a number. Only what is sealed is a secret.
  */
 export type RunState = {
   readonly create: (run: NewRun) => Promise<void>
   readonly job: () => Promise<Buffer | null>
-  /** Takes a shard, once for all time. null: it is taken now; otherwise why it is not. `about`: what the worker says of itself. */
+  /** Takes a shard, once for all time. null: it is taken now; otherwise why it is not. `about`: describes the worker. */
   readonly claim: (shard: number, worker: string, publicKey: string, about?: Buffer) => Promise<string | null>
-  /** Gives the worker of a shard what only it can read. */
+  /** Gives the worker of a shard its sealed secrets. */
   readonly give: (shard: number, sealed: Buffer) => Promise<void>
   readonly sealedFor: (shard: number) => Promise<Buffer | null>
-  /** Notes that a shard is ready for its load. Resolves with what all shards noted, for the last one of them. */
+  /** Notes that a shard is ready for its load. For the last one, resolves with the openings of all shards. */
   readonly arrive: (shard: number, worker: string, opening: Buffer) => Promise<readonly Buffer[] | null>
   /** Sets when the load starts, unless the run has ended. */
   readonly start: (leadMs: number) => Promise<void>
@@ -33,32 +27,32 @@ export type RunState = {
   readonly decide: () => Promise<boolean>
   /** Ends the run. The first reason wins, but `worker-lost` overrides it. */
   readonly stop: (reason: StopReason, why: string) => Promise<void>
-  /** Ends the run, and what is in flight. */
+  /** Ends the run, and the requests in flight. */
   readonly cancel: () => Promise<void>
   /** Notes that a worker is alive, and its snapshot. */
   readonly beat: (shard: number, worker: string, snapshot: Buffer | null) => Promise<Signal>
-  /** What a worker or a terminal must know. Ends the run if a shard has been silent for too long. */
+  /** Reads the state of the run. Ends the run if a shard has been silent for too long. */
   readonly look: () => Promise<Signal>
-  /** Takes the result and the last snapshot of a shard, from the worker that has claimed it, while nobody takes it for lost. */
+  /** Takes the result and the last snapshot of a shard from the worker that claimed it, unless the worker counts as lost. */
   readonly finish: (shard: number, worker: string, result: Buffer, snapshot?: Buffer | null) => Promise<boolean>
-  /** Who has claimed each shard, in order; null: nobody. One round trip, as for the two below. */
+  /** Who has claimed each shard, in order; null: not claimed. One round trip, as for the two below. */
   readonly claims: (shards: number) => Promise<readonly (ShardClaim | null)[]>
   /** What live views show of each shard, in order. Empty: Redis no longer knows the run. */
   readonly views: () => Promise<readonly ShardView[]>
-  /** The results of some shards, in that order; null: there is none. */
+  /** The results of some shards, in that order; null: no result yet. */
   readonly results: (shards: readonly number[]) => Promise<readonly (Buffer | null)[]>
-  /** Gives back a part of the budget, and takes another. What was taken is spent, unless it is given back. */
+  /** Gives back a part of the budget, and takes another. A part counts as spent until it is given back. */
   readonly lease: (shard: number, request: LeaseRequest) => Promise<LeaseReply>
-  /** What is taken of the budget and not given back, in pico-USD. */
+  /** The part of the budget that is taken and not given back, in pico-USD. */
   readonly leased: () => Promise<bigint>
 }
 
 export type NewRun = {
   readonly shards: number
   readonly job: Buffer
-  /** The load starts before, or never. */
+  /** If the load has not started by then, the run ends. */
   readonly deadlineMs: number
-  /** A worker that is silent for longer is lost. It stops itself if it cannot reach Redis for half of that. */
+  /** A worker that is silent for longer is lost. It stops itself if it cannot reach Redis for half of this time. */
   readonly silenceMs: number
 }
 
@@ -70,7 +64,7 @@ export type Signal = {
   readonly isCancelled: boolean
   /** How many shards have a result. */
   readonly finished: number
-  /** How many shards have none yet and a worker that is alive, as far as Redis heard. */
+  /** How many shards have no result yet and a worker that is alive. */
   readonly working: number
   readonly silenceMs: number
   readonly nowMs: number
@@ -85,120 +79,51 @@ export type ShardView = {
   readonly snapshot: Buffer | null
 }
 
+/** Amounts are in pico-USD, rounded to whole thousands. */
+export type LeaseRequest = {
+  /** The budget of the run. */
+  readonly limit: bigint
+  /** The maximum cost of the most expensive arrival of the run. */
+  readonly least: bigint
+  /** The sum that this shard has given back so far. */
+  readonly givenBack: bigint
+  /** What an arrival of this shard lacks now; 0: nothing. */
+  readonly lacking: bigint
+  /** Whether to take a part in advance, if there is enough for all. */
+  readonly isSpare: boolean
+  /** The last ask of another shard after which this one gave back what it did not use; null: it takes no more. */
+  readonly answered: number | null
+}
+
+export type LeaseReply = {
+  /** The sum that this shard has got so far. */
+  readonly granted: bigint
+  /** How often a shard has asked the others to give back; the number of the last ask. */
+  readonly asks: number
+  /** Whether another shard has asked before this one, and still lacks something. */
+  readonly isOlderAsk: boolean
+  /** Whether all others have given back what they did not use, and it is not enough. */
+  readonly isFinal: boolean
+}
+
 /** How long the state of a run is kept. */
 export const keptSeconds = 7 * 24 * 3_600
 
-/** Where all keys and channels of a run begin. With the braces, they are in one slot of a Redis cluster. */
+/** The prefix of all keys and channels of a run. The braces put them into one slot of a Redis cluster. */
 export const runKeyOf = (runId: string): string => `turnpike:{${runId}}`
 
-/** The keys of a run: its hash, when each worker was heard last, which shards are ready, and which know the start. */
-const keys = `
-  local run, beats, ready, confirmed = KEYS[1], KEYS[1] .. ':beats', KEYS[1] .. ':ready', KEYS[1] .. ':confirmed'
-  local t = redis.call('TIME')
-  local now = t[1] * 1000 + math.floor(t[2] / 1000)
-  local function get(name) return redis.call('HGET', run, name) end
-  local function stop(reason, why)
-    local earlier = get('stop')
-    if not earlier or (reason == 'worker-lost' and earlier ~= 'worker-lost') then
-      redis.call('HSET', run, 'stop', reason, 'why', why)
-    end
-  end
-  if redis.call('EXISTS', run) == 0 then return {-1} end
-`
+/** The scripts of the folder `scripts`. Each states its keys, its arguments and what it returns. */
+const scripts = [
+  ...['claim', 'arrive', 'start', 'confirm', 'decide', 'stop', 'cancel'],
+  ...['beat', 'look', 'finish', 'views', 'lease'],
+] as const
 
-/** Ends the run if a worker is silent, or the deadline for the start has passed. */
-const check = `
-  local silence = tonumber(get('silenceMs'))
-  local oldest = redis.call('ZRANGE', beats, 0, 0, 'WITHSCORES')
-  if oldest[2] and now - tonumber(oldest[2]) > silence then
-    stop('worker-lost', 'shard ' .. (oldest[1] + 1) .. ' was silent for too long')
-  elseif not get('startMs') and now > tonumber(get('deadlineMs')) then
-    stop('worker-lost', 'not every shard was ready in time')
-  end
-`
+const readScript = (name: string): string => readFileSync(new URL(`./scripts/${name}.lua`, import.meta.url), 'utf8')
 
-const signal = `
-  local f = redis.call('HMGET', run, 'startMs', 'stop', 'why', 'cancelled', 'finished')
-  local working = redis.call('ZCOUNT', beats, now - silence, '+inf')
-  return {now, f[1] or '', f[2] or '', f[3] or '', f[4] or '', f[5] or '0', silence, working}
-`
+/** A number in the state of a run is not one. Trying again does not help. */
+export class DamagedState extends Error {}
 
-/** By name. ARGV[1] is a shard, if there is one; KEYS[2] its hash. */
-const scripts = {
-  claim: `${keys}
-    if get('stop') then return 'the run has ended: ' .. get('stop') end
-    if redis.call('HSETNX', KEYS[2], 'worker', ARGV[2]) == 0 then
-      return 'it belongs to ' .. redis.call('HGET', KEYS[2], 'worker')
-    end
-    redis.call('HSET', KEYS[2], 'publicKey', ARGV[3], 'about', ARGV[5])
-    redis.call('ZADD', beats, now, ARGV[1])
-    for _, key in ipairs({KEYS[2], beats}) do redis.call('EXPIRE', key, ARGV[4]) end
-    return ''`,
-  arrive: `${keys}
-    if redis.call('HGET', KEYS[2], 'worker') ~= ARGV[2] then return '' end
-    redis.call('HSET', KEYS[2], 'opening', ARGV[3])
-    redis.call('SADD', ready, ARGV[1])
-    redis.call('EXPIRE', ready, ARGV[4])
-    local n = tonumber(get('shards'))
-    if redis.call('SCARD', ready) < n then return '' end
-    local all = {}
-    for i = 0, n - 1 do all[i + 1] = redis.call('HGET', run .. ':' .. i, 'opening') end
-    return all`,
-  start: `${keys}
-    if not get('stop') then redis.call('HSETNX', run, 'startMs', now + tonumber(ARGV[1])) end
-    return ''`,
-  confirm: `${keys}
-    redis.call('SADD', confirmed, ARGV[1])
-    redis.call('EXPIRE', confirmed, ARGV[2])
-    return ''`,
-  decide: `${keys}
-    if get('stop') then return 0 end
-    if get('decided') then return 1 end
-    local missing = tonumber(get('shards')) - redis.call('SCARD', confirmed)
-    if missing > 0 then
-      stop('worker-lost', missing .. ' of the shards knew of the start too late')
-      return 0
-    end
-    redis.call('HSET', run, 'decided', 1)
-    return 1`,
-  stop: `${keys} stop(ARGV[1], ARGV[2]) return ''`,
-  cancel: `${keys} stop('interrupted', 'interrupted') redis.call('HSET', run, 'cancelled', 1) return ''`,
-  beat: `${keys} ${check}
-    if redis.call('HGET', KEYS[2], 'worker') ~= ARGV[2] then
-      stop('worker-lost', 'Redis has lost who drives shard ' .. (ARGV[1] + 1))
-    elseif redis.call('HEXISTS', KEYS[2], 'result') == 0 then
-      redis.call('ZADD', beats, now, ARGV[1])
-      if ARGV[3] ~= '' then redis.call('HSET', KEYS[2], 'snapshot', ARGV[3]) end
-    end
-    ${signal}`,
-  look: `${keys} ${check} ${signal}`,
-  // The same result a second time: the first response was lost.
-  finish: `${keys}
-    if redis.call('HGET', KEYS[2], 'worker') == ARGV[2] and redis.call('HEXISTS', KEYS[2], 'result') == 1 then return 1 end
-    local beat = redis.call('ZSCORE', beats, ARGV[1])
-    if redis.call('HGET', KEYS[2], 'worker') ~= ARGV[2] or not beat then return 0 end
-    if now - tonumber(beat) > tonumber(get('silenceMs')) then return 0 end
-    redis.call('HSET', KEYS[2], 'result', ARGV[3])
-    if ARGV[4] ~= '' then redis.call('HSET', KEYS[2], 'snapshot', ARGV[4]) end
-    redis.call('ZREM', beats, ARGV[1])
-    redis.call('HINCRBY', run, 'finished', 1)
-    return 1`,
-  views: `${keys}
-    local silence = tonumber(get('silenceMs'))
-    local all = {}
-    for i = 0, tonumber(get('shards')) - 1 do
-      local shard = redis.call('HMGET', run .. ':' .. i, 'worker', 'snapshot')
-      local beat = redis.call('ZSCORE', beats, i)
-      local state = 'lost'
-      if not shard[1] then state = 'waiting'
-      elseif redis.call('HEXISTS', run .. ':' .. i, 'result') == 1 then state = 'finished'
-      elseif beat and now - tonumber(beat) <= silence then state = 'working' end
-      all[i + 1] = {state, shard[1] or '', shard[2] or ''}
-    end
-    return all`,
-  lease: `${keys} ${leaseScript}`,
-} as const
-
+type ScriptName = (typeof scripts)[number]
 type Argument = string | number | Buffer
 type Call = (keyCount: number, ...args: readonly Argument[]) => Promise<unknown>
 
@@ -206,18 +131,19 @@ type Call = (keyCount: number, ...args: readonly Argument[]) => Promise<unknown>
 export function createRunState(redis: RedisClient, runId: string): RunState {
   const run = runKeyOf(runId)
   const shardKey = (shard: number) => `${run}:${shard}`
-  for (const [name, lua] of Object.entries(scripts)) redis.defineCommand(commandOf(name), { lua })
-  const call = (name: keyof typeof scripts, keys: readonly string[], args: readonly Argument[] = []) => {
+  const prelude = readScript('prelude')
+  for (const name of scripts) redis.defineCommand(commandOf(name), { lua: `${prelude}\n${readScript(name)}` })
+  const call = async (name: ScriptName, keys: readonly string[], args: readonly Argument[]) => {
     // Redis gets the text of a script once, and its hash from then on.
     const command = (redis as unknown as Readonly<Record<string, Call>>)[`${commandOf(name)}Buffer`]
     if (command === undefined) throw new RangeError(`no script named ${name}`)
-    return command.call(redis, keys.length, ...keys, ...args)
+    return await command.call(redis, keys.length, ...keys, ...args).catch(damagedOrCause)
   }
-  const ofRun = (name: keyof typeof scripts, ...args: readonly Argument[]) => call(name, [run], args)
-  const ofShard = (name: keyof typeof scripts, shard: number, ...args: readonly Argument[]) =>
+  const ofRun = (name: ScriptName, ...args: readonly Argument[]) => call(name, [run], args)
+  const ofShard = (name: ScriptName, shard: number, ...args: readonly Argument[]) =>
     call(name, [run, shardKey(shard)], [shard, ...args])
 
-  /** The fields of some shards, in one round trip. */
+  /** Some fields of some shards, in one round trip. */
   const readAll = async (shards: readonly number[], fields: readonly string[]) => {
     const pipeline = redis.pipeline()
     for (const shard of shards) pipeline.hmgetBuffer(shardKey(shard), ...fields)
@@ -235,7 +161,7 @@ export function createRunState(redis: RedisClient, runId: string): RunState {
     },
     job: () => redis.hgetBuffer(run, 'job'),
     claim: async (shard, worker, publicKey, about = Buffer.alloc(0)) => {
-      const refusal = await ofShard('claim', shard, worker, publicKey, keptSeconds, about)
+      const refusal = await ofShard('claim', shard, worker, publicKey, about, keptSeconds)
       return Array.isArray(refusal) ? 'the run is unknown' : textOf(refusal) || null
     },
     give: async (shard, sealed) => void (await redis.hset(shardKey(shard), { sealed })),
@@ -249,8 +175,8 @@ export function createRunState(redis: RedisClient, runId: string): RunState {
     decide: async () => Number(await ofRun('decide')) === 1,
     stop: async (reason, why) => void (await ofRun('stop', reason, why)),
     cancel: async () => void (await ofRun('cancel')),
-    beat: async (shard, worker, snapshot) => signalOf(await ofShard('beat', shard, worker, snapshot ?? '')),
-    look: async () => signalOf(await ofRun('look')),
+    beat: (shard, worker, snapshot) => ofShard('beat', shard, worker, snapshot ?? '').then(signalOf, lostIfDamaged),
+    look: () => ofRun('look').then(signalOf, lostIfDamaged),
     finish: async (shard, worker, result, snapshot) =>
       Number(await ofShard('finish', shard, worker, result, snapshot ?? '')) === 1,
     claims: async shards => {
@@ -273,6 +199,17 @@ const range = (count: number): readonly number[] => Array.from({ length: count }
 const commandOf = (script: string): string => `turnpike-${script}`
 
 const textOf = (value: unknown): string | null => (value instanceof Buffer ? value.toString() : null)
+
+/** Rejects with the reason that a script stated, without the position in the script that Redis adds. */
+function damagedOrCause(cause: unknown): never {
+  const reason = /DAMAGED (.*?)(?: script: [0-9a-f]+, on .*)?$/.exec(messageOf(cause))?.[1]
+  throw reason === undefined ? cause : new DamagedState(reason)
+}
+
+function lostIfDamaged(cause: unknown): Signal {
+  if (cause instanceof DamagedState) return lost(cause.message)
+  throw cause
+}
 
 const lost = (why: string): Signal => ({
   startMs: null,
@@ -317,4 +254,24 @@ function viewsOf(value: unknown): readonly ShardView[] {
     worker: textOf(worker) || null,
     snapshot: snapshot instanceof Buffer && snapshot.length > 0 ? snapshot : null,
   }))
+}
+
+/** In Lua, numbers are exact up to 2^53, which would be 9,000 USD in pico-USD. */
+const leaseUnit = 1_000n
+const wholeUnits = (amount: bigint): bigint => (amount + leaseUnit - 1n) / leaseUnit
+
+function leaseArguments(
+  shard: number,
+  { limit, least, givenBack, lacking, isSpare, answered }: LeaseRequest,
+): readonly (string | number)[] {
+  const sums = [limit / leaseUnit, least / leaseUnit + 1n, givenBack / leaseUnit, wholeUnits(lacking)].map(String)
+  return [shard, ...sums, isSpare ? 1 : 0, answered ?? 'over']
+}
+
+/** Nothing is granted if Redis no longer knows the run. */
+function leaseReplyOf(value: unknown): LeaseReply {
+  const [granted = '0', asks = '0', older, final] = Array.isArray(value) ? value.map(String) : []
+  // For an unknown run, the script returns -1.
+  const sum = granted.startsWith('-') ? 0n : BigInt(granted)
+  return { granted: sum * leaseUnit, asks: Number(asks), isOlderAsk: older === '1', isFinal: final === '1' }
 }

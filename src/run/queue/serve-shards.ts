@@ -1,4 +1,6 @@
-import { bootTimeMs, sleepUntil, systemClock } from '../../lib/clock.ts'
+import { availableParallelism, totalmem } from 'node:os'
+import type { WorkerHealth } from '../../judge/judge-run.ts'
+import { bootTimeMs, type Clock, sleepUntil, systemClock } from '../../lib/clock.ts'
 import { isObject } from '../../lib/json.ts'
 import { pico } from '../../lib/money.ts'
 import { messageOf } from '../../lib/usage-error.ts'
@@ -8,7 +10,6 @@ import { keyCallers, maxPaidPicoUsd } from '../../plan/plan.ts'
 import { ownsCaller } from '../../plan/shard.ts'
 import { openLogSource } from '../../storage/log-copy.ts'
 import type { StartWorker } from '../messages.ts'
-import { createHealthMeter } from './health.ts'
 import { createLease, type LeaseTerms } from './lease.ts'
 import { connectQueue, connectState, type QueuedShard, type QueuePackages, queueName, workerOptions } from './queue.ts'
 import { createRecordStore } from './record-store.ts'
@@ -28,12 +29,12 @@ export type ServeOptions = {
   readonly log: (line: string) => void
   /** Called after each shard, with whether it has a result. */
   readonly onDone: (isGood: boolean) => void
-  /** Creates what the log file of a shard needs, and names the file; null: nothing is recorded. */
+  /** Prepares the log file of a shard, and returns its path; null: the shard is not recorded. */
   readonly logFile: (job: SharedJob, shard: number) => string | null
   readonly startWorker: StartWorker
 }
 
-/** How long, at most, a worker that has no shard any more waits for Redis before it ends. */
+/** The maximum time that a worker without a shard waits for Redis before it ends. */
 const partingMs = 3_000
 
 /** Takes shards from the queue, one at a time, until it is told to end. */
@@ -49,8 +50,8 @@ export async function serveShards(
     queueName,
     async ({ data }) => {
       if (!isQueuedShard(data)) {
-        const why = `The queue ${queueName} has a job that is no shard of a run.`
-        log(`${why} Another program wrote it; this worker skips it.`)
+        const why = `The queue ${queueName} has a job that is not a shard of a run.`
+        log(`${why} Another program wrote it, so this worker skips it.`)
         throw new Error(why)
       }
       driving = drive(data).catch(messageOf)
@@ -106,7 +107,7 @@ export async function serveShards(
     const kept =
       failure === null && job.collect
         ? await sendRecord(shard, () => openLogSource(file), transfer)
-        : 'nobody collects them'
+        : 'the run does not collect them'
     if (kept !== null) log(`The records of shard ${shard + 1} stay in ${file}: ${kept}.`)
     return failure
   }
@@ -115,7 +116,7 @@ export async function serveShards(
     /** Takes no more shards, and resolves when the one in work has ended. `now`: it ends at once. */
     end: async (now: boolean): Promise<void> => {
       if (now) quit.abort()
-      // BullMQ takes no more from now on. It would wait for Redis, however long that is away.
+      // BullMQ takes no more shards from now on. It would wait for Redis without a limit.
       const closing = worker.close()
       await driving
       const clock = systemClock()
@@ -134,7 +135,7 @@ const isQueuedShard = (data: unknown): data is QueuedShard =>
   Number.isSafeInteger(data.shard) &&
   Number(data.shard) >= 0
 
-/** What a shard may spend, and its wallets pay. The wallets of a run pay together at most what one machine would let them. */
+/** What a shard may spend, and what its wallets may pay: together, no more than the wallets of one machine. */
 function leaseTerms({ plan, contract, shards }: SharedJob, shard: number): LeaseTerms {
   const costs = Object.values(plan.calls).map(call => reservedPicoUsd(call, contract).arrival)
   const isOwn = ownsCaller(plan, { worker: shard, workers: shards })
@@ -148,4 +149,28 @@ function leaseTerms({ plan, contract, shards }: SharedJob, shard: number): Lease
     least: costs.reduce((highest, cost) => (cost > highest ? cost : highest), 0n),
     paidElsewhere: payable - own,
   }
+}
+
+/** Measures this process. Each call has the CPU use since the one before, at first since the meter was created. */
+export function createHealthMeter({ name, version }: Pick<WorkerHealth, 'name' | 'version'>, clock: Clock) {
+  let sinceMs = clock.nowMs()
+  let since = process.cpuUsage()
+  let usedCores = 0
+  return (): WorkerHealth => {
+    const elapsedMs = clock.nowMs() - sinceMs
+    if (elapsedMs > 0) {
+      const { user, system } = process.cpuUsage(since)
+      usedCores = (user + system) / 1_000 / elapsedMs
+      sinceMs = clock.nowMs()
+      since = process.cpuUsage()
+    }
+    const size = { cores: availableParallelism(), memoryBytes: memoryBytes(), rssBytes: process.memoryUsage.rss() }
+    return { name, version, node: process.versions.node, ...size, usedCores }
+  }
+}
+
+/** The memory of the machine, or less if a container limits it. */
+function memoryBytes(): number {
+  const limit = process.constrainedMemory() ?? 0
+  return limit > 0 ? Math.min(limit, totalmem()) : totalmem()
 }

@@ -31,7 +31,8 @@ export async function submitRun(
   const shared: SharedJob = { info: { ...info, startedAtMs: zeroMs }, ...common, shards, silenceMs, zeroMs, collect }
   const packed = pack('job', shared)
   const state = createRunState(redis, info.runId)
-  await state.create({ shards, job: packed, deadlineMs: Math.round(nowMs + readyWithinMs), silenceMs })
+  const whole = { deadlineMs: Math.round(nowMs + readyWithinMs), silenceMs: Math.round(silenceMs) }
+  await state.create({ shards, job: packed, ...whole })
   const queue = new packages.Queue<QueuedShard>(queueName, { connection: redis })
   const hash = hashOf(packed)
   const all = Array.from({ length: shards }, (_, shard) => {
@@ -57,7 +58,7 @@ export async function giveKeys(
   { clock, over }: { readonly clock: Clock; readonly over: AbortSignal },
 ): Promise<void> {
   const given = new Set<number>()
-  /** Resolves with whether there is nothing left to give. */
+  /** Resolves with whether every shard has its keys, or the run has ended. */
   async function give(): Promise<boolean> {
     for (const [shard, claim] of (await state.claims(shards)).entries()) {
       if (claim === null || given.has(shard)) continue

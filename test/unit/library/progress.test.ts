@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { documentedContract } from '../../../src/contract/documented.ts'
 import type { RunProgress } from '../../../src/library/options.ts'
-import { progressOutput } from '../../../src/library/progress.ts'
+import { progressOutput } from '../../../src/library/run-scenario.ts'
 import { makePlan } from '../../../src/plan/make-plan.ts'
 import type { Plan } from '../../../src/plan/plan.ts'
 import { loadScenario } from '../../../src/scenario/load-scenario.ts'

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { liveBlocks, whatCouldChange } from '../../../../src/outputs/live-page/live-blocks.ts'
+import { whatCouldChange } from '../../../../src/judge/judge-so-far.ts'
+import { liveBlocks } from '../../../../src/outputs/live-page/live-blocks.ts'
 import type { LiveWorker } from '../../../../src/outputs/output.ts'
 import type { Report, ThresholdResult } from '../../../../src/report/document.ts'
 import { renderHtmlSections } from '../../../../src/report/render/html.ts'

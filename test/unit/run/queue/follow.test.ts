@@ -177,7 +177,7 @@ test('a result that no worker wrote is no result, and the run ends at once', asy
   expect(clock.nowMs()).toBeLessThan(1_000)
   expect([verdict, load.workers.map(({ lost }) => lost)]).toEqual(['inconclusive', [false, true, true]])
   expect(lines).toEqual([
-    'The result of shard 2 in Redis is not one that a worker wrote.',
-    'The result of shard 3 in Redis is not one that a worker wrote.',
+    'The result of shard 2 in Redis was not written by a worker.',
+    'The result of shard 3 in Redis was not written by a worker.',
   ])
 })

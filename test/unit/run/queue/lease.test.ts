@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createBudget, leftOf, reserveWhenGranted, type SharedBudget } from '../../../../src/produce/drivers/budget.ts'
 import { createLease } from '../../../../src/run/queue/lease.ts'
-import type { LeaseReply, LeaseRequest } from '../../../../src/run/queue/lease-script.ts'
+import type { LeaseReply, LeaseRequest } from '../../../../src/run/queue/run-state.ts'
 import { type ManualClock, manualClock } from '../../../support/manual-clock.ts'
 
 const limit = 1_000n

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { listenMistake } from '../../../src/cli/listen.ts'
+import { listenMistake } from '../../../src/outputs/http-server.ts'
 
 test.each([
   ['EADDRINUSE', '--port: got port 80, which another program uses, expected a free port, or 0 for any free one'],
