@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
 import { documentedContract } from '../../src/contract/documented.ts'
 import { loadProfile } from '../../src/contract/profile.ts'
-import { replyLie } from '../../src/service/lies/lie.ts'
+import { lie } from '../../src/service/lies/lie.ts'
 import { lieByName } from '../../src/service/lies/lies.ts'
+import { changeReply, plus, setHeader } from '../../src/service/lies/replies.ts'
 import { virtualRun } from '../support/virtual-run.ts'
 
 const shortWindows = loadProfile('scenarios/profiles/short-windows.yaml')
@@ -26,11 +27,7 @@ test.each([
 
 /** A lie: each reset is announced a number of seconds before the end of its window. */
 const early = (seconds: number) =>
-  replyLie('early', 'The request reset is too early.', reply => {
-    const name = 'x-ratelimit-reset-requests'
-    const { [name]: stated, ...others } = reply.headers
-    return stated === undefined ? reply : { ...reply, headers: { ...others, [name]: String(Number(stated) - seconds) } }
-  })
+  lie('early', 'The request reset is too early.', changeReply(setHeader('x-ratelimit-reset-requests', plus(-seconds))))
 
 test.each([
   ['windows of a minute', documentedContract],

@@ -1,365 +1,309 @@
 import { type Logprobs, logprobsOf, type TokenLogprob } from '../chat/completion.ts'
-import type { StreamEvent } from '../chat/stream.ts'
-import { amended, isStream, type Lie, type Lies, lie, replyLie, withHeader, withText } from './lie.ts'
+import { amend, changeInput, changeResult, type Fields } from './decisions.ts'
+import type { LieRow, Lies, Overrides } from './lie.ts'
+import {
+  all,
+  changeReplyIf,
+  isOf,
+  isStream,
+  not,
+  type ReplyTest,
+  replyText,
+  setHeader,
+  setStatus,
+  withText,
+} from './replies.ts'
+import { changeData, changeEvents, partLast, restless, twicePart, withError, withoutPart } from './streams.ts'
 
-/** A lie that changes the log probabilities of a choice. */
-const logprobsLie = (
-  name: string,
-  text: string,
-  change: (logprobs: Logprobs | null, content: string) => unknown,
-): Lie =>
-  lie(name, text, honest => ({
-    choice: choice =>
-      amended(honest.choice(choice), { logprobs: change(choice.logprobs, choice.message.content ?? '') }),
-  }))
+const isWhole: ReplyTest = ({ body }) => body.kind === 'whole'
 
-/** A lie that changes every position, including the first. */
-const eachLogprobLie = (name: string, text: string, change: (position: TokenLogprob) => object): Lie =>
-  logprobsLie(name, text, logprobs => logprobs && { ...change(logprobs), content: logprobs.content.map(change) })
+/** Changes the log probabilities of a choice. */
+const changeLogprobs = (change: (logprobs: Logprobs | null, content: string) => unknown): Overrides =>
+  amend('choice', ({ logprobs, message }) => ({ logprobs: change(logprobs, message.content ?? '') }))
 
-const rewrite = (event: StreamEvent, from: string, to: string): StreamEvent => ({
-  ...event,
-  data: event.data.replace(from, to),
-})
+/** Replaces fields of every position, including the first. */
+const amendLogprobs = (fields: (position: TokenLogprob) => Fields): Overrides => {
+  const change = (position: TokenLogprob) => ({ ...position, ...fields(position) })
+  return changeLogprobs(logprobs => logprobs && { ...change(logprobs), content: logprobs.content.map(change) })
+}
+
+/** A message with other fields. */
+const amendMessage = (fields: (content: string | null) => Fields): Overrides =>
+  amend('choice', ({ message }) => ({ message: { ...message, ...fields(message.content) } }))
 
 /** The JSON of a completion with a cost beyond the numbers of a double. */
 const withoutBound = (text: string): string => text.replace(/"usd":[^,}]+/, '"usd":1e400')
 
-/** A stream with a chunk without choices after each token: more runs than a record keeps in full. */
-const restless = (events: readonly StreamEvent[]): readonly StreamEvent[] =>
-  events.flatMap(event =>
-    event.part === 'content'
-      ? [event, { ...event, part: 'role', data: event.data.replace(/"choices":\[.*\]/, '"choices":[]') }]
-      : [event],
-  )
-
-/** A stream with an error after its first token (1), or after its last one (-1). */
-function withError(events: readonly StreamEvent[], side: 1 | -1): readonly StreamEvent[] {
-  const isToken = ({ part }: StreamEvent) => part === 'content' || part === 'tool-call'
-  const at = side === 1 ? events.findIndex(isToken) : events.findLastIndex(isToken)
-  const event = events[at]
-  if (event === undefined) return events
-  return events.toSpliced(at + 1, 0, { ...event, data: '{"error":{"type":"server_error","message":"No backend"}}' })
-}
+/** A fault in every price is also a fault in the price of cached tokens. */
+const wrongPrice = (text: string, overrides: Overrides): LieRow => [
+  text,
+  overrides,
+  ['chat.cost.cached', 'parameters.price'],
+]
 
 export const chatLies = {
-  'chat.status': [
-    replyLie('completion-created', 'Completions have the status 201.', (reply, { route }) =>
-      route.kind === 'chat' && reply.status === 200 ? { ...reply, status: 201 } : reply,
-    ),
-    replyLie('stream-accepted', 'Streams have the status 202.', (reply, { route }) =>
-      route.kind === 'chat' && reply.status === 200 && isStream(reply) ? { ...reply, status: 202 } : reply,
-    ),
-  ],
-  'chat.content-type': [
-    replyLie('completion-as-text', 'Unstreamed completions are text/plain.', (reply, { route }) =>
-      route.kind === 'chat' && reply.status === 200 && !isStream(reply)
-        ? withHeader(reply, 'content-type', 'text/plain')
-        : reply,
-    ),
-  ],
-  'chat.media-type': [
-    replyLie('wrong-media-type-is-400', 'Another content type returns 400.', (reply, { route }) =>
-      route.kind === 'chat' && reply.status === 415 ? { ...reply, status: 400 } : reply,
-    ),
-    lie('any-media-type', 'The content type of a chat request is ignored.', () => ({
-      acceptsChatType: () => true,
-    })),
-    lie('media-type-without-parameters', 'A content type with a charset is rejected.', honest => ({
-      acceptsChatType: type => honest.acceptsChatType(type) && type?.includes(';') !== true,
-    })),
-  ],
-  'chat.id': [
-    lie('completion-without-id', 'Completions have no id.', honest => ({
-      completionHead: head => ({ ...honest.completionHead(head), id: undefined }),
-    })),
-    lie('completion-id-as-number', 'The id of a completion is a number.', honest => ({
-      completionHead: head => ({ ...honest.completionHead(head), id: Number.parseInt(head.id.slice(-9), 36) }),
-    })),
-  ],
-  'chat.object': [
-    lie('object-of-old', 'The object of a completion is text_completion.', honest => ({
-      completionHead: head => ({
-        ...honest.completionHead(head),
-        ...(head.object === 'chat.completion' ? { object: 'text_completion' } : {}),
-      }),
-    })),
-  ],
-  'chat.created': [
-    lie('created-in-milliseconds', 'created is in milliseconds.', honest => ({
-      completionHead: head => ({ ...honest.completionHead(head), created: head.created * 1000 }),
-    })),
-    lie('created-as-text', 'created is an ISO date.', honest => ({
-      completionHead: head => ({
-        ...honest.completionHead(head),
-        created: new Date(head.created * 1000).toISOString(),
-      }),
-    })),
-    lie('created-long-ago', 'created is a day old, as in a cached response.', honest => ({
-      completionHead: head => ({ ...honest.completionHead(head), created: head.created - 86_400 }),
-    })),
-  ],
-  'chat.model': [
-    lie('completion-without-model', 'Completions do not name the model.', honest => ({
-      completionHead: head => ({ ...honest.completionHead(head), model: undefined }),
-    })),
-    lie('model-of-the-backend', "Completions have the backend's name of the model.", honest => ({
-      completionHead: head => ({ ...honest.completionHead(head), model: `backend/${head.model}` }),
-    })),
-  ],
-  'chat.choice': [
-    lie('choice-without-logprobs', 'Choices lack the key logprobs.', honest => ({
-      choice: choice => amended(honest.choice(choice), { logprobs: undefined }),
-    })),
-    lie('choice-index-as-text', 'The index of a choice is a string.', honest => ({
-      choice: choice => amended(honest.choice(choice), { index: String(choice.index) }),
-    })),
-  ],
-  'chat.choice.finish-reason': [
-    lie('finish-reason-eos', 'A completion that ends naturally has the finish reason eos.', honest => ({
-      finishReason: reason => (reason === 'stop' ? 'eos' : honest.finishReason(reason)),
-    })),
-    lie(
-      'finish-reason-max-tokens',
+  'chat.status': {
+    'completion-created': ['Completions have the status 201.', changeReplyIf(isOf('chat', 200), setStatus(201))],
+    'stream-accepted': [
+      'Streams have the status 202.',
+      changeReplyIf(all(isOf('chat', 200), isStream), setStatus(202)),
+    ],
+  },
+  'chat.content-type': {
+    'completion-as-text': [
+      'Unstreamed completions are text/plain.',
+      changeReplyIf(all(isOf('chat', 200), not(isStream)), setHeader('content-type', 'text/plain')),
+    ],
+  },
+  'chat.media-type': {
+    'wrong-media-type-is-400': ['Another content type returns 400.', changeReplyIf(isOf('chat', 415), setStatus(400))],
+    'any-media-type': ['The content type of a chat request is ignored.', () => ({ acceptsChatType: () => true })],
+    'media-type-without-parameters': [
+      'A content type with a charset is rejected.',
+      changeResult('acceptsChatType', (accepts, type) => accepts && type?.includes(';') !== true),
+    ],
+  },
+  'chat.id': {
+    'completion-without-id': ['Completions have no id.', amend('completionHead', { id: undefined })],
+    'completion-id-as-number': [
+      'The id of a completion is a number.',
+      amend('completionHead', ({ id }) => ({ id: Number.parseInt(id.slice(-9), 36) })),
+    ],
+  },
+  'chat.object': {
+    'object-of-old': [
+      'The object of a completion is text_completion.',
+      amend('completionHead', ({ object }) => ({ object: object === 'chat.completion' ? 'text_completion' : object })),
+    ],
+  },
+  'chat.created': {
+    'created-in-milliseconds': [
+      'created is in milliseconds.',
+      amend('completionHead', ({ created }) => ({ created: created * 1000 })),
+    ],
+    'created-as-text': [
+      'created is an ISO date.',
+      amend('completionHead', ({ created }) => ({ created: new Date(created * 1000).toISOString() })),
+    ],
+    'created-long-ago': [
+      'created is a day old, as in a cached response.',
+      amend('completionHead', ({ created }) => ({ created: created - 86_400 })),
+    ],
+  },
+  'chat.model': {
+    'completion-without-model': ['Completions do not name the model.', amend('completionHead', { model: undefined })],
+    'model-of-the-backend': [
+      "Completions have the backend's name of the model.",
+      amend('completionHead', ({ model }) => ({ model: `backend/${model}` })),
+    ],
+  },
+  'chat.choice': {
+    'choice-without-logprobs': ['Choices lack the key logprobs.', amend('choice', { logprobs: undefined })],
+    'choice-index-as-text': [
+      'The index of a choice is a string.',
+      amend('choice', ({ index }) => ({ index: String(index) })),
+    ],
+  },
+  'chat.choice.finish-reason': {
+    'finish-reason-eos': [
+      'A completion that ends naturally has the finish reason eos.',
+      changeResult('finishReason', (shown, reason) => (reason === 'stop' ? 'eos' : shown)),
+    ],
+    'finish-reason-max-tokens': [
       'A completion that reaches its bound has the finish reason max_tokens.',
-      honest => ({
-        finishReason: reason => (reason === 'length' ? 'max_tokens' : honest.finishReason(reason)),
+      changeResult('finishReason', (shown, reason) => (reason === 'length' ? 'max_tokens' : shown)),
+    ],
+  },
+  'chat.message': {
+    'message-without-content': [
+      'Messages have neither content nor tool calls.',
+      amendMessage(() => ({ content: null })),
+    ],
+    'content-of-untyped-parts': [
+      'Content is a list of parts without a type.',
+      amendMessage(content => ({ content: [{ text: content }] })),
+    ],
+    'tool-message-without-call': [
+      'Messages have the role tool and no tool_call_id.',
+      amend('choice', ({ message: { content } }) => (content === null ? {} : { message: { role: 'tool', content } })),
+    ],
+    'message-of-the-user': ['Messages have the role user.', amendMessage(() => ({ role: 'user' }))],
+  },
+  'chat.usage': {
+    'usage-as-text': [
+      'The numbers of usage are strings.',
+      amend('usage', ({ prompt_tokens: prompt, completion_tokens: completion, total_tokens: total }) => ({
+        prompt_tokens: String(prompt),
+        completion_tokens: String(completion),
+        total_tokens: String(total),
+      })),
+    ],
+    'usage-without-prompt': ['usage has no prompt_tokens.', amend('usage', { prompt_tokens: undefined })],
+  },
+  'chat.usage.sum': {
+    'total-one-too-many': [
+      'The total is one token too high.',
+      amend('usage', ({ total_tokens: total }) => ({ total_tokens: total + 1 })),
+    ],
+    'total-without-prompt': [
+      'The total has the completion tokens only.',
+      amend('usage', ({ completion_tokens: completion }) => ({ total_tokens: completion })),
+    ],
+  },
+  'chat.max-completion-tokens': {
+    'one-token-over': [
+      'A completion that reaches its bound has one more token.',
+      () => ({ completionTokens: (natural, bound) => (natural < bound ? natural : bound + 1) }),
+    ],
+    'reasoning-on-top': [
+      'Reasoning tokens do not count toward the bound.',
+      () => ({ completionTokens: (natural, bound) => Math.min(natural, Math.ceil(bound * 1.5)) }),
+    ],
+    'bound-not-heeded': ['The bound of a completion is ignored.', () => ({ completionTokens: natural => natural })],
+  },
+  'chat.cost': {
+    'negative-cost': [
+      'The cost is negative, as in a ledger.',
+      changeInput('cost', ({ usd, diem }) => [{ usd: -usd, diem: -diem }]),
+    ],
+    'cost-as-text': [
+      'The amounts of the cost are strings.',
+      amend('cost', ({ usd, diem }) => ({ usd: String(usd), diem: String(diem) })),
+    ],
+    'cost-without-bound': [
+      'The cost in USD is 1e400.',
+      (honest, contract) => ({
+        ...changeReplyIf(isWhole, reply => withText(reply, withoutBound(replyText(reply))))(honest, contract),
+        ...changeEvents(changeData(() => true, withoutBound))(honest, contract),
       }),
-    ),
-  ],
-  'chat.message': [
-    lie('message-without-content', 'Messages have neither content nor tool calls.', honest => ({
-      choice: choice => amended(honest.choice(choice), { message: { ...choice.message, content: null } }),
-    })),
-    lie('content-of-untyped-parts', 'Content is a list of parts without a type.', honest => ({
-      choice: choice =>
-        amended(honest.choice(choice), { message: { ...choice.message, content: [{ text: choice.message.content }] } }),
-    })),
-    lie('tool-message-without-call', 'Messages have the role tool and no tool_call_id.', honest => ({
-      choice: choice =>
-        choice.message.content === null
-          ? honest.choice(choice)
-          : amended(honest.choice(choice), { message: { role: 'tool', content: choice.message.content } }),
-    })),
-    lie('message-of-the-user', 'Messages have the role user.', honest => ({
-      choice: choice => amended(honest.choice(choice), { message: { ...choice.message, role: 'user' } }),
-    })),
-  ],
-  'chat.usage': [
-    lie('usage-as-text', 'The numbers of usage are strings.', honest => ({
-      usage: usage =>
-        amended(honest.usage(usage), {
-          prompt_tokens: String(usage.prompt_tokens),
-          completion_tokens: String(usage.completion_tokens),
-          total_tokens: String(usage.total_tokens),
-        }),
-    })),
-    lie('usage-without-prompt', 'usage has no prompt_tokens.', honest => ({
-      usage: usage => amended(honest.usage(usage), { prompt_tokens: undefined }),
-    })),
-  ],
-  'chat.usage.sum': [
-    lie('total-one-too-many', 'The total is one token too high.', honest => ({
-      usage: usage => honest.usage({ ...usage, total_tokens: usage.total_tokens + 1 }),
-    })),
-    lie('total-without-prompt', 'The total has the completion tokens only.', honest => ({
-      usage: usage => honest.usage({ ...usage, total_tokens: usage.completion_tokens }),
-    })),
-  ],
-  'chat.max-completion-tokens': [
-    lie('one-token-over', 'A completion that reaches its bound has one more token.', () => ({
-      completionTokens: (natural, bound) => (natural < bound ? natural : bound + 1),
-    })),
-    lie('reasoning-on-top', 'Reasoning tokens do not count toward the bound.', () => ({
-      completionTokens: (natural, bound) => Math.min(natural, Math.ceil(bound * 1.5)),
-    })),
-    lie('bound-not-heeded', 'The bound of a completion is ignored.', () => ({
-      completionTokens: natural => natural,
-    })),
-  ],
-  'chat.cost': [
-    lie('negative-cost', 'The cost is negative, as in a ledger.', honest => ({
-      cost: ({ usd, diem }) => honest.cost({ usd: -usd, diem: -diem }),
-    })),
-    lie('cost-as-text', 'The amounts of the cost are strings.', honest => ({
-      cost: cost => amended(honest.cost(cost), { usd: String(cost.usd), diem: String(cost.diem) }),
-    })),
-    lie('cost-without-bound', 'The cost in USD is 1e400.', honest => ({
-      finish: (reply, state) => {
-        const finished = honest.finish(reply, state)
-        return finished.body.kind === 'whole' ? withText(finished, withoutBound(finished.body.text)) : finished
-      },
-      events: events => honest.events(events).map(event => ({ ...event, data: withoutBound(event.data) })),
-    })),
-    lie('cost-as-nan', 'The cost in USD is the text NaN.', honest => ({
-      cost: cost => amended(honest.cost(cost), { usd: 'NaN' }),
-    })),
-    lie('cost-without-diem', 'The cost has no diem.', honest => ({
-      cost: cost => amended(honest.cost(cost), { diem: undefined }),
-    })),
-  ],
-  // A fault in every price is also a fault in the price of cached tokens.
-  'chat.cost.amount': [
-    lie(
-      'cost-ten-fold',
+    ],
+    'cost-as-nan': ['The cost in USD is the text NaN.', amend('cost', { usd: 'NaN' })],
+    'cost-without-diem': ['The cost has no diem.', amend('cost', { diem: undefined })],
+  },
+  'chat.cost.amount': {
+    'cost-ten-fold': wrongPrice(
       'A completion costs ten times its list price.',
-      honest => ({ chatCostPico: (usage, price) => honest.chatCostPico(usage, price) * 10n }),
-      ['chat.cost.cached', 'parameters.price'],
+      changeResult('chatCostPico', cost => cost * 10n),
     ),
-    lie(
-      'cost-rounded-to-thousandths',
+    'cost-rounded-to-thousandths': wrongPrice(
       'The cost of a completion is rounded up to thousandths of a dollar.',
-      honest => ({
-        chatCostPico: (usage, price) =>
-          ((honest.chatCostPico(usage, price) + 999_999_999n) / 1_000_000_000n) * 1_000_000_000n,
-      }),
-      ['chat.cost.cached', 'parameters.price'],
+      changeResult('chatCostPico', cost => ((cost + 999_999_999n) / 1_000_000_000n) * 1_000_000_000n),
     ),
-    lie(
-      'prices-swapped',
+    'prices-swapped': wrongPrice(
       'Prompts are billed as completions, and completions as prompts.',
-      honest => ({
-        chatCostPico: (usage, price) =>
-          honest.chatCostPico(usage, { ...price, input: price.output, output: price.input }),
-      }),
-      ['chat.cost.cached', 'parameters.price'],
+      changeInput('chatCostPico', (usage, price) => [usage, { ...price, input: price.output, output: price.input }]),
     ),
-    lie(
-      'free-prompts',
+    'free-prompts': wrongPrice(
       'Prompts are not billed.',
-      honest => ({
-        chatCostPico: (usage, price) => honest.chatCostPico(usage, { ...price, input: '0' }),
-      }),
-      ['chat.cost.cached', 'parameters.price'],
+      changeInput('chatCostPico', (usage, price) => [usage, { ...price, input: '0' }]),
     ),
-    lie(
-      'one-token-unbilled',
+    'one-token-unbilled': wrongPrice(
       'The last token of a completion is not billed.',
-      honest => ({
-        chatCostPico: (usage, price) =>
-          honest.chatCostPico({ ...usage, completion_tokens: usage.completion_tokens - 1 }, price),
+      changeInput('chatCostPico', (usage, price) => [
+        { ...usage, completion_tokens: usage.completion_tokens - 1 },
+        price,
+      ]),
+    ),
+  },
+  'chat.logprobs': {
+    'bytes-in-base64': [
+      'The bytes of a token are a base64 string.',
+      amendLogprobs(({ bytes }) => ({ bytes: Buffer.from(bytes).toString('base64') })),
+    ],
+    'logprob-as-text': [
+      'Log probabilities are strings.',
+      amendLogprobs(({ logprob }) => ({ logprob: String(logprob) })),
+    ],
+  },
+  'chat.logprobs.asked': {
+    'logprobs-unasked': [
+      'Every response has log probabilities.',
+      changeLogprobs((logprobs, word) => logprobs ?? logprobsOf([word], 0)),
+    ],
+    'logprobs-never': ['No response has log probabilities.', amend('choice', { logprobs: null })],
+  },
+  'chat.logprobs.top': {
+    'one-candidate-too-many': [
+      'Each position has one candidate more than requested.',
+      amendLogprobs(({ top_logprobs: top }) => ({ top_logprobs: [...top, { token: '', logprob: -9, bytes: [] }] })),
+    ],
+  },
+  'chat.prompt-logprobs': {
+    'prompt-logprobs-as-list': ['prompt_logprobs is a list.', amend('completionHead', { prompt_logprobs: [] })],
+  },
+  'chat.stream.content-type': {
+    'stream-as-json': [
+      'Streams are application/json.',
+      changeReplyIf(isStream, setHeader('content-type', 'application/json')),
+    ],
+  },
+  'chat.stream.chunk': {
+    'id-changes': [
+      'The id changes with the first content token.',
+      changeEvents((events, original) => {
+        const from = original.findIndex(({ part }) => part === 'content')
+        const renameId = (data: string) => data.replace('"id":"chatcmpl-', '"id":"chatcmpl-B')
+        return changeData((_, index) => index >= from, renameId)(events)
       }),
-      ['chat.cost.cached', 'parameters.price'],
-    ),
-  ],
-  'chat.logprobs': [
-    eachLogprobLie('bytes-in-base64', 'The bytes of a token are a base64 string.', position => ({
-      ...position,
-      bytes: Buffer.from(position.bytes).toString('base64'),
-    })),
-    eachLogprobLie('logprob-as-text', 'Log probabilities are strings.', position => ({
-      ...position,
-      logprob: String(position.logprob),
-    })),
-  ],
-  'chat.logprobs.asked': [
-    logprobsLie('logprobs-unasked', 'Every response has log probabilities.', (logprobs, word) => {
-      return logprobs ?? logprobsOf([word], 0)
-    }),
-    logprobsLie('logprobs-never', 'No response has log probabilities.', () => null),
-  ],
-  'chat.logprobs.top': [
-    eachLogprobLie('one-candidate-too-many', 'Each position has one candidate more than requested.', position => ({
-      ...position,
-      top_logprobs: [...position.top_logprobs, { token: '', logprob: -9, bytes: [] }],
-    })),
-  ],
-  'chat.prompt-logprobs': [
-    lie('prompt-logprobs-as-list', 'prompt_logprobs is a list.', honest => ({
-      completionHead: head => ({ ...honest.completionHead(head), prompt_logprobs: [] }),
-    })),
-  ],
-  'chat.stream.content-type': [
-    replyLie('stream-as-json', 'Streams are application/json.', reply =>
-      isStream(reply) ? withHeader(reply, 'content-type', 'application/json') : reply,
-    ),
-  ],
-  'chat.stream.chunk': [
-    lie('id-changes', 'The id changes with the first content token.', honest => ({
-      events: events => {
-        const from = events.findIndex(({ part }) => part === 'content')
-        return honest
-          .events(events)
-          .map((event, index) => (index >= from ? rewrite(event, '"id":"chatcmpl-', '"id":"chatcmpl-B') : event))
-      },
-    })),
-    lie('model-changes', 'The last chunks name another model.', honest => ({
-      events: events =>
-        honest
-          .events(events)
-          .map(event =>
-            event.part === 'finish' || event.part === 'usage' ? rewrite(event, '"model":"', '"model":"other-') : event,
-          ),
-    })),
-    lie('chunk-cut-off', 'A chunk is cut off.', honest => ({
-      events: events => {
-        const last = events.findLastIndex(({ part }) => part === 'content')
-        return honest
-          .events(events)
-          .map((event, index) => (index === last ? { ...event, data: event.data.slice(0, -20) } : event))
-      },
-    })),
-  ],
-  'chat.stream.finish': [
-    lie('goes-on-after-an-error', 'A stream goes on after an error in its middle.', honest => ({
-      events: events => withError(honest.events(events), 1),
-    })),
-    lie('finishes-after-an-error', 'A stream with an error after its last token has a finish reason.', honest => ({
-      events: events => withError(honest.events(events), -1),
-    })),
-    lie('finish-twice', 'The finish chunk is sent twice.', honest => ({
-      events: events => honest.events(events).flatMap(event => (event.part === 'finish' ? [event, event] : [event])),
-    })),
-    lie(
-      'restless-finish-twice',
+    ],
+    'model-changes': [
+      'The last chunks name another model.',
+      changeEvents(
+        changeData(
+          ({ part }) => part === 'finish' || part === 'usage',
+          data => data.replace('"model":"', '"model":"other-'),
+        ),
+      ),
+    ],
+    'chunk-cut-off': [
+      'A chunk is cut off.',
+      changeEvents((events, original) => {
+        const last = original.findLastIndex(({ part }) => part === 'content')
+        return changeData(
+          (_, index) => index === last,
+          data => data.slice(0, -20),
+        )(events)
+      }),
+    ],
+  },
+  'chat.stream.finish': {
+    'goes-on-after-an-error': ['A stream goes on after an error in its middle.', changeEvents(withError('first'))],
+    'finishes-after-an-error': [
+      'A stream with an error after its last token has a finish reason.',
+      changeEvents(withError('last')),
+    ],
+    'finish-twice': ['The finish chunk is sent twice.', changeEvents(twicePart('finish'))],
+    'restless-finish-twice': [
       'A chunk without a token follows each token, and the finish chunk is sent twice.',
-      honest => ({
-        events: events =>
-          restless(honest.events(events)).flatMap(event => (event.part === 'finish' ? [event, event] : [event])),
-      }),
-    ),
-    lie('no-finish', 'The finish chunk is left out.', honest => ({
-      events: events => honest.events(events).filter(({ part }) => part !== 'finish'),
-    })),
-    lie('token-after-finish', 'A token follows the finish chunk.', honest => ({
-      events: events => {
+      changeEvents(restless, twicePart('finish')),
+    ],
+    'no-finish': ['The finish chunk is left out.', changeEvents(withoutPart('finish'))],
+    'token-after-finish': [
+      'A token follows the finish chunk.',
+      changeEvents(events => {
         const token = events.findLast(({ part }) => part === 'content')
-        return honest
-          .events(events)
-          .flatMap(event => (event.part === 'finish' && token !== undefined ? [event, token] : [event]))
-          .filter((event, index, all) => event !== token || index > all.findIndex(({ part }) => part === 'finish'))
-      },
-    })),
-  ],
-  'chat.stream.usage': [
-    lie('usage-twice', 'The usage chunk is sent twice.', honest => ({
-      events: events => honest.events(events).flatMap(event => (event.part === 'usage' ? [event, event] : [event])),
-    })),
-    lie('no-usage', 'The usage chunk is left out.', honest => ({
-      events: events => honest.events(events).filter(({ part }) => part !== 'usage'),
-    })),
-  ],
-  'chat.stream.done': [
-    lie('no-done', 'The done marker is left out.', honest => ({
-      events: events => honest.events(events).filter(({ part }) => part !== 'done'),
-    })),
-    lie('restless-no-done', 'A chunk without a token follows each token, and the done marker is left out.', honest => ({
-      events: events => restless(honest.events(events)).filter(({ part }) => part !== 'done'),
-    })),
-    lie(
-      'restless-done-early',
-      'A chunk without a token follows each token, and the done marker precedes the last chunk.',
-      honest => ({
-        events: events =>
-          restless(honest.events(events)).toSorted((a, b) => Number(a.part === 'usage') - Number(b.part === 'usage')),
+        if (token === undefined) return events
+        return events
+          .filter(event => event !== token)
+          .flatMap(event => (event.part === 'finish' ? [event, token] : [event]))
       }),
-    ),
-    lie('usage-after-done', 'The usage chunk follows the done marker.', honest => ({
-      events: events =>
-        [...honest.events(events)].sort((a, b) => Number(a.part === 'usage') - Number(b.part === 'usage')),
-    })),
-    lie('done-twice', 'The done marker is sent twice.', honest => ({
-      events: events => honest.events(events).flatMap(event => (event.part === 'done' ? [event, event] : [event])),
-    })),
-  ],
+    ],
+  },
+  'chat.stream.usage': {
+    'usage-twice': ['The usage chunk is sent twice.', changeEvents(twicePart('usage'))],
+    'no-usage': ['The usage chunk is left out.', changeEvents(withoutPart('usage'))],
+  },
+  'chat.stream.done': {
+    'no-done': ['The done marker is left out.', changeEvents(withoutPart('done'))],
+    'restless-no-done': [
+      'A chunk without a token follows each token, and the done marker is left out.',
+      changeEvents(restless, withoutPart('done')),
+    ],
+    'restless-done-early': [
+      'A chunk without a token follows each token, and the done marker precedes the last chunk.',
+      changeEvents(restless, partLast('usage')),
+    ],
+    'usage-after-done': ['The usage chunk follows the done marker.', changeEvents(partLast('usage'))],
+    'done-twice': ['The done marker is sent twice.', changeEvents(twicePart('done'))],
+  },
 } satisfies Lies

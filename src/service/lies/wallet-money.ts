@@ -1,84 +1,99 @@
+import { balanceRemainingHeader, moneyHeadersOf } from '../../contract/headers.ts'
 import type { PaymentRefusal } from '../../contract/wallets.ts'
+import { isObject } from '../../lib/json.ts'
 import { formatPico, parsePico, pico } from '../../lib/money.ts'
 import type { Account } from '../account.ts'
 import type { Reply, RequestState } from '../message.ts'
 import type { PaymentRules } from '../wallets/top-up.ts'
-import { isReplay, type Lie, type Lies, lie, replyLie, replyText, withHeader, withoutHeaders, withText } from './lie.ts'
+import { amended, changeInput, changeResult } from './decisions.ts'
+import type { LieRow, Lies, Overrides } from './lie.ts'
+import {
+  changeReply,
+  changeReplyIf,
+  dropHeaders,
+  isOf,
+  isReplay,
+  plus,
+  replyText,
+  setFields,
+  setHeader,
+  setStatus,
+  setText,
+} from './replies.ts'
 
-const remaining = 'x-balance-remaining'
 const isWallet = ({ wallet }: Account): boolean => wallet !== undefined
 
 const limitHeader = 'x-ratelimit-limit-requests'
 const remainingRequests = 'x-ratelimit-remaining-requests'
 
 /** Other limits for wallets. Responses state them. */
-const walletLimits = (name: string, text: string, change: (limit: number) => number): Lie =>
-  lie(
-    name,
-    text,
-    honest => ({
-      limitsOf: (limits, account) => {
-        const own = honest.limitsOf(limits, account)
-        return isWallet(account) ? { ...own, requests: change(own.requests) } : own
-      },
-    }),
-    ['limit.requests.limit', 'limit.resources', 'limit.requests.not-early', 'limit.requests.enforced'],
-  )
+const walletLimits = (text: string, change: (limit: number) => number): LieRow => [
+  text,
+  changeResult('limitsOf', (own, _, account) => (isWallet(account) ? { ...own, requests: change(own.requests) } : own)),
+  ['limit.requests.limit', 'limit.resources', 'limit.requests.not-early', 'limit.requests.enforced'],
+]
 
-/** A lie about some refused payments. */
-const credited = (
-  name: string,
-  text: string,
-  refusals: readonly PaymentRefusal[],
+/** Another credit for some refused payments. */
+const credit = (
   how: ReturnType<PaymentRules['refusedCredit']>,
+  refused: PaymentRefusal,
   isMeant: (payment: Parameters<PaymentRules['refusedCredit']>[1]) => boolean = () => true,
-): Lie =>
-  lie(name, text, honest => ({
-    refusedCredit: (refusal, payment) =>
-      refusals.includes(refusal) && isMeant(payment) ? how : honest.refusedCredit(refusal, payment),
-  }))
+): Overrides =>
+  changeResult('refusedCredit', (honest, refusal, payment) => (refusal === refused && isMeant(payment) ? how : honest))
+
+/** Reads the payment headers that fit. */
+const readHeaders =
+  (fits: (name: string, current: string) => boolean): Overrides =>
+  (honest, contract) => {
+    const current = contract.wallets.topUp.paymentHeader.toLowerCase()
+    const read = changeInput('paymentHeader', (headers, names) => [headers, names.filter(name => fits(name, current))])
+    return read(honest, contract)
+  }
+
+/** Accepts payments that should be refused for this reason. */
+const acceptPayment = (reason: PaymentRefusal): Overrides =>
+  changeInput('paymentRefusal', refusal => [refusal === reason ? null : refusal])
 
 /** Payments for a test network. */
 const testNetworks = ['eip155:84532', 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1']
 
-const balanceLie = (name: string, text: string, change: (balanceUsd: number) => unknown): Lie =>
-  replyLie(name, text, (reply, { route }) => {
-    if (route.kind !== 'wallet-balance' || reply.status !== 200) return reply
-    const { success, data } = JSON.parse(replyText(reply))
-    return withText(reply, JSON.stringify({ success, data: { ...data, balanceUsd: change(data.balanceUsd) } }))
-  })
-
-/** Another status for the refusals with the code of one. */
-const statusLie = (name: string, text: string, refusal: PaymentRefusal, status: number): Lie =>
-  replyLie(name, text, (reply, { route }, { wallets }) => {
-    const { code } = wallets.topUp.refusals[refusal]
-    const isMeant = route.kind === 'top-up' && code !== null && replyText(reply).includes(`"${code}"`)
-    return isMeant ? { ...reply, status } : reply
-  })
-
-/** Charges a wallet for a request whose reply is finished. */
-const charged = (name: string, text: string, amountOf: (reply: Reply, state: RequestState) => bigint): Lie =>
-  lie(
-    name,
-    text,
-    honest => ({
-      finish: (reply, state) => {
-        if (state.account?.wallet !== undefined)
-          honest.charge(state.account, { currency: 'usd', pico: amountOf(reply, state) })
-        return honest.finish(reply, state)
-      },
+/** The balance endpoint shows another balance. */
+const showBalance = (change: (balanceUsd: number) => unknown): Overrides =>
+  changeReplyIf(
+    isOf('wallet-balance', 200),
+    setFields(({ data }) => {
+      const balanceUsd = isObject(data) ? Number(data.balanceUsd) : 0
+      return { data: amended(data, { balanceUsd: change(balanceUsd) }) }
     }),
-    ['rpc.replay.charge'],
   )
 
+/** Another status for the refusals with the code of one. */
+const refusalIs = (status: number, refusal: PaymentRefusal): Overrides =>
+  changeReplyIf((reply, { route }, { wallets }) => {
+    const { code } = wallets.topUp.refusals[refusal]
+    return route.kind === 'top-up' && code !== null && replyText(reply).includes(`"${code}"`)
+  }, setStatus(status))
+
+/** Charges a wallet for a request whose reply is finished. */
+const chargeRequest = (text: string, amountOf: (reply: Reply, state: RequestState) => bigint): LieRow => [
+  text,
+  honest => ({
+    finish: (reply, state) => {
+      if (state.account?.wallet !== undefined)
+        honest.charge(state.account, { currency: 'usd', pico: amountOf(reply, state) })
+      return honest.finish(reply, state)
+    },
+  }),
+  ['rpc.replay.charge'],
+]
+
 export const walletMoneyLies = {
-  'wallet.limits': [
-    walletLimits('wallets-have-half', 'A wallet has half of the limits.', limit => Math.floor(limit / 2)),
-    walletLimits('wallets-have-double', 'A wallet has double limits.', limit => limit * 2),
-    lie(
-      'wallets-refused-early',
+  'wallet.limits': {
+    'wallets-have-half': walletLimits('A wallet has half of the limits.', limit => Math.floor(limit / 2)),
+    'wallets-have-double': walletLimits('A wallet has double limits.', limit => limit * 2),
+    'wallets-refused-early': [
       'A wallet is refused at half of the limits that its responses state.',
-      honest => {
+      (honest, contract) => {
         /** The published limits, by their halves. */
         const published = new Map<number, number>()
         return {
@@ -94,46 +109,51 @@ export const walletMoneyLies = {
             const half = Number(finished.headers[limitHeader])
             const whole = published.get(half)
             if (state.account?.wallet === undefined || whole === undefined) return finished
-            const left = (value: string) => String(Number(value) + whole - half)
-            return withHeader(withHeader(finished, limitHeader, String(whole)), remainingRequests, left)
+            const stated = setHeader(limitHeader, String(whole))(finished, state, contract)
+            return setHeader(remainingRequests, plus(whole - half))(stated, state, contract)
           },
         }
       },
       ['limit.requests.not-early', 'limit.requests.remaining'],
-    ),
-  ],
-  'wallet.billing': [
-    lie(
-      'wallets-pay-more',
+    ],
+  },
+  'wallet.billing': {
+    'wallets-pay-more': [
       'RPC costs wallets a quarter more.',
-      honest => ({
+      (honest, contract) => ({
         finish: (reply, state) => {
           const finished = honest.finish(reply, state)
-          const { [costHeader(finished)]: cost } = finished.headers
+          const { rpcCostUsd } = moneyHeadersOf(contract)
+          const { [rpcCostUsd]: cost } = finished.headers
           // Another lie may have changed it to something else.
           const stated = cost === undefined ? null : parsePico(cost)
           if (state.account?.wallet === undefined || stated === null || isReplay(finished)) return finished
           const extra = stated / 4n
           honest.charge(state.account, { currency: 'usd', pico: extra })
-          const dearer = withHeader(finished, costHeader(finished), formatPico(stated + extra))
-          return withHeader(dearer, remaining, left => formatPico(pico(left) - extra))
+          const dearer = setHeader(rpcCostUsd, formatPico(stated + extra))(finished, state, contract)
+          return setHeader(balanceRemainingHeader, left => formatPico(pico(left) - extra))(dearer, state, contract)
         },
       }),
       ['rpc.cost.amount'],
-    ),
-  ],
-  'wallet.charge': [
-    lie('wallet-charged-twice', 'Every charge of a wallet is applied twice.', honest => ({
-      charge: (account, charge) =>
-        honest.charge(account, isWallet(account) ? { ...charge, pico: charge.pico * 2n } : charge),
-    })),
-    lie('wallet-not-charged', 'A wallet is never charged.', honest => ({
-      charge: (account, charge) => {
-        if (!isWallet(account)) honest.charge(account, charge)
-      },
-    })),
-    lie(
-      'wallet-charged-for-bad-sign-ins',
+    ],
+  },
+  'wallet.charge': {
+    'wallet-charged-twice': [
+      'Every charge of a wallet is applied twice.',
+      changeInput('charge', (account, charge) => [
+        account,
+        isWallet(account) ? { ...charge, pico: charge.pico * 2n } : charge,
+      ]),
+    ],
+    'wallet-not-charged': [
+      'A wallet is never charged.',
+      honest => ({
+        charge: (account, charge) => {
+          if (!isWallet(account)) honest.charge(account, charge)
+        },
+      }),
+    ],
+    'wallet-charged-for-bad-sign-ins': [
       'A sign-in that is refused costs the wallet that it names a little.',
       honest => {
         const known = new Map<string, Account>()
@@ -153,119 +173,103 @@ export const walletMoneyLies = {
           },
         }
       },
-    ),
-    charged('wallet-charged-for-refusals', 'A refused request of a wallet costs a little.', ({ status }) =>
+    ],
+    'wallet-charged-for-refusals': chargeRequest('A refused request of a wallet costs a little.', ({ status }) =>
       status >= 400 ? 12_500_000n : 0n,
     ),
-    charged('wallet-charged-for-asking', 'A wallet pays a millionth to see its balance.', (_, { route }) =>
+    'wallet-charged-for-asking': chargeRequest('A wallet pays a millionth to see its balance.', (_, { route }) =>
       route.kind === 'wallet-balance' ? 1_000_000n : 0n,
     ),
-  ],
-  'wallet.balance': [
-    balanceLie('balance-of-wallet-more', 'The balance endpoint shows a cent too much.', usd => usd + 0.02),
-    balanceLie('balance-of-wallet-whole', 'The balance endpoint shows whole dollars only.', Math.floor),
-    balanceLie('balance-of-wallet-hidden', 'The balance endpoint shows no balance.', () => undefined),
-    replyLie('balance-of-wallet-missing', 'There is no balance endpoint.', (reply, { route }) =>
-      route.kind === 'wallet-balance' ? { ...withText(reply, '{"error":"Not found"}'), status: 404 } : reply,
-    ),
-  ],
-  'wallet.balance-remaining': [
-    replyLie(
-      'remaining-before',
+  },
+  'wallet.balance': {
+    'balance-of-wallet-more': ['The balance endpoint shows a cent too much.', showBalance(usd => usd + 0.02)],
+    'balance-of-wallet-whole': ['The balance endpoint shows whole dollars only.', showBalance(Math.floor)],
+    'balance-of-wallet-hidden': ['The balance endpoint shows no balance.', showBalance(() => undefined)],
+    'balance-of-wallet-missing': [
+      'There is no balance endpoint.',
+      changeReplyIf(isOf('wallet-balance'), setText('{"error":"Not found"}'), setStatus(404)),
+    ],
+  },
+  'wallet.balance-remaining': {
+    'remaining-before': [
       'X-Balance-Remaining is the credit before the request.',
-      (reply, _, { headerPrefix }) =>
-        withHeader(reply, remaining, value => reply.headers[`${headerPrefix}balance-usd`] ?? value),
-    ),
-    lie('remaining-of-another-wallet', 'X-Balance-Remaining is that of the wallet that called before.', honest => {
-      let last: string | null = null
-      let lastOwner: string | undefined
-      return {
-        finish: (reply, state) => {
-          const finished = honest.finish(reply, state)
-          const { [remaining]: value } = finished.headers
-          if (value === undefined) return finished
-          const shown = lastOwner === state.account?.wallet ? value : (last ?? value)
+      changeReply(
+        setHeader(
+          balanceRemainingHeader,
+          (value, { headers }, _, contract) => headers[moneyHeadersOf(contract).usdBalance] ?? value,
+        ),
+      ),
+    ],
+    'remaining-of-another-wallet': [
+      'X-Balance-Remaining is that of the wallet that called before.',
+      (honest, contract) => {
+        let last: string | null = null
+        let lastOwner: string | undefined
+        const change = setHeader(balanceRemainingHeader, (value, _, { account }) => {
+          const shown = lastOwner === account?.wallet ? value : (last ?? value)
           last = value
-          lastOwner = state.account?.wallet
-          return withHeader(finished, remaining, shown)
-        },
-      }
-    }),
-    replyLie('remaining-missing', 'X-Balance-Remaining is missing.', reply => withoutHeaders(reply, remaining)),
-    replyLie('remaining-in-cents', 'X-Balance-Remaining is in cents.', reply =>
-      withHeader(reply, remaining, value => formatPico(pico(value) * 100n)),
-    ),
-  ],
-  'wallet.top-up.credit': [
-    lie('payment-credited-less', 'A twentieth of a payment is kept.', honest => ({
-      creditPicoUsd: paid => (honest.creditPicoUsd(paid) * 19n) / 20n,
-    })),
-    lie('payment-lost', 'A settled payment is never credited.', () => ({
-      creditMs: () => Number.POSITIVE_INFINITY,
-    })),
-    lie('payment-credited-late', 'A settled payment is credited ten minutes later.', honest => ({
-      creditMs: (settledMs, arrivedMs) => honest.creditMs(settledMs, arrivedMs) + 600_000,
-    })),
-    credited(
-      'payment-credited-unsettled',
+          lastOwner = account?.wallet
+          return shown
+        })
+        return changeReply(change)(honest, contract)
+      },
+    ],
+    'remaining-missing': ['X-Balance-Remaining is missing.', changeReply(dropHeaders(balanceRemainingHeader))],
+    'remaining-in-cents': [
+      'X-Balance-Remaining is in cents.',
+      changeReply(setHeader(balanceRemainingHeader, value => formatPico(pico(value) * 100n))),
+    ],
+  },
+  'wallet.top-up.credit': {
+    'payment-credited-less': [
+      'A twentieth of a payment is kept.',
+      changeResult('creditPicoUsd', credited => (credited * 19n) / 20n),
+    ],
+    'payment-lost': ['A settled payment is never credited.', () => ({ creditMs: () => Number.POSITIVE_INFINITY })],
+    'payment-credited-late': [
+      'A settled payment is credited ten minutes later.',
+      changeResult('creditMs', creditMs => creditMs + 600_000),
+    ],
+    'payment-credited-unsettled': [
       'A payment is credited before it is settled, and its settlement fails.',
-      ['settlementFailed'],
-      'silent',
-    ),
-    lie('payment-header-unread', 'A payment in the first header is not read.', (honest, { wallets: { topUp } }) => ({
-      paymentHeader: (headers, names) =>
-        honest.paymentHeader(
-          headers,
-          names.filter(name => name !== topUp.paymentHeader.toLowerCase()),
-        ),
-    })),
-  ],
-  'wallet.top-up.once': [
-    credited('payment-settles-twice', 'A payment that was settled is credited again.', ['replayed'], 'accepted'),
-    credited('payment-replay-counts', 'A replayed payment is refused, and credited again.', ['replayed'], 'silent'),
-    credited('payment-copies-count', 'Two copies of a payment at once are both credited.', ['inProgress'], 'accepted'),
-  ],
-  'wallet.top-up.legacy-headers': [
-    lie('legacy-payments-unread', 'Payments in the legacy headers are not read.', (honest, { wallets: { topUp } }) => ({
-      paymentHeader: (headers, names) =>
-        honest.paymentHeader(
-          headers,
-          names.filter(name => name === topUp.paymentHeader.toLowerCase()),
-        ),
-    })),
-  ],
-  'wallet.top-up.least': [
-    lie('small-payments-accepted', 'A payment below the minimum is accepted.', honest => ({
-      paymentRefusal: refusal => honest.paymentRefusal(refusal === 'belowMinimum' ? null : refusal),
-    })),
-    credited(
-      'small-payments-credited',
+      credit('silent', 'settlementFailed'),
+    ],
+    'payment-header-unread': [
+      'A payment in the first header is not read.',
+      readHeaders((name, current) => name !== current),
+    ],
+  },
+  'wallet.top-up.once': {
+    'payment-settles-twice': ['A payment that was settled is credited again.', credit('accepted', 'replayed')],
+    'payment-replay-counts': ['A replayed payment is refused, and credited again.', credit('silent', 'replayed')],
+    'payment-copies-count': ['Two copies of a payment at once are both credited.', credit('accepted', 'inProgress')],
+  },
+  'wallet.top-up.legacy-headers': {
+    'legacy-payments-unread': [
+      'Payments in the legacy headers are not read.',
+      readHeaders((name, current) => name === current),
+    ],
+  },
+  'wallet.top-up.least': {
+    'small-payments-accepted': ['A payment below the minimum is accepted.', acceptPayment('belowMinimum')],
+    'small-payments-credited': [
       'A payment below the minimum is refused, and credited.',
-      ['belowMinimum'],
-      'silent',
-    ),
-  ],
-  'wallet.top-up.invalid': [
-    lie('any-resource-accepted', 'A payment for another resource is accepted.', honest => ({
-      paymentRefusal: refusal => honest.paymentRefusal(refusal === 'otherResource' ? null : refusal),
-    })),
-    credited('any-payment-accepted', 'A payment is not verified.', ['unverified'], 'accepted'),
-    credited(
-      'any-chain-accepted',
+      credit('silent', 'belowMinimum'),
+    ],
+  },
+  'wallet.top-up.invalid': {
+    'any-resource-accepted': ['A payment for another resource is accepted.', acceptPayment('otherResource')],
+    'any-payment-accepted': ['A payment is not verified.', credit('accepted', 'unverified')],
+    'any-chain-accepted': [
       'A payment on a test network is accepted.',
-      ['unverified'],
-      'accepted',
-      ({ accepted }) => testNetworks.includes(accepted.network),
-    ),
-    credited('any-payment-credited', 'A payment that is not valid is refused, and credited.', ['unverified'], 'silent'),
-  ],
-  'wallet.top-up.refusal': [
-    statusLie('small-payment-is-422', 'A payment below the minimum gets a 422.', 'belowMinimum', 422),
-    statusLie('unverified-is-403', 'A payment that is not valid gets a 403.', 'unverified', 403),
-    statusLie('replayed-is-422', 'A replayed payment gets a 422.', 'replayed', 422),
-    statusLie('other-resource-is-404', 'A payment for another resource gets a 404.', 'otherResource', 404),
-  ],
+      credit('accepted', 'unverified', ({ accepted }) => testNetworks.includes(accepted.network)),
+    ],
+    'any-payment-credited': ['A payment that is not valid is refused, and credited.', credit('silent', 'unverified')],
+  },
+  'wallet.top-up.refusal': {
+    'small-payment-is-422': ['A payment below the minimum gets a 422.', refusalIs(422, 'belowMinimum')],
+    'unverified-is-403': ['A payment that is not valid gets a 403.', refusalIs(403, 'unverified')],
+    'replayed-is-422': ['A replayed payment gets a 422.', refusalIs(422, 'replayed')],
+    'other-resource-is-404': ['A payment for another resource gets a 404.', refusalIs(404, 'otherResource')],
+  },
 } satisfies Lies
-
-const costHeader = ({ headers }: Reply): string =>
-  Object.keys(headers).find(name => name.endsWith('rpc-cost-usd')) ?? ''
