@@ -118,11 +118,11 @@ export const headerRules: readonly HeaderRule<HeaderClause>[] = [...ofAnswers, .
 )
 
 /** The name of a header in a contract: `{prefix}` stands for the prefix of the service's own headers. */
-export const headerName = (name: string, { headerPrefix }: Pick<Contract, 'headerPrefix'>): string =>
+export const fullHeaderName = (name: string, { headerPrefix }: Pick<Contract, 'headerPrefix'>): string =>
   name.replace('{prefix}', headerPrefix)
 
 const rulesIn = <Clause>(rows: readonly Row<Clause>[], contract: Contract): readonly HeaderRule<Clause>[] =>
-  rows.map(row => ruleOf(row)).map(rule => ({ ...rule, name: headerName(rule.name, contract) }))
+  rows.map(row => ruleOf(row)).map(rule => ({ ...rule, name: fullHeaderName(rule.name, contract) }))
 
 /** The rules by the judge of their clauses. */
 export const headerRulesOf = memoizeByObject((contract: Contract) => ({

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { documentedContract } from '../../src/contract/documented.ts'
 import { loadProfile } from '../../src/contract/profile.ts'
-import { lie } from '../../src/service/lies/lie.ts'
+import type { Lie } from '../../src/service/lies/lie.ts'
 import { lieByName } from '../../src/service/lies/lies.ts'
-import { changeReply, plus, setHeader } from '../../src/service/lies/replies.ts'
+import { header, plus } from '../../src/service/lies/replies.ts'
 import { virtualRun } from '../support/virtual-run.ts'
 
 const shortWindows = loadProfile('scenarios/profiles/short-windows.yaml')
@@ -26,8 +26,10 @@ test.each([
 })
 
 /** A lie: each reset is announced a number of seconds before the end of its window. */
-const early = (seconds: number) =>
-  lie('early', 'The request reset is too early.', changeReply(setHeader('x-ratelimit-reset-requests', plus(-seconds))))
+const early = (seconds: number): Lie => ({
+  name: 'early',
+  ...header('The request reset is too early.', 'x-ratelimit-reset-requests', plus(-seconds)),
+})
 
 test.each([
   ['windows of a minute', documentedContract],

@@ -1,6 +1,6 @@
-import { addTo, changeInput, changeResult } from './decisions.ts'
-import type { Lies } from './lie.ts'
-import { changeReplyIf, type ReplyChange, type ReplyTest, replyText, setText, withText } from './replies.ts'
+import { addTo, always, input, result } from './decisions.ts'
+import { alsoViolating, type Lies, row } from './lie.ts'
+import { type ReplyChange, type ReplyTest, replies, replyText, setText, withText } from './replies.ts'
 
 /** A late or missing block also means that failures are miscounted. */
 const late = ['abuse.block', 'abuse.counts'] as const
@@ -15,78 +15,72 @@ const waitOfAMinute: ReplyChange = reply => withText(reply, replyText(reply).rep
 /** Lies about the block after too many failures. */
 export const abuseLies = {
   'abuse.block': {
-    'block-never': ['No caller is ever blocked.', () => ({ toleratesFailures: () => true }), late],
-    'block-one-failure-late': [
-      'The block starts one failure too late.',
-      changeInput('toleratesFailures', failures => [failures - 1]),
+    'block-never': alsoViolating(late, always('No caller is ever blocked.', { toleratesFailures: () => true })),
+    'block-one-failure-late': alsoViolating(
       late,
-    ],
-    'block-after-fifty': [
-      'Only more than 50 failures block.',
-      () => ({ toleratesFailures: failures => failures <= 50 }),
+      input('The block starts one failure too late.', 'toleratesFailures', failures => [failures - 1]),
+    ),
+    'block-after-fifty': alsoViolating(
       late,
-    ],
+      always('Only more than 50 failures block.', { toleratesFailures: failures => failures <= 50 }),
+    ),
   },
   'abuse.not-early': {
-    'block-one-failure-early': [
-      'The block starts one failure too early.',
-      changeInput('toleratesFailures', failures => [failures + 1]),
+    'block-one-failure-early': alsoViolating(
       early,
-    ],
-    'block-after-ten': [
-      'More than 10 failures block.',
-      () => ({ toleratesFailures: failures => failures <= 10 }),
+      input('The block starts one failure too early.', 'toleratesFailures', failures => [failures + 1]),
+    ),
+    'block-after-ten': alsoViolating(
       early,
-    ],
+      always('More than 10 failures block.', { toleratesFailures: failures => failures <= 10 }),
+    ),
   },
   'abuse.counts': {
-    'only-client-errors-count': [
+    'only-client-errors-count': result(
       'A 429 does not count as a failure.',
-      changeResult('isFailure', (isFailure, status) => isFailure && status !== 429),
-    ],
-    'only-bad-requests-count': ['Only a 400 counts as a failure.', () => ({ isFailure: status => status === 400 })],
-    'media-types-do-not-count': [
+      'isFailure',
+      (isFailure, status) => isFailure && status !== 429,
+    ),
+    'only-bad-requests-count': always('Only a 400 counts as a failure.', { isFailure: status => status === 400 }),
+    'media-types-do-not-count': result(
       'A 415 does not count as a failure.',
-      changeResult('isFailure', (isFailure, status) => isFailure && status !== 415),
-    ],
-    'every-request-counts': [
-      'Every request counts toward the block, whatever its status.',
-      () => ({ isFailure: () => true }),
+      'isFailure',
+      (isFailure, status) => isFailure && status !== 415,
+    ),
+    'every-request-counts': alsoViolating(
       ['abuse.not-early'],
-    ],
+      always('Every request counts toward the block, whatever its status.', { isFailure: () => true }),
+    ),
   },
   'abuse.all-requests': {
-    'block-by-endpoint': [
-      'Each part of the service has its own failure count and block.',
-      () => ({ failureScope: ({ route }) => route.kind }),
+    'block-by-endpoint': alsoViolating(
       ['abuse.counts'],
-    ],
+      always('Each part of the service has its own failure count and block.', {
+        failureScope: ({ route }) => route.kind,
+      }),
+    ),
   },
   'abuse.duration': {
-    'block-of-ten-seconds': ['A block lasts 10 seconds.', () => ({ blockMs: 10_000 })],
-    'block-two-seconds-short': ['A block is 2 seconds too short.', addTo('blockMs', -2_000)],
+    'block-of-ten-seconds': always('A block lasts 10 seconds.', { blockMs: 10_000 }),
+    'block-two-seconds-short': addTo('A block is 2 seconds too short.', 'blockMs', -2_000),
   },
   'abuse.ends': {
-    'block-of-a-minute': ['A block lasts 60 seconds.', () => ({ blockMs: 60_000 })],
-    'block-two-seconds-long': ['A block is 2 seconds too long.', addTo('blockMs', 2_000)],
-    'block-prolonged': [
-      'Every request during a block restarts it.',
-      honest => ({ blockedUntilMs: (_, arrivedMs) => arrivedMs + honest.blockMs }),
-    ],
+    'block-of-a-minute': always('A block lasts 60 seconds.', { blockMs: 60_000 }),
+    'block-two-seconds-long': addTo('A block is 2 seconds too long.', 'blockMs', 2_000),
+    'block-prolonged': row('Every request during a block restarts it.', honest => ({
+      blockedUntilMs: (_, arrivedMs) => arrivedMs + honest.blockMs,
+    })),
   },
   'abuse.message': {
-    'block-without-wait': [
-      'The message of a block does not state how long to wait.',
-      changeReplyIf(isBlock, withoutWait),
-    ],
-    'block-of-another-length-said': [
+    'block-without-wait': replies('The message of a block does not state how long to wait.', isBlock, withoutWait),
+    'block-of-another-length-said': replies(
       'The message of a block states a wait of 60 seconds.',
-      changeReplyIf(isBlock, waitOfAMinute),
-    ],
-    'block-as-rate-limit': [
-      'The message of a block is that of a rate limit.',
-      changeReplyIf(isBlock, setText('{"error":"Rate limit exceeded"}')),
+      isBlock,
+      waitOfAMinute,
+    ),
+    'block-as-rate-limit': alsoViolating(
       ['limit.requests.not-early', 'limit.type', 'limit.rpc-429', 'limit.requests.headers'],
-    ],
+      replies('The message of a block is that of a rate limit.', isBlock, setText('{"error":"Rate limit exceeded"}')),
+    ),
   },
 } satisfies Lies

@@ -1,13 +1,13 @@
 import { balanceRemainingHeader } from '../../contract/headers.ts'
-import { changeInput, changeResult } from './decisions.ts'
-import type { LieRow, Lies } from './lie.ts'
+import { always, input, result } from './decisions.ts'
+import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
 import {
   addHeader,
   all,
-  changeReply,
-  changeReplyIf,
+  changeReplies,
   dropHeaders,
   hasStatus,
+  header,
   isErrorReply,
   isOf,
   keepFirstHeader,
@@ -15,10 +15,12 @@ import {
   type ReplyChange,
   type ReplyTest,
   repeatHeader,
+  replies,
   setFields,
   setHeader,
   setStatus,
   setText,
+  withoutHeaders,
 } from './replies.ts'
 
 const dayMs = 86_400_000
@@ -35,19 +37,14 @@ const addRequirements = addHeader('payment-required', Buffer.from('{"x402Version
 const isPlainError = all(isErrorReply, not(hasStatus(429)))
 
 /** Errors of another form. Their messages then name no method. */
-const errorsAre = (text: string, ...changes: readonly ReplyChange[]): LieRow => [
-  text,
-  changeReplyIf(isPlainError, ...changes),
-  ['rpc.unsupported-method.named'],
-]
+const errorsAre = (text: string, ...changes: readonly ReplyChange[]): LieRow =>
+  alsoViolating(['rpc.unsupported-method.named'], replies(text, isPlainError, ...changes))
 
-const setErrorFields = (status: number, fields: Parameters<typeof setFields>[0]) =>
-  changeReplyIf(hasStatus(status), setFields(fields))
+const setErrorFields = (text: string, status: number, fields: Parameters<typeof setFields>[0]): LieRow =>
+  replies(text, hasStatus(status), setFields(fields))
 
-const codeOnlyError = (status: number, code: string): LieRow => [
-  `The error of a ${status} has a code and no message.`,
-  setErrorFields(status, { error: { code } }),
-]
+const codeOnlyError = (status: number, code: string): LieRow =>
+  setErrorFields(`The error of a ${status} has a code and no message.`, status, { error: { code } })
 
 /** The 402 to a caller without credentials. */
 const isOffer: ReplyTest = ({ status }, { account }) => account === null && status === 402
@@ -61,99 +58,85 @@ const dropLimitHeaders: ReplyChange = (reply, state, contract) => {
 
 export const answerLies = {
   'header.cf-ray.unique': {
-    'ray-twice': ['Every second response repeats the CF-RAY of the previous one.', repeatHeader('cf-ray')],
-    'ray-by-connection': [
+    'ray-twice': repeatHeader('Every second response repeats the CF-RAY of the previous one.', 'cf-ray'),
+    'ray-by-connection': keepFirstHeader(
       'All responses to an account have the CF-RAY of its first response.',
-      keepFirstHeader('cf-ray'),
-    ],
+      'cf-ray',
+    ),
   },
   'header.date.instant': {
-    'weekday-off-by-one': [
-      "Date names tomorrow's day of the week.",
-      changeReply(
-        setHeader('date', (date, _, { arrivedMs }) => {
-          return `${weekdays[new Date(arrivedMs + dayMs).getUTCDay()]}${date.slice(3)}`
-        }),
-      ),
-    ],
+    'weekday-off-by-one': header("Date names tomorrow's day of the week.", 'date', (date, _, { arrivedMs }) => {
+      return `${weekdays[new Date(arrivedMs + dayMs).getUTCDay()]}${date.slice(3)}`
+    }),
   },
   'header.model-id.asked': {
-    'model-id-of-the-default': [
-      'The model ID header always names the same model.',
-      changeReply(setHeader('{prefix}model-id', (_, __, ___, { models }) => models.at(-1)?.id ?? '')),
+    'model-id-of-the-default': alsoViolating(
       ['header.model-name.stable'],
-    ],
+      header(
+        'The model ID header always names the same model.',
+        '{prefix}model-id',
+        (_, __, ___, { models }) => models.at(-1)?.id ?? '',
+      ),
+    ),
   },
   'header.model-name.stable': {
-    'name-by-turns': [
-      'Every second response has the display name in capitals.',
-      (honest, contract) => {
-        let responses = 0
-        const isTurn: ReplyTest = ({ headers }, _, { headerPrefix }) =>
-          headers[`${headerPrefix}model-name`] !== undefined && responses++ % 2 === 1
-        const inCapitals = setHeader(modelName, name => name.toUpperCase())
-        return changeReplyIf(isTurn, inCapitals)(honest, contract)
-      },
-    ],
+    'name-by-turns': row('Every second response has the display name in capitals.', (honest, contract) => {
+      let responses = 0
+      const isTurn: ReplyTest = ({ headers }, _, { headerPrefix }) =>
+        headers[`${headerPrefix}model-name`] !== undefined && responses++ % 2 === 1
+      const inCapitals = setHeader(modelName, name => name.toUpperCase())
+      return changeReplies(isTurn, inCapitals)(honest, contract)
+    }),
   },
   'header.deprecation.pair': {
-    'warning-without-date': [
-      'A deprecated model has a warning and no date.',
-      changeReply(dropHeaders(deprecationDate)),
-    ],
-    'date-without-warning': [
-      'A deprecated model has a date and no warning.',
-      changeReply(dropHeaders(deprecationWarning)),
-    ],
+    'warning-without-date': withoutHeaders('A deprecated model has a warning and no date.', deprecationDate),
+    'date-without-warning': withoutHeaders('A deprecated model has a date and no warning.', deprecationWarning),
   },
   'header.deprecation.date': {
-    'retirement-in-words': [
-      'The date of a deprecated model is in words.',
-      changeReply(setHeader(deprecationDate, 'June 30, 2027')),
-    ],
-    'retirement-in-seconds': [
-      'The date of a deprecated model is a Unix time.',
-      changeReply(setHeader(deprecationDate, '1814313600')),
-    ],
+    'retirement-in-words': header('The date of a deprecated model is in words.', deprecationDate, 'June 30, 2027'),
+    'retirement-in-seconds': header('The date of a deprecated model is a Unix time.', deprecationDate, '1814313600'),
   },
   'header.deprecation.present': {
-    'silent-deprecation': [
+    'silent-deprecation': withoutHeaders(
       'A deprecated model has neither a warning nor a date.',
-      changeReply(dropHeaders(deprecationWarning, deprecationDate)),
-    ],
+      deprecationWarning,
+      deprecationDate,
+    ),
   },
   'header.deprecation.absent': {
-    'all-deprecated': [
+    'all-deprecated': replies(
       'Every model has a deprecation warning.',
-      changeReplyIf(
-        isOf('chat', 200),
-        addHeader(deprecationWarning, 'This model will be retired'),
-        addHeader(deprecationDate, '2027-06-30'),
-      ),
-    ],
+      isOf('chat', 200),
+      addHeader(deprecationWarning, 'This model will be retired'),
+      addHeader(deprecationDate, '2027-06-30'),
+    ),
   },
   'header.balance-remaining': {
-    'balance-remaining-for-keys': [
+    'balance-remaining-for-keys': replies(
       'Responses to API keys have the wallet balance header.',
-      changeReplyIf(isOf('chat', 200), addHeader(balanceRemainingHeader, '4.230000')),
-    ],
+      isOf('chat', 200),
+      addHeader(balanceRemainingHeader, '4.230000'),
+    ),
   },
   'header.payment-required': {
-    'payment-required-on-all-errors': [
+    'payment-required-on-all-errors': replies(
       'Every error has the Payment-Required header.',
-      changeReplyIf(all(isErrorReply, not(hasStatus(402))), addRequirements),
-    ],
-    'payment-required-on-successes': [
+      all(isErrorReply, not(hasStatus(402))),
+      addRequirements,
+    ),
+    'payment-required-on-successes': replies(
       'Every success has the Payment-Required header.',
-      changeReplyIf(hasStatus(200), addRequirements),
-    ],
+      hasStatus(200),
+      addRequirements,
+    ),
   },
   'error.402': {
-    'everything-on-credit': ['An account without balance is served.', () => ({ canPay: () => true })],
-    'empty-account-is-403': [
+    'everything-on-credit': always('An account without balance is served.', { canPay: () => true }),
+    'empty-account-is-403': replies(
       'A request that the balance does not cover returns 403.',
-      changeReplyIf(hasStatus(402), setStatus(403)),
-    ],
+      hasStatus(402),
+      setStatus(403),
+    ),
   },
   'error.object': {
     'error-in-plain-text': errorsAre(
@@ -166,55 +149,50 @@ export const answerLies = {
       setText('<html><body>Error</body></html>'),
       setHeader('content-type', 'text/html'),
     ),
-    'error-by-another-name': [
-      'Errors are objects with message instead of error.',
-      changeReplyIf(isPlainError, setText('{"message":"Bad request"}')),
+    'error-by-another-name': alsoViolating(
       ['rpc.unsupported-method.named', 'error.402.code'],
-    ],
+      replies('Errors are objects with message instead of error.', isPlainError, setText('{"message":"Bad request"}')),
+    ),
     'error-without-body': errorsAre('Errors have an empty body.', setText('')),
   },
   'error.400.object': {
-    'issues-as-text': [
-      'The issues of a bad request are one line of text.',
-      setErrorFields(400, ({ issues }) => (issues === undefined ? {} : { issues: 'see the documentation' })),
-    ],
-    'details-as-list': [
-      'The details of a bad request are a list of words.',
-      setErrorFields(400, { details: ['invalid'] }),
-    ],
-    'bad-request-without-words': [
-      'The error of a bad request has a code and no message.',
-      setErrorFields(400, { error: { code: 'INVALID_REQUEST' } }),
+    'issues-as-text': setErrorFields('The issues of a bad request are one line of text.', 400, ({ issues }) =>
+      issues === undefined ? {} : { issues: 'see the documentation' },
+    ),
+    'details-as-list': setErrorFields('The details of a bad request are a list of words.', 400, {
+      details: ['invalid'],
+    }),
+    'bad-request-without-words': alsoViolating(
       ['rpc.unsupported-method.named'],
-    ],
+      setErrorFields('The error of a bad request has a code and no message.', 400, {
+        error: { code: 'INVALID_REQUEST' },
+      }),
+    ),
   },
   'error.401.object': { 'bad-key-without-words': codeOnlyError(401, 'AUTHENTICATION_FAILED') },
   'error.402.object': { 'poverty-without-words': codeOnlyError(402, 'INSUFFICIENT_BALANCE') },
   'error.402.code': {
-    'no-code-of-poverty': [
-      'The error for a caller without balance has no code.',
-      setErrorFields(402, { code: undefined }),
-    ],
-    'other-code-of-poverty': [
-      'The error for a caller without balance has the code for a wallet.',
-      setErrorFields(402, { code: 'NO_FUNDS' }),
-    ],
+    'no-code-of-poverty': setErrorFields('The error for a caller without balance has no code.', 402, {
+      code: undefined,
+    }),
+    'other-code-of-poverty': setErrorFields('The error for a caller without balance has the code for a wallet.', 402, {
+      code: 'NO_FUNDS',
+    }),
   },
   'wallet.discovery': {
-    'offer-without-sign-in': [
+    'offer-without-sign-in': replies(
       'An offer of payment does not say how to sign in.',
-      changeReplyIf(isOffer, setFields({ extensions: {} })),
-    ],
-    'offer-of-nothing': [
-      'An offer of payment accepts no payments.',
-      changeReplyIf(isOffer, setFields({ accepts: [] })),
+      isOffer,
+      setFields({ extensions: {} }),
+    ),
+    'offer-of-nothing': alsoViolating(
       ['wallet.payment-required', 'wallet.top-up.offer'],
-    ],
-    'offer-without-header': [
-      'An offer of payment has no PAYMENT-REQUIRED.',
-      changeReplyIf(isOffer, dropHeaders('payment-required')),
+      replies('An offer of payment accepts no payments.', isOffer, setFields({ accepts: [] })),
+    ),
+    'offer-without-header': alsoViolating(
       ['wallet.payment-required'],
-    ],
+      replies('An offer of payment has no PAYMENT-REQUIRED.', isOffer, dropHeaders('payment-required')),
+    ),
   },
   'error.415.object': { 'media-type-without-words': codeOnlyError(415, 'INVALID_CONTENT_TYPE') },
   'error.429.object': { 'limit-without-words': codeOnlyError(429, 'RATE_LIMIT_EXCEEDED') },
@@ -222,53 +200,49 @@ export const answerLies = {
   'error.503.object': { 'capacity-without-words': codeOnlyError(503, 'MODEL_AT_CAPACITY') },
   'error.504.object': { 'timeout-without-words': codeOnlyError(504, 'REQUEST_TIMEOUT') },
   'limit.type': {
-    'limit-type-of-its-own': [
-      'The limit is of the type account.',
-      changeReply(setHeader('x-ratelimit-type', 'account')),
-    ],
-    'no-limit-type': ['An enforced limit has no type.', changeReply(dropHeaders('x-ratelimit-type'))],
+    'limit-type-of-its-own': header('The limit is of the type account.', 'x-ratelimit-type', 'account'),
+    'no-limit-type': withoutHeaders('An enforced limit has no type.', 'x-ratelimit-type'),
   },
   'limit.rpc-429': {
-    'rpc-429-without-message': [
+    'rpc-429-without-message': replies(
       'A 429 of the RPC proxy has no customMessage.',
-      changeReplyIf(isLimitedRpc, setText('{"error":"Rate limit exceeded"}')),
-    ],
-    'rpc-429-without-headers': [
-      'A 429 of the RPC proxy has no X-RateLimit headers.',
-      changeReplyIf(isLimitedRpc, dropLimitHeaders),
+      isLimitedRpc,
+      setText('{"error":"Rate limit exceeded"}'),
+    ),
+    'rpc-429-without-headers': alsoViolating(
       ['limit.requests.headers', 'limit.type'],
-    ],
+      replies('A 429 of the RPC proxy has no X-RateLimit headers.', isLimitedRpc, dropLimitHeaders),
+    ),
   },
   'chat.compression': {
-    'never-compressed': ['Nothing is ever compressed.', () => ({ encoding: () => null })],
-    'deflate-for-gzip': [
+    'never-compressed': always('Nothing is ever compressed.', { encoding: () => null }),
+    'deflate-for-gzip': result(
       'A client that accepts gzip gets deflate.',
-      changeResult('encoding', encoding => encoding && 'deflate'),
-    ],
-    'br-for-gzip': ['A client that accepts only gzip gets br.', changeResult('encoding', encoding => encoding && 'br')],
+      'encoding',
+      encoding => encoding && 'deflate',
+    ),
+    'br-for-gzip': result('A client that accepts only gzip gets br.', 'encoding', encoding => encoding && 'br'),
   },
   'chat.compression.stream': {
-    'streams-compressed': [
+    'streams-compressed': result(
       'Streams are compressed, and so they arrive in one piece at the end.',
-      changeResult('encoding', (encoding, accepted, { body }) =>
-        body.kind === 'stream' && accepted !== undefined ? 'gzip' : encoding,
-      ),
-    ],
+      'encoding',
+      (encoding, accepted, { body }) => (body.kind === 'stream' && accepted !== undefined ? 'gzip' : encoding),
+    ),
   },
   'chat.compression.body': {
-    'compressed-in-name': [
-      'Content-Encoding names an encoding, but the body is not compressed.',
-      () => ({ compress: text => Buffer.from(text) }),
-    ],
-    'compressed-and-cut': [
-      'The last bytes of a compressed body are missing.',
-      changeResult('compress', compressed => compressed.subarray(0, -8)),
-    ],
+    'compressed-in-name': always('Content-Encoding names an encoding, but the body is not compressed.', {
+      compress: text => Buffer.from(text),
+    }),
+    'compressed-and-cut': result('The last bytes of a compressed body are missing.', 'compress', compressed =>
+      compressed.subarray(0, -8),
+    ),
   },
   'header.content-encoding': {
-    'gzip-for-everyone': [
+    'gzip-for-everyone': input(
       'Completions are compressed whatever the client accepts.',
-      changeInput('encoding', (accepted, reply, state) => [accepted ?? 'gzip', reply, state]),
-    ],
+      'encoding',
+      (accepted, reply, state) => [accepted ?? 'gzip', reply, state],
+    ),
   },
 } satisfies Lies

@@ -1,20 +1,20 @@
 import type { Choice, Usage } from '../chat/completion.ts'
 import type { StreamEvent } from '../chat/stream.ts'
-import { amend, changeInput, changeResult, type Fields } from './decisions.ts'
-import type { Lies, Overrides } from './lie.ts'
-import { changeEvents, withoutPart } from './streams.ts'
+import { always, amend, type Fields, input, result } from './decisions.ts'
+import { alsoViolating, type LieRow, type Lies } from './lie.ts'
+import { events, withoutPart } from './streams.ts'
 
 /** Replaces fields of a message. */
-const amendMessage = (fields: Fields): Overrides =>
-  amend('choice', ({ message }) => ({ message: { ...message, ...fields } }))
+const amendMessage = (text: string, fields: Fields): LieRow =>
+  amend(text, 'choice', ({ message }) => ({ message: { ...message, ...fields } }))
 
 /** Replaces fields of the messages that fit. */
-const amendMessageIf = (fits: (choice: Choice) => boolean, fields: Fields): Overrides =>
-  amend('choice', choice => (fits(choice) ? { message: { ...choice.message, ...fields } } : {}))
+const amendMessageIf = (text: string, fits: (choice: Choice) => boolean, fields: Fields): LieRow =>
+  amend(text, 'choice', choice => (fits(choice) ? { message: { ...choice.message, ...fields } } : {}))
 
 /** Adds fields to the delta of the first chunk of this part. */
-const amendDelta = (part: StreamEvent['part'], fields: Fields): Overrides =>
-  changeEvents((events, honest) => {
+const amendDelta = (text: string, part: StreamEvent['part'], fields: Fields): LieRow =>
+  events(text, (events, honest) => {
     const first = honest.find(event => event.part === part)
     return events.map(event =>
       event === first ? changeChoices(event, ({ delta }) => ({ delta: { ...delta, ...fields } })) : event,
@@ -31,155 +31,143 @@ function changeChoices(event: StreamEvent, fields: (choice: StreamedChoice) => F
   return { ...event, data: JSON.stringify({ ...chunk, choices }) }
 }
 
-const amendIndex = (change: (index: number) => unknown): Overrides =>
-  changeEvents(events => events.map(event => changeChoices(event, ({ index }) => ({ index: change(index) }))))
+const amendIndex = (text: string, change: (index: number) => unknown): LieRow =>
+  events(text, events => events.map(event => changeChoices(event, ({ index }) => ({ index: change(index) }))))
 
 type Details = Usage['prompt_tokens_details']
 
 /** Changes the cached and written tokens of a prompt, if there are any. */
-const changeCacheUse = (change: (details: Details, prompt: number) => unknown): Overrides =>
-  amend('usage', ({ prompt_tokens: prompt, prompt_tokens_details: details }) => {
+const changeCacheUse = (text: string, change: (details: Details, prompt: number) => unknown): LieRow =>
+  amend(text, 'usage', ({ prompt_tokens: prompt, prompt_tokens_details: details }) => {
     const isCached = details.cached_tokens + details.cache_creation_input_tokens > 0
     return isCached ? { prompt_tokens_details: change(details, prompt) } : {}
   })
 
 /** Changes the usage from which the cost of cached or written tokens follows. */
-const changeBilledUsage = (change: (details: Details, prompt: number) => Partial<Usage>): Overrides =>
-  changeInput('chatCostPico', (usage, price) => [
+const changeBilledUsage = (text: string, change: (details: Details, prompt: number) => Partial<Usage>): LieRow =>
+  input(text, 'chatCostPico', (usage, price) => [
     { ...usage, ...change(usage.prompt_tokens_details, usage.prompt_tokens) },
     price,
   ])
 
 export const completionLies = {
   'chat.choice.stop-reason': {
-    'stop-reason-as-token': [
+    'stop-reason-as-token': result(
       'The stop reason of a natural end is the final token.',
-      changeResult('stopReason', (shown, reason) => (reason === 'stop' ? '</s>' : shown)),
-    ],
-    'stop-reason-as-number': [
-      'The stop reason is the number of the last token.',
-      changeResult('stopReason', shown => (shown === null ? null : 128_009)),
-    ],
-    'stop-reason-always-stop': [
+      'stopReason',
+      (shown, reason) => (reason === 'stop' ? '</s>' : shown),
+    ),
+    'stop-reason-as-number': result('The stop reason is the number of the last token.', 'stopReason', shown =>
+      shown === null ? null : 128_009,
+    ),
+    'stop-reason-always-stop': result(
       'The stop reason is always stop, even at the bound.',
-      changeResult('stopReason', (shown, reason) => (reason === 'length' ? 'stop' : shown)),
-    ],
+      'stopReason',
+      (shown, reason) => (reason === 'length' ? 'stop' : shown),
+    ),
   },
   'chat.choice.tool-calls': {
-    'tool-calls-lost': [
-      'A completion that ends with a tool call lacks the call.',
-      amendMessageIf(choice => choice.finish_reason === 'tool_calls', { content: '', tool_calls: undefined }),
+    'tool-calls-lost': alsoViolating(
       ['parameters.documents'],
-    ],
-    'tool-calls-not-streamed': [
-      'A stream that ends with a tool call lacks the call.',
-      changeEvents(withoutPart('tool-call')),
-    ],
+      amendMessageIf(
+        'A completion that ends with a tool call lacks the call.',
+        choice => choice.finish_reason === 'tool_calls',
+        { content: '', tool_calls: undefined },
+      ),
+    ),
+    'tool-calls-not-streamed': events('A stream that ends with a tool call lacks the call.', withoutPart('tool-call')),
   },
   'chat.choice.length': {
-    'cut-one-before': [
+    'cut-one-before': result(
       'A completion is cut one token before its bound.',
-      changeResult('completionTokens', (tokens, _, bound) => Math.min(tokens, Math.max(1, bound - 1))),
-    ],
-    'always-cut': [
-      'A completion that ends naturally has the finish reason length.',
-      () => ({
-        finishReason: reason => (reason === 'stop' ? 'length' : reason),
-        stopReason: reason => (reason === 'tool_calls' ? null : 'length'),
-      }),
-    ],
+      'completionTokens',
+      (tokens, _, bound) => Math.min(tokens, Math.max(1, bound - 1)),
+    ),
+    'always-cut': always('A completion that ends naturally has the finish reason length.', {
+      finishReason: reason => (reason === 'stop' ? 'length' : reason),
+      stopReason: reason => (reason === 'tool_calls' ? null : 'length'),
+    }),
   },
   'chat.message.members': {
-    'message-name-as-object': ['The name in a message is an object.', amendMessage({ name: { given: 'Ada' } })],
-    'reasoning-as-list': ['reasoning_content is a list of steps.', amendMessage({ reasoning_content: ['Hm.'] })],
-    'reasoning-details-as-text': ['reasoning_details is a string.', amendMessage({ reasoning_details: 'Hm.' })],
-    'reasoning-details-without-type': [
-      'An item of reasoning_details has no type.',
-      amendMessage({ reasoning_details: [{ type: 'reasoning.text', text: 'Hm.' }, { text: 'So.' }] }),
-    ],
-    'thought-signature-as-object': [
-      'thought_signature is an object.',
-      amendMessage({ thought_signature: { key: 'k1' } }),
-    ],
-    'tool-calls-as-object': [
+    'message-name-as-object': amendMessage('The name in a message is an object.', { name: { given: 'Ada' } }),
+    'reasoning-as-list': amendMessage('reasoning_content is a list of steps.', { reasoning_content: ['Hm.'] }),
+    'reasoning-details-as-text': amendMessage('reasoning_details is a string.', { reasoning_details: 'Hm.' }),
+    'reasoning-details-without-type': amendMessage('An item of reasoning_details has no type.', {
+      reasoning_details: [{ type: 'reasoning.text', text: 'Hm.' }, { text: 'So.' }],
+    }),
+    'thought-signature-as-object': amendMessage('thought_signature is an object.', {
+      thought_signature: { key: 'k1' },
+    }),
+    'tool-calls-as-object': amendMessageIf(
       'Without a tool call, tool_calls is an empty object.',
-      amendMessageIf(({ message }) => message.tool_calls === undefined, { tool_calls: {} }),
-    ],
+      ({ message }) => message.tool_calls === undefined,
+      { tool_calls: {} },
+    ),
   },
   'chat.usage.details': {
-    'reasoning-tokens-as-text': [
-      'reasoning_tokens is a string.',
-      amend('usage', { completion_tokens_details: { reasoning_tokens: '3' } }),
-    ],
-    'reasoning-tokens-over-completion': [
+    'reasoning-tokens-as-text': amend('reasoning_tokens is a string.', 'usage', {
+      completion_tokens_details: { reasoning_tokens: '3' },
+    }),
+    'reasoning-tokens-over-completion': amend(
       'The reasoning tokens exceed the completion tokens by one.',
-      amend('usage', ({ completion_tokens: completion }) => ({
+      'usage',
+      ({ completion_tokens: completion }) => ({
         completion_tokens_details: { reasoning_tokens: completion + 1 },
-      })),
-    ],
-    'details-as-number': [
+      }),
+    ),
+    'details-as-number': amend(
       'completion_tokens_details is the number of reasoning tokens.',
-      amend('usage', ({ completion_tokens_details: details }) => ({
+      'usage',
+      ({ completion_tokens_details: details }) => ({
         completion_tokens_details: details?.reasoning_tokens ?? 0,
-      })),
-    ],
+      }),
+    ),
   },
   'chat.stream.index': {
-    'streamed-choices-from-one': ['Choices in a stream are counted from 1.', amendIndex(index => index + 1)],
-    'streamed-index-as-text': ['The index of a choice in a stream is a string.', amendIndex(String)],
+    'streamed-choices-from-one': amendIndex('Choices in a stream are counted from 1.', index => index + 1),
+    'streamed-index-as-text': amendIndex('The index of a choice in a stream is a string.', String),
   },
   'chat.stream.delta': {
-    'delta-role-as-number': ['The role in a stream is a number.', amendDelta('role', { role: 1 })],
-    'delta-content-as-object': [
-      'The content of a chunk is an object.',
-      amendDelta('content', { content: { text: 'a' } }),
-    ],
-    'delta-tool-calls-as-object': [
-      'A text chunk has an object as tool_calls.',
-      amendDelta('content', { tool_calls: {} }),
-    ],
+    'delta-role-as-number': amendDelta('The role in a stream is a number.', 'role', { role: 1 }),
+    'delta-content-as-object': amendDelta('The content of a chunk is an object.', 'content', {
+      content: { text: 'a' },
+    }),
+    'delta-tool-calls-as-object': amendDelta('A text chunk has an object as tool_calls.', 'content', {
+      tool_calls: {},
+    }),
   },
   'chat.usage.cached': {
-    'cached-as-text': [
-      'The number of cached tokens is a string.',
-      changeCacheUse(details => ({ ...details, cached_tokens: String(details.cached_tokens) })),
-    ],
-    'written-with-a-fraction': [
-      'The number of written tokens has a fraction.',
-      changeCacheUse(details => ({
-        ...details,
-        cache_creation_input_tokens: details.cache_creation_input_tokens + 0.5,
-      })),
-    ],
-    'more-cached-than-sent': [
-      'The cached tokens exceed the prompt tokens.',
-      changeCacheUse((_, prompt) => ({ cached_tokens: prompt + 1, cache_creation_input_tokens: 0 })),
-    ],
-    'cached-and-written': [
-      'Cached tokens are also reported as written.',
-      changeCacheUse((_, prompt) => ({ cached_tokens: prompt, cache_creation_input_tokens: 1 })),
-    ],
-    'cache-details-as-list': ['The prompt token details are a list.', changeCacheUse(Object.values)],
+    'cached-as-text': changeCacheUse('The number of cached tokens is a string.', details => ({
+      ...details,
+      cached_tokens: String(details.cached_tokens),
+    })),
+    'written-with-a-fraction': changeCacheUse('The number of written tokens has a fraction.', details => ({
+      ...details,
+      cache_creation_input_tokens: details.cache_creation_input_tokens + 0.5,
+    })),
+    'more-cached-than-sent': changeCacheUse('The cached tokens exceed the prompt tokens.', (_, prompt) => ({
+      cached_tokens: prompt + 1,
+      cache_creation_input_tokens: 0,
+    })),
+    'cached-and-written': changeCacheUse('Cached tokens are also reported as written.', (_, prompt) => ({
+      cached_tokens: prompt,
+      cache_creation_input_tokens: 1,
+    })),
+    'cache-details-as-list': changeCacheUse('The prompt token details are a list.', Object.values),
   },
   'chat.cost.cached': {
-    'cached-at-full-price': [
-      'Cached tokens have the normal input price.',
-      changeBilledUsage(details => ({ prompt_tokens_details: { ...details, cached_tokens: 0 } })),
-    ],
-    'cached-for-nothing': [
-      'Cached tokens are not billed.',
-      changeBilledUsage((details, prompt) => ({
-        prompt_tokens: prompt - details.cached_tokens,
-        prompt_tokens_details: { ...details, cached_tokens: 0 },
-      })),
-    ],
-    'written-at-full-price': [
-      'Written tokens have the normal input price.',
-      changeBilledUsage(details => ({ prompt_tokens_details: { ...details, cache_creation_input_tokens: 0 } })),
-    ],
-    'written-on-top': [
-      'Written tokens are billed in addition to the prompt.',
-      changeBilledUsage((details, prompt) => ({ prompt_tokens: prompt + details.cache_creation_input_tokens })),
-    ],
+    'cached-at-full-price': changeBilledUsage('Cached tokens have the normal input price.', details => ({
+      prompt_tokens_details: { ...details, cached_tokens: 0 },
+    })),
+    'cached-for-nothing': changeBilledUsage('Cached tokens are not billed.', (details, prompt) => ({
+      prompt_tokens: prompt - details.cached_tokens,
+      prompt_tokens_details: { ...details, cached_tokens: 0 },
+    })),
+    'written-at-full-price': changeBilledUsage('Written tokens have the normal input price.', details => ({
+      prompt_tokens_details: { ...details, cache_creation_input_tokens: 0 },
+    })),
+    'written-on-top': changeBilledUsage('Written tokens are billed in addition to the prompt.', (details, prompt) => ({
+      prompt_tokens: prompt + details.cache_creation_input_tokens,
+    })),
   },
 } satisfies Lies

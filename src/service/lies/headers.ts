@@ -1,9 +1,20 @@
-import { type HeaderClause, type HeaderRule, headerRules } from '../../contract/headers.ts'
-import type { LieRows, Lies, Overrides } from './lie.ts'
-import { changeReply, changeReplyIf, dropHeaders, isErrorReply, isStream, setHeader } from './replies.ts'
+import {
+  type HeaderClause,
+  type HeaderRule,
+  headerRules,
+  moneyHeaderNames,
+  moneyHeadersOf,
+} from '../../contract/headers.ts'
+import type { LieRow, LieRows, Lies } from './lie.ts'
+import { dropHeaders, header, isAny, isErrorReply, isStream, type ReplyTest, replies, setHeader } from './replies.ts'
 
-/** The name and text of a lie that follows from a rule, and its overrides if it needs others. */
-type Words = readonly [name: string, text: string, overrides?: Overrides]
+/** The name of a lie that follows from a rule, and its text, or the whole lie if the rule does not say how. */
+type Words = readonly [name: string, lie: string | LieRow]
+
+const usdBalance = `{prefix}${moneyHeaderNames.usdBalance}`
+const diemBalance = `{prefix}${moneyHeaderNames.diemBalance}`
+
+const isZeroDiem: ReplyTest = ({ headers }, _, contract) => headers[moneyHeadersOf(contract).diemBalance] === '0'
 
 /** The words for the lies that follow from rules. A rule without an entry gets its words from the name of its header. */
 const words: { readonly [Clause in HeaderClause]?: { readonly missing?: Words; readonly wrong?: Words } } = {
@@ -24,16 +35,11 @@ const words: { readonly [Clause in HeaderClause]?: { readonly missing?: Words; r
   'header.balance.diem': {
     missing: [
       'no-diem-balance-of-zero',
-      'A DIEM balance of zero has no header.',
-      changeReplyIf(
-        ({ headers }, _, { headerPrefix }) => headers[`${headerPrefix}balance-diem`] === '0',
-        dropHeaders('{prefix}balance-diem'),
-      ),
+      replies('A DIEM balance of zero has no header.', isZeroDiem, dropHeaders(diemBalance)),
     ],
     wrong: [
       'diem-balance-with-unit',
-      'The DIEM balance ends in its unit.',
-      changeReply(setHeader('{prefix}balance-diem', value => `${value} DIEM`)),
+      header('The DIEM balance ends in its unit.', diemBalance, value => `${value} DIEM`),
     ],
   },
   'header.booleans': { wrong: ['booleans-as-digits', 'Boolean headers are 1 and 0.'] },
@@ -45,76 +51,66 @@ const words: { readonly [Clause in HeaderClause]?: { readonly missing?: Words; r
 }
 
 /** Further lies about the headers of the rules. */
-const written = {
+const written: Lies = {
   'header.cf-ray': {
-    'no-ray-on-streams': ['Streams have no CF-RAY.', changeReplyIf(isStream, dropHeaders('cf-ray'))],
+    'no-ray-on-streams': replies('Streams have no CF-RAY.', isStream, dropHeaders('cf-ray')),
   },
   'header.version.format': {
-    'version-of-no-day': [
-      'The version has a month above 12.',
-      changeReply(setHeader('{prefix}version', value => `${value.slice(0, 4)}13${value.slice(6)}`)),
-    ],
-    'version-of-no-hour': [
-      'The version has an hour above 23.',
-      changeReply(setHeader('{prefix}version', value => `${value.slice(0, 9)}24${value.slice(11)}`)),
-    ],
-    'version-without-time': [
-      'The version is a date without a time.',
-      changeReply(setHeader('{prefix}version', value => value.slice(0, 8))),
-    ],
+    'version-of-no-day': header('The version has a month above 12.', '{prefix}version', value => {
+      return `${value.slice(0, 4)}13${value.slice(6)}`
+    }),
+    'version-of-no-hour': header('The version has an hour above 23.', '{prefix}version', value => {
+      return `${value.slice(0, 9)}24${value.slice(11)}`
+    }),
+    'version-without-time': header('The version is a date without a time.', '{prefix}version', value =>
+      value.slice(0, 8),
+    ),
   },
   'header.balance.usd': {
-    'usd-balance-in-exponents': [
-      'The USD balance is in scientific notation.',
-      changeReply(setHeader('{prefix}balance-usd', value => Number(value).toExponential())),
-    ],
+    'usd-balance-in-exponents': header('The USD balance is in scientific notation.', usdBalance, value =>
+      Number(value).toExponential(),
+    ),
   },
   'header.booleans': {
-    'booleans-with-capitals': [
-      'Boolean headers are True and False.',
-      changeReply(setHeader('{prefix}is-content-violation', value => (value === 'true' ? 'True' : 'False'))),
-    ],
+    'booleans-with-capitals': header('Boolean headers are True and False.', '{prefix}is-content-violation', value =>
+      value === 'true' ? 'True' : 'False',
+    ),
   },
   'header.timestamp': {
-    'timestamp-as-date': [
+    'timestamp-as-date': header(
       'The timestamp is in the HTTP date format.',
-      changeReply(setHeader('{prefix}timestamp', (_, __, { arrivedMs }) => new Date(arrivedMs).toUTCString())),
-    ],
+      '{prefix}timestamp',
+      (_, __, { arrivedMs }) => new Date(arrivedMs).toUTCString(),
+    ),
   },
-} satisfies Partial<Record<HeaderClause, LieRows>>
+}
 
 /** The replies without a required header, and their name in words. */
 const missingOn = {
-  every: [isErrorReply, 'errors'],
-  account: [isErrorReply, 'errors'],
-  inference: [isStream, 'streams'],
+  every: [isErrorReply, 'Errors'],
+  account: [isErrorReply, 'Errors'],
+  inference: [isStream, 'Streams'],
 } as const
 
 /** The lie that a required header is missing on some replies. */
 function missingLie({ clause, name, on }: HeaderRule<HeaderClause>): LieRows {
   if (on === 'present') return {}
-  const [fits, replies] = missingOn[on]
+  const [fits, kind] = missingOn[on]
   const short = name.replace('{prefix}', '')
-  const [lie, text, overrides] = words[clause]?.missing ?? [
-    `no-${short}-on-${replies}`,
-    `${replies === 'errors' ? 'Errors' : 'Streams'} have no ${short}.`,
-  ]
-  return { [lie]: [text, overrides ?? changeReplyIf(fits, dropHeaders(name))] }
+  const [lieName, lie] = words[clause]?.missing ?? [`no-${short}-on-${kind.toLowerCase()}`, `${kind} have no ${short}.`]
+  return { [lieName]: typeof lie === 'string' ? replies(lie, fits, dropHeaders(name)) : lie }
 }
 
 /** The lie that the headers of a clause have another form. An empty required header would be found like a missing one. */
 function wrongLie({ clause, name, on, form }: HeaderRule<HeaderClause>): LieRows {
   if (on !== 'present' && form.wrong === '') return {}
   const short = name.replace('{prefix}', '')
-  const [lie, text, overrides] = words[clause]?.wrong ?? [
-    `wrong-${short}`,
-    `${short} is ${JSON.stringify(form.wrong)}.`,
-  ]
+  const [lieName, lie] = words[clause]?.wrong ?? [`wrong-${short}`, `${short} is ${JSON.stringify(form.wrong)}.`]
   const changes = headerRules.filter(rule => rule.clause === clause).map(rule => setHeader(rule.name, rule.form.wrong))
-  return { [lie]: [text, overrides ?? changeReplyIf(() => true, ...changes)] }
+  return { [lieName]: typeof lie === 'string' ? replies(lie, isAny, ...changes) : lie }
 }
 
 /** The lies that follow from the rules, and the written ones. */
 export const headerLies = Object.fromEntries(
-  headerRules.map(rule => [rule.clause, { ...missingLie(rule), ...wrongLie(rule), ...(written as Lies)[rule.clause] }]),
+  headerRules.map(rule => [rule.clause, { ...missingLie(rule), ...wrongLie(rule), ...written[rule.clause] }]),
 ) as Readonly<Record<HeaderClause, LieRows>>

@@ -2,28 +2,36 @@ import type { ClauseId } from '../../contract/clauses.ts'
 import type { Contract } from '../../contract/contract.ts'
 import type { Behavior } from '../behavior.ts'
 
-/** A seeded contract violation of the service: the decisions that it replaces. */
-export type Lie = {
-  /** Unique, in kebab case. */
-  readonly name: string
+/** A lie without its name. */
+export type LieRow = {
   /** What the service does, in one line. */
   readonly text: string
-  readonly overrides: Overrides
+  /** The decisions that it replaces. */
+  readonly overrides: LieOverrides
   /** Further clauses that it violates, or appears to violate. */
   readonly alsoViolates: readonly ClauseId[]
 }
 
-export type Overrides = (honest: Behavior, contract: Contract) => Partial<Behavior>
+/** A seeded contract violation of the service, with its unique name in kebab case. */
+export type Lie = LieRow & { readonly name: string }
 
-/** A lie as a table row, under its name: what the service does, how, and the further clauses that it violates. */
-export type LieRow = readonly [text: string, overrides: Overrides, alsoViolates?: readonly ClauseId[]]
+export type LieOverrides = (honest: Behavior, contract: Contract) => Partial<Behavior>
 
 export type LieRows = Readonly<Record<string, LieRow>>
 
-/** Lies by the clause that they violate. */
+/** Lies by name, by the clause that they violate. */
 export type Lies = Partial<Readonly<Record<ClauseId, LieRows>>>
 
-export const lie = (name: string, text: string, overrides: Overrides, alsoViolates: readonly ClauseId[] = []): Lie => {
+export const row = (text: string, overrides: LieOverrides): LieRow => ({ text, overrides, alsoViolates: [] })
+
+export const alsoViolating = (alsoViolates: readonly ClauseId[], lie: LieRow): LieRow => ({ ...lie, alsoViolates })
+
+export const lie = (
+  name: string,
+  text: string,
+  overrides: LieOverrides,
+  alsoViolates: readonly ClauseId[] = [],
+): Lie => {
   return { name, text, overrides, alsoViolates }
 }
 

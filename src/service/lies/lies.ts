@@ -9,7 +9,7 @@ import { chatOptionLies } from './chat-options.ts'
 import { chatRequestLies } from './chat-request.ts'
 import { completionLies } from './completion.ts'
 import { headerLies } from './headers.ts'
-import { type Lie, type LieRows, lie } from './lie.ts'
+import type { Lie, LieRows } from './lie.ts'
 import { limitLies } from './limits.ts'
 import { replayLies } from './replays.ts'
 import { resourceLies } from './resources.ts'
@@ -37,9 +37,7 @@ const rows: Readonly<Record<ClauseId, LieRows>> = {
 }
 
 const liesOf = (clause: ClauseId): readonly Lie[] =>
-  Object.entries(rows[clause]).map(([name, [text, overrides, alsoViolates]]) =>
-    lie(name, text, overrides, alsoViolates),
-  )
+  Object.entries(rows[clause]).map(([name, row]) => ({ name, ...row }))
 
 /** For every clause, the lies that violate it. */
 export const lies = Object.fromEntries(clauseIds.map(clause => [clause, liesOf(clause)])) as Readonly<

@@ -2,21 +2,23 @@ import type { AccountTier, Contract, Model, ModelTier } from '../../contract/con
 import type { LogRow, Window } from '../account.ts'
 import type { Behavior } from '../behavior.ts'
 import type { Reply } from '../message.ts'
-import { changeInput, changeResult } from './decisions.ts'
-import type { Lies, Overrides } from './lie.ts'
+import { always, input, result } from './decisions.ts'
+import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
 import {
-  changeReply,
-  changeReplyIf,
   dropHeaders,
+  header,
+  isAny,
   isErrorReply,
   isOf,
   isStream,
   plus,
   type ReplyChange,
   type ReplyTest,
+  replies,
   replyText,
   setHeader,
   setStatus,
+  withoutHeaders,
 } from './replies.ts'
 
 const limit = 'x-ratelimit-limit-requests'
@@ -59,10 +61,8 @@ const stampUnits = ({ requestsReset }: Contract['limits'], ms: number): number =
   requestsReset === 'unix-seconds' ? ms / 1000 : ms
 
 /** States another request reset: so many milliseconds later, given the limits of the contract. */
-const moveReset = (moveMs: (limits: Contract['limits']) => number): Overrides =>
-  changeReply(
-    setHeader(reset, (value, _, __, { limits }) => String(Number(value) + stampUnits(limits, moveMs(limits)))),
-  )
+const moveReset = (text: string, moveMs: (limits: Contract['limits']) => number): LieRow =>
+  header(text, reset, (value, _, __, { limits }) => String(Number(value) + stampUnits(limits, moveMs(limits))))
 
 const penaltyMs = 10_000
 
@@ -79,13 +79,12 @@ const windowsEnd =
   })
 
 /** Windows admit more requests than their limit, or fewer. */
-const admit = (requests: (limit: number) => number): Overrides =>
-  changeInput('admits', (window, limit) => [window, requests(limit)])
+const admit = (text: string, requests: (limit: number) => number): LieRow =>
+  input(text, 'admits', (window, limit) => [window, requests(limit)])
 
 /** A limit that changes once a window has ended. */
-const fromSecondWindow =
-  (change: number): Overrides =>
-  honest => {
+const fromSecondWindow = (text: string, change: number): LieRow =>
+  row(text, honest => {
     const later = new WeakSet<Window>()
     return {
       windowAt: (previous, nowMs, windowMs) => {
@@ -95,7 +94,7 @@ const fromSecondWindow =
       },
       admits: (window, requests) => honest.admits(window, later.has(window) ? requests + change : requests),
     }
-  }
+  })
 
 /** Adds the windows that rejected a request to `rejected`. */
 const watchRejections =
@@ -110,127 +109,112 @@ const watchRejections =
 const isLimitReply: ReplyTest = reply => reply.status === 429 && replyText(reply).includes('Rate limit exceeded')
 
 /** Changes the rows of the log. */
-const changeRows =
-  (change: (rows: readonly LogRow[]) => readonly unknown[]): Overrides =>
-  () => ({ limitLogs: rows => ({ object: 'list', data: change(rows) }) })
+const changeRows = (text: string, change: (rows: readonly LogRow[]) => readonly unknown[]): LieRow =>
+  always(text, { limitLogs: rows => ({ object: 'list', data: change(rows) }) })
 
 export const limitLies = {
   'limit.requests.headers': {
-    'no-limits-on-errors': [
+    'no-limits-on-errors': replies(
       'Errors have no request limit headers.',
-      changeReplyIf(isErrorReply, dropHeaders(limit, remaining, reset)),
-    ],
-    'no-limits-on-rpc': [
+      isErrorReply,
+      dropHeaders(limit, remaining, reset),
+    ),
+    'no-limits-on-rpc': replies(
       'RPC responses have no request limit headers.',
-      changeReplyIf(isOf('rpc'), dropHeaders(limit, remaining, reset)),
-    ],
-    'limit-with-unit': ['The request limit has a unit.', changeReply(setHeader(limit, value => `${value}/min`))],
+      isOf('rpc'),
+      dropHeaders(limit, remaining, reset),
+    ),
+    'limit-with-unit': header('The request limit has a unit.', limit, value => `${value}/min`),
   },
   'limit.requests.limit': {
-    'limit-of-the-other-accounts': [
+    'limit-of-the-other-accounts': replies(
       'The stated request limit is that of the other account tier.',
-      changeReply(ofOtherAccounts(limit, ({ requestsPerMinute }) => requestsPerMinute)),
-    ],
-    'medium-models-as-small': [
+      isAny,
+      ofOtherAccounts(limit, ({ requestsPerMinute }) => requestsPerMinute),
+    ),
+    'medium-models-as-small': replies(
       'The stated request limit of medium models is that of small ones.',
-      changeReply(asModelTier('M', 'S')),
-    ],
-    'large-models-as-medium': [
+      isAny,
+      asModelTier('M', 'S'),
+    ),
+    'large-models-as-medium': replies(
       'The stated request limit of large models is that of medium ones.',
-      changeReply(asModelTier('L', 'M')),
-    ],
-    'limit-one-lower': [
-      'The stated request limit is one too low.',
-      changeReply(setHeader(limit, plus(-1))),
+      isAny,
+      asModelTier('L', 'M'),
+    ),
+    'limit-one-lower': alsoViolating(
       ['limit.requests.remaining', 'limit.resources'],
-    ],
+      header('The stated request limit is one too low.', limit, plus(-1)),
+    ),
   },
   'limit.requests.remaining': {
-    'remaining-never-falls': [
+    'remaining-never-falls': header(
       'Remaining requests always equal the limit.',
-      changeReply(setHeader(remaining, (_, { headers }) => headers[limit] ?? '')),
-    ],
-    'remaining-without-this-one': [
-      'Remaining requests do not count the current request.',
-      changeReply(setHeader(remaining, plus(1))),
-    ],
-    'remaining-one-too-few': [
-      'Remaining requests count the current request twice.',
-      changeReply(setHeader(remaining, value => String(Math.max(0, Number(value) - 1)))),
-    ],
+      remaining,
+      (_, { headers }) => headers[limit] ?? '',
+    ),
+    'remaining-without-this-one': header('Remaining requests do not count the current request.', remaining, plus(1)),
+    'remaining-one-too-few': header('Remaining requests count the current request twice.', remaining, value =>
+      String(Math.max(0, Number(value) - 1)),
+    ),
   },
   'limit.requests.reset': {
-    'reset-in-another-unit': [
+    'reset-in-another-unit': header(
       'The request reset is in milliseconds instead of seconds, and the reverse.',
-      changeReply(
-        setHeader(reset, (value, _, __, { limits }) =>
-          String(limits.requestsReset === 'unix-seconds' ? Number(value) * 1000 : Math.floor(Number(value) / 1000)),
-        ),
-      ),
-    ],
-    'reset-behind': ['The request reset is the start of the window.', moveReset(({ windowMs }) => -windowMs)],
-    'reset-too-far': ['The request reset is a window too late.', moveReset(({ windowMs }) => windowMs)],
-    'reset-as-time-left': [
-      'The request reset is the time left.',
-      changeReply(
-        setHeader(reset, (value, _, { arrivedMs }, { limits }) =>
-          String(Math.ceil(Number(value) - stampUnits(limits, arrivedMs))),
-        ),
-      ),
-    ],
+      reset,
+      (value, _, __, { limits }) =>
+        String(limits.requestsReset === 'unix-seconds' ? Number(value) * 1000 : Math.floor(Number(value) / 1000)),
+    ),
+    'reset-behind': moveReset('The request reset is the start of the window.', ({ windowMs }) => -windowMs),
+    'reset-too-far': moveReset('The request reset is a window too late.', ({ windowMs }) => windowMs),
+    'reset-as-time-left': header('The request reset is the time left.', reset, (value, _, { arrivedMs }, { limits }) =>
+      String(Math.ceil(Number(value) - stampUnits(limits, arrivedMs))),
+    ),
   },
   'limit.requests.window': {
-    'window-cut-short': [
+    'window-cut-short': row(
       'A window ends after a fifth of its length.',
       windowsEnd(({ startMs, resetMs }) => startMs + (resetMs - startMs) / 5),
-    ],
-    'half-of-a-window-carried-over': [
-      'A window begins with half of the usage of the previous one.',
-      changeResult('windowAt', (window, previous) => {
+    ),
+    'half-of-a-window-carried-over': alsoViolating(
+      ['limit.requests.not-early'],
+      result('A window begins with half of the usage of the previous one.', 'windowAt', (window, previous) => {
         if (previous !== undefined && window !== previous) window.requests = Math.floor(previous.requests / 2)
         return window
       }),
-      // Such a window is full before its own requests reach the limit.
-      ['limit.requests.not-early'],
-    ],
-    'window-ends-early': [
+    ),
+    'window-ends-early': row(
       'A window ends two and a half seconds before its stated reset.',
       windowsEnd(({ resetMs }) => resetMs - earlyMs),
-    ],
-    'window-that-slides': [
-      'Every request postpones the reset of its window.',
-      honest => ({
-        windowAt: (previous, nowMs, windowMs) => {
-          const fresh = honest.windowAt(undefined, nowMs, windowMs)
-          const open = previous !== undefined && nowMs < previous.resetMs
-          return open ? { ...previous, resetMs: fresh.resetMs } : fresh
-        },
-      }),
-    ],
+    ),
+    'window-that-slides': row('Every request postpones the reset of its window.', honest => ({
+      windowAt: (previous, nowMs, windowMs) => {
+        const fresh = honest.windowAt(undefined, nowMs, windowMs)
+        const open = previous !== undefined && nowMs < previous.resetMs
+        return open ? { ...previous, resetMs: fresh.resetMs } : fresh
+      },
+    })),
   },
   'limit.requests.enforced': {
-    'one-request-too-many': ['A window admits one request more than its limit.', admit(limit => limit + 1)],
-    'one-request-too-many-later': ['Every window but the first admits one request more.', fromSecondWindow(1)],
-    'a-tenth-too-many': ['A window admits a tenth more than its limit.', admit(limit => Math.ceil(limit * 1.1))],
-    'no-request-limit': ['The request limit is not enforced.', () => ({ admits: () => true })],
-    'forbidden-above-the-limit': [
-      'A request above its limit gets a 403.',
-      changeReplyIf(isLimitReply, setStatus(403)),
+    'one-request-too-many': admit('A window admits one request more than its limit.', limit => limit + 1),
+    'one-request-too-many-later': fromSecondWindow('Every window but the first admits one request more.', 1),
+    'a-tenth-too-many': admit('A window admits a tenth more than its limit.', limit => Math.ceil(limit * 1.1)),
+    'no-request-limit': always('The request limit is not enforced.', { admits: () => true }),
+    'forbidden-above-the-limit': alsoViolating(
       ['logs.no-phantom'],
-    ],
-    'unavailable-above-the-limit': [
-      'A request above its limit gets a 503.',
-      changeReplyIf(isLimitReply, setStatus(503)),
+      replies('A request above its limit gets a 403.', isLimitReply, setStatus(403)),
+    ),
+    'unavailable-above-the-limit': alsoViolating(
       ['logs.no-phantom'],
-    ],
+      replies('A request above its limit gets a 503.', isLimitReply, setStatus(503)),
+    ),
   },
   'retry.after-reset': {
-    'reset-announced-early': [
-      'The request reset is eight seconds before the end of its window.',
-      moveReset(() => -8_000),
+    'reset-announced-early': alsoViolating(
       ['limit.requests.reset'],
-    ],
-    'refuses-past-the-reset': [
+      moveReset('The request reset is eight seconds before the end of its window.', () => -8_000),
+    ),
+    'refuses-past-the-reset': row(
       'A rejected caller stays rejected until ten seconds after the stated reset.',
       honest => {
         const rejected = new WeakSet<Window>()
@@ -239,14 +223,14 @@ export const limitLies = {
           ...windowsEnd(window => window.resetMs + (rejected.has(window) ? penaltyMs : 0))(honest),
         }
       },
-    ],
-    'window-ends-late': [
+    ),
+    'window-ends-late': row(
       'A window ends four seconds after its stated reset.',
       windowsEnd(({ resetMs }) => resetMs + lateMs),
-    ],
-    'penalty-window': [
-      'A rejected caller is rejected again in the first ten seconds of the next window.',
-      honest => {
+    ),
+    'penalty-window': alsoViolating(
+      ['limit.requests.not-early'],
+      row('A rejected caller is rejected again in the first ten seconds of the next window.', honest => {
         const rejected = new WeakSet<Window>()
         const admits = watchRejections(rejected, honest)
         const closedUntilMs = new WeakMap<Window, number>()
@@ -261,127 +245,108 @@ export const limitLies = {
             return window
           },
         }
-      },
-      ['limit.requests.not-early'],
-    ],
+      }),
+    ),
   },
   'limit.requests.not-early': {
-    'one-request-too-few': ['A window admits one request fewer than its limit.', admit(limit => limit - 1)],
-    'one-request-too-few-later': ['Every window but the first admits one request fewer.', fromSecondWindow(-1)],
-    'sudden-429': [
-      'Every tenth request returns 429.',
-      honest => {
+    'one-request-too-few': admit('A window admits one request fewer than its limit.', limit => limit - 1),
+    'one-request-too-few-later': fromSecondWindow('Every window but the first admits one request fewer.', -1),
+    'sudden-429': alsoViolating(
+      ['retry.after-reset'],
+      row('Every tenth request returns 429.', honest => {
         let request = 0
         return { admits: (window, requests) => ++request % 10 !== 0 && honest.admits(window, requests) }
-      },
-      ['retry.after-reset'],
-    ],
+      }),
+    ),
   },
   'limit.tokens.headers': {
-    'no-token-limits-on-streams': [
+    'no-token-limits-on-streams': replies(
       'Streams have no token limit headers.',
-      changeReplyIf(isStream, dropHeaders(tokenLimit, tokensRemaining, tokenReset)),
-    ],
-    'no-token-reset': ['Responses have no token reset.', changeReply(dropHeaders(tokenReset))],
+      isStream,
+      dropHeaders(tokenLimit, tokensRemaining, tokenReset),
+    ),
+    'no-token-reset': withoutHeaders('Responses have no token reset.', tokenReset),
   },
   'limit.tokens.limit': {
-    'token-limit-of-the-other-accounts': [
+    'token-limit-of-the-other-accounts': replies(
       'The stated token limit is that of the other account tier.',
-      changeReply(ofOtherAccounts(tokenLimit, ({ tokensPerMinute }) => tokensPerMinute)),
-    ],
-    'usual-tokens-for-partners': [
+      isAny,
+      ofOtherAccounts(tokenLimit, ({ tokensPerMinute }) => tokensPerMinute),
+    ),
+    'usual-tokens-for-partners': replies(
       'The stated token limit of the smallest models is the same for all accounts.',
-      changeReplyIf(
-        (reply, _, contract) => modelOf(reply, contract)?.tier === 'XS',
-        setHeader(tokenLimit, (_, __, ___, { accounts }) => String(accounts.default.XS.tokensPerMinute)),
-      ),
-    ],
-    'token-limit-in-thousands': [
-      'The token limit is in thousands.',
-      changeReply(setHeader(tokenLimit, value => String(Number(value) / 1000))),
-    ],
+      (reply, _, contract) => modelOf(reply, contract)?.tier === 'XS',
+      setHeader(tokenLimit, (_, __, ___, { accounts }) => String(accounts.default.XS.tokensPerMinute)),
+    ),
+    'token-limit-in-thousands': header('The token limit is in thousands.', tokenLimit, value =>
+      String(Number(value) / 1000),
+    ),
   },
   'limit.tokens.remaining': {
-    'remaining-tokens-never-fall': [
+    'remaining-tokens-never-fall': header(
       'Remaining tokens always equal the limit.',
-      changeReply(setHeader(tokensRemaining, (_, { headers }) => headers[tokenLimit] ?? '')),
-    ],
-    'tokens-given-back': [
-      'A completed request returns all its reserved tokens to the window.',
-      () => ({ usedTokens: () => 0 }),
-    ],
-    'only-prompts-count': [
-      'A completed request uses the tokens of its prompt only.',
-      () => ({ usedTokens: usage => usage.prompt_tokens }),
-    ],
+      tokensRemaining,
+      (_, { headers }) => headers[tokenLimit] ?? '',
+    ),
+    'tokens-given-back': always('A completed request returns all its reserved tokens to the window.', {
+      usedTokens: () => 0,
+    }),
+    'only-prompts-count': always('A completed request uses the tokens of its prompt only.', {
+      usedTokens: usage => usage.prompt_tokens,
+    }),
   },
   'limit.tokens.enforced': {
-    'no-token-limit': ['The token limit is not enforced.', () => ({ admitsTokens: () => true })],
-    'ten-times-the-tokens': [
+    'no-token-limit': always('The token limit is not enforced.', { admitsTokens: () => true }),
+    'ten-times-the-tokens': input(
       'A window admits ten times the tokens of its limit.',
-      changeInput('admitsTokens', (window, limit, tokens) => [window, limit * 10, tokens]),
-    ],
+      'admitsTokens',
+      (window, limit, tokens) => [window, limit * 10, tokens],
+    ),
   },
   'limit.tokens.reset': {
-    'token-reset-as-unix-time': [
+    'token-reset-as-unix-time': header(
       'The token reset is the Unix time of the request reset.',
-      changeReply(setHeader(tokenReset, (_, { headers }) => headers[reset] ?? '')),
-    ],
-    'token-reset-too-far': [
-      'The token reset is a window too late.',
-      changeReply(
-        setHeader(tokenReset, (value, _, __, { limits }) =>
-          String(Number(value) + limits.windowMs / (limits.tokensReset === 'seconds' ? 1000 : 1)),
-        ),
-      ),
-    ],
+      tokenReset,
+      (_, { headers }) => headers[reset] ?? '',
+    ),
+    'token-reset-too-far': header('The token reset is a window too late.', tokenReset, (value, _, __, { limits }) =>
+      String(Number(value) + limits.windowMs / (limits.tokensReset === 'seconds' ? 1000 : 1)),
+    ),
   },
   'logs.layout': {
-    'log-times-in-words': [
-      'The times in the log are in words.',
-      changeRows(rows => rows.map(row => ({ ...row, timestamp: 'a minute ago' }))),
-    ],
-    'log-in-an-array': ['The log is an array.', () => ({ limitLogs: rows => rows })],
-    'log-without-end': [
-      'The log has more rows than documented.',
-      changeInput('limitLogs', rows => [rows.flatMap(row => Array.from({ length: 60 }, () => row))]),
-    ],
+    'log-times-in-words': changeRows('The times in the log are in words.', rows =>
+      rows.map(row => ({ ...row, timestamp: 'a minute ago' })),
+    ),
+    'log-in-an-array': always('The log is an array.', { limitLogs: rows => rows }),
+    'log-without-end': input('The log has more rows than documented.', 'limitLogs', rows => [
+      rows.flatMap(row => Array.from({ length: 60 }, () => row)),
+    ]),
   },
   'logs.shows-429': {
-    'log-of-chat-alone': [
-      'Requests rejected by the RPC proxy are not logged.',
-      (honest, { limitLogs }) => ({
-        logRejection: (rejections, rejection) => {
-          if (rejection.modelId !== limitLogs.rpcId) honest.logRejection(rejections, rejection)
-        },
-      }),
-    ],
-    'log-of-the-first-refusal': [
-      'Only one rejected request per minute is logged.',
-      honest => ({
-        logRejection: (rejections, rejection) => {
-          const minute = Math.floor(rejection.atMs / 60_000)
-          const isLogged = rejections.some(({ atMs }) => Math.floor(atMs / 60_000) === minute)
-          if (!isLogged) honest.logRejection(rejections, rejection)
-        },
-      }),
-    ],
+    'log-of-chat-alone': row('Requests rejected by the RPC proxy are not logged.', (honest, { limitLogs }) => ({
+      logRejection: (rejections, rejection) => {
+        if (rejection.modelId !== limitLogs.rpcId) honest.logRejection(rejections, rejection)
+      },
+    })),
+    'log-of-the-first-refusal': row('Only one rejected request per minute is logged.', honest => ({
+      logRejection: (rejections, rejection) => {
+        const minute = Math.floor(rejection.atMs / 60_000)
+        const isLogged = rejections.some(({ atMs }) => Math.floor(atMs / 60_000) === minute)
+        if (!isLogged) honest.logRejection(rejections, rejection)
+      },
+    })),
   },
   'logs.no-phantom': {
-    'refusals-logged-twice': [
-      'Every rejected request is in the log twice.',
-      changeRows(rows => rows.flatMap(row => [row, row])),
-    ],
-    'admitted-requests-logged': [
-      'The log contains a request that was admitted.',
-      (honest, { limitLogs }) => ({
-        finish: (reply, state) => {
-          const { account, route, arrivedMs } = state
-          if (reply.status === 200 && route.kind === 'rpc' && account !== null && reply.headers[remaining] === '50')
-            honest.logRejection(account.rejections, { modelId: limitLogs.rpcId, limit: 'RPM', atMs: arrivedMs })
-          return honest.finish(reply, state)
-        },
-      }),
-    ],
+    'refusals-logged-twice': changeRows('Every rejected request is in the log twice.', rows =>
+      rows.flatMap(row => [row, row]),
+    ),
+    'admitted-requests-logged': row('The log contains a request that was admitted.', (honest, { limitLogs }) => ({
+      finish: (reply, state) => {
+        const { account, route, arrivedMs } = state
+        if (reply.status === 200 && route.kind === 'rpc' && account !== null && reply.headers[remaining] === '50')
+          honest.logRejection(account.rejections, { modelId: limitLogs.rpcId, limit: 'RPM', atMs: arrivedMs })
+        return honest.finish(reply, state)
+      },
+    })),
   },
 } satisfies Lies

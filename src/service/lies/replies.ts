@@ -1,28 +1,43 @@
 import type { Contract } from '../../contract/contract.ts'
-import { headerName } from '../../contract/headers.ts'
+import { fullHeaderName } from '../../contract/headers.ts'
 import { isObject, parseJson } from '../../lib/json.ts'
 import { is2xx } from '../../lib/numbers.ts'
 import { randomStream } from '../../lib/random.ts'
 import type { Reply, RequestState } from '../message.ts'
 import type { Route } from '../router.ts'
 import type { Fields } from './decisions.ts'
-import type { Overrides } from './lie.ts'
+import { type LieOverrides, type LieRow, row } from './lie.ts'
 
 type OfReply<Value> = (reply: Reply, state: RequestState, contract: Contract) => Value
 export type ReplyTest = OfReply<boolean>
 export type ReplyChange = OfReply<Reply>
+/** Another value of a header, or how it follows from the value. */
+type HeaderChange = string | ((value: string, ...given: Parameters<ReplyChange>) => string)
 
-/** A lie that changes every finished reply. */
-export const changeReply =
-  (change: ReplyChange): Overrides =>
-  (honest, contract) => ({ finish: (reply, state) => change(honest.finish(reply, state), state, contract) })
+/** Changes the finished replies that fit. */
+export const changeReplies =
+  (fits: ReplyTest, ...changes: readonly ReplyChange[]): LieOverrides =>
+  (honest, contract) => ({
+    finish: (reply, state) => {
+      const finished = honest.finish(reply, state)
+      if (!fits(finished, state, contract)) return finished
+      return changes.reduce((changed, change) => change(changed, state, contract), finished)
+    },
+  })
 
 /** A lie that changes the finished replies that fit. */
-export const changeReplyIf = (fits: ReplyTest, ...changes: readonly ReplyChange[]): Overrides =>
-  changeReply((reply, state, contract) =>
-    fits(reply, state, contract) ? changes.reduce((changed, change) => change(changed, state, contract), reply) : reply,
-  )
+export const replies = (text: string, fits: ReplyTest, ...changes: readonly ReplyChange[]): LieRow =>
+  row(text, changeReplies(fits, ...changes))
 
+/** A lie that gives a header another value, where it is present. */
+export const header = (text: string, name: string, change: HeaderChange): LieRow =>
+  replies(text, isAny, setHeader(name, change))
+
+/** A lie that leaves headers out of every reply. */
+export const withoutHeaders = (text: string, ...names: readonly string[]): LieRow =>
+  replies(text, isAny, dropHeaders(...names))
+
+export const isAny: ReplyTest = () => true
 export const isErrorReply = ({ status }: Reply): boolean => status >= 400
 export const isStream = ({ body }: Reply): boolean => body.kind === 'stream'
 export const isBatch = (reply: Reply): boolean => replyText(reply).startsWith('[')
@@ -62,19 +77,16 @@ export const not =
 export const dropHeaders =
   (...dropped: readonly string[]): ReplyChange =>
   (reply, _, contract) => {
-    const names = dropped.map(name => headerName(name, contract))
+    const names = dropped.map(name => fullHeaderName(name, contract))
     const headers = Object.fromEntries(Object.entries(reply.headers).filter(([name]) => !names.includes(name)))
     return { ...reply, headers }
   }
 
 /** Gives a header another value, where it is present. */
 export const setHeader =
-  (
-    template: string,
-    change: string | ((value: string, reply: Reply, state: RequestState, contract: Contract) => string),
-  ): ReplyChange =>
+  (template: string, change: HeaderChange): ReplyChange =>
   (reply, state, contract) => {
-    const name = headerName(template, contract)
+    const name = fullHeaderName(template, contract)
     const present = reply.headers[name]
     if (present === undefined) return reply
     const value = typeof change === 'string' ? change : change(present, reply, state, contract)
@@ -86,7 +98,7 @@ export const addHeader =
   (template: string, value: string | OfReply<string>): ReplyChange =>
   (reply, state, contract) => {
     const added = typeof value === 'string' ? value : value(reply, state, contract)
-    return { ...reply, headers: { ...reply.headers, [headerName(template, contract)]: added } }
+    return { ...reply, headers: { ...reply.headers, [fullHeaderName(template, contract)]: added } }
   }
 
 export const setStatus =
@@ -115,9 +127,8 @@ export const plus =
     String(Number(value) + more)
 
 /** A lie that states a header of the replies that fit again in the next one: 1, 1, 3, 3, and so on. */
-export const repeatHeader =
-  (name: string, fits: (reply: Reply) => boolean = () => true): Overrides =>
-  honest => {
+export const repeatHeader = (text: string, name: string, fits: (reply: Reply) => boolean = () => true): LieRow =>
+  row(text, honest => {
     let last = ''
     return {
       finish: (reply, state) => {
@@ -129,12 +140,11 @@ export const repeatHeader =
         return { ...finished, headers: { ...finished.headers, [name]: shown } }
       },
     }
-  }
+  })
 
 /** A lie that gives all replies to an account that fit the header of the first one. */
-export const keepFirstHeader =
-  (name: string, fits: (reply: Reply) => boolean = () => true): Overrides =>
-  honest => {
+export const keepFirstHeader = (text: string, name: string, fits: (reply: Reply) => boolean = () => true): LieRow =>
+  row(text, honest => {
     const first = new Map<string, string>()
     return {
       finish: (reply, state) => {
@@ -146,12 +156,11 @@ export const keepFirstHeader =
         return { ...finished, headers: { ...finished.headers, [name]: shown } }
       },
     }
-  }
+  })
 
 /** A lie that returns 502 for two of five replies of a node with such a text, as a broken gateway might. */
-export const failSometimes =
-  (stream: string, fails: (text: string) => boolean): Overrides =>
-  honest => {
+export const failSometimes = (text: string, stream: string, fails: (text: string) => boolean): LieRow =>
+  row(text, honest => {
     const random = randomStream(1, stream)
     return {
       finish: (reply, state) => {
@@ -161,7 +170,7 @@ export const failSometimes =
         return isHit ? withText({ ...finished, status: 502 }, '{"error":{"message":"Bad gateway"}}') : finished
       },
     }
-  }
+  })
 
 /** The text of a reply that is sent whole. */
 export const replyText = ({ body }: Reply): string => (body.kind === 'whole' ? body.text : '')

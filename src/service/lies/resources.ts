@@ -1,14 +1,15 @@
 import type { ResourceLimit } from '../../contract/contract.ts'
-import { amended, changeInput, changeResult } from './decisions.ts'
-import type { LieRow, Lies, Overrides } from './lie.ts'
+import { always, amended, input, result } from './decisions.ts'
+import type { LieRow, Lies } from './lie.ts'
 import {
   addHeader,
-  changeReply,
-  changeReplyIf,
   dropHeaders,
+  header,
+  isAny,
   plus,
   type ReplyChange,
   type ReplyTest,
+  replies,
   setFields,
   setHeader,
   setStatus,
@@ -16,10 +17,8 @@ import {
 } from './replies.ts'
 
 /** Enforces another limit, in requests per minute. */
-const enforces = (text: string, limit: ResourceLimit, requests: number): LieRow => [
-  text,
-  changeResult('resourceLimit', (documented, asked) => (asked === limit ? requests : documented)),
-]
+const enforces = (text: string, limit: ResourceLimit, requests: number): LieRow =>
+  result(text, 'resourceLimit', (documented, asked) => (asked === limit ? requests : documented))
 
 const isText = (value: unknown): boolean => typeof value === 'string'
 
@@ -31,50 +30,43 @@ const requestTimestamp = '{prefix}request-timestamp-ms'
 const isList: ReplyTest = ({ headers }) => headers[total] !== undefined
 
 /** Changes replies with a page of a list. */
-const changePage = (...changes: readonly ReplyChange[]): Overrides => changeReplyIf(isList, ...changes)
+const changePage = (text: string, ...changes: readonly ReplyChange[]): LieRow => replies(text, isList, ...changes)
 
 const allItems = (count: number) => Array.from({ length: count }, (_, index) => ({ id: index }))
 
 export const resourceLies = {
   'resource.offered': {
-    'lists-not-found': [
+    'lists-not-found': changePage(
       'Resources with pages return 404.',
-      changePage(setText(JSON.stringify({ error: 'Not found' })), setStatus(404)),
-    ],
+      setText(JSON.stringify({ error: 'Not found' })),
+      setStatus(404),
+    ),
   },
   'embeddings.input': {
-    'embeddings-of-lists-alone': [
+    'embeddings-of-lists-alone': result(
       'Embeddings accept only a list as input.',
-      changeResult('isEmbeddable', (isEmbeddable, input) => isEmbeddable && Array.isArray(input)),
-    ],
-    'embeddings-of-one-text-alone': ['Embeddings accept only one text as input.', () => ({ isEmbeddable: isText })],
+      'isEmbeddable',
+      (isEmbeddable, input) => isEmbeddable && Array.isArray(input),
+    ),
+    'embeddings-of-one-text-alone': always('Embeddings accept only one text as input.', { isEmbeddable: isText }),
   },
   'embeddings.token-ids': {
-    'embeddings-of-token-ids': [
+    'embeddings-of-token-ids': result(
       'A list of token ids is accepted as input.',
-      changeResult(
-        'isEmbeddable',
-        (isEmbeddable, input) =>
-          isEmbeddable || (Array.isArray(input) && input.every(each => typeof each === 'number')),
-      ),
-    ],
-    'embeddings-of-lists-of-token-ids': [
+      'isEmbeddable',
+      (isEmbeddable, input) => isEmbeddable || (Array.isArray(input) && input.every(each => typeof each === 'number')),
+    ),
+    'embeddings-of-lists-of-token-ids': result(
       'Lists of token ids are accepted as input.',
-      changeResult(
-        'isEmbeddable',
-        (isEmbeddable, input) => isEmbeddable || (Array.isArray(input) && input.every(Array.isArray)),
-      ),
-    ],
-    'embeddings-by-the-first': [
-      'Only the first entry of an input list must be text.',
-      changeInput('isEmbeddable', input => [Array.isArray(input) ? input.slice(0, 1) : input]),
-    ],
+      'isEmbeddable',
+      (isEmbeddable, input) => isEmbeddable || (Array.isArray(input) && input.every(Array.isArray)),
+    ),
+    'embeddings-by-the-first': input('Only the first entry of an input list must be text.', 'isEmbeddable', input => [
+      Array.isArray(input) ? input.slice(0, 1) : input,
+    ]),
   },
   'limit.resources': {
-    'partners-as-others': [
-      'Partners have the default limits.',
-      changeInput('resourceLimit', limit => [limit, 'default']),
-    ],
+    'partners-as-others': input('Partners have the default limits.', 'resourceLimit', limit => [limit, 'default']),
     'images-of-partners': enforces('Every account has the image limit of partners.', 'image', 61),
     'fewer-images': enforces('The image limit is one lower than documented.', 'image', 19),
     'speech-of-partners': enforces('The speech limit is higher than documented.', 'audio', 121),
@@ -95,97 +87,76 @@ export const resourceLies = {
     ),
   },
   'header.pagination': {
-    'no-pagination-total': ['Lists do not state their total number of items.', changePage(dropHeaders(total))],
-    'page-of-pages': [
+    'no-pagination-total': changePage('Lists do not state their total number of items.', dropHeaders(total)),
+    'page-of-pages': changePage(
       'The page header also has the number of pages.',
-      changePage(setHeader(page, (value, { headers }) => `${value}/${headers[totalPages]}`)),
-    ],
+      setHeader(page, (value, { headers }) => `${value}/${headers[totalPages]}`),
+    ),
   },
   'header.pagination.page': {
-    'pages-from-zero': ['Pages are numbered from 0.', changePage(setHeader(page, plus(-1)))],
-    'first-page-always': [
-      'Every request for a page gets the first page.',
-      changeInput('page', (_, limit) => [1, limit]),
-    ],
+    'pages-from-zero': changePage('Pages are numbered from 0.', setHeader(page, plus(-1))),
+    'first-page-always': input('Every request for a page gets the first page.', 'page', (_, limit) => [1, limit]),
   },
   'header.pagination.total-pages': {
-    'pages-rounded-down': [
+    'pages-rounded-down': changePage(
       'The number of pages does not include a partial page.',
-      changePage(
-        addHeader(totalPages, ({ headers }) =>
-          String(Math.floor(Number(headers[total]) / Number(headers['x-pagination-limit']))),
-        ),
+      addHeader(totalPages, ({ headers }) =>
+        String(Math.floor(Number(headers[total]) / Number(headers['x-pagination-limit']))),
       ),
-    ],
-    'one-page-more': ['The number of pages is one too high.', changePage(setHeader(totalPages, plus(1)))],
+    ),
+    'one-page-more': changePage('The number of pages is one too high.', setHeader(totalPages, plus(1))),
   },
   'header.pagination.items': {
-    'an-item-short': [
+    'an-item-short': changePage(
       'Each page lacks its last item.',
-      changePage(setFields(({ data }) => ({ data: Array.isArray(data) ? data.slice(0, -1) : data }))),
-    ],
-    'all-items-on-each-page': [
-      'Each page has all items.',
-      changePage((reply, state, contract) =>
-        setFields({ data: allItems(Number(reply.headers[total])) })(reply, state, contract),
-      ),
-    ],
+      setFields(({ data }) => ({ data: Array.isArray(data) ? data.slice(0, -1) : data })),
+    ),
+    'all-items-on-each-page': changePage('Each page has all items.', (reply, state, contract) =>
+      setFields({ data: allItems(Number(reply.headers[total])) })(reply, state, contract),
+    ),
   },
   'header.content-disposition': {
-    'bare-file-name': [
-      'Content-Disposition is only the file name.',
-      changeReply(setHeader('content-disposition', 'speech.mp3')),
-    ],
+    'bare-file-name': header('Content-Disposition is only the file name.', 'content-disposition', 'speech.mp3'),
   },
   'header.request-timestamp': {
-    'request-timestamp-of-arrival': [
+    'request-timestamp-of-arrival': header(
       'The echoed request timestamp is the time of arrival.',
-      changeReply(setHeader(requestTimestamp, (_, __, { arrivedMs }) => String(Math.round(arrivedMs)))),
-    ],
-    'request-timestamp-in-seconds': [
-      'The echoed request timestamp is in seconds.',
-      changeReply(setHeader(requestTimestamp, ms => String(Math.floor(Number(ms) / 1000)))),
-    ],
-    'request-timestamp-for-all': [
+      requestTimestamp,
+      (_, __, { arrivedMs }) => String(Math.round(arrivedMs)),
+    ),
+    'request-timestamp-in-seconds': header('The echoed request timestamp is in seconds.', requestTimestamp, ms =>
+      String(Math.floor(Number(ms) / 1000)),
+    ),
+    'request-timestamp-for-all': replies(
       'A request without a timestamp gets one back.',
-      changeReply(addHeader(requestTimestamp, (_, { arrivedMs }) => String(Math.round(arrivedMs)))),
-    ],
+      isAny,
+      addHeader(requestTimestamp, (_, { arrivedMs }) => String(Math.round(arrivedMs))),
+    ),
   },
   'catalogue.networks': {
-    'networks-unsorted': [
-      'The network list is not sorted.',
-      changeInput('networks', slugs => [[...slugs.slice(1), ...slugs.slice(0, 1)]]),
-    ],
-    'network-twice': [
-      'A network is listed twice.',
-      changeInput('networks', slugs => [[...slugs.slice(0, 1), ...slugs]]),
-    ],
+    'networks-unsorted': input('The network list is not sorted.', 'networks', slugs => [
+      [...slugs.slice(1), ...slugs.slice(0, 1)],
+    ]),
+    'network-twice': input('A network is listed twice.', 'networks', slugs => [[...slugs.slice(0, 1), ...slugs]]),
   },
   'catalogue.models': {
-    'models-without-id': [
-      'Models have a slug instead of an id.',
-      changeResult('models', (list, models) =>
-        amended(list, { data: models.map(({ id, ...rest }) => ({ slug: id, ...rest })) }),
-      ),
-    ],
-    'models-in-an-array': ['The model list is an array.', () => ({ models: models => models })],
+    'models-without-id': result('Models have a slug instead of an id.', 'models', (list, models) =>
+      amended(list, { data: models.map(({ id, ...rest }) => ({ slug: id, ...rest })) }),
+    ),
+    'models-in-an-array': always('The model list is an array.', { models: models => models }),
   },
   'catalogue.rate-limits': {
-    'limits-of-an-hour': [
-      'The stated limits are per hour.',
-      changeInput('rateLimits', models => [
-        models.map(({ apiModelId, rateLimits }) => ({
-          apiModelId,
-          rateLimits: rateLimits.map(({ amount, type }) => ({ amount: amount * 60, type })),
-        })),
-      ]),
-    ],
-    'limits-of-the-first-model': [
+    'limits-of-an-hour': input('The stated limits are per hour.', 'rateLimits', models => [
+      models.map(({ apiModelId, rateLimits }) => ({
+        apiModelId,
+        rateLimits: rateLimits.map(({ amount, type }) => ({ amount: amount * 60, type })),
+      })),
+    ]),
+    'limits-of-the-first-model': input(
       'The stated limits of every model are those of the first.',
-      changeInput('rateLimits', models => [
-        models.map(({ apiModelId }) => ({ apiModelId, rateLimits: models[0]?.rateLimits ?? [] })),
-      ]),
-    ],
-    'no-limits-stated': ['No limits are stated.', () => ({ rateLimits: () => [] })],
+      'rateLimits',
+      models => [models.map(({ apiModelId }) => ({ apiModelId, rateLimits: models[0]?.rateLimits ?? [] }))],
+    ),
+    'no-limits-stated': always('No limits are stated.', { rateLimits: () => [] }),
   },
 } satisfies Lies

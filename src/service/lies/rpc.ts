@@ -1,12 +1,10 @@
 import type { ClauseId } from '../../contract/clauses.ts'
 import { unsupportedMethods } from '../../contract/rpc-methods.ts'
 import { isErrorResponse, type ParsedItem, type RpcResponse } from '../rpc/item.ts'
-import { addTo, amended, changeResult, type Fields } from './decisions.ts'
-import type { LieRow, Lies, Overrides } from './lie.ts'
+import { addTo, always, amended, type Fields, result } from './decisions.ts'
+import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
 import {
   all,
-  changeReply,
-  changeReplyIf,
   dropHeaders,
   failSometimes,
   hasStatus,
@@ -16,66 +14,66 @@ import {
   keepFirstHeader,
   not,
   repeatHeader,
+  replies,
   says,
   setHeader,
   setStatus,
   setText,
+  withoutHeaders,
 } from './replies.ts'
 
 /** Replaces fields of the responses that fit; undefined removes one. */
 const amendResponses = (
+  text: string,
   fits: (original: RpcResponse | undefined, items: readonly ParsedItem[]) => boolean,
   fields: Fields | ((items: readonly ParsedItem[]) => Fields),
-): Overrides =>
-  changeResult('responses', (sent, originals, items) =>
+): LieRow =>
+  result(text, 'responses', (sent, originals, items) =>
     sent.map((response, index) => {
       if (!fits(originals[index], items)) return response
       return amended(response, typeof fields === 'function' ? fields(items) : fields)
     }),
   )
 
-const isAny = (): boolean => true
+const isEvery = (): boolean => true
 const isFailed = (response: RpcResponse | undefined): boolean => response !== undefined && isErrorResponse(response)
 const isSingle = (_: unknown, items: readonly ParsedItem[]): boolean => items.length === 1
 
 /** Changes the responses to a batch. */
 const changeBatch = (
+  text: string,
   change: (sent: readonly unknown[], items: readonly ParsedItem[]) => readonly unknown[],
-): Overrides => changeResult('responses', (sent, _, items) => (items.length > 1 ? change(sent, items) : sent))
+): LieRow => result(text, 'responses', (sent, _, items) => (items.length > 1 ? change(sent, items) : sent))
 
 const failure = '"error":{"code":'
 const hasFailure = all(isNodeReply, says(failure))
 
 /** A gateway that fails after the failures were counted. */
-const failing = (text: string, stream: string, fails: (text: string) => boolean): LieRow => [
-  text,
-  failSometimes(stream, fails),
-  ['abuse.counts', 'abuse.message'],
-]
+const failing = (text: string, stream: string, fails: (text: string) => boolean): LieRow =>
+  alsoViolating(['abuse.counts', 'abuse.message'], failSometimes(text, stream, fails))
 
 /** Clauses that are also violated when unsupported methods are forwarded, since their batches run. */
 const batchClauses: readonly ClauseId[] = ['rpc.batch.rejected', 'rpc.unsupported-method.named']
 
 /** Forwards methods that must be rejected. */
-const forward = (text: string, methods: readonly string[]): LieRow => [
-  text,
-  changeResult('forwards', (forwards, method) => forwards || methods.includes(method)),
-  batchClauses,
-]
+const forward = (text: string, methods: readonly string[]): LieRow =>
+  alsoViolating(
+    batchClauses,
+    result(text, 'forwards', (forwards, method) => forwards || methods.includes(method)),
+  )
 
 /** Does not forward a method. */
-const withoutMethod = (method: string): LieRow => [
-  `${method} is not supported.`,
-  changeResult('forwards', (forwards, other) => forwards && other !== method),
-]
+const withoutMethod = (method: string): LieRow =>
+  result(`${method} is not supported.`, 'forwards', (forwards, other) => forwards && other !== method)
 
 /** Another status for the bad requests with this message. */
-const badRequestIs = (status: number, about: string): Overrides =>
-  changeReplyIf(all(hasStatus(400), says(about)), setStatus(status))
+const badRequestIs = (text: string, status: number, about: string): LieRow =>
+  replies(text, all(hasStatus(400), says(about)), setStatus(status))
 
 /** The node's own error with status 200, for the bad requests with this message. */
-const leftToNode = (about: string): Overrides =>
-  changeReplyIf(
+const leftToNode = (text: string, about: string): LieRow =>
+  replies(
+    text,
     all(hasStatus(400), says(about)),
     setText('{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"invalid request"}}'),
     setStatus(200),
@@ -100,46 +98,40 @@ const minerMethods = ['eth_mining', 'eth_hashrate', 'eth_getWork', 'eth_submitWo
 
 export const rpcLies = {
   'rpc.status': {
-    'rpc-created': ['JSON-RPC responses have the status 201.', changeReplyIf(isNodeReply, setStatus(201))],
-    'failures-are-multi-status': [
+    'rpc-created': replies('JSON-RPC responses have the status 201.', isNodeReply, setStatus(201)),
+    'failures-are-multi-status': replies(
       'A batch with a failing item has the status 207.',
-      changeReplyIf(all(hasFailure, isBatch), setStatus(207)),
-    ],
-    'replay-accepted': ['A replay has the status 202.', changeReplyIf(all(isNodeReply, isReplay), setStatus(202))],
+      all(hasFailure, isBatch),
+      setStatus(207),
+    ),
+    'replay-accepted': replies('A replay has the status 202.', all(isNodeReply, isReplay), setStatus(202)),
   },
   'rpc.content-type': {
-    'rpc-as-text': [
-      'RPC responses are text/plain.',
-      changeReplyIf(isNodeReply, setHeader('content-type', 'text/plain')),
-    ],
-    'type-of-the-node': [
+    'rpc-as-text': replies('RPC responses are text/plain.', isNodeReply, setHeader('content-type', 'text/plain')),
+    'type-of-the-node': replies(
       'Responses with an error have the content type of the node.',
-      changeReplyIf(hasFailure, setHeader('content-type', 'application/json-rpc')),
-    ],
+      hasFailure,
+      setHeader('content-type', 'application/json-rpc'),
+    ),
   },
   'rpc.response': {
-    'response-without-jsonrpc': ['Responses lack jsonrpc.', amendResponses(isAny, { jsonrpc: undefined })],
-    'response-of-version-1': ['Responses have jsonrpc 1.0.', amendResponses(isAny, { jsonrpc: '1.0' })],
-    'result-beside-error': [
-      'A failing item has both a result and an error.',
-      amendResponses(isFailed, { result: '0x' }),
-    ],
-    'error-as-text': ['The error of an item is a string.', amendResponses(isFailed, { error: 'invalid params' })],
-    'response-without-result': [
-      'A response has neither result nor error.',
-      amendResponses(isAny, { result: undefined, error: undefined }),
-    ],
+    'response-without-jsonrpc': amendResponses('Responses lack jsonrpc.', isEvery, { jsonrpc: undefined }),
+    'response-of-version-1': amendResponses('Responses have jsonrpc 1.0.', isEvery, { jsonrpc: '1.0' }),
+    'result-beside-error': amendResponses('A failing item has both a result and an error.', isFailed, { result: '0x' }),
+    'error-as-text': amendResponses('The error of an item is a string.', isFailed, { error: 'invalid params' }),
+    'response-without-result': amendResponses('A response has neither result nor error.', isEvery, {
+      result: undefined,
+      error: undefined,
+    }),
   },
   'rpc.response.error': {
-    'error-code-as-text': [
-      'The code of an error is a string.',
-      amendResponses(isFailed, { error: { code: '-32602', message: 'invalid params' } }),
-    ],
-    'error-without-message': ['An error has no message.', amendResponses(isFailed, { error: { code: -32602 } })],
-    'error-code-of-http': [
-      'An error has a status instead of a code.',
-      amendResponses(isFailed, { error: { status: 400, message: 'invalid' } }),
-    ],
+    'error-code-as-text': amendResponses('The code of an error is a string.', isFailed, {
+      error: { code: '-32602', message: 'invalid params' },
+    }),
+    'error-without-message': amendResponses('An error has no message.', isFailed, { error: { code: -32602 } }),
+    'error-code-of-http': amendResponses('An error has a status instead of a code.', isFailed, {
+      error: { status: 400, message: 'invalid' },
+    }),
   },
   'rpc.id': {
     'text-id-is-sometimes-502': failing(
@@ -147,44 +139,45 @@ export const rpcLies = {
       'text-id-is-sometimes-502',
       text => text.includes('"id":"r-') && !text.startsWith('['),
     ),
-    'id-as-text': [
-      'The id in the response to a single request is a string.',
-      amendResponses(isSingle, ([item]) => ({ id: String(item?.id) })),
-    ],
-    'text-id-lost': [
+    'id-as-text': amendResponses('The id in the response to a single request is a string.', isSingle, ([item]) => ({
+      id: String(item?.id),
+    })),
+    'text-id-lost': amendResponses(
       'The response to a single request with a string id has the id null.',
-      amendResponses((_, items) => items.length === 1 && typeof items[0]?.id === 'string', { id: null }),
-    ],
-    'id-of-the-proxy': [
-      "The response to a single request has the proxy's upstream id.",
-      (honest, contract) => {
-        let forwarded = 1_000_000
-        return amendResponses(isSingle, () => ({ id: ++forwarded }))(honest, contract)
-      },
-    ],
+      (_, items) => items.length === 1 && typeof items[0]?.id === 'string',
+      { id: null },
+    ),
+    'id-of-the-proxy': row("The response to a single request has the proxy's upstream id.", honest => {
+      let forwarded = 1_000_000
+      return {
+        responses: (responses, items) => {
+          const sent = honest.responses(responses, items)
+          return items.length === 1 ? sent.map(response => amended(response, { id: ++forwarded })) : sent
+        },
+      }
+    }),
   },
   'rpc.batch.correlation': {
-    'item-missing': ['The last item of a batch has no response.', changeBatch(sent => sent.slice(0, -1))],
-    'item-twice': ['The first item of a batch has two responses.', changeBatch(sent => [...sent, sent[0]])],
-    'ids-by-position': [
-      'The responses in a batch have their positions as ids.',
-      changeBatch(sent => sent.map((response, index) => amended(response, { id: `#${index}` }))),
-    ],
-    'id-of-the-neighbour': [
+    'item-missing': changeBatch('The last item of a batch has no response.', sent => sent.slice(0, -1)),
+    'item-twice': changeBatch('The first item of a batch has two responses.', sent => [...sent, sent[0]]),
+    'ids-by-position': changeBatch('The responses in a batch have their positions as ids.', sent =>
+      sent.map((response, index) => amended(response, { id: `#${index}` })),
+    ),
+    'id-of-the-neighbour': changeBatch(
       'The response to the last item of a batch has the id of the first.',
-      changeBatch((sent, [first]) => [...sent.slice(0, -1), amended(sent.at(-1), { id: first?.id })]),
-    ],
+      (sent, [first]) => [...sent.slice(0, -1), amended(sent.at(-1), { id: first?.id })],
+    ),
   },
   'rpc.item-failure.status': {
-    'failed-call-is-500': [
+    'failed-call-is-500': replies(
       'A single call that fails returns 500.',
-      changeReplyIf(all(hasFailure, not(isBatch)), setStatus(500)),
-    ],
-    'failed-batch-is-400': [
-      'A batch with a failing item returns 400.',
-      changeReplyIf(all(hasFailure, isBatch), setStatus(400)),
+      all(hasFailure, not(isBatch)),
+      setStatus(500),
+    ),
+    'failed-batch-is-400': alsoViolating(
       ['error.object'],
-    ],
+      replies('A batch with a failing item returns 400.', all(hasFailure, isBatch), setStatus(400)),
+    ),
     'failed-batch-is-sometimes-502': failing(
       'Two of five batches with a failing item return 502.',
       'failed-batch-is-sometimes-502',
@@ -192,49 +185,55 @@ export const rpcLies = {
     ),
   },
   'rpc.item-failure.alone': {
-    'failure-of-all': [
-      'If one item of a batch fails, all items fail.',
-      changeResult('responses', (sent, originals, items) => {
+    'failure-of-all': alsoViolating(
+      ['rpc.credits.amount', 'rpc.batch.error-price'],
+      result('If one item of a batch fails, all items fail.', 'responses', (sent, originals, items) => {
         const failed = items.length > 1 ? originals.find(isErrorResponse) : undefined
         if (failed === undefined || !('error' in failed)) return sent
         return sent.map(response => amended(response, { result: undefined, error: failed.error }))
       }),
-      ['rpc.credits.amount', 'rpc.batch.error-price'],
-    ],
+    ),
   },
   'rpc.request-id': {
-    'no-request-id': ['RPC responses have no X-Request-ID.', changeReply(dropHeaders('x-request-id'))],
-    'no-request-id-on-batches': [
+    'no-request-id': withoutHeaders('RPC responses have no X-Request-ID.', 'x-request-id'),
+    'no-request-id-on-batches': replies(
       'Responses to batches have no X-Request-ID.',
-      changeReplyIf(isBatch, dropHeaders('x-request-id')),
-    ],
+      isBatch,
+      dropHeaders('x-request-id'),
+    ),
   },
   'rpc.request-id.unique': {
-    'request-id-of-the-account': [
+    'request-id-of-the-account': keepFirstHeader(
       'All RPC responses to an account have the X-Request-ID of its first.',
-      keepFirstHeader('x-request-id', reply => !isReplay(reply)),
-    ],
-    'request-id-twice': [
+      'x-request-id',
+      reply => !isReplay(reply),
+    ),
+    'request-id-twice': repeatHeader(
       'Every second new RPC response repeats the X-Request-ID of the previous one.',
-      repeatHeader('x-request-id', reply => !isReplay(reply)),
-    ],
+      'x-request-id',
+      reply => !isReplay(reply),
+    ),
   },
   'rpc.unsupported-method': {
-    'no-allow-list': ['Every method is forwarded.', () => ({ forwards: () => true }), [...everyKind, ...batchClauses]],
-    'deny-list': [
-      'Every method that is not known to be unsupported is forwarded.',
-      () => ({ forwards: method => !known.includes(method) }),
+    'no-allow-list': alsoViolating(
+      [...everyKind, ...batchClauses],
+      always('Every method is forwarded.', { forwards: () => true }),
+    ),
+    'deny-list': alsoViolating(
       ['rpc.unsupported-method.family', ...batchClauses],
-    ],
-    'allow-list-with-prototype': [
+      always('Every method that is not known to be unsupported is forwarded.', {
+        forwards: method => !known.includes(method),
+      }),
+    ),
+    'allow-list-with-prototype': result(
       'Properties of every JavaScript object are on the allow-list.',
-      changeResult('forwards', (forwards, method) => forwards || method === 'constructor'),
-    ],
-    'unsupported-is-404': [
-      'An unsupported method returns 404.',
-      badRequestIs(404, 'Unsupported RPC method'),
+      'forwards',
+      (forwards, method) => forwards || method === 'constructor',
+    ),
+    'unsupported-is-404': alsoViolating(
       [...everyKind, 'rpc.batch.rejected'],
-    ],
+      badRequestIs('An unsupported method returns 404.', 404, 'Unsupported RPC method'),
+    ),
   },
   'rpc.unsupported-method.websocket': {
     'subscriptions-forwarded': forward('EVM subscriptions are forwarded.', subscriptions),
@@ -252,111 +251,90 @@ export const rpcLies = {
     'accounts-forwarded': forward('eth_accounts is forwarded.', ['eth_accounts']),
   },
   'rpc.unsupported-method.family': {
-    'one-list-for-all-families': [
-      'A method of any family is forwarded to any network.',
-      (honest, { rpc }) => ({
-        forwards: (method, network) =>
-          Object.values(rpc.methods).some(methods => Object.hasOwn(methods, method)) ||
-          honest.forwards(method, network),
-      }),
-    ],
-    'solana-takes-evm-methods': [
-      'EVM methods are forwarded to Solana.',
-      (honest, { rpc }) => ({
-        forwards: (method, network) =>
-          (network.family === 'solana' && Object.hasOwn(rpc.methods.evm, method)) || honest.forwards(method, network),
-      }),
-    ],
+    'one-list-for-all-families': row('A method of any family is forwarded to any network.', (honest, { rpc }) => ({
+      forwards: (method, network) =>
+        Object.values(rpc.methods).some(methods => Object.hasOwn(methods, method)) || honest.forwards(method, network),
+    })),
+    'solana-takes-evm-methods': row('EVM methods are forwarded to Solana.', (honest, { rpc }) => ({
+      forwards: (method, network) =>
+        (network.family === 'solana' && Object.hasOwn(rpc.methods.evm, method)) || honest.forwards(method, network),
+    })),
   },
   'rpc.batch.rejected': {
-    'batch-runs-in-part': [
-      'A batch runs when one of its methods is supported.',
-      () => ({ runs: (unsupported, items) => unsupported < items || unsupported === 0 }),
-    ],
-    'batch-runs-by-its-first': [
-      'A batch of several items runs whatever its methods are.',
-      () => ({ runs: (unsupported, items) => unsupported === 0 || items > 1 }),
-    ],
-    'one-offender-tolerated': [
-      'A batch of several items runs with one unsupported method.',
-      () => ({ runs: (unsupported, items) => unsupported === 0 || (unsupported === 1 && items > 1) }),
-    ],
+    'batch-runs-in-part': always('A batch runs when one of its methods is supported.', {
+      runs: (unsupported, items) => unsupported < items || unsupported === 0,
+    }),
+    'batch-runs-by-its-first': always('A batch of several items runs whatever its methods are.', {
+      runs: (unsupported, items) => unsupported === 0 || items > 1,
+    }),
+    'one-offender-tolerated': always('A batch of several items runs with one unsupported method.', {
+      runs: (unsupported, items) => unsupported === 0 || (unsupported === 1 && items > 1),
+    }),
   },
   'rpc.unsupported-method.named': {
-    'first-method-named': [
-      'Only the first unsupported method of a batch is named.',
-      changeResult('named', methods => methods.slice(0, 1)),
-    ],
-    'last-method-not-named': [
-      'The last unsupported method of a batch is not named.',
-      changeResult('named', methods => (methods.length > 1 ? methods.slice(0, -1) : methods)),
-    ],
-    'no-method-named': ['Unsupported methods are not named.', () => ({ named: () => [] })],
-    'ten-methods-named': [
-      'At most ten unsupported methods are named.',
-      changeResult('named', methods => methods.slice(0, 10)),
-    ],
-    'subscriptions-named-alone': [
+    'first-method-named': result('Only the first unsupported method of a batch is named.', 'named', methods =>
+      methods.slice(0, 1),
+    ),
+    'last-method-not-named': result('The last unsupported method of a batch is not named.', 'named', methods =>
+      methods.length > 1 ? methods.slice(0, -1) : methods,
+    ),
+    'no-method-named': always('Unsupported methods are not named.', { named: () => [] }),
+    'ten-methods-named': result('At most ten unsupported methods are named.', 'named', methods => methods.slice(0, 10)),
+    'subscriptions-named-alone': result(
       'If a batch has subscriptions, no other unsupported method is named.',
-      changeResult('named', methods => {
+      'named',
+      methods => {
         const sockets = methods.filter(method => /subscribe$/i.test(method))
         return sockets.length === 0 ? methods : sockets
-      }),
-    ],
+      },
+    ),
   },
   'rpc.batch.limit': {
-    'batch-one-larger': ['The batch limit is one too high.', addTo('batchLimit', 1)],
-    'batch-of-any-size': ['A batch may have any number of items.', () => ({ batchLimit: Number.POSITIVE_INFINITY })],
+    'batch-one-larger': addTo('The batch limit is one too high.', 'batchLimit', 1),
+    'batch-of-any-size': always('A batch may have any number of items.', { batchLimit: Number.POSITIVE_INFINITY }),
   },
   'rpc.batch.full': {
-    'batch-one-smaller': ['The batch limit is one too low.', addTo('batchLimit', -1)],
-    'batch-of-fifty': [
-      'The batch limit is half of the documented one.',
-      honest => ({ batchLimit: Math.floor(honest.batchLimit / 2) }),
-    ],
+    'batch-one-smaller': addTo('The batch limit is one too low.', 'batchLimit', -1),
+    'batch-of-fifty': row('The batch limit is half of the documented one.', honest => ({
+      batchLimit: Math.floor(honest.batchLimit / 2),
+    })),
   },
   'rpc.network': {
-    'unknown-network-is-404': ['An unknown network returns 404.', badRequestIs(404, 'RPC network')],
-    'unknown-network-is-the-first': [
+    'unknown-network-is-404': badRequestIs('An unknown network returns 404.', 404, 'RPC network'),
+    'unknown-network-is-the-first': result(
       'An unknown network is treated as the first one.',
-      changeResult('network', (found, _, networks) => found ?? [...networks.values()][0]),
-    ],
+      'network',
+      (found, _, networks) => found ?? [...networks.values()][0],
+    ),
   },
   'rpc.request': {
-    'version-left-to-node': ['Another version of JSON-RPC is forwarded to the node.', leftToNode('jsonrpc must')],
-    'method-left-to-node': ['An invalid method is forwarded to the node.', leftToNode('method must')],
-    'params-left-to-node': ['Parameters that are not a list are forwarded to the node.', leftToNode('params must')],
-    'no-json-is-500': ['A body that is not JSON returns 500.', badRequestIs(500, 'Invalid JSON request')],
+    'version-left-to-node': leftToNode('Another version of JSON-RPC is forwarded to the node.', 'jsonrpc must'),
+    'method-left-to-node': leftToNode('An invalid method is forwarded to the node.', 'method must'),
+    'params-left-to-node': leftToNode('Parameters that are not a list are forwarded to the node.', 'params must'),
+    'no-json-is-500': badRequestIs('A body that is not JSON returns 500.', 500, 'Invalid JSON request'),
   },
   'rpc.alternatives': {
     'no-logs': withoutMethod('eth_getLogs'),
     'no-raw-transactions': withoutMethod('eth_sendRawTransaction'),
   },
   'rpc.refused.free': {
-    'rejected-batch-billed': [
-      'The supported items of a rejected batch are billed.',
-      (honest, { rpc }) => ({
-        rejectionCredits: supported =>
-          honest.rejectionCredits(supported) + supported * (Object.values(rpc.networks)[0]?.baseCredits ?? 0),
-      }),
-    ],
-    'every-refusal-billed': [
-      'Every request that the proxy rejects is billed as a failing item.',
-      (honest, { rpc }) => ({
+    'rejected-batch-billed': row('The supported items of a rejected batch are billed.', (honest, { rpc }) => ({
+      rejectionCredits: supported =>
+        honest.rejectionCredits(supported) + supported * (Object.values(rpc.networks)[0]?.baseCredits ?? 0),
+    })),
+    'every-refusal-billed': alsoViolating(
+      ['billing.conservation', 'billing.balance-before'],
+      row('Every request that the proxy rejects is billed as a failing item.', (honest, { rpc }) => ({
         finish: (reply, state) => {
           const { account, route } = state
           if (route.kind === 'rpc' && account !== null && reply.status >= 400 && reply.status < 500)
             honest.charge(account, { currency: 'usd', pico: honest.costPicoUsd(rpc.errorItemCredits) })
           return honest.finish(reply, state)
         },
-      }),
-      ['billing.conservation', 'billing.balance-before'],
-    ],
-    'rejection-billed-as-failure': [
-      'A rejected request is billed as a failing item.',
-      (honest, { rpc }) => ({
-        rejectionCredits: supported => honest.rejectionCredits(supported) + rpc.errorItemCredits,
-      }),
-    ],
+      })),
+    ),
+    'rejection-billed-as-failure': row('A rejected request is billed as a failing item.', (honest, { rpc }) => ({
+      rejectionCredits: supported => honest.rejectionCredits(supported) + rpc.errorItemCredits,
+    })),
   },
 } satisfies Lies

@@ -1,6 +1,6 @@
 import type { StreamEvent } from '../chat/stream.ts'
-import { changeResult } from './decisions.ts'
-import type { Overrides } from './lie.ts'
+import { result } from './decisions.ts'
+import type { LieRow } from './lie.ts'
 
 type Events = readonly StreamEvent[]
 type Part = StreamEvent['part']
@@ -9,8 +9,8 @@ type Part = StreamEvent['part']
 type EventsChange = (events: Events, original: Events) => Events
 
 /** A lie that changes the events of a stream. */
-export const changeEvents = (...changes: readonly EventsChange[]): Overrides =>
-  changeResult('events', (events, original) => changes.reduce((changed, change) => change(changed, original), events))
+export const events = (text: string, ...changes: readonly EventsChange[]): LieRow =>
+  result(text, 'events', (sent, original) => changes.reduce((changed, change) => change(changed, original), sent))
 
 export const withoutPart =
   (part: Part) =>

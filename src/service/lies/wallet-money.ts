@@ -5,20 +5,22 @@ import { formatPico, parsePico, pico } from '../../lib/money.ts'
 import type { Account } from '../account.ts'
 import type { Reply, RequestState } from '../message.ts'
 import type { PaymentRules } from '../wallets/top-up.ts'
-import { amended, changeInput, changeResult } from './decisions.ts'
-import type { LieRow, Lies, Overrides } from './lie.ts'
+import { always, amended, input, result } from './decisions.ts'
+import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
 import {
-  changeReply,
-  changeReplyIf,
-  dropHeaders,
+  changeReplies,
+  header,
+  isAny,
   isOf,
   isReplay,
   plus,
+  replies,
   replyText,
   setFields,
   setHeader,
   setStatus,
   setText,
+  withoutHeaders,
 } from './replies.ts'
 
 const isWallet = ({ wallet }: Account): boolean => wallet !== undefined
@@ -27,39 +29,42 @@ const limitHeader = 'x-ratelimit-limit-requests'
 const remainingRequests = 'x-ratelimit-remaining-requests'
 
 /** Other limits for wallets. Responses state them. */
-const walletLimits = (text: string, change: (limit: number) => number): LieRow => [
-  text,
-  changeResult('limitsOf', (own, _, account) => (isWallet(account) ? { ...own, requests: change(own.requests) } : own)),
-  ['limit.requests.limit', 'limit.resources', 'limit.requests.not-early', 'limit.requests.enforced'],
-]
+const walletLimits = (text: string, change: (limit: number) => number): LieRow =>
+  alsoViolating(
+    ['limit.requests.limit', 'limit.resources', 'limit.requests.not-early', 'limit.requests.enforced'],
+    result(text, 'limitsOf', (own, _, account) =>
+      isWallet(account) ? { ...own, requests: change(own.requests) } : own,
+    ),
+  )
 
 /** Another credit for some refused payments. */
 const credit = (
+  text: string,
   how: ReturnType<PaymentRules['refusedCredit']>,
   refused: PaymentRefusal,
   isMeant: (payment: Parameters<PaymentRules['refusedCredit']>[1]) => boolean = () => true,
-): Overrides =>
-  changeResult('refusedCredit', (honest, refusal, payment) => (refusal === refused && isMeant(payment) ? how : honest))
+): LieRow =>
+  result(text, 'refusedCredit', (honest, refusal, payment) => (refusal === refused && isMeant(payment) ? how : honest))
 
 /** Reads the payment headers that fit. */
-const readHeaders =
-  (fits: (name: string, current: string) => boolean): Overrides =>
-  (honest, contract) => {
-    const current = contract.wallets.topUp.paymentHeader.toLowerCase()
-    const read = changeInput('paymentHeader', (headers, names) => [headers, names.filter(name => fits(name, current))])
-    return read(honest, contract)
-  }
+const readHeaders = (text: string, fits: (name: string, current: string) => boolean): LieRow =>
+  row(text, (honest, { wallets }) => {
+    const current = wallets.topUp.paymentHeader.toLowerCase()
+    const isRead = (name: string) => fits(name, current)
+    return { paymentHeader: (headers, names) => honest.paymentHeader(headers, names.filter(isRead)) }
+  })
 
 /** Accepts payments that should be refused for this reason. */
-const acceptPayment = (reason: PaymentRefusal): Overrides =>
-  changeInput('paymentRefusal', refusal => [refusal === reason ? null : refusal])
+const acceptPayment = (text: string, reason: PaymentRefusal): LieRow =>
+  input(text, 'paymentRefusal', refusal => [refusal === reason ? null : refusal])
 
 /** Payments for a test network. */
 const testNetworks = ['eip155:84532', 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1']
 
 /** The balance endpoint shows another balance. */
-const showBalance = (change: (balanceUsd: number) => unknown): Overrides =>
-  changeReplyIf(
+const showBalance = (text: string, change: (balanceUsd: number) => unknown): LieRow =>
+  replies(
+    text,
     isOf('wallet-balance', 200),
     setFields(({ data }) => {
       const balanceUsd = isObject(data) ? Number(data.balanceUsd) : 0
@@ -68,32 +73,36 @@ const showBalance = (change: (balanceUsd: number) => unknown): Overrides =>
   )
 
 /** Another status for the refusals with the code of one. */
-const refusalIs = (status: number, refusal: PaymentRefusal): Overrides =>
-  changeReplyIf((reply, { route }, { wallets }) => {
-    const { code } = wallets.topUp.refusals[refusal]
-    return route.kind === 'top-up' && code !== null && replyText(reply).includes(`"${code}"`)
-  }, setStatus(status))
+const refusalIs = (text: string, status: number, refusal: PaymentRefusal): LieRow =>
+  replies(
+    text,
+    (reply, { route }, { wallets }) => {
+      const { code } = wallets.topUp.refusals[refusal]
+      return route.kind === 'top-up' && code !== null && replyText(reply).includes(`"${code}"`)
+    },
+    setStatus(status),
+  )
 
 /** Charges a wallet for a request whose reply is finished. */
-const chargeRequest = (text: string, amountOf: (reply: Reply, state: RequestState) => bigint): LieRow => [
-  text,
-  honest => ({
-    finish: (reply, state) => {
-      if (state.account?.wallet !== undefined)
-        honest.charge(state.account, { currency: 'usd', pico: amountOf(reply, state) })
-      return honest.finish(reply, state)
-    },
-  }),
-  ['rpc.replay.charge'],
-]
+const chargeRequest = (text: string, amountOf: (reply: Reply, state: RequestState) => bigint): LieRow =>
+  alsoViolating(
+    ['rpc.replay.charge'],
+    row(text, honest => ({
+      finish: (reply, state) => {
+        if (state.account?.wallet !== undefined)
+          honest.charge(state.account, { currency: 'usd', pico: amountOf(reply, state) })
+        return honest.finish(reply, state)
+      },
+    })),
+  )
 
 export const walletMoneyLies = {
   'wallet.limits': {
     'wallets-have-half': walletLimits('A wallet has half of the limits.', limit => Math.floor(limit / 2)),
     'wallets-have-double': walletLimits('A wallet has double limits.', limit => limit * 2),
-    'wallets-refused-early': [
-      'A wallet is refused at half of the limits that its responses state.',
-      (honest, contract) => {
+    'wallets-refused-early': alsoViolating(
+      ['limit.requests.not-early', 'limit.requests.remaining'],
+      row('A wallet is refused at half of the limits that its responses state.', (honest, contract) => {
         /** The published limits, by their halves. */
         const published = new Map<number, number>()
         return {
@@ -113,14 +122,13 @@ export const walletMoneyLies = {
             return setHeader(remainingRequests, plus(whole - half))(stated, state, contract)
           },
         }
-      },
-      ['limit.requests.not-early', 'limit.requests.remaining'],
-    ],
+      }),
+    ),
   },
   'wallet.billing': {
-    'wallets-pay-more': [
-      'RPC costs wallets a quarter more.',
-      (honest, contract) => ({
+    'wallets-pay-more': alsoViolating(
+      ['rpc.cost.amount'],
+      row('RPC costs wallets a quarter more.', (honest, contract) => ({
         finish: (reply, state) => {
           const finished = honest.finish(reply, state)
           const { rpcCostUsd } = moneyHeadersOf(contract)
@@ -133,27 +141,20 @@ export const walletMoneyLies = {
           const dearer = setHeader(rpcCostUsd, formatPico(stated + extra))(finished, state, contract)
           return setHeader(balanceRemainingHeader, left => formatPico(pico(left) - extra))(dearer, state, contract)
         },
-      }),
-      ['rpc.cost.amount'],
-    ],
+      })),
+    ),
   },
   'wallet.charge': {
-    'wallet-charged-twice': [
-      'Every charge of a wallet is applied twice.',
-      changeInput('charge', (account, charge) => [
-        account,
-        isWallet(account) ? { ...charge, pico: charge.pico * 2n } : charge,
-      ]),
-    ],
-    'wallet-not-charged': [
-      'A wallet is never charged.',
-      honest => ({
-        charge: (account, charge) => {
-          if (!isWallet(account)) honest.charge(account, charge)
-        },
-      }),
-    ],
-    'wallet-charged-for-bad-sign-ins': [
+    'wallet-charged-twice': input('Every charge of a wallet is applied twice.', 'charge', (account, charge) => [
+      account,
+      isWallet(account) ? { ...charge, pico: charge.pico * 2n } : charge,
+    ]),
+    'wallet-not-charged': row('A wallet is never charged.', honest => ({
+      charge: (account, charge) => {
+        if (!isWallet(account)) honest.charge(account, charge)
+      },
+    })),
+    'wallet-charged-for-bad-sign-ins': row(
       'A sign-in that is refused costs the wallet that it names a little.',
       honest => {
         const known = new Map<string, Account>()
@@ -173,7 +174,7 @@ export const walletMoneyLies = {
           },
         }
       },
-    ],
+    ),
     'wallet-charged-for-refusals': chargeRequest('A refused request of a wallet costs a little.', ({ status }) =>
       status >= 400 ? 12_500_000n : 0n,
     ),
@@ -182,25 +183,23 @@ export const walletMoneyLies = {
     ),
   },
   'wallet.balance': {
-    'balance-of-wallet-more': ['The balance endpoint shows a cent too much.', showBalance(usd => usd + 0.02)],
-    'balance-of-wallet-whole': ['The balance endpoint shows whole dollars only.', showBalance(Math.floor)],
-    'balance-of-wallet-hidden': ['The balance endpoint shows no balance.', showBalance(() => undefined)],
-    'balance-of-wallet-missing': [
+    'balance-of-wallet-more': showBalance('The balance endpoint shows a cent too much.', usd => usd + 0.02),
+    'balance-of-wallet-whole': showBalance('The balance endpoint shows whole dollars only.', Math.floor),
+    'balance-of-wallet-hidden': showBalance('The balance endpoint shows no balance.', () => undefined),
+    'balance-of-wallet-missing': replies(
       'There is no balance endpoint.',
-      changeReplyIf(isOf('wallet-balance'), setText('{"error":"Not found"}'), setStatus(404)),
-    ],
+      isOf('wallet-balance'),
+      setText('{"error":"Not found"}'),
+      setStatus(404),
+    ),
   },
   'wallet.balance-remaining': {
-    'remaining-before': [
+    'remaining-before': header(
       'X-Balance-Remaining is the credit before the request.',
-      changeReply(
-        setHeader(
-          balanceRemainingHeader,
-          (value, { headers }, _, contract) => headers[moneyHeadersOf(contract).usdBalance] ?? value,
-        ),
-      ),
-    ],
-    'remaining-of-another-wallet': [
+      balanceRemainingHeader,
+      (value, { headers }, _, contract) => headers[moneyHeadersOf(contract).usdBalance] ?? value,
+    ),
+    'remaining-of-another-wallet': row(
       'X-Balance-Remaining is that of the wallet that called before.',
       (honest, contract) => {
         let last: string | null = null
@@ -211,65 +210,67 @@ export const walletMoneyLies = {
           lastOwner = account?.wallet
           return shown
         })
-        return changeReply(change)(honest, contract)
+        return changeReplies(isAny, change)(honest, contract)
       },
-    ],
-    'remaining-missing': ['X-Balance-Remaining is missing.', changeReply(dropHeaders(balanceRemainingHeader))],
-    'remaining-in-cents': [
-      'X-Balance-Remaining is in cents.',
-      changeReply(setHeader(balanceRemainingHeader, value => formatPico(pico(value) * 100n))),
-    ],
+    ),
+    'remaining-missing': withoutHeaders('X-Balance-Remaining is missing.', balanceRemainingHeader),
+    'remaining-in-cents': header('X-Balance-Remaining is in cents.', balanceRemainingHeader, value =>
+      formatPico(pico(value) * 100n),
+    ),
   },
   'wallet.top-up.credit': {
-    'payment-credited-less': [
+    'payment-credited-less': result(
       'A twentieth of a payment is kept.',
-      changeResult('creditPicoUsd', credited => (credited * 19n) / 20n),
-    ],
-    'payment-lost': ['A settled payment is never credited.', () => ({ creditMs: () => Number.POSITIVE_INFINITY })],
-    'payment-credited-late': [
+      'creditPicoUsd',
+      credited => (credited * 19n) / 20n,
+    ),
+    'payment-lost': always('A settled payment is never credited.', { creditMs: () => Number.POSITIVE_INFINITY }),
+    'payment-credited-late': result(
       'A settled payment is credited ten minutes later.',
-      changeResult('creditMs', creditMs => creditMs + 600_000),
-    ],
-    'payment-credited-unsettled': [
+      'creditMs',
+      creditMs => creditMs + 600_000,
+    ),
+    'payment-credited-unsettled': credit(
       'A payment is credited before it is settled, and its settlement fails.',
-      credit('silent', 'settlementFailed'),
-    ],
-    'payment-header-unread': [
+      'silent',
+      'settlementFailed',
+    ),
+    'payment-header-unread': readHeaders(
       'A payment in the first header is not read.',
-      readHeaders((name, current) => name !== current),
-    ],
+      (name, current) => name !== current,
+    ),
   },
   'wallet.top-up.once': {
-    'payment-settles-twice': ['A payment that was settled is credited again.', credit('accepted', 'replayed')],
-    'payment-replay-counts': ['A replayed payment is refused, and credited again.', credit('silent', 'replayed')],
-    'payment-copies-count': ['Two copies of a payment at once are both credited.', credit('accepted', 'inProgress')],
+    'payment-settles-twice': credit('A payment that was settled is credited again.', 'accepted', 'replayed'),
+    'payment-replay-counts': credit('A replayed payment is refused, and credited again.', 'silent', 'replayed'),
+    'payment-copies-count': credit('Two copies of a payment at once are both credited.', 'accepted', 'inProgress'),
   },
   'wallet.top-up.legacy-headers': {
-    'legacy-payments-unread': [
+    'legacy-payments-unread': readHeaders(
       'Payments in the legacy headers are not read.',
-      readHeaders((name, current) => name === current),
-    ],
+      (name, current) => name === current,
+    ),
   },
   'wallet.top-up.least': {
-    'small-payments-accepted': ['A payment below the minimum is accepted.', acceptPayment('belowMinimum')],
-    'small-payments-credited': [
+    'small-payments-accepted': acceptPayment('A payment below the minimum is accepted.', 'belowMinimum'),
+    'small-payments-credited': credit(
       'A payment below the minimum is refused, and credited.',
-      credit('silent', 'belowMinimum'),
-    ],
+      'silent',
+      'belowMinimum',
+    ),
   },
   'wallet.top-up.invalid': {
-    'any-resource-accepted': ['A payment for another resource is accepted.', acceptPayment('otherResource')],
-    'any-payment-accepted': ['A payment is not verified.', credit('accepted', 'unverified')],
-    'any-chain-accepted': [
-      'A payment on a test network is accepted.',
-      credit('accepted', 'unverified', ({ accepted }) => testNetworks.includes(accepted.network)),
-    ],
-    'any-payment-credited': ['A payment that is not valid is refused, and credited.', credit('silent', 'unverified')],
+    'any-resource-accepted': acceptPayment('A payment for another resource is accepted.', 'otherResource'),
+    'any-payment-accepted': credit('A payment is not verified.', 'accepted', 'unverified'),
+    'any-chain-accepted': credit('A payment on a test network is accepted.', 'accepted', 'unverified', ({ accepted }) =>
+      testNetworks.includes(accepted.network),
+    ),
+    'any-payment-credited': credit('A payment that is not valid is refused, and credited.', 'silent', 'unverified'),
   },
   'wallet.top-up.refusal': {
-    'small-payment-is-422': ['A payment below the minimum gets a 422.', refusalIs(422, 'belowMinimum')],
-    'unverified-is-403': ['A payment that is not valid gets a 403.', refusalIs(403, 'unverified')],
-    'replayed-is-422': ['A replayed payment gets a 422.', refusalIs(422, 'replayed')],
-    'other-resource-is-404': ['A payment for another resource gets a 404.', refusalIs(404, 'otherResource')],
+    'small-payment-is-422': refusalIs('A payment below the minimum gets a 422.', 422, 'belowMinimum'),
+    'unverified-is-403': refusalIs('A payment that is not valid gets a 403.', 403, 'unverified'),
+    'replayed-is-422': refusalIs('A replayed payment gets a 422.', 422, 'replayed'),
+    'other-resource-is-404': refusalIs('A payment for another resource gets a 404.', 404, 'otherResource'),
   },
 } satisfies Lies

@@ -1,27 +1,17 @@
 import type { SignInRefusal } from '../../contract/wallets.ts'
 import type { RequestState } from '../message.ts'
 import type { SignInAttempt } from '../wallets/sign-in.ts'
-import { amended, changeResult, type Fields } from './decisions.ts'
-import type { LieRow, Lies, Overrides } from './lie.ts'
-import {
-  all,
-  changeReplyIf,
-  dropHeaders,
-  hasStatus,
-  isOf,
-  type ReplyTest,
-  setFields,
-  setStatus,
-  setText,
-} from './replies.ts'
+import { always, amended, type Fields, result } from './decisions.ts'
+import { type LieRow, type Lies, row } from './lie.ts'
+import { all, dropHeaders, hasStatus, isOf, type ReplyTest, replies, setFields, setStatus, setText } from './replies.ts'
 
 /** Accepts what should be refused for this reason. */
-const accept = (reason: SignInRefusal): Overrides =>
-  changeResult('signInRefusal', refusal => (refusal === reason ? null : refusal))
+const accept = (text: string, reason: SignInRefusal): LieRow =>
+  result(text, 'signInRefusal', refusal => (refusal === reason ? null : refusal))
 
 /** Refuses valid sign-ins that fit. */
-const refuse = (fits: (attempt: SignInAttempt) => boolean): Overrides =>
-  changeResult('signInRefusal', (refusal, _, attempt) => refusal ?? (fits(attempt) ? 'signature' : null))
+const refuse = (text: string, fits: (attempt: SignInAttempt) => boolean): LieRow =>
+  result(text, 'signInRefusal', (refusal, _, attempt) => refusal ?? (fits(attempt) ? 'signature' : null))
 
 const isChat = ({ request }: SignInAttempt): boolean => request?.path.endsWith('/chat/completions') === true
 const isRpc = ({ request }: SignInAttempt): boolean => request?.path.includes('/crypto/rpc/') === true
@@ -38,8 +28,9 @@ const isHelp: ReplyTest = ({ status }, { account }) => account?.wallet !== undef
 const isOffer = isOf('top-up', 402)
 
 /** Another challenge in the 402 to a wallet. */
-const amendChallenge = (info: (state: RequestState) => Fields): Overrides =>
-  changeReplyIf(
+const amendChallenge = (text: string, info: (state: RequestState) => Fields): LieRow =>
+  replies(
+    text,
     isHelp,
     setFields(({ siwxChallenge: challenge }, state) => ({
       siwxChallenge: amended(challenge, { info: amended((challenge as Fields).info, info(state)) }),
@@ -47,130 +38,130 @@ const amendChallenge = (info: (state: RequestState) => Fields): Overrides =>
   )
 
 /** Replaces fields of the offered payments. */
-const amendOffers = (text: string, fields: Fields): LieRow => [
-  text,
-  changeResult('offered', payments => payments.map(each => amended(each, fields))),
-]
+const amendOffers = (text: string, fields: Fields): LieRow =>
+  result(text, 'offered', payments => payments.map(each => amended(each, fields)))
 
 export const signInLies = {
-  'wallet.inference': { 'no-completions-for-wallets': ['Sign-ins are refused for completions.', refuse(isChat)] },
-  'wallet.rpc': { 'no-rpc-for-wallets': ['Sign-ins are refused by the RPC proxy.', refuse(isRpc)] },
+  'wallet.inference': { 'no-completions-for-wallets': refuse('Sign-ins are refused for completions.', isChat) },
+  'wallet.rpc': { 'no-rpc-for-wallets': refuse('Sign-ins are refused by the RPC proxy.', isRpc) },
   'wallet.legacy-header': {
-    'legacy-header-refused': [
+    'legacy-header-refused': refuse(
       'Sign-ins in the legacy header are refused.',
-      refuse(({ request }) => request?.headers[legacyHeader] !== undefined),
-    ],
+      ({ request }) => request?.headers[legacyHeader] !== undefined,
+    ),
   },
   'wallet.evm': {
-    'no-evm-wallets': ['Sign-ins of EVM wallets are refused.', refuse(({ text }) => text?.family === 'evm')],
+    'no-evm-wallets': refuse('Sign-ins of EVM wallets are refused.', ({ text }) => text?.family === 'evm'),
   },
   'wallet.solana': {
-    'no-solana-wallets': ['Sign-ins of Solana wallets are refused.', refuse(({ text }) => text?.family === 'solana')],
+    'no-solana-wallets': refuse('Sign-ins of Solana wallets are refused.', ({ text }) => text?.family === 'solana'),
   },
   'wallet.no-account': {
-    'wallets-must-register': [
-      'Of the wallets of a chain, every second new one is refused.',
-      (honest, contract) => {
-        const known = new Map<string, boolean>()
-        const count = { evm: 0, solana: 0 }
-        const isStranger = ({ text }: SignInAttempt): boolean => {
-          if (text === null) return false
-          const isKnown = known.get(text.address) ?? count[text.family]++ % 2 === 0
-          known.set(text.address, isKnown)
-          return !isKnown
-        }
-        return refuse(isStranger)(honest, contract)
-      },
-    ],
+    'wallets-must-register': row('Of the wallets of a chain, every second new one is refused.', honest => {
+      const known = new Map<string, boolean>()
+      const count = { evm: 0, solana: 0 }
+      const isStranger = ({ text }: SignInAttempt): boolean => {
+        if (text === null) return false
+        const isKnown = known.get(text.address) ?? count[text.family]++ % 2 === 0
+        known.set(text.address, isKnown)
+        return !isKnown
+      }
+      return {
+        signInRefusal: (found, attempt) =>
+          honest.signInRefusal(found, attempt) ?? (isStranger(attempt) ? 'signature' : null),
+      }
+    }),
   },
   'wallet.failed': {
-    'used-nonce-accepted': ['A nonce may be used again.', accept('replayed')],
-    'nonce-not-yet-used': [
-      'A nonce counts as used only 50 ms after its first use.',
-      honest => {
-        const firstMs = new Map<string, number>()
-        return {
-          signInRefusal: (found, attempt) => {
-            const { text, nowMs } = attempt
-            const nonce = text?.nonce ?? ''
-            if (found === null && !firstMs.has(nonce)) firstMs.set(nonce, nowMs)
-            const isEarly = nowMs < (firstMs.get(nonce) ?? 0) + 50
-            return honest.signInRefusal(found === 'replayed' && isEarly ? null : found, attempt)
-          },
-        }
-      },
-    ],
-    'expired-sign-in-accepted': ['Sign-ins never expire.', accept('expired')],
-    'future-sign-in-accepted': ['A sign-in may be issued in the future.', accept('future')],
-    'any-domain-will-do': ['A sign-in for any domain is accepted.', accept('domain')],
-    'any-chain-will-do': ['A sign-in on any chain is accepted.', accept('chain')],
-    'any-signature-will-do': ['Signatures are not checked.', accept('signature')],
-    'balance-of-any-wallet': ['A wallet may read the balance of any other.', () => ({ mayReadBalance: () => true })],
-    'failed-sign-in-is-500': [
+    'used-nonce-accepted': accept('A nonce may be used again.', 'replayed'),
+    'nonce-not-yet-used': row('A nonce counts as used only 50 ms after its first use.', honest => {
+      const firstMs = new Map<string, number>()
+      return {
+        signInRefusal: (found, attempt) => {
+          const { text, nowMs } = attempt
+          const nonce = text?.nonce ?? ''
+          if (found === null && !firstMs.has(nonce)) firstMs.set(nonce, nowMs)
+          const isEarly = nowMs < (firstMs.get(nonce) ?? 0) + 50
+          return honest.signInRefusal(found === 'replayed' && isEarly ? null : found, attempt)
+        },
+      }
+    }),
+    'expired-sign-in-accepted': accept('Sign-ins never expire.', 'expired'),
+    'future-sign-in-accepted': accept('A sign-in may be issued in the future.', 'future'),
+    'any-domain-will-do': accept('A sign-in for any domain is accepted.', 'domain'),
+    'any-chain-will-do': accept('A sign-in on any chain is accepted.', 'chain'),
+    'any-signature-will-do': accept('Signatures are not checked.', 'signature'),
+    'balance-of-any-wallet': always('A wallet may read the balance of any other.', { mayReadBalance: () => true }),
+    'failed-sign-in-is-500': replies(
       'A sign-in that is not valid returns 500.',
-      changeReplyIf(all(hasStatus(401), signsIn), setStatus(500)),
-    ],
+      all(hasStatus(401), signsIn),
+      setStatus(500),
+    ),
   },
   'wallet.insufficient': {
-    'poor-wallet-as-key': [
+    'poor-wallet-as-key': replies(
       'A 402 to a wallet has the code for a key.',
-      changeReplyIf(isHelp, setFields({ code: 'INSUFFICIENT_BALANCE' })),
-    ],
+      isHelp,
+      setFields({ code: 'INSUFFICIENT_BALANCE' }),
+    ),
   },
   'wallet.insufficient.help': {
-    'no-instructions': [
+    'no-instructions': replies(
       'A 402 to a wallet does not state how to top up.',
-      changeReplyIf(isHelp, setFields({ topUpInstructions: undefined })),
-    ],
-    'one-chain-named': [
+      isHelp,
+      setFields({ topUpInstructions: undefined }),
+    ),
+    'one-chain-named': replies(
       'A 402 to a wallet names one of the chains.',
-      changeReplyIf(isHelp, setFields({ supportedChains: ['base'] })),
-    ],
-    'old-challenge': [
-      'The challenge of a 402 was issued an hour ago.',
-      amendChallenge(({ arrivedMs }) => ({ issuedAt: new Date(arrivedMs - 3_600_000).toISOString() })),
-    ],
-    'same-challenge': ['All challenges have one nonce.', amendChallenge(() => ({ nonce: '0123456789abcdef' }))],
+      isHelp,
+      setFields({ supportedChains: ['base'] }),
+    ),
+    'old-challenge': amendChallenge('The challenge of a 402 was issued an hour ago.', ({ arrivedMs }) => ({
+      issuedAt: new Date(arrivedMs - 3_600_000).toISOString(),
+    })),
+    'same-challenge': amendChallenge('All challenges have one nonce.', () => ({ nonce: '0123456789abcdef' })),
   },
   'wallet.payment-required': {
-    'requirements-without-header': [
+    'requirements-without-header': replies(
       'A 402 to a wallet has no PAYMENT-REQUIRED.',
-      changeReplyIf(isHelp, dropHeaders('payment-required')),
-    ],
-    'other-requirements-in-header': [
+      isHelp,
+      dropHeaders('payment-required'),
+    ),
+    'other-requirements-in-header': replies(
       'PAYMENT-REQUIRED asks for more than the body.',
-      changeReplyIf(
-        isOffer,
-        setFields(({ accepts }) => {
-          const offers: readonly unknown[] = Array.isArray(accepts) ? accepts : []
-          return { accepts: offers.map(each => amended(each, { amount: '6000000' })) }
-        }),
-      ),
-    ],
-    'other-resource-in-header': [
+      isOffer,
+      setFields(({ accepts }) => {
+        const offers: readonly unknown[] = Array.isArray(accepts) ? accepts : []
+        return { accepts: offers.map(each => amended(each, { amount: '6000000' })) }
+      }),
+    ),
+    'other-resource-in-header': replies(
       'PAYMENT-REQUIRED is for another resource than the body.',
-      changeReplyIf(isOffer, setFields({ resource: { url: 'https://other.example/x402/top-up' } })),
-    ],
+      isOffer,
+      setFields({ resource: { url: 'https://other.example/x402/top-up' } }),
+    ),
   },
   'wallet.top-up.offer': {
-    'offer-is-400': [
+    'offer-is-400': replies(
       'A top-up without a payment returns 400.',
-      changeReplyIf(isOffer, setText('{"error":"No payment"}'), setStatus(400), dropHeaders('payment-required')),
-    ],
+      isOffer,
+      setText('{"error":"No payment"}'),
+      setStatus(400),
+      dropHeaders('payment-required'),
+    ),
     'offer-without-amount': amendOffers('An offered payment has no amount.', { amount: undefined }),
     'offer-without-token-name': amendOffers('An offered payment does not name its token.', { extra: {} }),
   },
   'wallet.top-up.rails': {
-    'offer-of-one-chain': [
-      'Payments are accepted on the first chain only.',
-      changeResult('offered', payments => payments.slice(0, 1)),
-    ],
+    'offer-of-one-chain': result('Payments are accepted on the first chain only.', 'offered', payments =>
+      payments.slice(0, 1),
+    ),
     'offer-of-another-token': amendOffers('Payments in another token are accepted.', {
       asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
     }),
-    'offer-on-a-test-chain': [
-      'Payments on a test chain are accepted, too.',
-      changeResult('offered', payments => [...payments, amended(payments[0], { network: 'eip155:84532' })]),
-    ],
+    'offer-on-a-test-chain': result('Payments on a test chain are accepted, too.', 'offered', payments => [
+      ...payments,
+      amended(payments[0], { network: 'eip155:84532' }),
+    ]),
   },
 } satisfies Lies
