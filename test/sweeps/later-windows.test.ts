@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
 import { documentedContract } from '../../src/contract/documented.ts'
 import { loadProfile } from '../../src/contract/profile.ts'
-import { replyLie } from '../../src/service/lies/lie.ts'
+import type { Lie } from '../../src/service/lies/lie.ts'
 import { lieByName } from '../../src/service/lies/lies.ts'
+import { header, plus } from '../../src/service/lies/replies.ts'
 import { virtualRun } from '../support/virtual-run.ts'
 
 const shortWindows = loadProfile('scenarios/profiles/short-windows.yaml')
@@ -25,12 +26,10 @@ test.each([
 })
 
 /** A lie: each reset is announced a number of seconds before the end of its window. */
-const early = (seconds: number) =>
-  replyLie('early', 'The request reset is too early.', reply => {
-    const name = 'x-ratelimit-reset-requests'
-    const { [name]: stated, ...others } = reply.headers
-    return stated === undefined ? reply : { ...reply, headers: { ...others, [name]: String(Number(stated) - seconds) } }
-  })
+const early = (seconds: number): Lie => ({
+  name: 'early',
+  ...header('The request reset is too early.', 'x-ratelimit-reset-requests', plus(-seconds)),
+})
 
 test.each([
   ['windows of a minute', documentedContract],

@@ -1,199 +1,187 @@
 import { unknownMember } from '../../contract/chat-options.ts'
-import { isObject, parseJson } from '../../lib/json.ts'
-import { amended, type Lie, type Lies, lie, replyLie, replyText, withText } from './lie.ts'
+import { isObject } from '../../lib/json.ts'
+import { amend, amended, type Fields, result } from './decisions.ts'
+import type { LieRow, Lies } from './lie.ts'
+import { isAny, replies, setFields } from './replies.ts'
 
-type Members = Readonly<Record<string, unknown>>
+/** Handles a changed request instead of the one received. */
+const reads = (text: string, change: (body: Fields) => Fields): LieRow =>
+  result(text, 'chatBody', body => (isObject(body) ? change(body) : body))
 
-/** A lie that handles a changed request instead of the one received. */
-const reads = (name: string, text: string, change: (body: Members) => Members): Lie =>
-  lie(name, text, honest => ({
-    chatBody: body => {
-      const taken = honest.chatBody(body)
-      return isObject(taken) ? change(taken) : taken
-    },
-  }))
-
-/** A lie that ignores a field with an unsuitable value. */
-const drops = (name: string, text: string, member: string, unsuitable: (value: unknown) => boolean): Lie =>
-  reads(name, text, ({ [member]: value, ...others }) =>
-    value === undefined || unsuitable(value) ? others : { ...others, [member]: value },
+/** Ignores a field with an unsuitable value. */
+const ignores = (text: string, field: string, isUnsuitable: (value: unknown) => boolean): LieRow =>
+  reads(text, ({ [field]: value, ...others }) =>
+    value === undefined || isUnsuitable(value) ? others : { ...others, [field]: value },
   )
 
-/** A lie that changes each message that is an object. */
-const readsMessages = (name: string, text: string, change: (message: Members) => unknown): Lie =>
-  reads(name, text, body => ({
-    ...body,
-    messages: Array.isArray(body.messages)
-      ? body.messages.map((message: unknown) => (isObject(message) ? change(message) : message))
-      : body.messages,
-  }))
+/** Clamps a number instead of rejecting it. */
+const clamps = (text: string, field: string, min: number, max: number): LieRow =>
+  reads(text, body => (isNumber(body[field]) ? { ...body, [field]: Math.min(max, Math.max(min, body[field])) } : body))
 
-/** A lie that changes each content part. */
-const readsParts = (name: string, text: string, change: (part: Members) => unknown): Lie =>
-  readsMessages(name, text, message => ({
-    ...message,
-    content: Array.isArray(message.content)
-      ? message.content.map((part: unknown) => (isObject(part) ? change(part) : part))
-      : message.content,
-  }))
+const changeObjects = (list: unknown, change: (member: Fields) => Fields): unknown =>
+  Array.isArray(list) ? list.map((member: unknown) => (isObject(member) ? change(member) : member)) : list
+
+/** Changes each message that is an object. */
+const readsMessages = (text: string, change: (message: Fields) => Fields): LieRow =>
+  reads(text, body => ({ ...body, messages: changeObjects(body.messages, change) }))
+
+/** Changes each content part. */
+const readsParts = (text: string, change: (part: Fields) => Fields): LieRow =>
+  readsMessages(text, message => ({ ...message, content: changeObjects(message.content, change) }))
+
+/** Changes `cache_control` where it is an object. */
+const readsCacheControl = (text: string, change: (control: Fields) => Fields): LieRow =>
+  readsParts(text, part =>
+    isObject(part.cache_control) ? { ...part, cache_control: change(part.cache_control) } : part,
+  )
+
+/** Rejects a valid request. */
+const rejects = (text: string, isRejected: (body: Fields) => boolean): LieRow =>
+  result(text, 'chatObjection', (objection, body) => (isRejected(body) ? 'This request is not supported' : objection))
 
 const isText = (value: unknown): value is string => typeof value === 'string'
-
 const isNumber = (value: unknown): value is number => typeof value === 'number'
 
-const clamped = (value: unknown, min: number, max: number): unknown =>
-  isNumber(value) ? Math.min(max, Math.max(min, value)) : value
-
-/** A lie that clamps a number instead of rejecting it. */
-const clamps = (name: string, text: string, member: string, min: number, max: number): Lie =>
-  reads(name, text, body => (member in body ? { ...body, [member]: clamped(body[member], min, max) } : body))
-
-/** A lie that rejects a valid request. */
-const rejects = (name: string, text: string, isRejected: (body: Members) => boolean): Lie =>
-  lie(name, text, honest => ({
-    chatObjection: body => (isRejected(body) ? text : honest.chatObjection(body)),
-  }))
-
-const messagesOf = ({ messages }: Members): readonly Members[] =>
+const messagesOf = ({ messages }: Fields): readonly Fields[] =>
   Array.isArray(messages) ? messages.filter(isObject) : []
 
-const partsOf = (body: Members): readonly Members[] =>
+const partsOf = (body: Fields): readonly Fields[] =>
   messagesOf(body).flatMap(({ content }) => (Array.isArray(content) ? content.filter(isObject) : []))
 
+function isShortPrompt(body: Fields): boolean {
+  const [message, ...others] = messagesOf(body)
+  const words = isText(message?.content) ? message.content.split(' ').length : 0
+  return others.length === 0 && (words === 2 || words === 3)
+}
+
 export const chatRequestLies = {
-  'chat.request': [
-    reads('model-by-default', 'A request without a model runs on the smallest model.', body => ({
+  'chat.request': {
+    'model-by-default': reads('A request without a model runs on the smallest model.', body => ({
       ...body,
       model: isText(body.model) ? body.model : 'ref-nano-3b',
     })),
-    reads('conversation-by-default', 'A request without messages is accepted.', body => ({
+    'conversation-by-default': reads('A request without messages is accepted.', body => ({
       ...body,
       messages: Array.isArray(body.messages) ? body.messages : [{ role: 'user', content: 'hello' }],
     })),
-    rejects('short-prompts-refused', 'A prompt of two or three words is rejected.', body => {
-      const [message, ...others] = messagesOf(body)
-      const words = isText(message?.content) ? message.content.split(' ').length : 0
-      return others.length === 0 && (words === 2 || words === 3)
-    }),
-  ],
-  'chat.request.message': [
-    readsMessages('user-by-default', 'A message without a role is accepted as one of the user.', message => ({
+    'short-prompts-refused': rejects('A prompt of two or three words is rejected.', isShortPrompt),
+  },
+  'chat.request.message': {
+    'user-by-default': readsMessages('A message without a role is accepted as one of the user.', message => ({
       ...message,
       role: message.role ?? 'user',
     })),
-    readsMessages('any-content', 'A number is accepted as content.', message => ({
-      ...message,
-      content: isNumber(message.content) ? String(message.content) : message.content,
-    })),
-    rejects('system-message-refused', 'A system message is rejected.', body =>
+    'any-content': readsMessages('A number is accepted as content.', message =>
+      isNumber(message.content) ? { ...message, content: String(message.content) } : message,
+    ),
+    'system-message-refused': rejects('A system message is rejected.', body =>
       messagesOf(body).some(({ role }) => role === 'system'),
     ),
-  ],
-  'chat.request.text-part': [
-    readsParts('empty-text', 'A text part may be empty.', part => (part.text === '' ? { ...part, text: ' ' } : part)),
-    readsParts('part-without-text', 'A text part without text is accepted.', part =>
+  },
+  'chat.request.text-part': {
+    'empty-text': readsParts('A text part may be empty.', part => (part.text === '' ? { ...part, text: ' ' } : part)),
+    'part-without-text': readsParts('A text part without text is accepted.', part =>
       part.type === 'text' && part.text === undefined ? { ...part, text: ' ' } : part,
     ),
-    readsParts('part-without-type', 'A part without a type is accepted as text.', part =>
+    'part-without-type': readsParts('A part without a type is accepted as text.', part =>
       part.type === undefined ? { ...part, type: 'text' } : part,
     ),
-    rejects('single-letter-refused', 'A text part of one character is rejected.', body =>
+    'single-letter-refused': rejects('A text part of one character is rejected.', body =>
       partsOf(body).some(({ text }) => isText(text) && text.length === 1),
     ),
-    rejects('parts-refused', 'Content that is a list is rejected.', body => partsOf(body).length > 1),
-  ],
-  'chat.request.cache-control': [
-    readsParts('any-cache-control', 'cache_control may have any type.', part =>
-      isObject(part.cache_control)
-        ? { ...part, cache_control: { ...part.cache_control, type: part.cache_control.type && 'ephemeral' } }
-        : part,
+    'parts-refused': rejects('Content that is a list is rejected.', body => partsOf(body).length > 1),
+  },
+  'chat.request.cache-control': {
+    'any-cache-control': readsCacheControl('cache_control may have any type.', control => ({
+      ...control,
+      type: control.type && 'ephemeral',
+    })),
+    'cache-control-by-default': readsCacheControl(
+      'cache_control without a type is accepted as ephemeral.',
+      control => ({ type: 'ephemeral', ...control }),
     ),
-    readsParts('cache-control-by-default', 'cache_control without a type is accepted as ephemeral.', part =>
-      isObject(part.cache_control) ? { ...part, cache_control: { type: 'ephemeral', ...part.cache_control } } : part,
-    ),
-    readsParts('any-ttl', 'The ttl of cache_control may be anything.', part =>
-      isObject(part.cache_control) ? { ...part, cache_control: { ...part.cache_control, ttl: undefined } } : part,
-    ),
-    rejects('cache-control-refused', 'cache_control is rejected.', body =>
+    'any-ttl': readsCacheControl('The ttl of cache_control may be anything.', control => ({
+      ...control,
+      ttl: undefined,
+    })),
+    'cache-control-refused': rejects('cache_control is rejected.', body =>
       partsOf(body).some(({ cache_control: control }) => control !== undefined),
     ),
-  ],
-  'chat.request.stream': [
-    drops(
-      'stream-if-true',
+  },
+  'chat.request.stream': {
+    'stream-if-true': ignores(
       'A stream that is not a boolean is accepted as false.',
       'stream',
       value => typeof value !== 'boolean',
     ),
-  ],
-  'chat.request.frequency-penalty': [
-    clamps('penalty-to-three', 'frequency_penalty above 2 is accepted.', 'frequency_penalty', -Infinity, 2),
-    clamps('penalty-from-minus-three', 'frequency_penalty below -2 is accepted.', 'frequency_penalty', -2, Infinity),
-    drops('penalty-in-words', 'A frequency_penalty that is not a number is ignored.', 'frequency_penalty', isText),
-    rejects('penalty-below-two', 'A frequency_penalty of 2 is rejected.', body => body.frequency_penalty === 2),
-    rejects(
-      'penalty-from-zero',
-      'A frequency_penalty below 0 is rejected.',
-      body => Number(body.frequency_penalty) < 0,
+  },
+  'chat.request.frequency-penalty': {
+    'penalty-to-three': clamps('frequency_penalty above 2 is accepted.', 'frequency_penalty', -Infinity, 2),
+    'penalty-from-minus-three': clamps('frequency_penalty below -2 is accepted.', 'frequency_penalty', -2, Infinity),
+    'penalty-in-words': ignores('A frequency_penalty that is not a number is ignored.', 'frequency_penalty', isText),
+    'penalty-below-two': rejects(
+      'A frequency_penalty of 2 is rejected.',
+      ({ frequency_penalty: penalty }) => penalty === 2,
     ),
-  ],
-  'chat.request.max-temp': [
-    clamps('temperature-unbounded', 'max_temp above 2 is accepted.', 'max_temp', -Infinity, 2),
-    clamps('temperature-below-zero', 'max_temp below 0 is accepted.', 'max_temp', 0, Infinity),
-    drops('temperature-in-words', 'A max_temp that is not a number is ignored.', 'max_temp', isText),
-    rejects('temperature-to-one', 'A max_temp above 1 is rejected.', body => Number(body.max_temp) > 1),
-    rejects('temperature-above-zero', 'A max_temp of 0 is rejected.', body => body.max_temp === 0),
-  ],
-  'chat.request.logprobs': [
-    drops('logprobs-if-true', 'Text as logprobs is accepted as false.', 'logprobs', isText),
-    rejects(
-      'logprobs-refused',
+    'penalty-from-zero': rejects(
+      'A frequency_penalty below 0 is rejected.',
+      ({ frequency_penalty: penalty }) => Number(penalty) < 0,
+    ),
+  },
+  'chat.request.max-temp': {
+    'temperature-unbounded': clamps('max_temp above 2 is accepted.', 'max_temp', -Infinity, 2),
+    'temperature-below-zero': clamps('max_temp below 0 is accepted.', 'max_temp', 0, Infinity),
+    'temperature-in-words': ignores('A max_temp that is not a number is ignored.', 'max_temp', isText),
+    'temperature-to-one': rejects('A max_temp above 1 is rejected.', body => Number(body.max_temp) > 1),
+    'temperature-above-zero': rejects('A max_temp of 0 is rejected.', body => body.max_temp === 0),
+  },
+  'chat.request.logprobs': {
+    'logprobs-if-true': ignores('Text as logprobs is accepted as false.', 'logprobs', isText),
+    'logprobs-refused': rejects(
       'A request for log probabilities is rejected.',
       body => body.logprobs === true && !('top_logprobs' in body),
     ),
-    rejects('logprobs-off-refused', 'A request with logprobs false is rejected.', body => body.logprobs === false),
-  ],
-  'chat.request.top-logprobs': [
-    clamps('top-logprobs-below-zero', 'top_logprobs below 0 is accepted as 0.', 'top_logprobs', 0, Infinity),
-    drops('top-logprobs-in-words', 'A top_logprobs that is not a number is ignored.', 'top_logprobs', isText),
-    rejects('top-logprobs-from-one', 'A top_logprobs of 0 is rejected.', body => body.top_logprobs === 0),
-  ],
-  'chat.request.max-completion-tokens': [
-    drops(
-      'bound-in-words',
+    'logprobs-off-refused': rejects('A request with logprobs false is rejected.', ({ logprobs }) => logprobs === false),
+  },
+  'chat.request.top-logprobs': {
+    'top-logprobs-below-zero': clamps('top_logprobs below 0 is accepted as 0.', 'top_logprobs', 0, Infinity),
+    'top-logprobs-in-words': ignores('A top_logprobs that is not a number is ignored.', 'top_logprobs', isText),
+    'top-logprobs-from-one': rejects('A top_logprobs of 0 is rejected.', body => body.top_logprobs === 0),
+  },
+  'chat.request.max-completion-tokens': {
+    'bound-in-words': ignores(
       'A max_completion_tokens that is not a number is ignored.',
       'max_completion_tokens',
       isText,
     ),
-  ],
-  'chat.request.max-tokens': [
-    drops('old-bound-in-words', 'A max_tokens that is not a number is ignored.', 'max_tokens', isText),
-    rejects('old-bound-of-zero-refused', 'A max_tokens of 0 is rejected.', body => body.max_tokens === 0),
-    rejects('old-bound-below-zero-refused', 'A max_tokens below 0 is rejected.', body => Number(body.max_tokens) < 0),
-    reads('old-bound-of-zero-heeded', 'A max_tokens of 0 or less ends a completion immediately.', body =>
+  },
+  'chat.request.max-tokens': {
+    'old-bound-in-words': ignores('A max_tokens that is not a number is ignored.', 'max_tokens', isText),
+    'old-bound-of-zero-refused': rejects('A max_tokens of 0 is rejected.', body => body.max_tokens === 0),
+    'old-bound-below-zero-refused': rejects('A max_tokens below 0 is rejected.', body => Number(body.max_tokens) < 0),
+    'old-bound-of-zero-heeded': reads('A max_tokens of 0 or less ends a completion immediately.', body =>
       Number(body.max_tokens) <= 0 ? { ...body, max_completion_tokens: 1 } : body,
     ),
-    rejects('old-bound-refused', 'max_tokens is rejected as deprecated.', body => Number(body.max_tokens) > 0),
-  ],
-  'chat.request.n': [
-    drops('n-in-words', 'An n that is not a number is accepted as 1.', 'n', isText),
-    rejects('one-choice-only', 'An n above 1 is rejected.', body => Number(body.n) > 1),
-    replyLie('one-choice-too-many', 'A request for several choices gets one too many.', reply => {
-      const body = parseJson(replyText(reply))
-      const choices: readonly unknown[] = isObject(body) && Array.isArray(body.choices) ? body.choices : []
-      if (choices.length < 2) return reply
-      const further = amended(choices[0], { index: choices.length })
-      return withText(reply, JSON.stringify(amended(body, { choices: [...choices, further] })))
-    }),
-    lie('indices-all-zero', 'Every choice has the index 0.', honest => ({
-      choice: choice => amended(honest.choice(choice), { index: 0 }),
-    })),
-  ],
-  'chat.request.prompt-cache-key': [
-    drops('any-cache-key', 'A prompt_cache_key that is not a string is ignored.', 'prompt_cache_key', isNumber),
-    rejects('cache-key-refused', 'A prompt_cache_key is rejected.', body => isText(body.prompt_cache_key)),
-  ],
-  'chat.request.unknown-member': [
-    rejects('unknown-member-refused', 'An unknown field is rejected.', body => unknownMember in body),
-  ],
+    'old-bound-refused': rejects('max_tokens is rejected as deprecated.', body => Number(body.max_tokens) > 0),
+  },
+  'chat.request.n': {
+    'n-in-words': ignores('An n that is not a number is accepted as 1.', 'n', isText),
+    'one-choice-only': rejects('An n above 1 is rejected.', body => Number(body.n) > 1),
+    'one-choice-too-many': replies(
+      'A request for several choices gets one too many.',
+      isAny,
+      setFields(({ choices }) => {
+        if (!Array.isArray(choices) || choices.length < 2) return {}
+        return { choices: [...choices, amended(choices[0], { index: choices.length })] }
+      }),
+    ),
+    'indices-all-zero': amend('Every choice has the index 0.', 'choice', { index: 0 }),
+  },
+  'chat.request.prompt-cache-key': {
+    'any-cache-key': ignores('A prompt_cache_key that is not a string is ignored.', 'prompt_cache_key', isNumber),
+    'cache-key-refused': rejects('A prompt_cache_key is rejected.', body => isText(body.prompt_cache_key)),
+  },
+  'chat.request.unknown-member': {
+    'unknown-member-refused': rejects('An unknown field is rejected.', body => unknownMember in body),
+  },
 } satisfies Lies

@@ -1,365 +1,286 @@
 import { type Logprobs, logprobsOf, type TokenLogprob } from '../chat/completion.ts'
-import type { StreamEvent } from '../chat/stream.ts'
-import { amended, isStream, type Lie, type Lies, lie, replyLie, withHeader, withText } from './lie.ts'
+import { always, amend, type Fields, input, result } from './decisions.ts'
+import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
+import {
+  all,
+  changeReplies,
+  isOf,
+  isStream,
+  not,
+  type ReplyTest,
+  replies,
+  replyText,
+  setHeader,
+  setStatus,
+  withText,
+} from './replies.ts'
+import { changeData, events, partLast, restless, twicePart, withError, withoutPart } from './streams.ts'
 
-/** A lie that changes the log probabilities of a choice. */
-const logprobsLie = (
-  name: string,
-  text: string,
-  change: (logprobs: Logprobs | null, content: string) => unknown,
-): Lie =>
-  lie(name, text, honest => ({
-    choice: choice =>
-      amended(honest.choice(choice), { logprobs: change(choice.logprobs, choice.message.content ?? '') }),
-  }))
+const isWhole: ReplyTest = ({ body }) => body.kind === 'whole'
 
-/** A lie that changes every position, including the first. */
-const eachLogprobLie = (name: string, text: string, change: (position: TokenLogprob) => object): Lie =>
-  logprobsLie(name, text, logprobs => logprobs && { ...change(logprobs), content: logprobs.content.map(change) })
+/** Changes the log probabilities of a choice. */
+const changeLogprobs = (text: string, change: (logprobs: Logprobs | null, content: string) => unknown): LieRow =>
+  amend(text, 'choice', ({ logprobs, message }) => ({ logprobs: change(logprobs, message.content ?? '') }))
 
-const rewrite = (event: StreamEvent, from: string, to: string): StreamEvent => ({
-  ...event,
-  data: event.data.replace(from, to),
-})
+/** Replaces fields of every position, including the first. */
+const amendLogprobs = (text: string, fields: (position: TokenLogprob) => Fields): LieRow => {
+  const change = (position: TokenLogprob) => ({ ...position, ...fields(position) })
+  return changeLogprobs(text, logprobs => logprobs && { ...change(logprobs), content: logprobs.content.map(change) })
+}
+
+/** A message with other fields. */
+const amendMessage = (text: string, fields: (content: string | null) => Fields): LieRow =>
+  amend(text, 'choice', ({ message }) => ({ message: { ...message, ...fields(message.content) } }))
 
 /** The JSON of a completion with a cost beyond the numbers of a double. */
 const withoutBound = (text: string): string => text.replace(/"usd":[^,}]+/, '"usd":1e400')
 
-/** A stream with a chunk without choices after each token: more runs than a record keeps in full. */
-const restless = (events: readonly StreamEvent[]): readonly StreamEvent[] =>
-  events.flatMap(event =>
-    event.part === 'content'
-      ? [event, { ...event, part: 'role', data: event.data.replace(/"choices":\[.*\]/, '"choices":[]') }]
-      : [event],
-  )
-
-/** A stream with an error after its first token (1), or after its last one (-1). */
-function withError(events: readonly StreamEvent[], side: 1 | -1): readonly StreamEvent[] {
-  const isToken = ({ part }: StreamEvent) => part === 'content' || part === 'tool-call'
-  const at = side === 1 ? events.findIndex(isToken) : events.findLastIndex(isToken)
-  const event = events[at]
-  if (event === undefined) return events
-  return events.toSpliced(at + 1, 0, { ...event, data: '{"error":{"type":"server_error","message":"No backend"}}' })
-}
+/** A fault in every price is also a fault in the price of cached tokens. */
+const everyPrice = ['chat.cost.cached', 'parameters.price'] as const
 
 export const chatLies = {
-  'chat.status': [
-    replyLie('completion-created', 'Completions have the status 201.', (reply, { route }) =>
-      route.kind === 'chat' && reply.status === 200 ? { ...reply, status: 201 } : reply,
+  'chat.status': {
+    'completion-created': replies('Completions have the status 201.', isOf('chat', 200), setStatus(201)),
+    'stream-accepted': replies('Streams have the status 202.', all(isOf('chat', 200), isStream), setStatus(202)),
+  },
+  'chat.content-type': {
+    'completion-as-text': replies(
+      'Unstreamed completions are text/plain.',
+      all(isOf('chat', 200), not(isStream)),
+      setHeader('content-type', 'text/plain'),
     ),
-    replyLie('stream-accepted', 'Streams have the status 202.', (reply, { route }) =>
-      route.kind === 'chat' && reply.status === 200 && isStream(reply) ? { ...reply, status: 202 } : reply,
+  },
+  'chat.media-type': {
+    'wrong-media-type-is-400': replies('Another content type returns 400.', isOf('chat', 415), setStatus(400)),
+    'any-media-type': always('The content type of a chat request is ignored.', { acceptsChatType: () => true }),
+    'media-type-without-parameters': result(
+      'A content type with a charset is rejected.',
+      'acceptsChatType',
+      (accepts, type) => accepts && type?.includes(';') !== true,
     ),
-  ],
-  'chat.content-type': [
-    replyLie('completion-as-text', 'Unstreamed completions are text/plain.', (reply, { route }) =>
-      route.kind === 'chat' && reply.status === 200 && !isStream(reply)
-        ? withHeader(reply, 'content-type', 'text/plain')
-        : reply,
+  },
+  'chat.id': {
+    'completion-without-id': amend('Completions have no id.', 'completionHead', { id: undefined }),
+    'completion-id-as-number': amend('The id of a completion is a number.', 'completionHead', ({ id }) => ({
+      id: Number.parseInt(id.slice(-9), 36),
+    })),
+  },
+  'chat.object': {
+    'object-of-old': amend('The object of a completion is text_completion.', 'completionHead', ({ object }) => ({
+      object: object === 'chat.completion' ? 'text_completion' : object,
+    })),
+  },
+  'chat.created': {
+    'created-in-milliseconds': amend('created is in milliseconds.', 'completionHead', ({ created }) => ({
+      created: created * 1000,
+    })),
+    'created-as-text': amend('created is an ISO date.', 'completionHead', ({ created }) => ({
+      created: new Date(created * 1000).toISOString(),
+    })),
+    'created-long-ago': amend('created is a day old, as in a cached response.', 'completionHead', ({ created }) => ({
+      created: created - 86_400,
+    })),
+  },
+  'chat.model': {
+    'completion-without-model': amend('Completions do not name the model.', 'completionHead', { model: undefined }),
+    'model-of-the-backend': amend(
+      "Completions have the backend's name of the model.",
+      'completionHead',
+      ({ model }) => ({ model: `backend/${model}` }),
     ),
-  ],
-  'chat.media-type': [
-    replyLie('wrong-media-type-is-400', 'Another content type returns 400.', (reply, { route }) =>
-      route.kind === 'chat' && reply.status === 415 ? { ...reply, status: 400 } : reply,
+  },
+  'chat.choice': {
+    'choice-without-logprobs': amend('Choices lack the key logprobs.', 'choice', { logprobs: undefined }),
+    'choice-index-as-text': amend('The index of a choice is a string.', 'choice', ({ index }) => ({
+      index: String(index),
+    })),
+  },
+  'chat.choice.finish-reason': {
+    'finish-reason-eos': result(
+      'A completion that ends naturally has the finish reason eos.',
+      'finishReason',
+      (shown, reason) => (reason === 'stop' ? 'eos' : shown),
     ),
-    lie('any-media-type', 'The content type of a chat request is ignored.', () => ({
-      acceptsChatType: () => true,
-    })),
-    lie('media-type-without-parameters', 'A content type with a charset is rejected.', honest => ({
-      acceptsChatType: type => honest.acceptsChatType(type) && type?.includes(';') !== true,
-    })),
-  ],
-  'chat.id': [
-    lie('completion-without-id', 'Completions have no id.', honest => ({
-      completionHead: head => ({ ...honest.completionHead(head), id: undefined }),
-    })),
-    lie('completion-id-as-number', 'The id of a completion is a number.', honest => ({
-      completionHead: head => ({ ...honest.completionHead(head), id: Number.parseInt(head.id.slice(-9), 36) }),
-    })),
-  ],
-  'chat.object': [
-    lie('object-of-old', 'The object of a completion is text_completion.', honest => ({
-      completionHead: head => ({
-        ...honest.completionHead(head),
-        ...(head.object === 'chat.completion' ? { object: 'text_completion' } : {}),
-      }),
-    })),
-  ],
-  'chat.created': [
-    lie('created-in-milliseconds', 'created is in milliseconds.', honest => ({
-      completionHead: head => ({ ...honest.completionHead(head), created: head.created * 1000 }),
-    })),
-    lie('created-as-text', 'created is an ISO date.', honest => ({
-      completionHead: head => ({
-        ...honest.completionHead(head),
-        created: new Date(head.created * 1000).toISOString(),
-      }),
-    })),
-    lie('created-long-ago', 'created is a day old, as in a cached response.', honest => ({
-      completionHead: head => ({ ...honest.completionHead(head), created: head.created - 86_400 }),
-    })),
-  ],
-  'chat.model': [
-    lie('completion-without-model', 'Completions do not name the model.', honest => ({
-      completionHead: head => ({ ...honest.completionHead(head), model: undefined }),
-    })),
-    lie('model-of-the-backend', "Completions have the backend's name of the model.", honest => ({
-      completionHead: head => ({ ...honest.completionHead(head), model: `backend/${head.model}` }),
-    })),
-  ],
-  'chat.choice': [
-    lie('choice-without-logprobs', 'Choices lack the key logprobs.', honest => ({
-      choice: choice => amended(honest.choice(choice), { logprobs: undefined }),
-    })),
-    lie('choice-index-as-text', 'The index of a choice is a string.', honest => ({
-      choice: choice => amended(honest.choice(choice), { index: String(choice.index) }),
-    })),
-  ],
-  'chat.choice.finish-reason': [
-    lie('finish-reason-eos', 'A completion that ends naturally has the finish reason eos.', honest => ({
-      finishReason: reason => (reason === 'stop' ? 'eos' : honest.finishReason(reason)),
-    })),
-    lie(
-      'finish-reason-max-tokens',
+    'finish-reason-max-tokens': result(
       'A completion that reaches its bound has the finish reason max_tokens.',
-      honest => ({
-        finishReason: reason => (reason === 'length' ? 'max_tokens' : honest.finishReason(reason)),
+      'finishReason',
+      (shown, reason) => (reason === 'length' ? 'max_tokens' : shown),
+    ),
+  },
+  'chat.message': {
+    'message-without-content': amendMessage('Messages have neither content nor tool calls.', () => ({ content: null })),
+    'content-of-untyped-parts': amendMessage('Content is a list of parts without a type.', content => ({
+      content: [{ text: content }],
+    })),
+    'tool-message-without-call': amend(
+      'Messages have the role tool and no tool_call_id.',
+      'choice',
+      ({ message: { content } }) => (content === null ? {} : { message: { role: 'tool', content } }),
+    ),
+    'message-of-the-user': amendMessage('Messages have the role user.', () => ({ role: 'user' })),
+  },
+  'chat.usage': {
+    'usage-as-text': amend(
+      'The numbers of usage are strings.',
+      'usage',
+      ({ prompt_tokens: prompt, completion_tokens: completion, total_tokens: total }) => ({
+        prompt_tokens: String(prompt),
+        completion_tokens: String(completion),
+        total_tokens: String(total),
       }),
     ),
-  ],
-  'chat.message': [
-    lie('message-without-content', 'Messages have neither content nor tool calls.', honest => ({
-      choice: choice => amended(honest.choice(choice), { message: { ...choice.message, content: null } }),
+    'usage-without-prompt': amend('usage has no prompt_tokens.', 'usage', { prompt_tokens: undefined }),
+  },
+  'chat.usage.sum': {
+    'total-one-too-many': amend('The total is one token too high.', 'usage', ({ total_tokens: total }) => ({
+      total_tokens: total + 1,
     })),
-    lie('content-of-untyped-parts', 'Content is a list of parts without a type.', honest => ({
-      choice: choice =>
-        amended(honest.choice(choice), { message: { ...choice.message, content: [{ text: choice.message.content }] } }),
-    })),
-    lie('tool-message-without-call', 'Messages have the role tool and no tool_call_id.', honest => ({
-      choice: choice =>
-        choice.message.content === null
-          ? honest.choice(choice)
-          : amended(honest.choice(choice), { message: { role: 'tool', content: choice.message.content } }),
-    })),
-    lie('message-of-the-user', 'Messages have the role user.', honest => ({
-      choice: choice => amended(honest.choice(choice), { message: { ...choice.message, role: 'user' } }),
-    })),
-  ],
-  'chat.usage': [
-    lie('usage-as-text', 'The numbers of usage are strings.', honest => ({
-      usage: usage =>
-        amended(honest.usage(usage), {
-          prompt_tokens: String(usage.prompt_tokens),
-          completion_tokens: String(usage.completion_tokens),
-          total_tokens: String(usage.total_tokens),
-        }),
-    })),
-    lie('usage-without-prompt', 'usage has no prompt_tokens.', honest => ({
-      usage: usage => amended(honest.usage(usage), { prompt_tokens: undefined }),
-    })),
-  ],
-  'chat.usage.sum': [
-    lie('total-one-too-many', 'The total is one token too high.', honest => ({
-      usage: usage => honest.usage({ ...usage, total_tokens: usage.total_tokens + 1 }),
-    })),
-    lie('total-without-prompt', 'The total has the completion tokens only.', honest => ({
-      usage: usage => honest.usage({ ...usage, total_tokens: usage.completion_tokens }),
-    })),
-  ],
-  'chat.max-completion-tokens': [
-    lie('one-token-over', 'A completion that reaches its bound has one more token.', () => ({
+    'total-without-prompt': amend(
+      'The total has the completion tokens only.',
+      'usage',
+      ({ completion_tokens: completion }) => ({ total_tokens: completion }),
+    ),
+  },
+  'chat.max-completion-tokens': {
+    'one-token-over': always('A completion that reaches its bound has one more token.', {
       completionTokens: (natural, bound) => (natural < bound ? natural : bound + 1),
-    })),
-    lie('reasoning-on-top', 'Reasoning tokens do not count toward the bound.', () => ({
-      completionTokens: (natural, bound) => Math.min(natural, Math.ceil(bound * 1.5)),
-    })),
-    lie('bound-not-heeded', 'The bound of a completion is ignored.', () => ({
-      completionTokens: natural => natural,
-    })),
-  ],
-  'chat.cost': [
-    lie('negative-cost', 'The cost is negative, as in a ledger.', honest => ({
-      cost: ({ usd, diem }) => honest.cost({ usd: -usd, diem: -diem }),
-    })),
-    lie('cost-as-text', 'The amounts of the cost are strings.', honest => ({
-      cost: cost => amended(honest.cost(cost), { usd: String(cost.usd), diem: String(cost.diem) }),
-    })),
-    lie('cost-without-bound', 'The cost in USD is 1e400.', honest => ({
-      finish: (reply, state) => {
-        const finished = honest.finish(reply, state)
-        return finished.body.kind === 'whole' ? withText(finished, withoutBound(finished.body.text)) : finished
-      },
-      events: events => honest.events(events).map(event => ({ ...event, data: withoutBound(event.data) })),
-    })),
-    lie('cost-as-nan', 'The cost in USD is the text NaN.', honest => ({
-      cost: cost => amended(honest.cost(cost), { usd: 'NaN' }),
-    })),
-    lie('cost-without-diem', 'The cost has no diem.', honest => ({
-      cost: cost => amended(honest.cost(cost), { diem: undefined }),
-    })),
-  ],
-  // A fault in every price is also a fault in the price of cached tokens.
-  'chat.cost.amount': [
-    lie(
-      'cost-ten-fold',
-      'A completion costs ten times its list price.',
-      honest => ({ chatCostPico: (usage, price) => honest.chatCostPico(usage, price) * 10n }),
-      ['chat.cost.cached', 'parameters.price'],
-    ),
-    lie(
-      'cost-rounded-to-thousandths',
-      'The cost of a completion is rounded up to thousandths of a dollar.',
-      honest => ({
-        chatCostPico: (usage, price) =>
-          ((honest.chatCostPico(usage, price) + 999_999_999n) / 1_000_000_000n) * 1_000_000_000n,
-      }),
-      ['chat.cost.cached', 'parameters.price'],
-    ),
-    lie(
-      'prices-swapped',
-      'Prompts are billed as completions, and completions as prompts.',
-      honest => ({
-        chatCostPico: (usage, price) =>
-          honest.chatCostPico(usage, { ...price, input: price.output, output: price.input }),
-      }),
-      ['chat.cost.cached', 'parameters.price'],
-    ),
-    lie(
-      'free-prompts',
-      'Prompts are not billed.',
-      honest => ({
-        chatCostPico: (usage, price) => honest.chatCostPico(usage, { ...price, input: '0' }),
-      }),
-      ['chat.cost.cached', 'parameters.price'],
-    ),
-    lie(
-      'one-token-unbilled',
-      'The last token of a completion is not billed.',
-      honest => ({
-        chatCostPico: (usage, price) =>
-          honest.chatCostPico({ ...usage, completion_tokens: usage.completion_tokens - 1 }, price),
-      }),
-      ['chat.cost.cached', 'parameters.price'],
-    ),
-  ],
-  'chat.logprobs': [
-    eachLogprobLie('bytes-in-base64', 'The bytes of a token are a base64 string.', position => ({
-      ...position,
-      bytes: Buffer.from(position.bytes).toString('base64'),
-    })),
-    eachLogprobLie('logprob-as-text', 'Log probabilities are strings.', position => ({
-      ...position,
-      logprob: String(position.logprob),
-    })),
-  ],
-  'chat.logprobs.asked': [
-    logprobsLie('logprobs-unasked', 'Every response has log probabilities.', (logprobs, word) => {
-      return logprobs ?? logprobsOf([word], 0)
     }),
-    logprobsLie('logprobs-never', 'No response has log probabilities.', () => null),
-  ],
-  'chat.logprobs.top': [
-    eachLogprobLie('one-candidate-too-many', 'Each position has one candidate more than requested.', position => ({
-      ...position,
-      top_logprobs: [...position.top_logprobs, { token: '', logprob: -9, bytes: [] }],
+    'reasoning-on-top': always('Reasoning tokens do not count toward the bound.', {
+      completionTokens: (natural, bound) => Math.min(natural, Math.ceil(bound * 1.5)),
+    }),
+    'bound-not-heeded': always('The bound of a completion is ignored.', { completionTokens: natural => natural }),
+  },
+  'chat.cost': {
+    'negative-cost': input('The cost is negative, as in a ledger.', 'cost', ({ usd, diem }) => [
+      { usd: -usd, diem: -diem },
+    ]),
+    'cost-as-text': amend('The amounts of the cost are strings.', 'cost', ({ usd, diem }) => ({
+      usd: String(usd),
+      diem: String(diem),
     })),
-  ],
-  'chat.prompt-logprobs': [
-    lie('prompt-logprobs-as-list', 'prompt_logprobs is a list.', honest => ({
-      completionHead: head => ({ ...honest.completionHead(head), prompt_logprobs: [] }),
+    'cost-without-bound': row('The cost in USD is 1e400.', (honest, contract) => ({
+      ...changeReplies(isWhole, reply => withText(reply, withoutBound(replyText(reply))))(honest, contract),
+      events: events => changeData(() => true, withoutBound)(honest.events(events)),
     })),
-  ],
-  'chat.stream.content-type': [
-    replyLie('stream-as-json', 'Streams are application/json.', reply =>
-      isStream(reply) ? withHeader(reply, 'content-type', 'application/json') : reply,
+    'cost-as-nan': amend('The cost in USD is the text NaN.', 'cost', { usd: 'NaN' }),
+    'cost-without-diem': amend('The cost has no diem.', 'cost', { diem: undefined }),
+  },
+  'chat.cost.amount': {
+    'cost-ten-fold': alsoViolating(
+      everyPrice,
+      result('A completion costs ten times its list price.', 'chatCostPico', cost => cost * 10n),
     ),
-  ],
-  'chat.stream.chunk': [
-    lie('id-changes', 'The id changes with the first content token.', honest => ({
-      events: events => {
-        const from = events.findIndex(({ part }) => part === 'content')
-        return honest
-          .events(events)
-          .map((event, index) => (index >= from ? rewrite(event, '"id":"chatcmpl-', '"id":"chatcmpl-B') : event))
-      },
+    'cost-rounded-to-thousandths': alsoViolating(
+      everyPrice,
+      result(
+        'The cost of a completion is rounded up to thousandths of a dollar.',
+        'chatCostPico',
+        cost => ((cost + 999_999_999n) / 1_000_000_000n) * 1_000_000_000n,
+      ),
+    ),
+    'prices-swapped': alsoViolating(
+      everyPrice,
+      input('Prompts are billed as completions, and completions as prompts.', 'chatCostPico', (usage, price) => [
+        usage,
+        { ...price, input: price.output, output: price.input },
+      ]),
+    ),
+    'free-prompts': alsoViolating(
+      everyPrice,
+      input('Prompts are not billed.', 'chatCostPico', (usage, price) => [usage, { ...price, input: '0' }]),
+    ),
+    'one-token-unbilled': alsoViolating(
+      everyPrice,
+      input('The last token of a completion is not billed.', 'chatCostPico', (usage, price) => [
+        { ...usage, completion_tokens: usage.completion_tokens - 1 },
+        price,
+      ]),
+    ),
+  },
+  'chat.logprobs': {
+    'bytes-in-base64': amendLogprobs('The bytes of a token are a base64 string.', ({ bytes }) => ({
+      bytes: Buffer.from(bytes).toString('base64'),
     })),
-    lie('model-changes', 'The last chunks name another model.', honest => ({
-      events: events =>
-        honest
-          .events(events)
-          .map(event =>
-            event.part === 'finish' || event.part === 'usage' ? rewrite(event, '"model":"', '"model":"other-') : event,
-          ),
-    })),
-    lie('chunk-cut-off', 'A chunk is cut off.', honest => ({
-      events: events => {
-        const last = events.findLastIndex(({ part }) => part === 'content')
-        return honest
-          .events(events)
-          .map((event, index) => (index === last ? { ...event, data: event.data.slice(0, -20) } : event))
-      },
-    })),
-  ],
-  'chat.stream.finish': [
-    lie('goes-on-after-an-error', 'A stream goes on after an error in its middle.', honest => ({
-      events: events => withError(honest.events(events), 1),
-    })),
-    lie('finishes-after-an-error', 'A stream with an error after its last token has a finish reason.', honest => ({
-      events: events => withError(honest.events(events), -1),
-    })),
-    lie('finish-twice', 'The finish chunk is sent twice.', honest => ({
-      events: events => honest.events(events).flatMap(event => (event.part === 'finish' ? [event, event] : [event])),
-    })),
-    lie(
-      'restless-finish-twice',
+    'logprob-as-text': amendLogprobs('Log probabilities are strings.', ({ logprob }) => ({ logprob: String(logprob) })),
+  },
+  'chat.logprobs.asked': {
+    'logprobs-unasked': changeLogprobs(
+      'Every response has log probabilities.',
+      (logprobs, word) => logprobs ?? logprobsOf([word], 0),
+    ),
+    'logprobs-never': amend('No response has log probabilities.', 'choice', { logprobs: null }),
+  },
+  'chat.logprobs.top': {
+    'one-candidate-too-many': amendLogprobs(
+      'Each position has one candidate more than requested.',
+      ({ top_logprobs: top }) => ({ top_logprobs: [...top, { token: '', logprob: -9, bytes: [] }] }),
+    ),
+  },
+  'chat.prompt-logprobs': {
+    'prompt-logprobs-as-list': amend('prompt_logprobs is a list.', 'completionHead', { prompt_logprobs: [] }),
+  },
+  'chat.stream.content-type': {
+    'stream-as-json': replies('Streams are application/json.', isStream, setHeader('content-type', 'application/json')),
+  },
+  'chat.stream.chunk': {
+    'id-changes': events('The id changes with the first content token.', (events, original) => {
+      const from = original.findIndex(({ part }) => part === 'content')
+      const renameId = (data: string) => data.replace('"id":"chatcmpl-', '"id":"chatcmpl-B')
+      return changeData((_, index) => index >= from, renameId)(events)
+    }),
+    'model-changes': events(
+      'The last chunks name another model.',
+      changeData(
+        ({ part }) => part === 'finish' || part === 'usage',
+        data => data.replace('"model":"', '"model":"other-'),
+      ),
+    ),
+    'chunk-cut-off': events('A chunk is cut off.', (events, original) => {
+      const last = original.findLastIndex(({ part }) => part === 'content')
+      return changeData(
+        (_, index) => index === last,
+        data => data.slice(0, -20),
+      )(events)
+    }),
+  },
+  'chat.stream.finish': {
+    'goes-on-after-an-error': events('A stream goes on after an error in its middle.', withError('first')),
+    'finishes-after-an-error': events(
+      'A stream with an error after its last token has a finish reason.',
+      withError('last'),
+    ),
+    'finish-twice': events('The finish chunk is sent twice.', twicePart('finish')),
+    'restless-finish-twice': events(
       'A chunk without a token follows each token, and the finish chunk is sent twice.',
-      honest => ({
-        events: events =>
-          restless(honest.events(events)).flatMap(event => (event.part === 'finish' ? [event, event] : [event])),
-      }),
+      restless,
+      twicePart('finish'),
     ),
-    lie('no-finish', 'The finish chunk is left out.', honest => ({
-      events: events => honest.events(events).filter(({ part }) => part !== 'finish'),
-    })),
-    lie('token-after-finish', 'A token follows the finish chunk.', honest => ({
-      events: events => {
-        const token = events.findLast(({ part }) => part === 'content')
-        return honest
-          .events(events)
-          .flatMap(event => (event.part === 'finish' && token !== undefined ? [event, token] : [event]))
-          .filter((event, index, all) => event !== token || index > all.findIndex(({ part }) => part === 'finish'))
-      },
-    })),
-  ],
-  'chat.stream.usage': [
-    lie('usage-twice', 'The usage chunk is sent twice.', honest => ({
-      events: events => honest.events(events).flatMap(event => (event.part === 'usage' ? [event, event] : [event])),
-    })),
-    lie('no-usage', 'The usage chunk is left out.', honest => ({
-      events: events => honest.events(events).filter(({ part }) => part !== 'usage'),
-    })),
-  ],
-  'chat.stream.done': [
-    lie('no-done', 'The done marker is left out.', honest => ({
-      events: events => honest.events(events).filter(({ part }) => part !== 'done'),
-    })),
-    lie('restless-no-done', 'A chunk without a token follows each token, and the done marker is left out.', honest => ({
-      events: events => restless(honest.events(events)).filter(({ part }) => part !== 'done'),
-    })),
-    lie(
-      'restless-done-early',
+    'no-finish': events('The finish chunk is left out.', withoutPart('finish')),
+    'token-after-finish': events('A token follows the finish chunk.', events => {
+      const token = events.findLast(({ part }) => part === 'content')
+      if (token === undefined) return events
+      return events
+        .filter(event => event !== token)
+        .flatMap(event => (event.part === 'finish' ? [event, token] : [event]))
+    }),
+  },
+  'chat.stream.usage': {
+    'usage-twice': events('The usage chunk is sent twice.', twicePart('usage')),
+    'no-usage': events('The usage chunk is left out.', withoutPart('usage')),
+  },
+  'chat.stream.done': {
+    'no-done': events('The done marker is left out.', withoutPart('done')),
+    'restless-no-done': events(
+      'A chunk without a token follows each token, and the done marker is left out.',
+      restless,
+      withoutPart('done'),
+    ),
+    'restless-done-early': events(
       'A chunk without a token follows each token, and the done marker precedes the last chunk.',
-      honest => ({
-        events: events =>
-          restless(honest.events(events)).toSorted((a, b) => Number(a.part === 'usage') - Number(b.part === 'usage')),
-      }),
+      restless,
+      partLast('usage'),
     ),
-    lie('usage-after-done', 'The usage chunk follows the done marker.', honest => ({
-      events: events =>
-        [...honest.events(events)].sort((a, b) => Number(a.part === 'usage') - Number(b.part === 'usage')),
-    })),
-    lie('done-twice', 'The done marker is sent twice.', honest => ({
-      events: events => honest.events(events).flatMap(event => (event.part === 'done' ? [event, event] : [event])),
-    })),
-  ],
+    'usage-after-done': events('The usage chunk follows the done marker.', partLast('usage')),
+    'done-twice': events('The done marker is sent twice.', twicePart('done')),
+  },
 } satisfies Lies

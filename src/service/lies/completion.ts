@@ -1,175 +1,173 @@
-import type { Usage } from '../chat/completion.ts'
+import type { Choice, Usage } from '../chat/completion.ts'
 import type { StreamEvent } from '../chat/stream.ts'
-import { amended, type Lie, type Lies, lie } from './lie.ts'
+import { always, amend, type Fields, input, result } from './decisions.ts'
+import { alsoViolating, type LieRow, type Lies } from './lie.ts'
+import { events, withoutPart } from './streams.ts'
 
-type Members = Readonly<Record<string, unknown>>
+/** Replaces fields of a message. */
+const amendMessage = (text: string, fields: Fields): LieRow =>
+  amend(text, 'choice', ({ message }) => ({ message: { ...message, ...fields } }))
 
-const messageLie = (name: string, text: string, members: Members): Lie =>
-  lie(name, text, honest => ({
-    choice: choice => amended(honest.choice(choice), { message: { ...choice.message, ...members } }),
-  }))
+/** Replaces fields of the messages that fit. */
+const amendMessageIf = (text: string, fits: (choice: Choice) => boolean, fields: Fields): LieRow =>
+  amend(text, 'choice', choice => (fits(choice) ? { message: { ...choice.message, ...fields } } : {}))
 
-/** A lie that adds fields to the delta of the first chunk of this part. */
-const deltaLie = (name: string, text: string, part: StreamEvent['part'], members: Members): Lie =>
-  lie(name, text, honest => ({
-    events: events => {
-      const first = events.find(event => event.part === part)
-      return honest.events(events).map(event => (event === first ? withDelta(event, members) : event))
-    },
-  }))
+/** Adds fields to the delta of the first chunk of this part. */
+const amendDelta = (text: string, part: StreamEvent['part'], fields: Fields): LieRow =>
+  events(text, (events, honest) => {
+    const first = honest.find(event => event.part === part)
+    return events.map(event =>
+      event === first ? changeChoices(event, ({ delta }) => ({ delta: { ...delta, ...fields } })) : event,
+    )
+  })
 
-function withDelta(event: StreamEvent, members: Members): StreamEvent {
-  const chunk = JSON.parse(event.data)
-  const [choice, ...others] = chunk.choices
-  const choices = [{ ...choice, delta: { ...choice.delta, ...members } }, ...others]
-  return { ...event, data: JSON.stringify({ ...chunk, choices }) }
-}
+type StreamedChoice = { readonly index: number; readonly delta: Fields }
 
-function reindexed(event: StreamEvent, change: (index: number) => unknown): StreamEvent {
+/** Replaces fields of each choice of a chunk that has choices. */
+function changeChoices(event: StreamEvent, fields: (choice: StreamedChoice) => Fields): StreamEvent {
   if (!event.data.includes('"choices":[{')) return event
   const chunk = JSON.parse(event.data)
-  const choices = chunk.choices.map((choice: { readonly index: number }) => ({
-    ...choice,
-    index: change(choice.index),
-  }))
+  const choices = chunk.choices.map((choice: StreamedChoice) => ({ ...choice, ...fields(choice) }))
   return { ...event, data: JSON.stringify({ ...chunk, choices }) }
 }
+
+const amendIndex = (text: string, change: (index: number) => unknown): LieRow =>
+  events(text, events => events.map(event => changeChoices(event, ({ index }) => ({ index: change(index) }))))
 
 type Details = Usage['prompt_tokens_details']
 
-/** A lie that changes the cached and written tokens of a prompt, if there are any. */
-const cacheUsageLie = (name: string, text: string, change: (details: Details, prompt: number) => unknown): Lie =>
-  lie(name, text, honest => ({
-    usage: usage => {
-      const { prompt_tokens: prompt, prompt_tokens_details: details } = usage
-      const isCached = details.cached_tokens + details.cache_creation_input_tokens > 0
-      const original = honest.usage(usage)
-      return isCached ? amended(original, { prompt_tokens_details: change(details, prompt) }) : original
-    },
-  }))
+/** Changes the cached and written tokens of a prompt, if there are any. */
+const changeCacheUse = (text: string, change: (details: Details, prompt: number) => unknown): LieRow =>
+  amend(text, 'usage', ({ prompt_tokens: prompt, prompt_tokens_details: details }) => {
+    const isCached = details.cached_tokens + details.cache_creation_input_tokens > 0
+    return isCached ? { prompt_tokens_details: change(details, prompt) } : {}
+  })
 
-/** A lie that changes the cost of cached or written tokens. */
-const cacheCostLie = (name: string, text: string, change: (details: Details, prompt: number) => Partial<Usage>): Lie =>
-  lie(name, text, honest => ({
-    chatCostPico: (usage, price) =>
-      honest.chatCostPico({ ...usage, ...change(usage.prompt_tokens_details, usage.prompt_tokens) }, price),
-  }))
+/** Changes the usage from which the cost of cached or written tokens follows. */
+const changeBilledUsage = (text: string, change: (details: Details, prompt: number) => Partial<Usage>): LieRow =>
+  input(text, 'chatCostPico', (usage, price) => [
+    { ...usage, ...change(usage.prompt_tokens_details, usage.prompt_tokens) },
+    price,
+  ])
 
 export const completionLies = {
-  'chat.choice.stop-reason': [
-    lie('stop-reason-as-token', 'The stop reason of a natural end is the final token.', honest => ({
-      stopReason: reason => (reason === 'stop' ? '</s>' : honest.stopReason(reason)),
-    })),
-    lie('stop-reason-as-number', 'The stop reason is the number of the last token.', honest => ({
-      stopReason: reason => (honest.stopReason(reason) === null ? null : 128_009),
-    })),
-    lie('stop-reason-always-stop', 'The stop reason is always stop, even at the bound.', honest => ({
-      stopReason: reason => (reason === 'length' ? 'stop' : honest.stopReason(reason)),
-    })),
-  ],
-  'chat.choice.tool-calls': [
-    lie(
-      'tool-calls-lost',
-      'A completion that ends with a tool call lacks the call.',
-      honest => ({
-        choice: choice =>
-          choice.finish_reason === 'tool_calls'
-            ? amended(honest.choice(choice), { message: { ...choice.message, content: '', tool_calls: undefined } })
-            : honest.choice(choice),
-      }),
-      ['parameters.documents'],
+  'chat.choice.stop-reason': {
+    'stop-reason-as-token': result(
+      'The stop reason of a natural end is the final token.',
+      'stopReason',
+      (shown, reason) => (reason === 'stop' ? '</s>' : shown),
     ),
-    lie('tool-calls-not-streamed', 'A stream that ends with a tool call lacks the call.', honest => ({
-      events: events => honest.events(events).filter(({ part }) => part !== 'tool-call'),
-    })),
-  ],
-  'chat.choice.length': [
-    lie('cut-one-before', 'A completion is cut one token before its bound.', honest => ({
-      completionTokens: (natural, bound) => Math.min(honest.completionTokens(natural, bound), Math.max(1, bound - 1)),
-    })),
-    lie('always-cut', 'A completion that ends naturally has the finish reason length.', () => ({
+    'stop-reason-as-number': result('The stop reason is the number of the last token.', 'stopReason', shown =>
+      shown === null ? null : 128_009,
+    ),
+    'stop-reason-always-stop': result(
+      'The stop reason is always stop, even at the bound.',
+      'stopReason',
+      (shown, reason) => (reason === 'length' ? 'stop' : shown),
+    ),
+  },
+  'chat.choice.tool-calls': {
+    'tool-calls-lost': alsoViolating(
+      ['parameters.documents'],
+      amendMessageIf(
+        'A completion that ends with a tool call lacks the call.',
+        choice => choice.finish_reason === 'tool_calls',
+        { content: '', tool_calls: undefined },
+      ),
+    ),
+    'tool-calls-not-streamed': events('A stream that ends with a tool call lacks the call.', withoutPart('tool-call')),
+  },
+  'chat.choice.length': {
+    'cut-one-before': result(
+      'A completion is cut one token before its bound.',
+      'completionTokens',
+      (tokens, _, bound) => Math.min(tokens, Math.max(1, bound - 1)),
+    ),
+    'always-cut': always('A completion that ends naturally has the finish reason length.', {
       finishReason: reason => (reason === 'stop' ? 'length' : reason),
       stopReason: reason => (reason === 'tool_calls' ? null : 'length'),
-    })),
-  ],
-  'chat.message.members': [
-    messageLie('message-name-as-object', 'The name in a message is an object.', { name: { given: 'Ada' } }),
-    messageLie('reasoning-as-list', 'reasoning_content is a list of steps.', { reasoning_content: ['Hm.'] }),
-    messageLie('reasoning-details-as-text', 'reasoning_details is a string.', { reasoning_details: 'Hm.' }),
-    messageLie('reasoning-details-without-type', 'An item of reasoning_details has no type.', {
+    }),
+  },
+  'chat.message.members': {
+    'message-name-as-object': amendMessage('The name in a message is an object.', { name: { given: 'Ada' } }),
+    'reasoning-as-list': amendMessage('reasoning_content is a list of steps.', { reasoning_content: ['Hm.'] }),
+    'reasoning-details-as-text': amendMessage('reasoning_details is a string.', { reasoning_details: 'Hm.' }),
+    'reasoning-details-without-type': amendMessage('An item of reasoning_details has no type.', {
       reasoning_details: [{ type: 'reasoning.text', text: 'Hm.' }, { text: 'So.' }],
     }),
-    messageLie('thought-signature-as-object', 'thought_signature is an object.', { thought_signature: { key: 'k1' } }),
-    lie('tool-calls-as-object', 'Without a tool call, tool_calls is an empty object.', honest => ({
-      choice: choice =>
-        choice.message.tool_calls === undefined
-          ? amended(honest.choice(choice), { message: { ...choice.message, tool_calls: {} } })
-          : honest.choice(choice),
-    })),
-  ],
-  'chat.usage.details': [
-    lie('reasoning-tokens-as-text', 'reasoning_tokens is a string.', honest => ({
-      usage: usage => amended(honest.usage(usage), { completion_tokens_details: { reasoning_tokens: '3' } }),
-    })),
-    lie('reasoning-tokens-over-completion', 'The reasoning tokens exceed the completion tokens by one.', honest => ({
-      usage: usage =>
-        amended(honest.usage(usage), {
-          completion_tokens_details: { reasoning_tokens: usage.completion_tokens + 1 },
-        }),
-    })),
-    lie('details-as-number', 'completion_tokens_details is the number of reasoning tokens.', honest => ({
-      usage: usage =>
-        amended(honest.usage(usage), {
-          completion_tokens_details: usage.completion_tokens_details?.reasoning_tokens ?? 0,
-        }),
-    })),
-  ],
-  'chat.stream.index': [
-    lie('streamed-choices-from-one', 'Choices in a stream are counted from 1.', honest => ({
-      events: events => honest.events(events).map(event => reindexed(event, index => index + 1)),
-    })),
-    lie('streamed-index-as-text', 'The index of a choice in a stream is a string.', honest => ({
-      events: events => honest.events(events).map(event => reindexed(event, String)),
-    })),
-  ],
-  'chat.stream.delta': [
-    deltaLie('delta-role-as-number', 'The role in a stream is a number.', 'role', { role: 1 }),
-    deltaLie('delta-content-as-object', 'The content of a chunk is an object.', 'content', { content: { text: 'a' } }),
-    deltaLie('delta-tool-calls-as-object', 'A text chunk has an object as tool_calls.', 'content', { tool_calls: {} }),
-  ],
-  'chat.usage.cached': [
-    cacheUsageLie('cached-as-text', 'The number of cached tokens is a string.', details => ({
+    'thought-signature-as-object': amendMessage('thought_signature is an object.', {
+      thought_signature: { key: 'k1' },
+    }),
+    'tool-calls-as-object': amendMessageIf(
+      'Without a tool call, tool_calls is an empty object.',
+      ({ message }) => message.tool_calls === undefined,
+      { tool_calls: {} },
+    ),
+  },
+  'chat.usage.details': {
+    'reasoning-tokens-as-text': amend('reasoning_tokens is a string.', 'usage', {
+      completion_tokens_details: { reasoning_tokens: '3' },
+    }),
+    'reasoning-tokens-over-completion': amend(
+      'The reasoning tokens exceed the completion tokens by one.',
+      'usage',
+      ({ completion_tokens: completion }) => ({
+        completion_tokens_details: { reasoning_tokens: completion + 1 },
+      }),
+    ),
+    'details-as-number': amend(
+      'completion_tokens_details is the number of reasoning tokens.',
+      'usage',
+      ({ completion_tokens_details: details }) => ({
+        completion_tokens_details: details?.reasoning_tokens ?? 0,
+      }),
+    ),
+  },
+  'chat.stream.index': {
+    'streamed-choices-from-one': amendIndex('Choices in a stream are counted from 1.', index => index + 1),
+    'streamed-index-as-text': amendIndex('The index of a choice in a stream is a string.', String),
+  },
+  'chat.stream.delta': {
+    'delta-role-as-number': amendDelta('The role in a stream is a number.', 'role', { role: 1 }),
+    'delta-content-as-object': amendDelta('The content of a chunk is an object.', 'content', {
+      content: { text: 'a' },
+    }),
+    'delta-tool-calls-as-object': amendDelta('A text chunk has an object as tool_calls.', 'content', {
+      tool_calls: {},
+    }),
+  },
+  'chat.usage.cached': {
+    'cached-as-text': changeCacheUse('The number of cached tokens is a string.', details => ({
       ...details,
       cached_tokens: String(details.cached_tokens),
     })),
-    cacheUsageLie('written-with-a-fraction', 'The number of written tokens has a fraction.', details => ({
+    'written-with-a-fraction': changeCacheUse('The number of written tokens has a fraction.', details => ({
       ...details,
       cache_creation_input_tokens: details.cache_creation_input_tokens + 0.5,
     })),
-    cacheUsageLie('more-cached-than-sent', 'The cached tokens exceed the prompt tokens.', (details, prompt) => ({
-      ...details,
+    'more-cached-than-sent': changeCacheUse('The cached tokens exceed the prompt tokens.', (_, prompt) => ({
       cached_tokens: prompt + 1,
       cache_creation_input_tokens: 0,
     })),
-    cacheUsageLie('cached-and-written', 'Cached tokens are also reported as written.', (_, prompt) => ({
+    'cached-and-written': changeCacheUse('Cached tokens are also reported as written.', (_, prompt) => ({
       cached_tokens: prompt,
       cache_creation_input_tokens: 1,
     })),
-    cacheUsageLie('cache-details-as-list', 'The prompt token details are a list.', details => Object.values(details)),
-  ],
-  'chat.cost.cached': [
-    cacheCostLie('cached-at-full-price', 'Cached tokens have the normal input price.', details => ({
+    'cache-details-as-list': changeCacheUse('The prompt token details are a list.', Object.values),
+  },
+  'chat.cost.cached': {
+    'cached-at-full-price': changeBilledUsage('Cached tokens have the normal input price.', details => ({
       prompt_tokens_details: { ...details, cached_tokens: 0 },
     })),
-    cacheCostLie('cached-for-nothing', 'Cached tokens are not billed.', (details, prompt) => ({
+    'cached-for-nothing': changeBilledUsage('Cached tokens are not billed.', (details, prompt) => ({
       prompt_tokens: prompt - details.cached_tokens,
       prompt_tokens_details: { ...details, cached_tokens: 0 },
     })),
-    cacheCostLie('written-at-full-price', 'Written tokens have the normal input price.', details => ({
+    'written-at-full-price': changeBilledUsage('Written tokens have the normal input price.', details => ({
       prompt_tokens_details: { ...details, cache_creation_input_tokens: 0 },
     })),
-    cacheCostLie('written-on-top', 'Written tokens are billed in addition to the prompt.', (details, prompt) => ({
+    'written-on-top': changeBilledUsage('Written tokens are billed in addition to the prompt.', (details, prompt) => ({
       prompt_tokens: prompt + details.cache_creation_input_tokens,
     })),
-  ],
+  },
 } satisfies Lies

@@ -8,15 +8,17 @@ import { chatLies } from './chat.ts'
 import { chatOptionLies } from './chat-options.ts'
 import { chatRequestLies } from './chat-request.ts'
 import { completionLies } from './completion.ts'
-import type { Lie } from './lie.ts'
+import { headerLies } from './headers.ts'
+import type { Lie, LieRows } from './lie.ts'
 import { limitLies } from './limits.ts'
+import { replayLies } from './replays.ts'
 import { resourceLies } from './resources.ts'
 import { rpcLies } from './rpc.ts'
 import { walletMoneyLies } from './wallet-money.ts'
 import { signInLies } from './wallets.ts'
 
-/** For every clause, the lies that violate it. A clause without one does not compile. */
-export const lies: Readonly<Record<ClauseId, readonly [Lie, ...Lie[]]>> = {
+/** The lies of every clause. A clause without an entry does not compile. */
+const rows: Readonly<Record<ClauseId, LieRows>> = {
   ...answerLies,
   ...authLies,
   ...billingLies,
@@ -24,13 +26,23 @@ export const lies: Readonly<Record<ClauseId, readonly [Lie, ...Lie[]]>> = {
   ...chatOptionLies,
   ...chatRequestLies,
   ...completionLies,
+  ...headerLies,
   ...limitLies,
   ...abuseLies,
+  ...replayLies,
   ...resourceLies,
   ...rpcLies,
   ...signInLies,
   ...walletMoneyLies,
 }
+
+const liesOf = (clause: ClauseId): readonly Lie[] =>
+  Object.entries(rows[clause]).map(([name, row]) => ({ name, ...row }))
+
+/** For every clause, the lies that violate it. */
+export const lies = Object.fromEntries(clauseIds.map(clause => [clause, liesOf(clause)])) as Readonly<
+  Record<ClauseId, readonly Lie[]>
+>
 
 export type ListedLie = { readonly clause: ClauseId; readonly name: string; readonly text: string }
 

@@ -1,57 +1,90 @@
 import type { AccountTier, Contract, Model, ModelTier } from '../../contract/contract.ts'
 import type { LogRow, Window } from '../account.ts'
 import type { Behavior } from '../behavior.ts'
-import type { Reply, RequestState } from '../message.ts'
-import { isErrorReply, isStream, type Lies, lie, replyLie, replyText, withHeader, withoutHeaders } from './lie.ts'
+import type { Reply } from '../message.ts'
+import { always, input, result } from './decisions.ts'
+import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
+import {
+  dropHeaders,
+  header,
+  isAny,
+  isErrorReply,
+  isOf,
+  isStream,
+  plus,
+  type ReplyChange,
+  type ReplyTest,
+  replies,
+  replyText,
+  setHeader,
+  setStatus,
+  withoutHeaders,
+} from './replies.ts'
 
 const limit = 'x-ratelimit-limit-requests'
-
 const remaining = 'x-ratelimit-remaining-requests'
-
 const reset = 'x-ratelimit-reset-requests'
-
 const tokenLimit = 'x-ratelimit-limit-tokens'
-
 const tokensRemaining = 'x-ratelimit-remaining-tokens'
-
 const tokenReset = 'x-ratelimit-reset-tokens'
 
 const otherTier = { default: 'partner', partner: 'default' } as const satisfies Record<AccountTier, AccountTier>
 
-/** The limits of the other account tier for the model of a chat reply. */
-function otherLimits({ headers }: Reply, { account }: RequestState, { models, accounts, headerPrefix }: Contract) {
-  const model: Model | undefined = models.find(({ id }) => id === headers[`${headerPrefix}model-id`])
-  return account === null || !model?.tier ? undefined : accounts[otherTier[account.tier]][model.tier]
-}
+type Limits = Contract['accounts'][AccountTier][ModelTier]
 
-/** A lie that states the request limit of one model tier for another. */
-const asModelTier =
-  (tier: ModelTier, other: ModelTier) =>
-  (reply: Reply, { account }: RequestState, { accounts, models, headerPrefix }: Contract): Reply => {
-    const model = models.find(({ id }) => id === reply.headers[`${headerPrefix}model-id`])
-    if (account === null || model?.tier !== tier) return reply
-    return withHeader(reply, limit, String(accounts[account.tier][other].requestsPerMinute))
+/** The model that a reply names. */
+const modelOf = ({ headers }: Reply, { models, headerPrefix }: Contract): Model | undefined =>
+  models.find(({ id }) => id === headers[`${headerPrefix}model-id`])
+
+/** States the limit of the other account tier for the model of a chat reply. */
+const ofOtherAccounts =
+  (header: string, amount: (limits: Limits) => number): ReplyChange =>
+  (reply, state, contract) => {
+    const tier = modelOf(reply, contract)?.tier
+    if (state.account === null || !tier) return reply
+    const limits = contract.accounts[otherTier[state.account.tier]][tier]
+    return setHeader(header, String(amount(limits)))(reply, state, contract)
   }
 
-const penaltyMs = 10_000
+/** States the request limit of one model tier for another. */
+const asModelTier =
+  (tier: ModelTier, other: ModelTier): ReplyChange =>
+  (reply, state, contract) => {
+    const { account } = state
+    if (account === null || modelOf(reply, contract)?.tier !== tier) return reply
+    const { requestsPerMinute } = contract.accounts[account.tier][other]
+    return setHeader(limit, String(requestsPerMinute))(reply, state, contract)
+  }
 
 /** A duration or a Unix time, in the unit of the request reset. */
 const stampUnits = ({ requestsReset }: Contract['limits'], ms: number): number =>
   requestsReset === 'unix-seconds' ? ms / 1000 : ms
 
+/** States another request reset: so many milliseconds later, given the limits of the contract. */
+const moveReset = (text: string, moveMs: (limits: Contract['limits']) => number): LieRow =>
+  header(text, reset, (value, _, __, { limits }) => String(Number(value) + stampUnits(limits, moveMs(limits))))
+
+const penaltyMs = 10_000
+
 /** Little enough to look like another clock in a single response. */
 const earlyMs = 2_500
 const lateMs = 4_000
 
-const fifthMs = ({ startMs, resetMs }: Window): number => startMs + (resetMs - startMs) / 5
+/** A window ends at another time than its stated reset. */
+const windowsEnd =
+  (endMs: (window: Window) => number) =>
+  (honest: Behavior): Partial<Behavior> => ({
+    windowAt: (previous, nowMs, windowMs) =>
+      previous !== undefined && nowMs < endMs(previous) ? previous : honest.windowAt(undefined, nowMs, windowMs),
+  })
 
-/** Whether a reply rejects a request because of a limit, and not because its caller is blocked. */
-const isLimitReply = (reply: Reply): boolean => reply.status === 429 && replyText(reply).includes('Rate limit exceeded')
+/** Windows admit more requests than their limit, or fewer. */
+const admit = (text: string, requests: (limit: number) => number): LieRow =>
+  input(text, 'admits', (window, limit) => [window, requests(limit)])
 
 /** A limit that changes once a window has ended. */
-const fromSecondWindow =
-  (change: number) =>
-  (honest: Behavior): Partial<Behavior> => {
+const fromSecondWindow = (text: string, change: number): LieRow =>
+  row(text, honest => {
     const later = new WeakSet<Window>()
     return {
       windowAt: (previous, nowMs, windowMs) => {
@@ -61,180 +94,149 @@ const fromSecondWindow =
       },
       admits: (window, requests) => honest.admits(window, later.has(window) ? requests + change : requests),
     }
+  })
+
+/** Adds the windows that rejected a request to `rejected`. */
+const watchRejections =
+  (rejected: WeakSet<Window>, { admits }: Behavior): Behavior['admits'] =>
+  (window, limit) => {
+    const isAdmitted = admits(window, limit)
+    if (!isAdmitted) rejected.add(window)
+    return isAdmitted
   }
 
-/** A lie that changes the rows of the log. */
-const rowsLie = (name: string, text: string, change: (rows: readonly LogRow[]) => readonly unknown[]) =>
-  lie(name, text, () => ({ limitLogs: rows => ({ object: 'list', data: change(rows) }) }))
+/** Whether a reply rejects a request because of a limit, and not because its caller is blocked. */
+const isLimitReply: ReplyTest = reply => reply.status === 429 && replyText(reply).includes('Rate limit exceeded')
+
+/** Changes the rows of the log. */
+const changeRows = (text: string, change: (rows: readonly LogRow[]) => readonly unknown[]): LieRow =>
+  always(text, { limitLogs: rows => ({ object: 'list', data: change(rows) }) })
 
 export const limitLies = {
-  'limit.requests.headers': [
-    replyLie('no-limits-on-errors', 'Errors have no request limit headers.', reply =>
-      isErrorReply(reply) ? withoutHeaders(reply, limit, remaining, reset) : reply,
+  'limit.requests.headers': {
+    'no-limits-on-errors': replies(
+      'Errors have no request limit headers.',
+      isErrorReply,
+      dropHeaders(limit, remaining, reset),
     ),
-    replyLie('no-limits-on-rpc', 'RPC responses have no request limit headers.', (reply, { route }) =>
-      route.kind === 'rpc' ? withoutHeaders(reply, limit, remaining, reset) : reply,
+    'no-limits-on-rpc': replies(
+      'RPC responses have no request limit headers.',
+      isOf('rpc'),
+      dropHeaders(limit, remaining, reset),
     ),
-    replyLie('limit-with-unit', 'The request limit has a unit.', reply =>
-      withHeader(reply, limit, value => `${value}/min`),
-    ),
-  ],
-  'limit.requests.limit': [
-    replyLie(
-      'limit-of-the-other-accounts',
+    'limit-with-unit': header('The request limit has a unit.', limit, value => `${value}/min`),
+  },
+  'limit.requests.limit': {
+    'limit-of-the-other-accounts': replies(
       'The stated request limit is that of the other account tier.',
-      (reply, state, contract) => {
-        const limits = otherLimits(reply, state, contract)
-        return limits === undefined ? reply : withHeader(reply, limit, String(limits.requestsPerMinute))
-      },
+      isAny,
+      ofOtherAccounts(limit, ({ requestsPerMinute }) => requestsPerMinute),
     ),
-    replyLie(
-      'medium-models-as-small',
+    'medium-models-as-small': replies(
       'The stated request limit of medium models is that of small ones.',
+      isAny,
       asModelTier('M', 'S'),
     ),
-    replyLie(
-      'large-models-as-medium',
+    'large-models-as-medium': replies(
       'The stated request limit of large models is that of medium ones.',
+      isAny,
       asModelTier('L', 'M'),
     ),
-    replyLie(
-      'limit-one-lower',
-      'The stated request limit is one too low.',
-      reply => withHeader(reply, limit, value => String(Number(value) - 1)),
+    'limit-one-lower': alsoViolating(
       ['limit.requests.remaining', 'limit.resources'],
+      header('The stated request limit is one too low.', limit, plus(-1)),
     ),
-  ],
-  'limit.requests.remaining': [
-    replyLie('remaining-never-falls', 'Remaining requests always equal the limit.', reply =>
-      withHeader(reply, remaining, reply.headers[limit] ?? ''),
+  },
+  'limit.requests.remaining': {
+    'remaining-never-falls': header(
+      'Remaining requests always equal the limit.',
+      remaining,
+      (_, { headers }) => headers[limit] ?? '',
     ),
-    replyLie('remaining-without-this-one', 'Remaining requests do not count the current request.', reply =>
-      withHeader(reply, remaining, value => String(Number(value) + 1)),
+    'remaining-without-this-one': header('Remaining requests do not count the current request.', remaining, plus(1)),
+    'remaining-one-too-few': header('Remaining requests count the current request twice.', remaining, value =>
+      String(Math.max(0, Number(value) - 1)),
     ),
-    replyLie('remaining-one-too-few', 'Remaining requests count the current request twice.', reply =>
-      withHeader(reply, remaining, value => String(Math.max(0, Number(value) - 1))),
-    ),
-  ],
-  'limit.requests.reset': [
-    replyLie(
-      'reset-in-another-unit',
+  },
+  'limit.requests.reset': {
+    'reset-in-another-unit': header(
       'The request reset is in milliseconds instead of seconds, and the reverse.',
-      (reply, _, { limits }) =>
-        withHeader(reply, reset, value =>
-          String(limits.requestsReset === 'unix-seconds' ? Number(value) * 1000 : Math.floor(Number(value) / 1000)),
-        ),
+      reset,
+      (value, _, __, { limits }) =>
+        String(limits.requestsReset === 'unix-seconds' ? Number(value) * 1000 : Math.floor(Number(value) / 1000)),
     ),
-    replyLie('reset-behind', 'The request reset is the start of the window.', (reply, _, { limits }) =>
-      withHeader(reply, reset, value => String(Number(value) - stampUnits(limits, limits.windowMs))),
+    'reset-behind': moveReset('The request reset is the start of the window.', ({ windowMs }) => -windowMs),
+    'reset-too-far': moveReset('The request reset is a window too late.', ({ windowMs }) => windowMs),
+    'reset-as-time-left': header('The request reset is the time left.', reset, (value, _, { arrivedMs }, { limits }) =>
+      String(Math.ceil(Number(value) - stampUnits(limits, arrivedMs))),
     ),
-    replyLie('reset-too-far', 'The request reset is a window too late.', (reply, _, { limits }) =>
-      withHeader(reply, reset, value => String(Number(value) + stampUnits(limits, limits.windowMs))),
+  },
+  'limit.requests.window': {
+    'window-cut-short': row(
+      'A window ends after a fifth of its length.',
+      windowsEnd(({ startMs, resetMs }) => startMs + (resetMs - startMs) / 5),
     ),
-    replyLie('reset-as-time-left', 'The request reset is the time left.', (reply, { arrivedMs }, { limits }) =>
-      withHeader(reply, reset, value => String(Math.ceil(Number(value) - stampUnits(limits, arrivedMs)))),
-    ),
-  ],
-  'limit.requests.window': [
-    lie('window-cut-short', 'A window ends after a fifth of its length.', honest => ({
-      windowAt: (previous, nowMs, windowMs) =>
-        honest.windowAt(previous !== undefined && nowMs >= fifthMs(previous) ? undefined : previous, nowMs, windowMs),
-    })),
-    lie(
-      'half-of-a-window-carried-over',
-      'A window begins with half of the usage of the previous one.',
-      honest => ({
-        windowAt: (previous, nowMs, windowMs) => {
-          const window = honest.windowAt(previous, nowMs, windowMs)
-          if (previous !== undefined && window !== previous) window.requests = Math.floor(previous.requests / 2)
-          return window
-        },
-      }),
-      // Such a window is full before its own requests reach the limit.
+    'half-of-a-window-carried-over': alsoViolating(
       ['limit.requests.not-early'],
+      result('A window begins with half of the usage of the previous one.', 'windowAt', (window, previous) => {
+        if (previous !== undefined && window !== previous) window.requests = Math.floor(previous.requests / 2)
+        return window
+      }),
     ),
-    lie('window-ends-early', 'A window ends two and a half seconds before its stated reset.', honest => ({
-      windowAt: (previous, nowMs, windowMs) =>
-        honest.windowAt(
-          previous !== undefined && nowMs >= previous.resetMs - earlyMs ? undefined : previous,
-          nowMs,
-          windowMs,
-        ),
-    })),
-    lie('window-that-slides', 'Every request postpones the reset of its window.', honest => ({
+    'window-ends-early': row(
+      'A window ends two and a half seconds before its stated reset.',
+      windowsEnd(({ resetMs }) => resetMs - earlyMs),
+    ),
+    'window-that-slides': row('Every request postpones the reset of its window.', honest => ({
       windowAt: (previous, nowMs, windowMs) => {
         const fresh = honest.windowAt(undefined, nowMs, windowMs)
         const open = previous !== undefined && nowMs < previous.resetMs
         return open ? { ...previous, resetMs: fresh.resetMs } : fresh
       },
     })),
-  ],
-  'limit.requests.enforced': [
-    lie('one-request-too-many', 'A window admits one request more than its limit.', honest => ({
-      admits: (window, requests) => honest.admits(window, requests + 1),
-    })),
-    lie('one-request-too-many-later', 'Every window but the first admits one request more.', fromSecondWindow(1)),
-    lie('a-tenth-too-many', 'A window admits a tenth more than its limit.', honest => ({
-      admits: (window, requests) => honest.admits(window, Math.ceil(requests * 1.1)),
-    })),
-    lie('no-request-limit', 'The request limit is not enforced.', () => ({ admits: () => true })),
-    replyLie(
-      'forbidden-above-the-limit',
-      'A request above its limit gets a 403.',
-      reply => (isLimitReply(reply) ? { ...reply, status: 403 } : reply),
+  },
+  'limit.requests.enforced': {
+    'one-request-too-many': admit('A window admits one request more than its limit.', limit => limit + 1),
+    'one-request-too-many-later': fromSecondWindow('Every window but the first admits one request more.', 1),
+    'a-tenth-too-many': admit('A window admits a tenth more than its limit.', limit => Math.ceil(limit * 1.1)),
+    'no-request-limit': always('The request limit is not enforced.', { admits: () => true }),
+    'forbidden-above-the-limit': alsoViolating(
       ['logs.no-phantom'],
+      replies('A request above its limit gets a 403.', isLimitReply, setStatus(403)),
     ),
-    replyLie(
-      'unavailable-above-the-limit',
-      'A request above its limit gets a 503.',
-      reply => (isLimitReply(reply) ? { ...reply, status: 503 } : reply),
+    'unavailable-above-the-limit': alsoViolating(
       ['logs.no-phantom'],
+      replies('A request above its limit gets a 503.', isLimitReply, setStatus(503)),
     ),
-  ],
-  'retry.after-reset': [
-    replyLie(
-      'reset-announced-early',
-      'The request reset is eight seconds before the end of its window.',
-      (reply, _, { limits }) => withHeader(reply, reset, value => String(Number(value) - stampUnits(limits, 8_000))),
+  },
+  'retry.after-reset': {
+    'reset-announced-early': alsoViolating(
       ['limit.requests.reset'],
+      moveReset('The request reset is eight seconds before the end of its window.', () => -8_000),
     ),
-    lie(
-      'refuses-past-the-reset',
+    'refuses-past-the-reset': row(
       'A rejected caller stays rejected until ten seconds after the stated reset.',
       honest => {
         const rejected = new WeakSet<Window>()
         return {
-          admits: (window, limit) => {
-            const isAdmitted = honest.admits(window, limit)
-            if (!isAdmitted) rejected.add(window)
-            return isAdmitted
-          },
-          windowAt: (previous, nowMs, windowMs) =>
-            previous !== undefined && rejected.has(previous) && nowMs < previous.resetMs + penaltyMs
-              ? previous
-              : honest.windowAt(previous, nowMs, windowMs),
+          admits: watchRejections(rejected, honest),
+          ...windowsEnd(window => window.resetMs + (rejected.has(window) ? penaltyMs : 0))(honest),
         }
       },
     ),
-    lie('window-ends-late', 'A window ends four seconds after its stated reset.', honest => ({
-      windowAt: (previous, nowMs, windowMs) =>
-        previous !== undefined && nowMs < previous.resetMs + lateMs
-          ? previous
-          : honest.windowAt(previous, nowMs, windowMs),
-    })),
-    lie(
-      'penalty-window',
-      'A rejected caller is rejected again in the first ten seconds of the next window.',
-      honest => {
+    'window-ends-late': row(
+      'A window ends four seconds after its stated reset.',
+      windowsEnd(({ resetMs }) => resetMs + lateMs),
+    ),
+    'penalty-window': alsoViolating(
+      ['limit.requests.not-early'],
+      row('A rejected caller is rejected again in the first ten seconds of the next window.', honest => {
         const rejected = new WeakSet<Window>()
+        const admits = watchRejections(rejected, honest)
         const closedUntilMs = new WeakMap<Window, number>()
         let atMs = 0
         return {
-          admits: (window, limit) => {
-            const isAdmitted = honest.admits(window, limit)
-            if (!isAdmitted) rejected.add(window)
-            return isAdmitted && atMs >= (closedUntilMs.get(window) ?? 0)
-          },
+          admits: (window, limit) => admits(window, limit) && atMs >= (closedUntilMs.get(window) ?? 0),
           windowAt: (previous, nowMs, windowMs) => {
             atMs = nowMs
             const window = honest.windowAt(previous, nowMs, windowMs)
@@ -243,118 +245,108 @@ export const limitLies = {
             return window
           },
         }
-      },
-      ['limit.requests.not-early'],
+      }),
     ),
-  ],
-  'limit.requests.not-early': [
-    lie('one-request-too-few', 'A window admits one request fewer than its limit.', honest => ({
-      admits: (window, requests) => honest.admits(window, requests - 1),
-    })),
-    lie('one-request-too-few-later', 'Every window but the first admits one request fewer.', fromSecondWindow(-1)),
-    lie(
-      'sudden-429',
-      'Every tenth request returns 429.',
-      honest => {
+  },
+  'limit.requests.not-early': {
+    'one-request-too-few': admit('A window admits one request fewer than its limit.', limit => limit - 1),
+    'one-request-too-few-later': fromSecondWindow('Every window but the first admits one request fewer.', -1),
+    'sudden-429': alsoViolating(
+      ['retry.after-reset'],
+      row('Every tenth request returns 429.', honest => {
         let request = 0
         return { admits: (window, requests) => ++request % 10 !== 0 && honest.admits(window, requests) }
-      },
-      ['retry.after-reset'],
+      }),
     ),
-  ],
-  'limit.tokens.headers': [
-    replyLie('no-token-limits-on-streams', 'Streams have no token limit headers.', reply =>
-      isStream(reply) ? withoutHeaders(reply, tokenLimit, tokensRemaining, tokenReset) : reply,
+  },
+  'limit.tokens.headers': {
+    'no-token-limits-on-streams': replies(
+      'Streams have no token limit headers.',
+      isStream,
+      dropHeaders(tokenLimit, tokensRemaining, tokenReset),
     ),
-    replyLie('no-token-reset', 'Responses have no token reset.', reply => withoutHeaders(reply, tokenReset)),
-  ],
-  'limit.tokens.limit': [
-    replyLie(
-      'token-limit-of-the-other-accounts',
+    'no-token-reset': withoutHeaders('Responses have no token reset.', tokenReset),
+  },
+  'limit.tokens.limit': {
+    'token-limit-of-the-other-accounts': replies(
       'The stated token limit is that of the other account tier.',
-      (reply, state, contract) => {
-        const limits = otherLimits(reply, state, contract)
-        return limits === undefined ? reply : withHeader(reply, tokenLimit, String(limits.tokensPerMinute))
-      },
+      isAny,
+      ofOtherAccounts(tokenLimit, ({ tokensPerMinute }) => tokensPerMinute),
     ),
-    replyLie(
-      'usual-tokens-for-partners',
+    'usual-tokens-for-partners': replies(
       'The stated token limit of the smallest models is the same for all accounts.',
-      (reply, _, { accounts, models, headerPrefix }) => {
-        const model = models.find(({ id }) => id === reply.headers[`${headerPrefix}model-id`])
-        return model?.tier === 'XS' ? withHeader(reply, tokenLimit, String(accounts.default.XS.tokensPerMinute)) : reply
-      },
+      (reply, _, contract) => modelOf(reply, contract)?.tier === 'XS',
+      setHeader(tokenLimit, (_, __, ___, { accounts }) => String(accounts.default.XS.tokensPerMinute)),
     ),
-    replyLie('token-limit-in-thousands', 'The token limit is in thousands.', reply =>
-      withHeader(reply, tokenLimit, value => String(Number(value) / 1000)),
+    'token-limit-in-thousands': header('The token limit is in thousands.', tokenLimit, value =>
+      String(Number(value) / 1000),
     ),
-  ],
-  'limit.tokens.remaining': [
-    replyLie('remaining-tokens-never-fall', 'Remaining tokens always equal the limit.', reply =>
-      withHeader(reply, tokensRemaining, reply.headers[tokenLimit] ?? ''),
+  },
+  'limit.tokens.remaining': {
+    'remaining-tokens-never-fall': header(
+      'Remaining tokens always equal the limit.',
+      tokensRemaining,
+      (_, { headers }) => headers[tokenLimit] ?? '',
     ),
-    lie('tokens-given-back', 'A completed request returns all its reserved tokens to the window.', () => ({
+    'tokens-given-back': always('A completed request returns all its reserved tokens to the window.', {
       usedTokens: () => 0,
-    })),
-    lie('only-prompts-count', 'A completed request uses the tokens of its prompt only.', () => ({
+    }),
+    'only-prompts-count': always('A completed request uses the tokens of its prompt only.', {
       usedTokens: usage => usage.prompt_tokens,
-    })),
-  ],
-  'limit.tokens.enforced': [
-    lie('no-token-limit', 'The token limit is not enforced.', () => ({ admitsTokens: () => true })),
-    lie('ten-times-the-tokens', 'A window admits ten times the tokens of its limit.', honest => ({
-      admitsTokens: (window, limit, tokens) => honest.admitsTokens(window, limit * 10, tokens),
-    })),
-  ],
-  'limit.tokens.reset': [
-    replyLie('token-reset-as-unix-time', 'The token reset is the Unix time of the request reset.', reply =>
-      withHeader(reply, tokenReset, reply.headers[reset] ?? ''),
+    }),
+  },
+  'limit.tokens.enforced': {
+    'no-token-limit': always('The token limit is not enforced.', { admitsTokens: () => true }),
+    'ten-times-the-tokens': input(
+      'A window admits ten times the tokens of its limit.',
+      'admitsTokens',
+      (window, limit, tokens) => [window, limit * 10, tokens],
     ),
-    replyLie('token-reset-too-far', 'The token reset is a window too late.', (reply, _, { limits }) =>
-      withHeader(reply, tokenReset, value =>
-        String(Number(value) + limits.windowMs / (limits.tokensReset === 'seconds' ? 1000 : 1)),
-      ),
+  },
+  'limit.tokens.reset': {
+    'token-reset-as-unix-time': header(
+      'The token reset is the Unix time of the request reset.',
+      tokenReset,
+      (_, { headers }) => headers[reset] ?? '',
     ),
-  ],
-  'logs.layout': [
-    rowsLie('log-times-in-words', 'The times in the log are in words.', rows =>
+    'token-reset-too-far': header('The token reset is a window too late.', tokenReset, (value, _, __, { limits }) =>
+      String(Number(value) + limits.windowMs / (limits.tokensReset === 'seconds' ? 1000 : 1)),
+    ),
+  },
+  'logs.layout': {
+    'log-times-in-words': changeRows('The times in the log are in words.', rows =>
       rows.map(row => ({ ...row, timestamp: 'a minute ago' })),
     ),
-    lie('log-in-an-array', 'The log is an array.', () => ({ limitLogs: rows => rows })),
-    lie('log-without-end', 'The log has more rows than documented.', honest => ({
-      limitLogs: rows => honest.limitLogs(rows.flatMap(row => Array.from({ length: 60 }, () => row))),
-    })),
-  ],
-  'logs.shows-429': [
-    lie('log-of-chat-alone', 'Requests rejected by the RPC proxy are not logged.', (honest, { limitLogs }) => ({
+    'log-in-an-array': always('The log is an array.', { limitLogs: rows => rows }),
+    'log-without-end': input('The log has more rows than documented.', 'limitLogs', rows => [
+      rows.flatMap(row => Array.from({ length: 60 }, () => row)),
+    ]),
+  },
+  'logs.shows-429': {
+    'log-of-chat-alone': row('Requests rejected by the RPC proxy are not logged.', (honest, { limitLogs }) => ({
       logRejection: (rejections, rejection) => {
         if (rejection.modelId !== limitLogs.rpcId) honest.logRejection(rejections, rejection)
       },
     })),
-    lie('log-of-the-first-refusal', 'Only one rejected request per minute is logged.', honest => ({
+    'log-of-the-first-refusal': row('Only one rejected request per minute is logged.', honest => ({
       logRejection: (rejections, rejection) => {
         const minute = Math.floor(rejection.atMs / 60_000)
         const isLogged = rejections.some(({ atMs }) => Math.floor(atMs / 60_000) === minute)
         if (!isLogged) honest.logRejection(rejections, rejection)
       },
     })),
-  ],
-  'logs.no-phantom': [
-    rowsLie('refusals-logged-twice', 'Every rejected request is in the log twice.', rows =>
+  },
+  'logs.no-phantom': {
+    'refusals-logged-twice': changeRows('Every rejected request is in the log twice.', rows =>
       rows.flatMap(row => [row, row]),
     ),
-    lie('admitted-requests-logged', 'The log contains a request that was admitted.', (honest, { limitLogs }) => ({
+    'admitted-requests-logged': row('The log contains a request that was admitted.', (honest, { limitLogs }) => ({
       finish: (reply, state) => {
         const { account, route, arrivedMs } = state
-        const { 'x-ratelimit-remaining-requests': left } = reply.headers
-        if (reply.status === 200 && route.kind === 'rpc' && account !== null && left === '50')
-          honest.logRejection(account.rejections, {
-            modelId: limitLogs.rpcId,
-            limit: 'RPM',
-            atMs: arrivedMs,
-          })
+        if (reply.status === 200 && route.kind === 'rpc' && account !== null && reply.headers[remaining] === '50')
+          honest.logRejection(account.rejections, { modelId: limitLogs.rpcId, limit: 'RPM', atMs: arrivedMs })
         return honest.finish(reply, state)
       },
     })),
-  ],
+  },
 } satisfies Lies

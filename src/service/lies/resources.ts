@@ -1,184 +1,162 @@
 import type { ResourceLimit } from '../../contract/contract.ts'
-import type { Reply, RequestState } from '../message.ts'
+import { always, amended, input, result } from './decisions.ts'
+import type { LieRow, Lies } from './lie.ts'
 import {
-  amended,
-  type Lie,
-  type Lies,
-  lie,
-  replyLie,
-  replyText,
-  withHeader,
-  withHeaders,
-  withoutHeaders,
-  withText,
-} from './lie.ts'
+  addHeader,
+  dropHeaders,
+  header,
+  isAny,
+  plus,
+  type ReplyChange,
+  type ReplyTest,
+  replies,
+  setFields,
+  setHeader,
+  setStatus,
+  setText,
+} from './replies.ts'
 
-/** A lie that enforces another limit, in requests per minute. */
-const enforces = (name: string, text: string, limit: ResourceLimit, requests: number): Lie =>
-  lie(name, text, honest => ({
-    resourceLimit: (request, tier) => (request === limit ? requests : honest.resourceLimit(request, tier)),
-  }))
+/** Enforces another limit, in requests per minute. */
+const enforces = (text: string, limit: ResourceLimit, requests: number): LieRow =>
+  result(text, 'resourceLimit', (documented, asked) => (asked === limit ? requests : documented))
 
 const isText = (value: unknown): boolean => typeof value === 'string'
 
-const isList = (reply: Reply): boolean => reply.headers['x-pagination-total'] !== undefined
+const page = 'x-pagination-page'
+const total = 'x-pagination-total'
+const totalPages = 'x-pagination-total-pages'
+const requestTimestamp = '{prefix}request-timestamp-ms'
 
-const addOne = (value: string): string => String(Number(value) + 1)
+const isList: ReplyTest = ({ headers }) => headers[total] !== undefined
 
-/** A lie that changes replies with a page of a list. */
-const pageLie = (name: string, text: string, change: (reply: Reply, state: RequestState) => Reply): Lie =>
-  replyLie(name, text, (reply, state) => (isList(reply) ? change(reply, state) : reply))
+/** Changes replies with a page of a list. */
+const changePage = (text: string, ...changes: readonly ReplyChange[]): LieRow => replies(text, isList, ...changes)
+
+const allItems = (count: number) => Array.from({ length: count }, (_, index) => ({ id: index }))
 
 export const resourceLies = {
-  'resource.offered': [
-    replyLie('lists-not-found', 'Resources with pages return 404.', reply =>
-      isList(reply)
-        ? {
-            ...withText(reply, JSON.stringify({ error: 'Not found' })),
-            status: 404,
-          }
-        : reply,
+  'resource.offered': {
+    'lists-not-found': changePage(
+      'Resources with pages return 404.',
+      setText(JSON.stringify({ error: 'Not found' })),
+      setStatus(404),
     ),
-  ],
-  'embeddings.input': [
-    lie('embeddings-of-lists-alone', 'Embeddings accept only a list as input.', honest => ({
-      isEmbeddable: input => Array.isArray(input) && honest.isEmbeddable(input),
-    })),
-    lie('embeddings-of-one-text-alone', 'Embeddings accept only one text as input.', () => ({
-      isEmbeddable: isText,
-    })),
-  ],
-  'embeddings.token-ids': [
-    lie('embeddings-of-token-ids', 'A list of token ids is accepted as input.', honest => ({
-      isEmbeddable: input =>
-        honest.isEmbeddable(input) || (Array.isArray(input) && input.every(each => typeof each === 'number')),
-    })),
-    lie('embeddings-of-lists-of-token-ids', 'Lists of token ids are accepted as input.', honest => ({
-      isEmbeddable: input => honest.isEmbeddable(input) || (Array.isArray(input) && input.every(Array.isArray)),
-    })),
-    lie('embeddings-by-the-first', 'Only the first entry of an input list must be text.', honest => ({
-      isEmbeddable: input => honest.isEmbeddable(Array.isArray(input) ? input.slice(0, 1) : input),
-    })),
-  ],
-  'limit.resources': [
-    lie('partners-as-others', 'Partners have the default limits.', honest => ({
-      resourceLimit: limit => honest.resourceLimit(limit, 'default'),
-    })),
-    enforces('images-of-partners', 'Every account has the image limit of partners.', 'image', 61),
-    enforces('fewer-images', 'The image limit is one lower than documented.', 'image', 19),
-    enforces('speech-of-partners', 'The speech limit is higher than documented.', 'audio', 121),
-    enforces('less-speech', 'The speech limit is lower than documented.', 'audio', 59),
-    enforces('more-embeddings', 'The embedding limit is one higher than documented.', 'embedding', 501),
-    enforces('fewer-embeddings', 'The embedding limit is one lower than documented.', 'embedding', 499),
-    enforces('more-videos', 'The limit for queuing videos is one higher than documented.', 'video-queue', 41),
-    enforces('fewer-videos', 'The limit for queuing videos is one lower than documented.', 'video-queue', 39),
-    enforces(
-      'more-retrievals',
+  },
+  'embeddings.input': {
+    'embeddings-of-lists-alone': result(
+      'Embeddings accept only a list as input.',
+      'isEmbeddable',
+      (isEmbeddable, input) => isEmbeddable && Array.isArray(input),
+    ),
+    'embeddings-of-one-text-alone': always('Embeddings accept only one text as input.', { isEmbeddable: isText }),
+  },
+  'embeddings.token-ids': {
+    'embeddings-of-token-ids': result(
+      'A list of token ids is accepted as input.',
+      'isEmbeddable',
+      (isEmbeddable, input) => isEmbeddable || (Array.isArray(input) && input.every(each => typeof each === 'number')),
+    ),
+    'embeddings-of-lists-of-token-ids': result(
+      'Lists of token ids are accepted as input.',
+      'isEmbeddable',
+      (isEmbeddable, input) => isEmbeddable || (Array.isArray(input) && input.every(Array.isArray)),
+    ),
+    'embeddings-by-the-first': input('Only the first entry of an input list must be text.', 'isEmbeddable', input => [
+      Array.isArray(input) ? input.slice(0, 1) : input,
+    ]),
+  },
+  'limit.resources': {
+    'partners-as-others': input('Partners have the default limits.', 'resourceLimit', limit => [limit, 'default']),
+    'images-of-partners': enforces('Every account has the image limit of partners.', 'image', 61),
+    'fewer-images': enforces('The image limit is one lower than documented.', 'image', 19),
+    'speech-of-partners': enforces('The speech limit is higher than documented.', 'audio', 121),
+    'less-speech': enforces('The speech limit is lower than documented.', 'audio', 59),
+    'more-embeddings': enforces('The embedding limit is one higher than documented.', 'embedding', 501),
+    'fewer-embeddings': enforces('The embedding limit is one lower than documented.', 'embedding', 499),
+    'more-videos': enforces('The limit for queuing videos is one higher than documented.', 'video-queue', 41),
+    'fewer-videos': enforces('The limit for queuing videos is one lower than documented.', 'video-queue', 39),
+    'more-retrievals': enforces(
       'The limit for retrieving videos is one higher than documented.',
       'video-retrieve',
       121,
     ),
-    enforces(
-      'fewer-retrievals',
+    'fewer-retrievals': enforces(
       'The limit for retrieving videos is one lower than documented.',
       'video-retrieve',
       119,
     ),
-  ],
-  'header.pagination': [
-    pageLie('no-pagination-total', 'Lists do not state their total number of items.', reply =>
-      withoutHeaders(reply, 'x-pagination-total'),
+  },
+  'header.pagination': {
+    'no-pagination-total': changePage('Lists do not state their total number of items.', dropHeaders(total)),
+    'page-of-pages': changePage(
+      'The page header also has the number of pages.',
+      setHeader(page, (value, { headers }) => `${value}/${headers[totalPages]}`),
     ),
-    pageLie('page-of-pages', 'The page header also has the number of pages.', reply =>
-      withHeader(reply, 'x-pagination-page', page => `${page}/${reply.headers['x-pagination-total-pages']}`),
+  },
+  'header.pagination.page': {
+    'pages-from-zero': changePage('Pages are numbered from 0.', setHeader(page, plus(-1))),
+    'first-page-always': input('Every request for a page gets the first page.', 'page', (_, limit) => [1, limit]),
+  },
+  'header.pagination.total-pages': {
+    'pages-rounded-down': changePage(
+      'The number of pages does not include a partial page.',
+      addHeader(totalPages, ({ headers }) =>
+        String(Math.floor(Number(headers[total]) / Number(headers['x-pagination-limit']))),
+      ),
     ),
-  ],
-  'header.pagination.page': [
-    pageLie('pages-from-zero', 'Pages are numbered from 0.', reply =>
-      withHeader(reply, 'x-pagination-page', page => String(Number(page) - 1)),
+    'one-page-more': changePage('The number of pages is one too high.', setHeader(totalPages, plus(1))),
+  },
+  'header.pagination.items': {
+    'an-item-short': changePage(
+      'Each page lacks its last item.',
+      setFields(({ data }) => ({ data: Array.isArray(data) ? data.slice(0, -1) : data })),
     ),
-    lie('first-page-always', 'Every request for a page gets the first page.', honest => ({
-      page: (_, limit) => honest.page(1, limit),
-    })),
-  ],
-  'header.pagination.total-pages': [
-    pageLie('pages-rounded-down', 'The number of pages does not include a partial page.', reply =>
-      withHeaders(reply, {
-        'x-pagination-total-pages': String(
-          Math.floor(Number(reply.headers['x-pagination-total']) / Number(reply.headers['x-pagination-limit'])),
-        ),
-      }),
+    'all-items-on-each-page': changePage('Each page has all items.', (reply, state, contract) =>
+      setFields({ data: allItems(Number(reply.headers[total])) })(reply, state, contract),
     ),
-    pageLie('one-page-more', 'The number of pages is one too high.', reply =>
-      withHeader(reply, 'x-pagination-total-pages', addOne),
-    ),
-  ],
-  'header.pagination.items': [
-    pageLie('an-item-short', 'Each page lacks its last item.', reply => {
-      const { data, ...rest } = JSON.parse(replyText(reply))
-      return withText(reply, JSON.stringify({ ...rest, data: data.slice(0, -1) }))
-    }),
-    pageLie('all-items-on-each-page', 'Each page has all items.', reply => {
-      const items = Array.from({ length: Number(reply.headers['x-pagination-total']) }, (_, index) => ({ id: index }))
-      return withText(reply, JSON.stringify({ object: 'list', data: items }))
-    }),
-  ],
-  'header.content-disposition': [
-    replyLie('bare-file-name', 'Content-Disposition is only the file name.', reply =>
-      withHeader(reply, 'content-disposition', 'speech.mp3'),
-    ),
-  ],
-  'header.request-timestamp': [
-    replyLie(
-      'request-timestamp-of-arrival',
+  },
+  'header.content-disposition': {
+    'bare-file-name': header('Content-Disposition is only the file name.', 'content-disposition', 'speech.mp3'),
+  },
+  'header.request-timestamp': {
+    'request-timestamp-of-arrival': header(
       'The echoed request timestamp is the time of arrival.',
-      (reply, state, contract) =>
-        withHeader(reply, `${contract.headerPrefix}request-timestamp-ms`, String(Math.round(state.arrivedMs))),
+      requestTimestamp,
+      (_, __, { arrivedMs }) => String(Math.round(arrivedMs)),
     ),
-    replyLie(
-      'request-timestamp-in-seconds',
-      'The echoed request timestamp is in seconds.',
-      (reply, _, { headerPrefix }) =>
-        withHeader(reply, `${headerPrefix}request-timestamp-ms`, ms => String(Math.floor(Number(ms) / 1000))),
+    'request-timestamp-in-seconds': header('The echoed request timestamp is in seconds.', requestTimestamp, ms =>
+      String(Math.floor(Number(ms) / 1000)),
     ),
-    replyLie('request-timestamp-for-all', 'A request without a timestamp gets one back.', (reply, state, contract) =>
-      withHeaders(reply, { [`${contract.headerPrefix}request-timestamp-ms`]: String(Math.round(state.arrivedMs)) }),
+    'request-timestamp-for-all': replies(
+      'A request without a timestamp gets one back.',
+      isAny,
+      addHeader(requestTimestamp, (_, { arrivedMs }) => String(Math.round(arrivedMs))),
     ),
-  ],
-  'header.control-instance': [
-    replyLie('nameless-instance', 'The instance is empty.', (reply, _, { headerPrefix }) =>
-      withHeader(reply, `${headerPrefix}control-instance`, ''),
+  },
+  'catalogue.networks': {
+    'networks-unsorted': input('The network list is not sorted.', 'networks', slugs => [
+      [...slugs.slice(1), ...slugs.slice(0, 1)],
+    ]),
+    'network-twice': input('A network is listed twice.', 'networks', slugs => [[...slugs.slice(0, 1), ...slugs]]),
+  },
+  'catalogue.models': {
+    'models-without-id': result('Models have a slug instead of an id.', 'models', (list, models) =>
+      amended(list, { data: models.map(({ id, ...rest }) => ({ slug: id, ...rest })) }),
     ),
-  ],
-  'catalogue.networks': [
-    lie('networks-unsorted', 'The network list is not sorted.', honest => ({
-      networks: slugs => honest.networks([...slugs.slice(1), ...slugs.slice(0, 1)]),
-    })),
-    lie('network-twice', 'A network is listed twice.', honest => ({
-      networks: slugs => honest.networks([...slugs.slice(0, 1), ...slugs]),
-    })),
-  ],
-  'catalogue.models': [
-    lie('models-without-id', 'Models have a slug instead of an id.', honest => ({
-      models: models =>
-        amended(honest.models(models), { data: models.map(({ id, ...rest }) => ({ slug: id, ...rest })) }),
-    })),
-    lie('models-in-an-array', 'The model list is an array.', () => ({ models: models => models })),
-  ],
-  'catalogue.rate-limits': [
-    lie('limits-of-an-hour', 'The stated limits are per hour.', honest => ({
-      rateLimits: limits =>
-        honest.rateLimits(
-          limits.map(({ apiModelId, rateLimits }) => ({
-            apiModelId,
-            rateLimits: rateLimits.map(({ amount, type }) => ({ amount: amount * 60, type })),
-          })),
-        ),
-    })),
-    lie('limits-of-the-first-model', 'The stated limits of every model are those of the first.', honest => ({
-      rateLimits: limits =>
-        honest.rateLimits(limits.map(({ apiModelId }) => ({ apiModelId, rateLimits: limits[0]?.rateLimits ?? [] }))),
-    })),
-    lie('no-limits-stated', 'No limits are stated.', () => ({ rateLimits: () => [] })),
-  ],
+    'models-in-an-array': always('The model list is an array.', { models: models => models }),
+  },
+  'catalogue.rate-limits': {
+    'limits-of-an-hour': input('The stated limits are per hour.', 'rateLimits', models => [
+      models.map(({ apiModelId, rateLimits }) => ({
+        apiModelId,
+        rateLimits: rateLimits.map(({ amount, type }) => ({ amount: amount * 60, type })),
+      })),
+    ]),
+    'limits-of-the-first-model': input(
+      'The stated limits of every model are those of the first.',
+      'rateLimits',
+      models => [models.map(({ apiModelId }) => ({ apiModelId, rateLimits: models[0]?.rateLimits ?? [] }))],
+    ),
+    'no-limits-stated': always('No limits are stated.', { rateLimits: () => [] }),
+  },
 } satisfies Lies

@@ -1,84 +1,108 @@
+import { balanceRemainingHeader, moneyHeadersOf } from '../../contract/headers.ts'
 import type { PaymentRefusal } from '../../contract/wallets.ts'
+import { isObject } from '../../lib/json.ts'
 import { formatPico, parsePico, pico } from '../../lib/money.ts'
 import type { Account } from '../account.ts'
 import type { Reply, RequestState } from '../message.ts'
 import type { PaymentRules } from '../wallets/top-up.ts'
-import { isReplay, type Lie, type Lies, lie, replyLie, replyText, withHeader, withoutHeaders, withText } from './lie.ts'
+import { always, amended, input, result } from './decisions.ts'
+import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
+import {
+  changeReplies,
+  header,
+  isAny,
+  isOf,
+  isReplay,
+  plus,
+  replies,
+  replyText,
+  setFields,
+  setHeader,
+  setStatus,
+  setText,
+  withoutHeaders,
+} from './replies.ts'
 
-const remaining = 'x-balance-remaining'
 const isWallet = ({ wallet }: Account): boolean => wallet !== undefined
 
 const limitHeader = 'x-ratelimit-limit-requests'
 const remainingRequests = 'x-ratelimit-remaining-requests'
 
 /** Other limits for wallets. Responses state them. */
-const walletLimits = (name: string, text: string, change: (limit: number) => number): Lie =>
-  lie(
-    name,
-    text,
-    honest => ({
-      limitsOf: (limits, account) => {
-        const own = honest.limitsOf(limits, account)
-        return isWallet(account) ? { ...own, requests: change(own.requests) } : own
-      },
-    }),
+const walletLimits = (text: string, change: (limit: number) => number): LieRow =>
+  alsoViolating(
     ['limit.requests.limit', 'limit.resources', 'limit.requests.not-early', 'limit.requests.enforced'],
+    result(text, 'limitsOf', (own, _, account) =>
+      isWallet(account) ? { ...own, requests: change(own.requests) } : own,
+    ),
   )
 
-/** A lie about some refused payments. */
-const credited = (
-  name: string,
+/** Another credit for some refused payments. */
+const credit = (
   text: string,
-  refusals: readonly PaymentRefusal[],
   how: ReturnType<PaymentRules['refusedCredit']>,
+  refused: PaymentRefusal,
   isMeant: (payment: Parameters<PaymentRules['refusedCredit']>[1]) => boolean = () => true,
-): Lie =>
-  lie(name, text, honest => ({
-    refusedCredit: (refusal, payment) =>
-      refusals.includes(refusal) && isMeant(payment) ? how : honest.refusedCredit(refusal, payment),
-  }))
+): LieRow =>
+  result(text, 'refusedCredit', (honest, refusal, payment) => (refusal === refused && isMeant(payment) ? how : honest))
+
+/** Reads the payment headers that fit. */
+const readHeaders = (text: string, fits: (name: string, current: string) => boolean): LieRow =>
+  row(text, (honest, { wallets }) => {
+    const current = wallets.topUp.paymentHeader.toLowerCase()
+    const isRead = (name: string) => fits(name, current)
+    return { paymentHeader: (headers, names) => honest.paymentHeader(headers, names.filter(isRead)) }
+  })
+
+/** Accepts payments that should be refused for this reason. */
+const acceptPayment = (text: string, reason: PaymentRefusal): LieRow =>
+  input(text, 'paymentRefusal', refusal => [refusal === reason ? null : refusal])
 
 /** Payments for a test network. */
 const testNetworks = ['eip155:84532', 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1']
 
-const balanceLie = (name: string, text: string, change: (balanceUsd: number) => unknown): Lie =>
-  replyLie(name, text, (reply, { route }) => {
-    if (route.kind !== 'wallet-balance' || reply.status !== 200) return reply
-    const { success, data } = JSON.parse(replyText(reply))
-    return withText(reply, JSON.stringify({ success, data: { ...data, balanceUsd: change(data.balanceUsd) } }))
-  })
+/** The balance endpoint shows another balance. */
+const showBalance = (text: string, change: (balanceUsd: number) => unknown): LieRow =>
+  replies(
+    text,
+    isOf('wallet-balance', 200),
+    setFields(({ data }) => {
+      const balanceUsd = isObject(data) ? Number(data.balanceUsd) : 0
+      return { data: amended(data, { balanceUsd: change(balanceUsd) }) }
+    }),
+  )
 
 /** Another status for the refusals with the code of one. */
-const statusLie = (name: string, text: string, refusal: PaymentRefusal, status: number): Lie =>
-  replyLie(name, text, (reply, { route }, { wallets }) => {
-    const { code } = wallets.topUp.refusals[refusal]
-    const isMeant = route.kind === 'top-up' && code !== null && replyText(reply).includes(`"${code}"`)
-    return isMeant ? { ...reply, status } : reply
-  })
+const refusalIs = (text: string, status: number, refusal: PaymentRefusal): LieRow =>
+  replies(
+    text,
+    (reply, { route }, { wallets }) => {
+      const { code } = wallets.topUp.refusals[refusal]
+      return route.kind === 'top-up' && code !== null && replyText(reply).includes(`"${code}"`)
+    },
+    setStatus(status),
+  )
 
 /** Charges a wallet for a request whose reply is finished. */
-const charged = (name: string, text: string, amountOf: (reply: Reply, state: RequestState) => bigint): Lie =>
-  lie(
-    name,
-    text,
-    honest => ({
+const chargeRequest = (text: string, amountOf: (reply: Reply, state: RequestState) => bigint): LieRow =>
+  alsoViolating(
+    ['rpc.replay.charge'],
+    row(text, honest => ({
       finish: (reply, state) => {
         if (state.account?.wallet !== undefined)
           honest.charge(state.account, { currency: 'usd', pico: amountOf(reply, state) })
         return honest.finish(reply, state)
       },
-    }),
-    ['rpc.replay.charge'],
+    })),
   )
 
 export const walletMoneyLies = {
-  'wallet.limits': [
-    walletLimits('wallets-have-half', 'A wallet has half of the limits.', limit => Math.floor(limit / 2)),
-    walletLimits('wallets-have-double', 'A wallet has double limits.', limit => limit * 2),
-    lie(
-      'wallets-refused-early',
-      'A wallet is refused at half of the limits that its responses state.',
-      honest => {
+  'wallet.limits': {
+    'wallets-have-half': walletLimits('A wallet has half of the limits.', limit => Math.floor(limit / 2)),
+    'wallets-have-double': walletLimits('A wallet has double limits.', limit => limit * 2),
+    'wallets-refused-early': alsoViolating(
+      ['limit.requests.not-early', 'limit.requests.remaining'],
+      row('A wallet is refused at half of the limits that its responses state.', (honest, contract) => {
         /** The published limits, by their halves. */
         const published = new Map<number, number>()
         return {
@@ -94,46 +118,43 @@ export const walletMoneyLies = {
             const half = Number(finished.headers[limitHeader])
             const whole = published.get(half)
             if (state.account?.wallet === undefined || whole === undefined) return finished
-            const left = (value: string) => String(Number(value) + whole - half)
-            return withHeader(withHeader(finished, limitHeader, String(whole)), remainingRequests, left)
+            const stated = setHeader(limitHeader, String(whole))(finished, state, contract)
+            return setHeader(remainingRequests, plus(whole - half))(stated, state, contract)
           },
         }
-      },
-      ['limit.requests.not-early', 'limit.requests.remaining'],
+      }),
     ),
-  ],
-  'wallet.billing': [
-    lie(
-      'wallets-pay-more',
-      'RPC costs wallets a quarter more.',
-      honest => ({
+  },
+  'wallet.billing': {
+    'wallets-pay-more': alsoViolating(
+      ['rpc.cost.amount'],
+      row('RPC costs wallets a quarter more.', (honest, contract) => ({
         finish: (reply, state) => {
           const finished = honest.finish(reply, state)
-          const { [costHeader(finished)]: cost } = finished.headers
+          const { rpcCostUsd } = moneyHeadersOf(contract)
+          const { [rpcCostUsd]: cost } = finished.headers
           // Another lie may have changed it to something else.
           const stated = cost === undefined ? null : parsePico(cost)
           if (state.account?.wallet === undefined || stated === null || isReplay(finished)) return finished
           const extra = stated / 4n
           honest.charge(state.account, { currency: 'usd', pico: extra })
-          const dearer = withHeader(finished, costHeader(finished), formatPico(stated + extra))
-          return withHeader(dearer, remaining, left => formatPico(pico(left) - extra))
+          const dearer = setHeader(rpcCostUsd, formatPico(stated + extra))(finished, state, contract)
+          return setHeader(balanceRemainingHeader, left => formatPico(pico(left) - extra))(dearer, state, contract)
         },
-      }),
-      ['rpc.cost.amount'],
+      })),
     ),
-  ],
-  'wallet.charge': [
-    lie('wallet-charged-twice', 'Every charge of a wallet is applied twice.', honest => ({
-      charge: (account, charge) =>
-        honest.charge(account, isWallet(account) ? { ...charge, pico: charge.pico * 2n } : charge),
-    })),
-    lie('wallet-not-charged', 'A wallet is never charged.', honest => ({
+  },
+  'wallet.charge': {
+    'wallet-charged-twice': input('Every charge of a wallet is applied twice.', 'charge', (account, charge) => [
+      account,
+      isWallet(account) ? { ...charge, pico: charge.pico * 2n } : charge,
+    ]),
+    'wallet-not-charged': row('A wallet is never charged.', honest => ({
       charge: (account, charge) => {
         if (!isWallet(account)) honest.charge(account, charge)
       },
     })),
-    lie(
-      'wallet-charged-for-bad-sign-ins',
+    'wallet-charged-for-bad-sign-ins': row(
       'A sign-in that is refused costs the wallet that it names a little.',
       honest => {
         const known = new Map<string, Account>()
@@ -154,118 +175,102 @@ export const walletMoneyLies = {
         }
       },
     ),
-    charged('wallet-charged-for-refusals', 'A refused request of a wallet costs a little.', ({ status }) =>
+    'wallet-charged-for-refusals': chargeRequest('A refused request of a wallet costs a little.', ({ status }) =>
       status >= 400 ? 12_500_000n : 0n,
     ),
-    charged('wallet-charged-for-asking', 'A wallet pays a millionth to see its balance.', (_, { route }) =>
+    'wallet-charged-for-asking': chargeRequest('A wallet pays a millionth to see its balance.', (_, { route }) =>
       route.kind === 'wallet-balance' ? 1_000_000n : 0n,
     ),
-  ],
-  'wallet.balance': [
-    balanceLie('balance-of-wallet-more', 'The balance endpoint shows a cent too much.', usd => usd + 0.02),
-    balanceLie('balance-of-wallet-whole', 'The balance endpoint shows whole dollars only.', Math.floor),
-    balanceLie('balance-of-wallet-hidden', 'The balance endpoint shows no balance.', () => undefined),
-    replyLie('balance-of-wallet-missing', 'There is no balance endpoint.', (reply, { route }) =>
-      route.kind === 'wallet-balance' ? { ...withText(reply, '{"error":"Not found"}'), status: 404 } : reply,
+  },
+  'wallet.balance': {
+    'balance-of-wallet-more': showBalance('The balance endpoint shows a cent too much.', usd => usd + 0.02),
+    'balance-of-wallet-whole': showBalance('The balance endpoint shows whole dollars only.', Math.floor),
+    'balance-of-wallet-hidden': showBalance('The balance endpoint shows no balance.', () => undefined),
+    'balance-of-wallet-missing': replies(
+      'There is no balance endpoint.',
+      isOf('wallet-balance'),
+      setText('{"error":"Not found"}'),
+      setStatus(404),
     ),
-  ],
-  'wallet.balance-remaining': [
-    replyLie(
-      'remaining-before',
+  },
+  'wallet.balance-remaining': {
+    'remaining-before': header(
       'X-Balance-Remaining is the credit before the request.',
-      (reply, _, { headerPrefix }) =>
-        withHeader(reply, remaining, value => reply.headers[`${headerPrefix}balance-usd`] ?? value),
+      balanceRemainingHeader,
+      (value, { headers }, _, contract) => headers[moneyHeadersOf(contract).usdBalance] ?? value,
     ),
-    lie('remaining-of-another-wallet', 'X-Balance-Remaining is that of the wallet that called before.', honest => {
-      let last: string | null = null
-      let lastOwner: string | undefined
-      return {
-        finish: (reply, state) => {
-          const finished = honest.finish(reply, state)
-          const { [remaining]: value } = finished.headers
-          if (value === undefined) return finished
-          const shown = lastOwner === state.account?.wallet ? value : (last ?? value)
+    'remaining-of-another-wallet': row(
+      'X-Balance-Remaining is that of the wallet that called before.',
+      (honest, contract) => {
+        let last: string | null = null
+        let lastOwner: string | undefined
+        const change = setHeader(balanceRemainingHeader, (value, _, { account }) => {
+          const shown = lastOwner === account?.wallet ? value : (last ?? value)
           last = value
-          lastOwner = state.account?.wallet
-          return withHeader(finished, remaining, shown)
-        },
-      }
-    }),
-    replyLie('remaining-missing', 'X-Balance-Remaining is missing.', reply => withoutHeaders(reply, remaining)),
-    replyLie('remaining-in-cents', 'X-Balance-Remaining is in cents.', reply =>
-      withHeader(reply, remaining, value => formatPico(pico(value) * 100n)),
+          lastOwner = account?.wallet
+          return shown
+        })
+        return changeReplies(isAny, change)(honest, contract)
+      },
     ),
-  ],
-  'wallet.top-up.credit': [
-    lie('payment-credited-less', 'A twentieth of a payment is kept.', honest => ({
-      creditPicoUsd: paid => (honest.creditPicoUsd(paid) * 19n) / 20n,
-    })),
-    lie('payment-lost', 'A settled payment is never credited.', () => ({
-      creditMs: () => Number.POSITIVE_INFINITY,
-    })),
-    lie('payment-credited-late', 'A settled payment is credited ten minutes later.', honest => ({
-      creditMs: (settledMs, arrivedMs) => honest.creditMs(settledMs, arrivedMs) + 600_000,
-    })),
-    credited(
-      'payment-credited-unsettled',
+    'remaining-missing': withoutHeaders('X-Balance-Remaining is missing.', balanceRemainingHeader),
+    'remaining-in-cents': header('X-Balance-Remaining is in cents.', balanceRemainingHeader, value =>
+      formatPico(pico(value) * 100n),
+    ),
+  },
+  'wallet.top-up.credit': {
+    'payment-credited-less': result(
+      'A twentieth of a payment is kept.',
+      'creditPicoUsd',
+      credited => (credited * 19n) / 20n,
+    ),
+    'payment-lost': always('A settled payment is never credited.', { creditMs: () => Number.POSITIVE_INFINITY }),
+    'payment-credited-late': result(
+      'A settled payment is credited ten minutes later.',
+      'creditMs',
+      creditMs => creditMs + 600_000,
+    ),
+    'payment-credited-unsettled': credit(
       'A payment is credited before it is settled, and its settlement fails.',
-      ['settlementFailed'],
       'silent',
+      'settlementFailed',
     ),
-    lie('payment-header-unread', 'A payment in the first header is not read.', (honest, { wallets: { topUp } }) => ({
-      paymentHeader: (headers, names) =>
-        honest.paymentHeader(
-          headers,
-          names.filter(name => name !== topUp.paymentHeader.toLowerCase()),
-        ),
-    })),
-  ],
-  'wallet.top-up.once': [
-    credited('payment-settles-twice', 'A payment that was settled is credited again.', ['replayed'], 'accepted'),
-    credited('payment-replay-counts', 'A replayed payment is refused, and credited again.', ['replayed'], 'silent'),
-    credited('payment-copies-count', 'Two copies of a payment at once are both credited.', ['inProgress'], 'accepted'),
-  ],
-  'wallet.top-up.legacy-headers': [
-    lie('legacy-payments-unread', 'Payments in the legacy headers are not read.', (honest, { wallets: { topUp } }) => ({
-      paymentHeader: (headers, names) =>
-        honest.paymentHeader(
-          headers,
-          names.filter(name => name === topUp.paymentHeader.toLowerCase()),
-        ),
-    })),
-  ],
-  'wallet.top-up.least': [
-    lie('small-payments-accepted', 'A payment below the minimum is accepted.', honest => ({
-      paymentRefusal: refusal => honest.paymentRefusal(refusal === 'belowMinimum' ? null : refusal),
-    })),
-    credited(
-      'small-payments-credited',
+    'payment-header-unread': readHeaders(
+      'A payment in the first header is not read.',
+      (name, current) => name !== current,
+    ),
+  },
+  'wallet.top-up.once': {
+    'payment-settles-twice': credit('A payment that was settled is credited again.', 'accepted', 'replayed'),
+    'payment-replay-counts': credit('A replayed payment is refused, and credited again.', 'silent', 'replayed'),
+    'payment-copies-count': credit('Two copies of a payment at once are both credited.', 'accepted', 'inProgress'),
+  },
+  'wallet.top-up.legacy-headers': {
+    'legacy-payments-unread': readHeaders(
+      'Payments in the legacy headers are not read.',
+      (name, current) => name === current,
+    ),
+  },
+  'wallet.top-up.least': {
+    'small-payments-accepted': acceptPayment('A payment below the minimum is accepted.', 'belowMinimum'),
+    'small-payments-credited': credit(
       'A payment below the minimum is refused, and credited.',
-      ['belowMinimum'],
       'silent',
+      'belowMinimum',
     ),
-  ],
-  'wallet.top-up.invalid': [
-    lie('any-resource-accepted', 'A payment for another resource is accepted.', honest => ({
-      paymentRefusal: refusal => honest.paymentRefusal(refusal === 'otherResource' ? null : refusal),
-    })),
-    credited('any-payment-accepted', 'A payment is not verified.', ['unverified'], 'accepted'),
-    credited(
-      'any-chain-accepted',
-      'A payment on a test network is accepted.',
-      ['unverified'],
-      'accepted',
-      ({ accepted }) => testNetworks.includes(accepted.network),
+  },
+  'wallet.top-up.invalid': {
+    'any-resource-accepted': acceptPayment('A payment for another resource is accepted.', 'otherResource'),
+    'any-payment-accepted': credit('A payment is not verified.', 'accepted', 'unverified'),
+    'any-chain-accepted': credit('A payment on a test network is accepted.', 'accepted', 'unverified', ({ accepted }) =>
+      testNetworks.includes(accepted.network),
     ),
-    credited('any-payment-credited', 'A payment that is not valid is refused, and credited.', ['unverified'], 'silent'),
-  ],
-  'wallet.top-up.refusal': [
-    statusLie('small-payment-is-422', 'A payment below the minimum gets a 422.', 'belowMinimum', 422),
-    statusLie('unverified-is-403', 'A payment that is not valid gets a 403.', 'unverified', 403),
-    statusLie('replayed-is-422', 'A replayed payment gets a 422.', 'replayed', 422),
-    statusLie('other-resource-is-404', 'A payment for another resource gets a 404.', 'otherResource', 404),
-  ],
+    'any-payment-credited': credit('A payment that is not valid is refused, and credited.', 'silent', 'unverified'),
+  },
+  'wallet.top-up.refusal': {
+    'small-payment-is-422': refusalIs('A payment below the minimum gets a 422.', 422, 'belowMinimum'),
+    'unverified-is-403': refusalIs('A payment that is not valid gets a 403.', 403, 'unverified'),
+    'replayed-is-422': refusalIs('A replayed payment gets a 422.', 422, 'replayed'),
+    'other-resource-is-404': refusalIs('A payment for another resource gets a 404.', 404, 'otherResource'),
+  },
 } satisfies Lies
-
-const costHeader = ({ headers }: Reply): string =>
-  Object.keys(headers).find(name => name.endsWith('rpc-cost-usd')) ?? ''

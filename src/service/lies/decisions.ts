@@ -1,0 +1,65 @@
+import type { Behavior } from '../behavior.ts'
+import { type LieRow, row } from './lie.ts'
+
+/** The decisions of the service that are functions. */
+type Decision = {
+  [Name in keyof Behavior]: Behavior[Name] extends (...given: never) => unknown ? Name : never
+}[keyof Behavior]
+type Given<Name extends Decision> = Parameters<Behavior[Name]>
+type Result<Name extends Decision> = ReturnType<Behavior[Name]>
+type Decisions = { readonly [Name in Decision]: (...given: Given<Name>) => Result<Name> }
+
+/** The decisions that are numbers. */
+type Amount = { [Name in keyof Behavior]: Behavior[Name] extends number ? Name : never }[keyof Behavior]
+
+export type Fields = Readonly<Record<string, unknown>>
+
+/** A lie that changes what a decision returns. */
+export const result = <Name extends Decision>(
+  text: string,
+  name: Name,
+  change: (result: Result<Name>, ...given: Given<Name>) => Result<Name>,
+): LieRow =>
+  row(text, honest => {
+    const { [name]: decide }: Decisions = honest as Decisions
+    return { [name]: (...given: Given<Name>) => change(decide(...given), ...given) }
+  })
+
+/** A lie that changes what a decision is given. */
+export const input = <Name extends Decision>(
+  text: string,
+  name: Name,
+  change: (...given: Given<Name>) => Given<Name>,
+): LieRow =>
+  row(text, honest => {
+    const { [name]: decide }: Decisions = honest as Decisions
+    return { [name]: (...given: Given<Name>) => decide(...change(...given)) }
+  })
+
+/** A lie that replaces fields of an object that a decision returns. */
+export const amend = <Name extends Decision>(
+  text: string,
+  name: Name,
+  fields: Fields | ((...given: Given<Name>) => Fields),
+): LieRow =>
+  result(text, name, (decided, ...given) => {
+    const changes = typeof fields === 'function' ? fields(...given) : fields
+    return amended(decided, changes) as Result<Name>
+  })
+
+/** A lie that replaces decisions, whatever they are given. */
+export const always = (text: string, decisions: Partial<Behavior>): LieRow => row(text, () => decisions)
+
+/** A lie that adds a number to one that the service goes by. */
+export const addTo = (text: string, name: Amount, more: number): LieRow =>
+  row(text, honest => ({ [name]: honest[name] + more }))
+
+/** A lie that multiplies a number that the service goes by. */
+export const multiply = (text: string, name: Amount, factor: number): LieRow =>
+  row(text, honest => ({ [name]: honest[name] * factor }))
+
+/** `value` with these fields replaced; undefined removes one, since JSON omits it. */
+export const amended = (value: unknown, changes: Fields): unknown => ({
+  ...(typeof value === 'object' ? value : {}),
+  ...changes,
+})

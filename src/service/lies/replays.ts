@@ -1,0 +1,133 @@
+import { pico } from '../../lib/money.ts'
+import type { Behavior } from '../behavior.ts'
+import { always, multiply, result } from './decisions.ts'
+import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
+import {
+  addHeader,
+  all,
+  hasStatus,
+  header,
+  isNodeReply,
+  type ReplyTest,
+  replies,
+  says,
+  setStatus,
+  withoutHeaders,
+} from './replies.ts'
+
+const replayed = 'idempotent-replayed'
+
+const hasKey: ReplyTest = (_, { request }) => request.headers['idempotency-key'] !== undefined
+
+const rejectKey = (text: string, isRejected: (key: string) => boolean): LieRow =>
+  result(text, 'keyFate', (fate, key) => (isRejected(key) ? 'rejected' : fate))
+
+const acceptKey = (text: string, pattern: RegExp): LieRow =>
+  result(text, 'keyFate', (fate, key) => (pattern.test(key) ? 'used' : fate))
+
+/** Caches a reply under a changed key. */
+const cacheAs = (text: string, change: (key: string) => string): LieRow => always(text, { cachedKey: change })
+
+/** Finds the cached reply of a used key, whatever the request. */
+const lookUpAlways =
+  ({ lookUpReply }: Behavior): Behavior['lookUpReply'] =>
+  (stored, fingerprint) =>
+    stored === undefined ? lookUpReply(stored, fingerprint) : { kind: 'replay', reply: stored }
+
+const inLowerCase = (key: string): string => key.toLowerCase()
+
+export const replayLies = {
+  'rpc.replay.charge': {
+    // The balance before a request, one price too low, can be the balance after it. It can also be a double charge.
+    'replay-charged-again': alsoViolating(
+      ['billing.balance-before', 'billing.conservation'],
+      always('A replay is charged like the first request.', { replayChargePicoUsd: ({ costUsd }) => pico(costUsd) }),
+    ),
+    'replay-charged-a-little': row('A replay is charged like a failing item.', (honest, { rpc }) => ({
+      replayChargePicoUsd: () => honest.costPicoUsd(rpc.errorItemCredits),
+    })),
+  },
+  'rpc.replay.header': {
+    'replay-unmarked': alsoViolating(
+      ['rpc.replay.charge', 'rpc.replay.expiry.kept', 'billing.conservation'],
+      withoutHeaders('A replay has no replay header.', replayed),
+    ),
+    'first-use-marked': alsoViolating(
+      ['rpc.replay.charge', 'rpc.replay.per-user', 'billing.balance-before'],
+      replies('The first use of a key is marked as a replay.', all(isNodeReply, hasKey), addHeader(replayed, 'true')),
+    ),
+    'replay-marked-with-one': alsoViolating(
+      ['rpc.replay.charge', 'rpc.replay.expiry.kept', 'billing.conservation'],
+      header('The replay header is 1 instead of true.', replayed, '1'),
+    ),
+  },
+  'rpc.replay.body': {
+    'replay-runs-again': result('A replay runs again and returns a newer result.', 'replayed', reply => ({
+      ...reply,
+      text: reply.text.replace(/[0-9a-f](?="?[}\]])/, digit => (digit === '1' ? '2' : '1')),
+    })),
+    'replay-reformatted': result('A replay is reformatted JSON.', 'replayed', reply => ({
+      ...reply,
+      text: JSON.stringify(JSON.parse(reply.text), null, 1),
+    })),
+  },
+  'rpc.replay.conflict': {
+    'conflict-from-cache': row('A used key with another body gets the cached reply.', honest => ({
+      lookUpReply: lookUpAlways(honest),
+    })),
+    'conflict-runs': result('A used key with another body runs as a new request.', 'lookUpReply', found =>
+      found.kind === 'conflict' ? ({ kind: 'new' } as const) : found,
+    ),
+    'conflict-is-409': replies(
+      'A used key with another body returns 409.',
+      all(hasStatus(400), says('Idempotency-Key was used')),
+      setStatus(409),
+    ),
+  },
+  'rpc.replay.any-key': {
+    'replays-by-api-key': result(
+      'Each API key of an account has its own idempotency keys.',
+      'replayScope',
+      (scope, _, { request }) => `${scope}/${request.headers.authorization}`,
+    ),
+  },
+  'rpc.replay.per-user': {
+    'keys-for-all': always('All accounts share idempotency keys.', { replayScope: () => 'all' }),
+    'keys-by-tier': always('All accounts of a tier share idempotency keys.', { replayScope: ({ tier }) => tier }),
+  },
+  'rpc.replay.key': {
+    'key-one-shorter': rejectKey('A key may have at most 254 characters.', key => key.length > 254),
+    'key-of-eight-at-least': rejectKey('A key must have at least 8 characters.', key => key.length < 8),
+    'key-cut-at-64': cacheAs('Only the first 64 characters of a key count.', key => key.slice(0, 64)),
+    'key-cut-at-254': cacheAs('Only the first 254 characters of a key count.', key => key.slice(0, 254)),
+    'key-cut-from-its-start': cacheAs('Only the last 254 characters of a key count.', key => key.slice(-254)),
+    'key-without-case': cacheAs('The case of letters in a key does not count.', inLowerCase),
+    'key-with-one-mark': cacheAs('Hyphens and underscores of a key are the same.', key => key.replaceAll('-', '_')),
+    'key-without-case-replays': alsoViolating(
+      ['rpc.replay.conflict'],
+      row('The case of letters in a key does not count, and every used key gets the cached reply.', honest => ({
+        cachedKey: inLowerCase,
+        lookUpReply: lookUpAlways(honest),
+      })),
+    ),
+    'key-without-underscore': rejectKey('A key must not have an underscore.', key => key.includes('_')),
+  },
+  'rpc.replay.bad-key': {
+    'key-one-longer': acceptKey('A key may have 256 characters.', /^[\w-]{1,256}$/),
+    'key-of-any-length': acceptKey('A key may have any number of characters.', /^[\w-]+$/),
+    'key-with-dots': acceptKey('A key may have dots.', /^[\w.-]{1,255}$/),
+    'key-with-spaces': acceptKey('A key may have spaces.', /^[\w -]{1,255}$/),
+    'key-with-colons': acceptKey('A key may have colons.', /^[\w:-]{1,255}$/),
+    'key-of-base64': acceptKey('A key may have the characters of base64.', /^[\w+/=-]{1,255}$/),
+    'empty-key-is-none': result('An empty key is ignored.', 'keyFate', (fate, key) => (key === '' ? 'ignored' : fate)),
+    'bad-key-is-none': result('An invalid key is ignored.', 'keyFate', fate => (fate === 'used' ? 'used' : 'ignored')),
+  },
+  'rpc.replay.expiry.kept': {
+    'key-expires-early': multiply('A key expires after half its lifetime.', 'replayTtlMs', 0.5),
+    'key-kept-for-a-second': always('A key expires after one second.', { replayTtlMs: 1_000 }),
+  },
+  'rpc.replay.expiry.ends': {
+    'key-never-expires': always('A key never expires.', { replayTtlMs: Number.POSITIVE_INFINITY }),
+    'key-expires-late': multiply('A key expires after twice its lifetime.', 'replayTtlMs', 2),
+  },
+} satisfies Lies
