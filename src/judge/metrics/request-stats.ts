@@ -1,5 +1,6 @@
 import { isLost, latenessMs, type Observation, type Sink } from '../../observation/observation.ts'
 import { isSystemStage, type Plan, type StagePlan, type Timing } from '../../plan/plan.ts'
+import { addCount, eachBy, into, type MergeRules, mapBy, mergeFields, sum, sumCounts } from '../merge.ts'
 import {
   createHistogram,
   emptyHistogram,
@@ -124,8 +125,7 @@ function boundNames(known: readonly string[]): (name: string) => string {
   }
 }
 
-/** Sums over a set of observations. */
-export type RequestStats = {
+type Counts = {
   /** Requests handed to the transport: answered plus failed. */
   readonly sent: number
   /** Complete responses, of any status. */
@@ -155,17 +155,21 @@ export type RequestStats = {
   /** Of complete 2xx responses that state their tokens, and the number of these responses. */
   readonly outputTokens: number
   readonly respondsWithTokens: number
-  /** Of complete 2xx responses; lateness is of everything sent. Empty if there are none. */
-  readonly timing: (timing: Timing) => Histogram
-  /** Of complete 2xx responses. */
-  readonly stalls: StallStats
   /** How long all requests waited for their ends, and how much of it the longest stall of each took. */
   readonly waitedMs: number
   readonly stalledMs: number
 }
 
+/** Sums over a set of observations. */
+export type RequestStats = Counts & {
+  /** Of complete 2xx responses; lateness is of everything sent. Empty if there are none. */
+  readonly timing: (timing: Timing) => Histogram
+  /** Of complete 2xx responses. */
+  readonly stalls: StallStats
+}
+
 /** Plain data, for merging. */
-export type RequestStatsSnapshot = Omit<RequestStats, 'timing' | 'stalls'> & {
+export type RequestStatsSnapshot = Counts & {
   readonly stalls: StallStatsSnapshot
   readonly histograms: ReadonlyMap<Timing, HistogramSnapshot>
 }
@@ -188,34 +192,9 @@ export function createRequestStats(slo: Slo, isRecorded: (timing: Timing) => boo
   const ofGaps = gapTimings.filter(isRecorded)
   const recordsLateness = isRecorded('lateness')
   const histograms = new Map<Timing, MutableHistogram>()
-  const statuses = new Map<number, number>()
-  const failures = new Map<string, number>()
-  const drops = new Map<string, number>()
-  const unmeasuredBy = new Map<Timing, number>()
   const stalls = createStallStats()
-  const stats = {
-    sent: 0,
-    answered: 0,
-    failed: 0,
-    incomplete: 0,
-    dropped: 0,
-    skipped: 0,
-    good: 0,
-    doubtfullyGood: 0,
-    doubtfullyMissed: 0,
-    missed: 0,
-    unmeasured: 0,
-    unmeasuredBy,
-    statuses,
-    failures,
-    drops,
-    outputTokens: 0,
-    respondsWithTokens: 0,
-    waitedMs: 0,
-    stalledMs: 0,
-    timing: (timing: Timing) => histograms.get(timing) ?? emptyHistogram,
-    stalls: stalls.stats,
-  }
+  const stats = emptyStats(timing => histograms.get(timing) ?? emptyHistogram, stalls.stats)
+  const { statuses, failures, drops, unmeasuredBy } = stats
 
   const histogramOf = (timing: Timing): MutableHistogram => {
     let histogram = histograms.get(timing)
@@ -237,7 +216,7 @@ export function createRequestStats(slo: Slo, isRecorded: (timing: Timing) => boo
     else if (outcome === 'missed') stats.missed++
     else if (outcome === 'unmeasured') {
       stats.unmeasured++
-      for (const timing of unmeasuredTimings(o, slo)) addCount(unmeasuredBy, timing, 1)
+      for (const timing of unmeasuredTimings(o, slo)) addCount(unmeasuredBy, timing)
     }
   }
 
@@ -258,7 +237,7 @@ export function createRequestStats(slo: Slo, isRecorded: (timing: Timing) => boo
       if (reason === 'no-credentials') stats.skipped++
       if (reason === 'no-credentials' || reason === 'no-response') return
       stats.dropped++
-      addCount(drops, reason, 1)
+      addCount(drops, reason)
       return
     }
     stats.sent++
@@ -268,7 +247,7 @@ export function createRequestStats(slo: Slo, isRecorded: (timing: Timing) => boo
     if (o.outcome.kind === 'failed') {
       stats.failed++
       if (!isLost(o)) stats.incomplete++
-      addCount(failures, o.outcome.reason, 1)
+      addCount(failures, o.outcome.reason)
       return
     }
     stats.answered++
@@ -288,79 +267,76 @@ export function createRequestStats(slo: Slo, isRecorded: (timing: Timing) => boo
       }
     },
     merge: snapshot => {
-      for (const name of counted) stats[name] += snapshot[name]
-      for (const [status, count] of snapshot.statuses) addStatus(statuses, status, count)
-      for (const [reason, count] of snapshot.failures) addCount(failures, reason, count)
-      for (const [reason, count] of snapshot.drops) addCount(drops, reason, count)
-      for (const [timing, count] of snapshot.unmeasuredBy) addCount(unmeasuredBy, timing, count)
+      mergeFields(stats, snapshot, countRules)
       stalls.merge(snapshot.stalls)
-      for (const [timing, histogram] of snapshot.histograms) histogramOf(timing).merge(histogram)
+      mergeHistogramsInto(histograms, snapshot.histograms)
     },
   }
 }
 
-const counted = [
-  'sent',
-  'answered',
-  'failed',
-  'incomplete',
-  'dropped',
-  'skipped',
-  'good',
-  'doubtfullyGood',
-  'doubtfullyMissed',
-  'missed',
-  'unmeasured',
-  'outputTokens',
-  'respondsWithTokens',
-  'waitedMs',
-  'stalledMs',
-] as const satisfies (keyof RequestStats)[]
+const mergeHistogramsInto = mapBy(into<HistogramSnapshot, MutableHistogram>, createHistogram)
+
+const emptyStats = (timing: RequestStats['timing'], stalls: StallStats) => ({
+  sent: 0,
+  answered: 0,
+  failed: 0,
+  incomplete: 0,
+  dropped: 0,
+  skipped: 0,
+  good: 0,
+  doubtfullyGood: 0,
+  doubtfullyMissed: 0,
+  missed: 0,
+  unmeasured: 0,
+  unmeasuredBy: new Map<Timing, number>(),
+  statuses: new Map<number, number>(),
+  failures: new Map<string, number>(),
+  drops: new Map<string, number>(),
+  outputTokens: 0,
+  respondsWithTokens: 0,
+  waitedMs: 0,
+  stalledMs: 0,
+  timing,
+  stalls,
+})
+
+const countRules: MergeRules<Counts, ReturnType<typeof emptyStats>> = {
+  ...eachBy(sum, [
+    'sent',
+    'answered',
+    'failed',
+    'incomplete',
+    'dropped',
+    'skipped',
+    'good',
+    'doubtfullyGood',
+    'doubtfullyMissed',
+    'missed',
+    'unmeasured',
+    'outputTokens',
+    'respondsWithTokens',
+    'waitedMs',
+    'stalledMs',
+  ]),
+  statuses: (own, part) => {
+    for (const [status, count] of part) addStatus(own, status, count)
+    return own
+  },
+  failures: sumCounts,
+  drops: sumCounts,
+  unmeasuredBy: sumCounts,
+}
 
 export function mergeStats(parts: readonly RequestStats[]): RequestStats {
-  const total = (count: (part: RequestStats) => number) => parts.reduce((sum, part) => sum + count(part), 0)
-  const statuses = new Map<number, number>()
-  const failures = new Map<string, number>()
-  const drops = new Map<string, number>()
-  const unmeasuredBy = new Map<Timing, number>()
-  for (const part of parts) {
-    for (const [status, count] of part.statuses) addStatus(statuses, status, count)
-    for (const [reason, count] of part.failures) addCount(failures, reason, count)
-    for (const [reason, count] of part.drops) addCount(drops, reason, count)
-    for (const [timing, count] of part.unmeasuredBy) addCount(unmeasuredBy, timing, count)
+  const histograms = new Map<Timing, Histogram>()
+  const timing = (name: Timing) => {
+    const histogram = histograms.get(name) ?? mergeHistograms(parts.map(part => part.timing(name)))
+    histograms.set(name, histogram)
+    return histogram
   }
-  const merged = new Map<Timing, Histogram>()
-  return {
-    sent: total(part => part.sent),
-    answered: total(part => part.answered),
-    failed: total(part => part.failed),
-    incomplete: total(part => part.incomplete),
-    dropped: total(part => part.dropped),
-    skipped: total(part => part.skipped),
-    good: total(part => part.good),
-    doubtfullyGood: total(part => part.doubtfullyGood),
-    doubtfullyMissed: total(part => part.doubtfullyMissed),
-    missed: total(part => part.missed),
-    unmeasured: total(part => part.unmeasured),
-    unmeasuredBy,
-    statuses,
-    failures,
-    drops,
-    outputTokens: total(part => part.outputTokens),
-    respondsWithTokens: total(part => part.respondsWithTokens),
-    waitedMs: total(part => part.waitedMs),
-    stalledMs: total(part => part.stalledMs),
-    timing: timing => {
-      const histogram = merged.get(timing) ?? mergeHistograms(parts.map(part => part.timing(timing)))
-      merged.set(timing, histogram)
-      return histogram
-    },
-    stalls: mergeStalls(parts.map(part => part.stalls)),
-  }
-}
-
-function addCount<Key>(counts: Map<Key, number>, key: Key, by: number): void {
-  counts.set(key, (counts.get(key) ?? 0) + by)
+  const merged = emptyStats(timing, mergeStalls(parts.map(part => part.stalls)))
+  for (const part of parts) mergeFields(merged, part, countRules)
+  return merged
 }
 
 function addStatus(statuses: Map<number, number>, status: number, by: number): void {
