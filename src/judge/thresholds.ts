@@ -2,11 +2,12 @@ import { formatExact, formatRate, formatWithError, type Unit } from '../lib/form
 import { formatPico } from '../lib/money.ts'
 import { type Aggregate, type Count, type CountWith, hasTrait, type Operator, type Threshold } from '../plan/plan.ts'
 import { type CapacityRange, capacityLabel, isConclusive, provenRange, rangeLabel } from './capacity/result.ts'
-import { describeHeldBack, mayBeOfHeldBack } from './metrics/held-back.ts'
 import { type Histogram, meanMs, percentileMs, samplesFor } from './metrics/histogram.ts'
 import type { RequestStats, RunMetrics } from './metrics/request-stats.ts'
 import { perSecond, type RunExtent, type Selection } from './metrics/timings.ts'
 import {
+  describeHeldBack,
+  mayBeOfHeldBack,
   rangeOfCount,
   rangeOfTiming,
   scaleRange,

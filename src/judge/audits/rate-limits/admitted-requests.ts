@@ -1,15 +1,15 @@
 import type { ClauseReporter } from '../../findings/findings.ts'
 import { createSortedQueue } from '../overlap-bounds.ts'
-import type { LimitContext, LimitRequest } from './limit.ts'
+import type { LimitContext } from './limit-record.ts'
 import { addKey, createLeakyLevel, noCounts } from './limit-use.ts'
+import { rememberedWindows } from './recent-requests.ts'
 import { clockResolutionMs } from './resets.ts'
+import type { LimitRequest } from './window.ts'
 
 type ResetGroup = { readonly resetMs: number; admitted: number; settled: number }
 
 /** Resets that are remembered. Without windows, each response may state another. */
 const maxGroups = 64
-/** An early request can affect a counter of sliding windows until the end of the next window. */
-export const rememberedWindows = 2
 /** More admitted requests than this are not stored. */
 const maxRemembered = 10_000
 const maxCited = 500

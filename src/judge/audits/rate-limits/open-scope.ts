@@ -1,7 +1,8 @@
 import type { ApplicableLimit } from '../../../observation/limit-scope.ts'
 import type { ClauseReporter, Draft } from '../../findings/findings.ts'
 import type { LimitUse } from '../../results.ts'
-import type { Limit, LimitRequest } from './limit.ts'
+import type { Limit } from './limit-record.ts'
+import type { LimitRequest } from './window.ts'
 
 /** Requests that may count against any of several limits; beyond, the oldest are forgotten. */
 export const maxStrays = 500
