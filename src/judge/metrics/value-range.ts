@@ -72,34 +72,21 @@ export function rangeOfCount(kind: Count['kind'], value: number, stats: RequestS
     ...(crowdedOut > 0 ? lateCause(lateness) : []),
   ]
   const remedy = localFaults > 0 ? 'The verdict says how to repair the machine' : quietMachine
-  switch (kind) {
-    case 'sent':
-    case 'answered':
-    case 'status':
-      return { lowest: value, highest: value + unsent, causes: unsentCauses, remedy }
-    case 'dropped':
-      return { lowest: value - unsent, highest: value, causes: unsentCauses, remedy }
-    case 'good': {
-      const doubtful = stats.doubtfullyGood + stats.doubtfullyMissed
-      const delayed = Math.min(stats.missed, disturbed)
-      return {
-        lowest: value - stats.doubtfullyGood,
-        highest: value + stats.doubtfullyMissed + stats.unmeasured + delayed + unsent,
-        causes: [
-          ...unmeasuredCauses(stats),
-          ...(doubtful + delayed > 0
-            ? [
-                `${plural(doubtful + delayed, 'response')} met or missed an SLO by less than Turnpike was late or stalled`,
-              ]
-            : []),
-          ...unsentCauses,
-        ],
-        remedy: stats.unmeasured > doubtful + delayed ? unmeasuredRemedy : remedy,
-      }
+  if (kind === 'dropped') return { lowest: value - unsent, highest: value, causes: unsentCauses, remedy }
+  if (kind === 'good') {
+    const doubtful = stats.doubtfullyGood + stats.doubtfullyMissed
+    const delayed = Math.min(stats.missed, disturbed)
+    const narrow = `${plural(doubtful + delayed, 'response')} met or missed an SLO by less than Turnpike was late or stalled`
+    return {
+      lowest: value - stats.doubtfullyGood,
+      highest: value + stats.doubtfullyMissed + stats.unmeasured + delayed + unsent,
+      causes: [...unmeasuredCauses(stats), ...(doubtful + delayed > 0 ? [narrow] : []), ...unsentCauses],
+      remedy: stats.unmeasured > doubtful + delayed ? unmeasuredRemedy : remedy,
     }
-    default:
-      return { lowest: value, highest: value, causes: [], remedy }
   }
+  return hasTrait(kind, 'grows-with-load')
+    ? { lowest: value, highest: value + unsent, causes: unsentCauses, remedy }
+    : { lowest: value, highest: value, causes: [], remedy }
 }
 
 const unmeasuredRemedy = 'Without these values, remove the SLO or measure another time'
