@@ -69,6 +69,14 @@ export const recordBy =
   (own: Readonly<Record<string, Own>>, part: Readonly<Record<string, Part>>): Readonly<Record<string, Own>> =>
     Object.fromEntries(mapBy(rule, empty)(new Map(Object.entries(own)), new Map(Object.entries(part))))
 
+export function getOrAdd<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
+  const known = map.get(key)
+  if (known !== undefined) return known
+  const made = make()
+  map.set(key, made)
+  return made
+}
+
 export function addCount<Key>(counts: Map<Key, number>, key: Key, by = 1): void {
   counts.set(key, (counts.get(key) ?? 0) + by)
 }

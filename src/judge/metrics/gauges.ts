@@ -5,7 +5,7 @@ import { authenticatedResponse, isAbuseBlock, isReplayed } from '../../observati
 import { chargeOf, expectedCharge } from '../audits/ledger/charge.ts'
 import { priceListOf } from '../checks/price-list.ts'
 import { claimedCredits } from '../checks/rpc-credits.ts'
-import { addCount, eachBy, keep, type MergeRules, mergeFields, sumBigint } from '../merge.ts'
+import { addCount, eachBy, getOrAdd, keep, type MergeRules, mergeFields, sumBigint } from '../merge.ts'
 
 /** The charges of one call on one network (`none`: it has no network), in pico-USD and credits. */
 type ChargeGauge = {
@@ -88,11 +88,8 @@ export function createGauges(contract: Contract): Gauges {
   const blocks = new Map<string, number>()
 
   function sumsOf(call: string, network: string): ChargeSums {
-    const ofCall = charges.get(call) ?? new Map<string, ChargeSums>()
-    charges.set(call, ofCall)
-    const sums = ofCall.get(network) ?? noCharges(call, network)
-    ofCall.set(network, sums)
-    return sums
+    const ofCall = getOrAdd(charges, call, () => new Map<string, ChargeSums>())
+    return getOrAdd(ofCall, network, () => noCharges(call, network))
   }
 
   function addCharge(observation: Observation) {
@@ -122,8 +119,7 @@ export function createGauges(contract: Contract): Gauges {
     }
     // The judges decide which limit a probe uses.
     if (headers['x-ratelimit-remaining-requests'] === undefined || request.kind === 'probe') return
-    const ofCaller = limits.get(caller) ?? new Map<string, LatestOfLimit>()
-    limits.set(caller, ofCaller)
+    const ofCaller = getOrAdd(limits, caller, () => new Map<string, LatestOfLimit>())
     const key = request.kind === 'chat' ? request.model : request.kind
     const known = ofCaller.get(key)
     if (known === undefined || known.shownMs <= shownMs) ofCaller.set(key, { shownMs, headers, observation })

@@ -1,6 +1,6 @@
 import { isLost, latenessMs, type Observation, type Sink } from '../../observation/observation.ts'
 import { isSystemStage, type Plan, type StagePlan, type Timing } from '../../plan/plan.ts'
-import { addCount, eachBy, into, type MergeRules, mapBy, mergeFields, sum, sumCounts } from '../merge.ts'
+import { addCount, eachBy, getOrAdd, into, type MergeRules, mapBy, mergeFields, sum, sumCounts } from '../merge.ts'
 import {
   createHistogram,
   emptyHistogram,
@@ -59,7 +59,7 @@ export function createMetrics(plan: Plan): RunMetrics {
   const nameCall = boundNames(Object.keys(plan.calls))
   const nameStage = boundNames(plan.stages.map(stage => stage.name))
 
-  const list = (): readonly MetricsCell[] => each((call, stage, { stats }) => ({ call, stage, stats: stats }))
+  const list = (): readonly MetricsCell[] => each((call, stage, { stats }) => ({ call, stage, stats }))
 
   const each = <Value>(of: (call: string, stage: string, cell: MutableStats) => Value): readonly Value[] =>
     [...cells].flatMap(([stage, calls]) => [...calls].map(([call, cell]) => of(call, stage, cell)))
@@ -69,13 +69,8 @@ export function createMetrics(plan: Plan): RunMetrics {
     if (known !== undefined) return known
     const stage = nameStage(o.stage)
     const call = nameCall(o.call)
-    const ofStage = cells.get(stage) ?? new Map<string, MutableStats>()
-    let cell = ofStage.get(call)
-    if (cell === undefined) {
-      cell = createRequestStats(plan.slo[call] ?? {})
-      cells.set(stage, ofStage.set(call, cell))
-    }
-    return cell
+    const ofStage = getOrAdd(cells, stage, () => new Map<string, MutableStats>())
+    return getOrAdd(ofStage, call, () => createRequestStats(plan.slo[call] ?? {}))
   }
 
   const stages = createStageClock(plan)
@@ -145,7 +140,7 @@ type Counts = {
   readonly doubtfullyMissed: number
   /** Complete 2xx responses that missed an SLO, even without the errors of Turnpike. */
   readonly missed: number
-  /** Complete 2xx responses of which an SLO could not be measured; neither good nor bad. By timing: how many. */
+  /** Complete 2xx responses without a value for an SLO, neither good nor bad; their number for each timing. */
   readonly unmeasured: number
   readonly unmeasuredBy: ReadonlyMap<Timing, number>
   readonly statuses: ReadonlyMap<number, number>
@@ -196,17 +191,8 @@ export function createRequestStats(slo: Slo, isRecorded: (timing: Timing) => boo
   const stats = emptyStats(timing => histograms.get(timing) ?? emptyHistogram, stalls.stats)
   const { statuses, failures, drops, unmeasuredBy } = stats
 
-  const histogramOf = (timing: Timing): MutableHistogram => {
-    let histogram = histograms.get(timing)
-    if (histogram === undefined) {
-      histogram = createHistogram()
-      histograms.set(timing, histogram)
-    }
-    return histogram
-  }
-
   const record = (timing: Timing, ms: number | null) => {
-    if (ms !== null) histogramOf(timing).record(ms)
+    if (ms !== null) getOrAdd(histograms, timing, createHistogram).record(ms)
   }
 
   const addOutcome = (o: Observation, outcome: SloOutcome) => {
@@ -329,11 +315,8 @@ const countRules: MergeRules<Counts, ReturnType<typeof emptyStats>> = {
 
 export function mergeStats(parts: readonly RequestStats[]): RequestStats {
   const histograms = new Map<Timing, Histogram>()
-  const timing = (name: Timing) => {
-    const histogram = histograms.get(name) ?? mergeHistograms(parts.map(part => part.timing(name)))
-    histograms.set(name, histogram)
-    return histogram
-  }
+  const timing = (name: Timing) =>
+    getOrAdd(histograms, name, () => mergeHistograms(parts.map(part => part.timing(name))))
   const merged = emptyStats(timing, mergeStalls(parts.map(part => part.stalls)))
   for (const part of parts) mergeFields(merged, part, countRules)
   return merged

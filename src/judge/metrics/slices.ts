@@ -7,7 +7,18 @@ import { isReplayed } from '../../observation/response.ts'
 import type { Plan, Timing } from '../../plan/plan.ts'
 import { chargeOf } from '../audits/ledger/charge.ts'
 import { claimedCredits } from '../checks/rpc-credits.ts'
-import { addCount, eachBy, keep, type MergeRules, mapBy, mergeFields, sum, sumBigint, sumCounts } from '../merge.ts'
+import {
+  addCount,
+  eachBy,
+  getOrAdd,
+  keep,
+  type MergeRules,
+  mapBy,
+  mergeFields,
+  sum,
+  sumBigint,
+  sumCounts,
+} from '../merge.ts'
 import { createLogBuckets } from './log-buckets.ts'
 import { meetsSlo } from './slo.ts'
 import { createStageClock, type StageClockSnapshot } from './stage-clock.ts'
@@ -232,12 +243,4 @@ function finished({ credits, picoUsd, times, ...counts }: MutableSlice): Slice {
     claimedUsd: formatPico(picoUsd),
     times: Object.fromEntries([...times].map(([timing, buckets]) => [timing, ascending(buckets)])),
   }
-}
-
-function getOrAdd<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
-  const known = map.get(key)
-  if (known !== undefined) return known
-  const made = make()
-  map.set(key, made)
-  return made
 }

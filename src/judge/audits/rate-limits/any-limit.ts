@@ -167,7 +167,7 @@ function createIntake(
   const noHeaders = missingHeaders(contract)
   let lastWindowMs = Number.NEGATIVE_INFINITY
 
-  /** What hides the window of a request; null: nothing, or nothing that its response owes. */
+  /** What hides the window of a request; null: nothing, or headers that the target does not promise. */
   function obstacleOf(member: LimitRequest): Obstacle | null {
     if (member.resetMs === null) return noHeaders
     if (retries.isLate(member, member.resetMs)) return lateRefusal
@@ -177,7 +177,7 @@ function createIntake(
   return {
     /** What hides most windows; null: nothing. */
     hiding: hidden.most,
-    /** The request, without a reset that tells nothing. */
+    /** Returns the request, without its reset if that is unusable. */
     add: (member: LimitRequest): LimitRequest => {
       const obstacle = obstacleOf(member)
       hidden.add(member, obstacle)

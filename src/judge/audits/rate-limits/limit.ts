@@ -149,7 +149,7 @@ export function createLimit(context: LimitContext, reporter: ClauseReporter<'rat
   }
 
   /**
-   * No one else uses the account during the run, so the only question is whether the window may be older than the run.
+   * Unless the accounts are shared, a window has unknown requests only if it may have begun before the run.
    */
   function isComplete({ resetMs, hasFirst }: OpenWindow): boolean {
     if (shared || otherUse() > 0 || !areAllStored || wasWindowCut) return false

@@ -43,7 +43,7 @@ export function createResetCheck(
   let areRight = true
   return {
     judge: ({ id, sentMs, shownMs, remaining }, resetMs) => {
-      // Once a reset was impossible, a later one that is too far ahead is no sign of a counter.
+      // After an impossible reset, a later one that is too far ahead does not show how the service counts.
       const maxMs = areRight ? maxResetMs(contract, remaining) : windowMs
       const { min, max } = offset()
       const earliestMs = startedAtMs + sentMs + min
@@ -234,7 +234,7 @@ export function createTargetClock(
       current = { min: Math.max(current.min, least), max: Math.min(current.max, most) }
       const min = Math.max(earlier.min, current.min)
       const max = Math.min(earlier.max, current.max)
-      // After a clock step, the intervals have nothing in common. Then the clock may be as before or after the step.
+      // After a clock step, the intervals do not overlap. Then the clock may be as before or after the step.
       const [from, to] = min <= max ? [min, max] : [max - oldestMs, min + oldestMs]
       offset = { min: from - clockToleranceMs, max: to + clockToleranceMs }
     },
@@ -242,5 +242,5 @@ export function createTargetClock(
   }
 }
 
-/** Of a clock that nothing is known about. */
+/** The offset of an unknown clock. */
 export const anyOffset: ClockOffset = { min: Number.NEGATIVE_INFINITY, max: Number.POSITIVE_INFINITY }

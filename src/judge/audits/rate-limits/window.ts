@@ -41,7 +41,7 @@ type WindowOptions = {
   /** According to the contract; null if it has none. */
   readonly limit: number | null
   readonly tokenLimit: number | null
-  /** Whether all use of the window is known: it began during the run, on accounts that no one else uses. */
+  /** Whether all use of the window is known: it began during the run, on accounts that are not shared. */
   readonly isComplete: () => boolean
   /** The maximum tokens of requests in the previous windows, since a token window may begin earlier. */
   readonly earlierTokens: () => number
@@ -221,7 +221,7 @@ export function mayLackTokens(
   return maxTokens > 0 && possibleTokens > (tokenLimit ?? 0)
 }
 
-/** Why a 429 below a limit may be right: nothing states the limit, or how many tokens were left; null: neither. */
+/** Why a 429 below a limit may be right: the limit, or the number of remaining tokens, is unknown; null: neither. */
 export function whyRefusalIsOpen(
   { tokensLeft }: WindowRequest,
   limit: number,
