@@ -1,6 +1,6 @@
 import { isLost, latenessMs, type Observation, type Sink } from '../../observation/observation.ts'
 import { isSystemStage, type Plan, type StagePlan, type Timing } from '../../plan/plan.ts'
-import { addCount, eachBy, getOrAdd, into, type MergeRules, mapBy, mergeFields, sum, sumCounts } from '../merge.ts'
+import { addCount, eachBy, getOrAdd, type MergeRules, mergeFields, sum, sumCounts } from '../merge.ts'
 import {
   createHistogram,
   emptyHistogram,
@@ -8,6 +8,8 @@ import {
   type HistogramSnapshot,
   type MutableHistogram,
   mergeHistograms,
+  mergeHistogramsInto,
+  snapshotsOf,
 } from './histogram.ts'
 import { type Slo, type SloOutcome, sloOutcome, unmeasuredTimings } from './slo.ts'
 import { createStageClock, type StageClock, type StageClockSnapshot } from './stage-clock.ts'
@@ -249,7 +251,7 @@ export function createRequestStats(slo: Slo, isRecorded: (timing: Timing) => boo
       return {
         ...counts,
         stalls: stalls.snapshot(),
-        histograms: new Map([...histograms].map(([timing, each]) => [timing, each.snapshot()])),
+        histograms: snapshotsOf(histograms),
       }
     },
     merge: snapshot => {
@@ -259,8 +261,6 @@ export function createRequestStats(slo: Slo, isRecorded: (timing: Timing) => boo
     },
   }
 }
-
-const mergeHistogramsInto = mapBy(into<HistogramSnapshot, MutableHistogram>, createHistogram)
 
 const emptyStats = (timing: RequestStats['timing'], stalls: StallStats) => ({
   sent: 0,

@@ -33,16 +33,12 @@ type ResetOptions = RetryOptions & { readonly contract: Contract }
 export function createResetCheck(
   { scope, contract, startedAtMs, offset }: ResetOptions,
   reporter: ClauseReporter<'rate-limits'>,
-): {
-  /** Whether the reset time in a response is possible. */
-  readonly judge: (member: WindowRequest, resetMs: number) => boolean
-  /** Whether a later window showed that one of these ordered windows was cut short. */
-  readonly judgeOrder: (windows: readonly ReportedWindow[]) => boolean
-} {
+) {
   const { windowMs } = contract.limits
   let areRight = true
   return {
-    judge: ({ id, sentMs, shownMs, remaining }, resetMs) => {
+    /** Whether the reset time in a response is possible. */
+    judge: ({ id, sentMs, shownMs, remaining }: WindowRequest, resetMs: number): boolean => {
       // After an impossible reset, a later one that is too far ahead does not show how the service counts.
       const maxMs = areRight ? maxResetMs(contract, remaining) : windowMs
       const { min, max } = offset()
@@ -60,7 +56,8 @@ export function createResetCheck(
       return isRight
     },
 
-    judgeOrder: windows => {
+    /** Whether a later window showed that one of these ordered windows was cut short. */
+    judgeOrder: (windows: readonly ReportedWindow[]): boolean => {
       if (windows.length < 2) return false
       const nowMs = startedAtMs + offset().max
       let found = false
@@ -86,14 +83,7 @@ export function createResetCheck(
 export function createRetryCheck(
   { scope, startedAtMs, offset }: RetryOptions,
   reporter: ClauseReporter<'rate-limits'>,
-): {
-  /** Whether the same window rejected it again after its stated end. Reports that. */
-  readonly isLate: (member: WindowRequest, resetMs: number) => boolean
-  /** The reset of a 429 that no other hides. */
-  readonly promise: (member: WindowRequest, resetMs: number) => void
-  /** The request for its window, with whether it was sent after a stated reset. A 429 that was not is a new promise. */
-  readonly mark: (member: WindowRequest, resetMs: number) => WindowRequest
-} {
+) {
   let promised: { readonly resetMs: number; readonly id: number } | null = null
   const isAfter = (member: WindowRequest, resetMs: number) => isSentAfter(member, resetMs, startedAtMs, offset())
   const promise = ({ id }: WindowRequest, resetMs: number) => {
@@ -101,15 +91,18 @@ export function createRetryCheck(
   }
 
   return {
-    isLate: (member, resetMs) => {
+    /** Whether the same window rejected it again after its stated end. Reports that. */
+    isLate: (member: WindowRequest, resetMs: number): boolean => {
       if (promised === null || member.kind !== 'rejected') return false
       if (Math.abs(resetMs - promised.resetMs) > clockResolutionMs || !isAfter(member, promised.resetMs)) return false
       const message = `a 429 of ${scope} came after its own reset time, which an earlier 429 also stated, expected the request to be accepted`
       reporter.fail('retry.after-reset', message, [promised.id, member.id])
       return true
     },
+    /** Remembers the reset that a 429 states. */
     promise,
-    mark: (member, resetMs) => {
+    /** The request for its window, with whether it was sent after a stated reset. A 429 that was not is a new promise. */
+    mark: (member: WindowRequest, resetMs: number): WindowRequest => {
       const isRetry =
         promised !== null && resetMs > promised.resetMs + clockResolutionMs && isAfter(member, promised.resetMs)
       if (member.kind === 'rejected' && !isRetry) promise(member, resetMs)
@@ -183,11 +176,6 @@ export type ClockOffset = { readonly min: number; readonly max: number }
 /** Whether a Date header told the clock of the target. */
 export const isClockKnown = ({ min, max }: ClockOffset): boolean => max - min < 2 * maxOffsetMs
 
-type TargetClock = {
-  readonly add: (observation: Pick<Observation, 'response' | 'sentMs' | 'headersMs'>) => void
-  readonly offset: () => ClockOffset
-}
-
 /** Clocks drift apart, so an offset is valid for one such period and the next. */
 const periodMs = 300_000
 /** A stamp has whole seconds. */
@@ -203,7 +191,7 @@ const maxOffsetMs = 10_000
 export function createTargetClock(
   startedAtMs: number,
   { dateAgeMs, clockToleranceMs }: Pick<Contract['limits'], 'dateAgeMs' | 'clockToleranceMs'>,
-): TargetClock {
+) {
   let period = 0
   let earlier = anyOffset
   let current = anyOffset
@@ -213,7 +201,7 @@ export function createTargetClock(
   let lastStampMs = Number.NaN
 
   return {
-    add: ({ response, sentMs, headersMs }) => {
+    add: ({ response, sentMs, headersMs }: Pick<Observation, 'response' | 'sentMs' | 'headersMs'>) => {
       if (response === null || sentMs === null || headersMs === null) return
       const stamp = response.headers.date ?? ''
       if (stamp !== lastStamp) {
@@ -238,7 +226,7 @@ export function createTargetClock(
       const [from, to] = min <= max ? [min, max] : [max - oldestMs, min + oldestMs]
       offset = { min: from - clockToleranceMs, max: to + clockToleranceMs }
     },
-    offset: () => offset,
+    offset: (): ClockOffset => offset,
   }
 }
 
