@@ -69,7 +69,7 @@ ${
   )
 }
 
-/** A page that explains why there is nothing else to show. */
+/** A page that explains a problem. */
 export const problemPage = (title: string, lines: readonly string[]): string =>
   documentOf(
     title,

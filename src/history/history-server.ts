@@ -54,7 +54,7 @@ async function answerTo(index: RunIndex, address: string): Promise<Answer> {
   return found(historyPage(index.folder, await readForAWhile(index), selectionOf(values)))
 }
 
-/** The runs, as far as their reports could be read in a moment. */
+/** The runs whose reports could be read in `maxReadingMs`. */
 export function readForAWhile(index: RunIndex): Promise<RunList> {
   const clock = systemClock()
   return index.read(() => clock.nowMs() > maxReadingMs)

@@ -6,6 +6,7 @@ import type { FailureReason, Observation } from '../observation/observation.ts'
 import { isOpenList, requestTraits } from '../observation/requests/request.ts'
 import { is2xx, originOf, quotedError } from '../observation/response.ts'
 import { usesOwnKey } from './audits/abuse/failure.ts'
+import { addCount, eachBy, keep, type MergeRules, mergeFields, sum, sumCounts } from './merge.ts'
 
 /** Where the responses of a run came from, as plain data: the service, or something in front of it. */
 export type Answers = {
@@ -31,6 +32,11 @@ export type Answers = {
   readonly firstFailure: { readonly id: number; readonly detail: string } | null
 }
 
+type MutableAnswers = { -readonly [Name in keyof Omit<Answers, 'others' | 'failures'>]: Answers[Name] } & {
+  readonly others: Map<number, number>
+  readonly failures: Map<FailureReason, number>
+}
+
 export type AnswerLog = {
   readonly add: (observation: Observation) => void
   readonly answers: () => Answers
@@ -42,50 +48,52 @@ const maxLocation = 120
 
 /** Finds out whether the service ever answered. After its first response, all others are ignored. */
 export function createAnswerLog(contract: Contract): AnswerLog {
-  let service = 0
-  let pages = 0
-  let beginnings = 0
-  const beginsAt = contract.paths.rateLimits
-  let firstOther: Answers['firstOther'] = null
-  let firstFailure: Answers['firstFailure'] = null
-  const others = new Map<number, number>()
-  const failures = new Map<FailureReason, number>()
-  const tally = <Key>(counts: Map<Key, number>, key: Key, by: number) => counts.set(key, (counts.get(key) ?? 0) + by)
+  const answers: MutableAnswers = {
+    service: 0,
+    others: new Map(),
+    pages: 0,
+    beginnings: 0,
+    beginsAt: contract.paths.rateLimits,
+    failures: new Map(),
+    firstOther: null,
+    firstFailure: null,
+  }
   return {
     add: observation => {
-      if (service > 0) return
+      if (answers.service > 0) return
       const { id, request, outcome, response, chain } = observation
       if (response === null) {
         if (outcome.kind !== 'failed') return
-        tally(failures, outcome.reason, 1)
-        firstFailure ??= { id, detail: outcome.detail }
+        addCount(answers.failures, outcome.reason)
+        answers.firstFailure ??= { id, detail: outcome.detail }
         return
       }
       // A stream of the service that breaks off is a response of the service, too.
       const origin = originOf(observation, contract)
-      if (origin === 'service') service++
+      if (origin === 'service') answers.service++
       if (origin !== 'elsewhere') return
-      tally(others, response.status, 1)
-      if (response.status < 300) pages++
-      if (requestTraits(request).endpoint(request, contract).route === beginsAt) beginnings++
+      addCount(answers.others, response.status)
+      if (response.status < 300) answers.pages++
+      if (requestTraits(request).endpoint(request, contract).route === answers.beginsAt) answers.beginnings++
       const location = response.headers.location ?? null
-      firstOther ??= { id, error: quotedError(response), location, isOfWallet: chain !== undefined }
+      answers.firstOther ??= { id, error: quotedError(response), location, isOfWallet: chain !== undefined }
     },
-    answers: () => ({ service, others, pages, beginnings, beginsAt, failures, firstOther, firstFailure }),
-    merge: more => {
-      service += more.service
-      pages += more.pages
-      beginnings += more.beginnings
-      for (const [status, times] of more.others) tally(others, status, times)
-      for (const [reason, times] of more.failures) tally(failures, reason, times)
-      firstOther = earlier(firstOther, more.firstOther)
-      firstFailure = earlier(firstFailure, more.firstFailure)
-    },
+    answers: () => ({ ...answers }),
+    merge: more => void mergeFields(answers, more, rules),
   }
 }
 
 const earlier = <Item extends { readonly id: number }>(a: Item | null, b: Item | null): Item | null =>
   a === null || (b !== null && b.id < a.id) ? b : a
+
+const rules: MergeRules<Answers, MutableAnswers> = {
+  ...eachBy(sum, ['service', 'pages', 'beginnings']),
+  beginsAt: keep,
+  others: sumCounts,
+  failures: sumCounts,
+  firstOther: earlier,
+  firstFailure: earlier,
+}
 
 /**
  * Why a run shows nothing about the service, in one or two sentences: it never answered, or never accepted a caller. null:

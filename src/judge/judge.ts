@@ -1,6 +1,5 @@
 import type { Contract } from '../contract/contract.ts'
 import { createBatch, type Defer } from '../lib/batches.ts'
-import { pico } from '../lib/money.ts'
 import type { RunInfo } from '../observation/log-lines.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
@@ -27,7 +26,7 @@ import { createOpenPayments, type OpenPayment } from './open-payments.ts'
 import { type CallProof, createProofLog } from './proof.ts'
 import type { CapacityResult, LimitResult, ThresholdResult } from './results.ts'
 import { evaluateThresholds } from './thresholds.ts'
-import { basisOfTotals, undecidedTotals, unexpected429s } from './undecided.ts'
+import { judgedTotals } from './undecided.ts'
 
 /**
  * Judges the observations of one worker: one sink feeds every check, audit and metric. Each reading method (`snapshot`,
@@ -243,22 +242,15 @@ export function thresholdsOf(
   extent: RunExtent,
   unrecordedStallMs: number | null,
 ): readonly ThresholdResult[] {
-  const billing = audits.billing()
-  const { discrepancies, claimedCredits, claimedUsd } = billing
-  const limits = audits.limits()
-  const clauses = explainNotJudged(findingLog.tallies(), plan, metrics)
-  const undecided = undecidedTotals({ plan, clauses, metrics, limits, billing })
-  return evaluateThresholds(plan.thresholds, metrics, {
+  const judged = judgedTotals({
+    plan,
+    clauses: explainNotJudged(findingLog.tallies(), plan, metrics),
+    metrics,
+    limits: audits.limits(),
+    billing: audits.billing(),
     violations: findingLog.violations(),
-    discrepancies: discrepancies.reduce((sum, { count }) => sum + count, 0),
-    unexpected429: unexpected429s(limits, clauses),
-    undecided,
-    basis: basisOfTotals(clauses, limits),
     blocks: audits.blocks(),
-    credits: BigInt(claimedCredits),
-    picoUsd: pico(claimedUsd),
-    capacity: capacity(extent.complete),
-    unrecordedStallMs,
-    ...extent,
   })
+  const totals = { judged, capacity: capacity(extent.complete), unrecordedStallMs, ...extent }
+  return evaluateThresholds(plan.thresholds, metrics, totals)
 }

@@ -8,6 +8,18 @@ import { isAbuseBlock, isConcurrencyRejection, quotedError } from '../observatio
 import { isProbe, isSystemStage, type Plan } from '../plan/plan.ts'
 import { bodyEndings, endingInBody } from './checks/rpc-response.ts'
 import type { ClauseTally } from './findings/findings.ts'
+import {
+  addCount,
+  eachBy,
+  fieldsBy,
+  getOrAdd,
+  keep,
+  type MergeRules,
+  mapBy,
+  mergeFields,
+  sum,
+  sumCounts,
+} from './merge.ts'
 import type { RequestStats } from './metrics/request-stats.ts'
 import type { LimitResult } from './results.ts'
 import { canFailOn, demandsRefusal, judgesSuccess, reachOf } from './threshold-reach.ts'
@@ -57,8 +69,10 @@ type MutableProof = {
 } & {
   readonly unmet: Map<string, number>
   readonly limited: Map<string, number>
-  readonly probes: Map<string, ProbeTally>
+  readonly probes: Map<string, MutableTally>
 }
+
+type MutableTally = { judged: number; readonly open: Map<string, number> }
 
 /** Collects the proofs of a run. Memory is bounded by the calls and stages of the plan. */
 export function createProofLog(plan: Plan, contract: Contract): ProofLog {
@@ -99,11 +113,11 @@ export function createProofLog(plan: Plan, contract: Contract): ProofLog {
       proof.due++
       if (outcome.kind !== 'dropped') proof.sent++
       const ending = unmetEnding(observation, provoked.has(stage), contract)
-      if (isProbeRequest(request))
-        addProbe(proof.probes, request.probe, {
-          judged: isJudged ? 1 : 0,
-          open: new Map(isJudged ? [] : [[ending ?? otherEndings.others, 1]]),
-        })
+      if (isProbeRequest(request)) {
+        const tally = getOrAdd(proof.probes, request.probe, emptyTally)
+        if (isJudged) tally.judged++
+        else addEnding(tally.open, ending ?? otherEndings.others, 1)
+      }
       if (ending === '503' && response?.headers['retry-after'] !== undefined) proof.deferred++
       if (ending === '429' && !(response !== null && isConcurrencyRejection(response, contract)))
         addEnding(proof.limited, applicableLimit(observation, contract)?.name ?? '', 1)
@@ -116,18 +130,9 @@ export function createProofLog(plan: Plan, contract: Contract): ProofLog {
     },
     proofs: () => [...stages.values()].flatMap(calls => [...calls.values()]),
     merge: proofs => {
-      for (const { stage, call, due, sent, met, judged, unmet, limited, deferred, probes, error } of proofs) {
-        const sum = proofOf(stage, call)
-        if (sum === null) continue
-        sum.due += due
-        sum.sent += sent
-        sum.met += met
-        sum.judged += judged
-        sum.deferred += deferred
-        sum.error ||= error
-        for (const [ending, count] of unmet) addEnding(sum.unmet, ending, count)
-        for (const [limit, count] of limited) addEnding(sum.limited, limit, count)
-        for (const [name, tally] of probes) addProbe(sum.probes, name, tally)
+      for (const proof of proofs) {
+        const own = proofOf(proof.stage, proof.call)
+        if (own !== null) mergeFields(own, proof, proofRules)
       }
     },
   }
@@ -139,14 +144,24 @@ const isNeverDue = (outcome: Observation['outcome']): boolean =>
 
 function addEnding(unmet: Map<string, number>, ending: string, by: number): void {
   const name = unmet.has(ending) || unmet.size < maxEndings ? ending : otherEndings.others
-  unmet.set(name, (unmet.get(name) ?? 0) + by)
+  addCount(unmet, name, by)
 }
 
-function addProbe(probes: Map<string, ProbeTally>, name: string, { judged, open }: ProbeTally): void {
-  const known = probes.get(name)
-  const sum = new Map(known?.open)
-  for (const [ending, count] of open) addEnding(sum, ending, count)
-  probes.set(name, { judged: (known?.judged ?? 0) + judged, open: sum })
+function addEndings(own: Map<string, number>, part: ReadonlyMap<string, number>): Map<string, number> {
+  for (const [ending, count] of part) addEnding(own, ending, count)
+  return own
+}
+
+const emptyTally = (): MutableTally => ({ judged: 0, open: new Map() })
+
+const proofRules: MergeRules<CallProof, MutableProof> = {
+  stage: keep,
+  call: keep,
+  ...eachBy(sum, ['due', 'sent', 'met', 'judged', 'deferred']),
+  unmet: addEndings,
+  limited: addEndings,
+  probes: mapBy(fieldsBy<ProbeTally, MutableTally>({ judged: sum, open: addEndings }), emptyTally),
+  error: (own, part) => own || part,
 }
 
 /** How a request ended instead of as intended; null: as intended. `isProvoked`: its stage provokes the abuse block. */
@@ -184,7 +199,7 @@ export function unprovenReasons(
   if (load.sent === 0) return [nothingSent(load)]
   const broken = proofs.filter(proof => isBroken(proof, proofs, plan))
   if (broken.length === proofs.length) {
-    const endings = proofs.reduce((sum, { unmet }) => addEndings(sum, unmet), new Map<string, number>())
+    const endings = proofs.reduce((counts, { unmet }) => sumCounts(counts, unmet), new Map<string, number>())
     return [
       endings.size === 0
         ? nothingExpected
@@ -330,9 +345,4 @@ const maxSentences = 5
 export function firstOf(sentences: readonly string[]): readonly string[] {
   if (sentences.length <= maxSentences) return sentences
   return [...sentences.slice(0, maxSentences), `The same holds in ${sentences.length - maxSentences} further cases.`]
-}
-
-function addEndings(sum: Map<string, number>, unmet: ReadonlyMap<string, number>): Map<string, number> {
-  for (const [ending, count] of unmet) sum.set(ending, (sum.get(ending) ?? 0) + count)
-  return sum
 }

@@ -1,12 +1,12 @@
 import { formatExact, formatRate, formatWithError, type Unit } from '../lib/format.ts'
-import { formatPico } from '../lib/money.ts'
 import { type Aggregate, type Count, type CountWith, hasTrait, type Operator, type Threshold } from '../plan/plan.ts'
 import { type CapacityRange, capacityLabel, isConclusive, provenRange, rangeLabel } from './capacity/result.ts'
-import { describeHeldBack, mayBeOfHeldBack } from './metrics/held-back.ts'
 import { type Histogram, meanMs, percentileMs, samplesFor } from './metrics/histogram.ts'
 import type { RequestStats, RunMetrics } from './metrics/request-stats.ts'
 import { perSecond, type RunExtent, type Selection } from './metrics/timings.ts'
 import {
+  describeHeldBack,
+  mayBeOfHeldBack,
   rangeOfCount,
   rangeOfTiming,
   scaleRange,
@@ -121,24 +121,22 @@ export type Undecided = {
   readonly why: string
 }
 
-/** By the word of thresholds. Missing: judges decided all of it. */
-export type UndecidedTotals = Readonly<Partial<Record<UndecidedTotal, Undecided>>>
-type UndecidedTotal = CountWith<'judged'> | 'credits' | 'spend'
+/** A total that judges decide. */
+export type JudgedTotal = {
+  /** null: in all stages. A total that is known for the whole run only is the same in each. */
+  readonly countIn: (stage: string | null) => number
+  /** What no judge decided; null: judges decided all of it. */
+  readonly undecided: Undecided | null
+  /** What it rests on, such as how many clauses were judged; null: only the requests. */
+  readonly basis: string | null
+}
 
-/** Totals of the run that thresholds need in addition to the metrics, and how far the run went. */
+/** By the word of thresholds. */
+export type JudgedTotals = Readonly<Record<CountWith<'judged'> | 'credits' | 'spend', JudgedTotal>>
+
+/** What thresholds need in addition to the metrics, and how far the run went. */
 export type RunTotals = RunExtent & {
-  readonly violations: number
-  readonly discrepancies: number
-  readonly unexpected429: number
-  /** What no judge decided. */
-  readonly undecided: UndecidedTotals
-  /** What totals rest on, such as how many clauses were judged. */
-  readonly basis: Readonly<Partial<Record<UndecidedTotal, string>>>
-  /** Responses of the abuse block, by stage. */
-  readonly blocks: Readonly<Record<string, number>>
-  /** Claimed by the responses, over the whole run. */
-  readonly credits: bigint | number
-  readonly picoUsd: bigint
+  readonly judged: JudgedTotals
   readonly capacity: readonly CapacityResult[]
   /** The longest stall of a run whose observations do not state their stalls; null: they do, or the run goes on. */
   readonly unrecordedStallMs: number | null
@@ -158,9 +156,9 @@ function measure(threshold: Threshold, metrics: RunMetrics, totals: RunTotals): 
       return { ...timed, range: rangeOfTiming(threshold, measure, timed.value, metrics, stallMs) }
     }
     case 'credits':
-      return measureTotal('credits', Number(totals.credits), 'credits', metrics, totals)
+      return measureTotal('credits', 'credits', metrics, totals)
     case 'spend':
-      return measureTotal('spend', Number(formatPico(totals.picoUsd)), 'usd', metrics, totals)
+      return measureTotal('spend', 'usd', metrics, totals)
     case 'capacity':
       return measureCapacity(threshold, totals.capacity)
     case 'count':
@@ -211,14 +209,14 @@ function aggregate(of: Aggregate, histogram: Histogram): number | null {
 
 function measureTotal(
   subject: 'credits' | 'spend',
-  value: number,
   unit: Unit,
   metrics: RunMetrics,
-  { undecided }: RunTotals,
+  { judged }: RunTotals,
 ): MeasuredValue {
   const samples = metrics.all().sent
-  const base = { subject, samples, unit, grows: 'only', undecided: undecided[subject] ?? null } as const
-  return samples === 0 ? { ...base, value: null, message: 'nothing was measured' } : { ...base, value }
+  const { countIn, undecided } = judged[subject]
+  const base = { subject, samples, unit, grows: 'only', undecided } as const
+  return samples === 0 ? { ...base, value: null, message: 'nothing was measured' } : { ...base, value: countIn(null) }
 }
 
 function measureCount(
@@ -243,7 +241,7 @@ function measureCount(
     return none(`${count.kind} exist only for the whole run`)
   if (samples === 0 || (stats.sent === 0 && count.kind !== 'dropped')) return none(`${subject}: nothing was measured`)
   const total = totalOf(count, stats, totals, selection.stage)
-  const open = hasTrait(count.kind, 'judged') ? (totals.undecided[count.kind] ?? null) : null
+  const open = hasTrait(count.kind, 'judged') ? totals.judged[count.kind].undecided : null
   const inUnit = (amount: number): number | null => {
     if (kind === 'count') return amount
     return kind === 'ratio' ? amount / samples : perSecond(amount, metrics.activeMs(selection, totals))
@@ -267,8 +265,8 @@ function measureCount(
 
 /** The number of samples, and what else a reader must know of them; null: nothing else. */
 function basisOf(count: Count, samples: number, { statuses }: RequestStats, totals: RunTotals): string | null {
-  const ofTotal = hasTrait(count.kind, 'of-run') ? totals.basis[count.kind] : undefined
-  if (ofTotal !== undefined) return `${ofTotal}, n = ${samples}`
+  const ofTotal = hasTrait(count.kind, 'judged') ? totals.judged[count.kind].basis : null
+  if (ofTotal !== null) return `${ofTotal}, n = ${samples}`
   const refused = count.kind === 'failed' ? [...statuses].filter(([status]) => isRefusal(status)) : []
   const counts = refused.toSorted(([a], [b]) => a - b).map(([status, each]) => `${each} got ${status}`)
   return counts.length === 0 ? null : `n = ${samples}, of which ${counts.join(', ')}`
@@ -278,22 +276,8 @@ function basisOf(count: Count, samples: number, { statuses }: RequestStats, tota
 const isRefusal = (status: number): boolean => status >= 300
 
 function totalOf(count: Count, stats: RequestStats, totals: RunTotals, stage: string | null): number {
-  switch (count.kind) {
-    case 'status':
-      return stats.statuses.get(count.status) ?? 0
-    case 'violations':
-      return totals.violations
-    case 'discrepancies':
-      return totals.discrepancies
-    case 'unexpected-429':
-      return totals.unexpected429
-    case 'blocked':
-      return Object.entries(totals.blocks)
-        .filter(([name]) => stage === null || name === stage)
-        .reduce((sum, [, responses]) => sum + responses, 0)
-    default:
-      return stats[count.kind]
-  }
+  if (count.kind === 'status') return stats.statuses.get(count.status) ?? 0
+  return hasTrait(count.kind, 'judged') ? totals.judged[count.kind].countIn(stage) : stats[count.kind]
 }
 
 const describeAggregate = (of: Aggregate): string => (of.kind === 'percentile' ? `p(${of.percent})` : of.kind)

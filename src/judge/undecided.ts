@@ -4,47 +4,65 @@ import { asPatterns, clausesMatching } from '../contract/promises.ts'
 import { plural } from '../lib/format.ts'
 import { uncountedKinds } from '../observation/requests/request.ts'
 import type { Plan } from '../plan/plan.ts'
-import type { Billing } from './audits/audit.ts'
+import type { Billing, BlockCounts } from './audits/audit.ts'
 import type { ClauseTally } from './findings/findings.ts'
 import type { RunMetrics } from './metrics/request-stats.ts'
 import { type CallProof, describeEndings, firstOf, otherEndings, placeOf, unprovenCalls } from './proof.ts'
 import type { LimitResult, ThresholdResult } from './results.ts'
 import { canFail, covers, judgesSuccess, reachOf, statusOf } from './threshold-reach.ts'
-import type { RunTotals, Undecided, UndecidedTotals } from './thresholds.ts'
+import type { JudgedTotals, Undecided } from './thresholds.ts'
 
 type Evidence = {
   readonly plan: Pick<Plan, 'profile' | 'calls'>
   readonly clauses: readonly ClauseTally[]
   readonly metrics: Pick<RunMetrics, 'cells'>
   readonly limits: readonly LimitResult[]
-  readonly billing: Pick<Billing, 'unstatedCosts' | 'unknownCharges' | 'unstatedCredits'>
+  readonly billing: Omit<Billing, 'expectedCredits' | 'expectedUsd' | 'billedUsd' | 'tolerance'>
+  readonly violations: number
+  readonly blocks: BlockCounts
 }
 
-/** The totals of a run that its judges did not decide, or not completely. */
-export function undecidedTotals(evidence: Evidence): UndecidedTotals {
-  const { plan, clauses: tallies, billing } = evidence
-  const found = {
-    violations: tallies.some(({ judged }) => judged > 0) ? null : open(whyNotJudged(clauseIds, tallies, plan)),
-    discrepancies: isLedgerJudged(tallies)
-      ? unknownCharges(billing.unknownCharges)
-      : open(whyNotJudged(ofLedger, tallies, plan)),
-    'unexpected-429': undecided429s(evidence),
-    blocked: isPromised(ofBlocks, tallies) ? null : unseenBlocks(evidence),
-    credits: unstated(billing.unstatedCredits, 'RPC response', 'credits'),
-    spend: unstated(billing.unstatedCosts, 'charged response', 'cost'),
-  }
-  return Object.fromEntries(Object.entries(found).filter(([, undecided]) => undecided !== null))
-}
-
-/** What the totals of a run rest on. */
-export function basisOfTotals(tallies: readonly ClauseTally[], limits: readonly LimitResult[]): RunTotals['basis'] {
-  const compared = ofLedger.reduce((sum, id) => sum + judgedOf(id, tallies), 0)
+/** The totals of a run that its judges decide: a new word of thresholds is one row. */
+export function judgedTotals(evidence: Evidence): JudgedTotals {
+  const { plan, clauses: tallies, billing, limits, violations, blocks } = evidence
+  const judgedClauses = tallies.filter(({ judged }) => judged > 0)
+  const comparedBalances = ofLedger.reduce((sum, id) => sum + judgedOf(id, tallies), 0)
   const rejected = limits.reduce((sum, limit) => sum + limit.rejected, 0)
   const open = limits.reduce((sum, limit) => sum + undecidedOf(limit, tallies), 0)
   return {
-    violations: `${plural(tallies.filter(({ judged }) => judged > 0).length, 'clause')} judged`,
-    discrepancies: `${plural(compared, 'balance')} compared with charges`,
-    ...(rejected > 0 && { 'unexpected-429': `${rejected - open} of ${plural(rejected, '429')} judged` }),
+    violations: {
+      countIn: () => violations,
+      undecided: judgedClauses.length > 0 ? null : unbounded(whyNotJudged(clauseIds, tallies, plan)),
+      basis: `${plural(judgedClauses.length, 'clause')} judged`,
+    },
+    discrepancies: {
+      countIn: () => billing.discrepancies.reduce((sum, { count }) => sum + count, 0),
+      undecided: isLedgerJudged(tallies)
+        ? unknownCharges(billing.unknownCharges)
+        : unbounded(whyNotJudged(ofLedger, tallies, plan)),
+      basis: `${plural(comparedBalances, 'balance')} compared with charges`,
+    },
+    'unexpected-429': {
+      countIn: () => unexpected429s(limits, tallies),
+      undecided: undecided429s(evidence, open),
+      basis: rejected === 0 ? null : `${rejected - open} of ${plural(rejected, '429')} judged`,
+    },
+    blocked: {
+      countIn: stage =>
+        Object.entries(blocks).reduce((sum, [name, count]) => ((stage ?? name) === name ? sum + count : sum), 0),
+      undecided: isPromised(ofBlocks, tallies) ? null : unseenBlocks(evidence),
+      basis: null,
+    },
+    credits: {
+      countIn: () => Number(billing.claimedCredits),
+      undecided: unstated(billing.unstatedCredits, 'RPC response', 'credits'),
+      basis: null,
+    },
+    spend: {
+      countIn: () => Number(billing.claimedUsd),
+      undecided: unstated(billing.unstatedCosts, 'charged response', 'cost'),
+      basis: null,
+    },
   }
 }
 
@@ -63,7 +81,7 @@ export const isLedgerJudged = (tallies: readonly ClauseTally[]): boolean =>
 const ofBlocks = clausesMatching('abuse.*')
 const ofRefusals: readonly ClauseId[] = ['limit.requests.not-early']
 
-const open = (why: string): Undecided => ({ most: Number.POSITIVE_INFINITY, why })
+const unbounded = (why: string): Undecided => ({ most: Number.POSITIVE_INFINITY, why })
 
 /** The 429s of a limit of which no judge could tell whether they were right. */
 function undecidedOf({ rejected, decided429, unexpected429 }: LimitResult, tallies: readonly ClauseTally[]): number {
@@ -84,12 +102,11 @@ const whyUndecided429s = ({ clauses: tallies, plan }: Pick<Evidence, 'clauses' |
   whyNotJudged(ofRefusals, tallies, plan)
 
 /** The 429s that are certainly wrong. */
-export const unexpected429s = (limits: readonly LimitResult[], tallies: readonly ClauseTally[]): number =>
+const unexpected429s = (limits: readonly LimitResult[], tallies: readonly ClauseTally[]): number =>
   isPromised(ofRefusals, tallies) ? limits.reduce((sum, { unexpected429 }) => sum + (unexpected429 ?? 0), 0) : 0
 
-function undecided429s(evidence: Evidence): Undecided | null {
-  const { plan, clauses: tallies, metrics, limits } = evidence
-  const ofLimits = limits.reduce((sum, limit) => sum + undecidedOf(limit, tallies), 0)
+function undecided429s(evidence: Evidence, ofLimits: number): Undecided | null {
+  const { plan, metrics } = evidence
   const ofOthers = metrics
     .cells()
     .filter(({ call }) => uncountedKinds.has(plan.calls[call]?.kind ?? ''))
@@ -113,12 +130,12 @@ function unknownCharges(count: number): Undecided | null {
   if (count === 0) return null
   const responses = plural(count, 'charged response states', 'charged responses state')
   const why = 'no cost, and the price list does not cover them, so no balance shows whether their charges are right'
-  return open(`${responses} ${why}: state their prices in the profile ("models", "chat.search", "rpc.networks")`)
+  return unbounded(`${responses} ${why}: state their prices in the profile ("models", "chat.search", "rpc.networks")`)
 }
 
 function unstated(count: number, what: string, amount: string): Undecided | null {
   if (count === 0) return null
-  return open(`${plural(count, `${what} states`, `${what}s state`)} no ${amount}, so the total may be larger`)
+  return unbounded(`${plural(count, `${what} states`, `${what}s state`)} no ${amount}, so the total may be larger`)
 }
 
 const judgedOf = (id: ClauseId, tallies: readonly ClauseTally[]): number =>

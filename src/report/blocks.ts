@@ -17,7 +17,7 @@ type StyledWords = {
   readonly verdict?: Verdict
 }
 
-/** The same words in every medium, or words by medium; a medium without words shows nothing. */
+/** The same words in every medium, or words by medium; a medium without words leaves them out. */
 export type Content = Words | { readonly [M in Medium]?: Words }
 
 /**
@@ -307,7 +307,7 @@ function blockIn(medium: Medium, block: Block): Block<Words> | null {
 
 const isIn = (medium: Medium, { in: media }: Shown): boolean => media === undefined || media.includes(medium)
 
-/** null: the medium shows nothing of it. */
+/** null: the medium leaves it out. */
 const wordsIn = (medium: Medium, content: Content): Words | null =>
   isWords(content) ? content : (content[medium] ?? null)
 

@@ -94,7 +94,7 @@ const withoutCommand = (evidence: Evidence): Evidence =>
 
 /**
  * Each call that was due, in plan order: first over all stages, then by stage. System calls are left out. A probe has no
- * goodput: its documented response is a refusal, and its clause judges that.
+ * goodput, because its documented response is a refusal, which its clause judges.
  */
 function callFacts(plan: Plan, metrics: RunMetrics, extent: RunExtent): readonly CallFacts[] {
   const seen = metrics.cells().filter(cell => !isSystemStage(cell.stage))

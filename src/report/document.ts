@@ -126,7 +126,7 @@ const workerSchema = z.object({
   sent: whole,
   latenessMs: percentilesSchema,
   eventLoopDelayMs: eventLoopDelay.nullable(),
-  /** Another machine, and how its clock differed from that of the run; null: this machine, or it was lost. */
+  /** Another machine, and how far its clock differed from the clock of the run; null: this machine, or it was lost. */
   machine: z
     .object({ name: z.string(), clockAheadMs: z.number(), clockDriftMs: z.number(), clockErrorMs: z.number() })
     .nullable()

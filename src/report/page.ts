@@ -9,10 +9,9 @@ import { findingsSection } from './sections/findings.ts'
 import { harnessSection } from './sections/harness.ts'
 import { latencySection } from './sections/latency.ts'
 import { limitsSection } from './sections/limits.ts'
-import { loadSection, planSection } from './sections/load.ts'
+import { loadSection, planSection, valuesSection } from './sections/load.ts'
 import { summarySection } from './sections/summary.ts'
 import { thresholdsSection } from './sections/thresholds.ts'
-import { valuesSection } from './sections/values.ts'
 
 /** In page order. A new section is one file and one line here. */
 const sections: readonly ((report: Report) => readonly Block[])[] = [

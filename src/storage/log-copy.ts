@@ -27,7 +27,7 @@ export async function openLogSource(file: string): Promise<LogSource> {
   }
 }
 
-/** Fails if the file exists. Nobody else may read it. */
+/** Creates the file for this user only. Fails if it exists. */
 export async function createLogTarget(file: string): Promise<LogTarget> {
   const handle = await open(file, 'wx', 0o600)
   return {

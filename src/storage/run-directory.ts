@@ -178,7 +178,7 @@ function unwritable(path: string, cause: unknown): UsageError {
   return new UsageError({ where: path, got, expected: 'a writable directory', hint: 'name another one with --out' })
 }
 
-/** Throws a UsageError unless files can be written into `path`, which need not exist. Leaves nothing there. */
+/** Throws a UsageError unless files can be written into `path`, which need not exist. Removes what it creates. */
 export function assertWritableDirectory(path: string): void {
   const created = makeDirectory(path)
   const file = join(path, '.turnpike-can-write')
@@ -320,7 +320,7 @@ function assertRunDirectory(path: string): void {
   throw new UsageError({ where: path, got: 'a directory without a run', expected, ...nearestRun(path, '') })
 }
 
-/** undefined: there is nothing. Throws a UsageError for a path that cannot be followed, such as a link to itself. */
+/** undefined: `path` does not exist. Throws a UsageError for a path that cannot be followed, such as a link to itself. */
 function statsOf(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false })

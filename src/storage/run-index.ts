@@ -85,7 +85,7 @@ export function openRunIndex(folder: string): RunIndex {
   }
 }
 
-/** `stamp` changes with the report; null: there is none. */
+/** `stamp` changes with the report; null: the run has no report. */
 type IndexEntry = { readonly stamp: string | null; readonly run: IndexedRun }
 
 /** A directory of a run, and what its report file is; null: it has none. */
@@ -93,7 +93,7 @@ type FoundRun = { readonly name: string; readonly report: Pick<Stats, 'mtimeMs' 
 
 const stampOf = ({ report }: FoundRun): string | null => report && `${report.mtimeMs}/${report.size}`
 
-/** Links are left out, so that nothing leads out of the folder. */
+/** Leaves out links, which may lead out of the folder. */
 function foundRuns(folder: string): readonly FoundRun[] {
   let names: readonly string[]
   try {

@@ -1,5 +1,6 @@
 import type { Observation, Sink } from '../../observation/observation.ts'
 import type { FindingLog } from '../findings/findings.ts'
+import { recordBy, sum } from '../merge.ts'
 import type { LimitResult } from '../results.ts'
 import { createAbuseAudit } from './abuse/abuse.ts'
 import {
@@ -121,6 +122,8 @@ export type MergedAudits = {
   readonly finish: (states: readonly CrossWorkerState[]) => void
 }
 
+const sumByStage = recordBy(sum, () => 0)
+
 /** `findingLog` has the findings of the workers and receives new ones. Limits are in the order of `callers`. */
 export function mergeAudits(
   parts: readonly AuditSnapshot[],
@@ -132,9 +135,7 @@ export function mergeAudits(
   const rank = new Map(callers.map((name, position) => [name, position]))
   const rankOf = ({ caller }: LimitResult) => rank.get(caller) ?? callers.length
   const limits = parts.flatMap(part => part.limits).toSorted((a, b) => rankOf(a) - rankOf(b))
-  const blocks: Record<string, number> = {}
-  for (const part of parts)
-    for (const [stage, count] of Object.entries(part.blocks)) blocks[stage] = (blocks[stage] ?? 0) + count
+  const blocks = parts.map(part => part.blocks).reduce(sumByStage, {})
   const totals = sumLedgers(parts.map(part => part.ledger))
   return {
     billing: () => toBilling(totals, discrepancies.list()),

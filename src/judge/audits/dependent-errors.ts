@@ -3,6 +3,7 @@ import type { RpcDescriptor } from '../../observation/requests/rpc.ts'
 import { isRpc } from '../../observation/requests/rpc.ts'
 import { is2xx, isAbuseBlock } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
+import { addCount, eachBy, fieldsBy, keep, type MergeRules, mergeAll, mergeFields, sum, sumCounts } from '../merge.ts'
 import type { Audit, AuditContext } from './audit.ts'
 
 type Reporter = ClauseReporter<'dependent-errors'>
@@ -78,7 +79,7 @@ export function createDependentErrorsAudit({
   const close = (index: number, place: string, block: readonly Entry[]) => {
     blocks[index]?.delete(place)
     const count = counted[index]
-    if (count !== undefined) counted[index] = withBlock(count, block)
+    if (count !== undefined) addBlock(count, block)
   }
 
   return {
@@ -125,54 +126,44 @@ const placeOf = ({ stage, trial, chain }: Observation, { network, batch, replay 
   JSON.stringify([stage, trial, chain, network, batch, replay !== null])
 
 /** A longer request takes longer, and may fail for it. So those without the property must not be shorter. */
-function withBlock(count: DependentErrors, block: readonly Entry[]): DependentErrors {
+function addBlock(count: DependentErrors, block: readonly Entry[]): void {
   const having = block.filter(({ has }) => has)
   const longest = Math.max(...having.map(({ size }) => size))
   const lacking = block.filter(({ has, size }) => !has && size >= longest)
-  if (having.length === 0 || lacking.length === 0) return count
+  if (having.length === 0 || lacking.length === 0) return
   const failed = having.filter(isError)
+  const statuses = new Map<number, number>()
+  for (const { status } of failed) addCount(statuses, status)
   const division = [having.length + lacking.length, having.length, failed.length + lacking.filter(isError).length]
-  return added(count, {
+  const ofBlock = {
     clause: count.clause,
     having: { requests: having.length, errors: failed.length },
     lacking: { requests: lacking.length, errors: lacking.filter(isError).length },
     divisions: new Map([[division.join('/'), 1]]),
-    statuses: failed.reduce(
-      (sums, { status }) => mergedCounts(sums, new Map([[status, 1]])),
-      new Map<number, number>(),
-    ),
+    statuses,
     ids: failed.map(({ id }) => id),
-  })
+  }
+  mergeFields(count, ofBlock, rules)
 }
 
 const isError = ({ status }: Entry): boolean => !is2xx(status)
 
-const added = (one: DependentErrors, other: DependentErrors): DependentErrors => ({
-  clause: one.clause,
-  having: sumOf(one.having, other.having),
-  lacking: sumOf(one.lacking, other.lacking),
-  divisions: mergedCounts(one.divisions, other.divisions),
-  statuses: mergedCounts(one.statuses, other.statuses),
-  ids: [...one.ids, ...other.ids].toSorted((a, b) => a - b).slice(0, maxCited),
-})
+const sumErrors = fieldsBy<ErrorCount, ErrorCount>(eachBy(sum, ['requests', 'errors']))
 
-const sumOf = (one: ErrorCount, other: ErrorCount): ErrorCount => ({
-  requests: one.requests + other.requests,
-  errors: one.errors + other.errors,
-})
-
-function mergedCounts<Key>(one: ReadonlyMap<Key, number>, other: ReadonlyMap<Key, number>): Map<Key, number> {
-  const sums = new Map(one)
-  for (const [key, count] of other) sums.set(key, (sums.get(key) ?? 0) + count)
-  return sums
+const rules: MergeRules<DependentErrors> = {
+  clause: keep,
+  having: sumErrors,
+  lacking: sumErrors,
+  divisions: sumCounts,
+  statuses: sumCounts,
+  ids: (own, part) => [...own, ...part].toSorted((a, b) => a - b).slice(0, maxCited),
 }
 
 /** Judges the errors of all workers: whether they depend on a property more than chance explains. */
 export function judgeDependentErrors(all: readonly DependentErrors[], reporter: Reporter): void {
   for (const { clause, having: has, lacking: lacks } of properties) {
-    const { having, lacking, divisions, statuses, ids } = all
-      .filter(count => count.clause === clause)
-      .reduce(added, emptyCount(clause))
+    const ofClause = all.filter(count => count.clause === clause)
+    const { having, lacking, divisions, statuses, ids } = mergeAll(ofClause, () => emptyCount(clause), rules)
     const isMore = having.errors * lacking.requests > lacking.errors * having.requests
     if (!isMore || tailBound(drawsOf(divisions), having.errors) > maxChance) continue
     const named = [...statuses]

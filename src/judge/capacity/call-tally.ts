@@ -1,4 +1,5 @@
 import type { Observation } from '../../observation/observation.ts'
+import { eachBy, type MergeRules, sum } from '../merge.ts'
 import { lateForLoadMs } from '../metrics/instrument-error.ts'
 import { missedByMs, type Slo, sloOutcome } from '../metrics/slo.ts'
 import { isSuccess } from '../metrics/timings.ts'
@@ -56,19 +57,12 @@ function addBad(tally: MutableTally, byMs: number): void {
   tally.badBy[index] = (tally.badBy[index] ?? 0) + 1
 }
 
-export const copyTally = (tally: PartialTally): MutableTally => mergeTallies(emptyTally(), tally)
+export const copyTally = (tally: PartialTally): PartialTally => ({ ...tally, badBy: [...tally.badBy] })
 
-export function mergeTallies(a: PartialTally, b: PartialTally): MutableTally {
-  const longer = a.badBy.length > b.badBy.length ? a : b
-  return {
-    good: a.good + b.good,
-    bad: a.bad + b.bad,
-    refused: a.refused + b.refused,
-    unmeasured: a.unmeasured + b.unmeasured,
-    doubtfullyGood: a.doubtfullyGood + b.doubtfullyGood,
-    doubtfullyBad: a.doubtfullyBad + b.doubtfullyBad,
-    badBy: longer.badBy.map((_, index) => (a.badBy[index] ?? 0) + (b.badBy[index] ?? 0)),
-  }
+export const tallyRules: MergeRules<PartialTally> = {
+  ...eachBy(sum, ['good', 'bad', 'refused', 'unmeasured', 'doubtfullyGood', 'doubtfullyBad']),
+  badBy: (own, part) =>
+    (own.length > part.length ? own : part).map((_, index) => (own[index] ?? 0) + (part[index] ?? 0)),
 }
 
 /** The tally of a trial. `latestMs`: the largest lateness of its requests, which no other response is delayed beyond. */

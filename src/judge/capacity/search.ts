@@ -3,6 +3,7 @@ import { memoizeLast } from '../../lib/memoize.ts'
 import type { Sink } from '../../observation/observation.ts'
 import { is2xx } from '../../observation/response.ts'
 import { type Plan, type SearchTerms, type Trial, timings } from '../../plan/plan.ts'
+import { addCount } from '../merge.ts'
 import { percentileMs, percentilesOf } from '../metrics/histogram.ts'
 import {
   createRequestStats,
@@ -12,7 +13,6 @@ import {
   statusCounts,
 } from '../metrics/request-stats.ts'
 import type { CapacityResult, TrialCall, TrialResult } from '../results.ts'
-
 import { emptyTally, tallyOf } from './call-tally.ts'
 import { hasMissed, judgeTrial, type TrialSnapshot, type TrialState } from './judge-trial.ts'
 import { maxTrials, type NextStep, nextTrial, type SearchConclusion, type TrialRecord } from './next-trial.ts'
@@ -56,7 +56,7 @@ export function createSearchFolds(plan: Plan, contract: Contract): SearchFolds {
       while (folds.length <= trial) folds.push(createTrialFold(slo, contract))
       folds[trial]?.add(observation)
     },
-    part: (stage, trial) => searches.get(stage)?.folds[trial]?.part() ?? emptyPart,
+    part: (stage, trial) => searches.get(stage)?.folds[trial]?.part() ?? emptyPart(),
     snapshot: isTruncated =>
       [...searches].map(([stage, { folds }]) => ({ stage, trials: folds.map(fold => fold.snapshot()), isTruncated })),
   }
@@ -132,8 +132,7 @@ function mergeCells(slo: Plan['slo'], workers: readonly TrialFoldSnapshot[]): Re
   for (const { call, stats, missed } of workers.flatMap(({ calls }) => calls)) {
     const known = cells.get(call) ?? { cell: createRequestStats(slo[call] ?? {}), missed: new Map() }
     known.cell.merge(stats)
-    for (const [timing, times] of Object.entries(missed))
-      known.missed.set(timing, (known.missed.get(timing) ?? 0) + times)
+    for (const [timing, times] of Object.entries(missed)) addCount(known.missed, timing, times)
     cells.set(call, known)
   }
   return cells

@@ -2,6 +2,7 @@ import type { Contract } from '../../contract/contract.ts'
 import { isFirstRequest, isLocalFault, latenessMs, type Observation, type Sink } from '../../observation/observation.ts'
 import { isAbuseBlock } from '../../observation/response.ts'
 import type { Plan } from '../../plan/plan.ts'
+import { addCount, eachBy, fieldsBy, type MergeRules, mergeAll, recordBy, sum } from '../merge.ts'
 import { lateForLoadMs } from '../metrics/instrument-error.ts'
 import {
   createRequestStats,
@@ -11,15 +12,14 @@ import {
 } from '../metrics/request-stats.ts'
 import { missedTimings, type Slo } from '../metrics/slo.ts'
 import { isSuccess } from '../metrics/timings.ts'
-
 import {
   addToTally,
   copyTally,
   emptyTally,
   type MutableTally,
-  mergeTallies,
   type PartialTally,
   tallyOf,
+  tallyRules,
 } from './call-tally.ts'
 import type { TrialSnapshot } from './judge-trial.ts'
 import { queueRangeOf } from './queue-growth.ts'
@@ -72,7 +72,7 @@ type CallFold = {
 /** `slo`: of each call of the mix. Other calls, which only an edited log has, count together. */
 export function createTrialFold(slo: Plan['slo'], contract: Contract): TrialFold {
   const folds = new Map(Object.entries(slo).map(([call, bounds]) => [call, createCallFold(bounds)]))
-  const counts = { ...emptyPart.counts }
+  const counts = noCounts()
   const sample = createRequestSample()
   let [maxMs, latestMs] = [0, 0]
   let [firstDueMs, lastDueMs] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
@@ -99,7 +99,7 @@ export function createTrialFold(slo: Plan['slo'], contract: Contract): TrialFold
     const bounds = slo[o.call] ?? {}
     addToTally(tally, o, bounds)
     if (!isSuccess(o)) return
-    for (const timing of missedTimings(o, bounds)) missed.set(timing, (missed.get(timing) ?? 0) + 1)
+    for (const timing of missedTimings(o, bounds)) addCount(missed, timing)
   }
 
   const part = (): TrialPart => ({
@@ -111,7 +111,8 @@ export function createTrialFold(slo: Plan['slo'], contract: Contract): TrialFold
     firstDueMs,
     lastDueMs,
     lastEndMs,
-    endsKnownMs: lastEndMs,
+    // A worker without arrivals has no requests whose ends are unknown.
+    endsKnownMs: Number.isFinite(firstDueMs) ? lastEndMs : Number.POSITIVE_INFINITY,
   })
 
   return {
@@ -160,9 +161,11 @@ const createCallFold = (slo: Slo): CallFold => ({
   missed: new Map(),
 })
 
+const noCounts = () => ({ arrivals: 0, late: 0, blocked: 0, heldBack: 0, crowdedOut: 0, cutOff: 0 })
+
 /** The part of a worker that has not sent yet. */
-export const emptyPart: TrialPart = {
-  counts: { arrivals: 0, late: 0, blocked: 0, heldBack: 0, crowdedOut: 0, cutOff: 0 },
+export const emptyPart = (): TrialPart => ({
+  counts: noCounts(),
   calls: {},
   sample: { stride: 1, instants: new Float64Array() },
   maxMs: 0,
@@ -171,35 +174,23 @@ export const emptyPart: TrialPart = {
   lastDueMs: Number.NEGATIVE_INFINITY,
   lastEndMs: Number.NEGATIVE_INFINITY,
   endsKnownMs: Number.POSITIVE_INFINITY,
-}
+})
 
 /** The part of several workers together. Workers share no request. */
-export function mergeParts(parts: readonly TrialPart[]): TrialPart {
-  // A worker without arrivals has no requests whose ends are unknown.
-  const sending = parts.filter(({ firstDueMs }) => Number.isFinite(firstDueMs))
-  const sum = (count: keyof TrialCounts) => sending.reduce((total, { counts }) => total + counts[count], 0)
-  const calls = new Map<string, PartialTally>()
-  for (const part of parts)
-    for (const [call, tally] of Object.entries(part.calls))
-      calls.set(call, mergeTallies(calls.get(call) ?? emptyTally(), tally))
-  return {
-    counts: {
-      arrivals: sum('arrivals'),
-      late: sum('late'),
-      blocked: sum('blocked'),
-      heldBack: sum('heldBack'),
-      crowdedOut: sum('crowdedOut'),
-      cutOff: sum('cutOff'),
-    },
-    calls: Object.fromEntries(calls),
-    sample: mergeSamples(sending.map(({ sample }) => sample)),
-    maxMs: Math.max(emptyPart.maxMs, ...sending.map(({ maxMs }) => maxMs)),
-    latestMs: Math.max(emptyPart.latestMs, ...sending.map(({ latestMs }) => latestMs)),
-    firstDueMs: Math.min(emptyPart.firstDueMs, ...sending.map(({ firstDueMs }) => firstDueMs)),
-    lastDueMs: Math.max(emptyPart.lastDueMs, ...sending.map(({ lastDueMs }) => lastDueMs)),
-    lastEndMs: Math.max(emptyPart.lastEndMs, ...sending.map(({ lastEndMs }) => lastEndMs)),
-    endsKnownMs: Math.min(emptyPart.endsKnownMs, ...sending.map(({ endsKnownMs }) => endsKnownMs)),
-  }
+export const mergeParts = (parts: readonly TrialPart[]): TrialPart => ({
+  ...mergeAll(parts, emptyPart, partRules),
+  sample: mergeSamples(parts.map(({ sample }) => sample)),
+})
+
+const partRules: MergeRules<Omit<TrialPart, 'sample'>> = {
+  counts: fieldsBy(eachBy(sum, ['arrivals', 'late', 'blocked', 'heldBack', 'crowdedOut', 'cutOff'])),
+  calls: recordBy(fieldsBy(tallyRules), emptyTally),
+  maxMs: Math.max,
+  latestMs: Math.max,
+  firstDueMs: Math.min,
+  lastDueMs: Math.max,
+  lastEndMs: Math.max,
+  endsKnownMs: Math.min,
 }
 
 /** The input of the judge of a trial. During a trial, only the complete part of its queue is evaluated. */

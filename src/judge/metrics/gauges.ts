@@ -6,6 +6,7 @@ import { chargeOf } from '../audits/ledger/charge.ts'
 import { expectedCharge } from '../audits/ledger/prices.ts'
 import { priceListOf } from '../checks/price-list.ts'
 import { claimedCredits } from '../checks/rpc-credits.ts'
+import { addCount, eachBy, getOrAdd, keep, type MergeRules, mergeFields, sumBigint } from '../merge.ts'
 
 /** The charges of one call on one network (`none`: it has no network), in pico-USD and credits. */
 type ChargeGauge = {
@@ -43,8 +44,7 @@ export function mergeGauges(parts: readonly GaugeSnapshot[]): GaugeSnapshot {
   const charges = new Map<string, ChargeGauge>()
   for (const gauge of parts.flatMap(part => part.charges)) {
     const key = `${gauge.call} ${gauge.network}`
-    const sum = charges.get(key)
-    charges.set(key, sum === undefined ? gauge : addCharges(sum, gauge))
+    charges.set(key, mergeFields(charges.get(key) ?? noCharges(gauge.call, gauge.network), gauge, chargeRules))
   }
   return {
     charges: [...charges.values()],
@@ -54,12 +54,19 @@ export function mergeGauges(parts: readonly GaugeSnapshot[]): GaugeSnapshot {
   }
 }
 
-const addCharges = (a: ChargeGauge, b: ChargeGauge): ChargeGauge => ({
-  ...a,
-  expectedCredits: a.expectedCredits + b.expectedCredits,
-  claimedCredits: a.claimedCredits + b.claimedCredits,
-  expectedPicoUsd: a.expectedPicoUsd + b.expectedPicoUsd,
-  claimedPicoUsd: a.claimedPicoUsd + b.claimedPicoUsd,
+const chargeRules: MergeRules<ChargeGauge> = {
+  call: keep,
+  network: keep,
+  ...eachBy(sumBigint, ['expectedCredits', 'claimedCredits', 'expectedPicoUsd', 'claimedPicoUsd']),
+}
+
+const noCharges = (call: string, network: string): ChargeSums => ({
+  call,
+  network,
+  expectedCredits: 0n,
+  claimedCredits: 0n,
+  expectedPicoUsd: 0n,
+  claimedPicoUsd: 0n,
 })
 
 export type GaugeViews = {
@@ -82,12 +89,8 @@ export function createGauges(contract: Contract): Gauges {
   const blocks = new Map<string, number>()
 
   function sumsOf(call: string, network: string): ChargeSums {
-    const ofCall = charges.get(call) ?? new Map<string, ChargeSums>()
-    charges.set(call, ofCall)
-    const none = { expectedCredits: 0n, claimedCredits: 0n, expectedPicoUsd: 0n, claimedPicoUsd: 0n }
-    const sums = ofCall.get(network) ?? { call, network, ...none }
-    ofCall.set(network, sums)
-    return sums
+    const ofCall = getOrAdd(charges, call, () => new Map<string, ChargeSums>())
+    return getOrAdd(ofCall, network, () => noCharges(call, network))
   }
 
   function addCharge(observation: Observation) {
@@ -119,8 +122,7 @@ export function createGauges(contract: Contract): Gauges {
     }
     // The judges decide which limit a probe uses.
     if (headers['x-ratelimit-remaining-requests'] === undefined || isProbeRequest(request)) return
-    const ofCaller = limits.get(caller) ?? new Map<string, LatestOfLimit>()
-    limits.set(caller, ofCaller)
+    const ofCaller = getOrAdd(limits, caller, () => new Map<string, LatestOfLimit>())
     const { limitFamily, subject } = requestTraits(request)
     const key = limitFamily === 'chat' ? subject(request) : request.kind
     const known = ofCaller.get(key)
@@ -160,7 +162,7 @@ export function createGauges(contract: Contract): Gauges {
       const { response, headersMs, endMs, caller } = observation
       if (response === null) return
       addLatest(observation, headersMs ?? endMs ?? 0)
-      if (isAbuseBlock(response, contract)) blocks.set(caller, (blocks.get(caller) ?? 0) + 1)
+      if (isAbuseBlock(response, contract)) addCount(blocks, caller)
     },
   }
 }

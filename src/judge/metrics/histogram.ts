@@ -1,5 +1,6 @@
 import { Int32Histogram } from 'hdr-histogram-js'
 import { samplesToProve } from '../../plan/sample-size.ts'
+import { into, mapBy } from '../merge.ts'
 import type { Percentiles } from '../results.ts'
 
 /** A distribution of milliseconds in bounded memory: 1 µs to 1 h, three significant digits. */
@@ -137,6 +138,12 @@ export function mergeHistograms(histograms: readonly Histogram[]): Histogram {
   for (const histogram of [first, ...rest]) merged.merge(histogram.snapshot())
   return merged
 }
+
+/** Adds each snapshot to the histogram of the same name. */
+export const mergeHistogramsInto = mapBy(into<HistogramSnapshot, MutableHistogram>, createHistogram)
+
+export const snapshotsOf = <Name>(histograms: ReadonlyMap<Name, Histogram>): ReadonlyMap<Name, HistogramSnapshot> =>
+  new Map([...histograms].map(([name, histogram]) => [name, histogram.snapshot()]))
 
 /** The number of samples needed to bound a percentile; infinite for p0 and p100. */
 export const samplesFor = (percent: number): number =>

@@ -1,5 +1,6 @@
 import { isLost, latenessMs, type Observation, type Sink } from '../../observation/observation.ts'
 import { isSystemStage, type Plan, type StagePlan, type Timing } from '../../plan/plan.ts'
+import { addCount, eachBy, getOrAdd, type MergeRules, mergeFields, sum, sumCounts } from '../merge.ts'
 import {
   createHistogram,
   emptyHistogram,
@@ -7,6 +8,8 @@ import {
   type HistogramSnapshot,
   type MutableHistogram,
   mergeHistograms,
+  mergeHistogramsInto,
+  snapshotsOf,
 } from './histogram.ts'
 import { type Slo, type SloOutcome, sloOutcome, unmeasuredTimings } from './slo.ts'
 import { createStageClock, type StageClock, type StageClockSnapshot } from './stage-clock.ts'
@@ -58,7 +61,7 @@ export function createMetrics(plan: Plan): RunMetrics {
   const nameCall = boundNames(Object.keys(plan.calls))
   const nameStage = boundNames(plan.stages.map(stage => stage.name))
 
-  const list = (): readonly MetricsCell[] => each((call, stage, { stats }) => ({ call, stage, stats: stats }))
+  const list = (): readonly MetricsCell[] => each((call, stage, { stats }) => ({ call, stage, stats }))
 
   const each = <Value>(of: (call: string, stage: string, cell: MutableStats) => Value): readonly Value[] =>
     [...cells].flatMap(([stage, calls]) => [...calls].map(([call, cell]) => of(call, stage, cell)))
@@ -68,13 +71,8 @@ export function createMetrics(plan: Plan): RunMetrics {
     if (known !== undefined) return known
     const stage = nameStage(o.stage)
     const call = nameCall(o.call)
-    const ofStage = cells.get(stage) ?? new Map<string, MutableStats>()
-    let cell = ofStage.get(call)
-    if (cell === undefined) {
-      cell = createRequestStats(plan.slo[call] ?? {})
-      cells.set(stage, ofStage.set(call, cell))
-    }
-    return cell
+    const ofStage = getOrAdd(cells, stage, () => new Map<string, MutableStats>())
+    return getOrAdd(ofStage, call, () => createRequestStats(plan.slo[call] ?? {}))
   }
 
   const stages = createStageClock(plan)
@@ -124,8 +122,7 @@ function boundNames(known: readonly string[]): (name: string) => string {
   }
 }
 
-/** Sums over a set of observations. */
-export type RequestStats = {
+type Counts = {
   /** Requests handed to the transport: answered plus failed. */
   readonly sent: number
   /** Complete responses, of any status. */
@@ -145,7 +142,7 @@ export type RequestStats = {
   readonly doubtfullyMissed: number
   /** Complete 2xx responses that missed an SLO, even without the errors of Turnpike. */
   readonly missed: number
-  /** Complete 2xx responses of which an SLO could not be measured; neither good nor bad. By timing: how many. */
+  /** Complete 2xx responses without a value for an SLO, neither good nor bad; their number for each timing. */
   readonly unmeasured: number
   readonly unmeasuredBy: ReadonlyMap<Timing, number>
   readonly statuses: ReadonlyMap<number, number>
@@ -155,17 +152,21 @@ export type RequestStats = {
   /** Of complete 2xx responses that state their tokens, and the number of these responses. */
   readonly outputTokens: number
   readonly respondsWithTokens: number
-  /** Of complete 2xx responses; lateness is of everything sent. Empty if there are none. */
-  readonly timing: (timing: Timing) => Histogram
-  /** Of complete 2xx responses. */
-  readonly stalls: StallStats
   /** How long all requests waited for their ends, and how much of it the longest stall of each took. */
   readonly waitedMs: number
   readonly stalledMs: number
 }
 
+/** Sums over a set of observations. */
+export type RequestStats = Counts & {
+  /** Of complete 2xx responses; lateness is of everything sent. Empty if there are none. */
+  readonly timing: (timing: Timing) => Histogram
+  /** Of complete 2xx responses. */
+  readonly stalls: StallStats
+}
+
 /** Plain data, for merging. */
-export type RequestStatsSnapshot = Omit<RequestStats, 'timing' | 'stalls'> & {
+export type RequestStatsSnapshot = Counts & {
   readonly stalls: StallStatsSnapshot
   readonly histograms: ReadonlyMap<Timing, HistogramSnapshot>
 }
@@ -188,46 +189,12 @@ export function createRequestStats(slo: Slo, isRecorded: (timing: Timing) => boo
   const ofGaps = gapTimings.filter(isRecorded)
   const recordsLateness = isRecorded('lateness')
   const histograms = new Map<Timing, MutableHistogram>()
-  const statuses = new Map<number, number>()
-  const failures = new Map<string, number>()
-  const drops = new Map<string, number>()
-  const unmeasuredBy = new Map<Timing, number>()
   const stalls = createStallStats()
-  const stats = {
-    sent: 0,
-    answered: 0,
-    failed: 0,
-    incomplete: 0,
-    dropped: 0,
-    skipped: 0,
-    good: 0,
-    doubtfullyGood: 0,
-    doubtfullyMissed: 0,
-    missed: 0,
-    unmeasured: 0,
-    unmeasuredBy,
-    statuses,
-    failures,
-    drops,
-    outputTokens: 0,
-    respondsWithTokens: 0,
-    waitedMs: 0,
-    stalledMs: 0,
-    timing: (timing: Timing) => histograms.get(timing) ?? emptyHistogram,
-    stalls: stalls.stats,
-  }
-
-  const histogramOf = (timing: Timing): MutableHistogram => {
-    let histogram = histograms.get(timing)
-    if (histogram === undefined) {
-      histogram = createHistogram()
-      histograms.set(timing, histogram)
-    }
-    return histogram
-  }
+  const stats = emptyStats(timing => histograms.get(timing) ?? emptyHistogram, stalls.stats)
+  const { statuses, failures, drops, unmeasuredBy } = stats
 
   const record = (timing: Timing, ms: number | null) => {
-    if (ms !== null) histogramOf(timing).record(ms)
+    if (ms !== null) getOrAdd(histograms, timing, createHistogram).record(ms)
   }
 
   const addOutcome = (o: Observation, outcome: SloOutcome) => {
@@ -237,7 +204,7 @@ export function createRequestStats(slo: Slo, isRecorded: (timing: Timing) => boo
     else if (outcome === 'missed') stats.missed++
     else if (outcome === 'unmeasured') {
       stats.unmeasured++
-      for (const timing of unmeasuredTimings(o, slo)) addCount(unmeasuredBy, timing, 1)
+      for (const timing of unmeasuredTimings(o, slo)) addCount(unmeasuredBy, timing)
     }
   }
 
@@ -258,7 +225,7 @@ export function createRequestStats(slo: Slo, isRecorded: (timing: Timing) => boo
       if (reason === 'no-credentials') stats.skipped++
       if (reason === 'no-credentials' || reason === 'no-response') return
       stats.dropped++
-      addCount(drops, reason, 1)
+      addCount(drops, reason)
       return
     }
     stats.sent++
@@ -268,7 +235,7 @@ export function createRequestStats(slo: Slo, isRecorded: (timing: Timing) => boo
     if (o.outcome.kind === 'failed') {
       stats.failed++
       if (!isLost(o)) stats.incomplete++
-      addCount(failures, o.outcome.reason, 1)
+      addCount(failures, o.outcome.reason)
       return
     }
     stats.answered++
@@ -284,83 +251,75 @@ export function createRequestStats(slo: Slo, isRecorded: (timing: Timing) => boo
       return {
         ...counts,
         stalls: stalls.snapshot(),
-        histograms: new Map([...histograms].map(([timing, each]) => [timing, each.snapshot()])),
+        histograms: snapshotsOf(histograms),
       }
     },
     merge: snapshot => {
-      for (const name of counted) stats[name] += snapshot[name]
-      for (const [status, count] of snapshot.statuses) addStatus(statuses, status, count)
-      for (const [reason, count] of snapshot.failures) addCount(failures, reason, count)
-      for (const [reason, count] of snapshot.drops) addCount(drops, reason, count)
-      for (const [timing, count] of snapshot.unmeasuredBy) addCount(unmeasuredBy, timing, count)
+      mergeFields(stats, snapshot, countRules)
       stalls.merge(snapshot.stalls)
-      for (const [timing, histogram] of snapshot.histograms) histogramOf(timing).merge(histogram)
+      mergeHistogramsInto(histograms, snapshot.histograms)
     },
   }
 }
 
-const counted = [
-  'sent',
-  'answered',
-  'failed',
-  'incomplete',
-  'dropped',
-  'skipped',
-  'good',
-  'doubtfullyGood',
-  'doubtfullyMissed',
-  'missed',
-  'unmeasured',
-  'outputTokens',
-  'respondsWithTokens',
-  'waitedMs',
-  'stalledMs',
-] as const satisfies (keyof RequestStats)[]
+const emptyStats = (timing: RequestStats['timing'], stalls: StallStats) => ({
+  sent: 0,
+  answered: 0,
+  failed: 0,
+  incomplete: 0,
+  dropped: 0,
+  skipped: 0,
+  good: 0,
+  doubtfullyGood: 0,
+  doubtfullyMissed: 0,
+  missed: 0,
+  unmeasured: 0,
+  unmeasuredBy: new Map<Timing, number>(),
+  statuses: new Map<number, number>(),
+  failures: new Map<string, number>(),
+  drops: new Map<string, number>(),
+  outputTokens: 0,
+  respondsWithTokens: 0,
+  waitedMs: 0,
+  stalledMs: 0,
+  timing,
+  stalls,
+})
+
+const countRules: MergeRules<Counts, ReturnType<typeof emptyStats>> = {
+  ...eachBy(sum, [
+    'sent',
+    'answered',
+    'failed',
+    'incomplete',
+    'dropped',
+    'skipped',
+    'good',
+    'doubtfullyGood',
+    'doubtfullyMissed',
+    'missed',
+    'unmeasured',
+    'outputTokens',
+    'respondsWithTokens',
+    'waitedMs',
+    'stalledMs',
+  ]),
+  statuses: (own, part) => {
+    for (const [status, count] of part) addStatus(own, status, count)
+    return own
+  },
+  failures: sumCounts,
+  drops: sumCounts,
+  unmeasuredBy: sumCounts,
+}
 
 export function mergeStats(parts: readonly RequestStats[]): RequestStats {
-  const total = (count: (part: RequestStats) => number) => parts.reduce((sum, part) => sum + count(part), 0)
-  const statuses = new Map<number, number>()
-  const failures = new Map<string, number>()
-  const drops = new Map<string, number>()
-  const unmeasuredBy = new Map<Timing, number>()
-  for (const part of parts) {
-    for (const [status, count] of part.statuses) addStatus(statuses, status, count)
-    for (const [reason, count] of part.failures) addCount(failures, reason, count)
-    for (const [reason, count] of part.drops) addCount(drops, reason, count)
-    for (const [timing, count] of part.unmeasuredBy) addCount(unmeasuredBy, timing, count)
-  }
-  const merged = new Map<Timing, Histogram>()
-  return {
-    sent: total(part => part.sent),
-    answered: total(part => part.answered),
-    failed: total(part => part.failed),
-    incomplete: total(part => part.incomplete),
-    dropped: total(part => part.dropped),
-    skipped: total(part => part.skipped),
-    good: total(part => part.good),
-    doubtfullyGood: total(part => part.doubtfullyGood),
-    doubtfullyMissed: total(part => part.doubtfullyMissed),
-    missed: total(part => part.missed),
-    unmeasured: total(part => part.unmeasured),
-    unmeasuredBy,
-    statuses,
-    failures,
-    drops,
-    outputTokens: total(part => part.outputTokens),
-    respondsWithTokens: total(part => part.respondsWithTokens),
-    waitedMs: total(part => part.waitedMs),
-    stalledMs: total(part => part.stalledMs),
-    timing: timing => {
-      const histogram = merged.get(timing) ?? mergeHistograms(parts.map(part => part.timing(timing)))
-      merged.set(timing, histogram)
-      return histogram
-    },
-    stalls: mergeStalls(parts.map(part => part.stalls)),
-  }
-}
-
-function addCount<Key>(counts: Map<Key, number>, key: Key, by: number): void {
-  counts.set(key, (counts.get(key) ?? 0) + by)
+  const histograms = new Map<Timing, Histogram>()
+  const timing = (name: Timing) =>
+    getOrAdd(histograms, name, () => mergeHistograms(parts.map(part => part.timing(name))))
+  const merged = emptyStats(timing, mergeStalls(parts.map(part => part.stalls)))
+  for (const part of parts) mergeFields(merged, part, countRules)
+  return merged
 }
 
 function addStatus(statuses: Map<number, number>, status: number, by: number): void {

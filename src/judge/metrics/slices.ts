@@ -8,6 +8,18 @@ import { isReplayed } from '../../observation/response.ts'
 import type { Plan, Timing } from '../../plan/plan.ts'
 import { chargeOf } from '../audits/ledger/charge.ts'
 import { claimedCredits } from '../checks/rpc-credits.ts'
+import {
+  addCount,
+  eachBy,
+  getOrAdd,
+  keep,
+  type MergeRules,
+  mapBy,
+  mergeFields,
+  sum,
+  sumBigint,
+  sumCounts,
+} from '../merge.ts'
 import { createLogBuckets } from './log-buckets.ts'
 import { meetsSlo } from './slo.ts'
 import { createStageClock, type StageClockSnapshot } from './stage-clock.ts'
@@ -124,7 +136,7 @@ export function createSlices(plan: Plan, contract: Contract): SlicesFold {
         for (const [call, slices] of calls)
           for (const [index, slice] of slices) {
             const own = sliceOf(stage, call, index)
-            if (own !== null) addSlice(own, slice)
+            if (own !== null) mergeFields(own, slice, sliceRules)
           }
     },
     slices: () => ({
@@ -189,29 +201,24 @@ function record({ times }: MutableSlice, timing: SlicedTiming, ms: number | null
   const buckets = getOrAdd(times, timing, () => new Map<number, number>())
   // Two readings of a clock may differ by less than its resolution, even backwards.
   const bucket = ms > 0 ? timeBuckets.bucketOf(ms * 1000) : 0
-  buckets.set(bucket, (buckets.get(bucket) ?? 0) + 1)
+  addCount(buckets, bucket)
 }
 
-function addSlice(slice: MutableSlice, other: MutableSlice): void {
-  for (const name of counted) slice[name] += other[name]
-  slice.credits += other.credits
-  slice.picoUsd += other.picoUsd
-  for (const [timing, buckets] of other.times) {
-    const own = getOrAdd(slice.times, timing, () => new Map<number, number>())
-    for (const [bucket, count] of buckets) own.set(bucket, (own.get(bucket) ?? 0) + count)
-  }
+const sliceRules: MergeRules<MutableSlice> = {
+  index: keep,
+  activeMs: keep,
+  ...eachBy(sum, ['sent', 'answered', 'failed', 'dropped', 'succeeded', 'refused', 'faulty', 'good']),
+  credits: sumBigint,
+  picoUsd: sumBigint,
+  times: mapBy(sumCounts, () => new Map<number, number>()),
 }
 
 /** All slices from an index on, as one. */
 function restFrom(slices: ReadonlyMap<number, MutableSlice>, index: number): MutableSlice {
   const rest = emptySlice(index)
-  for (const [each, slice] of slices) if (each >= index) addSlice(rest, slice)
+  for (const [each, slice] of slices) if (each >= index) mergeFields(rest, slice, sliceRules)
   return rest
 }
-
-const counted = [
-  ...(['sent', 'answered', 'failed', 'dropped', 'succeeded', 'refused', 'faulty', 'good'] as const),
-] satisfies (keyof SliceCounts)[]
 
 const emptySlice = (index: number): MutableSlice => ({
   index,
@@ -237,12 +244,4 @@ function finished({ credits, picoUsd, times, ...counts }: MutableSlice): Slice {
     claimedUsd: formatPico(picoUsd),
     times: Object.fromEntries([...times].map(([timing, buckets]) => [timing, ascending(buckets)])),
   }
-}
-
-function getOrAdd<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
-  const known = map.get(key)
-  if (known !== undefined) return known
-  const made = make()
-  map.set(key, made)
-  return made
 }

@@ -21,7 +21,7 @@ export function sloOutcome(o: Observation, slo: Slo): SloOutcome {
   return outcome
 }
 
-/** The worst outcome of one SLO is that of all. */
+/** The outcome of all SLOs is the worst one. */
 const severity: Readonly<Record<SloOutcome, number>> = {
   good: 0,
   'doubtfully-good': 1,

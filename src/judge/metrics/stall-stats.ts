@@ -1,10 +1,14 @@
 import type { Observation } from '../../observation/observation.ts'
+import { getOrAdd, type MergeRules, mergeFields, sum } from '../merge.ts'
 import {
   createHistogram,
   emptyHistogram,
   type Histogram,
   type HistogramSnapshot,
+  type MutableHistogram,
   mergeHistograms,
+  mergeHistogramsInto,
+  snapshotsOf,
 } from './histogram.ts'
 import { timingMs, tokenSteps } from './timings.ts'
 
@@ -20,12 +24,11 @@ export type StallStats = {
   readonly fewestSteps: number
 }
 
+type StallHistogram = 'longest' | 'perToken'
+
 /** Plain data, for merging. */
-export type StallStatsSnapshot = {
-  readonly longest: HistogramSnapshot | null
-  readonly perToken: HistogramSnapshot | null
-  readonly gaps: number
-  readonly fewestSteps: number
+export type StallStatsSnapshot = Pick<StallStats, 'gaps' | 'fewestSteps'> & {
+  readonly histograms: ReadonlyMap<StallHistogram, HistogramSnapshot>
 }
 
 type MutableStallStats = {
@@ -40,53 +43,44 @@ const gapsPerStall = 2
 
 /** Histograms are created at the first stall. */
 export function createStallStats(): MutableStallStats {
-  const [longest, perToken] = [lazyHistogram(), lazyHistogram()]
-  let gaps = 0
-  let fewestSteps = Number.POSITIVE_INFINITY
-  return {
-    stats: {
-      get longest() {
-        return longest.current()
-      },
-      get perToken() {
-        return perToken.current()
-      },
-      get gaps() {
-        return gaps
-      },
-      get fewestSteps() {
-        return fewestSteps
-      },
+  const own = {
+    histograms: new Map<StallHistogram, MutableHistogram>(),
+    gaps: 0,
+    fewestSteps: Number.POSITIVE_INFINITY,
+    get longest(): Histogram {
+      return own.histograms.get('longest') ?? emptyHistogram
     },
+    get perToken(): Histogram {
+      return own.histograms.get('perToken') ?? emptyHistogram
+    },
+  }
+  const record = (name: StallHistogram, ms: number) => getOrAdd(own.histograms, name, createHistogram).record(ms)
+  return {
+    stats: own,
     add: o => {
       const hasPace = timingMs('tpot', o) !== null
-      if (hasPace) fewestSteps = Math.min(fewestSteps, tokenSteps(o))
+      if (hasPace) own.fewestSteps = Math.min(own.fewestSteps, tokenSteps(o))
       if (o.stalls === undefined) return
       const { count, longestMs } = o.stalls
-      longest.own().record(longestMs)
-      gaps += gapsPerStall * count
-      if (hasPace) perToken.own().record(longestMs / tokenSteps(o))
+      record('longest', longestMs)
+      own.gaps += gapsPerStall * count
+      if (hasPace) record('perToken', longestMs / tokenSteps(o))
     },
-    snapshot: () => ({ longest: longest.snapshot(), perToken: perToken.snapshot(), gaps, fewestSteps }),
-    merge: snapshot => {
-      if (snapshot.longest !== null) longest.own().merge(snapshot.longest)
-      if (snapshot.perToken !== null) perToken.own().merge(snapshot.perToken)
-      gaps += snapshot.gaps
-      fewestSteps = Math.min(fewestSteps, snapshot.fewestSteps)
+    snapshot: () => {
+      const { gaps, fewestSteps, histograms } = own
+      return { gaps, fewestSteps, histograms: snapshotsOf(histograms) }
     },
+    merge: snapshot => void mergeFields(own, snapshot, rules),
   }
 }
 
-function lazyHistogram() {
-  let histogram: ReturnType<typeof createHistogram> | null = null
-  return {
-    current: (): Histogram => histogram ?? emptyHistogram,
-    own: () => {
-      histogram ??= createHistogram()
-      return histogram
-    },
-    snapshot: () => histogram?.snapshot() ?? null,
-  }
+const rules: MergeRules<
+  StallStatsSnapshot,
+  { readonly histograms: Map<StallHistogram, MutableHistogram> } & StallStats
+> = {
+  histograms: mergeHistogramsInto,
+  gaps: sum,
+  fewestSteps: Math.min,
 }
 
 export const mergeStalls = (parts: readonly StallStats[]): StallStats => ({

@@ -1,11 +1,10 @@
 import { formatDuration, formatRatio, plural } from '../../lib/format.ts'
-import { isLocalFault } from '../../observation/observation.ts'
-import type { Count, Threshold, Timing } from '../../plan/plan.ts'
+import { type DropReason, isLocalFault } from '../../observation/observation.ts'
+import { type Count, hasTrait, type Threshold, type Timing } from '../../plan/plan.ts'
 import type { Interval } from './error-levels.ts'
-import { heldBack } from './held-back.ts'
 import { type Histogram, mergeHistograms, percentileMs } from './histogram.ts'
 import { disturbedPerLate, lateForLoadMs, timingInterval } from './instrument-error.ts'
-import type { RequestStats, RunMetrics } from './request-stats.ts'
+import type { MetricsCell, RequestStats, RunMetrics } from './request-stats.ts'
 import type { Selection } from './timings.ts'
 
 /** Where the true value of a threshold lies, and why it is not known exactly. */
@@ -73,34 +72,21 @@ export function rangeOfCount(kind: Count['kind'], value: number, stats: RequestS
     ...(crowdedOut > 0 ? lateCause(lateness) : []),
   ]
   const remedy = localFaults > 0 ? 'The verdict says how to repair the machine' : quietMachine
-  switch (kind) {
-    case 'sent':
-    case 'answered':
-    case 'status':
-      return { lowest: value, highest: value + unsent, causes: unsentCauses, remedy }
-    case 'dropped':
-      return { lowest: value - unsent, highest: value, causes: unsentCauses, remedy }
-    case 'good': {
-      const doubtful = stats.doubtfullyGood + stats.doubtfullyMissed
-      const delayed = Math.min(stats.missed, disturbed)
-      return {
-        lowest: value - stats.doubtfullyGood,
-        highest: value + stats.doubtfullyMissed + stats.unmeasured + delayed + unsent,
-        causes: [
-          ...unmeasuredCauses(stats),
-          ...(doubtful + delayed > 0
-            ? [
-                `${plural(doubtful + delayed, 'response')} met or missed an SLO by less than Turnpike was late or stalled`,
-              ]
-            : []),
-          ...unsentCauses,
-        ],
-        remedy: stats.unmeasured > doubtful + delayed ? unmeasuredRemedy : remedy,
-      }
+  if (kind === 'dropped') return { lowest: value - unsent, highest: value, causes: unsentCauses, remedy }
+  if (kind === 'good') {
+    const doubtful = stats.doubtfullyGood + stats.doubtfullyMissed
+    const delayed = Math.min(stats.missed, disturbed)
+    const narrow = `${plural(doubtful + delayed, 'response')} met or missed an SLO by less than Turnpike was late or stalled`
+    return {
+      lowest: value - stats.doubtfullyGood,
+      highest: value + stats.doubtfullyMissed + stats.unmeasured + delayed + unsent,
+      causes: [...unmeasuredCauses(stats), ...(doubtful + delayed > 0 ? [narrow] : []), ...unsentCauses],
+      remedy: stats.unmeasured > doubtful + delayed ? unmeasuredRemedy : remedy,
     }
-    default:
-      return { lowest: value, highest: value, causes: [], remedy }
   }
+  return hasTrait(kind, 'grows-with-load')
+    ? { lowest: value, highest: value + unsent, causes: unsentCauses, remedy }
+    : { lowest: value, highest: value, causes: [], remedy }
 }
 
 const unmeasuredRemedy = 'Without these values, remove the SLO or measure another time'
@@ -164,3 +150,47 @@ export const scaleRange = (range: ValueRange, by: (count: number) => number): Va
   lowest: by(range.lowest),
   highest: by(range.highest),
 })
+
+/** Why Turnpike itself did not send what was due. `remedy`: what the user can change. */
+const ownReasons: Partial<Record<DropReason, { readonly why: string; readonly remedy: string }>> = {
+  'stage-over': {
+    why: 'before the stage reached its maximum duration',
+    remedy: 'raise "at-most" of the stage',
+  },
+  'failure-limit': {
+    why: 'because their callers had failed almost often enough to be blocked',
+    remedy: 'use more callers or a longer stage, or set "exceed-failure-limit"',
+  },
+  budget: { why: 'because the budget was spent', remedy: 'raise the budget' },
+  interrupted: { why: 'because the run was ended', remedy: 'let it end by itself' },
+}
+
+/** The number of requests that Turnpike held back, which is no fault of the target. */
+export const heldBack = ({ drops }: Pick<RequestStats, 'drops'>): number =>
+  [...drops].reduce((sum, [reason, count]) => sum + (Object.hasOwn(ownReasons, reason) ? count : 0), 0)
+
+/** Which requests Turnpike held back, why, and what to do; null: none. */
+export function describeHeldBack(cells: readonly MetricsCell[]): string | null {
+  const texts = [...new Set(cells.map(({ stage }) => stage))].flatMap(stage => {
+    const ofStage = cells.filter(cell => cell.stage === stage).map(({ stats }) => stats)
+    const due = ofStage.reduce((sum, { sent, dropped }) => sum + sent + dropped, 0)
+    return Object.entries(ownReasons).flatMap(([reason, { why, remedy }]) => {
+      const count = ofStage.reduce((sum, { drops }) => sum + (drops.get(reason) ?? 0), 0)
+      const verb = count === 1 ? 'was' : 'were'
+      return count === 0 ? [] : [`${count} of ${plural(due, 'request')} of ${stage} ${verb} not sent ${why}; ${remedy}`]
+    })
+  })
+  return texts.length === 0 ? null : texts.join(', and ')
+}
+
+/** Whether requests that Turnpike held back may have crossed a threshold. */
+export function mayBeOfHeldBack(
+  { measure, operator }: Threshold,
+  stats: RequestStats,
+  holds: (share: number) => boolean,
+): boolean {
+  const own = heldBack(stats)
+  if (!('count' in measure) || own === 0) return false
+  if (measure.count.kind === 'dropped') return holds((stats.dropped - own) / stats.dropped)
+  return hasTrait(measure.count.kind, 'held-back') && operator !== '<' && operator !== '<='
+}

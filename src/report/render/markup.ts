@@ -29,10 +29,10 @@ export const html = (strings: TemplateStringsArray, ...parts: readonly HtmlPart[
 
 export const nothing: Html = { markup: '' }
 
-/** The style sheet of a document. Nothing of a report may be in it. */
+/** The style sheet of a document. It must not contain text of a report. */
 export const styleSheet = (css: string): Html => ({ markup: `<style>${css}</style>` })
 
-/** The script of a page: fixed text without a closing tag. Nothing of a report may be in it. */
+/** The script of a page: fixed text without a closing tag. It must not contain text of a report. */
 export const fixedScript = (code: string): Html => ({ markup: `<script>${code}</script>` })
 
 function written(part: HtmlPart): string {

@@ -11,7 +11,7 @@ import { renderMarkdownPage } from './markdown.ts'
 import { renderTextPage } from './text.ts'
 
 type TextOptions = Page & {
-  /** The run directory, which holds the rest of the evidence; null: there is none. */
+  /** The run directory, which holds the rest of the evidence; null: the run wrote none. */
   readonly directory: string | null
 }
 
@@ -27,7 +27,7 @@ export const renderHtml = (report: Report): string => renderHtmlPage(reportPage(
 
 export const renderMarkdown = (report: Report): string => renderMarkdownPage(reportPage(report))
 
-/** The verdict and its reasons only, for when there is no room for more. */
+/** Only the verdict and its reasons, where space is limited. */
 export const renderMarkdownHead = (report: Report): string => renderMarkdownPage(summarySection(report))
 
 /** Members in the order of the schema, indented by two blanks, with a final newline; lists of numbers on one line. */

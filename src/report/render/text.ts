@@ -160,7 +160,7 @@ const styles: Readonly<Record<Tone, Style>> = {
   strong: 'bold',
 }
 
-/** A cell has one style: that of the outermost words. */
+/** A cell has one style, which its outermost words have. */
 function cell(words: Words): TableCell {
   const tone = typeof words === 'object' && 'words' in words ? words.tone : undefined
   return { text: plainWords(words), ...(tone === undefined ? {} : { style: styles[tone] }) }

@@ -24,7 +24,7 @@ function row(result: ThresholdResult): Row {
   const { verdict, expression, why } = result
   const tone = statusTones[verdict]
   const isMet = verdict === 'pass'
-  // The cells show all that is to be said of a met threshold, but for what its number rests on.
+  // The cells of a met threshold say everything except what its number rests on.
   const message = isMet ? result.basis : result.message
   const reason = isMet || why === '' ? [] : [{ text: why, lead: 'why: ' }]
   return {

@@ -6,7 +6,7 @@ import type { Observation } from '../../../src/observation/observation.ts'
 import type { Measure, Threshold } from '../../../src/plan/plan.ts'
 import { parseThreshold } from '../../../src/scenario/threshold.ts'
 import { aSearch, aTrial } from '../report/capacity-results.ts'
-import { count, judged, p, times } from './judged-threshold.ts'
+import { count, judged, p, times, totalsWith } from './judged-threshold.ts'
 import { anObservation, aPlan, aThreshold, dropped, failed, respondedWith, streamed } from './metrics/fixtures.ts'
 
 describe('a threshold on a time', () => {
@@ -171,23 +171,8 @@ test.each([
 function judgedOn(expression: string, result: Partial<CapacityResult>) {
   const parsed = parseThreshold(expression, ['chat', 'rpc'], ['search'])
   if (!('measure' in parsed)) throw new Error(JSON.stringify(parsed))
-  const totals = {
-    violations: 0,
-    discrepancies: 0,
-    unexpected429: 0,
-    undecided: {},
-    basis: {},
-    blocks: {},
-    credits: 0n,
-    picoUsd: 0n,
-    unrecordedStallMs: null,
-  }
-  const [judged] = evaluateThresholds([{ expression, why: '', ...parsed }], createMetrics(aPlan()), {
-    ...totals,
-    capacity: [aSearch(result)],
-    complete: true,
-    elapsedMs: 60_000,
-  })
+  const totals = totalsWith({ capacity: [aSearch(result)], elapsedMs: 60_000 })
+  const [judged] = evaluateThresholds([{ expression, why: '', ...parsed }], createMetrics(aPlan()), totals)
   return judged
 }
 

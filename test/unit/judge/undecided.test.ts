@@ -4,7 +4,7 @@ import { clausesMatching } from '../../../src/contract/promises.ts'
 import { createFindingLog } from '../../../src/judge/findings/findings.ts'
 import { createMetrics } from '../../../src/judge/metrics/request-stats.ts'
 import type { LimitResult } from '../../../src/judge/results.ts'
-import { undecidedTotals, unexpected429s } from '../../../src/judge/undecided.ts'
+import { judgedTotals } from '../../../src/judge/undecided.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import { anObservation, aPlan, respondedWith } from './metrics/fixtures.ts'
 
@@ -34,6 +34,12 @@ type Case = {
   readonly unstatedCredits?: number
 }
 
+const noBilling = {
+  ...{ claimedCredits: '0', claimedUsd: '0', unstatedCosts: 0, unknownCharges: 0, unstatedCredits: 0 },
+  discrepancies: [],
+}
+
+/** What no judge decided, by the word of thresholds. */
 function undecided({ passed = [], notPromised = [], limits = [], observations = [], ...billing }: Case) {
   const plan = aPlan({ profile: 'mine' })
   const metrics = createMetrics(plan)
@@ -41,8 +47,9 @@ function undecided({ passed = [], notPromised = [], limits = [], observations = 
   const log = createFindingLog(notPromised)
   for (const id of passed) log.reporterFor('headers').pass(id as 'header.date')
   const clauses = log.tallies()
-  const none = { unstatedCosts: 0, unknownCharges: 0, unstatedCredits: 0 }
-  return undecidedTotals({ plan, clauses, metrics, limits, billing: { ...none, ...billing } })
+  const ofRun = { plan, clauses, metrics, limits, billing: { ...noBilling, ...billing }, violations: 0, blocks: {} }
+  const found = Object.entries(judgedTotals(ofRun)).filter(([, total]) => total.undecided !== null)
+  return Object.fromEntries(found.map(([word, total]) => [word, total.undecided]))
 }
 
 const judged: readonly ClauseId[] = ['header.date', 'billing.conservation', 'limit.requests.not-early']
@@ -108,7 +115,13 @@ describe('no judge decides', () => {
 })
 
 test('a 429 of a limit that is not promised is never unexpected', () => {
-  const tallies = (notPromised: readonly ClauseId[]) => createFindingLog(notPromised).tallies()
-  expect(unexpected429s([limit({ unexpected429: 2 })], tallies([]))).toBe(2)
-  expect(unexpected429s([limit({ unexpected429: 2 })], tallies(clausesMatching('limit.*')))).toBe(0)
+  const unexpected429s = (notPromised: readonly ClauseId[]) => {
+    const plan = aPlan()
+    const clauses = createFindingLog(notPromised).tallies()
+    const limits = [limit({ unexpected429: 2 })]
+    const ofRun = { plan, clauses, metrics: createMetrics(plan), limits, billing: noBilling, violations: 0, blocks: {} }
+    return judgedTotals(ofRun)['unexpected-429'].countIn(null)
+  }
+  expect(unexpected429s([])).toBe(2)
+  expect(unexpected429s(clausesMatching('limit.*'))).toBe(0)
 })

@@ -2,6 +2,7 @@ import type { ClausesOf } from '../../../contract/clauses.ts'
 import { absDifference, formatPico } from '../../../lib/money.ts'
 import { type Causes, type CausesSnapshot, createCauses, type Example } from '../../findings/causes.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
+import { fieldsBy, into, mapBy, sum, sumBigint } from '../../merge.ts'
 import { type Discrepancy, type DiscrepancyKind, discrepancyKinds } from '../audit.ts'
 import type { ChargeBounds } from './charge.ts'
 import type { ChargeTotals } from './totals.ts'
@@ -77,7 +78,7 @@ export function createDiscrepancies(reporter: ClauseReporter<'ledger'>): Discrep
     },
     list: () => {
       const all: Sums = new Map()
-      for (const [kind, sum] of found) addSum(all, kind, snapshotOf(sum))
+      mergeSums(all, snapshotOf(found))
       for (const { kind, difference } of undecided)
         if (reporter.promises(clauseOf(kind, 0, difference))) addDifference(all, kind, difference)
       return discrepancyKinds.flatMap(kind => {
@@ -88,12 +89,12 @@ export function createDiscrepancies(reporter: ClauseReporter<'ledger'>): Discrep
       })
     },
     snapshot: () => ({
-      found: new Map([...found].map(([kind, sum]) => [kind, snapshotOf(sum)])),
+      found: snapshotOf(found),
       undecided,
       evidence: { ...evidence },
     }),
     merge: snapshot => {
-      for (const [kind, sum] of snapshot.found) addSum(found, kind, sum)
+      mergeSums(found, snapshot.found)
       undecided = [...undecided, ...snapshot.undecided]
       evidence.right += snapshot.evidence.right
       evidence.wrong += snapshot.evidence.wrong
@@ -110,27 +111,20 @@ function clauseOf(kind: DiscrepancyKind, refusals: number, { clause }: BalanceDi
 
 type Sums = Map<DiscrepancyKind, MutableSum>
 
-function sumOf(sums: Sums, kind: DiscrepancyKind): MutableSum {
-  const sum = sums.get(kind) ?? { count: 0, amount: 0n, causes: createCauses() }
-  sums.set(kind, sum)
-  return sum
-}
+const emptySum = (): MutableSum => ({ count: 0, amount: 0n, causes: createCauses() })
 
 function addDifference(sums: Sums, kind: DiscrepancyKind, { amount, message, requestIds }: BalanceDifference): void {
-  const sum = sumOf(sums, kind)
+  const sum = sums.get(kind) ?? emptySum()
+  sums.set(kind, sum)
   sum.count++
   sum.amount += amount
   sum.causes.add(message, requestIds)
 }
 
-function addSum(sums: Sums, kind: DiscrepancyKind, { count, amount, causes }: DifferenceSum): void {
-  const sum = sumOf(sums, kind)
-  sum.count += count
-  sum.amount += amount
-  sum.causes.merge(causes)
-}
+const mergeSums = mapBy(fieldsBy<DifferenceSum, MutableSum>({ count: sum, amount: sumBigint, causes: into }), emptySum)
 
-const snapshotOf = ({ causes, ...sum }: MutableSum): DifferenceSum => ({ ...sum, causes: causes.snapshot() })
+const snapshotOf = (sums: Sums): DiscrepancySnapshot['found'] =>
+  new Map([...sums].map(([kind, { causes, ...rest }]) => [kind, { ...rest, causes: causes.snapshot() }]))
 
 /** Facts about the requests that caused a difference. */
 type DifferenceContext = {

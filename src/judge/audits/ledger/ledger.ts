@@ -6,6 +6,7 @@ import { priceListOf } from '../../checks/price-list.ts'
 import { claimedCredits } from '../../checks/rpc-credits.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Obstacle } from '../../findings/obstacles.ts'
+import { eachBy, fieldsBy, first, type MergeRules, mergeAll, sum, sumBigint } from '../../merge.ts'
 import type { BillingTolerance } from '../../results.ts'
 import {
   type Audit,
@@ -209,25 +210,9 @@ type LedgerTolerance = Pick<BillingTolerance, 'completionRatio' | 'rpcRatio'> & 
 type LedgerTotals = Omit<LedgerSnapshot, 'discrepancies'>
 
 /** Sums ledgers that have no account in common. */
-export const sumLedgers = (ledgers: readonly LedgerTotals[]): LedgerTotals =>
-  ledgers.reduce(
-    (a, b) => ({
-      expectedCredits: a.expectedCredits + b.expectedCredits,
-      expectedPicoUsd: a.expectedPicoUsd + b.expectedPicoUsd,
-      claimedCredits: a.claimedCredits + b.claimedCredits,
-      claimedPicoUsd: a.claimedPicoUsd + b.claimedPicoUsd,
-      unstatedCosts: a.unstatedCosts + b.unstatedCosts,
-      unknownCharges: a.unknownCharges + b.unknownCharges,
-      unstatedCredits: a.unstatedCredits + b.unstatedCredits,
-      accounts: a.accounts + b.accounts,
-      shown: a.shown + b.shown,
-      billedPicoUsd: a.billedPicoUsd + b.billedPicoUsd,
-      tolerance: sumTolerances(a.tolerance, b.tolerance),
-    }),
-    zeroLedger,
-  )
+export const sumLedgers = (ledgers: readonly LedgerTotals[]): LedgerTotals => mergeAll(ledgers, zeroLedger, ledgerRules)
 
-const zeroLedger: LedgerTotals = {
+const zeroLedger = (): LedgerTotals => ({
   expectedCredits: 0n,
   expectedPicoUsd: 0n,
   claimedCredits: 0n,
@@ -246,17 +231,20 @@ const zeroLedger: LedgerTotals = {
     completionRatio: null,
     rpcRatio: null,
   },
+})
+
+const toleranceRules: MergeRules<LedgerTolerance> = {
+  ...eachBy(sumBigint, ['claimedPicoUsd', 'unpricedPicoUsd']),
+  billedPicoUsd: (own, part) => (own === null || part === null ? null : own + part),
+  balancePicoUsd: (own, part) => (own > part ? own : part),
+  completionRatio: first,
+  rpcRatio: first,
 }
 
-function sumTolerances(a: LedgerTolerance, b: LedgerTolerance): LedgerTolerance {
-  return {
-    claimedPicoUsd: a.claimedPicoUsd + b.claimedPicoUsd,
-    unpricedPicoUsd: a.unpricedPicoUsd + b.unpricedPicoUsd,
-    billedPicoUsd: a.billedPicoUsd === null || b.billedPicoUsd === null ? null : a.billedPicoUsd + b.billedPicoUsd,
-    balancePicoUsd: a.balancePicoUsd > b.balancePicoUsd ? a.balancePicoUsd : b.balancePicoUsd,
-    completionRatio: a.completionRatio ?? b.completionRatio,
-    rpcRatio: a.rpcRatio ?? b.rpcRatio,
-  }
+const ledgerRules: MergeRules<LedgerTotals> = {
+  ...eachBy(sumBigint, ['expectedCredits', 'expectedPicoUsd', 'claimedCredits', 'claimedPicoUsd', 'billedPicoUsd']),
+  ...eachBy(sum, ['unstatedCosts', 'unknownCharges', 'unstatedCredits', 'accounts', 'shown']),
+  tolerance: fieldsBy(toleranceRules),
 }
 
 export const toBilling = (totals: LedgerTotals, discrepancies: readonly Discrepancy[]): Billing => ({

@@ -1,15 +1,15 @@
 import type { ClauseReporter } from '../../findings/findings.ts'
 import { createSortedQueue } from '../overlap-bounds.ts'
-import type { LimitContext, LimitRequest } from './limit.ts'
+import type { LimitContext } from './limit-record.ts'
 import { addKey, createLeakyLevel, noCounts } from './limit-use.ts'
+import { rememberedWindows } from './recent-requests.ts'
 import { clockResolutionMs } from './resets.ts'
+import type { LimitRequest } from './window.ts'
 
 type ResetGroup = { readonly resetMs: number; admitted: number; settled: number }
 
 /** Resets that are remembered. Without windows, each response may state another. */
 const maxGroups = 64
-/** An early request can affect a counter of sliding windows until the end of the next window. */
-export const rememberedWindows = 2
 /** More admitted requests than this are not stored. */
 const maxRemembered = 10_000
 const maxCited = 500
@@ -24,19 +24,7 @@ export function createAdmittedRequests(
   { drawn: { name: scope }, contract, startedAtMs, offset }: LimitContext,
   maxAllowed: () => number,
   reporter: ClauseReporter<'rate-limits'>,
-): {
-  /** Moves on to the time at which a request is sent. */
-  readonly settle: (nowMs: number) => void
-  readonly addUnsettled: (request: LimitRequest) => void
-  /** The number of earlier requests that certainly count. */
-  readonly certainUse: (request: LimitRequest) => number
-  /** How many requests a bucket may forget in this time. */
-  readonly leaked: (fromMs: number, toMs: number) => number
-  /** Reports an accepted request beyond the limit. Returns whether it certainly is one. */
-  readonly judgeEnforced: (request: LimitRequest) => boolean
-  /** The accepted requests of the last window, which a finding cites, and then this one. */
-  readonly upTo: (request: LimitRequest) => readonly number[]
-} {
+) {
   const { windowMs } = contract.limits
   /** Accepted requests whose effect a later request may not have found yet. */
   const unsettled = createSortedQueue<LimitRequest>(({ settledMs }) => settledMs)
@@ -50,6 +38,7 @@ export function createAdmittedRequests(
   const sameResetMs = Math.min(clockResolutionMs, windowMs / 5)
   const groups: ResetGroup[] = []
 
+  /** Moves on to the time at which a request is sent. */
   function settle(nowMs: number) {
     for (let first = unsettled.at(0); first !== undefined && first.settledMs <= nowMs; first = unsettled.at(0)) {
       unsettled.shift()
@@ -69,7 +58,10 @@ export function createAdmittedRequests(
     return Math.min(Math.max(since, groupOf(resetMs).settled), level.at(shownMs))
   }
 
-  /** All accepted requests so far were admitted between their sending and the last response. */
+  /**
+   * Reports an accepted request beyond the limit. Returns whether it certainly is one. All accepted requests so far were
+   * admitted between their sending and the last response.
+   */
   function judgeEnforced(request: LimitRequest): boolean {
     const max = maxAllowed()
     admitted.insert(request)
@@ -129,8 +121,9 @@ export function createAdmittedRequests(
 
   return {
     settle,
-    addUnsettled: request => unsettled.insert(request),
+    addUnsettled: (request: LimitRequest) => unsettled.insert(request),
     certainUse,
+    /** How many requests a bucket may forget in this time. */
     leaked: level.leaked,
     judgeEnforced,
     upTo,

@@ -1,7 +1,6 @@
 import type { Contract } from '../../../contract/contract.ts'
 import { promisesAny } from '../../../contract/promises.ts'
 import type { Obstacle } from '../../findings/obstacles.ts'
-import type { LimitUse } from '../../results.ts'
 
 /** Why the windows of a limit cannot be told. */
 export const unusableReset: Obstacle = { text: 'resets are unusable', clause: 'limit.requests.reset' }
@@ -56,28 +55,3 @@ export function createHiddenRequests(): {
     most: () => (2 * hidden >= accepted ? last : null),
   }
 }
-
-type Sums = {
-  readonly windows: number
-  readonly accepted: number
-  readonly rejected: number
-  readonly unexpected429: number
-  readonly decided429: number
-  readonly missing429: number
-}
-
-/** What can be known of a limit. `isHidden`: a violation hides most of its windows. A count above 0 is certain. */
-export function knownSums(sums: Sums, limit: number, isHidden: boolean): Omit<LimitUse, keyof LimitNames> {
-  const { windows, accepted, rejected, unexpected429, decided429, missing429 } = sums
-  const isMissingOpen = limit === Number.POSITIVE_INFINITY || (isHidden && accepted > limit)
-  return {
-    windows: isHidden ? null : windows,
-    accepted,
-    rejected,
-    unexpected429: isHidden && rejected > 0 && unexpected429 === 0 ? null : unexpected429,
-    decided429,
-    missing429: isMissingOpen && missing429 === 0 ? null : missing429,
-  }
-}
-
-type LimitNames = Pick<LimitUse, 'caller' | 'scope' | 'tier' | 'windowMs' | 'limit' | 'lasted'>

@@ -18,33 +18,27 @@ export const countOfKey = (counts: CountsByKey, key: number): number => counts[k
 export const hasOtherKeys = (counts: CountsByKey, key: number): boolean =>
   counts.some((count, other) => other !== key && count > 0)
 
-/** `mayCount`: whether it may use up the limit like an accepted request. */
-type UsingRequest = { readonly mayCount: boolean; readonly key: number; readonly maxTokens: number }
-
-/** What requests have used of a limit. */
-export type Use = {
-  /** Accepted requests, and those that may have counted. */
-  readonly counted: number
-  /** All other 429s, which count in some algorithms. */
-  readonly rejected: number
-  readonly maxTokens: number
-  /** Requests with each API key but the first. Most accounts have only that. */
-  readonly ofOtherKeys: readonly number[]
+/**
+ * One limit: according to the contract (null: it has none), and as its responses state it. A response with another limit
+ * than the contract violates a clause of its own, and all others allow for either.
+ */
+export function createStatedLimit(limit: number | null) {
+  let first: number | null = null
+  let min = Number.POSITIVE_INFINITY
+  let max = 0
+  return {
+    add: ({ kind, stated }: { readonly kind: string; readonly stated: number | null }) => {
+      first ??= stated
+      if (stated === null || kind === 'uncertain') return
+      min = Math.min(min, stated)
+      max = Math.max(max, stated)
+    },
+    /** According to the contract, or else to the first response that stated it. */
+    shown: () => limit ?? first,
+    minAllowed: () => Math.min(limit ?? Number.POSITIVE_INFINITY, min),
+    maxAllowed: () => Math.max(limit ?? 0, max) || Number.POSITIVE_INFINITY,
+  }
 }
-
-export const unused: Use = { counted: 0, rejected: 0, maxTokens: 0, ofOtherKeys: noCounts }
-
-export const addRequest = (use: Use, { mayCount, key, maxTokens }: UsingRequest): Use => ({
-  counted: use.counted + (mayCount ? 1 : 0),
-  rejected: use.rejected + (mayCount ? 0 : 1),
-  maxTokens: use.maxTokens + maxTokens,
-  ofOtherKeys: key === 0 ? use.ofOtherKeys : addKey(use.ofOtherKeys, key),
-})
-
-export const sentWith = (key: number, { counted, rejected, ofOtherKeys }: Use): number =>
-  key > 0 ? countOfKey(ofOtherKeys, key) : ofOtherKeys.reduce((left, count) => left - count, counted + rejected)
-
-export const sentWithOthers = (key: number, use: Use): boolean => sentWith(key, use) < use.counted + use.rejected
 
 /** The level of a bucket that leaks at a rate, at least: what is added late may have leaked since it was sent. */
 export function createLeakyLevel(ratePerMs: () => number): {

@@ -1,46 +1,10 @@
-import type { ApplicableLimit } from '../../../observation/limit-scope.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Obstacle } from '../../findings/obstacles.ts'
-import type { LimitUse } from '../../results.ts'
-import type { AuditContext } from '../audit.ts'
 import { createSortedQueue } from '../overlap-bounds.ts'
-import { createHiddenRequests, cutWindow, knownSums, lateRefusal, missingHeaders, unusableReset } from './hidden.ts'
-import {
-  type ClockOffset,
-  clockResolutionMs,
-  createResetCheck,
-  createRetryCheck,
-  type ReportedWindow,
-} from './resets.ts'
-import { createStatedWindowsOfParts } from './stated-windows.ts'
+import { createHiddenRequests, cutWindow, lateRefusal, missingHeaders, unusableReset } from './hidden.ts'
+import { createLimitRecord, type Limit, type LimitContext } from './limit-record.ts'
+import { clockResolutionMs, createResetCheck, createRetryCheck, type ReportedWindow } from './resets.ts'
 import { createLimitWindow, type LimitWindow, type WindowRequest } from './window.ts'
-import { createWindowLength } from './window-length.ts'
-
-/** One limit of one caller. Its windows are identified by reset time and judged when no more requests can join them. */
-export type Limit = {
-  readonly add: (member: LimitRequest, watermarkMs: number) => void
-  readonly finish: () => void
-  readonly result: () => LimitUse
-}
-
-export type LimitRequest = WindowRequest & {
-  /** The reset time in the response, Unix milliseconds; null if it has none. */
-  readonly resetMs: number | null
-  /** What a limit of a smaller scope would cover: requests with this key and for this network, for example. */
-  readonly part: string
-  /** What hides the window of the request; null: nothing, as far as it is known. */
-  readonly hidden: Obstacle | null
-}
-
-export type LimitContext = AuditContext & {
-  readonly caller: string
-  readonly drawn: ApplicableLimit
-  readonly offset: () => ClockOffset
-  /** When the first request of the run was sent. Earlier use is unknown. */
-  readonly firstSentMs: number
-  /** How many requests of the caller to other endpoints may count, too. */
-  readonly otherUse: () => number
-}
 
 /** How long a window stays open after its reset time, since clocks differ. */
 const windowGraceMs = 5_000
@@ -56,6 +20,7 @@ type OpenWindow = ReportedWindow & {
   maxTokens: number
 }
 
+/** One limit of fixed windows. They are identified by reset time and judged when no more requests can join them. */
 export function createLimit(context: LimitContext, reporter: ClauseReporter<'rate-limits'>): Limit {
   const { contract, drawn, startedAtMs, shared, offset, otherUse } = context
   const windowMs = contract.limits.windowMs
@@ -71,18 +36,13 @@ export function createLimit(context: LimitContext, reporter: ClauseReporter<'rat
   let areAllStored = true
   /** After a window was cut short, the counts of the following ones are open. */
   let wasWindowCut = false
-  let stated: number | null = null
+  const record = createLimitRecord(context, reporter)
+  const { counts } = record
   const hidden = createHiddenRequests()
-  const length = createWindowLength(windowMs)
-  const windows = createStatedWindowsOfParts({ scope: drawn.name, windowMs, startedAtMs }, reporter)
   const noHeaders = missingHeaders(contract)
   const keys = new Set<number>()
-  let maxStated = 0
   /** When the first 429 came. */
   let refusedMs = Number.POSITIVE_INFINITY
-  const sums = { windows: 0, accepted: 0, rejected: 0, unexpected429: 0, decided429: 0, missing429: 0 }
-
-  const maxAllowed = () => Math.max(drawn.requestsPerMinute ?? 0, maxStated) || Number.POSITIVE_INFINITY
 
   /** After a cut window, no later one is counted. */
   const hiding = () => (wasWindowCut ? cutWindow : hidden.most())
@@ -124,7 +84,7 @@ export function createLimit(context: LimitContext, reporter: ClauseReporter<'rat
       keys: new Set(),
     }
     open = [...open, window].sort((a, b) => a.resetMs - b.resetMs)
-    sums.windows++
+    counts.windows++
     for (let index = 0; index < unplaced.size(); index++) {
       const candidate = unplaced.at(index)
       if (candidate !== undefined && mayBelong(candidate, window)) add(window, candidate, Number.NEGATIVE_INFINITY)
@@ -189,7 +149,7 @@ export function createLimit(context: LimitContext, reporter: ClauseReporter<'rat
   }
 
   /**
-   * No one else uses the account during the run, so the only question is whether the window may be older than the run.
+   * Unless the accounts are shared, a window has unknown requests only if it may have begun before the run.
    */
   function isComplete({ resetMs, hasFirst }: OpenWindow): boolean {
     if (shared || otherUse() > 0 || !areAllStored || wasWindowCut) return false
@@ -215,9 +175,9 @@ export function createLimit(context: LimitContext, reporter: ClauseReporter<'rat
     if (window.members > 1 && !window.isCutShort) reporter.pass('limit.requests.window')
     if (!wasWindowCut) {
       const { unexpected429, decided429, missing429 } = window.judged.finish()
-      sums.decided429 += decided429
-      sums.unexpected429 += unexpected429
-      sums.missing429 += missing429
+      counts.decided429 += decided429
+      counts.unexpected429 += unexpected429
+      counts.missing429 += missing429
     }
     open = open.slice(1)
     closedThroughMs = window.resetMs
@@ -227,15 +187,8 @@ export function createLimit(context: LimitContext, reporter: ClauseReporter<'rat
   return {
     add: (member, watermarkMs) => {
       const { resetMs } = member
-      if (member.kind === 'accepted') sums.accepted++
-      if (member.kind === 'rejected') sums.rejected++
-      stated ??= member.stated
-      if (member.kind !== 'uncertain') {
-        keys.add(member.key)
-        maxStated = Math.max(maxStated, member.stated ?? 0)
-      }
-      length.add(member)
-      windows.of(member.part).add(member, offset().max)
+      record.add(member)
+      if (member.kind !== 'uncertain') keys.add(member.key)
       if (member.kind === 'rejected') refusedMs = Math.min(refusedMs, member.shownMs)
       if (resetMs === null) storeHidden(member, noHeaders, watermarkMs)
       else place(member, resetMs, watermarkMs)
@@ -248,18 +201,8 @@ export function createLimit(context: LimitContext, reporter: ClauseReporter<'rat
     },
     finish: () => {
       while (open.length > 0) closeFirst()
-      length.report(reporter)
-      const most = hiding()
-      if (most !== null && sums.accepted > maxAllowed()) reporter.unjudged('limit.requests.enforced', most)
+      record.finish(hiding())
     },
-    result: () => ({
-      caller: context.caller,
-      scope: drawn.name,
-      tier: drawn.tier,
-      windowMs,
-      limit: drawn.requestsPerMinute ?? stated,
-      ...knownSums(sums, maxAllowed(), hiding() !== null),
-      lasted: length.lasted(),
-    }),
+    result: () => record.result(hiding()),
   }
 }

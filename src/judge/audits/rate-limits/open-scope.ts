@@ -1,7 +1,9 @@
 import type { ApplicableLimit } from '../../../observation/limit-scope.ts'
 import type { ClauseReporter, Draft } from '../../findings/findings.ts'
+import { getOrAdd } from '../../merge.ts'
 import type { LimitUse } from '../../results.ts'
-import type { Limit, LimitRequest } from './limit.ts'
+import type { Limit } from './limit-record.ts'
+import type { LimitRequest } from './window.ts'
 
 /** Requests that may count against any of several limits; beyond, the oldest are forgotten. */
 export const maxStrays = 500
@@ -49,8 +51,8 @@ export type ChosenScope = {
 
 type OpenScopeOptions = {
   readonly reporter: Reporter
-  /** Reports about the caller, in place of this reporter. */
-  readonly voice: (reporter: Reporter) => Reporter
+  /** The reporter for this caller, which passes reports on to the given one. */
+  readonly reporterForCaller: (reporter: Reporter) => Reporter
   /** `drawn` has the name of its counter. */
   readonly createLimit: (drawn: ApplicableLimit, reporter: Reporter) => Limit
   readonly strays: () => readonly LimitRequest[]
@@ -58,9 +60,11 @@ type OpenScopeOptions = {
 
 export function createOpenScope(
   { counters: { length } }: ApplicableLimit,
-  { reporter, voice, createLimit, strays }: OpenScopeOptions,
+  { reporter, reporterForCaller, createLimit, strays }: OpenScopeOptions,
 ): OpenScope {
-  const readings = Array.from({ length }, (_, index) => createReading(index === 0 ? voice(reporter) : mute(reporter)))
+  const readings = Array.from({ length }, (_, index) =>
+    createReading(index === 0 ? reporterForCaller(reporter) : mute(reporter)),
+  )
   const isOpen = length > 1
   let haveParted = false
   /** The counters in the smallest scope. With only one, all scopes say the same, whatever the tier of a model. */
@@ -72,14 +76,14 @@ export function createOpenScope(
     haveParted = true
     for (const reading of readings) {
       reading.draft = reporter.draft()
-      reading.reportTo(voice(reading.draft.reporter))
+      reading.reportTo(reporterForCaller(reading.draft.reporter))
     }
   }
 
   function limitIn(reading: Reading, drawn: ApplicableLimit, counter: string, watermarkMs: number): Limit {
     const known = reading.limits.get(counter)
     const limit = known ?? createLimit({ ...drawn, name: counter }, reading.reporter)
-    reading.namesOf.set(limit, (reading.namesOf.get(limit) ?? new Set()).add(drawn.name))
+    getOrAdd(reading.namesOf, limit, () => new Set<string>()).add(drawn.name)
     if (known !== undefined) return known
     reading.limits.set(counter, limit)
     for (const stray of [...strays(), ...reading.unplaced]) limit.add(stray, watermarkMs)
@@ -96,9 +100,8 @@ export function createOpenScope(
     unplaced.push(stray)
     if (unplaced.length > maxStrays) unplaced.shift()
     for (const limit of limits.values()) limit.add(stray, watermarkMs)
-    const counts = uncounted.get(name) ?? { tier, accepted: 0, rejected: 0 }
+    const counts = getOrAdd(uncounted, name, () => ({ tier, accepted: 0, rejected: 0 }))
     if (member.kind !== 'uncertain') counts[member.kind]++
-    uncounted.set(name, counts)
   }
 
   /** Whether the readings differ about what shares a counter with this request. */
@@ -179,7 +182,7 @@ function createReading(first: Reporter): Reading {
   }
 }
 
-/** The other readings say the same, as long as they have not parted. */
+/** Until the readings differ, all of them would report the same. */
 const mute = (reporter: Reporter): Reporter => ({
   ...reporter,
   pass: () => {},

@@ -10,23 +10,25 @@ import type { Observation } from '../../../observation/observation.ts'
 import { applicableLimit, isOpenList, isProbeRequest, requestTraits } from '../../../observation/requests/request.ts'
 import { is2xx, isAbuseBlock, isConcurrencyRejection, isReplayed } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
+import { getOrAdd } from '../../merge.ts'
 import type { LimitResult } from '../../results.ts'
 import type { Audit, AuditContext } from '../audit.ts'
 import { createAnyLimit } from './any-limit.ts'
 import { unknownKeys } from './hidden.ts'
-import { createLimit, type Limit, type LimitRequest } from './limit.ts'
+import { createLimit } from './limit.ts'
+import type { Limit } from './limit-record.ts'
 import { createOpenScope, maxStrays, type OpenScope, strayOf, type Uncounted } from './open-scope.ts'
 import { createRefusalLogCheck } from './refusal-log.ts'
 import { createTargetClock } from './resets.ts'
 import { createTokenWindow } from './token-window.ts'
-import type { WindowRequest } from './window.ts'
+import type { LimitRequest, WindowRequest } from './window.ts'
 import { createWrongRefusalCheck } from './wrong-refusal.ts'
 
 type Reporter = ClauseReporter<'rate-limits'>
 
 /**
  * `strays`: rejected requests that may count against any limit of the caller. `limited`: requests to endpoints with a
- * documented limit, all of which the counter of the others may count.
+ * documented limit; the limit of the other endpoints may count all of them.
  */
 type CallerLimits = { readonly scopes: Map<LimitFamily, OpenScope>; readonly strays: LimitRequest[]; limited: number }
 
@@ -57,7 +59,7 @@ export function createRateLimitAudit(
     const limitContext = { ...context, caller, offset: clock.offset, firstSentMs: firstSentMs ?? 0, otherUse }
     const scope = createOpenScope(drawn, {
       reporter,
-      voice: chain === undefined ? ofKeys : withWalletLimits,
+      reporterForCaller: chain === undefined ? ofKeys : withWalletLimits,
       createLimit: (counted, to) => {
         const limit = createOne({ ...limitContext, drawn: counted }, to)
         limits.push(limit)
@@ -86,13 +88,12 @@ export function createRateLimitAudit(
       const drawn = applicableLimit(observation, contract)
       if (drawn === null || (outcome.kind === 'failed' && outcome.reason === 'connect-refused')) return
 
-      const ofCaller: CallerLimits = callers.get(caller) ?? { scopes: new Map(), strays: [], limited: 0 }
-      callers.set(caller, ofCaller)
+      const ofCaller = getOrAdd(callers, caller, (): CallerLimits => ({ scopes: new Map(), strays: [], limited: 0 }))
       if (drawn.family !== 'control') ofCaller.limited++
       // The service counted the request and wrote its headers before they arrived. A stream continues long after that.
       const member = memberOf(observation, contract, sentMs, headersMs ?? endMs)
       const isList = isOpenList(observation.request)
-      // A list may be open to all. Then it counts nowhere, and its headers are about nobody.
+      // A list may be open to all. Then no limit counts it, and its headers describe no limit of this caller.
       scopeOf(drawn, observation, ofCaller).add(drawn, isList ? strayOf(member) : member, watermarkMs)
       if (isStray(member, drawn) && !(isList && is2xx(observation.response?.status ?? null)))
         addStray(ofCaller, member, drawn, watermarkMs)
@@ -124,7 +125,7 @@ export function createRateLimitAudit(
   }
 }
 
-/** Requests that no limit counts, as the use of a limit of which nothing is known. */
+/** Requests that no limit counts, as the use of an unknown limit. */
 function uncountedUse(caller: string, name: string, counts: Uncounted, { limits }: Contract): readonly LimitResult[] {
   if (counts.accepted + counts.rejected === 0) return []
   const unknown = { limit: null, windows: null, unexpected429: null, decided429: 0, missing429: null, lasted: null }
@@ -140,7 +141,7 @@ const withOpenKeys = (reporter: Reporter): Reporter => ({
   },
 })
 
-/** What shows the limit that a caller has, and not just its headers. */
+/** Clauses that depend on which requests are accepted, and not only on headers. */
 const enforcing: readonly ClausesOf<'rate-limits'>[] = ['limit.requests.enforced', 'limit.requests.not-early']
 
 /** Wallet limits must equal API-key limits. */

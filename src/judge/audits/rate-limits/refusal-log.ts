@@ -5,6 +5,7 @@ import { requestTraits } from '../../../observation/requests/request.ts'
 import { is2xx, isAbuseBlock, isConcurrencyRejection, jsonObject } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Obstacle } from '../../findings/obstacles.ts'
+import { getOrAdd } from '../../merge.ts'
 import type { AuditContext } from '../audit.ts'
 import { unknownClock } from './hidden.ts'
 import { anyOffset, type ClockOffset, clockResolutionMs, isClockKnown } from './resets.ts'
@@ -44,11 +45,8 @@ export function createRefusalLogCheck(
   reporter: ClauseReporter<'rate-limits'>,
 ): { readonly add: (observation: Observation) => void; readonly finish: () => void } {
   const accounts = new Map<string, CallerLog>()
-  const accountOf = (caller: string): CallerLog => {
-    const account = accounts.get(caller) ?? { refused: [], log: null, isForgetful: false }
-    accounts.set(caller, account)
-    return account
-  }
+  const accountOf = (caller: string): CallerLog =>
+    getOrAdd(accounts, caller, () => ({ refused: [], log: null, isForgetful: false }))
   const named = new Set([...contract.models.map(({ id }) => id), contract.limitLogs.rpcId])
   let firstSentMs: number | null = null
 

@@ -1,7 +1,8 @@
 import { type Contract, maxResetMs } from '../../../contract/contract.ts'
 import type { Observation } from '../../../observation/observation.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
-import type { WindowRequest } from './window.ts'
+import { unknownClock } from './hidden.ts'
+import type { LimitRequest, WindowRequest } from './window.ts'
 
 /** Allows for resets in whole seconds, rounded up or down, and for resets recomputed for each response. */
 export const clockResolutionMs = 1_000
@@ -19,29 +20,26 @@ export type ReportedWindow = {
   hasFirst: boolean
 }
 
-type ResetOptions = {
+type RetryOptions = {
   /** The name of the limit in reports. */
   readonly scope: string
-  readonly contract: Contract
   readonly startedAtMs: number
   readonly offset: () => ClockOffset
 }
+
+type ResetOptions = RetryOptions & { readonly contract: Contract }
 
 /** Judges reset times, as far as the target's clock is known. */
 export function createResetCheck(
   { scope, contract, startedAtMs, offset }: ResetOptions,
   reporter: ClauseReporter<'rate-limits'>,
-): {
-  /** Whether the reset time in a response is possible. */
-  readonly judge: (member: WindowRequest, resetMs: number) => boolean
-  /** Whether a later window showed that one of these ordered windows was cut short. */
-  readonly judgeOrder: (windows: readonly ReportedWindow[]) => boolean
-} {
+) {
   const { windowMs } = contract.limits
   let areRight = true
   return {
-    judge: ({ id, sentMs, shownMs, remaining }, resetMs) => {
-      // Once a reset was impossible, a later one that is too far ahead is no sign of a counter.
+    /** Whether the reset time in a response is possible. */
+    judge: ({ id, sentMs, shownMs, remaining }: WindowRequest, resetMs: number): boolean => {
+      // After an impossible reset, a later one that is too far ahead does not show how the service counts.
       const maxMs = areRight ? maxResetMs(contract, remaining) : windowMs
       const { min, max } = offset()
       const earliestMs = startedAtMs + sentMs + min
@@ -58,7 +56,8 @@ export function createResetCheck(
       return isRight
     },
 
-    judgeOrder: windows => {
+    /** Whether a later window showed that one of these ordered windows was cut short. */
+    judgeOrder: (windows: readonly ReportedWindow[]): boolean => {
       if (windows.length < 2) return false
       const nowMs = startedAtMs + offset().max
       let found = false
@@ -82,51 +81,100 @@ export function createResetCheck(
 
 /** A rejection states when to retry. Judges requests sent after that time, as far as the target's clock is known. */
 export function createRetryCheck(
-  { scope, startedAtMs, offset }: Omit<ResetOptions, 'contract'>,
+  { scope, startedAtMs, offset }: RetryOptions,
   reporter: ClauseReporter<'rate-limits'>,
-): {
-  /** Whether the same window rejected it again after its stated end. Reports that. */
-  readonly isLate: (member: WindowRequest, resetMs: number) => boolean
-  /** The request for its window, with whether it was sent after a stated reset. */
-  readonly mark: (member: WindowRequest, resetMs: number) => WindowRequest
-} {
+) {
   let promised: { readonly resetMs: number; readonly id: number } | null = null
   const isAfter = (member: WindowRequest, resetMs: number) => isSentAfter(member, resetMs, startedAtMs, offset())
+  const promise = ({ id }: WindowRequest, resetMs: number) => {
+    promised = { resetMs, id }
+  }
 
   return {
-    isLate: (member, resetMs) => {
+    /** Whether the same window rejected it again after its stated end. Reports that. */
+    isLate: (member: WindowRequest, resetMs: number): boolean => {
       if (promised === null || member.kind !== 'rejected') return false
       if (Math.abs(resetMs - promised.resetMs) > clockResolutionMs || !isAfter(member, promised.resetMs)) return false
       const message = `a 429 of ${scope} came after its own reset time, which an earlier 429 also stated, expected the request to be accepted`
       reporter.fail('retry.after-reset', message, [promised.id, member.id])
       return true
     },
-    mark: (member, resetMs) => {
+    /** Remembers the reset that a 429 states. */
+    promise,
+    /** The request for its window, with whether it was sent after a stated reset. A 429 that was not is a new promise. */
+    mark: (member: WindowRequest, resetMs: number): WindowRequest => {
       const isRetry =
         promised !== null && resetMs > promised.resetMs + clockResolutionMs && isAfter(member, promised.resetMs)
-      if (member.kind === 'rejected' && !isRetry) promised = { resetMs, id: member.id }
+      if (member.kind === 'rejected' && !isRetry) promise(member, resetMs)
       return isRetry ? { ...member, isRetry } : member
     },
   }
 }
 
-export const isSentAfter = (
-  { sentMs }: WindowRequest,
-  resetMs: number,
-  startedAtMs: number,
-  { min }: ClockOffset,
-): boolean => startedAtMs + sentMs + min > resetMs + clockResolutionMs
+/** The 429s of a limit whose windows are unknown, and whether requests after the last stated reset are accepted. */
+export function createRefusals(
+  { startedAtMs, offset }: Omit<RetryOptions, 'scope'>,
+  reporter: ClauseReporter<'rate-limits'>,
+) {
+  let last: LimitRequest | null = null
+  let firstMs = Number.POSITIVE_INFINITY
+  /** Whether a request after its reset has shown that the caller is within the limit again. */
+  let isDecided = true
+  /** Whether one certainly after it was accepted. Nearer to it, one may have been accepted before. */
+  let isAccepted = true
+
+  const isRetry = (request: LimitRequest): boolean =>
+    last?.resetMs != null && isSentAfter(request, last.resetMs, startedAtMs, offset())
+
+  /** A request after a 429 whose reset, or whose distance from now, is unknown. */
+  function noteHidden(request: LimitRequest) {
+    if (last === null || request.sentMs < last.shownMs) return
+    if (last.hidden !== null) return reporter.unjudged('retry.after-reset', last.hidden)
+    if (last.resetMs === null || isClockKnown(offset()) || isRetry(request)) return
+    if (isSentAfter(request, last.resetMs, startedAtMs, { min: 0, max: 0 }))
+      reporter.unjudged('retry.after-reset', unknownClock)
+  }
+
+  return {
+    add: (request: LimitRequest) => {
+      noteHidden(request)
+      firstMs = Math.min(firstMs, request.shownMs)
+      if (last === null || isLaterRefusal(request, last)) last = request
+      isDecided = false
+      isAccepted = false
+    },
+    addAccepted: (request: LimitRequest) => {
+      if (isRetry(request) && !isAccepted) {
+        isAccepted = true
+        reporter.pass('retry.after-reset')
+      } else noteHidden(request)
+      isDecided = true
+    },
+    /** Whether any came before this time. */
+    hasBefore: (sentMs: number) => firstMs <= sentMs,
+    /** The last one, if this request was sent after its reset and nothing has shown yet whether it was kept. */
+    openPromise: (request: LimitRequest) => (!isDecided && isRetry(request) ? last : null),
+    /** Call once the last promise was broken. */
+    decide: () => {
+      isDecided = true
+    },
+  }
+}
+
+/** Whether the service rejected this request after the other one. Where both overlap, the later reset tells. */
+function isLaterRefusal({ sentMs, resetMs }: LimitRequest, other: LimitRequest): boolean {
+  if (sentMs >= other.shownMs || resetMs === null) return true
+  return other.resetMs !== null && resetMs >= other.resetMs
+}
+
+const isSentAfter = ({ sentMs }: WindowRequest, resetMs: number, startedAtMs: number, { min }: ClockOffset): boolean =>
+  startedAtMs + sentMs + min > resetMs + clockResolutionMs
 
 /** How far the target's clock may be ahead of ours, in milliseconds: within [min, max]. */
 export type ClockOffset = { readonly min: number; readonly max: number }
 
 /** Whether a Date header told the clock of the target. */
 export const isClockKnown = ({ min, max }: ClockOffset): boolean => max - min < 2 * maxOffsetMs
-
-type TargetClock = {
-  readonly add: (observation: Pick<Observation, 'response' | 'sentMs' | 'headersMs'>) => void
-  readonly offset: () => ClockOffset
-}
 
 /** Clocks drift apart, so an offset is valid for one such period and the next. */
 const periodMs = 300_000
@@ -143,7 +191,7 @@ const maxOffsetMs = 10_000
 export function createTargetClock(
   startedAtMs: number,
   { dateAgeMs, clockToleranceMs }: Pick<Contract['limits'], 'dateAgeMs' | 'clockToleranceMs'>,
-): TargetClock {
+) {
   let period = 0
   let earlier = anyOffset
   let current = anyOffset
@@ -153,7 +201,7 @@ export function createTargetClock(
   let lastStampMs = Number.NaN
 
   return {
-    add: ({ response, sentMs, headersMs }) => {
+    add: ({ response, sentMs, headersMs }: Pick<Observation, 'response' | 'sentMs' | 'headersMs'>) => {
       if (response === null || sentMs === null || headersMs === null) return
       const stamp = response.headers.date ?? ''
       if (stamp !== lastStamp) {
@@ -174,13 +222,13 @@ export function createTargetClock(
       current = { min: Math.max(current.min, least), max: Math.min(current.max, most) }
       const min = Math.max(earlier.min, current.min)
       const max = Math.min(earlier.max, current.max)
-      // After a clock step, the intervals have nothing in common. Then the clock may be as before or after the step.
+      // After a clock step, the intervals do not overlap. Then the clock may be as before or after the step.
       const [from, to] = min <= max ? [min, max] : [max - oldestMs, min + oldestMs]
       offset = { min: from - clockToleranceMs, max: to + clockToleranceMs }
     },
-    offset: () => offset,
+    offset: (): ClockOffset => offset,
   }
 }
 
-/** Of a clock that nothing is known about. */
+/** The offset of an unknown clock. */
 export const anyOffset: ClockOffset = { min: Number.NEGATIVE_INFINITY, max: Number.POSITIVE_INFINITY }

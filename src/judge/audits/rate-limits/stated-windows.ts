@@ -1,4 +1,5 @@
 import type { ClauseReporter } from '../../findings/findings.ts'
+import { getOrAdd } from '../../merge.ts'
 import { clockResolutionMs } from './resets.ts'
 import type { WindowRequest } from './window.ts'
 
@@ -40,13 +41,10 @@ export function createStatedWindowsOfParts(
 ): { readonly of: (part: string) => StatedWindows } {
   const parts = new Map<string, StatedWindows>()
   return {
-    of: part => {
-      const known = parts.get(part)
-      if (known !== undefined) return known
-      const windows = parts.size < maxParts ? createStatedWindows(options, reporter) : notJudged
-      if (parts.size < maxParts) parts.set(part, windows)
-      return windows
-    },
+    of: part =>
+      parts.has(part) || parts.size < maxParts
+        ? getOrAdd(parts, part, () => createStatedWindows(options, reporter))
+        : notJudged,
   }
 }
 

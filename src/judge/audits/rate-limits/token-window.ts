@@ -6,6 +6,7 @@ import { requestTraits } from '../../../observation/requests/request.ts'
 import { is2xx, jsonObject } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Obstacle } from '../../findings/obstacles.ts'
+import { getOrAdd } from '../../merge.ts'
 import type { AuditContext } from '../audit.ts'
 import {
   createOverlapBounds,
@@ -62,15 +63,14 @@ export function createTokenWindow(
       if (sentMs === null || endMs === null) return
       const shownMs = headersMs ?? endMs
       const stated = statedTokens(response.headers)
-      const ofCaller = windowsOf.get(caller) ?? new Map<string, OverlapBounds<TokenUse>>()
+      const ofCaller = getOrAdd(windowsOf, caller, () => new Map<string, OverlapBounds<TokenUse>>())
       // If each key may have limits of its own, only the use of this key is certain.
       const counted = scope === 'account' ? name : `${name} ${key}`
-      let uses = ofCaller.get(counted)
-      if (uses === undefined) {
-        uses = createUses(name)
-        windows.push(uses)
-        windowsOf.set(caller, ofCaller.set(counted, uses))
-      }
+      const uses = getOrAdd(ofCaller, counted, () => {
+        const created = createUses(name)
+        windows.push(created)
+        return created
+      })
       const use = {
         id,
         sentMs,
@@ -126,7 +126,7 @@ export function createTokenWindow(
       if (sentMs >= (past.at(-1)?.atMs ?? Number.NEGATIVE_INFINITY) + windowMs / steps)
         past = [...past.filter(({ atMs }) => atMs > sentMs - 2 * windowMs), { atMs: sentMs, tokens: before }]
       if (!Number.isFinite(remaining) || !Number.isFinite(use.endsToMs)) return noteHidden(noHeaders)
-      // A reset further away than a window tells nothing about its beginning.
+      // A reset further away than a window does not show when the window began.
       const aheadMs = use.endsFromMs - use.shownMs - clockResolutionMs
       if (aheadMs > maxResetMs(contract, remaining)) return noteHidden(unusableReset)
       if (aheadMs > windowMs) return noteHidden(unknownAlgorithm)

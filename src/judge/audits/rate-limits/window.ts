@@ -3,7 +3,7 @@ import type { Obstacle } from '../../findings/obstacles.ts'
 import type { LimitUse } from '../../results.ts'
 import { createOverlapBounds, type RequestInterval, type SumBounds } from '../overlap-bounds.ts'
 import { unknownLimit, unknownTokens, unknownUse, wrongLimit, wrongRemaining } from './hidden.ts'
-import { addKey, type CountsByKey, countOfKey, hasOtherKeys, noCounts } from './limit-use.ts'
+import { addKey, type CountsByKey, countOfKey, createStatedLimit, hasOtherKeys, noCounts } from './limit-use.ts'
 
 /** One request of a window, as its limit sees it. It is counted between its sending and the arrival of its headers. */
 export type WindowRequest = RequestInterval & {
@@ -25,13 +25,23 @@ export type WindowRequest = RequestInterval & {
   readonly tokensLeft: number | null
 }
 
+/** One request of a limit, before its window is known. */
+export type LimitRequest = WindowRequest & {
+  /** The reset time in the response, Unix milliseconds; null if it has none. */
+  readonly resetMs: number | null
+  /** What a limit of a smaller scope would cover: requests with this key and for this network, for example. */
+  readonly part: string
+  /** What hides the window of the request; null: nothing, as far as it is known. */
+  readonly hidden: Obstacle | null
+}
+
 type WindowOptions = {
   /** The name of the limit in reports. */
   readonly scope: string
   /** According to the contract; null if it has none. */
   readonly limit: number | null
   readonly tokenLimit: number | null
-  /** Whether all use of the window is known: it began during the run, on accounts that no one else uses. */
+  /** Whether all use of the window is known: it began during the run, on accounts that are not shared. */
   readonly isComplete: () => boolean
   /** The maximum tokens of requests in the previous windows, since a token window may begin earlier. */
   readonly earlierTokens: () => number
@@ -89,8 +99,7 @@ const maxBefore = 1_000
 /** The requests whose responses stated the same reset time, and requests without one that may belong to the window. */
 export function createLimitWindow(options: WindowOptions, reporter: ClauseReporter<'rate-limits'>): LimitWindow {
   const { scope, limit, tokenLimit } = options
-  let minStated = Number.POSITIVE_INFINITY
-  let maxStated = 0
+  const { add: addStated, minAllowed, maxAllowed } = createStatedLimit(limit)
   let accepted = 0
   let acceptedByKey = noCounts
   /** The maximum number of used requests that a response stated. */
@@ -107,13 +116,6 @@ export function createLimitWindow(options: WindowOptions, reporter: ClauseReport
     if (member.kind === 'rejected') judgeRejected(member, view)
     if (before.length < maxBefore) before.push(member.id)
   })
-
-  /**
-   * A response with another limit than the contract violates a clause of its own, and is judged by its stated limit
-   * here.
-   */
-  const maxAllowed = () => Math.max(limit ?? 0, maxStated) || Number.POSITIVE_INFINITY
-  const minAllowed = () => Math.min(limit ?? Number.POSITIVE_INFINITY, minStated)
 
   function judgeAccepted(member: WindowRequest, { certain, possible }: SumBounds<WindowUse>) {
     accepted++
@@ -137,8 +139,7 @@ export function createLimitWindow(options: WindowOptions, reporter: ClauseReport
     }
     const [minOfKey, maxOfKey] = [1 + countOfKey(certain.acceptedByKey, key), countOfKey(possible.sentByKey, key)]
     if (foundOtherKeys && used >= minOfKey && used <= maxOfKey) {
-      const message = `${used} requests of ${scope} are stated as used, which counts only one key, expected ${min} for all keys`
-      return reporter.fail('auth.keys-share-limits', message, [...before, id])
+      return reporter.fail('auth.keys-share-limits', describeOneKey(used, scope, `${min}`), [...before, id])
     }
     // If the excess is most of the previous window's count, that window did not end.
     const tooMany = used - max
@@ -148,11 +149,7 @@ export function createLimitWindow(options: WindowOptions, reporter: ClauseReport
     }
     reporter.unjudged('limit.requests.window', wrongRemaining)
     const range = !isComplete ? `at least ${min}` : min === max ? String(min) : `${min} to ${max}`
-    reporter.fail(
-      'limit.requests.remaining',
-      `${remaining} of ${stated} requests of ${scope} are stated as remaining, so ${used} were used, expected ${range}`,
-      [...before, id],
-    )
+    reporter.fail('limit.requests.remaining', describeRemaining(member, scope, range), [...before, id])
   }
 
   function judgeRejected(member: CountedRequest, { possible }: SumBounds<WindowUse>) {
@@ -168,23 +165,14 @@ export function createLimitWindow(options: WindowOptions, reporter: ClauseReport
     if (isForTokens && tokenLimit !== null) reporter.pass('limit.tokens.enforced')
     if (isForTokens || used >= minAllowed()) return reporter.pass('limit.requests.not-early')
     unexpected429++
-    if (member.isRetry && possible.accepted === 0) {
-      const message = `a 429 of ${scope} came after the reset that an earlier 429 stated, expected the request to be accepted`
-      return reporter.fail('retry.after-reset', message, [...before, member.id])
-    }
-    reporter.fail(
-      'limit.requests.not-early',
-      `a 429 came after at most ${used} of ${minAllowed()} requests of ${scope} were used, expected it only above the limit`,
-      [...before, member.id],
-    )
+    if (member.isRetry && possible.accepted === 0)
+      return reporter.fail('retry.after-reset', describeRejectedRetry(scope), [...before, member.id])
+    reporter.fail('limit.requests.not-early', describeEarly(used, minAllowed(), scope), [...before, member.id])
   }
 
   return {
     add: (member, watermarkMs) => {
-      if (member.stated !== null && member.kind !== 'uncertain') {
-        minStated = Math.min(minStated, member.stated)
-        maxStated = Math.max(maxStated, member.stated)
-      }
+      addStated(member)
       maxTokensOfAll += member.maxTokens
       const mayBeForTokens =
         member.kind === 'rejected' && mayLackTokens(member, tokenLimit, maxTokensOfAll + options.earlierTokens())
@@ -204,6 +192,22 @@ export function createLimitWindow(options: WindowOptions, reporter: ClauseReport
   }
 }
 
+export const describeOneKey = (used: number, scope: string, expected: string): string =>
+  `${used} requests of ${scope} are stated as used, which counts only one key, expected ${expected} for all keys`
+
+export const describeRemaining = (
+  { stated, remaining }: Pick<WindowRequest, 'stated' | 'remaining'>,
+  scope: string,
+  expected: string,
+): string =>
+  `${remaining} of ${stated} requests of ${scope} are stated as remaining, so ${(stated ?? 0) - (remaining ?? 0)} were used, expected ${expected}`
+
+export const describeRejectedRetry = (scope: string): string =>
+  `a 429 of ${scope} came after the reset that an earlier 429 stated, expected the request to be accepted`
+
+export const describeEarly = (used: number, allowed: number, scope: string): string =>
+  `a 429 came after at most ${used} of ${allowed} requests of ${scope} were used, expected it only above the limit`
+
 /**
  * By the remaining tokens in the response, or else by the maximum tokens of all requests sent before. Without a known
  * limit, any request that uses tokens may lack them.
@@ -217,7 +221,7 @@ export function mayLackTokens(
   return maxTokens > 0 && possibleTokens > (tokenLimit ?? 0)
 }
 
-/** Why a 429 below a limit may be right: nothing states the limit, or how many tokens were left; null: neither. */
+/** Why a 429 below a limit may be right: the limit, or the number of remaining tokens, is unknown; null: neither. */
 export function whyRefusalIsOpen(
   { tokensLeft }: WindowRequest,
   limit: number,

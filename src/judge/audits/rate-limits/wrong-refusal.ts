@@ -3,11 +3,12 @@ import type { Observation } from '../../../observation/observation.ts'
 import { isProbeRequest, requestTraits } from '../../../observation/requests/request.ts'
 import { is2xx, isAbuseBlock } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
+import { getOrAdd } from '../../merge.ts'
 import type { AuditContext } from '../audit.ts'
 import { unusableReset } from './hidden.ts'
 import { type ClockOffset, clockResolutionMs } from './resets.ts'
 
-/** The use of one limit by one caller, as far as it shows with which status requests above it are rejected. */
+/** The use of one limit by one caller, for judging the status with which requests above the limit are rejected. */
 type LimitUse = {
   readonly scope: string
   /** A response without a remaining request: when it arrived, and the reset that it stated, in Unix milliseconds. */
@@ -49,15 +50,13 @@ export function createWrongRefusalCheck(
   const usesOf = new Map<string, Map<string, LimitUse>>()
 
   function useOf(caller: string, scope: string): LimitUse {
-    const ofCaller = usesOf.get(caller) ?? new Map<string, LimitUse>()
-    let use = ofCaller.get(scope)
-    if (use === undefined) {
+    const ofCaller = getOrAdd(usesOf, caller, () => new Map<string, LimitUse>())
+    return getOrAdd(ofCaller, scope, () => {
       const none = { recent: new Set<number>(), within: new Set<number>(), above: new Map<number, AboveLimit>() }
-      use = { scope, exhausted: null, refills: false, rejected: 0, ...none }
+      const use: LimitUse = { scope, exhausted: null, refills: false, rejected: 0, ...none }
       uses.push(use)
-      usesOf.set(caller, ofCaller.set(scope, use))
-    }
-    return use
+      return use
+    })
   }
 
   return {
@@ -120,7 +119,5 @@ export function createWrongRefusalCheck(
 }
 
 function addAbove({ above, exhausted }: LimitUse, status: number, id: number): void {
-  const known = above.get(status)
-  if (known === undefined) above.set(status, { exhaustedBy: exhausted?.id ?? id, ids: [id] })
-  else known.ids.push(id)
+  getOrAdd(above, status, (): AboveLimit => ({ exhaustedBy: exhausted?.id ?? id, ids: [] })).ids.push(id)
 }

@@ -31,7 +31,7 @@ describe('the parts of several workers', () => {
 
   test('are unchanged by workers that sent nothing', () => {
     const part = partOf(backlogged)
-    expect(mergeParts([emptyPart, part, partOf([])])).toEqual(part)
+    expect(mergeParts([emptyPart(), part, partOf([])])).toEqual(part)
     expect(snapshotOf(mergeParts([]), 'open').queue).toBeNull()
   })
 
@@ -44,7 +44,7 @@ describe('the parts of several workers', () => {
     // To the end of the trial, the missing requests would hide more than half of the growth.
     expect(snapshotOf(mergeParts(stale), 'ended').queue?.measured.inFlightPerSecond).toBeLessThan(80)
     // A worker whose requests all are in flight makes everything unknown.
-    const silent = { ...emptyPart, firstDueMs: 0, lastDueMs: 5, endsKnownMs: Number.NEGATIVE_INFINITY }
+    const silent = { ...emptyPart(), firstDueMs: 0, lastDueMs: 5, endsKnownMs: Number.NEGATIVE_INFINITY }
     expect(snapshotOf(mergeParts([...stale, silent]), 'open').queue).toBeNull()
   })
 })
