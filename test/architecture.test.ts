@@ -293,6 +293,11 @@ const tables = [
 
 /** One package, one door: its types do not leave it, and it can be replaced in an afternoon. */
 const doors: Readonly<Record<string, Door>> = {
+  '@noble/curves': {
+    files: ['src/service/rpc/raw-transaction.ts'],
+    because: 'it recovers the sender of a raw transaction',
+  },
+  '@noble/hashes': { files: ['src/service/rpc/keccak.ts'], because: 'Keccak-256, which Node.js does not have' },
   autocannon: {
     files: ['src/produce/transport/autocannon.ts'],
     because: 'connections that are kept busy; its own summary is not used',

@@ -283,7 +283,7 @@ export function logsBloom(logs: readonly EvmLog[]): Hex {
   return `0x${Buffer.from(bloom).toString('hex')}`
 }
 
-/** The addresses and topics of a chain are few, and their hashes are slow. */
+/** The addresses and topics of a chain are few, so each is hashed once. */
 const knownBits = new Map<string, readonly number[]>()
 const maxKnownBits = 20_000
 
