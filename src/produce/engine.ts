@@ -26,7 +26,8 @@ import { createPayments } from './callers/payments.ts'
 import { createSignIns } from './callers/sign-ins.ts'
 import type { Signer } from './callers/signer.ts'
 import { walletSecrets } from './callers/wallet-keys.ts'
-import { dropArrival, expectedRefusals, maxExpectedRefusals, sendArrival } from './calls/send.ts'
+import { expectedRefusals } from './calls/kinds.ts'
+import { dropArrival, sendArrival } from './calls/send.ts'
 import type { SendContext } from './calls/transmit.ts'
 import type { Spend } from './drivers/account-spend.ts'
 import {
@@ -369,6 +370,12 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
     return expectedRefusals(calls[call], steps, contract)
   }
 }
+
+/** Room in each window for unexpected failures, besides the expected refusals. */
+const failureMargin = 5
+
+/** The maximum number of expected refusals of one caller in a window that does not trigger the abuse block. */
+const maxExpectedRefusals = ({ abuse }: Contract): number => Math.max(1, abuse.failures - failureMargin)
 
 /** All secrets of a job. */
 export const secretsOf = ({

@@ -1,11 +1,10 @@
-import { probeOf } from '../contract/probes.ts'
 import type { RunInfo } from '../observation/log-lines.ts'
 import type { Observation, Outcome } from '../observation/observation.ts'
 import { traceIdsOf } from '../observation/trace-id.ts'
 import type { Call } from '../plan/plan.ts'
 import { specialKeyVariables } from '../produce/callers/api-keys.ts'
-import { buildRequest, type RequestPosition } from '../produce/calls/build-request.ts'
-import type { RequestContext } from '../produce/calls/call.ts'
+import type { RequestContext, RequestPosition } from '../produce/calls/call.ts'
+import { buildRequest, senderOf } from '../produce/calls/kinds.ts'
 import type { Evidence } from '../report/document.ts'
 import { curlCommand } from './curl.ts'
 
@@ -66,7 +65,7 @@ function requestOf(
   if (plan === undefined) return null
   const { firstId, step, key: place } = positionOf(observation)
   const ownKey = place === 0 ? '$TURNPIKE_KEY' : `$TURNPIKE_KEY_${place + 1}`
-  const as = plan.kind === 'probe' ? probeOf(plan.probe).as : 'caller'
+  const as = senderOf(plan)
   const specialKey = as === 'free-user' || as === 'zero-balance' ? `$${specialKeyVariables[as]}` : null
   const bearer = (name: string) => (withoutKeys && specialKey === null ? {} : { authorization: `Bearer ${name}` })
   const key = specialKey ?? (step === 'other-caller' ? '$TURNPIKE_OTHER_KEY' : ownKey)

@@ -1,13 +1,12 @@
 import type { Contract } from '../contract/contract.ts'
-import { probeOf } from '../contract/probes.ts'
 import type { Rail } from '../contract/wallets.ts'
 import { formatDuration, plural } from '../lib/format.ts'
 import { wrap } from '../lib/text-layout.ts'
 import { oneLine } from '../lib/visible.ts'
 import { keyCallers, type Plan, systemCallsOf } from '../plan/plan.ts'
 import { specialKeyVariables } from '../produce/callers/api-keys.ts'
-import { buildRequest } from '../produce/calls/build-request.ts'
 import type { BuiltRequest } from '../produce/calls/call.ts'
+import { buildRequest, senderOf } from '../produce/calls/kinds.ts'
 import type { Report, ReportedExample } from '../report/document.ts'
 import { relevantHeaders } from '../report/sections/findings.ts'
 import { headerWord, quoted, variable } from './curl.ts'
@@ -228,7 +227,7 @@ function built(
   const calls: Plan['calls'] = { ...plan.calls, ...systemCallsOf(plan) }
   const call = calls[request.call]
   if (call === undefined) throw new RangeError(`no call named ${request.call}`)
-  const as = call.kind === 'probe' ? probeOf(call.probe).as : 'caller'
+  const as = senderOf(call)
   const isOfSpecial = as === 'free-user' || as === 'zero-balance'
   const name = isOfSpecial ? specialKeyVariables[as] : names.of(request).name
   const context = { contract, bounds: plan.bounds, seed: plan.seed, runId: runVariable }
