@@ -76,15 +76,21 @@ const rooms: readonly Room[] = [
     because: 'It turns an arrival into requests, and responses into observations.',
   },
   {
+    name: 'produce/budget',
+    sees: ['lib'],
+    because: 'It counts money in shared memory, and knows neither plans nor requests.',
+  },
+  {
     name: 'produce/drivers',
     sees: ['lib', 'plan/plan.ts', 'observation', 'produce/arrivals'],
     because: 'A scheduler without network can be tested in virtual time.',
   },
   {
-    name: 'produce/engine.ts',
+    name: 'produce',
     sees: [
       ...['lib', 'contract', 'plan/plan.ts', 'plan/cost.ts', 'plan/shard.ts', 'plan/sign-ahead.ts', 'observation'],
-      ...['produce/arrivals', 'produce/transport', 'produce/callers', 'produce/calls', 'produce/drivers'],
+      ...['produce/arrivals', 'produce/transport', 'produce/callers', 'produce/calls', 'produce/budget'],
+      'produce/drivers',
     ],
     because: 'It is the front of the producing half: stages in order, one driver per load model.',
   },
@@ -262,7 +268,7 @@ const rooms: readonly Room[] = [
   { name: 'main.ts', sees: ['lib', 'cli'], because: 'The one catch-all and the exit code.' },
 ]
 
-/** From `main` to the wire: eight functions in eight files. The worker and `fire` are handed on as values. */
+/** From `main` to the wire: nine functions in nine files. The worker and `fire` are handed on as values. */
 const hops: readonly Hop[] = [
   { file: 'src/cli/cli.ts', exports: 'runCli', handedOn: true },
   { file: 'src/cli/commands/run.ts', exports: 'runCommand' },
@@ -270,6 +276,7 @@ const hops: readonly Hop[] = [
   { file: 'src/run/run.ts', exports: 'run', handedOn: true },
   { file: 'src/run/worker.ts', exports: 'createWorker' },
   { file: 'src/produce/engine.ts', exports: 'createEngine' },
+  { file: 'src/produce/stages.ts', exports: 'driveStage' },
   { file: 'src/produce/drivers/open.ts', exports: 'driveOpen', handedOn: true },
   { file: 'src/produce/calls/send.ts', exports: 'sendArrival' },
 ]
@@ -284,7 +291,7 @@ const tables = [
   'src/judge/audits/audits.ts',
   'src/learn/learn.ts',
   'src/produce/calls/kinds.ts',
-  'src/produce/engine.ts',
+  'src/produce/stages.ts',
   'src/report/page.ts',
   'src/report/render/renderers.ts',
   'src/service/lies/lies.ts',
@@ -538,7 +545,7 @@ const rules: readonly Kept[] = [
       ['src/observation/spy.ts', "import type { Exchange } from '../produce/transport/transport.ts'"],
       ['src/produce/drivers/spy.ts', "import type { Transport } from '../transport/transport.ts'"],
       ['src/produce/drivers/spy.ts', "import { makePlan } from '../../plan/make-plan.ts'"],
-      ['src/produce/spy.ts', "import type { Plan } from '../plan/plan.ts'"],
+      ['src/produce/spy.ts', "import { makePlan } from '../plan/make-plan.ts'"],
       ['src/judge/checks/spy.ts', "import { buildRpc } from '../../produce/calls/rpc.ts'"],
       ['src/judge/checks/spy.ts', "import type { Audit } from '../audits/audit.ts'"],
       ['src/judge/audits/spy.ts', "import { driveOpen } from '../../produce/drivers/open.ts'"],
@@ -568,7 +575,7 @@ const rules: readonly Kept[] = [
     ],
   },
   {
-    text: 'eight functions lead from main to the wire, each file importing the next',
+    text: 'nine functions lead from main to the wire, each file importing the next',
     rule: chain(hops),
     planted: [
       ['src/run/worker.ts', 'export function createWorker() {}'],
