@@ -305,7 +305,7 @@ const doors: Readonly<Record<string, Door>> = {
     files: ['src/service/rpc/raw-transaction.ts'],
     because: 'it recovers the sender of a raw transaction',
   },
-  '@noble/hashes': { files: ['src/service/rpc/keccak.ts'], because: 'Keccak-256, which Node.js does not have' },
+  '@noble/hashes': { files: ['src/service/wallets/identity.ts'], because: 'Keccak-256, which Node.js does not have' },
   autocannon: {
     files: ['src/produce/transport/autocannon.ts'],
     because: 'connections that are kept busy; its own summary is not used',
@@ -321,13 +321,13 @@ const doors: Readonly<Record<string, Door>> = {
   viem: {
     files: [
       'src/service/wallets/evm-signatures.ts',
-      'src/produce/callers/wallet-evm.ts',
+      'src/produce/callers/wallet-kinds.ts',
       'src/produce/callers/payment-maker.ts',
     ],
     because: 'sign-in texts and addresses of EVM wallets; optional, so it is loaded on first use',
   },
   'tiny-secp256k1': {
-    files: ['src/service/wallets/evm-signatures.ts', 'src/produce/callers/wallet-evm.ts'],
+    files: ['src/service/wallets/evm-signatures.ts', 'src/produce/callers/wallet-kinds.ts'],
     because: 'the key that signed, and signatures; optional, so it is loaded on first use',
   },
   ...Object.fromEntries(
@@ -390,7 +390,7 @@ const doors: Readonly<Record<string, Door>> = {
         'src/run/warm-up.ts',
         'src/produce/callers/signer.ts',
         'src/produce/callers/wallet-keys.ts',
-        'src/produce/callers/wallet-solana.ts',
+        'src/produce/callers/wallet-kinds.ts',
         'src/run/queue/seal.ts',
         'src/outputs/page-guard.ts',
       ],

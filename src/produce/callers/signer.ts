@@ -4,8 +4,7 @@ import type { WalletCaller } from './caller.ts'
 import { badSignIn, type SignInFlaw } from './damage.ts'
 import { type PaymentOrder, paymentMaker } from './payment-maker.ts'
 import { signInForm, signInHeader, type WalletKind } from './sign-in.ts'
-import { evmWallets } from './wallet-evm.ts'
-import { solanaWallets } from './wallet-solana.ts'
+import { evmWallets, solanaWallets } from './wallet-kinds.ts'
 
 /** What signs for the wallets of a run. It may be in a thread of its own. */
 export type Signer = {

@@ -8,8 +8,7 @@ import { secretKeys, type Variables } from './api-keys.ts'
 import type { WalletCaller } from './caller.ts'
 import { paymentPackages } from './payment-maker.ts'
 import { walletKind } from './signer.ts'
-import { evmWallets, parseEvmKey } from './wallet-evm.ts'
-import { parseSolanaKey, solanaKeyTexts } from './wallet-solana.ts'
+import { evmWallets, parseEvmKey, parseSolanaKey, solanaKeyTexts } from './wallet-kinds.ts'
 
 /** Private keys of wallets, and whether the user gave them. */
 export type WalletKeys = {

@@ -1,6 +1,5 @@
 import { textHash } from '../../lib/random.ts'
-import { digestHex } from '../wallets/identity.ts'
-import { keccak256 } from './keccak.ts'
+import { digestHex, keccak256 } from '../wallets/identity.ts'
 import type { RawTransaction } from './raw-transaction.ts'
 
 /** Lower-case hexadecimal with 0x. */

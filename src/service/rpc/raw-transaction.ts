@@ -1,5 +1,5 @@
 import { secp256k1 } from '@noble/curves/secp256k1'
-import { keccak256 } from './keccak.ts'
+import { keccak256 } from '../wallets/identity.ts'
 
 /** A signed transaction of a client. Amounts in wei. */
 export type RawTransaction = {
