@@ -64,7 +64,7 @@ export type Engine = {
   /** Tops up the wallets if the plan says so, and sends the opening balance check of each caller. */
   readonly open: () => Promise<void>
   /**
-   * Sends the stages. The first one starts at `loadStartMs`. Resolves when nothing is in flight, with the actual start
+   * Sends the stages. The first one starts at `loadStartMs`. Resolves when no request is in flight, with the actual start
    * of the first stage; null: it never started.
    */
   readonly drive: (loadStartMs: number) => Promise<number | null>

@@ -17,7 +17,7 @@ export type Budget = {
    * Notes the amount, so that a worker whose budget is granted in parts gets a further part.
    */
   readonly reserve: (call: string, account: string) => Reservation | null
-  /** Whether nothing will be granted beyond what is granted now. */
+  /** Whether the last part of the budget is granted. */
   readonly isFinal: () => boolean
   /** Releases the reservation, after all requests of the arrival are charged. */
   readonly release: (reservation: Reservation, nowMs: number) => void

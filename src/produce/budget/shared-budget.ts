@@ -2,7 +2,7 @@
  * The money of the workers of one machine, in shared memory: integers of one unit. `used`: what was spent, is reserved, or
  * was given back, so that it cannot be reserved here. `paid`: what wallets have paid for credit. `granted`: how much of the
  * budget these workers may use. `wanted`: the largest amount that an arrival could not reserve since the last look.
- * `final`: 1 if nothing more will be granted.
+ * `final`: 1 if the last part is granted.
  */
 export type SharedBudget = BigInt64Array
 
@@ -10,7 +10,7 @@ const slot = { used: 0, paid: 1, granted: 2, givenBack: 3, wanted: 4, final: 5 }
 
 const maxAmount = 2n ** 63n - 1n
 
-/** All of the budget is granted. `paid`: what wallets elsewhere may pay. */
+/** A budget that is granted in full. `paid`: what wallets elsewhere may pay. */
 export function createSharedBudget(paid: bigint = 0n): SharedBudget {
   const shared = createLeasedBudget(paid)
   grant(shared, maxAmount)
@@ -18,7 +18,7 @@ export function createSharedBudget(paid: bigint = 0n): SharedBudget {
   return shared
 }
 
-/** Nothing is granted yet. `paid`: what wallets elsewhere may pay. */
+/** A budget of which no part is granted yet. `paid`: what wallets elsewhere may pay. */
 export function createLeasedBudget(paid: bigint): SharedBudget {
   const shared = new BigInt64Array(new SharedArrayBuffer(8 * Object.keys(slot).length))
   Atomics.store(shared, slot.paid, paid)
@@ -28,7 +28,7 @@ export function createLeasedBudget(paid: bigint): SharedBudget {
 /** Adds a part of the budget to what may be used. */
 export const grant = (shared: SharedBudget, amount: bigint): void => void Atomics.add(shared, slot.granted, amount)
 
-/** Nothing more will be granted. */
+/** The last part is granted. */
 export const setFinal = (shared: SharedBudget): void => void Atomics.store(shared, slot.final, 1n)
 
 export const isFinalBudget = (shared: SharedBudget): boolean => Atomics.load(shared, slot.final) === 1n
@@ -41,7 +41,7 @@ export const leftOf = (shared: SharedBudget): bigint =>
 export const spentOf = (shared: SharedBudget): bigint =>
   Atomics.load(shared, slot.used) - Atomics.load(shared, slot.givenBack)
 
-/** Adds to what is used; false, and adds nothing, if more than `limit` or than what is granted would be used. */
+/** Adds to what is used, unless that would exceed `limit` or what is granted. Returns whether it did. */
 export function reserveSpend(shared: SharedBudget, amount: bigint, limit: bigint): boolean {
   // What was given back may have been granted again.
   const allowed = limit + Atomics.load(shared, slot.givenBack)
@@ -85,7 +85,7 @@ export const reservePayment = (shared: SharedBudget, amount: bigint, limit: bigi
 export const releasePayment = (shared: SharedBudget, amount: bigint): void =>
   void Atomics.sub(shared, slot.paid, amount)
 
-/** Adds to a sum; false, and adds nothing, if it would exceed `bound`. null: no bound. */
+/** Adds to a sum, unless it would exceed `bound`. Returns whether it did. null: no bound. */
 function addUpTo(shared: SharedBudget, at: number, amount: bigint, bound: bigint | null): boolean {
   for (;;) {
     const sum = Atomics.load(shared, at)

@@ -94,7 +94,7 @@ export function damaged(payment: unknown, family: Rail['family'], invalid: Inval
 
 const otherResource = 'https://example.invalid/other-resource'
 
-/** The test networks of the chains. A payment there costs nothing, and must buy nothing. */
+/** The test networks of the chains. A payment there is free, and must not buy credit. */
 const testNetworks: Readonly<Record<Rail['family'], string>> = {
   evm: 'eip155:84532',
   solana: 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1',
@@ -104,7 +104,7 @@ const testNetworks: Readonly<Record<Rail['family'], string>> = {
 const testAsset = '0x036CbD53842c5426634e7929541eC2318f3dCF7e'
 
 /**
- * The network and the offer that a payment is signed for: those of the target, or of the EVM test network. On Solana, the
+ * The network and the offer that a payment is signed for: as the target offered, or on the EVM test network. On Solana, the
  * signature does not include the network, so only the label differs.
  */
 export function signedFor(

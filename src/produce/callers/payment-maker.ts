@@ -11,9 +11,9 @@ export type PaymentOrder = {
   readonly offer: Readonly<Record<string, unknown>>
   /** The same way to pay as the target offered it, with the amount to pay. Servers compare it with their offer. */
   readonly accepted: Readonly<Record<string, unknown>>
-  /** What may be signed for at most, in USD. */
+  /** The maximum amount to sign for, in USD. */
   readonly usd: string
-  /** What is wrong with it on purpose; null: nothing. */
+  /** Its deliberate fault; null: it is valid. */
   readonly invalid: InvalidPayment | null
 }
 
@@ -67,7 +67,7 @@ export function paymentMaker({
   }
 }
 
-/** The way to pay of an offer on this rail, with the amount to pay; null: there is none that fits the contract. */
+/** The way to pay of an offer on this rail, with the amount to pay; null: no way fits the contract. */
 export function choosePayment(
   offer: unknown,
   { network, asset, family }: Rail,

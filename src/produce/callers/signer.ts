@@ -14,13 +14,13 @@ export type Signer = {
   readonly payment: (order: PaymentOrder) => Promise<string | null>
 }
 
-/** `wallet`: its name. Nonces are numbered from `firstNonce`; none is ever ordered twice. `issuedMs`: Unix time. */
+/** `wallet`: its name. Nonces are numbered from `firstNonce`, and each is ordered once. `issuedMs`: Unix time. */
 export type SignInOrder = {
   readonly wallet: string
   readonly firstNonce: number
   readonly count: number
   readonly issuedMs: number
-  /** What is wrong with them on purpose; missing: nothing. */
+  /** Their deliberate flaw. Missing: they are valid. */
   readonly flaw?: SignInFlaw | undefined
 }
 

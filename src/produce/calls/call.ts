@@ -12,7 +12,7 @@ import type { StreamReader } from './stream-reader.ts'
 export type BuiltRequest = {
   readonly descriptor: RequestDescriptor
   readonly request: Omit<HttpRequest, 'onStreamBytes'>
-  /** Missing: its response is no event stream. */
+  /** Missing: its response is not an event stream. */
   readonly openReader?: OpenReader | null
   /** Whether the observation has a fingerprint of the body, so that responses to replays can be compared. */
   readonly keepsDigest?: boolean

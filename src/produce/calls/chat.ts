@@ -63,7 +63,7 @@ export function buildChat(
 
 /**
  * Common English words. Each is one token in the widely used tokenizers (cl100k and o200k), with or without a space
- * before it. So a prompt of n words is n tokens, plus those of the chat template.
+ * before it. So a prompt of n words has n tokens, plus the tokens of the chat template.
  */
 const words = (
   'time year people way day man thing woman life child world school state family student group country problem hand ' +

@@ -11,7 +11,7 @@ import { originAt, planOf, requestAt } from './send-step.ts'
 import { topUpOf, withPayment } from './top-up.ts'
 import { type DueRequest, type SendContext, transmit, unsentRequest } from './transmit.ts'
 
-/** Asks how to pay, and pays. Nothing is signed unless an offer fits. */
+/** Asks how to pay, and pays if an offer fits. */
 export async function sendPayment(arrival: Arrival, context: SendContext): Promise<boolean> {
   const plan = topUpOf(planOf(arrival, context))
   const origin = originAt(arrival, 'offer', context)

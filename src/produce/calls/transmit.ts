@@ -29,7 +29,7 @@ export type SendContext = RequestContext & {
   readonly mask: Mask
   readonly accountTier: AccountTier
   readonly clock: Clock
-  /** Missing: nothing watches the event loop. */
+  /** Missing: the event loop is not watched. */
   readonly stalls?: StallWatch | undefined
   readonly transport: Transport
   /** Cancels requests in flight; they are observed as cancelled. */

@@ -73,7 +73,7 @@ async function otherProtocol(target: string, { path, exchange }: Refusal, ask: A
   if (reason !== 'connection-lost' && reason !== 'protocol' && !(isHttps && reason === 'tls')) return null
   const other = isHttps ? target.replace('https:', 'http:') : target.replace('http:', 'https:')
   const { status, failure } = await ask(other, path)
-  // A certificate that this machine does not trust came over TLS all the same.
+  // Even a certificate that this machine does not trust shows that the port has TLS.
   const hasCertificate = failure?.reason === 'tls' && !/EPROTO|wrong version|packet length/i.test(failure.detail)
   return status !== null || (!isHttps && hasCertificate) ? other : null
 }
