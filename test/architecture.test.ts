@@ -76,15 +76,21 @@ const rooms: readonly Room[] = [
     because: 'It turns an arrival into requests, and responses into observations.',
   },
   {
+    name: 'produce/budget',
+    sees: ['lib'],
+    because: 'It counts money in shared memory, and knows neither plans nor requests.',
+  },
+  {
     name: 'produce/drivers',
     sees: ['lib', 'plan/plan.ts', 'observation', 'produce/arrivals'],
     because: 'A scheduler without network can be tested in virtual time.',
   },
   {
-    name: 'produce/engine.ts',
+    name: 'produce',
     sees: [
       ...['lib', 'contract', 'plan/plan.ts', 'plan/cost.ts', 'plan/shard.ts', 'plan/sign-ahead.ts', 'observation'],
-      ...['produce/arrivals', 'produce/transport', 'produce/callers', 'produce/calls', 'produce/drivers'],
+      ...['produce/arrivals', 'produce/transport', 'produce/callers', 'produce/calls', 'produce/budget'],
+      'produce/drivers',
     ],
     because: 'It is the front of the producing half: stages in order, one driver per load model.',
   },
@@ -280,7 +286,7 @@ const rooms: readonly Room[] = [
   { name: 'main.ts', sees: ['lib', 'cli'], because: 'The one catch-all and the exit code.' },
 ]
 
-/** From `main` to the wire: eight functions in eight files. The worker and `fire` are handed on as values. */
+/** From `main` to the wire: nine functions in nine files. The worker and `fire` are handed on as values. */
 const hops: readonly Hop[] = [
   { file: 'src/cli/cli.ts', exports: 'runCli', handedOn: true },
   { file: 'src/cli/commands/run.ts', exports: 'runCommand' },
@@ -288,6 +294,7 @@ const hops: readonly Hop[] = [
   { file: 'src/run/run.ts', exports: 'run', handedOn: true },
   { file: 'src/run/worker.ts', exports: 'createWorker' },
   { file: 'src/produce/engine.ts', exports: 'createEngine' },
+  { file: 'src/produce/stages.ts', exports: 'driveStage' },
   { file: 'src/produce/drivers/open.ts', exports: 'driveOpen', handedOn: true },
   { file: 'src/produce/calls/send.ts', exports: 'sendArrival' },
 ]
@@ -302,7 +309,8 @@ const tables = [
   'src/judge/audits/audits.ts',
   'src/learn/learn.ts',
   'src/observation/requests/request.ts',
-  'src/produce/engine.ts',
+  'src/produce/calls/kinds.ts',
+  'src/produce/stages.ts',
   'src/report/page.ts',
   'src/report/render/renderers.ts',
   'src/scenario/calls/calls.ts',
@@ -313,6 +321,11 @@ const tables = [
 
 /** One package, one door: its types do not leave it, and it can be replaced in an afternoon. */
 const doors: Readonly<Record<string, Door>> = {
+  '@noble/curves': {
+    files: ['src/service/rpc/raw-transaction.ts'],
+    because: 'it recovers the sender of a raw transaction',
+  },
+  '@noble/hashes': { files: ['src/service/wallets/identity.ts'], because: 'Keccak-256, which Node.js does not have' },
   autocannon: {
     files: ['src/produce/transport/autocannon.ts'],
     because: 'connections that are kept busy; its own summary is not used',
@@ -328,13 +341,13 @@ const doors: Readonly<Record<string, Door>> = {
   viem: {
     files: [
       'src/service/wallets/evm-signatures.ts',
-      'src/produce/callers/wallet-evm.ts',
+      'src/produce/callers/wallet-kinds.ts',
       'src/produce/callers/payment-maker.ts',
     ],
     because: 'sign-in texts and addresses of EVM wallets; optional, so it is loaded on first use',
   },
   'tiny-secp256k1': {
-    files: ['src/service/wallets/evm-signatures.ts', 'src/produce/callers/wallet-evm.ts'],
+    files: ['src/service/wallets/evm-signatures.ts', 'src/produce/callers/wallet-kinds.ts'],
     because: 'the key that signed, and signatures; optional, so it is loaded on first use',
   },
   ...Object.fromEntries(
@@ -398,7 +411,7 @@ const doors: Readonly<Record<string, Door>> = {
         'src/run/warm-up.ts',
         'src/produce/callers/signer.ts',
         'src/produce/callers/wallet-keys.ts',
-        'src/produce/callers/wallet-solana.ts',
+        'src/produce/callers/wallet-kinds.ts',
         'src/run/queue/seal.ts',
         'src/outputs/page-guard.ts',
       ],
@@ -553,7 +566,7 @@ const rules: readonly Kept[] = [
       ['src/observation/spy.ts', "import type { Exchange } from '../produce/transport/transport.ts'"],
       ['src/produce/drivers/spy.ts', "import type { Transport } from '../transport/transport.ts'"],
       ['src/produce/drivers/spy.ts', "import { makePlan } from '../../plan/make-plan.ts'"],
-      ['src/produce/spy.ts', "import type { Plan } from '../plan/plan.ts'"],
+      ['src/produce/spy.ts', "import { makePlan } from '../plan/make-plan.ts'"],
       ['src/judge/checks/spy.ts', "import { buildRpc } from '../../produce/calls/rpc.ts'"],
       ['src/judge/checks/spy.ts', "import type { Audit } from '../audits/audit.ts'"],
       ['src/judge/audits/spy.ts', "import { driveOpen } from '../../produce/drivers/open.ts'"],
@@ -561,7 +574,7 @@ const rules: readonly Kept[] = [
       ['src/judge/metrics/spy.ts', "import { createSendQueue } from '../../outputs/remote-write/send-queue.ts'"],
       ['src/outputs/spy.ts', "import type { DriverContext } from '../produce/drivers/driver.ts'"],
       ['src/outputs/spy.ts', "import type { Observation } from '../observation/observation.ts'"],
-      ['src/report/spy.ts', "import { buildRequest } from '../produce/calls/build-request.ts'"],
+      ['src/report/spy.ts', "import { buildRequest } from '../produce/calls/kinds.ts'"],
       ['src/report/spy.ts', "const { send } = await import('../produce/transport/undici.ts')"],
       ['src/service/spy.ts', "import { credits } from '../judge/checks/rpc-credits.ts'"],
       ['src/judge/metrics/spy.ts', "export { createService } from '../../service/service.ts'"],
@@ -583,7 +596,7 @@ const rules: readonly Kept[] = [
     ],
   },
   {
-    text: 'eight functions lead from main to the wire, each file importing the next',
+    text: 'nine functions lead from main to the wire, each file importing the next',
     rule: chain(hops),
     planted: [
       ['src/run/worker.ts', 'export function createWorker() {}'],

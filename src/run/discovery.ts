@@ -8,8 +8,8 @@ import { is2xx } from '../lib/numbers.ts'
 import { notDiscovered, type PublishedLimits, recordedLimits } from '../plan/limits.ts'
 import type { Plan } from '../plan/plan.ts'
 import { authorize, type Caller } from '../produce/callers/caller.ts'
-import { asker, listRequest, type Refusal, suggestTarget } from '../produce/transport/suggest-target.ts'
-import type { Transport } from '../produce/transport/transport.ts'
+import { asker, type Refusal, suggestTarget } from '../produce/transport/suggest-target.ts'
+import { getJson, type Transport } from '../produce/transport/transport.ts'
 import { undiciTransport } from '../produce/transport/undici.ts'
 
 /** What the target states about itself before a plan is made. */
@@ -90,7 +90,7 @@ export async function discover(
   }
 
   async function read<T>(what: string, path: string, parse: (body: unknown) => T | null): Promise<Answer<T>> {
-    const request = listRequest(path, caller === undefined ? {} : authorize(caller, 0), bounds)
+    const request = getJson(path, caller === undefined ? {} : authorize(caller, 0), bounds)
     const exchange = await send(request, new AbortController().signal)
     const { failure, status, body } = exchange
     const value = failure === null && is2xx(status) ? parse(mask.json(parseJson(body))) : null

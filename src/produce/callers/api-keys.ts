@@ -20,7 +20,7 @@ export type SpecialKeys = Readonly<Record<SpecialAccount, string | null>>
 export type Keys = {
   readonly callers: readonly KeyCaller[]
   readonly specialKeys: SpecialKeys
-  /** The keys that nothing may show: those of the callers, and the first others of the file or the environment. */
+  /** The keys to mask: all keys of the callers, and the first other ones of the file or the environment. */
   readonly given: readonly string[]
   /** Whether the keys are invented although the run does not start its own reference service. */
   readonly areInvented: boolean
@@ -61,8 +61,8 @@ export function loadKeys(
 }
 
 /**
- * Keys that no caller uses and that are hidden nevertheless. To hide a key takes half a millisecond, and a target cannot
- * send a key back that it never got.
+ * The number of unused keys that are masked. Preparing the mask of a key takes half a millisecond, and a target cannot
+ * send back a key that it never got.
  */
 const maxUnused = 100
 
@@ -142,7 +142,7 @@ function callersOf(
     const problem = keys.map(keyProblem).find(each => each !== null)
     return problem === undefined ? [] : [`${problem} in key ${index + 1}`]
   })[0]
-  // Number and order of keys then mean nothing.
+  // With an invalid key, the number and the order of the keys are unreliable.
   if (invalid !== undefined) throw new UsageError({ where, got: invalid, expected: keyText })
   const half = halfKey(accounts, names.length)
   if (half !== null) {
@@ -218,7 +218,7 @@ const keyProblems: readonly (readonly [pattern: RegExp, problem: string])[] = [
   [longKey, 'more than 8192 characters'],
 ]
 
-/** Why a text is no key; null if it is one. Never shows the text. */
+/** Why a text is not a key; null if it is one. Never shows the text. */
 const keyProblem = (key: string): string | null => keyProblems.find(([pattern]) => pattern.test(key))?.[1] ?? null
 
 /**

@@ -2,6 +2,7 @@ import type { InvalidPayment, Rail } from '../../contract/wallets.ts'
 import { isObject, type JsonObject, toObject } from '../../lib/json.ts'
 import { optionalPackages } from '../../lib/optional-packages.ts'
 import type { WalletCaller } from './caller.ts'
+import { damaged, signedFor } from './damage.ts'
 
 /** A payment to sign. `wallet`: the name of the payer. */
 export type PaymentOrder = {
@@ -10,9 +11,9 @@ export type PaymentOrder = {
   readonly offer: Readonly<Record<string, unknown>>
   /** The same way to pay as the target offered it, with the amount to pay. Servers compare it with their offer. */
   readonly accepted: Readonly<Record<string, unknown>>
-  /** What may be signed for at most, in USD. */
+  /** The maximum amount to sign for, in USD. */
   readonly usd: string
-  /** What is wrong with it on purpose; null: nothing. */
+  /** Its deliberate fault; null: it is valid. */
   readonly invalid: InvalidPayment | null
 }
 
@@ -42,11 +43,12 @@ export const paymentPackages = optionalPackages('Payments of wallets', names, as
     const scheme = await schemeOf(wallet, solanaNode)
     if (scheme === null) return null
     const client = new x402Client().setSpendControls({ maxAmountPerPayment: `$${usd}` })
-    const http = new x402HTTPClient(client.register(caip2(signedNetwork(wallet, invalid)), scheme))
+    const signed = signedFor(wallet, offer, invalid)
+    const http = new x402HTTPClient(client.register(caip2(signed.network), scheme))
     // The packages check the shape of what they get.
-    const made = await http.createPaymentPayload(offerFor(wallet, offer, invalid) as unknown as Offer)
+    const made = await http.createPaymentPayload(signed.offer as unknown as Offer)
     const payment = { ...made, accepted }
-    return invalid === null ? payment : damage(payment, wallet.family, invalid)
+    return invalid === null ? payment : damaged(payment, wallet.family, invalid)
   }
 })
 
@@ -65,7 +67,7 @@ export function paymentMaker({
   }
 }
 
-/** The way to pay of an offer on this rail, with the amount to pay; null: there is none that fits the contract. */
+/** The way to pay of an offer on this rail, with the amount to pay; null: no way fits the contract. */
 export function choosePayment(
   offer: unknown,
   { network, asset, family }: Rail,
@@ -96,63 +98,3 @@ function caip2(network: string): `${string}:${string}` {
   const [namespace = '', reference = ''] = network.split(':')
   return `${namespace}:${reference}`
 }
-
-/** The test networks of the chains. A payment there costs nothing, and must buy nothing. */
-const testNetworks: Readonly<Record<Rail['family'], string>> = {
-  evm: 'eip155:84532',
-  solana: 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1',
-}
-
-/** USDC of the EVM test network. */
-const testAsset = '0x036CbD53842c5426634e7929541eC2318f3dCF7e'
-
-/** The network of a rail that a payment is signed for. Solana signs none, so there only the label differs. */
-const signedNetwork = (
-  { family, network }: Pick<Rail, 'family' | 'network'>,
-  invalid: InvalidPayment | null,
-): string => (invalid === 'other-chain' && family === 'evm' ? testNetworks.evm : network)
-
-/** The offer to sign for: that of the target, or the same on the test network. */
-function offerFor(rail: Pick<Rail, 'family' | 'network'>, offer: JsonObject, invalid: InvalidPayment | null) {
-  const network = signedNetwork(rail, invalid)
-  if (network === rail.network || !Array.isArray(offer.accepts)) return offer
-  const accepts = offer.accepts.map((option: unknown) => ({ ...toObject(option), network, asset: testAsset }))
-  return { ...offer, accepts }
-}
-
-/** A signed payment, damaged; null: it has an unknown shape. */
-function damage(payload: unknown, family: Rail['family'], invalid: InvalidPayment): JsonObject | null {
-  if (!isObject(payload) || !isObject(payload.accepted) || !isObject(payload.payload)) return null
-  const { accepted } = payload
-  switch (invalid) {
-    case 'other-resource':
-      return { ...payload, resource: { ...(isObject(payload.resource) && payload.resource), url: otherResource } }
-    case 'other-chain':
-      return { ...payload, accepted: { ...accepted, network: testNetworks[family] } }
-    case 'above-signed':
-      return { ...payload, accepted: { ...accepted, amount: String(2n * BigInt(String(accepted.amount))) } }
-    case 'tampered':
-      return { ...payload, payload: tampered(payload.payload) }
-  }
-}
-
-const otherResource = 'https://example.invalid/other-resource'
-
-/** A Solana transaction begins with the number of its signatures; that of the wallet follows the empty one of the agent. */
-const solanaSignatureAt = 65
-
-/** The payment with a changed signature. */
-function tampered(payload: JsonObject): JsonObject {
-  const { signature, transaction } = payload
-  if (typeof transaction === 'string') {
-    const bytes = Buffer.from(transaction, 'base64')
-    bytes.writeUInt8(bytes.readUInt8(solanaSignatureAt) ^ 1, solanaSignatureAt)
-    return { ...payload, transaction: bytes.toString('base64') }
-  }
-  const written = String(signature)
-  const digit = written.charAt(firstDigit) === '1' ? '2' : '1'
-  return { ...payload, signature: written.slice(0, firstDigit) + digit + written.slice(firstDigit + 1) }
-}
-
-/** After 0x, and far from the end, which has the recovery id. */
-const firstDigit = 12

@@ -19,7 +19,7 @@ export type SignedPayment = {
   }
 }
 
-/** What to pay. `invalid`: what is wrong with the payment on purpose; null: nothing. */
+/** What to pay. `invalid`: the deliberate fault of the payment; null: it is valid. */
 export type PaymentTerms = { readonly usd: string; readonly invalid: InvalidPayment | null }
 
 /** What became of a payment. `unsent`: no byte of it left this machine. */
@@ -28,13 +28,13 @@ export type PaymentFate = 'settled' | 'refused' | 'unsent' | 'unknown'
 /** The payments of the wallets of a run: at most one of a wallet at a time. */
 export type Payments = {
   /**
-   * The payment to send for an offer: the last one, if nobody knows what became of it; otherwise a new one. null: none
-   * may or can be made. `close` must follow.
+   * The payment to send for an offer: the last one while its fate is unknown, otherwise a new one. null: no payment may
+   * or can be made. `close` must follow.
    */
   readonly next: (wallet: WalletCaller, offer: unknown, terms: PaymentTerms) => Promise<SignedPayment | null>
   /** Ends what `next` began. */
   readonly close: (wallet: WalletCaller, fate: PaymentFate) => void
-  /** Whether the wallet has a payment of unknown fate that is not wrong on purpose. */
+  /** Whether the wallet has a valid payment of unknown fate. */
   readonly isUnknown: (wallet: WalletCaller) => boolean
 }
 
@@ -50,8 +50,9 @@ type State = { readonly payment: SignedPayment | null; readonly isInFlight: bool
 
 /**
  * A payment of unknown fate may have been settled, so a new signature could pay twice. Until the target says that it was
- * settled, it is sent again as it was, and its amount stays reserved. One that is wrong on purpose is sent again as it was
- * for the same order only. A refused payment stays counted too, because its signature is out of hand. The payments of a wallet use the headers of the contract in turn.
+ * settled, the same payment is sent again, and its amount stays reserved. An invalid payment is sent again for the same
+ * order only. A refused payment stays counted, because others have its signature. The payments of a wallet use the headers
+ * of the contract in turn.
  */
 export function createPayments({ signer, terms, reserve, release }: PaymentsOptions): Payments {
   const { minimumUsd, maximumUsd } = terms.topUp
@@ -83,7 +84,7 @@ export function createPayments({ signer, terms, reserve, release }: PaymentsOpti
     return { header: value, record: invalid === null ? record : { ...record, invalid } }
   }
 
-  /** Whether a payment must be refused. */
+  /** Whether the target must refuse a payment. */
   const isWrong = ({ usd, invalid }: { readonly usd: string; readonly invalid?: InvalidPayment | null | undefined }) =>
     (invalid ?? null) !== null || pico(usd) < pico(minimumUsd) || (maximumUsd !== null && pico(usd) > pico(maximumUsd))
 
@@ -102,7 +103,7 @@ export function createPayments({ signer, terms, reserve, release }: PaymentsOpti
         states.set(name, { payment, isInFlight: true })
         return payment
       }
-      // While nobody knows what became of a right payment, none that is wrong may replace it.
+      // An invalid payment must not replace a valid one of unknown fate.
       if (open !== null && !isWrong(open.record)) return null
       states.set(name, { payment: null, isInFlight: true })
       const payment = await make(wallet, offer, order)
@@ -113,8 +114,8 @@ export function createPayments({ signer, terms, reserve, release }: PaymentsOpti
     close: (wallet, fate) => {
       const payment = states.get(wallet.name)?.payment ?? null
       if (payment === null) return
-      // A second attempt that was refused or not sent says nothing about the first.
-      // A payment that is wrong is refused each time, so a refusal of the second attempt is one of the first.
+      // If a second attempt was refused or not sent, the fate of the first is still unknown. But an invalid payment is
+      // refused each time.
       const isSettled = fate === 'settled' || (fate === 'refused' && isWrong(payment.record))
       const isOpen = fate === 'unknown' || (payment.record.isAgain && !isSettled)
       if (isOpen) return void states.set(wallet.name, { payment, isInFlight: false })

@@ -8,13 +8,13 @@ import type { Signer } from './signer.ts'
 export type SignIns = {
   /** The next sign-in of a wallet; a promise if it is not signed yet. Each is taken once. */
   readonly take: (wallet: WalletCaller) => SignedIn | Promise<SignedIn>
-  /** A sign-in that the target must refuse; null: one that was accepted, and is still valid, is not there to repeat. */
+  /** A sign-in that the target must refuse; null: there is no accepted and still valid sign-in to repeat. */
   readonly takeBad: (wallet: WalletCaller, flaw: BadSignIn) => SignedIn | Promise<SignedIn> | null
-  /** Tells that the target has accepted a sign-in. */
+  /** Records that the target has accepted a sign-in. */
   readonly accepted: (wallet: WalletCaller, signIn: SignedIn) => void
   /** Signs as many as the load may soon need. Resolves when they are there. */
   readonly fill: () => Promise<void>
-  /** Replaces those that nobody took in time, until it is cancelled. */
+  /** Replaces sign-ins that were not taken in time, until it is cancelled. */
   readonly keepFresh: () => Cancel
 }
 
@@ -43,7 +43,7 @@ type Pool = {
   accepted: SignedIn | null
 }
 
-/** A sign-in is taken within this share of its validity. The rest is for its way, and for a target whose clock is fast. */
+/** A sign-in is taken within this share of its validity. The rest is for the network, and for a target whose clock is fast. */
 const usableShare = 0.75
 /** How often old ones are replaced, as a share of the validity, and at least this far apart. */
 const checkShare = 0.125

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto'
-import type { BadSignIn, WalletTerms } from '../../contract/wallets.ts'
-import { badSignIn } from './bad-sign-in.ts'
+import type { WalletTerms } from '../../contract/wallets.ts'
 import type { WalletCaller } from './caller.ts'
+import { badSignIn, type SignInFlaw } from './damage.ts'
 import { type PaymentOrder, paymentMaker } from './payment-maker.ts'
 import { signInForm, signInHeader, type WalletKind } from './sign-in.ts'
-import { evmWallets } from './wallet-evm.ts'
-import { solanaWallets } from './wallet-solana.ts'
+import { evmWallets, solanaWallets } from './wallet-kinds.ts'
 
 /** What signs for the wallets of a run. It may be in a thread of its own. */
 export type Signer = {
@@ -15,14 +14,14 @@ export type Signer = {
   readonly payment: (order: PaymentOrder) => Promise<string | null>
 }
 
-/** `wallet`: its name. Nonces are numbered from `firstNonce`; none is ever ordered twice. `issuedMs`: Unix time. */
+/** `wallet`: its name. Nonces are numbered from `firstNonce`, and each is ordered once. `issuedMs`: Unix time. */
 export type SignInOrder = {
   readonly wallet: string
   readonly firstNonce: number
   readonly count: number
   readonly issuedMs: number
-  /** What is wrong with them on purpose; missing: nothing. */
-  readonly flaw?: Exclude<BadSignIn, 'repeated-sign-in'> | undefined
+  /** Their deliberate flaw. Missing: they are valid. */
+  readonly flaw?: SignInFlaw | undefined
 }
 
 /** Plain data, with private keys. Never written anywhere. */
@@ -55,7 +54,7 @@ export function createSigner({ wallets, terms, origin, solanaNode, runId }: Sign
         const { layout } = signInForm(name, number, terms.signIn)
         const place = { origin, nonce: digestOf(`${runId}/${name}/${number}`).slice(0, nonceLength), issuedMs, layout }
         if (flaw === undefined) return signInHeader(wallet, kind, terms.signIn, place)
-        return badSignIn(flaw, wallet, kind, terms, place, digestOf(wallet.privateKey))
+        return badSignIn(flaw, { wallet, kind, terms, place, otherKey: digestOf(wallet.privateKey) })
       })
     },
     payment: async order => await pay(walletOf(order.wallet), order),

@@ -8,13 +8,12 @@ import { secretKeys, type Variables } from './api-keys.ts'
 import type { WalletCaller } from './caller.ts'
 import { paymentPackages } from './payment-maker.ts'
 import { walletKind } from './signer.ts'
-import { evmWallets, parseEvmKey } from './wallet-evm.ts'
-import { parseSolanaKey, solanaKeyTexts } from './wallet-solana.ts'
+import { evmWallets, parseEvmKey, parseSolanaKey, solanaKeyTexts } from './wallet-kinds.ts'
 
 /** Private keys of wallets, and whether the user gave them. */
 export type WalletKeys = {
   readonly wallets: readonly Omit<WalletCaller, 'address'>[]
-  /** The given texts that nothing may show: those of the wallets, and the first others. */
+  /** The given keys to mask: all keys of the wallets, and the first other ones. */
   readonly given: readonly string[]
 }
 
@@ -99,7 +98,7 @@ export async function loadWallets(plan: Plan, { wallets }: WalletKeys): Promise<
   )
 }
 
-/** The Solana node for payments; null: none is given. Payments to the service that the run starts itself need none. */
+/** The Solana node for payments; null: not given. The embedded reference service has its own. */
 export const solanaNodeOf = ({ target }: Plan, variables: Variables = process.env): string | null =>
   target === null ? null : variables[nodeVariable]?.trim() || null
 

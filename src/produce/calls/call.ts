@@ -1,13 +1,24 @@
 import type { Contract } from '../../contract/contract.ts'
+import type { Mask } from '../../lib/mask/mask.ts'
 import type { RequestDescriptor } from '../../observation/requests/request.ts'
-import type { Bounds } from '../../plan/plan.ts'
+import type { Bounds, Call } from '../../plan/plan.ts'
+import type { ArrivalStep } from '../arrivals/arrivals.ts'
+import type { Headers, WalletCaller } from '../callers/caller.ts'
 import type { HttpRequest } from '../transport/transport.ts'
+import type { StreamReader } from './stream-reader.ts'
 
-/** A request that is ready to send, and its description for the checks. */
+/** A request that is ready to send, its description for the checks, and how its response is read. */
 export type BuiltRequest = {
   readonly descriptor: RequestDescriptor
   readonly request: Omit<HttpRequest, 'onStreamBytes'>
+  /** Missing: its response is not an event stream. */
+  readonly openReader?: OpenReader | null
+  /** Whether the observation has a fingerprint of the body, so that responses to replays can be compared. */
+  readonly keepsDigest?: boolean
 }
+
+/** Makes the reader of an event stream. */
+export type OpenReader = (contract: Contract, mask: Mask) => StreamReader
 
 /** The inputs of every request builder. */
 export type RequestContext = {
@@ -17,5 +28,27 @@ export type RequestContext = {
   /** Makes the idempotency keys of this run unique. */
   readonly runId: string
 }
+
+/** Which request of which arrival. The content of a request depends only on this position, its call and the seed. */
+export type RequestPosition = {
+  /** The id of the first request of the arrival. */
+  readonly firstId: number
+  readonly step: ArrivalStep
+  /** The wallet that sends it. Missing: it is sent by a caller with API keys. */
+  readonly wallet?: Pick<WalletCaller, 'chain' | 'address'> | undefined
+}
+
+/** How the requests of one kind of call are made. */
+export type CallKind<Plan = Call> = {
+  /** `headers` authenticate the caller. */
+  readonly build: (plan: Plan, position: RequestPosition, headers: Headers, context: RequestContext) => BuiltRequest
+  /** Wallets send it without a sign-in, because everyone may send it. */
+  readonly isUnsigned?: true
+  /** How many requests of an arrival the target should refuse. `steps`: null if they are not known yet. Missing: none. */
+  readonly refusalsOf?: (plan: Plan, steps: readonly ArrivalStep[] | null, contract: Contract) => number
+}
+
+/** The plan of one kind of call. */
+export type CallOf<Kind extends Call['kind']> = Extract<Call, { kind: Kind }>
 
 export const jsonHeaders = { 'content-type': 'application/json', accept: 'application/json' } as const

@@ -1,15 +1,31 @@
 import { bodyOptions } from '../../contract/chat-options.ts'
 import { type Random, randomStream } from '../../lib/random.ts'
-import type { Call } from '../../plan/plan.ts'
-import { type BuiltRequest, jsonHeaders, type RequestContext } from './call.ts'
+import type { Headers } from '../callers/caller.ts'
+import {
+  type BuiltRequest,
+  type CallKind,
+  type CallOf,
+  jsonHeaders,
+  type OpenReader,
+  type RequestContext,
+} from './call.ts'
+import { createStreamReader } from './stream-reader.ts'
 
-type ChatPlan = Extract<Call, { kind: 'chat' }>
+export const chat: CallKind<CallOf<'chat'>> = {
+  build: (plan, { firstId }, headers, context) => buildChat(plan, firstId, headers, context),
+}
+
+/** Only a request with options gets an echo of them. */
+const openReader: OpenReader = (contract, mask) =>
+  createStreamReader({ doneMarker: contract.chat.stream.doneMarker, echoField: null, mask })
+const openEchoReader: OpenReader = ({ chat: terms }, mask) =>
+  createStreamReader({ doneMarker: terms.stream.doneMarker, echoField: terms.parametersField, mask })
 
 /** A chat completion with a new prompt for each id. It turns off the system prompts of the service. */
 export function buildChat(
-  plan: ChatPlan,
+  plan: CallOf<'chat'>,
   id: number,
-  headers: Readonly<Record<string, string>>,
+  headers: Headers,
   { contract, bounds, seed }: RequestContext,
 ): BuiltRequest {
   const { kind, model, modelTier, stream, promptTokens, maxCompletionTokens, isBounded, options } = plan
@@ -41,12 +57,13 @@ export function buildChat(
       timeouts: bounds.timeouts.chat,
       maxBodyBytes: bounds.maxBodyBytes,
     },
+    openReader: !stream ? null : options === null ? openReader : openEchoReader,
   }
 }
 
 /**
  * Common English words. Each is one token in the widely used tokenizers (cl100k and o200k), with or without a space
- * before it. So a prompt of n words is n tokens, plus those of the chat template.
+ * before it. So a prompt of n words has n tokens, plus the tokens of the chat template.
  */
 const words = (
   'time year people way day man thing woman life child world school state family student group country problem hand ' +

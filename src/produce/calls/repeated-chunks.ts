@@ -87,7 +87,7 @@ function chunkLayoutOf(data: string, field: TokenField, text: string): ChunkLayo
   const other = `${text}.`
   const choice = onlyChoice(parseObject(head + other + tail))
   if (!isObject(choice?.delta) || choice.delta[field] !== other) return null
-  // If the stream has different line ends, or events of several lines, nothing matches.
+  // If the stream has different line ends, or events of several lines, no chunk matches.
   return { head: Buffer.from(`data: ${head}`), tail: Buffer.from(`${tail}\n\n`), field }
 }
 

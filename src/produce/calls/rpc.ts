@@ -2,8 +2,28 @@ import type { Network } from '../../contract/contract.ts'
 import { memoizeLast } from '../../lib/memoize.ts'
 import { type Random, randomStream } from '../../lib/random.ts'
 import type { ReplayRole, RpcItem } from '../../observation/requests/rpc.ts'
-import type { RpcCall } from '../../plan/plan.ts'
-import { type BuiltRequest, jsonHeaders, type RequestContext } from './call.ts'
+import type { Call, RpcCall } from '../../plan/plan.ts'
+import { type BuiltRequest, type CallKind, type CallOf, jsonHeaders, type RequestContext } from './call.ts'
+
+export const rpc: CallKind<RpcCall> = {
+  build: (plan, { firstId }, headers, context) => buildRpc(plan, `${firstId}`, null, headers, context),
+}
+
+/** An RPC request that is sent several times with one idempotency key. */
+export const replay: CallKind<CallOf<'replay'>> = {
+  build: (plan, { firstId, step }, headers, context) => {
+    const content = step === 'conflict' ? `${firstId}/conflict` : `${firstId}`
+    const role = step === 'only' || step === 'offer' || step === 'payment' ? 'original' : step
+    return buildRpc(plan.of, content, { group: firstId, role, concurrent: plan.concurrent }, headers, context)
+  },
+  refusalsOf: (plan, steps) =>
+    steps === null ? Math.ceil(plan.conflictRatio) : steps.filter(step => step === 'conflict').length,
+}
+
+export function replayOf(plan: Call): CallOf<'replay'> {
+  if (plan.kind !== 'replay') throw new RangeError(`a ${plan.kind} is not a replay`)
+  return plan
+}
 
 /**
  * A JSON-RPC call or batch. Its body depends only on the seed and `content`. A replay has the `content` of its original
@@ -36,6 +56,7 @@ export function buildRpc(
       timeouts: bounds.timeouts.rpc,
       maxBodyBytes: bounds.maxBodyBytes,
     },
+    keepsDigest: replay !== null,
   }
 }
 

@@ -1,24 +1,22 @@
-import type { AccountTier, Contract } from '../../contract/contract.ts'
+import type { AccountTier } from '../../contract/contract.ts'
 import type { SignInForm } from '../../contract/wallets.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Mask } from '../../lib/mask/mask.ts'
 import { maskOnce } from '../../lib/mask/once.ts'
-import type { DropReason, Observation, Sink } from '../../observation/observation.ts'
-import type { ChatDescriptor } from '../../observation/requests/chat.ts'
+import type { DropReason, Observation, ObservedResponse, Outcome, Sink } from '../../observation/observation.ts'
 import type { TraceIds } from '../../observation/trace-id.ts'
 import type { Call } from '../../plan/plan.ts'
-import { type Arrival, type ArrivalStep, requestIdOf } from '../arrivals/arrivals.ts'
+import { type Arrival, requestIdOf } from '../arrivals/arrivals.ts'
 import type { SpecialKeys } from '../callers/api-keys.ts'
 import type { Caller } from '../callers/caller.ts'
 import type { Payments } from '../callers/payments.ts'
 import type { SignIns } from '../callers/sign-ins.ts'
-import { signedSecrets } from '../callers/signed-secrets.ts'
+import { signedSecrets } from '../callers/wallet-kinds.ts'
 import { isEventStream } from '../transport/exchange.ts'
 import type { StallWatch } from '../transport/stalls.ts'
 import type { Exchange, Transport } from '../transport/transport.ts'
 import type { BuiltRequest, RequestContext } from './call.ts'
 import { maskExchange, outcomeOf, responseOf } from './read-response.ts'
-import { createStreamReader, type StreamReader } from './stream-reader.ts'
 
 /** What turns an arrival into observations. */
 export type SendContext = RequestContext & {
@@ -31,7 +29,7 @@ export type SendContext = RequestContext & {
   readonly mask: Mask
   readonly accountTier: AccountTier
   readonly clock: Clock
-  /** Missing: nothing watches the event loop. */
+  /** Missing: the event loop is not watched. */
   readonly stalls?: StallWatch | undefined
   readonly transport: Transport
   /** Cancels requests in flight; they are observed as cancelled. */
@@ -63,31 +61,28 @@ export type DueRequest = {
   readonly built: BuiltRequest
 }
 
-export const stepAt = (arrival: Arrival, index: number): ArrivalStep => arrival.steps[index] ?? 'only'
-
 /**
  * Sends one request, and observes it. Resolves with whether it was sent. `onEnd` gets what came back, before it is
- * observed. Not an async function, and each field is written out, because this runs for every request.
+ * observed. Not an async function, because this runs for every request.
  */
 export function transmit(
-  { arrival, index, dueMs, origin, built }: DueRequest,
+  due: DueRequest,
   context: TransmitContext,
   onFree?: () => void,
   onEnd?: (exchange: Exchange) => void,
 ): Promise<boolean> {
-  const { sink } = context
+  const { sink, traceIds } = context
   if (!context.maySend()) {
-    sink(unsentRequest({ arrival, index, origin, built }, 'interrupted', context))
+    sink(unsentRequest(due, 'interrupted', context))
     return notSent
   }
-  const { descriptor, request } = built
-  const { method, path, body, timeouts, maxBodyBytes } = request
+  const { arrival, index, origin, built } = due
+  const { method, path, body, timeouts, maxBodyBytes, headers: ownHeaders } = built.request
   const id = requestIdOf(arrival, index, context.callers.length)
-  const { traceIds } = context
-  const headers = traceIds === null ? request.headers : { ...request.headers, traceparent: traceIds.traceparent(id) }
+  const headers = traceIds === null ? ownHeaders : { ...ownHeaders, traceparent: traceIds.traceparent(id) }
   const isOnce = origin.caller.kind === 'wallet'
   const mask = isOnce ? maskOnce(context.mask, () => signedSecrets(headers)) : context.mask
-  const reader = descriptor.kind === 'chat' && descriptor.stream ? readerOf(descriptor, context.contract, mask) : null
+  const reader = built.openReader?.(context.contract, mask) ?? null
   const onStreamBytes = reader?.push ?? null
   const sent = { method, path, headers, body, timeouts, maxBodyBytes, isOnce, onStreamBytes }
   return context.transport(sent, context.abort, onFree).then(received => {
@@ -97,72 +92,53 @@ export function transmit(
     const stream = reader !== null && isEventStream(exchange) ? reader.end() : null
     const outcome = outcomeOf(exchange, stream)
     if (outcome.kind === 'dropped') {
-      sink(unsentRequest({ arrival, index, origin, built }, outcome.reason, context))
+      sink(unsentRequest(due, outcome.reason, context))
       return false
     }
-    sink({
-      id,
-      seq: arrival.seq + index,
-      stage: arrival.stage,
-      trial: arrival.trial ?? undefined,
-      call: arrival.call,
-      caller: origin.caller.name,
-      chain: chainOf(origin.caller),
-      signIn: origin.signIn,
-      key: origin.key,
-      accountTier: context.accountTier,
-      request: descriptor,
-      dueMs,
-      sentMs: exchange.sentMs,
-      retried: exchange.retried || undefined,
-      headersMs: exchange.headersMs,
-      endMs: exchange.endMs,
-      stalls: context.stalls?.between(exchange.sentMs, exchange.endMs),
-      outcome,
-      response: responseOf(exchange, stream, {
-        digest: descriptor.kind === 'rpc' && descriptor.replay !== null,
-        maxBytes: maxBodyBytes,
-        mask,
-      }),
-    })
+    const response = responseOf(exchange, stream, { digest: built.keepsDigest === true, maxBytes: maxBodyBytes, mask })
+    sink(observationOf(due, due.dueMs, outcome, exchange, response, context))
     return true
   })
 }
 
 export const notSent = Promise.resolve(false)
 
-/** The observation of a request that was not sent. */
-export function unsentRequest(
-  { arrival, index, origin, built }: Omit<DueRequest, 'dueMs'>,
+/** The observation of a request that was not sent. It was due when its arrival was. */
+export const unsentRequest = (
+  request: Omit<DueRequest, 'dueMs'>,
   reason: DropReason,
-  { callers, accountTier }: Pick<SendContext, 'callers' | 'accountTier'>,
+  context: TransmitContext,
+): Observation => observationOf(request, request.arrival.dueMs, { kind: 'dropped', reason }, null, null, context)
+
+/** `exchange`: null if the request was not sent. Each field is written out, because this runs for every request. */
+function observationOf(
+  { arrival, index, origin, built }: Omit<DueRequest, 'dueMs'>,
+  dueMs: number,
+  outcome: Outcome,
+  exchange: Exchange | null,
+  response: ObservedResponse | null,
+  { callers, accountTier, stalls }: TransmitContext,
 ): Observation {
+  const { caller, key, signIn } = origin
   return {
     id: requestIdOf(arrival, index, callers.length),
     seq: arrival.seq + index,
     stage: arrival.stage,
     trial: arrival.trial ?? undefined,
     call: arrival.call,
-    caller: origin.caller.name,
-    chain: chainOf(origin.caller),
-    key: origin.key,
+    caller: caller.name,
+    chain: caller.kind === 'wallet' ? caller.chain : undefined,
+    signIn: exchange === null ? undefined : signIn,
+    key,
     accountTier,
     request: built.descriptor,
-    dueMs: arrival.dueMs,
-    sentMs: null,
-    headersMs: null,
-    endMs: null,
-    outcome: { kind: 'dropped', reason },
-    response: null,
+    dueMs,
+    sentMs: exchange?.sentMs ?? null,
+    retried: exchange?.retried || undefined,
+    headersMs: exchange?.headersMs ?? null,
+    endMs: exchange?.endMs ?? null,
+    stalls: exchange === null ? undefined : stalls?.between(exchange.sentMs, exchange.endMs),
+    outcome,
+    response,
   }
-}
-
-const chainOf = (caller: Caller): string | undefined => (caller.kind === 'wallet' ? caller.chain : undefined)
-
-function readerOf({ options }: ChatDescriptor, { chat }: Contract, mask: Mask): StreamReader {
-  return createStreamReader({
-    doneMarker: chat.stream.doneMarker,
-    echoField: options === null ? null : chat.parametersField,
-    mask,
-  })
 }

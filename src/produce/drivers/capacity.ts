@@ -9,7 +9,7 @@ import { driveOpen } from './open.ts'
  * the observations of all workers. A promise may never resolve, if the run stops or the time of the stage is over.
  */
 export type SearchLead = {
-  /** The next trial; null: the search is over. Called when nothing of the search is in flight here. */
+  /** The next trial; null: the search is over. Called when no request of the search is in flight here. */
   readonly next: (stage: string) => Promise<LedTrial | null>
   /**
    * The start of the trial, which is the same for all workers, on the clock of the run; null: immediately, because there

@@ -10,7 +10,7 @@ export type SequenceStep = {
   readonly waitUntilMs: (nowMs: number) => number | null
   /**
    * Sends an arrival, and resolves when all of its requests have been observed. `lost`: a connection broke before the
-   * first byte of a response, so the step has shown nothing.
+   * first byte of a response, so the outcome of the step is unknown.
    */
   readonly send: (arrival: Arrival) => Promise<'done' | 'lost'>
 }

@@ -52,7 +52,7 @@ export function createRunStop(stop: AbortSignal, quit: AbortSignal, isOver: () =
     cancel,
     maySend: () => {
       if (isLeaseLost || !isOver()) return !isLeaseLost
-      // A lease that was over once stays over: others may have heard of it.
+      // A lease that was over once stays over, because other workers may know.
       isLeaseLost = true
       stopFor('worker-lost')
       cancel()
@@ -95,12 +95,12 @@ export const extendSendLease = (lease: SendLease, untilMs: number): void =>
 
 export const isLeaseOver = (lease: SendLease, nowMs: number): boolean => nowMs >= Number(Atomics.load(lease, 0))
 
-/** A worker of one machine may stand still for this long. */
+/** The maximum pause of a worker without a supervisor. */
 const maxPauseMs = 10_000
 
 /**
- * The lease of a worker that nobody supervises: it is over once the machine or the process has stood still for so long that
- * what became due meanwhile would be a burst. Each look extends it.
+ * The lease of a worker without a supervisor. It is over once the machine or the process has paused for so long that the
+ * requests that became due would be a burst. Each look extends it.
  */
 export function createPauseWatch(bootMs: () => number): () => boolean {
   let seenMs = bootMs()
@@ -111,10 +111,10 @@ export function createPauseWatch(bootMs: () => number): () => boolean {
   }
 }
 
-/** How often a worker that sends nothing looks whether its lease is over. */
+/** How often an idle worker checks its lease. */
 const leaseTickMs = 100
 
-/** Ends a run soon after its lease is over, even if nothing is due. Returns a function that ends the watch. */
+/** Ends a run soon after its lease is over, even if no request is due. Returns a function that ends the watch. */
 export function watchLease(clock: Clock, { maySend }: Pick<RunStop, 'maySend'>): Cancel {
   let cancel: Cancel = () => {}
   const tick = (): void => {
@@ -124,7 +124,7 @@ export function watchLease(clock: Clock, { maySend }: Pick<RunStop, 'maySend'>):
   return () => cancel()
 }
 
-/** After this many responses, and none of the service, no more of them are needed. */
+/** After this many responses that are not from the service, the target is the wrong one. */
 const minElsewhere = 20
 
 /** Calls `onWrong` once if the target responds, and none of the first responses is of the service. */

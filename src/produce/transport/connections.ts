@@ -253,7 +253,7 @@ function readArrived(this: DirectSocket, size?: number): unknown {
 
 /**
  * Reads the heads of interim responses (1xx) in the bytes of a connection. undici skips all of them but `100 Continue`,
- * which it takes for a broken connection. A server may send one although nobody asked for it (RFC 9110, section 15.2).
+ * which it takes for a broken connection. A server may send one unasked (RFC 9110, section 15.2).
  */
 type InterimReader = {
   /** A request was sent, so the next bytes begin a response. */

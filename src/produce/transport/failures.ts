@@ -28,7 +28,7 @@ const localFaultCodes: Readonly<Record<string, LocalFault>> = {
   EPERM: 'not-permitted',
 }
 
-/** Only while a connection is being opened is it certain that nothing was sent. */
+/** Until a connection is open, it is certain that no byte was sent. */
 const localFaultOf = (code: string, state: ConnectionState): LocalFault | null =>
   state === 'opening' ? ownMember(localFaultCodes, code) : null
 

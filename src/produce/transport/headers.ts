@@ -1,6 +1,6 @@
 const maxHeaders = 256
 export const maxValueLength = 512
-/** JSON in base64, such as how to pay, says nothing if it is cut. */
+/** JSON in base64, such as a payment offer, is unreadable if it is cut. */
 const maxEncodedLength = 8_192
 
 /**
@@ -44,7 +44,7 @@ const textOf = (raw: Buffer | string): string => trim(typeof raw === 'string' ? 
 
 const SPACE = 0x20
 
-/** Spaces and tabs around a value are no part of it (RFC 9110, section 5.5). Few values have any. */
+/** Spaces and tabs around a value are not part of it (RFC 9110, section 5.5). Few values have any. */
 function trim(value: string): string {
   const isBare = value.charCodeAt(0) > SPACE && value.charCodeAt(value.length - 1) > SPACE
   return isBare ? value : value.replace(/^[ \t]+|[ \t]+$/g, '')

@@ -11,14 +11,14 @@ export type StallWatch = {
 }
 
 const tickMs = 5
-/** A wake-up that is less than 3 ms late is no stall: timers of Node.js count whole milliseconds. */
+/** A wake-up that is less than 3 ms late is not a stall: timers of Node.js count whole milliseconds. */
 const stallMs = tickMs + 3
 /** Beyond, neighbors are joined in pairs. */
 const maxNoted = 1_000
 
 /**
  * Wakes up every five milliseconds and notes when it was late. A stall may have begun right after the wake-up before, so
- * it counts from there: nothing waited for longer.
+ * it counts from there, as the maximum wait.
  */
 export function watchStalls(clock: Clock): StallWatch {
   let noted: { endMs: number; lengthMs: number; count: number }[] = []

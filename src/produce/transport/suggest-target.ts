@@ -1,7 +1,6 @@
 import type { Clock } from '../../lib/clock.ts'
 import { is2xx } from '../../lib/numbers.ts'
-import type { Timeouts } from '../../plan/plan.ts'
-import type { Exchange, HttpRequest } from './transport.ts'
+import { type ControlBounds, type Exchange, getJson } from './transport.ts'
 import { undiciTransport } from './undici.ts'
 
 /** A list that the target did not give: the request, and its response or failure. */
@@ -10,31 +9,17 @@ export type Refusal = { readonly path: string; readonly exchange: Exchange }
 /** Sends a GET without a key to a path under a base address. */
 type AskAt = (baseUrl: string, path: string) => Promise<Exchange>
 
-/** How long, and for how many bytes, to wait for a response. */
-type Bounds = { readonly timeouts: { readonly control: Timeouts }; readonly maxBodyBytes: number }
-
 /** Each question opens a connection of its own, because the next goes to another address. */
 export const asker =
-  (clock: Clock, bounds: Bounds): AskAt =>
+  (clock: Clock, bounds: ControlBounds): AskAt =>
   async (baseUrl, path) => {
     const { send, close } = undiciTransport({ baseUrl, clock, maxConnections: 1 })
     try {
-      return await send(listRequest(path, {}, bounds), new AbortController().signal)
+      return await send(getJson(path, {}, bounds), new AbortController().signal)
     } finally {
       await close()
     }
   }
-
-/** A request for a list. */
-export const listRequest = (path: string, headers: HttpRequest['headers'], bounds: Bounds): HttpRequest => ({
-  method: 'GET',
-  path,
-  headers: { accept: 'application/json', ...headers },
-  body: null,
-  timeouts: bounds.timeouts.control,
-  maxBodyBytes: bounds.maxBodyBytes,
-  onStreamBytes: null,
-})
 
 /** What a user should know before a run, and after a plan. */
 export const notThere = (target: string, suggested: string): string =>
@@ -88,7 +73,7 @@ async function otherProtocol(target: string, { path, exchange }: Refusal, ask: A
   if (reason !== 'connection-lost' && reason !== 'protocol' && !(isHttps && reason === 'tls')) return null
   const other = isHttps ? target.replace('https:', 'http:') : target.replace('http:', 'https:')
   const { status, failure } = await ask(other, path)
-  // A certificate that this machine does not trust came over TLS all the same.
+  // Even a certificate that this machine does not trust shows that the port has TLS.
   const hasCertificate = failure?.reason === 'tls' && !/EPROTO|wrong version|packet length/i.test(failure.detail)
   return status !== null || (!isHttps && hasCertificate) ? other : null
 }

@@ -17,6 +17,20 @@ export type HttpRequest = {
   readonly onStreamBytes: OnStreamBytes | null
 }
 
+/** How long, and for how many bytes, to wait for a response that needs no inference. */
+export type ControlBounds = { readonly timeouts: { readonly control: Timeouts }; readonly maxBodyBytes: number }
+
+/** A GET for JSON. */
+export const getJson = (path: string, headers: HttpRequest['headers'], bounds: ControlBounds): HttpRequest => ({
+  method: 'GET',
+  path,
+  headers: { accept: 'application/json', ...headers },
+  body: null,
+  timeouts: bounds.timeouts.control,
+  maxBodyBytes: bounds.maxBodyBytes,
+  onStreamBytes: null,
+})
+
 /** An `HttpRequest`, or a write to a metrics receiver, whose body may be binary. */
 export type RawHttpRequest = Omit<HttpRequest, 'method' | 'body'> & {
   readonly method: HttpRequest['method'] | 'PUT'

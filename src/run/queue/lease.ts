@@ -8,7 +8,7 @@ import {
   type SharedBudget,
   setFinal,
   takeWanted,
-} from '../../produce/drivers/budget.ts'
+} from '../../produce/budget/shared-budget.ts'
 import type { RunState } from './run-state.ts'
 
 /** The part of a budget that one shard may spend. Every other shard takes its part from the same budget. */

@@ -1,6 +1,5 @@
 import { textHash } from '../../lib/random.ts'
-import { digestHex } from '../wallets/identity.ts'
-import { keccak256 } from './keccak.ts'
+import { digestHex, keccak256 } from '../wallets/identity.ts'
 import type { RawTransaction } from './raw-transaction.ts'
 
 /** Lower-case hexadecimal with 0x. */
@@ -283,7 +282,7 @@ export function logsBloom(logs: readonly EvmLog[]): Hex {
   return `0x${Buffer.from(bloom).toString('hex')}`
 }
 
-/** The addresses and topics of a chain are few, and their hashes are slow. */
+/** The addresses and topics of a chain are few, so each is hashed once. */
 const knownBits = new Map<string, readonly number[]>()
 const maxKnownBits = 20_000
 

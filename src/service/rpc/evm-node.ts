@@ -1,9 +1,9 @@
 import { isObject, type JsonObject } from '../../lib/json.ts'
 import { randomStream } from '../../lib/random.ts'
+import { keccak256 } from '../wallets/identity.ts'
 import { callResult } from './evm-call.ts'
 import { type EvmBlock, type EvmChain, gasLimit, tipOf, transferGas } from './evm-chain.ts'
 import { blockView, logViews, pendingView, priceOf, quantity, receiptView, transactionView } from './evm-views.ts'
-import { keccak256 } from './keccak.ts'
 import { decodeTransaction } from './raw-transaction.ts'
 
 /** Thrown for a request that a node refuses, with the code of its error. */

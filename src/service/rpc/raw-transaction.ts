@@ -1,5 +1,5 @@
-import { keccak256 } from './keccak.ts'
-import { recoverPublicKey } from './recover-key.ts'
+import { secp256k1 } from '@noble/curves/secp256k1'
+import { keccak256 } from '../wallets/identity.ts'
 
 /** A signed transaction of a client. Amounts in wei. */
 export type RawTransaction = {
@@ -23,7 +23,7 @@ type Item = { readonly content: Buffer; readonly bytes: Buffer }
 
 const maxBytes = 131_072
 
-/** Decodes a transaction of type 0, 1 or 2 and recovers its sender; null if it is none. */
+/** Decodes a transaction of type 0, 1 or 2 and recovers its sender; null if the bytes are not such a transaction. */
 export function decodeTransaction(raw: Buffer): RawTransaction | null {
   if (raw.length === 0 || raw.length > maxBytes) return null
   const first = raw[0] ?? 0
@@ -43,13 +43,13 @@ export function decodeTransaction(raw: Buffer): RawTransaction | null {
   const forChain = type === 0 && chainId !== null ? [encoded(chainId), encoded(0n), encoded(0n)] : []
   const body = list([...signed, ...forChain])
   const digest = keccak256(type === 0 ? body : Buffer.concat([Buffer.from([type]), body]))
-  const key = yParity === 0 || yParity === 1 ? recoverPublicKey(BigInt(digest), { r, s, yParity }) : null
-  if (key === null || (to.length !== 0 && to.length !== 20)) return null
+  const from = yParity === 0 || yParity === 1 ? signerOf(digest, { r, s, yParity }) : null
+  if (from === null || (to.length !== 0 && to.length !== 20)) return null
   return {
     hash: keccak256(raw),
     type,
     chainId: chainId === null ? null : Number(chainId),
-    from: `0x${keccak256(key).slice(26)}`,
+    from,
     to: to.length === 0 ? null : `0x${to.toString('hex')}`,
     nonce: Number(number(type === 0 ? 0 : 1)),
     gasLimit: Number(number(gasAt)),
@@ -58,6 +58,18 @@ export function decodeTransaction(raw: Buffer): RawTransaction | null {
     maxFee: number(gasAt - 1),
     maxTip: number(fees),
     signature: { r: `0x${r.toString(16)}`, s: `0x${s.toString(16)}`, yParity },
+  }
+}
+
+/** The address whose key made an ECDSA signature of the digest; null if the signature is invalid. */
+function signerOf(digest: string, { r, s, yParity }: { r: bigint; s: bigint; yParity: 0 | 1 }): string | null {
+  try {
+    const signature = new secp256k1.Signature(r, s).addRecoveryBit(yParity)
+    const publicKey = signature.recoverPublicKey(digest.slice(2)).toRawBytes(false)
+    return `0x${keccak256(publicKey.subarray(1)).slice(26)}`
+  } catch (cause) {
+    if (!(cause instanceof Error)) throw cause
+    return null
   }
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { signedSecrets } from '../../../../src/produce/callers/signed-secrets.ts'
+import { signedSecrets } from '../../../../src/produce/callers/wallet-kinds.ts'
 import { evmWallet, signIn, solanaWallet } from '../../../support/wallet-client.ts'
 
 const header = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64')

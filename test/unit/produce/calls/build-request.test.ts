@@ -3,7 +3,7 @@ import { documentedContract } from '../../../../src/contract/documented.ts'
 import { probeNames, probeOf } from '../../../../src/contract/probes.ts'
 import type { Call } from '../../../../src/plan/plan.ts'
 import { createArrivalSource } from '../../../../src/produce/arrivals/arrivals.ts'
-import { buildRequest } from '../../../../src/produce/calls/build-request.ts'
+import { buildRequest } from '../../../../src/produce/calls/kinds.ts'
 import { calls, planFor, stageOf, steady } from '../arrivals/plans.ts'
 import { bodyOf, bounds, key, requestContext } from './request-context.ts'
 

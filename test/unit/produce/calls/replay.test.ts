@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../../src/contract/documented.ts'
 import type { ReplayStep } from '../../../../src/produce/arrivals/arrivals.ts'
-import { buildRequest } from '../../../../src/produce/calls/build-request.ts'
+import { buildRequest } from '../../../../src/produce/calls/kinds.ts'
 import { key, replayPlan, requestContext, rpcPlan } from './request-context.ts'
 
 const at = (step: ReplayStep, firstId = 12, plan = replayPlan, more = {}) =>

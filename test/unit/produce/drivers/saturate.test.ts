@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { driveSaturate } from '../../../../src/produce/drivers/saturate.ts'
+import { driveSaturate } from '../../../../src/produce/drivers/closed.ts'
 import { arrivalAt, soon, testContext } from './test-context.ts'
 
 const schedule = () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { createBudget, leftOf, reserveWhenGranted, type SharedBudget } from '../../../../src/produce/drivers/budget.ts'
+import { createBudget, reserveWhenGranted } from '../../../../src/produce/budget/budget.ts'
+import { leftOf, type SharedBudget } from '../../../../src/produce/budget/shared-budget.ts'
 import { createLease } from '../../../../src/run/queue/lease.ts'
 import type { LeaseReply, LeaseRequest } from '../../../../src/run/queue/run-state.ts'
 import { type ManualClock, manualClock } from '../../../support/manual-clock.ts'

@@ -1,7 +1,6 @@
 import { getCreateAddress, Transaction, Wallet } from 'ethers'
-import { hexToBytes, keccak256 as viemKeccak256 } from 'viem'
+import { hexToBytes, keccak256 } from 'viem'
 import { describe, expect, test } from 'vitest'
-import { keccak256 } from '../../../../src/service/rpc/keccak.ts'
 import { conversation, item, jsonOf } from '../conversation.ts'
 
 /** Asks a network of a service on a manual clock. */
@@ -29,18 +28,13 @@ async function signed(more: Readonly<Record<string, unknown>> = {}, wallet = Wal
   return { raw, hash: Transaction.from(raw).hash ?? '', from: wallet.address.toLowerCase(), wallet }
 }
 
-test.each([0, 1, 31, 135, 136, 137, 500])('keccak256 of %d bytes is that of viem', length => {
-  const bytes = Buffer.alloc(length, 0x5a)
-  expect(keccak256(bytes)).toBe(viemKeccak256(bytes))
-})
-
 test('a block and a receipt have a Bloom filter with the bits of their logs, and no others', () => {
   const { ask } = chain()
   const { hash, logsBloom } = ask('eth_getBlockByNumber', 'latest', false)
   const bits = new Set<number>()
   for (const { address, topics } of ask('eth_getLogs', { blockHash: hash }))
     for (const value of [address, ...topics]) {
-      const digest = hexToBytes(viemKeccak256(value))
+      const digest = hexToBytes(keccak256(value))
       for (const at of [0, 2, 4]) bits.add((((digest[at] ?? 0) << 8) | (digest[at + 1] ?? 0)) & 2047)
     }
   const bloom = hexToBytes(logsBloom)

@@ -71,7 +71,7 @@ export function createAccountSpend({ settleMs, resolution }: AccountTerms): Acco
       return
     }
     const spent = opening.spent + max(exact - resolution, 0n)
-    // If more than the maximum cost was taken, earlier balances prove nothing any more.
+    // If more than the maximum cost was taken, earlier balances are no longer proof.
     if (spent > sent + margin || spent - settled < margin) margin = spent - settled
   }
 
@@ -92,7 +92,7 @@ export function createAccountSpend({ settleMs, resolution }: AccountTerms): Acco
       reserved -= left
       const late = unanswered < amount ? unanswered : amount
       unanswered -= late
-      // Balances prove nothing about requests that ended before the first one.
+      // The first balance may include the requests that ended before it, or not.
       if (opening === null) settled += amount
       else {
         unsettled.add(amount - late, nowMs + settleMs)

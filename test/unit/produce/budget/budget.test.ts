@@ -1,16 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { randomStream } from '../../../../src/lib/random.ts'
-import type { Spend } from '../../../../src/produce/drivers/account-spend.ts'
+import type { Spend } from '../../../../src/produce/budget/account-spend.ts'
+import { type Budget, type BudgetTerms, createBudget, type Reservation } from '../../../../src/produce/budget/budget.ts'
 import {
-  type Budget,
-  type BudgetTerms,
-  createBudget,
   createSharedBudget,
-  type Reservation,
   releasePayment,
   reservePayment,
   spentOf,
-} from '../../../../src/produce/drivers/budget.ts'
+} from '../../../../src/produce/budget/shared-budget.ts'
 
 const maxCosts = new Map(
   Object.entries({ large: 6n, small: 1n }).map(([name, cost]) => [name, { arrival: cost, request: cost }]),

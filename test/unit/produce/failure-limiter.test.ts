@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import type { Arrival } from '../../../../src/produce/arrivals/arrivals.ts'
-import { driveClosed } from '../../../../src/produce/drivers/closed.ts'
-import { createFailureLimiter } from '../../../../src/produce/drivers/failure-limiter.ts'
-import { driveOpen } from '../../../../src/produce/drivers/open.ts'
-import { driveSequence } from '../../../../src/produce/drivers/sequence.ts'
-import { arrivalAt, every, soon, testContext } from './test-context.ts'
+import type { Arrival } from '../../../src/produce/arrivals/arrivals.ts'
+import { driveClosed } from '../../../src/produce/drivers/closed.ts'
+import { driveOpen } from '../../../src/produce/drivers/open.ts'
+import { driveSequence } from '../../../src/produce/drivers/sequence.ts'
+import { createFailureLimiter } from '../../../src/produce/firing.ts'
+import { arrivalAt, every, soon, testContext } from './drivers/test-context.ts'
 
 const rules = { max: 3, windowMs: 30_000 }
 

@@ -1,0 +1,52 @@
+import type { Contract } from '../../contract/contract.ts'
+import type { Call } from '../../plan/plan.ts'
+import type { ArrivalStep } from '../arrivals/arrivals.ts'
+import type { Headers } from '../callers/caller.ts'
+import type { BuiltRequest, CallKind, CallOf, RequestContext, RequestPosition } from './call.ts'
+import { chat } from './chat.ts'
+import { probe } from './probe.ts'
+import { list, openList, resource, walletBalance } from './resources.ts'
+import { replay, rpc } from './rpc.ts'
+import { topUp } from './top-up.ts'
+
+/** All kinds of calls, as in scenarios. */
+const kinds: { readonly [Kind in Call['kind']]: CallKind<CallOf<Kind>> } = {
+  chat,
+  rpc,
+  replay,
+  models: openList('models'),
+  networks: openList('networks'),
+  'rate-limits': list('rate-limits', 'rateLimits'),
+  'rate-limit-logs': list('rate-limit-logs', 'rateLimitLogs'),
+  resource,
+  'top-up': topUp,
+  'wallet-balance': walletBalance,
+  probe,
+}
+
+/** The entry of a call. It takes the calls of its own kind only. */
+const kindOf = ({ kind }: Call): CallKind => kinds[kind] as CallKind
+
+/**
+ * Builds the request at this position. The same call, seed and position always give the same request, so a report can
+ * show requests that were not recorded. `headers` authenticate the caller.
+ */
+export const buildRequest = (
+  plan: Call,
+  position: RequestPosition,
+  headers: Headers,
+  context: RequestContext,
+): BuiltRequest => kindOf(plan).build(plan, position, headers, context)
+
+/** Whether wallets send a call without a sign-in. */
+export const isUnsigned = (plan: Call): boolean => kindOf(plan).isUnsigned === true
+
+/**
+ * The number of requests of an arrival that the target should refuse, and that therefore count towards the abuse block
+ * of their caller. If the steps are not known yet (null), it is the maximum.
+ */
+export const expectedRefusals = (
+  plan: Call | undefined,
+  steps: readonly ArrivalStep[] | null,
+  contract: Contract,
+): number => (plan === undefined ? 0 : (kindOf(plan).refusalsOf?.(plan, steps, contract) ?? 0))

@@ -1,0 +1,38 @@
+import type { Sender } from '../../contract/probe.ts'
+import { ownRefusals, probeOf } from '../../contract/probes.ts'
+import type { Headers } from '../callers/caller.ts'
+import type { CallKind, CallOf } from './call.ts'
+
+/** The crafted request of a probe, with the credentials that the probe needs. */
+export const probe: CallKind<CallOf<'probe'>> = {
+  refusalsOf: ({ probe: name }, _, contract) => ownRefusals(name, contract),
+  build: ({ probe: name }, { firstId }, headers, { contract, bounds }) => {
+    const { copies, as, request } = probeOf(name)
+    const race = copies === undefined ? {} : { race: firstId }
+    const { method, path, headers: ownHeaders, body } = request(contract)
+    return {
+      descriptor: { kind: 'probe', probe: name, ...race },
+      request: {
+        method,
+        path,
+        headers: { ...ownHeaders, ...credentialsOf(as, headers) },
+        body,
+        timeouts: bounds.timeouts.control,
+        maxBodyBytes: bounds.maxBodyBytes,
+      },
+    }
+  },
+}
+
+function credentialsOf(sender: Sender, own: Headers): Headers {
+  switch (sender) {
+    case 'bad-key':
+      return { authorization: 'Bearer not-a-key' }
+    case 'other-scheme':
+      return { authorization: 'Basic bm90LWE6a2V5' }
+    case 'anonymous':
+      return {}
+    default:
+      return own
+  }
+}

@@ -1,0 +1,65 @@
+import { resourceOf } from '../../contract/contract.ts'
+import type { ListDescriptor } from '../../observation/requests/lists.ts'
+import { getJson } from '../transport/transport.ts'
+import { type CallKind, type CallOf, jsonHeaders } from './call.ts'
+
+/** A list of the service. Each has the key of its caller, since a service may demand one for every request. */
+export const list = <Kind extends ListDescriptor['kind']>(
+  kind: Kind,
+  path: 'models' | 'networks' | 'rateLimits' | 'rateLimitLogs',
+): CallKind<CallOf<Kind>> => ({
+  build: (_, _position, headers, { contract, bounds }) => ({
+    descriptor: { kind },
+    request: getJson(contract.paths[path], headers, bounds),
+  }),
+})
+
+/** A list that may be open to everyone, so that no sign-in of a wallet is used up for it. */
+export const openList = (kind: 'models' | 'networks'): CallKind<CallOf<typeof kind>> => ({
+  isUnsigned: true,
+  build: (_, { wallet }, headers, { contract, bounds }) => ({
+    descriptor: { kind },
+    request: getJson(contract.paths[kind], wallet === undefined ? headers : {}, bounds),
+  }),
+})
+
+export const walletBalance: CallKind<CallOf<'wallet-balance'>> = {
+  build: (_, { wallet }, headers, { contract, bounds }) => {
+    const address = wallet?.address ?? null
+    const path = contract.wallets.balancePath.replace('{walletAddress}', address ?? '')
+    return { descriptor: { kind: 'wallet-balance', address }, request: getJson(path, headers, bounds) }
+  },
+}
+
+/** The client timestamp of request 0; each request adds its id. The target only echoes it, so any time works. */
+const timestampBaseMs = Date.UTC(2026, 0, 1)
+
+/** A request for a resource. The fields of the call override the body in the contract. */
+export const resource: CallKind<CallOf<'resource'>> = {
+  build: ({ kind, resource: name, body: fields, page, limit }, { firstId }, headers, { contract, bounds }) => {
+    const found = resourceOf(contract, name)
+    if (found === null) throw new RangeError(`no resource named ${name}`)
+    const { requestTimestampHeader, pagination } = contract
+    const body = found.body === null ? null : { ...found.body, ...fields }
+    const timestampMs = requestTimestampHeader === null ? null : timestampBaseMs + firstId
+    const query = new URLSearchParams({
+      ...(page !== null && { [pagination.pageParameter]: String(page) }),
+      ...(limit !== null && { [pagination.limitParameter]: String(limit) }),
+    }).toString()
+    return {
+      descriptor: { kind, resource: name, body, page, limit, timestampMs },
+      request: {
+        method: found.method,
+        path: query === '' ? found.path : `${found.path}?${query}`,
+        headers: {
+          ...(body === null ? { accept: 'application/json' } : { ...jsonHeaders, accept: '*/*' }),
+          ...(requestTimestampHeader !== null && { [requestTimestampHeader]: String(timestampMs) }),
+          ...headers,
+        },
+        body: body === null ? null : JSON.stringify(body),
+        timeouts: found.isInference ? bounds.timeouts.chat : bounds.timeouts.control,
+        maxBodyBytes: bounds.maxBodyBytes,
+      },
+    }
+  },
+}
