@@ -2,7 +2,6 @@ import type { Clock } from '../../lib/clock.ts'
 import { is2xx } from '../../lib/numbers.ts'
 import type { Timeouts } from '../../plan/plan.ts'
 import type { Exchange, HttpRequest } from './transport.ts'
-import { undiciTransport } from './undici.ts'
 
 /** A list that the target did not give: the request, and its response or failure. */
 export type Refusal = { readonly path: string; readonly exchange: Exchange }
@@ -17,6 +16,7 @@ type Bounds = { readonly timeouts: { readonly control: Timeouts }; readonly maxB
 export const asker =
   (clock: Clock, bounds: Bounds): AskAt =>
   async (baseUrl, path) => {
+    const { undiciTransport } = await import('./undici.ts')
     const { send, close } = undiciTransport({ baseUrl, clock, maxConnections: 1 })
     try {
       return await send(listRequest(path, {}, bounds), new AbortController().signal)
