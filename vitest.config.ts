@@ -36,7 +36,7 @@ export default defineConfig({
         },
       },
       // They take minutes, so `npm test` leaves them out.
-      { test: { ...shared, name: 'sweeps', include: sweeps, testTimeout: 4 * testTimeout } },
+      { test: { ...shared, name: 'sweeps', include: sweeps, testTimeout: 4 * testTimeout, isolate: false } },
       { test: { ...shared, name: 'slow', include: slow, exclude: isNightly ? [] : byNight } },
       // They measure what the machine can do, so nothing may run beside them.
       { test: { ...shared, maxWorkers: 1, name: 'alone', include: ['test/alone/**/*.test.ts'] } },

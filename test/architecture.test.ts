@@ -544,6 +544,7 @@ const tools = {
   'msgpackr-extract': 'the version that exists for every platform, for bullmq',
   '@biomejs/biome': 'npm run lint',
   typescript: 'npm run build',
+  esbuild: 'npm run build',
   tsx: 'npm run bench',
 }
 

@@ -10,7 +10,6 @@ import type { Plan } from '../plan/plan.ts'
 import { authorize, type Caller } from '../produce/callers/caller.ts'
 import { asker, type Refusal, suggestTarget } from '../produce/transport/suggest-target.ts'
 import { getJson, type Transport } from '../produce/transport/transport.ts'
-import { undiciTransport } from '../produce/transport/undici.ts'
 
 /** What the target states about itself before a plan is made. */
 export type Discovery = {
@@ -38,6 +37,8 @@ export async function discoverAt(
   contract: Contract,
 ): Promise<Discovery> {
   const clock = systemClock()
+  // Most commands reach no target, and loading the transport takes a tenth of a second.
+  const { undiciTransport } = await import('../produce/transport/undici.ts')
   const transport = undiciTransport({ baseUrl: target, clock, maxConnections: 1 })
   try {
     const { refusals, ...discovery } = await discover(transport.send, callers, plan, contract)

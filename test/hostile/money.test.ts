@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { freshDirectory, turnpike } from '../support/turnpike.ts'
+import { type Ended, freshDirectory, turnpike, turnpikeInTurn } from '../support/turnpike.ts'
 
 /** What a target does with money. Everything else of it is as plain as possible. */
 type Till = {
@@ -102,19 +102,11 @@ bounds: { drain: 1s, timeouts: { rpc: { headers: 500ms, idle: 500ms, total: 500m
 
 let files = 0
 let outs = 0
+const runArguments = (args: readonly string[]): readonly string[] => [
+  ...['run', ...args, '--out', join(directory, `out-${outs++}`), '--no-progress', '--no-warm-up'],
+]
 const run = (args: readonly string[], environment: Readonly<Record<string, string>> = {}) =>
-  turnpike(['run', ...args, '--out', join(directory, `out-${outs++}`), '--no-progress', '--no-warm-up'], environment)
-
-/** Runs the tasks with a few at a time, since each is a process. */
-async function inParallel<T>(tasks: readonly (() => Promise<T>)[], lanes = 4): Promise<readonly T[]> {
-  const results: T[] = []
-  const queue = [...tasks.entries()]
-  const lane = async () => {
-    for (let next = queue.shift(); next !== undefined; next = queue.shift()) results[next[0]] = await next[1]()
-  }
-  await Promise.all(Array.from({ length: lanes }, lane))
-  return results
-}
+  turnpike(runArguments(args), environment)
 
 type Mistaken = { readonly title: string; readonly args: readonly string[]; readonly words: string }
 const plain = scenario()
@@ -164,15 +156,15 @@ const flags: readonly Mistaken[] = [
 ]
 
 describe('a mistake in a flag', () => {
-  let ended: readonly Awaited<ReturnType<typeof turnpike>>[] = []
+  let ended: readonly Ended[] = []
   beforeAll(async () => {
     const target = await startTarget()
     listening.target = target
-    const tasks = flags.map(({ args }) => () => {
+    const lines = flags.map(({ args }) => {
       const withOut = args.some(arg => arg.startsWith('--out')) ? [] : ['--out', join(directory, 'never')]
-      return turnpike(['run', plain, ...args, '--target', target.address, ...withOut])
+      return { args: ['run', plain, ...args, '--target', target.address, ...withOut] }
     })
-    ended = await inParallel(tasks)
+    ended = await turnpikeInTurn(lines)
   })
 
   test.each(flags.map((mistaken, index) => ({ ...mistaken, index })))('is refused: $title', ({ index, words }) => {
@@ -262,12 +254,9 @@ describe('keys and scenarios of others', () => {
     const { address, port, seen } = await startTarget()
     const table = await cases(address, port)
     const environment = { TURNPIKE_KEYS: 'first-key,second-key' }
-    const ended = await inParallel(
-      table.map(
-        ({ args }) =>
-          () =>
-            run([...args], environment),
-      ),
+    const ended = await turnpikeInTurn(
+      table.map(({ args }) => ({ args: runArguments(args) })),
+      environment,
     )
     for (const [index, { title, words }] of table.entries()) {
       const { code, stderr } = ended[index] ?? { code: null, stderr: '' }

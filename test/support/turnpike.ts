@@ -77,4 +77,31 @@ export async function serveForTest(
 export const turnpike = (args: readonly string[], environment?: Readonly<Record<string, string>>): Promise<Ended> =>
   startTurnpike(args, environment).ended
 
+/** A command line, and the working directory in which it is given. */
+export type Given = { readonly args: readonly string[]; readonly folder?: string }
+
+/** Runs command lines in one process, one after the other. Each should end at once, as one with a mistake does. */
+export async function turnpikeInTurn(
+  commands: readonly Given[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<readonly Ended[]> {
+  const { TURNPIKE_KEYS: _, ...inherited } = process.env
+  const child = spawn(process.execPath, [join(root, 'test/support/commands.mjs')], {
+    cwd: root,
+    env: { ...inherited, ...environment },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+  const texts = { stdout: '', stderr: '' }
+  child.stdout.on('data', bytes => {
+    texts.stdout += bytes
+  })
+  child.stderr.on('data', bytes => {
+    texts.stderr += bytes
+  })
+  child.stdin.end(JSON.stringify(commands.map(({ args, folder = root }) => ({ args, folder }))))
+  const code = await new Promise(resolve => child.once('close', resolve))
+  if (code !== 0) throw new Error(`the command lines ended with ${code}: ${texts.stderr}`)
+  return JSON.parse(texts.stdout)
+}
+
 export const freshDirectory = (): string => mkdtempSync(join(tmpdir(), 'turnpike-test-'))

@@ -20,6 +20,7 @@ import type { StartWorker, WorkerJob } from '../../src/run/messages.ts'
 import { type RunIo, type RunJob, run } from '../../src/run/run.ts'
 import { signerJobOf } from '../../src/run/signer-thread.ts'
 import { loadScenario, parseScenario } from '../../src/scenario/load-scenario.ts'
+import type { Scenario } from '../../src/scenario/schema.ts'
 import { defaultLatency, type ServiceLatency } from '../../src/service/capacity.ts'
 import type { Fault } from '../../src/service/faults.ts'
 import type { Lie } from '../../src/service/lies/lie.ts'
@@ -104,13 +105,9 @@ export async function virtualRun(options: VirtualRun): Promise<{
       capacity,
       ...(options.wallets && { wallets: { ...defaultWalletSettings, ...options.wallets } }),
     })
-  const scenarioFor = (contract: Contract, isDraft: boolean) => {
+  const scenarioFor = (contract: Contract, isDraft: boolean) =>
     // A profile may leave the models to the target.
-    const isTentative = () => isDraft && (contract.models.length === 0 || options.target !== undefined)
-    return options.scenario.includes('\n')
-      ? parseScenario(options.scenario, 'test.yaml', contract, isTentative)
-      : loadScenario(options.scenario, contract, isTentative)
-  }
+    readScenario(options.scenario, contract, isDraft && (contract.models.length === 0 || options.target !== undefined))
   const draft = scenarioFor(profile, true)
   // The discovery has a service of its own, so that it moves neither clock nor chance of the run.
   const ahead = manualClock()
@@ -201,6 +198,21 @@ export async function virtualRun(options: VirtualRun): Promise<{
   }
   const report = await clock.run(run(job, { ...io, ...options.change?.(io) }))
   return { report, plan, contract, head: info, observations, slices }
+}
+
+/** A sweep runs the same scenario against hundreds of lies, and reading it takes longer than some of the runs. */
+const scenarios = new Map<string, Scenario>()
+
+function readScenario(scenario: string, contract: Contract, isTentative: boolean): Scenario {
+  const known = `${isTentative} ${scenario} ${JSON.stringify(contract)}`
+  const read =
+    scenarios.get(known) ??
+    (scenario.includes('\n')
+      ? parseScenario(scenario, 'test.yaml', contract, () => isTentative)
+      : loadScenario(scenario, contract, () => isTentative))
+  if (scenarios.size >= 100) scenarios.clear()
+  scenarios.set(known, read)
+  return read
 }
 
 /** A complete run, and the result of its first search for the capacity. */

@@ -1,7 +1,6 @@
 import type { Clock } from '../../lib/clock.ts'
 import { is2xx } from '../../lib/numbers.ts'
 import { type ControlBounds, type Exchange, getJson } from './transport.ts'
-import { undiciTransport } from './undici.ts'
 
 /** A list that the target did not give: the request, and its response or failure. */
 export type Refusal = { readonly path: string; readonly exchange: Exchange }
@@ -13,6 +12,7 @@ type AskAt = (baseUrl: string, path: string) => Promise<Exchange>
 export const asker =
   (clock: Clock, bounds: ControlBounds): AskAt =>
   async (baseUrl, path) => {
+    const { undiciTransport } = await import('./undici.ts')
     const { send, close } = undiciTransport({ baseUrl, clock, maxConnections: 1 })
     try {
       return await send(getJson(path, {}, bounds), new AbortController().signal)

@@ -3,12 +3,21 @@ import { tmpdir } from 'node:os'
 import { dirname, join, normalize } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { freePort } from '../../support/free-port.ts'
-import { expectSmokePassed, type Installed, install, installedIn } from '../../support/installed.ts'
+import { expectSmokePassed, type Installed, installedIn, pack } from '../../support/installed.ts'
 import { blocksOf, headingsOf, linksOf } from '../../support/markdown.ts'
+import type { Ended } from '../../support/turnpike.ts'
+
+const readme = readFileSync('README.md', 'utf8')
+const folder = mkdtempSync(join(tmpdir(), 'turnpike-readme-'))
+/** The first two commands of the README. */
+const [install = '', run = ''] = (blocksOf(readme, 'sh')[0] ?? '').split('\n')
 
 let installed: Installed
+let installing: Ended
 beforeAll(async () => {
-  installed = await install()
+  installed = installedIn(folder, (await pack()).tarball)
+  // The tarball in place of its name in the registry.
+  installing = await installed.bash(install.replace(/turnpike$/, installed.tarball))
 })
 
 const packageFolder = () => join(installed.folder, 'node_modules/turnpike')
@@ -31,13 +40,19 @@ describe('the package', () => {
     expect(
       files.filter(file => /stale|(?<!\.d)\.ts$|tsbuildinfo|\.map$|^(src|test|runs|node_modules)\//.test(file)),
     ).toEqual([])
-    const sources = filesIn('src').filter(file => file.endsWith('.ts'))
-    expect(
-      files
-        .filter(file => file.startsWith('dist/') && !file.endsWith('.d.ts'))
-        .map(file => file.slice(5))
-        .sort(),
-    ).toEqual(sources.map(file => file.replace(/ts$/, 'js')).sort())
+    // Each file of the program is one that it starts from, or part of another one.
+    const built = files.filter(file => file.startsWith('dist/') && file.endsWith('.js'))
+    const imported = new Set(
+      built.flatMap(file =>
+        [...readFileSync(join(packageFolder(), file), 'utf8').matchAll(/(?:from |import |import\()"(\.[^"]+)"/g)].map(
+          ([, path = '']) => join(dirname(file), path),
+        ),
+      ),
+    )
+    expect(built.filter(file => !imported.has(file)).sort()).toEqual([
+      ...['dist/main.js', 'dist/run/signer-main.js', 'dist/run/thread-main.js', 'dist/run/warm-up-service.js'],
+      ...['dist/turnpike.js', 'dist/vitest.js'],
+    ])
   })
 
   test('has links that work in the package', () => {
@@ -78,7 +93,6 @@ describe('the package', () => {
 })
 
 /** The commands of the README's first page: of its section on installation, and of the steps of the first scenario. */
-const readme = readFileSync('README.md', 'utf8')
 const under = (heading: string): string => {
   const [, text = ''] = readme.split(`\n## ${heading}\n`)
   return text.split(/\n## /)[0] ?? ''
@@ -90,24 +104,18 @@ const commandsUnder = (heading: string) =>
     .filter(line => line !== '')
 
 describe('the first page of the README, in an empty folder', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'turnpike-readme-'))
-  const [first = ''] = blocksOf(readme, 'sh')
-  const [install = '', run = ''] = first.split('\n')
-
-  test('installs', async () => {
+  test('installs', () => {
     expect(install).toBe('npm install --save-dev turnpike')
-    // The tarball in place of its name in the registry.
-    const { code, stderr } = await installedIn(folder, '').bash(install.replace(/turnpike$/, installed.tarball))
-    expect([code, stderr]).toEqual([0, expect.not.stringContaining('ERR')])
+    expect([installing.code, installing.stderr]).toEqual([0, expect.not.stringContaining('ERR')])
   })
 
   test('runs a shipped scenario by its name', async () => {
     expect(run).toMatch(/^npx turnpike run smoke\b/)
-    expectSmokePassed(await installedIn(folder, '').bash(run))
+    expectSmokePassed(await installed.bash(run))
   })
 
   test('leads to a first scenario in five minutes', async ({ onTestFinished }) => {
-    const { bash, serve } = installedIn(folder, '')
+    const { bash, serve } = installed
     const [init = '', ...commands] = commandsUnder('Your first scenario, in five minutes')
     const { stdout: written } = await bash(init)
     expect(written).toContain('Written:')
