@@ -39,7 +39,7 @@ export type RequestPosition = {
 }
 
 /** How the requests of one kind of call are made. */
-export type CallKind<Plan = Call> = {
+export type RequestBuilder<Plan = Call> = {
   /** `headers` authenticate the caller. */
   readonly build: (plan: Plan, position: RequestPosition, headers: Headers, context: RequestContext) => BuiltRequest
   /** Wallets send it without a sign-in, because everyone may send it. */

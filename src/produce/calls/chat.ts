@@ -3,15 +3,15 @@ import { type Random, randomStream } from '../../lib/random.ts'
 import type { Headers } from '../callers/caller.ts'
 import {
   type BuiltRequest,
-  type CallKind,
   type CallOf,
   jsonHeaders,
   type OpenReader,
+  type RequestBuilder,
   type RequestContext,
 } from './call.ts'
 import { createStreamReader } from './stream-reader.ts'
 
-export const chat: CallKind<CallOf<'chat'>> = {
+export const chatRequests: RequestBuilder<CallOf<'chat'>> = {
   build: (plan, { firstId }, headers, context) => buildChat(plan, firstId, headers, context),
 }
 

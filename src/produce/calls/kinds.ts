@@ -2,30 +2,30 @@ import type { Contract } from '../../contract/contract.ts'
 import type { Call } from '../../plan/plan.ts'
 import type { ArrivalStep } from '../arrivals/arrivals.ts'
 import type { Headers } from '../callers/caller.ts'
-import type { BuiltRequest, CallKind, CallOf, RequestContext, RequestPosition } from './call.ts'
-import { chat } from './chat.ts'
-import { probe } from './probe.ts'
-import { list, openList, resource, walletBalance } from './resources.ts'
-import { replay, rpc } from './rpc.ts'
-import { topUp } from './top-up.ts'
+import type { BuiltRequest, CallOf, RequestBuilder, RequestContext, RequestPosition } from './call.ts'
+import { chatRequests } from './chat.ts'
+import { probeRequests } from './probe.ts'
+import { balanceRequests, listRequests, openListRequests, resourceRequests } from './resources.ts'
+import { replayRequests, rpcRequests } from './rpc.ts'
+import { topUpRequests } from './top-up.ts'
 
 /** All kinds of calls, as in scenarios. */
-const kinds: { readonly [Kind in Call['kind']]: CallKind<CallOf<Kind>> } = {
-  chat,
-  rpc,
-  replay,
-  models: openList('models'),
-  networks: openList('networks'),
-  'rate-limits': list('rate-limits', 'rateLimits'),
-  'rate-limit-logs': list('rate-limit-logs', 'rateLimitLogs'),
-  resource,
-  'top-up': topUp,
-  'wallet-balance': walletBalance,
-  probe,
+const kinds: { readonly [Kind in Call['kind']]: RequestBuilder<CallOf<Kind>> } = {
+  chat: chatRequests,
+  rpc: rpcRequests,
+  replay: replayRequests,
+  models: openListRequests('models'),
+  networks: openListRequests('networks'),
+  'rate-limits': listRequests('rate-limits', 'rateLimits'),
+  'rate-limit-logs': listRequests('rate-limit-logs', 'rateLimitLogs'),
+  resource: resourceRequests,
+  'top-up': topUpRequests,
+  'wallet-balance': balanceRequests,
+  probe: probeRequests,
 }
 
 /** The entry of a call. It takes the calls of its own kind only. */
-const kindOf = ({ kind }: Call): CallKind => kinds[kind] as CallKind
+const kindOf = ({ kind }: Call): RequestBuilder => kinds[kind] as RequestBuilder
 
 /**
  * Builds the request at this position. The same call, seed and position always give the same request, so a report can

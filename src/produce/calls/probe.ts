@@ -1,10 +1,10 @@
 import type { Sender } from '../../contract/probe.ts'
 import { ownRefusals, probeOf } from '../../contract/probes.ts'
 import type { Headers } from '../callers/caller.ts'
-import type { CallKind, CallOf } from './call.ts'
+import type { CallOf, RequestBuilder } from './call.ts'
 
 /** The crafted request of a probe, with the credentials that the probe needs. */
-export const probe: CallKind<CallOf<'probe'>> = {
+export const probeRequests: RequestBuilder<CallOf<'probe'>> = {
   refusalsOf: ({ probe: name }, _, contract) => ownRefusals(name, contract),
   build: ({ probe: name }, { firstId }, headers, { contract, bounds }) => {
     const { copies, as, request } = probeOf(name)

@@ -1,13 +1,13 @@
 import { resourceOf } from '../../contract/contract.ts'
 import type { ListDescriptor } from '../../observation/requests/lists.ts'
 import { getJson } from '../transport/transport.ts'
-import { type CallKind, type CallOf, jsonHeaders } from './call.ts'
+import { type CallOf, jsonHeaders, type RequestBuilder } from './call.ts'
 
 /** A list of the service. Each has the key of its caller, since a service may demand one for every request. */
-export const list = <Kind extends ListDescriptor['kind']>(
+export const listRequests = <Kind extends ListDescriptor['kind']>(
   kind: Kind,
   path: 'models' | 'networks' | 'rateLimits' | 'rateLimitLogs',
-): CallKind<CallOf<Kind>> => ({
+): RequestBuilder<CallOf<Kind>> => ({
   build: (_, _position, headers, { contract, bounds }) => ({
     descriptor: { kind },
     request: getJson(contract.paths[path], headers, bounds),
@@ -15,7 +15,7 @@ export const list = <Kind extends ListDescriptor['kind']>(
 })
 
 /** A list that may be open to everyone, so that no sign-in of a wallet is used up for it. */
-export const openList = (kind: 'models' | 'networks'): CallKind<CallOf<typeof kind>> => ({
+export const openListRequests = (kind: 'models' | 'networks'): RequestBuilder<CallOf<typeof kind>> => ({
   isUnsigned: true,
   build: (_, { wallet }, headers, { contract, bounds }) => ({
     descriptor: { kind },
@@ -23,7 +23,7 @@ export const openList = (kind: 'models' | 'networks'): CallKind<CallOf<typeof ki
   }),
 })
 
-export const walletBalance: CallKind<CallOf<'wallet-balance'>> = {
+export const balanceRequests: RequestBuilder<CallOf<'wallet-balance'>> = {
   build: (_, { wallet }, headers, { contract, bounds }) => {
     const address = wallet?.address ?? null
     const path = contract.wallets.balancePath.replace('{walletAddress}', address ?? '')
@@ -35,7 +35,7 @@ export const walletBalance: CallKind<CallOf<'wallet-balance'>> = {
 const timestampBaseMs = Date.UTC(2026, 0, 1)
 
 /** A request for a resource. The fields of the call override the body in the contract. */
-export const resource: CallKind<CallOf<'resource'>> = {
+export const resourceRequests: RequestBuilder<CallOf<'resource'>> = {
   build: ({ kind, resource: name, body: fields, page, limit }, { firstId }, headers, { contract, bounds }) => {
     const found = resourceOf(contract, name)
     if (found === null) throw new RangeError(`no resource named ${name}`)

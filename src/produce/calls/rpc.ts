@@ -3,14 +3,14 @@ import { memoizeLast } from '../../lib/memoize.ts'
 import { type Random, randomStream } from '../../lib/random.ts'
 import type { ReplayRole, RpcItem } from '../../observation/requests/rpc.ts'
 import type { Call, RpcCall } from '../../plan/plan.ts'
-import { type BuiltRequest, type CallKind, type CallOf, jsonHeaders, type RequestContext } from './call.ts'
+import { type BuiltRequest, type CallOf, jsonHeaders, type RequestBuilder, type RequestContext } from './call.ts'
 
-export const rpc: CallKind<RpcCall> = {
+export const rpcRequests: RequestBuilder<RpcCall> = {
   build: (plan, { firstId }, headers, context) => buildRpc(plan, `${firstId}`, null, headers, context),
 }
 
 /** An RPC request that is sent several times with one idempotency key. */
-export const replay: CallKind<CallOf<'replay'>> = {
+export const replayRequests: RequestBuilder<CallOf<'replay'>> = {
   build: (plan, { firstId, step }, headers, context) => {
     const content = step === 'conflict' ? `${firstId}/conflict` : `${firstId}`
     const role = step === 'only' || step === 'offer' || step === 'payment' ? 'original' : step

@@ -1,9 +1,9 @@
 import type { PaymentRecord } from '../../observation/requests/wallets.ts'
 import type { Call } from '../../plan/plan.ts'
-import { type BuiltRequest, type CallKind, type CallOf, jsonHeaders } from './call.ts'
+import { type BuiltRequest, type CallOf, jsonHeaders, type RequestBuilder } from './call.ts'
 
 /** A request that asks how to pay, or one that pays and still lacks its payment. */
-export const topUp: CallKind<CallOf<'top-up'>> = {
+export const topUpRequests: RequestBuilder<CallOf<'top-up'>> = {
   isUnsigned: true,
   build: (_, position, _headers, { contract, bounds }) => {
     const { chain = null, address = null } = position.wallet ?? {}

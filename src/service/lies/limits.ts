@@ -60,7 +60,7 @@ const asModelTier =
 const stampUnits = ({ requestsReset }: Contract['limits'], ms: number): number =>
   requestsReset === 'unix-seconds' ? ms / 1000 : ms
 
-/** States another request reset: so many milliseconds later, given the limits of the contract. */
+/** States another request reset, later by a number of milliseconds that depends on the limits. */
 const moveReset = (text: string, moveMs: (limits: Contract['limits']) => number): LieRow =>
   header(text, reset, (value, _, __, { limits }) => String(Number(value) + stampUnits(limits, moveMs(limits))))
 
