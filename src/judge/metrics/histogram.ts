@@ -142,7 +142,9 @@ export function mergeHistograms(histograms: readonly Histogram[]): Histogram {
 /** Adds each snapshot to the histogram of the same name. */
 export const mergeHistogramsInto = mapBy(into<HistogramSnapshot, MutableHistogram>, createHistogram)
 
-export const snapshotsOf = <Name>(histograms: ReadonlyMap<Name, Histogram>): ReadonlyMap<Name, HistogramSnapshot> =>
+export const histogramSnapshots = <Name>(
+  histograms: ReadonlyMap<Name, Histogram>,
+): ReadonlyMap<Name, HistogramSnapshot> =>
   new Map([...histograms].map(([name, histogram]) => [name, histogram.snapshot()]))
 
 /** The number of samples needed to bound a percentile; infinite for p0 and p100. */

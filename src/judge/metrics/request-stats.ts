@@ -6,10 +6,10 @@ import {
   emptyHistogram,
   type Histogram,
   type HistogramSnapshot,
+  histogramSnapshots,
   type MutableHistogram,
   mergeHistograms,
   mergeHistogramsInto,
-  snapshotsOf,
 } from './histogram.ts'
 import { type Slo, type SloOutcome, sloOutcome, unmeasuredTimings } from './slo.ts'
 import { createStageClock, type StageClock, type StageClockSnapshot } from './stage-clock.ts'
@@ -251,7 +251,7 @@ export function createRequestStats(slo: Slo, isRecorded: (timing: Timing) => boo
       return {
         ...counts,
         stalls: stalls.snapshot(),
-        histograms: snapshotsOf(histograms),
+        histograms: histogramSnapshots(histograms),
       }
     },
     merge: snapshot => {

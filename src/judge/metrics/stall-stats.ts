@@ -5,10 +5,10 @@ import {
   emptyHistogram,
   type Histogram,
   type HistogramSnapshot,
+  histogramSnapshots,
   type MutableHistogram,
   mergeHistograms,
   mergeHistogramsInto,
-  snapshotsOf,
 } from './histogram.ts'
 import { timingMs, tokenSteps } from './timings.ts'
 
@@ -68,7 +68,7 @@ export function createStallStats(): MutableStallStats {
     },
     snapshot: () => {
       const { gaps, fewestSteps, histograms } = own
-      return { gaps, fewestSteps, histograms: snapshotsOf(histograms) }
+      return { gaps, fewestSteps, histograms: histogramSnapshots(histograms) }
     },
     merge: snapshot => void mergeFields(own, snapshot, rules),
   }
