@@ -1,4 +1,5 @@
 import { documentedContract } from '../contract/documented.ts'
+import { balanceRemainingHeader, moneyHeaderNames } from '../contract/headers.ts'
 import { toObject } from '../lib/json.ts'
 import { is2xx } from '../lib/numbers.ts'
 import { chatAsk } from './ask-chat.ts'
@@ -134,8 +135,8 @@ const everywhere = [
 ] as const
 
 const balances = [
-  { name: 'balance-usd', clause: 'header.balance.usd' },
-  { name: 'balance-diem', clause: 'header.balance.diem' },
+  { name: moneyHeaderNames.usdBalance, clause: 'header.balance.usd' },
+  { name: moneyHeaderNames.diemBalance, clause: 'header.balance.diem' },
 ] as const
 
 /** The headers that all responses have in common. */
@@ -159,7 +160,7 @@ export const commonHeaders: Question = {
           ? 'both balances are in all responses'
           : `not all responses have ${absent.map(({ name }) => name).join(' and ')}`
       findings.push(value(['billing', 'balanceHeaders'], absent.length === 0, `${own.length} responses`, text))
-      const remaining = own.find(({ headers }) => 'x-balance-remaining' in headers)
+      const remaining = own.find(({ headers }) => balanceRemainingHeader in headers)
       if (remaining !== undefined)
         findings.push(
           value(['billing', 'balanceRemaining'], 'anyone', remaining, 'a response to a key has X-Balance-Remaining'),

@@ -1,5 +1,6 @@
 import type { Network } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
+import { moneyHeaderNames } from '../contract/headers.ts'
 import { familyOf } from '../contract/statements.ts'
 import { isObject, toObject } from '../lib/json.ts'
 import { pico } from '../lib/money.ts'
@@ -89,8 +90,8 @@ export function creditsIn({ headers }: Answer): { readonly credits: number | nul
     Object.entries(headers)
       .find(([name]) => name.endsWith(suffix))?.[1]
       .trim()
-  const credits = of('-rpc-credits') ?? ''
-  const cost = of('-rpc-cost-usd') ?? ''
+  const credits = of(`-${moneyHeaderNames.rpcCredits}`) ?? ''
+  const cost = of(`-${moneyHeaderNames.rpcCostUsd}`) ?? ''
   return {
     credits: /^\d{1,9}$/.test(credits) ? Number(credits) : null,
     cost: /^\d{1,9}(\.\d{1,12})?$/.test(cost) ? cost : null,

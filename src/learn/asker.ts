@@ -1,3 +1,4 @@
+import { moneyHeaderNames } from '../contract/headers.ts'
 import { type Clock, sleepUntil } from '../lib/clock.ts'
 import { isObject, parseJson, toObject } from '../lib/json.ts'
 import { createMask } from '../lib/mask/mask.ts'
@@ -258,7 +259,7 @@ function costOf(reply: Answer, worstPico: bigint): bigint {
 }
 
 const costHeaderOf = ({ headers }: Answer): string | undefined =>
-  Object.entries(headers).find(([name]) => name.endsWith('rpc-cost-usd'))?.[1]
+  Object.entries(headers).find(([name]) => name.endsWith(moneyHeaderNames.rpcCostUsd))?.[1]
 
 function claimOf(reply: Answer): bigint | null {
   const { headers, body, events } = reply
