@@ -1,5 +1,6 @@
 import type { Contract } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
+import { moneyHeadersOf } from '../contract/headers.ts'
 import type { Clock } from '../lib/clock.ts'
 import { formatPico, pico } from '../lib/money.ts'
 import { stampLine, type TokenStamp } from './token-stamps.ts'
@@ -16,6 +17,7 @@ export const calibrationContract: Contract = {
 }
 
 const { accounts, chat, headerPrefix, models } = calibrationContract
+const { usdBalance, diemBalance } = moneyHeadersOf(calibrationContract)
 const { requestsPerMinute, tokensPerMinute } = accounts.default.XS
 const promptTokens = 16
 
@@ -49,8 +51,8 @@ const commonHeaders = ({ nowMs, picoUsd, requestsLeft, resetMs, serial }: Accoun
   `date: ${new Date(nowMs).toUTCString()}`,
   `cf-ray: ${serial}-MET`,
   `${headerPrefix}version: 20260801.120000`,
-  `${headerPrefix}balance-usd: ${formatPico(picoUsd)}`,
-  `${headerPrefix}balance-diem: 0`,
+  `${usdBalance}: ${formatPico(picoUsd)}`,
+  `${diemBalance}: 0`,
   `x-ratelimit-limit-requests: ${requestsPerMinute}`,
   `x-ratelimit-remaining-requests: ${requestsLeft}`,
   `x-ratelimit-reset-requests: ${Math.floor(resetMs / 1000)}`,

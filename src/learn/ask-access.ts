@@ -1,4 +1,5 @@
 import { documentedContract } from '../contract/documented.ts'
+import { balanceRemainingHeader, moneyHeaderNames } from '../contract/headers.ts'
 import { toObject } from '../lib/json.ts'
 import { is2xx, numberIn } from '../lib/numbers.ts'
 import { authenticatedResponse } from '../observation/response.ts'
@@ -119,12 +120,12 @@ export const commonHeaders: Question = {
 
 function balanceFacts(own: readonly Answer[], prefix: string): readonly Fact[] {
   if (own.length === 0) return []
-  const names = [`${prefix}balance-usd`, `${prefix}balance-diem`]
+  const names = [moneyHeaderNames.usdBalance, moneyHeaderNames.diemBalance].map(name => `${prefix}${name}`)
   const absent = names.filter(name => !own.every(({ headers }) => name in headers))
   const text =
     absent.length === 0 ? 'both balances are in all responses' : `not all responses have ${absent.join(' and ')}`
   const isThere = value(['billing', 'balanceHeaders'], absent.length === 0, `${own.length} responses`, text)
-  const remaining = own.find(({ headers }) => 'x-balance-remaining' in headers)
+  const remaining = own.find(({ headers }) => balanceRemainingHeader in headers)
   if (remaining === undefined) return [isThere]
   const evidence = 'a response to a key has X-Balance-Remaining'
   return [isThere, value(['billing', 'balanceRemaining'], 'anyone', remaining, evidence)]

@@ -1,4 +1,5 @@
 import { documentedContract } from '../contract/documented.ts'
+import { moneyHeaderNames } from '../contract/headers.ts'
 import { probeOf } from '../contract/probes.ts'
 import { familyOf } from '../contract/statements.ts'
 import { isObject } from '../lib/json.ts'
@@ -87,8 +88,8 @@ function firstNetwork({ networks }: Known): string {
 
 /** Credits and cost that a response states, under any prefix. */
 export function creditsIn(answer: Answer): { readonly credits: number | null; readonly cost: string | null } {
-  const credits = statedUnder(answer, '-rpc-credits') ?? ''
-  const cost = statedUnder(answer, '-rpc-cost-usd') ?? ''
+  const credits = statedUnder(answer, `-${moneyHeaderNames.rpcCredits}`) ?? ''
+  const cost = statedUnder(answer, `-${moneyHeaderNames.rpcCostUsd}`) ?? ''
   return {
     credits: /^\d{1,9}$/.test(credits) ? Number(credits) : null,
     cost: /^\d{1,9}(\.\d{1,12})?$/.test(cost) ? cost : null,

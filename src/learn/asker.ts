@@ -1,4 +1,5 @@
 import type { Contract } from '../contract/contract.ts'
+import { moneyHeaderNames } from '../contract/headers.ts'
 import { probeOf } from '../contract/probes.ts'
 import { statedAmounts } from '../judge/checks/completion.ts'
 import { type Clock, sleepUntil } from '../lib/clock.ts'
@@ -268,7 +269,7 @@ function unreadable(response: Observation['response']): string {
 
 /** The claimed cost; the maximum where the claim is not credible, or a success has none; nothing for a refusal without one. */
 function costOf(reply: Answer, worstPico: bigint): bigint {
-  const header = statedUnder(reply, '-rpc-cost-usd')
+  const header = statedUnder(reply, `-${moneyHeaderNames.rpcCostUsd}`)
   const cost = costIn(reply)
   const claimed = claimOf(reply, header, cost)
   if (claimed !== null && claimed >= 0n) return claimed

@@ -1,5 +1,6 @@
 import type { Contract } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
+import { moneyHeaderNames } from '../contract/headers.ts'
 import { access, commonHeaders, errorLayout } from './ask-access.ts'
 import { completion, stream, strictness, tokenLimits } from './ask-chat.ts'
 import { baseCredits, creditPrice, errorPrices, multipliers } from './ask-credits.ts'
@@ -125,7 +126,7 @@ function bounded(asker: Asker, { name, calls }: Question, contract: Contract): Q
   }
 }
 
-const moneyHeaders = ['balance-usd', 'balance-diem', 'rpc-credits', 'rpc-cost-usd']
+const moneyHeaders: readonly string[] = Object.values(moneyHeaderNames)
 const ownHeaders = [...['version', 'timestamp', 'host-name', 'model-id', 'model-name', 'model-router'], ...moneyHeaders]
 
 /**

@@ -1,5 +1,6 @@
 import type { Contract } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
+import { balanceRemainingHeader, type HeaderRule, headerRulesOf, moneyHeadersOf } from '../contract/headers.ts'
 import type { Clock } from '../lib/clock.ts'
 import { formatPico, pico } from '../lib/money.ts'
 import { is2xx } from '../lib/numbers.ts'
@@ -13,12 +14,12 @@ import {
 } from './account.ts'
 import { defaultBehavior } from './behavior.ts'
 import { createSlots, delayReply, type ServiceCapacity, type ServiceLatency } from './capacity.ts'
-import { chatHandler } from './chat/chat.ts'
+import { createEndpoints } from './endpoints.ts'
 import { type Fault, faultReply, injectFaults } from './faults.ts'
 import { httpDates, identifiers } from './identifiers.ts'
 import { type Lie, withOverrides } from './lies/lie.ts'
 import { abuseBlock, limiter } from './limiter.ts'
-import { controlLimits, modelList, networkList, rateLimitLogs, rateLimits } from './lists.ts'
+import { controlLimits } from './lists.ts'
 import {
   compressReply,
   errorReply,
@@ -27,9 +28,7 @@ import {
   type RequestState,
   type ServiceRequest,
 } from './message.ts'
-import { resourceHandler } from './resources.ts'
 import { router } from './router.ts'
-import { rpcProxy } from './rpc/proxy.ts'
 import type { ChatUpstream } from './upstream/chat-upstream.ts'
 import type { RpcUpstream } from './upstream/rpc-upstream.ts'
 import type { Chain } from './wallets/facilitator.ts'
@@ -70,7 +69,6 @@ export type Service = {
 export const bodyLimitBytes = 35 * 1024 * 1024
 /** Of a caller that never leaves. */
 const never = new AbortController().signal
-const serviceVersion = '20260801.120000'
 const hostName = 'reference-1'
 
 export function createService(options: ServiceOptions): Service {
@@ -78,6 +76,10 @@ export function createService(options: ServiceOptions): Service {
   const contract = withModels(options.contract)
   const prefix = contract.headerPrefix
   const timestampHeader = contract.requestTimestampHeader
+  const { usdBalance, diemBalance } = moneyHeadersOf(contract)
+  const samples = samplesOf(contract, ['every', 'present'])
+  const accountSamples = samplesOf(contract, ['account'])
+  const inferenceSamples = samplesOf(contract, ['inference'])
   const openingPicoUsd = pico(options.openingBalanceUsd)
   const openingPicoDiem = pico(options.openingBalanceDiem)
   const behavior = withOverrides(defaultBehavior(contract), contract, lies)
@@ -90,29 +92,6 @@ export function createService(options: ServiceOptions): Service {
   const failAtRandom = injectFaults(options.faults ?? [], seed)
   /** Requests that passed all checks. They take a slot when they succeed. */
   const admitted = new WeakSet<RequestState>()
-  const shared = {
-    contract,
-    behavior,
-    limiter: limits,
-    identifiers: names,
-    seed,
-    timing,
-    maybeFail,
-    chatUpstream: options.chatUpstream ?? null,
-    rpcUpstream: options.rpcUpstream ?? null,
-    paymentRequired: (state: RequestState, account: Account) =>
-      account.wallet === undefined
-        ? paymentRequiredReply(state, contract)
-        : wallets.offers.insufficient(state, account),
-  }
-  const chat = chatHandler(shared)
-  const rpc = rpcProxy(shared)
-  const resources = resourceHandler(shared)
-  const networks = networkList(contract, behavior)
-  const models = modelList(contract, behavior)
-  const ownLimits = rateLimits(contract, behavior)
-  const ownRefusals = rateLimitLogs(behavior)
-
   const accounts = new Map<string, Account>()
   const byAuthorization = new Map<string | undefined, Account>()
   const settings = options.wallets ?? defaultWalletSettings
@@ -126,6 +105,23 @@ export function createService(options: ServiceOptions): Service {
     paymentId: names.requestId,
   })
 
+  const endpointOf = createEndpoints({
+    contract,
+    behavior,
+    limiter: limits,
+    identifiers: names,
+    seed,
+    timing,
+    maybeFail,
+    chatUpstream: options.chatUpstream ?? null,
+    rpcUpstream: options.rpcUpstream ?? null,
+    paymentRequired: (state: RequestState, account: Account) =>
+      account.wallet === undefined
+        ? paymentRequiredReply(state, contract)
+        : wallets.offers.insufficient(state, account),
+    wallets,
+  })
+
   return {
     chains: wallets.chains,
     respond: request => {
@@ -135,17 +131,17 @@ export function createService(options: ServiceOptions): Service {
     },
     respondLater: (request, leaves = never) => {
       const payment = wallets.paymentOf(request)
-      const { kind } = route(request.method, request.path)
-      if (payment === null || kind !== 'top-up') {
-        const preparation = wallets.preparation(request)
-        if (preparation !== null) return preparation.then(() => respond(request, leaves))
-        const forwards = kind === 'chat' ? shared.chatUpstream : kind === 'rpc' ? shared.rpcUpstream : null
-        return forwards === null ? null : Promise.resolve(respond(request, leaves))
+      const endpoint = endpointOf(route(request.method, request.path))
+      if (payment !== null && endpoint.access === 'public' && endpoint.pay !== undefined) {
+        const arrivedMs = clock.wallMs()
+        wallets.applyDueCredits(arrivedMs)
+        const state = received(request, arrivedMs, null)
+        return endpoint.pay(state, payment).then(reply => send(reply, state))
       }
-      const arrivedMs = clock.wallMs()
-      wallets.applyDueCredits(arrivedMs)
-      const state = received(request, arrivedMs, null)
-      return wallets.pay(state, payment).then(reply => send(reply, state))
+      const preparation = wallets.preparation(request)
+      if (preparation !== null) return preparation.then(() => respond(request, leaves))
+      const isForwarded = endpoint.access === 'account' && endpoint.isForwarded
+      return isForwarded ? Promise.resolve(respond(request, leaves)) : null
     },
   }
 
@@ -174,16 +170,20 @@ export function createService(options: ServiceOptions): Service {
   }
 
   function received(request: ServiceRequest, arrivedMs: number, account: Account | null): RequestState {
+    const requested = route(request.method, request.path)
+    const endpoint = endpointOf(requested)
+    const isInference = endpoint.access === 'account' && endpoint.isInference(requested)
     const headers: Record<string, string> = {
-      'content-type': 'application/json',
+      ...samples,
+      ...(account === null ? {} : accountSamples),
+      ...(isInference ? inferenceSamples : {}),
       date: httpDate(arrivedMs),
       'cf-ray': names.ray(),
-      [`${prefix}version`]: serviceVersion,
       [`${prefix}timestamp`]: new Date(arrivedMs).toISOString(),
     }
     const timestamp = timestampHeader === null ? undefined : request.headers[timestampHeader]
     if (timestamp !== undefined && /^\d+$/.test(timestamp)) headers[`${prefix}request-timestamp-ms`] = timestamp
-    return { request, route: route(request.method, request.path), account, arrivedMs, headers }
+    return { request, route: requested, account, arrivedMs, headers }
   }
 
   function maybeFail(state: RequestState): Reply | null {
@@ -205,48 +205,29 @@ export function createService(options: ServiceOptions): Service {
 
   function respondToAccount(state: RequestState, account: Account, leaves: AbortSignal): Reply | Promise<Reply> {
     const { request, route } = state
-    const tooLarge = bodyBytes(request) > bodyLimitBytes
-    if (route.kind === 'rpc' && !tooLarge) return rpc(state, account, route.network, leaves)
-    if (route.kind === 'chat' && !tooLarge) return chat(state, account, leaves)
-    if (route.kind === 'resource' && !tooLarge) return resources(state, account, route.resource)
-    if (!limits.enter(state, account, 'control', controlLimits).admitted) return limits.reject(state, 'control')
-    if (tooLarge) return errorReply(state, 413, 'The request body is too large', { code: 'PAYLOAD_TOO_LARGE' })
-    if (route.kind === 'rate-limits') return ownLimits(state, account)
-    return route.kind === 'rate-limit-logs' ? ownRefusals(state, account) : respondPublicly(state)
+    const endpoint = endpointOf(route)
+    const isTooLarge = bodyBytes(request) > bodyLimitBytes
+    const countsItself = endpoint.access === 'account' && endpoint.counts === 'own' && !isTooLarge
+    if (!countsItself && !limits.enter(state, account, 'control', controlLimits).admitted)
+      return limits.reject(state, 'control')
+    if (isTooLarge) return errorReply(state, 413, 'The request body is too large', { code: 'PAYLOAD_TOO_LARGE' })
+    return endpoint.access === 'public'
+      ? endpoint.respond(state, route)
+      : endpoint.respond(state, account, route, leaves)
   }
 
   /** Public routes need no key, but every route rejects a wrong one. */
   function respondToAnonymous(state: RequestState): Reply {
-    const { route, request } = state
-    if (needKeys.includes(route.kind) || request.headers.authorization !== undefined)
-      return offersPayment(state) ? wallets.offers.discovery(state) : errorReply(state, 401, 'Authentication failed')
-    return respondPublicly(state)
+    const endpoint = endpointOf(state.route)
+    if (endpoint.access === 'public' && state.request.headers.authorization === undefined)
+      return endpoint.respond(state, state.route)
+    return offersPayment(state) ? wallets.offers.discovery(state) : errorReply(state, 401, 'Authentication failed')
   }
 
   /** Whether a caller without credentials learns how to pay, and not just that it may not enter. */
   function offersPayment({ request }: RequestState): boolean {
     const { noKey } = contract.auth
     return request.headers.authorization === undefined && noKey.length > 0 && !noKey.includes(401)
-  }
-
-  function respondPublicly(state: RequestState): Reply {
-    switch (state.route.kind) {
-      case 'top-up':
-        return wallets.offers.topUp(state)
-      case 'wallet-balance':
-        return wallets.balance(state, state.route.address)
-      case 'solana-node':
-        return wallets.solanaNode(state)
-      case 'networks':
-        return networks(state)
-      case 'models':
-        return models(state)
-      case 'wrong-method':
-        state.headers.allow = state.route.allow
-        return errorReply(state, 405, 'Method not allowed')
-      default:
-        return errorReply(state, 404, 'Not found')
-    }
   }
 
   function accountOf(authorization: string | undefined): Account | null {
@@ -273,20 +254,25 @@ export function createService(options: ServiceOptions): Service {
 
   /** What an inference request leaves to a wallet. */
   function writeRemaining({ route, headers }: RequestState, account: Account): void {
-    const isInference = route.kind === 'chat' || route.kind === 'rpc'
-    if (isInference || (route.kind === 'resource' && route.resource.isInference))
-      headers['x-balance-remaining'] = formatPico(remainingPicoUsd(account, route.kind === 'chat'))
+    const endpoint = endpointOf(route)
+    if (endpoint.access === 'account' && endpoint.isInference(route))
+      headers[balanceRemainingHeader] = formatPico(remainingPicoUsd(account, endpoint.isChargedLater))
   }
 
   /** The balances before the request. A profile may leave out those that are zero. */
   function writeBalances({ picoUsd, picoDiem }: Account, headers: Record<string, string>): void {
     const always = contract.billing.balanceHeaders
-    if (always || picoUsd !== 0n) headers[`${prefix}balance-usd`] = formatPico(picoUsd)
-    if (always || picoDiem !== 0n) headers[`${prefix}balance-diem`] = formatPico(picoDiem)
+    if (always || picoUsd !== 0n) headers[usdBalance] = formatPico(picoUsd)
+    if (always || picoDiem !== 0n) headers[diemBalance] = formatPico(picoDiem)
   }
 }
 
-const needKeys: readonly RequestState['route']['kind'][] = ['rpc', 'chat', 'resource', 'rate-limits', 'rate-limit-logs']
+/** The headers of these rules with their samples. */
+function samplesOf(contract: Contract, on: readonly HeaderRule<string>['on'][]): Readonly<Record<string, string>> {
+  const { headers, 'conditional-headers': conditional } = headerRulesOf(contract)
+  const rules = [...headers, ...conditional].filter(rule => on.includes(rule.on))
+  return Object.fromEntries(rules.flatMap(({ name, sample }) => (sample === null ? [] : [[name, sample]])))
+}
 
 /** A profile that names no models leaves them to the service. */
 const withModels = (contract: Contract): Contract =>

@@ -1,6 +1,12 @@
 import type { ClausesOf } from '../../contract/clauses.ts'
 import type { Contract, Model } from '../../contract/contract.ts'
-import { type HeaderForm, type HeaderRule, headerRulesOf, isoDate } from '../../contract/headers.ts'
+import {
+  balanceRemainingHeader,
+  type HeaderForm,
+  type HeaderRule,
+  headerRulesOf,
+  isoDate,
+} from '../../contract/headers.ts'
 import { quote } from '../../lib/format.ts'
 import { parseJson, toObject } from '../../lib/json.ts'
 import { memoizeByObject } from '../../lib/memoize.ts'
@@ -81,9 +87,9 @@ export const checkCompletionHeaders: Check<'conditional-headers', ChatDescriptor
     }
   }
   if (contract.billing.balanceRemaining === 'anyone' || chain !== undefined) return
-  const remaining = headers['x-balance-remaining']
+  const remaining = headers[balanceRemainingHeader]
   if (remaining === undefined) return reporter.pass('header.balance-remaining')
-  const message = `x-balance-remaining is ${quote(remaining)} for an API key, expected it for wallets only`
+  const message = `${balanceRemainingHeader} is ${quote(remaining)} for an API key, expected it for wallets only`
   reporter.fail('header.balance-remaining', message, [id])
 }
 

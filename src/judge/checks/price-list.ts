@@ -1,4 +1,5 @@
 import { type Contract, type MethodTier, type Model, methodTier } from '../../contract/contract.ts'
+import { moneyHeadersOf } from '../../contract/headers.ts'
 import { isAssumed } from '../../contract/sources.ts'
 import { memoizeByObject, memoizeLast } from '../../lib/memoize.ts'
 
@@ -50,7 +51,8 @@ export const priceListOf = memoizeByObject(makePriceList)
 export const statedCost = memoizeLast((text: string) => nearestPico(text))
 
 function makePriceList(contract: Contract): PriceList {
-  const { rpc, billing, models, headerPrefix } = contract
+  const { rpc, billing, models } = contract
+  const headers = moneyHeadersOf(contract)
   const bases = Object.entries(rpc.networks).flatMap(([slug, { baseCredits }]) =>
     baseCredits === null || isAssumed(contract, `rpc.networks.${slug}.baseCredits`)
       ? []
@@ -70,10 +72,10 @@ function makePriceList(contract: Contract): PriceList {
     models: new Set(models.map(({ id }) => id)),
     bases: new Map(bases),
     assumedMethods: new Set(assumedMethods),
-    creditsHeader: `${headerPrefix}rpc-credits`,
-    costHeader: `${headerPrefix}rpc-cost-usd`,
-    usdHeader: `${headerPrefix}balance-usd`,
-    diemHeader: `${headerPrefix}balance-diem`,
+    creditsHeader: headers.rpcCredits,
+    costHeader: headers.rpcCostUsd,
+    usdHeader: headers.usdBalance,
+    diemHeader: headers.diemBalance,
   }
 }
 

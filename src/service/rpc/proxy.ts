@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Contract, Network } from '../../contract/contract.ts'
+import { moneyHeadersOf } from '../../contract/headers.ts'
 import { isJson, ownMember } from '../../lib/json.ts'
 import { pico, roundPico } from '../../lib/money.ts'
 import { randomStream } from '../../lib/random.ts'
@@ -42,7 +43,8 @@ export type RpcHandler = (
 /** Handles JSON-RPC, single or batch: forwards it to a node and bills it in credits. */
 export function rpcProxy(options: RpcProxyDeps): RpcHandler {
   const { contract, behavior, limiter, identifiers, seed, timing, maybeFail, paymentRequired, rpcUpstream } = options
-  const { rpc, idempotency, headerPrefix } = contract
+  const { rpc, idempotency } = contract
+  const headers = moneyHeadersOf(contract)
   const networks = new Map(Object.entries(rpc.networks))
   const limits = { requests: rpc.requestsPerMinute ?? Number.MAX_SAFE_INTEGER, tokens: null }
   const counterOf = (slug: string) => (contract.limits.rpcScope === 'network' ? `rpc ${slug}` : 'rpc')
@@ -154,8 +156,8 @@ export function rpcProxy(options: RpcProxyDeps): RpcHandler {
   }
 
   function nodeReply(state: RequestState, { text, credits, costUsd, requestId }: NodeReply, afterMs: number): Reply {
-    state.headers[`${headerPrefix}rpc-credits`] = String(credits)
-    state.headers[`${headerPrefix}rpc-cost-usd`] = costUsd
+    state.headers[headers.rpcCredits] = String(credits)
+    state.headers[headers.rpcCostUsd] = costUsd
     state.headers['x-request-id'] = requestId
     return { status: 200, headers: state.headers, afterMs, body: { kind: 'whole', text } }
   }

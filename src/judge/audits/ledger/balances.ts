@@ -1,4 +1,5 @@
 import type { Contract } from '../../../contract/contract.ts'
+import { balanceRemainingHeader } from '../../../contract/headers.ts'
 import { sourceOfValue } from '../../../contract/sources.ts'
 import { formatPico, nearestPico } from '../../../lib/money.ts'
 import type { Observation } from '../../../observation/observation.ts'
@@ -6,7 +7,7 @@ import { isWalletBalance } from '../../../observation/requests/wallets.ts'
 import { authenticatedResponse } from '../../../observation/response.ts'
 import { priceListOf } from '../../checks/price-list.ts'
 import type { Balances, ChargeBounds } from './charge.ts'
-import { remainingHeader, type ShownCredit } from './shown.ts'
+import type { ShownCredit } from './shown.ts'
 
 /** Reads the balances of one account from its responses. */
 export type BalanceReader = {
@@ -46,7 +47,7 @@ export function createBalanceReader(contract: Contract, isWallet: boolean): Bala
         return { usd, diem: diem ?? 0n }
       }
       if (isFixed && source === 'headers') return null
-      const before = balanceIn(observation, headers?.[remainingHeader] ?? '', charge, shown, isFixed)
+      const before = balanceIn(observation, headers?.[balanceRemainingHeader] ?? '', charge, shown, isFixed)
       if (before === null) return null
       source = 'places'
       if (isFixed) finest.add(before.shown)

@@ -1,4 +1,5 @@
 import type { Contract } from '../../../contract/contract.ts'
+import { balanceRemainingHeader } from '../../../contract/headers.ts'
 import { toObject } from '../../../lib/json.ts'
 import { formatPico, nearestPico, pico } from '../../../lib/money.ts'
 import type { Observation, ObservedResponse } from '../../../observation/observation.ts'
@@ -22,8 +23,6 @@ export type ShownCredit = {
 }
 
 const nothing: readonly ShownCredit[] = []
-export const remainingHeader = 'x-balance-remaining'
-
 /** The credit that a response to a wallet shows. Reports what cannot be read, or is missing. */
 export function shownCredits(
   observation: Observation,
@@ -77,17 +76,22 @@ function ofInference(
 ): readonly ShownCredit[] {
   const part = requestTraits(request).service(request, contract)
   if (isProbeRequest(request) || part === 'other' || !is2xx(response.status)) return nothing
-  const written = response.headers[remainingHeader]
+  const written = response.headers[balanceRemainingHeader]
   const picoUsd = written === undefined ? null : nearestPico(written)
   if (picoUsd !== null)
     return [
-      shown('wallet.balance-remaining', remainingHeader, picoUsd, response.body.kind === 'stream' ? 'either' : 'after'),
+      shown(
+        'wallet.balance-remaining',
+        balanceRemainingHeader,
+        picoUsd,
+        response.body.kind === 'stream' ? 'either' : 'after',
+      ),
     ]
   // The RPC proxy is not an inference endpoint.
   if ((part === 'inference' || written !== undefined) && response.headersCut !== true)
     reporter.fail(
       'wallet.balance-remaining',
-      `${remainingHeader} is ${written === undefined ? 'missing' : JSON.stringify(written)}, expected the credit of the wallet`,
+      `${balanceRemainingHeader} is ${written === undefined ? 'missing' : JSON.stringify(written)}, expected the credit of the wallet`,
       [id],
     )
   return nothing

@@ -1,4 +1,5 @@
 import type { Contract } from '../../../contract/contract.ts'
+import { balanceRemainingHeader } from '../../../contract/headers.ts'
 import { promisesAny } from '../../../contract/promises.ts'
 import { nearestPico, pico } from '../../../lib/money.ts'
 import { failedBeforeSend, type Observation, type ObservedResponse } from '../../../observation/observation.ts'
@@ -110,7 +111,7 @@ function balancesIn(
   const amountIn = (header: string) => nearestPico(response.headers[header] ?? '')
   const [usd, diem] = [amountIn(usdHeader), amountIn(diemHeader)]
   // What remains is the same money again.
-  return usd === null && diem === null ? [null, null, amountIn('x-balance-remaining')] : [usd, diem, null]
+  return usd === null && diem === null ? [null, null, amountIn(balanceRemainingHeader)] : [usd, diem, null]
 }
 
 /**
