@@ -80,12 +80,12 @@ export function parseAddress(
   throw new UsageError({ where: flag, got: JSON.stringify(given), expected, ...hint })
 }
 
-/** Throws a UsageError if this program cannot listen at the address of a flag. */
-export async function assertCanListen(flag: string, address: Address): Promise<void> {
+/** Listens at the address of a flag until the returned function is called. Throws a UsageError if it cannot listen. */
+export async function reserveAddress(flag: string, address: Address): Promise<() => Promise<void>> {
   const server = await listen(address, () => {}).catch(cause => {
     throw listenMistake(cause, { ...address, hostFlag: flag, portFlag: flag })
   })
-  await server.close()
+  return server.close
 }
 
 /** An address to listen on, and the flags that state it. */

@@ -18,8 +18,11 @@ export type OutputRequest = {
 
 /** An output that a flag requests, before the first run. */
 export type RequestedOutput = {
-  /** Rejects with a UsageError if the output cannot work, such as for an address in use. */
-  readonly check?: () => Promise<void>
+  /**
+   * Takes what the output needs, such as its address, and resolves with a function that releases it. Rejects with a
+   * UsageError if it is not available.
+   */
+  readonly reserve?: () => Promise<() => Promise<void>>
   /** Creates the output of one run. Rejects with a UsageError. */
   readonly create: (run: WatchedRun) => Output | Promise<Output>
 }

@@ -15,6 +15,7 @@ import {
   replanFor,
   runDraft,
 } from '../../library/run-draft.ts'
+import type { RequestedOutput } from '../../outputs/requested-output.ts'
 import { describePlan } from '../../plan/describe-plan.ts'
 import type { Plan } from '../../plan/plan.ts'
 import { assertRedis, runOverQueue } from '../../run/queue/run-over-queue.ts'
@@ -51,7 +52,7 @@ export async function runCommand(values: Values): Promise<number> {
   const out = text(values, 'out')
   const directory = (plan: Plan, runId: string) => directoryOf(plan, runId, out, drafts.length > 1)
   assertWritable(drafts, out, directory)
-  for (const { check } of requested) await check?.()
+  await assertAvailable(requested)
   // Only --shards asks for workers elsewhere; the environment alone changes nothing.
   const redis = number(values, 'shards') === null ? null : redisUrl(values, process.env)
   if (redis !== null) await assertRedis(redis)
@@ -115,6 +116,16 @@ function assertPaysOnce(topUp: string | null, scenarios: number): void {
     got: `${scenarios} scenarios`,
     expected: 'one scenario, since each of them could pay this amount',
   })
+}
+
+/** Throws a UsageError if an output cannot work, or if two of them need the same address. */
+async function assertAvailable(requested: readonly RequestedOutput[]): Promise<void> {
+  const releases: (() => Promise<void>)[] = []
+  try {
+    for (const { reserve } of requested) if (reserve !== undefined) releases.push(await reserve())
+  } finally {
+    for (const release of releases) await release()
+  }
 }
 
 /** Throws a UsageError if spans have no receiver. Workers elsewhere do not send the requests that spans show. */

@@ -2,7 +2,7 @@ import type { Cancel, Clock } from '../../lib/clock.ts'
 import type { Plan } from '../../plan/plan.ts'
 import { renderHtmlSections } from '../../report/render/html.ts'
 import { renderHtml } from '../../report/render/renderers.ts'
-import { assertCanListen, listenMistake, parseAddress } from '../http-server.ts'
+import { listenMistake, parseAddress, reserveAddress } from '../http-server.ts'
 import type { LiveRun, Output } from '../output.ts'
 import { snapshotsOf } from '../progress.ts'
 import type { ProgressSnapshot } from '../progress-snapshot.ts'
@@ -26,7 +26,7 @@ export const livePageOutput: ReadOutput = (given, { flag, environment }) => {
   const address = parseAddress(flag, given, { usualPort: 8400, allowsPort: true })
   const token = environment.TURNPIKE_UI_TOKEN || null
   return {
-    check: () => assertCanListen(flag, address),
+    reserve: () => reserveAddress(flag, address),
     create: async ({ plan, clock, stop, interrupt }) => {
       const options = { ...address, token, clock, end: interrupt, isEnding: () => stop.aborted }
       const page = await createLivePage(plan, options).catch(cause => {

@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Timing } from '../../plan/plan.ts'
-import { assertCanListen, type Exposition, listenMistake, parseAddress, startHttpServer } from '../http-server.ts'
+import { type Exposition, listenMistake, parseAddress, reserveAddress, startHttpServer } from '../http-server.ts'
 import type { LiveRun, Output } from '../output.ts'
 import type { ReadOutput } from '../requested-output.ts'
 import { families, histogramFamilies } from './families.ts'
@@ -19,7 +19,7 @@ export const scrapeOutput: ReadOutput = (given, { flag }) => {
   const address = parseAddress(flag, given, { usualPort: 9464, allowsPort: false })
   const { host } = address
   return {
-    check: () => assertCanListen(flag, address),
+    reserve: () => reserveAddress(flag, address),
     create: async ({ sourceOf }) => {
       const output = await createScrapeOutput(address, sourceOf).catch(cause => {
         throw listenMistake(cause, { ...address, hostFlag: flag, portFlag: flag })
