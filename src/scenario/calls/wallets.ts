@@ -99,5 +99,6 @@ export const walletBalance: CallKind<z.output<typeof resolvedBalance>> = {
     cost: noCost,
     unfitToSaturate: null,
     needsWallet: true,
+    sender: 'wallet',
   }),
 }
