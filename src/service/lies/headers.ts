@@ -21,7 +21,7 @@ const words: { readonly [Clause in HeaderClause]?: { readonly missing?: Words; r
   'header.content-type': { missing: ['untyped-errors', 'Errors have no Content-Type.'] },
   'header.date': {
     missing: ['undated-errors', 'Errors have no Date.'],
-    wrong: ['date-in-iso', 'Date is in ISO 8601.'],
+    wrong: ['date-in-iso', header('Date is in ISO 8601.', 'date', value => new Date(value).toISOString())],
   },
   'header.cf-ray': { missing: ['no-ray-on-errors', 'Errors have no CF-RAY.'] },
   'header.version': { missing: ['no-version-on-errors', 'Errors have no version.'] },

@@ -220,7 +220,10 @@ export const limitLies = {
         const rejected = new WeakSet<Window>()
         return {
           admits: watchRejections(rejected, honest),
-          ...windowsEnd(window => window.resetMs + (rejected.has(window) ? penaltyMs : 0))(honest),
+          windowAt: (previous, nowMs, windowMs) =>
+            previous !== undefined && rejected.has(previous) && nowMs < previous.resetMs + penaltyMs
+              ? previous
+              : honest.windowAt(previous, nowMs, windowMs),
         }
       },
     ),
