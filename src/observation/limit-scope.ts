@@ -1,6 +1,7 @@
 import type { AccountTier, Contract } from '../contract/contract.ts'
-import { judgedLimit, type LimitScope, statedLimit } from '../contract/limits.ts'
-import { memoizeLast } from '../lib/memoize.ts'
+import { countersOf, type Draw, type LimiterName, limiterOf } from '../contract/limiters.ts'
+import { judgedLimit, statedLimit } from '../contract/limits.ts'
+import { memoizeByObject, memoizeLast } from '../lib/memoize.ts'
 import { numberIn } from '../lib/numbers.ts'
 
 /** The numbers in the headers about one limit, as they are; null if a header is missing or no number. */
@@ -28,17 +29,14 @@ export const statedTokens = memoizeLast(
   }),
 )
 
-/** Limits of one family have the same scope. */
-export type LimitFamily = 'chat' | 'rpc' | 'resources' | 'control'
-
 /** The limits that a request is judged by. A number is null if only the responses state it. */
 export type ApplicableLimit = {
   /** `chat:<model>`, `rpc`, `image`, ... or `control`. */
   readonly name: string
-  readonly family: LimitFamily
+  readonly limiter: LimiterName
   /**
-   * For each scope that the limits of the family may have, the counter of the request; null: it is open which. Requests
-   * of one caller and one counter share a window. All limits of a family have the same number of them.
+   * For each scope that the limits of the limiter may have, the counter of the request; null: it is open which. Requests
+   * of one caller and one counter share a window. All limits of a limiter have the same number of them.
    */
   readonly counters: readonly (string | null)[]
   /** The counter of the smallest of these scopes. */
@@ -58,37 +56,28 @@ export type LimitedCaller = {
   readonly response: { readonly headers: Headers } | null
 }
 
-/**
- * `byScope`: the counter in each scope of the family, the smallest scope last. The scope of most services is the smallest
- * for chat, and the largest for all others.
- */
-export function countersOf<Scope extends string>(
-  family: LimitFamily,
-  scope: Scope | null,
-  byScope: Readonly<Record<Scope, string | null>>,
-): Pick<ApplicableLimit, 'family' | 'counters' | 'finest'> {
-  const all = Object.values<string | null>(byScope)
-  const counters = scope !== null ? [byScope[scope]] : family === 'chat' ? all.toReversed() : all
-  const [smallest] = scope !== null ? counters : all.slice(-1)
-  return { family, counters, finest: smallest ?? family }
+const known = memoizeByObject((_: Contract) => new Map<string, ApplicableLimit>())
+
+/** The limits that a request draws on, each looked up once for a contract. */
+export function drawnLimit(draw: Draw, accountTier: AccountTier, contract: Contract): ApplicableLimit {
+  const key = `${accountTier} ${Object.values(draw).join(' ')}`
+  const ofContract = known(contract)
+  const limit = ofContract.get(key) ?? limitOfDraw(draw, accountTier, contract)
+  ofContract.set(key, limit)
+  return limit
 }
 
-export function limitsOf(
-  requests: LimitScope,
-  tokens: LimitScope | null,
-  accountTier: AccountTier,
-  contract: Contract,
-) {
+function limitOfDraw(draw: Draw, accountTier: AccountTier, contract: Contract): ApplicableLimit {
   const by = (limit: typeof statedLimit) => ({
-    requestsPerMinute: limit(requests, accountTier, contract),
-    tokensPerMinute: tokens === null ? null : limit(tokens, accountTier, contract),
+    requestsPerMinute: limit({ ...draw, unit: 'requests' }, accountTier, contract),
+    tokensPerMinute: limit({ ...draw, unit: 'tokens' }, accountTier, contract),
   })
-  return { ...by(judgedLimit), stated: by(statedLimit) }
-}
-
-/** The document states neither a limit of these requests nor which of them share it. */
-export function controlLimit(endpoint: string | null, tier: AccountTier): ApplicableLimit {
-  const unknown = { requestsPerMinute: null, tokensPerMinute: null }
-  const counters = countersOf('control', null, { all: 'control', one: endpoint && `control:${endpoint}` })
-  return { name: 'control', tier, ...counters, ...unknown, stated: unknown }
+  return {
+    name: limiterOf(draw).name(draw),
+    limiter: draw.limiter,
+    ...countersOf(draw, contract),
+    tier: draw.limiter === 'chat' && draw.modelTier !== null ? `${accountTier} ${draw.modelTier}` : accountTier,
+    ...by(judgedLimit),
+    stated: by(statedLimit),
+  }
 }

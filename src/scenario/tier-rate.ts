@@ -12,7 +12,7 @@ import type { Rate } from './units.ts'
 export type LimitOf = (scope: LimitScope | TierScope) => number
 
 /** Models of a tier that may share a counter. */
-type TierScope = { readonly kind: 'tier'; readonly of: readonly LimitScope[] }
+type TierScope = { readonly limiter: 'tier'; readonly of: readonly LimitScope[] }
 
 /** The limits of the document and the profile. */
 export function profileLimits(accountTier: AccountTier, contract: Contract): LimitOf {
@@ -22,7 +22,7 @@ export function profileLimits(accountTier: AccountTier, contract: Contract): Lim
 /** With the limit that models of a tier share. Infinity: the profile states that each has its own. */
 export function ofTiers({ limits }: Contract, limitOf: (scope: LimitScope) => number): LimitOf {
   return scope => {
-    if (scope.kind !== 'tier') return limitOf(scope)
+    if (scope.limiter !== 'tier') return limitOf(scope)
     return limits.chatScope === 'model' ? Number.POSITIVE_INFINITY : Math.min(...scope.of.map(limitOf))
   }
 }
@@ -61,13 +61,13 @@ function tierUsages(uses: readonly LimitUsage[]): readonly { readonly scope: Tie
   const byTier = new Map<string, LimitUsage[]>()
   for (const use of uses)
     if ('modelTier' in use.scope && use.scope.modelTier !== null) {
-      const key = `${use.scope.kind} ${use.scope.modelTier}`
+      const key = `${use.scope.unit} ${use.scope.modelTier}`
       byTier.set(key, [...(byTier.get(key) ?? []), use])
     }
   return [...byTier.values()]
     .filter(({ length }) => length > 1)
     .map(of => ({
-      scope: { kind: 'tier', of: of.map(({ scope }) => scope) },
+      scope: { limiter: 'tier', of: of.map(({ scope }) => scope) },
       amount: of.reduce((sum, { amount }) => sum + amount, 0),
     }))
 }

@@ -1,4 +1,6 @@
-import type { AccountTier, Contract, Model, Network, ResourceLimit } from '../contract/contract.ts'
+import type { AccountTier, Contract, Model, Network } from '../contract/contract.ts'
+import { type Draw, limiterOf } from '../contract/limiters.ts'
+import { writtenLimit } from '../contract/limits.ts'
 import { isJson, parseJson } from '../lib/json.ts'
 import { pico } from '../lib/money.ts'
 import {
@@ -62,8 +64,8 @@ export type Behavior = RulesOfParts & {
   /** Whether a request of at most `tokens` tokens fits into the window. */
   readonly admitsTokens: (window: Window, limit: number, tokens: number) => boolean
   readonly charge: ApplyCharge
-  /** The limits of an account in a scope, from those that are published. */
-  readonly limitsOf: (limits: ScopeLimits, account: Account) => ScopeLimits
+  /** The limits that an account has. */
+  readonly limitsOf: (draw: Draw, account: Account) => ScopeLimits
   /** Records a rejection for the log of rejected requests. */
   readonly logRejection: (rejections: LimitRejection[], rejection: LimitRejection) => void
   readonly limitLogs: (rows: readonly LogRow[]) => unknown
@@ -113,8 +115,6 @@ export type Behavior = RulesOfParts & {
   readonly cost: (cost: Cost) => unknown
   readonly events: (events: readonly StreamEvent[]) => readonly StreamEvent[]
 
-  /** Requests per minute that an account may send. */
-  readonly resourceLimit: (limit: ResourceLimit, tier: AccountTier) => number
   /** Whether `input` is valid input for an embedding. */
   readonly isEmbeddable: (input: unknown) => boolean
   /** The page to send and its length, from the requested ones; null: not in the query. */
@@ -147,14 +147,12 @@ type ModelLimits = {
   readonly rateLimits: readonly { readonly amount: number; readonly type: 'RPM' | 'TPM' }[]
 }
 
-/** Where no limit is documented. */
-const defaultRequestsPerMinute = 1_000
 const defaultPageSize = 20
 const maxPageSize = 100
 
 /** The service as documented. */
 export function defaultBehavior(contract: Contract): Behavior {
-  const { rpc, idempotency, abuse, resourceLimits } = contract
+  const { rpc, idempotency, abuse } = contract
   const leastPicoUsd = pico(contract.wallets.minimumBalanceUsd ?? '0')
   const picoUsdPerCredit = pico(rpc.usdPerCredit)
   const keyPattern = new RegExp(idempotency.keyPattern)
@@ -182,7 +180,7 @@ export function defaultBehavior(contract: Contract): Behavior {
     admits: (window, limit) => window.requests < limit,
     admitsTokens: (window, limit, tokens) => window.tokens + tokens <= limit,
     charge,
-    limitsOf: limits => limits,
+    limitsOf: (draw, { tier }) => limitsOfTier(draw, tier, contract),
     logRejection: (rejections, rejection) => {
       rejections.push(rejection)
       if (rejections.length > contract.limitLogs.rows) rejections.shift()
@@ -223,8 +221,6 @@ export function defaultBehavior(contract: Contract): Behavior {
     cost: cost => cost,
     events: events => events,
 
-    resourceLimit: (limit, tier) =>
-      resourceLimits[tier][limit] ?? resourceLimits.default[limit] ?? defaultRequestsPerMinute,
     isEmbeddable: input =>
       typeof input === 'string' ||
       (Array.isArray(input) && input.length > 0 && input.every(each => typeof each === 'string')),
@@ -244,3 +240,10 @@ export function defaultBehavior(contract: Contract): Behavior {
 /** The model that a chat request names, or the part of the service that any other request uses. */
 const failureScopeOf = ({ route, request }: RequestState): string =>
   route.kind === 'chat' ? `chat:${namedModel(parseJson(request.body))}` : route.kind === 'rpc' ? 'rpc' : 'control'
+
+/** The limits that the contract states for an account tier. */
+function limitsOfTier(draw: Draw, tier: AccountTier, contract: Contract): ScopeLimits {
+  const stated = (unit: 'requests' | 'tokens', of: AccountTier) => writtenLimit({ ...draw, unit }, of, contract)
+  const requests = stated('requests', tier) ?? stated('requests', 'default') ?? limiterOf(draw).unstated
+  return { requests, tokens: stated('tokens', tier) }
+}

@@ -1,4 +1,5 @@
 import type { Contract } from '../contract/contract.ts'
+import { countersOf, type Draw, limiterOf } from '../contract/limiters.ts'
 import { promisesAny } from '../contract/promises.ts'
 import type { Account, FailureRecord, LimitRejection, ScopeLimits, Window } from './account.ts'
 import type { Behavior } from './behavior.ts'
@@ -18,13 +19,13 @@ export type Admission = {
 
 export type Limiter = {
   /** Counts the request if the window admits it. Writes the limit headers in either case. */
-  readonly enter: (state: RequestState, account: Account, scope: string, limits: ScopeLimits) => Admission
+  readonly enter: (state: RequestState, account: Account, draw: Draw) => Admission
   /** Reserves tokens. If they do not fit, returns false and no longer counts the request. */
   readonly reserve: (state: RequestState, admission: Admission, tokens: number) => boolean
-  /** `modelId` is the name in the log of rejected requests, `limit` the limit that was reached. */
+  /** Notes the rejection in the log. `limit` is the one that was reached. */
   readonly reject: (
     state: RequestState,
-    modelId: string,
+    draw: Draw,
     more?: Readonly<Record<string, unknown>>,
     limit?: LimitRejection['limit'],
   ) => Reply
@@ -67,9 +68,10 @@ export function limiter(contract: Contract, behavior: Behavior): Limiter {
   }
 
   return {
-    enter: (state, account, scope, published) => {
-      const limits = behavior.limitsOf(published, account)
-      const key = behavior.scope(scope, state)
+    enter: (state, account, draw) => {
+      const limits = behavior.limitsOf(draw, account)
+      const [counted] = countersOf(draw, contract).counters
+      const key = behavior.scope(counted ?? limiterOf(draw).name(draw), state)
       const previous = account.windows.get(key)
       const window = behavior.windowAt(previous, state.arrivedMs, windowMs)
       if (window !== previous) account.windows.set(key, window)
@@ -96,8 +98,9 @@ export function limiter(contract: Contract, behavior: Behavior): Limiter {
       writeHeaders(state, admission)
       return fits
     },
-    reject: (state, modelId, more = {}, limit = 'RPM') => {
+    reject: (state, draw, more = {}, limit = 'RPM') => {
       const { account, arrivedMs } = state
+      const modelId = limiterOf(draw).loggedAs(draw, contract)
       if (account !== null) behavior.logRejection(account.rejections, { modelId, limit, atMs: arrivedMs })
       state.headers['x-ratelimit-type'] = 'user'
       const resetMs = resets.get(state)

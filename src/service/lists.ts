@@ -1,11 +1,8 @@
 import type { Contract, Model } from '../contract/contract.ts'
 import { formatPico } from '../lib/money.ts'
-import type { Account, ScopeLimits } from './account.ts'
+import type { Account } from './account.ts'
 import type { Behavior } from './behavior.ts'
 import { jsonReply, type Reply, type RequestState } from './message.ts'
-
-/** The limits of authenticated requests that are neither inference nor RPC, or that name no known model. */
-export const controlLimits: ScopeLimits = { requests: 500, tokens: null }
 
 /** The retirement date of every deprecated model. */
 export const retirementDate = '2027-06-30'

@@ -1,10 +1,10 @@
 import type { Contract, Resource } from '../contract/contract.ts'
+import { resourceDraw } from '../contract/limiters.ts'
 import { isJson, isObject, parseUncut } from '../lib/json.ts'
 import type { Account } from './account.ts'
 import type { Behavior } from './behavior.ts'
 import type { Identifiers } from './identifiers.ts'
 import type { Limiter } from './limiter.ts'
-import { controlLimits } from './lists.ts'
 import { errorReply, jsonReply, type Reply, type RequestState } from './message.ts'
 
 type ResourceHandlerDeps = {
@@ -30,12 +30,8 @@ export function resourceHandler({
   const { headerPrefix: prefix, pagination } = contract
 
   return (state, account, resource) => {
-    const { draws } = resource
-    const limits =
-      draws === null ? controlLimits : { requests: behavior.resourceLimit(draws, account.tier), tokens: null }
-    const counter = draws !== null && contract.limits.resourceScope === 'resource' ? resource.path : draws
-    if (!limiter.enter(state, account, counter ?? 'control', limits).admitted)
-      return limiter.reject(state, draws ?? 'control')
+    const draw = resourceDraw(resource.path, resource)
+    if (!limiter.enter(state, account, draw).admitted) return limiter.reject(state, draw)
     const body = resource.method === 'POST' ? parseUncut(state.request.body) : {}
     if (resource.method === 'POST' && !isJson(state.request.headers['content-type']))
       return errorReply(state, 415, 'Content-Type must be application/json')

@@ -1,6 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
 import { balanceRemainingHeader, type HeaderRule, headerRulesOf, moneyHeadersOf } from '../contract/headers.ts'
+import { controlDraw } from '../contract/limiters.ts'
 import type { Clock } from '../lib/clock.ts'
 import { formatPico, pico } from '../lib/money.ts'
 import { is2xx } from '../lib/numbers.ts'
@@ -19,7 +20,6 @@ import { type Fault, faultReply, injectFaults } from './faults.ts'
 import { httpDates, identifiers } from './identifiers.ts'
 import { type Lie, withOverrides } from './lies/lie.ts'
 import { abuseBlock, limiter } from './limiter.ts'
-import { controlLimits } from './lists.ts'
 import {
   compressReply,
   errorReply,
@@ -208,8 +208,7 @@ export function createService(options: ServiceOptions): Service {
     const endpoint = endpointOf(route)
     const isTooLarge = bodyBytes(request) > bodyLimitBytes
     const countsItself = endpoint.access === 'account' && endpoint.counts === 'own' && !isTooLarge
-    if (!countsItself && !limits.enter(state, account, 'control', controlLimits).admitted)
-      return limits.reject(state, 'control')
+    if (!countsItself && !limits.enter(state, account, controlDraw).admitted) return limits.reject(state, controlDraw)
     if (isTooLarge) return errorReply(state, 413, 'The request body is too large', { code: 'PAYLOAD_TOO_LARGE' })
     return endpoint.access === 'public'
       ? endpoint.respond(state, route)

@@ -1,4 +1,5 @@
 import { type Contract, maxResetMs, resourceOf } from '../../contract/contract.ts'
+import { requestsClause } from '../../contract/limiters.ts'
 import { isListSilent } from '../../contract/limits.ts'
 import { quote } from '../../lib/format.ts'
 import { type ApplicableLimit, type StatedLimit, statedRequests, statedTokens } from '../../observation/limit-scope.ts'
@@ -19,7 +20,7 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
   const response = authenticatedResponse(observation)
   if (response === null || isAbuseBlock(response, contract)) return
   const { id } = observation
-  const { family } = applicableLimit(observation, contract) ?? {}
+  const { limiter } = applicableLimit(observation, contract) ?? {}
   const { headers, status } = response
 
   const requests = statedRequests(headers)
@@ -27,11 +28,11 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
   else {
     reporter.pass('limit.requests.headers')
     // A rejected request may count against another limit, which its headers state.
-    const clause = family === 'resources' ? 'limit.resources' : 'limit.requests.limit'
-    if (is2xx(status) || status === 429) compare(clause, 'requestsPerMinute', observation, contract, reporter)
+    if (is2xx(status) || status === 429)
+      compare(requestsClause(limiter), 'requestsPerMinute', observation, contract, reporter)
   }
 
-  if (family === 'chat' && is2xx(status) && contract.limits.tokenHeaders) {
+  if (limiter === 'chat' && is2xx(status) && contract.limits.tokenHeaders) {
     const tokens = statedTokens(headers)
     if (!areNumbers(tokens)) failHeaders('limit.tokens.headers', tokens, 'tokens', observation, reporter)
     else {
@@ -114,7 +115,7 @@ function judgeDefault(
   if (stated === null || documented === null) return
   if (stated === documented) return reporter.pass('limit.resources')
   const limit = resourceOf(contract, requestTraits(request).subject(request))?.draws
-  if (limit && isListSilent({ kind: 'resource-requests', limit }, contract)) {
+  if (limit && isListSilent({ limiter: 'resources', unit: 'requests', limit, resource: '' }, contract)) {
     const message = `the stated limit of ${name} is ${stated}, expected ${documented} (${tier}), since the list of limits states no other`
     return reporter.fail('limit.resources', message, [id])
   }

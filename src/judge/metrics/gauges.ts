@@ -123,8 +123,8 @@ export function createGauges(contract: Contract): Gauges {
     // The judges decide which limit a probe uses.
     if (headers['x-ratelimit-remaining-requests'] === undefined || isProbeRequest(request)) return
     const ofCaller = getOrAdd(limits, caller, () => new Map<string, LatestOfLimit>())
-    const { limitFamily, subject } = requestTraits(request)
-    const key = limitFamily === 'chat' ? subject(request) : request.kind
+    const { limiter, subject } = requestTraits(request)
+    const key = limiter === 'chat' ? subject(request) : request.kind
     const known = ofCaller.get(key)
     if (known === undefined || known.shownMs <= shownMs) ofCaller.set(key, { shownMs, headers, observation })
   }

@@ -70,9 +70,9 @@ export function createLimitSeries(timeline: Timeline): LimitSeriesFold {
     add: o => {
       const shownMs = o.headersMs ?? o.endMs
       const { request } = o
-      const { limitFamily, subject } = requestTraits(request)
-      if (o.response === null || shownMs === null || (limitFamily !== 'chat' && limitFamily !== 'rpc')) return
-      const series = seriesOf(o.caller, limitFamily === 'chat' ? subject(request) : '')
+      const { limiter, subject } = requestTraits(request)
+      if (o.response === null || shownMs === null || (limiter !== 'chat' && limiter !== 'rpc')) return
+      const series = seriesOf(o.caller, limiter === 'chat' ? subject(request) : '')
       if (series === null) return
       if (o.response.status === 429 && series.refusedMs.length < maxRefusals) {
         series.refusedMs.push(Math.round(shownMs))

@@ -1,11 +1,9 @@
 import { z } from 'zod'
 import { chatOptionsSchema, choicesOf } from '../../contract/chat-options.ts'
-import { type AccountTier, type Contract, type ModelTier, modelTiers } from '../../contract/contract.ts'
-import { hasKnownTier } from '../../contract/limits.ts'
+import { modelTiers } from '../../contract/contract.ts'
 import type { DeepReadonly } from '../../lib/json.ts'
-import { memoizeByObject } from '../../lib/memoize.ts'
 import { amount } from '../../lib/schemas.ts'
-import { type ApplicableLimit, countersOf, type LimitedCaller, limitsOf, statedRequests } from '../limit-scope.ts'
+import { type ApplicableLimit, drawnLimit, type LimitedCaller, statedRequests } from '../limit-scope.ts'
 import { type RequestTraits, usual } from './traits.ts'
 
 export const chatRequestSchema = z.object({
@@ -30,37 +28,13 @@ export const maxPromptTokens = ({ promptTokens }: ChatDescriptor): number => pro
 export const chatTraits: RequestTraits<ChatDescriptor> = {
   ...usual,
   endpoint: (_, { paths }) => ({ method: 'POST', route: paths.chat }),
-  limitFamily: 'chat',
+  limiter: 'chat',
   limit: ({ model, modelTier }, { accountTier, response }, contract) =>
-    withStatedTier(chatLimit(model, modelTier, accountTier, contract), response),
+    withStatedTier(drawnLimit({ limiter: 'chat', model, modelTier }, accountTier, contract), response),
   service: () => 'inference',
   subject: ({ model }) => model,
   maxTokens: request => maxPromptTokens(request) + request.maxCompletionTokens * choicesOf(request.options),
   pricing: () => 'tokens',
-}
-
-/** The limits of the chat models of a contract by model and tier, each looked up once. */
-const chatLimitsOf = memoizeByObject((_: Contract) => new Map<string, Map<string, ApplicableLimit>>())
-
-export function chatLimit(
-  model: string,
-  modelTier: ModelTier | null,
-  accountTier: AccountTier,
-  contract: Contract,
-): ApplicableLimit {
-  const tier = modelTier === null ? accountTier : `${accountTier} ${modelTier}`
-  const known = chatLimitsOf(contract)
-  const ofModel = known.get(model) ?? new Map<string, ApplicableLimit>()
-  let limit = ofModel.get(tier)
-  if (limit === undefined) {
-    const requests = { kind: 'chat-requests', model, modelTier } as const
-    const limits = limitsOf(requests, { ...requests, kind: 'chat-tokens' }, accountTier, contract)
-    const ofTier = modelTier !== null && hasKnownTier(requests, contract) ? `chat:tier ${modelTier}` : null
-    const name = `chat:${model}`
-    limit = { name, tier, ...countersOf('chat', contract.limits.chatScope, { tier: ofTier, model: name }), ...limits }
-    known.set(model, ofModel.set(tier, limit))
-  }
-  return limit
 }
 
 /** If the target does not state the tiers of its models, those for which it states the same limit may be of one tier. */

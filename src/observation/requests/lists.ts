@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Contract } from '../../contract/contract.ts'
 import type { DeepReadonly } from '../../lib/json.ts'
-import { controlLimit } from '../limit-scope.ts'
+import { drawnLimit } from '../limit-scope.ts'
 import { type RequestTraits, usual } from './traits.ts'
 
 export const listKinds = ['models', 'networks', 'rate-limits', 'rate-limit-logs'] as const
@@ -16,8 +16,9 @@ export const isRefusalLog = ({ kind }: { readonly kind: string }): boolean => ki
 const listOfCaller = (pathOf: (paths: Contract['paths']) => string): RequestTraits<ListDescriptor> => ({
   ...usual,
   endpoint: (_, { paths }) => ({ method: 'GET', route: pathOf(paths) }),
-  limitFamily: 'control',
-  limit: ({ kind }, { accountTier }) => controlLimit(kind, accountTier),
+  limiter: 'control',
+  limit: ({ kind }, { accountTier }, contract) =>
+    drawnLimit({ limiter: 'control', endpoint: kind }, accountTier, contract),
   service: () => 'other',
   pricing: () => 'nothing',
 })
@@ -25,8 +26,9 @@ const listOfCaller = (pathOf: (paths: Contract['paths']) => string): RequestTrai
 /** A list that may be open to all. It carries the key of its caller; a wallet asks for it without a sign-in. */
 const openList = (pathOf: (paths: Contract['paths']) => string): RequestTraits<ListDescriptor> => ({
   ...listOfCaller(pathOf),
-  limitFamily: null,
-  limit: ({ kind }, { accountTier, chain }) => (chain === undefined ? controlLimit(kind, accountTier) : null),
+  limiter: null,
+  limit: ({ kind }, { accountTier, chain }, contract) =>
+    chain === undefined ? drawnLimit({ limiter: 'control', endpoint: kind }, accountTier, contract) : null,
   identity: () => 'unread',
 })
 

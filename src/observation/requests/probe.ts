@@ -1,14 +1,12 @@
 import { z } from 'zod'
-import type { AccountTier, Contract, Model } from '../../contract/contract.ts'
+import type { AccountTier, Contract } from '../../contract/contract.ts'
+import type { Draw } from '../../contract/limiters.ts'
 import type { Probe, Sender } from '../../contract/probe.ts'
 import { isOwnRefusal, isPromisedStatus, probeNameSchema, probeOf } from '../../contract/probes.ts'
 import { isBadSignIn } from '../../contract/wallets.ts'
 import type { DeepReadonly } from '../../lib/json.ts'
 import { whole } from '../../lib/schemas.ts'
-import { type ApplicableLimit, controlLimit } from '../limit-scope.ts'
-import { chatLimit } from './chat.ts'
-import { resourceLimit } from './resource.ts'
-import { rpcLimit } from './rpc.ts'
+import { type ApplicableLimit, drawnLimit } from '../limit-scope.ts'
 import { type Identity, type RequestTraits, usual } from './traits.ts'
 
 /** A crafted request with a documented response. */
@@ -26,7 +24,7 @@ export const probeTraits: RequestTraits<ProbeDescriptor> = {
     const { method, path } = probeOf(name).request(contract)
     return { method, route: path.replace(/\?.*$/, '') }
   },
-  limitFamily: null,
+  limiter: null,
   limit: ({ probe: name }, { accountTier }, contract) => probeLimit(probeOf(name).draws, accountTier, contract),
   service: ({ probe: name }) => (probeOf(name).draws === 'rpc' ? 'rpc' : 'other'),
   // A probe without a limit has no account that could be charged.
@@ -55,24 +53,27 @@ function identityOf(sender: Sender): Identity {
   }
 }
 
-function probeLimit(draws: Probe['draws'], tier: AccountTier, contract: Contract): ApplicableLimit | null {
-  const [model] = contract.models
+function probeLimit(draws: Probe['draws'], accountTier: AccountTier, contract: Contract): ApplicableLimit | null {
+  const draw = drawOf(draws, contract)
+  if (draw === null) return null
+  const limit = drawnLimit(draw, accountTier, contract)
+  // A probe may name another model, and so another tier.
+  return draw.limiter === 'chat'
+    ? { ...limit, counters: limit.counters.map(counter => (counter === limit.name ? counter : null)) }
+    : limit
+}
+
+function drawOf(draws: Probe['draws'], { models: [model] }: Contract): Draw | null {
   switch (draws) {
     case 'chat':
-      return model === undefined ? null : chatProbeLimit(model, tier, contract)
+      return model === undefined ? null : { limiter: draws, model: model.id, modelTier: model.tier }
     case 'rpc':
-      return rpcLimit(null, tier, contract)
+      return { limiter: draws, network: null }
     case 'control':
-      return controlLimit(null, tier)
+      return { limiter: draws, endpoint: null }
     case 'embedding':
-      return resourceLimit('embeddings', draws, tier, contract)
+      return { limiter: 'resources', limit: draws, resource: 'embeddings' }
     case null:
       return null
   }
-}
-
-/** A probe may name another model, and so another tier. */
-function chatProbeLimit({ id, tier }: Model, accountTier: AccountTier, contract: Contract): ApplicableLimit {
-  const limit = chatLimit(id, tier, accountTier, contract)
-  return { ...limit, counters: limit.counters.map(counter => (counter === limit.name ? counter : null)) }
 }

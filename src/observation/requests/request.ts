@@ -48,7 +48,7 @@ export const isOpenList = (request: RequestDescriptor): boolean => requestTraits
 
 /** Kinds of requests that no limit of the document counts for certain. */
 export const uncountedKinds: ReadonlySet<string> = new Set(
-  requestKinds.filter(kind => traits[kind].limitFamily === null && !traits[kind].isProbe),
+  requestKinds.filter(kind => traits[kind].limiter === null && !traits[kind].isProbe),
 )
 
 type LimitedRequest = LimitedCaller & { readonly request: RequestDescriptor }

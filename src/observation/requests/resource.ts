@@ -1,8 +1,9 @@
 import { z } from 'zod'
-import { type AccountTier, type Contract, type ResourceLimit, resourceOf } from '../../contract/contract.ts'
+import { resourceOf } from '../../contract/contract.ts'
+import { resourceDraw } from '../../contract/limiters.ts'
 import type { DeepReadonly } from '../../lib/json.ts'
 import { amount, members } from '../../lib/schemas.ts'
-import { type ApplicableLimit, controlLimit, countersOf, limitsOf } from '../limit-scope.ts'
+import { drawnLimit } from '../limit-scope.ts'
 import { type RequestTraits, usual } from './traits.ts'
 
 /** A resource that is neither chat nor RPC. */
@@ -25,23 +26,11 @@ export const resourceTraits: RequestTraits<ResourceDescriptor> = {
     const known = resourceOf(contract, request.resource)
     return known === null ? { method: 'GET', route: '/' } : { method: known.method, route: known.path }
   },
-  limitFamily: 'resources',
-  limit: ({ resource: name }, { accountTier }, contract) =>
-    resourceLimit(name, resourceOf(contract, name)?.draws ?? null, accountTier, contract),
+  limiter: 'resources',
+  limit: ({ resource }, { accountTier }, contract) =>
+    drawnLimit(resourceDraw(resource, resourceOf(contract, resource)), accountTier, contract),
   service: (request, contract) =>
     resourceOf(contract, request.resource)?.isInference === true ? 'inference' : 'other',
   subject: request => request.resource,
   pricing: () => 'maximum',
-}
-
-/** `limit`: null for a resource without a limit of its own. */
-export function resourceLimit(
-  name: string,
-  limit: ResourceLimit | null,
-  tier: AccountTier,
-  contract: Contract,
-): ApplicableLimit {
-  if (limit === null) return controlLimit(name, tier)
-  const counters = countersOf('resources', contract.limits.resourceScope, { type: limit, resource: `${limit}:${name}` })
-  return { name: limit, tier, ...counters, ...limitsOf({ kind: 'resource-requests', limit }, null, tier, contract) }
 }

@@ -1,9 +1,7 @@
 import { z } from 'zod'
-import type { AccountTier, Contract } from '../../contract/contract.ts'
 import type { DeepReadonly } from '../../lib/json.ts'
-import { memoizeByObject } from '../../lib/memoize.ts'
 import { whole } from '../../lib/schemas.ts'
-import { type ApplicableLimit, countersOf, limitsOf } from '../limit-scope.ts'
+import { drawnLimit } from '../limit-scope.ts'
 import { type RequestTraits, usual } from './traits.ts'
 
 /** The role of a request among those that share one idempotency key. */
@@ -38,8 +36,8 @@ const isConflict = ({ replay }: RpcDescriptor): boolean => replay?.role === 'con
 export const rpcTraits: RequestTraits<RpcDescriptor> = {
   ...usual,
   endpoint: ({ network }, { paths }) => ({ method: 'POST', route: paths.rpc.replace('{network}', network) }),
-  limitFamily: 'rpc',
-  limit: ({ network }, { accountTier }, contract) => rpcLimit(network, accountTier, contract),
+  limiter: 'rpc',
+  limit: ({ network }, { accountTier }, contract) => drawnLimit({ limiter: 'rpc', network }, accountTier, contract),
   service: () => 'rpc',
   subject: ({ network }) => network,
   pricing: () => 'credits',
@@ -49,20 +47,4 @@ export const rpcTraits: RequestTraits<RpcDescriptor> = {
   isMeantToFail: isConflict,
   // An audit of replays judges what a conflict gets.
   hasIntent: request => !isConflict(request),
-}
-
-const rpcLimitsOf = memoizeByObject((_: Contract) => new Map<string, ApplicableLimit>())
-
-/** `network`: null if it is unknown. */
-export function rpcLimit(network: string | null, tier: AccountTier, contract: Contract): ApplicableLimit {
-  const known = rpcLimitsOf(contract)
-  const key = `${tier} ${network ?? ''}`
-  const limit = known.get(key) ?? {
-    name: 'rpc',
-    tier,
-    ...countersOf('rpc', contract.limits.rpcScope, { all: 'rpc', network: network && `rpc:${network}` }),
-    ...limitsOf({ kind: 'rpc-requests' }, null, tier, contract),
-  }
-  known.set(key, limit)
-  return limit
 }

@@ -1,6 +1,7 @@
 import type { Contract } from '../../contract/contract.ts'
+import type { LimiterName } from '../../contract/limiters.ts'
 import { is2xx } from '../../lib/numbers.ts'
-import type { ApplicableLimit, LimitedCaller, LimitFamily } from '../limit-scope.ts'
+import type { ApplicableLimit, LimitedCaller } from '../limit-scope.ts'
 
 /**
  * What identifies the sender of a request. caller: its key or a valid sign-in, which the service must read · unread: its
@@ -18,8 +19,8 @@ export type Endpoint = { readonly method: 'GET' | 'POST'; readonly route: string
 export type RequestTraits<Request> = {
   /** The method, and the path without the values of parameters, such as `{walletAddress}`. */
   readonly endpoint: (request: Request, contract: Contract) => Endpoint
-  /** The family of the limits that count such requests; null: it depends on the request, or the service may count none. */
-  readonly limitFamily: LimitFamily | null
+  /** The limiter that counts such requests; null: it depends on the request, or the service may count none. */
+  readonly limiter: LimiterName | null
   /** The limit that the request draws on; null: none of its caller. */
   readonly limit: (request: Request, caller: LimitedCaller, contract: Contract) => ApplicableLimit | null
   /** The part of the service that handles it. The responses of inference name the model that was used. */

@@ -55,7 +55,7 @@ export const paymentIn = (request: { readonly kind: string }): PaymentRecord | n
 
 const unlimited = {
   ...usual,
-  limitFamily: null,
+  limiter: null,
   limit: () => null,
   service: () => 'other',
   pricing: () => 'nothing',

@@ -66,8 +66,8 @@ export const chat: CallKind<ChatCall> = {
       ...usualTraits,
       judges: () => chat.judges,
       limits: [
-        { scope: { kind: 'chat-requests', model, modelTier }, amount: 1 },
-        { scope: { kind: 'chat-tokens', model, modelTier }, amount: tokens },
+        { scope: { limiter: 'chat', unit: 'requests', model, modelTier }, amount: 1 },
+        { scope: { limiter: 'chat', unit: 'tokens', model, modelTier }, amount: tokens },
       ],
       cost: chatCost(call),
       unfitToSaturate: stream ? 'which is a stream' : null,

@@ -51,7 +51,7 @@ export const replay: CallKind<ReplayCall> = {
     return {
       ...usualTraits,
       judges: () => replay.judges,
-      limits: [{ scope: { kind: 'rpc-requests' }, amount: requests }],
+      limits: [{ scope: { limiter: 'rpc', unit: 'requests', network: of.network }, amount: requests }],
       cost: replayCost(call),
       unfitToSaturate: 'which is several requests',
       isSearchable: conflictRatio === 0,

@@ -40,7 +40,10 @@ export const resource: CallKind<ResourceCall> = {
     return {
       ...usualTraits,
       judges: () => resource.judges,
-      limits: draws === null ? [] : [{ scope: { kind: 'resource-requests', limit: draws }, amount: 1 }],
+      limits:
+        draws === null
+          ? []
+          : [{ scope: { limiter: 'resources', unit: 'requests', limit: draws, resource: name }, amount: 1 }],
       cost: { credits: () => 0, arrivals, maxRequest: contract => arrivals(1, contract), maxCharged: 1 },
       unfitToSaturate: 'which is a resource',
     }

@@ -61,7 +61,7 @@ export const rpc: CallKind<RpcCall> = {
   traits: call => ({
     ...usualTraits,
     judges: () => rpc.judges,
-    limits: [{ scope: { kind: 'rpc-requests' }, amount: 1 }],
+    limits: [{ scope: { limiter: 'rpc', unit: 'requests', network: call.network }, amount: 1 }],
     cost: {
       credits: contract => creditsOf(call, contract),
       arrivals: (arrivals, contract) => promisedPicoUsd(arrivals * creditsOf(call, contract), contract),

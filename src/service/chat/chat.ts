@@ -1,4 +1,5 @@
 import type { Contract, Model } from '../../contract/contract.ts'
+import { controlDraw, type Draw } from '../../contract/limiters.ts'
 import { isObject, parseUncut } from '../../lib/json.ts'
 import { randomStream } from '../../lib/random.ts'
 import { type Account, currencyFor } from '../account.ts'
@@ -7,7 +8,7 @@ import type { ServiceLatency } from '../capacity.ts'
 import type { Strike } from '../faults.ts'
 import type { Identifiers } from '../identifiers.ts'
 import type { Admission, Limiter } from '../limiter.ts'
-import { controlLimits, retirementDate } from '../lists.ts'
+import { retirementDate } from '../lists.ts'
 import { errorReply, jsonReply, type Reply, type RequestState } from '../message.ts'
 import { namedModel } from '../router.ts'
 import type { ChatUpstream } from '../upstream/chat-upstream.ts'
@@ -52,8 +53,6 @@ export function chatHandler(options: ChatHandlerDeps): ChatHandler {
   const { headerPrefix, chat } = contract
   const models = new Map(contract.models.map(model => [model.id, model]))
   const cache = promptCache()
-  const counterOf = ({ id, tier }: Model): string =>
-    contract.limits.chatScope === 'tier' && tier !== null ? `tier ${tier}` : id
   const parseRequest = chatRequestParser(contract, behavior)
   const relay = chatUpstream === null ? null : chatRelay({ contract, behavior, identifiers, upstream: chatUpstream })
 
@@ -61,14 +60,9 @@ export function chatHandler(options: ChatHandlerDeps): ChatHandler {
     // The model decides the limits, so the body is read before its content type is checked.
     const body = behavior.chatBody(parseUncut(state.request.body))
     const model = models.get(namedModel(body))
-    const limits = !model?.tier ? undefined : contract.accounts[account.tier][model.tier]
-    const admission = limiter.enter(
-      state,
-      account,
-      model === undefined ? 'control' : counterOf(model),
-      limits === undefined ? controlLimits : { requests: limits.requestsPerMinute, tokens: limits.tokensPerMinute },
-    )
-    if (!admission.admitted) return limiter.reject(state, model?.id ?? 'control')
+    const draw: Draw = model === undefined ? controlDraw : { limiter: 'chat', model: model.id, modelTier: model.tier }
+    const admission = limiter.enter(state, account, draw)
+    if (!admission.admitted) return limiter.reject(state, draw)
     if (model !== undefined) {
       state.headers[`${headerPrefix}model-id`] = model.id
       state.headers[`${headerPrefix}model-name`] = model.name
@@ -96,7 +90,7 @@ export function chatHandler(options: ChatHandlerDeps): ChatHandler {
     const fault = maybeFail(state)
     if (fault !== null) return fault
     if (!limiter.reserve(state, admission, request.promptTokens + allowed))
-      return limiter.reject(state, model.id, {}, 'TPM')
+      return limiter.reject(state, draw, {}, 'TPM')
     const reserved = request.promptTokens + allowed
     return relay !== null && isObject(body)
       ? relay({ state, account, model, request, body, window: admission.window, reserved, heldPico: maxPico }, leaves)

@@ -18,7 +18,7 @@ import {
 
 /** Enforces another limit, in requests per minute. */
 const enforces = (text: string, limit: ResourceLimit, requests: number): LieRow =>
-  result(text, 'resourceLimit', (documented, asked) => (asked === limit ? requests : documented))
+  result(text, 'limitsOf', (own, draw) => ('limit' in draw && draw.limit === limit ? { ...own, requests } : own))
 
 const isText = (value: unknown): boolean => typeof value === 'string'
 
@@ -66,7 +66,10 @@ export const resourceLies = {
     ]),
   },
   'limit.resources': {
-    'partners-as-others': input('Partners have the default limits.', 'resourceLimit', limit => [limit, 'default']),
+    'partners-as-others': input('Partners have the default limits.', 'limitsOf', (draw, account) => [
+      draw,
+      draw.limiter === 'resources' ? { ...account, tier: 'default' } : account,
+    ]),
     'images-of-partners': enforces('Every account has the image limit of partners.', 'image', 61),
     'fewer-images': enforces('The image limit is one lower than documented.', 'image', 19),
     'speech-of-partners': enforces('The speech limit is higher than documented.', 'audio', 121),

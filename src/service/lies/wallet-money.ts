@@ -106,8 +106,8 @@ export const walletMoneyLies = {
         /** The published limits, by their halves. */
         const published = new Map<number, number>()
         return {
-          limitsOf: (limits, account) => {
-            const own = honest.limitsOf(limits, account)
+          limitsOf: (draw, account) => {
+            const own = honest.limitsOf(draw, account)
             if (!isWallet(account)) return own
             const half = Math.floor(own.requests / 2)
             published.set(half, own.requests)

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Contract, Network } from '../../contract/contract.ts'
 import { moneyHeadersOf } from '../../contract/headers.ts'
+import type { Draw } from '../../contract/limiters.ts'
 import { isJson, ownMember } from '../../lib/json.ts'
 import { pico, roundPico } from '../../lib/money.ts'
 import { randomStream } from '../../lib/random.ts'
@@ -32,6 +33,8 @@ type RpcProxyDeps = {
   readonly rpcUpstream: RpcUpstream | null
 }
 
+const anyNetwork = { limiter: 'rpc', network: null } as const satisfies Draw
+
 /** `leaves` aborts when the caller disconnects. */
 export type RpcHandler = (
   state: RequestState,
@@ -46,20 +49,16 @@ export function rpcProxy(options: RpcProxyDeps): RpcHandler {
   const { rpc, idempotency } = contract
   const headers = moneyHeadersOf(contract)
   const networks = new Map(Object.entries(rpc.networks))
-  const limits = { requests: rpc.requestsPerMinute ?? Number.MAX_SAFE_INTEGER, tokens: null }
-  const counterOf = (slug: string) => (contract.limits.rpcScope === 'network' ? `rpc ${slug}` : 'rpc')
   const node = simulatedNode(seed)
   const bill = rpcBill(rpc, behavior)
   const delays = randomStream(seed, 'rpc-delays')
   const replays = replayCache()
   /** Keys whose first request is at the node. */
   const pending = new Map<string, { readonly fingerprint: string; readonly ended: Promise<void> }>()
-  const turns = rpcTurns(rpc.oneAtATime, (state, customMessage) =>
-    limiter.reject(state, contract.limitLogs.rpcId, { customMessage }),
-  )
+  const turns = rpcTurns(rpc.oneAtATime, (state, customMessage) => limiter.reject(state, anyNetwork, { customMessage }))
 
   return (state, account, slug, leaves) => {
-    const admission = limiter.enter(state, account, counterOf(slug), limits)
+    const admission = limiter.enter(state, account, { ...anyNetwork, network: slug })
     if (!admission.admitted) return tooMany(state, admission)
     return turns(state, account, () => respond(state, account, slug, leaves))
   }
@@ -162,13 +161,13 @@ export function rpcProxy(options: RpcProxyDeps): RpcHandler {
     return { status: 200, headers: state.headers, afterMs, body: { kind: 'whole', text } }
   }
 
-  function tooMany(state: RequestState, { resetMs }: Admission): Reply {
+  function tooMany(state: RequestState, { resetMs, limits }: Admission): Reply {
     const resetSeconds = Math.ceil(resetMs / 1000)
     state.headers['x-ratelimit-limit'] = String(limits.requests)
     state.headers['x-ratelimit-remaining'] = '0'
     state.headers['x-ratelimit-reset'] = String(resetSeconds)
     const customMessage = `The limit of ${limits.requests} RPC requests per minute is reached. Retry at ${resetSeconds}.`
-    return limiter.reject(state, contract.limitLogs.rpcId, { customMessage })
+    return limiter.reject(state, anyNetwork, { customMessage })
   }
 }
 

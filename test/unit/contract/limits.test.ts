@@ -3,8 +3,8 @@ import type { Contract } from '../../../src/contract/contract.ts'
 import { documentedContract } from '../../../src/contract/documented.ts'
 import { judgedLimit, type LimitScope, statedLimit } from '../../../src/contract/limits.ts'
 
-const chat: LimitScope = { kind: 'chat-requests', model: 'm', modelTier: 'S' }
-const rpc: LimitScope = { kind: 'rpc-requests' }
+const chat = { limiter: 'chat', unit: 'requests', model: 'm', modelTier: 'S' } as const satisfies LimitScope
+const rpc: LimitScope = { limiter: 'rpc', unit: 'requests', network: null }
 const { limits } = documentedContract
 const byTarget = (published: Contract['limits']['published'], more: Partial<Contract> = {}): Contract => ({
   ...documentedContract,
@@ -15,7 +15,7 @@ const byTarget = (published: Contract['limits']['published'], more: Partial<Cont
 describe('the limit that responses are judged by', () => {
   test('is the one that the target published, also if the document states another', () => {
     expect(judgedLimit(chat, 'default', byTarget({ 'chat:m': 60 }))).toBe(60)
-    expect(judgedLimit({ ...chat, kind: 'chat-tokens' }, 'default', byTarget({ 'chat:m tokens': 9 }))).toBe(9)
+    expect(judgedLimit({ ...chat, unit: 'tokens' }, 'default', byTarget({ 'chat:m tokens': 9 }))).toBe(9)
   })
 
   test('is open, if the target published none: the document has only defaults', () => {
@@ -56,7 +56,7 @@ describe('a stated limit', () => {
     })
     expect(statedLimit(rpc, 'default', without('limit.*'))).toBeNull()
     expect(statedLimit(rpc, 'default', without('limit.requests.limit'))).toBe(100)
-    expect(statedLimit({ ...chat, kind: 'chat-tokens' }, 'default', without('limit.tokens.*'))).toBeNull()
+    expect(statedLimit({ ...chat, unit: 'tokens' }, 'default', without('limit.tokens.*'))).toBeNull()
     expect(statedLimit(chat, 'default', without('limit.tokens.*'))).toBe(75)
   })
 })

@@ -66,7 +66,7 @@ describe('the applicable limit of a request', () => {
   test('is the limit of its model, by account tier and model tier', () => {
     expect(applicableLimit(observed({ request: chat }), documentedContract)).toEqual({
       name: 'chat:ref-small-24b',
-      family: 'chat',
+      limiter: 'chat',
       counters: ['chat:ref-small-24b', 'chat:tier S'],
       finest: 'chat:ref-small-24b',
       tier: 'default S',

@@ -10,7 +10,7 @@ export const maxStrays = 500
 
 type Reporter = ClauseReporter<'rate-limits'>
 
-/** The limits of one caller and one family, counted in one of the scopes that the document allows. */
+/** The limits of one caller and one limiter, counted in one of the scopes that the document allows. */
 type Reading = {
   readonly limits: Map<string, Limit>
   /** Requests that may count against each of its limits, also against later ones. */
@@ -28,7 +28,7 @@ type Reading = {
 export type Uncounted = { readonly tier: string; accepted: number; rejected: number }
 
 /**
- * The limits of one caller and one family. If the scope of these limits is open, they are judged in each admissible scope,
+ * The limits of one caller and one limiter. If the scope of these limits is open, they are judged in each admissible scope,
  * and only the reports of the scope that the target refutes least count. They are the same until two requests share a
  * counter in one scope and not in another.
  */

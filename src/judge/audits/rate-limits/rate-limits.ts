@@ -1,11 +1,7 @@
 import type { ClausesOf } from '../../../contract/clauses.ts'
 import { type Contract, hasFixedWindows } from '../../../contract/contract.ts'
-import {
-  type ApplicableLimit,
-  type LimitFamily,
-  statedRequests,
-  statedTokens,
-} from '../../../observation/limit-scope.ts'
+import type { LimiterName } from '../../../contract/limiters.ts'
+import { type ApplicableLimit, statedRequests, statedTokens } from '../../../observation/limit-scope.ts'
 import type { Observation } from '../../../observation/observation.ts'
 import { applicableLimit, isOpenList, isProbeRequest, requestTraits } from '../../../observation/requests/request.ts'
 import { is2xx, isAbuseBlock, isConcurrencyRejection, isReplayed } from '../../../observation/response.ts'
@@ -30,7 +26,7 @@ type Reporter = ClauseReporter<'rate-limits'>
  * `strays`: rejected requests that may count against any limit of the caller. `limited`: requests to endpoints with a
  * documented limit; the limit of the other endpoints may count all of them.
  */
-type CallerLimits = { readonly scopes: Map<LimitFamily, OpenScope>; readonly strays: LimitRequest[]; limited: number }
+type CallerLimits = { readonly scopes: Map<LimiterName, OpenScope>; readonly strays: LimitRequest[]; limited: number }
 
 /**
  * Models the target's rate limiter from outside: one limit per caller and counter. If the contract names an algorithm of
@@ -53,9 +49,9 @@ export function createRateLimitAudit(
 
   function scopeOf(drawn: ApplicableLimit, { caller, chain }: Observation, ofCaller: CallerLimits): OpenScope {
     const { scopes, strays } = ofCaller
-    const known = scopes.get(drawn.family)
+    const known = scopes.get(drawn.limiter)
     if (known !== undefined) return known
-    const otherUse = drawn.family === 'control' ? () => ofCaller.limited : () => 0
+    const otherUse = drawn.limiter === 'control' ? () => ofCaller.limited : () => 0
     const limitContext = { ...context, caller, offset: clock.offset, firstSentMs: firstSentMs ?? 0, otherUse }
     const scope = createOpenScope(drawn, {
       reporter,
@@ -67,7 +63,7 @@ export function createRateLimitAudit(
       },
       strays: () => strays,
     })
-    scopes.set(drawn.family, scope)
+    scopes.set(drawn.limiter, scope)
     return scope
   }
 
@@ -75,7 +71,7 @@ export function createRateLimitAudit(
   function addStray({ scopes, strays }: CallerLimits, own: LimitRequest, drawn: ApplicableLimit, watermarkMs: number) {
     strays.push(strayOf(own))
     if (strays.length > maxStrays) strays.shift()
-    for (const [family, scope] of scopes) scope.addStray(own, family === drawn.family ? drawn : null, watermarkMs)
+    for (const [limiter, scope] of scopes) scope.addStray(own, limiter === drawn.limiter ? drawn : null, watermarkMs)
   }
 
   return {
@@ -89,7 +85,7 @@ export function createRateLimitAudit(
       if (drawn === null || (outcome.kind === 'failed' && outcome.reason === 'connect-refused')) return
 
       const ofCaller = getOrAdd(callers, caller, (): CallerLimits => ({ scopes: new Map(), strays: [], limited: 0 }))
-      if (drawn.family !== 'control') ofCaller.limited++
+      if (drawn.limiter !== 'control') ofCaller.limited++
       // The service counted the request and wrote its headers before they arrived. A stream continues long after that.
       const member = memberOf(observation, contract, sentMs, headersMs ?? endMs)
       const isList = isOpenList(observation.request)
@@ -176,7 +172,7 @@ function memberOf(observation: Observation, contract: Contract, sentMs: number, 
     stated: requests?.limit ?? null,
     remaining: requests?.remaining ?? null,
     maxTokens: traits.maxTokens(request),
-    tokensLeft: traits.limitFamily === 'chat' && response !== null ? statedTokens(response.headers).remaining : null,
+    tokensLeft: traits.limiter === 'chat' && response !== null ? statedTokens(response.headers).remaining : null,
     resetMs: requests && inMilliseconds(requests.reset, contract),
     hidden: null,
   }

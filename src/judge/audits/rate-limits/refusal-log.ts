@@ -63,8 +63,8 @@ export function createRefusalLogCheck(
         if (rows === null) for (const clause of clauses) reporter.unjudged(clause, unreadable)
       }
       if (response !== null && response.status !== 429) return
-      const { limitFamily, subject } = requestTraits(request)
-      const name = limitFamily === 'chat' ? subject(request) : limitFamily === 'rpc' ? contract.limitLogs.rpcId : ''
+      const { limiter, subject } = requestTraits(request)
+      const name = limiter === 'chat' ? subject(request) : limiter === 'rpc' ? contract.limitLogs.rpcId : ''
       const isCertain =
         name !== '' &&
         response !== null &&

@@ -59,7 +59,7 @@ export function createTokenWindow(
   return {
     add: (observation, { finest: name, tokensPerMinute }, watermarkMs) => {
       const { sentMs, headersMs, endMs, response, caller, key, id, request } = observation
-      if (requestTraits(request).limitFamily !== 'chat' || response === null || !is2xx(response.status)) return
+      if (requestTraits(request).limiter !== 'chat' || response === null || !is2xx(response.status)) return
       if (sentMs === null || endMs === null) return
       const shownMs = headersMs ?? endMs
       const stated = statedTokens(response.headers)

@@ -7,7 +7,7 @@ import { observed, responseOf, singleDescriptor, startedAtMs } from '../../check
 
 const drawn = {
   name: 'rpc',
-  family: 'rpc',
+  limiter: 'rpc',
   counters: ['rpc'],
   finest: 'rpc',
   tier: 'default',
