@@ -131,10 +131,10 @@ function accusationsOf({ verdict, findings, billing, thresholds }: Report): Omit
 
 /**
  * Whether a scenario may be unable to decide about a service: it states an RPC limit that the scenario does not expect,
- * or more headers than a response may have.
+ * more headers than a response may have, or its limits by model alone, so that the tier of a model is a guess.
  */
-const mayStayOpen = ({ rpcLimit = 100, extraHeaders }: Partial<Variant>): boolean =>
-  rpcLimit !== 100 || extraHeaders === 300
+const mayStayOpen = ({ rpcLimit = 100, extraHeaders, models, rateLimitsLayout }: Partial<Variant>): boolean =>
+  rpcLimit !== 100 || extraHeaders === 300 || (models === 'no-large' && rateLimitsLayout === 'rows')
 
 /** Why the service with these readings does not pass, or what it is accused of. Empty for an honest one. */
 export async function objections(trial: Trial): Promise<readonly string[]> {

@@ -1,8 +1,9 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import type { Clause } from '../../src/contract/clause.ts'
 import { type ClauseId, clauseIds, clauses } from '../../src/contract/clauses.ts'
-import { allLies, lieByName } from '../../src/service/lies/lies.ts'
+import { allLies, lies } from '../../src/service/lies/lies.ts'
 import { contradictionIn } from '../support/contradiction.ts'
+import { todays } from '../support/nightly.ts'
 import { type Setting, settings } from '../support/settings.ts'
 import { virtualRun } from '../support/virtual-run.ts'
 
@@ -27,13 +28,16 @@ describe('every clause is exercised by a shipped scenario', () => {
 /** A healthy service as documented. A clause that needs more has to declare it. */
 const isPlain = ({ scenario: _, limitsFrom: __, ...run }: Setting['run']): boolean => Object.keys(run).length === 0
 
+/** On each day at least one lie of each clause, and within four days all of them. */
+const liesOfToday = clauseIds.flatMap(clause =>
+  todays(lies[clause], Math.min(4, lies[clause].length)).map(lie => ({ clause, name: lie.name, lie })),
+)
+
 let tested = 0
 let caught = 0
 
 describe('every lie fails its own clause and no other', () => {
-  test.each(allLies)('$clause: $name', async ({ clause, name }) => {
-    const lie = lieByName(name)
-    if (lie === undefined) throw new Error(`unknown lie: ${name}`)
+  test.each(liesOfToday)('$clause: $name', async ({ clause, name, lie }) => {
     tested++
     for (const setting of exercising(clause)) {
       const { report } = await virtualRun({ ...setting.run, lies: [lie] })

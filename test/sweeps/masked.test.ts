@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { ClauseId } from '../../src/contract/clauses.ts'
 import type { Report } from '../../src/report/document.ts'
 import { allLies, lieByName } from '../../src/service/lies/lies.ts'
+import { isNightly, todays } from '../support/nightly.ts'
 import { settings } from '../support/settings.ts'
 import { virtualRun } from '../support/virtual-run.ts'
 
@@ -76,28 +77,30 @@ describe.each(groups)('two lies at once in %s', (setting, hiding, hidden) => {
     expect((await runWith(lie)).findings.map(({ clause }) => clause)).toContain(lie.clause)
   })
 
-  test.each(hiding.flatMap(first => hidden.map(second => [first, second] as const)))(
-    '%s and %s are both accounted for',
-    async (first, second) => {
-      const [a, b] = [named(first), named(second)]
-      const report = await runWith(a, b)
-      const accounts = [accountOf(a, b, report), accountOf(b, a, report)]
-      expect(
-        accounts,
-        JSON.stringify(report.clauses.filter(({ because }) => because?.kind === 'not-judged')),
-      ).not.toContain(null)
-      expect(report.verdict).toBe('fail')
-      // What a reason names as masked is listed as not judged, or judged in part, because of that violation.
-      for (const [, clause, ids = ''] of report.reasons.flatMap(reason => [...reason.matchAll(maskedIn)])) {
-        const listed = report.clauses.filter(({ because }) => because?.clause === clause).map(({ id }) => id)
-        for (const id of ids.split(', ')) expect(listed).toContain(id)
-      }
-      for (const account of accounts) if (account !== null) tally[account]++
-    },
-  )
+  test.each(
+    todays(
+      hiding.flatMap(first => hidden.map(second => [first, second] as const)),
+      3,
+    ),
+  )('%s and %s are both accounted for', async (first, second) => {
+    const [a, b] = [named(first), named(second)]
+    const report = await runWith(a, b)
+    const accounts = [accountOf(a, b, report), accountOf(b, a, report)]
+    expect(
+      accounts,
+      JSON.stringify(report.clauses.filter(({ because }) => because?.kind === 'not-judged')),
+    ).not.toContain(null)
+    expect(report.verdict).toBe('fail')
+    // What a reason names as masked is listed as not judged, or judged in part, because of that violation.
+    for (const [, clause, ids = ''] of report.reasons.flatMap(reason => [...reason.matchAll(maskedIn)])) {
+      const listed = report.clauses.filter(({ because }) => because?.clause === clause).map(({ id }) => id)
+      for (const id of ids.split(', ')) expect(listed).toContain(id)
+    }
+    for (const account of accounts) if (account !== null) tally[account]++
+  })
 })
 
 test('some lies were hidden, and most were named', () => {
-  expect(tally.masked).toBeGreaterThan(15)
+  expect(tally.masked).toBeGreaterThan(isNightly ? 15 : 3)
   expect(tally.named).toBeGreaterThan(tally.masked)
 })
