@@ -13,6 +13,7 @@ import {
   perMinute,
   positiveInt,
 } from './fields.ts'
+import { limitHeaderTerms, refineLimitHeaders } from './limit-headers/limit-headers.ts'
 import { promisesSchema } from './promises.ts'
 import { rpcTerms } from './rpc-terms.ts'
 import { walletTerms } from './wallets.ts'
@@ -161,85 +162,88 @@ export const contractSchema = z.strictObject({
         ),
       ),
   }),
-  limits: z.strictObject({
-    windowMs: milliseconds.describe('length of a window, of requests and of tokens, in milliseconds'),
-    algorithm: z
-      .enum(limiterAlgorithms)
-      .nullable()
-      .default(null)
-      .meta(
-        open(
-          '`fixed-window`, `aligned-window`, `sliding-log`, `sliding-counter`, `token-bucket`, or `gcra`; `null`: unknown, so only what every algorithm breaks is judged. Fixed and aligned windows are judged exactly',
-        ),
-      ),
-    scope: z
-      .enum(['account'])
-      .nullable()
-      .default(null)
-      .meta(
-        open(
-          '`account`: all keys of an account share its limits; `null`: open, so each key may have limits of its own',
-        ),
-      ),
-    chatScope: z
-      .enum(['model', 'tier'])
-      .nullable()
-      .default(null)
-      .meta(
-        open(
-          '`model`: each model has a counter of its own; `tier`: all models of a tier share one; `null`: open, and [a target may do either](decisions/0039-open-scopes-are-read-in-every-way.md)',
-        ),
-      ),
-    rpcScope: z
-      .enum(['all', 'network'])
-      .nullable()
-      .default(null)
-      .meta(open('`all`: all networks share a counter; `network`: each network has its own; `null`: open')),
-    resourceScope: z
-      .enum(['type', 'resource'])
-      .nullable()
-      .default(null)
-      .meta(
-        open(
-          '`type`: all resources of a type, such as image, share a counter; `resource`: each has its own; `null`: open',
-        ),
-      ),
-    requestsReset: z
-      .enum(['unix-seconds', 'unix-milliseconds'])
-      .describe('unit of `x-ratelimit-reset-requests`, or `unix-milliseconds`'),
-    tokensReset: z
-      .enum(['seconds', 'unix-milliseconds'])
-      .describe('unit of `x-ratelimit-reset-tokens`, or `unix-milliseconds`'),
-    dateAgeMs: milliseconds
-      .default(2_000)
-      .meta(open('how many milliseconds a `Date` may be old, because caches keep it; open in the document')),
-    clockToleranceMs: milliseconds
-      .default(1_000)
-      .meta(
-        open(
-          'how many milliseconds the clock of the limits may differ from that of `Date`; resets are compared with this tolerance; open in the document',
-        ),
-      ),
-    tokenHeaders: z.boolean().describe('whether a 200 of a chat call must carry the three token headers'),
-    published: z
-      .record(
-        z.string(),
-        z
-          .number()
-          .positive()
-          .describe(
-            'a limit per minute by its name, such as `chat:<model>` or `chat:<model> tokens`; a run writes those that the target publishes here',
+  limits: z
+    .strictObject({
+      windowMs: milliseconds.describe('length of a window, of requests and of tokens, in milliseconds'),
+      algorithm: z
+        .enum(limiterAlgorithms)
+        .nullable()
+        .default(null)
+        .meta(
+          open(
+            '`fixed-window`, `aligned-window`, `sliding-log`, `sliding-counter`, `token-bucket`, or `gcra`; `null`: unknown, so only what every algorithm breaks is judged. Fixed and aligned windows are judged exactly',
           ),
-      )
-      .default({})
-      .meta(keyed('limit')),
-    judgedBy: z
-      .enum(['target', 'documented'])
-      .default('documented')
-      .describe(
-        'what the limits in responses are compared with: `documented`, or `target` for what the target publishes and enforces; a run sets `target`, unless it has `--limits-from documented`',
-      ),
-  }),
+        ),
+      scope: z
+        .enum(['account'])
+        .nullable()
+        .default(null)
+        .meta(
+          open(
+            '`account`: all keys of an account share its limits; `null`: open, so each key may have limits of its own',
+          ),
+        ),
+      chatScope: z
+        .enum(['model', 'tier'])
+        .nullable()
+        .default(null)
+        .meta(
+          open(
+            '`model`: each model has a counter of its own; `tier`: all models of a tier share one; `null`: open, and [a target may do either](decisions/0039-open-scopes-are-read-in-every-way.md)',
+          ),
+        ),
+      rpcScope: z
+        .enum(['all', 'network'])
+        .nullable()
+        .default(null)
+        .meta(open('`all`: all networks share a counter; `network`: each network has its own; `null`: open')),
+      resourceScope: z
+        .enum(['type', 'resource'])
+        .nullable()
+        .default(null)
+        .meta(
+          open(
+            '`type`: all resources of a type, such as image, share a counter; `resource`: each has its own; `null`: open',
+          ),
+        ),
+      requestsReset: z
+        .enum(['unix-seconds', 'unix-milliseconds'])
+        .describe('unit of `x-ratelimit-reset-requests`, or `unix-milliseconds`'),
+      tokensReset: z
+        .enum(['seconds', 'unix-milliseconds'])
+        .describe('unit of `x-ratelimit-reset-tokens`, or `unix-milliseconds`'),
+      ...limitHeaderTerms,
+      dateAgeMs: milliseconds
+        .default(2_000)
+        .meta(open('how many milliseconds a `Date` may be old, because caches keep it; open in the document')),
+      clockToleranceMs: milliseconds
+        .default(1_000)
+        .meta(
+          open(
+            'how many milliseconds the clock of the limits may differ from that of `Date`; resets are compared with this tolerance; open in the document',
+          ),
+        ),
+      tokenHeaders: z.boolean().describe('whether a 200 of a chat call must carry the three token headers'),
+      published: z
+        .record(
+          z.string(),
+          z
+            .number()
+            .positive()
+            .describe(
+              'a limit per minute by its name, such as `chat:<model>` or `chat:<model> tokens`; a run writes those that the target publishes here',
+            ),
+        )
+        .default({})
+        .meta(keyed('limit')),
+      judgedBy: z
+        .enum(['target', 'documented'])
+        .default('documented')
+        .describe(
+          'what the limits in responses are compared with: `documented`, or `target` for what the target publishes and enforces; a run sets `target`, unless it has `--limits-from documented`',
+        ),
+    })
+    .superRefine(refineLimitHeaders),
   lists: z
     .strictObject({
       layout: z

@@ -161,6 +161,9 @@ export const documentedContract: Contract = {
     resourceScope: null, // open
     requestsReset: 'unix-seconds',
     tokensReset: 'seconds',
+    dialect: null,
+    headers: {},
+    retryAfter: null, // open
     dateAgeMs: 2_000, // open
     clockToleranceMs: 1_000, // open
     tokenHeaders: true,

@@ -106,7 +106,7 @@ export function createJudge(
 ): Judge {
   const findingLog = createFindingLog(plan.notPromised, plan.only?.clauses)
   const checks = createChecks(contract, findingLog)
-  const series = createSeries(plan)
+  const series = createSeries(plan, contract)
   const audits = createAudits({ contract, shared: plan.callers.shared, startedAtMs }, findingLog, series.spend)
   const metrics = createMetrics(plan)
   const slices = createSlices(plan, contract)

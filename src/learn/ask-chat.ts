@@ -3,8 +3,7 @@ import type { Contract, Model } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
 import { isObject, toObject } from '../lib/json.ts'
 import { pico } from '../lib/money.ts'
-import { is2xx } from '../lib/numbers.ts'
-import { statedTokens } from '../observation/limit-scope.ts'
+import { is2xx, numberIn } from '../lib/numbers.ts'
 import { type StreamRecord, streamOf } from '../observation/observation.ts'
 import type { Answer, Ask } from './asker.ts'
 import { brokenClauses } from './judge-answers.ts'
@@ -281,7 +280,7 @@ export const tokenLimits: Question = {
     const { whole } = use
     const broken = brokenClauses([whole], contract).find(({ clause }) => clause === 'limit.tokens.headers')
     const has = value(['limits', 'tokenHeaders'], broken === undefined, whole, broken?.text ?? 'it has them')
-    const { reset } = statedTokens(whole.headers)
+    const reset = numberIn(whole.headers['x-ratelimit-reset-tokens'])
     if (reset === null) return { findings: [has, unknown('limits.tokensReset', `${cite(whole)} has no token reset`)] }
     const unit = reset > 1e11 ? 'unix-milliseconds' : 'seconds'
     return { findings: [has, value(['limits', 'tokensReset'], unit, whole, `x-ratelimit-reset-tokens is ${reset}`)] }

@@ -98,7 +98,7 @@ export function creditsIn(answer: Answer): { readonly credits: number | null; re
 
 function concludeSingle(use: RpcUse, reply: Answer): Conclusion {
   const { credits, cost } = creditsIn(reply)
-  const { limit } = statedRequests(reply.headers)
+  const { limit } = statedRequests(reply.headers, documentedContract)
   const isCredible = limit !== null && Number.isSafeInteger(limit) && limit > 0 && limit <= maxPerMinute
   const limits = isCredible
     ? value(['rpc', 'requestsPerMinute'], limit, reply, 'x-ratelimit-limit-requests')

@@ -1,4 +1,5 @@
 import type { Contract } from '../contract/contract.ts'
+import { documentedContract } from '../contract/documented.ts'
 import { moneyHeaderNames } from '../contract/headers.ts'
 import { probeOf } from '../contract/probes.ts'
 import { statedAmounts } from '../judge/checks/completion.ts'
@@ -6,7 +7,7 @@ import { type Clock, sleepUntil } from '../lib/clock.ts'
 import { toObject } from '../lib/json.ts'
 import { createMask } from '../lib/mask/mask.ts'
 import { nearestPico } from '../lib/money.ts'
-import { is2xx } from '../lib/numbers.ts'
+import { is2xx, numberIn } from '../lib/numbers.ts'
 import { statedRequests, statedTokens } from '../observation/limit-scope.ts'
 import { type Observation, streamOf } from '../observation/observation.ts'
 import { isReplayed } from '../observation/response.ts'
@@ -304,13 +305,14 @@ const longestWindowMs = 65_000
 /** What the headers state about the window; null if they state nothing. */
 function windowOf(reply: Answer, wallMs: number): Window | null {
   const { headers, status } = reply
-  const { remaining, reset } = statedRequests(headers)
+  const { remaining } = statedRequests(headers, documentedContract)
+  const reset = numberIn(headers['x-ratelimit-reset-requests'])
   if (remaining === null)
     return status === 429 ? { remaining: 0, tokens: null, resetMs: wallMs + longestWindowMs } : null
   const leftMs = reset === null ? longestWindowMs : resetInMs(reset, targetWallMs(headers, wallMs))
   return {
     remaining: status === 429 ? 0 : remaining,
-    tokens: statedTokens(headers).remaining,
+    tokens: statedTokens(headers, documentedContract).remaining,
     resetMs: wallMs + Math.min(longestWindowMs, Math.max(0, leftMs) + 1_100),
   }
 }

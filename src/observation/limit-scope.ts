@@ -1,32 +1,31 @@
 import type { AccountTier, Contract } from '../contract/contract.ts'
+import { type LimitStatements, limitHeadersOf, readStatement } from '../contract/limit-headers/limit-headers.ts'
 import { countersOf, type Draw, type LimiterName, limiterOf } from '../contract/limiters.ts'
 import { judgedLimit, statedLimit } from '../contract/limits.ts'
 import { memoizeByObject, memoizeLast } from '../lib/memoize.ts'
-import { numberIn } from '../lib/numbers.ts'
 
-/** The numbers in the headers about one limit, as they are; null if a header is missing or no number. */
+/** The numbers that a response states about one limit; null if one is missing or has another form. */
 export type StatedLimit = {
   readonly limit: number | null
   readonly remaining: number | null
+  /** In milliseconds, from now or since 1970, as the form of its header has it. */
   readonly reset: number | null
 }
 
 type Headers = Readonly<Record<string, string>>
 
+const statedIn = (at: LimitStatements, headers: Headers): StatedLimit => ({
+  limit: readStatement(at.limit, headers),
+  remaining: readStatement(at.remaining, headers),
+  reset: readStatement(at.reset, headers),
+})
+
 /** What a response states about requests and about tokens. Several judges read it, so it is parsed once. */
-export const statedRequests = memoizeLast(
-  (headers: Headers): StatedLimit => ({
-    limit: numberIn(headers['x-ratelimit-limit-requests']),
-    remaining: numberIn(headers['x-ratelimit-remaining-requests']),
-    reset: numberIn(headers['x-ratelimit-reset-requests']),
-  }),
+export const statedRequests = memoizeLast((headers: Headers, { limits }: Pick<Contract, 'limits'>) =>
+  statedIn(limitHeadersOf(limits).requests, headers),
 )
-export const statedTokens = memoizeLast(
-  (headers: Headers): StatedLimit => ({
-    limit: numberIn(headers['x-ratelimit-limit-tokens']),
-    remaining: numberIn(headers['x-ratelimit-remaining-tokens']),
-    reset: numberIn(headers['x-ratelimit-reset-tokens']),
-  }),
+export const statedTokens = memoizeLast((headers: Headers, { limits }: Pick<Contract, 'limits'>) =>
+  statedIn(limitHeadersOf(limits).tokens, headers),
 )
 
 /** The limits that a request is judged by. A number is null if only the responses state it. */

@@ -1,19 +1,26 @@
 import { type Contract, maxResetMs, resourceOf } from '../../contract/contract.ts'
-import { requestsClause } from '../../contract/limiters.ts'
+import {
+  expectedForm,
+  type LimitHeaders,
+  type LimitStatements,
+  limitHeadersOf,
+  retryAfterHeader,
+  statedWait,
+  statesWait,
+} from '../../contract/limit-headers/limit-headers.ts'
+import { type LimiterName, requestsClause } from '../../contract/limiters.ts'
 import { isListSilent } from '../../contract/limits.ts'
 import { quote } from '../../lib/format.ts'
 import { type ApplicableLimit, type StatedLimit, statedRequests, statedTokens } from '../../observation/limit-scope.ts'
-import type { Observation } from '../../observation/observation.ts'
+import type { Observation, ObservedResponse } from '../../observation/observation.ts'
 import { applicableLimit, requestTraits } from '../../observation/requests/request.ts'
-import { authenticatedResponse, is2xx, isAbuseBlock } from '../../observation/response.ts'
+import { authenticatedResponse, is2xx, isAbuseBlock, isConcurrencyRejection } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import type { Check } from './check.ts'
 
 type Reporter = ClauseReporter<'limit-headers'>
 
 const types = ['user', 'api_key', 'global']
-const ofRequests = 'x-ratelimit-limit-requests'
-const ofTokens = 'x-ratelimit-limit-tokens'
 
 /** Checks the `x-ratelimit-*` headers of single responses. The rate-limits audit checks them across responses. */
 export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract, reporter) => {
@@ -23,49 +30,89 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
   const { limiter } = applicableLimit(observation, contract) ?? {}
   const { headers, status } = response
 
-  const requests = statedRequests(headers)
-  if (!areNumbers(requests)) failHeaders('limit.requests.headers', requests, 'requests', observation, reporter)
+  const at = limitHeadersOf(contract.limits)
+  if (!areStated(observation, limiter, at, contract)) return
+  const requests = statedRequests(headers, contract)
+  const wrong = [...wrongIn(requests, at.requests), ...wrongWaitIn(at, response)]
+  if (wrong.length > 0) failHeaders('limit.requests.headers', wrong, at, observation, reporter)
   else {
     reporter.pass('limit.requests.headers')
     // A rejected request may count against another limit, which its headers state.
-    if (is2xx(status) || status === 429)
+    if ((is2xx(status) || status === 429) && at.requests.limit !== null)
       compare(requestsClause(limiter), 'requestsPerMinute', observation, contract, reporter)
   }
 
   if (limiter === 'chat' && is2xx(status) && contract.limits.tokenHeaders) {
-    const tokens = statedTokens(headers)
-    if (!areNumbers(tokens)) failHeaders('limit.tokens.headers', tokens, 'tokens', observation, reporter)
-    else {
+    const tokens = statedTokens(headers, contract)
+    const wrongOfTokens = wrongIn(tokens, at.tokens)
+    if (wrongOfTokens.length > 0) failHeaders('limit.tokens.headers', wrongOfTokens, at, observation, reporter)
+    else if (at.tokens.remaining !== null) {
       reporter.pass('limit.tokens.headers')
-      compare('limit.tokens.limit', 'tokensPerMinute', observation, contract, reporter)
-      if (contract.limits.tokensReset === 'seconds') checkSecondsLeft(tokens, observation, contract, reporter)
+      if (at.tokens.limit !== null) compare('limit.tokens.limit', 'tokensPerMinute', observation, contract, reporter)
+      if (statesWait(at.tokens)) checkSecondsLeft(tokens, observation, contract, reporter)
     }
   }
 
   const type = headers['x-ratelimit-type']
-  if (type === undefined && (status !== 429 || response.headersCut)) return
+  if (type === undefined && (status !== 429 || response.headersCut || !at.isDocumented)) return
   if (type !== undefined && types.includes(type)) reporter.pass('limit.type')
   else
     reporter.fail('limit.type', `x-ratelimit-type is ${quote(type)} on a ${status}, expected ${types.join(', ')}`, [id])
 }
 
-const areNumbers = ({ limit, remaining, reset }: StatedLimit): boolean =>
-  limit !== null && remaining !== null && reset !== null
+/**
+ * Whether the headers of limits must be on a response. Of those of the document that are all; of other gateways, the
+ * successes and the 429s, and not those of lists and of other paths.
+ */
+function areStated(
+  { response }: Observation,
+  limiter: LimiterName | undefined,
+  { isDocumented, requests, retryAfter }: LimitHeaders,
+  contract: Contract,
+): boolean {
+  if (isDocumented) return true
+  if (response === null || isConcurrencyRejection(response, contract)) return false
+  const all = parts.map(part => requests[part]?.header ?? '')
+  if (all.some(name => response.headers[name] !== undefined)) return true
+  const isPromised = all.some(name => name !== '') || retryAfter !== 'none'
+  return (
+    isPromised && limiter !== undefined && limiter !== 'control' && (is2xx(response.status) || response.status === 429)
+  )
+}
+
+const parts = ['limit', 'remaining', 'reset'] as const
+
+/** A header whose value is missing or has another form. */
+type WrongHeader = { readonly header: string; readonly expected: string }
+
+const wrongIn = (stated: StatedLimit, at: LimitStatements): readonly WrongHeader[] =>
+  parts.flatMap(part => {
+    const statement = at[part]
+    return statement === null || stated[part] !== null
+      ? []
+      : { header: statement.header, expected: expectedForm(statement) }
+  })
+
+/** The header in which a 429 must state a wait, if it does not. */
+function wrongWaitIn(at: LimitHeaders, { status, headers }: ObservedResponse): readonly WrongHeader[] {
+  const header = retryAfterHeader(at)
+  if (status !== 429 || header === null || statedWait(at, headers) !== null) return []
+  return [{ header, expected: at.retryAfter === 'http-date' ? 'an HTTP date' : `a number of ${at.retryAfter}` }]
+}
 
 function failHeaders(
   clause: 'limit.requests.headers' | 'limit.tokens.headers',
-  stated: StatedLimit,
-  unit: 'requests' | 'tokens',
+  wrong: readonly WrongHeader[],
+  { isDocumented }: LimitHeaders,
   { response, id }: Observation,
   reporter: Reporter,
 ) {
   if (response === null) return
   const { headers, headersCut, status } = response
-  const parts = ['limit', 'remaining', 'reset'] as const
-  const invalid = parts.filter(part => stated[part] === null).map(part => `x-ratelimit-${part}-${unit}`)
-  if (headersCut && invalid.every(name => headers[name] === undefined)) return
-  const got = invalid.map(name => `${name} is ${quote(headers[name])}`).join(', ')
-  reporter.fail(clause, `${got} on a ${status}, expected non-negative numbers`, [id])
+  if (headersCut && wrong.every(({ header }) => headers[header] === undefined)) return
+  const got = wrong.map(({ header }) => `${header} is ${quote(headers[header])}`).join(', ')
+  const forms = isDocumented ? 'non-negative numbers' : [...new Set(wrong.map(({ expected }) => expected))].join(', ')
+  reporter.fail(clause, `${got} on a ${status}, expected ${forms}`, [id])
 }
 
 function compare(
@@ -86,13 +133,14 @@ function compare(
   const isOfTokens = unit === 'tokensPerMinute'
   const isOfWallet = observation.chain !== undefined
   const { headers } = response
-  if ((isOfTokens ? statedTokens : statedRequests)(headers).limit === expected) {
+  const stated = (isOfTokens ? statedTokens : statedRequests)(headers, contract).limit
+  if (stated === expected) {
     if (isOfWallet) reporter.pass('wallet.limits')
     return reporter.pass(clause)
   }
-  const said = headers[isOfTokens ? ofTokens : ofRequests]
+  const said = headers[limitHeadersOf(contract.limits)[isOfTokens ? 'tokens' : 'requests'].limit?.header ?? '']
   // Which of the two statements of the target is wrong shows the limit by the document or the profile.
-  if (contract.limits.judgedBy === 'target' && Number(said) === scope.stated[unit]) {
+  if (contract.limits.judgedBy === 'target' && stated === scope.stated[unit]) {
     const message = `the rate-limits endpoint states ${expected} for ${scope.name}, but responses state ${said}`
     return reporter.fail('catalogue.rate-limits', message, [id])
   }
@@ -111,7 +159,7 @@ function judgeDefault(
   contract: Contract,
   reporter: Reporter,
 ) {
-  const stated = response && statedRequests(response.headers).limit
+  const stated = response && statedRequests(response.headers, contract).limit
   if (stated === null || documented === null) return
   if (stated === documented) return reporter.pass('limit.resources')
   const limit = resourceOf(contract, requestTraits(request).subject(request))?.draws
@@ -130,7 +178,7 @@ function checkSecondsLeft(
   reporter: Reporter,
 ) {
   const max = Math.ceil(maxResetMs(contract, remaining) / 1000)
-  if ((reset ?? max) <= max) return reporter.pass('limit.tokens.reset')
-  const said = response?.headers['x-ratelimit-reset-tokens']
-  reporter.fail('limit.tokens.reset', `x-ratelimit-reset-tokens is ${said}, expected at most ${max} s`, [id])
+  if (reset === null || reset <= max * 1000) return reporter.pass('limit.tokens.reset')
+  const name = limitHeadersOf(contract.limits).tokens.reset?.header ?? ''
+  reporter.fail('limit.tokens.reset', `${name} is ${response?.headers[name]}, expected at most ${max} s`, [id])
 }

@@ -1,4 +1,6 @@
 import type { Contract } from '../../contract/contract.ts'
+import { limitHeadersOf } from '../../contract/limit-headers/limit-headers.ts'
+import { statedRequests, statedTokens } from '../../observation/limit-scope.ts'
 import type { Observation, Sink } from '../../observation/observation.ts'
 import { applicableLimit, isProbeRequest, requestTraits } from '../../observation/requests/request.ts'
 import { authenticatedResponse, isAbuseBlock, isReplayed } from '../../observation/response.ts'
@@ -121,7 +123,8 @@ export function createGauges(contract: Contract): Gauges {
       else if (known.shownMs <= shownMs) Object.assign(known, { shownMs, headers })
     }
     // The judges decide which limit a probe uses.
-    if (headers['x-ratelimit-remaining-requests'] === undefined || isProbeRequest(request)) return
+    const at = limitHeadersOf(contract.limits).requests.remaining?.header ?? ''
+    if (headers[at] === undefined || isProbeRequest(request)) return
     const ofCaller = getOrAdd(limits, caller, () => new Map<string, LatestOfLimit>())
     const { limiter, subject } = requestTraits(request)
     const key = limiter === 'chat' ? subject(request) : request.kind
@@ -142,8 +145,8 @@ export function createGauges(contract: Contract): Gauges {
         [...ofCaller.values()].flatMap(({ headers, observation }) => {
           const scope = applicableLimit(observation, contract)
           if (scope === null) return []
-          const requests = numberIn(headers['x-ratelimit-remaining-requests'])
-          const tokens = numberIn(headers['x-ratelimit-remaining-tokens'])
+          const requests = statedRequests(headers, contract).remaining
+          const tokens = statedTokens(headers, contract).remaining
           return [{ caller, scope: scope.name, tier: scope.tier, requests, tokens }]
         }),
       ),

@@ -1,4 +1,5 @@
-import { isWholeNumber } from '../../lib/numbers.ts'
+import type { Contract } from '../../contract/contract.ts'
+import { statedRequests } from '../../observation/limit-scope.ts'
 import type { Observation } from '../../observation/observation.ts'
 import { requestTraits } from '../../observation/requests/request.ts'
 import type { Timeline, TimeRow } from './timeline.ts'
@@ -42,7 +43,7 @@ type MutableLimitSeries = {
   share: number
 }
 
-export function createLimitSeries(timeline: Timeline): LimitSeriesFold {
+export function createLimitSeries(timeline: Timeline, contract: Pick<Contract, 'limits'>): LimitSeriesFold {
   const allSeries = new Map<string, Map<string, MutableLimitSeries>>()
   let count = 0
 
@@ -78,9 +79,8 @@ export function createLimitSeries(timeline: Timeline): LimitSeriesFold {
         series.refusedMs.push(Math.round(shownMs))
         series.refusedIds.push(o.id)
       }
-      const limit = wholeNumber(o.response.headers['x-ratelimit-limit-requests'])
-      const remaining = wholeNumber(o.response.headers['x-ratelimit-remaining-requests'])
-      if (limit === null || remaining === null || limit === 0) return
+      const { limit, remaining } = statedRequests(o.response.headers, contract)
+      if (!isCount(limit) || !isCount(remaining) || limit === 0) return
       const used = Math.max(0, limit - remaining)
       const column = timeline.columnOf(shownMs)
       if (column >= 0) series.used.put(column, used + 1)
@@ -121,10 +121,10 @@ export function createLimitSeries(timeline: Timeline): LimitSeriesFold {
   }
 }
 
-const maxDigits = 9
+const maxShownLimit = 999_999_999
 
 const byName = (a: MutableLimitSeries, b: MutableLimitSeries): number =>
   a.caller.localeCompare(b.caller, 'en', { numeric: true }) || a.model.localeCompare(b.model, 'en')
 
-const wholeNumber = (text: string | undefined): number | null =>
-  text !== undefined && text.length <= maxDigits && isWholeNumber(text) ? Number(text) : null
+const isCount = (number: number | null): number is number =>
+  number !== null && Number.isInteger(number) && number <= maxShownLimit

@@ -1,3 +1,5 @@
+import type { Contract } from '../../contract/contract.ts'
+import { documentedContract } from '../../contract/documented.ts'
 import { latencyMs, latenessMs, type Observation } from '../../observation/observation.ts'
 import { isProbe, isSystemStage, type Plan } from '../../plan/plan.ts'
 import type { SpendListener } from '../audits/audit.ts'
@@ -88,10 +90,15 @@ export function coarseSnapshot(plan: Plan, snapshot: SeriesSnapshot): SeriesSnap
 }
 
 /** For merging coarse snapshots. */
-export const createLiveSeries = (plan: Plan): SeriesFold => createSeries(plan, createTimeline(maxLiveColumns))
+export const createLiveSeries = (plan: Plan): SeriesFold =>
+  createSeries(plan, documentedContract, createTimeline(maxLiveColumns))
 
 /** A fold over observations in bounded memory. */
-export function createSeries(plan: Plan, timeline = createTimeline()): SeriesFold {
+export function createSeries(
+  plan: Plan,
+  contract: Pick<Contract, 'limits'> = documentedContract,
+  timeline = createTimeline(),
+): SeriesFold {
   const due = timeline.sums()
   const dropped = timeline.sums()
   const sent = timeline.sums()
@@ -100,7 +107,7 @@ export function createSeries(plan: Plan, timeline = createTimeline()): SeriesFol
   const refused = timeline.sums()
   const lateness = timeline.maxima()
   const rows = [due, dropped, sent, answered, failed, refused, lateness]
-  const limits = createLimitSeries(timeline)
+  const limits = createLimitSeries(timeline, contract)
   const spend = createSpendSeries(timeline)
   const shown = shownCalls(plan)
   const calls = new Map<string, CallGrids>()

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { chatOptionsSchema, choicesOf } from '../../contract/chat-options.ts'
-import { modelTiers } from '../../contract/contract.ts'
+import { type Contract, modelTiers } from '../../contract/contract.ts'
 import type { DeepReadonly } from '../../lib/json.ts'
 import { amount } from '../../lib/schemas.ts'
 import { type ApplicableLimit, drawnLimit, type LimitedCaller, statedRequests } from '../limit-scope.ts'
@@ -30,7 +30,7 @@ export const chatTraits: RequestTraits<ChatDescriptor> = {
   endpoint: (_, { paths }) => ({ method: 'POST', route: paths.chat }),
   limiter: 'chat',
   limit: ({ model, modelTier }, { accountTier, response }, contract) =>
-    withStatedTier(drawnLimit({ limiter: 'chat', model, modelTier }, accountTier, contract), response),
+    withStatedTier(drawnLimit({ limiter: 'chat', model, modelTier }, accountTier, contract), response, contract),
   service: () => 'inference',
   subject: ({ model }) => model,
   maxTokens: request => maxPromptTokens(request) + request.maxCompletionTokens * choicesOf(request.options),
@@ -38,9 +38,13 @@ export const chatTraits: RequestTraits<ChatDescriptor> = {
 }
 
 /** If the target does not state the tiers of its models, those for which it states the same limit may be of one tier. */
-function withStatedTier(limit: ApplicableLimit, response: LimitedCaller['response']): ApplicableLimit {
+function withStatedTier(
+  limit: ApplicableLimit,
+  response: LimitedCaller['response'],
+  contract: Contract,
+): ApplicableLimit {
   if (!limit.counters.includes(null)) return limit
-  const perMinute = response && statedRequests(response.headers).limit
+  const perMinute = response && statedRequests(response.headers, contract).limit
   const ofTier = perMinute === null ? null : `chat:tier of ${perMinute} per minute`
   return { ...limit, counters: limit.counters.map(counter => counter ?? ofTier) }
 }

@@ -1,3 +1,4 @@
+import { limitHeadersOf, retryAfterHeader } from '../../../contract/limit-headers/limit-headers.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Obstacle } from '../../findings/obstacles.ts'
 import { createOverlapBounds, type SumBounds } from '../overlap-bounds.ts'
@@ -21,7 +22,7 @@ import {
   type Use,
   unused,
 } from './recent-requests.ts'
-import { clockResolutionMs, createRefusals, createResetCheck, createRetryCheck } from './resets.ts'
+import { clockResolutionMs, createRefusals, createResetCheck, createRetryCheck, ownClock } from './resets.ts'
 import {
   describeEarly,
   describeOneKey,
@@ -49,7 +50,8 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
   const intake = createIntake(context, record, reporter)
   const recent = createRecentRequests(context)
   const admitted = createAdmittedRequests(context, stated.maxAllowed, reporter)
-  const refusals = createRefusals(context, reporter)
+  const areWaitsStated = retryAfterHeader(limitHeadersOf(contract.limits)) !== null
+  const refusals = createRefusals(areWaitsStated ? { ...context, offset: () => ownClock } : context, reporter)
   const bounds = createOverlapBounds<CountedRequest, Use>(unused, addRequest, judge)
   const noHeaders = missingHeaders(contract)
   let maxTokensOfAll = 0
@@ -128,7 +130,7 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
       counts.unexpected429++
       reporter.fail('limit.requests.not-early', describeEarly(used, allowed, scope), admitted.upTo(request))
     }
-    if (!isForTokens) refusals.add(request)
+    if (!isForTokens) refusals.add(areWaitsStated ? { ...request, resetMs: request.retryMs, hidden: null } : request)
   }
 
   /** The first request of a window states that no other was used. */

@@ -1,4 +1,5 @@
 import type { Contract } from '../../../contract/contract.ts'
+import { limitHeadersOf } from '../../../contract/limit-headers/limit-headers.ts'
 import { promisesAny } from '../../../contract/promises.ts'
 import type { Obstacle } from '../../findings/obstacles.ts'
 
@@ -31,9 +32,11 @@ export const unknownTokens: Obstacle = {
   clause: null,
 }
 
-/** A target that does not promise these headers hides nothing. */
+/** A target that does not promise these headers, or has none, hides nothing. */
 export const missingHeaders = (contract: Contract): Obstacle | null =>
-  promisesAny(contract, ['limit.requests.headers']) ? noHeaders : null
+  promisesAny(contract, ['limit.requests.headers']) && limitHeadersOf(contract.limits).requests.reset !== null
+    ? noHeaders
+    : null
 
 /** Counts the accepted requests of a limit whose window a violation hides. */
 export function createHiddenRequests(): {

@@ -1,5 +1,6 @@
 import type { ClausesOf } from '../../../contract/clauses.ts'
 import { type Contract, hasFixedWindows } from '../../../contract/contract.ts'
+import { limitHeadersOf, statedWait, statesWait } from '../../../contract/limit-headers/limit-headers.ts'
 import type { LimiterName } from '../../../contract/limiters.ts'
 import { type ApplicableLimit, statedRequests, statedTokens } from '../../../observation/limit-scope.ts'
 import type { Observation } from '../../../observation/observation.ts'
@@ -15,7 +16,8 @@ import { createLimit } from './limit.ts'
 import type { Limit } from './limit-record.ts'
 import { createOpenScope, maxStrays, type OpenScope, strayOf, type Uncounted } from './open-scope.ts'
 import { createRefusalLogCheck } from './refusal-log.ts'
-import { createTargetClock } from './resets.ts'
+import { createTargetClock, ownClock } from './resets.ts'
+import { createStatedWaitCheck } from './stated-waits.ts'
 import { createTokenWindow } from './token-window.ts'
 import type { LimitRequest, WindowRequest } from './window.ts'
 import { createWrongRefusalCheck } from './wrong-refusal.ts'
@@ -38,21 +40,29 @@ export function createRateLimitAudit(
 ): Audit & { readonly limits: () => readonly LimitResult[] } {
   const { contract, startedAtMs } = context
   const clock = createTargetClock(startedAtMs, contract.limits)
-  const createOne = hasFixedWindows(contract) ? createLimit : createAnyLimit
+  const headersOfLimits = limitHeadersOf(contract.limits)
+  const isWait = statesWait(headersOfLimits.requests)
+  const offset = isWait ? () => ownClock : clock.offset
+  // A wait in seconds does not identify a window, and neither does no reset.
+  const areWindowsNamed = hasFixedWindows(contract) && !isWait && headersOfLimits.requests.reset !== null
+  const createOne = areWindowsNamed ? createLimit : createAnyLimit
   const ofKeys = (of: Reporter) => (contract.limits.scope === 'account' ? of : withOpenKeys(of))
   const limits: Limit[] = []
   const callers = new Map<string, CallerLimits>()
   const tokens = createTokenWindow(context, clock.offset, reporter)
   const logs = createRefusalLogCheck(context, clock.offset, reporter)
-  const refusals = createWrongRefusalCheck(context, clock.offset, reporter)
+  const refusals = createWrongRefusalCheck(context, offset, reporter)
+  const waits = createStatedWaitCheck(contract, startedAtMs, reporter)
   let firstSentMs: number | null = null
+  /** Whether a request may be refused for its tokens: other gateways state the tokens that they count. */
+  let areTokensCounted = headersOfLimits.isDocumented
 
   function scopeOf(drawn: ApplicableLimit, { caller, chain }: Observation, ofCaller: CallerLimits): OpenScope {
     const { scopes, strays } = ofCaller
     const known = scopes.get(drawn.limiter)
     if (known !== undefined) return known
     const otherUse = drawn.limiter === 'control' ? () => ofCaller.limited : () => 0
-    const limitContext = { ...context, caller, offset: clock.offset, firstSentMs: firstSentMs ?? 0, otherUse }
+    const limitContext = { ...context, caller, offset, firstSentMs: firstSentMs ?? 0, otherUse }
     const scope = createOpenScope(drawn, {
       reporter,
       reporterForCaller: chain === undefined ? ofKeys : withWalletLimits,
@@ -81,19 +91,24 @@ export function createRateLimitAudit(
       firstSentMs ??= sentMs
       clock.add(observation)
       logs.add(observation)
+      areTokensCounted ||= statedTokens(observation.response?.headers ?? {}, contract).remaining !== null
       const drawn = applicableLimit(observation, contract)
       if (drawn === null || (outcome.kind === 'failed' && outcome.reason === 'connect-refused')) return
 
       const ofCaller = getOrAdd(callers, caller, (): CallerLimits => ({ scopes: new Map(), strays: [], limited: 0 }))
       if (drawn.limiter !== 'control') ofCaller.limited++
       // The service counted the request and wrote its headers before they arrived. A stream continues long after that.
-      const member = memberOf(observation, contract, sentMs, headersMs ?? endMs)
+      const seen = memberOf(observation, drawn, context, sentMs, headersMs ?? endMs)
+      const member = areTokensCounted || drawn.tokensPerMinute !== null ? seen : { ...seen, maxTokens: 0 }
       const isList = isOpenList(observation.request)
       // A list may be open to all. Then no limit counts it, and its headers describe no limit of this caller.
       scopeOf(drawn, observation, ofCaller).add(drawn, isList ? strayOf(member) : member, watermarkMs)
       if (isStray(member, drawn) && !(isList && is2xx(observation.response?.status ?? null)))
         addStray(ofCaller, member, drawn, watermarkMs)
-      refusals.add(observation, drawn, member.resetMs)
+      // The limit was used up when the response was written, at the earliest when the request was sent.
+      const earliestMs = isWait && member.resetMs !== null ? member.resetMs - member.shownMs + sentMs : member.resetMs
+      refusals.add(observation, drawn, earliestMs)
+      if (observation.response !== null) waits.add(member, caller, drawn, observation.response, offset())
       tokens.add(observation, drawn, watermarkMs)
     },
     finish: isComplete => {
@@ -156,10 +171,20 @@ const withWalletLimits = (reporter: Reporter): Reporter => ({
 const isStray = ({ kind, stated }: WindowRequest, { requestsPerMinute }: ApplicableLimit): boolean =>
   kind === 'uncertain' && (stated === null || stated !== requestsPerMinute)
 
-function memberOf(observation: Observation, contract: Contract, sentMs: number, shownMs: number): LimitRequest {
+function memberOf(
+  observation: Observation,
+  drawn: ApplicableLimit,
+  { contract, startedAtMs }: AuditContext,
+  sentMs: number,
+  shownMs: number,
+): LimitRequest {
   const { response, request, id, key } = observation
   const traits = requestTraits(request)
-  const requests = response && statedRequests(response.headers)
+  const limits = limitHeadersOf(contract.limits)
+  const { requests: at } = limits
+  const requests = response && statedRequests(response.headers, contract)
+  const reset = requests?.reset ?? null
+  const waitMs = response?.status === 429 ? statedWait(limits, response.headers) : null
   return {
     id,
     key,
@@ -169,11 +194,13 @@ function memberOf(observation: Observation, contract: Contract, sentMs: number, 
     shownMs,
     settledMs: shownMs,
     kind: kindOf(observation, contract),
-    stated: requests?.limit ?? null,
+    stated: requests && (at.limit === null ? drawn.requestsPerMinute : requests.limit),
     remaining: requests?.remaining ?? null,
     maxTokens: traits.maxTokens(request),
-    tokensLeft: traits.limiter === 'chat' && response !== null ? statedTokens(response.headers).remaining : null,
-    resetMs: requests && inMilliseconds(requests.reset, contract),
+    tokensLeft:
+      traits.limiter === 'chat' && response !== null ? statedTokens(response.headers, contract).remaining : null,
+    resetMs: reset !== null && statesWait(at) ? startedAtMs + shownMs + reset : reset,
+    retryMs: waitMs === null ? null : startedAtMs + shownMs + waitMs,
     hidden: null,
   }
 }
@@ -189,9 +216,4 @@ function kindOf({ request, response }: Observation, contract: Contract): WindowR
     return 'uncertain'
   // A truncated stream was accepted, since its headers arrived.
   return response.status === 429 ? 'rejected' : is2xx(response.status) ? 'accepted' : 'uncertain'
-}
-
-/** A reset header as Unix time in milliseconds. */
-function inMilliseconds(stamp: number | null, { limits }: Contract): number | null {
-  return stamp !== null && limits.requestsReset === 'unix-seconds' ? stamp * 1000 : stamp
 }

@@ -230,5 +230,8 @@ export function createTargetClock(
   }
 }
 
+/** The offset of our own clock, which is that of all times that responses state as a time from now. */
+export const ownClock: ClockOffset = { min: 0, max: 0 }
+
 /** The offset of an unknown clock. */
 export const anyOffset: ClockOffset = { min: Number.NEGATIVE_INFINITY, max: Number.POSITIVE_INFINITY }

@@ -1,4 +1,5 @@
 import { hasFixedWindows, maxResetMs } from '../../../contract/contract.ts'
+import { limitHeadersOf, statesWait } from '../../../contract/limit-headers/limit-headers.ts'
 import { toObject } from '../../../lib/json.ts'
 import { type ApplicableLimit, statedTokens } from '../../../observation/limit-scope.ts'
 import { type Observation, streamOf } from '../../../observation/observation.ts'
@@ -52,7 +53,11 @@ export function createTokenWindow(
   reporter: ClauseReporter<'rate-limits'>,
 ): TokenWindow {
   const { contract, startedAtMs } = context
-  const { windowMs, tokensReset, scope } = contract.limits
+  const { windowMs, scope } = contract.limits
+  const { tokens: statements } = limitHeadersOf(contract.limits)
+  const isAhead = statesWait(statements)
+  /** Without its end, a window of tokens cannot be told. */
+  const areStated = statements.remaining !== null && statements.reset !== null
   const windows: OverlapBounds<TokenUse>[] = []
   const windowsOf = new Map<string, Map<string, OverlapBounds<TokenUse>>>()
 
@@ -60,9 +65,9 @@ export function createTokenWindow(
     add: (observation, { finest: name, tokensPerMinute }, watermarkMs) => {
       const { sentMs, headersMs, endMs, response, caller, key, id, request } = observation
       if (requestTraits(request).limiter !== 'chat' || response === null || !is2xx(response.status)) return
-      if (sentMs === null || endMs === null) return
+      if (sentMs === null || endMs === null || !areStated) return
       const shownMs = headersMs ?? endMs
-      const stated = statedTokens(response.headers)
+      const stated = statedTokens(response.headers, contract)
       const ofCaller = getOrAdd(windowsOf, caller, () => new Map<string, OverlapBounds<TokenUse>>())
       // If each key may have limits of its own, only the use of this key is certain.
       const counted = scope === 'account' ? name : `${name} ${key}`
@@ -91,11 +96,10 @@ export function createTokenWindow(
   }
 
   function endOf(sentMs: number, shownMs: number, reset: number): Pick<TokenUse, 'endsFromMs' | 'endsToMs'> {
-    const isAhead = tokensReset === 'seconds'
     const { min, max } = offset()
     return {
-      endsFromMs: isAhead ? sentMs + reset * 1000 - clockResolutionMs : reset - startedAtMs - max - clockResolutionMs,
-      endsToMs: isAhead ? shownMs + reset * 1000 + clockResolutionMs : reset - startedAtMs - min + clockResolutionMs,
+      endsFromMs: isAhead ? sentMs + reset - clockResolutionMs : reset - startedAtMs - max - clockResolutionMs,
+      endsToMs: isAhead ? shownMs + reset + clockResolutionMs : reset - startedAtMs - min + clockResolutionMs,
     }
   }
 

@@ -29,6 +29,8 @@ export type WindowRequest = RequestInterval & {
 export type LimitRequest = WindowRequest & {
   /** The reset time in the response, Unix milliseconds; null if it has none. */
   readonly resetMs: number | null
+  /** When it is over by the wait that a 429 states, on our clock; null if it states none. */
+  readonly retryMs: number | null
   /** What a limit of a smaller scope would cover: requests with this key and for this network, for example. */
   readonly part: string
   /** What hides the window of the request; null: nothing, as far as it is known. */

@@ -1,4 +1,4 @@
-import type { ApplicableLimit } from '../../../observation/limit-scope.ts'
+import { type ApplicableLimit, statedRequests } from '../../../observation/limit-scope.ts'
 import type { Observation } from '../../../observation/observation.ts'
 import { isProbeRequest, requestTraits } from '../../../observation/requests/request.ts'
 import { is2xx, isAbuseBlock } from '../../../observation/response.ts'
@@ -66,8 +66,8 @@ export function createWrongRefusalCheck(
       if (isAbuseBlock(response, contract) || unrelated.includes(response.status)) return
       const use = useOf(caller, finest)
       const { status, headers } = response
-      if (is2xx(status))
-        return addAccepted(use, id, headers['x-ratelimit-remaining-requests'], sentMs, headersMs, resetMs)
+      const { remaining } = statedRequests(headers, contract)
+      if (is2xx(status)) return addAccepted(use, id, remaining, sentMs, headersMs, resetMs)
       if (status === 429) use.rejected++
       else if (isAbove(use, sentMs, headersMs)) addAbove(use, status, id)
       else if (isHidden(use, sentMs)) reporter.unjudged('limit.requests.enforced', unusableReset)
@@ -89,15 +89,15 @@ export function createWrongRefusalCheck(
   function addAccepted(
     use: LimitUse,
     id: number,
-    remaining: string | undefined,
+    remaining: number | null,
     sentMs: number,
     shownMs: number,
     resetMs: number | null,
   ) {
     if (isAbove(use, sentMs, shownMs)) use.refills = true
-    if (remaining === '0' && resetMs !== null) {
+    if (remaining === 0 && resetMs !== null) {
       if (use.exhausted === null || resetMs > use.exhausted.resetMs) use.exhausted = { id, shownMs, resetMs }
-    } else if (remaining !== undefined && remaining !== '0') {
+    } else if (remaining !== null && remaining !== 0) {
       if (use.recent.size > 0) {
         for (const status of use.recent) use.within.add(status)
         use.recent.clear()

@@ -164,3 +164,34 @@ describe('a wallet', () => {
     expect(judgedCount('wallet.limits', chatObserved(completion))).toBe(0)
   })
 })
+
+describe('in a dialect', () => {
+  const kong = { ...documentedContract, limits: { ...documentedContract.limits, dialect: 'kong' as const } }
+  const left = { 'ratelimit-limit': '75', 'ratelimit-remaining': '74', 'ratelimit-reset': '60' }
+  const documentedTokens = { 'x-ratelimit-limit-tokens': undefined, 'x-ratelimit-remaining-tokens': undefined }
+  const messages = (observation: Parameters<typeof failedClauses>[0]) => Object.keys(failedClauses(observation, kong))
+
+  test('a response has the headers of the dialect and needs none of the document', () => {
+    expect(messages(chatObserved(completion, { ...none, ...documentedTokens, ...left }))).toEqual([])
+    expect(messages(chatObserved(completion, { ...none, ...documentedTokens }))).toEqual(['limit.requests.headers'])
+    const inWords = { ...left, 'ratelimit-reset': 'soon' }
+    expect(messages(chatObserved(completion, { ...none, ...inWords }))).toEqual(['limit.requests.headers'])
+  })
+
+  test('a 429 states its wait, and its type need not be there', () => {
+    const slow = (headers: object) =>
+      refused(chatDescriptor, 429, { error: 'Slow down' }, { ...none, ...left, ...headers })
+    expect(messages(slow({ 'retry-after': '60' }))).toEqual([])
+    expect(messages(slow({}))).toEqual(['limit.requests.headers'])
+    expect(messages(slow({ 'retry-after': 'a minute' }))).toEqual(['limit.requests.headers'])
+  })
+
+  test('lists and other refusals need no limit headers', () => {
+    expect(messages(refused(chatDescriptor, 404, { error: 'No' }, none))).not.toContain('limit.requests.headers')
+    const list = observed(
+      { kind: 'rate-limits' },
+      responseOf(200, { data: { rateLimits: [{ rateLimits: [] }] } }, none),
+    )
+    expect(messages(list)).toEqual([])
+  })
+})

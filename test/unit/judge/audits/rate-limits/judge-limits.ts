@@ -12,11 +12,13 @@ type Judged = Keeping & {
   readonly scope?: 'account' | null
   /** Whether the target publishes the limits of models without a known tier. */
   readonly published?: boolean
+  /** The headers of a dialect. */
+  readonly limits?: Partial<Contract['limits']>
 }
 
 /** The rate-limits audit over these observations. */
 export function judge(observations: readonly Observation[], keeping: Judged = {}, shared = false, queueLimit?: number) {
-  const { algorithm = 'fixed-window', scope = null, published = true } = keeping
+  const { algorithm = 'fixed-window', scope = null, published = true, limits } = keeping
   const { windowMs = 60_000, stamp, limit = 20, tokenLimit = 750_000 } = keeping
   const requestsReset = stamp === 'milliseconds' ? ('unix-milliseconds' as const) : ('unix-seconds' as const)
   const tier = { requestsPerMinute: limit, tokensPerMinute: tokenLimit }
@@ -34,6 +36,7 @@ export function judge(observations: readonly Observation[], keeping: Judged = {}
     limits: {
       ...documentedContract.limits,
       ...{ windowMs, requestsReset, algorithm, scope },
+      ...limits,
       ...(published && observations.some(isTierless) && { published: publishedLimits, judgedBy: 'target' }),
     },
   }

@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest'
+import type { LimiterAlgorithm } from '../../../../../src/contract/contract.ts'
+import type { DialectName } from '../../../../../src/contract/limit-headers/limit-headers.ts'
+import type { Observation } from '../../../../../src/observation/observation.ts'
+import { chatDescriptor, observed, responseOf, startedAtMs } from '../../checks/observed.ts'
+import { judge } from './judge-limits.ts'
+
+type Call = { readonly atMs: number; readonly status?: number } & Readonly<Record<string, number | string>>
+
+/** One response with the headers of a dialect alone. */
+function call(id: number, { atMs, status = 200, ...headers }: Call): Observation {
+  const request = { ...chatDescriptor, model: 'ref-large-235b', modelTier: 'L' as const }
+  const none = Object.fromEntries(
+    ['limit', 'remaining', 'reset'].flatMap(part => [
+      [`x-ratelimit-${part}-requests`, undefined],
+      [`x-ratelimit-${part}-tokens`, undefined],
+    ]),
+  )
+  const texts = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
+  const date = new Date(startedAtMs + atMs).toUTCString()
+  const response = responseOf(status, status === 200 ? {} : { error: 'Slow down' }, { ...none, date, ...texts })
+  return observed(request, response, { id, dueMs: atMs, sentMs: atMs, headersMs: atMs + 5, endMs: atMs + 6 })
+}
+
+const kong = (left: number, reset: number) => ({
+  'ratelimit-limit': 3,
+  'ratelimit-remaining': left,
+  'ratelimit-reset': reset,
+})
+
+function found(
+  calls: readonly Call[],
+  dialect: DialectName = 'kong',
+  algorithm: LimiterAlgorithm | null = 'fixed-window',
+) {
+  const observations = calls.map((each, index) => call(index + 1, each))
+  const limits = {
+    dialect,
+    chatScope: 'model',
+    judgedBy: 'target',
+    published: { 'chat:ref-large-235b': 3 },
+  } as const
+  return judge(observations, { limit: 3, published: false, algorithm, scope: 'account', limits })
+}
+
+const full = [
+  { atMs: 0, ...kong(2, 60) },
+  { atMs: 1_000, ...kong(1, 59) },
+  { atMs: 2_000, ...kong(0, 58) },
+]
+
+describe('a limit that states the seconds until its reset', () => {
+  const honest = [
+    ...full,
+    { atMs: 3_000, status: 429, ...kong(0, 57), 'retry-after': 57 },
+    { atMs: 30_000, status: 429, ...kong(0, 30), 'retry-after': 30 },
+    { atMs: 61_000, ...kong(2, 60) },
+  ]
+
+  test.each(['fixed-window', 'sliding-log', null] as const)('is accused of nothing as %s', algorithm => {
+    expect(found(honest, 'kong', algorithm).findings).toEqual([])
+  })
+
+  test.each([
+    ['retry.after-reset', 'a wait that is too short', { atMs: 3_000, status: 429, ...kong(0, 57), 'retry-after': 5 }],
+    ['limit.requests.reset', 'a wait of hours', { atMs: 3_000, status: 429, ...kong(0, 57), 'retry-after': 50_400 }],
+    ['limit.requests.reset', 'a wait past the reset', { atMs: 40_000, status: 429, ...kong(0, 20), 'retry-after': 60 }],
+    ['limit.requests.reset', 'a reset of hours', { atMs: 3_000, status: 429, ...kong(0, 5_000), 'retry-after': 57 }],
+    ['limit.requests.remaining', 'one remaining too many', { atMs: 3_000, ...kong(2, 57) }],
+  ])('is accused of %s: %s', (clause, _, lie) => {
+    expect(found([...full, lie]).findings.map(finding => finding.clause)).toContain(clause)
+  })
+
+  test('is accused if a request after the wait is refused', () => {
+    const refused = { atMs: 3_000, status: 429, ...kong(0, 57), 'retry-after': 10 }
+    const again = { atMs: 20_000, status: 429, ...kong(0, 40), 'retry-after': 40 }
+    const { findings } = found([...full, refused, again], 'kong', 'token-bucket')
+    expect(findings.map(({ clause }) => clause)).toContain('retry.after-reset')
+  })
+
+  test('is accused of a wait that is not needed', () => {
+    const refused = { atMs: 3_000, status: 429, 'retry-after': 60 }
+    const accepted = { atMs: 21_000 }
+    const { findings } = found([{ atMs: 0 }, refused, accepted], 'litellm', null)
+    expect(findings.map(({ clause, message }) => [clause, message])).toEqual([
+      ['limit.requests.reset', expect.stringContaining('accepted 42 s before the end of the wait of 60 s')],
+    ])
+  })
+})
+
+test('in the dialect none, a limit is judged by what it accepts and refuses', () => {
+  const calls = Array.from({ length: 12 }, (_, index) => ({ atMs: index * 10 }))
+  expect(found(calls, 'none', null).findings.map(({ clause }) => clause)).toContain('limit.requests.enforced')
+  const honest = [...calls.slice(0, 3), { atMs: 50, status: 429 }, { atMs: 61_000 }]
+  expect(found(honest, 'none', null).findings).toEqual([])
+  const early = [...calls.slice(0, 1), { atMs: 50, status: 429 }]
+  expect(found(early, 'none', null).judged['limit.requests.not-early']).not.toBe(1)
+})
