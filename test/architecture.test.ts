@@ -254,7 +254,7 @@ const rooms: readonly Room[] = [
     name: 'learn',
     sees: [
       ...['lib', 'contract', 'scenario/load-scenario.ts', 'scenario/units.ts', 'plan/plan.ts', 'observation'],
-      ...['produce/arrivals', 'produce/transport', 'produce/callers', 'produce/calls'],
+      ...['produce/transport', 'produce/callers', 'produce/calls'],
       ...['judge/findings', 'judge/checks', 'judge/audits', 'library/shipped-files.ts'],
     ],
     because: 'It asks a target a few questions without a scenario. The judges of a run judge the answers.',

@@ -7,7 +7,7 @@ import { pico } from '../lib/money.ts'
 import { is2xx } from '../lib/numbers.ts'
 import { statedRequests } from '../observation/limit-scope.ts'
 import { bodyText, isReplayed } from '../observation/response.ts'
-import type { ReplayStep } from '../produce/arrivals/arrivals.ts'
+import type { ReplayStep } from '../plan/plan.ts'
 import { type Answer, type Ask, statedUnder } from './asker.ts'
 import { brokenClauses } from './judge-answers.ts'
 import {

@@ -1,7 +1,6 @@
 import type { Contract } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
 import { moneyHeaderNames } from '../contract/headers.ts'
-import { probeOf } from '../contract/probes.ts'
 import { statedAmounts } from '../judge/checks/completion.ts'
 import { type Clock, sleepUntil } from '../lib/clock.ts'
 import { toObject } from '../lib/json.ts'
@@ -10,9 +9,9 @@ import { nearestPico } from '../lib/money.ts'
 import { is2xx, numberIn } from '../lib/numbers.ts'
 import { statedRequests, statedTokens } from '../observation/limit-scope.ts'
 import { type Observation, streamOf } from '../observation/observation.ts'
+import { applicableLimit } from '../observation/requests/request.ts'
 import { isReplayed } from '../observation/response.ts'
-import type { Bounds, Call } from '../plan/plan.ts'
-import type { ReplayStep } from '../produce/arrivals/arrivals.ts'
+import { type Bounds, type Call, type ReplayStep, traitsOf } from '../plan/plan.ts'
 import { authorize, type Headers, type KeyCaller } from '../produce/callers/caller.ts'
 import type { BuiltRequest } from '../produce/calls/call.ts'
 import { buildRequest } from '../produce/calls/kinds.ts'
@@ -131,9 +130,10 @@ export function createAsker(options: AskerOptions): Asker {
   }
 
   async function ask(request: Ask, contract: Contract): Promise<Answer> {
-    const scope = scopeOf(request.call, contract)
+    const draft = build(request, contract, 0, {}, '')
+    const scope = scopeOf(draft, contract)
     const call = await admit(scope, request.worstPico)
-    if (typeof call === 'string') return unsent(describe(request, build(request, contract, 0, {}, '')), call)
+    if (typeof call === 'string') return unsent(describe(request, draft), call)
     const reply = await exchange(request, contract, call)
     reservedPico -= request.worstPico
     inFlight--
@@ -196,7 +196,7 @@ export function createAsker(options: AskerOptions): Asker {
   }
 
   function credentialsFor({ call, isAnonymous }: Ask): Headers {
-    if (call.kind === 'probe' && probeOf(call.probe).as === 'zero-balance')
+    if (traitsOf(call).sender === 'zero-balance')
       return authorize({ kind: 'key', name: 'zero-balance', keys: [zeroBalanceKey ?? ''] }, 0)
     return isAnonymous === true || caller.keys.length === 0 ? {} : authorize(caller, 0)
   }
@@ -216,8 +216,7 @@ export function createAsker(options: AskerOptions): Asker {
   }
 }
 
-const senderOf = ({ call, isAnonymous }: Ask): string =>
-  isAnonymous === true ? 'anonymous' : call.kind === 'probe' ? probeOf(call.probe).as : 'caller'
+const senderOf = ({ call, isAnonymous }: Ask): string => (isAnonymous === true ? 'anonymous' : traitsOf(call).sender)
 
 function build(
   { call: plan, step = 'only', first }: Ask,
@@ -229,13 +228,9 @@ function build(
   return buildRequest(plan, { firstId: first ?? call, step }, headers, { contract, bounds, seed: 0, runId })
 }
 
-/** The limit that the call may draw on: a model, `rpc`, or `control`. */
-function scopeOf(call: Call, { models }: Contract): string {
-  if (call.kind === 'chat') return call.model
-  if (call.kind === 'rpc' || call.kind === 'replay') return 'rpc'
-  const draws = call.kind === 'probe' ? probeOf(call.probe).draws : null
-  return (draws === 'chat' ? models[0]?.id : draws) ?? 'control'
-}
+/** The limit that a request may draw on. */
+const scopeOf = ({ descriptor: request }: BuiltRequest, contract: Contract): string =>
+  applicableLimit({ request, accountTier: 'default', response: null }, contract)?.name ?? 'control'
 
 function describe(ask: Ask, { request: { method, path } }: BuiltRequest): string {
   const sender = senderOf(ask)

@@ -4,6 +4,7 @@ import { sourceOfValue } from '../contract/sources.ts'
 import { isLoopback } from '../lib/loopback.ts'
 import { formatPico, pico } from '../lib/money.ts'
 import { UsageError } from '../lib/usage-error.ts'
+import { withoutPayments } from '../scenario/calls/calls.ts'
 import { checkTarget } from '../scenario/load-scenario.ts'
 import type { BoundsSpec, Scenario, TimeoutsSpec } from '../scenario/schema.ts'
 import type { Recorded, Stage } from '../scenario/stage-schema.ts'
@@ -68,7 +69,7 @@ export function makePlan(
     callers,
     limits,
     values: [],
-    calls: callers.wallets?.maxPaidUsd === '0' ? withoutPayments(scenario.calls) : scenario.calls,
+    calls: callers.wallets?.maxPaidUsd === '0' ? onlyAsking(scenario.calls) : scenario.calls,
     stages: planStages(scenario, contract, limitOf, recordings),
     slo: scenario.slo,
     thresholds: scenario.thresholds,
@@ -112,10 +113,8 @@ function planCallers(
 }
 
 /** A run that must not pay only asks how to pay. */
-const withoutPayments = (calls: Scenario['calls']): Plan['calls'] =>
-  Object.fromEntries(
-    Object.entries(calls).map(([name, call]) => [name, 'pay' in call ? { ...call, pay: false } : call]),
-  )
+const onlyAsking = (calls: Scenario['calls']): Plan['calls'] =>
+  Object.fromEntries(Object.entries(calls).map(([name, call]) => [name, withoutPayments(call)]))
 
 /** The models and networks that the calls use, with their prices. */
 function plannedValues(calls: Plan['calls'], contract: Contract): readonly PlannedValue[] {

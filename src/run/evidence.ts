@@ -1,5 +1,6 @@
 import type { RunInfo } from '../observation/log-lines.ts'
 import type { Observation, Outcome } from '../observation/observation.ts'
+import { requestTraits } from '../observation/requests/request.ts'
 import { traceIdsOf } from '../observation/trace-id.ts'
 import { type Call, traitsOf } from '../plan/plan.ts'
 import { specialKeyVariables } from '../produce/callers/api-keys.ts'
@@ -48,11 +49,10 @@ function isoTime(unixMs: number): string | null {
 }
 
 /** What decides the content of a request, with the plan and the seed. */
-export function positionOf({ request, id, key }: Pick<Observation, 'request' | 'id' | 'key'>): RequestPlace {
-  if ('step' in request && request.step === 'payment') return { firstId: id, step: 'payment', key }
-  const { group, role } = ('replay' in request ? request.replay : null) ?? { group: id, role: 'only' as const }
-  return { firstId: group, step: role, key }
-}
+export const positionOf = ({ request, id, key }: Pick<Observation, 'request' | 'id' | 'key'>): RequestPlace => ({
+  ...requestTraits(request).position(request, id),
+  key,
+})
 
 export type RequestPlace = RequestPosition & { readonly key: number }
 
@@ -74,8 +74,7 @@ function requestOf(
   const header = observation.signIn?.isLegacy ? (signIn.legacyHeader ?? signIn.header) : signIn.header
   // A sign-in is valid once, so it must be signed anew.
   const credentials = (name: string) => (chain === undefined ? bearer(name) : { [header]: '$TURNPIKE_SIGN_IN' })
-  const address = 'address' in sent ? (sent.address ?? '') : ''
-  const wallet = chain === undefined ? undefined : { chain, address }
+  const wallet = chain === undefined ? undefined : { chain, address: requestTraits(sent).address(sent) ?? '' }
   const { request: rebuilt } = buildRequest(plan, { firstId, step, wallet }, credentials(key), context)
   // A payment is signed by its wallet, too.
   const payment = step === 'payment' ? { [topUp.paymentHeader]: '$TURNPIKE_PAYMENT_SIGNATURE' } : {}

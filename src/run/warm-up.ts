@@ -6,7 +6,7 @@ import type { Contract } from '../contract/contract.ts'
 import { whenIdle } from '../lib/batches.ts'
 import { type Clock, cpuTimeMs } from '../lib/clock.ts'
 import { writeLog } from '../observation/log.ts'
-import type { Call, Mix, Plan, StagePlan } from '../plan/plan.ts'
+import { type Mix, type Plan, type StagePlan, withoutWaits } from '../plan/plan.ts'
 import { singleShard } from '../plan/shard.ts'
 import { type WarmUpTerms, warmUpTerms } from '../plan/warm-up.ts'
 import { createSharedBudget } from '../produce/budget/shared-budget.ts'
@@ -200,8 +200,6 @@ function mixOfPlan({ calls, forecast }: Plan): Mix {
   const total = [...requests.values()].reduce((sum, each) => sum + each, 0)
   return Object.keys(calls).map(name => [name, Math.max((requests.get(name) ?? 0) / total, minCallShare)])
 }
-
-const withoutWaits = (call: Call): Call => ('repeatAfterMs' in call ? { ...call, repeatAfterMs: null } : call)
 
 /** No caller reaches a limit or is blocked, and balances need no time to settle. */
 function unlimited(contract: Contract): Contract {

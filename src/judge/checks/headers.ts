@@ -58,7 +58,7 @@ export const checkConditionalHeaders: Check<'conditional-headers'> = (observatio
   checkDeprecation(response, known, expectFor(reporter, id))
   const echoed = headers[known.requestTimestamp]
   if (echoed === undefined) return
-  const sent = 'timestampMs' in request ? request.timestampMs : null
+  const sent = requestTraits(request).timestampMs(request)
   if (echoed === String(sent)) return reporter.pass('header.request-timestamp')
   const message = `${known.requestTimestamp} is ${quote(echoed)}, expected ${sent ?? 'none, since none was sent'}`
   reporter.fail('header.request-timestamp', message, [id])

@@ -33,4 +33,5 @@ export const resourceTraits: RequestTraits<ResourceDescriptor> = {
     resourceOf(contract, request.resource)?.isInference === true ? 'inference' : 'other',
   subject: request => request.resource,
   pricing: () => 'maximum',
+  timestampMs: request => request.timestampMs,
 }

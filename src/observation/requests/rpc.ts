@@ -2,17 +2,13 @@ import { z } from 'zod'
 import type { DeepReadonly } from '../../lib/json.ts'
 import { whole } from '../../lib/schemas.ts'
 import { drawnLimit } from '../limit-scope.ts'
-import { type RequestTraits, usual } from './traits.ts'
+import { type RequestTraits, replayRoles, usual } from './traits.ts'
 
 /** The role of a request among those that share one idempotency key. */
 const replaySchema = z.object({
   /** The `id` of the first request with the key. Identifies the key without revealing it. */
   group: whole,
-  /**
-   * original: first use · duplicate: same body · other-key: same body, another API key of the account · conflict: another
-   * body · other-caller: same key and body, another caller · late-repeat: same body, after a delay
-   */
-  role: z.enum(['original', 'duplicate', 'other-key', 'conflict', 'other-caller', 'late-repeat']),
+  role: z.enum(replayRoles),
   concurrent: z.boolean(),
 })
 export type ReplayRole = DeepReadonly<z.output<typeof replaySchema>>
@@ -41,6 +37,7 @@ export const rpcTraits: RequestTraits<RpcDescriptor> = {
   service: () => 'rpc',
   subject: ({ network }) => network,
   pricing: () => 'credits',
+  position: ({ replay }, id) => ({ firstId: replay?.group ?? id, step: replay?.role ?? 'only' }),
   isFirst: ({ replay }, id) => replay === null || replay.group === id,
   isRepetition: ({ replay }) =>
     replay !== null && replay.role !== 'other-caller' && (replay.role !== 'original' || replay.concurrent),

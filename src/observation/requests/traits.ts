@@ -15,6 +15,16 @@ export type Pricing = 'tokens' | 'credits' | 'maximum' | 'probe' | 'nothing'
 
 export type Endpoint = { readonly method: 'GET' | 'POST'; readonly route: string }
 
+/**
+ * The role of a request among those that share an idempotency key. original: first use · duplicate: same body · other-key:
+ * same body, another API key of the account · conflict: another body · other-caller: same key and body, another caller ·
+ * late-repeat: same body, after a delay
+ */
+export const replayRoles = ['original', 'duplicate', 'other-key', 'conflict', 'other-caller', 'late-repeat'] as const
+
+/** What a request is for in its arrival. */
+type RequestStep = 'only' | 'payment' | (typeof replayRoles)[number]
+
 /** All that the judges ask about a kind of request, besides its own checks. */
 export type RequestTraits<Request> = {
   /** The method, and the path without the values of parameters, such as `{walletAddress}`. */
@@ -33,6 +43,12 @@ export type RequestTraits<Request> = {
   readonly identity: (request: Request) => Identity
   /** Whether it is crafted for a clause. Then it is open what counts it. */
   readonly isProbe: boolean
+  /** What decides the content of the request, with its call and the seed: the first request of its arrival, and its part. */
+  readonly position: (request: Request, id: number) => { readonly firstId: number; readonly step: RequestStep }
+  /** The address of the wallet that sends it; null: none, or unknown. */
+  readonly address: (request: Request) => string | null
+  /** The timestamp that it carries, in milliseconds; null for none. */
+  readonly timestampMs: (request: Request) => number | null
   /** Whether it is the first request of its arrival. Only replays and payments have further ones. */
   readonly isFirst: (request: Request, id: number) => boolean
   /** Whether the service may have received the same idempotency key before. Of concurrent requests, any may be the first. */
@@ -51,6 +67,9 @@ export const usual = {
   maxTokens: () => 0,
   identity: () => 'caller',
   isProbe: false,
+  position: (_, firstId) => ({ firstId, step: 'only' }),
+  address: () => null,
+  timestampMs: () => null,
   isFirst: () => true,
   isRepetition: () => false,
   isMeantToFail: () => false,

@@ -65,6 +65,8 @@ export const topUpTraits: RequestTraits<TopUpDescriptor> = {
   ...unlimited,
   endpoint: (_, { wallets }) => ({ method: 'POST', route: wallets.topUp.path }),
   identity: () => 'payment',
+  position: ({ step }, firstId) => ({ firstId, step: step === 'payment' ? step : 'only' }),
+  address: ({ address }) => address,
   isFirst: isOfferRequest,
   // Of several requests with the same payment, one should succeed, and any of them may be the one.
   hasIntent: ({ payment }, status, { wallets }) => {
@@ -91,7 +93,8 @@ export function refusalOf({ invalid, usd }: PaymentRecord, { wallets }: Contract
   return wallets.topUp.maximumUsd !== null && pico(usd) > pico(wallets.topUp.maximumUsd) ? 'aboveMaximum' : null
 }
 
-export const balanceTraits: RequestTraits<unknown> = {
+export const balanceTraits: RequestTraits<z.output<typeof walletBalanceRequestSchema>> = {
   ...unlimited,
+  address: ({ address }) => address,
   endpoint: (_, { wallets }) => ({ method: 'GET', route: wallets.balancePath }),
 }

@@ -1,5 +1,14 @@
-import { type Random, randomStream } from '../../lib/random.ts'
-import { type Call, keysOfCaller, type Mix, type Plan, type StagePlan, type Trial } from '../../plan/plan.ts'
+import { randomStream } from '../../lib/random.ts'
+import {
+  type ArrivalStep,
+  type Call,
+  keysOfCaller,
+  type Mix,
+  type Plan,
+  type StagePlan,
+  type Trial,
+  traitsOf,
+} from '../../plan/plan.ts'
 import { unpackArrivals } from '../../plan/recorded-load.ts'
 import { callersOfShard, ownsCaller, singleShard } from '../../plan/shard.ts'
 import { dueTimes, trialDueTimes } from './due-times.ts'
@@ -22,10 +31,6 @@ export type Arrival = {
   /** Its requests in order. Only replays, payments and races have more than one. */
   readonly steps: readonly ArrivalStep[]
 }
-
-export type ReplayStep = 'only' | 'original' | 'duplicate' | 'other-key' | 'conflict' | 'other-caller' | 'late-repeat'
-/** A top-up that pays first asks how to. */
-export type ArrivalStep = ReplayStep | 'offer' | 'payment'
 
 /**
  * Makes the arrivals of one shard. Each stage and each replay has its own random streams, and the next request of a
@@ -60,20 +65,15 @@ export function createArrivalSource(
     const { arrivals, requests } = sent.get(caller) ?? { arrivals: 0, requests: 0 }
     const id = requests * names.length + caller
     const keys = keysOfCaller(plan.callers, caller)
-    const steps = planned === undefined ? only : stepsOf(planned, id, keys)
+    const steps = planned === undefined ? (['only'] as const) : stepsOf(planned, id, keys)
     sent.set(caller, { arrivals: arrivals + 1, requests: requests + steps.length })
     const arrival = { id, seq, stage, call, caller, key: arrivals % keys, dueMs, steps, trial: null }
     seq += steps.length
     return arrival
   }
 
-  function stepsOf(call: Call, id: number, keys: number): readonly ArrivalStep[] {
-    if (call.kind === 'top-up') return call.pay ? payingSteps(call.duplicates) : only
-    if (call.kind === 'probe') return copiesOf(call.copies ?? 1)
-    return call.kind === 'replay'
-      ? replaySteps(call, randomStream(plan.seed, `replay/${id}`), names.length, keys)
-      : only
-  }
+  const stepsOf = (call: Call, id: number, keys: number): readonly ArrivalStep[] =>
+    traitsOf(call).steps({ random: () => randomStream(plan.seed, `replay/${id}`), callers: names.length, keys })
 
   return {
     single,
@@ -123,29 +123,3 @@ export function createArrivalSource(
 
 /** The id of request `index` of an arrival. The ids of one caller are `callers` apart, so callers never collide. */
 export const requestIdOf = ({ id }: Arrival, index: number, callers: number): number => id + index * callers
-
-const only: readonly ReplayStep[] = ['only']
-
-const copiesOf = (copies: number): readonly ReplayStep[] =>
-  copies === 1 ? only : Array<ReplayStep>(copies).fill('only')
-
-const payingSteps = (duplicates: number): readonly ArrivalStep[] => [
-  'offer',
-  ...Array<ArrivalStep>(1 + duplicates).fill('payment'),
-]
-
-type ReplayPlan = Extract<Call, { kind: 'replay' }>
-
-function replaySteps(call: ReplayPlan, random: Random, callers: number, keys: number): readonly ReplayStep[] {
-  const hasConflict = random.next() < call.conflictRatio
-  const hasOtherCaller = random.next() < call.otherCallerRatio && callers > 1
-  const hasOtherKey = random.next() < call.otherKeyRatio && keys > 1
-  return [
-    'original',
-    ...Array<ReplayStep>(call.duplicates).fill('duplicate'),
-    ...(hasOtherKey ? (['other-key'] as const) : []),
-    ...(hasConflict ? (['conflict'] as const) : []),
-    ...(hasOtherCaller ? (['other-caller'] as const) : []),
-    ...(call.repeatAfterMs === null ? [] : (['late-repeat'] as const)),
-  ]
-}

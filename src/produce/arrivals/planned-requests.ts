@@ -1,4 +1,5 @@
 import {
+  type ArrivalStep,
   balanceCheckOf,
   keyCallers,
   keysOfCaller,
@@ -8,7 +9,7 @@ import {
   topUpCall,
 } from '../../plan/plan.ts'
 import { pairedCallerOf } from '../../plan/shard.ts'
-import { type Arrival, type ArrivalStep, createArrivalSource, requestIdOf } from './arrivals.ts'
+import { type Arrival, createArrivalSource, requestIdOf } from './arrivals.ts'
 
 /** A request as the plan and the seed decide it. */
 export type PlannedRequest = {

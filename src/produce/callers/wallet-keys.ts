@@ -3,7 +3,7 @@ import type { Rail, WalletTerms } from '../../contract/wallets.ts'
 import { isLoopback } from '../../lib/loopback.ts'
 import { readText } from '../../lib/read-text.ts'
 import { UsageError } from '../../lib/usage-error.ts'
-import { keyCallers, type Plan } from '../../plan/plan.ts'
+import { keyCallers, type Plan, traitsOf } from '../../plan/plan.ts'
 import { secretKeys, type Variables } from './api-keys.ts'
 import type { WalletCaller } from './caller.ts'
 import { paymentPackages } from './payment-maker.ts'
@@ -108,8 +108,7 @@ export const walletSecrets = ({ family, privateKey }: WalletCaller): readonly st
 
 /** Whether a plan signs payments. */
 const pays = ({ callers: { wallets }, calls }: Plan): boolean =>
-  (wallets !== null && wallets.topUpUsd !== null) ||
-  Object.values(calls).some(call => call.kind === 'top-up' && call.pay)
+  (wallets !== null && wallets.topUpUsd !== null) || Object.values(calls).some(call => traitsOf(call).pays)
 
 const missing = (names: readonly string[]): UsageError =>
   new UsageError({

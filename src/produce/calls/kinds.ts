@@ -1,6 +1,5 @@
 import type { Contract } from '../../contract/contract.ts'
-import type { Call } from '../../plan/plan.ts'
-import type { ArrivalStep } from '../arrivals/arrivals.ts'
+import type { ArrivalStep, Call } from '../../plan/plan.ts'
 import type { Headers } from '../callers/caller.ts'
 import type { BuiltRequest, CallOf, RequestBuilder, RequestContext, RequestPosition } from './call.ts'
 import { chatRequests } from './chat.ts'

@@ -4,6 +4,7 @@ import type { ClauseId } from '../../contract/clauses.ts'
 import type { Contract } from '../../contract/contract.ts'
 import type { LimitScope } from '../../contract/limits.ts'
 import type { Sender } from '../../contract/probe.ts'
+import type { Random } from '../../lib/random.ts'
 import type { Mistake } from '../../lib/usage-error.ts'
 import type { Path } from '../../lib/yaml.ts'
 
@@ -41,6 +42,14 @@ export type CallCost = {
   readonly maxCharged: number
 }
 
+/** What a request is for in its arrival. */
+export type ReplayStep = 'only' | 'original' | 'duplicate' | 'other-key' | 'conflict' | 'other-caller' | 'late-repeat'
+/** A top-up that pays first asks how to. */
+export type ArrivalStep = ReplayStep | 'offer' | 'payment'
+
+/** What decides about the requests of one arrival. `keys`: of its caller. */
+type StepTerms = { readonly random: () => Random; readonly callers: number; readonly keys: number }
+
 /** All that the program asks about a call, whatever its kind. */
 export type CallTraits = {
   /** The judges of its responses, if these clauses are judged. */
@@ -54,6 +63,8 @@ export type CallTraits = {
   readonly isSearchable: boolean
   /** The expected number of requests of one arrival. */
   readonly requests: number
+  /** The requests of one arrival, in order. */
+  readonly steps: (terms: StepTerms) => readonly ArrivalStep[]
   /** How many requests of one arrival are in flight at once. */
   readonly requestsAtOnce: number
   /** The expected number of requests of one arrival that should succeed. Only those are timed. */
@@ -69,6 +80,8 @@ export type CallTraits = {
   readonly sender: Sender
   /** Whether only a caller with a wallet can send it. */
   readonly needsWallet: boolean
+  /** Whether its caller signs payments. */
+  readonly pays: boolean
   /** Whether another caller repeats some of its requests. */
   readonly usesOtherCallers: boolean
   /** The model or the network that it names; null for none. */
@@ -81,12 +94,18 @@ export type CallKind<Call> = {
   /** The judges that only calls of this kind, and probes like them, concern. */
   readonly judges: readonly JudgeName[]
   readonly traits: (call: Call) => CallTraits
+  /** The same call without payments, or without the time that Turnpike waits. Missing: it has none. */
+  readonly unpaid?: (call: Call) => Call
+  readonly prompt?: (call: Call) => Call
 }
+
+const only: readonly ArrivalStep[] = ['only']
 
 /** The traits of most calls: one request of the caller, which should succeed. Each kind states the others. */
 export const usualTraits = {
   isSearchable: true,
   requests: 1,
+  steps: () => only,
   requestsAtOnce: 1,
   samples: () => 1,
   refusals: () => 0,
@@ -95,6 +114,7 @@ export const usualTraits = {
   waitMs: 0,
   sender: 'caller',
   needsWallet: false,
+  pays: false,
   usesOtherCallers: false,
   model: null,
   network: null,

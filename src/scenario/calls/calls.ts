@@ -98,7 +98,15 @@ const kinds: { readonly [Kind in Call['kind']]: CallKind<CallOf<Kind>> } = {
 }
 
 /** All that the program asks about a call, whatever its kind. */
-export const traitsOf = memoizeByObject((call: Call): CallTraits => (kinds[call.kind] as CallKind<Call>).traits(call))
+export const traitsOf = memoizeByObject((call: Call): CallTraits => kindOf(call).traits(call))
+
+const kindOf = (call: Call): CallKind<Call> => kinds[call.kind] as CallKind<Call>
+
+/** The same call without payments. */
+export const withoutPayments = (call: Call): Call => kindOf(call).unpaid?.(call) ?? call
+
+/** The same call without the time that Turnpike waits between its requests. */
+export const withoutWaits = (call: Call): Call => kindOf(call).prompt?.(call) ?? call
 
 /** The judges that concern calls of some kinds only. The others concern every request, or the history of an account. */
 export const judgesOfKinds: ReadonlySet<JudgeName> = new Set(Object.values(kinds).flatMap(({ judges }) => judges))

@@ -5,7 +5,7 @@ import { needsWallet, type Probe } from '../../contract/probe.ts'
 import { ownRefusals, probeNameSchema, probeNames, probeOf } from '../../contract/probes.ts'
 import { parseFields, whole } from '../../lib/schemas.ts'
 import { mapping } from '../fields.ts'
-import { type CallKind, kindField, usualTraits } from './call-kind.ts'
+import { type ArrivalStep, type CallKind, kindField, usualTraits } from './call-kind.ts'
 import { chat } from './chat.ts'
 import { resource } from './resource.ts'
 import { creditsPicoUsd, roundedPicoUsd } from './rpc.ts'
@@ -44,6 +44,7 @@ export const probe: CallKind<ProbeCall> = {
       unfitToSaturate: 'which must be refused',
       isSearchable: false,
       requests: copies,
+      ...(copies > 1 && { steps: () => Array<ArrivalStep>(copies).fill('only') }),
       samples: contract => (promised(contract).every(status => status >= 300) ? 0 : 1),
       refusals: contract => ownRefusals(name, contract),
       sender: as,

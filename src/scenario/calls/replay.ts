@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import type { DeepReadonly } from '../../lib/json.ts'
+import type { Random } from '../../lib/random.ts'
 import { entriesOf, parseFields, whole } from '../../lib/schemas.ts'
 import { unknownWord } from '../../lib/usage-error.ts'
 import { durationField, flagField, integerField, mapping, probabilityField, textField } from '../fields.ts'
-import { type CallContext, type CallCost, type CallKind, kindField, usualTraits } from './call-kind.ts'
+import { type CallContext, type CallCost, type CallKind, kindField, type ReplayStep, usualTraits } from './call-kind.ts'
 import { creditsOf, isRpcCall, isWrittenRpc, maxRpcPicoUsd, promisedPicoUsd, resolvedRpc, rpc } from './rpc.ts'
 
 export const replaySchema = mapping({
@@ -56,6 +57,7 @@ export const replay: CallKind<ReplayCall> = {
       unfitToSaturate: 'which is several requests',
       isSearchable: conflictRatio === 0,
       requests,
+      steps: ({ random, callers, keys }) => replaySteps(call, random(), callers, keys),
       requestsAtOnce: 1 + duplicates,
       samples: () => requests - conflictRatio,
       refusals: () => conflictRatio,
@@ -64,6 +66,21 @@ export const replay: CallKind<ReplayCall> = {
       network: of.network,
     }
   },
+  prompt: call => ({ ...call, repeatAfterMs: null }),
+}
+
+function replaySteps(call: ReplayCall, random: Random, callers: number, keys: number): readonly ReplayStep[] {
+  const hasConflict = random.next() < call.conflictRatio
+  const hasOtherCaller = random.next() < call.otherCallerRatio && callers > 1
+  const hasOtherKey = random.next() < call.otherKeyRatio && keys > 1
+  return [
+    'original',
+    ...Array<ReplayStep>(call.duplicates).fill('duplicate'),
+    ...(hasOtherKey ? (['other-key'] as const) : []),
+    ...(hasConflict ? (['conflict'] as const) : []),
+    ...(hasOtherCaller ? (['other-caller'] as const) : []),
+    ...(call.repeatAfterMs === null ? [] : (['late-repeat'] as const)),
+  ]
 }
 
 /**

@@ -6,7 +6,7 @@ import { costOfUnits, pico } from '../../lib/money.ts'
 import { decimalText, parseFields, whole } from '../../lib/schemas.ts'
 import { oneOf } from '../../lib/usage-error.ts'
 import { flagField, integerField, mapping, usdField } from '../fields.ts'
-import { type CallContext, type CallKind, kindField, noCost, usualTraits } from './call-kind.ts'
+import { type ArrivalStep, type CallContext, type CallKind, kindField, noCost, usualTraits } from './call-kind.ts'
 
 export const topUpSchema = mapping({
   kind: kindField('top-up'),
@@ -50,11 +50,14 @@ export const topUp: CallKind<TopUpCall> = {
     unfitToSaturate: 'which pays',
     // First it asks how to pay.
     requests: pay ? 2 + duplicates : 1,
+    ...(pay && { steps: () => ['offer', ...Array<ArrivalStep>(1 + duplicates).fill('payment')] }),
     requestsAtOnce: 1 + duplicates,
     // The response that says how to pay is a 402.
     samples: () => (pay ? 1 : 0),
     needsWallet: pay,
+    pays: pay,
   }),
+  unpaid: call => ({ ...call, pay: false }),
 }
 
 /** A payment that a wallet makes once. */

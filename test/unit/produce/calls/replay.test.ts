@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../../src/contract/documented.ts'
-import type { ReplayStep } from '../../../../src/produce/arrivals/arrivals.ts'
+import type { ReplayStep } from '../../../../src/plan/plan.ts'
 import { buildRequest } from '../../../../src/produce/calls/kinds.ts'
 import { key, replayPlan, requestContext, rpcPlan } from './request-context.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { traceIdsOf } from '../../../../src/observation/trace-id.ts'
-import type { ReplayStep } from '../../../../src/produce/arrivals/arrivals.ts'
+import type { ReplayStep } from '../../../../src/plan/plan.ts'
 import { dropArrival, sendArrival } from '../../../../src/produce/calls/send.ts'
 import { arrival, type Reply, sendContext } from './send-context.ts'
 
