@@ -615,8 +615,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 505 files',
-    rule: atMostFiles(505),
+    text: 'src has at most 506 files',
+    rule: atMostFiles(506),
     planted: [],
   },
   {

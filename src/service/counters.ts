@@ -9,6 +9,8 @@ export type Counter = {
   readonly takeBack: () => void
   /** When a request fits again or, for a token bucket, when it is full again. */
   readonly resetMs: (nowMs: number) => number
+  /** When a request fits again, if that is before the reset. */
+  readonly fitsMs?: (nowMs: number) => number
 }
 
 /** null: requests count in windows that end as a whole. */
@@ -111,6 +113,10 @@ function tokenBucket(limit: number, windowMs: number): Counter {
     resetMs: nowMs => {
       refill(nowMs)
       return nowMs + (missing * windowMs) / limit
+    },
+    fitsMs: nowMs => {
+      refill(nowMs)
+      return nowMs + (Math.max(0, missing - limit + 1) * windowMs) / limit
     },
   }
 }

@@ -36,8 +36,8 @@ export function limiter(contract: Contract, behavior: Behavior): Limiter {
   /** A service that promises nothing about limits has none. */
   const isLimited = promisesAny(contract, ['limit.*'])
   const counters = new WeakMap<Account, Map<string, Counter | null>>()
-  /** When the limits of a request reset, for `Retry-After`. */
-  const resets = new WeakMap<RequestState, number>()
+  /** When a request fits again into the limits of one, for `Retry-After`. */
+  const fits = new WeakMap<RequestState, Readonly<Record<LimitRejection['limit'], number>>>()
 
   function counterOf(account: Account, scope: string, limit: number): Counter | null {
     const own = counters.get(account) ?? new Map<string, Counter | null>()
@@ -49,11 +49,11 @@ export function limiter(contract: Contract, behavior: Behavior): Limiter {
     return counter
   }
 
-  const writeHeaders = (state: RequestState, { window, limits, resetMs: requestsResetMs }: Admission) => {
+  const writeHeaders = (state: RequestState, { window, limits, resetMs: requestsResetMs, counter }: Admission) => {
     if (!isLimited) return
     const { headers, arrivedMs } = state
-    resets.set(state, requestsResetMs)
     const { resetMs } = window
+    fits.set(state, { RPM: counter?.fitsMs?.(arrivedMs) ?? requestsResetMs, TPM: resetMs })
     headers['x-ratelimit-limit-requests'] = String(limits.requests)
     headers['x-ratelimit-remaining-requests'] = String(Math.max(0, limits.requests - window.requests))
     headers['x-ratelimit-reset-requests'] = String(
@@ -89,23 +89,23 @@ export function limiter(contract: Contract, behavior: Behavior): Limiter {
     },
     reserve: (state, admission, tokens) => {
       const { window, limits, counter } = admission
-      const fits = !isLimited || limits.tokens === null || behavior.admitsTokens(window, limits.tokens, tokens)
-      if (fits) window.tokens += tokens
+      const isEnough = !isLimited || limits.tokens === null || behavior.admitsTokens(window, limits.tokens, tokens)
+      if (isEnough) window.tokens += tokens
       else {
         window.requests--
         counter?.takeBack()
       }
       writeHeaders(state, admission)
-      return fits
+      return isEnough
     },
     reject: (state, draw, more = {}, limit = 'RPM') => {
       const { account, arrivedMs } = state
       const modelId = limiterOf(draw).loggedAs(draw, contract)
       if (account !== null) behavior.logRejection(account.rejections, { modelId, limit, atMs: arrivedMs })
       state.headers['x-ratelimit-type'] = 'user'
-      const resetMs = resets.get(state)
-      if (resetMs !== undefined)
-        state.headers['retry-after'] = String(Math.max(1, Math.ceil((resetMs - arrivedMs) / 1000)))
+      const fitsMs = fits.get(state)?.[limit]
+      if (fitsMs !== undefined)
+        state.headers['retry-after'] = String(Math.max(1, Math.ceil((fitsMs - arrivedMs) / 1000)))
       return errorReply(state, 429, 'Rate limit exceeded', more)
     },
   }

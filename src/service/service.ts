@@ -15,6 +15,7 @@ import {
 } from './account.ts'
 import { defaultBehavior } from './behavior.ts'
 import { createSlots, delayReply, type ServiceCapacity, type ServiceLatency } from './capacity.ts'
+import { createDialect } from './dialect.ts'
 import { createEndpoints } from './endpoints.ts'
 import { type Fault, faultReply, injectFaults } from './faults.ts'
 import { httpDates, identifiers } from './identifiers.ts'
@@ -73,7 +74,7 @@ const hostName = 'reference-1'
 
 export function createService(options: ServiceOptions): Service {
   const { clock, seed, timing, lies } = options
-  const contract = withModels(options.contract)
+  const { spoken: contract, translate } = createDialect(withModels(options.contract))
   const prefix = contract.headerPrefix
   const timestampHeader = contract.requestTimestampHeader
   const { usdBalance, diemBalance } = moneyHeadersOf(contract)
@@ -196,7 +197,8 @@ export function createService(options: ServiceOptions): Service {
 
   function send(reply: Reply, state: RequestState): Reply {
     if (reply.status >= 400) state.headers[`${prefix}host-name`] = hostName
-    const finished = behavior.finish(reply, state)
+    const said = behavior.finish(reply, state)
+    const finished = { ...said, headers: translate(said.headers, said.status, state.arrivedMs) }
     const encoding = behavior.encoding(state.request.headers['accept-encoding'], finished, state)
     const encoded =
       encoding === null ? finished : compressReply(finished, encoding, text => behavior.compress(text, encoding))

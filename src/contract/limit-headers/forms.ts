@@ -1,10 +1,15 @@
 import { numberIn } from '../../lib/numbers.ts'
 
 /** How a header writes a number or a time. A time is in milliseconds: from now, or since 1970. */
+/** When a header is written, and how long a window is, in milliseconds. */
+export type WritingTime = { readonly nowMs: number; readonly windowMs: number }
+
 export type LimitForm = {
   readonly states: 'count' | 'wait' | 'instant'
   /** null: the text does not have this form. */
   readonly read: (text: string, key: string) => number | null
+  /** The text of a count, or of a time since 1970. */
+  readonly write: (value: number, now: WritingTime) => string
   readonly expected: string
 }
 
@@ -42,20 +47,51 @@ function memberIn(text: string, key: string): number | null {
 /** The first number of a list, each with parameters: `10, 10;w=60`. */
 const firstIn = (text: string): number | null => numberIn(text.split(/[,;]/)[0]?.trim())
 
+const inSeconds = (atMs: number, { nowMs }: WritingTime): string => String(Math.ceil((atMs - nowMs) / 1_000))
+
+/** In the units that the time has: `6m0s`, `59.25s`, `120ms`. */
+function asDuration(atMs: number, { nowMs }: WritingTime): string {
+  const ms = Math.ceil(atMs - nowMs)
+  if (ms < 1_000) return `${ms}ms`
+  const minutes = Math.floor(ms / 60_000)
+  return `${minutes === 0 ? '' : `${minutes}m`}${(ms % 60_000) / 1_000}s`
+}
+
+const maxDateMs = 8.64e15
+
+const asInstant = (atMs: number): string =>
+  Math.abs(atMs) <= maxDateMs ? new Date(Math.ceil(atMs)).toISOString() : String(atMs)
+
 export const limitForms = {
-  number: { states: 'count', read: numberIn, expected: 'a number' },
-  list: { states: 'count', read: firstIn, expected: 'a list of numbers, such as 10, 10;w=60' },
-  'field-number': { states: 'count', read: memberIn, expected: 'a structured field with the number' },
-  seconds: { states: 'wait', read: scaled(1_000), expected: 'a number of seconds' },
+  number: { states: 'count', read: numberIn, write: String, expected: 'a number' },
+  list: {
+    states: 'count',
+    read: firstIn,
+    write: (value, { windowMs }) => `${value}, ${value};w=${windowMs / 1_000}`,
+    expected: 'a list of numbers, such as 10, 10;w=60',
+  },
+  'field-number': { states: 'count', read: memberIn, write: String, expected: 'a structured field with the number' },
+  seconds: { states: 'wait', read: scaled(1_000), write: inSeconds, expected: 'a number of seconds' },
   'field-seconds': {
     states: 'wait',
     read: (text, key) => scaled(1_000)(String(memberIn(text, key) ?? '')),
+    write: inSeconds,
     expected: 'a structured field with the seconds',
   },
-  duration: { states: 'wait', read: durationIn, expected: 'a duration, such as 6m0s' },
-  'unix-seconds': { states: 'instant', read: scaled(1_000), expected: 'a Unix time in seconds' },
-  'unix-milliseconds': { states: 'instant', read: scaled(1), expected: 'a Unix time in milliseconds' },
-  'date-time': { states: 'instant', read: instantIn, expected: 'a time of RFC 3339' },
+  duration: { states: 'wait', read: durationIn, write: asDuration, expected: 'a duration, such as 6m0s' },
+  'unix-seconds': {
+    states: 'instant',
+    read: scaled(1_000),
+    write: atMs => String(Math.ceil(atMs / 1_000)),
+    expected: 'a Unix time in seconds',
+  },
+  'unix-milliseconds': {
+    states: 'instant',
+    read: scaled(1),
+    write: atMs => String(Math.ceil(atMs)),
+    expected: 'a Unix time in milliseconds',
+  },
+  'date-time': { states: 'instant', read: instantIn, write: asInstant, expected: 'a time of RFC 3339' },
 } as const satisfies Readonly<Record<string, LimitForm>>
 
 export type LimitFormName = keyof typeof limitForms

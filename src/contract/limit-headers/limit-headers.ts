@@ -5,7 +5,7 @@ import { headerName, keyed, open } from '../fields.ts'
 import { type LimitForm, type LimitFormName, limitFormNames, limitForms } from './forms.ts'
 
 const counted = ['requests', 'tokens'] as const
-const limitParts = ['limit', 'remaining', 'reset'] as const
+export const limitParts = ['limit', 'remaining', 'reset'] as const
 type LimitPart = (typeof limitParts)[number]
 
 const formsThatState = (part: LimitPart): readonly LimitFormName[] =>

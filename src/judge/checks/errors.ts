@@ -1,4 +1,5 @@
 import type { Contract } from '../../contract/contract.ts'
+import { limitHeadersOf } from '../../contract/limit-headers/limit-headers.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
 import type { ObservedResponse } from '../../observation/observation.ts'
@@ -94,7 +95,8 @@ export const checkProxyLimit: Check<'errors', RpcDescriptor> = ({ response, id }
   if (!hasCustomMessage(bodyValue(response))) missing.push('customMessage')
   const { headers } = response
   const hasLimits = Object.keys(headers).some(name => limitHeader.test(name) && headers[name] !== '')
-  if (!hasLimits && !response.headersCut) missing.push('X-RateLimit headers')
+  if (!hasLimits && !response.headersCut && limitHeadersOf(contract.limits).isDocumented)
+    missing.push('X-RateLimit headers')
   if (missing.length === 0) reporter.pass('limit.rpc-429')
   else
     reporter.fail(

@@ -1,3 +1,4 @@
+import { hasFixedWindows } from '../../../contract/contract.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import { createSortedQueue } from '../overlap-bounds.ts'
 import type { LimitContext } from './limit-record.ts'
@@ -55,7 +56,8 @@ export function createAdmittedRequests(
     if (resetMs === null) return 0
     const windowStartMs = resetMs - windowMs + clockResolutionMs - startedAtMs - offset().min
     const since = settled.size() - settled.countBelow(windowStartMs)
-    return Math.min(Math.max(since, groupOf(resetMs).settled), level.at(shownMs))
+    const inWindow = Math.max(since, groupOf(resetMs).settled)
+    return hasFixedWindows(contract) ? inWindow : Math.min(inWindow, level.at(shownMs))
   }
 
   /**
@@ -124,7 +126,7 @@ export function createAdmittedRequests(
     addUnsettled: (request: LimitRequest) => unsettled.insert(request),
     certainUse,
     /** How many requests a bucket may forget in this time. */
-    leaked: level.leaked,
+    leaked: hasFixedWindows(contract) ? () => 0 : level.leaked,
     judgeEnforced,
     upTo,
   }

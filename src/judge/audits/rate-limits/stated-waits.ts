@@ -4,10 +4,16 @@ import type { ApplicableLimit } from '../../../observation/limit-scope.ts'
 import type { ObservedResponse } from '../../../observation/observation.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import { type ClockOffset, clockResolutionMs } from './resets.ts'
-import type { LimitRequest } from './window.ts'
+import { type LimitRequest, mayLackTokens } from './window.ts'
 
 /** The latest time at which a 429 says that its limit accepts again, on our clock. */
-type Promised = { readonly id: number; readonly sentMs: number; readonly shownMs: number; readonly waitMs: number }
+type Promised = {
+  readonly id: number
+  readonly sentMs: number
+  readonly shownMs: number
+  readonly waitMs: number
+  readonly mayBeForTokens: boolean
+}
 
 /** Callers and counters that are remembered. */
 const maxCounters = 4_096
@@ -40,7 +46,8 @@ export function createStatedWaitCheck(
     const mostMs = maxResetMs(contract, 0)
     if (waitMs > mostMs + clockResolutionMs)
       return reporter.fail('limit.requests.reset', `${text}, expected at most ${mostMs / 1000} s`, [id])
-    if (resetMs === null) return
+    // The wait may be for tokens, which have a reset of their own.
+    if (resetMs === null || mayLackTokens(request, null, Number.POSITIVE_INFINITY)) return
     const leastMs = resetMs - startedAtMs - shownMs - max
     const atMostMs = resetMs - startedAtMs - sentMs - min
     const seconds = Math.round(atMostMs / 1000)
@@ -59,13 +66,19 @@ export function createStatedWaitCheck(
         if (waitMs === null) return
         judgeRejected(request, name, waitMs, offset)
         if (promises.has(counter) || promises.size < maxCounters)
-          promises.set(counter, { id: request.id, sentMs: request.sentMs, shownMs: request.shownMs, waitMs })
+          promises.set(counter, {
+            id: request.id,
+            sentMs: request.sentMs,
+            shownMs: request.shownMs,
+            waitMs,
+            mayBeForTokens: mayLackTokens(request, null, Number.POSITIVE_INFINITY),
+          })
       } else if (request.kind === 'accepted') {
         const promised = promises.get(counter)
         if (promised === undefined || request.sentMs < promised.shownMs) return
         promises.delete(counter)
         const earlyMs = promised.sentMs + promised.waitMs - request.shownMs
-        if (request.maxTokens > 0 || earlyMs <= 2 * clockResolutionMs) return
+        if (promised.mayBeForTokens || earlyMs <= 2 * clockResolutionMs) return
         const message = `a request of ${name} was accepted ${Math.round(earlyMs / 1000)} s before the end of the wait of ${promised.waitMs / 1000} s that a 429 stated, expected no longer wait than needed`
         reporter.fail('limit.requests.reset', message, [promised.id, request.id])
       }

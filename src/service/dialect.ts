@@ -1,0 +1,84 @@
+import type { Contract } from '../contract/contract.ts'
+import { type LimitForm, limitForms, type WritingTime } from '../contract/limit-headers/forms.ts'
+import {
+  type LimitHeaders,
+  type LimitStatement,
+  limitHeadersOf,
+  limitParts,
+  readStatement,
+  retryAfterHeader,
+} from '../contract/limit-headers/limit-headers.ts'
+
+type Headers = Readonly<Record<string, string>>
+
+/** Headers about limits that the document has beside the statements of its limits. */
+const documentedOnly = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'x-ratelimit-type']
+
+/**
+ * The service, and its lies, know the headers of the document alone. In a dialect, its replies are translated last: so each
+ * lie about a header is told in each dialect.
+ */
+export function createDialect(contract: Contract): {
+  /** The contract with the headers of the document. */
+  readonly spoken: Contract
+  readonly translate: (headers: Headers, status: number, nowMs: number) => Headers
+} {
+  const { limits } = contract
+  const to = limitHeadersOf(limits)
+  if (to.isDocumented) return { spoken: contract, translate: headers => headers }
+  const own = { dialect: null, headers: {}, retryAfter: null } as const
+  const resets = { requestsReset: 'unix-milliseconds', tokensReset: 'unix-milliseconds' } as const
+  const spoken = { ...contract, limits: { ...limits, ...own, ...resets } }
+  const from = limitHeadersOf(spoken.limits)
+  const statements = (['requests', 'tokens'] as const).flatMap(unit =>
+    limitParts.map(part => ({ source: from[unit][part], target: to[unit][part] })),
+  )
+  const removed = new Set([...documentedOnly, ...statements.flatMap(({ source }) => source?.header ?? [])])
+  return {
+    spoken,
+    translate: (headers, status, nowMs) => {
+      const now = { nowMs, windowMs: limits.windowMs }
+      const kept: Record<string, string> = Object.fromEntries(
+        Object.entries(headers).filter(([name]) => !removed.has(name)),
+      )
+      for (const { source, target } of statements)
+        if (source !== null && target !== null) write(kept, target, headers, source, now)
+      return status === 429 ? withWait(kept, to, nowMs) : kept
+    },
+  }
+}
+
+/** Writes one statement as another one. What is no number stays as it is. */
+function write(
+  headers: Record<string, string>,
+  { header, form, member }: LimitStatement,
+  given: Headers,
+  source: LimitStatement,
+  now: WritingTime,
+): void {
+  const text = given[source.header]
+  if (text === undefined) return
+  const value = readStatement(source, given)
+  const written = value === null ? text : (limitForms[form] as LimitForm).write(value, now)
+  headers[header] = member === null ? written : withMember(headers[header], member, written, now)
+}
+
+/** A structured field with one more member: parameters of one item, or a dictionary if their names are words. */
+function withMember(known: string | undefined, member: string, value: string, { windowMs }: WritingTime): string {
+  if (member.length > 1) return known === undefined ? `${member}=${value}` : `${known}, ${member}=${value}`
+  const item = `${known ?? '"default"'};${member}=${value}`
+  return member === 'q' ? `${item};w=${windowMs / 1_000}` : item
+}
+
+/** The wait of a 429 in the form of the dialect, instead of the seconds that the document leaves open. */
+function withWait({ 'retry-after': seconds, ...headers }: Headers, limits: LimitHeaders, nowMs: number): Headers {
+  const name = retryAfterHeader(limits)
+  if (seconds === undefined || name === null) return headers
+  const inForm = {
+    seconds: () => seconds,
+    ms: () => String(Number(seconds) * 1_000),
+    'http-date': () => new Date(nowMs + Number(seconds) * 1_000).toUTCString(),
+    none: () => '',
+  } as const
+  return { ...headers, [name]: inForm[limits.retryAfter]() }
+}
