@@ -407,7 +407,7 @@ const doors: Readonly<Record<string, Door>> = {
         'src/report/render/html.ts',
         'src/service/rpc/proxy.ts',
         'src/service/wallets/identity.ts',
-        'src/service/wallets/solana-signatures.ts',
+        'src/service/wallets/sign-in.ts',
         'src/run/warm-up.ts',
         'src/produce/callers/signer.ts',
         'src/produce/callers/wallet-keys.ts',
@@ -452,6 +452,8 @@ const doors: Readonly<Record<string, Door>> = {
     files: ['src/service/server.ts', 'src/run/warm-up-service.ts', 'src/produce/transport/connections.ts'],
     because: 'the types of its settings',
   },
+  'node:dgram': { files: ['src/outputs/statsd.ts'], because: 'StatsD goes over UDP' },
+  'node:dns/promises': { files: ['src/outputs/statsd.ts'], because: 'a socket of UDP is of one family of addresses' },
   'node:net': {
     files: [
       ...['src/calibration/raw-reader.ts', 'src/calibration/server.ts'],

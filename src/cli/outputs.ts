@@ -26,6 +26,10 @@ const outputs: Readonly<Record<string, OutputRow>> = {
     describe: 'OpenTelemetry (OTLP/HTTP) URL for all metrics',
     load: async () => (await import('../outputs/otlp/otlp.ts')).otlpOutput,
   },
+  statsd: {
+    describe: 'Send all metrics to a StatsD server, at [host]:port',
+    load: async () => (await import('../outputs/statsd.ts')).statsdOutput,
+  },
 }
 
 export const outputFlags: Readonly<Record<string, Flag>> = Object.fromEntries(
