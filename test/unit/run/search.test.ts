@@ -53,6 +53,20 @@ const delayed =
     return { ...worker, search: order => later(() => worker.search(order)) }
   }
 
+/** Keeps what the live view of a run shows of its searches at the end. */
+function lastViews(seen: (readonly CapacityResult[] | undefined)[]): Output {
+  let live: LiveRun | null = null
+  return {
+    start: started => {
+      live = started
+    },
+    finish: async () => {
+      seen.push(live?.view().capacity(false))
+    },
+    close: async () => {},
+  }
+}
+
 const after = (ms: number, { clock }: RunIo): AbortSignal => {
   const controller = new AbortController()
   clock.at(ms, () => controller.abort())
@@ -61,9 +75,16 @@ const after = (ms: number, { clock }: RunIo): AbortSignal => {
 
 describe('a search on several workers', () => {
   const single = searchIn(scenario())
+  const seen: (readonly CapacityResult[] | undefined)[] = []
+  const ofTwo = searchIn(scenario(), { workers: 2, change: () => ({ outputs: [lastViews(seen)] }) })
+  const ofFour = searchIn(scenario(), { workers: 4 })
+  const ofThreeAfar = searchIn(scenario(), {
+    workers: 3,
+    change: io => ({ startWorker: delayed(io.clock, 8)(io.startWorker) }),
+  })
 
-  test.for([2, 4])('finds the capacity that one finds: %i workers', async workers => {
-    const { result, report } = await searchIn(scenario(), { workers })
+  test.for([ofTwo, ofFour])('finds the capacity that one finds', async running => {
+    const { result, report } = await running
     const alone = (await single).result
     expect([alone.status, result.status]).toEqual(['found', 'found'])
     for (const rate of [alone.ratePerSecond, result.ratePerSecond])
@@ -73,7 +94,7 @@ describe('a search on several workers', () => {
   })
 
   test('sends the arrivals of each trial that one worker sends, on time, from one start', async () => {
-    const { trials, result } = await searchIn(scenario(), { workers: 4 })
+    const { trials, result } = await ofFour
     const alone = await single
     for (const index of [0, 1]) expect(schedule(trials[index])).toEqual(schedule(alone.trials[index]))
     expect(result.trials[1]).toMatchObject({ arrivals: 120, outcome: 'sustained' })
@@ -87,49 +108,32 @@ describe('a search on several workers', () => {
   })
 
   test('starts a trial when the last request of the last worker has ended, 100 ms after the decision', async () => {
-    const { trials } = await searchIn(scenario(), { workers: 2 })
+    const { trials } = await ofTwo
     const endMs = Math.max(...(trials[0] ?? []).map(each => each.endMs ?? 0))
     expect(trials[1]?.[0]?.dueMs).toBe(endMs + 100)
   })
 
   test('works over a channel with a latency', async () => {
-    const { result, trials } = await searchIn(scenario(), {
-      workers: 3,
-      change: io => ({ startWorker: delayed(io.clock, 8)(io.startWorker) }),
-    })
+    const { result, trials } = await ofThreeAfar
     expect(result.status).toBe('found')
     expect(Math.abs((result.ratePerSecond ?? 0) / 50 - 1)).toBeLessThan(0.05)
     for (const o of trials.flat()) expect(o.sentMs).toBe(o.dueMs)
   })
 
   test('ends a trial early for all workers', async () => {
-    const { result, trials } = await searchIn(scenario(), {
-      workers: 4,
-      change: io => ({ startWorker: delayed(io.clock, 5)(io.startWorker) }),
-    })
+    const { result, trials } = await ofThreeAfar
     const early = result.trials.findIndex(({ arrivals, planned }) => arrivals < planned)
     expect(result.trials[early]?.outcome).not.toBe('sustained')
-    const lastMs = [0, 1, 2, 3].map(worker =>
-      Math.max(...(trials[early] ?? []).filter(o => workerOf(o, 4) === worker).map(({ dueMs }) => dueMs)),
+    const lastMs = [0, 1, 2].map(worker =>
+      Math.max(...(trials[early] ?? []).filter(o => workerOf(o, 3) === worker).map(({ dueMs }) => dueMs)),
     )
     // No worker sends more than its next arrival after the last one of the others.
     const gapMs = 1000 / (result.trials[early]?.offeredPerSecond ?? 0)
-    expect(Math.max(...lastMs) - Math.min(...lastMs)).toBeLessThanOrEqual(4 * gapMs)
+    expect(Math.max(...lastMs) - Math.min(...lastMs)).toBeLessThanOrEqual(3 * gapMs)
   })
 
   test('is the same in live views as in the report', async () => {
-    let live: LiveRun | null = null
-    const seen: (readonly CapacityResult[] | undefined)[] = []
-    const output: Output = {
-      start: started => {
-        live = started
-      },
-      finish: async () => {
-        seen.push(live?.view().capacity(false))
-      },
-      close: async () => {},
-    }
-    const { report } = await searchIn(scenario(), { workers: 2, change: () => ({ outputs: [output] }) })
+    const { report } = await ofTwo
     expect(seen).toEqual([report.capacity])
   })
 
