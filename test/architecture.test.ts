@@ -617,8 +617,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 506 files',
-    rule: atMostFiles(506),
+    text: 'src has at most 508 files',
+    rule: atMostFiles(508),
     planted: [],
   },
   {

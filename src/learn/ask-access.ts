@@ -114,7 +114,12 @@ export const commonHeaders: Question = {
     const own = replies().filter(
       reply => reply.observation !== null && authenticatedResponse(reply.observation) !== null && !isAbsent(reply),
     )
-    return { findings: [...balanceFacts(own, contract.headerPrefix), resetFact(own)] }
+    return {
+      findings: [
+        ...balanceFacts(own, contract.headerPrefix),
+        ...(contract.limits.dialect === null ? [resetFact(own)] : []),
+      ],
+    }
   },
 }
 

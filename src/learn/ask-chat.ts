@@ -274,7 +274,7 @@ function mediaTypeFacts(reply: Answer): readonly Fact[] {
 export const tokenLimits: Question = {
   name: 'limit headers of completions',
   calls: 0,
-  applies: known => known.chat !== null && isService(known),
+  applies: known => known.chat !== null && isService(known) && known.contract.limits.dialect === null,
   answer: async ({ chat: use, contract }) => {
     if (use === null) return { findings: [] }
     const { whole } = use

@@ -1,6 +1,6 @@
 import type { Contract } from '../contract/contract.ts'
-import { documentedContract } from '../contract/documented.ts'
 import { moneyHeaderNames } from '../contract/headers.ts'
+import { limitHeadersOf, statedWait, statesWait } from '../contract/limit-headers/limit-headers.ts'
 import { statedAmounts } from '../judge/checks/completion.ts'
 import { type Clock, sleepUntil } from '../lib/clock.ts'
 import { toObject } from '../lib/json.ts'
@@ -29,6 +29,8 @@ export type Ask = {
   readonly isAnonymous?: boolean
   /** The maximum cost of the call. */
   readonly worstPico: bigint
+  /** Whether it is to reach a limit of the target, so that it does not wait for one. */
+  readonly isBeyondLimit?: boolean
 }
 
 /** The response to a call, or why there is none. */
@@ -132,20 +134,20 @@ export function createAsker(options: AskerOptions): Asker {
   async function ask(request: Ask, contract: Contract): Promise<Answer> {
     const draft = build(request, contract, 0, {}, '')
     const scope = scopeOf(draft, contract)
-    const call = await admit(scope, request.worstPico)
+    const call = await admit(scope, request)
     if (typeof call === 'string') return unsent(describe(request, draft), call)
     const reply = await exchange(request, contract, call)
     reservedPico -= request.worstPico
     inFlight--
     replies.push(reply)
-    record(request, scope, reply)
+    record(request, scope, reply, contract)
     return reply
   }
 
   /** The number of the call, or why it must not be made. */
-  async function admit(scope: string, worstPico: bigint): Promise<number | string> {
+  async function admit(scope: string, { worstPico, isBeyondLimit = false }: Ask): Promise<number | string> {
     if (silent >= maxSilent) return 'not asked, because the target stopped responding'
-    const waitMs = Math.max(windowEndMs(scope), failuresEndMs()) - clock.wallMs()
+    const waitMs = Math.max(isBeyondLimit ? 0 : windowEndMs(scope), failuresEndMs()) - clock.wallMs()
     if (waitMs > 0) {
       if (waitedMs + waitMs > maxWaitMs) return 'not asked, because the limits of the target would need too long a wait'
       waitedMs += waitMs
@@ -201,7 +203,7 @@ export function createAsker(options: AskerOptions): Asker {
     return isAnonymous === true || caller.keys.length === 0 ? {} : authorize(caller, 0)
   }
 
-  function record(request: Ask, scope: string, reply: Answer): void {
+  function record(request: Ask, scope: string, reply: Answer, contract: Contract): void {
     const wallMs = clock.wallMs()
     silent = reply.status === null ? silent + 1 : 0
     if (!is2xx(reply.status)) failedMs = [...failedMs, wallMs]
@@ -211,7 +213,7 @@ export function createAsker(options: AskerOptions): Asker {
       const { first, lowest } = balances.get(name) ?? { first: balance, lowest: balance }
       balances.set(name, { first, lowest: balance < lowest ? balance : lowest })
     }
-    const window = windowOf(reply, wallMs)
+    const window = windowOf(reply, wallMs, contract)
     if (window !== null) windows.set(scope, window)
   }
 }
@@ -298,17 +300,21 @@ const balancesIn = ({ headers }: Answer): readonly (readonly [name: string, pico
 const longestWindowMs = 65_000
 
 /** What the headers state about the window; null if they state nothing. */
-function windowOf(reply: Answer, wallMs: number): Window | null {
+function windowOf(reply: Answer, wallMs: number, contract: Contract): Window | null {
   const { headers, status } = reply
-  const { remaining } = statedRequests(headers, documentedContract)
-  const reset = numberIn(headers['x-ratelimit-reset-requests'])
-  if (remaining === null)
+  const limits = limitHeadersOf(contract.limits)
+  const { remaining, reset: stated } = statedRequests(headers, contract)
+  const waitMs = status === 429 ? statedWait(limits, headers) : null
+  if (remaining === null && waitMs === null)
     return status === 429 ? { remaining: 0, tokens: null, resetMs: wallMs + longestWindowMs } : null
-  const leftMs = reset === null ? longestWindowMs : resetInMs(reset, targetWallMs(headers, wallMs))
+  // The unit of a documented reset is not known yet.
+  const raw = limits.isDocumented ? numberIn(headers['x-ratelimit-reset-requests']) : null
+  const nowMs = targetWallMs(headers, wallMs)
+  const leftMs = raw !== null ? resetInMs(raw, nowMs) : statesWait(limits.requests) ? stated : stated && stated - nowMs
   return {
-    remaining: status === 429 ? 0 : remaining,
-    tokens: statedTokens(headers, documentedContract).remaining,
-    resetMs: wallMs + Math.min(longestWindowMs, Math.max(0, leftMs) + 1_100),
+    remaining: status === 429 ? 0 : (remaining ?? 1),
+    tokens: statedTokens(headers, contract).remaining,
+    resetMs: wallMs + Math.min(longestWindowMs, Math.max(0, waitMs ?? leftMs ?? longestWindowMs) + 1_100),
   }
 }
 

@@ -6,7 +6,7 @@ import { createFindingLog, type FindingLog } from '../judge/findings/findings.ts
 import type { Answer } from './asker.ts'
 import { cite, type Fact } from './question.ts'
 
-type Difference = Extract<Fact, { readonly kind: 'difference' }>
+export type Difference = Extract<Fact, { readonly kind: 'difference' }>
 
 /** How the answers were asked for. */
 export type AnswerContext = {

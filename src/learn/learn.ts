@@ -4,10 +4,11 @@ import { moneyHeaderNames } from '../contract/headers.ts'
 import { access, commonHeaders, errorLayout } from './ask-access.ts'
 import { completion, stream, strictness, tokenLimits } from './ask-chat.ts'
 import { baseCredits, creditPrice, errorPrices, multipliers } from './ask-credits.ts'
+import { limitDialect, limitEdge } from './ask-limits.ts'
 import { limitLog, offer } from './ask-lists.ts'
 import { batches, invalidCalls, replays, singleCall } from './ask-rpc.ts'
 import { type Answer, type Asker, type AskerOptions, createAsker, unsent } from './asker.ts'
-import { judgeAnswers } from './judge-answers.ts'
+import { type Difference, judgeAnswers } from './judge-answers.ts'
 import { detectPartial, learnedContract, loadable, type PartialService } from './learned-contract.ts'
 import { type Fact, type Known, type Question, type QuestionAsker, unknown, value } from './question.ts'
 
@@ -20,6 +21,7 @@ export const questions: readonly Question[] = [
   completion,
   stream,
   singleCall,
+  limitDialect,
   access,
   strictness,
   batches,
@@ -33,6 +35,7 @@ export const questions: readonly Question[] = [
   tokenLimits,
   errorLayout,
   commonHeaders,
+  limitEdge,
 ]
 
 /** Values that a few calls cannot tell, and why. */
@@ -77,6 +80,7 @@ export async function learn(options: Omit<AskerOptions, 'maxCalls'>): Promise<Le
     chat: null,
     rpc: null,
     batchLimit: 2,
+    limitClauses: [],
   }
   for (const question of questions) {
     if (!question.applies(known)) continue
@@ -93,12 +97,23 @@ export async function learn(options: Omit<AskerOptions, 'maxCalls'>): Promise<Le
   const contract = learnedContract(learned, partial)
   const broken = judgeAnswers(replies, contract, { accountTier: known.accountTier, unjudged, startedAtMs })
   return {
-    findings: [...learned, ...broken, ...unlearnable],
+    findings: [...learned, ...broken.map(each => kept(each, contract)), ...stillUnknown(learned)],
     partial,
     replies,
     spentPico: asker.spentPico(),
     nothing: isNothing(known) ? whyNothing(replies) : null,
   }
+}
+
+/** A target that contradicts its own limits has a defect and no dialect. So the promise stays, and a run fails on it. */
+const kept = (each: Difference, { limits }: Contract): Difference =>
+  limits.dialect !== null && /^(limit\.requests|limit\.tokens|retry)\./.test(each.clause)
+    ? { ...each, always: false }
+    : each
+
+const stillUnknown = (learned: readonly Fact[]): readonly Fact[] => {
+  const found = new Set(learned.flatMap(fact => (fact.kind === 'value' ? fact.path.join('.') : [])))
+  return unlearnable.filter(fact => fact.kind !== 'unknown' || !found.has(fact.path))
 }
 
 /** The contract by which requests are built: as learned so far, with the model and the network that answered. */

@@ -62,18 +62,23 @@ export type PartialService = {
 /** What a target is that states neither networks nor limits, and has no headers of its own; null for the service itself. */
 export function detectPartial(known: Known): PartialService | null {
   if (isService(known)) return null
-  if (known.chat !== null) return partialOf('openai-compatible', 'a server with the chat interface of OpenAI')
-  return known.rpc === null ? null : partialOf('json-rpc-node', 'a JSON-RPC node')
+  if (known.chat !== null) return partialOf('openai-compatible', 'a server with the chat interface of OpenAI', known)
+  return known.rpc === null ? null : partialOf('json-rpc-node', 'a JSON-RPC node', known)
 }
 
-function partialOf(profile: Parameters<typeof shippedProfile>[0], what: string): PartialService {
+function partialOf(
+  profile: Parameters<typeof shippedProfile>[0],
+  what: string,
+  { limitClauses }: Known,
+): PartialService {
   const contract = loadProfile(shippedProfile(profile))
   const paths = Object.keys(contract.sources)
     .filter(path => path !== 'name' && !path.startsWith('promises.'))
     .map((path): ValuePath => [path.split('.')[0] ?? '', ...path.split('.').slice(1)])
   return {
-    what: `${what}, and nothing else of the document`,
-    ...contract.promises,
+    what: `${what}${limitClauses.length === 0 ? '' : ' with limits'}, and nothing else of the document`,
+    only: [...(contract.promises.only ?? []), ...limitClauses],
+    except: contract.promises.except,
     findings: paths.map(path => value(path, valueAt(contract, path), `as in the profile ${profile}`)),
   }
 }

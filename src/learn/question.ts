@@ -52,6 +52,8 @@ export type Known = {
   readonly rpc: RpcUse | null
   /** A number of items that a batch may have. */
   readonly batchLimit: number
+  /** The clauses about limits that a target keeps that states them in a dialect. */
+  readonly limitClauses: readonly ClauseId[]
 }
 
 export type LengthField = Contract['chat']['lengthField']
@@ -90,9 +92,12 @@ export type Question = {
   readonly answer: (known: Known, asker: QuestionAsker) => Promise<Conclusion>
 }
 
-/** Whether the target is the service, and not another server with the same interface for chat or RPC. */
-export const isService = ({ prefix, limits, networks }: Pick<Known, 'prefix' | 'limits' | 'networks'>): boolean =>
-  prefix !== null || limits.size > 0 || networks.length > 0
+/**
+ * Whether the target is the service, and not another server with the same interface for chat or RPC. Its lists tell: other
+ * gateways have headers with a prefix, a version and a balance, too.
+ */
+export const isService = ({ limits, networks }: Pick<Known, 'limits' | 'networks'>): boolean =>
+  limits.size > 0 || networks.length > 0
 
 export const value = (path: ValuePath, value: unknown, ...evidence: readonly (Answer | string)[]): Fact => ({
   kind: 'value',

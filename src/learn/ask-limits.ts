@@ -1,0 +1,129 @@
+import type { ClauseId } from '../contract/clauses.ts'
+import { limitHeadersOf, retryAfterHeader, statedWait, statesWait } from '../contract/limit-headers/limit-headers.ts'
+import { is2xx } from '../lib/numbers.ts'
+import { statedRequests } from '../observation/limit-scope.ts'
+import { chatAsk } from './ask-chat.ts'
+import type { Answer, Ask } from './asker.ts'
+import { findDialect } from './find-dialect.ts'
+import { cite, type Fact, isService, type Known, type Question, rpcCall, unknown, value } from './question.ts'
+
+/** The smallest request that a limit counts. */
+function limitedAsk({ chat, rpc }: Known): Ask | null {
+  if (chat !== null) return chatAsk(chat.model)
+  return rpc === null ? null : { call: rpcCall(rpc), worstPico: rpc.worstPico }
+}
+
+const isLimited = ({ observation, status }: Answer): boolean =>
+  (observation?.request.kind === 'chat' || observation?.request.kind === 'rpc') && is2xx(status)
+
+const ofRequests: readonly ClauseId[] = [
+  'limit.requests.headers',
+  'limit.requests.remaining',
+  'limit.requests.reset',
+  'limit.requests.enforced',
+  'limit.requests.not-early',
+  'retry.after-reset',
+]
+const ofTokens: readonly ClauseId[] = [
+  'limit.tokens.headers',
+  'limit.tokens.remaining',
+  'limit.tokens.reset',
+  'limit.tokens.enforced',
+]
+
+/** How a target that is not the documented service states its limits. */
+export const limitDialect: Question = {
+  name: 'dialect of limit headers',
+  calls: 2,
+  applies: ({ chat, rpc }) => chat !== null || rpc !== null,
+  answer: async (known, { ask, replies }) => {
+    const wallMs = () => lastMs(replies())
+    const first = findDialect(replies().filter(isLimited), wallMs())
+    if (first === null) {
+      return {
+        findings: isService(known) ? [] : [unknown('limits.dialect', 'no response has a header about limits')],
+      }
+    }
+    if (first.dialect === null) return { findings: [], known: { limitClauses: ofRequests } }
+    const request = limitedAsk(known)
+    // How its statements move shows how it counts.
+    if (request !== null) for (let call = 0; call < 2; call++) await ask(request)
+    const own = replies().filter(isLimited)
+    const found = findDialect(own, wallMs()) ?? first
+    return {
+      findings: [...found.facts, ...windowFacts(own)],
+      known: { limitClauses: [...ofRequests, ...(found.hasTokens ? ofTokens : [])] },
+    }
+  },
+}
+
+/** The Unix time of the last response, as its `Date` has it; null: it has none. */
+function lastMs(replies: readonly Answer[]): number | null {
+  const dates = replies.map(({ headers }) => Date.parse(headers.date ?? '')).filter(Number.isFinite)
+  return dates.at(-1) ?? null
+}
+
+/** The length of a window, where a policy states it. */
+function windowFacts(replies: readonly Answer[]): readonly Fact[] {
+  for (const reply of replies)
+    for (const name of ['ratelimit-policy', 'x-ratelimit-limit']) {
+      const seconds = Number(/;\s*w=(\d{1,7})(?=[;,\s]|$)/.exec(reply.headers[name] ?? '')?.[1])
+      if (seconds > 0) return [value(['limits', 'windowMs'], seconds * 1_000, reply, `${name}: ${reply.headers[name]}`)]
+    }
+  return []
+}
+
+/** More requests than this are not spent on one limit. */
+const maxToEdge = 40
+/** Beyond the stated limit, to see whether it exists. */
+const beyond = 2
+
+/** Whether a limit bites where it says, and how a 429 states the wait. */
+export const limitEdge: Question = {
+  name: 'the edge of a limit',
+  calls: Number.POSITIVE_INFINITY,
+  applies: known => !isService(known) && known.contract.limits.dialect !== null,
+  answer: async (known, { ask, replies, callsLeft }) => {
+    const request = limitedAsk(known)
+    const left = leftIn(replies(), known)
+    if (request === null || left === null) return { findings: [] }
+    if (left > Math.min(maxToEdge, callsLeft() - beyond - 1))
+      return { findings: [unknown('limits.retryAfter', `would need ${left} more requests to reach the limit`)] }
+    for (let call = 0; call < left + beyond; call++) {
+      const reply = await ask({ ...request, isBeyondLimit: true })
+      if (reply.status === 429) {
+        const waitMs = statedWait(limitHeadersOf(known.contract.limits), reply.headers)
+        // After the wait, the next request must be accepted.
+        if (waitMs !== null && waitMs <= maxWaitMs) await ask(request)
+        return { findings: waitFacts(reply, known) }
+      }
+      if (!is2xx(reply.status)) return { findings: [unknown('limits.retryAfter', cite(reply))] }
+    }
+    return { findings: [unknown('limits.retryAfter', `no 429 came after ${left + beyond} requests`)] }
+  },
+}
+
+const maxWaitMs = 60_000
+
+function leftIn(replies: readonly Answer[], { contract }: Known): number | null {
+  const stated = replies.filter(isLimited).map(({ headers }) => statedRequests(headers, contract).remaining)
+  return stated.at(-1) ?? null
+}
+
+const httpDate = / GMT$/
+
+/** How a 429 states its wait. One that lacks it is a defect of a dialect that has it, and a lack of any other. */
+function waitFacts(reply: Answer, { contract }: Known): readonly Fact[] {
+  const { 'retry-after': plain, 'retry-after-ms': milliseconds } = reply.headers
+  const limits = limitHeadersOf(contract.limits)
+  const path = ['limits', 'retryAfter'] as const
+  const header = retryAfterHeader(limits)
+  if (header !== null && statedWait(limits, reply.headers) !== null) return []
+  const form =
+    plain === undefined ? (milliseconds === undefined ? null : 'ms') : httpDate.test(plain) ? 'http-date' : 'seconds'
+  if (form !== null)
+    return [value(path, form, reply, plain === undefined ? `retry-after-ms: ${milliseconds}` : `Retry-After: ${plain}`)]
+  if (header !== null) return []
+  const other = statesWait(limits.requests) || limits.requests.reset !== null ? ', only its reset' : ''
+  return [unknown(path.join('.'), `${cite(reply)}: it states no wait in Retry-After${other}`)]
+}

@@ -1,0 +1,144 @@
+import { describe, expect, test } from 'vitest'
+import { type Contract, contractSchema } from '../../../src/contract/contract.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
+import { type DialectName, dialectNames } from '../../../src/contract/limit-headers/limit-headers.ts'
+import { parseProfile } from '../../../src/contract/profile.ts'
+import { notPromised } from '../../../src/contract/promises.ts'
+import type { Transport } from '../../../src/produce/transport/transport.ts'
+import { type Lie, lie } from '../../../src/service/lies/lie.ts'
+import { lieByName } from '../../../src/service/lies/lies.ts'
+import { changeReplies, dropHeaders, hasStatus, isAny, setHeader } from '../../../src/service/lies/replies.ts'
+import { learnFrom } from '../../support/learn-from.ts'
+
+const perMinute = { requestsPerMinute: 12, tokensPerMinute: 1_000_000 }
+
+/** A service whose every model has twelve requests per minute. */
+const speaking = (dialect: DialectName, limits: Partial<Contract['limits']> = {}): Contract => {
+  const ofAll = { XS: perMinute, S: perMinute, M: perMinute, L: perMinute }
+  return contractSchema.parse({
+    ...documentedContract,
+    accounts: { default: ofAll, partner: ofAll },
+    limits: { ...documentedContract.limits, dialect, ...limits },
+  })
+}
+
+/** Hides everything but chat and the list of models: a gateway of somebody else. */
+const foreign =
+  (service: Transport): Transport =>
+  async (request, ...more) => {
+    if (!/^\/(chat\/completions|models)$/.test(request.path.split('?')[0] ?? '')) {
+      const answer = await service({ ...request, method: 'GET', path: '/models', body: null }, ...more)
+      return { ...answer, status: 404, headers: {}, body: Buffer.from('{"error":"no such path"}') }
+    }
+    const answer = await service(request, ...more)
+    const own = Object.entries(answer.headers).filter(([name]) => !name.startsWith('x-service-'))
+    return { ...answer, headers: { ...Object.fromEntries(own), 'x-acme-version': '1', 'x-acme-model-id': 'm' } }
+  }
+
+const learnForeign = (dialect: DialectName, lies: readonly Lie[] = [], limits: Partial<Contract['limits']> = {}) =>
+  learnFrom({ contract: speaking(dialect, limits), lies, over: foreign })
+
+const limitLines = (differences: readonly string[]) => differences.filter(each => /^(limit|retry)\./.test(each))
+
+describe('a gateway that states its limits in a dialect', () => {
+  test.each(dialectNames.filter(name => name !== 'none'))(
+    '%s is learned, and nothing is held against it',
+    async dialect => {
+      const { yaml, differences } = await learnForeign(dialect)
+      const { limits, ...profile } = parseProfile(yaml, 'learned.yaml')
+      expect(limits.dialect).toBe(dialect)
+      expect(limitLines(differences)).toEqual([])
+      expect(notPromised(profile)).not.toContain('limit.requests.remaining')
+      expect(notPromised(profile)).toContain('rpc.response')
+      expect(yaml).toMatch(/# call \d+, POST \/chat\/completions, 200: its responses have /)
+    },
+  )
+
+  test('none states no limit, so nothing about limits is promised', async () => {
+    const { yaml } = await learnForeign('none')
+    const profile = parseProfile(yaml, 'learned.yaml')
+    expect(profile.limits.dialect).toBeNull()
+    expect(notPromised(profile)).toContain('limit.requests.remaining')
+    expect(yaml).toContain('limits.dialect: no response has a header about limits')
+  })
+
+  test('the length of a window is read from a policy', async () => {
+    const { yaml } = await learnForeign('ietf', [], { windowMs: 30_000 })
+    expect(parseProfile(yaml, 'learned.yaml').limits.windowMs).toBe(30_000)
+  })
+
+  test('a reset in another form than that of the dialect is learned as such', async () => {
+    const inSeconds = { header: 'x-ratelimit-reset-requests', form: 'seconds', member: null } as const
+    const { yaml, differences } = await learnForeign('openai', [], { headers: { 'requests-reset': inSeconds } })
+    const { limits } = parseProfile(yaml, 'learned.yaml')
+    expect([limits.dialect, limits.headers]).toEqual(['openai', { 'requests-reset': inSeconds }])
+    expect(limitLines(differences)).toEqual([])
+  })
+
+  test('a header that it does not have is learned as missing', async () => {
+    const withoutLimit = { 'requests-limit': null } as const
+    const { yaml } = await learnForeign('kong', [], { headers: withoutLimit })
+    expect(parseProfile(yaml, 'learned.yaml').limits.headers).toEqual(withoutLimit)
+  })
+})
+
+test('the documented service that speaks a dialect stays the documented service', async () => {
+  const { yaml, partial } = await learnFrom({ contract: speaking('kong') })
+  expect(partial).toBeNull()
+  expect(parseProfile(yaml, 'learned.yaml').limits.dialect).toBe('kong')
+})
+
+test('headers with a prefix, a version and a balance do not make it the documented service', async () => {
+  const { partial } = await learnFrom({
+    contract: speaking('openai'),
+    over:
+      service =>
+      async (request, ...more) => {
+        const answer = await foreign(service)(request, ...more)
+        return { ...answer, headers: { ...answer.headers, 'x-acme-balance-usd': '1.5' } }
+      },
+  })
+  expect(partial?.what).toBe('a server with the chat interface of OpenAI with limits, and nothing else of the document')
+})
+
+describe('what contradicts itself is a defect, and stays promised', () => {
+  const is429 = hasStatus(429)
+  const wait = (seconds: string) => changeReplies(is429, setHeader('retry-after', seconds))
+  const defects: readonly (readonly [Lie | undefined, RegExp])[] = [
+    [lie('short', 'A second.', wait('1')), /^retry\.after-reset: /],
+    [lie('long', 'An hour.', wait('3600')), /^limit\.requests\.reset: a 429 .* states a wait of 3600 s/],
+    [
+      lie('silent', 'No wait.', changeReplies(is429, dropHeaders('retry-after'))),
+      /^limit\.requests\.headers: retry-after is nothing on a 429/,
+    ],
+    [
+      lie(
+        'far',
+        'A day.',
+        changeReplies(
+          isAny,
+          setHeader('x-ratelimit-reset-requests', value => String(Number(value) + 86_400_000)),
+        ),
+      ),
+      /^limit\.requests\.reset: the reset/,
+    ],
+    [lieByName('remaining-never-falls'), /^limit\.requests\.(remaining|enforced): /],
+  ]
+
+  test.each(defects)('%#', async (defect, named) => {
+    if (defect === undefined) throw new Error('unknown lie')
+    const { differences, yaml } = await learnForeign('kong', [defect])
+    expect(limitLines(differences)).toContainEqual(expect.stringMatching(named))
+    const clause = String(named)
+      .match(/limit\\\.requests\\\.(headers|reset)|retry\\\.after-reset/)?.[0]
+      .replaceAll('\\', '')
+    if (clause !== undefined) expect(notPromised(parseProfile(yaml, 'learned.yaml'))).not.toContain(clause)
+  })
+
+  test('a 429 without a wait is mentioned where no dialect promises one', async () => {
+    const { yaml } = await learnForeign('envoy')
+    expect(yaml.replaceAll('\n#   ', ' ')).toMatch(
+      /limits\.retryAfter: call \d+, .*, 429: it states no wait in Retry-After, only its reset/,
+    )
+  })
+})
