@@ -2,21 +2,20 @@ import { UsageError } from '../lib/usage-error.ts'
 
 export { version } from '../library/shipped-files.ts'
 
-/** A flag or an argument, in the format of yargs. */
+/** A flag or an argument. */
 export type Flag = {
   readonly type: 'string' | 'number' | 'boolean'
   readonly describe: string
   readonly default?: string | number | boolean
   readonly choices?: readonly string[]
   readonly array?: boolean
-  readonly requiresArg?: boolean
 }
 
 export type Values = Readonly<Record<string, unknown>>
 
 /** One row of the table of commands. The code of a command is loaded only when it runs. */
 export type Command = {
-  /** In the format of yargs: `report <run-dir>`. */
+  /** `report <run-dir>`: `<...>` must be given, `[...]` may be, and `..` takes a list. */
   readonly usage: string
   readonly describe: string
   readonly arguments: Readonly<Record<string, Flag>>
