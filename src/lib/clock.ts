@@ -3,7 +3,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 
 /** Milliseconds, monotonic, counted from the clock's own origin (the start of the run). */
 export type Clock = {
-  /** Monotonic milliseconds since the origin, with sub-millisecond digits. */
+  /** Monotonic milliseconds since the origin, in whole microseconds. */
   readonly nowMs: () => number
   /** Unix time in milliseconds. Moves with `nowMs`, so that a step of the system clock cannot reorder a run. */
   readonly wallMs: () => number
@@ -15,11 +15,14 @@ export type Clock = {
 
 export type Cancel = () => void
 
+/** Rounds milliseconds to whole microseconds. Finer digits are noise, and take room in records. */
+export const inMicroseconds = (ms: number): number => Math.round(ms * 1e3) / 1e3
+
 /** The machine's clock, with its origin at the moment of the call. */
 export function systemClock(): Clock {
   const originMs = performance.now()
   const originWallMs = Date.now()
-  const nowMs = () => performance.now() - originMs
+  const nowMs = () => inMicroseconds(performance.now() - originMs)
   return {
     nowMs,
     wallMs: () => originWallMs + nowMs(),
@@ -108,7 +111,7 @@ export const epochOf = (clock: Clock): Epoch => {
 export function clockFromEpoch({ machineMs, wallMs }: Epoch): Clock {
   const own = systemClock()
   const aheadMs = monotonicOriginMs(own) - machineMs
-  const nowMs = () => own.nowMs() + aheadMs
+  const nowMs = () => inMicroseconds(own.nowMs() + aheadMs)
   return {
     nowMs,
     wallMs: () => wallMs + nowMs(),
@@ -119,9 +122,20 @@ export function clockFromEpoch({ machineMs, wallMs }: Epoch): Clock {
 
 /**
  * Milliseconds since the machine started, to about 10 ms. Unlike a `Clock`, it includes the time in which the machine was
- * suspended. All processes of a machine share it.
+ * suspended. All processes of a machine share it. The machine is asked at most once in a millisecond of `clock`.
  */
-export const bootTimeMs = (): number => uptime() * 1e3
+export function createBootTime(clock: Pick<Clock, 'nowMs'>): () => number {
+  let askedMs = Number.NEGATIVE_INFINITY
+  let bootMs = 0
+  return () => {
+    const nowMs = clock.nowMs()
+    if (nowMs - askedMs >= 1) {
+      askedMs = nowMs
+      bootMs = uptime() * 1e3
+    }
+    return bootMs
+  }
+}
 
 /** The CPU time of this process so far, of all its threads, in milliseconds. */
 export function cpuTimeMs(): number {

@@ -9,7 +9,7 @@ import {
 import type { Criteria } from '../judge/compare/comparison.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { UsageError } from '../lib/usage-error.ts'
-import type { RunInfo } from '../observation/log-lines.ts'
+import { logFormat, type RunInfo } from '../observation/log-lines.ts'
 import type { Output } from '../outputs/output.ts'
 import type { Plan } from '../plan/plan.ts'
 import { maxShards } from '../plan/shard.ts'
@@ -169,7 +169,7 @@ async function jobAt(
   const clock = systemClock()
   const suggested = discovery.suggestedTarget === null ? null : secrets.text(discovery.suggestedTarget)
   const info: RunInfo = {
-    turnpike: 2,
+    turnpike: logFormat,
     runId,
     version,
     target: secrets.text(target),

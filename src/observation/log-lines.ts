@@ -6,10 +6,14 @@ import { instant } from './observation.ts'
 const text = z.string()
 const millis = instant.nullable()
 
+/** The formats that can be read: in format 2, each line of an observation is whole. New logs have the last one. */
+export const logFormats = [2, 3] as const
+export const logFormat = 3
+
 /** What the judging half must know about a run, besides the plan. */
 const infoFields = {
   /** The version of the log format. */
-  turnpike: z.literal(2),
+  turnpike: z.literal(logFormats),
   runId: text,
   version: text,
   /** Base address that was used. */

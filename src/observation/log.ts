@@ -3,11 +3,12 @@ import { open } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { constants, createGunzip, gzip } from 'node:zlib'
 import type { Cancel, Clock } from '../lib/clock.ts'
-import { isNestedDeeper, type JsonObject, parseJson, toObject } from '../lib/json.ts'
+import { isNestedDeeper, isObject, type JsonObject, parseJson } from '../lib/json.ts'
 import { whyUnreadable } from '../lib/read-text.ts'
 import { parseValid } from '../lib/schemas.ts'
 import { UsageError } from '../lib/usage-error.ts'
-import { footerSchema, gapSchema, headerSchema, type LogFooter, type LogHeader } from './log-lines.ts'
+import { footerSchema, gapSchema, headerSchema, type LogFooter, type LogHeader, logFormats } from './log-lines.ts'
+import { createRowReader, createRowWriter, type RowLine, WrongRow } from './log-rows.ts'
 import { type Observation, observationSchema } from './observation.ts'
 
 export type LogWriter = {
@@ -50,7 +51,7 @@ export async function openLog(file: string, head: LogHeader, clock: Clock): Prom
 }
 
 /**
- * Writes observations as gzipped NDJSON. Every flush writes one gzip member of whole lines, so a log can be read up to the
+ * Writes observations as gzipped NDJSON of rows. Every flush writes one gzip member of whole lines, so a log can be read up to the
  * last flush even after a crash. Compression runs off the main thread, one flush at a time. Writing never waits for the
  * disk: if more than `max` characters are pending, observations are skipped, and a line in their place states how many.
  */
@@ -65,6 +66,7 @@ export function writeLog(file: LogFile, head: LogHeader, clock: Clock, max = max
   let notRecorded = 0
   let reported = 0
   let failure: string | null = null
+  const rowOf = createRowWriter()
 
   const flush = () => {
     timer?.()
@@ -113,7 +115,7 @@ export function writeLog(file: LogFile, head: LogHeader, clock: Clock, max = max
         return
       }
       writeGap()
-      put(JSON.stringify(observation))
+      put(rowOf(observation))
       if (chunks.length > 0) timer ??= clock.at(clock.nowMs() + flushEveryMs, flush)
     },
     notRecorded: () => notRecorded,
@@ -156,16 +158,21 @@ export async function* readLog(file: string): AsyncIterable<LogLine> {
   let number = 0
   let last: LogLine | null = null
   let damaged: string | null = null
+  const readRow = createRowReader()
   for await (const { line, isWhole } of linesOf(file)) {
     number++
     const where = `${file}: line ${number}`
     if (damaged !== null) throw mistake(damaged, 'a damaged line', 'a log that Turnpike wrote')
-    const value = toObject(parseJson(line, maxNesting))
-    if (value === null) {
+    const value = parseJson(line, maxNesting)
+    if (!isObject(value) && !Array.isArray(value)) {
       if (isWhole) damaged = where
       continue
     }
-    const parsed = lineOf(value, line, where)
+    if (line.length > maxFlatLength && isNestedDeeper(line, maxNesting))
+      throw mistake(where, 'a deeply nested line', 'a log that Turnpike wrote')
+    const isRow = Array.isArray(value) || 'shape' in value
+    const parsed = isRow ? observationOf(readRow, value, where) : lineOf(value, where)
+    if (parsed === null) continue
     if ((parsed.kind === 'head') !== (last === null))
       throw mistake(where, last === null ? 'no header' : 'a second header', 'one header, as the first line')
     if (last?.kind === 'end' && parsed.kind !== 'gap')
@@ -220,11 +227,10 @@ async function* linesOf(file: string): AsyncIterable<{ readonly line: string; re
 
 const mistake = (where: string, got: string, expected: string): UsageError => new UsageError({ where, got, expected })
 
-function lineOf(object: JsonObject, line: string, where: string): LogLine {
-  if (line.length > maxFlatLength && isNestedDeeper(line, maxNesting))
-    throw mistake(where, 'a deeply nested line', 'a log that Turnpike wrote')
+function lineOf(object: JsonObject, where: string): LogLine {
   if ('turnpike' in object) {
-    if (object.turnpike !== 2) throw mistake(where, `a log of format ${object.turnpike}`, 'a log of format 2')
+    if (!logFormats.some(format => format === object.turnpike))
+      throw mistake(where, `a log of format ${object.turnpike}`, `a log of format ${logFormats.join(' or ')}`)
     return { kind: 'head', head: parseValid(headerSchema, object, where) }
   }
   if ('skipped' in object) return { kind: 'gap', ...parseValid(gapSchema, object, where) }
@@ -232,6 +238,18 @@ function lineOf(object: JsonObject, line: string, where: string): LogLine {
   if (!('id' in object && 'outcome' in object))
     throw mistake(where, 'a line that is not an observation', 'a log that Turnpike wrote')
   return { kind: 'observation', observation: parseValid(observationSchema, object, where) }
+}
+
+/** null: the line only states which values vary. */
+function observationOf(readRow: ReturnType<typeof createRowReader>, line: RowLine, where: string): LogLine | null {
+  try {
+    const observation = readRow(line)
+    if (observation === null) return null
+    return { kind: 'observation', observation: parseValid(observationSchema, observation, where) }
+  } catch (cause) {
+    if (cause instanceof WrongRow) throw mistake(where, cause.message, 'a log that Turnpike wrote')
+    throw cause
+  }
 }
 
 /** The error codes of zlib for invalid gzip. */

@@ -1,5 +1,6 @@
 import type { Contract } from '../contract/contract.ts'
 import { whenIdle } from '../lib/batches.ts'
+import { logFormat } from '../observation/log-lines.ts'
 import type { Plan } from '../plan/plan.ts'
 import { loadCallers } from '../produce/callers/api-keys.ts'
 import { createSigner, type Signer } from '../produce/callers/signer.ts'
@@ -44,7 +45,7 @@ export function unrecordedJob(
   run: { readonly runId: string; readonly target: string; readonly startedAtMs: number },
 ): RunJob {
   return {
-    info: { turnpike: 2, version: 'unrecorded', ...run },
+    info: { turnpike: logFormat, version: 'unrecorded', ...run },
     plan,
     contract,
     callers: loadCallers(plan.callers, {

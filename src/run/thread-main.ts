@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { whenIdle } from '../lib/batches.ts'
-import { bootTimeMs, type Clock, clockFromEpoch, monitorEventLoop } from '../lib/clock.ts'
+import { type Clock, clockFromEpoch, createBootTime, monitorEventLoop } from '../lib/clock.ts'
 import { openLog } from '../observation/log.ts'
 import type { Plan } from '../plan/plan.ts'
 import { warmUpTerms } from '../plan/warm-up.ts'
@@ -23,6 +23,7 @@ const maxPreopenMs = 500
 async function serve(job: WorkerJob): Promise<void> {
   const { info, shard, plan, baseUrl, sendLease } = job
   const clock = clockFromEpoch(job.epoch)
+  const bootTimeMs = createBootTime(clock)
   const quit = new AbortController()
   const isOver = sendLease === undefined ? createPauseWatch(bootTimeMs) : () => isLeaseOver(sendLease, bootTimeMs())
   const stop = createRunStop(new AbortController().signal, quit.signal, isOver)

@@ -159,8 +159,8 @@ const edits = [
   ],
   [
     'a log of another version',
-    `${unpacked} sed -i '1s/"turnpike":2/"turnpike":1/' l; ${packed}`,
-    /line 1: got a log of format 1, expected a log of format 2/,
+    `${unpacked} sed -i '1s/"turnpike":3/"turnpike":1/' l; ${packed}`,
+    /line 1: got a log of format 1, expected a log of format 2 or 3/,
   ],
   ['a log without its header', `${unpacked} sed -i 1d l; ${packed}`, /line 1: got no header/],
   ['a log with a damaged line', `${unpacked} sed -i '5s/.*/{"id":/' l; ${packed}`, /line 5: got a damaged line/],

@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/lib/clock.ts'
+import { type Clock, inMicroseconds } from '../../src/lib/clock.ts'
 
 /** A clock that moves only on request. Timers fire in the order of due time, then of creation. */
 export type ManualClock = Clock & {
@@ -48,7 +48,7 @@ export function manualClock(startWallMs = Date.UTC(2026, 0, 15, 12)): ManualCloc
   }
 
   return {
-    nowMs: () => now,
+    nowMs: () => inMicroseconds(now),
     wallMs: () => startWallMs + now,
     at,
     atPrecisely: at,

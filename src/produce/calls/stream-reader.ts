@@ -1,3 +1,4 @@
+import { inMicroseconds } from '../../lib/clock.ts'
 import { boundJson, boundMembers, isObject, isPresent, type JsonObject, parseObject } from '../../lib/json.ts'
 import type { Mask } from '../../lib/mask/mask.ts'
 import type { StreamRecord } from '../../observation/observation.ts'
@@ -218,7 +219,7 @@ export function createStreamReader({ doneMarker, echoField, mask }: StreamReader
     tokenChunks++
     firstTokenMs ??= atMs
     if (isContent) firstContentMs ??= atMs
-    if (lastTokenMs !== null && gapsMs.length < maxGaps) gapsMs.push(atMs - lastTokenMs)
+    if (lastTokenMs !== null && gapsMs.length < maxGaps) gapsMs.push(inMicroseconds(atMs - lastTokenMs))
     lastTokenMs = atMs
   }
 

@@ -1,6 +1,6 @@
 import { availableParallelism, totalmem } from 'node:os'
 import type { WorkerHealth } from '../../judge/judge-run.ts'
-import { bootTimeMs, type Clock, sleepUntil, systemClock } from '../../lib/clock.ts'
+import { type Clock, createBootTime, sleepUntil, systemClock } from '../../lib/clock.ts'
 import { isObject } from '../../lib/json.ts'
 import { pico } from '../../lib/money.ts'
 import { messageOf } from '../../lib/usage-error.ts'
@@ -91,7 +91,7 @@ export async function serveShards(
     const io = {
       state,
       clock,
-      bootMs: bootTimeMs,
+      bootMs: createBootTime(clock),
       redisClock,
       lease,
       log,

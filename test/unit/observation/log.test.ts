@@ -15,7 +15,7 @@ let files = 0
 const freshFile = () => join(directory, `${files++}.ndjson.gz`)
 
 const began = { startedAtMs: 17, worker: 0, workers: 1 }
-const head: LogHeader = { turnpike: 2, runId: 'r', version: '0.1.0', target: 'http://127.0.0.1:1', ...began }
+const head: LogHeader = { turnpike: 3, runId: 'r', version: '0.1.0', target: 'http://127.0.0.1:1', ...began }
 const eventLoopDelayMs = { p99: 2, max: 9 }
 const end: LogFooter = {
   ended: 'complete',
@@ -116,7 +116,7 @@ describe('a log', () => {
   test('does not wait half a second with more than 256 KiB', async () => {
     const file = freshFile()
     const log = await openLog(file, head, manualClock())
-    for (let id = 0; id < 30; id++) log.write(observation(id, 'x'.repeat(10_000)))
+    for (let id = 0; id < 30; id++) log.write(observation(id, `${id}`.padEnd(10_000, 'x')))
     await onDisk(file, 27)
     expect(seqsOf(await linesOf(file)).length).toBeGreaterThanOrEqual(26)
     await log.end(end)
@@ -198,11 +198,19 @@ describe('a reader', () => {
   })
 
   test.each([
-    ['another format', { ...head, turnpike: 1 }, 'got a log of format 1, expected a log of format 2'],
+    ['another format', { ...head, turnpike: 1 }, 'got a log of format 1, expected a log of format 2 or 3'],
+    ['a row before its shape', [0, 1], 'got the unknown shape 0, expected a log that Turnpike wrote'],
     ['a line of no known kind', { leftOut: 3 }, 'got a line that is not an observation'],
   ])('reports a log with %s', async (_, line, message) => {
     const file = fileWith(gzipSync(`${JSON.stringify(line)}\n`))
     await expect(linesOf(file)).rejects.toThrow(`${file}: line 1: ${message}`)
+  })
+
+  test('reads a log of format 2, whose lines are whole', async () => {
+    const lines = [{ ...head, turnpike: 2 }, observation(3), { skipped: 2 }, observation(4), end]
+    const read = await linesOf(fileWith(gzipSync(lines.map(line => `${JSON.stringify(line)}\n`).join(''))))
+    expect(read.map(({ kind }) => kind)).toEqual(['head', 'observation', 'gap', 'observation', 'end'])
+    expect(seqsOf(read)).toEqual([3, 4])
   })
 
   test('finds nothing in an empty file', async () => {
@@ -255,7 +263,7 @@ describe('the members of a log', () => {
     }
     const log = writeLog({ append, close: async () => {} }, head, manualClock())
     for (let id = 0; id < observations; id++) {
-      log.write(observation(id, 'x'.repeat(8_000)))
+      log.write(observation(id, `${id}`.padEnd(8_200, 'x')))
       if (!isSlow) while (appends.length < 1 + Math.floor((id + 1) / 8)) await new Promise(setImmediate)
     }
     const ended = log.end(end)

@@ -2,12 +2,13 @@ import { gunzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { writeLog } from '../../../src/observation/log.ts'
 import type { LogFooter, LogHeader } from '../../../src/observation/log-lines.ts'
+import { createRowReader } from '../../../src/observation/log-rows.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import { manualClock } from '../../support/manual-clock.ts'
 
 const alone = { worker: 0, workers: 1 }
 const head: LogHeader = {
-  turnpike: 2,
+  turnpike: 3,
   runId: 'r',
   version: '0.1.0',
   target: 'http://127.0.0.1:1',
@@ -37,7 +38,7 @@ const observation = (id: number): Observation => ({
   sentMs: id,
   headersMs: null,
   endMs: id + 1,
-  outcome: { kind: 'failed', reason: 'connection-lost', detail: 'x'.repeat(1_000) },
+  outcome: { kind: 'failed', reason: 'connection-lost', detail: `${id}`.padEnd(1_000, 'x') },
   response: null,
 })
 
@@ -71,9 +72,18 @@ function stuckFile() {
       isStuck = false
       release()
     },
-    lines: () =>
-      taken.flatMap(bytes => gunzipSync(bytes).toString().trimEnd().split('\n')).map(line => JSON.parse(line)),
+    lines: () => linesOf(taken),
   }
+}
+
+function linesOf(members: readonly Buffer[]): readonly unknown[] {
+  const readRow = createRowReader()
+  const lines = members
+    .flatMap(bytes => gunzipSync(bytes).toString().trimEnd().split('\n'))
+    .map(line => JSON.parse(line))
+  return lines
+    .map(line => (Array.isArray(line) || 'shape' in line ? readRow(line) : line))
+    .filter(line => line !== null)
 }
 
 describe('a disk that is too slow', () => {
