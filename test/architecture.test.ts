@@ -616,8 +616,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 508 files',
-    rule: atMostFiles(508),
+    text: 'src has at most 509 files',
+    rule: atMostFiles(509),
     planted: [],
   },
   {

@@ -166,8 +166,13 @@ const edits = [
   ['a log with a damaged line', `${unpacked} sed -i '5s/.*/{"id":/' l; ${packed}`, /line 5: got a damaged line/],
   [
     'a log with an edited line',
-    `${unpacked} sed -i '5s/"outcome":{/"outcome":5,"was":{/' l; ${packed}`,
-    /line 5: outcome: got 5/,
+    `${unpacked} sed -i '2s/"outcome":{/"outcome":5,"was":{/' l; ${packed}`,
+    /line 2: outcome: got 5/,
+  ],
+  [
+    'a log without the shape of its rows',
+    `${unpacked} sed -i '2d' l; ${packed}`,
+    /line \d+: got .*shape .*, expected a log that Turnpike wrote/,
   ],
   [
     'a log with a strange line',

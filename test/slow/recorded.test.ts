@@ -1,11 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { gunzipSync } from 'node:zlib'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Observation } from '../../src/observation/observation.ts'
 import type { Plan } from '../../src/plan/plan.ts'
 import { unpackArrivals } from '../../src/plan/recorded-load.ts'
 import { freshDirectory, turnpike } from '../support/turnpike.ts'
+import { readObservations } from '../support/whole-lines.ts'
 
 const first = join(freshDirectory(), 'first')
 const short = readFileSync('test/e2e/short.yaml', 'utf8')
@@ -21,13 +21,10 @@ function scenarioWith(stages: string, more: (text: string) => string = text => t
 }
 
 /** The first request of each arrival, in the order of due times. */
-function arrivalsIn(directory: string): readonly Observation[] {
-  return gunzipSync(readFileSync(join(directory, 'observations.ndjson.gz')))
-    .toString()
-    .trim()
-    .split('\n')
-    .map(line => JSON.parse(line) as Observation)
-    .filter(({ stage }) => stage !== undefined && !stage.startsWith('('))
+async function arrivalsIn(directory: string): Promise<readonly Observation[]> {
+  const observations = await readObservations(join(directory, 'observations.ndjson.gz'))
+  return observations
+    .filter(({ stage }) => !stage.startsWith('('))
     .filter(({ request, id }) => request.kind !== 'rpc' || request.replay === null || request.replay.group === id)
     .sort((a, b) => a.dueMs - b.dueMs || a.id - b.id)
 }
@@ -47,7 +44,7 @@ describe.concurrent('a run that replays another', () => {
       out,
     ])
     expect(run.stdout).toMatch(/^PASS {2}again/)
-    const [was, is] = [arrivalsIn(first), arrivalsIn(out)]
+    const [was, is] = [await arrivalsIn(first), await arrivalsIn(out)]
     expect(is.map(({ call, caller }) => [call, caller])).toEqual(was.map(({ call, caller }) => [call, caller]))
     const since = (arrivals: readonly Observation[]) => arrivals.map(({ dueMs }) => dueMs - (arrivals[0]?.dueMs ?? 0))
     const off = since(is).map((dueMs, index) => Math.abs(dueMs - (since(was)[index] ?? 0) / 5))

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { gunzipSync, gzipSync } from 'node:zlib'
+import { gzipSync } from 'node:zlib'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { documentedContract } from '../../src/contract/documented.ts'
 import { judgeLog } from '../../src/judge/judge-run.ts'
@@ -10,6 +10,7 @@ import { makeReport } from '../../src/run/make-report.ts'
 import { readJudgedPlan } from '../../src/storage/run-directory.ts'
 import { todays } from '../support/nightly.ts'
 import { recordedRun } from '../support/recorded-run.ts'
+import { readWholeLines } from '../support/whole-lines.ts'
 
 const directory = join(mkdtempSync(join(tmpdir(), 'turnpike-edited-')), 'run')
 const planFile = join(directory, 'plan.json')
@@ -20,7 +21,7 @@ let lines: readonly string[] = []
 beforeAll(async () => {
   await recordedRun(directory, { scenario: 'scenarios/smoke.yaml' })
   plan = readFileSync(planFile, 'utf8')
-  lines = gunzipSync(readFileSync(logFile)).toString().trimEnd().split('\n')
+  lines = await readWholeLines(logFile)
 })
 
 type Path = readonly (string | number)[]

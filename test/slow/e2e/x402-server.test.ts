@@ -1,11 +1,11 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { gunzipSync } from 'node:zlib'
 import { afterEach, expect, test } from 'vitest'
 import { documentedContract } from '../../../src/contract/documented.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import { createSigner, walletKind } from '../../../src/produce/callers/signer.ts'
 import { freshDirectory, turnpike } from '../../support/turnpike.ts'
+import { readObservations } from '../../support/whole-lines.ts'
 import { startX402Server, type X402Server } from '../../support/x402-server.ts'
 
 const scenario = `
@@ -38,11 +38,7 @@ async function run(profile: string): Promise<readonly Observation[]> {
     TURNPIKE_SOLANA_NODE: server?.node ?? '',
   })
   expect([0, 1, 3], stderr).toContain(code)
-  const lines = gunzipSync(readFileSync(join(out, 'observations.ndjson.gz')))
-    .toString()
-    .trim()
-    .split('\n')
-  return lines.map(line => JSON.parse(line) as Observation).filter(({ request }) => request !== undefined)
+  return readObservations(join(out, 'observations.ndjson.gz'))
 }
 
 test('a server of the public packages accepts sign-ins and payments on both chains, and counts each payment once', async () => {

@@ -1,12 +1,13 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { gunzipSync, gzipSync } from 'node:zlib'
+import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { runCli } from '../../../src/cli/cli.ts'
 import { randomStream } from '../../../src/lib/random.ts'
 import { UsageError } from '../../../src/lib/usage-error.ts'
 import { recordedRun } from '../../support/recorded-run.ts'
+import { readWholeLines } from '../../support/whole-lines.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'turnpike-damaged-'))
 const [whole, damaged] = [join(folder, 'whole'), join(folder, 'damaged')]
@@ -37,11 +38,7 @@ thresholds:
 beforeAll(async () => {
   await recordedRun(whole, { scenario, seed: 3 })
   const kinds = new Map<string, string>()
-  const all = gunzipSync(readFileSync(join(whole, logFile)))
-    .toString()
-    .trimEnd()
-    .split('\n')
-  for (const line of all) {
+  for (const line of await readWholeLines(join(whole, logFile))) {
     const { request, outcome, trial, ended } = JSON.parse(line) as Record<string, Record<string, unknown> | undefined>
     const kind =
       request === undefined ? String(ended) : [request.kind, request.stream, outcome?.status, trial].join(' ')
