@@ -8,6 +8,13 @@ export type ManualClock = Clock & {
   readonly run: <T>(work: Promise<T>) => Promise<T>
 }
 
+/** Whole microseconds, but not before a timer that fired, and without the error of sums of such times. */
+function roundedUp(ms: number): number {
+  const rounded = inMicroseconds(ms)
+  if (Math.abs(rounded - ms) < 1e-6) return Math.max(rounded, ms)
+  return rounded < ms ? inMicroseconds(rounded + 1e-3) : rounded
+}
+
 type Timer = { readonly dueMs: number; readonly order: number; readonly wake: () => void }
 
 export function manualClock(startWallMs = Date.UTC(2026, 0, 15, 12)): ManualClock {
@@ -48,7 +55,7 @@ export function manualClock(startWallMs = Date.UTC(2026, 0, 15, 12)): ManualCloc
   }
 
   return {
-    nowMs: () => inMicroseconds(now),
+    nowMs: () => roundedUp(now),
     wallMs: () => startWallMs + now,
     at,
     atPrecisely: at,
