@@ -8,10 +8,10 @@ export type ManualClock = Clock & {
   readonly run: <T>(work: Promise<T>) => Promise<T>
 }
 
-/** Whole microseconds, but not before a timer that fired, and without the error of sums of such times. */
+/** Whole microseconds, but never before a timer that fired. The error of a sum of such times stays. */
 function roundedUp(ms: number): number {
   const rounded = inMicroseconds(ms)
-  if (Math.abs(rounded - ms) < 1e-6) return Math.max(rounded, ms)
+  if (Math.abs(rounded - ms) < 1e-6) return ms
   return rounded < ms ? inMicroseconds(rounded + 1e-3) : rounded
 }
 

@@ -1,3 +1,4 @@
+import { inMicroseconds } from '../../lib/clock.ts'
 import { randomStream } from '../../lib/random.ts'
 import {
   type ArrivalStep,
@@ -27,6 +28,7 @@ export type Arrival = {
   readonly caller: number
   /** Which key of its caller it uses, from 0. */
   readonly key: number
+  /** In whole microseconds. */
   readonly dueMs: number
   /** Its requests in order. Only replays, payments and races have more than one. */
   readonly steps: readonly ArrivalStep[]
@@ -67,7 +69,8 @@ export function createArrivalSource(
     const keys = keysOfCaller(plan.callers, caller)
     const steps = planned === undefined ? (['only'] as const) : stepsOf(planned, id, keys)
     sent.set(caller, { arrivals: arrivals + 1, requests: requests + steps.length })
-    const arrival = { id, seq, stage, call, caller, key: arrivals % keys, dueMs, steps, trial: null }
+    const key = arrivals % keys
+    const arrival = { id, seq, stage, call, caller, key, dueMs: inMicroseconds(dueMs), steps, trial: null }
     seq += steps.length
     return arrival
   }

@@ -1,6 +1,6 @@
 import type { AccountTier } from '../../contract/contract.ts'
 import type { SignInForm } from '../../contract/wallets.ts'
-import { type Clock, inMicroseconds } from '../../lib/clock.ts'
+import type { Clock } from '../../lib/clock.ts'
 import type { Mask } from '../../lib/mask/mask.ts'
 import { maskOnce } from '../../lib/mask/once.ts'
 import type { DropReason, Observation, ObservedResponse, Outcome, Sink } from '../../observation/observation.ts'
@@ -132,7 +132,7 @@ function observationOf(
     key,
     accountTier,
     request: built.descriptor,
-    dueMs: inMicroseconds(dueMs),
+    dueMs,
     sentMs: exchange?.sentMs ?? null,
     retried: exchange?.retried || undefined,
     headersMs: exchange?.headersMs ?? null,

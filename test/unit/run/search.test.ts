@@ -103,7 +103,7 @@ describe('a search on several workers', () => {
     for (const [index, trial] of trials.entries()) {
       const gapMs = 1000 / (result.trials[index]?.offeredPerSecond ?? 0)
       const offsetsMs = trial.map(({ dueMs }) => dueMs - (trial[0]?.dueMs ?? 0))
-      expect(offsetsMs).toEqual(offsetsMs.map((_, n) => expect.closeTo(n * gapMs, 6)))
+      expect(offsetsMs).toEqual(offsetsMs.map((_, n) => expect.closeTo(n * gapMs, 2)))
     }
   })
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { inMicroseconds } from '../../../../src/lib/clock.ts'
 import { randomStream } from '../../../../src/lib/random.ts'
 import { type Arrival, createArrivalSource, requestIdOf } from '../../../../src/produce/arrivals/arrivals.ts'
 import { planFor, stageOf, steady } from './plans.ts'
@@ -197,7 +198,7 @@ test('an open stage has no arrivals of a closed one', () => {
 test('the random streams of an arrival source depend on its seed and their names', () => {
   const shape = { kind: 'poisson', perSecond: 1 } as const
   const [first] = createArrivalSource(planFor(1, 9)).open(stageOf({ model: 'open', shape, mix: mixed }))
-  expect(first?.dueMs).toBe(randomStream(9, 'arrivals/steady').exponential() * 1_000)
+  expect(first?.dueMs).toBe(inMicroseconds(randomStream(9, 'arrivals/steady').exponential() * 1_000))
 })
 
 describe('the arrivals of a trial', () => {
