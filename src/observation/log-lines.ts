@@ -89,3 +89,10 @@ export type LogFooter = DeepReadonly<z.output<typeof footerSchema>>
 
 /** A line in place of skipped observations. */
 export const gapSchema = z.object({ skipped: whole })
+
+/** A line about a shape of rows: either its first observation, or the positions of the values that vary. */
+export const shapeSchema = z.object({
+  shape: whole,
+  first: z.record(text, z.unknown()).optional(),
+  varies: z.array(whole).optional(),
+})

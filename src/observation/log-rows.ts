@@ -1,6 +1,5 @@
-import { z } from 'zod'
 import { isObject, type JsonObject } from '../lib/json.ts'
-import { whole } from '../lib/schemas.ts'
+import { shapeSchema } from './log-lines.ts'
 import type { Observation } from './observation.ts'
 
 /**
@@ -193,12 +192,6 @@ function linesOf(number: number, shape: Shape, values: readonly unknown[]): stri
   return `${row}]`
 }
 
-const shapeLineSchema = z.object({
-  shape: whole,
-  first: z.record(z.string(), z.unknown()).optional(),
-  varies: z.array(whole).optional(),
-})
-
 /** A line that does not fit those before it. The message says what it is. */
 export class WrongRow extends Error {}
 
@@ -244,7 +237,7 @@ export function createRowReader(): (line: RowLine) => unknown {
 
   return line => {
     if (Array.isArray(line)) return readRow(shapeOf(line[0]), line.slice(1))
-    const { data } = shapeLineSchema.safeParse(line)
+    const { data } = shapeSchema.safeParse(line)
     if (data?.first !== undefined) return begin(data.shape, data.first)
     if (data?.varies !== undefined) return vary(shapeOf(data.shape), data.varies)
     throw new WrongRow('a damaged shape')
