@@ -383,6 +383,7 @@ const doors: Readonly<Record<string, Door>> = {
   },
   vitest: { files: ['src/vitest.ts'], because: 'the matchers of the test runner, for those who have it' },
   yaml: { files: ['src/lib/yaml.ts'], because: 'the files that people write: scenarios and profiles' },
+  yargs: { files: ['src/cli/cli.ts'], because: 'the command line' },
   zod: {
     files: [
       ...['src/contract', 'src/lib/schemas.ts', 'src/scenario', 'src/service/chat/request.ts'],

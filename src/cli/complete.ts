@@ -1,5 +1,5 @@
+import { nameOf } from './check-arguments.ts'
 import type { Command, Flag } from './flags.ts'
-import { nameOf } from './parse-arguments.ts'
 
 /** Words that may follow. `files`: the shell adds the names of files. */
 export type Completion = { readonly words: readonly string[]; readonly files: boolean }

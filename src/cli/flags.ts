@@ -2,20 +2,21 @@ import { UsageError } from '../lib/usage-error.ts'
 
 export { version } from '../library/shipped-files.ts'
 
-/** A flag or an argument. */
+/** A flag or an argument, in the format of yargs. */
 export type Flag = {
   readonly type: 'string' | 'number' | 'boolean'
   readonly describe: string
   readonly default?: string | number | boolean
   readonly choices?: readonly string[]
   readonly array?: boolean
+  readonly requiresArg?: boolean
 }
 
 export type Values = Readonly<Record<string, unknown>>
 
 /** One row of the table of commands. The code of a command is loaded only when it runs. */
 export type Command = {
-  /** `report <run-dir>`: `<...>` must be given, `[...]` may be, and `..` takes a list. */
+  /** In the format of yargs: `report <run-dir>`. */
   readonly usage: string
   readonly describe: string
   readonly arguments: Readonly<Record<string, Flag>>

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { checkArguments, commandOf } from '../../../src/cli/check-arguments.ts'
 import { runCli } from '../../../src/cli/cli.ts'
 import { commands } from '../../../src/cli/commands.ts'
 import { exitCodes, listFlag, number, text, version } from '../../../src/cli/flags.ts'
-import { commandOf, parseArguments } from '../../../src/cli/parse-arguments.ts'
 import { exitCodeOf } from '../../../src/cli/print.ts'
 import { UsageError } from '../../../src/lib/usage-error.ts'
 import type { Report } from '../../../src/report/document.ts'
@@ -22,7 +22,7 @@ afterEach(() => {
 const names = commands.map(({ usage }) => usage.split(' ')[0] ?? '')
 
 const assertAccepted = ([name = '', ...rest]: readonly string[]) =>
-  parseArguments(rest, commandOf(name, commands), commands)
+  checkArguments(rest, commandOf(name, commands), commands)
 
 describe('--help', () => {
   test('lists every command and exit code', async () => {
@@ -89,24 +89,6 @@ test('arguments before, between and after flags are accepted if they are togethe
     'run a --baseline b --baseline c',
   ])
     expect(() => assertAccepted(args.split(' ')), args).not.toThrow()
-})
-
-test.each([
-  ['schema', {}],
-  ['findings runs/1', { 'run-dir': 'runs/1', repro: false, format: 'text' }],
-  [
-    'findings runs/1 2 --repro --out=a=b',
-    { 'run-dir': 'runs/1', number: '2', repro: true, out: 'a=b', format: 'text' },
-  ],
-  ['findings runs/1 --repro false', { 'run-dir': 'runs/1', repro: false, format: 'text' }],
-  ['clauses', { 'run-dirs': [], format: 'text' }],
-  ['worker --once true --name 007', { name: '007', once: true }],
-  ['calibration-server --port -1', expect.objectContaining({ port: -1 })],
-  ['run a --seed 1.5 --no-progress', expect.objectContaining({ seed: 1.5, progress: false })],
-  ['run a b --only x --only=y', expect.objectContaining({ scenarios: ['a', 'b'], only: ['x', 'y'], workers: 1 })],
-])('the values of %s', (line, values) => {
-  const [name = '', ...rest] = line.split(' ')
-  expect(parseArguments(rest, commandOf(name, commands), commands)).toEqual(values)
 })
 
 describe('a mistake on the command line', () => {

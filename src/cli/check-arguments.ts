@@ -1,32 +1,15 @@
 import { describeValue, type Mistake, nearest, oneOf, UsageError } from '../lib/usage-error.ts'
 import { isScenario } from '../library/shipped-files.ts'
-import { type Command, type Flag, listFlag, type Values } from './flags.ts'
+import type { Command, Flag } from './flags.ts'
 
 /**
- * The values of the flags and arguments of a command. Throws a UsageError for a flag that does not exist, a flag given
- * twice, without a value or with a value of another type, and for surplus words.
+ * Throws a UsageError for arguments of a command that yargs refuses or would guess about: a flag that does not exist, a
+ * flag given twice, without a value or with a value of another type, and surplus words.
  */
-export function parseArguments(args: readonly string[], command: Command, commands: readonly Command[]): Values {
+export function checkArguments(args: readonly string[], command: Command, commands: readonly Command[]): void {
   const given = readArguments(args, command)
   const mistakes = [...flagMistakes(given.flags, command, commands), ...wordMistakes(given.words, command)]
   if (mistakes.length > 0) throw new UsageError(mistakes)
-  const values = new Map(Object.entries(command.flags).map(([name, flag]) => [name, flag.default] as [string, unknown]))
-  for (const { name, value } of given.flags) {
-    const negated = negatedFlag(command.flags, name)
-    const flag = ownFlag(command.flags, name)
-    if (negated !== undefined) values.set(negated, false)
-    else if (flag?.array === true) values.set(name, [...listFlag(Object.fromEntries(values), name), value ?? ''])
-    else if (flag !== undefined) values.set(name, typedValue(value, flag))
-  }
-  const words = given.words.map(({ word }) => word)
-  for (const [index, [name, argument]] of Object.entries(command.arguments).entries())
-    values.set(name, argument.array === true ? words : words[index])
-  return Object.fromEntries([...values].filter(([, value]) => value !== undefined))
-}
-
-function typedValue(value: string | null, { type }: Flag): unknown {
-  if (type === 'boolean') return value !== 'false'
-  return type === 'number' ? Number(value) : value
 }
 
 const isFlag = (argument: string): boolean => /^-[^\d.]/.test(argument)
