@@ -52,7 +52,7 @@ export type Clause = {
   readonly hides?: HiddenClauses
 }
 
-/** Calls that exercise a clause. `judge/call-filters.ts` tells which. */
+/** Calls that exercise a clause. `judge/not-judged.ts` tells which. */
 export type CallFilterName =
   | 'any'
   | 'chat'

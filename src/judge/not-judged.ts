@@ -1,11 +1,120 @@
-import type { Clause } from '../contract/clause.ts'
+import type { CallFilterName, Clause, JudgeName } from '../contract/clause.ts'
 import { type ClauseId, clauses } from '../contract/clauses.ts'
+import { probeNames, probeOf } from '../contract/probes.ts'
 import { plural } from '../lib/format.ts'
 import type { Call, Plan } from '../plan/plan.ts'
-import { type CallFilter, callFilterOf } from './call-filters.ts'
 import type { ClauseTally, NotJudgedReason } from './findings/findings.ts'
 import type { Obstacle } from './findings/obstacles.ts'
 import type { RequestStats, RunMetrics } from './metrics/request-stats.ts'
+
+/** The calls whose responses can exercise a clause. */
+type CallFilter = {
+  /** What such a call does, as in `no call of this run …`. */
+  readonly wanted: string
+  readonly matches: (call: Call) => boolean
+  /** Whether refused requests exercise the clause too. */
+  readonly fromRefusals?: boolean
+}
+
+type CallOf<Kind extends Call['kind']> = Call & { readonly kind: Kind }
+
+const isOf = <Kind extends Call['kind']>(call: Call, kind: Kind): call is CallOf<Kind> => call.kind === kind
+
+const calls = <Kind extends Call['kind']>(
+  kind: Kind,
+  wanted = `has the kind ${kind}`,
+  matches: (call: CallOf<Kind>) => boolean = () => true,
+): CallFilter => ({ wanted, matches: call => isOf(call, kind) && matches(call) })
+
+const replayWith = (key: string, matches: (call: CallOf<'replay'>) => boolean): CallFilter =>
+  calls('replay', `repeats a JSON-RPC request with ${key}`, matches)
+
+const rpcOf = (call: Call) => (isOf(call, 'replay') ? call.of : isOf(call, 'rpc') ? call : null)
+const isBatch = (call: Call): boolean => (rpcOf(call)?.batchSize ?? null) !== null
+const mayFail = (call: Call): boolean => (rpcOf(call)?.failing ?? 0) > 0
+
+const filters: Readonly<Record<Exclude<CallFilterName, 'any'>, CallFilter>> = {
+  chat: calls('chat', 'requests a completion (kind: chat)'),
+  'compressed-chat': calls(
+    'chat',
+    'accepts a compressed completion (accept-encoding)',
+    ({ options }) => options !== null && options.encoding !== null,
+  ),
+  rpc: { wanted: 'sends a JSON-RPC request (kind: rpc)', matches: call => rpcOf(call) !== null },
+  batch: { wanted: 'sends a JSON-RPC batch (kind: rpc-batch)', matches: isBatch },
+  'failing-item': {
+    wanted: 'sends a JSON-RPC request that fails on purpose (failure-ratio or failing-items)',
+    matches: mayFail,
+    fromRefusals: true,
+  },
+  'failing-batch': {
+    wanted: 'sends a JSON-RPC batch with items that fail on purpose (failing-items)',
+    matches: call => isBatch(call) && mayFail(call),
+  },
+  replay: calls('replay', 'repeats a JSON-RPC request (kind: replay)'),
+  'replay-conflict': replayWith('another body (conflict-ratio)', ({ conflictRatio }) => conflictRatio > 0),
+  'replay-of-other-caller': replayWith('another caller (other-caller-ratio)', call => call.otherCallerRatio > 0),
+  'replay-with-other-key': replayWith('another API key (other-key-ratio)', call => call.otherKeyRatio > 0),
+  'replay-later': replayWith('a delay (repeat-after)', ({ repeatAfterMs }) => repeatAfterMs !== null),
+  resource: calls('resource', 'requests such a resource (kind: resource)'),
+  models: calls('models'),
+  networks: calls('networks'),
+  'rate-limit-logs': calls('rate-limit-logs'),
+  'top-up': calls('top-up'),
+}
+
+const unstreamed = calls(
+  'chat',
+  'requests an unstreamed completion (kind: chat, stream: false)',
+  ({ stream }) => !stream,
+)
+const streamed = calls('chat', 'streams a completion (kind: chat)', ({ stream }) => stream)
+
+const byJudge: Readonly<Partial<Record<JudgeName, CallFilter>>> = {
+  'chat-request': filters.chat,
+  'chat-response': unstreamed,
+  'chat-stream': streamed,
+  'chat-options': calls('chat', 'sends options to a completion (parameters or suffix)', call => call.options !== null),
+  'rpc-response': filters.rpc,
+  'rpc-credits': filters.rpc,
+  idempotency: filters.replay,
+  resources: filters.resource,
+  payments: { ...calls('top-up', 'pays for credit (kind: top-up, pay: true)', ({ pay }) => pay), fromRefusals: true },
+}
+
+/** null: any request may exercise the clause. */
+export function callFilterOf(id: ClauseId): CallFilter | null {
+  const { exercisedBy, evenIfRefused = false, judges }: Clause = clauses[id]
+  if (exercisedBy === 'any') return null
+  if (exercisedBy !== undefined) {
+    const filter = filters[exercisedBy]
+    return evenIfRefused ? { ...filter, fromRefusals: true } : filter
+  }
+  const ofJudges = judges.map(judge => (judge === 'probe' ? probesOf(id) : (byJudge[judge] ?? null)))
+  return ofJudges.reduce<CallFilter | null>((sum, filter, index) => (index === 0 ? filter : either(sum, filter)), null)
+}
+
+/** Several judges of completions read all of them. */
+function either(a: CallFilter | null, b: CallFilter | null): CallFilter | null {
+  if (a === null || b === null) return null
+  return {
+    wanted: a === unstreamed && b === streamed ? filters.chat.wanted : a.wanted,
+    matches: call => a.matches(call) || b.matches(call),
+    fromRefusals: a.fromRefusals === true || b.fromRefusals === true,
+  }
+}
+
+const maxNamed = 4
+
+function probesOf(id: ClauseId): CallFilter {
+  const own = probeNames.filter(name => probeOf(name).clause === id)
+  // The names in a message are checked for every batch with unsupported methods.
+  const names = own.length > 0 ? own : probeNames.filter(name => probeOf(name).names.length > 0)
+  const list = `${names.slice(0, maxNamed).join(', ')}${names.length > maxNamed ? ', …' : ''}`
+  const wanted = `sends ${names.length === 1 ? 'the probe' : 'one of the probes'} ${list}`
+  const isNamed = ({ probe }: CallOf<'probe'>) => (names as readonly string[]).includes(probe)
+  return { ...calls('probe', wanted, isNamed), fromRefusals: true }
+}
 
 /**
  * Explains each clause that was not judged: the run never exercised it, or something prevented the judgement. A reason

@@ -1,13 +1,25 @@
 import type { Contract } from '../contract/contract.ts'
 import { type LimitScope, limitName } from '../contract/limits.ts'
 import { promisesAny } from '../contract/promises.ts'
+import { memoizeByObject } from '../lib/memoize.ts'
 import { promisesCredits } from '../scenario/calls/rpc.ts'
 import { paymentOf } from '../scenario/calls/wallets.ts'
 import { type LimitOf, limitUsageOfMix } from '../scenario/tier-rate.ts'
-import { peakUsageOfCaller } from './busiest-window.ts'
 import { maxUsd } from './cost.ts'
-import { type Call, type Forecast, mixOf, type Plan, type StagePlan, totalWeight, traitsOf } from './plan.ts'
-import { arrivalsBetween } from './rate-curve.ts'
+import {
+  type Call,
+  type Forecast,
+  type Mix,
+  meanOf,
+  mixOf,
+  type Plan,
+  type Shape,
+  type StagePlan,
+  totalWeight,
+  traitsOf,
+} from './plan.ts'
+import { arrivalsBetween, rateSegments } from './rate-curve.ts'
+import { unpackArrivals } from './recorded-load.ts'
 import { admittedRatio, provablePercentile } from './sample-size.ts'
 
 const minuteMs = 60_000
@@ -139,4 +151,148 @@ function failuresMs(calls: readonly Call[], contract: Contract): number {
   if (!promisesAny(contract, ['abuse.*'])) return 0
   const refusals = calls.reduce((sum, call) => sum + Math.ceil(traitsOf(call).refusals(contract)), 0)
   return Math.ceil(refusals / Math.max(1, contract.abuse.failures / 2)) * contract.abuse.windowMs
+}
+
+/** The highest usage of one caller within any `windowMs` of these stages, over all callers. */
+function peakUsageOfCaller(stages: readonly StagePlan[], windowMs: number, amountOf: (call: string) => number): number {
+  const busiest = candidateCallers(stages).map(caller => {
+    const own = stages.filter(stage => stage.firstCaller <= caller && caller < stage.firstCaller + stage.callers)
+    return busiestWindow(
+      own.map(stage => usageCurveOf(stage, caller, amountOf)),
+      windowMs,
+    )
+  })
+  return busiest.reduce((max, each) => Math.max(max, each), 0)
+}
+
+/** One of these callers is the busiest: stages overlap most in the first caller of one of them. */
+function candidateCallers(stages: readonly StagePlan[]): readonly number[] {
+  return [
+    ...new Set(
+      stages.flatMap(({ load, firstCaller }) =>
+        load.model === 'open' && load.shape.kind === 'recorded' ? recordedCallers(load.shape) : [firstCaller],
+      ),
+    ),
+  ]
+}
+
+function usageCurveOf(stage: StagePlan, caller: number, amountOf: (call: string) => number): UsageCurve {
+  const { load, startMs } = stage
+  if (load.model === 'open' && load.shape.kind === 'recorded')
+    return recordedUsage(load.shape, startMs, caller, load.mix, amountOf)
+  const perArrival = meanOf(mixOf(stage), amountOf) / stage.callers
+  return {
+    used: (fromMs, toMs) => perArrival * arrivalsBetween(stage, fromMs - startMs, toMs - startMs),
+    // A window that starts just after `edge - windowMs` includes what happens at the edge; one that starts there does not.
+    starts: windowMs =>
+      edgesOf(stage, windowMs).flatMap(edge => [edge, edge - windowMs, edge - windowMs + 1e-6].map(at => startMs + at)),
+    isStepped: false,
+  }
+}
+
+/** Instants from the start of a stage at which it begins, ends, changes slope or has a burst. */
+function edgesOf({ load, durationMs }: StagePlan, windowMs: number): readonly number[] {
+  const ends = [0, durationMs]
+  if (load.model !== 'open') return ends
+  const { shape } = load
+  if (shape.kind !== 'burst') return [...ends, ...(rateSegments(shape, durationMs) ?? []).map(({ startMs }) => startMs)]
+  const { everyMs } = shape
+  const bursts = Math.ceil(durationMs / everyMs)
+  // Bursts in the middle of a stage are like those near its start, so only those near its ends matter.
+  const near = Math.min(bursts, Math.ceil(windowMs / Math.max(everyMs, 100)) + 1)
+  const indices = Array.from({ length: near }, (_, index) => [index, bursts - 1 - index]).flat()
+  return [...ends, ...indices.map(index => index * everyMs)]
+}
+
+/** Usage over time of what a limit counts. Times are milliseconds since the start of the load. */
+type UsageCurve = {
+  /** Usage in [fromMs, toMs). */
+  readonly used: (fromMs: number, toMs: number) => number
+  /** Candidate starts of a window. Between two of them, the usage of a window is smooth. */
+  readonly starts: (windowMs: number) => readonly number[]
+  /** Whether usage is constant between two starts. */
+  readonly isStepped: boolean
+}
+
+/**
+ * The highest usage within any `windowMs`: the bound for a fixed window of the target, whose start is unknown. Between two
+ * candidate starts the usage is a quadratic function of the start, so checking those and the peak between them is exact.
+ */
+function busiestWindow(curves: readonly UsageCurve[], windowMs: number): number {
+  const amount = (startMs: number) => curves.reduce((sum, { used }) => sum + used(startMs, startMs + windowMs), 0)
+  const starts = Float64Array.from(new Set(curves.flatMap(curve => curve.starts(windowMs)))).sort()
+  const isStepped = curves.every(curve => curve.isStepped)
+  let max = 0
+  for (const [index, start] of starts.entries()) {
+    max = Math.max(max, amount(start))
+    if (!isStepped) max = Math.max(max, amount(peakBetween(amount, start, starts[index + 1] ?? start)))
+  }
+  return Number(max.toPrecision(9))
+}
+
+/** Where the quadratic through three points in (low, high) has its maximum; `low` if it has none there. */
+function peakBetween(f: (x: number) => number, low: number, high: number): number {
+  const step = (high - low) / 4
+  if (step < 1e-3) return low
+  const middle = low + 2 * step
+  const [left, center, right] = [f(low + step), f(middle), f(high - step)]
+  const curvature = left - 2 * center + right
+  if (curvature >= 0) return low
+  const peak = middle + (step * (left - right)) / (2 * curvature)
+  return peak > low && peak < high ? peak : low
+}
+
+type Recorded = Extract<Shape, { readonly kind: 'recorded' }>
+
+/** The arrivals of one caller, in order; calls are positions in the mix. */
+type CallerArrivals = { readonly offsetsMs: number[]; readonly calls: number[] }
+
+/** Unpacked once per shape, since a forecast needs it for every caller and every limit. */
+const arrivalsByCaller = memoizeByObject((shape: Recorded): ReadonlyMap<number, CallerArrivals> => {
+  const byCaller = new Map<number, CallerArrivals>()
+  for (const { offsetMs, call, caller } of unpackArrivals(shape.packed)) {
+    let own = byCaller.get(caller)
+    if (own === undefined) {
+      own = { offsetsMs: [], calls: [] }
+      byCaller.set(caller, own)
+    }
+    own.offsetsMs.push(offsetMs)
+    own.calls.push(call)
+  }
+  return byCaller
+})
+
+const recordedCallers = (shape: Recorded): readonly number[] => [...arrivalsByCaller(shape).keys()]
+
+/** The usage of one caller in a recorded stage that begins at `startMs`. */
+function recordedUsage(
+  shape: Recorded,
+  startMs: number,
+  caller: number,
+  mix: Mix,
+  amountOf: (call: string) => number,
+): UsageCurve {
+  const { offsetsMs, calls } = arrivalsByCaller(shape).get(caller) ?? { offsetsMs: [], calls: [] }
+  const amounts = mix.map(([call]) => amountOf(call))
+  const before = new Float64Array(offsetsMs.length + 1)
+  for (const [index, call] of calls.entries()) before[index + 1] = (before[index] ?? 0) + (amounts[call] ?? 0)
+  const instants = offsetsMs.map(offsetMs => startMs + offsetMs)
+  const usedBefore = (atMs: number) => before[firstFrom(instants, atMs)] ?? 0
+  return {
+    used: (fromMs, toMs) => usedBefore(toMs) - usedBefore(fromMs),
+    // Some busiest window starts at an arrival.
+    starts: () => instants,
+    isStepped: true,
+  }
+}
+
+/** The index of the first element of `sorted` that is at least `value`. */
+function firstFrom(sorted: readonly number[], value: number): number {
+  let [low, high] = [0, sorted.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((sorted[middle] ?? 0) < value) low = middle + 1
+    else high = middle
+  }
+  return low
 }

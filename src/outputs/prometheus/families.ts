@@ -4,7 +4,7 @@ import type { CapacityResult, TrialOutcome, TrialResult } from '../../judge/resu
 import { formatPico } from '../../lib/money.ts'
 import type { PushCounts } from '../../observation/log-lines.ts'
 import type { Timing } from '../../plan/plan.ts'
-import { boundsOf, finishedTrials } from '../search-state.ts'
+import { boundsOf, finishedTrials } from '../progress-snapshot.ts'
 import {
   cellSamples,
   counter,

@@ -2,7 +2,6 @@ import { type ClauseId, clauseIds } from '../../contract/clauses.ts'
 import { nearest, UsageError } from '../../lib/usage-error.ts'
 import { abuseLies } from './abuse.ts'
 import { answerLies } from './answers.ts'
-import { authLies } from './auth.ts'
 import { billingLies } from './billing.ts'
 import { chatLies } from './chat.ts'
 import { chatOptionLies } from './chat-options.ts'
@@ -20,7 +19,6 @@ import { signInLies } from './wallets.ts'
 /** The lies of every clause. A clause without an entry does not compile. */
 const rows: Readonly<Record<ClauseId, LieRows>> = {
   ...answerLies,
-  ...authLies,
   ...billingLies,
   ...chatLies,
   ...chatOptionLies,
