@@ -17,8 +17,13 @@ import {
 } from './replies.ts'
 
 /** Enforces another limit, in requests per minute. */
-const enforces = (text: string, limit: ResourceLimit, requests: number): LieRow =>
-  result(text, 'limitsOf', (own, draw) => ('limit' in draw && draw.limit === limit ? { ...own, requests } : own))
+const otherLimit = (text: string, of: ResourceLimit, change: (limit: number) => number): LieRow =>
+  result(text, 'limitsOf', (own, draw) =>
+    draw.limiter === 'resources' && draw.limit === of ? { ...own, requests: change(own.requests) } : own,
+  )
+
+const oneOff = (what: string, of: ResourceLimit, more: 1 | -1): LieRow =>
+  otherLimit(`${what} is one ${more > 0 ? 'higher' : 'lower'} than documented.`, of, limit => limit + more)
 
 const isText = (value: unknown): boolean => typeof value === 'string'
 
@@ -70,24 +75,16 @@ export const resourceLies = {
       draw,
       draw.limiter === 'resources' ? { ...account, tier: 'default' } : account,
     ]),
-    'images-of-partners': enforces('Every account has the image limit of partners.', 'image', 61),
-    'fewer-images': enforces('The image limit is one lower than documented.', 'image', 19),
-    'speech-of-partners': enforces('The speech limit is higher than documented.', 'audio', 121),
-    'less-speech': enforces('The speech limit is lower than documented.', 'audio', 59),
-    'more-embeddings': enforces('The embedding limit is one higher than documented.', 'embedding', 501),
-    'fewer-embeddings': enforces('The embedding limit is one lower than documented.', 'embedding', 499),
-    'more-videos': enforces('The limit for queuing videos is one higher than documented.', 'video-queue', 41),
-    'fewer-videos': enforces('The limit for queuing videos is one lower than documented.', 'video-queue', 39),
-    'more-retrievals': enforces(
-      'The limit for retrieving videos is one higher than documented.',
-      'video-retrieve',
-      121,
-    ),
-    'fewer-retrievals': enforces(
-      'The limit for retrieving videos is one lower than documented.',
-      'video-retrieve',
-      119,
-    ),
+    'images-of-partners': otherLimit('Every account has the image limit of partners.', 'image', () => 61),
+    'fewer-images': oneOff('The image limit', 'image', -1),
+    'speech-of-partners': otherLimit('The speech limit is higher than documented.', 'audio', () => 121),
+    'less-speech': otherLimit('The speech limit is lower than documented.', 'audio', limit => limit - 1),
+    'more-embeddings': oneOff('The embedding limit', 'embedding', 1),
+    'fewer-embeddings': oneOff('The embedding limit', 'embedding', -1),
+    'more-videos': oneOff('The limit for queuing videos', 'video-queue', 1),
+    'fewer-videos': oneOff('The limit for queuing videos', 'video-queue', -1),
+    'more-retrievals': oneOff('The limit for retrieving videos', 'video-retrieve', 1),
+    'fewer-retrievals': oneOff('The limit for retrieving videos', 'video-retrieve', -1),
   },
   'header.pagination': {
     'no-pagination-total': changePage('Lists do not state their total number of items.', dropHeaders(total)),
