@@ -59,7 +59,7 @@ describeWith('redis', 'a network that fails', () => {
       expect(ofFar().at(-1)?.atMs).toBeGreaterThan(fromMs)
       expect(ofFar().at(-1)?.atMs).toBeLessThan(lostMs)
       proxy.restore()
-      await far.said(/Shard \d of run .*: (it|shard|Command|Connection)/)
+      expect(await far.said(/Shard \d of run .*\.$/m)).toMatch(/: (it|shard|Command|Connection)/)
       expect(ofFar().at(-1)?.atMs).toBeLessThan(lostMs)
       expect(repeatedIn(service)).toEqual([])
       // It is there for the next run.
