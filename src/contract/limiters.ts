@@ -28,8 +28,8 @@ type StatedNumber<Of> = {
 type LimiterRow<Of> = {
   /** The name of a limit in plans and reports. */
   readonly name: (draw: Of) => string
-  /** Its name in the log of rejected requests. */
-  readonly loggedAs: (draw: Of, contract: Contract) => string
+  /** Its name in the log of rejected requests; null: open. */
+  readonly loggedAs: ((draw: Of, contract: Contract) => string) | null
   /** null: the contract states none. */
   readonly requests: StatedNumber<Of> | null
   readonly tokens: StatedNumber<Of> | null
@@ -86,7 +86,7 @@ const limiters: { readonly [Name in LimiterName]: LimiterRow<DrawOn<Name>> } = {
   },
   resources: {
     name: ({ limit }) => limit,
-    loggedAs: ({ limit }) => limit,
+    loggedAs: null,
     requests: {
       key: ({ limit }, accountTier) => `resourceLimits.${accountTier}.${limit}`,
       perMinute: ({ limit }, accountTier, { resourceLimits }) => resourceLimits[accountTier][limit],
@@ -101,7 +101,7 @@ const limiters: { readonly [Name in LimiterName]: LimiterRow<DrawOn<Name>> } = {
   // The document states neither a limit of these requests nor which of them share it.
   control: {
     name: () => 'control',
-    loggedAs: () => 'control',
+    loggedAs: null,
     requests: null,
     tokens: null,
     unstated: 500,
@@ -113,6 +113,10 @@ const limiters: { readonly [Name in LimiterName]: LimiterRow<DrawOn<Name>> } = {
 
 /** The row of the limiter that a request draws on. */
 export const limiterOf = ({ limiter }: Draw): LimiterRow<Draw> => limiters[limiter] as LimiterRow<Draw>
+
+/** Whether a limiter also counts tokens. */
+export const countsTokens = (limiter: LimiterName | null | undefined): boolean =>
+  limiter !== null && limiter !== undefined && limiters[limiter].tokens !== null
 
 /** The clause about the stated limit of the requests that a limiter counts. */
 export const requestsClause = (limiter: LimiterName | undefined): LimitClause =>

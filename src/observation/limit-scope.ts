@@ -33,6 +33,8 @@ export type ApplicableLimit = {
   /** `chat:<model>`, `rpc`, `image`, ... or `control`. */
   readonly name: string
   readonly limiter: LimiterName
+  /** Its name in the log of rejected requests; null: open. */
+  readonly loggedAs: string | null
   /**
    * For each scope that the limits of the limiter may have, the counter of the request; null: it is open which. Requests
    * of one caller and one counter share a window. All limits of a limiter have the same number of them.
@@ -74,6 +76,7 @@ function limitOfDraw(draw: Draw, accountTier: AccountTier, contract: Contract): 
   return {
     name: limiterOf(draw).name(draw),
     limiter: draw.limiter,
+    loggedAs: limiterOf(draw).loggedAs?.(draw, contract) ?? null,
     ...countersOf(draw, contract),
     tier: draw.limiter === 'chat' && draw.modelTier !== null ? `${accountTier} ${draw.modelTier}` : accountTier,
     ...by(judgedLimit),

@@ -100,7 +100,8 @@ export function limiter(contract: Contract, behavior: Behavior): Limiter {
     },
     reject: (state, draw, more = {}, limit = 'RPM') => {
       const { account, arrivedMs } = state
-      const modelId = limiterOf(draw).loggedAs(draw, contract)
+      const { loggedAs, name } = limiterOf(draw)
+      const modelId = loggedAs?.(draw, contract) ?? name(draw)
       if (account !== null) behavior.logRejection(account.rejections, { modelId, limit, atMs: arrivedMs })
       state.headers['x-ratelimit-type'] = 'user'
       const fitsMs = fits.get(state)?.[limit]

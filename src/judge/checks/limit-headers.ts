@@ -8,7 +8,7 @@ import {
   statedWait,
   statesWait,
 } from '../../contract/limit-headers/limit-headers.ts'
-import { type LimiterName, requestsClause } from '../../contract/limiters.ts'
+import { countsTokens, type LimiterName, requestsClause } from '../../contract/limiters.ts'
 import { isListSilent } from '../../contract/limits.ts'
 import { quote } from '../../lib/format.ts'
 import { type ApplicableLimit, type StatedLimit, statedRequests, statedTokens } from '../../observation/limit-scope.ts'
@@ -42,7 +42,7 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
       compare(requestsClause(limiter), 'requestsPerMinute', observation, contract, reporter)
   }
 
-  if (limiter === 'chat' && is2xx(status) && contract.limits.tokenHeaders) {
+  if (countsTokens(limiter) && is2xx(status) && contract.limits.tokenHeaders) {
     const tokens = statedTokens(headers, contract)
     const wrongOfTokens = wrongIn(tokens, at.tokens)
     if (wrongOfTokens.length > 0) failHeaders('limit.tokens.headers', wrongOfTokens, at, observation, reporter)

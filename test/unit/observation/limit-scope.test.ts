@@ -67,6 +67,7 @@ describe('the applicable limit of a request', () => {
     expect(applicableLimit(observed({ request: chat }), documentedContract)).toEqual({
       name: 'chat:ref-small-24b',
       limiter: 'chat',
+      loggedAs: 'ref-small-24b',
       counters: ['chat:ref-small-24b', 'chat:tier S'],
       finest: 'chat:ref-small-24b',
       tier: 'default S',

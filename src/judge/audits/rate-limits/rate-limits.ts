@@ -1,7 +1,7 @@
 import type { ClausesOf } from '../../../contract/clauses.ts'
 import { type Contract, hasFixedWindows } from '../../../contract/contract.ts'
 import { limitHeadersOf, statedWait, statesWait } from '../../../contract/limit-headers/limit-headers.ts'
-import type { LimiterName } from '../../../contract/limiters.ts'
+import { countsTokens, type LimiterName } from '../../../contract/limiters.ts'
 import { type ApplicableLimit, statedRequests, statedTokens } from '../../../observation/limit-scope.ts'
 import type { Observation } from '../../../observation/observation.ts'
 import { applicableLimit, isOpenList, isProbeRequest, requestTraits } from '../../../observation/requests/request.ts'
@@ -198,7 +198,7 @@ function memberOf(
     remaining: requests?.remaining ?? null,
     maxTokens: traits.maxTokens(request),
     tokensLeft:
-      traits.limiter === 'chat' && response !== null ? statedTokens(response.headers, contract).remaining : null,
+      countsTokens(traits.limiter) && response !== null ? statedTokens(response.headers, contract).remaining : null,
     resetMs: reset !== null && statesWait(at) ? startedAtMs + shownMs + reset : reset,
     retryMs: waitMs === null ? null : startedAtMs + shownMs + waitMs,
     hidden: null,

@@ -1,7 +1,7 @@
 import { toObject } from '../../../lib/json.ts'
 import type { Observation } from '../../../observation/observation.ts'
 import { isRefusalLog } from '../../../observation/requests/lists.ts'
-import { requestTraits } from '../../../observation/requests/request.ts'
+import { applicableLimit, requestTraits } from '../../../observation/requests/request.ts'
 import { is2xx, isAbuseBlock, isConcurrencyRejection, jsonObject } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Obstacle } from '../../findings/obstacles.ts'
@@ -63,8 +63,9 @@ export function createRefusalLogCheck(
         if (rows === null) for (const clause of clauses) reporter.unjudged(clause, unreadable)
       }
       if (response !== null && response.status !== 429) return
-      const { limiter, subject } = requestTraits(request)
-      const name = limiter === 'chat' ? subject(request) : limiter === 'rpc' ? contract.limitLogs.rpcId : ''
+      // It is open what counts a probe.
+      const drawn = requestTraits(request).limiter === null ? null : applicableLimit(observation, contract)
+      const name = drawn?.loggedAs ?? ''
       const isCertain =
         name !== '' &&
         response !== null &&

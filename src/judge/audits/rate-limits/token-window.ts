@@ -1,5 +1,6 @@
 import { hasFixedWindows, maxResetMs } from '../../../contract/contract.ts'
 import { limitHeadersOf, statesWait } from '../../../contract/limit-headers/limit-headers.ts'
+import { countsTokens } from '../../../contract/limiters.ts'
 import { toObject } from '../../../lib/json.ts'
 import { type ApplicableLimit, statedTokens } from '../../../observation/limit-scope.ts'
 import { type Observation, streamOf } from '../../../observation/observation.ts'
@@ -64,7 +65,7 @@ export function createTokenWindow(
   return {
     add: (observation, { finest: name, tokensPerMinute }, watermarkMs) => {
       const { sentMs, headersMs, endMs, response, caller, key, id, request } = observation
-      if (requestTraits(request).limiter !== 'chat' || response === null || !is2xx(response.status)) return
+      if (!countsTokens(requestTraits(request).limiter) || response === null || !is2xx(response.status)) return
       if (sentMs === null || endMs === null || !areStated) return
       const shownMs = headersMs ?? endMs
       const stated = statedTokens(response.headers, contract)

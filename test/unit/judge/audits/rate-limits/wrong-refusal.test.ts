@@ -8,6 +8,7 @@ import { observed, responseOf, singleDescriptor, startedAtMs } from '../../check
 const drawn = {
   name: 'rpc',
   limiter: 'rpc',
+  loggedAs: null,
   counters: ['rpc'],
   finest: 'rpc',
   tier: 'default',
