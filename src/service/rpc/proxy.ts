@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Contract, Network } from '../../contract/contract.ts'
 import { moneyHeadersOf } from '../../contract/headers.ts'
 import type { Draw } from '../../contract/limiters.ts'
-import { isJson, ownMember } from '../../lib/json.ts'
+import { isJson, ownMember, parseUncut } from '../../lib/json.ts'
 import { pico, roundPico } from '../../lib/money.ts'
 import { randomStream } from '../../lib/random.ts'
 import { type Account, currencyFor } from '../account.ts'
@@ -14,10 +14,9 @@ import type { Admission, Limiter } from '../limiter.ts'
 import { errorReply, type Reply, type RequestState } from '../message.ts'
 import { failureReply } from '../upstream/failure.ts'
 import type { RpcUpstream } from '../upstream/rpc-upstream.ts'
-import { isErrorResponse } from './item.ts'
+import { isErrorResponse, type ParsedItem, parseItem } from './item.ts'
 import { simulatedNode } from './node.ts'
 import { type CachedReply, replayCache } from './replays.ts'
-import { parseRpcRequest, type RpcRequest } from './request.ts'
 
 type RpcProxyDeps = {
   readonly contract: Contract
@@ -223,4 +222,45 @@ function rpcBill({ multipliers, methods }: Contract['rpc'], behavior: Behavior):
         ),
       ),
   }
+}
+
+type RpcRequest = { readonly items: readonly ParsedItem[]; readonly batched: boolean }
+
+type RpcRejection = {
+  readonly rejected: string
+  readonly more?: Readonly<Record<string, unknown>>
+  /** How many of its items could have run. */
+  readonly supported: number
+}
+
+/** The items of a body, single or batch, or why the request is rejected: for example a method that `network` lacks. */
+function parseRpcRequest(
+  body: Buffer | string,
+  network: Network,
+  behavior: Pick<Behavior, 'batchLimit' | 'forwards' | 'named' | 'runs'>,
+): RpcRequest | RpcRejection {
+  const value = parseUncut(body)
+  if (value === undefined) return { rejected: 'Invalid JSON request', supported: 0 }
+  const batched = Array.isArray(value)
+  const values: readonly unknown[] = batched ? value : [value]
+  if (values.length === 0) return { rejected: 'A batch must not be empty', supported: 0 }
+  if (values.length > behavior.batchLimit) {
+    return { rejected: `A batch must not have more than ${behavior.batchLimit} items`, supported: 0 }
+  }
+
+  const items: ParsedItem[] = []
+  for (const [index, value] of values.entries()) {
+    const item = parseItem(value)
+    if (typeof item === 'string') {
+      const more = { issues: [{ path: [index], message: item }] }
+      return { rejected: 'Invalid JSON-RPC request', more, supported: 0 }
+    }
+    items.push(item)
+  }
+
+  const unsupported = items.flatMap(({ method }) => (behavior.forwards(method, network) ? [] : [method]))
+  if (behavior.runs(unsupported.length, items.length)) return { items, batched }
+  const names = behavior.named([...new Set(unsupported)])
+  const rejected = ['Unsupported RPC method', ...(names.length === 0 ? [] : [names.join(', ')])].join(': ')
+  return { rejected, supported: items.length - unsupported.length }
 }
