@@ -1,11 +1,28 @@
 import type { ClauseId } from '../contract/clauses.ts'
-import { limitHeadersOf, retryAfterHeader, statedWait, statesWait } from '../contract/limit-headers/limit-headers.ts'
+import {
+  limitHeadersOf,
+  type RetryAfterForm,
+  retryAfterHeader,
+  statedWait,
+  statesWait,
+} from '../contract/limit-headers/limit-headers.ts'
 import { is2xx } from '../lib/numbers.ts'
 import { statedRequests } from '../observation/limit-scope.ts'
 import { chatAsk } from './ask-chat.ts'
 import type { Answer, Ask } from './asker.ts'
 import { findDialect } from './find-dialect.ts'
-import { cite, type Fact, isService, type Known, type Question, rpcCall, unknown, value } from './question.ts'
+import {
+  type Conclusion,
+  cite,
+  type Fact,
+  isService,
+  type Known,
+  type Question,
+  type QuestionAsker,
+  rpcCall,
+  unknown,
+  value,
+} from './question.ts'
 
 /** The smallest request that a limit counts. */
 function limitedAsk({ chat, rpc }: Known): Ask | null {
@@ -83,24 +100,29 @@ export const limitEdge: Question = {
   name: 'the edge of a limit',
   calls: Number.POSITIVE_INFINITY,
   applies: known => !isService(known) && known.contract.limits.dialect !== null,
-  answer: async (known, { ask, replies, callsLeft }) => {
-    const request = limitedAsk(known)
-    const left = leftIn(replies(), known)
-    if (request === null || left === null) return { findings: [] }
-    if (left > Math.min(maxToEdge, callsLeft() - beyond - 1))
-      return { findings: [unknown('limits.retryAfter', `would need ${left} more requests to reach the limit`)] }
-    for (let call = 0; call < left + beyond; call++) {
-      const reply = await ask({ ...request, isBeyondLimit: true })
-      if (reply.status === 429) {
-        const waitMs = statedWait(limitHeadersOf(known.contract.limits), reply.headers)
-        // After the wait, the next request must be accepted.
-        if (waitMs !== null && waitMs <= maxWaitMs) await ask(request)
-        return { findings: waitFacts(reply, known) }
-      }
-      if (!is2xx(reply.status)) return { findings: [unknown('limits.retryAfter', cite(reply))] }
-    }
-    return { findings: [unknown('limits.retryAfter', `no 429 came after ${left + beyond} requests`)] }
+  answer: async (known, asker) => {
+    const { findings } = await reachEdge(known, asker)
+    return { findings: [...findings, ...lengthFacts(asker.replies(), known)] }
   },
+}
+
+async function reachEdge(known: Known, { ask, replies, callsLeft }: QuestionAsker): Promise<Conclusion> {
+  const request = limitedAsk(known)
+  const left = leftIn(replies(), known)
+  if (request === null || left === null) return { findings: [] }
+  if (left > Math.min(maxToEdge, callsLeft() - beyond - 1))
+    return { findings: [unknown('limits.retryAfter', `would need ${left} more requests to reach the limit`)] }
+  for (let call = 0; call < left + beyond; call++) {
+    const reply = await ask({ ...request, isBeyondLimit: true })
+    if (reply.status === 429) {
+      const waitMs = statedWait({ retryAfter: formOfWait(reply) }, reply.headers)
+      // After the wait, the next request must be accepted.
+      if (waitMs !== null && waitMs <= maxWaitMs) await ask(request)
+      return { findings: waitFacts(reply, known) }
+    }
+    if (!is2xx(reply.status)) return { findings: [unknown('limits.retryAfter', cite(reply))] }
+  }
+  return { findings: [unknown('limits.retryAfter', `no 429 came after ${left + beyond} requests`)] }
 }
 
 const maxWaitMs = 60_000
@@ -112,18 +134,51 @@ function leftIn(replies: readonly Answer[], { contract }: Known): number | null 
 
 const httpDate = / GMT$/
 
+function formOfWait({ headers }: Answer): RetryAfterForm {
+  const plain = headers['retry-after']
+  if (plain === undefined) return headers['retry-after-ms'] === undefined ? 'none' : 'ms'
+  return httpDate.test(plain) ? 'http-date' : 'seconds'
+}
+
 /** How a 429 states its wait. One that lacks it is a defect of a dialect that has it, and a lack of any other. */
 function waitFacts(reply: Answer, { contract }: Known): readonly Fact[] {
-  const { 'retry-after': plain, 'retry-after-ms': milliseconds } = reply.headers
   const limits = limitHeadersOf(contract.limits)
   const path = ['limits', 'retryAfter'] as const
   const header = retryAfterHeader(limits)
   if (header !== null && statedWait(limits, reply.headers) !== null) return []
-  const form =
-    plain === undefined ? (milliseconds === undefined ? null : 'ms') : httpDate.test(plain) ? 'http-date' : 'seconds'
-  if (form !== null)
-    return [value(path, form, reply, plain === undefined ? `retry-after-ms: ${milliseconds}` : `Retry-After: ${plain}`)]
+  const form = formOfWait(reply)
+  const name = retryAfterHeader({ retryAfter: form })
+  if (name !== null) return [value(path, form, reply, `${name} is ${reply.headers[name]}`)]
   if (header !== null) return []
   const other = statesWait(limits.requests) || limits.requests.reset !== null ? ', only its reset' : ''
   return [unknown(path.join('.'), `${cite(reply)}: it states no wait in Retry-After${other}`)]
+}
+
+/** Usual lengths of windows, in seconds. */
+const usualSeconds = [1, 5, 10, 15, 30, 60, 300, 600, 900, 1_800, 3_600, 86_400]
+/** Whole seconds of the reset, and of the clock that it is compared with. */
+const roundingSeconds = (seconds: number): number => (seconds <= 10 ? 1.05 : 2.05)
+
+/**
+ * The length of a window by the resets. It is as long as the reset of its first request is away; a bucket that is empty is
+ * full again after it.
+ */
+function lengthFacts(replies: readonly Answer[], { contract }: Known): readonly Fact[] {
+  const { requests } = limitHeadersOf(contract.limits)
+  if (contract.sources['limits.windowMs'] === 'profile' || requests.reset === null) return []
+  const isWait = statesWait(requests)
+  const stated = replies.flatMap(reply => {
+    const { limit, remaining, reset } = statedRequests(reply.headers, contract)
+    const nowMs = isWait ? 0 : Date.parse(reply.headers.date ?? '')
+    const isEdge = remaining === 0 || (limit !== null && remaining === limit - 1)
+    return reset === null || Number.isNaN(nowMs) ? [] : [{ reply, isEdge, seconds: (reset - nowMs) / 1_000 }]
+  })
+  const [longest] = stated.filter(({ isEdge }) => isEdge).toSorted((a, b) => b.seconds - a.seconds)
+  const path = ['limits', 'windowMs'] as const
+  if (longest === undefined) return [unknown(path.join('.'), 'no response is the first or the last of a window')]
+  const usual = usualSeconds.find(length => Math.abs(length - longest.seconds) <= roundingSeconds(length))
+  const evidence = `likely, since its reset is ${Math.round(longest.seconds)} s ahead`
+  return usual === undefined
+    ? [unknown(path.join('.'), `${cite(longest.reply)}: its reset is ${Math.round(longest.seconds)} s ahead`)]
+    : [value(path, usual * 1_000, longest.reply, evidence)]
 }

@@ -191,7 +191,9 @@ export function createAsker(options: AskerOptions): Asker {
       ...{ contract, callers: [caller], mask, accountTier: 'default', transport: send, abort, traceIds: null },
       maySend: () => true,
       sink: observation => {
-        answer = answerOf(call, what, observation)
+        // Without its key, the caller may draw on other limits.
+        const sender = request.isAnonymous === true ? { caller: 'anonymous' } : {}
+        answer = answerOf(call, what, { ...observation, ...sender })
       },
     })
     return answer
@@ -306,7 +308,7 @@ function windowOf(reply: Answer, wallMs: number, contract: Contract): Window | n
   const { remaining, reset: stated } = statedRequests(headers, contract)
   const waitMs = status === 429 ? statedWait(limits, headers) : null
   if (remaining === null && waitMs === null)
-    return status === 429 ? { remaining: 0, tokens: null, resetMs: wallMs + longestWindowMs } : null
+    return status === 429 ? { remaining: 0, tokens: null, resetMs: wallMs + afterMs(headers) } : null
   // The unit of a documented reset is not known yet.
   const raw = limits.isDocumented ? numberIn(headers['x-ratelimit-reset-requests']) : null
   const nowMs = targetWallMs(headers, wallMs)
@@ -316,6 +318,12 @@ function windowOf(reply: Answer, wallMs: number, contract: Contract): Window | n
     tokens: statedTokens(headers, contract).remaining,
     resetMs: wallMs + Math.min(longestWindowMs, Math.max(0, waitMs ?? leftMs ?? longestWindowMs) + 1_100),
   }
+}
+
+/** How long to wait after a 429 of an unknown dialect. */
+function afterMs({ 'retry-after': seconds }: Headers): number {
+  const stated = numberIn(seconds)
+  return stated === null ? longestWindowMs : Math.min(longestWindowMs, stated * 1_000 + 1_100)
 }
 
 /** The target's clock where it states a date, or else ours. */

@@ -19,7 +19,7 @@ const statementNames = counted.flatMap(unit => limitParts.map(part => `${unit}-$
 export type LimitStatement = { readonly header: string; readonly form: LimitFormName; readonly member: string | null }
 
 const retryAfterForms = ['seconds', 'http-date', 'ms', 'none'] as const
-type RetryAfterForm = (typeof retryAfterForms)[number]
+export type RetryAfterForm = (typeof retryAfterForms)[number]
 
 type Row = readonly [header: string, form: LimitFormName, key?: string]
 type Dialect = { readonly [name in StatementName]?: Row } & { readonly retryAfter: RetryAfterForm }

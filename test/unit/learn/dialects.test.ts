@@ -67,6 +67,15 @@ describe('a gateway that states its limits in a dialect', () => {
     expect(parseProfile(yaml, 'learned.yaml').limits.windowMs).toBe(30_000)
   })
 
+  test.each(['kong', 'github', 'anthropic'] as const)(
+    'the length of a window is likely by the resets of %s',
+    async dialect => {
+      const { yaml } = await learnForeign(dialect, [], { windowMs: 10_000 })
+      expect(parseProfile(yaml, 'learned.yaml').limits.windowMs).toBe(10_000)
+      expect(yaml).toMatch(/: likely, since its\s/)
+    },
+  )
+
   test('a reset in another form than that of the dialect is learned as such', async () => {
     const inSeconds = { header: 'x-ratelimit-reset-requests', form: 'seconds', member: null } as const
     const { yaml, differences } = await learnForeign('openai', [], { headers: { 'requests-reset': inSeconds } })
