@@ -8,10 +8,10 @@ export type ManualClock = Clock & {
   readonly run: <T>(work: Promise<T>) => Promise<T>
 }
 
-/** Whole microseconds, but never before a timer that fired. The error of a sum of such times stays. */
+/** Whole microseconds, but never before a timer that fired. */
 function roundedUp(ms: number): number {
   const rounded = inMicroseconds(ms)
-  if (Math.abs(rounded - ms) < 1e-6) return ms
+  if (Math.abs(rounded - ms) < 1e-6) return Math.max(rounded, ms)
   return rounded < ms ? inMicroseconds(rounded + 1e-3) : rounded
 }
 

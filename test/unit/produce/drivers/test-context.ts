@@ -1,4 +1,4 @@
-import { sleepUntil } from '../../../../src/lib/clock.ts'
+import { inMicroseconds, sleepUntil } from '../../../../src/lib/clock.ts'
 import type { DropReason } from '../../../../src/observation/observation.ts'
 import type { Arrival } from '../../../../src/produce/arrivals/arrivals.ts'
 import { createInFlight, type DriverContext, type InFlight } from '../../../../src/produce/drivers/driver.ts'
@@ -34,7 +34,9 @@ export const arrivalAt = (dueMs: number, id = 0, caller = 0): Arrival => ({
 })
 
 export const every = (periodMs: number, durationMs: number): readonly Arrival[] =>
-  Array.from({ length: Math.ceil(durationMs / periodMs) }, (_, index) => arrivalAt(index * periodMs, index))
+  Array.from({ length: Math.ceil(durationMs / periodMs) }, (_, index) =>
+    arrivalAt(inMicroseconds(index * periodMs), index),
+  )
 
 /** A context in virtual time. `answeredMs` returns the time of the response to an arrival that is sent at `sentMs`. */
 export function testContext(answeredMs: (sentMs: number, arrival: Arrival) => number): TestContext {
