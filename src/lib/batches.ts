@@ -12,33 +12,39 @@ const immediately: Defer = work => work(() => true)
 const minShare = 1 / 8
 /** Items between two checks of the time. */
 const itemsPerCheck = 4
+/** Handled items are removed once there are this many. */
+const cutOffAt = 256
 
 /** Handles items in order, when `size` of them wait and `defer` calls back. By default that is immediately. */
 export function createBatch<Item>(size: number, handle: (item: Item) => void, defer = immediately): Batch<Item> {
-  let waiting: Item[] = []
+  let items: Item[] = []
+  /** The position of the first item that waits. */
+  let next = 0
   let isDeferred = false
+  const waiting = () => items.length - next
   const take = (count: number) => {
-    const items = waiting
-    waiting = items.splice(count)
-    for (const item of items) handle(item)
+    for (let taken = 0; taken < count && waiting() > 0; taken++) handle(items[next++] as Item)
+    if (next < cutOffAt && waiting() > 0) return
+    items = items.slice(next)
+    next = 0
   }
   const turn = (hasTime: () => boolean) => {
     isDeferred = false
-    const maxLeft = waiting.length * (1 - minShare)
-    while (waiting.length > maxLeft || (waiting.length > 0 && hasTime())) take(itemsPerCheck)
+    const maxLeft = waiting() * (1 - minShare)
+    while (waiting() > maxLeft || (waiting() > 0 && hasTime())) take(itemsPerCheck)
     deferOnce()
   }
   const deferOnce = () => {
-    if (isDeferred || waiting.length < size) return
+    if (isDeferred || waiting() < size) return
     isDeferred = true
     defer(turn)
   }
   return {
     add: item => {
-      waiting.push(item)
+      items.push(item)
       deferOnce()
     },
-    flush: () => take(waiting.length),
+    flush: () => take(waiting()),
   }
 }
 

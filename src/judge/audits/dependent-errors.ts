@@ -123,7 +123,7 @@ const emptyCount = (clause: Property['clause']): DependentErrors => ({
 
 /** What the compared requests have in common: all that could matter, except the property. */
 const placeOf = ({ stage, trial, chain }: Observation, { network, batch, replay }: RpcDescriptor): string =>
-  JSON.stringify([stage, trial, chain, network, batch, replay !== null])
+  `${batch} ${replay !== null} ${trial} ${chain} ${network} ${stage}`
 
 /** A longer request takes longer, and may fail for it. So those without the property must not be shorter. */
 function addBlock(count: DependentErrors, block: readonly Entry[]): void {

@@ -20,8 +20,11 @@ type Bill = {
   readonly succeeded: readonly string[]
   readonly failed: readonly string[]
   readonly batch: boolean
-  readonly what: string
+  readonly network: string
 }
+
+const whatOf = ({ batch, network, succeeded, failed }: Bill): string =>
+  batch ? `a batch of ${succeeded.length + failed.length} on ${network}` : `${succeeded[0] ?? failed[0]} on ${network}`
 
 /** The price lists that all responses of a network allow. */
 type Known = {
@@ -67,12 +70,17 @@ export function createImpliedCreditsAudit(
   }
 
   function judge(network: string, known: Known, bill: Bill) {
+    if (known.prices.every(prices => isExplained(prices, bill, contract))) return pass(known, bill)
     const possible = withMethods(known.prices, network, bill, contract)
     // Beyond the maximum, too many price lists are possible to tell a wrong one.
     if (possible.length > maxPrices) return
     const fitting = possible.flatMap(prices => explaining(prices, bill, contract))
     if (fitting.length === 0) return report(known, possible, bill)
     known.prices = fitting
+    pass(known, bill)
+  }
+
+  function pass(known: Known, bill: Bill) {
     if (bill.batch && bill.failed.length > 0 && (known.first !== null || bill.succeeded.length === 0))
       reporter.pass('rpc.batch.error-price')
     if (known.first !== null) reporter.pass('rpc.credits.amount')
@@ -84,12 +92,12 @@ export function createImpliedCreditsAudit(
     const totals = [...new Set(possible.flatMap(prices => totalsOf(prices, bill, contract)))]
     const named = totals.length > 0 && totals.length <= maxNamed ? totals.join(' or ') : 'the same prices in all'
     const ids = first === null ? [id] : [first.id, id].toSorted((a, b) => a - b)
-    const basis = first === null ? '' : `, as after ${first.credits} credits for ${first.what}`
+    const basis = first === null ? '' : `, as after ${first.credits} credits for ${whatOf(first)}`
     if (batch && failed.length > 0 && (first === null || possible.some(prices => isErrorPrice(prices, bill)))) {
-      const message = `${credits} credits for ${bill.what} with ${plural(failed.length, 'failed item')}, expected ${named}${basis}`
+      const message = `${credits} credits for ${whatOf(bill)} with ${plural(failed.length, 'failed item')}, expected ${named}${basis}`
       return reporter.fail('rpc.batch.error-price', message, ids, [id])
     }
-    const message = `${credits} credits for ${bill.what}, expected ${named}${basis}: base × 1, 2 or 4 for each method`
+    const message = `${credits} credits for ${whatOf(bill)}, expected ${named}${basis}: base × 1, 2 or 4 for each method`
     reporter.fail('rpc.credits.amount', message, ids, [id])
   }
 
@@ -127,7 +135,7 @@ export function checkPricesAcrossWorkers(all: readonly ImpliedPrices[], reporter
       const common: readonly Prices[] = prices.flatMap(one => each.prices.flatMap(other => agreement(one, other)))
       if (common.length > 0) prices = common
       else {
-        const message = `${each.first.credits} credits for ${each.first.what}, expected the same prices as for another caller, after ${first.credits} credits for ${first.what}: one base for the network, × 1, 2 or 4 for each method`
+        const message = `${each.first.credits} credits for ${whatOf(each.first)}, expected the same prices as for another caller, after ${first.credits} credits for ${whatOf(first)}: one base for the network, × 1, 2 or 4 for each method`
         reporter.fail('rpc.credits.amount', message, [first.id, each.first.id])
       }
     }
@@ -162,8 +170,7 @@ function billOf(observation: Observation, request: RpcDescriptor, contract: Cont
     else if (one?.result === undefined) return null
     else succeeded.push(method)
   }
-  const what = batch ? `a batch of ${items.length} on ${network}` : `${items[0]?.method} on ${network}`
-  const bill = { id, credits: Number(credits), batch, what }
+  const bill = { id, credits: Number(credits), batch, network }
   if (batch || failed.length === 0) return { ...bill, succeeded, failed }
   const { singleErrorIsDiscounted, errorItemCredits } = contract.rpc
   if (singleErrorIsDiscounted === true) return { ...bill, succeeded, failed }
@@ -202,6 +209,13 @@ function explaining(prices: Prices, { credits, succeeded, failed }: Bill, { rpc 
   if (times === 0) return paid === 0 ? [prices] : []
   const base = prices.base ?? paid / times
   return Number.isInteger(base) && base >= 0 && base * times === paid ? [{ ...prices, base }] : []
+}
+
+/** Whether a price list explains a bill as it is. */
+function isExplained(prices: Prices, { credits, succeeded, failed }: Bill, { rpc }: Contract): boolean {
+  const { base, multipliers } = prices
+  if (base === null || !succeeded.every(method => multipliers.has(method))) return false
+  return base * sumOf(prices, succeeded) === credits - failed.length * rpc.errorItemCredits
 }
 
 /** The total of a bill by a price list; none if its base is unknown. */

@@ -150,8 +150,13 @@ export function rpcParamsOf(method: string, random: Random): readonly unknown[] 
   }
 }
 
-const hex = (digits: number, random: Random): string =>
-  `0x${Array.from({ length: digits }, () => random.int(16).toString(16)).join('')}`
+const hexDigits = '0123456789abcdef'
+
+function hex(digits: number, random: Random): string {
+  let text = '0x'
+  for (let digit = 0; digit < digits; digit++) text += hexDigits[random.int(16)]
+  return text
+}
 
 const address = (random: Random): string => hex(40, random)
 const hash = (random: Random): string => hex(64, random)

@@ -13,15 +13,7 @@ import {
   wrongLimit,
 } from './hidden.ts'
 import { createLimitRecord, type Limit, type LimitContext } from './limit-record.ts'
-import {
-  addRequest,
-  type CountedRequest,
-  createRecentRequests,
-  sentWith,
-  sentWithOthers,
-  type Use,
-  unused,
-} from './recent-requests.ts'
+import { addRequest, createRecentRequests, sentWith, sentWithOthers, type Use, unused } from './recent-requests.ts'
 import { clockResolutionMs, createRefusals, createResetCheck, createRetryCheck, ownClock } from './resets.ts'
 import {
   describeEarly,
@@ -52,12 +44,12 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
   const admitted = createAdmittedRequests(context, stated.maxAllowed, reporter)
   const areWaitsStated = retryAfterHeader(limitHeadersOf(contract.limits)) !== null
   const refusals = createRefusals(areWaitsStated ? { ...context, offset: () => ownClock } : context, reporter)
-  const bounds = createOverlapBounds<CountedRequest, Use>(unused, addRequest, judge)
+  const bounds = createOverlapBounds<LimitRequest, Use>(unused, addRequest, judge)
   const noHeaders = missingHeaders(contract)
   let maxTokensOfAll = 0
   let countedUntilMs = Number.NEGATIVE_INFINITY
 
-  function judge(request: CountedRequest, view: SumBounds<Use>) {
+  function judge(request: LimitRequest, view: SumBounds<Use>) {
     admitted.settle(request.sentMs)
     recent.moveTo(request.sentMs)
     if (request.kind === 'accepted') judgeAccepted(request, view)
@@ -144,7 +136,7 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
       const request = intake.add(member)
       maxTokensOfAll += member.maxTokens
       const isForTokens = mayLackTokens(member, tokenLimit, recent.tokensOf(maxTokensOfAll))
-      bounds.add({ ...request, mayCount: member.kind !== 'rejected' || isForTokens }, watermarkMs)
+      bounds.add(request.mayCount || !isForTokens ? request : { ...request, mayCount: true }, watermarkMs)
     },
     finish: () => {
       bounds.finish()

@@ -137,6 +137,7 @@ export function createOpenScope(
 export const strayOf = (member: LimitRequest): LimitRequest => ({
   ...member,
   kind: 'uncertain',
+  mayCount: true,
   stated: null,
   remaining: null,
   resetMs: null,

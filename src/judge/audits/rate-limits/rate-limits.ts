@@ -184,6 +184,7 @@ function memberOf(
   const { requests: at } = limits
   const requests = response && statedRequests(response.headers, contract)
   const reset = requests?.reset ?? null
+  const kind = kindOf(observation, contract)
   const waitMs = response?.status === 429 ? statedWait(limits, response.headers) : null
   return {
     id,
@@ -193,7 +194,8 @@ function memberOf(
     sentMs,
     shownMs,
     settledMs: shownMs,
-    kind: kindOf(observation, contract),
+    kind,
+    mayCount: kind !== 'rejected',
     stated: requests && (at.limit === null ? drawn.requestsPerMinute : requests.limit),
     remaining: requests?.remaining ?? null,
     maxTokens: traits.maxTokens(request),

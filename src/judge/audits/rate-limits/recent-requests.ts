@@ -4,9 +4,6 @@ import { addKey, countOfKey, noCounts } from './limit-use.ts'
 import { clockResolutionMs } from './resets.ts'
 import type { LimitRequest } from './window.ts'
 
-/** `mayCount`: whether it may use up the limit like an accepted request. Of 429s, those that may be for tokens do. */
-export type CountedRequest = LimitRequest & { readonly mayCount: boolean }
-
 /** What requests have used of a limit. */
 export type Use = {
   /** Accepted requests, and those that may have counted. */
@@ -20,7 +17,7 @@ export type Use = {
 
 export const unused: Use = { counted: 0, rejected: 0, maxTokens: 0, ofOtherKeys: noCounts }
 
-export const addRequest = (use: Use, { mayCount, key, maxTokens }: CountedRequest): Use => ({
+export const addRequest = (use: Use, { mayCount, key, maxTokens }: LimitRequest): Use => ({
   counted: use.counted + (mayCount ? 1 : 0),
   rejected: use.rejected + (mayCount ? 0 : 1),
   maxTokens: use.maxTokens + maxTokens,
@@ -45,7 +42,7 @@ export function createRecentRequests(context: LimitContext) {
   const { contract, shared, startedAtMs, offset, firstSentMs, otherUse } = context
   const { windowMs } = contract.limits
   /** By their responses. */
-  const recent = createSortedQueue<CountedRequest>(({ shownMs }) => shownMs)
+  const recent = createSortedQueue<LimitRequest>(({ shownMs }) => shownMs)
   let forgotten = unused
   let areAllStored = true
   /** Requests that found no other counted. That holds for requests sent after their responses. */
@@ -94,7 +91,7 @@ export function createRecentRequests(context: LimitContext) {
       if (!areAllStored) while (recent.size() > 0) recent.shift()
       hasAll = !shared && areAllStored && (knownFromMs !== null || fromMs >= firstSentMs)
     },
-    add: (request: CountedRequest) => recent.insert(request),
+    add: (request: LimitRequest) => recent.insert(request),
     /** Adds a request that found no other counted. */
     addFirst: (request: LimitRequest) => firsts.insert(request),
     /** Whether all requests that can affect the current one are known. */

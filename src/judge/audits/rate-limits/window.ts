@@ -31,6 +31,8 @@ export type LimitRequest = WindowRequest & {
   readonly resetMs: number | null
   /** When it is over by the wait that a 429 states, on our clock; null if it states none. */
   readonly retryMs: number | null
+  /** Whether it may use up the limit like an accepted request. Of 429s, those that may be for tokens do. */
+  readonly mayCount: boolean
   /** What a limit of a smaller scope would cover: requests with this key and for this network, for example. */
   readonly part: string
   /** What hides the window of the request; null: nothing, as far as it is known. */
