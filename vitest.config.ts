@@ -30,6 +30,8 @@ export default defineConfig({
       {
         test: {
           ...shared,
+          // One more than CI has cores, since some tests wait.
+          maxWorkers: 3,
           name: 'unit',
           include: ['test/**/*.test.ts'],
           exclude: [...sweeps, ...slow, 'test/real/**', 'test/alone/**'],

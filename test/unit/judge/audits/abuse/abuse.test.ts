@@ -9,7 +9,7 @@ import { createFindingLog } from '../../../../../src/judge/findings/findings.ts'
 import type { Observation } from '../../../../../src/observation/observation.ts'
 import type { RequestDescriptor } from '../../../../../src/observation/requests/request.ts'
 import { isAbuseBlock } from '../../../../../src/observation/response.ts'
-import { isNightly } from '../../../../support/nightly.ts'
+import { todays } from '../../../../support/nightly.ts'
 import { observed, responseOf, singleDescriptor, startedAtMs } from '../../checks/observed.ts'
 import { blockText, type Fault, type Guarding, guard, type Traffic } from './guard.ts'
 
@@ -27,7 +27,8 @@ function judge(observations: readonly Observation[], abuse: Partial<Contract['ab
   return { failed, message: findingLog.findings().map(({ message }) => message), judged, tally, blocks: audit.blocks() }
 }
 
-const seeds = Array.from({ length: isNightly ? 12 : 4 }, (_, index) => index + 1)
+const all = Array.from({ length: 12 }, (_, index) => index + 1)
+const seeds = todays(all, 5)
 
 describe('an honest service passes', () => {
   const variants: Readonly<Record<string, [Guarding, Partial<Traffic>?]>> = {

@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { Observation } from '../../../../../src/observation/observation.ts'
 import { judgeStory } from '../../../../support/ledger-story.ts'
-import { isNightly } from '../../../../support/nightly.ts'
+import { todays } from '../../../../support/nightly.ts'
 import { observed, responseOf, rpcHeaders } from '../../checks/observed.ts'
 import { type Display, type History, history, isCharged, observe, priced, type Transaction } from './bank.ts'
 import { judge, message, type Options } from './judge-ledger.ts'
 
-const seeds = Array.from({ length: isNightly ? 40 : 10 }, (_, index) => index + 1)
+const all = Array.from({ length: 40 }, (_, index) => index + 1)
+const seeds = todays(all, 7)
 
 describe('an honest service passes', () => {
   const variants: Readonly<Record<string, [Omit<History, 'seed'>, Display, Options?]>> = {

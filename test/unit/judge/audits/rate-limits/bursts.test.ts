@@ -3,7 +3,7 @@ import { randomStream } from '../../../../../src/lib/random.ts'
 import type { Observation } from '../../../../../src/observation/observation.ts'
 import { createLimiter } from '../../../../honest/service/limiters.ts'
 import { options } from '../../../../honest/service/variant.ts'
-import { isNightly } from '../../../../support/nightly.ts'
+import { todays } from '../../../../support/nightly.ts'
 import { chatDescriptor, observed, responseOf, startedAtMs } from '../../checks/observed.ts'
 import { judge } from './judge-limits.ts'
 
@@ -72,7 +72,8 @@ function bursts(
     .toSorted((a, b) => (a.endMs ?? 0) - (b.endMs ?? 0))
 }
 
-const seeds = Array.from({ length: isNightly ? 30 : 8 }, (_, index) => index + 31)
+const all = Array.from({ length: 30 }, (_, index) => index + 31)
+const seeds = todays(all, 5)
 
 describe.each(options.limiter)('bursts at the limiter %s, which may count refused requests', kind => {
   test.each([false, true])('break no rule of a limit if it is honest (%s)', refusedCount => {
