@@ -116,8 +116,7 @@ async function reachEdge(known: Known, { ask, replies, callsLeft }: QuestionAske
     const reply = await ask({ ...request, isBeyondLimit: true })
     if (reply.status === 429) {
       const waitMs = statedWait({ retryAfter: formOfWait(reply) }, reply.headers)
-      // After the wait, the next request must be accepted.
-      if (waitMs !== null && waitMs <= maxWaitMs) await ask(request)
+      if (waitMs !== null && waitMs <= maxWaitMs) await testWait(waitMs, request, ask)
       return { findings: waitFacts(reply, known) }
     }
     if (!is2xx(reply.status)) return { findings: [unknown('limits.retryAfter', cite(reply))] }
@@ -126,6 +125,18 @@ async function reachEdge(known: Known, { ask, replies, callsLeft }: QuestionAske
 }
 
 const maxWaitMs = 60_000
+/** A shorter wait is tested at its end alone. */
+const longWaitMs = 4_000
+const afterWaitMs = 1_100
+
+/** A wait is long enough, and no longer than needed: a 429 in its middle states what is left of it. */
+async function testWait(waitMs: number, request: Ask, ask: QuestionAsker['ask']): Promise<void> {
+  const halfMs = waitMs / 2
+  const isRefused =
+    waitMs < longWaitMs || (await ask({ ...request, isBeyondLimit: true, afterMs: halfMs })).status === 429
+  const leftMs = waitMs < longWaitMs ? waitMs : halfMs
+  if (isRefused) await ask({ ...request, isBeyondLimit: true, afterMs: leftMs + afterWaitMs })
+}
 
 function leftIn(replies: readonly Answer[], { contract }: Known): number | null {
   const stated = replies.filter(isLimited).map(({ headers }) => statedRequests(headers, contract).remaining)

@@ -31,6 +31,8 @@ export type Ask = {
   readonly worstPico: bigint
   /** Whether it is to reach a limit of the target, so that it does not wait for one. */
   readonly isBeyondLimit?: boolean
+  /** How long to wait before it, at least. */
+  readonly afterMs?: number
 }
 
 /** The response to a call, or why there is none. */
@@ -145,9 +147,13 @@ export function createAsker(options: AskerOptions): Asker {
   }
 
   /** The number of the call, or why it must not be made. */
-  async function admit(scope: string, { worstPico, isBeyondLimit = false }: Ask): Promise<number | string> {
+  async function admit(
+    scope: string,
+    { worstPico, isBeyondLimit = false, afterMs = 0 }: Ask,
+  ): Promise<number | string> {
     if (silent >= maxSilent) return 'not asked, because the target stopped responding'
-    const waitMs = Math.max(isBeyondLimit ? 0 : windowEndMs(scope), failuresEndMs()) - clock.wallMs()
+    const wallMs = clock.wallMs()
+    const waitMs = Math.max(isBeyondLimit ? 0 : windowEndMs(scope), failuresEndMs(), wallMs + afterMs) - wallMs
     if (waitMs > 0) {
       if (waitedMs + waitMs > maxWaitMs) return 'not asked, because the limits of the target would need too long a wait'
       waitedMs += waitMs

@@ -33,12 +33,14 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
   const at = limitHeadersOf(contract.limits)
   if (!areStated(observation, limiter, at, contract)) return
   const requests = statedRequests(headers, contract)
-  const wrong = [...wrongIn(requests, at.requests), ...wrongWaitIn(at, response)]
+  // Of other gateways, a 429 may state its wait alone.
+  const isBare = !at.isDocumented && status === 429 && !hasAny(headers, at.requests)
+  const wrong = [...(isBare ? [] : wrongIn(requests, at.requests)), ...wrongWaitIn(at, response)]
   if (wrong.length > 0) failHeaders('limit.requests.headers', wrong, at, observation, reporter)
   else {
     reporter.pass('limit.requests.headers')
     // A rejected request may count against another limit, which its headers state.
-    if ((is2xx(status) || status === 429) && at.requests.limit !== null)
+    if ((is2xx(status) || (status === 429 && !isBare)) && at.requests.limit !== null)
       compare(requestsClause(limiter), 'requestsPerMinute', observation, contract, reporter)
   }
 
@@ -72,13 +74,15 @@ function areStated(
 ): boolean {
   if (isDocumented) return true
   if (response === null || isConcurrencyRejection(response, contract)) return false
-  const all = parts.map(part => requests[part]?.header ?? '')
-  if (all.some(name => response.headers[name] !== undefined)) return true
-  const isPromised = all.some(name => name !== '') || retryAfter !== 'none'
+  if (hasAny(response.headers, requests)) return true
+  const isPromised = parts.some(part => requests[part] !== null) || retryAfter !== 'none'
   return (
     isPromised && limiter !== undefined && limiter !== 'control' && (is2xx(response.status) || response.status === 429)
   )
 }
+
+const hasAny = (headers: Readonly<Record<string, string>>, at: LimitStatements): boolean =>
+  parts.some(part => headers[at[part]?.header ?? ''] !== undefined)
 
 const parts = ['limit', 'remaining', 'reset'] as const
 

@@ -54,6 +54,13 @@ describe('a gateway that states its limits in a dialect', () => {
     },
   )
 
+  test('a 429 may state its wait alone', async () => {
+    const names = ['limit', 'remaining', 'reset'].map(part => `x-ratelimit-${part}-requests`)
+    const bare = lie('bare', 'A 429 states its wait alone.', changeReplies(hasStatus(429), dropHeaders(...names)))
+    const { differences } = await learnForeign('litellm', [bare])
+    expect(limitLines(differences)).toEqual([])
+  })
+
   test('none states no limit, so nothing about limits is promised', async () => {
     const { yaml } = await learnForeign('none')
     const profile = parseProfile(yaml, 'learned.yaml')
@@ -131,6 +138,7 @@ describe('what contradicts itself is a defect, and stays promised', () => {
       ),
       /^limit\.requests\.reset: the reset/,
     ],
+    [lie('same', 'Each states 40 s.', wait('40')), /^limit\.requests\.reset: a (429|request) of /],
     [lieByName('remaining-never-falls'), /^limit\.requests\.(remaining|enforced): /],
   ]
 

@@ -183,6 +183,10 @@ describe('in a dialect', () => {
       refused(chatDescriptor, 429, { error: 'Slow down' }, { ...none, ...left, ...headers })
     expect(messages(slow({ 'retry-after': '60' }))).toEqual([])
     expect(messages(slow({}))).toEqual(['limit.requests.headers'])
+    const bare = { 'ratelimit-limit': undefined, 'ratelimit-remaining': undefined, 'ratelimit-reset': undefined }
+    expect(messages(slow({ ...bare, 'retry-after': '60' }))).toEqual([])
+    expect(messages(slow(bare))).toEqual(['limit.requests.headers'])
+    expect(messages(slow({ 'ratelimit-reset': undefined, 'retry-after': '60' }))).toEqual(['limit.requests.headers'])
     expect(messages(slow({ 'retry-after': 'a minute' }))).toEqual(['limit.requests.headers'])
   })
 
