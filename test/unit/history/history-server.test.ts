@@ -157,7 +157,7 @@ describe('a report of the list', () => {
 describe('a comparison of the list', () => {
   test('is that of turnpike compare: the latest run against the others, in any order of clicks', async () => {
     const { folder, get } = await serve({})
-    const scenario = 'scenarios/smoke.yaml'
+    const scenario = 'test/e2e/short.yaml'
     await recordedRun(join(folder, 'first'), { scenario, seed: 1 })
     await recordedRun(join(folder, 'second'), { scenario, seed: 2 })
     const { status, text } = await get('/compare?run=second&run=first')

@@ -104,7 +104,7 @@ describe('a target that closes idle connections after a second', () => {
       socket.write(ok('{}', headers))
     })
 
-  test.each([
+  test.concurrent.each([
     ['without announcing it', ''],
     ['and announces it', 'keep-alive: timeout=1\r\n'],
   ])('%s loses no request of one per second', async (_, headers) => {
