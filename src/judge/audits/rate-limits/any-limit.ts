@@ -1,3 +1,4 @@
+import { hasFixedWindows } from '../../../contract/contract.ts'
 import { limitHeadersOf, retryAfterHeader } from '../../../contract/limit-headers/limit-headers.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Obstacle } from '../../findings/obstacles.ts'
@@ -9,6 +10,7 @@ import {
   missingHeaders,
   unknownAlgorithm,
   unknownUse,
+  unnamedWindows,
   unusableReset,
   wrongLimit,
 } from './hidden.ts'
@@ -155,6 +157,7 @@ function createIntake(
 ) {
   const { windowMs } = contract.limits
   const { counts } = record
+  const whyWindowsAreOpen = hasFixedWindows(contract) ? unnamedWindows : unknownAlgorithm
   const resets = createResetCheck({ scope: drawn.name, contract, startedAtMs, offset }, reporter)
   const retries = createRetryCheck({ scope: drawn.name, startedAtMs, offset }, reporter)
   const hidden = createHiddenRequests()
@@ -176,7 +179,7 @@ function createIntake(
       const obstacle = obstacleOf(member)
       hidden.add(member, obstacle)
       record.add(member)
-      if (counts.accepted === 1) reporter.unjudged('limit.requests.window', unknownAlgorithm)
+      if (counts.accepted === 1) reporter.unjudged('limit.requests.window', whyWindowsAreOpen)
       if (obstacle !== null) return { ...member, resetMs: null, hidden: obstacle }
       const { resetMs } = member
       if (resetMs === null) return member

@@ -15,6 +15,11 @@ export const unknownAlgorithm: Obstacle = {
   text: 'the algorithm of the limits is unknown; name it in the profile as limits.algorithm',
   clause: null,
 }
+/** Of fixed windows whose ends are not stated as a time of a clock. */
+export const unnamedWindows: Obstacle = {
+  text: 'responses state how long until a reset, or none, which does not tell windows apart',
+  clause: null,
+}
 /** Without the earlier use of an account, a 429 may be right. */
 export const unknownUse: Obstacle = {
   text: 'other requests of the account, or earlier ones, may count too',

@@ -88,6 +88,11 @@ describe('a limit that states the seconds until its reset', () => {
   })
 })
 
+test('says why windows are open although the algorithm is known', () => {
+  const { because } = found(full)
+  expect(JSON.stringify(because['limit.requests.window'])).toContain('how long until a reset, or none')
+})
+
 test('in the dialect none, a limit is judged by what it accepts and refuses', () => {
   const calls = Array.from({ length: 12 }, (_, index) => ({ atMs: index * 10 }))
   expect(found(calls, 'none', null).findings.map(({ clause }) => clause)).toContain('limit.requests.enforced')
