@@ -33,7 +33,7 @@ export function commandOf(name: string, commands: readonly Command[]): Command {
 
 function flagBeforeCommand(written: string, commands: readonly Command[]): Mistake {
   const [name = ''] = written.split('=')
-  const owner = commands.find(({ flags }) => ownFlag(flags, name.replace(/^--/, '')) !== undefined)
+  const owner = ownerOf(name, commands)
   return {
     where: 'command line',
     got: `${describeValue(name)} before a command`,
@@ -113,12 +113,18 @@ function flagMistakes(given: readonly GivenFlag[], command: Command, commands: r
 
 function unknownFlag(written: string, command: Command, commands: readonly Command[]): Mistake {
   const names = Object.keys(command.flags).map(name => `--${name}`)
-  const owner = commands.find(({ flags }) => ownFlag(flags, written.replace(/^--/, '')) !== undefined)
+  const owner = ownerOf(written, commands)
   const letter = /^-[a-z]$/i.test(written) ? names.find(name => name[2] === written[1]?.toLowerCase()) : undefined
   const hint =
     owner !== undefined && written.startsWith('--') ? { hint: flagOf(owner) } : nearest(letter ?? written, names)
   const expected = names.length === 0 ? 'no flag' : `a flag that turnpike ${nameOf(command)} --help lists`
   return { where: 'command line', got: describeValue(written), expected, ...hint }
+}
+
+/** The command that has this flag: `run` rather than another one. */
+function ownerOf(written: string, commands: readonly Command[]): Command | undefined {
+  const owners = commands.filter(({ flags }) => ownFlag(flags, written.replace(/^--/, '')) !== undefined)
+  return owners.find(owner => nameOf(owner) === 'run') ?? owners[0]
 }
 
 const flagOf = (owner: Command): string => `it is a flag of turnpike ${nameOf(owner)}`

@@ -19,6 +19,7 @@ const limitsFrom: Flag = {
 const seed: Flag = { type: 'number', describe: 'Random seed; overrides the scenario' }
 const target: Flag = { type: 'string', describe: 'Base URL of the service under test' }
 const budget: Flag = { type: 'string', describe: 'Maximum spend in USD, or unlimited; overrides scenario' }
+const learnBudget: Flag = { ...budget, describe: 'Maximum spend in USD, or unlimited' }
 const topUp: Flag = { type: 'string', describe: 'Maximum that wallets pay, in USD (default: ask only)' }
 const only: Flag = { type: 'string', describe: 'Call to send, or clause to judge (with *); repeatable', array: true }
 const format: Flag = { type: 'string', describe: 'Output format', choices: formats, default: 'text' }
@@ -45,9 +46,14 @@ export const commands: readonly Command[] = [
         choices: ['github', 'gitlab', 'jenkins', 'none'],
         default: 'github',
       },
+      target: { ...target, describe: 'Base URL of a service to learn and to fit the files to' },
+      'budget-usd': learnBudget,
       format: textOrJson,
     },
-    examples: [['init --ci gitlab', 'Write a job for GitLab CI']],
+    examples: [
+      ['init --target http://127.0.0.1:8000/v1', 'Learn a service, and write a scenario that runs against it'],
+      ['init --ci gitlab', 'Write a job for GitLab CI'],
+    ],
     run: async values => (await import('./commands/init.ts')).initCommand(values),
   },
   {
@@ -158,7 +164,7 @@ export const commands: readonly Command[] = [
     usage: 'learn',
     describe: 'Learn a profile from a target, and print it',
     arguments: {},
-    flags: { target, 'budget-usd': { ...budget, describe: 'Maximum spend in USD, or unlimited' }, format: textOrJson },
+    flags: { target, 'budget-usd': learnBudget, format: textOrJson },
     examples: [
       [
         'learn --target https://api.example.com/v1 --budget-usd 0.05 > my-service.yaml',

@@ -12,8 +12,8 @@ import { undiciTransport } from '../produce/transport/undici.ts'
 import { checkTarget } from '../scenario/load-scenario.ts'
 import { parseBudget } from '../scenario/units.ts'
 import { maxBodyBytes, timeouts } from './asker.ts'
-import { type Lesson, learn } from './learn.ts'
-import { learnedProfile } from './profile-text.ts'
+import { type Lesson, learn, maxCalls } from './learn.ts'
+import { type LearnedProfile, learnedProfile } from './profile-text.ts'
 
 export type LearnFlags = {
   readonly target: string | null
@@ -32,34 +32,47 @@ type Learned = {
 
 /** Writes the profile to stdout, and what differs from the document to stderr. False if nothing could be learned. */
 export async function learnCommand(flags: LearnFlags): Promise<boolean> {
+  const found = await learnTarget(flags)
+  if (typeof found === 'string') {
+    process.stderr.write(`${found}\n`)
+    return false
+  }
+  const { lesson, yaml, differences } = found
+  const spentUsd = formatPico(lesson.spentPico)
+  const learned: Learned = { profile: yaml, differences, calls: lesson.replies.length, spentUsd }
+  process.stdout.write(flags.asJson ? visibleJson(`${JSON.stringify(learned, null, 2)}\n`) : yaml)
+  process.stderr.write(differencesText(found))
+  return true
+}
+
+/** What was learned, and the profile that it makes. */
+export type LearnedTarget = LearnedProfile & { readonly target: string; readonly lesson: Lesson }
+
+export function differencesText({ lesson, differences }: LearnedTarget): string {
+  const calls = `${lesson.replies.length} calls, at most $${formatPico(lesson.spentPico)}`
+  return differences.length === 0
+    ? `No difference from the document was found (${calls}).\n`
+    : `Differences from the document (${calls}):\n${differences.map(each => `  - ${each}\n`).join('')}`
+}
+
+/** Asks the target, after it has said on stderr what that costs at most. A text says why nothing could be learned. */
+export async function learnTarget(flags: Pick<LearnFlags, 'target' | 'budgetUsd'>): Promise<LearnedTarget | string> {
   const target = targetOf(flags.target)
   const budgetPico = budgetOf(flags.budgetUsd, target)
   const warning = plainTextWarning({ target })
   if (warning !== null) process.stderr.write(`${warning}\n`)
   const keys = keysOf(target)
   const suggested = await betterTarget(target)
-  if (suggested !== null) {
-    process.stderr.write(`${notThere(target, suggested)}\n`)
-    return false
-  }
+  if (suggested !== null) return notThere(target, suggested)
+  const cost = budgetPico === null ? 'no budget' : `at most $${formatPico(budgetPico)}`
+  process.stderr.write(`Learning from ${target}: at most ${maxCalls} calls, ${cost}.\n`)
   const lesson = await learnAt(target, keys, budgetPico)
   if (lesson.nothing !== null) {
     const isInvented = (process.env.TURNPIKE_KEYS ?? '').trim() === ''
     const hint = isInvented && lesson.nothing.includes('the key') ? ' No key was given; set TURNPIKE_KEYS.' : ''
-    process.stderr.write(`Nothing was learned from ${target}: ${oneLine(lesson.nothing)}.${hint}\n`)
-    return false
+    return `Nothing was learned from ${target}: ${oneLine(lesson.nothing)}.${hint}`
   }
-  const { yaml, differences } = learnedProfile(lesson, target)
-  const spentUsd = formatPico(lesson.spentPico)
-  const learned: Learned = { profile: yaml, differences, calls: lesson.replies.length, spentUsd }
-  process.stdout.write(flags.asJson ? visibleJson(`${JSON.stringify(learned, null, 2)}\n`) : yaml)
-  const calls = `${lesson.replies.length} calls, at most $${spentUsd}`
-  process.stderr.write(
-    differences.length === 0
-      ? `No difference from the document was found (${calls}).\n`
-      : `Differences from the document (${calls}):\n${differences.map(each => `  - ${each}\n`).join('')}`,
-  )
-  return true
+  return { target, lesson, ...learnedProfile(lesson, target) }
 }
 
 /** A similar address, if the target does not know the list of models. */

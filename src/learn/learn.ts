@@ -51,6 +51,9 @@ const unlearnable = [
 ] as const
 
 export type Lesson = {
+  readonly known: Known
+  /** The contract of the findings. */
+  readonly contract: Contract
   /** Each value is one that a profile can have. */
   readonly findings: readonly Fact[]
   readonly partial: PartialService | null
@@ -97,6 +100,8 @@ export async function learn(options: Omit<AskerOptions, 'maxCalls'>): Promise<Le
   const contract = learnedContract(learned, partial)
   const broken = judgeAnswers(replies, contract, { accountTier: known.accountTier, unjudged, startedAtMs })
   return {
+    known,
+    contract,
     findings: [...learned, ...broken.map(each => kept(each, contract)), ...stillUnknown(learned)],
     partial,
     replies,

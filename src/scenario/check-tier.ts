@@ -42,7 +42,11 @@ export function checkTier(
   const perMinute = tierRatePerMinute(stage.mix, calls, context.limitOf)
   for (const [key, share] of sharesOf(stage)) {
     if (perMinute !== null || share === null) continue
-    report({ ...field(key, source[key]), expected: 'an absolute amount, since no call of the mix has a limit' })
+    const absolute = stage.shape === 'burst' ? 'a number such as 20' : 'a rate such as 1/s'
+    report({
+      ...field(key, source[key]),
+      expected: `${absolute}, since the profile has no limit for a call of the mix`,
+    })
   }
   if (perMinute === null || context.isTentative) return
   const mayExceed = source['exceed-tier'] === true

@@ -1,9 +1,20 @@
-import { constants, copyFileSync, lstatSync, mkdirSync, statSync } from 'node:fs'
+import { lstatSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parseProfile } from '../../contract/profile.ts'
+import { differencesText, learnTarget } from '../../learn/command.ts'
+import { firstScenario } from '../../learn/first-scenario.ts'
+import type { Lesson } from '../../learn/learn.ts'
+import type { LearnedProfile } from '../../learn/profile-text.ts'
+import { isLoopback } from '../../lib/loopback.ts'
+import { formatPico, pico } from '../../lib/money.ts'
 import { whyUnreadable } from '../../lib/read-text.ts'
 import { UsageError } from '../../lib/usage-error.ts'
 import { oneLine } from '../../lib/visible.ts'
+import { makePlan } from '../../plan/make-plan.ts'
+import { nothingDiscovered } from '../../run/discovery.ts'
+import { parseScenario } from '../../scenario/load-scenario.ts'
+import { limitsFor, tierRatePerMinute } from '../../scenario/tier-rate.ts'
 import { exitCodes, text, type Values } from '../flags.ts'
 import { printJson, wantsJson } from '../print.ts'
 
@@ -32,19 +43,30 @@ Then write the values of your service into turnpike/profile.yaml, copy .env.exam
 .gitignore. Add --target to run it against your service.
 `
 
-/** Writes the first files of a project into a folder, and overwrites no file. */
+/** Writes the first files of a project into a folder, and overwrites no file. With a target, they are for that target. */
 export async function initCommand(values: Values): Promise<number> {
   const folder = text(values, 'dir') ?? '.'
-  const written = Object.entries({ ...forAll, ...forCi[text(values, 'ci') ?? 'github'] })
-  const files = written.map(([from, to]) => ({ from: join(examples, from), to: join(folder, to) }))
-  assertNothingExists(files.map(({ to }) => to))
-  for (const { from, to } of files) copy(from, to)
+  const [target, budgetUsd] = [text(values, 'target'), text(values, 'budget-usd')]
+  if (target === null && budgetUsd !== null)
+    throw new UsageError({
+      where: '--budget-usd',
+      got: budgetUsd,
+      expected: '--target, too, since nothing is sent without it',
+    })
+  const places = Object.entries({ ...forAll, ...forCi[text(values, 'ci') ?? 'github'] })
+  const written = places.map(([, to]) => join(folder, to))
+  assertNothingExists(written)
+  const learned = target === null ? null : await filesForTarget({ target, budgetUsd }, folder)
+  const texts: Readonly<Record<string, string>> = learned?.files ?? {}
+  for (const [from, to] of places) create(join(folder, to), texts[to] ?? readFileSync(join(examples, from)))
+  if (learned !== null) process.stderr.write(learned.notes)
   if (wantsJson(values)) {
-    printJson({ written: files.map(({ to }) => to) })
+    printJson(learned === null ? { written } : { written, next: learned.next })
     return exitCodes.pass
   }
-  const listed = written.map(([, to]) => `  ${to}\n`).join('')
-  process.stdout.write(`Written${folder === '.' ? '' : ` to ${oneLine(folder)}`}:\n${listed}${nextSteps}`)
+  const listed = places.map(([, to]) => `  ${to}\n`).join('')
+  const steps = learned === null ? nextSteps : `\nNext:\n${learned.next}\n`
+  process.stdout.write(`Written${folder === '.' ? '' : ` to ${oneLine(folder)}`}:\n${listed}${steps}`)
   return exitCodes.pass
 }
 
@@ -73,18 +95,18 @@ function exists(look: () => unknown): boolean {
     look()
     return true
   } catch (cause) {
-    // Whatever the reason, the copy fails for it too, and says so.
+    // Whatever the reason, writing fails for it too, and says so.
     if (!(cause instanceof Error && 'code' in cause)) throw cause
     return false
   }
 }
 
-function copy(from: string, to: string): void {
+function create(path: string, content: string | Uint8Array): void {
   try {
-    createFolder(dirname(to))
-    copyFileSync(from, to, constants.COPYFILE_EXCL)
+    createFolder(dirname(path))
+    writeFileSync(path, content, { flag: 'wx' })
   } catch (cause) {
-    throw new UsageError({ where: to, got: whyUnreadable(cause), expected: 'a file that can be created' })
+    throw new UsageError({ where: path, got: whyUnreadable(cause), expected: 'a file that can be created' })
   }
 }
 
@@ -94,3 +116,65 @@ function createFolder(path: string): void {
   createFolder(dirname(path))
   mkdirSync(path)
 }
+
+/** The files for one target, by their place in a project, and the command that runs them. */
+type TargetFiles = {
+  readonly files: Readonly<Record<'turnpike/profile.yaml' | 'turnpike/scenario.yaml', string>>
+  readonly next: string
+  /** What the target does differently, and what the next command may cost. */
+  readonly notes: string
+}
+
+/** Learns the target. Throws a UsageError if nothing could be learned. */
+async function filesForTarget(
+  flags: { readonly target: string; readonly budgetUsd: string | null },
+  folder: string,
+): Promise<TargetFiles> {
+  const learned = await learnTarget(flags)
+  if (typeof learned === 'string')
+    throw new UsageError({
+      where: '--target',
+      got: flags.target,
+      expected: 'a target that can be learned; nothing was written',
+      hint: learned,
+    })
+  const { target, yaml } = learned
+  const { scenario, worstUsd } = scenarioFor(learned, learned.lesson, target)
+  const isUnpriced = worstUsd === null && !isLoopback(target)
+  const words = ['run', join(folder, 'turnpike/scenario.yaml'), '--target', target]
+  const cost = isUnpriced
+    ? 'No price is known, so no budget can be enforced. State the price in the profile, or pay what the target asks.'
+    : `The next command costs at most $${worstUsd ?? '0'} by the prices of the profile.`
+  return {
+    files: { 'turnpike/profile.yaml': yaml, 'turnpike/scenario.yaml': scenario },
+    next: `turnpike ${[...words, ...(isUnpriced ? ['--budget-usd', 'unlimited'] : [])].map(shellWord).join(' ')}`,
+    notes: `${differencesText(learned)}${cost}\n`,
+  }
+}
+
+/** The scenario, with rates and a budget by its own plan. */
+export function scenarioFor(
+  { yaml }: Pick<LearnedProfile, 'yaml'>,
+  lesson: Lesson,
+  target: string,
+): { readonly scenario: string; readonly worstUsd: string | null } {
+  const contract = parseProfile(yaml, 'profile.yaml')
+  const parsed = (text: string) => parseScenario(text, 'scenario.yaml', contract, () => true)
+  const { calls, stages, callers } = parsed(firstScenario(lesson, { tierPerMinute: null, budgetUsd: null }))
+  const mixed = stages.find(stage => 'mix' in stage)
+  const limitOf = limitsFor(callers.accountTier, 'target', contract)
+  const tierPerMinute = mixed && 'mix' in mixed ? tierRatePerMinute(mixed.mix, calls, limitOf) : null
+  const unbounded = parsed(firstScenario(lesson, { tierPerMinute, budgetUsd: null }))
+  const own = { seed: null, target, budgetUsd: null, topUp: null, only: [] }
+  const known = { recordings: new Map(), publishedLimits: nothingDiscovered.limits }
+  const { worstUsd } = makePlan(unbounded, contract, own, known).forecast
+  const budgetUsd = worstUsd === null ? null : inCents(2n * pico(worstUsd))
+  return { scenario: firstScenario(lesson, { tierPerMinute, budgetUsd }), worstUsd }
+}
+
+const cent = pico('0.01')
+const inCents = (amount: bigint): string => formatPico(((amount > 0n ? amount + cent - 1n : cent) / cent) * cent)
+
+/** A word of a command line, in quotes where a shell would change it. */
+const shellWord = (word: string): string =>
+  /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`

@@ -159,6 +159,7 @@ function callersOf(
       where,
       got: `${accounts.length} ${accounts.length === 1 ? 'key' : 'keys'}`,
       expected: `${names.length}, one for each caller of the scenario`,
+      hint: '"turnpike init --target URL" writes a scenario for one key',
     })
   }
   if (short >= 0) {

@@ -10,6 +10,7 @@ const printed: string[] = []
 beforeEach(() => {
   printed.length = 0
   vi.spyOn(process.stdout, 'write').mockImplementation(line => printed.push(`${line}`) > 0)
+  vi.spyOn(process.stderr, 'write').mockReturnValue(true)
 })
 afterEach(() => void vi.restoreAllMocks())
 
@@ -87,5 +88,38 @@ describe('turnpike init overwrites nothing', () => {
 
   test('and says what it may not create', async () => {
     await expect(initCommand({ dir: '/proc/none' })).rejects.toThrow('/proc/none/turnpike/scenario.yaml: got E')
+  })
+})
+
+describe('turnpike init --target writes nothing', () => {
+  test('if nobody answers', async () => {
+    const folder = freshDirectory()
+    const mistake = await initCommand({ dir: folder, target: 'http://127.0.0.1:1/v1' }).catch(cause => cause)
+    expect(mistake).toBeInstanceOf(UsageError)
+    expect(mistake.message).toBe(
+      '--target: got http://127.0.0.1:1/v1, expected a target that can be learned; nothing was written; Nothing was learned from http://127.0.0.1:1/v1: no response could be read (connect-refused: no program listens at this address).',
+    )
+    expect(filesIn(folder)).toEqual([])
+  })
+
+  test.each([
+    [
+      'to a folder with such files, and asks nothing',
+      { target: 'http://127.0.0.1:1/v1' },
+      /^init: got existing files: /,
+    ],
+    ['with a budget and no target', { 'budget-usd': '1' }, /^--budget-usd: got 1, expected --target, too/],
+    ['for an address that is none', { dir: 'none', target: 'x' }, /^--target: got "x"/],
+    [
+      'for a target elsewhere without a budget',
+      { dir: 'none', target: 'https://x.test' },
+      /^--budget-usd: got nothing/,
+    ],
+  ])('%s', async (_, values, says) => {
+    const folder = freshDirectory()
+    writeFileSync(join(folder, '.env.example'), 'mine')
+    const dir = 'dir' in values ? join(folder, values.dir) : folder
+    await expect(initCommand({ ...values, dir })).rejects.toThrow(says)
+    expect(filesIn(folder)).toEqual(['.env.example'])
   })
 })

@@ -1,0 +1,120 @@
+import { formatDuration } from '../lib/format.ts'
+import { is2xx } from '../lib/numbers.ts'
+import { yamlComment, yamlText } from '../lib/write-yaml.ts'
+import { statedRequests } from '../observation/limit-scope.ts'
+import { streamOf } from '../observation/observation.ts'
+import type { Lesson } from './learn.ts'
+import { standardMethods } from './question.ts'
+
+/** What decides how much a first scenario sends. */
+export type FirstLoad = {
+  /** 100 % of tier by the profile, in arrivals per minute; null if it has no limit for these calls. */
+  readonly tierPerMinute: number | null
+  /** null: the scenario has no budget. */
+  readonly budgetUsd: string | null
+}
+
+/**
+ * A scenario that runs with the learned profile as it is: one caller, the calls that the target has answered, and a rate
+ * below the limits that it states.
+ */
+export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: FirstLoad): string {
+  const calls = callsOf(lesson)
+  const mix = `{ ${calls.map(([name]) => `${name}: 1`).join(', ')} }`
+  const rate = rateBelow(tierPerMinute, statedPerMinute(lesson))
+  const seconds = Math.min(maxSeconds, Math.max(minSeconds, Math.ceil((arrivals * 60) / rate.perMinute)))
+  const waitMs = pauseOf(lesson)
+  return [
+    '# yaml-language-server: $schema=../node_modules/turnpike/scenarios/scenario.schema.json',
+    '#',
+    ...yamlComment(
+      'Written for one target, from what it answered. It sends what the target has, at a rate below the limits that it states.',
+    ),
+    'name: first',
+    'question: Does the target keep what its profile promises, below its limits?',
+    'profile: profile.yaml',
+    'seed: 1',
+    '',
+    '# One caller needs one key, the first of TURNPIKE_KEYS. Each further caller needs a key of another account.',
+    `callers: { count: 1, tier: ${lesson.known.accountTier} }`,
+    '',
+    'calls:',
+    ...calls.map(([name, call]) => `  ${name}: ${call}`),
+    '',
+    'stages:',
+    ...(waitMs === 0
+      ? []
+      : [
+          '  # The questions that came before have reached a limit. After this, they no longer count.',
+          `  - { name: wait, duration: ${formatDuration(waitMs).replace(' ', '')}, shape: pause }`,
+        ]),
+    ...yamlComment(rate.reason).map(line => `  ${line}`),
+    `  - { name: steady, duration: ${seconds}s, shape: constant, rate: ${rate.text}, mix: ${mix} }`,
+    '',
+    ...(budgetUsd === null ? [] : ['# Twice the worst case of the forecast.', `budget: { usd: ${budgetUsd} }`, '']),
+    'thresholds:',
+    '  - { expect: violations == 0, why: The profile states each of these rules. }',
+    '  - { expect: failed <= 5%, why: A network may break a few connections; more is an outage. }',
+    '  - { expect: unexpected-429 == 0, why: All of this load is within the limits. }',
+    '',
+  ].join('\n')
+}
+
+/** Requests that are enough to see every call several times, if they fit into the time. */
+const arrivals = 20
+const [minSeconds, maxSeconds] = [15, 60]
+/** Arrivals per minute where no limit is known, and where a larger one is. */
+const [modest, most] = [60, 300]
+
+type FirstRate = { readonly text: string; readonly perMinute: number; readonly reason: string }
+
+/** At most half of each limit. */
+function rateBelow(tier: number | null, stated: number | null): FirstRate {
+  const limit = Math.min(tier ?? Number.POSITIVE_INFINITY, stated ?? Number.POSITIVE_INFINITY)
+  if (limit === Number.POSITIVE_INFINITY)
+    return { text: `${modest}/m`, perMinute: modest, reason: 'No limit is known, so this is a modest rate.' }
+  const reason = `At most half of the limit, which is ${tenths(limit)} requests per minute.`
+  const percent = Math.floor(Math.min(50, (most / limit) * 100))
+  if (limit === tier && percent > 0) return { text: `${percent}% of tier`, perMinute: (limit * percent) / 100, reason }
+  const perMinute = tenths(Math.min(most, limit / 2))
+  return { text: `${perMinute}/m`, perMinute, reason }
+}
+
+/** At least a tenth, so that something is sent. */
+const tenths = (perMinute: number): number => Math.max(1, Math.floor(perMinute * 10)) / 10
+
+/** The calls that the target answered, as a scenario writes them. */
+function callsOf({ known, replies }: Lesson): readonly (readonly [name: string, call: string])[] {
+  const { chat, rpc, networks, limits } = known
+  const calls: [string, string][] = []
+  if (chat !== null) {
+    const model = `model: ${yamlText(chat.model.id)}, prompt-tokens: 20, max-completion-tokens: 16`
+    const isStreamed = replies.some(
+      ({ status, observation }) =>
+        is2xx(status) && observation !== null && (streamOf(observation)?.grammar.length ?? 0) > 0,
+    )
+    if (isStreamed) calls.push(['chat', `{ kind: chat, stream: true, ${model} }`])
+    calls.push(['chat-whole', `{ kind: chat, stream: false, ${model} }`])
+  }
+  if (rpc !== null) {
+    const network = rpc.isNode ? '' : `network: ${yamlText(rpc.network)}, network-family: ${rpc.family}, `
+    calls.push(['rpc', `{ kind: rpc, ${network}methods: { ${standardMethods[rpc.family]}: 1 } }`])
+  }
+  if (calls.length > 0) return calls
+  const list = networks.length > 0 ? 'networks' : limits.size > 0 ? 'rate-limits' : 'models'
+  return [[list, `{ kind: ${list} }`]]
+}
+
+/** The smallest limit that responses state in a dialect, in requests per minute. Others are limits of the tier. */
+function statedPerMinute({ replies, contract }: Lesson): number | null {
+  if (contract.limits.dialect === null) return null
+  const limits = replies.flatMap(({ headers, status }) =>
+    is2xx(status) || status === 429 ? (statedRequests(headers, contract).limit ?? []) : [],
+  )
+  const least = Math.min(...limits.filter(limit => limit > 0))
+  return Number.isFinite(least) ? (least * 60_000) / contract.limits.windowMs : null
+}
+
+/** A window, if the questions have reached a limit. */
+const pauseOf = ({ replies, contract }: Lesson): number =>
+  replies.some(({ status }) => status === 429) ? Math.min(60_000, contract.limits.windowMs) + 1_000 : 0
