@@ -1,9 +1,9 @@
 import { numberIn } from '../../lib/numbers.ts'
 
-/** How a header writes a number or a time. A time is in milliseconds: from now, or since 1970. */
 /** When a header is written, and how long a window is, in milliseconds. */
 export type WritingTime = { readonly nowMs: number; readonly windowMs: number }
 
+/** How a header writes a number or a time. A time is in milliseconds: from now, or since 1970. */
 export type LimitForm = {
   readonly states: 'count' | 'wait' | 'instant'
   /** null: the text does not have this form. */
