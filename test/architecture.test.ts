@@ -628,7 +628,7 @@ const rules: readonly Kept[] = [
   },
   {
     text: 'few files exist for one other file alone',
-    rule: fewFragments(82, 2, tables),
+    rule: fewFragments(83, 2, tables),
     planted: [],
   },
   {

@@ -9,7 +9,6 @@ export type Flag = {
   readonly default?: string | number | boolean
   readonly choices?: readonly string[]
   readonly array?: boolean
-  readonly requiresArg?: boolean
 }
 
 export type Values = Readonly<Record<string, unknown>>
