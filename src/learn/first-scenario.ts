@@ -1,4 +1,3 @@
-import { formatDuration } from '../lib/format.ts'
 import { is2xx } from '../lib/numbers.ts'
 import { yamlComment, yamlText } from '../lib/write-yaml.ts'
 import { statedRequests } from '../observation/limit-scope.ts'
@@ -21,7 +20,9 @@ export type FirstLoad = {
 export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: FirstLoad): string {
   const calls = callsOf(lesson)
   const mix = `{ ${calls.map(([name]) => `${name}: 1`).join(', ')} }`
-  const rate = rateBelow(tierPerMinute, statedPerMinute(lesson))
+  const { windowMs } = lesson.contract.limits
+  const limit = statedLimit(lesson)
+  const rate = rateBelow(tierPerMinute, limit === null ? null : (limit * 60_000) / windowMs)
   const seconds = Math.min(maxSeconds, Math.max(minSeconds, Math.ceil((arrivals * 60) / rate.perMinute)))
   const waitMs = pauseOf(lesson)
   return [
@@ -31,7 +32,7 @@ export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: Firs
       'Written for one target, from what it answered. It sends what the target has, at a rate below the limits that it states.',
     ),
     'name: first',
-    'question: Does the target keep what its profile promises, below its limits?',
+    'question: Does the target keep what its profile promises?',
     'profile: profile.yaml',
     'seed: 1',
     '',
@@ -46,16 +47,17 @@ export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: Firs
       ? []
       : [
           '  # The questions that came before have reached a limit. After this, they no longer count.',
-          `  - { name: wait, duration: ${formatDuration(waitMs).replace(' ', '')}, shape: pause }`,
+          `  - { name: wait, duration: ${waitMs}ms, shape: pause }`,
         ]),
     ...yamlComment(rate.reason).map(line => `  ${line}`),
     `  - { name: steady, duration: ${seconds}s, shape: constant, rate: ${rate.text}, mix: ${mix} }`,
+    ...edgeStages(calls.at(-1)?.[0] ?? '', limit, windowMs),
     '',
     ...(budgetUsd === null ? [] : ['# Twice the worst case of the forecast.', `budget: { usd: ${budgetUsd} }`, '']),
     'thresholds:',
     '  - { expect: violations == 0, why: The profile states each of these rules. }',
     '  - { expect: failed <= 5%, why: A network may break a few connections; more is an outage. }',
-    '  - { expect: unexpected-429 == 0, why: All of this load is within the limits. }',
+    '  - { expect: unexpected-429 == 0, why: The target must accept what is within its limits. }',
     '',
   ].join('\n')
 }
@@ -105,14 +107,29 @@ function callsOf({ known, replies }: Lesson): readonly (readonly [name: string, 
   return [[list, `{ kind: ${list} }`]]
 }
 
-/** The smallest limit that responses state in a dialect, in requests per minute. Others are limits of the tier. */
-function statedPerMinute({ replies, contract }: Lesson): number | null {
+/** The smallest limit that responses state in a dialect, in requests of a window. Others are limits of the tier. */
+function statedLimit({ replies, contract }: Lesson): number | null {
   if (contract.limits.dialect === null) return null
   const limits = replies.flatMap(({ headers, status }) =>
     is2xx(status) || status === 429 ? (statedRequests(headers, contract).limit ?? []) : [],
   )
   const least = Math.min(...limits.filter(limit => limit > 0))
-  return Number.isFinite(least) ? (least * 60_000) / contract.limits.windowMs : null
+  return Number.isFinite(least) ? least : null
+}
+
+/** Requests that are enough to exceed a limit. */
+const maxBurst = 25
+const beyond = 3
+
+/** More simultaneous requests than a small limit allows, when those before no longer count. */
+function edgeStages(call: string, limit: number | null, windowMs: number): readonly string[] {
+  if (limit === null || limit + beyond > maxBurst || windowMs > 60_000) return []
+  const burst = `duration: 1s, shape: burst, size: ${limit + beyond}, exceed-tier: true, mix: { ${call}: 1 }`
+  return [
+    `  # The limit is ${limit} requests, so ${beyond} of these must be refused.`,
+    `  - { name: pause, duration: ${windowMs + 1_000}ms, shape: pause }`,
+    `  - { name: limit, ${burst} }`,
+  ]
 }
 
 /** A window, if the questions have reached a limit. */

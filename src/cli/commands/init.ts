@@ -142,9 +142,10 @@ async function filesForTarget(
   const { scenario, worstUsd } = scenarioFor(learned, learned.lesson, target)
   const isUnpriced = worstUsd === null && !isLoopback(target)
   const words = ['run', join(folder, 'turnpike/scenario.yaml'), '--target', target]
-  const cost = isUnpriced
-    ? 'No price is known, so no budget can be enforced. State the price in the profile, or pay what the target asks.'
-    : `The next command costs at most $${worstUsd ?? '0'} by the prices of the profile.`
+  const cost =
+    worstUsd === null
+      ? 'No price is known, so no budget can be enforced. State prices in the profile if the target has some.'
+      : `The next command costs at most $${worstUsd} by the prices of the profile.`
   return {
     files: { 'turnpike/profile.yaml': yaml, 'turnpike/scenario.yaml': scenario },
     next: `turnpike ${[...words, ...(isUnpriced ? ['--budget-usd', 'unlimited'] : [])].map(shellWord).join(' ')}`,

@@ -1,10 +1,15 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { scenarioFor } from '../../../../src/cli/commands/init.ts'
+import { draftPlan } from '../../../../src/cli/load-plan.ts'
 import { contractSchema } from '../../../../src/contract/contract.ts'
 import { documentedContract } from '../../../../src/contract/documented.ts'
 import { parseProfile } from '../../../../src/contract/profile.ts'
+import { assertWithinBudget } from '../../../../src/library/draft.ts'
 import { parseScenario } from '../../../../src/scenario/load-scenario.ts'
 import { type LearnFrom, learnFrom } from '../../../support/learn-from.ts'
+import { freshDirectory } from '../../../support/turnpike.ts'
 
 /** Nothing but what is at these paths. */
 const only =
@@ -52,6 +57,13 @@ test.each<[name: string, from: LearnFrom, kinds: string[], rate: string]>([
   expect(callers.count).toBe(1)
   expect(/rate: ([^,]+),/.exec(scenario)?.[1]).toEqual(rate)
   if (worstUsd !== null) expect(Number(budgetUsd)).toBeGreaterThanOrEqual(2 * Number(worstUsd))
+  // The target is elsewhere: a run refuses a plan that could cost more than its budget, or that has none.
+  const folder = freshDirectory()
+  writeFileSync(join(folder, 'profile.yaml'), lesson.yaml)
+  writeFileSync(join(folder, 'scenario.yaml'), scenario)
+  const flags = { target, ...(worstUsd === null && { 'budget-usd': 'unlimited' }) }
+  const { plan } = await draftPlan(join(folder, 'scenario.yaml'), flags)
+  expect(() => assertWithinBudget(plan, { isDraft: false })).not.toThrow()
   // What was learned at the edge of a limit still counts when the run starts.
   const reachedLimit = lesson.replies.some(({ status }) => status === 429)
   expect(stages.some(({ shape }) => shape === 'pause')).toBe(reachedLimit)
