@@ -1,3 +1,5 @@
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
 import { clientCore, median, medianRatio, noteUnpinned, onFreshTarget, runChild, targetCore } from './support/child.ts'
 import type { Bench } from './support/figure.ts'
 import { rpcProfile, rpcScenario, runShipped } from './support/shipped.ts'
@@ -16,10 +18,15 @@ export const benchThroughput: Bench = async ({ short }) => {
   const rates: Record<Client, number[]> = { turnpike: [], unrecorded: [], undici: [], autocannon: [] }
   const closed = rpcScenario(`shape: closed, users: ${connections}`, seconds)
   let judgements = 0
+  const cpuUs: number[] = []
+  const recordBytes: number[] = []
   const ratesOf: Readonly<Record<Client, (port: string) => Promise<number>>> = {
     turnpike: async port => {
-      const run = await runShipped({ scenario: closed, profile: rpcProfile, port })
+      const sizeOf = (out: string) => statSync(join(out, 'observations.ndjson.gz')).size
+      const run = await runShipped({ scenario: closed, profile: rpcProfile, port }, sizeOf)
       judgements = run.judgements / run.load.count
+      cpuUs.push(run.cpuUs)
+      recordBytes.push(run.read / (run.load.count - run.report.load.notRecorded))
       return run.load.achievedPerSecond ?? Number.NaN
     },
     unrecorded: async port => {
@@ -62,6 +69,8 @@ export const benchThroughput: Bench = async ({ short }) => {
       unit: '',
       aim: null,
     },
+    { name: 'CPU time per call, recorded', value: median(cpuUs), unit: 'µs', aim: { kind: 'at-most', bound: 33 } },
+    { name: 'bytes of a record', value: median(recordBytes), unit: '', aim: { kind: 'at-most', bound: 30 } },
   ]
 }
 

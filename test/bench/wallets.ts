@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { median, medianRatio, onFreshTarget, targetCore } from './support/child.ts'
 import type { Bench } from './support/figure.ts'
@@ -8,7 +8,6 @@ const callers = 200
 /** The largest number of requests per minute of the documented tiers. */
 const perMinute = 500
 const rate = Math.round((callers * perMinute) / 60)
-const sampleMs = 100
 
 /** The target knows a wallet by the beginning of its sign-ins, so all of them have one form. */
 const profile = `${rpcProfile}wallets: { signIn: { legacyHeader: null, layouts: [message] } }\n`
@@ -66,43 +65,9 @@ thresholds: [{ expect: violations == 0, why: The target meets every clause. }]
 `
 
 async function measure(kind: Kind, seconds: number): Promise<Measured> {
-  const samples: { readonly atMs: number; readonly cpuMs: number }[] = []
-  let timer: NodeJS.Timeout | undefined
-  const onStart = (processId: number) => {
-    timer = setInterval(() => {
-      const cpuMs = cpuOf(processId)
-      if (cpuMs !== null) samples.push({ atMs: Date.now(), cpuMs })
-    }, sampleMs)
-  }
   const scenario = scenarioOf(kind, seconds)
-  const run = (port: string) => runShipped({ scenario, profile, port, core: null, onStart })
-  try {
-    const { load, report } = await onFreshTarget(run, ['{"kind":"stamp"}'], { core: targetCore })
-    const startedMs = Date.parse(report.run.startedAt) + (report.load.workers[0]?.startedMs ?? Number.NaN)
-    const during = samples.filter(({ atMs }) => atMs >= startedMs && atMs <= startedMs + seconds * 1_000)
-    const [first, last] = [during[0], during.at(-1)]
-    const [cpuMs, spanMs] = [(last?.cpuMs ?? 0) - (first?.cpuMs ?? 0), (last?.atMs ?? 0) - (first?.atMs ?? 0)]
-    const { p50, p99 } = report.load.latenessMs
-    return {
-      ...{ p50: p50 ?? Number.NaN, p99: p99 ?? Number.NaN },
-      cpuUs: (1_000 * cpuMs) / ((spanMs * (load.achievedPerSecond ?? Number.NaN)) / 1_000),
-    }
-  } finally {
-    clearInterval(timer)
-  }
-}
-
-/** Linux counts CPU time in hundredths of a second. */
-const tickMs = 10
-
-/** The CPU time of all threads of a process, in milliseconds; null: the process has ended. */
-function cpuOf(processId: number): number | null {
-  try {
-    // After the name, which may contain spaces: the 12th and 13th field are user and system time.
-    const [, rest = ''] = readFileSync(`/proc/${processId}/stat`, 'utf8').split(/\) (?!.*\) )/)
-    const fields = rest.split(' ')
-    return (Number(fields[11]) + Number(fields[12])) * tickMs
-  } catch {
-    return null
-  }
+  const run = (port: string) => runShipped({ scenario, profile, port, core: null })
+  const { report, cpuUs } = await onFreshTarget(run, ['{"kind":"stamp"}'], { core: targetCore })
+  const { p50, p99 } = report.load.latenessMs
+  return { p50: p50 ?? Number.NaN, p99: p99 ?? Number.NaN, cpuUs }
 }

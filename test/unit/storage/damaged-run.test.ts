@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { runCli } from '../../../src/cli/cli.ts'
 import { randomStream } from '../../../src/lib/random.ts'
 import { UsageError } from '../../../src/lib/usage-error.ts'
+import { todays } from '../../support/nightly.ts'
 import { recordedRun } from '../../support/recorded-run.ts'
 import { readWholeLines } from '../../support/whole-lines.ts'
 
@@ -126,11 +127,13 @@ function damage(file: string, change: (json: unknown) => unknown, line: number):
 }
 
 describe('a run directory with a strange value anywhere is refused or judged', () => {
-  const times = { [logFile]: 30, 'plan.json': 15, 'contract.json': 8, 'slices.json': 8, 'report.json': 10 }
+  /** Half of them each day. */
+  const times = { [logFile]: 40, 'plan.json': 16, 'contract.json': 8, 'slices.json': 8, 'report.json': 10 }
 
   test.each(Object.entries(times))('in %s', async (file, count) => {
-    const random = randomStream(1, file)
-    for (let time = 0; time < count; time++) {
+    const all = Array.from({ length: count }, (_, time) => time)
+    for (const time of todays(all, 2)) {
+      const random = randomStream(1, `${file}/${time}`)
       const line = random.int(lines.length)
       const json: unknown = JSON.parse(file === logFile ? (lines[line] ?? '') : readFileSync(join(whole, file), 'utf8'))
       const paths = pathsIn(json)
