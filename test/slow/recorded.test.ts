@@ -22,7 +22,7 @@ function scenarioWith(stages: string, more: (text: string) => string = text => t
 
 /** The first request of each arrival, in the order of due times. */
 async function arrivalsIn(directory: string): Promise<readonly Observation[]> {
-  const observations = await readObservations(join(directory, 'observations.ndjson.gz'))
+  const observations = await readObservations(directory)
   return observations
     .filter(({ stage }) => !stage.startsWith('('))
     .filter(({ request, id }) => request.kind !== 'rpc' || request.replay === null || request.replay.group === id)

@@ -1,7 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
-import type { Observation } from '../../src/observation/observation.ts'
 import { type Ended, freshDirectory, turnpike } from './turnpike.ts'
 
 export type WatchedRun = Ended & {
@@ -32,13 +31,6 @@ export function textsIn(directory: string): ReadonlyMap<string, string> {
     return name.endsWith('.gz') ? gunzipSync(bytes).toString() : bytes.toString()
   }
   return new Map(readdirSync(directory).map(name => [name, textOf(name)]))
-}
-
-export function observationsIn(directory: string): readonly Observation[] {
-  // Each worker has a log.
-  const logs = [...textsIn(directory)].filter(([name]) => name.startsWith('observations'))
-  const lines = logs.flatMap(([, text]) => text.trim().split('\n'))
-  return lines.map(line => JSON.parse(line) as Observation).filter(({ request }) => request !== undefined)
 }
 
 /** What wallets must have signed, in the texts of a run: sign-ins and payments are base64 JSON with a signature. */

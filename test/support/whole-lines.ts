@@ -1,5 +1,8 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { readLog } from '../../src/observation/log.ts'
 import type { Observation } from '../../src/observation/observation.ts'
+import { observationsIn } from '../../src/storage/run-directory.ts'
 
 /** The lines of a log with each observation as a line of its own, so that a test can edit one and leave the others. */
 export async function readWholeLines(file: string): Promise<readonly string[]> {
@@ -12,8 +15,11 @@ export async function readWholeLines(file: string): Promise<readonly string[]> {
   return lines
 }
 
-export async function readObservations(file: string): Promise<readonly Observation[]> {
+/** The observations of a run directory. */
+export async function readObservations(directory: string): Promise<readonly Observation[]> {
+  // Each worker has a log.
+  const logs = readdirSync(directory).filter(name => name.startsWith('observations'))
   const observations: Observation[] = []
-  for await (const line of readLog(file)) if (line.kind === 'observation') observations.push(line.observation)
+  for await (const observation of observationsIn(logs.map(log => join(directory, log)))) observations.push(observation)
   return observations
 }

@@ -5,7 +5,8 @@ import { getBase58Decoder } from '@solana/kit'
 import { describe, expect, test } from 'vitest'
 import type { Observation } from '../../../src/observation/observation.ts'
 import { freshDirectory, serveForTest, turnpike } from '../../support/turnpike.ts'
-import { observationsIn, signedIn, textsIn, watched } from '../../support/watched-run.ts'
+import { signedIn, textsIn, watched } from '../../support/watched-run.ts'
+import { readObservations } from '../../support/whole-lines.ts'
 
 /** The statuses of the requests that carried each signed payment, by wallet and number of the payment. */
 function paymentsIn(observations: readonly Observation[]): readonly (readonly [string, readonly number[]])[] {
@@ -33,7 +34,7 @@ describe.concurrent('a shipped scenario with wallets on both chains passes, with
     expect(beyond).toEqual([])
     // The one of the load, and the one that signs, which asks the simulated node of Solana.
     expect(threads).toBeGreaterThanOrEqual(2)
-    const observations = observationsIn(out)
+    const observations = await readObservations(out)
     const wallets = ['w0', 'w1', 'w2', 'w3']
     expect(paymentsIn(observations).toSorted()).toEqual(
       wallets.flatMap(wallet => [
@@ -54,7 +55,7 @@ describe.concurrent('a shipped scenario with wallets on both chains passes, with
     const { code, stdout, beyond } = await watched(['run', 'x402-races', '--out', out, '--quiet'])
     expect(code, stdout).toBe(0)
     expect(beyond).toEqual([])
-    const observations = observationsIn(out)
+    const observations = await readObservations(out)
     const payments = paymentsIn(observations).map(([, statuses]) => statuses)
     expect(payments.map(({ length }) => length).toSorted()).toEqual([...Array(6).fill(2), ...Array(12).fill(4)])
     for (const statuses of payments) expect(statuses.filter(status => status === 200)).toHaveLength(1)

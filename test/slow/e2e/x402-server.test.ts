@@ -38,7 +38,7 @@ async function run(profile: string): Promise<readonly Observation[]> {
     TURNPIKE_SOLANA_NODE: server?.node ?? '',
   })
   expect([0, 1, 3], stderr).toContain(code)
-  return readObservations(join(out, 'observations.ndjson.gz'))
+  return readObservations(out)
 }
 
 test('a server of the public packages accepts sign-ins and payments on both chains, and counts each payment once', async () => {
