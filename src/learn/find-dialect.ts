@@ -1,11 +1,13 @@
-import { type LimitForm, limitFormNames, limitForms } from '../contract/limit-headers/forms.ts'
+import { type LimitForm, limitForms } from '../contract/limit-headers/forms.ts'
 import {
   type DialectName,
   dialectNames,
+  formsThatState,
   type LimitHeaders,
+  type LimitPart,
   type LimitStatement,
   limitHeadersOf,
-  limitParts,
+  limitStatements,
 } from '../contract/limit-headers/limit-headers.ts'
 import type { Answer } from './asker.ts'
 import { cite, type Fact, unknown, value } from './question.ts'
@@ -31,12 +33,10 @@ const none = { headers: {}, retryAfter: null, requestsReset: 'unix-seconds', tok
 const headersIn = (dialect: DialectName | null): LimitHeaders => limitHeadersOf({ ...none, dialect })
 
 const statementsOf = (headers: LimitHeaders) =>
-  (['requests', 'tokens'] as const).flatMap(unit =>
-    limitParts.flatMap(part => {
-      const at = headers[unit][part]
-      return at === null ? [] : [{ name: `${unit}-${part}`, unit, part, at }]
-    }),
-  )
+  limitStatements.flatMap(statement => {
+    const at = headers[statement.unit][statement.part]
+    return at === null ? [] : [{ ...statement, at }]
+  })
 
 /** Whether a text is a credible statement of this form. */
 function isCredible(
@@ -97,7 +97,7 @@ export function findDialect(replies: readonly Answer[], nowMs: number | null): F
 /** What the target does otherwise than its dialect: it has no such header, or has it in another form. */
 function statementFact(
   name: string,
-  part: (typeof limitParts)[number],
+  part: LimitPart,
   at: LimitStatement,
   seen: readonly Seen[],
   nowMs: number | null,
@@ -106,11 +106,8 @@ function statementFact(
   const [first] = seen
   if (first === undefined) return [value(path, null, `no response has ${at.header}`)]
   if (seen.every(({ text }) => isCredible(at, text, nowMs))) return []
-  const other = limitFormNames.find(
-    form =>
-      !form.startsWith('field-') &&
-      (limitForms[form].states === 'count') === (part !== 'reset') &&
-      seen.every(({ text }) => isCredible({ form, member: null }, text, nowMs)),
+  const other = formsThatState(part).find(
+    form => !form.startsWith('field-') && seen.every(({ text }) => isCredible({ form, member: null }, text, nowMs)),
   )
   const evidence = `${at.header} is ${first.text}`
   return other === undefined

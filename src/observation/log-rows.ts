@@ -33,8 +33,10 @@ const maxListLength = 4
 const maxShapesPerCall = 32
 const maxShapes = 1_024
 
-/** How a value is made up. */
+/** Whether a value is an instant, and so what its entry refers to. */
 type Role = 'first-instant' | 'later-instant' | null
+
+/** How a value is made up. */
 type Part =
   | { readonly kind: 'value'; readonly role: Role }
   | { readonly kind: 'object'; readonly names: readonly string[]; readonly parts: readonly Part[] }
@@ -102,7 +104,7 @@ function build(part: Part, values: readonly unknown[], at: { next: number }): un
 
 type Shape = {
   readonly part: Part
-  /** For each value. */
+  /** Of each value. */
   readonly roles: readonly Role[]
   /** The values of the row before. */
   last: unknown[]

@@ -51,9 +51,10 @@ export async function openLog(file: string, head: LogHeader, clock: Clock): Prom
 }
 
 /**
- * Writes observations as gzipped NDJSON of rows. Every flush writes one gzip member of whole lines, so a log can be read up to the
- * last flush even after a crash. Compression runs off the main thread, one flush at a time. Writing never waits for the
- * disk: if more than `max` characters are pending, observations are skipped, and a line in their place states how many.
+ * Writes observations as gzipped NDJSON of rows. Every flush writes one gzip member of whole lines, so a log can be read
+ * up to the last flush even after a crash. Compression runs off the main thread, one flush at a time. Writing never waits
+ * for the disk: if more than `max` characters are pending, observations are skipped, and a line in their place states how
+ * many.
  */
 export function writeLog(file: LogFile, head: LogHeader, clock: Clock, max = maxWaiting): LogWriter {
   /** The lines that wait, in chunks. The last one takes more lines. */

@@ -4,7 +4,7 @@ import {
   type LimitHeaders,
   type LimitStatement,
   limitHeadersOf,
-  limitParts,
+  limitStatements,
   readStatement,
   retryAfterHeader,
 } from '../contract/limit-headers/limit-headers.ts'
@@ -30,9 +30,7 @@ export function createDialect(contract: Contract): {
   const resets = { requestsReset: 'unix-milliseconds', tokensReset: 'unix-milliseconds' } as const
   const spoken = { ...contract, limits: { ...limits, ...own, ...resets } }
   const from = limitHeadersOf(spoken.limits)
-  const statements = (['requests', 'tokens'] as const).flatMap(unit =>
-    limitParts.map(part => ({ source: from[unit][part], target: to[unit][part] })),
-  )
+  const statements = limitStatements.map(({ unit, part }) => ({ source: from[unit][part], target: to[unit][part] }))
   const removed = new Set([...documentedOnly, ...statements.flatMap(({ source }) => source?.header ?? [])])
   return {
     spoken,

@@ -6,14 +6,20 @@ import { type LimitForm, type LimitFormName, limitFormNames, limitForms } from '
 
 const counted = ['requests', 'tokens'] as const
 export const limitParts = ['limit', 'remaining', 'reset'] as const
-type LimitPart = (typeof limitParts)[number]
+export type LimitPart = (typeof limitParts)[number]
 
-const formsThatState = (part: LimitPart): readonly LimitFormName[] =>
+/** The forms that a part of a statement may have: a count, or for a reset a time. */
+export const formsThatState = (part: LimitPart): readonly LimitFormName[] =>
   limitFormNames.filter(name => (limitForms[name].states === 'count') === (part !== 'reset'))
 
 /** What is stated of one limit, and of what it counts. */
 type StatementName = `${(typeof counted)[number]}-${LimitPart}`
-const statementNames = counted.flatMap(unit => limitParts.map(part => `${unit}-${part}` as const))
+
+/** Each number that limits may state: of what it counts, and which. */
+export const limitStatements = counted.flatMap(unit =>
+  limitParts.map(part => ({ name: `${unit}-${part}` as const, unit, part })),
+)
+const statementNames = limitStatements.map(({ name }) => name)
 
 /** Where and how a limit states one number. `member`: of a structured field. */
 export type LimitStatement = { readonly header: string; readonly form: LimitFormName; readonly member: string | null }
@@ -204,15 +210,14 @@ export function refineLimitHeaders(terms: LimitHeaderTerms & OwnResets, context:
   }
   const all = limitHeadersOf({ ...terms })
   const seen = new Map<string, string>()
-  for (const unit of counted)
-    for (const part of limitParts) {
-      const at = all[unit][part]
-      if (at === null) continue
-      const [name, place] = [`${unit}-${part}`, JSON.stringify([at.header, at.member])]
-      const other = seen.get(place)
-      const mine = terms.headers[name as StatementName] ? name : other
-      if (other !== undefined && mine !== undefined)
-        report([mine, 'header'], `a header of its own: ${other} and ${name} are both in ${at.header}`)
-      seen.set(place, name)
-    }
+  for (const { name, unit, part } of limitStatements) {
+    const at = all[unit][part]
+    if (at === null) continue
+    const place = JSON.stringify([at.header, at.member])
+    const other = seen.get(place)
+    const mine = terms.headers[name] ? name : other
+    if (other !== undefined && mine !== undefined)
+      report([mine, 'header'], `a header of its own: ${other} and ${name} are both in ${at.header}`)
+    seen.set(place, name)
+  }
 }

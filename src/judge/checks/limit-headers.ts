@@ -4,6 +4,7 @@ import {
   type LimitHeaders,
   type LimitStatements,
   limitHeadersOf,
+  limitParts,
   retryAfterHeader,
   statedWait,
   statesWait,
@@ -75,22 +76,20 @@ function areStated(
   if (isDocumented) return true
   if (response === null || isConcurrencyRejection(response, contract)) return false
   if (hasAny(response.headers, requests)) return true
-  const isPromised = parts.some(part => requests[part] !== null) || retryAfter !== 'none'
+  const isPromised = limitParts.some(part => requests[part] !== null) || retryAfter !== 'none'
   return (
     isPromised && limiter !== undefined && limiter !== 'control' && (is2xx(response.status) || response.status === 429)
   )
 }
 
 const hasAny = (headers: Readonly<Record<string, string>>, at: LimitStatements): boolean =>
-  parts.some(part => headers[at[part]?.header ?? ''] !== undefined)
-
-const parts = ['limit', 'remaining', 'reset'] as const
+  limitParts.some(part => headers[at[part]?.header ?? ''] !== undefined)
 
 /** A header whose value is missing or has another form. */
 type WrongHeader = { readonly header: string; readonly expected: string }
 
 const wrongIn = (stated: StatedLimit, at: LimitStatements): readonly WrongHeader[] =>
-  parts.flatMap(part => {
+  limitParts.flatMap(part => {
     const statement = at[part]
     return statement === null || stated[part] !== null
       ? []

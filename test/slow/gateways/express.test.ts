@@ -66,6 +66,23 @@ const on429 = (change: (response: Response) => void) => (response: Response) => 
 }
 const plus = (more: number) => (text: string) => String(Number(text) + more)
 
+const secondsUntil = (resetMs: number): string => String(Math.ceil((resetMs - Date.now()) / 1_000))
+
+/** The headers of draft 6. */
+const state = (response: Response, used: number, resetMs: number) =>
+  response.set({
+    'RateLimit-Limit': String(limit),
+    'RateLimit-Remaining': String(Math.max(0, limit - used)),
+    'RateLimit-Reset': secondsUntil(resetMs),
+    'RateLimit-Policy': `${limit};w=${windowMs / 1_000}`,
+  })
+
+const refuse = (response: Response, resetMs: number) =>
+  response
+    .set('Retry-After', secondsUntil(resetMs))
+    .status(429)
+    .json({ error: { message: 'Too many requests' } })
+
 /** Looks at its count, waits for something, and counts then. */
 const checksThenActs = (): RequestHandler => {
   let used = 0
@@ -75,18 +92,9 @@ const checksThenActs = (): RequestHandler => {
     const isOpen = used < limit
     await new Promise(resolve => setTimeout(resolve, 50))
     if (isOpen) used++
-    const seconds = Math.ceil((resetMs - Date.now()) / 1_000)
-    response.set({
-      'RateLimit-Limit': String(limit),
-      'RateLimit-Remaining': String(Math.max(0, limit - used)),
-      'RateLimit-Reset': String(seconds),
-      'RateLimit-Policy': `${limit};w=${windowMs / 1_000}`,
-    })
+    state(response, used, resetMs)
     if (isOpen) return next()
-    response
-      .set('Retry-After', String(seconds))
-      .status(429)
-      .json({ error: { message: 'Too many requests' } })
+    refuse(response, resetMs)
   }
 }
 
@@ -103,18 +111,9 @@ const twoProcesses = (): RequestHandler => {
     const store = turn++ % 2
     const used = (stores[store] ?? 0) + 1
     stores[store] = used
-    const seconds = Math.ceil((resetMs - Date.now()) / 1_000)
-    response.set({
-      'RateLimit-Limit': String(limit),
-      'RateLimit-Remaining': String(Math.max(0, limit - used)),
-      'RateLimit-Reset': String(seconds),
-      'RateLimit-Policy': `${limit};w=${windowMs / 1_000}`,
-    })
+    state(response, used, resetMs)
     if (used <= limit) return next()
-    response
-      .set('Retry-After', String(seconds))
-      .status(429)
-      .json({ error: { message: 'Too many requests' } })
+    refuse(response, resetMs)
   }
 }
 
