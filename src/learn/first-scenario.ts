@@ -2,6 +2,7 @@ import { is2xx } from '../lib/numbers.ts'
 import { yamlComment, yamlText } from '../lib/write-yaml.ts'
 import { statedRequests } from '../observation/limit-scope.ts'
 import { streamOf } from '../observation/observation.ts'
+import { isRpcAnswer } from './ask-rpc.ts'
 import type { Lesson } from './learn.ts'
 import { standardMethods } from './question.ts'
 
@@ -100,7 +101,13 @@ function callsOf({ known, replies }: Lesson): readonly (readonly [name: string, 
   }
   if (rpc !== null) {
     const network = rpc.isNode ? '' : `network: ${yamlText(rpc.network)}, network-family: ${rpc.family}, `
-    calls.push(['rpc', `{ kind: rpc, ${network}methods: { ${standardMethods[rpc.family]}: 1 } }`])
+    const methods = `${network}methods: { ${standardMethods[rpc.family]}: 1 }`
+    // With a failing item, a batch puts every rule of a node to the test. It is short, in case that limits count items.
+    const isBatched = replies.some(
+      ({ status, body }) => is2xx(status) && Array.isArray(body) && body.every(isRpcAnswer),
+    )
+    if (rpc.isNode && isBatched) calls.push(['batch', `{ kind: rpc-batch, ${methods}, size: 2, failing-items: 1 }`])
+    calls.push(['rpc', `{ kind: rpc, ${methods} }`])
   }
   if (calls.length > 0) return calls
   const list = networks.length > 0 ? 'networks' : limits.size > 0 ? 'rate-limits' : 'models'

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { loadProfile, parseProfile } from '../../../src/contract/profile.ts'
 import { notPromised } from '../../../src/contract/promises.ts'
+import { firstScenario } from '../../../src/learn/first-scenario.ts'
 import { maxCalls, questions } from '../../../src/learn/learn.ts'
 import { isObject, parseJson } from '../../../src/lib/json.ts'
 import { pico } from '../../../src/lib/money.ts'
@@ -223,6 +224,19 @@ test('a node keeps JSON-RPC and nothing else', async () => {
   expect(contract.rpc.requestsPerMinute).toBe(null)
   expect(notPromised(contract)).not.toContain('rpc.id')
   expect(notPromised(contract)).toContain('rpc.credits.amount')
+})
+
+test.each([
+  ['a node that answers batches', (body: unknown) => body, true],
+  ['one that refuses them', (body: unknown) => (Array.isArray(body) ? { id: null } : body), false],
+])('the first scenario for %s puts to the test what it answers', async (_, read, hasBatches) => {
+  const over = (): Transport => request =>
+    nodeServer({ ...request, body: JSON.stringify(read(parseJson(request.body ?? ''))) }, new AbortController().signal)
+  const scenario = firstScenario(await learnFrom({ over }), { tierPerMinute: null, budgetUsd: null })
+  expect(scenario.includes('kind: rpc-batch, methods: { eth_blockNumber: 1 }, size: 2, failing-items: 1')).toBe(
+    hasBatches,
+  )
+  expect(scenario).toContain('  rpc: { kind: rpc, methods: { eth_blockNumber: 1 } }')
 })
 
 test('a service without an RPC proxy lacks the clauses of the proxy, and keeps the others', async () => {
