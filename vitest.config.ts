@@ -18,7 +18,8 @@ const testTimeout = 300_000
 
 const shared = {
   pool: 'threads',
-  maxWorkers: 2,
+  // One more than CI has cores, since tests wait. Projects that run in one command need the same number.
+  maxWorkers: 3,
   testTimeout,
   hookTimeout: testTimeout,
   expect: { poll: { timeout: 60_000 } },
@@ -30,8 +31,6 @@ export default defineConfig({
       {
         test: {
           ...shared,
-          // One more than CI has cores, since some tests wait.
-          maxWorkers: 3,
           name: 'unit',
           include: ['test/**/*.test.ts'],
           exclude: [...sweeps, ...slow, 'test/real/**', 'test/alone/**'],

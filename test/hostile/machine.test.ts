@@ -1,6 +1,7 @@
 import { lstatSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { todays } from '../support/nightly.ts'
 import { crash, shell } from '../support/shell.ts'
 import { type Started, startForTest, startTurnpike } from '../support/turnpike.ts'
 
@@ -129,7 +130,7 @@ const refused: readonly Case[] = [
 ]
 
 describe.concurrent('the verdict does not need', () => {
-  test.for(unwritten)('$title', async ({ script, code, stdout = /^/, stderr = /^/ }) => {
+  test.for(todays(unwritten, 2))('$title', async ({ script, code, stdout = /^/, stderr = /^/ }) => {
     const ended = await shell(script, target)
     expect(ended.stderr).not.toMatch(crash)
     expect(ended.stderr).toMatch(stderr)
@@ -139,7 +140,7 @@ describe.concurrent('the verdict does not need', () => {
 })
 
 describe.concurrent('nothing is sent, and one sentence says why, if', () => {
-  test.for(refused)('$title', async ({ script, code, stderr = /^/ }) => {
+  test.for(todays(refused, 2))('$title', async ({ script, code, stderr = /^/ }) => {
     const ended = await shell(script, target)
     expect(ended.stderr).not.toMatch(crash)
     expect(ended.stderr).toMatch(stderr)

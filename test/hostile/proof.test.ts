@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Reply } from '../../src/service/message.ts'
+import { todays } from '../support/nightly.ts'
 import { freshDirectory, turnpike } from '../support/turnpike.ts'
 import {
   gateway,
@@ -286,7 +287,7 @@ const cases: readonly Case[] = [
 ]
 
 /** A few at a time: each run is a process with a thread of its own. */
-test.concurrent.for(cases)('%s', async ([what, twist, file, code, says, environment = {}]) => {
+test.concurrent.for(todays(cases, 2))('%s', async ([what, twist, file, code, says, environment = {}]) => {
   const { target, close } = await startTarget(twist)
   try {
     const out = join(folder, what.replace(/\W+/g, '-'))

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { http, places, type Response, startEchoTarget } from '../support/echo-target.ts'
+import { todays } from '../support/nightly.ts'
 import { encodings } from '../support/secret-forms.ts'
 import { freshDirectory, turnpike } from '../support/turnpike.ts'
 import { startX402Server, type X402Server } from '../support/x402-server.ts'
@@ -108,7 +109,7 @@ const formats = ['text', 'markdown', 'html', 'json', 'junit'] as const
 let payments = 0
 
 describe.concurrent('a sign-in or a payment that comes back', () => {
-  for (const [index, place] of places.entries()) {
+  for (const [index, place] of todays([...places.entries()], 2)) {
     const format = formats[index % formats.length] ?? 'text'
     test(`in ${place.name}, with the report as ${format}`, async ({ onTestFinished }) => {
       const seen = { signIn: new Set<string>(), payment: new Set<string>() }
@@ -145,5 +146,5 @@ describe.concurrent('a sign-in or a payment that comes back', () => {
 })
 
 test('most runs got as far as their payments', () => {
-  expect(payments).toBeGreaterThan(20)
+  expect(payments).toBeGreaterThan(10)
 })

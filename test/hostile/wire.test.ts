@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers'
 import { createServer } from 'node:tls'
 import { describe, expect, test } from 'vitest'
 import { freePort } from '../support/free-port.ts'
+import { todays } from '../support/nightly.ts'
 import { selfSigned } from '../support/self-signed.ts'
 import { freshDirectory } from '../support/turnpike.ts'
 import { type RawOptions, response, startRawTarget } from './raw-target.ts'
@@ -71,7 +72,11 @@ const tables: Readonly<Record<string, readonly HostileTarget[]>> = {
 }
 
 describe.each(Object.entries(tables))('a fault of %s is named, and nothing crashes:', (_, table) => {
-  test.concurrent.each(table)('%s', async (_name, target, words) => assertNamed(await runRaw(target), words), hangsMs)
+  test.concurrent.each(todays(table, 3))(
+    '%s',
+    async (_name, target, words) => assertNamed(await runRaw(target), words),
+    hangsMs,
+  )
 })
 
 describe('a target without a connection is named:', () => {

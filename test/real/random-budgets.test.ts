@@ -4,10 +4,11 @@ import { draftPlan } from '../../src/cli/load-plan.ts'
 import { formatPico, pico } from '../../src/lib/money.ts'
 import { type Random, randomStream } from '../../src/lib/random.ts'
 import { lieByName } from '../../src/service/lies/lies.ts'
+import { todays } from '../support/nightly.ts'
 import { scenarioFile, startQueue } from '../support/queued-run.ts'
 import { describeWith } from '../support/real-part.ts'
 
-/** More of them by hand: `TURNPIKE_BUDGETS=50`. */
+/** More of them by hand: `TURNPIKE_NIGHTLY=1 TURNPIKE_BUDGETS=50`. */
 const plans = Number(process.env.TURNPIKE_BUDGETS ?? 6)
 const seconds = 3
 
@@ -33,41 +34,43 @@ function randomScenario(random: Random, callers: number): string {
 }
 
 describeWith('redis', 'the budget of a run over several machines', () => {
-  test.concurrent.for(Array.from({ length: plans }, (_, seed) => seed))(
-    'holds for plan %i, as the target counts',
-    async (seed, { onTestFinished, annotate }) => {
-      const random = randomStream(seed, 'budget')
-      const shards = between(random, 2, 4)
-      const scenario = randomScenario(random, between(random, shards, 8))
-      const share = 1 + random.next()
-      const victim = seed % 2 === 0 ? null : random.int(shards + 1)
-      const momentMs = random.next() * seconds * 1_000
-      const { serve, startWorkers, startLoad } = await startQueue(onTestFinished)
-      const service = await serve(charging === undefined ? [] : [charging])
-      const { plan } = await draftPlan(scenario, { target: service.target, seed })
-      const budgetUsd = formatPico((pico(plan.forecast.worstUsd ?? '0') * BigInt(Math.round(share * 100))) / 100n)
-      const workers = await startWorkers(shards)
-      const flags = ['--seed', String(seed), '--budget-usd', budgetUsd, '--max-silence', '4']
-      const run = await startLoad({ shards, scenario, target: service.target, flags })
-      await run.until(({ loadMs, stop }) => stop !== null || (loadMs !== null && loadMs > momentMs))
-      if (victim !== null) (workers[victim] ?? run.terminal).child.kill('SIGKILL')
-      if (victim === shards) {
-        // The workers go on without their terminal.
-        for (let tries = 0; tries < 600; tries++) {
-          const { results, stop } = await run.progress()
-          if (results === shards || stop === 'worker-lost') break
-          await pause(100)
-        }
-      } else expect([0, 1, 3]).toContain((await run.conclude()).code)
-      for (const { child, ended } of [...workers, run.terminal]) {
-        child.kill('SIGKILL')
-        await ended
+  test.concurrent.for(
+    todays(
+      Array.from({ length: plans }, (_, seed) => seed),
+      2,
+    ),
+  )('holds for plan %i, as the target counts', async (seed, { onTestFinished, annotate }) => {
+    const random = randomStream(seed, 'budget')
+    const shards = between(random, 2, 4)
+    const scenario = randomScenario(random, between(random, shards, 8))
+    const share = 1 + random.next()
+    const victim = seed % 2 === 0 ? null : random.int(shards + 1)
+    const momentMs = random.next() * seconds * 1_000
+    const { serve, startWorkers, startLoad } = await startQueue(onTestFinished)
+    const service = await serve(charging === undefined ? [] : [charging])
+    const { plan } = await draftPlan(scenario, { target: service.target, seed })
+    const budgetUsd = formatPico((pico(plan.forecast.worstUsd ?? '0') * BigInt(Math.round(share * 100))) / 100n)
+    const workers = await startWorkers(shards)
+    const flags = ['--seed', String(seed), '--budget-usd', budgetUsd, '--max-silence', '4']
+    const run = await startLoad({ shards, scenario, target: service.target, flags })
+    await run.until(({ loadMs, stop }) => stop !== null || (loadMs !== null && loadMs > momentMs))
+    if (victim !== null) (workers[victim] ?? run.terminal).child.kill('SIGKILL')
+    if (victim === shards) {
+      // The workers go on without their terminal.
+      for (let tries = 0; tries < 600; tries++) {
+        const { results, stop } = await run.progress()
+        if (results === shards || stop === 'worker-lost') break
+        await pause(100)
       }
-      const spent = service.spent(run.id)
-      const { stop } = await run.progress()
-      await annotate(`${shards} shards, victim ${victim}, end ${stop}: $${formatPico(spent)} of $${budgetUsd}`)
-      expect(spent).toBeGreaterThan(0n)
-      expect(spent).toBeLessThanOrEqual(pico(budgetUsd))
-    },
-  )
+    } else expect([0, 1, 3]).toContain((await run.conclude()).code)
+    for (const { child, ended } of [...workers, run.terminal]) {
+      child.kill('SIGKILL')
+      await ended
+    }
+    const spent = service.spent(run.id)
+    const { stop } = await run.progress()
+    await annotate(`${shards} shards, victim ${victim}, end ${stop}: $${formatPico(spent)} of $${budgetUsd}`)
+    expect(spent).toBeGreaterThan(0n)
+    expect(spent).toBeLessThanOrEqual(pico(budgetUsd))
+  })
 })

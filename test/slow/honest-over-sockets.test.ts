@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { accusationsIn, judgeOverSockets } from '../honest/judged.ts'
 import { randomVariant, type Variant } from '../honest/service/variant.ts'
+import { todays } from '../support/nightly.ts'
 
 /** What only sockets have: how connections end, how bodies are framed, and how headers are written. */
 const runs: readonly (readonly [scenario: string, changes: Partial<Variant>])[] = [
@@ -15,7 +16,7 @@ const runs: readonly (readonly [scenario: string, changes: Partial<Variant>])[] 
 ]
 
 describe.concurrent('over sockets', () => {
-  test.each(runs)('%s accuses no honest service: %j', async (scenario, changes) => {
+  test.each(todays(runs, 2))('%s accuses no honest service: %j', async (scenario, changes) => {
     const asWritten = scenario.startsWith('scenarios/')
     expect(accusationsIn(await judgeOverSockets({ changes, scenario, profile: 'none', asWritten }))).toEqual([])
   })

@@ -6,6 +6,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { undiciTransport } from '../../src/produce/transport/undici.ts'
 import { startService } from '../honest/service/server.ts'
 import { describeChanges, randomVariant, singleChanges, type Variant, variant } from '../honest/service/variant.ts'
+import { todays } from '../support/nightly.ts'
 
 /** What is learned from an honest service that was written from the document alone. */
 async function learnHonest(changes: Partial<Variant>) {
@@ -29,16 +30,15 @@ const combined = Array.from({ length: 20 }, (_, seed) => ({
   extraHeaders: 0 as const,
 }))
 
-test.each([...readable, ...combined].map(changes => [describeChanges(changes) || 'as usual', changes] as const))(
-  'an honest service differs from the document in nothing: %s',
-  async (_, changes) => {
-    const { differences, nothing, replies, yaml } = await learnHonest(changes)
-    expect({ differences, nothing }).toEqual({ differences: [], nothing: null })
-    expect(replies.length).toBeLessThanOrEqual(60)
-    expect(replies.filter(({ status }) => status === 429)).toEqual([])
-    expect(() => parseProfile(yaml, 'x')).not.toThrow()
-  },
-)
+test.each(
+  todays([...readable, ...combined], 3).map(changes => [describeChanges(changes) || 'as usual', changes] as const),
+)('an honest service differs from the document in nothing: %s', async (_, changes) => {
+  const { differences, nothing, replies, yaml } = await learnHonest(changes)
+  expect({ differences, nothing }).toEqual({ differences: [], nothing: null })
+  expect(replies.length).toBeLessThanOrEqual(60)
+  expect(replies.filter(({ status }) => status === 429)).toEqual([])
+  expect(() => parseProfile(yaml, 'x')).not.toThrow()
+})
 
 test('responses with too many headers teach nothing, and the reason is said', async () => {
   const { nothing } = await learnHonest({ extraHeaders: 300 })

@@ -57,7 +57,7 @@ async function repeat(run: string, number: string, lies: readonly string[], onTe
 
 const statusIn = (shown: string) => /^request \d+, sent at \S+: (\d+) after/.exec(shown)?.[1]
 
-test('abuse.counts: 21 failures and the request that is not blocked', async ({ onTestFinished }) => {
+test.concurrent('abuse.counts: 21 failures and the request that is not blocked', async ({ onTestFinished }) => {
   const text = scenario(
     '  rate-limits: { kind: rate-limits }',
     'duration: 2s, shape: sequence, callers: 1, exceed-failure-limit: true, calls: [10 x unlisted-method, 11 x wrong-media-type, rate-limits]',
@@ -73,7 +73,7 @@ test('abuse.counts: 21 failures and the request that is not blocked', async ({ o
   expect(honest.decides).toContain('wait 30s')
 })
 
-test('rpc.batch.error-price: the batch costs too much', async ({ onTestFinished }) => {
+test.concurrent('rpc.batch.error-price: the batch costs too much', async ({ onTestFinished }) => {
   const text = scenario(
     `  batch: { kind: rpc-batch, network: ethereum-mainnet, size: 10, failing-items: 1, methods: { eth_blockNumber: 1 } }
   single: { kind: rpc, network: ethereum-mainnet, methods: { eth_blockNumber: 1 } }`,
@@ -89,7 +89,7 @@ test('rpc.batch.error-price: the batch costs too much', async ({ onTestFinished 
   expect(honest.decides).toMatch(new RegExp(`^  x-\\S+-rpc-credits: ${expected}\\s*$`, 'm'))
 })
 
-test('rpc.replay.header: the replay is not marked', async ({ onTestFinished }) => {
+test.concurrent('rpc.replay.header: the replay is not marked', async ({ onTestFinished }) => {
   const text = scenario(
     `  single: { kind: rpc, network: ethereum-mainnet, methods: { eth_blockNumber: 1 } }
   again: { kind: replay, of: single, duplicates: 1 }`,
@@ -105,7 +105,7 @@ test('rpc.replay.header: the replay is not marked', async ({ onTestFinished }) =
   expect(honest.decides).toMatch(/^ {2}idempotent-replayed: true/im)
 })
 
-test('chat.stream.done: the stream has no end, and no other record was kept', async ({ onTestFinished }) => {
+test.concurrent('chat.stream.done: the stream has no end, and no other record was kept', async ({ onTestFinished }) => {
   const text = scenario(
     '  stream: { kind: chat, stream: true, model-tier: XS, prompt-tokens: 10, max-completion-tokens: 40 }',
     'duration: 2s, shape: constant, rate: 2/s, mix: { stream: 1 }',
@@ -119,7 +119,7 @@ test('chat.stream.done: the stream has no end, and no other record was kept', as
   expect((await repeat(run, number, [], onTestFinished)).decides).toContain('data: [DONE]')
 })
 
-test('limit.requests.enforced: all requests of the window are sent, and too many are accepted', async ({
+test.concurrent('limit.requests.enforced: all requests of the window are sent, and too many are accepted', async ({
   onTestFinished,
 }) => {
   const text = scenario(
@@ -135,7 +135,7 @@ test('limit.requests.enforced: all requests of the window are sent, and too many
   expect(accepted((await repeat(run, number, [], onTestFinished)).stdout)).toBe(20)
 })
 
-test('without a record, the failures are built again from the plan, and the script says so', async ({
+test.concurrent('without a record, the failures are built again from the plan, and the script says so', async ({
   onTestFinished,
 }) => {
   const text = scenario(
@@ -153,7 +153,7 @@ test('without a record, the failures are built again from the plan, and the scri
   expect(statusIn((await repeat(run, number, [], onTestFinished)).decides)).toBe('429')
 })
 
-test('mistakes of the command give one sentence each, and write nothing', async ({ onTestFinished }) => {
+test.concurrent('mistakes of the command give one sentence each, and write nothing', async ({ onTestFinished }) => {
   const text = scenario('  rate-limits: { kind: rate-limits }', 'duration: 1s, shape: sequence, calls: [rate-limits]')
   const run = await runAgainst('ray-twice', text, onTestFinished)
   const say = async (...args: string[]) => {
@@ -167,7 +167,7 @@ test('mistakes of the command give one sentence each, and write nothing', async 
   expect(await say('1', '--repro', '--out', run)).toMatch(/expected a new file/)
 })
 
-test('a request of a wallet is signed anew, on both chains', async ({ onTestFinished }) => {
+test.concurrent('a request of a wallet is signed anew, on both chains', async ({ onTestFinished }) => {
   const text = scenario(
     '  batch: { kind: rpc-batch, network: ethereum-mainnet, size: 10, failing-items: 1, methods: { eth_blockNumber: 1, eth_getBalance: 1 } }',
     'duration: 2s, shape: constant, rate: 2/s, mix: { batch: 1 }',

@@ -76,7 +76,10 @@ const after = (ms: number, { clock }: RunIo): AbortSignal => {
 describe('a search on several workers', () => {
   const single = searchIn(scenario())
   const seen: (readonly CapacityResult[] | undefined)[] = []
-  const ofTwo = searchIn(scenario(), { workers: 2, change: () => ({ outputs: [lastViews(seen)] }) })
+  const ofTwo = searchIn(
+    scenario({ after: '  - { name: after, shape: constant, duration: 2s, rate: 10/s, mix: { chat: 1 } }' }),
+    { workers: 2, change: () => ({ outputs: [lastViews(seen)] }) },
+  )
   const ofFour = searchIn(scenario(), { workers: 4 })
   const ofThreeAfar = searchIn(scenario(), {
     workers: 3,
@@ -138,11 +141,7 @@ describe('a search on several workers', () => {
   })
 
   test('is followed by the next stage, at its time', async () => {
-    const { report, observations, result } = await searchIn(
-      scenario({ after: '  - { name: after, shape: constant, duration: 2s, rate: 10/s, mix: { chat: 1 } }' }),
-      { workers: 2 },
-    )
-    expect(result.status).toBe('found')
+    const { report, observations } = await ofTwo
     expect(report.run.ended).toBe('complete')
     const due = observations.filter(({ stage }) => stage === 'after').map(({ dueMs }) => dueMs)
     const startMs = Math.min(...observations.filter(o => o.trial === 0).map(({ dueMs }) => dueMs)) - 100

@@ -1,7 +1,7 @@
 import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { connectAgent, runsIn } from '../support/mcp-client.ts'
+import { connectAgent, runsIn } from '../../support/mcp-client.ts'
 
 test('turnpike mcp lists its tools, plans, and refuses what it must not do', async ({ onTestFinished }) => {
   const { client, call, folder, strange } = await connectAgent([], onTestFinished)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { shell } from '../support/shell.ts'
+import { shell } from '../../support/shell.ts'
 
 /** What bash offers for the words of a command line, the last of which is being written. */
 async function offered(...words: readonly string[]): Promise<readonly string[]> {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { Report } from '../../src/report/document.ts'
-import { libraryScript } from '../support/library-script.ts'
+import type { Report } from '../../../src/report/document.ts'
+import { libraryScript } from '../../support/library-script.ts'
 
 const short = '"test/e2e/short.yaml"'
 const long = '"test/e2e/long.yaml"'
