@@ -15,6 +15,7 @@ import {
 } from './fields.ts'
 import { limitHeaderTerms, refineLimitHeaders } from './limit-headers/limit-headers.ts'
 import { promisesSchema } from './promises.ts'
+import { keyFormTerms } from './requests/credentials.ts'
 import { rpcTerms } from './rpc-terms.ts'
 import { walletTerms } from './wallets.ts'
 
@@ -100,6 +101,7 @@ export const contractSchema = z.strictObject({
             'the statuses (401 and 402) that are right for a request without credentials; an empty list: not asserted',
           ),
       ),
+      ...keyFormTerms,
     })
     .meta({ isOpen: true }),
   accounts: z.strictObject({ default: tierLimits, partner: tierLimits }).meta(keyed('account tier')),

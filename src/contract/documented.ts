@@ -20,7 +20,7 @@ export const documentedContract: Contract = {
     rateLimitLogs: '/api_keys/rate_limit_logs',
   },
   promises: { only: null, except: [] },
-  auth: { required: true, noKey: [401, 402] },
+  auth: { required: true, noKey: [401, 402], header: 'authorization', scheme: 'Bearer' },
   accounts: {
     default: {
       XS: { requestsPerMinute: 500, tokensPerMinute: 1_000_000 },

@@ -185,7 +185,7 @@ export function createAsker(options: AskerOptions): Asker {
 
   async function exchange(request: Ask, contract: Contract, call: number): Promise<Answer> {
     const { step = 'only', first = call } = request
-    const built = build(request, contract, call, credentialsFor(request), runId)
+    const built = build(request, contract, call, credentialsFor(request, contract), runId)
     const arrival = {
       ...{ id: first, seq: first, stage: 'learn', trial: null, call: request.call.kind },
       ...{ caller: 0, key: 0, dueMs: clock.nowMs(), steps: [step] },
@@ -205,10 +205,10 @@ export function createAsker(options: AskerOptions): Asker {
     return answer
   }
 
-  function credentialsFor({ call, isAnonymous }: Ask): Headers {
+  function credentialsFor({ call, isAnonymous }: Ask, contract: Contract): Headers {
     if (traitsOf(call).sender === 'zero-balance')
-      return authorize({ kind: 'key', name: 'zero-balance', keys: [zeroBalanceKey ?? ''] }, 0)
-    return isAnonymous === true || caller.keys.length === 0 ? {} : authorize(caller, 0)
+      return authorize({ kind: 'key', name: 'zero-balance', keys: [zeroBalanceKey ?? ''] }, 0, contract)
+    return isAnonymous === true || caller.keys.length === 0 ? {} : authorize(caller, 0, contract)
   }
 
   function record(request: Ask, scope: string, reply: Answer, contract: Contract): void {

@@ -91,7 +91,7 @@ export async function discover(
   }
 
   async function read<T>(what: string, path: string, parse: (body: unknown) => T | null): Promise<Answer<T>> {
-    const request = getJson(path, caller === undefined ? {} : authorize(caller, 0), bounds)
+    const request = getJson(path, caller === undefined ? {} : authorize(caller, 0, contract), bounds)
     const exchange = await send(request, new AbortController().signal)
     const { failure, status, body } = exchange
     const value = failure === null && is2xx(status) ? parse(mask.json(parseJson(body))) : null

@@ -1,3 +1,4 @@
+import { keyHeaders } from '../contract/requests/credentials.ts'
 import type { RunInfo } from '../observation/log-lines.ts'
 import type { Observation, Outcome } from '../observation/observation.ts'
 import { requestTraits } from '../observation/requests/request.ts'
@@ -67,13 +68,13 @@ function requestOf(
   const ownKey = place === 0 ? '$TURNPIKE_KEY' : `$TURNPIKE_KEY_${place + 1}`
   const as = traitsOf(plan).sender
   const specialKey = as === 'free-user' || as === 'zero-balance' ? `$${specialKeyVariables[as]}` : null
-  const bearer = (name: string) => (withoutKeys && specialKey === null ? {} : { authorization: `Bearer ${name}` })
+  const keyed = (name: string) => (withoutKeys && specialKey === null ? {} : keyHeaders(context.contract.auth, name))
   const key = specialKey ?? (step === 'other-caller' ? '$TURNPIKE_OTHER_KEY' : ownKey)
   const { chain, request: sent } = observation
   const { signIn, topUp } = context.contract.wallets
   const header = observation.signIn?.isLegacy ? (signIn.legacyHeader ?? signIn.header) : signIn.header
   // A sign-in is valid once, so it must be signed anew.
-  const credentials = (name: string) => (chain === undefined ? bearer(name) : { [header]: '$TURNPIKE_SIGN_IN' })
+  const credentials = (name: string) => (chain === undefined ? keyed(name) : { [header]: '$TURNPIKE_SIGN_IN' })
   const wallet = chain === undefined ? undefined : { chain, address: requestTraits(sent).address(sent) ?? '' }
   const { request: rebuilt } = buildRequest(plan, { firstId, step, wallet }, credentials(key), context)
   // A payment is signed by its wallet, too.

@@ -1,4 +1,5 @@
 import type { Contract } from '../contract/contract.ts'
+import { keyHeader, keyHeaders } from '../contract/requests/credentials.ts'
 import type { Rail } from '../contract/wallets.ts'
 import { formatDuration, plural } from '../lib/format.ts'
 import { wrap } from '../lib/text-layout.ts'
@@ -32,7 +33,7 @@ export type Judged = { readonly plan: Plan; readonly contract: Contract }
  */
 export function reproScript(repeated: Repeated, sequence: Sequence, judged: Judged): string {
   const names = variablesOf(sequence.requests, judged)
-  const areKeysOptional = !judged.contract.auth.required && !hadKeys(repeated)
+  const areKeysOptional = !judged.contract.auth.required && !hadKeys(repeated, judged)
   const firstMs = sequence.requests[0]?.sentMs ?? 0
   const sent = sequence.requests.map(request => ({
     ...request,
@@ -235,7 +236,7 @@ function built(
   const wallet = rail === null ? undefined : { chain: '', address: addressOf }
   const { signIn, topUp } = contract.wallets
   const credentials =
-    rail === null || isOfSpecial ? { authorization: `Bearer $${name}` } : { [signIn.header]: signInOf(request.id) }
+    rail === null || isOfSpecial ? keyHeaders(contract.auth, `$${name}`) : { [signIn.header]: signInOf(request.id) }
   const wire: BuiltRequest['request'] = buildRequest(call, { ...request, wallet }, credentials, context).request
   const { method, path, body, timeouts } = wire
   const headers =
@@ -254,7 +255,9 @@ function built(
       if (signed !== null && header === signIn.header) return `-H ${value}`
       const option = `-H ${headerWord(header, value)}`
       // Where keys are optional, a variable without a value means that there is no key.
-      return areKeysOptional && value === `Bearer $${name}` ? `\${${name}:+${option}}` : option
+      return areKeysOptional && header === keyHeader(contract.auth) && value.endsWith(`$${name}`)
+        ? `\${${name}:+${option}}`
+        : option
     }),
     ...added.filter(header => !(header in headers)).map(header => `-H '${header}:'`),
     ...(body === null ? [] : [`--data-binary @"$work/${request.id}.request"`]),
@@ -352,8 +355,8 @@ const isOptional = ({ name, value }: Pick<Variable, 'name' | 'value'>, areKeysOp
   areKeysOptional && value === 'an API key' && !isSpecial(name)
 
 /** Whether the run sent keys, although the target needs none. */
-const hadKeys = ({ example }: Repeated): boolean =>
-  example.evidence.some(({ request }) => request?.headers.authorization?.includes('$TURNPIKE_KEY') === true)
+const hadKeys = ({ example }: Repeated, { contract }: Judged): boolean =>
+  example.evidence.some(({ request }) => request?.headers[keyHeader(contract.auth)]?.includes('$TURNPIKE_KEY') === true)
 
 const isSpecial = (name: string): boolean => Object.values<string>(specialKeyVariables).includes(name)
 

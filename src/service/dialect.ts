@@ -8,6 +8,8 @@ import {
   readStatement,
   retryAfterHeader,
 } from '../contract/limit-headers/limit-headers.ts'
+import { keyHeader } from '../contract/requests/credentials.ts'
+import type { ServiceRequest } from './message.ts'
 
 type Headers = Readonly<Record<string, string>>
 
@@ -79,4 +81,27 @@ function withWait({ 'retry-after': seconds, ...headers }: Headers, limits: Limit
     none: () => '',
   } as const
   return { ...headers, [name]: inForm[limits.retryAfter]() }
+}
+
+/**
+ * The service, and its lies, know keys as bearer tokens. Where a profile has another header or scheme, each request is
+ * translated first, so that a bearer token is no key there.
+ */
+export function createCredentials({ auth }: Contract): (request: ServiceRequest) => ServiceRequest {
+  const { scheme } = auth
+  const header = keyHeader(auth)
+  if (header === 'authorization' && scheme?.toLowerCase() === 'bearer') return request => request
+  return request => {
+    const { authorization: _, ...others } = request.headers
+    const value = request.headers[header]
+    if (value === undefined) return { ...request, headers: others }
+    return { ...request, headers: { ...others, authorization: asBearer(value, scheme) } }
+  }
+}
+
+/** A value without the scheme stays no key. */
+function asBearer(value: string, scheme: string | null): string {
+  if (scheme === null) return `Bearer ${value}`
+  const [word = '', ...rest] = value.split(' ')
+  return word.toLowerCase() === scheme.toLowerCase() ? ['Bearer', ...rest].join(' ') : `other ${value}`
 }

@@ -15,7 +15,7 @@ import {
 } from './account.ts'
 import { defaultBehavior } from './behavior.ts'
 import { createSlots, delayReply, type ServiceCapacity, type ServiceLatency } from './capacity.ts'
-import { createDialect } from './dialect.ts'
+import { createCredentials, createDialect } from './dialect.ts'
 import { createEndpoints } from './endpoints.ts'
 import { type Fault, faultReply, injectFaults } from './faults.ts'
 import { httpDates, identifiers } from './identifiers.ts'
@@ -75,6 +75,7 @@ const hostName = 'reference-1'
 export function createService(options: ServiceOptions): Service {
   const { clock, seed, timing, lies } = options
   const { spoken: contract, translate } = createDialect(withModels(options.contract))
+  const credentials = createCredentials(contract)
   const prefix = contract.headerPrefix
   const timestampHeader = contract.requestTimestampHeader
   const { usdBalance, diemBalance } = moneyHeadersOf(contract)
@@ -125,12 +126,13 @@ export function createService(options: ServiceOptions): Service {
 
   return {
     chains: wallets.chains,
-    respond: request => {
-      const reply = respond(request, never)
+    respond: sent => {
+      const reply = respond(credentials(sent), never)
       if (reply instanceof Promise) throw new Error('a forwarded request needs respondLater')
       return reply
     },
-    respondLater: (request, leaves = never) => {
+    respondLater: (sent, leaves = never) => {
+      const request = credentials(sent)
       const payment = wallets.paymentOf(request)
       const endpoint = endpointOf(route(request.method, request.path))
       if (payment !== null && endpoint.access === 'public' && endpoint.pay !== undefined) {

@@ -1,3 +1,5 @@
+import type { Contract } from '../../contract/contract.ts'
+import { type KeyForm, keyHeaders } from '../../contract/requests/credentials.ts'
 import type { Rail } from '../../contract/wallets.ts'
 import { memoizeByObject } from '../../lib/memoize.ts'
 
@@ -24,13 +26,13 @@ export type WalletCaller = {
 export type Headers = Readonly<Record<string, string>>
 
 const noKey: Headers = {}
-/** The headers of each key of a caller. Every request needs them. */
-const headersOf = memoizeByObject(({ keys }: KeyCaller): readonly Headers[] =>
-  keys.map(key => ({ authorization: `Bearer ${key}` })),
+/** The headers of each key of a caller, in each form of a key. Every request needs them. */
+const headersIn = memoizeByObject((form: KeyForm) =>
+  memoizeByObject(({ keys }: KeyCaller): readonly Headers[] => keys.map(key => keyHeaders(form, key))),
 )
 
 /** The headers that authenticate the caller with its key at this position, modulo the number of keys. None without keys. */
-export function authorize(caller: KeyCaller, position: number): Headers {
-  const headers = headersOf(caller)
+export function authorize(caller: KeyCaller, position: number, { auth }: Pick<Contract, 'auth'>): Headers {
+  const headers = headersIn(auth)(caller)
   return headers[position % headers.length] ?? noKey
 }

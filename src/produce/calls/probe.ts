@@ -1,5 +1,6 @@
 import type { Sender } from '../../contract/probe.ts'
 import { ownRefusals, probeOf } from '../../contract/probes.ts'
+import { type KeyForm, keyHeader, keyHeaders } from '../../contract/requests/credentials.ts'
 import type { Headers } from '../callers/caller.ts'
 import type { CallOf, RequestBuilder } from './call.ts'
 
@@ -15,7 +16,7 @@ export const probeRequests: RequestBuilder<CallOf<'probe'>> = {
       request: {
         method,
         path,
-        headers: { ...ownHeaders, ...credentialsOf(as, headers) },
+        headers: { ...ownHeaders, ...credentialsOf(as, headers, contract.auth) },
         body,
         timeouts: bounds.timeouts.control,
         maxBodyBytes: bounds.maxBodyBytes,
@@ -24,12 +25,12 @@ export const probeRequests: RequestBuilder<CallOf<'probe'>> = {
   },
 }
 
-function credentialsOf(sender: Sender, own: Headers): Headers {
+function credentialsOf(sender: Sender, own: Headers, auth: KeyForm): Headers {
   switch (sender) {
     case 'bad-key':
-      return { authorization: 'Bearer not-a-key' }
+      return keyHeaders(auth, 'not-a-key')
     case 'other-scheme':
-      return { authorization: 'Basic bm90LWE6a2V5' }
+      return { [keyHeader(auth)]: 'Basic bm90LWE6a2V5' }
     case 'anonymous':
       return {}
     default:

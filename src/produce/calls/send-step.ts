@@ -105,14 +105,14 @@ function signInFor(plan: Call, { caller }: Origin, { signIns }: SendContext): Si
 }
 
 /** The headers of a request without a sign-in: of the caller, or of the special account that a probe needs; null: none. */
-function headersFor(plan: Call, { caller, key }: Origin, { specialKeys }: SendContext): Headers | null {
+function headersFor(plan: Call, { caller, key }: Origin, { specialKeys, contract }: SendContext): Headers | null {
   const sender = traitsOf(plan).sender
   if (sender === 'free-user' || sender === 'zero-balance') {
     const special = specialKeys[sender]
-    return special === null ? null : authorize({ kind: 'key', name: sender, keys: [special] }, 0)
+    return special === null ? null : authorize({ kind: 'key', name: sender, keys: [special] }, 0, contract)
   }
   if (needsWallet(sender)) return null
-  return caller.kind === 'wallet' ? noHeaders : authorize(caller, key)
+  return caller.kind === 'wallet' ? noHeaders : authorize(caller, key, contract)
 }
 
 export function requestAt(

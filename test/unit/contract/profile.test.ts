@@ -98,12 +98,17 @@ describe('a mistake in a profile', () => {
       'wallets: { topUp: { minimumUsd: "0.0000000000001" } }',
       'p.yaml:1:33: got "0.0000000000001", expected a decimal in quotes with at most 12 decimals, such as "0.000000625"',
     ],
+    [
+      'auth: { header: content-type }',
+      'p.yaml:1:17: got "content-type", expected the name of a header that Turnpike does not write itself',
+    ],
+    ['auth: { scheme: "a b" }', 'p.yaml:1:17: got "a b", expected a word such as "Bearer", or null'],
     ['accounts: null', 'p.yaml:1:11: got an empty value, expected object'],
     ['models: [{ id: own }]', 'p.yaml:1:10: got no "name", expected string'],
     ['- a', 'p.yaml:1:1: got a list, expected object'],
     [
       'auth: { noKeys: [401] }',
-      'p.yaml:1:9: got "noKeys", expected one of the keys required or noKey; did you mean "noKey"?',
+      'p.yaml:1:9: got "noKeys", expected one of the keys required, noKey, header or scheme; did you mean "noKey"?',
     ],
     [
       'models:\n  - id: own\n    usdPerMillion:\n      inputt: "1"\n',

@@ -122,6 +122,13 @@ test('where keys are optional, a variable without a value means that there is no
   expect(sent({ TURNPIKE_KEY: 'a b' })).toEqual(['authorization: Bearer a b'])
 })
 
+test('a script sends the key as the profile says', () => {
+  const auth = { ...documentedContract.auth, header: 'api-key', scheme: null }
+  const { notes } = noted(script([request(1)], {}, { ...judged, contract: { ...documentedContract, auth } }), keys)
+  expect(notes).toContain('api-key: one')
+  expect(notes.filter(each => each.startsWith('authorization'))).toEqual([])
+})
+
 test('where keys are optional, a run that sent one needs one again', () => {
   const optional = {
     ...judged,

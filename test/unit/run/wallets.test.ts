@@ -71,7 +71,7 @@ describe('the scenario wallet-sign-in', () => {
     ['that accepts one layout', { serviceContract: serviceOf({ layouts: ['message'] }) }],
     [
       'that offers payment to everybody',
-      { contract: { ...documentedContract, auth: { required: true, noKey: [402] } } },
+      { contract: { ...documentedContract, auth: { ...documentedContract.auth, noKey: [402] } } },
     ],
   ])('accuses no honest service %s', async (_, conditions) => {
     const { report } = await virtualRun({ scenario: file, ...conditions })

@@ -221,7 +221,7 @@ describe('an offer to pay', () => {
   })
 
   test('to nobody in particular is judged by its chains, and by its header if it has one', () => {
-    const contract = { ...documentedContract, auth: { required: true, noKey: [402] } }
+    const contract = { ...documentedContract, auth: { ...documentedContract.auth, noKey: [402] } }
     const body = { ...requirements, extensions: { 'sign-in-with-x': challenge } }
     const discovered = (accepts: readonly object[], header: unknown) =>
       failedClauses(

@@ -167,7 +167,7 @@ test('a wallet below the minimum balance learns how to pay, with a new challenge
 })
 
 test('a caller without credentials finds the whole offer in the body and in the header', () => {
-  const contract = { ...documentedContract, auth: { required: true, noKey: [402] } }
+  const contract = { ...documentedContract, auth: { ...documentedContract.auth, noKey: [402] } }
   const talk = conversation({ contract })
   const reply = talk.rpc(item('eth_chainId'), { key: null, headers: { host: domain } })
   expect(reply.status).toBe(402)
@@ -181,7 +181,10 @@ test('a caller without credentials finds the whole offer in the body and in the 
 
 test('offers and challenges depend on the seed alone', () => {
   const offers = (seed: number) => {
-    const talk = conversation({ seed, contract: { ...documentedContract, auth: { required: true, noKey: [402] } } })
+    const talk = conversation({
+      seed,
+      contract: { ...documentedContract, auth: { ...documentedContract.auth, noKey: [402] } },
+    })
     return jsonOf(talk.rpc(item('eth_chainId'), { key: null, headers: { host: domain } }))
   }
   expect(offers(1)).toEqual(offers(1))
