@@ -165,7 +165,8 @@ const isTold = (answer: Answer): boolean => /^200$| named$/.test(outcomeOf(answe
 /** A refusal without the parts that depend on the batch: its status, and whether it names the method, or else its words. */
 function outcomeOf(answer: Answer): string {
   const text = textOf(answer)
-  if (is2xx(answer.status)) return '200'
+  // A node may refuse a batch with a success that has one error, alone or in a list.
+  if (is2xx(answer.status) && Array.isArray(answer.body) && answer.body.length > 1) return '200'
   const words = text.includes(noMethod) ? 'named' : text.replaceAll(/[^a-z ]/gi, '').slice(0, 40)
   return `${answer.status} ${words}`
 }
@@ -179,6 +180,17 @@ const longestBatch = 1_000
 /** A batch of `low` items is not too long, and one of `high` is. `last` is the answer that ended the search. */
 type LimitSearch = { readonly low: number; readonly high: number; readonly last: Answer | null }
 
+const usualLimits = [5, 10, 20, 25, 50, 100, 128, 200, 250, 256, 500, 512, 1_000] as const
+
+/** Halves the usual limits that are left, then the range. */
+function nextLength(low: number, high: number): number {
+  const left = usualLimits.filter(each => each >= low && each < high)
+  const middle = left[Math.floor(left.length / 2)]
+  if (middle !== undefined && middle + 1 < high) return middle + 1
+  if (middle !== undefined && middle > low) return middle
+  return high === Number.POSITIVE_INFINITY ? longestBatch + 1 : Math.floor((low + high) / 2)
+}
+
 async function searchLimit(
   short: number,
   send: (count: number) => Promise<Answer>,
@@ -189,10 +201,7 @@ async function searchLimit(
   let last: Answer | null = null
   const guesses: number[] = [rpc.batchLimit + 1, rpc.batchLimit]
   while (high - low > 1 && low <= longestBatch) {
-    const guess = guesses.find(each => each > low && each < high)
-    const between =
-      high === Number.POSITIVE_INFINITY ? Math.min(low * 4, longestBatch + 1) : Math.floor((low + high) / 2)
-    const next = guess ?? between
+    const next = guesses.find(each => each > low && each < high) ?? nextLength(low, high)
     last = await send(next)
     if (last.status === null || last.status === 429 || last.status >= 500) break
     if (isTooLong(last)) {

@@ -20,7 +20,7 @@ export type FirstLoad = {
  */
 export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: FirstLoad): string {
   const calls = callsOf(lesson)
-  const mix = `{ ${calls.map(([name]) => `${name}: 1`).join(', ')} }`
+  const mix = `{ ${calls.map(([name, , weight = 1]) => `${name}: ${weight}`).join(', ')} }`
   const { windowMs } = lesson.contract.limits
   const limit = statedLimit(lesson)
   const rate = rateBelow(tierPerMinute, limit === null ? null : (limit * 60_000) / windowMs)
@@ -86,10 +86,12 @@ function rateBelow(tier: number | null, stated: number | null): FirstRate {
 /** At least a tenth, so that something is sent. */
 const tenths = (perMinute: number): number => Math.max(1, Math.floor(perMinute * 10)) / 10
 
+type WrittenCall = readonly [name: string, call: string, weight?: number]
+
 /** The calls that the target answered, as a scenario writes them. */
-function callsOf({ known, replies }: Lesson): readonly (readonly [name: string, call: string])[] {
+function callsOf({ known, replies }: Lesson): readonly WrittenCall[] {
   const { chat, rpc, networks, limits } = known
-  const calls: [string, string][] = []
+  const calls: WrittenCall[] = []
   if (chat !== null) {
     const model = `model: ${yamlText(chat.model.id)}, prompt-tokens: 20, max-completion-tokens: 16`
     const isStreamed = replies.some(
@@ -102,12 +104,12 @@ function callsOf({ known, replies }: Lesson): readonly (readonly [name: string, 
   if (rpc !== null) {
     const network = rpc.isNode ? '' : `network: ${yamlText(rpc.network)}, network-family: ${rpc.family}, `
     const methods = `${network}methods: { ${standardMethods[rpc.family]}: 1 }`
-    // With a failing item, a batch puts every rule of a node to the test. It is short, in case that limits count items.
+    // With a failing item, a batch puts every rule of a node to the test. It is rare, in case that limits count items.
     const isBatched = replies.some(
       ({ status, body }) => is2xx(status) && Array.isArray(body) && body.every(isRpcAnswer),
     )
-    if (rpc.isNode && isBatched) calls.push(['batch', `{ kind: rpc-batch, ${methods}, size: 2, failing-items: 1 }`])
-    calls.push(['rpc', `{ kind: rpc, ${methods} }`])
+    if (rpc.isNode && isBatched) calls.push(['batch', `{ kind: rpc-batch, ${methods}, size: 4, failing-items: 1 }`])
+    calls.push(['rpc', `{ kind: rpc, ${methods} }`, rpc.isNode ? 4 : 1])
   }
   if (calls.length > 0) return calls
   const list = networks.length > 0 ? 'networks' : limits.size > 0 ? 'rate-limits' : 'models'

@@ -226,6 +226,22 @@ test('a node keeps JSON-RPC and nothing else', async () => {
   expect(notPromised(contract)).toContain('rpc.credits.amount')
 })
 
+const tooLarge = { jsonrpc: '2.0', id: 1, error: { code: -32600, message: 'batch too large' } }
+
+test.each([
+  ['a list of one error, as Geth does', [tooLarge]],
+  ['one error', tooLarge],
+])('a batch is too long if its answer is %s', async (_, refusal) => {
+  const over = (): Transport => async (request, signal) => {
+    const items: unknown = parseJson(request.body ?? '')
+    const isTooLong = Array.isArray(items) && items.length > 250
+    return isTooLong
+      ? scripted(() => ({ body: JSON.stringify(refusal) }))(request, signal)
+      : nodeServer(request, signal)
+  }
+  expect(parseProfile((await learnFrom({ over })).yaml, 'x').rpc.batchLimit).toBe(250)
+})
+
 test.each([
   ['a node that answers batches', (body: unknown) => body, true],
   ['one that refuses them', (body: unknown) => (Array.isArray(body) ? { id: null } : body), false],
@@ -233,7 +249,7 @@ test.each([
   const over = (): Transport => request =>
     nodeServer({ ...request, body: JSON.stringify(read(parseJson(request.body ?? ''))) }, new AbortController().signal)
   const scenario = firstScenario(await learnFrom({ over }), { tierPerMinute: null, budgetUsd: null })
-  expect(scenario.includes('kind: rpc-batch, methods: { eth_blockNumber: 1 }, size: 2, failing-items: 1')).toBe(
+  expect(scenario.includes('kind: rpc-batch, methods: { eth_blockNumber: 1 }, size: 4, failing-items: 1')).toBe(
     hasBatches,
   )
   expect(scenario).toContain('  rpc: { kind: rpc, methods: { eth_blockNumber: 1 } }')

@@ -88,6 +88,30 @@ describe('a limit that states the seconds until its reset', () => {
   })
 })
 
+describe('a 429 without tokens, after responses that state how many are left', () => {
+  const litellm = (tokens: number) => ({
+    'x-ratelimit-api_key-limit-requests': 3,
+    'x-ratelimit-api_key-remaining-requests': 2,
+    'x-ratelimit-api_key-limit-tokens': 100_000,
+    'x-ratelimit-api_key-remaining-tokens': tokens,
+  })
+  const accused = (tokens: number, ...waits: readonly number[]) => {
+    const refused = waits.map((seconds, index) => ({
+      atMs: 3_000 + index * 30_000,
+      status: 429,
+      'retry-after': seconds,
+    }))
+    const calls = [{ atMs: 0, ...litellm(tokens) }, ...refused, { atMs: 61_500, ...litellm(tokens) }]
+    return found(calls, 'litellm', null).findings.map(({ clause }) => clause)
+  }
+
+  test('is for requests if tokens cannot have run out, so its wait is judged', () => {
+    expect(accused(90_000, 60, 60)).toEqual(['limit.requests.reset'])
+    expect(accused(90_000, 57, 27)).toEqual([])
+  })
+  test('may be for tokens if few are left', () => expect(accused(500, 60, 60)).toEqual([]))
+})
+
 test('says why windows are open although the algorithm is known', () => {
   const { because } = found(full)
   expect(JSON.stringify(because['limit.requests.window'])).toContain('how long until a reset, or none')
