@@ -161,6 +161,24 @@ export const commands: readonly Command[] = [
     run: async values => (await import('./commands/plan.ts')).planCommand(values),
   },
   {
+    usage: 'prove <scenario>',
+    describe: 'Show which lies of a service a scenario would notice',
+    arguments: { scenario },
+    flags: {
+      profile,
+      'min-score': { type: 'string', describe: 'Fail if a smaller share of lies is noticed, such as 80%' },
+      seed,
+      'limits-from': limitsFrom,
+      only,
+      format: textOrJson,
+    },
+    examples: [
+      ['prove my.yaml --profile my-service.yaml', 'Test the test, without sending a request'],
+      ['prove nightly --min-score 80%', 'Fail if the scenario notices less than before'],
+    ],
+    run: async values => (await import('./commands/prove.ts')).proveCommand(values),
+  },
+  {
     usage: 'learn',
     describe: 'Learn a profile from a target, and print it',
     arguments: {},

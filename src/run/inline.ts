@@ -11,7 +11,7 @@ import type { SearchReport } from './search.ts'
 import { signerJobOf } from './signer-thread.ts'
 import { createWorker, type WorkerIo } from './worker.ts'
 
-type InlineIo = Omit<WorkerIo, 'stop' | 'reportSearch' | 'signer'> & {
+export type InlineIo = Omit<WorkerIo, 'stop' | 'reportSearch' | 'signer'> & {
   /** What signs for the wallets of a worker; by default the current thread. */
   readonly signerOf?: (job: WorkerJob) => Signer
 }
@@ -38,22 +38,21 @@ export const startInline =
     }
   }
 
-/** The job of an unrecorded run against a service at `target` on this machine that accepts reference keys. */
+/**
+ * The job of an unrecorded run against a service at `target` on this machine. By default, its callers have accounts of the
+ * reference service.
+ */
 export function unrecordedJob(
   plan: Plan,
   contract: Contract,
   run: { readonly runId: string; readonly target: string; readonly startedAtMs: number },
+  callers: RunJob['callers'] = referenceCallers(plan, run.runId),
 ): RunJob {
   return {
     info: { turnpike: logFormat, version: 'unrecorded', ...run },
     plan,
     contract,
-    callers: loadCallers(plan.callers, {
-      environment: undefined,
-      loopback: true,
-      areOptional: false,
-      runId: run.runId,
-    }),
+    callers,
     specialKeys: { 'free-user': null, 'zero-balance': null },
     secrets: [],
     baseUrl: run.target,
@@ -65,6 +64,9 @@ export function unrecordedJob(
     details: false,
   }
 }
+
+const referenceCallers = ({ callers }: Plan, runId: string) =>
+  loadCallers(callers, { environment: undefined, loopback: true, areOptional: false, runId })
 
 /** Effects of a run in the current thread, without a directory and outputs. `log` gets the recorded observations. */
 export function inlineIo({

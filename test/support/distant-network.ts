@@ -1,5 +1,5 @@
 import { randomStream } from '../../src/lib/random.ts'
-import type { Network } from './memory-transport.ts'
+import type { MemoryNetwork } from '../../src/prove/memory-run.ts'
 
 /** Milliseconds of a round trip: at least, and at most. */
 const roundTripMs = { min: 150, max: 350 } as const
@@ -7,7 +7,7 @@ const roundTripMs = { min: 150, max: 350 } as const
 const resetShare = 0.02
 
 /** A network to a far service: round trips of 250 ms ± 100 ms, and 2 % of the connections reset. The seed decides all. */
-export function distantNetwork(seed: number): Network {
+export function distantNetwork(seed: number): MemoryNetwork {
   const delays = randomStream(seed, 'delay')
   const resets = randomStream(seed, 'reset')
   const { min, max } = roundTripMs

@@ -4,11 +4,11 @@ import { type Lesson, learn } from '../../src/learn/learn.ts'
 import { type LearnedProfile, learnedProfile } from '../../src/learn/profile-text.ts'
 import { pico } from '../../src/lib/money.ts'
 import type { Transport } from '../../src/produce/transport/transport.ts'
+import { type ManualClock, manualClock } from '../../src/prove/manual-clock.ts'
+import { memoryTransport } from '../../src/prove/memory-run.ts'
 import { defaultLatency } from '../../src/service/capacity.ts'
 import type { Lie } from '../../src/service/lies/lie.ts'
 import { createService } from '../../src/service/service.ts'
-import { type ManualClock, manualClock } from './manual-clock.ts'
-import { memoryTransport } from './memory-transport.ts'
 
 export type Learned = Lesson & LearnedProfile & { readonly tookMs: number }
 

@@ -1,8 +1,8 @@
 import { documentedContract } from '../../src/contract/documented.ts'
 import { openLog } from '../../src/observation/log.ts'
 import { singleShard } from '../../src/plan/shard.ts'
+import { manualClock } from '../../src/prove/manual-clock.ts'
 import { logFiles, reserveRunDirectory } from '../../src/storage/run-directory.ts'
-import { manualClock } from './manual-clock.ts'
 import { type VirtualRun, virtualRun } from './virtual-run.ts'
 
 /** Writes the run directory of a run in virtual time. `isKilled`: without footer and report. */

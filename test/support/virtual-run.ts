@@ -8,11 +8,19 @@ import type { RunInfo } from '../../src/observation/log-lines.ts'
 import type { Observation } from '../../src/observation/observation.ts'
 import { makePlan, planBounds } from '../../src/plan/make-plan.ts'
 import type { Plan } from '../../src/plan/plan.ts'
-import { loadKeys, type Variables } from '../../src/produce/callers/api-keys.ts'
-import { type PaymentOrder, paymentPackages } from '../../src/produce/callers/payment-maker.ts'
+import type { Variables } from '../../src/produce/callers/api-keys.ts'
+import type { PaymentOrder } from '../../src/produce/callers/payment-maker.ts'
 import { createSigner, type SignInOrder } from '../../src/produce/callers/signer.ts'
-import { loadWalletKeys, loadWallets } from '../../src/produce/callers/wallet-keys.ts'
 import type { Transport } from '../../src/produce/transport/transport.ts'
+import { type ManualClock, manualClock } from '../../src/prove/manual-clock.ts'
+import {
+  type MemoryNetwork,
+  memoryCallers,
+  memoryIo,
+  memoryJob,
+  memoryTransport,
+  memoryWorkerIo,
+} from '../../src/prove/memory-run.ts'
 import type { Report } from '../../src/report/document.ts'
 import { discover, discoveredContract } from '../../src/run/discovery.ts'
 import { startInline } from '../../src/run/inline.ts'
@@ -25,12 +33,8 @@ import { defaultLatency, type ServiceLatency } from '../../src/service/capacity.
 import type { Fault } from '../../src/service/faults.ts'
 import type { Lie } from '../../src/service/lies/lie.ts'
 import { createService, type Service } from '../../src/service/service.ts'
-import { evmSignatures } from '../../src/service/wallets/evm-signatures.ts'
-import { facilitators } from '../../src/service/wallets/facilitator.ts'
 import { defaultWalletSettings, type WalletSettings } from '../../src/service/wallets/wallets.ts'
 import type { RunDirectory } from '../../src/storage/run-directory.ts'
-import { type ManualClock, manualClock } from './manual-clock.ts'
-import { busyOver, memoryTransport, type Network } from './memory-transport.ts'
 
 export type VirtualRun = {
   /** A file of `scenarios/`, or the text of a scenario. */
@@ -47,7 +51,7 @@ export type VirtualRun = {
   readonly faults?: readonly Fault[]
   /** What wallets find at the service. */
   readonly wallets?: Partial<WalletSettings>
-  readonly network?: Network
+  readonly network?: MemoryNetwork
   readonly timing?: ServiceLatency
   /** The seed of the service; by default that of the run. */
   readonly serviceSeed?: number
@@ -132,9 +136,6 @@ export async function virtualRun(options: VirtualRun): Promise<{
     { seed, target: null, budgetUsd: null, only: options.only ?? [] },
     inputs,
   )
-  // What wallets need is loaded now, because loading takes no virtual time.
-  if (plan.callers.wallets !== null)
-    await Promise.all([evmSignatures.load(), facilitators.load(), paymentPackages.load()])
   const clock = manualClock()
   const service = serviceOn(clock, plan.service)
   const transport =
@@ -142,37 +143,22 @@ export async function virtualRun(options: VirtualRun): Promise<{
     memoryTransport(disturbed(service, clock, options.slowness), clock, options.network)
   const observations: Observation[] = []
   let slices: Slices = { schema: 1, cellsPerOctave, calls: [] }
-  const never = new AbortController().signal
-  const runId = 'virtual'
-  // The keys of accounts of the reference service, if the environment has none.
-  const target = 'http://127.0.0.1'
-  const keys = loadKeys({ ...plan, target }, profile, runId, variables)
   const traces = options.traces === true ? { traces: true as const } : {}
-  const start = { version: '0.0.0', target: 'memory', startedAtMs: clock.wallMs() }
-  const info: RunInfo = { turnpike: 2, runId, ...start, ...traces }
+  const callers = await memoryCallers(plan, profile, variables)
+  const common = memoryJob(plan, contract, callers, clock)
+  const info: RunInfo = { ...common.info, turnpike: 2, version: '0.0.0', target: 'memory', ...traces }
   const job: RunJob = {
-    info,
-    plan,
-    contract,
-    callers: [...keys.callers, ...(await loadWallets(plan, loadWalletKeys(plan, contract.wallets, runId)))],
-    specialKeys: keys.specialKeys,
-    secrets: [],
-    baseUrl: info.target,
-    baselines: null,
-    workers: options.workers ?? 1,
-    warmUp: false,
-    failFast: options.failFast ?? false,
-    gauges: false,
-    details: options.details ?? false,
+    ...common,
+    ...{ info, baseUrl: info.target, workers: options.workers ?? 1 },
+    ...{ failFast: options.failFast ?? false, details: options.details ?? false },
   }
+  const workerIo = memoryWorkerIo(clock, transport)
   const startWorker: StartWorker = (job, events) =>
     startInline({
+      ...workerIo,
       clock: options.clockOf?.(clock, job.shard.worker) ?? clock,
-      transport,
-      saturate: busyOver(transport),
       log: { write: observation => observations.push(observation), notRecorded: () => 0, end: async () => null },
-      defer: options.defer ?? (work => work(() => true)),
-      eventLoopDelayMs: () => null,
+      ...(options.defer && { defer: options.defer }),
       ...(options.signingMs && { signerOf: slowSigner(clock, options.signingMs) }),
     })(job, events)
   const directory: RunDirectory = {
@@ -186,16 +172,7 @@ export async function virtualRun(options: VirtualRun): Promise<{
       return []
     },
   }
-  const io: RunIo = {
-    clock,
-    stop: never,
-    quit: never,
-    startWorker,
-    directory,
-    outputs: [],
-    log: () => {},
-    unwritten: () => {},
-  }
+  const io: RunIo = { ...memoryIo(clock, transport, startWorker), directory }
   const report = await clock.run(run(job, { ...io, ...options.change?.(io) }))
   return { report, plan, contract, head: info, observations, slices }
 }

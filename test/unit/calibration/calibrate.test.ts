@@ -4,7 +4,7 @@ import { createPacer } from '../../../src/calibration/server.ts'
 import { createCalibrationAccount, limitsResponse, streamTexts } from '../../../src/calibration/server-answers.ts'
 import { monotonicOriginMs } from '../../../src/lib/clock.ts'
 import type { Exchange, Transport } from '../../../src/produce/transport/transport.ts'
-import { type ManualClock, manualClock } from '../../support/manual-clock.ts'
+import { type ManualClock, manualClock } from '../../../src/prove/manual-clock.ts'
 
 // Server and client each read this once for the origin of the clock. Real time would pass between the two.
 beforeEach(() => void vi.spyOn(process.hrtime, 'bigint').mockReturnValue(1_000_000_000n))

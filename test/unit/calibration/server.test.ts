@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { createPacer, type PlainRequest, readRequests } from '../../../src/calibration/server.ts'
 import { type StreamTexts, streamTexts } from '../../../src/calibration/server-answers.ts'
 import { scanStamps } from '../../../src/calibration/token-stamps.ts'
-import { type ManualClock, manualClock } from '../../support/manual-clock.ts'
+import { type ManualClock, manualClock } from '../../../src/prove/manual-clock.ts'
 
 type Written = { readonly atMs: number; readonly lateMs: number }
 

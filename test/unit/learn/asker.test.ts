@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { documentedContract } from '../../../src/contract/documented.ts'
 import { type Ask, type AskerOptions, createAsker } from '../../../src/learn/asker.ts'
 import type { Exchange, Transport } from '../../../src/produce/transport/transport.ts'
-import { type ManualClock, manualClock } from '../../support/manual-clock.ts'
+import { type ManualClock, manualClock } from '../../../src/prove/manual-clock.ts'
 
 type Scripted = { readonly status?: number; readonly headers?: Exchange['headers']; readonly body?: string }
 

@@ -9,7 +9,7 @@ import {
   sleepUntil,
   systemClock,
 } from '../../../src/lib/clock.ts'
-import { manualClock } from '../../support/manual-clock.ts'
+import { manualClock } from '../../../src/prove/manual-clock.ts'
 
 describe('sleepUntil', () => {
   test('wakes at the due time, not before', async () => {

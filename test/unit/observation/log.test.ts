@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { type LogLine, openLog, readLog, writeLog } from '../../../src/observation/log.ts'
 import type { LogFooter, LogHeader } from '../../../src/observation/log-lines.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
-import { manualClock } from '../../support/manual-clock.ts'
+import { manualClock } from '../../../src/prove/manual-clock.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'turnpike-log-'))
 afterAll(() => rmSync(directory, { recursive: true }))

@@ -4,7 +4,7 @@ import { writeLog } from '../../../src/observation/log.ts'
 import type { LogFooter, LogHeader } from '../../../src/observation/log-lines.ts'
 import { createRowReader } from '../../../src/observation/log-rows.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
-import { manualClock } from '../../support/manual-clock.ts'
+import { manualClock } from '../../../src/prove/manual-clock.ts'
 
 const alone = { worker: 0, workers: 1 }
 const head: LogHeader = {

@@ -11,8 +11,8 @@ import { createRunStop } from '../../../src/produce/drivers/stop.ts'
 import { createEngine } from '../../../src/produce/engine.ts'
 import type { Feedback } from '../../../src/produce/firing.ts'
 import type { Exchange, Saturate, Transport } from '../../../src/produce/transport/transport.ts'
+import { manualClock } from '../../../src/prove/manual-clock.ts'
 import { parseScenario } from '../../../src/scenario/load-scenario.ts'
-import { manualClock } from '../../support/manual-clock.ts'
 
 const scenario = (stage: string, more = '') => `name: test
 callers: { count: 60 }

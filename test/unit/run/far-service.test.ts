@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Network } from '../../support/memory-transport.ts'
+import type { MemoryNetwork } from '../../../src/prove/memory-run.ts'
 import { virtualRun } from '../../support/virtual-run.ts'
 
 const scenarioOf = (stage: string, thresholds = '{ expect: dropped == 0, why: test }') => `name: far
@@ -14,12 +14,12 @@ thresholds:
 `
 
 /** Breaks the connections of the requests at these positions. */
-function breaking(positions: readonly number[], delayMs = 0.5): Network {
+function breaking(positions: readonly number[], delayMs = 0.5): MemoryNetwork {
   let position = 0
   return { delayMs: () => delayMs, isReset: () => positions.includes(position++) }
 }
 
-const far: Network = { delayMs: () => 90 }
+const far: MemoryNetwork = { delayMs: () => 90 }
 
 describe('a sequence at a far service', () => {
   test('takes as long as it needs, and the next stage begins when it is done', async () => {

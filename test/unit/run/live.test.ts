@@ -5,11 +5,10 @@ import type { JudgeJob } from '../../../src/judge/judge-run.ts'
 import { mergeGauges } from '../../../src/judge/metrics/gauges.ts'
 import type { TracedRequest } from '../../../src/judge/traced-requests.ts'
 import { makePlan } from '../../../src/plan/make-plan.ts'
+import { manualClock } from '../../../src/prove/manual-clock.ts'
 import { createLiveView } from '../../../src/run/live.ts'
 import type { WorkerSnapshot } from '../../../src/run/messages.ts'
-
 import { loadScenario } from '../../../src/scenario/load-scenario.ts'
-import { manualClock } from '../../support/manual-clock.ts'
 
 const overrides = { seed: null, target: null, budgetUsd: null }
 const plan = makePlan(loadScenario('scenarios/smoke.yaml', documentedContract), documentedContract, overrides)

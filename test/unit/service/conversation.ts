@@ -1,11 +1,11 @@
 import type { Contract } from '../../../src/contract/contract.ts'
 import { documentedContract } from '../../../src/contract/documented.ts'
+import { type ManualClock, manualClock } from '../../../src/prove/manual-clock.ts'
 import type { Fault } from '../../../src/service/faults.ts'
 import type { Lie } from '../../../src/service/lies/lie.ts'
 import type { Reply } from '../../../src/service/message.ts'
 import { createService, type Service } from '../../../src/service/service.ts'
 import { defaultWalletSettings, type WalletSettings } from '../../../src/service/wallets/wallets.ts'
-import { type ManualClock, manualClock } from '../../support/manual-clock.ts'
 
 export const startWallMs = Date.UTC(2026, 0, 15, 12, 0, 0, 250)
 export const steadyTiming = { ttftMs: 100, ttftSigma: 0, itlMs: 10, itlSigma: 0, rpcMs: 5, rpcSigma: 0 }

@@ -7,7 +7,7 @@ import {
   type PageServer,
   startPageServer,
 } from '../../../../src/outputs/live-page/page-server.ts'
-import { manualClock } from '../../../support/manual-clock.ts'
+import { manualClock } from '../../../../src/prove/manual-clock.ts'
 
 const open: (PageServer | ClientRequest | Socket)[] = []
 afterEach(async () => {

@@ -12,7 +12,7 @@ import {
 import type { Exchange } from '../../../../src/produce/transport/transport.ts'
 
 import { undiciTransport } from '../../../../src/produce/transport/undici.ts'
-import { manualClock } from '../../../support/manual-clock.ts'
+import { manualClock } from '../../../../src/prove/manual-clock.ts'
 
 import { portOf } from '../../produce/transport/loopback.ts'
 

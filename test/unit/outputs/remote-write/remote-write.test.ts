@@ -3,7 +3,7 @@ import type { SeriesSample } from '../../../../src/outputs/remote-write/encoder.
 import type { PushResult } from '../../../../src/outputs/remote-write/receiver.ts'
 import { startRemoteWriteLoop } from '../../../../src/outputs/remote-write/remote-write.ts'
 import { createSendQueue } from '../../../../src/outputs/remote-write/send-queue.ts'
-import { manualClock } from '../../../support/manual-clock.ts'
+import { manualClock } from '../../../../src/prove/manual-clock.ts'
 import { type ReadSeries, readWriteRequest } from '../../../support/read-write-request.ts'
 
 const never = new AbortController().signal

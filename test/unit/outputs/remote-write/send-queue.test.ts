@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { sleepUntil } from '../../../../src/lib/clock.ts'
 import type { PushResult } from '../../../../src/outputs/remote-write/receiver.ts'
 import { createSendQueue, type WriteBatch } from '../../../../src/outputs/remote-write/send-queue.ts'
-import { manualClock } from '../../../support/manual-clock.ts'
+import { manualClock } from '../../../../src/prove/manual-clock.ts'
 
 const batch = (text: string, samples = 1): WriteBatch => ({ body: Buffer.from(text), samples })
 const accepted: PushResult = { kind: 'accepted' }

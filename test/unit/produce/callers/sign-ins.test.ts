@@ -3,7 +3,7 @@ import { sleepUntil } from '../../../../src/lib/clock.ts'
 import type { WalletCaller } from '../../../../src/produce/callers/caller.ts'
 import { createSignIns, type SignInsOptions } from '../../../../src/produce/callers/sign-ins.ts'
 import type { SignInOrder } from '../../../../src/produce/callers/signer.ts'
-import { manualClock } from '../../../support/manual-clock.ts'
+import { manualClock } from '../../../../src/prove/manual-clock.ts'
 
 const walletNamed = (name: string): WalletCaller => ({
   kind: 'wallet',

@@ -8,7 +8,7 @@ import { createSignIns } from '../../../../src/produce/callers/sign-ins.ts'
 import { sendArrival } from '../../../../src/produce/calls/send.ts'
 import type { SendContext } from '../../../../src/produce/calls/transmit.ts'
 import type { Exchange, HttpRequest } from '../../../../src/produce/transport/transport.ts'
-import { manualClock } from '../../../support/manual-clock.ts'
+import { manualClock } from '../../../../src/prove/manual-clock.ts'
 import { chatPlan, replayPlan, requestContext, rpcPlan } from './request-context.ts'
 
 const signer = { signIns: async () => [], payment: async () => null }

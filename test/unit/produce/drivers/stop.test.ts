@@ -16,7 +16,7 @@ import {
   watchReachability,
 } from '../../../../src/produce/drivers/stop.ts'
 
-import { manualClock } from '../../../support/manual-clock.ts'
+import { manualClock } from '../../../../src/prove/manual-clock.ts'
 
 const made = () => {
   const [stop, quit] = [new AbortController(), new AbortController()]

@@ -2,7 +2,7 @@ import { inMicroseconds, sleepUntil } from '../../../../src/lib/clock.ts'
 import type { DropReason } from '../../../../src/observation/observation.ts'
 import type { Arrival } from '../../../../src/produce/arrivals/arrivals.ts'
 import { createInFlight, type DriverContext, type InFlight } from '../../../../src/produce/drivers/driver.ts'
-import { type ManualClock, manualClock } from '../../../support/manual-clock.ts'
+import { type ManualClock, manualClock } from '../../../../src/prove/manual-clock.ts'
 
 /** The outcome of an arrival: sent and answered at these times, or dropped. */
 export type Fate = {

@@ -12,7 +12,7 @@ import {
 import { createDeadlineWatch } from '../../../../src/produce/transport/timeouts.ts'
 import type { Exchange, HttpRequest } from '../../../../src/produce/transport/transport.ts'
 import { undiciTransport } from '../../../../src/produce/transport/undici.ts'
-import { manualClock } from '../../../support/manual-clock.ts'
+import { manualClock } from '../../../../src/prove/manual-clock.ts'
 import { ok, plainRequest, responding } from './loopback.ts'
 
 /** An exchange that starts at 0, with all its reports in order. */

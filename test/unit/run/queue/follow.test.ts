@@ -4,13 +4,13 @@ import { emptyResult } from '../../../../src/judge/judge-run.ts'
 import { mergeGauges } from '../../../../src/judge/metrics/gauges.ts'
 import type { LiveRun, Output } from '../../../../src/outputs/output.ts'
 import { makePlan } from '../../../../src/plan/make-plan.ts'
+import { manualClock } from '../../../../src/prove/manual-clock.ts'
 import { followRun } from '../../../../src/run/queue/follow.ts'
 import type { RecordStore } from '../../../../src/run/queue/record-store.ts'
 import type { ShardResult, ShardSnapshot } from '../../../../src/run/queue/run-shard.ts'
 import type { RunState, ShardView, Signal } from '../../../../src/run/queue/run-state.ts'
 import { pack, type SharedJob } from '../../../../src/run/queue/shared-job.ts'
 import { loadScenario } from '../../../../src/scenario/load-scenario.ts'
-import { manualClock } from '../../../support/manual-clock.ts'
 
 const contract = documentedContract
 const overrides = { seed: null, target: null, budgetUsd: null }

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { createBudget, reserveWhenGranted } from '../../../../src/produce/budget/budget.ts'
 import { leftOf, type SharedBudget } from '../../../../src/produce/budget/shared-budget.ts'
+import { type ManualClock, manualClock } from '../../../../src/prove/manual-clock.ts'
 import { createLease } from '../../../../src/run/queue/lease.ts'
 import type { LeaseReply, LeaseRequest } from '../../../../src/run/queue/run-state.ts'
-import { type ManualClock, manualClock } from '../../../support/manual-clock.ts'
 
 const limit = 1_000n
 const least = 10n

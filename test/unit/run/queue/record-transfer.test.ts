@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { randomStream } from '../../../../src/lib/random.ts'
+import { manualClock } from '../../../../src/prove/manual-clock.ts'
 import type { ChunkPlace, RecordStore } from '../../../../src/run/queue/record-store.ts'
 import { chunkBytesOf, collectRecords, sendRecord, type TransferIo } from '../../../../src/run/queue/record-transfer.ts'
 import type { LogSource, LogTarget } from '../../../../src/storage/log-copy.ts'
-import { manualClock } from '../../../support/manual-clock.ts'
 
 /** Chunks in memory. `fails` decides which commands get no response; it is asked before and after each takes effect. */
 function memoryStore(fails: () => boolean = () => false) {

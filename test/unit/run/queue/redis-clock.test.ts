@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { manualClock } from '../../../../src/prove/manual-clock.ts'
 import { createRedisClock } from '../../../../src/run/queue/redis-clock.ts'
-import { manualClock } from '../../../support/manual-clock.ts'
 
 /** A Redis whose clock is `ahead` of that of this machine at first, and answers after these round trips in turn. */
 function redisAt(ahead: () => number, roundTrips: readonly number[]) {

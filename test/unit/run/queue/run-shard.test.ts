@@ -5,6 +5,7 @@ import { mergeGauges } from '../../../../src/judge/metrics/gauges.ts'
 import { makePlan } from '../../../../src/plan/make-plan.ts'
 import { createSharedBudget } from '../../../../src/produce/budget/shared-budget.ts'
 import type { StopReason } from '../../../../src/produce/drivers/stop.ts'
+import { manualClock } from '../../../../src/prove/manual-clock.ts'
 import type { WorkerEvents, WorkerHandle, WorkerSnapshot } from '../../../../src/run/messages.ts'
 import { createRedisClock } from '../../../../src/run/queue/redis-clock.ts'
 import { runShard, type ShardSnapshot } from '../../../../src/run/queue/run-shard.ts'
@@ -12,7 +13,6 @@ import type { RunState, Signal } from '../../../../src/run/queue/run-state.ts'
 import { seal } from '../../../../src/run/queue/seal.ts'
 import { pack, type ShardSecrets, type SharedJob, sealContext, unpack } from '../../../../src/run/queue/shared-job.ts'
 import { loadScenario } from '../../../../src/scenario/load-scenario.ts'
-import { manualClock } from '../../../support/manual-clock.ts'
 
 const contract = documentedContract
 const overrides = { seed: null, target: null, budgetUsd: null }

@@ -1,16 +1,32 @@
-import type { Clock } from '../../src/lib/clock.ts'
-import type { Exchange, Saturate, Transport } from '../../src/produce/transport/transport.ts'
-import type { Service } from '../../src/service/service.ts'
+import type { Contract } from '../contract/contract.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Plan } from '../plan/plan.ts'
+import { loadKeys, type Variables } from '../produce/callers/api-keys.ts'
+import type { Caller } from '../produce/callers/caller.ts'
+import { paymentPackages } from '../produce/callers/payment-maker.ts'
+import { loadWalletKeys, loadWallets } from '../produce/callers/wallet-keys.ts'
+import type { Exchange, Saturate, Transport } from '../produce/transport/transport.ts'
+import { type InlineIo, startInline, unrecordedJob } from '../run/inline.ts'
+import type { StartWorker } from '../run/messages.ts'
+import type { RunIo, RunJob } from '../run/run.ts'
+import type { Service } from '../service/service.ts'
+import { evmSignatures } from '../service/wallets/evm-signatures.ts'
+import { facilitators } from '../service/wallets/facilitator.ts'
+import type { ManualClock } from './manual-clock.ts'
 
-export type Network = {
+export type MemoryNetwork = {
   /** The network delay of each request and each response, in milliseconds. */
   readonly delayMs: () => number
   /** Whether the connection of the next request is reset before the request reaches the service; by default never. */
   readonly isReset?: () => boolean
 }
 
-/** The reference service without sockets, on the clock of the test. It has no timeouts. */
-export function memoryTransport(service: Service, clock: Clock, network: Network = { delayMs: () => 0.5 }): Transport {
+/** The reference service without sockets, on a clock that moves on request. It has no timeouts. */
+export function memoryTransport(
+  service: Service,
+  clock: Clock,
+  network: MemoryNetwork = { delayMs: () => 0.5 },
+): Transport {
   return request =>
     new Promise<Exchange>(resolve => {
       const sentMs = clock.nowMs()
@@ -79,3 +95,49 @@ export const busyOver =
     }
     await Promise.all(Array.from({ length: connections }, connection))
   }
+
+/** Where a service in memory would be. Nothing is sent there. */
+const target = 'http://127.0.0.1'
+const runId = 'virtual'
+
+/** The callers of a plan at a service in memory. Without keys in `variables`, they have accounts of the reference service. */
+export async function memoryCallers(plan: Plan, profile: Contract, variables: Variables = {}) {
+  // What wallets need is loaded now, because loading takes no virtual time.
+  if (plan.callers.wallets !== null)
+    await Promise.all([evmSignatures.load(), facilitators.load(), paymentPackages.load()])
+  const { callers, specialKeys } = loadKeys({ ...plan, target }, profile, runId, variables)
+  const wallets = await loadWallets(plan, loadWalletKeys(plan, profile.wallets, runId, variables))
+  return { callers: [...callers, ...wallets] as readonly Caller[], specialKeys }
+}
+
+type MemoryCallers = Awaited<ReturnType<typeof memoryCallers>>
+
+/** The job of a run in virtual time. */
+export const memoryJob = (
+  plan: Plan,
+  contract: Contract,
+  { callers, specialKeys }: MemoryCallers,
+  clock: ManualClock,
+): RunJob => ({
+  ...unrecordedJob(plan, contract, { runId, target, startedAtMs: clock.wallMs() }, callers),
+  specialKeys,
+})
+
+/** Effects of a run in virtual time, without a directory and outputs. A judge works as soon as it can. */
+export function memoryIo(
+  clock: ManualClock,
+  transport: Transport,
+  startWorker: StartWorker = startInline(memoryWorkerIo(clock, transport)),
+): RunIo {
+  const never = new AbortController().signal
+  return {
+    ...{ clock, startWorker, stop: never, quit: never },
+    ...{ directory: null, outputs: [], log: () => {}, unwritten: () => {} },
+  }
+}
+
+export const memoryWorkerIo = (clock: ManualClock, transport: Transport): InlineIo => ({
+  ...{ clock, transport, saturate: busyOver(transport), log: null },
+  defer: work => work(() => true),
+  eventLoopDelayMs: () => null,
+})

@@ -1,0 +1,107 @@
+import { UsageError } from '../lib/usage-error.ts'
+import type { DraftPlan } from '../library/draft.ts'
+import type { Plan } from '../plan/plan.ts'
+import type { Report } from '../report/document.ts'
+import { discover } from '../run/discovery.ts'
+import { run } from '../run/run.ts'
+import { defaultLatency } from '../service/capacity.ts'
+import { knownLie } from '../service/lies/lies.ts'
+import { createService } from '../service/service.ts'
+import { type ManualClock, manualClock } from './manual-clock.ts'
+import { memoryCallers, memoryIo, memoryJob, memoryTransport } from './memory-run.ts'
+
+/** How a service in memory differs from an honest one, as plain data. */
+export type MutantTerms = {
+  /** The lie that it tells; null: none. */
+  readonly lie: string | null
+  /** Whether the first violation ends the run, since the verdict is known then. */
+  readonly failFast: boolean
+}
+
+/** The part of a report that says whether a gate noticed something. */
+export type MutantResult = Pick<Report, 'verdict' | 'reasons' | 'thresholds'> & {
+  /** What failed: clauses, kinds of discrepancies, and thresholds as they are written. */
+  readonly failed: readonly string[]
+  readonly clauses: readonly Pick<Report['clauses'][number], 'id' | 'judged' | 'because' | 'verdict'>[]
+}
+
+export type RunMutant = (terms: MutantTerms) => Promise<MutantResult>
+
+/** The opening balance of an account of a service that a run starts. */
+const openingBalance = { openingBalanceUsd: '10', openingBalanceDiem: '0' } as const
+
+/** Runs a draft in virtual time, against the reference service with the profile of the draft. */
+export async function createMutantRun(draft: DraftPlan): Promise<RunMutant> {
+  assertNotOnSolana(draft.plan)
+  const local = { ...draft.plan, callers: { ...draft.plan.callers, ...ownKeys(draft.plan) } }
+  const callers = await memoryCallers(local, draft.contract)
+  const transportOf = (clock: ManualClock, { lie }: MutantTerms, capacity: Plan['service']) => {
+    const { contract, plan } = draft
+    const lies = lie === null ? [] : [knownLie(lie)]
+    const options = { contract, clock, seed: plan.seed, timing: defaultLatency, lies, capacity, ...openingBalance }
+    return memoryTransport(createService(options), clock)
+  }
+  return async terms => {
+    // The discovery has a service of its own, so that it moves neither clock nor chance of the run.
+    const ahead = manualClock()
+    const discovery = await ahead.run(
+      discover(transportOf(ahead, terms, null), callers.callers, draft.plan, draft.contract),
+    )
+    const planned = attempt(() => draft.replan(discovery))
+    if (planned instanceof UsageError) return refused(planned.message)
+    const { plan, contract } = planned
+    const clock = manualClock()
+    const job = { ...memoryJob(plan, contract, callers, clock), failFast: terms.failFast }
+    const io = memoryIo(clock, transportOf(clock, terms, plan.service))
+    return resultOf(await clock.run(run(job, io)))
+  }
+}
+
+function resultOf({ verdict, reasons, thresholds, findings, billing, clauses }: Report): MutantResult {
+  return {
+    ...{ verdict, reasons, thresholds },
+    failed: [
+      ...new Set(findings.map(({ clause }) => clause)),
+      ...billing.discrepancies.filter(({ count }) => count > 0).map(({ kind }) => `ledger: ${kind}`),
+      ...thresholds.filter(each => each.verdict === 'fail').map(({ expression }) => expression),
+    ],
+    clauses: clauses.map(({ id, judged, because, verdict: own }) => ({ id, judged, because, verdict: own })),
+  }
+}
+
+/** The scenario does not fit what the service states about itself: nothing is sent, and the gate does not pass. */
+const refused = (why: string): MutantResult => ({
+  ...{ verdict: 'fail', reasons: [why], thresholds: [], failed: [noRun], clauses: [] },
+})
+
+/** What failed, if the run was refused. */
+const noRun = 'the run does not start'
+
+/** Keys of the user belong to another service. */
+const ownKeys = ({ callers: { wallets } }: Plan): Partial<Plan['callers']> => ({
+  keysFile: null,
+  wallets: wallets === null ? null : { ...wallets, keysFile: null },
+})
+
+/** Wallets on Solana ask a node before they pay, which takes real time. */
+function assertNotOnSolana({ callers, calls }: Plan): void {
+  const { wallets } = callers
+  const pays = wallets !== null && (wallets.topUpUsd !== null || Object.values(calls).some(isPayment))
+  if (!pays || !wallets.chains.includes('solana')) return
+  throw new UsageError({
+    where: 'callers.chain',
+    got: 'wallets on solana that pay',
+    expected: 'wallets on base, since those on Solana ask a node, which has no virtual time',
+  })
+}
+
+const isPayment = (call: Plan['calls'][string]): boolean => call.kind === 'top-up' && call.pay
+
+function attempt<T>(work: () => T): T | UsageError {
+  try {
+    return work()
+  } catch (cause) {
+    if (cause instanceof UsageError) return cause
+    throw cause
+  }
+}

@@ -1,0 +1,49 @@
+import { type ClauseId, clauseIds } from '../contract/clauses.ts'
+import type { Contract } from '../contract/contract.ts'
+import { notPromised } from '../contract/promises.ts'
+import { callFilterOf } from '../judge/not-judged.ts'
+import type { Call, Plan } from '../plan/plan.ts'
+import { lies } from '../service/lies/lies.ts'
+
+/** A service that differs from the honest one in one way. */
+export type Mutant = {
+  readonly name: string
+  /** The first part of the id of its clause, such as `billing`. */
+  readonly group: string
+  /** What the service does, in one line. */
+  readonly text: string
+  /** The promise that it breaks. */
+  readonly clause: ClauseId
+  /** Further promises that it breaks, or appears to break. */
+  readonly alsoViolates: readonly ClauseId[]
+}
+
+const groupOf = (id: ClauseId): string => id.split('.')[0] ?? id
+
+/** The lies about clauses that the profile promises, and that `--only` selects. */
+export const promisedLies = (plan: Plan, contract: Contract): readonly Mutant[] =>
+  judgedClauses(plan, contract).flatMap(clause =>
+    lies[clause].map(({ name, text, alsoViolates }) => ({ name, group: groupOf(clause), text, clause, alsoViolates })),
+  )
+
+function judgedClauses({ only }: Plan, contract: Contract): readonly ClauseId[] {
+  const missing = notPromised(contract)
+  const selected = only?.clauses ?? clauseIds
+  return clauseIds.filter(id => selected.includes(id) && !missing.includes(id))
+}
+
+/** The clauses that the profile leaves out, and how many lies are about them. */
+export function unpromised(contract: Contract): { readonly clauses: readonly ClauseId[]; readonly lies: number } {
+  const missing = notPromised(contract)
+  return { clauses: missing, lies: missing.reduce((sum, id) => sum + lies[id].length, 0) }
+}
+
+/** Whether no call of the plan could show this lie, whatever the service does. */
+export const isNeverAsked = ({ clause, alsoViolates }: Mutant, plan: Plan): boolean =>
+  ![clause, ...alsoViolates].some(id => isExercisable(id, plan))
+
+/** Whether a call of the plan could exercise the clause. */
+export function isExercisable(id: ClauseId, { calls }: Plan): boolean {
+  const filter = callFilterOf(id)
+  return filter === null || Object.values<Call>(calls).some(call => filter.matches(call))
+}

@@ -1,0 +1,126 @@
+import type { ClauseId } from '../contract/clauses.ts'
+import { plural } from '../lib/format.ts'
+import type { DraftPlan } from '../library/draft.ts'
+import type { Verdict } from '../report/document.ts'
+import { createMutantRun, type MutantResult } from './mutant-run.ts'
+import { isNeverAsked, type Mutant, promisedLies, unpromised } from './mutants.ts'
+import { type Survival, whySurvived } from './survivors.ts'
+
+/** What a gate noticed of the services that a trial ran it against. */
+export type GateProof = {
+  readonly schema: 1
+  readonly scenario: string
+  readonly profile: string
+  readonly seed: number
+  readonly verdict: Verdict
+  /** Sentences; never empty. */
+  readonly reasons: readonly string[]
+  /** The run against a service that keeps every promise. */
+  readonly honest: { readonly verdict: Verdict; readonly reasons: readonly string[] }
+  /** Caught mutants as a share of all of them; null: none was tried. */
+  readonly score: number | null
+  readonly minScore: number | null
+  readonly groups: readonly ScoredGroup[]
+  readonly mutants: readonly JudgedMutant[]
+  /** Clauses that the profile does not promise. No gate needs to notice lies about them, so they are not in the score. */
+  readonly unpromised: { readonly clauses: readonly ClauseId[]; readonly lies: number }
+}
+
+export type ScoredGroup = {
+  readonly group: string
+  readonly caught: number
+  /** Those that no request of the scenario exercised. */
+  readonly neverAsked: number
+  readonly all: number
+}
+
+export type JudgedMutant = Pick<Mutant, 'name' | 'group' | 'clause' | 'text'> & {
+  /** The clauses, discrepancies and thresholds that failed, until the run ended; empty: it survived. */
+  readonly caughtBy: readonly string[]
+  /** null: it was caught. */
+  readonly survived: Survival | null
+}
+
+/** Runs a scenario against an honest service, and then against one service for each lie about what the profile promises. */
+export async function proveGate(draft: DraftPlan, minScore: number | null): Promise<GateProof> {
+  const runMutant = await createMutantRun(draft)
+  const honest = await runMutant({ lie: null, failFast: false })
+  const mutants: JudgedMutant[] = []
+  if (honest.verdict === 'pass')
+    for (const mutant of promisedLies(draft.plan, draft.contract)) {
+      const isVain = isNeverAsked(mutant, draft.plan)
+      mutants.push(judged(mutant, isVain ? honest : await runMutant({ lie: mutant.name, failFast: true })))
+    }
+  return proofOf(draft, honest, mutants, minScore)
+}
+
+function judged(mutant: Mutant, result: MutantResult): JudgedMutant {
+  const { name, group, clause, text } = mutant
+  const isCaught = result.verdict === 'fail'
+  return {
+    ...{ name, group, clause, text },
+    caughtBy: isCaught ? result.failed : [],
+    survived: isCaught ? null : whySurvived(mutant, result),
+  }
+}
+
+function proofOf(
+  { plan, contract }: DraftPlan,
+  { verdict, reasons }: MutantResult,
+  mutants: readonly JudgedMutant[],
+  minScore: number | null,
+): GateProof {
+  const { caught } = noticedIn(mutants)
+  const score = mutants.length === 0 ? null : caught / mutants.length
+  const names = [...new Set(mutants.map(({ group }) => group))]
+  return {
+    schema: 1,
+    scenario: plan.scenario,
+    profile: plan.profile,
+    seed: plan.seed,
+    ...concluded({ verdict, reasons }, mutants.length, caught, minScore),
+    honest: { verdict, reasons },
+    score,
+    minScore,
+    groups: names.map(group => ({
+      group,
+      ...noticedIn(mutants.filter(each => each.group === group)),
+    })),
+    mutants,
+    unpromised: unpromised(contract),
+  }
+}
+
+export const noticedIn = (mutants: readonly JudgedMutant[]): Omit<ScoredGroup, 'group'> => ({
+  caught: mutants.filter(({ survived }) => survived === null).length,
+  neverAsked: mutants.filter(({ survived }) => survived?.kind === 'never-asked').length,
+  all: mutants.length,
+})
+
+/** A gate that an honest service cannot pass proves nothing, whatever it notices. */
+function concluded(
+  honest: Pick<MutantResult, 'verdict' | 'reasons'>,
+  all: number,
+  caught: number,
+  minScore: number | null,
+): Pick<GateProof, 'verdict' | 'reasons'> {
+  if (honest.verdict !== 'pass') {
+    const ending = honest.verdict === 'fail' ? 'fails' : 'is inconclusive'
+    return {
+      verdict: honest.verdict,
+      reasons: [
+        `The gate can never pass: against a service that keeps every promise, it ${ending}.`,
+        ...honest.reasons,
+      ],
+    }
+  }
+  if (all === 0)
+    return {
+      verdict: 'inconclusive',
+      reasons: ['There is no lie to tell: the profile promises no clause that is judged.'],
+    }
+  const noticed = `The gate noticed ${caught} of ${plural(all, 'lie')}`
+  if (minScore !== null && caught / all < minScore)
+    return { verdict: 'fail', reasons: [`${noticed}, less than ${minScore * 100} %.`] }
+  return { verdict: 'pass', reasons: [`${noticed}, and lets an honest service pass.`] }
+}

@@ -1,0 +1,77 @@
+import { count, formatRatio, plural } from '../lib/format.ts'
+import { heading, type Page, paint, rightCell, type Style, table, wrap } from '../lib/text-layout.ts'
+import type { Verdict } from '../report/document.ts'
+import { type GateProof, type JudgedMutant, noticedIn } from './prove.ts'
+import type { Survival } from './survivors.ts'
+
+const styles: Readonly<Record<Verdict, Style>> = { pass: 'green', fail: 'red', inconclusive: 'yellow' }
+
+const titles: Readonly<Record<Survival['kind'], string>> = {
+  'never-asked': 'Never asked',
+  prevented: 'Not judged',
+  'not-shown': 'Asked, but not shown',
+  inconclusive: 'Inconclusive',
+}
+
+/** For a terminal. */
+export function renderProof(proof: GateProof, page: Page): string {
+  const { verdict, scenario, profile, seed, reasons } = proof
+  const lines = [
+    paint(page, styles[verdict], `${verdict.toUpperCase()}  ${scenario}`),
+    ...reasons.flatMap(reason => wrap(page, reason, 2)),
+    ...wrap(page, `profile ${profile}, seed ${seed}`, 2),
+    ...groupLines(proof, page),
+    ...survivorLines(proof, page),
+    ...unpromisedLines(proof, page),
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+function groupLines({ groups, mutants, score }: GateProof, page: Page): readonly string[] {
+  if (score === null) return []
+  const rows = [...groups, { group: 'all', ...noticedIn(mutants) }]
+  return [
+    ...heading(page, 'Score'),
+    ...table(page, 2, [
+      ['group', 'lies', 'never asked', 'noticed', 'score'].map((text, column) => ({
+        text,
+        ...(column > 0 && { align: 'right' }),
+      })),
+      ...rows.map(({ group, caught, neverAsked, all }) => [
+        { text: group },
+        rightCell(count(all)),
+        rightCell(count(neverAsked)),
+        rightCell(count(caught)),
+        rightCell(formatRatio(caught / all)),
+      ]),
+    ]),
+  ]
+}
+
+/** Those that survived for the same reason are together. */
+function survivorLines({ mutants }: GateProof, page: Page): readonly string[] {
+  const groups = new Map<string, { readonly survival: Survival; readonly mutants: JudgedMutant[] }>()
+  for (const mutant of mutants) {
+    const { survived } = mutant
+    if (survived === null) continue
+    const key = `${survived.kind} ${survived.text}`
+    const group = groups.get(key) ?? { survival: survived, mutants: [] }
+    group.mutants.push(mutant)
+    groups.set(key, group)
+  }
+  if (groups.size === 0) return []
+  const sorted = [...groups.values()].toSorted((a, b) => b.mutants.length - a.mutants.length)
+  return [
+    ...heading(page, 'Not noticed'),
+    ...sorted.flatMap(({ survival: { kind, text }, mutants: same }) => [
+      ...wrap(page, `${titles[kind]}: ${text}`, 2),
+      ...wrap(page, `${plural(same.length, 'lie')}: ${same.map(({ name }) => name).join(', ')}`, 4),
+    ]),
+  ]
+}
+
+function unpromisedLines({ unpromised: { clauses, lies } }: GateProof, page: Page): readonly string[] {
+  if (lies === 0) return []
+  const text = `The profile does not promise ${plural(clauses.length, 'clause')}, so ${plural(lies, 'lie')} about them were not told.`
+  return ['', ...wrap(page, text, 2)]
+}

@@ -1,0 +1,130 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { draftScenario } from '../../../src/library/draft.ts'
+import { createSecrets } from '../../../src/library/secrets.ts'
+import { createMutantRun } from '../../../src/prove/mutant-run.ts'
+import { isExercisable, isNeverAsked, promisedLies } from '../../../src/prove/mutants.ts'
+import { type GateProof, proveGate } from '../../../src/prove/prove.ts'
+import { renderProof } from '../../../src/prove/render-proof.ts'
+import { freshDirectory } from '../../support/turnpike.ts'
+
+type Changes = {
+  readonly calls?: readonly string[]
+  readonly threshold?: string
+  readonly promises?: readonly string[]
+}
+
+const calls: Readonly<Record<string, string>> = {
+  ask: '{ kind: chat, stream: false, prompt-tokens: 20, max-completion-tokens: 8 }',
+  read: '{ kind: rpc, network: ethereum-mainnet, methods: { eth_blockNumber: 1 } }',
+  again: '{ kind: replay, of: read, duplicates: 1 }',
+}
+
+/** Without a promise about what responses contain, no run passes. */
+const content: readonly string[] = ['chat.choice', 'rpc.response']
+
+/** A scenario with a few calls, each of which is sent three times. */
+function draftOf({ calls: names = Object.keys(calls), threshold = 'violations == 0', promises }: Changes) {
+  const written = `name: few-calls
+callers: { count: 1 }
+calls:
+${names.map(name => `  ${name}: ${calls[name]}`).join('\n')}
+stages:
+  - { name: all, shape: sequence, duration: 20s, calls: [${names.flatMap(name => [name, name, name]).join(', ')}] }
+thresholds: [{ expect: "${threshold}", why: a test }]
+`
+  const profile = promises === undefined ? null : join(freshDirectory(), 'profile.yaml')
+  if (profile !== null)
+    writeFileSync(profile, `promises: { only: ${JSON.stringify([...content, ...(promises ?? [])])} }`)
+  const overrides = { profile, target: null, seed: null, budgetUsd: null, topUpUsd: null, only: [] }
+  return draftScenario(
+    { written, file: 'few-calls.yaml', isFile: false },
+    { ...overrides, limitsFrom: 'target' },
+    createSecrets([]),
+  )
+}
+
+const replayed = { promises: ['rpc.replay.*', 'chat.usage.*'] } as const
+
+const proofOf = async (changes: Changes, minScore: number | null = null) => proveGate(await draftOf(changes), minScore)
+const caughtIn = ({ mutants }: GateProof) => mutants.filter(({ survived }) => survived === null).map(({ name }) => name)
+
+const whole = await proofOf(replayed)
+
+describe('the score', () => {
+  test('falls by the lies that only a removed call would show', async () => {
+    const without = await draftOf({ ...replayed, calls: ['ask', 'read'] })
+    const part = await proveGate(without, null)
+    expect(whole.verdict).toBe('pass')
+    const predicted = whole.mutants
+      .filter(({ survived, clause }) => survived === null && !isExercisable(clause, without.plan))
+      .map(({ name }) => name)
+    expect(predicted.length).toBeGreaterThanOrEqual(5)
+    expect(caughtIn(whole).filter(name => !caughtIn(part).includes(name))).toEqual(predicted)
+    expect((whole.score ?? 0) - (part.score ?? 0)).toBeCloseTo(predicted.length / whole.mutants.length)
+  })
+
+  test('is the share of noticed lies, of all and by group', async () => {
+    const { score, mutants, groups } = whole
+    const caught = mutants.filter(({ survived }) => survived === null)
+    expect(score).toBe(caught.length / mutants.length)
+    expect(groups.map(({ group }) => group)).toEqual(['chat', 'rpc'])
+    expect(groups.reduce((sum, group) => sum + group.all, 0)).toBe(mutants.length)
+    expect(groups.reduce((sum, group) => sum + group.caught, 0)).toBe(caught.length)
+    expect(caught.length).toBeGreaterThan(5)
+    for (const { caughtBy } of caught) expect(caughtBy).not.toEqual([])
+  })
+
+  test('below --min-score is a failure', async () => {
+    const promises = ['chat.usage.sum']
+    expect(await proofOf({ promises }, 0.7)).toMatchObject({ verdict: 'pass', minScore: 0.7 })
+    const below = await proofOf({ promises: ['chat.usage.sum', 'abuse.counts'] }, 0.9)
+    expect(below.verdict).toBe('fail')
+    expect(below.reasons[0]).toMatch(/^The gate noticed \d+ of \d+ lies, less than 90 %\.$/)
+  })
+})
+
+describe('a lie that was not noticed', () => {
+  test('was never asked about, or was asked about without a response that shows it', async () => {
+    const { mutants } = await proofOf({ promises: ['rpc.replay.conflict', 'limit.requests.enforced'] })
+    const kinds = new Map(mutants.map(({ name, survived }) => [name, survived]))
+    expect(kinds.get('conflict-runs')).toEqual({
+      kind: 'never-asked',
+      text: 'no call of this run repeats a JSON-RPC request with another body (conflict-ratio)',
+    })
+    expect(kinds.get('no-request-limit')).toEqual({ kind: 'never-asked', text: 'no caller reached its limit' })
+  })
+
+  test('would not be noticed if it were told, if no call asks about it', async () => {
+    const draft = await draftOf({ calls: ['ask'] })
+    const runMutant = await createMutantRun(draft)
+    const vain = promisedLies(draft.plan, draft.contract).filter(lie => isNeverAsked(lie, draft.plan))
+    expect(vain.length).toBeGreaterThan(100)
+    for (const { name } of vain.filter((_, index) => index % 12 === 0))
+      expect(await runMutant({ lie: name, failFast: false }), name).toMatchObject({ verdict: 'pass' })
+  })
+})
+
+describe('a gate that an honest service cannot pass', () => {
+  test('is told why, and no lie is told', async () => {
+    const proof = await proofOf({ threshold: 'max latency of read < 1ms' })
+    expect(proof).toMatchObject({ verdict: 'fail', score: null, mutants: [] })
+    expect(proof.reasons[0]).toBe('The gate can never pass: against a service that keeps every promise, it fails.')
+    expect(proof.reasons[1]).toContain('max latency of read < 1ms')
+  })
+
+  test('may be inconclusive instead', async () => {
+    const proof = await proofOf({ threshold: 'p(99.9) latency of read < 1s' })
+    expect(proof).toMatchObject({ verdict: 'inconclusive', score: null })
+  })
+})
+
+test('a page for a terminal has the score, the groups and why each lie survived', async () => {
+  const proof = await proofOf({ promises: ['chat.usage.sum', 'abuse.counts'] })
+  const text = renderProof(proof, { columns: 100, color: false })
+  expect(text).toMatch(/^PASS {2}few-calls\n/)
+  expect(text).toMatch(/\n {2}all +\d+ +\d+ +\d+ +[\d.]+ %\n/)
+  expect(text).toContain('Never asked: no caller failed often enough')
+  for (const { name, survived } of proof.mutants) expect(text.includes(name), name).toBe(survived !== null)
+})
