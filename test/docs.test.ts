@@ -261,11 +261,12 @@ function profile(text: string): Contract {
   }
 }
 
-/** Paths to the values of a JSON Schema that are neither mapping nor list; a key that is free is a star. */
+/** Paths to the values of a JSON Schema that are neither mapping nor list, or may be a text; a key that is free is a star. */
 function leavesOf(schema: unknown): readonly string[] {
   const { anyOf, properties, type, items, additionalProperties } = toObject(schema) ?? {}
   const under = (step: string, part: unknown) => leavesOf(part).map(path => (path === '' ? step : `${step}.${path}`))
   const alternatives: readonly unknown[] = Array.isArray(anyOf) ? anyOf : []
+  if (alternatives.some(each => toObject(each)?.type === 'string')) return ['']
   const mapping = alternatives.find(each => toObject(each)?.properties !== undefined)
   if (mapping !== undefined) return leavesOf(mapping)
   if (properties !== undefined)

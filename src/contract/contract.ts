@@ -15,6 +15,7 @@ import {
 } from './fields.ts'
 import { limitHeaderTerms, refineLimitHeaders } from './limit-headers/limit-headers.ts'
 import { promisesSchema } from './promises.ts'
+import { additionTerms } from './requests/additions.ts'
 import { keyFormTerms } from './requests/credentials.ts'
 import { rpcTerms } from './rpc-terms.ts'
 import { walletTerms } from './wallets.ts'
@@ -104,6 +105,7 @@ export const contractSchema = z.strictObject({
       ...keyFormTerms,
     })
     .meta({ isOpen: true }),
+  ...additionTerms,
   accounts: z.strictObject({ default: tierLimits, partner: tierLimits }).meta(keyed('account tier')),
   models: z.array(modelTerms).meta({ isOpen: true }),
   resources: z.record(z.string(), resource).meta({ ...keyed('name'), isOpen: true }),

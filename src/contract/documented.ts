@@ -21,6 +21,8 @@ export const documentedContract: Contract = {
   },
   promises: { only: null, except: [] },
   auth: { required: true, noKey: [401, 402], header: 'authorization', scheme: 'Bearer' },
+  requestHeaders: {},
+  requestQuery: {},
   accounts: {
     default: {
       XS: { requestsPerMinute: 500, tokensPerMinute: 1_000_000 },

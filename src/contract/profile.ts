@@ -1,11 +1,12 @@
 import { z } from 'zod'
 import { hasHugeNumber, isObject } from '../lib/json.ts'
 import { expectedValue, explainIssues, type SchemaIssue } from '../lib/schemas.ts'
-import { nearest, UsageError } from '../lib/usage-error.ts'
+import { describeValue, nearest, UsageError } from '../lib/usage-error.ts'
 import { parseYaml, readYaml } from '../lib/yaml.ts'
 import { clauseIds } from './clauses.ts'
 import { type Contract, contractSchema } from './contract.ts'
 import { documentedContract } from './documented.ts'
+import { sharedHeader } from './requests/additions.ts'
 
 const profileFile = { name: 'profile', secretHint: 'set TURNPIKE_KEYS' }
 
@@ -27,8 +28,16 @@ export function parseProfile(text: string, file: string): Contract {
   const merged = overlay(documented, written, profileSchema)
   const mistakes = source.locate(explainIssues(profileSchema, merged, { expected: expectedValue, hint: clauseHint }))
   if (mistakes.length > 0) throw new UsageError(mistakes)
+  const contract = contractSchema.parse(merged)
+  const shared = sharedHeader(contract)
+  if (shared !== null) {
+    const expected = 'another header than that of the key, auth.header'
+    throw new UsageError(
+      source.locate([{ path: ['requestHeaders', shared], at: 'key', got: describeValue(shared), expected }]),
+    )
+  }
   const stated = pathsIn(written, documentedContract, '')
-  return { ...contractSchema.parse(merged), sources: Object.fromEntries(stated.map(path => [path, 'profile'])) }
+  return { ...contract, sources: Object.fromEntries(stated.map(path => [path, 'profile'])) }
 }
 
 const clauseHint = ({ path }: SchemaIssue, got: unknown): { readonly hint?: string } =>

@@ -1,5 +1,5 @@
 import { describeMistake, describeValue, type Mistake, UsageError } from './usage-error.ts'
-import { type Path, refusedKey, type SchemaMistake, type YamlKind, type YamlSource } from './yaml.ts'
+import { namesVariable, type Path, refusedKey, type SchemaMistake, type YamlKind, type YamlSource } from './yaml.ts'
 
 /** Deeper than any file that a person writes. */
 const maxDepth = 100
@@ -29,8 +29,8 @@ export function dataSource(data: unknown, name: string, kind: YamlKind): YamlSou
     if (Array.isArray(part)) return part.map((each, index) => copyOf(each, [...path, index]))
     if (!isPlain(part)) return fail(`a ${part.constructor.name || 'class'}`)
     const entries = Object.entries(part).filter(([, each]) => each !== undefined)
-    for (const [key] of entries) {
-      const refusal = refusedKey(key, kind)
+    for (const [key, each] of entries) {
+      const refusal = namesVariable(each) && key !== '__proto__' ? null : refusedKey(key, kind)
       if (refusal !== null) refused.push({ path: [...path, key], at: 'key', ...refusal })
     }
     return Object.fromEntries(entries.map(([key, each]) => [key, copyOf(each, [...path, key])]))

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type JsonObject, toObject } from './json.ts'
 import { describeValue, nearest, oneOf, UsageError } from './usage-error.ts'
-import { isRefusedKey, type Path, type SchemaMistake } from './yaml.ts'
+import { isRefusedKey, namesVariable, type Path, type SchemaMistake } from './yaml.ts'
 
 /** The types of values in files that Turnpike writes and reads again. */
 
@@ -65,7 +65,7 @@ function explain(issue: SchemaIssue, schema: z.ZodType, root: unknown, words: Is
   if (issue.code === 'unrecognized_keys') {
     const known = keysAt(schema, root, path)
     return issue.keys
-      .filter(key => !isRefusedKey(key))
+      .filter(key => !isRefusedKey(key) || namesVariable(at(root, [...path, key])))
       .map(key => ({
         path: [...path, key],
         at: 'key',

@@ -15,6 +15,7 @@ import {
   type YAMLError,
   type YAMLMap,
 } from 'yaml'
+import { isObject } from './json.ts'
 import { memoizeByObject } from './memoize.ts'
 import { readText } from './read-text.ts'
 import { describeMistake, describeValue, type Mistake, UsageError } from './usage-error.ts'
@@ -208,8 +209,8 @@ export const isRefusedKey = (name: string): boolean => isSecretKey(name) || name
 
 /** The mistakes in the keys of a file. */
 function checkKeys(document: Document, kind: YamlKind): readonly OffsetMistake[] {
-  return keysOf(document).flatMap(({ name, offset, repeated }): OffsetMistake[] => {
-    const refusal = refusedKey(name, kind)
+  return keysOf(document).flatMap(({ name, offset, repeated, isNamed }): OffsetMistake[] => {
+    const refusal = isNamed && name !== '__proto__' ? null : refusedKey(name, kind)
     if (refusal !== null) return [{ offset, ...refusal }]
     return repeated
       ? [{ offset, got: `a second ${describeValue(name)}`, expected: 'each key once in its mapping' }]
@@ -227,16 +228,26 @@ export function refusedKey(name: string, kind: YamlKind): Omit<Mistake, 'where'>
 }
 
 /** A key, and whether its mapping has the same key before it. */
-type YamlKey = { readonly name: string; readonly offset: number; readonly repeated: boolean }
+type YamlKey = {
+  readonly name: string
+  readonly offset: number
+  readonly repeated: boolean
+  /** Whether its value only names a variable of the environment, and is no secret itself. */
+  readonly isNamed: boolean
+}
+
+/** A mapping such as `{ env: NAME }`, which stands for a secret. */
+export const namesVariable = (value: unknown): boolean => isObject(value) && Object.keys(value).join() === 'env'
 
 function keysOf(document: Document): readonly YamlKey[] {
   const keys: YamlKey[] = []
   visit(document, {
     Map: (_, map) => {
       const seen = new Set<string>()
-      for (const { key } of map.items) {
+      for (const { key, value } of map.items) {
         const name = nameOf(key)
-        keys.push({ name, offset: startOf(key, startOf(map, 0)), repeated: seen.has(name) })
+        const isNamed = isMap(value) && value.items.length === 1 && nameOf(value.items[0]?.key) === 'env'
+        keys.push({ name, offset: startOf(key, startOf(map, 0)), repeated: seen.has(name), isNamed })
         seen.add(name)
       }
     },

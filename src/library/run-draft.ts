@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { type HeaderValues, loadHeaderValues } from '../contract/requests/additions.ts'
 import {
   assertComparable,
   assertDistinct,
@@ -121,11 +122,12 @@ export async function runDraft(draft: DraftPlan, job: DraftJob, io: DraftIo): Pr
   const { secrets } = io
   const runId = newRunId()
   const apiKeys = loadKeys(plan, contract, runId, job.variables)
+  const headerValues = loadHeaderValues(contract, job.variables, plan.target === null)
   const walletKeys = loadWalletKeys(plan, contract.wallets, runId, job.variables)
   const given = [...apiKeys.given, ...walletKeys.given]
-  secrets.hide(given)
+  secrets.hide([...given, ...Object.values(headerValues)])
   assertNoSecret(secrets, plan.scenario, { ...plan, target: null }, 'scenario')
-  const keys = { ...apiKeys, given, wallets: await loadWallets(plan, walletKeys) }
+  const keys = { ...apiKeys, given, headerValues, wallets: await loadWallets(plan, walletKeys) }
   const reserved = io.reserve(runId, draft)
   const runAt = async (target: string) => await runJob(await jobAt(target, draft, runId, keys, job, io), reserved, io)
   try {
@@ -150,17 +152,19 @@ type ReadyRun = {
   readonly notes: readonly (string | null)[]
 }
 
+type RunKeys = Keys & { readonly wallets: readonly WalletCaller[]; readonly headerValues: HeaderValues }
+
 /** The job of a run at a target. The limits that the target publishes decide the rates, and so the cost. */
 async function jobAt(
   target: string,
   draft: DraftPlan,
   runId: string,
-  { callers: keyed, specialKeys, given, areInvented, wallets }: Keys & { readonly wallets: readonly WalletCaller[] },
+  { callers: keyed, specialKeys, given, areInvented, wallets, headerValues }: RunKeys,
   { baselines, workers, warmUp, failFast, traces, variables }: DraftJob,
   { secrets, limit, refused }: DraftIo,
 ): Promise<ReadyRun> {
   const callers = [...keyed, ...wallets]
-  const discovery = await discoverAt(target, callers, draft.plan, draft.contract)
+  const discovery = await discoverAt(target, callers, draft.plan, draft.contract, headerValues)
   // Both are public, and the address of the target may contain a key.
   const { plan: unlimited, contract } = secrets.json(draft.replan(discovery))
   const plan = limit(unlimited, draft.ownBudgetUsd)
@@ -179,12 +183,13 @@ async function jobAt(
     ...(traces && { traces: true }),
     ...(suggested !== null && { suggestedTarget: suggested }),
   }
-  const isKeyed = callers.some(caller => caller.kind === 'wallet' || caller.keys.length > 0)
+  const isKeyed =
+    Object.keys(headerValues).length > 0 || callers.some(caller => caller.kind === 'wallet' || caller.keys.length > 0)
   const runSecrets = [...given, ...environmentSecrets(variables)]
   const judged = { info, plan, contract, baselines }
   const settings = { workers, warmUp, failFast, baseUrl: target, solanaNode: solanaNodeOf(plan, variables) }
   return {
-    job: { ...judged, ...settings, callers, specialKeys, secrets: runSecrets },
+    job: { ...judged, ...settings, callers, specialKeys, headerValues, secrets: runSecrets },
     clock,
     notes: [
       isKeyed ? plainTextWarning(plan) : null,

@@ -6,11 +6,15 @@ import type { Variables } from '../produce/callers/api-keys.ts'
 /** Variables of Turnpike that hold secrets, separated by spaces, commas or line ends. */
 const secretVariable = /^TURNPIKE_(?:[A-Z0-9_]*_)?(?:KEYS?|TOKENS?|CREDENTIALS|SIGNATURES?)$/
 
+/** Headers that a profile adds. A value may have a word before the secret. */
+const headerVariable = /^TURNPIKE_HEADER_/
+
 /** The secrets in the environment: keys, and the credentials of receivers, also without their user. */
 export function environmentSecrets(environment: Variables): readonly string[] {
   return Object.entries(environment).flatMap(([name, value]) => {
     // Not every value there is a secret.
     if (name === headersVariable) return otlpHeaderSecrets(value ?? '').filter(isStrong)
+    if (headerVariable.test(name)) return [value ?? '', ...(value ?? '').split(/\s+/)].filter(isStrong)
     if (!secretVariable.test(name) || value === undefined) return []
     return value
       .split(/[\s,]+/)

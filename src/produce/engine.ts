@@ -1,6 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
+import type { HeaderValues } from '../contract/requests/additions.ts'
 import { sleepPreciselyUntil, sleepUntil } from '../lib/clock.ts'
-import { createMask } from '../lib/mask/mask.ts'
+import { createMask, isStrong } from '../lib/mask/mask.ts'
 import { pico } from '../lib/money.ts'
 import type { RunInfo } from '../observation/log-lines.ts'
 import type { Sink } from '../observation/observation.ts'
@@ -36,6 +37,8 @@ export type EngineJob = {
   readonly specialKeys: SpecialKeys
   /** Further secrets that a target could send back: keys that no caller uses, and credentials of receivers. */
   readonly secrets: readonly string[]
+  /** The secret headers that the profile adds to each request. */
+  readonly headerValues?: HeaderValues | undefined
   /** The shard of the callers that this engine sends for. */
   readonly shard: Shard
   /** A Solana node for payments to a target that is not on this machine. */
@@ -86,6 +89,7 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
     contract,
     bounds: plan.bounds,
     seed: plan.seed,
+    headerValues: job.headerValues,
     runId: job.info.runId,
     calls,
     callers,
@@ -178,7 +182,9 @@ export const secretsOf = ({
   callers,
   specialKeys,
   secrets,
+  headerValues = {},
 }: Omit<EngineJob, 'shard' | 'budget'>): readonly string[] => [
+  ...Object.values(headerValues).filter(isStrong),
   ...callers.flatMap(caller => (caller.kind === 'key' ? caller.keys : walletSecrets(caller))),
   ...Object.values(specialKeys).filter(key => key !== null),
   ...secrets,

@@ -1,4 +1,5 @@
 import type { Contract } from '../contract/contract.ts'
+import { headerVariables } from '../contract/requests/additions.ts'
 import { keyHeader, keyHeaders } from '../contract/requests/credentials.ts'
 import type { Rail } from '../contract/wallets.ts'
 import { formatDuration, plural } from '../lib/format.ts'
@@ -45,7 +46,10 @@ export function reproScript(repeated: Repeated, sequence: Sequence, judged: Judg
   const special = Object.values(specialKeyVariables).map((name): Variable => {
     return { name, value: 'an API key', text: 'the API key of an account of that kind' }
   })
-  const variables = [...names.all, ...special].filter(({ name }) => used.has(name))
+  const added = [...headerVariables(judged.contract)].map(([name, header]): Variable => {
+    return { name, value: 'the value of a header', text: `the value of the header ${header}` }
+  })
+  const variables = [...names.all, ...special, ...added].filter(({ name }) => used.has(name))
   const required = variables.filter(each => !isOptional(each, areKeysOptional))
   const shownNames = [...new Set([...alwaysShown, ...relevantNames(repeated)])]
   return [
@@ -176,7 +180,7 @@ function steps(sent: readonly Sent[]): readonly string[] {
 /** A secret that a script needs. */
 type Variable = {
   readonly name: string
-  readonly value: 'an API key' | 'a private key' | 'a signed payment'
+  readonly value: 'an API key' | 'a private key' | 'a signed payment' | 'the value of a header'
   /** What it is exactly. */
   readonly text: string
 }

@@ -124,7 +124,11 @@ async function drive(stages: readonly WarmUpStage[], isFirst: boolean, round: Ro
   })
   const planned = warmUpPlan(plan, stages, terms)
   // No key of the user goes to the service.
-  const keys = { callers: callersOf(planned), specialKeys: { 'free-user': null, 'zero-balance': null } }
+  const keys = {
+    callers: callersOf(planned),
+    specialKeys: { 'free-user': null, 'zero-balance': null },
+    headerValues: {},
+  }
   const own = { plan: planned, ...keys, shard: singleShard, budget: createSharedBudget() }
   const worker = startWorker({ ...job, ...own, logFile: null, failFast: false }, noEvents)
   await worker.open()

@@ -8,6 +8,7 @@ import {
   readStatement,
   retryAfterHeader,
 } from '../contract/limit-headers/limit-headers.ts'
+import { type HeaderValues, missingAddition } from '../contract/requests/additions.ts'
 import { keyHeader } from '../contract/requests/credentials.ts'
 import type { ServiceRequest } from './message.ts'
 
@@ -85,13 +86,16 @@ function withWait({ 'retry-after': seconds, ...headers }: Headers, limits: Limit
 
 /**
  * The service, and its lies, know keys as bearer tokens. Where a profile has another header or scheme, each request is
- * translated first, so that a bearer token is no key there.
+ * translated first, so that a bearer token is no key there. What a profile adds to each request is demanded.
  */
-export function createCredentials({ auth }: Contract): (request: ServiceRequest) => ServiceRequest {
-  const { scheme } = auth
-  const header = keyHeader(auth)
-  if (header === 'authorization' && scheme?.toLowerCase() === 'bearer') return request => request
-  return request => {
+export function createReader(contract: Contract, values: HeaderValues): (request: ServiceRequest) => ServiceRequest {
+  const { scheme } = contract.auth
+  const header = keyHeader(contract.auth)
+  const isBearer = header === 'authorization' && scheme?.toLowerCase() === 'bearer'
+  return sent => {
+    const lacks = missingAddition(sent, contract, values)
+    const request = lacks === null ? sent : { ...sent, lacks }
+    if (isBearer) return request
     const { authorization: _, ...others } = request.headers
     const value = request.headers[header]
     if (value === undefined) return { ...request, headers: others }

@@ -14,6 +14,8 @@ export type ServiceRequest = {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer | string
+  /** What it lacks of what the profile adds to each request. */
+  readonly lacks?: string | null
 }
 
 /** A response, and when to send each part. */

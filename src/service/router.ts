@@ -19,7 +19,8 @@ export type Route =
 const unknown: Route = { kind: 'unknown' }
 
 /** The routes of the contract as a function of method and path. */
-export function router({ paths, resources, rpc, wallets }: Contract): (method: string, path: string) => Route {
+export function router({ paths: written, resources, rpc, wallets }: Contract): (method: string, path: string) => Route {
+  const paths = { ...written, chat: withoutQuery(written.chat), rpc: withoutQuery(written.rpc) }
   const gets = new Map<string, Route>([
     [paths.networks, { kind: 'networks' }],
     [paths.models, { kind: 'models' }],
@@ -58,8 +59,7 @@ export function router({ paths, resources, rpc, wallets }: Contract): (method: s
   }
 
   return (method, path) => {
-    const query = path.indexOf('?')
-    const bare = query < 0 ? path : path.slice(0, query)
+    const bare = withoutQuery(path)
     const get = gets.get(bare) ?? balanceOf(bare)
     const post = posted(bare)
     if (method === 'POST' && post !== unknown) return post
@@ -68,6 +68,8 @@ export function router({ paths, resources, rpc, wallets }: Contract): (method: s
     return { kind: 'wrong-method', allow: get === unknown ? 'POST' : 'GET' }
   }
 }
+
+const withoutQuery = (path: string): string => path.split('?', 1)[0] ?? ''
 
 /** The model that a body names, without the options that may follow: `model:option=value`. */
 export function namedModel(body: unknown): string {

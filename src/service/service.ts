@@ -2,6 +2,7 @@ import type { Contract } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
 import { balanceRemainingHeader, type HeaderRule, headerRulesOf, moneyHeadersOf } from '../contract/headers.ts'
 import { controlDraw } from '../contract/limiters.ts'
+import type { HeaderValues } from '../contract/requests/additions.ts'
 import type { Clock } from '../lib/clock.ts'
 import { formatPico, pico } from '../lib/money.ts'
 import { is2xx } from '../lib/numbers.ts'
@@ -15,7 +16,7 @@ import {
 } from './account.ts'
 import { defaultBehavior } from './behavior.ts'
 import { createSlots, delayReply, type ServiceCapacity, type ServiceLatency } from './capacity.ts'
-import { createCredentials, createDialect } from './dialect.ts'
+import { createDialect, createReader } from './dialect.ts'
 import { createEndpoints } from './endpoints.ts'
 import { type Fault, faultReply, injectFaults } from './faults.ts'
 import { httpDates, identifiers } from './identifiers.ts'
@@ -48,6 +49,8 @@ type ServiceOptions = {
   /** The capacity; unlimited by default. */
   readonly capacity?: ServiceCapacity | null
   readonly wallets?: WalletSettings
+  /** What the secret headers must hold that the profile adds to each request; one without an entry may hold anything. */
+  readonly headerValues?: HeaderValues
   /** Seeded contract violations; none for the service as documented. */
   readonly lies: readonly Lie[]
   /** Servers behind the service; null: simulated, as by default. */
@@ -75,7 +78,7 @@ const hostName = 'reference-1'
 export function createService(options: ServiceOptions): Service {
   const { clock, seed, timing, lies } = options
   const { spoken: contract, translate } = createDialect(withModels(options.contract))
-  const credentials = createCredentials(contract)
+  const understand = createReader(contract, options.headerValues ?? {})
   const prefix = contract.headerPrefix
   const timestampHeader = contract.requestTimestampHeader
   const { usdBalance, diemBalance } = moneyHeadersOf(contract)
@@ -127,12 +130,12 @@ export function createService(options: ServiceOptions): Service {
   return {
     chains: wallets.chains,
     respond: sent => {
-      const reply = respond(credentials(sent), never)
+      const reply = respond(understand(sent), never)
       if (reply instanceof Promise) throw new Error('a forwarded request needs respondLater')
       return reply
     },
     respondLater: (sent, leaves = never) => {
-      const request = credentials(sent)
+      const request = understand(sent)
       const payment = wallets.paymentOf(request)
       const endpoint = endpointOf(route(request.method, request.path))
       if (payment !== null && endpoint.access === 'public' && endpoint.pay !== undefined) {
@@ -158,6 +161,7 @@ export function createService(options: ServiceOptions): Service {
     }
     const account = signIn === null ? accountOf(request.headers.authorization) : walletAccount(signIn.address)
     const state = received(request, arrivedMs, account)
+    if (request.lacks) return send(errorReply(state, 400, `The ${request.lacks} is missing`), state)
     if (account === null) return send(respondToAnonymous(state), state)
     applyDueCharges(account, arrivedMs, behavior.charge)
     writeBalances(account, state.headers)

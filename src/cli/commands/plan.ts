@@ -1,3 +1,4 @@
+import { loadHeaderValues } from '../../contract/requests/additions.ts'
 import { UsageError } from '../../lib/usage-error.ts'
 import { visible } from '../../lib/visible.ts'
 import { budgetMistake, type DraftPlan } from '../../library/draft.ts'
@@ -34,6 +35,7 @@ async function plannedRun({ plan, contract, replan }: DraftPlan, named: string |
     assertBudget(plan, true)
     loadKeys(plan, contract, 'plan')
     loadWalletKeys(plan, contract.wallets, 'plan')
+    loadHeaderValues(contract, process.env, plan.target === null)
   })
   // Only --target permits discovery. A target in the scenario does not.
   if (named === null || plan.target === null) return { plan, refusal, suggestedTarget: null }
@@ -44,7 +46,13 @@ async function plannedRun({ plan, contract, replan }: DraftPlan, named: string |
   }
   const { callers: keyed } = loadKeys(plan, contract, 'plan')
   const wallets = await loadWallets(plan, loadWalletKeys(plan, contract.wallets, 'plan'))
-  const discovery = await discoverAt(plan.target, [...keyed, ...wallets], plan, contract)
+  const discovery = await discoverAt(
+    plan.target,
+    [...keyed, ...wallets],
+    plan,
+    contract,
+    loadHeaderValues(contract, process.env, false),
+  )
   const discovered = replan(discovery).plan
   return {
     plan: discovered,

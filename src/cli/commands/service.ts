@@ -1,3 +1,4 @@
+import { loadHeaderValues } from '../../contract/requests/additions.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { pico } from '../../lib/money.ts'
 import { plainTable } from '../../lib/text-layout.ts'
@@ -85,6 +86,7 @@ export async function serviceCommand(values: Values): Promise<number> {
     timing: timingOf(values),
     capacity: serviceCapacity(values),
     wallets: walletSettings(values),
+    headerValues: loadHeaderValues(contract, process.env, true),
     lies: listFlag(values, 'lie').map(knownLie),
     faults: faultsOf(listFlag(values, 'fault')),
     chatUpstream: upstreams.chat,

@@ -1,4 +1,5 @@
 import type { Contract } from '../../contract/contract.ts'
+import type { HeaderValues } from '../../contract/requests/additions.ts'
 import type { Mask } from '../../lib/mask/mask.ts'
 import type { RequestDescriptor } from '../../observation/requests/request.ts'
 import type { ArrivalStep, Bounds, Call } from '../../plan/plan.ts'
@@ -24,6 +25,8 @@ export type RequestContext = {
   readonly contract: Contract
   readonly bounds: Bounds
   readonly seed: number
+  /** The secret headers that the profile adds. Missing: requests have the names of their variables, as in commands. */
+  readonly headerValues?: HeaderValues | undefined
   /** Makes the idempotency keys of this run unique. */
   readonly runId: string
 }

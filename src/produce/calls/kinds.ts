@@ -1,4 +1,5 @@
 import type { Contract } from '../../contract/contract.ts'
+import { withAdditions } from '../../contract/requests/additions.ts'
 import type { ArrivalStep, Call } from '../../plan/plan.ts'
 import type { Headers } from '../callers/caller.ts'
 import type { BuiltRequest, CallOf, RequestBuilder, RequestContext, RequestPosition } from './call.ts'
@@ -35,7 +36,11 @@ export const buildRequest = (
   position: RequestPosition,
   headers: Headers,
   context: RequestContext,
-): BuiltRequest => kindOf(plan).build(plan, position, headers, context)
+): BuiltRequest => {
+  const built = kindOf(plan).build(plan, position, headers, context)
+  const request = withAdditions(built.request, context.contract, context.headerValues)
+  return request === built.request ? built : { ...built, request }
+}
 
 /** Whether wallets send a call without a sign-in. */
 export const isUnsigned = (plan: Call): boolean => kindOf(plan).isUnsigned === true

@@ -1,4 +1,5 @@
 import { resourceOf } from '../../contract/contract.ts'
+import { withQuery } from '../../contract/requests/additions.ts'
 import type { ListDescriptor } from '../../observation/requests/lists.ts'
 import { getJson } from '../transport/transport.ts'
 import { type CallOf, jsonHeaders, type RequestBuilder } from './call.ts'
@@ -50,7 +51,7 @@ export const resourceRequests: RequestBuilder<CallOf<'resource'>> = {
       descriptor: { kind, resource: name, body, page, limit, timestampMs },
       request: {
         method: found.method,
-        path: query === '' ? found.path : `${found.path}?${query}`,
+        path: withQuery(found.path, query),
         headers: {
           ...(body === null ? { accept: 'application/json' } : { ...jsonHeaders, accept: '*/*' }),
           ...(requestTimestampHeader !== null && { [requestTimestampHeader]: String(timestampMs) }),

@@ -103,6 +103,24 @@ describe('a mistake in a profile', () => {
       'p.yaml:1:17: got "content-type", expected the name of a header that Turnpike does not write itself',
     ],
     ['auth: { scheme: "a b" }', 'p.yaml:1:17: got "a b", expected a word such as "Bearer", or null'],
+    [
+      'requestHeaders: { x-tenant: { env: AWS_SECRET_ACCESS_KEY } }',
+      'p.yaml:1:36: got "AWS_SECRET_ACCESS_KEY", expected a variable named TURNPIKE_HEADER_<NAME>',
+    ],
+    [
+      'requestHeaders: { x-tenant: sk-proj-4f6a8d2c9e1b70354f6a8d2c }',
+      'p.yaml:1:29: got a text that looks like a key, expected a text, or { env: TURNPIKE_HEADER_<NAME> } for a secret in that variable',
+    ],
+    [
+      'requestHeaders: { host: a }',
+      'p.yaml:1:19: got "host", expected the name of a header that Turnpike does not write itself',
+    ],
+    [
+      'requestHeaders: { Authorization: { env: TURNPIKE_HEADER_A } }',
+      'p.yaml:1:19: got "Authorization", expected another header than that of the key, auth.header',
+    ],
+    ['requestQuery: { "a b": "1" }', 'p.yaml:1:17: got "a b", expected the name of a parameter'],
+    ['requestQuery: { a: 1 }', 'p.yaml:1:20: got 1, expected string'],
     ['accounts: null', 'p.yaml:1:11: got an empty value, expected object'],
     ['models: [{ id: own }]', 'p.yaml:1:10: got no "name", expected string'],
     ['- a', 'p.yaml:1:1: got a list, expected object'],

@@ -1,8 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { parseProfile } from '../../../src/contract/profile.ts'
+import { loadHeaderValues } from '../../../src/contract/requests/additions.ts'
+import type { Clock } from '../../../src/lib/clock.ts'
+import type { HttpRequest, Transport } from '../../../src/produce/transport/transport.ts'
+import { memoryTransport } from '../../../src/prove/memory-run.ts'
+import { evidenceOf } from '../../../src/run/evidence.ts'
 import { knownLie } from '../../../src/service/lies/lies.ts'
+import { createService } from '../../../src/service/service.ts'
 import { virtualRun } from '../../support/virtual-run.ts'
-import { conversation } from '../service/conversation.ts'
+import { conversation, steadyTiming } from '../service/conversation.ts'
 
 const scenario = `
 name: addressed
@@ -53,4 +59,74 @@ test('the reference service takes a key only in the form of its profile', () => 
   expect(statusOf({ authorization: 'Bearer ref_default_ada' })).toBe(401)
   expect(statusOf({ 'api-key': 'Bearer ref_default_ada' })).toBe(401)
   expect(statusOf({})).toBe(401)
+})
+
+describe('headers and parameters of a profile', () => {
+  const profile = `
+requestHeaders: { X-Portkey-Provider: openai, authorization: { env: TURNPIKE_HEADER_GATEWAY } }
+requestQuery: { api-version: 2024-06-01 }
+auth: { header: api-key, scheme: null }
+`
+  const contract = parseProfile(profile, 'p.yaml')
+  const gateway = 'Bearer gw-4f6a8d2c9e1b7035'
+
+  test('are part of each request, and a service that demands them is accused of nothing', async () => {
+    const environment = { TURNPIKE_KEYS: 'ref_default_ada', TURNPIKE_HEADER_GATEWAY: gateway }
+    const seen: HttpRequest[] = []
+    const connect = (clock: Clock): Transport => {
+      const service = createService({
+        ...{ contract, clock, seed: 1, lies: [], timing: steadyTiming },
+        ...{ openingBalanceUsd: '10', openingBalanceDiem: '0' },
+        headerValues: { TURNPIKE_HEADER_GATEWAY: gateway },
+      })
+      const send = memoryTransport(service, clock)
+      return (request, ...rest) => {
+        seen.push(request)
+        return send(request, ...rest)
+      }
+    }
+    const { report, observations } = await virtualRun({ scenario, contract, target: { connect, environment } })
+    expect(report.findings.map(({ message }) => message)).toEqual([])
+    expect(report.verdict, report.reasons.join('; ')).toBe('pass')
+    expect(observations.length).toBeGreaterThan(7)
+    for (const { path, headers } of seen) {
+      expect(path).toContain('api-version=2024-06-01')
+      expect(headers).toMatchObject({ 'x-portkey-provider': 'openai', authorization: gateway })
+    }
+    expect(JSON.stringify([report, observations])).not.toContain('4f6a8d2c9e1b7035')
+  })
+
+  test.each([
+    ['header x-portkey-provider', { authorization: gateway }, '?api-version=2024-06-01'],
+    ['header authorization', { 'x-portkey-provider': 'openai' }, '?api-version=2024-06-01'],
+    ['parameter api-version', { 'x-portkey-provider': 'openai', authorization: gateway }, '?api-version=1'],
+  ])('the reference service refuses a request without the %s', (what, headers, query) => {
+    const { ask } = conversation({ contract })
+    const own = { ...headers, 'api-key': 'ref_default_ada' }
+    const reply = ask({ method: 'GET', path: `/models${query}`, key: null, headers: own })
+    expect(reply.status).toBe(400)
+    expect(reply.body).toEqual({ kind: 'whole', text: JSON.stringify({ error: `The ${what} is missing` }) })
+  })
+
+  test('a command shows the variable, and never the secret', async () => {
+    const { plan, observations, head } = await virtualRun({ scenario, contract })
+    const context = { contract, bounds: plan.bounds, seed: plan.seed, runId: head.runId }
+    const first = observations.find(({ call }) => call === 'rpc')
+    if (first === undefined) throw new Error('no request')
+    const { curl, path } = evidenceOf(first, plan.calls, context, head).request ?? {}
+    expect(path).toContain('?api-version=2024-06-01')
+    expect(curl).toContain(`-H 'authorization: '"$TURNPIKE_HEADER_GATEWAY"`)
+    expect(curl).toContain(`-H 'api-key: '"$TURNPIKE_KEY"`)
+  })
+
+  test.each([
+    [{}, 'TURNPIKE_HEADER_GATEWAY: got nothing, expected the value of the header authorization'],
+    [{ TURNPIKE_HEADER_GATEWAY: 'a\nb' }, 'TURNPIKE_HEADER_GATEWAY: got a value that no header can have, expected'],
+  ])('a secret that is missing or invalid is a mistake: %j', (environment, mistake) => {
+    expect(() => loadHeaderValues(contract, environment, false)).toThrow(mistake)
+  })
+
+  test('the service that a run starts takes any value', () => {
+    expect(loadHeaderValues(contract, {}, true)).toEqual({})
+  })
 })

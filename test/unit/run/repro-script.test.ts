@@ -129,6 +129,14 @@ test('a script sends the key as the profile says', () => {
   expect(notes.filter(each => each.startsWith('authorization'))).toEqual([])
 })
 
+test('a script needs the secret headers of the profile', () => {
+  const requestHeaders = { 'X-Tenant': 'acme', 'x-gateway': { env: 'TURNPIKE_HEADER_GATEWAY' } }
+  const text = script([request(1)], {}, { ...judged, contract: { ...documentedContract, requestHeaders } })
+  expect(() => noted(text, keys)).toThrow(/Set TURNPIKE_HEADER_GATEWAY to the value of a header/)
+  const { notes } = noted(text, { ...keys, TURNPIKE_HEADER_GATEWAY: 'a b' })
+  expect(notes).toEqual(expect.arrayContaining(['x-tenant: acme', 'x-gateway: a b', 'authorization: Bearer one']))
+})
+
 test('where keys are optional, a run that sent one needs one again', () => {
   const optional = {
     ...judged,
