@@ -626,8 +626,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 514 files',
-    rule: atMostFiles(514),
+    text: 'src has at most 516 files',
+    rule: atMostFiles(516),
     planted: [],
   },
   {

@@ -40,6 +40,8 @@ export type Clause = {
   readonly judges: readonly [JudgeName, ...JudgeName[]]
   /** Who states what is judged, if the document leaves it open: the profile, or the target itself. */
   readonly source?: 'profile' | 'target'
+  /** Not a sentence of the document: a target promises it only if its profile names it in `promises.only`. */
+  readonly isExtra?: boolean
   /** What a run needs to exercise the clause, if load and probes against a healthy target are not enough. */
   readonly needs?: string
   /** Which calls exercise it; if missing, those that its judges read. `any`: also calls of Turnpike itself. */

@@ -4,7 +4,7 @@ import { billingClauses, replayClauses } from './clauses/billing.ts'
 import { chatClauses, streamClauses } from './clauses/chat.ts'
 import { abuseClauses, limitClauses } from './clauses/limits.ts'
 import { resourceClauses } from './clauses/resources.ts'
-import { rpcClauses } from './clauses/rpc.ts'
+import { rpcClauses, rpcProtocolClauses } from './clauses/rpc.ts'
 import { walletMoneyClauses } from './clauses/wallet-money.ts'
 import { walletClauses } from './clauses/wallets.ts'
 
@@ -18,6 +18,7 @@ const rows = {
   ...compressionClauses,
   ...streamClauses,
   ...rpcClauses,
+  ...rpcProtocolClauses,
   ...replayClauses,
   ...abuseClauses,
   ...billingClauses,
@@ -41,6 +42,9 @@ export const clauseIds = Object.keys(rows) as readonly ClauseId[]
 export const clauses = Object.fromEntries(clauseIds.map(id => [id, clauseOf(rows[id])] as const)) as Readonly<
   Record<ClauseId, Clause>
 >
+
+/** Whether a clause is no sentence of the document, so that only a profile can promise it. */
+export const isExtra = (id: ClauseId): boolean => clauses[id].isExtra === true
 
 function clauseOf([section, judges, text, more]: ClauseRow): Clause {
   return { section, text, judges: typeof judges === 'string' ? [judges] : judges, ...more }

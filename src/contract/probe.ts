@@ -21,6 +21,18 @@ export type Sender =
 export const needsWallet = (sender: Sender): boolean =>
   sender === 'wallet' || sender === 'raced-sign-in' || isBadSignIn(sender)
 
+/**
+ * The answer of JSON-RPC 2.0, whatever the status. error: one error with one of these codes, and no list · nothing: no
+ * body · response: exactly one with this id, in a list if it answers one · answer: a response with this id, or a
+ * status of a refusal · refusal: no result.
+ */
+export type RightAnswer =
+  | { readonly kind: 'error'; readonly codes: readonly number[] }
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'response'; readonly id: number | string; readonly isList: boolean }
+  | { readonly kind: 'answer'; readonly id: number }
+  | { readonly kind: 'refusal' }
+
 /** A crafted request that exercises a clause. The contract states its status. */
 export type Probe = {
   readonly clause: ClausesOf<'probe'>
@@ -32,6 +44,8 @@ export type Probe = {
   readonly draws: 'chat' | 'rpc' | 'embedding' | 'control' | null
   /** The expected statuses. Empty if the contract states none; then nothing is asserted. */
   readonly promised: (contract: Contract) => readonly number[]
+  /** The body of the response. Missing: only the status counts. */
+  readonly right?: RightAnswer
   /** Names that the error message must mention. */
   readonly names: readonly string[]
   /** How many of it are sent at once, with one sign-in. Missing: one. */

@@ -5,6 +5,7 @@ import { needsWallet, type Probe } from './probe.ts'
 import { authProbes, keyProbes } from './probes/auth.ts'
 import { chatProbes } from './probes/chat.ts'
 import { rpcProbes } from './probes/rpc.ts'
+import { rpcProtocolProbes } from './probes/rpc-protocol.ts'
 import { walletProbes } from './probes/wallets.ts'
 
 /** All crafted requests by name, as in scenarios. */
@@ -12,6 +13,7 @@ const probes = {
   ...authProbes,
   ...chatProbes,
   ...rpcProbes,
+  ...rpcProtocolProbes,
   ...keyProbes,
   ...walletProbes,
 } as const

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { DeepReadonly } from '../lib/json.ts'
 import { memoizeByObject } from '../lib/memoize.ts'
-import { type ClauseId, clauseIds, clauses } from './clauses.ts'
+import { type ClauseId, clauseIds, clauses, isExtra } from './clauses.ts'
 
 /** A clause id, a pattern such as `billing.*`, or a section such as `§4.4`. */
 const clausePattern = z
@@ -11,23 +11,26 @@ const clausePattern = z
     'the id of a clause, a pattern such as billing.*, or a section such as §4.4',
   )
 
-/** What a target promises: the clauses of `only`, without those of `except`. `only: null` stands for all clauses. */
+/** What a target promises: the clauses of `only`, without those of `except`. `only: null` stands for all clauses of the document. */
 export const promisesSchema = z.strictObject({
   only: z
     .array(clausePattern)
     .nullable()
     .describe(
-      'the clauses that the target promises: ids, patterns such as `rpc.*`, or sections such as `§4.3`; `null` stands for all',
+      'the clauses that the target promises: ids, patterns such as `rpc.*`, or sections such as `§4.3`; `null` stands for all of the document',
     ),
   except: z.array(clausePattern.describe('clauses that it does not promise, although `promises.only` has them')),
 })
+
+/** Without those that a profile must name. */
+const documentedIds = clauseIds.filter(id => !isExtra(id))
 
 type Promises = DeepReadonly<z.infer<typeof promisesSchema>>
 
 /** The clauses that a target does not promise, in the order of the clause table. They are never judged. */
 export const notPromised = memoizeByObject(
   ({ promises: { only, except } }: { readonly promises: Promises }): readonly ClauseId[] => {
-    const promised = new Set(only === null ? clauseIds : only.flatMap(clausesMatching))
+    const promised = new Set(only === null ? documentedIds : only.flatMap(clausesMatching))
     for (const id of except.flatMap(clausesMatching)) promised.delete(id)
     return clauseIds.filter(id => !promised.has(id))
   },
@@ -45,6 +48,12 @@ export function asPatterns(ids: readonly ClauseId[]): readonly string[] {
   const isWhole = (group: string) => clausesMatching(group).every(id => ids.includes(id))
   return [...new Set(ids.map(id => (isWhole(groupOf(id)) ? groupOf(id) : id)))]
 }
+
+const extras: readonly string[] = clauseIds.filter(isExtra)
+
+/** What a target leaves out of the document, as patterns. */
+export const missingPatterns = (ids: readonly ClauseId[]): readonly string[] =>
+  asPatterns(ids).filter(pattern => !extras.includes(pattern))
 
 /** The clauses with this id, of this pattern such as `billing.*`, or of this section such as `§4`, which contains §4.4. */
 export function clausesMatching(pattern: string): readonly ClauseId[] {

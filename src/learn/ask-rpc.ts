@@ -1,6 +1,6 @@
 import { documentedContract } from '../contract/documented.ts'
 import { moneyHeaderNames } from '../contract/headers.ts'
-import { probeOf } from '../contract/probes.ts'
+import { probeNames, probeOf } from '../contract/probes.ts'
 import { familyOf } from '../contract/statements.ts'
 import { isObject } from '../lib/json.ts'
 import { pico } from '../lib/money.ts'
@@ -28,6 +28,8 @@ import {
 } from './question.ts'
 
 const { rpc } = documentedContract
+
+export const protocolProbes = probeNames.filter(name => probeOf(name).clause.startsWith('rpc.protocol.'))
 
 /** Before the first credits header: the highest documented price of a call, with some room. */
 const firstWorstPico = pico(rpc.usdPerCredit) * 30n * 4n * 2n
@@ -147,7 +149,7 @@ export const batches: Question = {
       return { findings: [...named, unknown('rpc.batchLimit', why)], unjudged }
     }
     const limit = limitFindings(low, high, last).filter(({ kind }) => kind !== 'difference' || isService(known))
-    return { findings: [...named, ...limit], known: { batchLimit: low }, unjudged }
+    return { findings: [...named, ...limit], known: { batchLimit: low, hasBatchLimit: high - low === 1 }, unjudged }
   },
 }
 
@@ -245,6 +247,18 @@ export const invalidCalls: Question = {
     return {
       findings: [statusFinding('unknownNetworkStatus', [nowhere]), statusFinding('invalidRequestStatus', invalid)],
     }
+  },
+}
+
+/** What a node answers to requests that are no ordinary calls. They change nothing, and a run would judge them alike. */
+export const nodeRules: Question = {
+  name: 'rules of JSON-RPC',
+  calls: protocolProbes.length,
+  applies: ({ rpc: use }) => use?.isNode === true,
+  answer: async ({ hasBatchLimit }, { ask }) => {
+    for (const probe of protocolProbes)
+      if (hasBatchLimit || probeOf(probe).clause !== 'rpc.protocol.batch-limit') await ask(probeAsk(probe, 0n))
+    return { findings: [] }
   },
 }
 

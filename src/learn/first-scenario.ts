@@ -1,8 +1,10 @@
+import { probeOf } from '../contract/probes.ts'
+import { notPromised } from '../contract/promises.ts'
 import { is2xx } from '../lib/numbers.ts'
 import { yamlComment, yamlText } from '../lib/write-yaml.ts'
 import { statedRequests } from '../observation/limit-scope.ts'
 import { streamOf } from '../observation/observation.ts'
-import { isRpcAnswer } from './ask-rpc.ts'
+import { isRpcAnswer, protocolProbes } from './ask-rpc.ts'
 import type { Lesson } from './learn.ts'
 import { standardMethods } from './question.ts'
 
@@ -50,6 +52,7 @@ export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: Firs
           '  # The questions that came before have reached a limit. After this, they no longer count.',
           `  - { name: wait, duration: ${waitMs}ms, shape: pause }`,
         ]),
+    ...rulesStage(lesson),
     ...yamlComment(rate.reason).map(line => `  ${line}`),
     `  - { name: steady, duration: ${seconds}s, shape: constant, rate: ${rate.text}, mix: ${mix} }`,
     ...edgeStages(calls.at(-1)?.[0] ?? '', limit, windowMs),
@@ -114,6 +117,18 @@ function callsOf({ known, replies }: Lesson): readonly WrittenCall[] {
   if (calls.length > 0) return calls
   const list = networks.length > 0 ? 'networks' : limits.size > 0 ? 'rate-limits' : 'models'
   return [[list, `{ kind: ${list} }`]]
+}
+
+/** What a node promises for requests that are no ordinary calls, once each. */
+function rulesStage({ known, contract }: Lesson): readonly string[] {
+  if (known.rpc?.isNode !== true) return []
+  const missing = notPromised(contract)
+  const asked = protocolProbes.filter(name => !missing.includes(probeOf(name).clause))
+  if (asked.length === 0) return []
+  return [
+    '  # Requests that JSON-RPC has a rule for. Others that the node has broken are exceptions in the profile.',
+    `  - { name: rules, duration: ${asked.length}s, shape: sequence, calls: [${asked.join(', ')}] }`,
+  ]
 }
 
 /** The smallest limit that responses state in a dialect, in requests of a window. Others are limits of the tier. */

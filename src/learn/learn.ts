@@ -6,7 +6,7 @@ import { completion, stream, strictness, tokenLimits } from './ask-chat.ts'
 import { baseCredits, creditPrice, errorPrices, multipliers } from './ask-credits.ts'
 import { limitDialect, limitEdge } from './ask-limits.ts'
 import { limitLog, offer } from './ask-lists.ts'
-import { batches, invalidCalls, replays, singleCall } from './ask-rpc.ts'
+import { batches, invalidCalls, nodeRules, replays, singleCall } from './ask-rpc.ts'
 import { type Answer, type Asker, type AskerOptions, createAsker, unsent } from './asker.ts'
 import { type Difference, judgeAnswers } from './judge-answers.ts'
 import { detectPartial, learnedContract, loadable, type PartialService } from './learned-contract.ts'
@@ -29,6 +29,7 @@ export const questions: readonly Question[] = [
   multipliers,
   creditPrice,
   invalidCalls,
+  nodeRules,
   replays,
   limitLog,
   baseCredits,
@@ -83,6 +84,7 @@ export async function learn(options: Omit<AskerOptions, 'maxCalls'>): Promise<Le
     chat: null,
     rpc: null,
     batchLimit: 2,
+    hasBatchLimit: false,
     limitClauses: [],
   }
   for (const question of questions) {

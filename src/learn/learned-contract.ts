@@ -69,7 +69,7 @@ export function detectPartial(known: Known): PartialService | null {
 function partialOf(
   profile: Parameters<typeof shippedProfile>[0],
   what: string,
-  { limitClauses }: Known,
+  { limitClauses, hasBatchLimit }: Known,
 ): PartialService {
   const contract = loadProfile(shippedProfile(profile))
   const paths = Object.keys(contract.sources)
@@ -78,7 +78,7 @@ function partialOf(
   return {
     what: `${what}${limitClauses.length === 0 ? '' : ' with limits'}, and nothing else of the document`,
     only: [...(contract.promises.only ?? []), ...limitClauses],
-    except: contract.promises.except,
+    except: contract.promises.except.filter(each => !hasBatchLimit || each !== 'rpc.protocol.batch-limit'),
     findings: paths.map(path => value(path, valueAt(contract, path), `as in the profile ${profile}`)),
   }
 }

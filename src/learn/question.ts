@@ -52,6 +52,8 @@ export type Known = {
   readonly rpc: RpcUse | null
   /** A number of items that a batch may have. */
   readonly batchLimit: number
+  /** Whether one more is known to be too many. */
+  readonly hasBatchLimit: boolean
   /** The clauses about limits that a target keeps that states them in a dialect. */
   readonly limitClauses: readonly ClauseId[]
 }

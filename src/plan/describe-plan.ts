@@ -1,4 +1,4 @@
-import { asPatterns } from '../contract/promises.ts'
+import { asPatterns, missingPatterns } from '../contract/promises.ts'
 import { plainTable } from '../lib/text-layout.ts'
 import { limitUsageOfMix } from '../scenario/tier-rate.ts'
 import { wholeRunRow } from './forecast.ts'
@@ -37,7 +37,7 @@ export function describePlan(plan: Plan, refusal?: string | null): string {
     section('Expected requests', requestsTable(plan)),
     section('Thresholds', thresholdLines(plan)),
     section('Must be judged', asPatterns(plan.mustJudge).join(' ')),
-    section('Not promised by the profile, so not judged', asPatterns(plan.notPromised).join(' ')),
+    section('Not promised by the profile, so not judged', missingPatterns(plan.notPromised).join(' ')),
   ]
     .filter(part => part !== '')
     .join('\n\n')

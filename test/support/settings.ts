@@ -65,6 +65,8 @@ calls:
 stages:
   - { name: above, duration: 25s, shape: constant, rate: 1/s, exceed-tier: true, mix: { large: 1 } }`
 
+const node = loadProfile('scenarios/profiles/json-rpc-node.yaml')
+
 /** The fastest first: each lie runs in the settings that exercise its clause, in this order. */
 export const settings: readonly Setting[] = [
   shipped('conformance'),
@@ -74,6 +76,13 @@ export const settings: readonly Setting[] = [
     run: {
       scenario: 'scenarios/conformance.yaml',
       contract: { ...documentedContract, auth: { ...documentedContract.auth, noKey: [402] } },
+    },
+  },
+  {
+    name: 'node-conformance with a limit of batches',
+    run: {
+      scenario: 'scenarios/node-conformance.yaml',
+      contract: { ...node, promises: { ...node.promises, except: [] }, rpc: { ...node.rpc, batchLimit: 20 } },
     },
   },
   shipped('wallet-sign-in'),

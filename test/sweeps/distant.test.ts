@@ -7,7 +7,11 @@ import { isNightly, todays } from '../support/nightly.ts'
 import { type VirtualRun, virtualRun } from '../support/virtual-run.ts'
 
 const names = readdirSync('scenarios').flatMap(file => (file.endsWith('.yaml') ? [file.replace('.yaml', '')] : []))
-const profiles: Readonly<Record<string, string>> = { 'llm-server': 'openai-compatible', 'rpc-node': 'json-rpc-node' }
+const profiles: Readonly<Record<string, string>> = {
+  'llm-server': 'openai-compatible',
+  'rpc-node': 'json-rpc-node',
+  'node-conformance': 'json-rpc-node',
+}
 const seeds = todays([1, 2, 3, 4], 4)
 
 /** A shipped scenario behind a far network, at a service whose clock is a second slow, right, or a second fast. */

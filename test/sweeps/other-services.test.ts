@@ -7,6 +7,7 @@ import { virtualRun } from '../support/virtual-run.ts'
 const others = [
   { name: 'llm-server', profile: 'openai-compatible', atLeast: 20 },
   { name: 'rpc-node', profile: 'json-rpc-node', atLeast: 6 },
+  { name: 'node-conformance', profile: 'json-rpc-node', atLeast: 13 },
 ].map(each => ({ ...each, profile: `scenarios/profiles/${each.profile}.yaml` }))
 
 describe.each(others)('$name', ({ name, profile, atLeast }) => {
@@ -14,7 +15,7 @@ describe.each(others)('$name', ({ name, profile, atLeast }) => {
     const { report, plan } = await virtualRun({ scenario: `scenarios/${name}.yaml`, profile })
     expect(report.reasons.join('\n')).toMatch(/responses checked/)
     expect([report.verdict, report.findings]).toEqual(['pass', []])
-    expect(report.capacity.map(({ status }) => status)).toEqual(['found'])
+    expect(report.capacity.every(({ status }) => status === 'found')).toBe(true)
     expect(report.clauses.filter(({ verdict }) => verdict === 'pass').length).toBeGreaterThanOrEqual(atLeast)
     expect(plan.budgetUsd).toBe(null)
   })
@@ -52,6 +53,8 @@ describe.each(others)('$name', ({ name, profile, atLeast }) => {
 
 /** Lies that do not violate the profile, or that only show in requests which these scenarios do not send. */
 const unseen: Readonly<Record<string, readonly string[]>> = {
+  // Four ordinary requests are too few to see two of five fail.
+  'node-conformance': ['text-id-is-sometimes-502'],
   'llm-server': [
     // A choice may lack this key.
     'choice-without-logprobs',

@@ -1,5 +1,5 @@
 import { unjudgedClauses } from '../../contract/clauses/not-judged.ts'
-import { type ClauseId, clauseIds, clauses } from '../../contract/clauses.ts'
+import { type ClauseId, clauseIds, clauses, isExtra } from '../../contract/clauses.ts'
 import { notPromised } from '../../contract/promises.ts'
 import { plainTable } from '../../lib/text-layout.ts'
 import { UsageError } from '../../lib/usage-error.ts'
@@ -85,7 +85,8 @@ type Coverage = {
 
 /** The number of judgements of each clause over all runs. */
 function coverage(tallies: Report['clauses']): Coverage {
-  const rows = clauseIds.map(id => {
+  const known = clauseIds.filter(id => !isExtra(id) || tallies.some(tally => tally.id === id))
+  const rows = known.map(id => {
     const ofClause = tallies.filter(tally => tally.id === id)
     const judged = ofClause.reduce((sum, tally) => sum + tally.judged, 0)
     const violated = ofClause.reduce((sum, tally) => sum + tally.violated, 0)
@@ -95,8 +96,8 @@ function coverage(tallies: Report['clauses']): Coverage {
     const silence = isPromised ? (because?.kind ?? 'not-exercised') : 'not-promised'
     const verdict = violated > 0 ? 'fail' : judged > 0 ? 'pass' : silence
     const { section, needs } = clauses[id]
-    const known = because === null ? null : reasonOf(because)
-    const reason = judged === 0 && isPromised ? (known ?? (needs === undefined ? null : `it needs ${needs}`)) : null
+    const why = because === null ? null : reasonOf(because)
+    const reason = judged === 0 && isPromised ? (why ?? (needs === undefined ? null : `it needs ${needs}`)) : null
     return { id, section, verdict, judged, violated, reason } as const
   })
   return {

@@ -74,3 +74,17 @@ export const rpcClauses = {
   'rpc.request-id': ['4.3', 'rpc-response', 'An RPC response has X-Request-ID.', { hides: ['responses have no X-Request-ID', ['rpc.request-id.unique']] }],
   'rpc.request-id.unique': ['4.3', 'unique-ids', 'X-Request-ID identifies one request; only a replay repeats it.', { exercisedBy: 'rpc' }],
 } satisfies ClauseRows
+
+const protocol = { source: 'profile', isExtra: true, needs: 'a profile that promises it' } as const
+
+/** Rules of JSON-RPC 2.0 that the document leaves to the node. */
+export const rpcProtocolClauses = {
+  'rpc.protocol.no-json': ['4.3', 'probe', 'A request that is no JSON gets one error with the code -32700.', protocol],
+  'rpc.protocol.version': ['4.3', 'probe', 'A request without jsonrpc 2.0 gets the error -32600.', protocol],
+  'rpc.protocol.unknown-method': ['4.3', 'probe', 'A method that does not exist gets the error -32601, or -32004 of EIP-1474.', protocol],
+  'rpc.protocol.empty-batch': ['4.3', 'probe', 'An empty batch gets one error with the code -32600, and no list.', protocol],
+  'rpc.protocol.batch-limit': ['4.3', 'probe', 'A batch that is longer than the limit gets no result.', protocol],
+  'rpc.protocol.notification': ['4.3', 'probe', 'A request without an id gets no response, alone and in a batch.', protocol],
+  'rpc.protocol.id': ['4.3', 'probe', 'A number or a string of any kind is returned as the id.', protocol],
+  'rpc.protocol.params': ['4.3', 'probe', 'Deep and large params get a response with the id of the request, or a status of a refusal.', protocol],
+} satisfies ClauseRows

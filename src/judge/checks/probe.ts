@@ -1,6 +1,6 @@
 import type { CheckName } from '../../contract/clause.ts'
 import type { Contract } from '../../contract/contract.ts'
-import type { CraftedRequest, Sender } from '../../contract/probe.ts'
+import type { CraftedRequest, RightAnswer, Sender } from '../../contract/probe.ts'
 import { isPromisedStatus, probeOf } from '../../contract/probes.ts'
 import { quote } from '../../lib/format.ts'
 import { parseJson, toObject } from '../../lib/json.ts'
@@ -12,12 +12,18 @@ import { isProbeRequest } from '../../observation/requests/request.ts'
 import type { RpcDescriptor, RpcItem } from '../../observation/requests/rpc.ts'
 import { bodyText, is2xx, isAbuseBlock, isFromGateway } from '../../observation/response.ts'
 import { type Check, expectFor } from './check.ts'
-import { joinFirst } from './rpc-response.ts'
+import { isRpcError, joinFirst } from './rpc-response.ts'
 
 /** Checks that a crafted request gets a documented response. */
 export const checkProbe: Check<'probe', ProbeDescriptor> = ({ response, request, id }, contract, reporter) => {
-  if (response === null || isFromGateway(response, contract)) return
-  const { clause, promised, names, as } = probeOf(request.probe)
+  if (response === null) return
+  const { clause, promised, right, names, as } = probeOf(request.probe)
+  if (right !== undefined) {
+    if (isUnrelated(response.status, as) || [401, 402, 403].includes(response.status)) return
+    const wrong = wrongAnswer(right, response)
+    return expectFor(reporter, id)(clause, wrong === null, () => `${request.probe} ${wrong}`)
+  }
+  if (isFromGateway(response, contract)) return
   const statuses = promised(contract)
   if (statuses.length === 0) return
   if (isAbuseBlock(response, contract)) return
@@ -34,6 +40,39 @@ export const checkProbe: Check<'probe', ProbeDescriptor> = ({ response, request,
     unnamed.length === 0,
     () => `the message is ${quote(said)}, expected it to name ${joinFirst(unnamed, ' and ')}`,
   )
+}
+
+/** What is wrong with an answer to a request that JSON-RPC 2.0 has a rule for; null: nothing. */
+function wrongAnswer(right: RightAnswer, { status, body }: ObservedResponse): string | null {
+  const value = body.kind === 'json' ? body.value : undefined
+  const got = body.kind === 'text' ? body.head : body.kind === 'empty' ? 'nothing' : quote(value)
+  const expected = (what: string, isRight: boolean) =>
+    isRight ? null : `got ${got} with status ${status}, expected ${what}`
+  switch (right.kind) {
+    case 'error': {
+      const code = toObject(toObject(value)?.error)?.code
+      return expected(
+        `one error with the code ${right.codes.join(' or ')}`,
+        right.codes.some(each => each === code),
+      )
+    }
+    case 'nothing':
+      return expected('nothing', body.kind === 'empty')
+    case 'response': {
+      const [only, ...others] = right.isList && Array.isArray(value) ? value : [right.isList ? undefined : value]
+      const isRight = others.length === 0 && toObject(only)?.id === right.id
+      return expected(`only a response with the id ${quote(right.id)}`, isRight)
+    }
+    case 'answer':
+      return expected(
+        `a response with the id ${quote(right.id)}, or a status of a refusal`,
+        status < 500 && (status >= 400 || toObject(value)?.id === right.id),
+      )
+    case 'refusal': {
+      const responses = (Array.isArray(value) ? value : [value]).map(each => toObject(each) ?? undefined)
+      return expected('no result', status >= 400 || (responses.length > 0 && responses.every(isRpcError)))
+    }
+  }
 }
 
 /**
@@ -83,8 +122,8 @@ const sentRequests = memoizeByObject((contract: Contract) => {
     of: (name: string): SentRequest | null => {
       let sent = known.get(name)
       if (sent === undefined) {
-        const { request, as } = probeOf(name)
-        const described = describe(request(contract), contract)
+        const { request, right, as } = probeOf(name)
+        const described = right === undefined ? describe(request(contract), contract) : null
         sent = described && { request: described, as }
         known.set(name, sent)
       }

@@ -1,5 +1,5 @@
 import type { JudgeName } from '../../contract/clause.ts'
-import { type ClauseId, type ClausesOf, clauseIds, clauses } from '../../contract/clauses.ts'
+import { type ClauseId, type ClausesOf, clauseIds, clauses, isExtra } from '../../contract/clauses.ts'
 import {
   type Causes,
   type CausesSnapshot,
@@ -132,7 +132,9 @@ export function createFindingLog(
   const drafted = new Map<number, number>()
   let violations = 0
   let contentReports = 0
-  const listed = clauseIds.filter(id => only === null || only.includes(id))
+  const listed = clauseIds.filter(
+    id => (only === null || only.includes(id)) && !(isExtra(id) && notPromised.includes(id)),
+  )
   const ignored: ReadonlySet<ClauseId> = new Set([...notPromised, ...clauseIds.filter(id => !listed.includes(id))])
   const judged = new Map(clauseIds.map(id => [id, { count: 0 }]))
   /** The clauses that are judged at all. A response causes about 25 reports, so each looks up only this map. */

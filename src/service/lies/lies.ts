@@ -13,6 +13,7 @@ import { limitLies } from './limits.ts'
 import { replayLies } from './replays.ts'
 import { resourceLies } from './resources.ts'
 import { rpcLies } from './rpc.ts'
+import { rpcProtocolLies } from './rpc-protocol.ts'
 import { walletMoneyLies } from './wallet-money.ts'
 import { signInLies } from './wallets.ts'
 
@@ -30,6 +31,7 @@ const rows: Readonly<Record<ClauseId, LieRows>> = {
   ...replayLies,
   ...resourceLies,
   ...rpcLies,
+  ...rpcProtocolLies,
   ...signInLies,
   ...walletMoneyLies,
 }

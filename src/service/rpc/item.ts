@@ -1,4 +1,4 @@
-import { isObject } from '../../lib/json.ts'
+import { isObject, parseUncut } from '../../lib/json.ts'
 
 /** One JSON-RPC request, parsed. */
 export type ParsedItem = {
@@ -37,4 +37,53 @@ function isShallow(value: unknown, depth: number): boolean {
   if (depth === 0) return false
   for (const member of Object.values(value)) if (!isShallow(member, depth - 1)) return false
   return true
+}
+
+type Id = RpcResponse['id']
+
+type NodeOptions = {
+  readonly batchLimit: number
+  readonly isKnown: (method: string) => boolean
+  readonly run: (item: ParsedItem) => unknown
+}
+
+/**
+ * What a node itself answers to a request that the proxy would refuse, by JSON-RPC 2.0: empty if it has only
+ * notifications. null: every item is an ordinary call.
+ */
+export function answerByProtocol(body: Buffer | string, { batchLimit, isKnown, run }: NodeOptions): string | null {
+  const value = parseUncut(body)
+  if (value === undefined) return JSON.stringify(failure(-32_700, 'parse error'))
+  if (!Array.isArray(value)) return isOrdinary(value, isKnown) ? null : (JSON.stringify(answer(value)) ?? '')
+  if (value.length === 0) return JSON.stringify(failure(-32_600, 'empty batch'))
+  if (value.length > batchLimit) return JSON.stringify(failure(-32_600, 'batch too large'))
+  if (value.every(each => isOrdinary(each, isKnown))) return null
+  const answers = value.map(answer).filter(each => each !== undefined)
+  return answers.length === 0 ? '' : JSON.stringify(answers)
+
+  function answer(request: unknown): unknown {
+    const { id } = isObject(request) ? request : {}
+    const known = isId(id) ? id : null
+    const item = parseItem(isObject(request) ? { ...request, id: known ?? 0 } : request)
+    if (typeof item === 'string' && item.startsWith('params')) return failure(-32_602, item, known)
+    if (typeof item === 'string' || !hasVersion(request)) return failure(-32_600, 'invalid request', known)
+    if (id === undefined) return undefined
+    return isKnown(item.method) ? run({ ...item, id: known }) : failure(-32_601, 'the method does not exist', known)
+  }
+}
+
+const failure = (code: number, message: string, id: Id = null): RpcResponse => ({
+  jsonrpc: '2.0',
+  id,
+  error: { code, message },
+})
+
+const isId = (id: unknown): id is string | number => typeof id === 'string' || typeof id === 'number'
+
+const hasVersion = (request: unknown): boolean => isObject(request) && request.jsonrpc === '2.0'
+
+function isOrdinary(request: unknown, isKnown: NodeOptions['isKnown']): boolean {
+  if (!hasVersion(request) || !isObject(request) || request.id === undefined) return false
+  const item = parseItem(request)
+  return typeof item !== 'string' && isKnown(item.method)
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Contract, Network } from '../../contract/contract.ts'
 import { moneyHeadersOf } from '../../contract/headers.ts'
 import type { Draw } from '../../contract/limiters.ts'
+import { promisesAny } from '../../contract/promises.ts'
 import { isJson, ownMember, parseUncut } from '../../lib/json.ts'
 import { pico, roundPico } from '../../lib/money.ts'
 import { randomStream } from '../../lib/random.ts'
@@ -14,7 +15,7 @@ import type { Admission, Limiter } from '../limiter.ts'
 import { errorReply, type Reply, type RequestState } from '../message.ts'
 import { failureReply } from '../upstream/failure.ts'
 import type { RpcUpstream } from '../upstream/rpc-upstream.ts'
-import { isErrorResponse, type ParsedItem, parseItem } from './item.ts'
+import { answerByProtocol, isErrorResponse, type ParsedItem, parseItem } from './item.ts'
 import { simulatedNode } from './node.ts'
 import { type CachedReply, replayCache } from './replays.ts'
 
@@ -54,7 +55,14 @@ export function rpcProxy(options: RpcProxyDeps): RpcHandler {
   const replays = replayCache()
   /** Keys whose first request is at the node. */
   const pending = new Map<string, { readonly fingerprint: string; readonly ended: Promise<void> }>()
+  const isNode = rpcUpstream === null && promisesAny(contract, ['rpc.protocol.*'])
   const turns = rpcTurns(rpc.oneAtATime, (state, customMessage) => limiter.reject(state, anyNetwork, { customMessage }))
+
+  const nodeOptions = (state: RequestState, slug: string, network: Network) => ({
+    batchLimit: behavior.batchLimit,
+    isKnown: (method: string) => behavior.forwards(method, network),
+    run: (item: ParsedItem) => node(slug, network, item, state.arrivedMs),
+  })
 
   return (state, account, slug, leaves) => {
     const admission = limiter.enter(state, account, { ...anyNetwork, network: slug })
@@ -100,6 +108,8 @@ export function rpcProxy(options: RpcProxyDeps): RpcHandler {
     leaves: AbortSignal,
     store?: StoreReply,
   ): Reply | Promise<Reply> {
+    const ofNode = isNode ? answerByProtocol(state.request.body, nodeOptions(state, slug, network)) : null
+    if (ofNode !== null) return nodeReply(state, { ...unbilled, requestId: identifiers.requestId(), text: ofNode }, 0)
     const request = parseRpcRequest(state.request.body, network, behavior)
     if ('rejected' in request) {
       charge(account, behavior.costPicoUsd(behavior.rejectionCredits(request.supported)))
@@ -169,6 +179,8 @@ export function rpcProxy(options: RpcProxyDeps): RpcHandler {
     return limiter.reject(state, anyNetwork, { customMessage })
   }
 }
+
+const unbilled = { credits: 0, costUsd: '0', readyMs: 0 } as const
 
 type NodeReply = Omit<CachedReply, 'fingerprint' | 'expiresMs'>
 type StoreReply = (reply: NodeReply) => void

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { clauseIds, clauses } from '../../../src/contract/clauses.ts'
+import { clauseIds, clauses, isExtra } from '../../../src/contract/clauses.ts'
 import {
   asPatterns,
   clausesMatching,
@@ -11,19 +11,24 @@ import {
 const without = (...except: readonly string[]) => ({ promises: { only: null, except: [...except] } })
 const only = (...ids: readonly string[]) => ({ promises: { only: [...ids], except: [] } })
 
+const extras = clauseIds.filter(isExtra)
+const ofDocument = (contract: Parameters<typeof notPromised>[0]) => notPromised(contract).filter(id => !isExtra(id))
+
 describe('the clauses that are not promised', () => {
-  test('are none without a word about promises', () => {
-    expect(notPromised(without())).toEqual([])
+  test('are none of the document without a word about promises', () => {
+    expect(notPromised(without())).toEqual(extras)
   })
 
   test('are those of a name, of a pattern and of a section with its parts', () => {
-    expect(notPromised(without('header.cf-ray'))).toEqual(['header.cf-ray'])
-    expect(notPromised(without('billing.*'))).toEqual(clauseIds.filter(id => id.startsWith('billing.')))
+    expect(ofDocument(without('header.cf-ray'))).toEqual(['header.cf-ray'])
+    expect(ofDocument(without('billing.*'))).toEqual(clauseIds.filter(id => id.startsWith('billing.')))
     expect(notPromised(without('§4'))).toEqual(clauseIds.filter(id => /^4(\.|$)/.test(clauses[id].section)))
     expect(notPromised(without('§4.4'))).not.toContain('rpc.id')
   })
 
   test('are all others, if a profile names what is promised', () => {
+    expect(notPromised({ promises: { only: null, except: [] } })).toContain('rpc.protocol.id')
+    expect(notPromised(only('rpc.protocol.*'))).not.toContain('rpc.protocol.id')
     expect(notPromised(only('rpc.id', 'rpc.batch.*')).length).toBe(
       clauseIds.filter(id => id !== 'rpc.id' && !id.startsWith('rpc.batch.')).length,
     )

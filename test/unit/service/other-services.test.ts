@@ -22,7 +22,9 @@ describe('the reference service as a node', () => {
   })
 
   test('blocks nobody', () => {
-    for (let failures = 0; failures < 30; failures++) expect(ask({ path: '', key: null, body: [] }).status).toBe(400)
+    const wrong = { path: '', key: null, body: [{ ...item('eth_chainId'), method: 7 }] }
+    for (let failures = 0; failures < 30; failures++)
+      expect(jsonOf(ask(wrong))).toMatchObject([{ error: { code: -32_600 } }])
     expect(call('').status).toBe(200)
   })
 

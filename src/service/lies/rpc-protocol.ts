@@ -1,0 +1,94 @@
+import { always } from './decisions.ts'
+import type { Lies } from './lie.ts'
+import {
+  all,
+  isNodeReply,
+  not,
+  type ReplyTest,
+  replies,
+  replyText,
+  says,
+  setStatus,
+  setText,
+  withText,
+} from './replies.ts'
+
+const asks =
+  (part: string): ReplyTest =>
+  (_, { request }) =>
+    String(request.body).includes(part)
+
+const isSilent: ReplyTest = reply => replyText(reply) === ''
+
+const served = setText('{"jsonrpc":"2.0","id":1,"result":"0x1"}')
+const failed = (code: number, id: number | null = 1) =>
+  setText(`{"jsonrpc":"2.0","id":${id},"error":{"code":${code},"message":"failed"}}`)
+
+/** What nodes do that read JSON-RPC in their own way. */
+export const rpcProtocolLies = {
+  'rpc.protocol.no-json': {
+    'half-a-request-is-a-page': replies(
+      'A request that is no JSON gets a text.',
+      says('parse error'),
+      setStatus(400),
+      setText('400 Bad Request'),
+    ),
+    'half-a-request-is-invalid': replies(
+      'A request that is no JSON gets -32600.',
+      says('parse error'),
+      failed(-32_600, null),
+    ),
+  },
+  'rpc.protocol.version': {
+    'version-not-needed': replies(
+      'A request without jsonrpc is served.',
+      all(isNodeReply, not(asks('"jsonrpc"')), asks('"method"')),
+      served,
+    ),
+    'any-version': replies('A request of another version is served.', asks('"jsonrpc":"2.1"'), served),
+  },
+  'rpc.protocol.unknown-method': {
+    'unknown-method-is-unreadable': replies('An unknown method gets -32700.', says('-32601'), failed(-32_700)),
+    'unknown-method-is-null': replies(
+      'An unknown method has the result null.',
+      says('-32601'),
+      setText('{"jsonrpc":"2.0","id":1,"result":null}'),
+    ),
+  },
+  'rpc.protocol.empty-batch': {
+    'empty-batch-answered-empty': replies('An empty batch gets an empty list.', says('empty batch'), setText('[]')),
+    'empty-batch-in-a-list': replies('An empty batch gets a list of one error.', says('empty batch'), reply =>
+      withText(reply, `[${replyText(reply)}]`),
+    ),
+  },
+  'rpc.protocol.batch-limit': {
+    'long-batches-run': always('The node has no limit of batches.', { batchLimit: Number.POSITIVE_INFINITY }),
+  },
+  'rpc.protocol.notification': {
+    'notification-answered': replies('A notification gets a result.', all(isNodeReply, isSilent), served),
+    'notification-answered-in-batches': replies(
+      'A notification in a batch gets a result.',
+      asks('"id":"asked"'),
+      reply => withText(reply, replyText(reply).replace('[', '[{"jsonrpc":"2.0","result":"0x1"},')),
+    ),
+  },
+  'rpc.protocol.id': {
+    'large-ids-rounded': replies('Large ids are rounded.', says(`"id":${Number.MAX_SAFE_INTEGER}`), reply =>
+      withText(reply, replyText(reply).replace(String(Number.MAX_SAFE_INTEGER), '9007199254740992')),
+    ),
+    'empty-id-lost': replies('An empty id is returned as null.', says('"id":""'), reply =>
+      withText(reply, replyText(reply).replace('"id":""', '"id":null')),
+    ),
+    'long-ids-cut': replies('Ids are cut at 64 characters.', asks('i'.repeat(200)), reply =>
+      withText(reply, replyText(reply).replace(/i{200}/, 'i'.repeat(64))),
+    ),
+  },
+  'rpc.protocol.params': {
+    'deep-params-are-500': replies('Deep params get a 500.', asks('[[[[['), setStatus(500)),
+    'large-params-lost': replies(
+      'The error for large params has no id.',
+      asks('0'.repeat(10_000)),
+      failed(-32_700, null),
+    ),
+  },
+} satisfies Lies
