@@ -12,7 +12,15 @@ const { status } = spawnSync(process.execPath, [tsc, '-p', 'src/tsconfig.json'],
 if (status !== 0) process.exit(status ?? 1)
 
 /** What the command line, an import of the library, and the program's own threads start from. */
-const entries = ['main', 'turnpike', 'vitest', 'run/thread-main', 'run/warm-up-service', 'run/signer-main']
+const entries = [
+  'main',
+  'turnpike',
+  'vitest',
+  'run/thread-main',
+  'run/warm-up-service',
+  'run/signer-main',
+  'prove/thread-main',
+]
 const withFile = /\bimport\.meta\.url\b/g
 
 /** A module that finds a file beside itself still does so in a chunk, which is a file of `dist` itself. */

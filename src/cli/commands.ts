@@ -170,6 +170,8 @@ export const commands: readonly Command[] = [
       seed,
       'limits-from': limitsFrom,
       only,
+      workers: { type: 'number', describe: 'Threads that share the runs (default: one per core, at most 8)' },
+      progress: { type: 'boolean', describe: 'Show progress', default: true },
       format: textOrJson,
     },
     examples: [

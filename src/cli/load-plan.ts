@@ -20,6 +20,14 @@ const overridesIn = (values: Values): DraftOverrides => ({
   limitsFrom: text(values, 'limits-from') === 'documented' ? 'documented' : 'target',
 })
 
-/** The plan of a scenario, a file or the name of a shipped one, under the flags. */
-export const draftPlan = (scenario: string, values: Values): Promise<DraftPlan> =>
-  draftScenario(scenarioAt(scenario), overridesIn(values), ownSecrets)
+/** A scenario, a file or the name of a shipped one, and the flags that override it. */
+export const draftInput = (scenario: string, values: Values) => ({
+  scenario: scenarioAt(scenario),
+  overrides: overridesIn(values),
+})
+
+/** The plan of a scenario under the flags. */
+export function draftPlan(name: string, values: Values): Promise<DraftPlan> {
+  const { scenario, overrides } = draftInput(name, values)
+  return draftScenario(scenario, overrides, ownSecrets)
+}

@@ -1,3 +1,4 @@
+import type { Clock } from '../lib/clock.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import type { DraftPlan } from '../library/draft.ts'
 import type { Plan } from '../plan/plan.ts'
@@ -6,9 +7,10 @@ import { discover } from '../run/discovery.ts'
 import { run } from '../run/run.ts'
 import { defaultLatency } from '../service/capacity.ts'
 import { knownLie } from '../service/lies/lies.ts'
-import { createService } from '../service/service.ts'
+import { createService, type Service } from '../service/service.ts'
 import { type ManualClock, manualClock } from './manual-clock.ts'
 import { memoryCallers, memoryIo, memoryJob, memoryTransport } from './memory-run.ts'
+import { recordRequests, repliesTheSame } from './recorded-requests.ts'
 
 /** How a service in memory differs from an honest one, as plain data. */
 export type MutantTerms = {
@@ -35,25 +37,63 @@ export async function createMutantRun(draft: DraftPlan): Promise<RunMutant> {
   assertNotOnSolana(draft.plan)
   const local = { ...draft.plan, callers: { ...draft.plan.callers, ...ownKeys(draft.plan) } }
   const callers = await memoryCallers(local, draft.contract)
-  const transportOf = (clock: ManualClock, { lie }: MutantTerms, capacity: Plan['service']) => {
+  const serviceOn = (clock: Clock, lie: string | null, capacity: Plan['service']) => {
     const { contract, plan } = draft
     const lies = lie === null ? [] : [knownLie(lie)]
     const options = { contract, clock, seed: plan.seed, timing: defaultLatency, lies, capacity, ...openingBalance }
-    return memoryTransport(createService(options), clock)
+    return createService(options)
   }
-  return async terms => {
-    // The discovery has a service of its own, so that it moves neither clock nor chance of the run.
-    const ahead = manualClock()
-    const discovery = await ahead.run(
-      discover(transportOf(ahead, terms, null), callers.callers, draft.plan, draft.contract),
-    )
-    const planned = attempt(() => draft.replan(discovery))
-    if (planned instanceof UsageError) return refused(planned.message)
-    const { plan, contract } = planned
+  const replan = replanOnce(draft)
+  /** What a service states about itself. It is another one, so that it moves neither clock nor chance of the run. */
+  const planFor = async (lie: string | null) => {
     const clock = manualClock()
-    const job = { ...memoryJob(plan, contract, callers, clock), failFast: terms.failFast }
-    const io = memoryIo(clock, transportOf(clock, terms, plan.service))
-    return resultOf(await clock.run(run(job, io)))
+    const transport = memoryTransport(serviceOn(clock, lie, null), clock)
+    const discovery = await clock.run(discover(transport, callers.callers, draft.plan, draft.contract))
+    return attempt(() => replan(discovery))
+  }
+  const runAt = async ({ plan, contract }: Planned, clock: ManualClock, service: Service, failFast: boolean) => {
+    const job = { ...memoryJob(plan, contract, callers, clock), failFast }
+    return resultOf(await clock.run(run(job, memoryIo(clock, memoryTransport(service, clock)))))
+  }
+  let honest: Promise<HonestRun | null> | null = null
+  const runHonest = async (): Promise<HonestRun | null> => {
+    const planned = await planFor(null)
+    if (planned instanceof UsageError) return null
+    const clock = manualClock()
+    const { service, requests, isWhole } = recordRequests(serviceOn(clock, null, planned.plan.service), clock)
+    return { planned, result: await runAt(planned, clock, service, false), requests: isWhole() ? requests : null }
+  }
+  return async ({ lie, failFast }) => {
+    const planned = await planFor(lie)
+    if (planned instanceof UsageError) return refused(planned.message)
+    honest ??= runHonest()
+    const known = await honest
+    const { service: capacity } = planned.plan
+    // Judging takes ten times as long as replying, and many lies never show.
+    if (known !== null && known.planned === planned && known.requests !== null)
+      if (lie === null || repliesTheSame(known.requests, clock => serviceOn(clock, lie, capacity))) return known.result
+    const clock = manualClock()
+    return await runAt(planned, clock, serviceOn(clock, lie, capacity), failFast)
+  }
+}
+
+type Planned = ReturnType<DraftPlan['replan']>
+
+type HonestRun = {
+  readonly planned: Planned
+  readonly result: MutantResult
+  /** null: some of them took time inside the service, so they cannot be repeated. */
+  readonly requests: Parameters<typeof repliesTheSame>[0] | null
+}
+
+/** Most services state the same about themselves, so that their plan and contract are made once. */
+function replanOnce({ replan }: DraftPlan): DraftPlan['replan'] {
+  const known = new Map<string, ReturnType<DraftPlan['replan']>>()
+  return discovery => {
+    const key = JSON.stringify(discovery, (_, value) => (value instanceof Map ? [...value] : value))
+    const planned = known.get(key) ?? replan(discovery)
+    known.set(key, planned)
+    return planned
   }
 }
 

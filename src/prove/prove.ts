@@ -2,7 +2,8 @@ import type { ClauseId } from '../contract/clauses.ts'
 import { plural } from '../lib/format.ts'
 import type { DraftPlan } from '../library/draft.ts'
 import type { Verdict } from '../report/document.ts'
-import { createMutantRun, type MutantResult } from './mutant-run.ts'
+import type { MutantResult } from './mutant-run.ts'
+import type { MutantRuns } from './mutant-threads.ts'
 import { isNeverAsked, type Mutant, promisedLies, unpromised } from './mutants.ts'
 import { type Survival, whySurvived } from './survivors.ts'
 
@@ -41,17 +42,45 @@ export type JudgedMutant = Pick<Mutant, 'name' | 'group' | 'clause' | 'text'> & 
   readonly survived: Survival | null
 }
 
+export type ProveProgress = { readonly done: number; readonly all: number; readonly caught: number }
+
 /** Runs a scenario against an honest service, and then against one service for each lie about what the profile promises. */
-export async function proveGate(draft: DraftPlan, minScore: number | null): Promise<GateProof> {
-  const runMutant = await createMutantRun(draft)
-  const honest = await runMutant({ lie: null, failFast: false })
-  const mutants: JudgedMutant[] = []
-  if (honest.verdict === 'pass')
-    for (const mutant of promisedLies(draft.plan, draft.contract)) {
-      const isVain = isNeverAsked(mutant, draft.plan)
-      mutants.push(judged(mutant, isVain ? honest : await runMutant({ lie: mutant.name, failFast: true })))
-    }
-  return proofOf(draft, honest, mutants, minScore)
+export async function proveGate(
+  draft: DraftPlan,
+  runs: MutantRuns,
+  minScore: number | null,
+  onProgress: (progress: ProveProgress) => void = () => {},
+): Promise<GateProof> {
+  let honest: MutantResult | null = null
+  await runs.run([{ lie: null, failFast: false }], (_, result) => {
+    honest = result
+  })
+  if (honest === null) throw new Error('the honest run has no result')
+  const mutants = (honest as MutantResult).verdict === 'pass' ? promisedLies(draft.plan, draft.contract) : []
+  return proofOf(draft, honest, await judgeAll(draft, honest, mutants, runs, onProgress), minScore)
+}
+
+/** What no call of the plan could show is not run: it would end as the honest run did. */
+async function judgeAll(
+  { plan }: DraftPlan,
+  honest: MutantResult,
+  mutants: readonly Mutant[],
+  { run }: MutantRuns,
+  onProgress: (progress: ProveProgress) => void,
+): Promise<readonly JudgedMutant[]> {
+  const told = mutants.filter(mutant => !isNeverAsked(mutant, plan))
+  const results = new Map<Mutant, MutantResult>()
+  let caught = 0
+  await run(
+    told.map(({ name }) => ({ lie: name, failFast: true })),
+    (index, result) => {
+      const mutant = told[index]
+      if (mutant !== undefined) results.set(mutant, result)
+      if (result.verdict === 'fail') caught++
+      onProgress({ done: results.size, all: told.length, caught })
+    },
+  )
+  return mutants.map(mutant => judged(mutant, results.get(mutant) ?? honest))
 }
 
 function judged(mutant: Mutant, result: MutantResult): JudgedMutant {

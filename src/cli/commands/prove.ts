@@ -1,17 +1,53 @@
+import { systemClock } from '../../lib/clock.ts'
+import { formatDuration } from '../../lib/format.ts'
 import { UsageError } from '../../lib/usage-error.ts'
-import { proveGate } from '../../prove/prove.ts'
+import { draftScenario } from '../../library/draft.ts'
+import { defaultThreads, inlineRuns, threadedRuns } from '../../prove/mutant-threads.ts'
+import { type ProveProgress, proveGate } from '../../prove/prove.ts'
 import { renderProof } from '../../prove/render-proof.ts'
-import { exitCodes, text, type Values } from '../flags.ts'
-import { draftPlan } from '../load-plan.ts'
+import { exitCodes, integerFlag, number, text, type Values } from '../flags.ts'
+import { draftInput } from '../load-plan.ts'
 import { print, printJson, stdoutLayout, wantsJson } from '../print.ts'
+import { ownSecrets } from '../secrets.ts'
+
+const maxThreads = 64
 
 export async function proveCommand(values: Values): Promise<number> {
   const minScore = scoreFlag(values)
-  const draft = await draftPlan(text(values, 'scenario') ?? '', values)
-  const proof = await proveGate(draft, minScore)
-  if (wantsJson(values)) printJson(proof)
-  else print(renderProof(proof, stdoutLayout()), 'text')
-  return exitCodes[proof.verdict]
+  const threads =
+    number(values, 'workers') === null ? defaultThreads() : integerFlag(values, 'workers', { min: 1, max: maxThreads })
+  const input = draftInput(text(values, 'scenario') ?? '', values)
+  const draft = await draftScenario(input.scenario, input.overrides, ownSecrets)
+  const bar = values.progress === false ? null : progressBar()
+  const runs = threads === 1 ? await inlineRuns(draft) : threadedRuns(input, threads)
+  try {
+    const proof = await proveGate(draft, runs, minScore, bar?.show)
+    bar?.end()
+    if (wantsJson(values)) printJson(proof)
+    else print(renderProof(proof, stdoutLayout()), 'text')
+    return exitCodes[proof.verdict]
+  } finally {
+    bar?.end()
+    await runs.close()
+  }
+}
+
+const barColumns = 30
+
+/** One line on a terminal, which is replaced; null elsewhere. */
+function progressBar() {
+  const { stderr } = process
+  if (!stderr.isTTY) return null
+  const clock = systemClock()
+  return {
+    show: ({ done, all, caught }: ProveProgress) => {
+      const filled = Math.round((barColumns * done) / all)
+      const left = formatDuration((clock.nowMs() / done) * (all - done))
+      const bar = `${'█'.repeat(filled)}${'░'.repeat(barColumns - filled)}`
+      stderr.write(`\r\u001b[2K${bar} ${done} of ${all} runs, ${caught} noticed, ${left} left`)
+    },
+    end: () => void stderr.write('\r\u001b[2K'),
+  }
 }
 
 /** The share of lies that must be noticed; null if the flag was not given. Throws a UsageError. */

@@ -1,13 +1,16 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { draftScenario } from '../../../src/library/draft.ts'
+import { type DraftPlan, draftScenario } from '../../../src/library/draft.ts'
 import { createSecrets } from '../../../src/library/secrets.ts'
 import { createMutantRun } from '../../../src/prove/mutant-run.ts'
+import { inlineRuns } from '../../../src/prove/mutant-threads.ts'
 import { isExercisable, isNeverAsked, promisedLies } from '../../../src/prove/mutants.ts'
 import { type GateProof, proveGate } from '../../../src/prove/prove.ts'
 import { renderProof } from '../../../src/prove/render-proof.ts'
+import { knownLie } from '../../../src/service/lies/lies.ts'
 import { freshDirectory } from '../../support/turnpike.ts'
+import { virtualRun } from '../../support/virtual-run.ts'
 
 type Changes = {
   readonly calls?: readonly string[]
@@ -25,8 +28,7 @@ const calls: Readonly<Record<string, string>> = {
 const content: readonly string[] = ['chat.choice', 'rpc.response']
 
 /** A scenario with a few calls, each of which is sent three times. */
-function draftOf({ calls: names = Object.keys(calls), threshold = 'violations == 0', promises }: Changes) {
-  const written = `name: few-calls
+const scenarioOf = ({ calls: names = Object.keys(calls), threshold = 'violations == 0' }: Changes) => `name: few-calls
 callers: { count: 1 }
 calls:
 ${names.map(name => `  ${name}: ${calls[name]}`).join('\n')}
@@ -34,12 +36,15 @@ stages:
   - { name: all, shape: sequence, duration: 20s, calls: [${names.flatMap(name => [name, name, name]).join(', ')}] }
 thresholds: [{ expect: "${threshold}", why: a test }]
 `
+
+function draftOf(changes: Changes) {
+  const { promises } = changes
   const profile = promises === undefined ? null : join(freshDirectory(), 'profile.yaml')
   if (profile !== null)
     writeFileSync(profile, `promises: { only: ${JSON.stringify([...content, ...(promises ?? [])])} }`)
   const overrides = { profile, target: null, seed: null, budgetUsd: null, topUpUsd: null, only: [] }
   return draftScenario(
-    { written, file: 'few-calls.yaml', isFile: false },
+    { written: scenarioOf(changes), file: 'few-calls.yaml', isFile: false },
     { ...overrides, limitsFrom: 'target' },
     createSecrets([]),
   )
@@ -47,7 +52,9 @@ thresholds: [{ expect: "${threshold}", why: a test }]
 
 const replayed = { promises: ['rpc.replay.*', 'chat.usage.*'] } as const
 
-const proofOf = async (changes: Changes, minScore: number | null = null) => proveGate(await draftOf(changes), minScore)
+const proofOf = async (changes: Changes, minScore: number | null = null) => prove(await draftOf(changes), minScore)
+const prove = async (draft: DraftPlan, minScore: number | null = null) =>
+  proveGate(draft, await inlineRuns(draft), minScore)
 const caughtIn = ({ mutants }: GateProof) => mutants.filter(({ survived }) => survived === null).map(({ name }) => name)
 
 const whole = await proofOf(replayed)
@@ -55,7 +62,7 @@ const whole = await proofOf(replayed)
 describe('the score', () => {
   test('falls by the lies that only a removed call would show', async () => {
     const without = await draftOf({ ...replayed, calls: ['ask', 'read'] })
-    const part = await proveGate(without, null)
+    const part = await prove(without)
     expect(whole.verdict).toBe('pass')
     const predicted = whole.mutants
       .filter(({ survived, clause }) => survived === null && !isExercisable(clause, without.plan))
@@ -104,6 +111,27 @@ describe('a lie that was not noticed', () => {
     for (const { name } of vain.filter((_, index) => index % 12 === 0))
       expect(await runMutant({ lie: name, failFast: false }), name).toMatchObject({ verdict: 'pass' })
   })
+})
+
+test('a lie that changes no reply is not run, and ends as if it were', async () => {
+  const draft = await draftOf({})
+  const runMutant = await createMutantRun(draft)
+  const honest = await runMutant({ lie: null, failFast: false })
+  const sample = promisedLies(draft.plan, draft.contract).filter((_, index) => index % 12 === 0)
+  let same = 0
+  for (const { name } of sample) {
+    const result = await runMutant({ lie: name, failFast: false })
+    if (result === honest) same++
+    const { report } = await virtualRun({ scenario: scenarioOf({}), lies: [knownLie(name)] })
+    expect(result.verdict, name).toBe(report.verdict)
+    expect(result.reasons, name).toEqual(report.reasons)
+    expect(
+      result.clauses.map(({ judged }) => judged),
+      name,
+    ).toEqual(report.clauses.map(({ judged }) => judged))
+  }
+  expect(same).toBeGreaterThan(sample.length / 4)
+  expect(same).toBeLessThan(sample.length)
 })
 
 describe('a gate that an honest service cannot pass', () => {

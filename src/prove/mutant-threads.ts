@@ -1,0 +1,70 @@
+import { availableParallelism } from 'node:os'
+import { Worker as Thread } from 'node:worker_threads'
+import type { DraftOverrides, DraftPlan, NamedScenario } from '../library/draft.ts'
+import { createMutantRun, type MutantResult, type MutantTerms } from './mutant-run.ts'
+
+/** What a thread makes its own draft of. */
+export type DraftInput = { readonly scenario: NamedScenario; readonly overrides: DraftOverrides }
+
+/** One run after another, or several at a time. Results come in any order. */
+export type MutantRuns = {
+  readonly run: (
+    all: readonly MutantTerms[],
+    onResult: (index: number, result: MutantResult) => void,
+  ) => Promise<unknown>
+  readonly close: () => Promise<unknown>
+}
+
+/** A run that a thread should make, and its result. */
+export type MutantOrder = { readonly index: number; readonly terms: MutantTerms }
+export type MutantAnswer = { readonly index: number; readonly result: MutantResult }
+
+/** Further threads would need more memory than they save time. */
+const maxThreads = 8
+export const defaultThreads = (): number => Math.min(maxThreads, availableParallelism())
+
+/** All runs in this thread. */
+export async function inlineRuns(draft: DraftPlan): Promise<MutantRuns> {
+  const runMutant = await createMutantRun(draft)
+  return {
+    run: async (all, onResult) => {
+      for (const [index, terms] of all.entries()) onResult(index, await runMutant(terms))
+    },
+    close: async () => {},
+  }
+}
+
+/** Runs in threads of their own, each of which gets the next run when it has ended one. */
+export function threadedRuns(input: DraftInput, count: number): MutantRuns {
+  const threads = Array.from(
+    { length: count },
+    () => new Thread(new URL('./thread-main.js', import.meta.url), { workerData: input }),
+  )
+  return {
+    run: async (all, onResult) => {
+      let next = 0
+      const work = (thread: Thread) =>
+        new Promise<void>((resolve, reject) => {
+          const order = () => {
+            if (next >= all.length) return leave(resolve)
+            const index = next++
+            thread.postMessage({ index, terms: all[index] as MutantTerms } satisfies MutantOrder)
+          }
+          const onMessage = ({ index, result }: MutantAnswer) => {
+            onResult(index, result)
+            order()
+          }
+          const onError = (cause: unknown) => leave(() => reject(cause))
+          const onExit = (code: number) => leave(() => reject(new Error(`a thread exited with code ${code}`)))
+          const leave = (end: () => void) => {
+            thread.off('message', onMessage).off('error', onError).off('exit', onExit)
+            end()
+          }
+          thread.on('message', onMessage).on('error', onError).on('exit', onExit)
+          order()
+        })
+      await Promise.all(threads.map(work))
+    },
+    close: () => Promise.all(threads.map(thread => thread.terminate())),
+  }
+}
