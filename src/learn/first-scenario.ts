@@ -52,7 +52,7 @@ export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: Firs
           '  # The questions that came before have reached a limit. After this, they no longer count.',
           `  - { name: wait, duration: ${waitMs}ms, shape: pause }`,
         ]),
-    ...rulesStage(lesson),
+    ...rulesStage(lesson, limit),
     ...yamlComment(rate.reason).map(line => `  ${line}`),
     `  - { name: steady, duration: ${seconds}s, shape: constant, rate: ${rate.text}, mix: ${mix} }`,
     ...edgeStages(calls.at(-1)?.[0] ?? '', limit, windowMs),
@@ -120,14 +120,14 @@ function callsOf({ known, replies }: Lesson): readonly WrittenCall[] {
 }
 
 /** What a node promises for requests that are no ordinary calls, once each. */
-function rulesStage({ known, contract }: Lesson): readonly string[] {
+function rulesStage({ known, contract }: Lesson, limit: number | null): readonly string[] {
   if (known.rpc?.isNode !== true) return []
   const missing = notPromised(contract)
   const asked = protocolProbes.filter(name => !missing.includes(probeOf(name).clause))
-  if (asked.length === 0) return []
+  if (asked.length === 0 || (limit !== null && limit < 4 * asked.length)) return []
   return [
     '  # Requests that JSON-RPC has a rule for. Others that the node has broken are exceptions in the profile.',
-    `  - { name: rules, duration: ${asked.length}s, shape: sequence, calls: [${asked.join(', ')}] }`,
+    `  - { name: rules, duration: 5s, shape: sequence, calls: [${asked.join(', ')}] }`,
   ]
 }
 

@@ -1,4 +1,5 @@
 import type { Contract } from '../contract/contract.ts'
+import { documentedContract } from '../contract/documented.ts'
 import { loadProfile, parseProfile } from '../contract/profile.ts'
 import { isObject } from '../lib/json.ts'
 import { UsageError } from '../lib/usage-error.ts'
@@ -62,7 +63,10 @@ export type PartialService = {
 /** What a target is that states neither networks nor limits, and has no headers of its own; null for the service itself. */
 export function detectPartial(known: Known): PartialService | null {
   if (isService(known)) return null
-  if (known.chat !== null) return partialOf('openai-compatible', 'a server with the chat interface of OpenAI', known)
+  // Its list of models is enough: completions may want a payment, or a model that is still loading.
+  const hasModels = known.prefix === null && known.models !== documentedContract.models
+  if (known.chat !== null || (known.rpc === null && hasModels))
+    return partialOf('openai-compatible', 'a server with the chat interface of OpenAI', known)
   return known.rpc === null ? null : partialOf('json-rpc-node', 'a JSON-RPC node', known)
 }
 

@@ -122,6 +122,8 @@ export const cite = ({ call, what, status, why }: Answer): string =>
 export function because(answer: Answer): string {
   if (answer.status === null) return `${answer.what}: ${answer.why}`
   if (answer.why !== '') return `${cite(answer)}: ${answer.why}`
+  if (answer.status === 402 && answer.headers['payment-required'] !== undefined)
+    return `${cite(answer)}: it wants a payment by x402, and learn pays nothing`
   const text = answer.observation?.response == null ? '' : quotedError(answer.observation.response)
   return `${cite(answer)}${text === '' ? ', which does not say' : `: ${JSON.stringify(text)}`}`
 }

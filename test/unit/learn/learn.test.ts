@@ -208,6 +208,19 @@ test('a gateway that states a version and a model of its own is such a server, t
   })
 })
 
+test('a list of models is enough to take a target for such a server, also if completions want a payment', async () => {
+  const payment: Transport = async (request, signal) => {
+    if (request.method === 'GET') return openAi(request, signal)
+    return exchange({ status: 402, headers: { 'payment-required': 'e30=' }, body: Buffer.from('{}') })
+  }
+  const { yaml, differences } = await learnFrom({ over: () => payment })
+  expect(differences).toEqual([
+    'missing: it is a server with the chat interface of OpenAI, and nothing else of the document',
+  ])
+  expect(yaml).toContain('it wants a payment by x402, and learn pays nothing')
+  expect(parseProfile(yaml, 'x').promises.only).toEqual(['chat.*', 'catalogue.models'])
+})
+
 /** Answers as a node does: with a result or an error, at any path. */
 const nodeServer = scripted(({ method, body: text }, body) => {
   if (method === 'GET') return { status: 405 }
