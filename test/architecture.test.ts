@@ -413,7 +413,7 @@ const doors: Readonly<Record<string, Door>> = {
         'src/produce/calls/read-response.ts',
         'src/library/run-draft.ts',
         'src/report/render/html.ts',
-        'src/service/rpc/proxy.ts',
+        'src/service/keyed-replies.ts',
         'src/service/wallets/identity.ts',
         'src/service/wallets/sign-in.ts',
         'src/run/warm-up.ts',
@@ -632,8 +632,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 519 files',
-    rule: atMostFiles(519),
+    text: 'src has at most 523 files',
+    rule: atMostFiles(523),
     planted: [],
   },
   {

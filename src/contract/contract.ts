@@ -17,6 +17,7 @@ import { limitHeaderTerms, refineLimitHeaders } from './limit-headers/limit-head
 import { promisesSchema } from './promises.ts'
 import { additionTerms } from './requests/additions.ts'
 import { keyFormTerms } from './requests/credentials.ts'
+import { idempotencyTerms } from './requests/idempotency.ts'
 import { rpcTerms } from './rpc-terms.ts'
 import { walletTerms } from './wallets.ts'
 
@@ -146,26 +147,7 @@ export const contractSchema = z.strictObject({
     ),
   chat: chatTerms,
   rpc: rpcTerms,
-  idempotency: z.strictObject({
-    ttlMs: milliseconds.describe(
-      'how long the service keeps a response for its key, in milliseconds; later repeats need not be replays',
-    ),
-    keyPattern: pattern.describe(
-      'the keys that the reference service accepts; the keys of a run match the documented pattern',
-    ),
-    badKey: z
-      .enum(['rejected', 'ignored'])
-      .nullable()
-      .meta(open('whether a key that does not match is refused with 400, or `ignored`; `null`: open')),
-    concurrent: z
-      .enum(['one-charge', 'best-effort'])
-      .nullable()
-      .meta(
-        open(
-          '`one-charge`: concurrent requests with one key are charged once in total; `best-effort`: they may each be charged, and a response is cached only a moment later; `null`: not asserted',
-        ),
-      ),
-  }),
+  idempotency: idempotencyTerms,
   limits: z
     .strictObject({
       windowMs: milliseconds.describe('length of a window, of requests and of tokens, in milliseconds'),

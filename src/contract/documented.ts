@@ -153,6 +153,13 @@ export const documentedContract: Contract = {
     keyPattern: '^[A-Za-z0-9_-]{1,255}$',
     badKey: 'rejected', // as for any other invalid parameter
     concurrent: null, // open
+    calls: ['rpc'],
+    header: 'idempotency-key',
+    replayHeader: 'idempotent-replayed',
+    replayValue: 'true',
+    replayStatus: null,
+    conflict: [400],
+    inProgress: [], // open
   },
   limits: {
     windowMs: 60_000,

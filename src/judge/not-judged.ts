@@ -27,9 +27,10 @@ const calls = <Kind extends Call['kind']>(
 ): CallFilter => ({ wanted, matches: call => isOf(call, kind) && matches(call) })
 
 const replayWith = (key: string, matches: (call: CallOf<'replay'>) => boolean): CallFilter =>
-  calls('replay', `repeats a JSON-RPC request with ${key}`, matches)
+  calls('replay', `repeats a request with ${key}`, matches)
 
-const rpcOf = (call: Call) => (isOf(call, 'replay') ? call.of : isOf(call, 'rpc') ? call : null)
+const rpcOf = (call: Call) =>
+  isOf(call, 'replay') ? (call.of.kind === 'rpc' ? call.of : null) : isOf(call, 'rpc') ? call : null
 const isBatch = (call: Call): boolean => (rpcOf(call)?.batchSize ?? null) !== null
 const mayFail = (call: Call): boolean => (rpcOf(call)?.failing ?? 0) > 0
 
@@ -51,7 +52,7 @@ const filters: Readonly<Record<Exclude<CallFilterName, 'any'>, CallFilter>> = {
     wanted: 'sends a JSON-RPC batch with items that fail on purpose (failing-items)',
     matches: call => isBatch(call) && mayFail(call),
   },
-  replay: calls('replay', 'repeats a JSON-RPC request (kind: replay)'),
+  replay: calls('replay', 'repeats a request (kind: replay)'),
   'replay-conflict': replayWith('another body (conflict-ratio)', ({ conflictRatio }) => conflictRatio > 0),
   'replay-of-other-caller': replayWith('another caller (other-caller-ratio)', call => call.otherCallerRatio > 0),
   'replay-with-other-key': replayWith('another API key (other-key-ratio)', call => call.otherKeyRatio > 0),

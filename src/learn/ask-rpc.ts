@@ -307,7 +307,8 @@ export const replays: Question = {
   },
 }
 
-const isReplay = ({ observation }: Answer): boolean => isReplayed(observation?.response ?? null)
+const isReplay = ({ observation }: Answer): boolean =>
+  isReplayed({ response: observation?.response ?? null }, documentedContract)
 
 function missingReplays(original: Answer, repeated: Answer): Fact {
   const isSame = JSON.stringify(original.body) === JSON.stringify(repeated.body)

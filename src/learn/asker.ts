@@ -1,4 +1,5 @@
 import type { Contract } from '../contract/contract.ts'
+import { documentedContract } from '../contract/documented.ts'
 import { moneyHeaderNames } from '../contract/headers.ts'
 import { limitHeadersOf, statedWait, statesWait } from '../contract/limit-headers/limit-headers.ts'
 import { statedAmounts } from '../judge/checks/completion.ts'
@@ -284,7 +285,7 @@ function costOf(reply: Answer, worstPico: bigint): bigint {
 }
 
 function claimOf({ observation }: Answer, header: string | undefined, cost: unknown): bigint | null {
-  if (isReplayed(observation?.response ?? null)) return 0n
+  if (isReplayed({ response: observation?.response ?? null }, documentedContract)) return 0n
   if (header !== undefined) return nearestPico(header)
   const amounts = statedAmounts(cost)
   return amounts === null ? null : amounts.usd + amounts.diem

@@ -223,7 +223,10 @@ export const observationSchema = z.object({
   /** The response. Also present if the request failed after the headers. */
   response: responseSchema.nullable(),
 })
-export type Observation = DeepReadonly<z.output<typeof observationSchema>>
+export type Observation = DeepReadonly<z.output<typeof observationSchema>> & {
+  /** Never recorded: audits add it where only the bytes of a response show that it is a replay. */
+  readonly repeatsBody?: true
+}
 
 /** An observation of one kind of request. */
 export type ObservationOf<Request extends RequestDescriptor> = Observation & { readonly request: Request }

@@ -1,4 +1,5 @@
 import type { Contract } from '../contract/contract.ts'
+import { hasReplayMark } from '../contract/requests/idempotency.ts'
 import { toObject } from '../lib/json.ts'
 import { memoizeByObject, memoizeLast } from '../lib/memoize.ts'
 import { oneLine } from '../lib/visible.ts'
@@ -132,6 +133,14 @@ export function jsonObject(response: ObservedResponse | null): Readonly<Record<s
   return toObject(response.body.value)
 }
 
-/** Whether the headers of an RPC response mark it as a replay. */
-export const isReplayed = (response: ObservedResponse | null): boolean =>
-  response?.headers['idempotent-replayed'] === 'true'
+/** Whether a response has a status that only replays have. */
+export const hasReplayStatus = (
+  { status }: ObservedResponse,
+  { idempotency }: Pick<Contract, 'idempotency'>,
+): boolean => status === idempotency.replayStatus
+
+/** Whether a response is marked as a replay. */
+export const isReplayed = (
+  { response, repeatsBody }: Pick<Observation, 'response' | 'repeatsBody'>,
+  { idempotency }: Pick<Contract, 'idempotency'>,
+): boolean => repeatsBody === true || (response !== null && hasReplayMark(response, idempotency))

@@ -10,7 +10,7 @@ import {
 } from '../contract/limit-headers/limit-headers.ts'
 import { type HeaderValues, missingAddition } from '../contract/requests/additions.ts'
 import { keyHeader } from '../contract/requests/credentials.ts'
-import type { ServiceRequest } from './message.ts'
+import type { Reply, ServiceRequest } from './message.ts'
 
 type Headers = Readonly<Record<string, string>>
 
@@ -92,14 +92,35 @@ export function createReader(contract: Contract, values: HeaderValues): (request
   const { scheme } = contract.auth
   const header = keyHeader(contract.auth)
   const isBearer = header === 'authorization' && scheme?.toLowerCase() === 'bearer'
+  const replayKey = contract.idempotency.header.toLowerCase()
   return sent => {
     const lacks = missingAddition(sent, contract, values)
     const request = lacks === null ? sent : { ...sent, lacks }
-    if (isBearer) return request
-    const { authorization: _, ...others } = request.headers
+    if (isBearer && replayKey === 'idempotency-key') return request
     const value = request.headers[header]
-    if (value === undefined) return { ...request, headers: others }
-    return { ...request, headers: { ...others, authorization: asBearer(value, scheme) } }
+    const { authorization: _, 'idempotency-key': __, ...others } = request.headers
+    const headers = {
+      ...others,
+      ...(value !== undefined && { authorization: isBearer ? value : asBearer(value, scheme) }),
+      ...(request.headers[replayKey] !== undefined && { 'idempotency-key': request.headers[replayKey] }),
+    }
+    return { ...request, headers }
+  }
+}
+
+/** A reply, whose mark of a replay is that of the document, with the mark of the profile. */
+export function createReplayMark({ idempotency }: Contract): (reply: Reply) => Reply {
+  const { replayHeader, replayValue, replayStatus } = idempotency
+  const documented = 'idempotent-replayed'
+  const value = replayValue ?? 'true'
+  if (replayHeader?.toLowerCase() === documented && value === 'true' && replayStatus === null) return reply => reply
+  return reply => {
+    const { [documented]: mark, ...headers } = reply.headers
+    if (mark === undefined) return reply
+    // A lie about the mark stays one.
+    const own = replayHeader === null ? {} : { [replayHeader.toLowerCase()]: mark === 'true' ? value : mark }
+    const status = replayStatus !== null && mark === 'true' ? replayStatus : reply.status
+    return { ...reply, status, headers: { ...headers, ...own } }
   }
 }
 

@@ -4,6 +4,7 @@ import { isJson, isObject, parseUncut } from '../lib/json.ts'
 import type { Account } from './account.ts'
 import type { Behavior } from './behavior.ts'
 import type { Identifiers } from './identifiers.ts'
+import { keyedReplies, replayWhole, storeWhole } from './keyed-replies.ts'
 import type { Limiter } from './limiter.ts'
 import { errorReply, jsonReply, type Reply, type RequestState } from './message.ts'
 
@@ -26,8 +27,10 @@ export function resourceHandler({
   behavior,
   limiter,
   identifiers,
-}: ResourceHandlerDeps): (state: RequestState, account: Account, resource: Resource) => Reply {
+}: ResourceHandlerDeps): (state: RequestState, account: Account, resource: Resource) => Reply | Promise<Reply> {
   const { headerPrefix: prefix, pagination } = contract
+  const keyed = keyedReplies({ contract, behavior })
+  const hasKeys = contract.idempotency.calls.includes('resource')
 
   return (state, account, resource) => {
     const draw = resourceDraw(resource.path, resource)
@@ -41,7 +44,11 @@ export function resourceHandler({
       state.headers[`${prefix}model-id`] = body.model
       state.headers[`${prefix}model-name`] = titleOf(body.model)
     }
-    return respond(state, resource, body)
+    if (!hasKeys || resource.method === 'GET') return respond(state, resource, body)
+    return keyed(state, account, resource.path, {
+      first: store => storeWhole(respond(state, resource, body), state, '0', store),
+      again: stored => replayWhole(state, stored),
+    })
   }
 
   function respond(

@@ -16,7 +16,7 @@ import {
 } from './account.ts'
 import { defaultBehavior } from './behavior.ts'
 import { createSlots, delayReply, type ServiceCapacity, type ServiceLatency } from './capacity.ts'
-import { createDialect, createReader } from './dialect.ts'
+import { createDialect, createReader, createReplayMark } from './dialect.ts'
 import { createEndpoints } from './endpoints.ts'
 import { type Fault, faultReply, injectFaults } from './faults.ts'
 import { httpDates, identifiers } from './identifiers.ts'
@@ -78,6 +78,7 @@ const hostName = 'reference-1'
 export function createService(options: ServiceOptions): Service {
   const { clock, seed, timing, lies } = options
   const { spoken: contract, translate } = createDialect(withModels(options.contract))
+  const markReplay = createReplayMark(contract)
   const understand = createReader(contract, options.headerValues ?? {})
   const prefix = contract.headerPrefix
   const timestampHeader = contract.requestTimestampHeader
@@ -203,7 +204,7 @@ export function createService(options: ServiceOptions): Service {
 
   function send(reply: Reply, state: RequestState): Reply {
     if (reply.status >= 400) state.headers[`${prefix}host-name`] = hostName
-    const said = behavior.finish(reply, state)
+    const said = markReplay(behavior.finish(reply, state))
     const finished = { ...said, headers: translate(said.headers, said.status, state.arrivedMs) }
     const encoding = behavior.encoding(state.request.headers['accept-encoding'], finished, state)
     const encoded =

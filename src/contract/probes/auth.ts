@@ -43,7 +43,12 @@ const keyOf = (length: number) => alphabet.repeat(4).padEnd(length, 'A').slice(0
 /**
  * Always the same request: a short key cannot be new each time. Its first use and its replays are all valid with 200.
  */
-const request = (key: string, method = 'eth_chainId') => rpcRequest(() => rpcItem(method), { 'idempotency-key': key })
+const request =
+  (key: string, method = 'eth_chainId') =>
+  (contract: Contract) =>
+    rpcRequest(() => rpcItem(method), { [contract.idempotency.header.toLowerCase()]: key })(contract)
+
+const hasKeys = ({ idempotency }: Contract) => idempotency.calls.includes('rpc')
 
 const matches = (key: string, { idempotency }: Contract) => new RegExp(idempotency.keyPattern).test(key)
 
@@ -51,7 +56,7 @@ const good = (key: string, method?: string): Probe => ({
   clause: 'rpc.replay.key',
   as: 'caller',
   draws: 'rpc',
-  promised: contract => (matches(key, contract) ? [200] : []),
+  promised: contract => (hasKeys(contract) && matches(key, contract) ? [200] : []),
   names: [],
   credits: mostExpensiveCall,
   request: request(key, method),
@@ -72,7 +77,7 @@ const bad = (key: string): Probe => ({
   draws: 'rpc',
   promised: contract => {
     const { badKey } = contract.idempotency
-    return badKey === null || matches(key, contract) ? [] : [badKey === 'rejected' ? 400 : 200]
+    return badKey === null || !hasKeys(contract) || matches(key, contract) ? [] : [badKey === 'rejected' ? 400 : 200]
   },
   names: [],
   credits: mostExpensiveCall,

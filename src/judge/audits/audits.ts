@@ -18,6 +18,7 @@ import { checkPricesAcrossWorkers, createImpliedCreditsAudit, type ImpliedPrices
 import { createDiscrepancies } from './ledger/discrepancies.ts'
 import { createLedgerAudit, type LedgerSnapshot, sumLedgers, toBilling } from './ledger/ledger.ts'
 import { createRateLimitAudit } from './rate-limits/rate-limits.ts'
+import { markRepeatedBodies } from './repeated-bodies.ts'
 import { createSendOrder } from './send-order.ts'
 import { createSignInAudit, judgeSignIns, type SignInGroup } from './sign-ins.ts'
 import { checkIdsAcrossWorkers, createUniqueIdsAudit, type KnownIds } from './unique-ids.ts'
@@ -59,7 +60,7 @@ export function createAudits(
   const ledger = createLedgerAudit(context, findingLog.reporterFor('ledger'), spend)
   const rateLimits = createRateLimitAudit(context, findingLog.reporterFor('rate-limits'))
   const abuse = createAbuseAudit(context, findingLog.reporterFor('abuse'))
-  const uniqueIds = createUniqueIdsAudit(findingLog.reporterFor('unique-ids'))
+  const uniqueIds = createUniqueIdsAudit(context, findingLog.reporterFor('unique-ids'))
   const consistency = createConsistencyAudit(context, findingLog.reporterFor('consistency'))
   const idempotency = createIdempotencyAudit(context, findingLog.reporterFor('idempotency'))
   const impliedCredits = createImpliedCreditsAudit(context, findingLog.reporterFor('implied-credits'))
@@ -79,7 +80,9 @@ export function createAudits(
   const addAttempt = (attempt: Observation, watermarkMs: number) => {
     for (const audit of audits) audit.add(attempt, watermarkMs)
   }
-  const sendOrder = createSendOrder((observation, watermarkMs) => {
+  const marked = markRepeatedBodies(context.contract)
+  const sendOrder = createSendOrder((sent, watermarkMs) => {
+    const observation = marked(sent)
     if (!observation.retried) addAttempt(observation, watermarkMs)
     else for (const attempt of attemptsOf(observation)) addAttempt(attempt, watermarkMs)
   })

@@ -1,8 +1,8 @@
 import { probeOf } from '../../contract/probes.ts'
+import { isMarkedByBytes, replayMark } from '../../contract/requests/idempotency.ts'
 import type { Observation } from '../../observation/observation.ts'
-import { isProbeRequest } from '../../observation/requests/request.ts'
-import type { ReplayRole } from '../../observation/requests/rpc.ts'
-import { isRpc } from '../../observation/requests/rpc.ts'
+import { isProbeRequest, requestTraits } from '../../observation/requests/request.ts'
+import type { ReplayRole } from '../../observation/requests/traits.ts'
 import { bodyText, is2xx, isAbuseBlock, isReplayed, jsonObject } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import type { Audit, AuditContext } from './audit.ts'
@@ -12,10 +12,15 @@ const tooMany = 429
 
 /** Judges the requests that share an idempotency key, as one group. */
 export function createIdempotencyAudit({ contract }: AuditContext, reporter: ClauseReporter<'idempotency'>): Audit {
-  const { concurrent, ttlMs } = contract.idempotency
+  const { concurrent, ttlMs, conflict } = contract.idempotency
+  const isByBytes = isMarkedByBytes(contract.idempotency)
+  const mark = replayMark(contract.idempotency)
   const isBestEffort = concurrent === 'best-effort'
   const cachedAfterMs = isBestEffort ? contract.billing.settleMs : 0
-  const options: KeyOptions = { ttlMs, cachedAfterMs, isRaceDecided: concurrent === 'one-charge' }
+  const options: KeyOptions = {
+    ...{ ttlMs, cachedAfterMs, isRaceDecided: concurrent === 'one-charge' },
+    ...{ conflict, isByBytes, mark },
+  }
   /** By group number, in the order of the first requests. */
   const groups = new Map<number, KeyRequest[]>()
 
@@ -35,7 +40,8 @@ export function createIdempotencyAudit({ contract }: AuditContext, reporter: Cla
    * Probes with different keys have different bodies, and their nodes have different results. One that gets the replay of
    * another has a key that the service takes for the same. A replay itself may come from an earlier run.
    */
-  const judgeKey = ({ request, response, outcome, caller, id }: Observation) => {
+  const judgeKey = (observation: Observation) => {
+    const { request, response, outcome, caller, id } = observation
     if (!isProbeRequest(request) || outcome.kind !== 'answered' || response === null) return
     const probe = probeOf(request.probe)
     if (probe.clause !== 'rpc.replay.key' || !is2xx(response.status) || jsonObject(response)?.result === undefined)
@@ -43,7 +49,7 @@ export function createIdempotencyAudit({ contract }: AuditContext, reporter: Cla
     const { body } = probe.request(contract)
     const place = `${caller}/${bodyText(response)}`
     const first = ofKeys.get(place)
-    if (!isReplayed(response)) {
+    if (!isReplayed(observation, contract)) {
       if (first === undefined) ofKeys.set(place, { id, body })
     } else if (first !== undefined && first.body !== body) {
       const message = `${request.probe} got the response to another key as a replay, expected a response to its own request`
@@ -55,14 +61,15 @@ export function createIdempotencyAudit({ contract }: AuditContext, reporter: Cla
     add: (observation, watermarkMs) => {
       const { request, response, outcome, id, caller, sentMs, endMs } = observation
       judgeKey(observation)
-      if (isRpc(request) && request.replay !== null && sentMs !== null && endMs !== null) {
-        const { group, role } = request.replay
+      const replay = requestTraits(request).replay(request)
+      if (replay !== null && sentMs !== null && endMs !== null) {
+        const { group, role } = replay
         const digest = response?.body.kind === 'json' || response?.body.kind === 'text' ? response.body.digest : null
         const isBlocked = response !== null && isAbuseBlock(response, contract)
         // The mark of a replay may be among the headers that were cut.
         const isUnknown = outcome.kind !== 'answered' || response?.headersCut === true
         const status = isUnknown ? null : isBlocked ? tooMany : outcome.status
-        const use = { id, caller, role, sentMs, endMs, status, isReplay: isReplayed(response), digest }
+        const use = { id, caller, role, sentMs, endMs, status, isReplay: isReplayed(observation, contract), digest }
         const uses = groups.get(group)
         if (uses === undefined) groups.set(group, [use])
         else uses.push(use)
@@ -95,6 +102,12 @@ type KeyOptions = {
   readonly cachedAfterMs: number
   /** Whether only one of several concurrent requests may get a first response. */
   readonly isRaceDecided: boolean
+  /** The statuses that are right for another body. */
+  readonly conflict: readonly number[]
+  /** Whether only its bytes show that a response is a replay. */
+  readonly isByBytes: boolean
+  /** How replays are marked, for people. */
+  readonly mark: string
 }
 
 type KeyReporter = ClauseReporter<'idempotency'>
@@ -121,6 +134,7 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, reporter: Ke
     if (use.role === 'late-repeat') judgeLateRepeat(use)
     else judgeMark(use)
   }
+  for (const use of own) if (use.role !== 'original') judgeRefusal(use)
   judgeRace()
   judgeFirst()
   judgeBodies()
@@ -131,8 +145,7 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, reporter: Ke
   function judgeMark(use: KeyRequest) {
     const earlier = answered.find(other => isCachedFor(other, use))
     if (earlier !== undefined && !use.isReplay) {
-      const message =
-        'a response to a repeated key and body is not marked as a replay, expected Idempotent-Replayed: true'
+      const message = `a response to a repeated key and body is not marked as a replay, expected ${options.mark}`
       return reporter.fail('rpc.replay.header', message, [earlier.id, use.id])
     }
     // A request without a response, or with an error, may still have run, and this may be its replay.
@@ -141,6 +154,15 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, reporter: Ke
       return reporter.fail('rpc.replay.header', message, [use.id])
     }
     reporter.pass('rpc.replay.header')
+  }
+
+  /** A stored response must be repeated, and not refused. */
+  function judgeRefusal(use: KeyRequest) {
+    const { id, status } = use
+    const earlier = answered.find(other => isCachedFor(other, use))
+    if (earlier === undefined || status === null || is2xx(status) || isUnrelatedStatus(status)) return
+    const message = `a repeated key and body got status ${status}, expected a replay`
+    reporter.fail('rpc.replay.header', message, [earlier.id, id])
   }
 
   /** Near the end of the lifetime, the clause is not judged: it is open when it begins and whether a replay restarts it. */
@@ -156,7 +178,8 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, reporter: Ke
     const isPast = others.every(
       other => other.status !== null && other.endMs + options.ttlMs + latestExpiryMs <= use.sentMs,
     )
-    if (last === undefined || !isPast || answered.length < 2) return
+    // The same bytes may come from a new response, too.
+    if (last === undefined || !isPast || answered.length < 2 || options.isByBytes) return
     if (!use.isReplay) return reporter.pass('rpc.replay.expiry.ends')
     const message = `a key got a replay after ${describe(last, use)}, expected it to be new again`
     reporter.fail('rpc.replay.expiry.ends', message, [last.id, use.id])
@@ -203,8 +226,8 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, reporter: Ke
     const { status, id } = conflict
     const earlier = answered.find(use => isCachedFor(use, conflict))
     if (earlier === undefined || status === null || isUnrelatedStatus(status)) return
-    if (status === 400) return reporter.pass('rpc.replay.conflict')
-    const message = `a used key with another body got status ${status}, expected 400`
+    if (options.conflict.includes(status)) return reporter.pass('rpc.replay.conflict')
+    const message = `a used key with another body got status ${status}, expected ${options.conflict.join(' or ')}`
     reporter.fail('rpc.replay.conflict', message, [earlier.id, id])
   }
 
@@ -226,8 +249,8 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, reporter: Ke
       return reporter.fail('rpc.replay.per-user', 'a key of another user got a replay, expected it to be new', ids)
     if (is2xx(status)) return reporter.pass('rpc.replay.per-user')
     // The same body was valid for the user of the key, so a rejection treats it as a conflict.
-    if (status === 400 && answered.length > 0)
-      reporter.fail('rpc.replay.per-user', 'a key of another user got status 400, expected it to be new', ids)
+    if (status !== null && options.conflict.includes(status) && answered.length > 0)
+      reporter.fail('rpc.replay.per-user', `a key of another user got status ${status}, expected it to be new`, ids)
   }
 }
 

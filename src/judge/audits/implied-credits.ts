@@ -157,7 +157,12 @@ function agreement(one: Prices, other: Prices): readonly Prices[] {
 function billOf(observation: Observation, request: RpcDescriptor, contract: Contract): Bill | null {
   const { response, outcome, id } = observation
   const { items, batch, network, replay } = request
-  if (response?.status !== 200 || outcome.kind !== 'answered' || isReplayed(response) || replay?.role === 'conflict')
+  if (
+    response?.status !== 200 ||
+    outcome.kind !== 'answered' ||
+    isReplayed(observation, contract) ||
+    replay?.role === 'conflict'
+  )
     return null
   const credits = claimedCredits(response, contract)
   const responses = responsesIn(response.body.kind === 'json' ? response.body.value : undefined, items)

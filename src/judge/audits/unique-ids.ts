@@ -4,7 +4,7 @@ import { challengeIn, isRefusedForCredit } from '../../observation/payments.ts'
 import { isRpc } from '../../observation/requests/rpc.ts'
 import { isReplayed, jsonObject } from '../../observation/response.ts'
 import type { ClauseReporter, Reclassify } from '../findings/findings.ts'
-import type { Audit } from './audit.ts'
+import type { Audit, AuditContext } from './audit.ts'
 
 /** The number of ids of each kind that are stored. Repetitions further apart may go unnoticed. */
 const memory = 50_000
@@ -13,7 +13,10 @@ const memory = 50_000
  * Ids that identify one request. No two responses may share one, except a replay, which repeats its request id. Another
  * clause judges whether a repeated request is marked as a replay.
  */
-export function createUniqueIdsAudit(reporter: ClauseReporter<'unique-ids'>): Audit & { readonly ids: () => KnownIds } {
+export function createUniqueIdsAudit(
+  { contract }: Pick<AuditContext, 'contract'>,
+  reporter: ClauseReporter<'unique-ids'>,
+): Audit & { readonly ids: () => KnownIds } {
   const rays = createIdSet(memory)
   const requests = createIdSet(memory)
   const challenges = createIdSet(memory)
@@ -24,7 +27,7 @@ export function createUniqueIdsAudit(reporter: ClauseReporter<'unique-ids'>): Au
       if (isRefusedForCredit(observation)) judgeChallenge(challengeIn(jsonObject(response) ?? {})?.nonce, id)
       const { 'cf-ray': ray, 'x-request-id': requestId } = response.headers
       if (ray) judge('header.cf-ray.unique', 'cf-ray', ray, rays.add(ray, id, null)?.id ?? null, id)
-      if (!isRpc(request) || !requestId || isReplayed(response)) return
+      if (!isRpc(request) || !requestId || isReplayed(observation, contract)) return
       const group = request.replay?.group ?? null
       const first = requests.add(requestId, id, group)
       if (first === null || group === null || first.group !== group)

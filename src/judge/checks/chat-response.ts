@@ -2,7 +2,7 @@ import type { Contract } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
 import { isPresent, toObject } from '../../lib/json.ts'
 import type { ChatDescriptor } from '../../observation/requests/chat.ts'
-import { is2xx, isJsonType, jsonObject } from '../../observation/response.ts'
+import { hasReplayStatus, is2xx, isJsonType, jsonObject } from '../../observation/response.ts'
 import { type Check, checkStatus, type Expect, expectFor } from './check.ts'
 import { checkCompletion, checkFinishReason } from './completion.ts'
 
@@ -13,7 +13,7 @@ export const checkChatResponse: Check<'chat-response', ChatDescriptor> = (observ
   if (response === null || !is2xx(response.status) || outcome.kind !== 'answered') return
   const expect = expectFor(reporter, observation.id)
 
-  checkStatus('chat.status', response, expect)
+  if (!hasReplayStatus(response, contract)) checkStatus('chat.status', response, expect)
   const type = response.headers['content-type']
   expect('chat.content-type', isJsonType(type), () => `content-type is ${quote(type)}, expected application/json`)
   // An unreadable body violates the clause of its encoding.

@@ -8,6 +8,7 @@ import { absDifference, formatPico, nearestPico, parsePico, pico } from '../../l
 import { oneOf } from '../../lib/usage-error.ts'
 import type { Observation } from '../../observation/observation.ts'
 import type { ChatDescriptor } from '../../observation/requests/chat.ts'
+import { requestTraits } from '../../observation/requests/request.ts'
 
 import { type Expect, expectFor, type Reporter } from './check.ts'
 import { completionTolerance, listPrice, priceListOf } from './price-list.ts'
@@ -44,11 +45,13 @@ export function checkCompletion(
   const isExact = priceListOf(contract).models.has(request.model)
   const isModel = isExact ? isModelOf(model, request) : typeof model === 'string' && model !== ''
   expect('chat.model', isModel, () => `model is ${quote(model)}, expected ${isExact ? quote(request.model) : 'a name'}`)
-  expect(
-    'chat.created',
-    isRecent(created, observation),
-    () => `created is ${quote(created)}, expected the Unix time of the request in seconds`,
-  )
+  // A replay repeats the time of its original.
+  if (!requestTraits(request).isRepetition(request))
+    expect(
+      'chat.created',
+      isRecent(created, observation),
+      () => `created is ${quote(created)}, expected the Unix time of the request in seconds`,
+    )
 
   const counts = tokenCounts(usage)
   expect('chat.usage', counts !== null, () => `usage is ${quote(usage)}, expected three whole token counts`)

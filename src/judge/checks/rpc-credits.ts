@@ -36,7 +36,7 @@ export const checkRpcCredits: Check<'rpc-credits', RpcDescriptor> = (observation
   }
 
   // It is open whether a replay shows nothing or the first charge again. The ledger judges that it costs nothing.
-  if (isReplayed(response) || request.replay?.role === 'conflict' || credits === null) return
+  if (isReplayed(observation, contract) || request.replay?.role === 'conflict' || credits === null) return
   if (isPrice) {
     const cost = statedCost(price)
     const { usd, tolerance } = priceOfCredits(credits, contract)

@@ -4,7 +4,7 @@ import { toObject } from '../../lib/json.ts'
 import { memoizeLast } from '../../lib/memoize.ts'
 import type { ObservedResponse } from '../../observation/observation.ts'
 import type { RpcDescriptor, RpcItem } from '../../observation/requests/rpc.ts'
-import { is2xx, isAbuseBlock, isJsonType } from '../../observation/response.ts'
+import { hasReplayStatus, is2xx, isAbuseBlock, isJsonType } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import { type Check, checkStatus, type Expect, expectFor } from './check.ts'
 
@@ -29,7 +29,7 @@ export const checkRpcResponse: Check<'rpc-response', RpcDescriptor> = (
   if (!isConflict && request.batch && request.items.length === contract.rpc.batchLimit)
     checkFullBatch(request, status, expectFor(reporter, id))
   if (!is2xx(status)) return
-  checkStatus('rpc.status', response, expectFor(reporter, id))
+  if (!hasReplayStatus(response, contract)) checkStatus('rpc.status', response, expectFor(reporter, id))
 
   const type = headers['content-type']
   if (isJsonType(type)) reporter.pass('rpc.content-type')

@@ -108,7 +108,7 @@ export function createGauges(contract: Contract): Gauges {
     }
     const charge = chargeOf(observation, contract)
     if (charge?.kind === 'charged') sums.claimedPicoUsd += charge.said
-    if (by === 'credits' && response !== null && !isReplayed(response))
+    if (by === 'credits' && response !== null && !isReplayed(observation, contract))
       sums.claimedCredits += claimedCredits(response, contract) ?? 0n
   }
 

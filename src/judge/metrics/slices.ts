@@ -175,7 +175,7 @@ function addTo(slice: MutableSlice, o: Observation, slo: Plan['slo'][string], co
   record(slice, 'lateness', latenessMs(o))
   const charge = chargeOf(o, contract)
   if (charge?.kind === 'charged') slice.picoUsd += charge.said
-  if (requestTraits(o.request).pricing(o.request) === 'credits' && o.response !== null && !isReplayed(o.response))
+  if (requestTraits(o.request).pricing(o.request) === 'credits' && o.response !== null && !isReplayed(o, contract))
     slice.credits += claimedCredits(o.response, contract) ?? 0n
   if (o.outcome.kind === 'failed') {
     slice.failed++

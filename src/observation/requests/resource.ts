@@ -4,7 +4,7 @@ import { resourceDraw } from '../../contract/limiters.ts'
 import type { DeepReadonly } from '../../lib/json.ts'
 import { amount, members } from '../../lib/schemas.ts'
 import { drawnLimit } from '../limit-scope.ts'
-import { type RequestTraits, usual } from './traits.ts'
+import { type RequestTraits, replayRoleSchema, usual, withKey } from './traits.ts'
 
 /** A resource that is neither chat nor RPC. */
 export const resourceRequestSchema = z.object({
@@ -17,11 +17,14 @@ export const resourceRequestSchema = z.object({
   limit: amount.nullable(),
   /** The timestamp that the request carried, in milliseconds; null for none. */
   timestampMs: z.number().min(0).max(8e15).nullable(),
+  /** Missing: it has no idempotency key. */
+  replay: replayRoleSchema.optional(),
 })
 export type ResourceDescriptor = DeepReadonly<z.output<typeof resourceRequestSchema>>
 
 export const resourceTraits: RequestTraits<ResourceDescriptor> = {
   ...usual,
+  ...withKey(({ replay }: ResourceDescriptor) => replay ?? null),
   endpoint: (request, contract) => {
     const known = resourceOf(contract, request.resource)
     return known === null ? { method: 'GET', route: '/' } : { method: known.method, route: known.path }

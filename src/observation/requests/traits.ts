@@ -1,6 +1,9 @@
+import { z } from 'zod'
 import type { Contract } from '../../contract/contract.ts'
 import type { LimiterName } from '../../contract/limiters.ts'
+import type { DeepReadonly } from '../../lib/json.ts'
 import { is2xx } from '../../lib/numbers.ts'
+import { whole } from '../../lib/schemas.ts'
 import type { ApplicableLimit, LimitedCaller } from '../limit-scope.ts'
 
 /**
@@ -21,6 +24,15 @@ export type Endpoint = { readonly method: 'GET' | 'POST'; readonly route: string
  * late-repeat: same body, after a delay
  */
 export const replayRoles = ['original', 'duplicate', 'other-key', 'conflict', 'other-caller', 'late-repeat'] as const
+
+/** The role of a request among those that share one idempotency key. */
+export const replayRoleSchema = z.object({
+  /** The `id` of the first request with the key. Identifies the key without revealing it. */
+  group: whole,
+  role: z.enum(replayRoles),
+  concurrent: z.boolean(),
+})
+export type ReplayRole = DeepReadonly<z.output<typeof replayRoleSchema>>
 
 /** What a request is for in its arrival. */
 type RequestStep = 'only' | 'payment' | (typeof replayRoles)[number]
@@ -49,6 +61,8 @@ export type RequestTraits<Request> = {
   readonly address: (request: Request) => string | null
   /** The timestamp that it carries, in milliseconds; null for none. */
   readonly timestampMs: (request: Request) => number | null
+  /** Its idempotency key; null: it has none. */
+  readonly replay: (request: Request) => ReplayRole | null
   /** Whether it is the first request of its arrival. Only replays and payments have further ones. */
   readonly isFirst: (request: Request, id: number) => boolean
   /** Whether the service may have received the same idempotency key before. Of concurrent requests, any may be the first. */
@@ -70,9 +84,33 @@ export const usual = {
   position: (_, firstId) => ({ firstId, step: 'only' }),
   address: () => null,
   timestampMs: () => null,
+  replay: () => null,
   isFirst: () => true,
   isRepetition: () => false,
   isMeantToFail: () => false,
   hasIntent: () => true,
   isIntended: (_, status) => is2xx(status),
 } as const satisfies Partial<RequestTraits<unknown>>
+
+/** The traits of a request that may have an idempotency key. */
+export const withKey = <Request>(roleOf: (request: Request) => ReplayRole | null) =>
+  ({
+    replay: roleOf,
+    position: (request, id) => {
+      const replay = roleOf(request)
+      return { firstId: replay?.group ?? id, step: replay?.role ?? 'only' }
+    },
+    isFirst: (request, id) => {
+      const replay = roleOf(request)
+      return replay === null || replay.group === id
+    },
+    isRepetition: request => {
+      const replay = roleOf(request)
+      return replay !== null && replay.role !== 'other-caller' && (replay.role !== 'original' || replay.concurrent)
+    },
+    isMeantToFail: request => roleOf(request)?.role === 'conflict',
+    // An audit of replays judges what a conflict gets.
+    hasIntent: request => roleOf(request)?.role !== 'conflict',
+    isIntended: (request, status, { idempotency }) =>
+      is2xx(status) || (roleOf(request)?.concurrent === true && idempotency.inProgress.includes(status)),
+  }) as const satisfies Partial<RequestTraits<Request>>

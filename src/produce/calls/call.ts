@@ -2,6 +2,7 @@ import type { Contract } from '../../contract/contract.ts'
 import type { HeaderValues } from '../../contract/requests/additions.ts'
 import type { Mask } from '../../lib/mask/mask.ts'
 import type { RequestDescriptor } from '../../observation/requests/request.ts'
+import type { ReplayRole } from '../../observation/requests/traits.ts'
 import type { ArrivalStep, Bounds, Call } from '../../plan/plan.ts'
 import type { Headers, WalletCaller } from '../callers/caller.ts'
 import type { HttpRequest } from '../transport/transport.ts'
@@ -52,5 +53,13 @@ export type RequestBuilder<Plan = Call> = {
 
 /** The plan of one kind of call. */
 export type CallOf<Kind extends Call['kind']> = Extract<Call, { kind: Kind }>
+
+/** The header with the idempotency key of a request. */
+export const keyOf = (
+  replay: ReplayRole | null,
+  { idempotency }: Contract,
+  runId: string,
+): Readonly<Record<string, string>> =>
+  replay === null ? {} : { [idempotency.header.toLowerCase()]: `${runId}-${replay.group}` }
 
 export const jsonHeaders = { 'content-type': 'application/json', accept: 'application/json' } as const

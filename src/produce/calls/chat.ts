@@ -1,10 +1,12 @@
 import { bodyOptions } from '../../contract/chat-options.ts'
 import { type Random, randomStream } from '../../lib/random.ts'
+import type { ReplayRole } from '../../observation/requests/traits.ts'
 import type { Headers } from '../callers/caller.ts'
 import {
   type BuiltRequest,
   type CallOf,
   jsonHeaders,
+  keyOf,
   type OpenReader,
   type RequestBuilder,
   type RequestContext,
@@ -21,15 +23,22 @@ const openReader: OpenReader = (contract, mask) =>
 const openEchoReader: OpenReader = ({ chat: terms }, mask) =>
   createStreamReader({ doneMarker: terms.stream.doneMarker, echoField: terms.parametersField, mask })
 
-/** A chat completion with a new prompt for each id. It turns off the system prompts of the service. */
+/**
+ * A chat completion with a new prompt for each `content`. It turns off the system prompts of the service. With an
+ * idempotency key, a replay has the `content` of its original.
+ */
 export function buildChat(
   plan: CallOf<'chat'>,
-  id: number,
+  content: number | string,
   headers: Headers,
-  { contract, bounds, seed }: RequestContext,
+  { contract, bounds, seed, runId }: RequestContext,
+  replay: ReplayRole | null = null,
 ): BuiltRequest {
   const { kind, model, modelTier, stream, promptTokens, maxCompletionTokens, isBounded, options } = plan
-  const random = randomStream(seed, `prompt/${options?.samePrompt ? 'same' : id}`)
+  const random = randomStream(
+    seed,
+    `prompt/${options?.samePrompt ? (replay?.role === 'conflict' ? 'other' : 'same') : content}`,
+  )
   const { lengthField, parametersField, systemPromptOption } = contract.chat
   const parameters = bodyOptions(options, contract)
   const body = {
@@ -43,7 +52,10 @@ export function buildChat(
     ...((systemPromptOption !== null || Object.keys(parameters).length > 0) && { [parametersField]: parameters }),
   }
   return {
-    descriptor: { kind, model, modelTier, stream, promptTokens, maxCompletionTokens, options },
+    descriptor: {
+      ...{ kind, model, modelTier, stream, promptTokens, maxCompletionTokens, options },
+      ...(replay !== null && { replay }),
+    },
     request: {
       method: 'POST',
       path: contract.paths.chat,
@@ -51,12 +63,14 @@ export function buildChat(
         ...jsonHeaders,
         ...(stream && { accept: 'text/event-stream' }),
         ...(options?.encoding && { 'accept-encoding': options.encoding }),
+        ...keyOf(replay, contract, runId),
         ...headers,
       },
       body: JSON.stringify(body),
       timeouts: bounds.timeouts.chat,
       maxBodyBytes: bounds.maxBodyBytes,
     },
+    keepsDigest: replay !== null,
     openReader: !stream ? null : options === null ? openReader : openEchoReader,
   }
 }

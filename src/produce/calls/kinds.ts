@@ -5,8 +5,9 @@ import type { Headers } from '../callers/caller.ts'
 import type { BuiltRequest, CallOf, RequestBuilder, RequestContext, RequestPosition } from './call.ts'
 import { chatRequests } from './chat.ts'
 import { probeRequests } from './probe.ts'
+import { replayRequests } from './replay.ts'
 import { balanceRequests, listRequests, openListRequests, resourceRequests } from './resources.ts'
-import { replayRequests, rpcRequests } from './rpc.ts'
+import { rpcRequests } from './rpc.ts'
 import { topUpRequests } from './top-up.ts'
 
 /** All kinds of calls, as in scenarios. */

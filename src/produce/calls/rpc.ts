@@ -1,28 +1,13 @@
 import type { Network } from '../../contract/contract.ts'
 import { memoizeLast } from '../../lib/memoize.ts'
 import { type Random, randomStream } from '../../lib/random.ts'
-import type { ReplayRole, RpcItem } from '../../observation/requests/rpc.ts'
-import type { Call, RpcCall } from '../../plan/plan.ts'
-import { type BuiltRequest, type CallOf, jsonHeaders, type RequestBuilder, type RequestContext } from './call.ts'
+import type { RpcItem } from '../../observation/requests/rpc.ts'
+import type { ReplayRole } from '../../observation/requests/traits.ts'
+import type { RpcCall } from '../../plan/plan.ts'
+import { type BuiltRequest, jsonHeaders, keyOf, type RequestBuilder, type RequestContext } from './call.ts'
 
 export const rpcRequests: RequestBuilder<RpcCall> = {
   build: (plan, { firstId }, headers, context) => buildRpc(plan, `${firstId}`, null, headers, context),
-}
-
-/** An RPC request that is sent several times with one idempotency key. */
-export const replayRequests: RequestBuilder<CallOf<'replay'>> = {
-  build: (plan, { firstId, step }, headers, context) => {
-    const content = step === 'conflict' ? `${firstId}/conflict` : `${firstId}`
-    const role = step === 'only' || step === 'offer' || step === 'payment' ? 'original' : step
-    return buildRpc(plan.of, content, { group: firstId, role, concurrent: plan.concurrent }, headers, context)
-  },
-  refusalsOf: (plan, steps) =>
-    steps === null ? Math.ceil(plan.conflictRatio) : steps.filter(step => step === 'conflict').length,
-}
-
-export function replayOf(plan: Call): CallOf<'replay'> {
-  if (plan.kind !== 'replay') throw new RangeError(`a ${plan.kind} is not a replay`)
-  return plan
 }
 
 /**
@@ -45,7 +30,7 @@ export function buildRpc(
     method,
     params: failing ? ['invalid'] : rpcParamsOf(method, random),
   }))
-  const sent = replay === null ? headers : { 'idempotency-key': `${runId}-${replay.group}`, ...headers }
+  const sent = { ...keyOf(replay, contract, runId), ...headers }
   return {
     descriptor: { kind: 'rpc', network: plan.network, batch: plan.batchSize !== null, items, replay },
     request: {

@@ -1,7 +1,7 @@
 import { sleepUntil } from '../../lib/clock.ts'
 import type { DropReason } from '../../observation/observation.ts'
 import type { Arrival } from '../arrivals/arrivals.ts'
-import { replayOf } from './rpc.ts'
+import { replayOf } from './replay.ts'
 import { sendPayment } from './send-payment.ts'
 import { dropStep, originAt, planOf, sendSigned, sendStep, stepAt } from './send-step.ts'
 import type { SendContext } from './transmit.ts'

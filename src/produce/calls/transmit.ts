@@ -84,7 +84,7 @@ export function transmit(
   const mask = isOnce ? maskOnce(context.mask, () => signedSecrets(headers)) : context.mask
   const reader = built.openReader?.(context.contract, mask) ?? null
   const onStreamBytes = reader?.push ?? null
-  const sent = { method, path, headers, body, timeouts, maxBodyBytes, isOnce, onStreamBytes }
+  const sent = { method, path, headers, body, timeouts, maxBodyBytes, isOnce, hasKey: built.keepsDigest, onStreamBytes }
   return context.transport(sent, context.abort, onFree).then(received => {
     onEnd?.(received)
     const exchange = maskExchange(received, mask)

@@ -11,6 +11,8 @@ export type HttpRequest = {
   readonly timeouts: Timeouts
   /** Whether it must never be sent a second time, because a sign-in in it is valid once. */
   readonly isOnce?: boolean | undefined
+  /** Whether it has an idempotency key in a header of the profile. */
+  readonly hasKey?: boolean | undefined
   /** A longer response body ends the exchange as `body-too-large`. */
   readonly maxBodyBytes: number
   /** Takes the body of an event stream (any success status) as it arrives. Such a body is not kept. */

@@ -233,7 +233,7 @@ const maxCloseMs = 500
  * Whether a request may be sent again although the target may have processed it (RFC 9110, section 9.2.2): its method is
  * idempotent, or its key makes it so, and nothing in it is valid only once.
  */
-const isRepeatable = ({ method, headers, isOnce }: RawHttpRequest): boolean =>
-  isOnce !== true && (method !== 'POST' || 'idempotency-key' in headers)
+const isRepeatable = ({ method, headers, isOnce, hasKey }: RawHttpRequest): boolean =>
+  isOnce !== true && (method !== 'POST' || hasKey === true || 'idempotency-key' in headers)
 
 const stateOf = (connection: Connection): ConnectionState => (connection.peerState() === 'open' ? 'open' : 'ended')

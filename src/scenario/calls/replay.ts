@@ -1,15 +1,27 @@
 import { z } from 'zod'
+import { type Contract, resourceOf } from '../../contract/contract.ts'
 import type { DeepReadonly } from '../../lib/json.ts'
 import type { Random } from '../../lib/random.ts'
 import { entriesOf, parseFields, whole } from '../../lib/schemas.ts'
 import { unknownWord } from '../../lib/usage-error.ts'
 import { durationField, flagField, integerField, mapping, probabilityField, textField } from '../fields.ts'
-import { type CallContext, type CallCost, type CallKind, kindField, type ReplayStep, usualTraits } from './call-kind.ts'
-import { creditsOf, isRpcCall, isWrittenRpc, maxRpcPicoUsd, promisedPicoUsd, resolvedRpc, rpc } from './rpc.ts'
+import {
+  type CallContext,
+  type CallCost,
+  type CallKind,
+  type CallTraits,
+  kindField,
+  type ReplayStep,
+} from './call-kind.ts'
+import { chat, resolvedChat } from './chat.ts'
+import { resolvedResource, resource } from './resource.ts'
+import { resolvedRpc, rpc } from './rpc.ts'
 
 export const replaySchema = mapping({
   kind: kindField('replay'),
-  of: textField('the name of an rpc or rpc-batch call').describe('The rpc or rpc-batch call that is repeated.'),
+  of: textField('the name of a call').describe(
+    'The call that is repeated: rpc or rpc-batch, or what else has idempotency keys by the profile (idempotency.calls).',
+  ),
   duplicates: integerField(0, 20).default(1).describe('Additional requests with the key and body of the first.'),
   concurrent: flagField.default(false).describe('Send the duplicates concurrently with the first request.'),
   'conflict-ratio': probabilityField()
@@ -26,13 +38,13 @@ export const replaySchema = mapping({
     .describe(
       'Delay of one more request with the same key and body, within the lifetime of the key or after it. At most 30s. Default: no such request.',
     ),
-}).describe('An RPC request that is sent again with the same idempotency key.')
+}).describe('A request that is sent again with the same idempotency key.')
 
 const ratio = z.number().min(0).max(1)
 
 export const resolvedReplay = z.object({
   kind: z.literal('replay'),
-  of: resolvedRpc,
+  of: z.discriminatedUnion('kind', [resolvedRpc, resolvedChat, resolvedResource]),
   duplicates: whole,
   concurrent: z.boolean(),
   conflictRatio: ratio,
@@ -43,17 +55,30 @@ export const resolvedReplay = z.object({
 })
 type ReplayCall = DeepReadonly<z.output<typeof resolvedReplay>>
 
+/** What the repeated call would be on its own. */
+function traitsOfOriginal({ of }: Pick<ReplayCall, 'of'>): CallTraits {
+  switch (of.kind) {
+    case 'rpc':
+      return rpc.traits(of)
+    case 'chat':
+      return chat.traits(of)
+    case 'resource':
+      return resource.traits(of)
+  }
+}
+
 export const replay: CallKind<ReplayCall> = {
   judges: ['idempotency', ...rpc.judges],
   traits: call => {
-    const { of, duplicates, conflictRatio, otherCallerRatio, otherKeyRatio, repeatAfterMs } = call
+    const { duplicates, conflictRatio, otherCallerRatio, otherKeyRatio, repeatAfterMs } = call
     const later = repeatAfterMs === null ? 0 : 1
     const requests = 1 + duplicates + otherKeyRatio + conflictRatio + otherCallerRatio + later
+    const original = traitsOfOriginal(call)
     return {
-      ...usualTraits,
-      judges: () => replay.judges,
-      limits: [{ scope: { limiter: 'rpc', unit: 'requests', network: of.network }, amount: requests }],
-      cost: replayCost(call),
+      ...original,
+      judges: judged => ['idempotency', ...original.judges(judged)],
+      limits: original.limits.map(limit => ({ ...limit, amount: limit.amount * requests })),
+      cost: replayCost(call, original.cost),
       unfitToSaturate: 'which is several requests',
       isSearchable: conflictRatio === 0,
       requests,
@@ -63,7 +88,6 @@ export const replay: CallKind<ReplayCall> = {
       refusals: () => conflictRatio,
       waitMs: repeatAfterMs ?? 0,
       usesOtherCallers: otherCallerRatio > 0,
-      network: of.network,
     }
   },
   prompt: call => ({ ...call, repeatAfterMs: null }),
@@ -87,17 +111,17 @@ function replaySteps(call: ReplayCall, random: Random, callers: number, keys: nu
  * Replays and conflicts cost nothing. A request of another caller costs as much as the original, and so does a repetition
  * after its key has expired.
  */
-function replayCost(call: ReplayCall): CallCost {
-  const { of, duplicates, conflictRatio, otherKeyRatio, otherCallerRatio, repeatAfterMs } = call
-  const credits: CallCost['credits'] = contract => {
+function replayCost(call: ReplayCall, original: CallCost): CallCost {
+  const { duplicates, conflictRatio, otherKeyRatio, otherCallerRatio, repeatAfterMs } = call
+  const charged = (contract: Contract) => {
     const isLate = repeatAfterMs !== null && repeatAfterMs >= contract.idempotency.ttlMs
-    return creditsOf(of, contract) * (1 + otherCallerRatio + (isLate ? 1 : 0))
+    return 1 + otherCallerRatio + (isLate ? 1 : 0)
   }
   const possible = [conflictRatio > 0, otherKeyRatio > 0, otherCallerRatio > 0, repeatAfterMs !== null]
   return {
-    credits,
-    arrivals: (arrivals, contract) => promisedPicoUsd(arrivals * credits(contract), contract),
-    maxRequest: contract => maxRpcPicoUsd(of, contract),
+    credits: contract => original.credits(contract) * charged(contract),
+    arrivals: (arrivals, contract) => original.arrivals(arrivals * charged(contract), contract),
+    maxRequest: original.maxRequest,
     maxCharged: 1 + duplicates + possible.filter(Boolean).length,
   }
 }
@@ -122,10 +146,24 @@ export function resolveReplay(value: unknown, context: CallContext): ReplayCall 
   const original = resolved.get(of)
   // An original with a mistake is already reported, and its kind is unknown.
   if (original === null && !isWrittenReplay(written[of])) return null
-  if (!original || !isRpcCall(original)) {
-    const repeatable = Object.keys(written).filter(name => isWrittenRpc(written[name]))
-    report(['of'], unknownWord(of, repeatable, 'the name of an rpc or rpc-batch call'))
+  const { calls: kinds } = context.contract.idempotency
+  const isAllowed = (kind: unknown) => kinds.some(each => each === kind || (each === 'rpc' && kind === 'rpc-batch'))
+  if (!original || !isRepeatableCall(original) || !isAllowed(original.kind)) {
+    const repeatable = Object.keys(written).filter(name => isAllowed(entriesOf(written[name]).kind))
+    const allowed = kinds.map(kind => (kind === 'rpc' ? 'rpc or rpc-batch' : kind)).join(' or ')
+    const hint = original && isRepeatableCall(original) ? { hint: 'idempotency.calls of the profile lists them' } : {}
+    report(['of'], { ...unknownWord(of, repeatable, `the name of a call of the kind ${allowed}`), ...hint })
     return null
+  }
+  if (original.kind === 'chat' && original.stream)
+    report(['of'], {
+      got: `"${of}", a stream`,
+      expected: 'a chat call with "stream: false", whose bytes can be compared',
+    })
+  if (original.kind === 'resource') {
+    expectNone('conflict-ratio', conflictRatio, 'a resource has one valid body')
+    if (resourceOf(context.contract, original.resource)?.method === 'GET')
+      report(['of'], { got: `"${of}", a GET`, expected: 'a resource with the method POST' })
   }
   if (duplicates === undefined || concurrent === undefined) return null
   if (conflictRatio === undefined || otherCallerRatio === undefined || otherKeyRatio === undefined) return null
@@ -153,6 +191,9 @@ export function resolveReplay(value: unknown, context: CallContext): ReplayCall 
 
 /** Audits process requests in order, so a repetition that waits delays them. */
 const maxRepeatAfterMs = 30_000
+
+const isRepeatableCall = (call: { readonly kind: string }): call is ReplayCall['of'] =>
+  call.kind === 'rpc' || call.kind === 'chat' || call.kind === 'resource'
 
 /** Whether a call of the file repeats another one. */
 export const isWrittenReplay = (written: unknown): boolean => entriesOf(written).kind === 'replay'

@@ -73,13 +73,6 @@ export const rpc: CallKind<RpcCall> = {
   }),
 }
 
-/** Whether a resolved call is a single call or a batch. */
-export const isRpcCall = (call: { readonly kind: string }): call is RpcCall => call.kind === 'rpc'
-
-/** Whether a call of the file becomes such a call. */
-export const isWrittenRpc = (written: unknown): boolean =>
-  ['rpc', 'rpc-batch'].includes(String(entriesOf(written).kind))
-
 export function resolveSingle(value: unknown, context: CallContext): RpcCall | null {
   const { 'failure-ratio': failing } = parseFields(rpcSchema, value)
   return resolveRpc(value, null, failing, context)
@@ -156,7 +149,7 @@ function networkOf(
 }
 
 /** The expected credits of one request. */
-export function creditsOf({ network, methods, batchSize, failing }: RpcCall, contract: Contract): number {
+function creditsOf({ network, methods, batchSize, failing }: RpcCall, contract: Contract): number {
   const { networks, multipliers, errorItemCredits, singleErrorIsDiscounted } = contract.rpc
   const base = networks[network]?.baseCredits ?? unknownBase
   const mean = meanOf(methods, method => {
@@ -172,7 +165,7 @@ export function creditsOf({ network, methods, batchSize, failing }: RpcCall, con
 const unknownBase = 30
 
 /** The maximum cost of one request: every item has the most expensive method. Null if the target promises no price. */
-export function maxRpcPicoUsd({ network, methods, batchSize }: RpcCall, contract: Contract): bigint | null {
+function maxRpcPicoUsd({ network, methods, batchSize }: RpcCall, contract: Contract): bigint | null {
   if (!promisesCredits(contract)) return null
   const { networks, multipliers } = contract.rpc
   const maxMultiplier = Math.max(
@@ -187,7 +180,7 @@ export const promisesCredits = (contract: Contract): boolean =>
   promisesAny(contract, ['rpc.credits.*', 'rpc.cost.*', 'billing.*'])
 
 /** The price of credits; null if the target promises none. */
-export const promisedPicoUsd = (credits: number, contract: Contract): bigint | null =>
+const promisedPicoUsd = (credits: number, contract: Contract): bigint | null =>
   promisesCredits(contract) ? creditsPicoUsd(credits, contract) : null
 
 /** The price of credits. */

@@ -1,12 +1,14 @@
 import type { Contract, Model } from '../../contract/contract.ts'
 import { controlDraw, type Draw } from '../../contract/limiters.ts'
 import { isObject, parseUncut } from '../../lib/json.ts'
+import { formatPico } from '../../lib/money.ts'
 import { randomStream } from '../../lib/random.ts'
 import { type Account, currencyFor } from '../account.ts'
 import type { Behavior } from '../behavior.ts'
 import type { ServiceLatency } from '../capacity.ts'
 import type { Strike } from '../faults.ts'
 import type { Identifiers } from '../identifiers.ts'
+import { keyedReplies, replayWhole, storeWhole } from '../keyed-replies.ts'
 import type { Admission, Limiter } from '../limiter.ts'
 import { retirementDate } from '../lists.ts'
 import { errorReply, jsonReply, type Reply, type RequestState } from '../message.ts'
@@ -44,6 +46,17 @@ type ChatHandlerDeps = {
   readonly chatUpstream: ChatUpstream | null
 }
 
+/** A request without a mistake. */
+type ValidChat = {
+  readonly state: RequestState
+  readonly account: Account
+  readonly model: Model
+  readonly request: ChatRequest
+  readonly body: unknown
+  readonly draw: Draw
+  readonly admission: Admission
+}
+
 /** `leaves` aborts when the caller disconnects. */
 export type ChatHandler = (state: RequestState, account: Account, leaves: AbortSignal) => Reply | Promise<Reply>
 
@@ -54,6 +67,8 @@ export function chatHandler(options: ChatHandlerDeps): ChatHandler {
   const models = new Map(contract.models.map(model => [model.id, model]))
   const cache = promptCache()
   const parseRequest = chatRequestParser(contract, behavior)
+  const keyed = keyedReplies({ contract, behavior })
+  const hasKeys = contract.idempotency.calls.includes('chat')
   const relay = chatUpstream === null ? null : chatRelay({ contract, behavior, identifiers, upstream: chatUpstream })
 
   return (state, account, leaves) => {
@@ -82,6 +97,27 @@ export function chatHandler(options: ChatHandlerDeps): ChatHandler {
     const objection = isObject(body) ? behavior.chatObjection(body) : null
     if (objection !== null) return errorReply(state, 400, objection)
 
+    const valid = { state, account, model, request, body, draw, admission }
+    if (!hasKeys) return admit(valid, leaves)
+    return keyed(state, account, '', {
+      first: store => {
+        const reply = admit(valid, leaves)
+        const costUsd = formatPico(account.deferred.at(-1)?.charge.pico ?? 0n)
+        return reply instanceof Promise
+          ? reply.then(ended => storeWhole(ended, state, costUsd, store))
+          : storeWhole(reply, state, costUsd, store)
+      },
+      again: stored => {
+        const picoUsd = behavior.replayChargePicoUsd(stored)
+        if (picoUsd !== 0n) behavior.charge(account, { currency: currencyFor(account, picoUsd), pico: picoUsd })
+        return replayWhole(state, stored)
+      },
+    })
+  }
+
+  /** Checks the balance and the tokens of a valid request, and completes it. */
+  function admit(valid: ValidChat, leaves: AbortSignal): Reply | Promise<Reply> {
+    const { state, account, model, request, body, draw, admission } = valid
     const allowed = request.choices * request.maxCompletionTokens
     const maxUsage = { prompt_tokens: request.promptTokens, completion_tokens: allowed }
     const maxPico = model.usdPerMillion === null ? 0n : listPricePico(maxUsage, model.usdPerMillion)

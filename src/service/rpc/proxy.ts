@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { Contract, Network } from '../../contract/contract.ts'
 import { moneyHeadersOf } from '../../contract/headers.ts'
 import type { Draw } from '../../contract/limiters.ts'
@@ -11,13 +10,14 @@ import type { Behavior } from '../behavior.ts'
 import { logNormal, type ServiceLatency } from '../capacity.ts'
 import type { Strike } from '../faults.ts'
 import type { Identifiers } from '../identifiers.ts'
+import { keyedReplies, type StoreReply } from '../keyed-replies.ts'
 import type { Admission, Limiter } from '../limiter.ts'
 import { errorReply, type Reply, type RequestState } from '../message.ts'
 import { failureReply } from '../upstream/failure.ts'
 import type { RpcUpstream } from '../upstream/rpc-upstream.ts'
 import { answerByProtocol, isErrorResponse, type ParsedItem, parseItem } from './item.ts'
 import { simulatedNode } from './node.ts'
-import { type CachedReply, replayCache } from './replays.ts'
+import type { CachedReply } from './replays.ts'
 
 type RpcProxyDeps = {
   readonly contract: Contract
@@ -46,15 +46,14 @@ export type RpcHandler = (
 /** Handles JSON-RPC, single or batch: forwards it to a node and bills it in credits. */
 export function rpcProxy(options: RpcProxyDeps): RpcHandler {
   const { contract, behavior, limiter, identifiers, seed, timing, maybeFail, paymentRequired, rpcUpstream } = options
-  const { rpc, idempotency } = contract
+  const { rpc } = contract
   const headers = moneyHeadersOf(contract)
   const networks = new Map(Object.entries(rpc.networks))
   const node = simulatedNode(seed)
   const bill = rpcBill(rpc, behavior)
   const delays = randomStream(seed, 'rpc-delays')
-  const replays = replayCache()
-  /** Keys whose first request is at the node. */
-  const pending = new Map<string, { readonly fingerprint: string; readonly ended: Promise<void> }>()
+  const keyed = keyedReplies({ contract, behavior })
+  const hasKeys = contract.idempotency.calls.includes('rpc')
   const isNode = rpcUpstream === null && promisesAny(contract, ['rpc.protocol.*'])
   const turns = rpcTurns(rpc.oneAtATime, (state, customMessage) => limiter.reject(state, anyNetwork, { customMessage }))
 
@@ -76,28 +75,11 @@ export function rpcProxy(options: RpcProxyDeps): RpcHandler {
     const network = behavior.network(slug, networks)
     if (network === undefined) return errorReply(state, 400, 'Unsupported RPC network')
 
-    const key = state.request.headers['idempotency-key']
-    const fate = key === undefined ? 'ignored' : behavior.keyFate(key)
-    if (fate === 'ignored') return forward(state, account, slug, network, leaves)
-    if (fate === 'rejected') return errorReply(state, 400, `Idempotency-Key must match ${idempotency.keyPattern}`)
-
-    const cacheKey = `${behavior.replayScope(account, state)}/${behavior.cachedKey(key ?? '')}`
-    const fingerprint = createHash('sha256').update(`${slug}\n`).update(state.request.body).digest('base64')
-    const first = pending.get(cacheKey)
-    if (first !== undefined && first.fingerprint === fingerprint)
-      return first.ended.then(() => respond(state, account, slug, leaves))
-    const lookup = behavior.lookUpReply(replays.find(cacheKey, state.arrivedMs), fingerprint)
-    if (first !== undefined || lookup.kind === 'conflict')
-      return errorReply(state, 400, 'Idempotency-Key was used with a different body')
-    if (lookup.kind === 'replay') return replay(state, account, behavior.replayed(lookup.reply))
-    const reply = forward(state, account, slug, network, leaves, stored =>
-      replays.store(cacheKey, { ...stored, fingerprint, expiresMs: state.arrivedMs + behavior.replayTtlMs }),
-    )
-    if (reply instanceof Promise) {
-      const clear = () => void pending.delete(cacheKey)
-      pending.set(cacheKey, { fingerprint, ended: reply.then(clear, clear) })
+    const handled = {
+      first: (store: StoreReply | undefined) => forward(state, account, slug, network, leaves, store),
+      again: (stored: CachedReply) => replay(state, account, stored),
     }
-    return reply
+    return hasKeys ? keyed(state, account, slug, handled) : handled.first(undefined)
   }
 
   function forward(
@@ -183,7 +165,6 @@ export function rpcProxy(options: RpcProxyDeps): RpcHandler {
 const unbilled = { credits: 0, costUsd: '0', readyMs: 0 } as const
 
 type NodeReply = Omit<CachedReply, 'fingerprint' | 'expiresMs'>
-type StoreReply = (reply: NodeReply) => void
 
 /**
  * Handles the RPC requests of an account one at a time, if the contract has this rule. A request waits for earlier

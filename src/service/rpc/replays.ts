@@ -5,6 +5,8 @@ export type CachedReply = {
   readonly credits: number
   readonly costUsd: string
   readonly requestId: string
+  /** Headers of the first reply that a replay has, too. */
+  readonly headers?: Readonly<Record<string, string>>
   /** Unix milliseconds at which the first reply is sent. A concurrent duplicate gets its reply no earlier. */
   readonly readyMs: number
   readonly expiresMs: number

@@ -205,8 +205,9 @@ describe('the JSON object of a response', () => {
 })
 
 test('only the exact value true marks a response as a replay', () => {
-  const replayed = (value: string) => isReplayed(respondWith({}, { headers: { 'idempotent-replayed': value } }))
-  expect([replayed('true'), replayed('false'), replayed(''), isReplayed(respondWith({})), isReplayed(null)]).toEqual([
+  const marked = (response: ObservedResponse | null) => isReplayed({ response }, documentedContract)
+  const replayed = (value: string) => marked(respondWith({}, { headers: { 'idempotent-replayed': value } }))
+  expect([replayed('true'), replayed('false'), replayed(''), marked(respondWith({})), marked(null)]).toEqual([
     true,
     false,
     false,

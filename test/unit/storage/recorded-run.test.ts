@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import type { LogLine } from '../../../src/observation/log.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
-import type { ReplayRole } from '../../../src/observation/requests/rpc.ts'
+import type { ReplayRole } from '../../../src/observation/requests/traits.ts'
 import { readArrivals, readCompleteLog } from '../../../src/storage/recorded-run.ts'
 import { anObservation } from '../judge/metrics/fixtures.ts'
 

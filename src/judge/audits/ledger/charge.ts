@@ -43,8 +43,9 @@ function readCharge(observation: Observation, contract: Contract): ChargeBounds 
   if (response !== null && isFromGateway(response, contract)) return upToMax(observation, contract)
 
   const claim = claimOf(observation, contract)
-  const pricing = requestTraits(request).pricing(request)
-  if (pricing !== 'tokens' && isReplayed(response))
+  const { pricing: by, replay } = requestTraits(request)
+  const pricing = by(request)
+  if ((pricing !== 'tokens' || replay(request) !== null) && isReplayed(observation, contract))
     // The first attempt of a retried request may have been charged, and this is its replay.
     return { kind: 'replay', min: 0n, max: retried ? (claim?.max ?? 0n) : 0n, said: claim?.said ?? 0n }
   const isRefused = isProxyRejection(observation, contract)

@@ -139,7 +139,8 @@ export function createLedgerAudit(
     const { response, request, outcome, endMs, dueMs } = observation
     const isSuccess = outcome.kind === 'answered' && is2xx(outcome.status)
     const isPricedInCredits = requestTraits(request).pricing(request) === 'credits'
-    const isOfProxy = (isPricedInCredits || isProbeRequest(request)) && response !== null && !isReplayed(response)
+    const isOfProxy =
+      (isPricedInCredits || isProbeRequest(request)) && response !== null && !isReplayed(observation, contract)
     const amounts: LedgerAmounts = {
       expectedCredits: expected?.credits ?? 0n,
       expectedPicoUsd: expected?.usd ?? 0n,

@@ -85,6 +85,7 @@ const prices: { readonly [By in Pricing]: Price<PricedRequest[By]> } = {
     expected: (observation, _, contract) => {
       const { request } = observation
       if (maxLookups(request.options, contract) > 0) return null
+      if (request.replay !== undefined && isReplayed(observation, contract)) return null
       const counts = countsOf(observation)
       const usd = counts && listPrice(priceListOf(contract), request.model, counts)
       if (usd === null) return null
@@ -107,7 +108,7 @@ const prices: { readonly [By in Pricing]: Price<PricedRequest[By]> } = {
       return BigInt(items.length * base * contract.rpc.multipliers.large * 2) * priceListOf(contract).picoUsdPerCredit
     },
     expected: (observation, response, contract) => {
-      if (isReplayed(response)) return null
+      if (isReplayed(observation, contract)) return null
       const bill = expectedCredits(observation, contract)
       if (bill === null) return null
       const claimed = claimedCredits(response, contract)
@@ -132,8 +133,9 @@ const prices: { readonly [By in Pricing]: Price<PricedRequest[By]> } = {
     max: ({ probe }, contract) =>
       BigInt(2 * (probeOf(probe).credits?.(contract) ?? 0)) * priceListOf(contract).picoUsdPerCredit,
     // A probe that may be accepted is one call. Only its response shows its tier.
-    expected: ({ request }, response, contract) => {
-      if (isReplayed(response) || probeOf(request.probe).credits === undefined) return null
+    expected: (observation, response, contract) => {
+      const { request } = observation
+      if (isReplayed(observation, contract) || probeOf(request.probe).credits === undefined) return null
       const credits = claimedCredits(response, contract)
       return credits === null ? null : priceOfCredits(credits, contract)
     },

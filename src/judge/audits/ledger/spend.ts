@@ -78,7 +78,8 @@ const none: Claim = { amount: 0n, isStated: false, isAbsurd: false }
 function claimedBy(response: ObservedResponse, observation: Observation, contract: Contract): Claim {
   // A replay may show the cost of the first request, which was counted then.
   const { request } = observation
-  if (requestTraits(request).isRepetition(request) && isReplayed(response)) return { ...none, isStated: true }
+  if (requestTraits(request).isRepetition(request) && isReplayed(observation, contract))
+    return { ...none, isStated: true }
   const inBody = claimInBody(response)
   const inHeader = claimInHeader(response, contract)
   const credits = claimedCredits(response, contract)

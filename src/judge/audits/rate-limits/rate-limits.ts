@@ -207,11 +207,12 @@ function memberOf(
   }
 }
 
-function kindOf({ request, response }: Observation, contract: Contract): WindowRequest['kind'] {
+function kindOf(observation: Observation, contract: Contract): WindowRequest['kind'] {
+  const { request, response } = observation
   if (
     response === null ||
     isProbeRequest(request) ||
-    isReplayed(response) ||
+    isReplayed(observation, contract) ||
     isAbuseBlock(response, contract) ||
     isConcurrencyRejection(response, contract)
   )

@@ -236,6 +236,15 @@ describe('a service that violates a clause fails it', () => {
       ],
     ],
     [
+      'a repeated request that is refused although its response is known',
+      'rpc.replay.header',
+      'a repeated key and body got status 409, expected a replay',
+      [
+        ['original', 0, 10, fresh()],
+        ['duplicate', 10, 20, 409],
+      ],
+    ],
+    [
       'another user who gets the response of the first one',
       'rpc.replay.per-user',
       'a key of another user got a replay, expected it to be new',
@@ -385,7 +394,6 @@ describe('a request that was sent again on a new connection', () => {
   test('may get the replay of its first attempt', () => {
     expect(judge(retried(uses)).failed).toEqual([])
   })
-
   test('is the only one that may: without a second attempt the replay is a violation', () => {
     expect(judge(observationsOf(uses)).failed).not.toEqual([])
   })

@@ -3,7 +3,7 @@ import { createIdempotencyAudit } from '../../../../src/judge/audits/idempotency
 import { createSendOrder } from '../../../../src/judge/audits/send-order.ts'
 import { createFindingLog } from '../../../../src/judge/findings/findings.ts'
 import type { Observation } from '../../../../src/observation/observation.ts'
-import type { ReplayRole } from '../../../../src/observation/requests/rpc.ts'
+import type { ReplayRole } from '../../../../src/observation/requests/traits.ts'
 import { observed, responseOf, rpcHeaders, singleDescriptor, startedAtMs } from '../checks/observed.ts'
 
 /** A request with the key: its role, its times, and its response. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { createSendOrder } from '../../../../src/judge/audits/send-order.ts'
 import { randomStream } from '../../../../src/lib/random.ts'
 import type { Observation } from '../../../../src/observation/observation.ts'
-import type { ReplayRole } from '../../../../src/observation/requests/rpc.ts'
+import type { ReplayRole } from '../../../../src/observation/requests/traits.ts'
 import { observed, singleDescriptor } from '../checks/observed.ts'
 
 type Released = { readonly id: number; readonly watermarkMs: number }

@@ -1,14 +1,15 @@
 import { describe, expect, test } from 'vitest'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import { createIdSet, createUniqueIdsAudit } from '../../../../src/judge/audits/unique-ids.ts'
 import { createFindingLog } from '../../../../src/judge/findings/findings.ts'
 import { randomStream, textHash } from '../../../../src/lib/random.ts'
 import type { Observation } from '../../../../src/observation/observation.ts'
-import type { ReplayRole } from '../../../../src/observation/requests/rpc.ts'
+import type { ReplayRole } from '../../../../src/observation/requests/traits.ts'
 import { observed, responseOf, rpcHeaders, singleDescriptor } from '../checks/observed.ts'
 
 function judge(observations: Iterable<Observation>) {
   const findingLog = createFindingLog()
-  const audit = createUniqueIdsAudit(findingLog.reporterFor('unique-ids'))
+  const audit = createUniqueIdsAudit({ contract: documentedContract }, findingLog.reporterFor('unique-ids'))
   for (const observation of observations) audit.add(observation, 0)
   audit.finish(true)
   return findingLog.findings().map(({ clause, message, examples }) => [clause, message, examples[0]?.requestIds])

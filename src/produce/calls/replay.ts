@@ -1,0 +1,29 @@
+import type { Call } from '../../plan/plan.ts'
+import type { CallOf, RequestBuilder } from './call.ts'
+import { buildChat } from './chat.ts'
+import { buildResource } from './resources.ts'
+import { buildRpc } from './rpc.ts'
+
+/** A request that is sent several times with one idempotency key. */
+export const replayRequests: RequestBuilder<CallOf<'replay'>> = {
+  build: ({ of, concurrent }, { firstId, step }, headers, context) => {
+    const content = step === 'conflict' ? `${firstId}/conflict` : `${firstId}`
+    const role = step === 'only' || step === 'offer' || step === 'payment' ? 'original' : step
+    const replay = { group: firstId, role, concurrent }
+    switch (of.kind) {
+      case 'rpc':
+        return buildRpc(of, content, replay, headers, context)
+      case 'chat':
+        return buildChat(of, content, headers, context, replay)
+      case 'resource':
+        return buildResource(of, firstId, headers, context, replay)
+    }
+  },
+  refusalsOf: (plan, steps) =>
+    steps === null ? Math.ceil(plan.conflictRatio) : steps.filter(step => step === 'conflict').length,
+}
+
+export function replayOf(plan: Call): CallOf<'replay'> {
+  if (plan.kind !== 'replay') throw new RangeError(`a ${plan.kind} is not a replay`)
+  return plan
+}

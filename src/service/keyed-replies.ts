@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto'
+import type { Contract } from '../contract/contract.ts'
+import type { Account } from './account.ts'
+import type { Behavior } from './behavior.ts'
+import { errorReply, type Reply, type RequestState } from './message.ts'
+import { type CachedReply, replayCache } from './rpc/replays.ts'
+
+export type StoreReply = (reply: Omit<CachedReply, 'fingerprint' | 'expiresMs'>) => void
+
+/** What a request with a key gets. */
+type KeyedRequest = {
+  /** Runs it, and stores the reply unless the request has no valid key. */
+  readonly first: (store: StoreReply | undefined) => Reply | Promise<Reply>
+  readonly again: (stored: CachedReply) => Reply
+}
+
+/** Replies to requests by their idempotency keys. `place`: what belongs to the content of a request beside its body. */
+export function keyedReplies({
+  contract: { idempotency },
+  behavior,
+}: {
+  readonly contract: Contract
+  readonly behavior: Behavior
+}): (state: RequestState, account: Account, place: string, request: KeyedRequest) => Reply | Promise<Reply> {
+  const replays = replayCache()
+  /** Keys whose first request is at an upstream. */
+  const pending = new Map<string, { readonly fingerprint: string; readonly ended: Promise<void> }>()
+  const [conflict = 400] = idempotency.conflict
+  const [inProgress = null] = idempotency.inProgress
+  const wait = (state: RequestState) =>
+    inProgress === null ? null : errorReply(state, inProgress, 'A request with this Idempotency-Key is in progress')
+  return respond
+
+  function respond(
+    state: RequestState,
+    account: Account,
+    place: string,
+    request: KeyedRequest,
+  ): Reply | Promise<Reply> {
+    const key = state.request.headers['idempotency-key']
+    const fate = key === undefined ? 'ignored' : behavior.keyFate(key)
+    if (fate === 'ignored') return request.first(undefined)
+    if (fate === 'rejected') return errorReply(state, 400, `Idempotency-Key must match ${idempotency.keyPattern}`)
+    const cacheKey = `${behavior.replayScope(account, state)}/${behavior.cachedKey(key ?? '')}`
+    const fingerprint = createHash('sha256').update(`${place}\n`).update(state.request.body).digest('base64')
+    const first = pending.get(cacheKey)
+    if (first !== undefined && first.fingerprint === fingerprint)
+      return wait(state) ?? first.ended.then(() => respond(state, account, place, request))
+    const stored = replays.find(cacheKey, state.arrivedMs)
+    const lookup = behavior.lookUpReply(stored, fingerprint)
+    if (first !== undefined || lookup.kind === 'conflict')
+      return errorReply(state, conflict, 'Idempotency-Key was used with a different body')
+    if (lookup.kind === 'replay') {
+      const early = lookup.reply.readyMs > state.arrivedMs ? wait(state) : null
+      return early ?? request.again(behavior.replayed(lookup.reply))
+    }
+    const reply = request.first(reply =>
+      replays.store(cacheKey, { ...reply, fingerprint, expiresMs: state.arrivedMs + behavior.replayTtlMs }),
+    )
+    if (reply instanceof Promise) {
+      const clear = () => void pending.delete(cacheKey)
+      pending.set(cacheKey, { fingerprint, ended: reply.then(clear, clear) })
+    }
+    return reply
+  }
+}
+
+/** The reply to a request that is neither RPC nor a stream, with its idempotency key. */
+export const storeWhole = (reply: Reply, { arrivedMs }: RequestState, costUsd: string, store?: StoreReply): Reply => {
+  if (reply.status === 200 && reply.body.kind === 'whole') {
+    const { headers, afterMs, body } = reply
+    store?.({
+      text: body.text,
+      credits: 0,
+      costUsd,
+      requestId: '',
+      readyMs: arrivedMs + afterMs,
+      headers: { ...headers },
+    })
+  }
+  return reply
+}
+
+/** The same reply again. The headers of the new request take precedence. */
+export function replayWhole(state: RequestState, { text, readyMs, headers }: CachedReply): Reply {
+  const all = { ...headers, ...state.headers, 'idempotent-replayed': 'true' }
+  const afterMs = Math.max(0, readyMs - state.arrivedMs)
+  return { status: 200, headers: Object.assign(state.headers, all), afterMs, body: { kind: 'whole', text } }
+}
