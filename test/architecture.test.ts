@@ -632,8 +632,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 523 files',
-    rule: atMostFiles(523),
+    text: 'src has at most 524 files',
+    rule: atMostFiles(524),
     planted: [],
   },
   {

@@ -21,12 +21,10 @@ export type MemoryNetwork = {
   readonly isReset?: () => boolean
 }
 
+export const steadyNetwork: MemoryNetwork = { delayMs: () => 0.5 }
+
 /** The reference service without sockets, on a clock that moves on request. It has no timeouts. */
-export function memoryTransport(
-  service: Service,
-  clock: Clock,
-  network: MemoryNetwork = { delayMs: () => 0.5 },
-): Transport {
+export function memoryTransport(service: Service, clock: Clock, network: MemoryNetwork = steadyNetwork): Transport {
   return request =>
     new Promise<Exchange>(resolve => {
       const sentMs = clock.nowMs()

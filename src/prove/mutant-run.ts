@@ -5,20 +5,13 @@ import type { Plan } from '../plan/plan.ts'
 import type { Report } from '../report/document.ts'
 import { discover } from '../run/discovery.ts'
 import { run } from '../run/run.ts'
-import { defaultLatency } from '../service/capacity.ts'
 import { knownLie } from '../service/lies/lies.ts'
 import { createService, type Service } from '../service/service.ts'
+import { faultyDecisions, faultyLatency, isBroken, randomErrors } from './faults.ts'
 import { type ManualClock, manualClock } from './manual-clock.ts'
-import { memoryCallers, memoryIo, memoryJob, memoryTransport } from './memory-run.ts'
+import { memoryCallers, memoryIo, memoryJob, memoryTransport, steadyNetwork } from './memory-run.ts'
+import { honestTerms, type MutantTerms, type ServiceTerms } from './mutants.ts'
 import { recordRequests, repliesTheSame } from './recorded-requests.ts'
-
-/** How a service in memory differs from an honest one, as plain data. */
-export type MutantTerms = {
-  /** The lie that it tells; null: none. */
-  readonly lie: string | null
-  /** Whether the first violation ends the run, since the verdict is known then. */
-  readonly failFast: boolean
-}
 
 /** The part of a report that says whether a gate noticed something. */
 export type MutantResult = Pick<Report, 'verdict' | 'reasons' | 'thresholds'> & {
@@ -37,43 +30,53 @@ export async function createMutantRun(draft: DraftPlan): Promise<RunMutant> {
   assertNotOnSolana(draft.plan)
   const local = { ...draft.plan, callers: { ...draft.plan.callers, ...ownKeys(draft.plan) } }
   const callers = await memoryCallers(local, draft.contract)
-  const serviceOn = (clock: Clock, lie: string | null, capacity: Plan['service']) => {
+  const serviceOn = (clock: Clock, { lie, fault, serviceSeed }: ServiceTerms, capacity: Plan['service']) => {
     const { contract, plan } = draft
-    const lies = lie === null ? [] : [knownLie(lie)]
-    const options = { contract, clock, seed: plan.seed, timing: defaultLatency, lies, capacity, ...openingBalance }
-    return createService(options)
+    const lies = [...(lie === null ? [] : [knownLie(lie)]), ...faultyDecisions(fault)]
+    const drawn = { seed: serviceSeed ?? plan.seed, timing: faultyLatency(fault), faults: randomErrors(fault) }
+    return createService({ contract, clock, ...drawn, lies, capacity, ...openingBalance })
   }
   const replan = replanOnce(draft)
   /** What a service states about itself. It is another one, so that it moves neither clock nor chance of the run. */
   const planFor = async (lie: string | null) => {
     const clock = manualClock()
-    const transport = memoryTransport(serviceOn(clock, lie, null), clock)
+    const transport = memoryTransport(serviceOn(clock, { ...honestTerms, lie }, null), clock)
     const discovery = await clock.run(discover(transport, callers.callers, draft.plan, draft.contract))
     return attempt(() => replan(discovery))
   }
-  const runAt = async ({ plan, contract }: Planned, clock: ManualClock, service: Service, failFast: boolean) => {
+  const runAt = async (
+    { plan, contract }: Planned,
+    clock: ManualClock,
+    service: Service,
+    { fault, failFast }: Pick<MutantTerms, 'fault' | 'failFast'>,
+    middleMs: number = plan.forecast.durationMs / 2,
+  ) => {
     const job = { ...memoryJob(plan, contract, callers, clock), failFast }
-    return resultOf(await clock.run(run(job, memoryIo(clock, memoryTransport(service, clock)))))
+    const network = { ...steadyNetwork, isReset: () => isBroken(fault, middleMs, clock.nowMs()) }
+    return resultOf(await clock.run(run(job, memoryIo(clock, memoryTransport(service, clock, network)))))
   }
   let honest: Promise<HonestRun | null> | null = null
   const runHonest = async (): Promise<HonestRun | null> => {
     const planned = await planFor(null)
     if (planned instanceof UsageError) return null
     const clock = manualClock()
-    const { service, requests, isWhole } = recordRequests(serviceOn(clock, null, planned.plan.service), clock)
-    return { planned, result: await runAt(planned, clock, service, false), requests: isWhole() ? requests : null }
+    const { service, requests, isWhole } = recordRequests(serviceOn(clock, honestTerms, planned.plan.service), clock)
+    const result = await runAt(planned, clock, service, { fault: null, failFast: false })
+    return { planned, result, requests: isWhole() ? requests : null }
   }
-  return async ({ lie, failFast }) => {
-    const planned = await planFor(lie)
+  return async terms => {
+    const planned = await planFor(terms.lie)
     if (planned instanceof UsageError) return refused(planned.message)
     honest ??= runHonest()
     const known = await honest
     const { service: capacity } = planned.plan
+    const createOther = (clock: Clock) => serviceOn(clock, terms, capacity)
     // Judging takes ten times as long as replying, and many lies never show.
-    if (known !== null && known.planned === planned && known.requests !== null)
-      if (lie === null || repliesTheSame(known.requests, clock => serviceOn(clock, lie, capacity))) return known.result
+    if (terms.fault?.kind !== 'lost' && known?.planned === planned && known.requests !== null)
+      if (repliesTheSame(known.requests, createOther)) return known.result
     const clock = manualClock()
-    return await runAt(planned, clock, serviceOn(clock, lie, capacity), failFast)
+    const middleMs = known?.requests?.[Math.floor(known.requests.length / 2)]?.nowMs
+    return await runAt(planned, clock, createOther(clock), terms, middleMs)
   }
 }
 

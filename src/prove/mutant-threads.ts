@@ -1,7 +1,8 @@
 import { availableParallelism } from 'node:os'
 import { Worker as Thread } from 'node:worker_threads'
 import type { DraftOverrides, DraftPlan, NamedScenario } from '../library/draft.ts'
-import { createMutantRun, type MutantResult, type MutantTerms } from './mutant-run.ts'
+import { createMutantRun, type MutantResult } from './mutant-run.ts'
+import type { MutantTerms } from './mutants.ts'
 
 /** What a thread makes its own draft of. */
 export type DraftInput = { readonly scenario: NamedScenario; readonly overrides: DraftOverrides }

@@ -5,17 +5,42 @@ import { callFilterOf } from '../judge/not-judged.ts'
 import type { Call, Plan } from '../plan/plan.ts'
 import { lies } from '../service/lies/lies.ts'
 
+/** By how much a service is worse than an honest one. */
+export type FaultTerms = {
+  /** `slower` by this ratio; `errors` with this probability; `limit` that differs by this ratio, `slow-worker` by this ratio. */
+  readonly kind: 'slower' | 'errors' | 'limit' | 'charge' | 'slow-worker' | 'lost'
+  readonly ratio: number
+}
+
+/** How a service in memory differs from an honest one, as plain data. */
+export type MutantTerms = {
+  /** The lie that it tells; null: none. */
+  readonly lie: string | null
+  /** null: it is neither slower nor less reliable. */
+  readonly fault: FaultTerms | null
+  /** Of what the service draws; null: that of the run. */
+  readonly serviceSeed: number | null
+  /** Whether the first violation ends the run, since the verdict is known then. */
+  readonly failFast: boolean
+}
+
+export type ServiceTerms = Omit<MutantTerms, 'failFast'>
+
+/** A service as documented. */
+export const honestTerms: ServiceTerms = { lie: null, fault: null, serviceSeed: null }
+
 /** A service that differs from the honest one in one way. */
 export type Mutant = {
   readonly name: string
-  /** The first part of the id of its clause, such as `billing`. */
+  /** The first part of the id of its clause, such as `billing`; `faults` for those of quantity. */
   readonly group: string
   /** What the service does, in one line. */
   readonly text: string
-  /** The promise that it breaks. */
-  readonly clause: ClauseId
+  /** The promise that it breaks; null: none, since nobody promises times. */
+  readonly clause: ClauseId | null
   /** Further promises that it breaks, or appears to break. */
   readonly alsoViolates: readonly ClauseId[]
+  readonly terms: Pick<MutantTerms, 'lie' | 'fault'>
 }
 
 const groupOf = (id: ClauseId): string => id.split('.')[0] ?? id
@@ -23,7 +48,10 @@ const groupOf = (id: ClauseId): string => id.split('.')[0] ?? id
 /** The lies about clauses that the profile promises, and that `--only` selects. */
 export const promisedLies = (plan: Plan, contract: Contract): readonly Mutant[] =>
   judgedClauses(plan, contract).flatMap(clause =>
-    lies[clause].map(({ name, text, alsoViolates }) => ({ name, group: groupOf(clause), text, clause, alsoViolates })),
+    lies[clause].map(({ name, text, alsoViolates }) => ({
+      ...{ name, group: groupOf(clause), text, clause, alsoViolates },
+      terms: { lie: name, fault: null },
+    })),
   )
 
 function judgedClauses({ only }: Plan, contract: Contract): readonly ClauseId[] {
@@ -40,7 +68,7 @@ export function unpromised(contract: Contract): { readonly clauses: readonly Cla
 
 /** Whether no call of the plan could show this lie, whatever the service does. */
 export const isNeverAsked = ({ clause, alsoViolates }: Mutant, plan: Plan): boolean =>
-  ![clause, ...alsoViolates].some(id => isExercisable(id, plan))
+  clause !== null && ![clause, ...alsoViolates].some(id => isExercisable(id, plan))
 
 /** Whether a call of the plan could exercise the clause. */
 export function isExercisable(id: ClauseId, { calls }: Plan): boolean {

@@ -2,9 +2,10 @@ import type { ClauseId } from '../contract/clauses.ts'
 import { plural } from '../lib/format.ts'
 import type { DraftPlan } from '../library/draft.ts'
 import type { Verdict } from '../report/document.ts'
+import { faultMutants } from './faults.ts'
 import type { MutantResult } from './mutant-run.ts'
 import type { MutantRuns } from './mutant-threads.ts'
-import { isNeverAsked, type Mutant, promisedLies, unpromised } from './mutants.ts'
+import { honestTerms, isNeverAsked, type Mutant, promisedLies, unpromised } from './mutants.ts'
 import { type Survival, whySurvived } from './survivors.ts'
 
 /** What a gate noticed of the services that a trial ran it against. */
@@ -44,7 +45,7 @@ export type JudgedMutant = Pick<Mutant, 'name' | 'group' | 'clause' | 'text'> & 
 
 export type ProveProgress = { readonly done: number; readonly all: number; readonly caught: number }
 
-/** Runs a scenario against an honest service, and then against one service for each lie about what the profile promises. */
+/** Runs a scenario against an honest service, and then against one for each lie about what the profile promises, and each fault. */
 export async function proveGate(
   draft: DraftPlan,
   runs: MutantRuns,
@@ -52,11 +53,11 @@ export async function proveGate(
   onProgress: (progress: ProveProgress) => void = () => {},
 ): Promise<GateProof> {
   let honest: MutantResult | null = null
-  await runs.run([{ lie: null, failFast: false }], (_, result) => {
+  await runs.run([{ ...honestTerms, failFast: false }], (_, result) => {
     honest = result
   })
   if (honest === null) throw new Error('the honest run has no result')
-  const mutants = (honest as MutantResult).verdict === 'pass' ? promisedLies(draft.plan, draft.contract) : []
+  const mutants = (honest as MutantResult).verdict === 'pass' ? mutantsOf(draft) : []
   return proofOf(draft, honest, await judgeAll(draft, honest, mutants, runs, onProgress), minScore)
 }
 
@@ -72,7 +73,7 @@ async function judgeAll(
   const results = new Map<Mutant, MutantResult>()
   let caught = 0
   await run(
-    told.map(({ name }) => ({ lie: name, failFast: true })),
+    told.map(({ terms }) => ({ ...honestTerms, ...terms, failFast: true })),
     (index, result) => {
       const mutant = told[index]
       if (mutant !== undefined) results.set(mutant, result)
@@ -80,16 +81,22 @@ async function judgeAll(
       onProgress({ done: results.size, all: told.length, caught })
     },
   )
-  return mutants.map(mutant => judged(mutant, results.get(mutant) ?? honest))
+  return mutants.map(mutant => judged(mutant, results.get(mutant) ?? honest, honest))
 }
 
-function judged(mutant: Mutant, result: MutantResult): JudgedMutant {
+/** Faults of quantity fail no single clause, so `--only` with clauses leaves them out. */
+const mutantsOf = ({ plan, contract }: DraftPlan): readonly Mutant[] => [
+  ...promisedLies(plan, contract),
+  ...(plan.only?.clauses == null ? faultMutants(contract) : []),
+]
+
+function judged(mutant: Mutant, result: MutantResult, honest: MutantResult): JudgedMutant {
   const { name, group, clause, text } = mutant
   const isCaught = result.verdict === 'fail'
   return {
     ...{ name, group, clause, text },
     caughtBy: isCaught ? result.failed : [],
-    survived: isCaught ? null : whySurvived(mutant, result),
+    survived: isCaught ? null : whySurvived(mutant, result, honest),
   }
 }
 
@@ -146,9 +153,9 @@ function concluded(
   if (all === 0)
     return {
       verdict: 'inconclusive',
-      reasons: ['There is no lie to tell: the profile promises no clause that is judged.'],
+      reasons: ['There is nothing to notice: the profile promises no clause that is judged.'],
     }
-  const noticed = `The gate noticed ${caught} of ${plural(all, 'lie')}`
+  const noticed = `The gate noticed ${caught} of ${plural(all, 'wrong service')}`
   if (minScore !== null && caught / all < minScore)
     return { verdict: 'fail', reasons: [`${noticed}, less than ${minScore * 100} %.`] }
   return { verdict: 'pass', reasons: [`${noticed}, and lets an honest service pass.`] }

@@ -10,6 +10,8 @@ const titles: Readonly<Record<Survival['kind'], string>> = {
   'never-asked': 'Never asked',
   prevented: 'Not judged',
   'not-shown': 'Asked, but not shown',
+  'no-threshold': 'No threshold',
+  'too-loose': 'Threshold too loose',
   inconclusive: 'Inconclusive',
 }
 
@@ -33,7 +35,7 @@ function groupLines({ groups, mutants, score }: GateProof, page: Page): readonly
   return [
     ...heading(page, 'Score'),
     ...table(page, 2, [
-      ['group', 'lies', 'never asked', 'noticed', 'score'].map((text, column) => ({
+      ['group', 'services', 'never asked', 'noticed', 'score'].map((text, column) => ({
         text,
         ...(column > 0 && { align: 'right' }),
       })),
@@ -65,7 +67,7 @@ function survivorLines({ mutants }: GateProof, page: Page): readonly string[] {
     ...heading(page, 'Not noticed'),
     ...sorted.flatMap(({ survival: { kind, text }, mutants: same }) => [
       ...wrap(page, `${titles[kind]}: ${text}`, 2),
-      ...wrap(page, `${plural(same.length, 'lie')}: ${same.map(({ name }) => name).join(', ')}`, 4),
+      ...wrap(page, `${plural(same.length, 'service')}: ${same.map(({ name }) => name).join(', ')}`, 4),
     ]),
   ]
 }

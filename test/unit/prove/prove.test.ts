@@ -5,7 +5,7 @@ import { type DraftPlan, draftScenario } from '../../../src/library/draft.ts'
 import { createSecrets } from '../../../src/library/secrets.ts'
 import { createMutantRun } from '../../../src/prove/mutant-run.ts'
 import { inlineRuns } from '../../../src/prove/mutant-threads.ts'
-import { isExercisable, isNeverAsked, promisedLies } from '../../../src/prove/mutants.ts'
+import { honestTerms, isExercisable, isNeverAsked, promisedLies } from '../../../src/prove/mutants.ts'
 import { type GateProof, proveGate } from '../../../src/prove/prove.ts'
 import { renderProof } from '../../../src/prove/render-proof.ts'
 import { knownLie } from '../../../src/service/lies/lies.ts'
@@ -65,7 +65,7 @@ describe('the score', () => {
     const part = await prove(without)
     expect(whole.verdict).toBe('pass')
     const predicted = whole.mutants
-      .filter(({ survived, clause }) => survived === null && !isExercisable(clause, without.plan))
+      .filter(({ survived, clause }) => survived === null && clause !== null && !isExercisable(clause, without.plan))
       .map(({ name }) => name)
     expect(predicted.length).toBeGreaterThanOrEqual(5)
     expect(caughtIn(whole).filter(name => !caughtIn(part).includes(name))).toEqual(predicted)
@@ -76,7 +76,7 @@ describe('the score', () => {
     const { score, mutants, groups } = whole
     const caught = mutants.filter(({ survived }) => survived === null)
     expect(score).toBe(caught.length / mutants.length)
-    expect(groups.map(({ group }) => group)).toEqual(['chat', 'rpc'])
+    expect(groups.map(({ group }) => group)).toEqual(['chat', 'rpc', 'faults'])
     expect(groups.reduce((sum, group) => sum + group.all, 0)).toBe(mutants.length)
     expect(groups.reduce((sum, group) => sum + group.caught, 0)).toBe(caught.length)
     expect(caught.length).toBeGreaterThan(5)
@@ -85,10 +85,10 @@ describe('the score', () => {
 
   test('below --min-score is a failure', async () => {
     const promises = ['chat.usage.sum']
-    expect(await proofOf({ promises }, 0.7)).toMatchObject({ verdict: 'pass', minScore: 0.7 })
+    expect(await proofOf({ promises }, 0.3)).toMatchObject({ verdict: 'pass', minScore: 0.3 })
     const below = await proofOf({ promises: ['chat.usage.sum', 'abuse.counts'] }, 0.9)
     expect(below.verdict).toBe('fail')
-    expect(below.reasons[0]).toMatch(/^The gate noticed \d+ of \d+ lies, less than 90 %\.$/)
+    expect(below.reasons[0]).toMatch(/^The gate noticed \d+ of \d+ wrong services, less than 90 %\.$/)
   })
 })
 
@@ -98,7 +98,7 @@ describe('a lie that was not noticed', () => {
     const kinds = new Map(mutants.map(({ name, survived }) => [name, survived]))
     expect(kinds.get('conflict-runs')).toEqual({
       kind: 'never-asked',
-      text: 'no call of this run repeats a JSON-RPC request with another body (conflict-ratio)',
+      text: 'no call of this run repeats a request with another body (conflict-ratio)',
     })
     expect(kinds.get('no-request-limit')).toEqual({ kind: 'never-asked', text: 'no caller reached its limit' })
   })
@@ -109,18 +109,53 @@ describe('a lie that was not noticed', () => {
     const vain = promisedLies(draft.plan, draft.contract).filter(lie => isNeverAsked(lie, draft.plan))
     expect(vain.length).toBeGreaterThan(100)
     for (const { name } of vain.filter((_, index) => index % 12 === 0))
-      expect(await runMutant({ lie: name, failFast: false }), name).toMatchObject({ verdict: 'pass' })
+      expect(await runMutant({ ...honestTerms, lie: name, failFast: false }), name).toMatchObject({ verdict: 'pass' })
+  })
+})
+
+describe('a fault of quantity', () => {
+  const ofTimes = ['slower-by-half', 'three-times-as-slow', 'ten-times-as-slow', 'one-slow-worker']
+  const survivals = async (threshold: string) => {
+    const { mutants, verdict } = await proofOf({ threshold, promises: [] })
+    expect(verdict).toBe('pass')
+    return new Map(mutants.map(({ name, survived }) => [name, survived]))
+  }
+
+  test('of times is noticed by a threshold on times alone, and the reason says how loose it is', async () => {
+    const without = await survivals('violations == 0')
+    for (const name of ofTimes)
+      expect(without.get(name)).toEqual({ kind: 'no-threshold', text: 'no threshold measures it' })
+    const measured = await survivals('max latency of read < 60ms')
+    expect(ofTimes.filter(name => measured.get(name) === null)).toEqual(['ten-times-as-slow'])
+    expect(measured.get('three-times-as-slow')?.kind).toBe('too-loose')
+    expect(measured.get('three-times-as-slow')?.text).toMatch(
+      /^it is within max latency of read < 60ms, which had [\d.]+ ms$/,
+    )
+  })
+
+  test('of connections is noticed by a threshold on failures', async () => {
+    expect((await survivals('violations == 0')).get('lost-second')).toMatchObject({ kind: 'inconclusive' })
+    expect((await survivals('failed == 0')).get('lost-second')).toBeNull()
+  })
+
+  test('of charges is noticed by balances, if they are promised', async () => {
+    const { mutants } = await proofOf({ promises: ['billing.conservation'] })
+    expect(mutants.find(({ name }) => name === 'charge-off-by-a-unit')).toMatchObject({
+      survived: null,
+      caughtBy: expect.arrayContaining(['billing.conservation']),
+    })
+    expect(whole.mutants.map(({ name }) => name)).not.toContain('charge-off-by-a-unit')
   })
 })
 
 test('a lie that changes no reply is not run, and ends as if it were', async () => {
   const draft = await draftOf({})
   const runMutant = await createMutantRun(draft)
-  const honest = await runMutant({ lie: null, failFast: false })
+  const honest = await runMutant({ ...honestTerms, failFast: false })
   const sample = promisedLies(draft.plan, draft.contract).filter((_, index) => index % 12 === 0)
   let same = 0
   for (const { name } of sample) {
-    const result = await runMutant({ lie: name, failFast: false })
+    const result = await runMutant({ ...honestTerms, lie: name, failFast: false })
     if (result === honest) same++
     const { report } = await virtualRun({ scenario: scenarioOf({}), lies: [knownLie(name)] })
     expect(result.verdict, name).toBe(report.verdict)
