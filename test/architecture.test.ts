@@ -632,8 +632,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 524 files',
-    rule: atMostFiles(524),
+    text: 'src has at most 526 files',
+    rule: atMostFiles(526),
     planted: [],
   },
   {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ownMember } from '../lib/json.ts'
+import { billingTerms } from './billing/billing-terms.ts'
 import { chatTerms, modelTerms, tierLimits } from './chat-terms.ts'
 import {
   amountText,
@@ -303,16 +304,7 @@ export const contractSchema = z.strictObject({
    * reference service, which forecasts the cost of a run against another target and is not asserted of it.
    */
   sources: z.record(z.string(), z.enum(['profile', 'target', 'default'])).default({}),
-  billing: z
-    .strictObject({
-      settleMs: milliseconds.describe('after this many milliseconds, every charge is in the balance'),
-      balanceResolutionUsd: amountText.describe('the smallest difference that a balance shows, a decimal in quotes'),
-      balanceHeaders: z.boolean().describe('whether every authenticated response carries both balances'),
-      balanceRemaining: z
-        .enum(['wallets', 'anyone'])
-        .describe('who may get `X-Balance-Remaining`: `wallets` alone, or `anyone`'),
-    })
-    .meta({ isOpen: true }),
+  billing: billingTerms,
   wallets: walletTerms,
 })
 

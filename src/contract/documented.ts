@@ -195,7 +195,12 @@ export const documentedContract: Contract = {
   },
   limitLogs: { rows: 50, rpcId: 'endpoint:api/v1/crypto/rpc' }, // public
   sources: {},
-  billing: { settleMs: 1_000, balanceResolutionUsd: '0.00000001', balanceHeaders: true, balanceRemaining: 'wallets' },
+  billing: {
+    ...{ settleMs: 1_000, balanceResolutionUsd: '0.00000001', balanceHeaders: true, balanceRemaining: 'wallets' },
+    balance: { header: null, path: null, pointer: null, counts: 'left', when: 'after', scope: 'account' },
+    costHeader: null,
+    usdPerRequest: null,
+  },
   wallets: documentedWallets,
 }
 

@@ -355,7 +355,7 @@ export const topUpCall = '(top-up)'
 /** The calls that Turnpike adds to a plan. */
 export function systemCallsOf({ callers: { wallets } }: Pick<Plan, 'callers'>): Plan['calls'] {
   return {
-    [balanceCheckCall]: { kind: 'rate-limits' },
+    [balanceCheckCall]: { kind: 'balance' },
     ...(wallets !== null && { [walletBalanceCall]: { kind: 'wallet-balance' } }),
     ...(wallets !== null && wallets.topUpUsd !== null && { [topUpCall]: paymentOf(wallets.topUpUsd) }),
   }

@@ -1,5 +1,6 @@
 import type { Account } from './account.ts'
 import { chatHandler } from './chat/chat.ts'
+import { creditBalance } from './credit-headers.ts'
 import { modelList, networkList, rateLimitLogs, rateLimits } from './lists.ts'
 import { errorReply, type Reply, type RequestState } from './message.ts'
 import { resourceHandler } from './resources.ts'
@@ -36,7 +37,7 @@ type Endpoint<Of extends Route> = PublicEndpoint<Of> | AccountEndpoint<Of>
 
 type EndpointDeps = Parameters<typeof chatHandler>[0] &
   Parameters<typeof rpcProxy>[0] &
-  Parameters<typeof resourceHandler>[0] & { readonly wallets: Wallets }
+  Parameters<typeof resourceHandler>[0] & { readonly wallets: Wallets; readonly openingPicoUsd: bigint }
 
 /** Which part of the service answers the requests of each kind of route. */
 export function createEndpoints(deps: EndpointDeps): (route: Route) => Endpoint<Route> {
@@ -46,6 +47,7 @@ export function createEndpoints(deps: EndpointDeps): (route: Route) => Endpoint<
   const resources = resourceHandler(deps)
   const limits = rateLimits(contract, behavior)
   const refusals = rateLimitLogs(behavior)
+  const credits = creditBalance(contract, deps.openingPicoUsd)
 
   const rows: { readonly [Kind in Route['kind']]: Endpoint<RouteOf<Kind>> } = {
     chat: {
@@ -74,6 +76,7 @@ export function createEndpoints(deps: EndpointDeps): (route: Route) => Endpoint<
     },
     'rate-limits': controlEndpoint(limits),
     'rate-limit-logs': controlEndpoint(refusals),
+    balance: controlEndpoint(credits),
     networks: { access: 'public', respond: networkList(contract, behavior) },
     models: { access: 'public', respond: modelList(contract, behavior) },
     'top-up': { access: 'public', respond: wallets.offers.topUp, pay: wallets.pay },

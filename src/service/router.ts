@@ -9,6 +9,7 @@ export type Route =
   | { readonly kind: 'models' }
   | { readonly kind: 'rate-limits' }
   | { readonly kind: 'rate-limit-logs' }
+  | { readonly kind: 'balance' }
   | { readonly kind: 'resource'; readonly resource: Resource }
   | { readonly kind: 'top-up' }
   | { readonly kind: 'solana-node' }
@@ -19,7 +20,13 @@ export type Route =
 const unknown: Route = { kind: 'unknown' }
 
 /** The routes of the contract as a function of method and path. */
-export function router({ paths: written, resources, rpc, wallets }: Contract): (method: string, path: string) => Route {
+export function router({
+  paths: written,
+  resources,
+  rpc,
+  wallets,
+  billing,
+}: Contract): (method: string, path: string) => Route {
   const paths = { ...written, chat: withoutQuery(written.chat), rpc: withoutQuery(written.rpc) }
   const gets = new Map<string, Route>([
     [paths.networks, { kind: 'networks' }],
@@ -27,6 +34,7 @@ export function router({ paths: written, resources, rpc, wallets }: Contract): (
     [paths.rateLimits, { kind: 'rate-limits' }],
     [paths.rateLimitLogs, { kind: 'rate-limit-logs' }],
   ])
+  if (billing.balance.path !== null) gets.set(billing.balance.path, { kind: 'balance' })
   const posts = new Map<string, Route>()
   for (const resource of Object.values(resources)) {
     const routes = resource.method === 'GET' ? gets : posts

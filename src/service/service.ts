@@ -16,6 +16,7 @@ import {
 } from './account.ts'
 import { defaultBehavior } from './behavior.ts'
 import { createSlots, delayReply, type ServiceCapacity, type ServiceLatency } from './capacity.ts'
+import { createCreditHeaders } from './credit-headers.ts'
 import { createDialect, createReader, createReplayMark } from './dialect.ts'
 import { createEndpoints } from './endpoints.ts'
 import { type Fault, faultReply, injectFaults } from './faults.ts'
@@ -78,7 +79,9 @@ const hostName = 'reference-1'
 export function createService(options: ServiceOptions): Service {
   const { clock, seed, timing, lies } = options
   const { spoken: contract, translate } = createDialect(withModels(options.contract))
+  const openingPicoUsd = pico(options.openingBalanceUsd)
   const markReplay = createReplayMark(contract)
+  const withCredits = createCreditHeaders(contract, openingPicoUsd)
   const understand = createReader(contract, options.headerValues ?? {})
   const prefix = contract.headerPrefix
   const timestampHeader = contract.requestTimestampHeader
@@ -86,7 +89,6 @@ export function createService(options: ServiceOptions): Service {
   const samples = samplesOf(contract, ['every', 'present'])
   const accountSamples = samplesOf(contract, ['account'])
   const inferenceSamples = samplesOf(contract, ['inference'])
-  const openingPicoUsd = pico(options.openingBalanceUsd)
   const openingPicoDiem = pico(options.openingBalanceDiem)
   const behavior = withOverrides(defaultBehavior(contract), contract, lies)
   const names = identifiers(seed)
@@ -126,6 +128,7 @@ export function createService(options: ServiceOptions): Service {
         ? paymentRequiredReply(state, contract)
         : wallets.offers.insufficient(state, account),
     wallets,
+    openingPicoUsd,
   })
 
   return {
@@ -204,7 +207,9 @@ export function createService(options: ServiceOptions): Service {
 
   function send(reply: Reply, state: RequestState): Reply {
     if (reply.status >= 400) state.headers[`${prefix}host-name`] = hostName
-    const said = markReplay(behavior.finish(reply, state))
+    const endpoint = endpointOf(state.route)
+    const isChargedLater = endpoint.access === 'account' && endpoint.isChargedLater
+    const said = withCredits(markReplay(behavior.finish(reply, state)), state, isChargedLater)
     const finished = { ...said, headers: translate(said.headers, said.status, state.arrivedMs) }
     const encoding = behavior.encoding(state.request.headers['accept-encoding'], finished, state)
     const encoded =

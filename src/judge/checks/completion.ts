@@ -32,13 +32,14 @@ type ChatObservation = Observation & { readonly request: ChatDescriptor }
 
 /** Checks the model and time of a completion, its usage and its cost. */
 export function checkCompletion(
-  { id, model, created, usage, cost, isTruncated }: Completion,
+  { id, model, created, usage, cost: inBody, isTruncated }: Completion,
   observation: ChatObservation,
   contract: Contract,
   reporter: Reporter<CompletionClause>,
 ): void {
   const { request } = observation
   const expect = expectFor(reporter, observation.id)
+  const cost = contract.billing.costHeader === null ? inBody : costInHeader(observation, contract)
 
   expect('chat.id', typeof id === 'string' && id !== '', () => `id is ${quote(id)}, expected a text`)
   // An alias may be served by another model. The id of a known model must be that model.
@@ -115,6 +116,12 @@ function checkTruncation(
 
 const hasOtherBound = (options: ChatDescriptor['options']): boolean =>
   options !== null && ('max_tokens' in options.body || 'max_completion_tokens' in options.body)
+
+/** The cost in the header of the profile, as a body would state it. */
+function costInHeader({ response }: ChatObservation, contract: Contract): unknown {
+  const text = response?.headers[priceListOf(contract).costHeader]
+  return text === undefined || nearestPico(text) === null ? text : { usd: Number(text), diem: 0 }
+}
 
 function checkCost(
   cost: unknown,

@@ -1,3 +1,4 @@
+import { hasDocumentedBalances } from '../../contract/billing/billing-terms.ts'
 import type { ClausesOf } from '../../contract/clauses.ts'
 import type { Contract, Model } from '../../contract/contract.ts'
 import {
@@ -25,7 +26,7 @@ export const checkHeaders: Check<'headers'> = (observation, contract, reporter) 
   const isOn = {
     every: true,
     inference: is2xx(status) && requestTraits(request).service(request, contract) === 'inference',
-    account: contract.billing.balanceHeaders && authenticatedResponse(observation) !== null,
+    account: hasDocumentedBalances(contract.billing) && authenticatedResponse(observation) !== null,
   }
   for (const { clause, name, on, form } of headerRulesOf(contract).headers) {
     const value = headers[name]

@@ -16,7 +16,7 @@ type ListRule = {
   readonly wrong: (body: Body, contract: Contract, accountTier: AccountTier) => string | null
 }
 
-const rules: Readonly<Record<ListDescriptor['kind'], ListRule>> = {
+const rules: Readonly<Record<Exclude<ListDescriptor['kind'], 'balance'>, ListRule>> = {
   networks: {
     clause: 'catalogue.networks',
     isReadable: body => isTextList(body?.networks),
@@ -46,6 +46,8 @@ const rules: Readonly<Record<ListDescriptor['kind'], ListRule>> = {
 /** Checks the lists of networks, models, the caller's rate limits, and the requests that they rejected. */
 export const checkLists: Check<'lists', ListDescriptor> = (observation, contract, reporter) => {
   const { response, request, id, accountTier } = observation
+  // The ledger reads it.
+  if (request.kind === 'balance') return
   if (response === null || response.status >= 500 || unrelated.includes(response.status)) return
   const isSuccess = is2xx(response.status)
   const body = isSuccess ? jsonObject(response) : null

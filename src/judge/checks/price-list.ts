@@ -2,7 +2,6 @@ import { type Contract, type MethodTier, type Model, methodTier } from '../../co
 import { moneyHeadersOf } from '../../contract/headers.ts'
 import { isAssumed } from '../../contract/sources.ts'
 import { memoizeByObject, memoizeLast } from '../../lib/memoize.ts'
-
 import { nearestPico, pico } from '../../lib/money.ts'
 
 /** The prices of the contract, as integers. */
@@ -15,6 +14,8 @@ type PriceList = {
   /** By model: pico-USD for a million tokens. A model without a known price is missing. */
   readonly tokenPrices: ReadonlyMap<string, TokenPrices>
   readonly models: ReadonlySet<string>
+  /** What a completion costs beside its tokens; null: nothing. */
+  readonly usdPerRequest: bigint | null
   /** The base credits of networks. */
   readonly bases: ReadonlyMap<string, number>
   /** Methods whose tier is not stated. */
@@ -73,7 +74,8 @@ function makePriceList(contract: Contract): PriceList {
     bases: new Map(bases),
     assumedMethods: new Set(assumedMethods),
     creditsHeader: headers.rpcCredits,
-    costHeader: headers.rpcCostUsd,
+    costHeader: billing.costHeader?.toLowerCase() ?? headers.rpcCostUsd,
+    usdPerRequest: billing.usdPerRequest === null ? null : pico(billing.usdPerRequest),
     usdHeader: headers.usdBalance,
     diemHeader: headers.diemBalance,
   }
@@ -114,8 +116,16 @@ export type TokenQuantities = {
   readonly written: number
 }
 
-/** The list price of tokens in pico-USD; null if a price is unknown. */
+/** The list price of a completion in pico-USD; null if a price is unknown. */
 export function listPrice(priceList: PriceList, model: string, tokens: TokenQuantities): bigint | null {
+  const ofTokens = priceOfTokens(priceList, model, tokens)
+  const { usdPerRequest } = priceList
+  // A request may have the only price.
+  if (ofTokens === null) return priceList.tokenPrices.has(model) ? null : usdPerRequest
+  return ofTokens + (usdPerRequest ?? 0n)
+}
+
+function priceOfTokens(priceList: PriceList, model: string, tokens: TokenQuantities): bigint | null {
   const price = priceList.tokenPrices.get(model)
   if (price === undefined) return null
   const { prompt, completion, cached, written } = tokens

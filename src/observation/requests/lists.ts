@@ -4,7 +4,7 @@ import type { DeepReadonly } from '../../lib/json.ts'
 import { drawnLimit } from '../limit-scope.ts'
 import { type RequestTraits, usual } from './traits.ts'
 
-export const listKinds = ['models', 'networks', 'rate-limits', 'rate-limit-logs'] as const
+export const listKinds = ['models', 'networks', 'rate-limits', 'rate-limit-logs', 'balance'] as const
 
 export const listRequestSchema = z.object({ kind: z.enum(listKinds) })
 export type ListDescriptor = DeepReadonly<z.output<typeof listRequestSchema>>
@@ -37,4 +37,8 @@ export const listTraits: Readonly<Record<ListDescriptor['kind'], RequestTraits<L
   networks: openList(({ networks }) => networks),
   'rate-limits': listOfCaller(({ rateLimits }) => rateLimits),
   'rate-limit-logs': listOfCaller(({ rateLimitLogs }) => rateLimitLogs),
+  balance: {
+    ...listOfCaller(({ rateLimits }) => rateLimits),
+    endpoint: (_, { paths, billing }) => ({ method: 'GET', route: billing.balance.path ?? paths.rateLimits }),
+  },
 }

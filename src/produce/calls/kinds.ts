@@ -6,7 +6,7 @@ import type { BuiltRequest, CallOf, RequestBuilder, RequestContext, RequestPosit
 import { chatRequests } from './chat.ts'
 import { probeRequests } from './probe.ts'
 import { replayRequests } from './replay.ts'
-import { balanceRequests, listRequests, openListRequests, resourceRequests } from './resources.ts'
+import { balanceCheckRequests, balanceRequests, listRequests, openListRequests, resourceRequests } from './resources.ts'
 import { rpcRequests } from './rpc.ts'
 import { topUpRequests } from './top-up.ts'
 
@@ -19,6 +19,7 @@ const kinds: { readonly [Kind in Call['kind']]: RequestBuilder<CallOf<Kind>> } =
   networks: openListRequests('networks'),
   'rate-limits': listRequests('rate-limits', 'rateLimits'),
   'rate-limit-logs': listRequests('rate-limit-logs', 'rateLimitLogs'),
+  balance: balanceCheckRequests,
   resource: resourceRequests,
   'top-up': topUpRequests,
   'wallet-balance': balanceRequests,

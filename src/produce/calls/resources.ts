@@ -26,6 +26,17 @@ export const openListRequests = (kind: 'models' | 'networks'): RequestBuilder<Ca
   }),
 })
 
+/** The balance of a caller with a key: where the profile says, or a list about the caller, whose headers show it. */
+export const balanceCheckRequests: RequestBuilder<CallOf<'balance'>> = {
+  build: (_, _position, headers, { contract, bounds }) => {
+    const { path } = contract.billing.balance
+    return {
+      descriptor: { kind: path === null ? 'rate-limits' : 'balance' },
+      request: getJson(path ?? contract.paths.rateLimits, headers, bounds),
+    }
+  },
+}
+
 export const balanceRequests: RequestBuilder<CallOf<'wallet-balance'>> = {
   build: (_, { wallet }, headers, { contract, bounds }) => {
     const address = wallet?.address ?? null

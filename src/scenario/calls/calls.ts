@@ -91,6 +91,7 @@ const kinds: { readonly [Kind in Call['kind']]: CallKind<CallOf<Kind>> } = {
   networks: list,
   'rate-limits': list,
   'rate-limit-logs': list,
+  balance: list,
   resource,
   'top-up': topUp,
   'wallet-balance': walletBalance,

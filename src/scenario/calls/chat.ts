@@ -197,13 +197,16 @@ function chatPicoUsd(call: ChatCall, arrivals: number, contract: Contract, promp
   const requested = options?.body.model ?? model
   const priceIn = ({ models }: Pick<Contract, 'models'>) => models.find(({ id }) => id === requested)?.usdPerMillion
   // A default price is never asserted, and it is better than none for a forecast.
+  const { usdPerRequest } = contract.billing
   const price = priceIn(contract) ?? priceIn(documentedContract) ?? null
   const lookups = lookupsPicoUsd(call, arrivals, contract)
-  if (price === null || lookups === null) return null
+  const perRequest = usdPerRequest === null ? 0n : costOfUnits(arrivals, pico(usdPerRequest))
+  if (lookups === null || (price === null && usdPerRequest === null)) return null
+  if (price === null) return perRequest + lookups
   const promptTokens = estimatedPromptTokens(call) + extraTokens(options)
   const prompt = costOfUnits(arrivals * promptTokens, promptPrice(price), 1_000_000n)
   const completionTokens = maxCompletionTokens(call, contract) * choicesOf(options)
-  return prompt + costOfUnits(arrivals * completionTokens, pico(price.output), 1_000_000n) + lookups
+  return prompt + costOfUnits(arrivals * completionTokens, pico(price.output), 1_000_000n) + perRequest + lookups
 }
 
 /** Fields of the body override the limit of the call. Without a limit above 0, the limit of the model applies. */

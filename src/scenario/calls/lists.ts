@@ -9,7 +9,9 @@ export const limitLogsSchema = mapping({ kind: kindField('rate-limit-logs') }).d
   'The log of requests of the caller that hit a limit.',
 )
 
-export const resolvedList = z.object({ kind: z.enum(['models', 'networks', 'rate-limits', 'rate-limit-logs']) })
+export const resolvedList = z.object({
+  kind: z.enum(['models', 'networks', 'rate-limits', 'rate-limit-logs', 'balance']),
+})
 type ListCall = Readonly<z.output<typeof resolvedList>>
 
 export const list: CallKind<ListCall> = {

@@ -1,7 +1,8 @@
 import type { Contract, Model } from '../../contract/contract.ts'
+import { moneyHeadersOf } from '../../contract/headers.ts'
 import { controlDraw, type Draw } from '../../contract/limiters.ts'
-import { isObject, parseUncut } from '../../lib/json.ts'
-import { formatPico } from '../../lib/money.ts'
+import { isObject, parseUncut, toObject } from '../../lib/json.ts'
+import { formatPico, pico as picoOf } from '../../lib/money.ts'
 import { randomStream } from '../../lib/random.ts'
 import { type Account, currencyFor } from '../account.ts'
 import type { Behavior } from '../behavior.ts'
@@ -67,6 +68,9 @@ export function chatHandler(options: ChatHandlerDeps): ChatHandler {
   const models = new Map(contract.models.map(model => [model.id, model]))
   const cache = promptCache()
   const parseRequest = chatRequestParser(contract, behavior)
+  const { usdPerRequest, costHeader } = contract.billing
+  const perRequest = picoOf(usdPerRequest ?? '0')
+  const { rpcCostUsd } = moneyHeadersOf(contract)
   const keyed = keyedReplies({ contract, behavior })
   const hasKeys = contract.idempotency.calls.includes('chat')
   const relay = chatUpstream === null ? null : chatRelay({ contract, behavior, identifiers, upstream: chatUpstream })
@@ -120,9 +124,8 @@ export function chatHandler(options: ChatHandlerDeps): ChatHandler {
     const { state, account, model, request, body, draw, admission } = valid
     const allowed = request.choices * request.maxCompletionTokens
     const maxUsage = { prompt_tokens: request.promptTokens, completion_tokens: allowed }
-    const maxPico = model.usdPerMillion === null ? 0n : listPricePico(maxUsage, model.usdPerMillion)
-    if (model.usdPerMillion !== null && !behavior.canPay(account, maxPico + account.heldPico))
-      return paymentRequired(state, account)
+    const maxPico = (model.usdPerMillion === null ? 0n : listPricePico(maxUsage, model.usdPerMillion)) + perRequest
+    if (maxPico > 0n && !behavior.canPay(account, maxPico + account.heldPico)) return paymentRequired(state, account)
     const fault = maybeFail(state)
     if (fault !== null) return fault
     if (!limiter.reserve(state, admission, request.promptTokens + allowed))
@@ -153,10 +156,9 @@ export function chatHandler(options: ChatHandlerDeps): ChatHandler {
       renderChoice(generateChoice(request, behavior, timing, random), request, sources, behavior),
     )
     const usage = usageOf(request.promptTokens, generated, request.thinks, cached)
-    const pico =
-      model.usdPerMillion === null
-        ? null
-        : behavior.withLookups(behavior.chatCostPico(usage, model.usdPerMillion), lookups)
+    const ofTokens = model.usdPerMillion === null ? null : behavior.chatCostPico(usage, model.usdPerMillion)
+    const isPriced = ofTokens !== null || usdPerRequest !== null
+    const pico = isPriced ? behavior.withLookups((ofTokens ?? 0n) + perRequest, lookups) : null
     const currency = currencyFor(account, pico ?? 0n)
     const endMs = lastTokenMs(generated)
     account.deferred = [
@@ -170,9 +172,11 @@ export function chatHandler(options: ChatHandlerDeps): ChatHandler {
       },
     ]
 
+    const cost = pico === null ? null : behavior.cost(costOf(pico, currency))
+    if (cost !== null && costHeader !== null) state.headers[rpcCostUsd] = costText(cost)
     const closing = {
       usage: behavior.usage(usage),
-      ...(pico === null ? {} : { cost: behavior.cost(costOf(pico, currency)) }),
+      ...(cost !== null && costHeader === null && { cost }),
       ...(request.echoes ? { [chat.parametersField]: echoOf(request.options, sources, behavior) } : {}),
     }
     const head = {
@@ -228,6 +232,12 @@ export function chatHandler(options: ChatHandlerDeps): ChatHandler {
     }
     return jsonReply(state, completion, afterMs)
   }
+}
+
+/** The cost of a completion as a header states it. What is no cost stays no amount. */
+const costText = (cost: unknown): string => {
+  const { usd = 0, diem = 0 } = toObject(cost) ?? {}
+  return typeof usd === 'number' && typeof diem === 'number' ? (usd + diem).toFixed(12) : String(usd)
 }
 
 /** Fields that a caller passes back unchanged when it continues the conversation. */

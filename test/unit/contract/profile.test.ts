@@ -121,6 +121,18 @@ describe('a mistake in a profile', () => {
     ],
     ['requestQuery: { "a b": "1" }', 'p.yaml:1:17: got "a b", expected the name of a parameter'],
     ['requestQuery: { a: 1 }', 'p.yaml:1:20: got 1, expected string'],
+    [
+      'billing: { balance: { pointer: /left } }',
+      'p.yaml:1:32: got "/left", expected a path in balance.path, too, since a pointer is into its body',
+    ],
+    [
+      'billing: { balance: { path: /credits, pointer: left } }',
+      'p.yaml:1:48: got "left", expected a JSON pointer such as /data/credits',
+    ],
+    [
+      'billing: { balance: { header: X-Left }, costHeader: x-left }',
+      'p.yaml:1:53: got "x-left", expected another header than that of the balance',
+    ],
     ['accounts: null', 'p.yaml:1:11: got an empty value, expected object'],
     ['models: [{ id: own }]', 'p.yaml:1:10: got no "name", expected string'],
     ['- a', 'p.yaml:1:1: got a list, expected object'],

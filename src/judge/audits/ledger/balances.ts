@@ -1,3 +1,4 @@
+import { ownBalance, pointedValue } from '../../../contract/billing/billing-terms.ts'
 import type { Contract } from '../../../contract/contract.ts'
 import { balanceRemainingHeader } from '../../../contract/headers.ts'
 import { sourceOfValue } from '../../../contract/sources.ts'
@@ -6,7 +7,7 @@ import type { Observation } from '../../../observation/observation.ts'
 import { isWalletBalance } from '../../../observation/requests/wallets.ts'
 import { authenticatedResponse } from '../../../observation/response.ts'
 import { priceListOf } from '../../checks/price-list.ts'
-import type { Balances, ChargeBounds } from './charge.ts'
+import { type Balances, type ChargeBounds, isCharge } from './charge.ts'
 import type { ShownCredit } from './shown.ts'
 
 /** Reads the balances of one account from its responses. */
@@ -32,6 +33,21 @@ export function createBalanceReader(contract: Contract, isWallet: boolean): Bala
   const digits = createBalanceDigits(balanceResolution)
   const finest = createFinestDigit(balanceResolution)
   let source: 'headers' | 'places' | null = null
+  const { place } = ownBalance(contract.billing)
+
+  /** The credits at the place of the profile, before the request. */
+  function ownBalanceOf(observation: Observation, charge: ChargeBounds | null): Balances | null {
+    const shown = statedCredits(observation, contract)
+    const amount = shown === null ? null : nearestPico(shown.text)
+    if (shown === null || amount === null) return null
+    digits.add('own', shown.text)
+    const left = place?.counts === 'spent' ? -amount : amount
+    if (!shown.isAfter) return { usd: left, diem: 0n }
+    // A stream begins before its charge is known.
+    if (charge === null || observation.response?.body.kind === 'stream') return null
+    if (charge.max === 0n) return { usd: left, diem: 0n }
+    return isCharge(charge) ? { usd: left + charge.said, diem: 0n } : null
+  }
 
   return {
     balancesOf: (observation, charge, shown) => {
@@ -40,6 +56,7 @@ export function createBalanceReader(contract: Contract, isWallet: boolean): Bala
       digits.add(usdHeader, shownUsd)
       digits.add(diemHeader, shownDiem)
       const [usd, diem] = [nearestPico(shownUsd ?? ''), nearestPico(shownDiem ?? '')]
+      if (!isWallet && place !== null) return ownBalanceOf(observation, charge)
       if (!isWallet) return usd === null || diem === null ? null : { usd, diem }
       const isFixed = !contract.billing.balanceHeaders
       if (usd !== null && !(isFixed && source === 'places')) {
@@ -59,6 +76,22 @@ export function createBalanceReader(contract: Contract, isWallet: boolean): Bala
       return fine !== null && fine > digits.last() ? fine : digits.last()
     },
   }
+}
+
+/** The credits that a response states at the place of the profile; null: none. */
+function statedCredits(
+  observation: Observation,
+  contract: Contract,
+): { readonly text: string; readonly isAfter: boolean } | null {
+  const { header, pointer, when } = contract.billing.balance
+  const { request, response } = observation
+  if (request.kind === 'balance') {
+    const value =
+      response?.status === 200 && response.body.kind === 'json' ? pointedValue(response.body.value, pointer) : null
+    return typeof value === 'number' || typeof value === 'string' ? { text: String(value), isAfter: false } : null
+  }
+  const text = header === null ? undefined : authenticatedResponse(observation)?.headers[header.toLowerCase()]
+  return text === undefined ? null : { text, isAfter: when === 'after' }
 }
 
 /** The credit of a wallet before a request, from another place than the headers of balances. */

@@ -88,7 +88,8 @@ type ClaimedCharge = Pick<ChargeBounds, 'min' | 'max' | 'said'>
 function claimOf(observation: Observation, contract: Contract): ClaimedCharge | null {
   const { request, response } = observation
   if (response === null) return null
-  const { statedIn } = requestPrice(request)
+  const { statedIn: usual } = requestPrice(request)
+  const statedIn = usual === 'body' && contract.billing.costHeader !== null ? 'either' : usual
   const inBody = statedIn === 'header' ? null : claimInBody(response)
   if (inBody !== null) return unrounded(inBody, observation, contract)
   return statedIn === 'body' ? null : claimInHeader(response, contract)

@@ -1,3 +1,4 @@
+import { showsBalances } from '../../../contract/billing/billing-terms.ts'
 import { absDifference, formatPico } from '../../../lib/money.ts'
 import type { Observation } from '../../../observation/observation.ts'
 import { isProbeRequest, requestTraits } from '../../../observation/requests/request.ts'
@@ -44,7 +45,7 @@ export function createLedgerAudit(
   spend: SpendListener = noSpendListener,
 ): Audit & { readonly billing: () => Billing; readonly snapshot: () => LedgerSnapshot } {
   const { contract, shared, startedAtMs } = context
-  const { settleMs, balanceHeaders } = contract.billing
+  const { settleMs, balance } = contract.billing
   const priceList = priceListOf(contract)
   const accounts = new Map<string, LedgerAccount>()
   const discrepancies = createDiscrepancies(reporter)
@@ -53,7 +54,7 @@ export function createLedgerAudit(
   const unstated = { costs: 0, charges: 0, credits: 0 }
   const tolerance = { claimedPicoUsd: 0n, unpricedPicoUsd: 0n, openPicoUsd: 0n, completions: 0, rpcResponses: 0 }
   /** A wallet is shown its balance in other places, too. */
-  const isJudged = (isWallet: boolean) => !shared && (balanceHeaders || isWallet)
+  const isJudged = (isWallet: boolean) => !shared && (showsBalances(contract.billing) || isWallet)
   let areAllJudged = true
   const readers = new Map<string, BalanceReader>()
 
@@ -69,7 +70,8 @@ export function createLedgerAudit(
         isProxyRejection(observation, contract)
       )
         failProxyRejection(observation, charge)
-      const { id, caller, chain, sentMs, headersMs, endMs } = observation
+      const { id, chain, sentMs, headersMs, endMs } = observation
+      const caller = balance.scope === 'key' ? `${observation.caller} ${observation.key}` : observation.caller
       if (sentMs === null || endMs === null) return
       const isWallet = chain !== undefined
       const judged = isJudged(isWallet)
