@@ -632,8 +632,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 526 files',
-    rule: atMostFiles(526),
+    text: 'src has at most 527 files',
+    rule: atMostFiles(527),
     planted: [],
   },
   {
@@ -643,7 +643,7 @@ const rules: readonly Kept[] = [
   },
   {
     text: 'few files exist for one other file alone',
-    rule: fewFragments(86, 2, tables),
+    rule: fewFragments(87, 2, tables),
     planted: [],
   },
   {

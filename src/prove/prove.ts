@@ -6,6 +6,7 @@ import { faultMutants } from './faults.ts'
 import type { MutantResult } from './mutant-run.ts'
 import type { MutantRuns } from './mutant-threads.ts'
 import { honestTerms, isNeverAsked, type Mutant, promisedLies, unpromised } from './mutants.ts'
+import { measureSensitivity, type Sensitivity, sensitivityRuns } from './sensitivity.ts'
 import { type Survival, whySurvived } from './survivors.ts'
 
 /** What a gate noticed of the services that a trial ran it against. */
@@ -24,6 +25,8 @@ export type GateProof = {
   readonly minScore: number | null
   readonly groups: readonly ScoredGroup[]
   readonly mutants: readonly JudgedMutant[]
+  /** How large a slowdown each upper bound on a time notices; empty: there is no such bound, or it was not asked for. */
+  readonly sensitivity: readonly Sensitivity[]
   /** Clauses that the profile does not promise. No gate needs to notice lies about them, so they are not in the score. */
   readonly unpromised: { readonly clauses: readonly ClauseId[]; readonly lies: number }
 }
@@ -45,43 +48,41 @@ export type JudgedMutant = Pick<Mutant, 'name' | 'group' | 'clause' | 'text'> & 
 
 export type ProveProgress = { readonly done: number; readonly all: number; readonly caught: number }
 
-/** Runs a scenario against an honest service, and then against one for each lie about what the profile promises, and each fault. */
-export async function proveGate(
-  draft: DraftPlan,
-  runs: MutantRuns,
-  minScore: number | null,
-  onProgress: (progress: ProveProgress) => void = () => {},
-): Promise<GateProof> {
-  let honest: MutantResult | null = null
-  await runs.run([{ ...honestTerms, failFast: false }], (_, result) => {
-    honest = result
-  })
-  if (honest === null) throw new Error('the honest run has no result')
-  const mutants = (honest as MutantResult).verdict === 'pass' ? mutantsOf(draft) : []
-  return proofOf(draft, honest, await judgeAll(draft, honest, mutants, runs, onProgress), minScore)
+/** What a proof should say, and who watches it. */
+export type ProveOptions = {
+  readonly minScore: number | null
+  readonly sensitivity: boolean
+  readonly onProgress?: (progress: ProveProgress) => void
 }
 
-/** What no call of the plan could show is not run: it would end as the honest run did. */
-async function judgeAll(
-  { plan }: DraftPlan,
-  honest: MutantResult,
-  mutants: readonly Mutant[],
-  { run }: MutantRuns,
-  onProgress: (progress: ProveProgress) => void,
-): Promise<readonly JudgedMutant[]> {
-  const told = mutants.filter(mutant => !isNeverAsked(mutant, plan))
+/** Runs a scenario against an honest service, and then against one for each lie about what the profile promises, and each fault. */
+export async function proveGate(draft: DraftPlan, runs: MutantRuns, options: ProveOptions): Promise<GateProof> {
+  const { minScore, onProgress = () => {} } = options
+  let result: MutantResult | undefined
+  await runs.run([{ ...honestTerms, failFast: false }], (_, honest) => {
+    result = honest
+  })
+  if (result === undefined) throw new Error('the honest run has no result')
+  const honest = result
+  if (honest.verdict !== 'pass') return proofOf(draft, honest, [], [], minScore)
+  const mutants = mutantsOf(draft)
+  // What no call of the plan could show is not run: it would end as the honest run did.
+  const told = mutants.filter(mutant => !isNeverAsked(mutant, draft.plan))
+  const timed = options.sensitivity ? draft.plan : { ...draft.plan, thresholds: [] }
+  const all = told.length + sensitivityRuns(timed)
+  let [done, caught] = [0, 0]
+  const onRun = () => onProgress({ done: ++done, all, caught })
   const results = new Map<Mutant, MutantResult>()
-  let caught = 0
-  await run(
+  await runs.run(
     told.map(({ terms }) => ({ ...honestTerms, ...terms, failFast: true })),
-    (index, result) => {
-      const mutant = told[index]
-      if (mutant !== undefined) results.set(mutant, result)
-      if (result.verdict === 'fail') caught++
-      onProgress({ done: results.size, all: told.length, caught })
+    (index, ended) => {
+      results.set(told[index] as Mutant, ended)
+      if (ended.verdict === 'fail') caught++
+      onRun()
     },
   )
-  return mutants.map(mutant => judged(mutant, results.get(mutant) ?? honest, honest))
+  const judgedAll = mutants.map(mutant => judged(mutant, results.get(mutant) ?? honest, honest))
+  return proofOf(draft, honest, judgedAll, await measureSensitivity(timed, runs, onRun), minScore)
 }
 
 /** Faults of quantity fail no single clause, so `--only` with clauses leaves them out. */
@@ -104,6 +105,7 @@ function proofOf(
   { plan, contract }: DraftPlan,
   { verdict, reasons }: MutantResult,
   mutants: readonly JudgedMutant[],
+  sensitivity: readonly Sensitivity[],
   minScore: number | null,
 ): GateProof {
   const { caught } = noticedIn(mutants)
@@ -123,6 +125,7 @@ function proofOf(
       ...noticedIn(mutants.filter(each => each.group === group)),
     })),
     mutants,
+    sensitivity,
     unpromised: unpromised(contract),
   }
 }

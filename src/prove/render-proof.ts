@@ -23,6 +23,7 @@ export function renderProof(proof: GateProof, page: Page): string {
     ...reasons.flatMap(reason => wrap(page, reason, 2)),
     ...wrap(page, `profile ${profile}, seed ${seed}`, 2),
     ...groupLines(proof, page),
+    ...sensitivityLines(proof, page),
     ...survivorLines(proof, page),
     ...unpromisedLines(proof, page),
   ]
@@ -47,6 +48,14 @@ function groupLines({ groups, mutants, score }: GateProof, page: Page): readonly
         rightCell(formatRatio(caught / all)),
       ]),
     ]),
+  ]
+}
+
+function sensitivityLines({ sensitivity }: GateProof, page: Page): readonly string[] {
+  if (sensitivity.length === 0) return []
+  return [
+    ...heading(page, 'Thresholds on times'),
+    ...sensitivity.flatMap(({ threshold, text }) => wrap(page, `${threshold}: ${text}`, 2)),
   ]
 }
 

@@ -2,7 +2,9 @@ import { expect, test } from 'vitest'
 import { draftScenario, scenarioAt } from '../../src/library/draft.ts'
 import { createSecrets } from '../../src/library/secrets.ts'
 import { createMutantRun } from '../../src/prove/mutant-run.ts'
+import { inlineRuns } from '../../src/prove/mutant-threads.ts'
 import { honestTerms, isNeverAsked, promisedLies } from '../../src/prove/mutants.ts'
+import { measureSensitivity } from '../../src/prove/sensitivity.ts'
 import { todays } from '../support/nightly.ts'
 
 const overrides = { profile: null, target: null, budgetUsd: null, topUpUsd: null, only: [] } as const
@@ -17,6 +19,44 @@ const drawn = seeds.flatMap(seed => names.map(name => ({ name, seed })))
 test.each(todays(drawn, 65))('an honest service passes $name with the seed $seed', async ({ name, seed }) => {
   const runMutant = await createMutantRun(await draftOf(name, seed))
   expect(await runMutant({ ...honestTerms, failFast: false })).toMatchObject({ verdict: 'pass', failed: [] })
+})
+
+/** The median needs fewer requests than a higher percentile. */
+const paced = (bound: string) => `name: paced
+callers: { count: 3 }
+calls:
+  read: { kind: rpc, network: ethereum-mainnet, methods: { eth_blockNumber: 1 } }
+  ask: { kind: chat, prompt-tokens: 20, max-completion-tokens: 8 }
+stages:
+  - { name: steady, shape: constant, duration: 20s, rate: 3/s, mix: { read: 1, ask: 1 } }
+thresholds: [{ expect: ${bound}, why: a test }]
+`
+const bounds = [
+  'p(50) latency of read < 12ms',
+  'p(75) latency of read < 40ms',
+  'p(50) ttft of ask < 200ms',
+  'mean ttft of ask < 1s',
+]
+
+test.each(todays(bounds, bounds.length))('the slowdown that %s notices is that which it fails at', async bound => {
+  const named = { written: paced(bound), file: 'paced.yaml', isFile: false }
+  const draft = await draftScenario(named, { ...overrides, seed: null, limitsFrom: 'target' }, createSecrets([]))
+  const runs = await inlineRuns(draft)
+  const [found] = await measureSensitivity(draft.plan, runs, () => {})
+  const ratio = found?.slowdown ?? 0
+  expect(ratio, found?.text).toBeGreaterThan(0.05)
+  const count = 400
+  let failed = 0
+  await runs.run(
+    Array.from({ length: count }, (_, run) => {
+      return { ...honestTerms, fault: { kind: 'slower', ratio }, serviceSeed: 5_000 + run, failFast: false } as const
+    }),
+    (_, { verdict }) => {
+      if (verdict === 'fail') failed++
+    },
+  )
+  process.stdout.write(`\n${bound} notices ${(100 * ratio).toFixed(1)} %: ${failed} of ${count} runs fail\n`)
+  expect(Math.abs(failed / count - 0.9)).toBeLessThanOrEqual(0.05)
 })
 
 test.each(['billing', 'idempotency', 'abuse-block'])(

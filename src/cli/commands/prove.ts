@@ -21,7 +21,10 @@ export async function proveCommand(values: Values): Promise<number> {
   const bar = values.progress === false ? null : progressBar()
   const runs = threads === 1 ? await inlineRuns(draft) : threadedRuns(input, threads)
   try {
-    const proof = await proveGate(draft, runs, minScore, bar?.show)
+    const proof = await proveGate(draft, runs, {
+      ...{ minScore, sensitivity: values.sensitivity !== false },
+      ...(bar !== null && { onProgress: bar.show }),
+    })
     bar?.end()
     if (wantsJson(values)) printJson(proof)
     else print(renderProof(proof, stdoutLayout()), 'text')

@@ -54,7 +54,7 @@ const replayed = { promises: ['rpc.replay.*', 'chat.usage.*'] } as const
 
 const proofOf = async (changes: Changes, minScore: number | null = null) => prove(await draftOf(changes), minScore)
 const prove = async (draft: DraftPlan, minScore: number | null = null) =>
-  proveGate(draft, await inlineRuns(draft), minScore)
+  proveGate(draft, await inlineRuns(draft), { minScore, sensitivity: false })
 const caughtIn = ({ mutants }: GateProof) => mutants.filter(({ survived }) => survived === null).map(({ name }) => name)
 
 const whole = await proofOf(replayed)
@@ -180,6 +180,32 @@ describe('a gate that an honest service cannot pass', () => {
   test('may be inconclusive instead', async () => {
     const proof = await proofOf({ threshold: 'p(99.9) latency of read < 1s' })
     expect(proof).toMatchObject({ verdict: 'inconclusive', score: null })
+  })
+})
+
+describe('the sensitivity of a threshold', () => {
+  const measured = async (threshold: string) => {
+    const draft = await draftOf({ threshold, promises: [] })
+    const proof = await proveGate(draft, await inlineRuns(draft), { minScore: null, sensitivity: true })
+    return { proof, ratio: proof.sensitivity[0]?.slowdown ?? null }
+  }
+
+  test('is a slowdown that grows with its bound, and is shown', async () => {
+    const { proof, ratio } = await measured('mean latency of read < 40ms')
+    const looser = await measured('mean latency of read < 80ms')
+    expect(proof.verdict).toBe('pass')
+    expect(ratio).toBeGreaterThan(2)
+    expect(looser.ratio).toBeGreaterThan(1.6 * (ratio ?? 0))
+    expect(renderProof(proof, { columns: 120, color: false })).toMatch(
+      /mean latency of read < 40ms: notices a slowdown of [\d.]+ % or more with power 0.9/,
+    )
+  })
+
+  test('is unknown for a bound that no slowdown crosses, and nothing is measured for other thresholds', async () => {
+    expect((await measured('mean latency of read < 60s')).proof.sensitivity).toMatchObject([
+      { slowdown: null, text: 'it notices no slowdown of up to 100 times' },
+    ])
+    expect((await measured('violations == 0')).proof.sensitivity).toEqual([])
   })
 })
 
