@@ -10,6 +10,7 @@ const comparisonFormats: readonly ComparisonFormat[] = ['text', 'json', 'html', 
 const scenario: Flag = { type: 'string', describe: 'A scenario file (YAML), or the name of a shipped one' }
 const runDirectory: Flag = { type: 'string', describe: 'A run directory' }
 const profile: Flag = { type: 'string', describe: 'Profile (YAML or a shipped name) over the document' }
+const learnedOver: Flag = { type: 'string', describe: 'Profile with what requests to the target need' }
 const limitsFrom: Flag = {
   type: 'string',
   describe: 'Judge limits by the target or the document',
@@ -47,6 +48,7 @@ export const commands: readonly Command[] = [
         default: 'github',
       },
       target: { ...target, describe: 'Base URL of a service to learn and to fit the files to' },
+      profile: learnedOver,
       'budget-usd': learnBudget,
       format: textOrJson,
     },
@@ -170,8 +172,12 @@ export const commands: readonly Command[] = [
       seed,
       'limits-from': limitsFrom,
       only,
+<<<<<<< HEAD
       sensitivity: { type: 'boolean', describe: 'Measure what thresholds on times notice', default: true },
       workers: { type: 'number', describe: 'Threads that share the runs (default: one per core)' },
+=======
+      workers: { type: 'number', describe: 'Threads that share the runs (default: one per core, max. 8)' },
+>>>>>>> e0db86e5 (Learn: keys in api-key headers, and what a given profile adds to each request)
       progress: { type: 'boolean', describe: 'Show progress', default: true },
       format: textOrJson,
     },
@@ -185,7 +191,7 @@ export const commands: readonly Command[] = [
     usage: 'learn',
     describe: 'Learn a profile from a target, and print it',
     arguments: {},
-    flags: { target, 'budget-usd': learnBudget, format: textOrJson },
+    flags: { target, profile: learnedOver, 'budget-usd': learnBudget, format: textOrJson },
     examples: [
       [
         'learn --target https://api.example.com/v1 --budget-usd 0.05 > my-service.yaml',
@@ -194,9 +200,11 @@ export const commands: readonly Command[] = [
     ],
     run: async values => {
       const { learnCommand } = await import('../learn/command.ts')
+      const { demandedIn } = await import('./load-plan.ts')
       const learned = await learnCommand({
         target: text(values, 'target'),
         budgetUsd: text(values, 'budget-usd'),
+        demanded: demandedIn(text(values, 'profile')),
         asJson: text(values, 'format') === 'json',
       })
       return learned ? exitCodes.pass : exitCodes.inconclusive

@@ -10,6 +10,10 @@ export function contractOf(values: Values): Contract {
   return contractIn(profile === null ? null : profileFile(profile, null), ownSecrets)
 }
 
+/** What a profile says about each request to a target that is to be learned; nothing without one. */
+export const demandedIn = (profile: string | null): Contract | null =>
+  profile === null ? null : contractIn(profileFile(profile, null), ownSecrets)
+
 const overridesIn = (values: Values): DraftOverrides => ({
   profile: text(values, 'profile'),
   target: text(values, 'target'),

@@ -13,23 +13,74 @@ import {
   isAbsent,
   listAsk,
   type Question,
+  type QuestionAsker,
   unknown,
   value,
 } from './question.ts'
 
 const { accounts, models: documentedModels } = documentedContract
 
+/** How gateways take keys that take no bearer tokens. */
+const keyForms = [
+  { header: 'api-key', scheme: null },
+  { header: 'x-api-key', scheme: null },
+] as const
+
+const asked = ['models', 'networks', 'rate-limits'] as const
+
 /** The three lists in which the target states what it offers. */
 export const offer: Question = {
   name: 'offer',
-  calls: 3,
+  calls: 2 * asked.length + keyForms.length - 1,
   applies: () => true,
-  answer: async (_, { ask }) => {
-    const models = await ask(listAsk('models'))
-    const networks = await ask(listAsk('networks'))
-    const limits = await ask(listAsk('rate-limits'))
-    return concludeOffer(models, networks, limits)
+  answer: async ({ contract }, { ask }) => {
+    const first: Answer[] = []
+    for (const kind of asked) first.push(await ask(listAsk(kind)))
+    const refused = asked.find((_, index) => isRefusedKey(first[index]))
+    const isOtherForm = refused !== undefined && contract.auth.header === 'authorization'
+    const { tried, accepted } = isOtherForm ? await otherForm(refused, ask) : { tried: [], accepted: null }
+    const lists = [...first]
+    for (const [index, kind] of asked.entries())
+      if (accepted !== null && isRefusedKey(first[index]))
+        lists[index] = kind === refused ? accepted.list : await ask(listAsk(kind), withForm(accepted.auth))
+    const [models, networks, limits] = lists
+    if (models === undefined || networks === undefined || limits === undefined) return { findings: [] }
+    const { findings, unjudged = [], ...rest } = concludeOffer(models, networks, limits)
+    return {
+      ...rest,
+      findings: [...(accepted === null ? [] : keyFormFacts(accepted)), ...findings],
+      unjudged: [...unjudged, ...first.filter(each => !lists.includes(each)), ...tried],
+    }
   },
+}
+
+type KeyForm = (typeof keyForms)[number]
+type AcceptedForm = { readonly auth: KeyForm; readonly list: Answer }
+
+const isRefusedKey = (answer: Answer | undefined): boolean => answer?.status === 401 || answer?.status === 403
+
+const withForm = (auth: KeyForm) => (contract: Contract) => ({ ...contract, auth: { ...contract.auth, ...auth } })
+
+/** The first form in which the target does not refuse the key for a list, and the answers to those that it refuses. */
+async function otherForm(
+  kind: (typeof asked)[number],
+  ask: QuestionAsker['ask'],
+): Promise<{ readonly tried: readonly Answer[]; readonly accepted: AcceptedForm | null }> {
+  const tried: Answer[] = []
+  for (const auth of keyForms) {
+    const list = await ask(listAsk(kind), withForm(auth))
+    if (!isRefusedKey(list) && list.status !== null) return { tried, accepted: { auth, list } }
+    tried.push(list)
+  }
+  return { tried, accepted: null }
+}
+
+const keyFormFacts = ({ auth, list }: AcceptedForm): readonly Fact[] => {
+  const evidence = `it accepts the key in ${auth.header}, and refuses it as a bearer token`
+  return [
+    value(['auth', 'header'], auth.header, list, evidence),
+    value(['auth', 'scheme'], auth.scheme, list, evidence),
+  ]
 }
 
 function concludeOffer(models: Answer, networks: Answer, limits: Answer): Conclusion {

@@ -2,10 +2,11 @@ import type { Contract } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
 import { moneyHeaderNames } from '../contract/headers.ts'
 import { limitHeadersOf, statedWait, statesWait } from '../contract/limit-headers/limit-headers.ts'
+import type { HeaderValues } from '../contract/requests/additions.ts'
 import { statedAmounts } from '../judge/checks/completion.ts'
 import { type Clock, sleepUntil } from '../lib/clock.ts'
 import { toObject } from '../lib/json.ts'
-import { createMask } from '../lib/mask/mask.ts'
+import { createMask, isStrong } from '../lib/mask/mask.ts'
 import { nearestPico } from '../lib/money.ts'
 import { is2xx, numberIn } from '../lib/numbers.ts'
 import { statedRequests, statedTokens } from '../observation/limit-scope.ts'
@@ -60,6 +61,8 @@ export type AskerOptions = {
   /** null: no budget binds. */
   readonly budgetPico: bigint | null
   readonly maxCalls: number
+  /** The secret headers that the profile of the target adds. */
+  readonly headerValues?: HeaderValues | undefined
   /** Called before a wait for a limit of the target. */
   readonly onWait?: (waitMs: number) => void
 }
@@ -104,7 +107,7 @@ const tokensOfCall = 200
  * abuse block counts. A misbehaving target makes replies without a status.
  */
 export function createAsker(options: AskerOptions): Asker {
-  const { send, clock, caller, zeroBalanceKey, budgetPico, maxCalls, onWait = () => {} } = options
+  const { send, clock, caller, zeroBalanceKey, budgetPico, maxCalls, headerValues, onWait = () => {} } = options
   const replies: Answer[] = []
   const windows = new Map<string, Window>()
   let failedMs: readonly number[] = []
@@ -116,7 +119,12 @@ export function createAsker(options: AskerOptions): Asker {
   let waitedMs = 0
   /** By header. */
   const balances = new Map<string, { readonly first: bigint; readonly lowest: bigint }>()
-  const mask = createMask([...caller.keys, zeroBalanceKey ?? ''])
+  const mask = createMask([
+    ...[...caller.keys, zeroBalanceKey ?? ''],
+    ...Object.values(headerValues ?? {})
+      .flatMap(value => [value, ...value.split(' ')])
+      .filter(isStrong),
+  ])
   const abort = new AbortController().signal
   /** Earlier attempts may have used keys, too. */
   const runId = `turnpike-learn-${Math.round(clock.wallMs())}`
@@ -186,7 +194,7 @@ export function createAsker(options: AskerOptions): Asker {
 
   async function exchange(request: Ask, contract: Contract, call: number): Promise<Answer> {
     const { step = 'only', first = call } = request
-    const built = build(request, contract, call, credentialsFor(request, contract), runId)
+    const built = build(request, contract, call, credentialsFor(request, contract), runId, headerValues)
     const arrival = {
       ...{ id: first, seq: first, stage: 'learn', trial: null, call: request.call.kind },
       ...{ caller: 0, key: 0, dueMs: clock.nowMs(), steps: [step] },
@@ -235,8 +243,15 @@ function build(
   call: number,
   headers: Headers,
   runId: string,
+  headerValues?: HeaderValues,
 ): BuiltRequest {
-  return buildRequest(plan, { firstId: first ?? call, step }, headers, { contract, bounds, seed: 0, runId })
+  return buildRequest(plan, { firstId: first ?? call, step }, headers, {
+    contract,
+    bounds,
+    seed: 0,
+    runId,
+    headerValues,
+  })
 }
 
 /** The limit that a request may draw on. */

@@ -1,4 +1,6 @@
+import type { Contract } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
+import { loadHeaderValues } from '../contract/requests/additions.ts'
 import { systemClock } from '../lib/clock.ts'
 import { formatDuration } from '../lib/format.ts'
 import { isLoopback } from '../lib/loopback.ts'
@@ -18,6 +20,8 @@ import { type LearnedProfile, learnedProfile } from './profile-text.ts'
 export type LearnFlags = {
   readonly target: string | null
   readonly budgetUsd: string | null
+  /** The profile with what the target demands of each request; null: none. */
+  readonly demanded: Contract | null
   readonly asJson: boolean
 }
 
@@ -56,17 +60,22 @@ export function differencesText({ lesson, differences }: LearnedTarget): string 
 }
 
 /** Asks the target, after it has said on stderr what that costs at most. A text says why nothing could be learned. */
-export async function learnTarget(flags: Pick<LearnFlags, 'target' | 'budgetUsd'>): Promise<LearnedTarget | string> {
+export async function learnTarget(
+  flags: Pick<LearnFlags, 'target' | 'budgetUsd' | 'demanded'>,
+): Promise<LearnedTarget | string> {
   const target = targetOf(flags.target)
   const budgetPico = budgetOf(flags.budgetUsd, target)
   const warning = plainTextWarning({ target })
   if (warning !== null) process.stderr.write(`${warning}\n`)
   const keys = keysOf(target)
-  const suggested = await betterTarget(target)
+  const { demanded } = flags
+  const headerValues = demanded === null ? {} : loadHeaderValues(demanded, process.env, false)
+  // Similar addresses get nothing that only this target should get.
+  const suggested = demanded === null ? await betterTarget(target) : null
   if (suggested !== null) return notThere(target, suggested)
   const cost = budgetPico === null ? 'no budget' : `at most $${formatPico(budgetPico)}`
   process.stderr.write(`Learning from ${target}: at most ${maxCalls} calls, ${cost}.\n`)
-  const lesson = await learnAt(target, keys, budgetPico)
+  const lesson = await learnAt(target, keys, budgetPico, { demanded, headerValues })
   if (lesson.nothing !== null) {
     const isInvented = (process.env.TURNPIKE_KEYS ?? '').trim() === ''
     const hint = isInvented && lesson.nothing.includes('the key') ? ' No key was given; set TURNPIKE_KEYS.' : ''
@@ -100,13 +109,14 @@ async function learnAt(
   target: string,
   { caller, zeroBalanceKey }: LearnKeys,
   budgetPico: bigint | null,
+  additions: Pick<Parameters<typeof learn>[0], 'demanded' | 'headerValues'>,
 ): Promise<Lesson> {
   const clock = systemClock()
   const transport = undiciTransport({ baseUrl: target, clock, maxConnections: 2 })
   try {
     const onWait = (waitMs: number) =>
       process.stderr.write(`Waiting ${formatDuration(waitMs)}, so that no limit of the target is exceeded.\n`)
-    return await learn({ send: transport.send, clock, caller, zeroBalanceKey, budgetPico, onWait })
+    return await learn({ send: transport.send, clock, caller, zeroBalanceKey, budgetPico, onWait, ...additions })
   } finally {
     await transport.close()
   }

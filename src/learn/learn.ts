@@ -10,7 +10,7 @@ import { batches, invalidCalls, nodeRules, replays, singleCall } from './ask-rpc
 import { type Answer, type Asker, type AskerOptions, createAsker, unsent } from './asker.ts'
 import { type Difference, judgeAnswers } from './judge-answers.ts'
 import { detectPartial, learnedContract, loadable, type PartialService } from './learned-contract.ts'
-import { type Fact, type Known, type Question, type QuestionAsker, unknown, value } from './question.ts'
+import { type Fact, type Known, type Question, type QuestionAsker, unknown, type ValuePath, value } from './question.ts'
 
 /** The maximum number of calls. */
 export const maxCalls = 60
@@ -68,14 +68,16 @@ export type Lesson = {
  * Asks every question that applies, and lets the judges of a run judge the answers by the contract that was learned. A
  * misbehaving target leaves values unknown.
  */
-export async function learn(options: Omit<AskerOptions, 'maxCalls'>): Promise<Lesson> {
+export async function learn(
+  options: Omit<AskerOptions, 'maxCalls'> & { readonly demanded?: Contract | null },
+): Promise<Lesson> {
   const { clock } = options
   const startedAtMs = clock.wallMs() - clock.nowMs()
   const asker = createAsker({ ...options, maxCalls })
-  const findings: Fact[] = []
+  const findings: Fact[] = [...demandedFacts(options.demanded ?? null)]
   const unjudged: Answer[] = []
   let known: Known = {
-    contract: documentedContract,
+    contract: learnedContract(findings, null),
     prefix: null,
     models: documentedContract.models,
     networks: [],
@@ -110,6 +112,24 @@ export async function learn(options: Omit<AskerOptions, 'maxCalls'>): Promise<Le
     spentPico: asker.spentPico(),
     nothing: isNothing(known) ? whyNothing(replies) : null,
   }
+}
+
+/** What a profile says that the target demands of each request. The learned profile has it, too. */
+function demandedFacts(demanded: Contract | null): readonly Fact[] {
+  if (demanded === null) return []
+  const { auth, requestHeaders, requestQuery, paths, sources } = demanded
+  const said = (path: ValuePath, what: unknown) => value(path, what, 'the given profile')
+  const isStated = (path: string) => sources[path] === 'profile'
+  return [
+    ...(['header', 'scheme'] as const)
+      .filter(name => isStated(`auth.${name}`))
+      .map(name => said(['auth', name], auth[name])),
+    ...Object.entries(requestHeaders).map(([name, what]) => said(['requestHeaders', name], what)),
+    ...Object.entries(requestQuery).map(([name, what]) => said(['requestQuery', name], what)),
+    ...Object.entries(paths)
+      .filter(([name]) => isStated(`paths.${name}`))
+      .map(([name, path]) => said(['paths', name], path)),
+  ]
 }
 
 /** A target that contradicts its own limits has a defect and no dialect. So the promise stays, and a run fails on it. */

@@ -16,6 +16,7 @@ import { nothingDiscovered } from '../../run/discovery.ts'
 import { parseScenario } from '../../scenario/load-scenario.ts'
 import { limitsFor, tierRatePerMinute } from '../../scenario/tier-rate.ts'
 import { exitCodes, text, type Values } from '../flags.ts'
+import { demandedIn } from '../load-plan.ts'
 import { printJson, wantsJson } from '../print.ts'
 
 /** The folder of the package with the files that `init` copies. */
@@ -47,6 +48,9 @@ Then write the values of your service into turnpike/profile.yaml, copy .env.exam
 export async function initCommand(values: Values): Promise<number> {
   const folder = text(values, 'dir') ?? '.'
   const [target, budgetUsd] = [text(values, 'target'), text(values, 'budget-usd')]
+  const profile = text(values, 'profile')
+  if (target === null && profile !== null)
+    throw new UsageError({ where: '--profile', got: profile, expected: '--target, too, since it is for a target' })
   if (target === null && budgetUsd !== null)
     throw new UsageError({
       where: '--budget-usd',
@@ -56,7 +60,8 @@ export async function initCommand(values: Values): Promise<number> {
   const places = Object.entries({ ...forAll, ...forCi[text(values, 'ci') ?? 'github'] })
   const written = places.map(([, to]) => join(folder, to))
   assertNothingExists(written)
-  const learned = target === null ? null : await filesForTarget({ target, budgetUsd }, folder)
+  const learned =
+    target === null ? null : await filesForTarget({ target, budgetUsd, demanded: demandedIn(profile) }, folder)
   const texts: Readonly<Record<string, string>> = learned?.files ?? {}
   for (const [from, to] of places) create(join(folder, to), texts[to] ?? readFileSync(join(examples, from)))
   if (learned !== null) process.stderr.write(learned.notes)
@@ -127,7 +132,7 @@ type TargetFiles = {
 
 /** Learns the target. Throws a UsageError if nothing could be learned. */
 async function filesForTarget(
-  flags: { readonly target: string; readonly budgetUsd: string | null },
+  flags: Parameters<typeof learnTarget>[0] & { readonly target: string },
   folder: string,
 ): Promise<TargetFiles> {
   const learned = await learnTarget(flags)
