@@ -172,12 +172,8 @@ export const commands: readonly Command[] = [
       seed,
       'limits-from': limitsFrom,
       only,
-<<<<<<< HEAD
       sensitivity: { type: 'boolean', describe: 'Measure what thresholds on times notice', default: true },
       workers: { type: 'number', describe: 'Threads that share the runs (default: one per core)' },
-=======
-      workers: { type: 'number', describe: 'Threads that share the runs (default: one per core, max. 8)' },
->>>>>>> e0db86e5 (Learn: keys in api-key headers, and what a given profile adds to each request)
       progress: { type: 'boolean', describe: 'Show progress', default: true },
       format: textOrJson,
     },
