@@ -259,6 +259,14 @@ const rooms: readonly Room[] = [
     because: 'It runs a scenario against services that lie, on a clock of its own. Nothing is sent.',
   },
   {
+    name: 'shrink',
+    sees: [
+      ...['lib', 'contract', 'scenario', 'plan/plan.ts', 'report', 'storage/run-directory.ts', 'run/sequence.ts'],
+      ...['library/options.ts', 'library/run-scenario.ts'],
+    ],
+    because: 'It runs ever smaller scenarios through the library, and knows no way of its own to send.',
+  },
+  {
     name: 'learn',
     sees: [
       ...['lib', 'contract', 'scenario/load-scenario.ts', 'scenario/units.ts', 'plan/plan.ts', 'observation'],
@@ -287,7 +295,7 @@ const rooms: readonly Room[] = [
     sees: [
       ...['lib', 'contract', 'scenario', 'plan', 'observation/log-lines.ts', 'produce/transport', 'produce/callers'],
       ...['judge/compare', 'judge/judge-run.ts', 'report', 'storage', 'outputs', 'service', 'run', 'calibration'],
-      ...['learn', 'library', 'prove', 'mcp', 'history'],
+      ...['learn', 'library', 'prove', 'shrink', 'mcp', 'history'],
     ],
     because: 'A command reads flags, calls one function, and prints.',
   },
@@ -431,7 +439,13 @@ const doors: Readonly<Record<string, Door>> = {
     files: [
       ...['src/lib/read-text.ts', 'src/storage/temporary-record.ts', 'src/storage/run-index.ts'],
       ...['src/observation/log.ts', 'src/library/shipped-files.ts', 'src/mcp/permissions.ts'],
-      ...['src/cli/commands/init.ts', 'src/outputs/github.ts', 'src/storage/run-directory.ts', 'src/run/threads.ts'],
+      ...[
+        'src/cli/commands/init.ts',
+        'src/cli/commands/shrink.ts',
+        'src/outputs/github.ts',
+        'src/storage/run-directory.ts',
+        'src/run/threads.ts',
+      ],
       ...['src/main.ts', 'src/run/queue/run-state.ts'],
     ],
     because:
@@ -517,7 +531,11 @@ const edges: Readonly<Record<string, Edge>> = {
   'src/outputs/github.ts': { touches: ['process'], because: 'asks whether a run is a step there, and tells it' },
   'src/cli/interrupts.ts': { touches: ['process'], because: 'listens for ^C' },
   'src/cli/commands/profile.ts': { touches: ['process'], because: 'writes the profile to stdout' },
-  'src/cli/commands/findings.ts': { touches: ['process'], because: 'writes the script to stdout, and notes to stderr' },
+  'src/cli/chosen-finding.ts': { touches: ['process'], because: 'writes the script to stdout, and notes to stderr' },
+  'src/cli/commands/shrink.ts': {
+    touches: ['process'],
+    because: 'writes the scenario to stdout, and progress to stderr',
+  },
   'src/cli/commands/init.ts': { touches: ['process'], because: 'writes what it wrote, and the next steps, to stdout' },
   'src/cli/commands/mcp.ts': {
     touches: ['process'],
@@ -555,6 +573,7 @@ const beginnings = [
 
 const longTables = {
   'test/architecture.test.ts': 'this document',
+  'src/cli/commands.ts': 'a row for each command',
 }
 
 const tools = {
@@ -632,8 +651,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 527 files',
-    rule: atMostFiles(527),
+    text: 'src has at most 533 files',
+    rule: atMostFiles(533),
     planted: [],
   },
   {
@@ -643,7 +662,7 @@ const rules: readonly Kept[] = [
   },
   {
     text: 'few files exist for one other file alone',
-    rule: fewFragments(87, 2, tables),
+    rule: fewFragments(90, 2, tables),
     planted: [],
   },
   {

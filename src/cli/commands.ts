@@ -241,6 +241,31 @@ export const commands: readonly Command[] = [
     run: async values => (await import('./commands/findings.ts')).findingsCommand(values),
   },
   {
+    usage: 'shrink <run-dir> [number]',
+    describe: 'Find the smallest scenario that gives a finding',
+    arguments: {
+      'run-dir': runDirectory,
+      number: { type: 'string', describe: 'The number of a finding, as in the list of findings' },
+    },
+    flags: {
+      target: { ...target, describe: 'Base URL of the service (default: that of the run)' },
+      profile: { ...profile, describe: 'Profile (YAML or a shipped name); default: that of the run' },
+      'budget-usd': { ...budget, describe: 'Maximum spend of all runs in USD, or unlimited' },
+      'top-up': topUp,
+      'max-time': { type: 'string', describe: 'Maximum time of all runs', default: '10m' },
+      out: { type: 'string', describe: 'New folder for scenario, script and run (default: stdout)' },
+      format: textOrJson,
+    },
+    examples: [
+      [
+        'shrink runs/last 1 --target http://127.0.0.1:8000/v1',
+        'Print the smallest scenario that gives the first finding',
+      ],
+      ['shrink runs/last 1 --budget-usd 0.05 --out smallest', 'Write it, with a script of curl commands'],
+    ],
+    run: async values => (await import('./commands/shrink.ts')).shrinkCommand(values),
+  },
+  {
     usage: 'audit <run-dir>',
     describe: 'Judge the recorded observations of a run again',
     arguments: { 'run-dir': runDirectory },

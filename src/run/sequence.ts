@@ -54,22 +54,37 @@ export async function sequenceOf(example: ReportedExample, known: RecordedFacts)
   return {
     requests: [...found.values()]
       .map(request => ({ ...request, decides: decidedBy.includes(request.id) }))
-      .toSorted((a, b) => a.sentMs - b.sentMs || a.id - b.id),
+      .toSorted(bySending),
     missing: missing.filter(id => !found.has(id)),
     omitted,
     added: found.size - cited,
   }
 }
 
-/** The maximum number of requests that a script sends only because they count toward a limit. */
+/** The maximum number of requests that are sent again only because they may count toward a limit. */
 const maxAdded = 2_000
 
 /** A 429 depends on the earlier requests of its caller in the window of the limit. */
 async function limitUse(cited: readonly Found[], known: RecordedFacts): Promise<ReadonlyMap<number, Found>> {
   const refused = cited.filter(({ outcome }) => outcome === 'answered 429')
-  if (refused.length === 0) return new Map()
-  const callers = new Set(refused.map(({ caller }) => caller))
-  const fromMs = Math.min(...refused.map(({ sentMs }) => sentMs)) - known.contract.limits.windowMs
+  return await useBefore(refused, cited, known)
+}
+
+/** All that the callers of a finding sent until then, in the window of a limit: what may have led to it, cited or not. */
+export async function historyOf({ requests }: Sequence, known: RecordedFacts): Promise<readonly SequenceRequest[]> {
+  const all = await useBefore(requests, requests, known)
+  return [...all.values()].map(request => ({ ...request, decides: false })).toSorted(bySending)
+}
+
+/** What the callers of some requests sent, from a window before them until the last cited request. */
+async function useBefore(
+  requests: readonly Found[],
+  cited: readonly Found[],
+  known: RecordedFacts,
+): Promise<ReadonlyMap<number, Found>> {
+  if (requests.length === 0) return new Map()
+  const callers = new Set(requests.map(({ caller }) => caller))
+  const fromMs = Math.min(...requests.map(({ sentMs }) => sentMs)) - known.contract.limits.windowMs
   const untilMs = Math.max(...cited.map(({ sentMs }) => sentMs))
   return await recorded(
     known,
@@ -78,6 +93,8 @@ async function limitUse(cited: readonly Found[], known: RecordedFacts): Promise<
     maxAdded,
   )
 }
+
+const bySending = (a: Found, b: Found): number => a.sentMs - b.sentMs || a.id - b.id
 
 const isPlanned = (call: string, { plan }: RecordedFacts): boolean =>
   Object.hasOwn(plan.calls, call) || Object.hasOwn(systemCallsOf(plan), call)

@@ -97,7 +97,12 @@ export type CallKind<Call> = {
   /** The same call without payments, or without the time that Turnpike waits. Missing: it has none. */
   readonly unpaid?: (call: Call) => Call
   readonly prompt?: (call: Call) => Call
+  /** The keys that a person would write, and the kind if that is another word. `nameOf`: of a call that it repeats. */
+  readonly written: (call: Call, nameOf: NameOf) => Readonly<Record<string, unknown>>
 }
+
+/** The name that another call has in the written file. */
+export type NameOf = (other: { readonly kind: string }) => string
 
 const only: readonly ArrivalStep[] = ['only']
 

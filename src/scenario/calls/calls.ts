@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import type { JudgeName } from '../../contract/clause.ts'
 import type { Contract } from '../../contract/contract.ts'
@@ -108,6 +109,42 @@ export const withoutPayments = (call: Call): Call => kindOf(call).unpaid?.(call)
 
 /** The same call without the time that Turnpike waits between its requests. */
 export const withoutWaits = (call: Call): Call => kindOf(call).prompt?.(call) ?? call
+
+/** The calls as a person would write them, so that they resolve to these. A call that only a replay names gets a name. */
+export function writtenCallsOf(calls: Readonly<Record<string, Call>>): Record<string, WrittenCall> {
+  const all = new Map(Object.entries(calls))
+  const nameOf = (other: { readonly kind: string }): string => {
+    const known = [...all].find(([, call]) => isDeepStrictEqual(call, other))
+    if (known !== undefined) return known[0]
+    const name = unusedName('original', all)
+    all.set(name, other as Call)
+    return name
+  }
+  // Writing a replay may add a call, which the loop then reaches.
+  const written: Record<string, WrittenCall> = {}
+  for (const [name, call] of all)
+    written[name] = withoutDefaults({ kind: call.kind, ...kindOf(call).written(call, nameOf) })
+  return written
+}
+
+/** Without fields that have the value of a call that lacks them. */
+export function withoutDefaults(written: WrittenCall): WrittenCall {
+  const schema = writtenCalls.find(({ shape }) => shape.kind.value === written.kind)
+  const fields: Readonly<Record<string, z.ZodType>> = schema?.shape ?? {}
+  const isNeeded = ([key, value]: [string, unknown]) =>
+    !isDeepStrictEqual(fields[key]?.safeParse(undefined).data ?? {}, value)
+  return Object.fromEntries(Object.entries(written).filter(isNeeded))
+}
+
+/** The keys of a call as a scenario file has them. */
+export type WrittenCall = Readonly<Record<string, unknown>>
+
+function unusedName(word: string, used: ReadonlyMap<string, unknown>): string {
+  for (let number = 1; ; number++) {
+    const name = number === 1 ? word : `${word}-${number}`
+    if (!used.has(name)) return name
+  }
+}
 
 /** The judges that concern calls of some kinds only. The others concern every request, or the history of an account. */
 export const judgesOfKinds: ReadonlySet<JudgeName> = new Set(Object.values(kinds).flatMap(({ judges }) => judges))

@@ -76,6 +76,20 @@ export const chat: CallKind<ChatCall> = {
       model,
     }
   },
+  written: ({ stream, model, modelTier, promptTokens, maxCompletionTokens, isBounded, options }) => ({
+    stream,
+    // A model without a name is that of a service that nobody has asked yet.
+    ...(model === '' ? { 'model-tier': modelTier } : { model }),
+    'prompt-tokens': promptTokens,
+    ...(isBounded && { 'max-completion-tokens': maxCompletionTokens }),
+    ...(options !== null && {
+      body: options.body,
+      parameters: options.parameters,
+      ...(options.suffix !== null && { suffix: options.suffix }),
+      ...(options.encoding !== null && { 'accept-encoding': options.encoding }),
+      'same-prompt': options.samePrompt,
+    }),
+  }),
 }
 
 /** Resolves a chat call; null if it has a mistake. */

@@ -23,4 +23,5 @@ export const list: CallKind<ListCall> = {
     cost: noCost,
     unfitToSaturate: null,
   }),
+  written: () => ({}),
 }

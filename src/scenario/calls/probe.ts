@@ -51,6 +51,7 @@ export const probe: CallKind<ProbeCall> = {
       needsWallet: needsWallet(as),
     }
   },
+  written: ({ probe: name }) => ({ probe: name }),
 }
 
 /** The judges of other calls that judge a probe which draws on the same limit. */

@@ -91,6 +91,15 @@ export const replay: CallKind<ReplayCall> = {
     }
   },
   prompt: call => ({ ...call, repeatAfterMs: null }),
+  written: (call, nameOf) => ({
+    of: nameOf(call.of),
+    duplicates: call.duplicates,
+    concurrent: call.concurrent,
+    'conflict-ratio': call.conflictRatio,
+    'other-key-ratio': call.otherKeyRatio,
+    'other-caller-ratio': call.otherCallerRatio,
+    ...(call.repeatAfterMs !== null && { 'repeat-after': `${call.repeatAfterMs}ms` }),
+  }),
 }
 
 function replaySteps(call: ReplayCall, random: Random, callers: number, keys: number): readonly ReplayStep[] {

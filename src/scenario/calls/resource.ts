@@ -48,6 +48,12 @@ export const resource: CallKind<ResourceCall> = {
       unfitToSaturate: 'which is a resource',
     }
   },
+  written: ({ resource: name, body, page, limit }) => ({
+    resource: name,
+    body,
+    ...(page !== null && { page }),
+    ...(limit !== null && { limit }),
+  }),
 }
 
 export function resolveResource(value: unknown, { contract, report }: CallContext): ResourceCall | null {

@@ -71,6 +71,12 @@ export const rpc: CallKind<RpcCall> = {
     unfitToSaturate: call.failing > 0 ? 'which fails on purpose' : null,
     network: call.network,
   }),
+  written: ({ network, methods, batchSize, failing }) => ({
+    kind: batchSize === null ? 'rpc' : 'rpc-batch',
+    network,
+    methods: Object.fromEntries(methods),
+    ...(batchSize === null ? { 'failure-ratio': failing } : { size: batchSize, 'failing-items': failing }),
+  }),
 }
 
 export function resolveSingle(value: unknown, context: CallContext): RpcCall | null {

@@ -58,6 +58,13 @@ export const topUp: CallKind<TopUpCall> = {
     pays: pay,
   }),
   unpaid: call => ({ ...call, pay: false }),
+  written: ({ pay, usd, duplicates, concurrent, invalid }) => ({
+    pay,
+    usd,
+    duplicates,
+    concurrent,
+    ...(invalid !== null && { invalid }),
+  }),
 }
 
 /** A payment that a wallet makes once. */
@@ -104,4 +111,5 @@ export const walletBalance: CallKind<z.output<typeof resolvedBalance>> = {
     needsWallet: true,
     sender: 'wallet',
   }),
+  written: () => ({}),
 }

@@ -1,0 +1,149 @@
+import type { Contract } from '../contract/contract.ts'
+import { type Clock, systemClock } from '../lib/clock.ts'
+import { formatPico, pico } from '../lib/money.ts'
+import { UsageError } from '../lib/usage-error.ts'
+import type { RunOptions } from '../library/options.ts'
+import { runScenario } from '../library/run-scenario.ts'
+import type { Report, ReportedExample } from '../report/document.ts'
+import { historyOf, sequenceOf } from '../run/sequence.ts'
+import type { WrittenScenario } from '../scenario/load-scenario.ts'
+import type { ScenarioInput } from '../scenario/schema.ts'
+import { logFiles, observationsIn, readJudgedPlan } from '../storage/run-directory.ts'
+import { type About, type Candidate, scenarioOfCandidate, variantsOf } from './candidate.ts'
+import { type Attempted, type ShrinkProgress, type Shrunk, shrink } from './shrink.ts'
+
+/** What is shrunk: an example of a finding in a run directory. */
+export type ShrinkJob = {
+  readonly directory: string
+  readonly report: Report
+  /** A clause, or the kind of a discrepancy. */
+  readonly name: string
+  readonly isClause: boolean
+  readonly example: ReportedExample
+}
+
+/** How its requests are sent again. The budget is for all runs together. */
+export type ShrinkOptions = Pick<
+  RunOptions,
+  'target' | 'keys' | 'walletKeys' | 'profile' | 'budgetUsd' | 'topUpUsd' | 'signal'
+> & {
+  /** Whether the user gave the keys, so that all runs use the same ones. */
+  readonly hasOwnKeys: boolean
+  /** The maximum time for all runs, in milliseconds. */
+  readonly maxMs: number
+  /** The profile as the scenario file names it; null for the documented one. */
+  readonly profileInFile: string | null
+  /** Where the last run of the smallest scenario is recorded; null: nowhere. */
+  readonly record: string | null
+}
+
+export type ShrunkFinding = Shrunk & { readonly spentUsd: string }
+
+/**
+ * The smallest scenario that still gives a finding, found by sending the requests that it cites, and always fewer of them.
+ * null: sending them again does not give it. Throws a UsageError if nothing can be sent.
+ */
+export async function shrinkFinding(
+  { directory, report, name, isClause, example }: ShrinkJob,
+  options: ShrinkOptions,
+  onProgress: (progress: ShrinkProgress & { readonly spentUsd: string }) => void,
+  clock: Clock = systemClock(),
+): Promise<ShrunkFinding | null> {
+  const judged = readJudgedPlan(directory)
+  const { plan } = judged
+  const logs = logFiles(directory, Math.max(1, report.load.workers.length))
+  const known = { ...judged, observations: () => observationsIn(logs) }
+  const sequence = await sequenceOf(example, known)
+  const variants = variantsOf([sequence.requests, await historyOf(sequence, known)], plan)
+  if (variants.length === 0)
+    throw new UsageError({
+      where: name,
+      got: 'no recorded request of a call',
+      expected: 'a run with "record: all" or "record: findings", and a finding about the load',
+    })
+  const target = options.target ?? plan.target ?? undefined
+  if (target === undefined)
+    throw new UsageError({
+      where: '--target',
+      got: 'nothing',
+      expected: 'the base URL of the service, because the one that the run started has ended',
+    })
+  const about: About = {
+    clause: name,
+    isClause,
+    message: example.message,
+    seed: plan.seed,
+    profile: options.profileInFile,
+  }
+  const sender = createSender({ ...options, target }, { name, contract: judged.contract, clock })
+  const scenarioOf = (candidate: Candidate) => scenarioOfCandidate(candidate, plan, about)
+  const shrunk = await shrink(variants, {
+    scenarioOf,
+    attempt: sender.attempt,
+    onProgress: progress => onProgress({ ...progress, spentUsd: sender.spentUsd() }),
+  })
+  if (shrunk === null) return null
+  if (options.record !== null && shrunk.ended === 'minimal') await sender.record(shrunk.scenario, options.record)
+  return { ...shrunk, spentUsd: sender.spentUsd() }
+}
+
+type Asked = { readonly name: string; readonly contract: Contract; readonly clock: Clock }
+
+/** Sends scenarios within one budget and one time. */
+function createSender(
+  { maxMs, signal, budgetUsd, hasOwnKeys, record: _, profileInFile: __, ...options }: ShrinkOptions,
+  { name, contract, clock }: Asked,
+) {
+  const budget = budgetUsd === undefined || budgetUsd === 'unlimited' ? null : pico(String(budgetUsd))
+  const endMs = clock.nowMs() + maxMs
+  let spent = 0n
+  let isSent = false
+  /** When the limits of the keys are as before; 0: they are. */
+  let restedMs = 0
+
+  const send = async (scenario: WrittenScenario, directory?: string): Promise<Report | null> => {
+    const left = budget === null ? budgetUsd : formatPico(budget - spent)
+    const terms = {
+      ...options,
+      budgetUsd: left,
+      warmUp: false,
+      ...(signal && { signal }),
+      ...(directory && { directory }),
+    }
+    const report = await runScenario(scenario as ScenarioInput, terms).catch((cause: unknown) => {
+      if (!(cause instanceof UsageError) || !isSent) throw cause
+      return null
+    })
+    if (report === null) return null
+    isSent = true
+    spent += pico(costOf(report))
+    restedMs = restAfter(report)
+    return report
+  }
+
+  /** Invented keys are new in each run. Others need the time after which nothing of an earlier run counts. */
+  const restAfter = ({ calls }: Report): number => {
+    const refused = calls.some(({ statuses }) =>
+      ['429', String(contract.abuse.status)].some(status => Number(statuses[status]) > 0),
+    )
+    const { windowMs, blockMs } = contract.abuse
+    return refused && hasOwnKeys ? clock.nowMs() + Math.max(contract.limits.windowMs, windowMs + blockMs) : 0
+  }
+
+  const attempt = async (scenario: WrittenScenario): Promise<Attempted | null> => {
+    if (restedMs >= endMs || signal?.aborted) return null
+    if (restedMs > clock.nowMs()) await new Promise<void>(resolve => void clock.at(restedMs, resolve))
+    if (clock.nowMs() >= endMs || (budget !== null && spent >= budget)) return null
+    const report = await send(scenario)
+    return report === null ? 'refused' : hasFinding(report, name) ? 'violated' : 'kept'
+  }
+  return { attempt, record: send, spentUsd: () => formatPico(spent) }
+}
+
+const hasFinding = ({ findings, billing }: Report, name: string): boolean =>
+  findings.some(({ clause }) => clause === name) || billing.discrepancies.some(({ kind }) => kind === name)
+
+/** The larger of what the responses claim and what the balances show. */
+function costOf({ billing: { claimedUsd, billedUsd } }: Report): string {
+  return billedUsd !== null && pico(billedUsd) > pico(claimedUsd) ? billedUsd : claimedUsd
+}
