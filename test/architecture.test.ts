@@ -253,8 +253,16 @@ const rooms: readonly Room[] = [
   {
     name: 'prove',
     sees: [
-      ...['lib', 'contract', 'plan/plan.ts', 'produce/callers', 'produce/transport', 'judge/not-judged.ts'],
-      ...['report', 'library/draft.ts', 'library/secrets.ts', 'run', 'service'],
+      ...[
+        'lib',
+        'contract',
+        'scenario/schema.ts',
+        'plan/plan.ts',
+        'produce/callers',
+        'produce/transport',
+        'judge/not-judged.ts',
+      ],
+      ...['report', 'library/draft.ts', 'library/options.ts', 'library/secrets.ts', 'run', 'service'],
     ],
     because: 'It runs a scenario against services that lie, on a clock of its own. Nothing is sent.',
   },
@@ -277,7 +285,7 @@ const rooms: readonly Room[] = [
   },
   {
     name: 'turnpike.ts',
-    sees: ['lib', 'scenario/schema.ts', 'report', 'library'],
+    sees: ['lib', 'scenario/schema.ts', 'report', 'library', 'prove'],
     because: 'It is what a program may import, and no more.',
   },
   {
@@ -651,8 +659,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 533 files',
-    rule: atMostFiles(533),
+    text: 'src has at most 534 files',
+    rule: atMostFiles(534),
     planted: [],
   },
   {

@@ -84,6 +84,21 @@ export type RunOptions = {
   readonly onNote?: ((note: string) => void) | undefined
 }
 
+/** How many of the runs of a proof have ended, and how many of the services so far the scenario noticed. */
+export type ProveProgress = { readonly done: number; readonly all: number; readonly caught: number }
+
+/** How to test a scenario from a program. Every member may be left out. */
+export type ProveOptions = Pick<RunOptions, 'profile' | 'limitsFrom' | 'only' | 'seed' | 'signal'> & {
+  /** The score below which the verdict is `fail`, from 0 to 1. Default: none. */
+  readonly minScore?: number | undefined
+  /** Measure what thresholds on times notice. Default: true. */
+  readonly sensitivity?: boolean | undefined
+  /** Threads that share the runs. Default: one per core, at most 8. */
+  readonly workers?: number | undefined
+  /** Gets the progress after each run. If it throws, the proof ends, and rejects. */
+  readonly onProgress?: ((progress: ProveProgress) => void) | undefined
+}
+
 const text = z.string({ error: 'a text' })
 const key = text.regex(/^[^\s,]+$/, { error: 'a key without spaces and commas' })
 const aFunction = z.custom(value => typeof value === 'function', { error: 'a function' })
@@ -129,9 +144,27 @@ const optionsSchema = z.strictObject(
   { error: 'an object of options' },
 )
 
+const { profile, limitsFrom, only, seed, signal, onProgress } = optionsSchema.shape
+const shareError = 'a share from 0 to 1'
+const threadsError = 'a whole number from 1 to 64'
+const proveOptionsSchema = z.strictObject(
+  {
+    ...{ profile, limitsFrom, only, seed, signal, onProgress },
+    minScore: z.number({ error: shareError }).min(0, { error: shareError }).max(1, { error: shareError }).optional(),
+    sensitivity: z.boolean({ error: 'true or false' }).optional(),
+    workers: z.int({ error: threadsError }).min(1, { error: threadsError }).max(64, { error: threadsError }).optional(),
+  },
+  { error: 'an object of options' },
+)
+
 /** Throws a UsageError for options that no type checker has seen. It never shows a key. */
-export function assertOptions(options: RunOptions): void {
-  const mistakes = explainIssues(optionsSchema, options).map(({ path, at: _, got, ...mistake }) => ({
+export const assertOptions = (options: RunOptions): void => assertFits(optionsSchema, options)
+
+/** The same for a proof. */
+export const assertProveOptions = (options: ProveOptions): void => assertFits(proveOptionsSchema, options)
+
+function assertFits(schema: z.ZodType, options: RunOptions | ProveOptions): void {
+  const mistakes = explainIssues(schema, options).map(({ path, at: _, got, ...mistake }) => ({
     where: ['options', ...path].join('.'),
     got: path[0] === 'keys' || path[0] === 'walletKeys' ? 'another value' : got,
     ...mistake,

@@ -113,6 +113,21 @@ export const tools: readonly Tool[] = [
   ),
   defineTool(
     {
+      name: 'prove',
+      title: 'Test a scenario',
+      description:
+        'Tells which lies and faults of a service a scenario would notice, and why it would not notice the others: nothing asks, no threshold, a threshold that is too loose. Runs in memory in virtual time; sends nothing and spends nothing. Takes up to minutes.',
+      isReadOnly: true,
+    },
+    z.strictObject({ scenario, profile, only, seed }),
+    async (load, { program, signal, ...io }) => {
+      const ended = await program(['prove', ...loadArguments(load, io), '--format=json'], { signal })
+      const proof = parseObject(ended.stdout)
+      return proof === null ? failure(ended) : result(null, proofSummary(proof))
+    },
+  ),
+  defineTool(
+    {
       name: 'run',
       title: 'Run a scenario',
       description:
@@ -293,6 +308,11 @@ function planSummary({
   thresholds,
 }: JsonObject): JsonObject {
   return { scenario: name, question, target: address, budgetUsd, refused, forecast, callers, stages, thresholds }
+}
+
+/** What was not noticed, without what was. */
+function proofSummary({ mutants, ...proof }: JsonObject): JsonObject {
+  return { ...proof, notNoticed: listOf(mutants).filter(({ survived }) => survived !== null) }
 }
 
 /** The head of a report: what a reader needs to know which part to read next. */

@@ -27,11 +27,17 @@ export const defaultThreads = (): number => Math.min(maxThreads, availableParall
 /** All runs in this thread. */
 export async function inlineRuns(draft: DraftPlan): Promise<MutantRuns> {
   const runMutant = await createMutantRun(draft)
+  let isClosed = false
   return {
     run: async (all, onResult) => {
-      for (const [index, terms] of all.entries()) onResult(index, await runMutant(terms))
+      for (const [index, terms] of all.entries()) {
+        if (isClosed) throw new Error('closed before the last run')
+        onResult(index, await runMutant(terms))
+      }
     },
-    close: async () => {},
+    close: async () => {
+      isClosed = true
+    },
   }
 }
 

@@ -1,6 +1,7 @@
 import type { ClauseId } from '../contract/clauses.ts'
 import { plural } from '../lib/format.ts'
 import type { DraftPlan } from '../library/draft.ts'
+import type { ProveProgress } from '../library/options.ts'
 import type { Verdict } from '../report/document.ts'
 import { faultMutants } from './faults.ts'
 import type { MutantResult } from './mutant-run.ts'
@@ -46,17 +47,15 @@ export type JudgedMutant = Pick<Mutant, 'name' | 'group' | 'clause' | 'text'> & 
   readonly survived: Survival | null
 }
 
-export type ProveProgress = { readonly done: number; readonly all: number; readonly caught: number }
-
 /** What a proof should say, and who watches it. */
-export type ProveOptions = {
+export type ProofTerms = {
   readonly minScore: number | null
   readonly sensitivity: boolean
   readonly onProgress?: (progress: ProveProgress) => void
 }
 
 /** Runs a scenario against an honest service, and then against one for each lie about what the profile promises, and each fault. */
-export async function proveGate(draft: DraftPlan, runs: MutantRuns, options: ProveOptions): Promise<GateProof> {
+export async function proveGate(draft: DraftPlan, runs: MutantRuns, options: ProofTerms): Promise<GateProof> {
   const { minScore, onProgress = () => {} } = options
   let result: MutantResult | undefined
   await runs.run([{ ...honestTerms, failFast: false }], (_, honest) => {

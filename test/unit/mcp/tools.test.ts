@@ -207,3 +207,21 @@ test('explain_finding shows the finding, and how to repeat it', async () => {
     ['findings', 'runs/a', '2'],
   ])
 })
+
+test('prove returns the score and what was not noticed', async () => {
+  const survived = { kind: 'no-threshold', text: 'no threshold measures it' }
+  const mutants = [
+    { name: 'charged-twice', survived: null },
+    { name: 'slower-by-half', survived },
+  ]
+  const { call, started } = toolbox(() =>
+    ended({ code: 1, stdout: JSON.stringify({ verdict: 'fail', score: 0.5, mutants }) }),
+  )
+  const { data, isError } = await call('prove', { scenario: 'smoke', only: ['billing.*'], seed: 3 })
+  expect(started).toEqual([['prove', expect.any(String), '--only=billing.*', '--seed=3', '--format=json']])
+  expect(isError).toBe(false)
+  expect(data).toEqual({ verdict: 'fail', score: 0.5, notNoticed: [{ name: 'slower-by-half', survived }] })
+  expect(await toolbox(() => ended({ code: 2, stdout: '' })).call('prove', { scenario: 'smoke' })).toMatchObject({
+    isError: true,
+  })
+})
