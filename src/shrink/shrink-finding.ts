@@ -115,6 +115,8 @@ function createSender(
       return null
     })
     if (report === null) return null
+    if (!isSent && report.load.answered === 0)
+      throw new UsageError({ where: 'target', got: 'no response', expected: 'a service that still has the fault' })
     isSent = true
     spent += pico(costOf(report))
     restedMs = restAfter(report)

@@ -1,0 +1,41 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { freePort } from '../../support/free-port.ts'
+import { freshDirectory, serveForTest, turnpike } from '../../support/turnpike.ts'
+
+test('a finding becomes a scenario and a script that fail for it alone', async ({ onTestFinished }) => {
+  const { target } = await serveForTest(['service', '--lie', 'failed-item-in-full'], onTestFinished)
+  const folder = freshDirectory()
+  const [run, out] = [join(folder, 'run'), join(folder, 'smallest')]
+  const flags = ['--target', target, '--quiet', '--no-warm-up']
+  expect((await turnpike(['run', 'test/e2e/short.yaml', ...flags, '--out', run])).code).toBe(1)
+
+  const shrunk = await turnpike(['shrink', run, '1', '--out', out, '--budget-usd', '0.05'])
+  expect([shrunk.code, shrunk.stdout]).toEqual([0, ''])
+  expect(shrunk.stderr).toMatch(/^rpc\.batch\.error-price: from \d+ to 1 arrival, in \d+ runs for \$0\.0\d+\./m)
+  expect(readdirSync(out).toSorted()).toEqual(['repeat.sh', 'run', 'scenario.yaml'])
+  expect(readFileSync(join(out, 'repeat.sh'), 'utf8')).toContain('rpc.batch.error-price')
+
+  const scenario = join(out, 'scenario.yaml')
+  const again = await turnpike(['run', scenario, ...flags, '--format', 'json'])
+  expect(again.code).toBe(1)
+  const { findings } = JSON.parse(again.stdout) as { readonly findings: readonly { readonly clause: string }[] }
+  expect(findings.map(({ clause }) => clause)).toEqual(['rpc.batch.error-price'])
+  expect((await turnpike(['run', scenario, '--quiet', '--no-warm-up'])).code).toBe(0)
+
+  // Mistakes are told before anything is sent, and leave no folder.
+  const say = async (...args: string[]) => {
+    const { code, stdout, stderr } = await turnpike(['shrink', run, ...args])
+    expect([code, stdout]).toEqual([2, ''])
+    return stderr
+  }
+  expect(await say('7')).toMatch(/number: got "7", expected a finding/)
+  expect(await say('1', '--max-time', 'soon')).toMatch(/--max-time: got soon, expected a duration/)
+  expect(await say('1', '--out', out)).toMatch(/--out: got .*, expected a new folder/)
+  expect(await say('1', '--budget-usd', '0.0000001')).toMatch(/budget: got \$0\.0000001, expected at least/)
+  expect(await say('1', '--target', `http://127.0.0.1:${await freePort()}/v1`)).toMatch(/target: got no response/)
+
+  const stopped = await turnpike(['shrink', run, '1', '--max-time', '1ms'])
+  expect(stopped.code).toBe(3)
+})
