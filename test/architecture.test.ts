@@ -659,8 +659,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 534 files',
-    rule: atMostFiles(534),
+    text: 'src has at most 535 files',
+    rule: atMostFiles(535),
     planted: [],
   },
   {

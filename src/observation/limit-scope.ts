@@ -1,5 +1,11 @@
 import type { AccountTier, Contract } from '../contract/contract.ts'
-import { type LimitStatements, limitHeadersOf, readStatement } from '../contract/limit-headers/limit-headers.ts'
+import {
+  type LimitStatement,
+  type LimitStatements,
+  limitHeadersOf,
+  readStatement,
+} from '../contract/limit-headers/limit-headers.ts'
+import { ownPolicy, statesOtherPolicy } from '../contract/limit-headers/policies.ts'
 import { countersOf, type Draw, type LimiterName, limiterOf } from '../contract/limiters.ts'
 import { judgedLimit, statedLimit } from '../contract/limits.ts'
 import { memoizeByObject, memoizeLast } from '../lib/memoize.ts'
@@ -14,18 +20,27 @@ export type StatedLimit = {
 
 type Headers = Readonly<Record<string, string>>
 
-const statedIn = (at: LimitStatements, headers: Headers): StatedLimit => ({
-  limit: readStatement(at.limit, headers),
-  remaining: readStatement(at.remaining, headers),
-  reset: readStatement(at.reset, headers),
-})
+function statedIn(at: LimitStatements, headers: Headers, windowMs: number): StatedLimit {
+  const isOfOther = statesOtherPolicy(at, headers, windowMs)
+  return {
+    limit: readPolicy(at.limit, headers, windowMs),
+    remaining: isOfOther ? null : readPolicy(at.remaining, headers, windowMs),
+    reset: isOfOther ? null : readPolicy(at.reset, headers, windowMs),
+  }
+}
+
+/** The number of the policy of the window, if a header has several. */
+function readPolicy(at: LimitStatement | null, headers: Headers, windowMs: number): number | null {
+  const text = at === null ? undefined : ownPolicy(at, headers, windowMs)
+  return at === null || text === undefined ? null : readStatement(at, { [at.header]: text })
+}
 
 /** What a response states about requests and about tokens. Several judges read it, so it is parsed once. */
 export const statedRequests = memoizeLast((headers: Headers, { limits }: Pick<Contract, 'limits'>) =>
-  statedIn(limitHeadersOf(limits).requests, headers),
+  statedIn(limitHeadersOf(limits).requests, headers, limits.windowMs),
 )
 export const statedTokens = memoizeLast((headers: Headers, { limits }: Pick<Contract, 'limits'>) =>
-  statedIn(limitHeadersOf(limits).tokens, headers),
+  statedIn(limitHeadersOf(limits).tokens, headers, limits.windowMs),
 )
 
 /** The limits that a request is judged by. A number is null if only the responses state it. */

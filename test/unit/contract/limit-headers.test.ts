@@ -200,3 +200,33 @@ describe('a mistake is reported with its place and what is there', () => {
     expect(mistakes(`{ dialect: ietf, headers: { requests-limit: ${own} } }`)).toEqual([])
   })
 })
+
+describe('of several policies in one header, that of the window counts', () => {
+  const stated = (dialect: DialectName, headers: Readonly<Record<string, string>>, windowMs = 3_600_000) =>
+    statedRequests(headers, contractOf(`{ dialect: ${dialect}, windowMs: ${windowMs} }`))
+
+  test.each([
+    ['100, 10;w=60, 100;w=3600', { limit: 100, remaining: 7, reset: 9_000 }],
+    // The first number is that of the policy that applies.
+    ['10, 10;w=60, 100;w=3600', { limit: 100, remaining: null, reset: null }],
+    ['100, 100;w=3600', { limit: 100, remaining: 7, reset: 9_000 }],
+  ])('%s', (limit, expected) => {
+    const headers = { 'x-ratelimit-limit': limit, 'x-ratelimit-remaining': '7', 'x-ratelimit-reset': '9' }
+    expect(stated('envoy', headers)).toEqual(expected)
+  })
+
+  test.each([
+    ['"hour";r=50;t=30', { limit: 100, remaining: 50, reset: 30_000 }],
+    ['"burst";r=2;t=1, "hour";r=50;t=30', { limit: 100, remaining: 50, reset: 30_000 }],
+    ['"burst";r=2;t=1', { limit: 100, remaining: null, reset: null }],
+    ['"burst";r=0;t=1, "hour";r=50;t=30', { limit: 100, remaining: null, reset: null }],
+  ])('%s', (ratelimit, expected) => {
+    const headers = { 'ratelimit-policy': '"burst";q=10;w=1, "hour";q=100;w=3600', ratelimit }
+    expect(stated('ietf', headers)).toEqual(expected)
+  })
+
+  test('without a policy of the window, the first one counts', () => {
+    const headers = { 'ratelimit-policy': '"burst";q=10;w=1, "hour";q=100;w=3600', ratelimit: '"burst";r=2;t=1' }
+    expect(stated('ietf', headers, 60_000)).toEqual({ limit: 10, remaining: 2, reset: 1_000 })
+  })
+})

@@ -1,6 +1,7 @@
 import type { ClausesOf } from '../../../contract/clauses.ts'
 import { type Contract, hasFixedWindows } from '../../../contract/contract.ts'
 import { limitHeadersOf, statedWait, statesWait } from '../../../contract/limit-headers/limit-headers.ts'
+import { statesOtherPolicy } from '../../../contract/limit-headers/policies.ts'
 import { countsTokens, type LimiterName } from '../../../contract/limiters.ts'
 import { type ApplicableLimit, statedRequests, statedTokens } from '../../../observation/limit-scope.ts'
 import type { Observation } from '../../../observation/observation.ts'
@@ -185,7 +186,7 @@ function memberOf(
   const requests = response && statedRequests(response.headers, contract)
   const reset = requests?.reset ?? null
   const kind = kindOf(observation, contract)
-  const waitMs = response?.status === 429 ? statedWait(limits, response.headers) : null
+  const waitMs = response?.status === 429 && kind === 'rejected' ? statedWait(limits, response.headers) : null
   return {
     id,
     key,
@@ -209,6 +210,8 @@ function memberOf(
 
 function kindOf(observation: Observation, contract: Contract): WindowRequest['kind'] {
   const { request, response } = observation
+  const { requests } = limitHeadersOf(contract.limits)
+  const { windowMs } = contract.limits
   if (
     response === null ||
     isProbeRequest(request) ||
@@ -217,6 +220,8 @@ function kindOf(observation: Observation, contract: Contract): WindowRequest['ki
     isConcurrencyRejection(response, contract)
   )
     return 'uncertain'
+  // Another policy refused it.
+  if (response.status === 429 && statesOtherPolicy(requests, response.headers, windowMs)) return 'uncertain'
   // A truncated stream was accepted, since its headers arrived.
   return response.status === 429 ? 'rejected' : is2xx(response.status) ? 'accepted' : 'uncertain'
 }

@@ -125,3 +125,35 @@ test('in the dialect none, a limit is judged by what it accepts and refuses', ()
   const early = [...calls.slice(0, 1), { atMs: 50, status: 429 }]
   expect(found(early, 'none', null).judged['limit.requests.not-early']).not.toBe(1)
 })
+
+describe('several policies in one header', () => {
+  const policies = '"minute";q=3;w=60, "hour";q=5;w=3600'
+  const minute = (left: number, reset: number) => `"minute";r=${left};t=${reset}`
+  const hour = (left: number, reset: number) => `"hour";r=${left};t=${reset}`
+  const at = (seconds: number, ratelimit: string, status = 200, wait?: number): Call => ({
+    ...{ atMs: seconds * 1_000, status, 'ratelimit-policy': policies, ratelimit },
+    ...(wait !== undefined && { 'retry-after': wait }),
+  })
+  const firstMinute = [at(0, minute(2, 60)), at(1, minute(1, 59)), at(2, minute(0, 58)), at(3, minute(0, 57), 429, 57)]
+  const secondMinute = [at(61, hour(1, 3539)), at(62, hour(0, 3538))]
+
+  test('an honest service is accused of nothing, also where the tighter policy refuses', () => {
+    const calls = [...firstMinute, ...secondMinute, at(63, hour(0, 3537), 429, 3537)]
+    expect(found(calls, 'ietf').findings).toEqual([])
+  })
+
+  test('all policies may be stated, in any order', () => {
+    const both = [at(0, `${hour(4, 3600)}, ${minute(2, 60)}`), at(1, `${hour(3, 3599)}, ${minute(1, 59)}`)]
+    expect(found(both, 'ietf').findings).toEqual([])
+  })
+
+  test('the wait of a refusal by the policy of the window is judged', () => {
+    const lie = at(4, `${hour(2, 3596)}, ${minute(0, 56)}`, 429, 5)
+    expect(found([...firstMinute, lie], 'ietf').findings.map(({ clause }) => clause)).toContain('retry.after-reset')
+  })
+
+  test('a policy that never refuses is named, whatever the other one states', () => {
+    const calls = [...firstMinute.slice(0, 3), ...[3, 4, 5, 6, 7, 8, 9].map(second => at(second, hour(2, 3590)))]
+    expect(found(calls, 'ietf', null).findings.map(({ clause }) => clause)).toContain('limit.requests.enforced')
+  })
+})

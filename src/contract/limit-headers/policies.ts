@@ -1,0 +1,56 @@
+import { numberIn } from '../../lib/numbers.ts'
+import type { LimitStatement, LimitStatements } from './limit-headers.ts'
+
+type Headers = Readonly<Record<string, string>>
+
+/** One of several policies in a header: `"burst";q=10;w=1`, or `100;w=3600`. */
+type Policy = { readonly text: string; readonly name: string; readonly parameters: ReadonlyMap<string, number | null> }
+
+function policiesIn(text: string | undefined): readonly Policy[] {
+  return (text ?? '').split(',').map(part => {
+    const [name = '', ...rest] = part.split(';').map(each => each.trim())
+    const parameters = rest
+      .map(each => each.split('='))
+      .map(([key = '', value = '']) => [key, numberIn(value)] as const)
+    return { text: part.trim(), name, parameters: new Map(parameters) }
+  })
+}
+
+const ofWindow = (policies: readonly Policy[], windowMs: number): Policy | undefined =>
+  policies.find(({ parameters }) => parameters.get('w') === windowMs / 1_000)
+
+/** The policies that a response names in the header of a policy beside the given one; empty: none. */
+const namedBeside = ({ header }: LimitStatement, headers: Headers): readonly Policy[] =>
+  headers[`${header}-policy`] === undefined ? [] : policiesIn(headers[`${header}-policy`])
+
+/** The part of a header that is about the window of the profile, if it states several policies; otherwise all of it. */
+export function ownPolicy(at: LimitStatement, headers: Headers, windowMs: number): string | undefined {
+  const text = headers[at.header]
+  if (text === undefined || at.form === 'number' || !text.includes(';')) return text
+  const policies = policiesIn(text)
+  const own = ofWindow(policies, windowMs)
+  if (own !== undefined) return own.text
+  const name = ofWindow(namedBeside(at, headers), windowMs)?.name
+  return policies.find(each => each.name === name)?.text ?? text
+}
+
+/**
+ * Whether what remains, and the reset, are those of another policy than that of the window: the service states the tightest
+ * one, which applies.
+ */
+export function statesOtherPolicy(at: LimitStatements, headers: Headers, windowMs: number): boolean {
+  if (at.limit?.form === 'list') {
+    const [first, ...rest] = policiesIn(headers[at.limit.header])
+    const own = ofWindow(rest, windowMs)
+    return own !== undefined && rest.length > 1 && first !== undefined && first.name !== own.name
+  }
+  if (at.remaining?.form !== 'field-number') return false
+  const all = namedBeside(at.remaining, headers)
+  const own = ofWindow(all, windowMs)
+  if (own === undefined || all.length < 2) return false
+  const stated = policiesIn(headers[at.remaining.header])
+  const { member } = at.remaining
+  const left = ({ parameters }: Policy) => (member === null ? null : (parameters.get(member) ?? null))
+  const mine = stated.find(({ name }) => name === own.name)
+  return mine === undefined || (left(mine) !== 0 && stated.some(each => each !== mine && left(each) === 0))
+}
