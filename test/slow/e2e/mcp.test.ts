@@ -6,7 +6,7 @@ import { connectAgent, runsIn } from '../../support/mcp-client.ts'
 test('turnpike mcp lists its tools, plans, and refuses what it must not do', async ({ onTestFinished }) => {
   const { client, call, folder, strange } = await connectAgent([], onTestFinished)
   const { tools } = await client.listTools()
-  expect(tools.map(({ name }) => name)).toEqual(['plan', 'run', 'report', 'clauses', 'explain_finding'])
+  expect(tools.map(({ name }) => name)).toEqual(['plan', 'prove', 'run', 'report', 'clauses', 'explain_finding'])
   expect(tools.filter(({ annotations }) => annotations?.readOnlyHint !== true).map(({ name }) => name)).toEqual(['run'])
 
   const plan = await call('plan', { scenario: 'short.yaml', budgetUsd: '0.000001' })
@@ -26,7 +26,7 @@ test('turnpike mcp lists its tools, plans, and refuses what it must not do', asy
 
     ['report', { runDirectory: 'up/etc' }, 'expected a path in the working directory'],
 
-    ['pay', {}, 'tool: got "pay", expected a tool: plan, run'],
+    ['pay', {}, 'tool: got "pay", expected a tool: plan, prove, run'],
   ] as const
   for (const [name, given, message] of refused)
     expect([name, given, await call(name, given)]).toEqual([

@@ -50,7 +50,13 @@ describe('the package', () => {
       ),
     )
     expect(built.filter(file => !imported.has(file)).sort()).toEqual([
-      ...['dist/main.js', 'dist/run/signer-main.js', 'dist/run/thread-main.js', 'dist/run/warm-up-service.js'],
+      ...[
+        'dist/main.js',
+        'dist/prove/thread-main.js',
+        'dist/run/signer-main.js',
+        'dist/run/thread-main.js',
+        'dist/run/warm-up-service.js',
+      ],
       ...['dist/turnpike.js', 'dist/vitest.js'],
     ])
   })
@@ -86,7 +92,7 @@ describe('the package', () => {
     expect((await load('turnpike/dist/turnpike.js')).stdout).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED\n')
     expect(
       (await installed.bash(`node -e "import('turnpike').then(all => console.log(Object.keys(all).join()))"`)).stdout,
-    ).toBe('UsageError,defineScenario,renderReport,run,startService\n')
+    ).toBe('UsageError,defineScenario,prove,renderReport,run,startService\n')
     for (const name of ['package', 'scenario.schema', 'report.schema', 'comparison.schema'])
       expect((await load(`turnpike/${name}.json`)).stdout).toBe('')
   })
