@@ -1,4 +1,5 @@
 import type { ClauseId } from '../contract/clauses.ts'
+import type { Contract } from '../contract/contract.ts'
 import {
   limitHeadersOf,
   type RetryAfterForm,
@@ -165,6 +166,17 @@ function waitFacts(reply: Answer, { contract }: Known): readonly Fact[] {
   return [unknown(path.join('.'), `${cite(reply)}: it states no wait in Retry-After${other}`)]
 }
 
+/** Some state the whole window as the wait, whatever is left of it. Without a reset, nothing else tells its length. */
+function waitedLength(replies: readonly Answer[], { limits }: Contract): readonly Fact[] {
+  const refused = replies.filter(({ status }) => status === 429)
+  const waits = new Set(refused.map(({ headers }) => statedWait(limitHeadersOf(limits), headers)))
+  const [waitMs = null] = waits
+  const [, second] = refused
+  if (second === undefined || waits.size > 1 || waitMs === null || !usualSeconds.includes(waitMs / 1_000)) return []
+  const evidence = `likely, since every 429 states a wait of ${waitMs / 1_000} s`
+  return [value(['limits', 'windowMs'], waitMs, second, evidence)]
+}
+
 /** Usual lengths of windows, in seconds. */
 const usualSeconds = [1, 5, 10, 15, 30, 60, 300, 600, 900, 1_800, 3_600, 86_400]
 /** Whole seconds of the reset, and of the clock that it is compared with. */
@@ -176,7 +188,8 @@ const roundingSeconds = (seconds: number): number => (seconds <= 10 ? 1.05 : 2.0
  */
 function lengthFacts(replies: readonly Answer[], { contract }: Known): readonly Fact[] {
   const { requests } = limitHeadersOf(contract.limits)
-  if (contract.sources['limits.windowMs'] === 'profile' || requests.reset === null) return []
+  if (contract.sources['limits.windowMs'] === 'profile') return []
+  if (requests.reset === null) return waitedLength(replies, contract)
   const isWait = statesWait(requests)
   const stated = replies.flatMap(reply => {
     const { limit, remaining, reset } = statedRequests(reply.headers, contract)

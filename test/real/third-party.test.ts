@@ -1,10 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { resolve } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Report, reportSchema } from '../../src/report/document.ts'
+import { behindProxy } from '../support/behind-proxy.ts'
 import { freePort } from '../support/free-port.ts'
 import { describeWith } from '../support/real-part.ts'
 import { type RealProgram, startProgram } from '../support/real-program.ts'
@@ -23,34 +21,13 @@ async function runAt(name: string, target: string): Promise<{ readonly code: num
 const clausesOf = ({ clauses }: Report, verdict: string) =>
   clauses.filter(each => each.verdict === verdict).map(({ id }) => id)
 
-type Change = (body: string) => string
-
-/** A proxy that changes the bodies of responses. */
-async function proxyOf(origin: string, change: Change): Promise<{ readonly origin: string; readonly server: Server }> {
-  const server = createServer(async (incoming, outgoing) => {
-    const request = await text(incoming)
-    const response = await fetch(`${origin}${incoming.url}`, {
-      method: incoming.method ?? 'GET',
-      headers: { 'content-type': 'application/json' },
-      body: request === '' ? null : request,
-    })
-    outgoing.writeHead(response.status, { 'content-type': response.headers.get('content-type') ?? '' })
-    outgoing.end(change(await response.text()))
-  })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server }
-}
-
-/** The verdict on a target behind a proxy. */
-async function runBehind(name: string, origin: string, path: string, change: Change) {
-  const proxy = await proxyOf(origin, change)
-  try {
-    return await runAt(name, `${proxy.origin}${path}`)
-  } finally {
-    proxy.server.closeAllConnections()
-    proxy.server.close()
-  }
-}
+/** The verdict on a target behind a proxy that changes the bodies of responses. */
+const runBehind = (name: string, origin: string, path: string, change: (body: string) => string) =>
+  behindProxy(
+    origin,
+    ({ body }) => ({ body: change(body) }),
+    behind => runAt(name, `${behind}${path}`),
+  )
 
 describeWith('hardhat', 'the node of Hardhat', () => {
   let origin = ''

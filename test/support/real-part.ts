@@ -15,6 +15,11 @@ const programs = {
   ],
   // Of the npm registry, with a configuration beside its node_modules.
   hardhat: [process.env.TURNPIKE_HARDHAT ?? 'TURNPIKE_HARDHAT'],
+  ganache: [process.env.TURNPIKE_GANACHE ?? 'TURNPIKE_GANACHE'],
+  // Of the Go module proxy.
+  geth: [process.env.TURNPIKE_GETH ?? 'TURNPIKE_GETH'],
+  // A Python that has the proxy of LiteLLM, of PyPI.
+  litellm: [process.env.TURNPIKE_LITELLM_PYTHON ?? 'TURNPIKE_LITELLM_PYTHON'],
   // A Python that has guidellm, of PyPI.
   'llm-server': [process.env.TURNPIKE_GUIDELLM_PYTHON ?? 'TURNPIKE_GUIDELLM_PYTHON'],
 } as const

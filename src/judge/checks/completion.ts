@@ -202,8 +202,8 @@ export function checkFinishReason(
   )
 }
 
-/** Allows for timestamps in whole seconds, and for servers that reuse a Date for a moment. */
-const stampSlackMs = 2000
+/** Allows for timestamps in whole seconds, and for servers that reuse a Date: one of LiteLLM was 4 s old, while it was busy. */
+const stampSlackMs = 15_000
 
 /**
  * Compares `created` with the target's own clock in its Date header, so a skew of our clock does not matter. The two
