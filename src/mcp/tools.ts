@@ -91,6 +91,14 @@ const runInput = z.strictObject({
   seed,
 })
 
+const shrinkInput = z.strictObject({
+  runDirectory,
+  number: z.int('the number of a finding').min(1, 'a number of at least 1'),
+  budgetUsd: amount.describe('Required. Maximum that all tries together may spend, in USD, such as "0.05"'),
+  target,
+  profile,
+})
+
 type Load = Omit<z.infer<typeof runInput>, 'budgetUsd'>
 
 /** Every tool, in the order of its use. */
@@ -202,6 +210,31 @@ export const tools: readonly Tool[] = [
       return result(text.stdout, isObject(found) ? { ...found, repeat } : { findings: found })
     },
   ),
+  defineTool(
+    {
+      name: 'shrink_finding',
+      title: 'Find the smallest scenario for a finding',
+      description:
+        'Sends the requests of a finding again, then always fewer, and returns the smallest scenario that still gives it. Needs a budget for all of it, and never pays with wallets. Takes at most 5 minutes.',
+      isReadOnly: false,
+    },
+    shrinkInput,
+    async ({ runDirectory: run, number, target: address, profile: named, budgetUsd }, { program, signal, ...io }) => {
+      if (address !== undefined) io.allowance.assertTarget(address)
+      const flags = [
+        ...(address === undefined ? [] : [`--target=${address}`]),
+        ...profileArguments(named, io.folder),
+        ...['--max-time=5m', '--top-up=0', '--format=json'],
+      ]
+      const directory = pathInside(io.folder, run, 'runDirectory')
+      return await spending(budgetUsd, io.allowance, async budget => {
+        const ended = await program(['shrink', directory, String(number), budget, ...flags], { signal })
+        const shrunk = parseObject(ended.stdout)
+        if (shrunk === null) return { result: failure(ended), spentUsd: ended.code === 2 ? '0' : null }
+        return { result: result(null, shrunk), spentUsd: String(shrunk.spentUsd) }
+      })
+    },
+  ),
 ]
 
 /** `z.strictObject` gives the schema that clients see, and the mistakes that they make. */
@@ -222,30 +255,41 @@ function defineTool<Schema extends z.ZodType>(
   }
 }
 
+/** Reserves a budget for what a command may spend, and counts what it spent; null: unknown, so that all of it counts. */
+async function spending(
+  budgetUsd: string | number,
+  allowance: Allowance,
+  act: (flag: string) => Promise<{ readonly result: ToolResult; readonly spentUsd: string | null }>,
+): Promise<ToolResult> {
+  const budget = decimal(budgetUsd)
+  const reservation = allowance.reserve(budget)
+  let spentUsd: string | null = null
+  try {
+    const acted = await act(`--budget-usd=${budget}`)
+    spentUsd = acted.spentUsd
+    return acted.result
+  } finally {
+    reservation.settle(spentUsd)
+  }
+}
+
 async function runScenario(
   { budgetUsd, ...load }: z.infer<typeof runInput>,
   { program, signal, onProgress, ...io }: ToolContext,
 ): Promise<ToolResult> {
   const args = loadArguments(load, io)
-  const budget = decimal(budgetUsd)
-  const reservation = io.allowance.reserve(budget)
-  let spentUsd: string | null = null
-  try {
+  return await spending(budgetUsd, io.allowance, async budget => {
     const directory = io.newRunDirectory()
     const ended = await program(
       // No wallet pays, whatever the scenario says.
-      ['run', ...args, `--budget-usd=${budget}`, '--top-up=0', `--out=${directory}`, '--format=json', '--log=json'],
+      ['run', ...args, budget, '--top-up=0', `--out=${directory}`, '--format=json', '--log=json'],
       { signal, onLine: line => tellProgress(line, onProgress) },
     )
-    // Exit code 2: nothing was sent.
-    if (ended.code === 2) spentUsd = '0'
     const report = parseObject(ended.stdout)
-    if (report === null) return failure(ended)
-    spentUsd = spentIn(report)
-    return result(null, reportSummary(report, directory))
-  } finally {
-    reservation.settle(spentUsd)
-  }
+    // Exit code 2: nothing was sent.
+    if (report === null) return { result: failure(ended), spentUsd: ended.code === 2 ? '0' : null }
+    return { result: result(null, reportSummary(report, directory)), spentUsd: spentIn(report) }
+  })
 }
 
 function loadArguments(

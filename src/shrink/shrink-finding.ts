@@ -1,5 +1,6 @@
 import type { Contract } from '../contract/contract.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
+import { isLoopback } from '../lib/loopback.ts'
 import { formatPico, pico } from '../lib/money.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import type { RunOptions } from '../library/options.ts'
@@ -61,13 +62,7 @@ export async function shrinkFinding(
       got: 'no recorded request of a call',
       expected: 'a run with "record: all" or "record: findings", and a finding about the load',
     })
-  const target = options.target ?? plan.target ?? undefined
-  if (target === undefined)
-    throw new UsageError({
-      where: '--target',
-      got: 'nothing',
-      expected: 'the base URL of the service, because the one that the run started has ended',
-    })
+  const target = options.target ?? ownTarget(plan.target)
   const about: About = {
     clause: name,
     isClause,
@@ -85,6 +80,16 @@ export async function shrinkFinding(
   if (shrunk === null) return null
   if (options.record !== null && shrunk.ended === 'minimal') await sender.record(shrunk.scenario, options.record)
   return { ...shrunk, spentUsd: sender.spentUsd() }
+}
+
+/** The target of a run on this machine. Only a target that the user names gets keys that leave it. */
+function ownTarget(target: string | null): string {
+  if (target !== null && isLoopback(target)) return target
+  const expected =
+    target === null
+      ? 'the base URL of the service, because the one that the run started has ended'
+      : `the base URL of the service, because that of the run, ${target}, is not on this machine`
+  throw new UsageError({ where: '--target', got: 'nothing', expected })
 }
 
 type Asked = { readonly name: string; readonly contract: Contract; readonly clock: Clock }

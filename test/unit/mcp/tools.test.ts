@@ -55,9 +55,11 @@ describe('the schema of a tool', () => {
         expect([name, each.description]).toEqual([name, expect.any(String)])
   })
 
-  test('only a run is not read-only, and it requires a budget', () => {
-    expect(tools.filter(({ isReadOnly }) => !isReadOnly).map(({ name }) => name)).toEqual(['run'])
-    expect(tools.find(({ name }) => name === 'run')?.inputSchema).toMatchObject({ required: ['scenario', 'budgetUsd'] })
+  test('only what sends is not read-only, and it requires a budget', () => {
+    const sending = tools.filter(({ isReadOnly }) => !isReadOnly)
+    expect(sending.map(({ name }) => name)).toEqual(['run', 'shrink_finding'])
+    for (const { inputSchema } of sending)
+      expect(inputSchema).toMatchObject({ required: expect.arrayContaining(['budgetUsd']) })
   })
 })
 
@@ -224,4 +226,26 @@ test('prove returns the score and what was not noticed', async () => {
   expect(await toolbox(() => ended({ code: 2, stdout: '' })).call('prove', { scenario: 'smoke' })).toMatchObject({
     isError: true,
   })
+})
+
+test('shrink_finding spends from the budget of all runs, and pays with no wallet', async () => {
+  const shrunk = { name: 'rpc.batch.size', scenario: {}, spentUsd: '0.03' }
+  const { call, started } = toolbox(() => ended({ stdout: JSON.stringify(shrunk) }), { capUsd: '0.05' })
+  const given = { runDirectory: 'runs/one', number: 2, budgetUsd: '0.04' }
+  expect((await call('shrink_finding', given)).data).toEqual(shrunk)
+  expect(started).toEqual([
+    [
+      'shrink',
+      expect.stringMatching(/runs.one$/),
+      '2',
+      '--budget-usd=0.04',
+      '--max-time=5m',
+      '--top-up=0',
+      '--format=json',
+    ],
+  ])
+  await expect(call('shrink_finding', given)).rejects.toThrow('at most $0.02, which is left of the $0.05 of all runs')
+  const away = { ...given, target: 'https://api.example.com/v1', budgetUsd: '0.01' }
+  await expect(call('shrink_finding', away)).rejects.toThrow('expected a target on this machine')
+  expect(started).toHaveLength(1)
 })
