@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { freePort } from '../../support/free-port.ts'
@@ -35,6 +35,13 @@ test('a finding becomes a scenario and a script that fail for it alone', async (
   expect(await say('1', '--out', out)).toMatch(/--out: got .*, expected a new folder/)
   expect(await say('1', '--budget-usd', '0.0000001')).toMatch(/budget: got \$0\.0000001, expected at least/)
   expect(await say('1', '--target', `http://127.0.0.1:${await freePort()}/v1`)).toMatch(/target: got no response/)
+
+  // A run directory may come from somebody else, so it does not decide who gets the keys.
+  const plan = join(run, 'plan.json')
+  const written = readFileSync(plan, 'utf8')
+  writeFileSync(plan, written.replace(`"target": "${target}"`, '"target": "https://api.example.com/v1"'))
+  expect(await say('1')).toMatch(/--target: got nothing, expected .* that of the run, https:\/\/api\.example\.com\/v1/)
+  writeFileSync(plan, written)
 
   const stopped = await turnpike(['shrink', run, '1', '--max-time', '1ms'])
   expect(stopped.code).toBe(3)
