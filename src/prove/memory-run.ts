@@ -94,8 +94,8 @@ export const busyOver =
     await Promise.all(Array.from({ length: connections }, connection))
   }
 
-/** Where a service in memory would be. Nothing is sent there. */
-const target = 'http://127.0.0.1'
+/** Where a service in memory takes itself to be, which sign-ins name. Nothing is sent there. */
+const target = 'http://localhost'
 const runId = 'virtual'
 
 /** The callers of a plan at a service in memory. Without keys in `variables`, they have accounts of the reference service. */

@@ -27,7 +27,7 @@ const openingBalance = { openingBalanceUsd: '10', openingBalanceDiem: '0' } as c
 
 /** Runs a draft in virtual time, against the reference service with the profile of the draft. */
 export async function createMutantRun(draft: DraftPlan): Promise<RunMutant> {
-  assertNotOnSolana(draft.plan)
+  assertInMemory(draft.plan)
   const local = { ...draft.plan, callers: { ...draft.plan.callers, ...ownKeys(draft.plan) } }
   const callers = await memoryCallers(local, draft.contract)
   const serviceOn = (clock: Clock, { lie, fault, serviceSeed }: ServiceTerms, capacity: Plan['service']) => {
@@ -126,8 +126,8 @@ const ownKeys = ({ callers: { wallets } }: Plan): Partial<Plan['callers']> => ({
   wallets: wallets === null ? null : { ...wallets, keysFile: null },
 })
 
-/** Wallets on Solana ask a node before they pay, which takes real time. */
-function assertNotOnSolana({ callers, calls }: Plan): void {
+/** Throws a UsageError if a plan cannot run in memory: wallets on Solana ask a node before they pay, which takes real time. */
+export function assertInMemory({ callers, calls }: Plan): void {
   const { wallets } = callers
   const pays = wallets !== null && (wallets.topUpUsd !== null || Object.values(calls).some(isPayment))
   if (!pays || !wallets.chains.includes('solana')) return

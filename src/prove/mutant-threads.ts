@@ -1,7 +1,8 @@
 import { availableParallelism } from 'node:os'
 import { Worker as Thread } from 'node:worker_threads'
+import { messageOf } from '../lib/usage-error.ts'
 import type { DraftOverrides, DraftPlan, NamedScenario } from '../library/draft.ts'
-import { createMutantRun, type MutantResult } from './mutant-run.ts'
+import { assertInMemory, createMutantRun, type MutantResult } from './mutant-run.ts'
 import type { MutantTerms } from './mutants.ts'
 
 /** What a thread makes its own draft of. */
@@ -42,17 +43,22 @@ export async function inlineRuns(draft: DraftPlan): Promise<MutantRuns> {
 }
 
 /** Runs in threads of their own, each of which gets the next run when it has ended one. */
-export function threadedRuns(input: DraftInput, count: number): MutantRuns {
+export function threadedRuns(draft: DraftPlan, input: DraftInput, count: number): MutantRuns {
+  assertInMemory(draft.plan)
+  const lost = new Map<Thread, Error>()
   const threads = Array.from(
     { length: count },
     () => new Thread(new URL('./thread-main.js', import.meta.url), { workerData: input }),
   )
+  for (const thread of threads) thread.on('error', cause => lost.set(thread, new Error(messageOf(cause), { cause })))
   return {
     run: async (all, onResult) => {
       let next = 0
       const work = (thread: Thread) =>
         new Promise<void>((resolve, reject) => {
           const order = () => {
+            const failure = lost.get(thread)
+            if (failure !== undefined) return leave(() => reject(failure))
             if (next >= all.length) return leave(resolve)
             const index = next++
             thread.postMessage({ index, terms: all[index] as MutantTerms } satisfies MutantOrder)

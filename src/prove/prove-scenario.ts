@@ -27,7 +27,7 @@ export function proveScenario(scenario: string | ScenarioInput, options: ProveOp
     }
     const input = { scenario: typeof scenario === 'string' ? scenarioAt(scenario) : scenarioOf(scenario), overrides }
     const draft = await draftScenario(input.scenario, overrides, createSecrets([]))
-    const runs = workers === 1 ? await inlineRuns(draft) : threadedRuns(input, workers)
+    const runs = workers === 1 ? await inlineRuns(draft) : threadedRuns(draft, input, workers)
     // Its threads end, or the next run does not start.
     const onAbort = () => void runs.close()
     signal?.addEventListener('abort', onAbort, { once: true })

@@ -27,3 +27,9 @@ thresholds: [{ expect: violations == 0, why: a test }]
   expect(JSON.parse(two.stdout)).toMatchObject({ verdict: 'fail', mutants, groups, score })
   expect(two.stderr).toBe('')
 })
+
+test('a scenario that cannot run in memory is a mistake', async () => {
+  const { code, stdout, stderr } = await turnpike(['prove', 'x402-races', '--workers=2'], {})
+  expect([code, stdout]).toEqual([2, ''])
+  expect(stderr).toMatch(/^callers\.chain: got wallets on solana that pay, expected wallets on base/)
+})

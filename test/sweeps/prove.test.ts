@@ -1,10 +1,13 @@
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { draftScenario, scenarioAt } from '../../src/library/draft.ts'
 import { createSecrets } from '../../src/library/secrets.ts'
 import { createMutantRun } from '../../src/prove/mutant-run.ts'
 import { inlineRuns } from '../../src/prove/mutant-threads.ts'
 import { honestTerms, isNeverAsked, promisedLies } from '../../src/prove/mutants.ts'
+import { proveGate } from '../../src/prove/prove.ts'
 import { measureSensitivity } from '../../src/prove/sensitivity.ts'
+import { plain, tableUnder } from '../support/markdown.ts'
 import { todays } from '../support/nightly.ts'
 
 const overrides = { profile: null, target: null, budgetUsd: null, topUpUsd: null, only: [] } as const
@@ -12,7 +15,17 @@ const draftOf = (name: string, seed: number | null) =>
   draftScenario(scenarioAt(name), { ...overrides, seed, limitsFrom: 'target' }, createSecrets([]))
 
 /** They differ in what they send. Those that search for a capacity take long. */
-const names = ['billing', 'conformance', 'idempotency', 'abuse-block', 'rate-limit', 'smoke', 'stairs', 'resources']
+const names = [
+  'billing',
+  'conformance',
+  'idempotency',
+  'abuse-block',
+  'rate-limit',
+  'smoke',
+  'stairs',
+  'resources',
+  'wallet-sign-in',
+]
 const seeds = Array.from({ length: 200 }, (_, index) => index + 1)
 const drawn = seeds.flatMap(seed => names.map(name => ({ name, seed })))
 
@@ -70,5 +83,18 @@ test.each(['billing', 'idempotency', 'abuse-block'])(
       expect(await runMutant({ ...honestTerms, lie: lie.name, failFast: false }), lie.name).toMatchObject({
         verdict: 'pass',
       })
+  },
+)
+
+const scores = tableUnder(readFileSync('docs/prove.md', 'utf8'), 'The shipped scenarios')
+
+test.each(todays(scores, scores.length))(
+  'docs/prove.md has the score of $Scenario',
+  async ({ Scenario = '', Score }) => {
+    const draft = await draftOf(plain(Scenario), null)
+    const { score, mutants } = await proveGate(draft, await inlineRuns(draft), { minScore: null, sensitivity: false })
+    expect(mutants.length).toBeGreaterThan(30)
+    // A new lie changes a score a little.
+    expect(Math.abs(100 * (score ?? 0) - Number.parseInt(Score ?? '', 10))).toBeLessThanOrEqual(2)
   },
 )

@@ -20,7 +20,7 @@ export async function proveCommand(values: Values): Promise<number> {
   const input = draftInput(text(values, 'scenario') ?? '', values)
   const draft = await draftScenario(input.scenario, input.overrides, ownSecrets)
   const bar = values.progress === false ? null : progressBar()
-  const runs = threads === 1 ? await inlineRuns(draft) : threadedRuns(input, threads)
+  const runs = threads === 1 ? await inlineRuns(draft) : threadedRuns(draft, input, threads)
   try {
     const proof = await proveGate(draft, runs, {
       ...{ minScore, sensitivity: values.sensitivity !== false },
