@@ -61,6 +61,16 @@ describe('a gateway that states its limits in a dialect', () => {
     expect(limitLines(differences)).toEqual([])
   })
 
+  test.each([
+    ['the same wait each time', [changeReplies(hasStatus(429), setHeader('retry-after', '10'))], true],
+    ['the wait until its end', [], false],
+  ])('without a reset, a window is as long as %s, if so', async (_, overrides, isLearned) => {
+    const lies = overrides.map(each => lie('constant', 'Every 429 states the whole window.', each))
+    const { yaml } = await learnForeign('litellm', lies, { windowMs: 10_000 })
+    expect(yaml.includes('every 429 states a wait')).toBe(isLearned)
+    expect(parseProfile(yaml, 'learned.yaml').limits.windowMs).toBe(isLearned ? 10_000 : 60_000)
+  })
+
   test('none states no limit, so nothing about limits is promised', async () => {
     const { yaml } = await learnForeign('none')
     const profile = parseProfile(yaml, 'learned.yaml')
