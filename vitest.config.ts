@@ -13,13 +13,16 @@ const isNightly = process.env.TURNPIKE_NIGHTLY === '1'
 process.env.TURNPIKE_DAY ??= new Date().toISOString().slice(0, 10)
 if (!isNightly) process.stdout.write(`Long tests take the part of TURNPIKE_DAY=${process.env.TURNPIKE_DAY}\n`)
 
+/** One more than CI has cores, for tests that wait. */
+const maxWaiting = 3
+
 /** A test takes as long as the machine needs. The limit only ends one that hangs. */
 const testTimeout = 300_000
 
 const shared = {
   pool: 'threads',
-  // One more than CI has cores, since tests wait. Projects that run in one command need the same number.
-  maxWorkers: 3,
+  // Projects that run in one command need the same number.
+  maxWorkers: 2,
   testTimeout,
   hookTimeout: testTimeout,
   expect: { poll: { timeout: 60_000 } },
@@ -42,12 +45,18 @@ export default defineConfig({
       },
       // They take minutes, so `npm test` leaves them out.
       { test: { ...shared, name: 'sweeps', include: sweeps, testTimeout: 4 * testTimeout, isolate: false } },
-      { test: { ...shared, name: 'slow', include: slow, exclude: isNightly ? [] : byNight } },
+      { test: { ...shared, maxWorkers: maxWaiting, name: 'slow', include: slow, exclude: isNightly ? [] : byNight } },
       // They measure what the machine can do, so nothing may run beside them.
       { test: { ...shared, maxWorkers: 1, name: 'alone', include: ['test/alone/**/*.test.ts'] } },
       // Tests against programs that the project does not install: Prometheus, Pushgateway, Chromium.
       {
-        test: { ...shared, name: 'real', include: ['test/real/**/*.test.ts'], maxConcurrency: 2 },
+        test: {
+          ...shared,
+          maxWorkers: maxWaiting,
+          name: 'real',
+          include: ['test/real/**/*.test.ts'],
+          maxConcurrency: 2,
+        },
       },
     ],
   },

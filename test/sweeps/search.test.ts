@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import type { CapacityResult } from '../../../src/judge/results.ts'
-import type { Clock } from '../../../src/lib/clock.ts'
-import type { Observation } from '../../../src/observation/observation.ts'
-import type { LiveRun, Output } from '../../../src/outputs/output.ts'
-import type { StartWorker } from '../../../src/run/messages.ts'
-import type { RunIo } from '../../../src/run/run.ts'
-import { type VirtualRun, virtualSearch } from '../../support/virtual-run.ts'
+import type { CapacityResult } from '../../src/judge/results.ts'
+import type { Clock } from '../../src/lib/clock.ts'
+import type { Observation } from '../../src/observation/observation.ts'
+import type { LiveRun, Output } from '../../src/outputs/output.ts'
+import type { StartWorker } from '../../src/run/messages.ts'
+import type { RunIo } from '../../src/run/run.ts'
+import { type VirtualRun, virtualSearch } from '../support/virtual-run.ts'
 
 /** The service sustains 50 requests per second. */
 const scenario = (changes: Readonly<Record<string, string>> = {}) => {
