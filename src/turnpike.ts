@@ -5,7 +5,14 @@ import './lib/keep-fetch.ts'
 export type { Mistake } from './lib/usage-error.ts'
 export { UsageError } from './lib/usage-error.ts'
 export { defineScenario } from './library/define-scenario.ts'
-export type { ProveOptions, ProveProgress, RunOptions, RunProgress } from './library/options.ts'
+export type {
+  ProveOptions,
+  ProveProgress,
+  RunOptions,
+  RunProgress,
+  ShrinkProgress,
+  ShrinkRunOptions as ShrinkOptions,
+} from './library/options.ts'
 export { renderReport } from './library/render-report.ts'
 export { runScenario as run } from './library/run-scenario.ts'
 export type { LocalServiceOptions as ServiceOptions, StartedService } from './library/start-service.ts'
@@ -15,3 +22,5 @@ export { proveScenario as prove } from './prove/prove-scenario.ts'
 export type { Report, Verdict } from './report/document.ts'
 export type { Format } from './report/render/renderers.ts'
 export type { ScenarioInput as Scenario } from './scenario/schema.ts'
+export type { ShrunkFinding as Shrunk } from './shrink/shrink-finding.ts'
+export { shrinkRun as shrink } from './shrink/shrink-run.ts'

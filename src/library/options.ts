@@ -99,6 +99,28 @@ export type ProveOptions = Pick<RunOptions, 'profile' | 'limitsFrom' | 'only' | 
   readonly onProgress?: ((progress: ProveProgress) => void) | undefined
 }
 
+/** How many runs there were, what the smallest scenario so far sends, and what it left out last; null: nothing yet. */
+export type ShrinkProgress = {
+  readonly runs: number
+  readonly arrivals: number
+  readonly cut: string | null
+  /** A decimal. */
+  readonly spentUsd: string
+}
+
+/** How to shrink a finding from a program. The budget is for all runs together. Every member may be left out. */
+export type ShrinkRunOptions = Pick<
+  RunOptions,
+  'target' | 'keys' | 'walletKeys' | 'profile' | 'budgetUsd' | 'topUpUsd' | 'directory' | 'signal'
+> & {
+  /** The number of a finding, such as 1 or `1.2`. Default: the only one. */
+  readonly finding?: string | number | undefined
+  /** The maximum time of all runs in milliseconds. Default: 600,000. */
+  readonly maxMs?: number | undefined
+  /** Gets the state after each smaller scenario. If it throws, shrinking ends, and rejects. */
+  readonly onProgress?: ((progress: ShrinkProgress) => void) | undefined
+}
+
 const text = z.string({ error: 'a text' })
 const key = text.regex(/^[^\s,]+$/, { error: 'a key without spaces and commas' })
 const aFunction = z.custom(value => typeof value === 'function', { error: 'a function' })
@@ -145,6 +167,16 @@ const optionsSchema = z.strictObject(
 )
 
 const { profile, limitsFrom, only, seed, signal, onProgress } = optionsSchema.shape
+const { target, keys, walletKeys, budgetUsd, topUpUsd, directory } = optionsSchema.shape
+const positive = 'a number of milliseconds above 0'
+const shrinkOptionsSchema = z.strictObject(
+  {
+    ...{ target, keys, walletKeys, profile, budgetUsd, topUpUsd, directory, signal, onProgress },
+    finding: z.union([z.string(), z.number()], { error: 'the number of a finding' }).optional(),
+    maxMs: z.number({ error: positive }).positive({ error: positive }).optional(),
+  },
+  { error: 'an object of options' },
+)
 const shareError = 'a share from 0 to 1'
 const threadsError = 'a whole number from 1 to 64'
 const proveOptionsSchema = z.strictObject(
@@ -163,7 +195,10 @@ export const assertOptions = (options: RunOptions): void => assertFits(optionsSc
 /** The same for a proof. */
 export const assertProveOptions = (options: ProveOptions): void => assertFits(proveOptionsSchema, options)
 
-function assertFits(schema: z.ZodType, options: RunOptions | ProveOptions): void {
+/** The same for shrinking. */
+export const assertShrinkOptions = (options: ShrinkRunOptions): void => assertFits(shrinkOptionsSchema, options)
+
+function assertFits(schema: z.ZodType, options: RunOptions | ProveOptions | ShrinkRunOptions): void {
   const mistakes = explainIssues(schema, options).map(({ path, at: _, got, ...mistake }) => ({
     where: ['options', ...path].join('.'),
     got: path[0] === 'keys' || path[0] === 'walletKeys' ? 'another value' : got,

@@ -1,27 +1,25 @@
+import { relative } from 'node:path'
 import type { Contract } from '../contract/contract.ts'
+import { documentedContract } from '../contract/documented.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { isLoopback } from '../lib/loopback.ts'
 import { formatPico, pico } from '../lib/money.ts'
 import { UsageError } from '../lib/usage-error.ts'
-import type { RunOptions } from '../library/options.ts'
+import type { RunOptions, ShrinkProgress } from '../library/options.ts'
 import { runScenario } from '../library/run-scenario.ts'
-import type { Report, ReportedExample } from '../report/document.ts'
+import { profileFile, shippedNames } from '../library/shipped-files.ts'
+import type { Plan } from '../plan/plan.ts'
+import type { Report } from '../report/document.ts'
+import type { ChosenFinding } from '../report/numbered-findings.ts'
 import { historyOf, sequenceOf } from '../run/sequence.ts'
 import type { WrittenScenario } from '../scenario/load-scenario.ts'
 import type { ScenarioInput } from '../scenario/schema.ts'
 import { logFiles, observationsIn, readJudgedPlan } from '../storage/run-directory.ts'
 import { type About, type Candidate, scenarioOfCandidate, variantsOf } from './candidate.ts'
-import { type Attempted, type ShrinkProgress, type Shrunk, shrink } from './shrink.ts'
+import { type Attempted, type Shrunk, shrink } from './shrink.ts'
 
-/** What is shrunk: an example of a finding in a run directory. */
-export type ShrinkJob = {
-  readonly directory: string
-  readonly report: Report
-  /** A clause, or the kind of a discrepancy. */
-  readonly name: string
-  readonly isClause: boolean
-  readonly example: ReportedExample
-}
+/** What is shrunk: a finding of a run directory. */
+export type ShrinkJob = { readonly directory: string; readonly report: Report; readonly chosen: ChosenFinding }
 
 /** How its requests are sent again. The budget is for all runs together. */
 export type ShrinkOptions = Pick<
@@ -32,8 +30,8 @@ export type ShrinkOptions = Pick<
   readonly hasOwnKeys: boolean
   /** The maximum time for all runs, in milliseconds. */
   readonly maxMs: number
-  /** The profile as the scenario file names it; null for the documented one. */
-  readonly profileInFile: string | null
+  /** The folder of the scenario file, which names a profile by its path from there. */
+  readonly folder: string
   /** Where the last run of the smallest scenario is recorded; null: nowhere. */
   readonly record: string | null
 }
@@ -45,13 +43,17 @@ export type ShrunkFinding = Shrunk & { readonly spentUsd: string }
  * null: sending them again does not give it. Throws a UsageError if nothing can be sent.
  */
 export async function shrinkFinding(
-  { directory, report, name, isClause, example }: ShrinkJob,
+  { directory, report, chosen }: ShrinkJob,
   options: ShrinkOptions,
-  onProgress: (progress: ShrinkProgress & { readonly spentUsd: string }) => void,
+  onProgress: (progress: ShrinkProgress) => void,
   clock: Clock = systemClock(),
 ): Promise<ShrunkFinding | null> {
+  const { name, number, example, finding } = chosen
+  if (example === undefined)
+    throw new UsageError({ where: `finding ${number}`, got: 'no requests', expected: 'an example with requests' })
   const judged = readJudgedPlan(directory)
   const { plan } = judged
+  const profile = options.profile === undefined ? profileOf(plan) : profileFile(options.profile, null)
   const logs = logFiles(directory, Math.max(1, report.load.workers.length))
   const known = { ...judged, observations: () => observationsIn(logs) }
   const sequence = await sequenceOf(example, known)
@@ -65,12 +67,15 @@ export async function shrinkFinding(
   const target = options.target ?? ownTarget(plan.target)
   const about: About = {
     clause: name,
-    isClause,
+    isClause: 'clause' in finding,
     message: example.message,
     seed: plan.seed,
-    profile: options.profileInFile,
+    profile: profile === null ? null : relative(options.folder, profile),
   }
-  const sender = createSender({ ...options, target }, { name, contract: judged.contract, clock })
+  const sender = createSender(
+    { ...options, target, profile: profile ?? undefined },
+    { name, contract: judged.contract, clock },
+  )
   const scenarioOf = (candidate: Candidate) => scenarioOfCandidate(candidate, plan, about)
   const shrunk = await shrink(variants, {
     scenarioOf,
@@ -80,6 +85,14 @@ export async function shrinkFinding(
   if (shrunk === null) return null
   if (options.record !== null && shrunk.ended === 'minimal') await sender.record(shrunk.scenario, options.record)
   return { ...shrunk, spentUsd: sender.spentUsd() }
+}
+
+/** The profile that judged a run, if it is a shipped one; null for the documented one. */
+function profileOf({ profile }: Plan): string | null {
+  if (profile === documentedContract.name) return null
+  if (shippedNames('profile').includes(profile)) return profileFile(profile, null)
+  const expected = `the file of the profile "${profile}", which judged the run`
+  throw new UsageError({ where: '--profile', got: 'nothing', expected })
 }
 
 /** The target of a run on this machine. Only a target that the user names gets keys that leave it. */
@@ -96,7 +109,7 @@ type Asked = { readonly name: string; readonly contract: Contract; readonly cloc
 
 /** Sends scenarios within one budget and one time. */
 function createSender(
-  { maxMs, signal, budgetUsd, hasOwnKeys, record: _, profileInFile: __, ...options }: ShrinkOptions,
+  { maxMs, signal, budgetUsd, hasOwnKeys, record: _, folder: __, ...options }: ShrinkOptions,
   { name, contract, clock }: Asked,
 ) {
   const budget = budgetUsd === undefined || budgetUsd === 'unlimited' ? null : pico(String(budgetUsd))

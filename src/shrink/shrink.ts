@@ -1,3 +1,4 @@
+import type { ShrinkProgress } from '../library/options.ts'
 import type { WrittenScenario } from '../scenario/load-scenario.ts'
 import { arrivalsSent, type Candidate } from './candidate.ts'
 import { reducers } from './reductions.ts'
@@ -9,14 +10,7 @@ export type ShrinkIo = {
   readonly scenarioOf: (candidate: Candidate) => WrittenScenario
   /** Sends a scenario and judges its responses. Resolves with null if budget or time are spent, so that it was not sent. */
   readonly attempt: (scenario: WrittenScenario) => Promise<Attempted | null>
-  readonly onProgress: (progress: ShrinkProgress) => void
-}
-
-export type ShrinkProgress = {
-  readonly runs: number
-  readonly arrivals: number
-  /** What the last smaller candidate left out; null: none yet. */
-  readonly cut: string | null
+  readonly onProgress: (progress: Omit<ShrinkProgress, 'spentUsd'>) => void
 }
 
 export type Shrunk = {

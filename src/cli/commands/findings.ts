@@ -2,10 +2,11 @@ import { plainTable } from '../../lib/text-layout.ts'
 import { UsageError } from '../../lib/usage-error.ts'
 import { oneLine } from '../../lib/visible.ts'
 import type { Report } from '../../report/document.ts'
+import { type ListedFinding, numberedFindings, numbersOf, pickFinding } from '../../report/numbered-findings.ts'
 import { renderTextPage } from '../../report/render/text.ts'
 import { allEvidence, findingBlocks } from '../../report/sections/findings.ts'
 import { readReport } from '../../storage/run-directory.ts'
-import { type ListedFinding, numberedFindings, numbersOf, pickFinding, writeFindingScript } from '../chosen-finding.ts'
+import { writeFindingScript } from '../finding-script.ts'
 import { exitCodes, text, type Values } from '../flags.ts'
 import { print, printJson, stdoutLayout, wantsJson } from '../print.ts'
 
@@ -19,7 +20,7 @@ export async function findingsCommand(values: Values): Promise<number> {
   if (out !== null && values.repro !== true)
     throw new UsageError({ where: '--out', got: JSON.stringify(out), expected: '--repro with it' })
   if (values.repro === true) {
-    await writeFindingScript(directory, report, pickFinding(all, chosen ?? (all.length === 1 ? '1' : '')), out)
+    await writeFindingScript(directory, report, pickFinding(all, chosen), out)
     return exitCodes.pass
   }
   const picked = chosen === null ? null : pickFinding(all, chosen)

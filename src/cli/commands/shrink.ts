@@ -1,17 +1,16 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
-import { documentedContract } from '../../contract/documented.ts'
+import { join } from 'node:path'
 import { plural } from '../../lib/format.ts'
 import { isObject } from '../../lib/json.ts'
 import { whyUnreadable } from '../../lib/read-text.ts'
 import { UsageError } from '../../lib/usage-error.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { yamlComment, yamlLines } from '../../lib/write-yaml.ts'
-import { profileFile, shippedNames } from '../../library/shipped-files.ts'
+import { type ChosenFinding, numberedFindings, pickFinding } from '../../report/numbered-findings.ts'
 import { parseDuration } from '../../scenario/units.ts'
 import { type ShrunkFinding, shrinkFinding } from '../../shrink/shrink-finding.ts'
-import { readJudgedPlan, readReport } from '../../storage/run-directory.ts'
-import { type ChosenFinding, numberedFindings, pickFinding, writeFindingScript } from '../chosen-finding.ts'
+import { readReport } from '../../storage/run-directory.ts'
+import { writeFindingScript } from '../finding-script.ts'
 import { exitCodes, text, type Values } from '../flags.ts'
 import { listenForInterrupts } from '../interrupts.ts'
 import { printJson, wantsJson } from '../print.ts'
@@ -23,17 +22,8 @@ import { printJson, wantsJson } from '../print.ts'
 export async function shrinkCommand(values: Values): Promise<number> {
   const directory = text(values, 'run-dir') ?? ''
   const report = readReport(directory)
-  const all = numberedFindings(report)
-  const chosen = pickFinding(all, text(values, 'number') ?? (all.length === 1 ? '1' : ''))
-  const { example, name } = chosen
-  if (example === undefined)
-    throw new UsageError({
-      where: `finding ${chosen.number}`,
-      got: 'no requests',
-      expected: 'an example with requests',
-    })
+  const chosen = pickFinding(numberedFindings(report), text(values, 'number'))
   const out = text(values, 'out')
-  const profile = profileOf(values, directory)
   const maxMs = parseDuration(text(values, 'max-time') ?? '')
   if (maxMs === null || maxMs === 0)
     throw new UsageError({
@@ -43,22 +33,13 @@ export async function shrinkCommand(values: Values): Promise<number> {
     })
   if (out !== null) makeFolder(out)
   const interrupts = listenForInterrupts()
+  const place = { folder: out ?? '.', record: out === null ? null : join(out, 'run') }
   try {
-    const shrunk = await shrinkFinding(
-      { directory, report, name, isClause: 'clause' in chosen.finding, example },
-      {
-        ...flagsOf(values),
-        profile: profile ?? undefined,
-        profileInFile: profile === null ? null : fromFolder(profile, out),
-        maxMs,
-        record: out === null ? null : join(out, 'run'),
-        signal: interrupts.stop,
-      },
-      ({ runs, arrivals, cut, spentUsd }) => {
-        const left = cut === null ? 'as in the run' : `without ${oneLine(cut)}`
-        process.stderr.write(`${plural(arrivals, 'arrival')} (${left}), ${plural(runs, 'run')} so far, $${spentUsd}\n`)
-      },
-    )
+    const terms = { ...flagsOf(values), ...place, maxMs, signal: interrupts.stop }
+    const shrunk = await shrinkFinding({ directory, report, chosen }, terms, ({ runs, arrivals, cut, spentUsd }) => {
+      const left = cut === null ? 'as in the run' : `without ${oneLine(cut)}`
+      process.stderr.write(`${plural(arrivals, 'arrival')} (${left}), ${plural(runs, 'run')} so far, $${spentUsd}\n`)
+    })
     return await show(shrunk, chosen, out, values)
   } finally {
     interrupts.dispose()
@@ -69,25 +50,9 @@ const flagsOf = (values: Values) => ({
   target: text(values, 'target') ?? undefined,
   budgetUsd: text(values, 'budget-usd') ?? undefined,
   topUpUsd: text(values, 'top-up') ?? undefined,
+  profile: text(values, 'profile') ?? undefined,
   hasOwnKeys: process.env.TURNPIKE_KEYS !== undefined,
 })
-
-/** The profile of the command line, or that of the run if it is a shipped one; null for the documented one. */
-function profileOf(values: Values, directory: string): string | null {
-  const given = text(values, 'profile')
-  if (given !== null) return profileFile(given, null)
-  const { profile } = readJudgedPlan(directory).plan
-  if (profile === documentedContract.name) return null
-  if (shippedNames('profile').includes(profile)) return profileFile(profile, null)
-  throw new UsageError({
-    where: '--profile',
-    got: 'nothing',
-    expected: `the file of the profile "${profile}", which judged the run`,
-  })
-}
-
-/** A scenario file names a profile by its path from its own folder. */
-const fromFolder = (profile: string, out: string | null): string => relative(out ?? '.', profile)
 
 function makeFolder(path: string): void {
   try {

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { freePort } from '../../support/free-port.ts'
+import { libraryScript } from '../../support/library-script.ts'
 import { freshDirectory, serveForTest, turnpike } from '../../support/turnpike.ts'
 
 test('a finding becomes a scenario and a script that fail for it alone', async ({ onTestFinished }) => {
@@ -45,4 +46,23 @@ test('a finding becomes a scenario and a script that fail for it alone', async (
 
   const stopped = await turnpike(['shrink', run, '1', '--max-time', '1ms'])
   expect(stopped.code).toBe(3)
+})
+
+test('a program can shrink a finding', async () => {
+  const { value } = await libraryScript(`
+    const service = await turnpike.startService({ lies: ['failed-item-in-full'] })
+    const directory = folder + '/run'
+    await turnpike.run('test/e2e/short.yaml', { target: service.url, directory, warmUp: false })
+    const seen = []
+    const onProgress = progress => seen.push(progress)
+    const shrunk = await turnpike.shrink(directory, { finding: 1, budgetUsd: 0.05, directory: folder + '/last', onProgress })
+    const again = await turnpike.run(shrunk.scenario, { target: service.url, warmUp: false })
+    const mistake = await turnpike.shrink(directory, { find: 1 }).catch(cause => [cause.name, cause.message])
+    await service.close()
+    done({ shrunk, seen, again, mistake })`)
+  const { shrunk, seen, again, mistake } = value as Readonly<Record<string, never>>
+  expect(shrunk).toMatchObject({ ended: 'minimal', arrivals: 1, violated: 3, tried: 3 })
+  expect(seen).toEqual(expect.arrayContaining([expect.objectContaining({ arrivals: 1, runs: expect.any(Number) })]))
+  expect(again).toMatchObject({ verdict: 'fail', findings: [{ clause: 'rpc.batch.error-price' }] })
+  expect(mistake).toEqual(['UsageError', expect.stringMatching(/^options\.find: got "find"/)])
 })
