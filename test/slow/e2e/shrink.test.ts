@@ -5,7 +5,7 @@ import { freePort } from '../../support/free-port.ts'
 import { libraryScript } from '../../support/library-script.ts'
 import { freshDirectory, serveForTest, turnpike } from '../../support/turnpike.ts'
 
-test('a finding becomes a scenario and a script that fail for it alone', async ({ onTestFinished }) => {
+test.concurrent('a finding becomes a scenario and a script that fail for it alone', async ({ onTestFinished }) => {
   const { target } = await serveForTest(['service', '--lie', 'failed-item-in-full'], onTestFinished)
   const folder = freshDirectory()
   const [run, out] = [join(folder, 'run'), join(folder, 'smallest')]
@@ -48,7 +48,7 @@ test('a finding becomes a scenario and a script that fail for it alone', async (
   expect(stopped.code).toBe(3)
 })
 
-test('a program can shrink a finding', async () => {
+test.concurrent('a program can shrink a finding', async () => {
   const { value } = await libraryScript(`
     const service = await turnpike.startService({ lies: ['failed-item-in-full'] })
     const directory = folder + '/run'

@@ -177,7 +177,8 @@ const bugs: readonly (readonly [name: string, kind: Limiter, bug: Bug, clause: R
 ]
 
 describe.concurrent('a bug of a gateway is named', () => {
-  test.each(todays(bugs, 2))('%s', async (_, kind, bug, clause) => {
+  // On a busy machine the questions of `learn` may take longer than a window, which then teaches no limit.
+  test.each(todays(bugs, 2))('%s', { retry: 1 }, async (_, kind, bug, clause) => {
     const { named, report } = await learnAndRun(kind, bug)
     expect(named, report.reasons.join('; ')).toContainEqual(expect.stringMatching(clause))
   })
