@@ -23,5 +23,6 @@ export const list: CallKind<ListCall> = {
     cost: noCost,
     unfitToSaturate: null,
   }),
-  written: () => ({}),
+  // A scenario cannot name the check of a balance. By default, it asks for the limits.
+  written: ({ kind }) => (kind === 'balance' ? { kind: 'rate-limits' } : {}),
 }
