@@ -51,7 +51,7 @@ export function faultMutants(contract: Contract): readonly Mutant[] {
   return Object.entries(rows).flatMap(([name, { text, clause, kind, ratio }]) =>
     clause !== null && missing.includes(clause)
       ? []
-      : { name, group: 'faults', text, clause, alsoViolates: [], terms: { lie: null, fault: { kind, ratio } } },
+      : { name, group: 'faults', text, clause, terms: { lie: null, fault: { kind, ratio } } },
   )
 }
 

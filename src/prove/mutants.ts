@@ -1,8 +1,7 @@
 import { type ClauseId, clauseIds } from '../contract/clauses.ts'
 import type { Contract } from '../contract/contract.ts'
 import { notPromised } from '../contract/promises.ts'
-import { callFilterOf } from '../judge/not-judged.ts'
-import type { Call, Plan } from '../plan/plan.ts'
+import type { Plan } from '../plan/plan.ts'
 import { lies } from '../service/lies/lies.ts'
 
 /** By how much a service is worse than an honest one. */
@@ -38,8 +37,6 @@ export type Mutant = {
   readonly text: string
   /** The promise that it breaks; null: none, since nobody promises times. */
   readonly clause: ClauseId | null
-  /** Further promises that it breaks, or appears to break. */
-  readonly alsoViolates: readonly ClauseId[]
   readonly terms: Pick<MutantTerms, 'lie' | 'fault'>
 }
 
@@ -48,8 +45,8 @@ const groupOf = (id: ClauseId): string => id.split('.')[0] ?? id
 /** The lies about clauses that the profile promises, and that `--only` selects. */
 export const promisedLies = (plan: Plan, contract: Contract): readonly Mutant[] =>
   judgedClauses(plan, contract).flatMap(clause =>
-    lies[clause].map(({ name, text, alsoViolates }) => ({
-      ...{ name, group: groupOf(clause), text, clause, alsoViolates },
+    lies[clause].map(({ name, text }) => ({
+      ...{ name, group: groupOf(clause), text, clause },
       terms: { lie: name, fault: null },
     })),
   )
@@ -64,14 +61,4 @@ function judgedClauses({ only }: Plan, contract: Contract): readonly ClauseId[] 
 export function unpromised(contract: Contract): { readonly clauses: readonly ClauseId[]; readonly lies: number } {
   const missing = notPromised(contract)
   return { clauses: missing, lies: missing.reduce((sum, id) => sum + lies[id].length, 0) }
-}
-
-/** Whether no call of the plan could show this lie, whatever the service does. */
-export const isNeverAsked = ({ clause, alsoViolates }: Mutant, plan: Plan): boolean =>
-  clause !== null && ![clause, ...alsoViolates].some(id => isExercisable(id, plan))
-
-/** Whether a call of the plan could exercise the clause. */
-export function isExercisable(id: ClauseId, { calls }: Plan): boolean {
-  const filter = callFilterOf(id)
-  return filter === null || Object.values<Call>(calls).some(call => filter.matches(call))
 }

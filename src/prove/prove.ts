@@ -6,7 +6,7 @@ import type { Verdict } from '../report/document.ts'
 import { faultMutants } from './faults.ts'
 import type { MutantResult } from './mutant-run.ts'
 import type { MutantRuns } from './mutant-threads.ts'
-import { honestTerms, isNeverAsked, type Mutant, promisedLies, unpromised } from './mutants.ts'
+import { honestTerms, type Mutant, promisedLies, unpromised } from './mutants.ts'
 import { measureSensitivity, type Sensitivity, sensitivityRuns } from './sensitivity.ts'
 import { type Survival, whySurvived } from './survivors.ts'
 
@@ -65,22 +65,20 @@ export async function proveGate(draft: DraftPlan, runs: MutantRuns, options: Pro
   const honest = result
   if (honest.verdict !== 'pass') return proofOf(draft, honest, [], [], minScore)
   const mutants = mutantsOf(draft)
-  // What no call of the plan could show is not run: it would end as the honest run did.
-  const told = mutants.filter(mutant => !isNeverAsked(mutant, draft.plan))
   const timed = options.sensitivity ? draft.plan : { ...draft.plan, thresholds: [] }
-  const all = told.length + sensitivityRuns(timed)
+  const all = mutants.length + sensitivityRuns(timed)
   let [done, caught] = [0, 0]
   const onRun = () => onProgress({ done: ++done, all, caught })
-  const results = new Map<Mutant, MutantResult>()
+  const results: MutantResult[] = []
   await runs.run(
-    told.map(({ terms }) => ({ ...honestTerms, ...terms, failFast: true })),
+    mutants.map(({ terms }) => ({ ...honestTerms, ...terms, failFast: true })),
     (index, ended) => {
-      results.set(told[index] as Mutant, ended)
+      results[index] = ended
       if (ended.verdict === 'fail') caught++
       onRun()
     },
   )
-  const judgedAll = mutants.map(mutant => judged(mutant, results.get(mutant) ?? honest, honest))
+  const judgedAll = mutants.map((mutant, index) => judged(mutant, results[index] ?? honest, honest))
   return proofOf(draft, honest, judgedAll, await measureSensitivity(timed, runs, onRun), minScore)
 }
 
