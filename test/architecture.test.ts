@@ -253,15 +253,7 @@ const rooms: readonly Room[] = [
   {
     name: 'prove',
     sees: [
-      ...[
-        'lib',
-        'contract',
-        'scenario/schema.ts',
-        'plan/plan.ts',
-        'produce/callers',
-        'produce/transport',
-        'judge/not-judged.ts',
-      ],
+      ...['lib', 'contract', 'scenario/schema.ts', 'plan/plan.ts', 'produce/callers', 'produce/transport'],
       ...['report', 'library/draft.ts', 'library/options.ts', 'library/secrets.ts', 'run', 'service'],
     ],
     because: 'It runs a scenario against services that lie, on a clock of its own. Nothing is sent.',
