@@ -2,10 +2,10 @@ import { plural } from '../lib/format.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { oneLine } from '../lib/visible.ts'
 import type { Report } from '../report/document.ts'
-import type { ChosenFinding } from '../report/numbered-findings.ts'
+import { type ChosenFinding, exampleOf } from '../report/numbered-findings.ts'
 import { reproScript } from '../run/repro-script.ts'
 import { type Sequence, sequenceOf } from '../run/sequence.ts'
-import { logFiles, observationsIn, readJudgedPlan, writeNewScript } from '../storage/run-directory.ts'
+import { readJudgedRun, writeNewScript } from '../storage/run-directory.ts'
 
 /** Writes a script that sends the requests of a finding again, to a new file or to stdout. */
 export async function writeFindingScript(
@@ -14,12 +14,10 @@ export async function writeFindingScript(
   listed: ChosenFinding,
   out: string | null,
 ): Promise<void> {
-  const { number, name, text: sentence, example } = listed
-  if (example === undefined)
-    throw new UsageError({ where: `finding ${number}`, got: 'no requests', expected: 'an example with requests' })
-  const judged = readJudgedPlan(directory)
-  const logs = logFiles(directory, Math.max(1, report.load.workers.length))
-  const sequence = await sequenceOf(example, { ...judged, observations: () => observationsIn(logs) })
+  const { number, name, text: sentence } = listed
+  const example = exampleOf(listed)
+  const judged = readJudgedRun(directory, report)
+  const sequence = await sequenceOf(example, judged)
   if (sequence.requests.length === 0)
     throw new UsageError({
       where: `finding ${number}`,

@@ -47,3 +47,9 @@ export function pickFinding(all: readonly ListedFinding[], number: string | null
       all.length === 0 ? 'nothing, because the run has no findings' : `a finding, ${oneOf(all.flatMap(numbersOf))}`,
   })
 }
+
+/** The example of a finding. Throws a UsageError if it has none, so that nothing can be sent again. */
+export function exampleOf({ number, example }: ChosenFinding): ReportedExample {
+  if (example !== undefined) return example
+  throw new UsageError({ where: `finding ${number}`, got: 'no requests', expected: 'an example with requests' })
+}

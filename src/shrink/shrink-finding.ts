@@ -10,11 +10,11 @@ import { runScenario } from '../library/run-scenario.ts'
 import { profileFile, shippedNames } from '../library/shipped-files.ts'
 import type { Plan } from '../plan/plan.ts'
 import type { Report } from '../report/document.ts'
-import type { ChosenFinding } from '../report/numbered-findings.ts'
+import { type ChosenFinding, exampleOf } from '../report/numbered-findings.ts'
 import { historyOf, sequenceOf } from '../run/sequence.ts'
 import type { WrittenScenario } from '../scenario/load-scenario.ts'
 import type { ScenarioInput } from '../scenario/schema.ts'
-import { logFiles, observationsIn, readJudgedPlan } from '../storage/run-directory.ts'
+import { readJudgedRun } from '../storage/run-directory.ts'
 import { type About, type Candidate, scenarioOfCandidate, variantsOf } from './candidate.ts'
 import { type Attempted, type Shrunk, shrink } from './shrink.ts'
 
@@ -48,14 +48,11 @@ export async function shrinkFinding(
   onProgress: (progress: ShrinkProgress) => void,
   clock: Clock = systemClock(),
 ): Promise<ShrunkFinding | null> {
-  const { name, number, example, finding } = chosen
-  if (example === undefined)
-    throw new UsageError({ where: `finding ${number}`, got: 'no requests', expected: 'an example with requests' })
-  const judged = readJudgedPlan(directory)
-  const { plan } = judged
+  const { name, finding } = chosen
+  const example = exampleOf(chosen)
+  const known = readJudgedRun(directory, report)
+  const { plan, contract } = known
   const profile = options.profile === undefined ? profileOf(plan) : profileFile(options.profile, null)
-  const logs = logFiles(directory, Math.max(1, report.load.workers.length))
-  const known = { ...judged, observations: () => observationsIn(logs) }
   const sequence = await sequenceOf(example, known)
   const variants = variantsOf([sequence.requests, await historyOf(sequence, known)], plan)
   if (variants.length === 0)
@@ -72,10 +69,7 @@ export async function shrinkFinding(
     seed: plan.seed,
     profile: profile === null ? null : relative(options.folder, profile),
   }
-  const sender = createSender(
-    { ...options, target, profile: profile ?? undefined },
-    { name, contract: judged.contract, clock },
-  )
+  const sender = createSender({ ...options, target, profile: profile ?? undefined }, { name, contract, clock })
   const scenarioOf = (candidate: Candidate) => scenarioOfCandidate(candidate, plan, about)
   const shrunk = await shrink(variants, {
     scenarioOf,

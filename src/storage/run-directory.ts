@@ -263,6 +263,12 @@ export function readJudgedPlan(path: string): Pick<RecordedRun, 'plan' | 'contra
   }
 }
 
+/** What the run at `path` was judged by, and its observations, which may be none. Throws a UsageError if it is no run directory. */
+export function readJudgedRun(path: string, { load }: Pick<Report, 'load'>) {
+  const logs = logFiles(path, Math.max(1, load.workers.length))
+  return { ...readJudgedPlan(path), observations: () => observationsIn(logs) }
+}
+
 /** The plan, contract, header and logs of the run at `path`. Throws a UsageError if it has no observations. */
 export async function openRun(path: string): Promise<RecordedRun> {
   const judgedPlan = readJudgedPlan(path)

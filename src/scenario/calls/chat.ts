@@ -210,8 +210,8 @@ function chatPicoUsd(call: ChatCall, arrivals: number, contract: Contract, promp
   const { model, options } = call
   const requested = options?.body.model ?? model
   const priceIn = ({ models }: Pick<Contract, 'models'>) => models.find(({ id }) => id === requested)?.usdPerMillion
-  // A default price is never asserted, and it is better than none for a forecast.
   const { usdPerRequest } = contract.billing
+  // A default price is never asserted, and it is better than none for a forecast.
   const price = priceIn(contract) ?? priceIn(documentedContract) ?? null
   const lookups = lookupsPicoUsd(call, arrivals, contract)
   const perRequest = usdPerRequest === null ? 0n : costOfUnits(arrivals, pico(usdPerRequest))
