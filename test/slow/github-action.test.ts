@@ -323,7 +323,7 @@ test.skipIf(!has('shellcheck', 'apt install shellcheck'))('shellcheck finds noth
 })
 
 test.skipIf(!has('actionlint', 'go install github.com/rhysd/actionlint/cmd/actionlint@latest'))(
-  'actionlint finds nothing in the example workflows, nor in how they use the action',
+  'actionlint finds nothing in the workflows of the project and the examples, nor in how these use the action',
   () => {
     const folder = freshDirectory()
     const workflows = join(folder, '.github/workflows')
@@ -335,7 +335,9 @@ test.skipIf(!has('actionlint', 'go install github.com/rhysd/actionlint/cmd/actio
       // Its own action, so that the inputs are checked.
       writeFileSync(join(workflows, name), text.replace(/acme\/turnpike@0+/g, './'))
     }
-    expect(readdirSync(workflows).length).toBeGreaterThan(2)
+    for (const name of readdirSync('.github/workflows'))
+      copyFileSync(join('.github/workflows', name), join(workflows, `own-${name}`))
+    expect(readdirSync(workflows).length).toBeGreaterThan(6)
     const { stdout, status } = spawnSync('actionlint', [], { cwd: folder, encoding: 'utf8' })
     expect([stdout, status]).toEqual(['', 0])
   },

@@ -4,7 +4,9 @@ import { headingsOf, withoutBlocks } from './markdown.ts'
 const reference = [
   ...['docs/scenario-reference.md', 'docs/clauses.md', 'docs/measurement.md', 'docs/billing.md', 'docs/glossary.md'],
 ]
-const optional = ['docs/architecture.md', 'docs/trust.md', 'CONTRIBUTING.md', 'CHANGELOG.md']
+const optional = [
+  ...['docs/architecture.md', 'docs/trust.md', 'docs/releasing.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md'],
+]
 
 const schemas: readonly (readonly [path: string, title: string, what: string])[] = [
   ['scenarios/scenario.schema.json', 'Schema of scenario files', 'JSON Schema; `turnpike schema` prints it.'],
