@@ -33,9 +33,15 @@ export function stdoutLayout(): Page {
   return { columns, color: isColored(stdout) }
 }
 
-/** Whether a stream is a terminal with colors, and the user wants them (no-color.org). */
-export const isColored = ({ isTTY }: Pick<NodeJS.WriteStream, 'isTTY'>): boolean =>
-  isTTY === true && process.env.TERM !== 'dumb' && (process.env.NO_COLOR ?? '') === ''
+/**
+ * Whether to write colors to a stream: to a terminal that has them, unless the user wants none (no-color.org). Like
+ * Node.js, `FORCE_COLOR` decides alone, also for a pipe or a CI.
+ */
+export function isColored({ isTTY }: Pick<NodeJS.WriteStream, 'isTTY'>, environment = process.env): boolean {
+  const { FORCE_COLOR: forced, NO_COLOR: none = '', TERM: terminal } = environment
+  if (forced !== undefined) return forced !== '0' && forced !== 'false'
+  return isTTY === true && terminal !== 'dumb' && none === ''
+}
 
 /** One sentence about files that could not be written. They change neither the verdict nor the exit code. */
 export function showUnwritten(files: readonly Unwritten[]): void {

@@ -108,7 +108,8 @@ export function startInTerminal(
   size: Size,
   { environment = {}, directory = root }: Surroundings = {},
 ): InTerminal {
-  const { CI: _, TURNPIKE_KEYS: __, NO_COLOR: ___, GITHUB_ACTIONS: ____, ...inherited } = process.env
+  const left = ['CI', 'TURNPIKE_KEYS', 'NO_COLOR', 'FORCE_COLOR', 'GITHUB_ACTIONS']
+  const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !left.includes(name)))
   const screen = createScreen(size)
   const program = [process.execPath, `${root}dist/main.js`, ...args].join(' ')
   const command = `tty; stty cols ${size.columns} rows ${size.rows}; exec ${program}`

@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest'
+import { isColored } from '../../../src/cli/print.ts'
+
+const terminal = { isTTY: true } as const
+const pipe = { isTTY: false } as const
+
+test.each([
+  ['a terminal', terminal, {}, true],
+  ['a pipe', pipe, {}, false],
+  ['a terminal with NO_COLOR', terminal, { NO_COLOR: '1' }, false],
+  ['a terminal with an empty NO_COLOR', terminal, { NO_COLOR: '' }, true],
+  ['a terminal without sequences', terminal, { TERM: 'dumb' }, false],
+  ['a pipe with FORCE_COLOR', pipe, { FORCE_COLOR: '1' }, true],
+  ['a pipe with an empty FORCE_COLOR', pipe, { FORCE_COLOR: '' }, true],
+  ['a terminal with FORCE_COLOR=0', terminal, { FORCE_COLOR: '0' }, false],
+  ['a pipe with FORCE_COLOR and NO_COLOR', pipe, { FORCE_COLOR: '3', NO_COLOR: '1' }, true],
+])('the color of %s', (_, stream, environment, expected) => {
+  expect(isColored(stream, environment)).toBe(expected)
+})
