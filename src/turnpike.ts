@@ -2,10 +2,14 @@
 
 import './lib/keep-fetch.ts'
 
+export type { TargetDiff as Diff } from './diff/compare-sides.ts'
+export { diffTargets as diff } from './diff/diff.ts'
 export type { Mistake } from './lib/usage-error.ts'
 export { UsageError } from './lib/usage-error.ts'
 export { defineScenario } from './library/define-scenario.ts'
 export type {
+  DiffOptions,
+  DiffProgress,
   ProveOptions,
   ProveProgress,
   RunOptions,

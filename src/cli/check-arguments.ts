@@ -1,3 +1,4 @@
+import { plural } from '../lib/format.ts'
 import { describeValue, type Mistake, nearest, oneOf, UsageError } from '../lib/usage-error.ts'
 import { isScenario } from '../library/shipped-files.ts'
 import type { Command, Flag } from './flags.ts'
@@ -172,10 +173,13 @@ function wordMistakes(words: readonly GivenWord[], command: Command): readonly M
   const where = `turnpike ${nameOf(command)}`
   const [argument, ...others] = Object.values(known).map(({ describe }) => describe.replace(/^(A|The) /, inLowerCase))
   const isList = usage.includes('..')
-  if (words.length === 0)
-    return usage.includes('<') && argument !== undefined
-      ? [{ where, got: 'nothing', expected: `${argument}, as turnpike ${nameOf(command)} --help shows` }]
-      : []
+  const needed = usage.split('<').length - 1
+  if (words.length < needed && argument !== undefined) {
+    const all = [argument, ...others].slice(0, needed)
+    const expected = needed === 1 ? argument : `${needed} arguments: ${all.join(', then ')}`
+    const got = words.length === 0 ? 'nothing' : plural(words.length, 'argument')
+    return [{ where, got, expected: `${expected}, as turnpike ${nameOf(command)} --help shows` }]
+  }
   const max = isList ? Number.POSITIVE_INFINITY : Object.keys(known).length
   return words.flatMap(({ word, after }, index): readonly Mistake[] => {
     if (after !== null && (isList || index >= max)) return [surplusAfter(after, word, command)]

@@ -184,6 +184,34 @@ export const commands: readonly Command[] = [
     run: async values => (await import('./commands/prove.ts')).proveCommand(values),
   },
   {
+    usage: 'diff <old> <new> <scenario>',
+    describe: 'Tell whether a new version of a service is worse',
+    arguments: {
+      old: { ...target, describe: 'Base URL of the old version' },
+      new: { ...target, describe: 'Base URL of the new version' },
+      scenario,
+    },
+    flags: {
+      margin: { type: 'string', describe: 'How much worse it may be, such as ttft=5%; repeatable', array: true },
+      out: { type: 'string', describe: 'Folder of both runs (default: runs/<time>-<scenario>-diff)' },
+      seed,
+      'budget-usd': { ...budget, describe: 'Maximum spend of both in USD, or unlimited' },
+      profile,
+      'limits-from': limitsFrom,
+      only,
+      'warm-up': { type: 'boolean', describe: 'Warm up, at most 3 s, before the load starts', default: true },
+      quiet: { type: 'boolean', describe: 'Hide progress and notes', default: false },
+      format: textOrJson,
+    },
+    examples: [
+      [
+        'diff https://api.example.com/v1 https://next.example.com/v1 my.yaml --budget-usd 1',
+        'Compare two versions of your service, for at most one dollar together',
+      ],
+    ],
+    run: async values => (await import('./commands/diff.ts')).diffCommand(values),
+  },
+  {
     usage: 'learn',
     describe: 'Learn a profile from a target, and print it',
     arguments: {},
@@ -407,7 +435,11 @@ export const commands: readonly Command[] = [
     describe: 'Print the JSON Schema of scenario files, for editors',
     arguments: {},
     flags: {},
-    run: async () => (await import('./commands/schema.ts')).schemaCommand(),
+    run: async () => {
+      const { scenarioJsonSchema } = await import('../scenario/schema.ts')
+      ;(await import('./print.ts')).printJson(scenarioJsonSchema())
+      return exitCodes.pass
+    },
   },
   {
     usage: 'completion <shell>',

@@ -84,6 +84,9 @@ export type RunOptions = {
   readonly onNote?: ((note: string) => void) | undefined
 }
 
+/** The state of both runs of a diff. */
+export type DiffProgress = { readonly old: RunProgress; readonly new: RunProgress }
+
 /** How many of the runs of a proof have ended, and how many of the services so far the scenario noticed. */
 export type ProveProgress = { readonly done: number; readonly all: number; readonly caught: number }
 
@@ -119,6 +122,19 @@ export type ShrinkRunOptions = Pick<
   readonly maxMs?: number | undefined
   /** Gets the state after each smaller scenario. If it throws, shrinking ends, and rejects. */
   readonly onProgress?: ((progress: ShrinkProgress) => void) | undefined
+}
+
+/** How to compare two targets from a program. The budget is for both together. Every member may be left out. */
+export type DiffOptions = Pick<
+  RunOptions,
+  'keys' | 'profile' | 'limitsFrom' | 'only' | 'seed' | 'budgetUsd' | 'warmUp' | 'directory' | 'signal' | 'onNote'
+> & {
+  /** How much worse the second may be, as a ratio by measure: `{ ttft: 0.05 }`. */
+  readonly margin?: Readonly<Record<string, number>> | undefined
+  /** The keys of the second target, if it knows others. Default: the variable TURNPIKE_NEW_KEYS, or the same keys. */
+  readonly newKeys?: RunOptions['keys']
+  /** Gets the state of both runs about once per second. If it throws, both end, and the diff rejects. */
+  readonly onProgress?: ((progress: DiffProgress) => void) | undefined
 }
 
 const text = z.string({ error: 'a text' })
@@ -189,6 +205,17 @@ const proveOptionsSchema = z.strictObject(
   { error: 'an object of options' },
 )
 
+const diffOptionsSchema = z.strictObject(
+  {
+    ...{ keys, newKeys: keys, profile, limitsFrom, only, seed, budgetUsd, directory, signal, onProgress },
+    ...{ warmUp: optionsSchema.shape.warmUp, onNote: optionsSchema.shape.onNote },
+    margin: z
+      .record(z.string(), z.number({ error: 'a ratio, such as 0.05' }), { error: 'margins by measure' })
+      .optional(),
+  },
+  { error: 'an object of options' },
+)
+
 /** Throws a UsageError for options that no type checker has seen. It never shows a key. */
 export const assertOptions = (options: RunOptions): void => assertFits(optionsSchema, options)
 
@@ -198,10 +225,13 @@ export const assertProveOptions = (options: ProveOptions): void => assertFits(pr
 /** The same for shrinking. */
 export const assertShrinkOptions = (options: ShrinkRunOptions): void => assertFits(shrinkOptionsSchema, options)
 
-function assertFits(schema: z.ZodType, options: RunOptions | ProveOptions | ShrinkRunOptions): void {
+/** The same for a diff. */
+export const assertDiffOptions = (options: DiffOptions): void => assertFits(diffOptionsSchema, options)
+
+function assertFits(schema: z.ZodType, options: RunOptions | ProveOptions | ShrinkRunOptions | DiffOptions): void {
   const mistakes = explainIssues(schema, options).map(({ path, at: _, got, ...mistake }) => ({
     where: ['options', ...path].join('.'),
-    got: path[0] === 'keys' || path[0] === 'walletKeys' ? 'another value' : got,
+    got: ['keys', 'newKeys', 'walletKeys'].includes(String(path[0])) ? 'another value' : got,
     ...mistake,
   }))
   if (mistakes.length > 0) throw new UsageError(mistakes)

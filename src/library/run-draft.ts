@@ -35,7 +35,7 @@ import { assertNoSecret, environmentSecrets, type Secrets, weakSecretsNote } fro
 import { version } from './shipped-files.ts'
 
 /** How to run a draft: plain data. */
-export type DraftJob = Pick<RunJob, 'workers' | 'warmUp' | 'failFast' | 'baselines'> & {
+export type DraftJob = Pick<RunJob, 'workers' | 'warmUp' | 'failFast' | 'baselines' | 'turns'> & {
   /** The target that the user names, and not the scenario. Only it gets keys that leave this machine. */
   readonly named: string | null
   /** Whether requests carry trace ids. */
@@ -46,6 +46,8 @@ export type DraftJob = Pick<RunJob, 'workers' | 'warmUp' | 'failFast' | 'baselin
 
 /** All effects of the run of a draft. */
 export type DraftIo = Pick<RunIo, 'startWorker'> & {
+  /** Shared with another run; missing: a clock of its own. */
+  readonly clock?: Clock
   readonly secrets: Secrets
   /** Reserves where the run is recorded, before anything is sent. */
   readonly reserve: (runId: string, draft: DraftPlan) => ReservedDirectory
@@ -160,8 +162,8 @@ async function jobAt(
   draft: DraftPlan,
   runId: string,
   { callers: keyed, specialKeys, given, areInvented, wallets, headerValues }: RunKeys,
-  { baselines, workers, warmUp, failFast, traces, variables }: DraftJob,
-  { secrets, limit, refused }: DraftIo,
+  { baselines, workers, warmUp, failFast, traces, variables, turns }: DraftJob,
+  { secrets, limit, refused, clock = systemClock() }: DraftIo,
 ): Promise<ReadyRun> {
   const callers = [...keyed, ...wallets]
   const discovery = await discoverAt(target, callers, draft.plan, draft.contract, headerValues)
@@ -170,7 +172,6 @@ async function jobAt(
   const plan = limit(unlimited, draft.ownBudgetUsd)
   assertWithinBudget(plan, { isDraft: false }, refused)
   assertStillComparable(baselines, { plan, contract })
-  const clock = systemClock()
   const suggested = discovery.suggestedTarget === null ? null : secrets.text(discovery.suggestedTarget)
   const info: RunInfo = {
     turnpike: logFormat,
@@ -187,7 +188,7 @@ async function jobAt(
     Object.keys(headerValues).length > 0 || callers.some(caller => caller.kind === 'wallet' || caller.keys.length > 0)
   const runSecrets = [...given, ...environmentSecrets(variables)]
   const judged = { info, plan, contract, baselines }
-  const settings = { workers, warmUp, failFast, baseUrl: target, solanaNode: solanaNodeOf(plan, variables) }
+  const settings = { workers, warmUp, failFast, turns, baseUrl: target, solanaNode: solanaNodeOf(plan, variables) }
   return {
     job: { ...judged, ...settings, callers, specialKeys, headerValues, secrets: runSecrets },
     clock,

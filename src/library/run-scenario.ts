@@ -105,7 +105,7 @@ function ioOf(
 }
 
 /** The environment, with the keys of the options in place of its own. */
-const variablesOf = ({ keys, walletKeys }: RunOptions): Variables => ({
+export const variablesOf = ({ keys, walletKeys }: RunOptions): Variables => ({
   ...process.env,
   ...(keys !== undefined && { TURNPIKE_KEYS: keys.map(each => [each].flat().join(' ')).join('\n') }),
   ...(walletKeys !== undefined && { TURNPIKE_WALLET_KEYS: walletKeys.join('\n') }),
@@ -128,7 +128,7 @@ function withOwnKeys(draft: DraftPlan, { keys, walletKeys }: RunOptions): DraftP
   return { ...draft, plan: { ...draft.plan, callers: { ...callers, keysFile, wallets } } }
 }
 
-const overridesOf = (options: RunOptions): DraftOverrides => ({
+export const overridesOf = (options: RunOptions): DraftOverrides => ({
   profile: options.profile ?? null,
   target: options.target ?? null,
   seed: options.seed ?? null,

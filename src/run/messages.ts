@@ -6,6 +6,7 @@ import type { Epoch } from '../lib/clock.ts'
 import type { EventLoopDelay, LogFooter } from '../observation/log-lines.ts'
 import type { SendLease, StopReason } from '../produce/drivers/stop.ts'
 import type { EngineJob } from '../produce/engine.ts'
+import type { Turns } from '../produce/transport/in-turns.ts'
 import type { SearchOrder, SearchReport } from './search.ts'
 
 /** The input of a worker: its shard of the run as plain data, and the budget in shared memory. */
@@ -27,6 +28,8 @@ export type WorkerJob = EngineJob & {
   readonly warmUp: boolean
   /** Until when this worker may send; missing: for as long as the run takes. */
   readonly sendLease?: SendLease
+  /** Of a run beside another one; missing: it runs alone. */
+  readonly turns?: Turns | undefined
 }
 
 /** Starts a worker. Calls `onStop` when the worker stops by itself, and `onLost` when it will never respond again. */

@@ -10,6 +10,7 @@ import type { EventLoopDelay } from '../observation/log-lines.ts'
 import { traceIdsOf } from '../observation/trace-id.ts'
 import { createEngine, type EngineIo } from '../produce/engine.ts'
 import type { Feedback } from '../produce/firing.ts'
+import { inTurns } from '../produce/transport/in-turns.ts'
 import type { FinishedWorker, OpeningResult, RunEnd, WorkerJob, WorkerSnapshot } from './messages.ts'
 import { followSearches, type SearchOrder, type SearchReport } from './search.ts'
 
@@ -62,6 +63,7 @@ export function createWorker(job: WorkerJob, io: WorkerIo): Worker {
   const searches = followSearches(judge.trialPart, io.reportSearch)
   const engine = createEngine(job, {
     ...io,
+    ...(job.turns !== undefined && { transport: inTurns(io.transport, io.clock, job.turns) }),
     feedback,
     searchLead: searches.lead,
     sink: observation => {

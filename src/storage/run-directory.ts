@@ -28,6 +28,7 @@ export const files = {
   junit: 'junit.xml',
   markdown: 'report.md',
   findings: 'findings.ndjson',
+  diff: 'diff.json',
 } as const
 
 export type RunDirectory = {
@@ -225,6 +226,12 @@ export function writeComparison(path: string, comparison: Comparison): Promise<r
       () => render(comparison, { columns: 120, color: false }),
     ]),
   )
+}
+
+/** Writes the diff of two runs beside them, and resolves with the file if it cannot be written. */
+export function writeDiff(path: string, diff: unknown): Promise<readonly Unwritten[]> {
+  makeDirectory(path)
+  return writeFiles(path, [[files.diff, () => json(diff)]])
 }
 
 async function writeFiles(path: string, texts: readonly NamedText[]): Promise<readonly Unwritten[]> {

@@ -12,6 +12,7 @@ import type { Plan } from '../../src/plan/plan.ts'
 import type { Variables } from '../../src/produce/callers/api-keys.ts'
 import type { PaymentOrder } from '../../src/produce/callers/payment-maker.ts'
 import { createSigner, type SignInOrder } from '../../src/produce/callers/signer.ts'
+import type { Turns } from '../../src/produce/transport/in-turns.ts'
 import type { Transport } from '../../src/produce/transport/transport.ts'
 import { type ManualClock, manualClock } from '../../src/prove/manual-clock.ts'
 import {
@@ -62,6 +63,12 @@ export type VirtualRun = {
   readonly skewMs?: number
   /** How long the next order to the signer takes; by default no time. */
   readonly signingMs?: () => number
+  /** The clock of another run, and what runs both. */
+  readonly beside?: {
+    readonly clock: ManualClock
+    readonly drive: <T>(work: Promise<T>) => Promise<T>
+    readonly turns: Turns
+  }
   /** Replaces some effects of the run. */
   readonly change?: (io: RunIo) => Partial<RunIo>
   /** When observations are judged; by default when a batch is full. */
@@ -138,7 +145,8 @@ export async function virtualRun(options: VirtualRun): Promise<{
     { seed, target: null, budgetUsd: null, only: options.only ?? [] },
     inputs,
   )
-  const clock = manualClock()
+  const clock = options.beside?.clock ?? manualClock()
+  const drive = options.beside?.drive ?? clock.run
   const service = serviceOn(clock, plan.service)
   const transport =
     options.target?.connect(clock) ??
@@ -152,7 +160,7 @@ export async function virtualRun(options: VirtualRun): Promise<{
   const job: RunJob = {
     ...common,
     ...{ info, headerValues, baseUrl: info.target, workers: options.workers ?? 1 },
-    ...{ failFast: options.failFast ?? false, details: options.details ?? false },
+    ...{ failFast: options.failFast ?? false, details: options.details ?? false, turns: options.beside?.turns },
   }
   const workerIo = memoryWorkerIo(clock, transport)
   const startWorker: StartWorker = (job, events) =>
@@ -175,7 +183,7 @@ export async function virtualRun(options: VirtualRun): Promise<{
     },
   }
   const io: RunIo = { ...memoryIo(clock, transport, startWorker), directory }
-  const report = await clock.run(run(job, { ...io, ...options.change?.(io) }))
+  const report = await drive(run(job, { ...io, ...options.change?.(io) }))
   return { report, plan, contract, head: info, observations, slices }
 }
 

@@ -161,7 +161,11 @@ test('text, number and listFlag read only values of their type', () => {
 })
 
 describe('a flag that the parser would guess about', () => {
-  const argumentsOf = (usage: string) => (usage.includes('<') || usage.includes('[') ? ['x'] : [])
+  const argumentsOf = (usage: string) =>
+    usage
+      .split(/[<[]/)
+      .slice(1)
+      .map(() => 'x')
   const flags = commands.flatMap(({ usage, flags: of }) =>
     Object.entries(of).map(([name, flag]) => ({ command: usage.split(' ')[0] ?? '', usage, name, flag })),
   )

@@ -1,0 +1,156 @@
+import {
+  type Amounts,
+  chanceOfGreater,
+  differenceBounds,
+  logTimes,
+  moreValues,
+  type PairedDifference,
+  pairedDifference,
+  pairsOf,
+} from '../judge/compare/paired.ts'
+import type { SlicedTiming, Slices } from '../judge/metrics/slices.ts'
+import { formatDuration, formatRatio, plural } from '../lib/format.ts'
+import type { Report } from '../report/document.ts'
+
+/** What one side of a diff gave. */
+export type DiffSide = { readonly report: Report; readonly slices: Slices }
+
+export type SideVerdict = 'no-worse' | 'worse' | 'cannot-tell'
+
+/** How much worse NEW may be in each measure, as a ratio; for shares, as a difference. */
+export type Margins = Readonly<Record<MarginName, number>>
+
+/** Times are compared by the geometric mean, which every value moves. */
+export const defaultMargins = {
+  latency: 0.1,
+  ttft: 0.1,
+  tpot: 0.1,
+  icl: 0.1,
+  'service-time': 0.1,
+  failures: 0.01,
+  refusals: 0.01,
+  credits: 0.01,
+  cost: 0.01,
+} as const satisfies Readonly<Record<string, number>>
+
+export type MarginName = keyof typeof defaultMargins
+
+/** A number of both sides, over all calls or of one. */
+export type ComparedNumber = {
+  readonly measure: MarginName
+  /** null: over all calls. */
+  readonly call: string | null
+  /** ms: the geometric mean. ratio: a share of the requests. credits, usd: for each successful call. */
+  readonly unit: 'ms' | 'ratio' | 'credits' | 'usd'
+  readonly old: number
+  readonly new: number
+  /** NEW ÷ OLD − 1; for shares NEW − OLD. `low` and `high` each hold with 95 % confidence. */
+  readonly change: { readonly value: number; readonly low: number; readonly high: number }
+  readonly margin: number
+  /** Values of both sides. */
+  readonly values: number
+  readonly verdict: SideVerdict | 'better'
+  /** Whether NEW is only no worse if this is shown to be within its margin. */
+  readonly isRequired: boolean
+  /** How many more requests to both sides would decide; null: it is decided. */
+  readonly moreRequests: number | null
+}
+
+type Measure = {
+  readonly name: MarginName
+  readonly unit: ComparedNumber['unit']
+  readonly amounts: Amounts
+}
+
+const timed = (name: MarginName & SlicedTiming): Measure => ({ name, unit: 'ms', amounts: logTimes(name) })
+
+const measures: readonly Measure[] = [
+  ...(['latency', 'service-time', 'ttft', 'tpot', 'icl'] as const).map(timed),
+  { name: 'failures', unit: 'ratio', amounts: ({ failed, faulty, sent }) => ({ total: failed + faulty, of: sent }) },
+  { name: 'refusals', unit: 'ratio', amounts: ({ refused, sent }) => ({ total: refused, of: sent }) },
+  {
+    name: 'credits',
+    unit: 'credits',
+    amounts: ({ claimedCredits, succeeded }) => ({ total: Number(claimedCredits), of: succeeded }),
+  },
+  { name: 'cost', unit: 'usd', amounts: ({ claimedUsd, succeeded }) => ({ total: Number(claimedUsd), of: succeeded }) },
+]
+
+/** Times that must be within their margins, if there are any. */
+const required: readonly MarginName[] = ['latency', 'ttft', 'tpot']
+/** The probability that equal targets seem different in any number. */
+const falseAlarms = 0.005
+const tail = 0.05
+
+type Tested = {
+  readonly measure: Measure
+  readonly call: string | null
+  readonly difference: PairedDifference
+}
+
+/** Each measure over all calls, and of each call. */
+export function compareNumbers(old: DiffSide, fresh: DiffSide, margins: Margins): readonly ComparedNumber[] {
+  const warmUps = old.report.plan?.stages.flatMap(({ name, isWarmUp }) => (isWarmUp ? name : [])) ?? []
+  const calls = [...new Set(old.slices.calls.map(({ call }) => call))]
+  const tested = measures.flatMap(measure =>
+    // What calls cost differs so much that only their own mean means something.
+    [...(measure.unit === 'ms' || measure.unit === 'ratio' ? [null] : []), ...calls].flatMap(
+      (call): readonly Tested[] => {
+        const isChosen = (name: string, stage: string) => (call ?? name) === name && !warmUps.includes(stage)
+        const difference = pairedDifference(pairsOf(old.slices, fresh.slices, isChosen), measure.amounts)
+        const isEmpty = difference === null || (difference.old.total === 0 && difference.new.total === 0)
+        return isEmpty ? [] : [{ measure, call, difference }]
+      },
+    ),
+  )
+  return tested.map(each => judged(each, margins[each.measure.name], falseAlarms / tested.length))
+}
+
+function judged({ measure: { name, unit }, call, difference }: Tested, margin: number, alpha: number): ComparedNumber {
+  const isTime = unit === 'ms'
+  const before = difference.old.total / difference.old.of
+  // Amounts are compared by their ratio, too.
+  const scale = unit === 'ratio' || isTime || before === 0 ? 1 : before
+  const { low, high } = differenceBounds(difference, tail)
+  const shown = (value: number) => (isTime ? Math.expm1(value) : value / scale)
+  const limit = isTime ? Math.log1p(margin) : margin * scale
+  const { value } = difference
+  const mirrored = { ...difference, value: -value }
+  const isWorse = chanceOfGreater(difference) < alpha && high >= limit && value > 0
+  const isBetter = chanceOfGreater(mirrored) < alpha && value < 0
+  const verdict = isWorse ? 'worse' : isBetter ? 'better' : high < limit ? 'no-worse' : 'cannot-tell'
+  const mean = (sum: PairedDifference['old']) => (isTime ? Math.exp(sum.total / sum.of) / 1000 : sum.total / sum.of)
+  return {
+    ...{ measure: name, call, unit, margin, verdict },
+    ...{ old: mean(difference.old), new: mean(difference.new), values: difference.values },
+    change: { value: shown(value), low: shown(low), high: shown(high) },
+    isRequired: call === null && required.includes(name),
+    moreRequests: verdict === 'cannot-tell' ? moreValues(difference, limit) : null,
+  }
+}
+
+/** In one sentence. */
+export function whyNumber(number: ComparedNumber): string {
+  const { measure, call, margin, verdict, moreRequests } = number
+  const name = `${measure}${call === null ? '' : ` of ${call}`}`
+  const found = `${name} changed by ${changeOf(number)} (${valuesOf(number)}), margin ${formatRatio(margin)}`
+  if (verdict === 'worse') return `NEW is worse: ${found}.`
+  if (moreRequests === null) return `${found}.`
+  return `${found}: about ${plural(moreRequests, 'more request')} with it, to both sides together, would decide.`
+}
+
+const signed = (value: number): string => `${value < 0 ? '−' : '+'}${formatRatio(Math.abs(value))}`
+
+/** `+4.9 % (+3.1 % to +6.7 %)`. */
+export const changeOf = ({ change: { value, low, high } }: ComparedNumber): string =>
+  `${signed(value)} (${signed(low)} to ${signed(high)})`
+
+/** `121 ms → 127 ms`. */
+export function valuesOf({ unit, old, new: fresh }: ComparedNumber): string {
+  const text = (value: number) => {
+    if (unit === 'ms') return formatDuration(value)
+    if (unit === 'ratio') return formatRatio(value)
+    return unit === 'usd' ? `$${Number(value.toPrecision(4))}` : `${Number(value.toPrecision(4))} credits`
+  }
+  return `${text(old)} → ${text(fresh)}`
+}

@@ -1,0 +1,27 @@
+import { nearest, oneOf, UsageError } from '../lib/usage-error.ts'
+import { defaultMargins, type MarginName, type Margins } from './compare-numbers.ts'
+
+const names = Object.keys(defaultMargins) as readonly MarginName[]
+const maxMargin = 1
+
+/** The margins of `--margin`, such as `ttft=5%`, over the default ones. Throws a UsageError. */
+export function parseMargins(written: readonly string[]): Margins {
+  const given = written.map(each => {
+    const [, name = '', text = ''] = /^([^=]*)=(.*)$/s.exec(each) ?? []
+    const mistake = { where: '--margin', got: JSON.stringify(each) }
+    if (!each.includes('=')) throw new UsageError({ ...mistake, expected: 'a measure and its margin, such as ttft=5%' })
+    if (!isMarginName(name))
+      throw new UsageError({ ...mistake, expected: `a margin of ${oneOf(names)}`, ...nearest(name, names) })
+    const [, percent] = /^(\d+(?:\.\d+)?) ?%$/.exec(text) ?? []
+    const margin = Number(percent) / 100
+    if (margin > 0 && margin <= maxMargin) return [name, margin] as const
+    const hint = /^\d+(\.\d+)?$/.test(text) ? { hint: `did you mean "${name}=${text}%"?` } : {}
+    throw new UsageError({ ...mistake, expected: `a share above 0% and up to 100%, such as ${name}=5%`, ...hint })
+  })
+  const repeated = given.find(([name], index) => given.findIndex(([other]) => other === name) !== index)
+  if (repeated !== undefined)
+    throw new UsageError({ where: '--margin', got: `${repeated[0]} twice`, expected: 'each measure once' })
+  return { ...defaultMargins, ...Object.fromEntries(given) }
+}
+
+const isMarginName = (name: string): name is MarginName => names.some(each => each === name)
