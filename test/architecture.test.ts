@@ -660,8 +660,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 546 files',
-    rule: atMostFiles(546),
+    text: 'src has at most 548 files',
+    rule: atMostFiles(548),
     planted: [],
   },
   {

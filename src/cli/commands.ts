@@ -3,11 +3,12 @@ import { type Command, exitCodes, type Flag, text } from './flags.ts'
 import { outputFlags } from './outputs.ts'
 
 /** Listed here, so that `--help` does not load the renderers. */
-const formats: readonly Format[] = ['text', 'json', 'html', 'junit', 'markdown']
+const formats: readonly Format[] = ['text', 'json', 'html', 'junit', 'markdown', 'sarif']
 
 const comparisonFormats: readonly ComparisonFormat[] = ['text', 'json', 'html', 'markdown']
 
 const scenario: Flag = { type: 'string', describe: 'A scenario file (YAML), or the name of a shipped one' }
+const failCode: Flag = { type: 'number', describe: 'Exit code of a run that fails', default: exitCodes.fail }
 const runDirectory: Flag = { type: 'string', describe: 'A run directory' }
 const profile: Flag = { type: 'string', describe: 'Profile (YAML or a shipped name) over the document' }
 const learnedOver: Flag = { type: 'string', describe: 'Profile with what requests to the target need' }
@@ -76,6 +77,7 @@ export const commands: readonly Command[] = [
         describe: 'Stop at the first violation',
         default: false,
       },
+      'fail-code': failCode,
       workers: { type: 'number', describe: 'Threads that share the callers', default: 1 },
       redis: { type: 'string', describe: 'Redis URL of the workers (default: TURNPIKE_REDIS)' },
       shards: { type: 'number', describe: 'Workers elsewhere that share the callers (with --redis)' },
@@ -132,6 +134,7 @@ export const commands: readonly Command[] = [
     flags: {
       redis: { type: 'string', describe: 'Redis URL (default: TURNPIKE_REDIS)' },
       out: { type: 'string', describe: 'Run directory (default: runs/<run>-<scenario>-attached)' },
+      'fail-code': failCode,
       baseline,
       ...criteria,
       ...outputFlags,

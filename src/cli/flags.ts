@@ -28,6 +28,22 @@ export type Command = {
 
 export const exitCodes = { pass: 0, fail: 1, usage: 2, inconclusive: 3, fault: 70, interrupted: 130 } as const
 
+/** The exit code that `--fail-code` gives to a run that fails. Throws a UsageError if the code has another meaning. */
+export function failCodeOf(values: Values): number {
+  const code = number(values, 'fail-code') ?? exitCodes.fail
+  const isFree = code > exitCodes.inconclusive && code <= maxExitCode && code !== exitCodes.fault
+  if (Number.isInteger(code) && (code === exitCodes.fail || isFree)) return code
+  throw new UsageError({
+    where: '--fail-code',
+    got: String(code),
+    expected: `${exitCodes.fail}, or a whole number from ${exitCodes.inconclusive + 1} to ${maxExitCode} without ${exitCodes.fault}`,
+    ...(code === exitCodes.pass ? { hint: 'a run that fails never looks like one that passes' } : {}),
+  })
+}
+
+/** Shells use the codes after it for themselves. */
+const maxExitCode = 125
+
 /** The value of a text flag; null if it was not given. */
 export const text = (values: Values, name: string): string | null => {
   const value = values[name]

@@ -16,6 +16,13 @@ export const openText = <Text extends string>() => z.string() as unknown as z.Zo
 /** A decimal that is a whole number of pico-units, as all money is computed. */
 export const decimalText = z.string().regex(/^-?\d{1,30}(\.\d{1,12})?$/, 'a decimal with at most 12 decimals')
 
+/** The JSON Schema of a file, as the package publishes it at this path. Its id is where npm's mirror shows that file. */
+export const publishedSchema = (path: string, title: string, schema: z.ZodType): object => ({
+  $id: `https://unpkg.com/turnpike/${path}`,
+  title,
+  ...z.toJSONSchema(schema, { io: 'input' }),
+})
+
 export type SchemaIssue = z.core.$ZodIssue
 
 /** Messages for the issues of a schema, where the schema has none. */

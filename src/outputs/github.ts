@@ -1,7 +1,7 @@
 import { appendFileSync, closeSync, constants, openSync, statSync } from 'node:fs'
-import { plural } from '../lib/format.ts'
 import { oneLine } from '../lib/visible.ts'
-import type { Report, ReportedFinding } from '../report/document.ts'
+import { type Alert, alertsOf } from '../report/alerts.ts'
+import type { Report } from '../report/document.ts'
 import { maxMarkdownBytes } from '../report/render/markdown.ts'
 import { renderMarkdown, renderMarkdownHead } from '../report/render/renderers.ts'
 import type { Output } from './output.ts'
@@ -49,63 +49,14 @@ function addToSummary(file: string, report: Report): void {
 const maxOfAKind = 10
 const maxMessageLength = 400
 
-type Annotation = { readonly kind: 'error' | 'warning'; readonly title: string; readonly message: string }
-
 /** The reasons why a run does not pass, as workflow commands of GitHub Actions. */
 export function annotationLines(report: Report): readonly string[] {
-  const all = annotations(report)
-  const first = (kind: Annotation['kind']) => all.filter(each => each.kind === kind).slice(0, maxOfAKind)
+  const all = alertsOf(report)
+  const first = (kind: Alert['kind']) => all.filter(each => each.kind === kind).slice(0, maxOfAKind)
   return [...first('error'), ...first('warning')].map(line)
 }
 
-function annotations({
-  verdict,
-  reasons,
-  run,
-  findings,
-  billing,
-  thresholds,
-  comparison,
-}: Report): readonly Annotation[] {
-  if (verdict === 'pass') return []
-  const error = (title: string, message: string): Annotation => ({ kind: 'error', title, message })
-  const failures = [
-    ...findings.map(({ clause, section, count, message, examples }) =>
-      error(`${clause} (§${section})`, `${plural(count, 'violation')}: ${causeText(message, examples)}`),
-    ),
-    ...billing.discrepancies.map(({ kind, count, amountUsd }) =>
-      error(
-        `${run.scenario}: ${kind}`,
-        `${plural(count, 'billing discrepancy', 'billing discrepancies')}, $${amountUsd}`,
-      ),
-    ),
-    ...thresholds.filter(each => each.verdict === 'fail').map(each => error(each.expression, each.message)),
-    // The first reason has the result.
-    ...(comparison?.verdict === 'regressed'
-      ? comparison.reasons.slice(0, 1).map(reason => error(`${run.scenario} regressed`, reason))
-      : []),
-  ]
-  const inconclusive = thresholds
-    .filter(each => each.verdict === 'inconclusive')
-    .map(each => ({ kind: 'warning', title: each.expression, message: each.message }) as const)
-  const summary = verdict === 'inconclusive' ? [error(`${run.scenario} is inconclusive`, reasons.join(' '))] : []
-  return [...summary, ...failures, ...inconclusive]
-}
-
-/** The first cause with the request that decides, then the other causes. */
-function causeText(message: string, examples: ReportedFinding['examples']): string {
-  const [first, ...others] = examples
-  const evidence = first?.evidence.find(({ id }) => first.decidedBy.includes(id))
-  const sentAt = evidence?.sentAt ?? null
-  const request = evidence === undefined ? '' : ` (request ${evidence.id}${sentAt === null ? '' : `, ${sentAt}`})`
-  // An older report lists the same cause several times.
-  const further = others.filter(({ decidedBy }) => decidedBy.length > 0)
-  return [`${message}${request}`, ...further.map(other => `${plural(other.count, 'time')}: ${other.message}`)].join(
-    '; ',
-  )
-}
-
-function line({ kind, title, message }: Annotation): string {
+function line({ kind, title, message }: Alert): string {
   const text = oneLine(message).replaceAll('%', '%25').slice(0, maxMessageLength)
   const escapedTitle = oneLine(title).replaceAll('%', '%25').replaceAll(':', '%3A').replaceAll(',', '%2C')
   return `::${kind} title=${escapedTitle}::${text}`

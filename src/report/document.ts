@@ -14,7 +14,7 @@ import {
   verdictSchema,
 } from '../judge/results.ts'
 import type { DeepReadonly } from '../lib/json.ts'
-import { openText, whole } from '../lib/schemas.ts'
+import { openText, publishedSchema, whole } from '../lib/schemas.ts'
 
 export type { CapacityResult, Percentiles, ThresholdResult, TrialResult, Verdict } from '../judge/results.ts'
 
@@ -359,7 +359,8 @@ export const reportSchema = z
   .meta({ title: 'The report of a Turnpike run', description: 'report.json. Later versions only add members.' })
 
 /** For other programs. It allows members that later versions add. */
-export const reportJsonSchema = (): unknown => z.toJSONSchema(reportSchema, { io: 'input' })
+export const reportJsonSchema = (): object =>
+  publishedSchema('docs/report.schema.json', 'Turnpike report', reportSchema)
 
 /** The content of `report.json`. */
 export type Report = DeepReadonly<z.infer<typeof reportSchema>>

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { ClauseId } from '../contract/clauses.ts'
 import { accountTiers } from '../contract/contract.ts'
 import type { DeepReadonly } from '../lib/json.ts'
+import { publishedSchema } from '../lib/schemas.ts'
 import { oneOf } from '../lib/usage-error.ts'
 import { type Call, callSchema } from './calls/calls.ts'
 import {
@@ -183,9 +184,8 @@ export const scenarioSchema = mapping({
 export type ScenarioInput = DeepReadonly<z.input<typeof scenarioSchema>>
 
 /** The JSON Schema of a scenario file, for editors. */
-export function scenarioJsonSchema(): object {
-  return { title: 'Turnpike scenario', ...z.toJSONSchema(scenarioSchema, { io: 'input' }) }
-}
+export const scenarioJsonSchema = (): object =>
+  publishedSchema('scenarios/scenario.schema.json', 'Turnpike scenario', scenarioSchema)
 
 /**
  * The settings of a valid file, with the names and units of the code. A null means that the plan decides. Calls, stages,

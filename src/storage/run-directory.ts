@@ -16,6 +16,7 @@ import { type Plan, planSchema } from '../plan/plan.ts'
 import { type Report, reportSchema } from '../report/document.ts'
 import { renderJunit } from '../report/render/junit.ts'
 import { comparisonRenderers, renderHtml, renderJson, renderMarkdown, renderText } from '../report/render/renderers.ts'
+import { renderSarif } from '../report/render/sarif.ts'
 
 /** Stable file names that scripts can rely on. */
 export const files = {
@@ -27,6 +28,7 @@ export const files = {
   html: 'report.html',
   junit: 'junit.xml',
   markdown: 'report.md',
+  sarif: 'report.sarif',
   findings: 'findings.ndjson',
   diff: 'diff.json',
 } as const
@@ -212,6 +214,7 @@ function reportFiles(path: string, report: Report): readonly NamedText[] {
     [files.html, () => renderHtml(report)],
     [files.junit, () => renderJunit(report)],
     [files.markdown, () => renderMarkdown(report)],
+    [files.sarif, () => renderSarif(report)],
     [files.report, () => renderJson(report)],
   ]
 }

@@ -20,6 +20,8 @@ const programs = {
   geth: [process.env.TURNPIKE_GETH ?? 'TURNPIKE_GETH'],
   // A Python that has the proxy of LiteLLM, of PyPI.
   litellm: [process.env.TURNPIKE_LITELLM_PYTHON ?? 'TURNPIKE_LITELLM_PYTHON'],
+  // Of PyPI and the npm registry: parsers of JUnit files, the schema of SARIF, and axe-core.
+  'ci-tools': [process.env.TURNPIKE_CI_TOOLS_PYTHON ?? 'TURNPIKE_CI_TOOLS_PYTHON'],
   // A Python that has guidellm, of PyPI.
   'llm-server': [process.env.TURNPIKE_GUIDELLM_PYTHON ?? 'TURNPIKE_GUIDELLM_PYTHON'],
 } as const

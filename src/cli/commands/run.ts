@@ -22,7 +22,7 @@ import { assertRedis, runOverQueue } from '../../run/queue/run-over-queue.ts'
 import type { ShardTerms } from '../../run/queue/submit.ts'
 import { startThread } from '../../run/threads.ts'
 import { reserveRunDirectory } from '../../storage/run-directory.ts'
-import { exitCodes, listFlag, number, text, type Values } from '../flags.ts'
+import { exitCodes, failCodeOf, listFlag, number, text, type Values } from '../flags.ts'
 import { draftPlan } from '../load-plan.ts'
 import { requestedOutputs } from '../outputs.ts'
 import { exitCodeOf, showUnwritten } from '../print.ts'
@@ -33,6 +33,7 @@ import { criteriaOf } from './compare.ts'
 
 export async function runCommand(values: Values): Promise<number> {
   const files = listFlag(values, 'scenarios')
+  const failCode = failCodeOf(values)
   // Read all scenarios before the first run, so that a mistake in the last one shows up now and not after an hour.
   const drafts: DraftPlan[] = []
   for (const file of files) drafts.push(await draftPlan(file, values))
@@ -73,7 +74,8 @@ export async function runCommand(values: Values): Promise<number> {
     process.stderr.write(`Not run, because of --fail-fast: ${left.join(', ')}.\n`)
     break
   }
-  return worstExitCode(codes)
+  const code = worstExitCode(codes)
+  return code === exitCodes.fail ? failCode : code
 }
 
 const jobOf = (values: Values): Omit<DraftJob, 'baselines'> => ({

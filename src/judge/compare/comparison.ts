@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { DeepReadonly } from '../../lib/json.ts'
+import { publishedSchema } from '../../lib/schemas.ts'
 import type { Verdict } from '../results.ts'
 
 const changeVerdict = z.enum(['improved', 'unchanged', 'regressed', 'cannot-tell'])
@@ -85,4 +86,5 @@ export const comparisonSchema = z
 export type Comparison = DeepReadonly<z.infer<typeof comparisonSchema>>
 
 /** For other programs. It allows members that later versions add. */
-export const comparisonJsonSchema = (): unknown => z.toJSONSchema(comparisonSchema, { io: 'input' })
+export const comparisonJsonSchema = (): object =>
+  publishedSchema('docs/comparison.schema.json', 'Turnpike comparison', comparisonSchema)

@@ -8,6 +8,7 @@ import { summarySection } from '../sections/summary.ts'
 import { renderHtmlPage } from './html.ts'
 import { renderJunit } from './junit.ts'
 import { renderMarkdownPage } from './markdown.ts'
+import { renderSarif } from './sarif.ts'
 import { renderTextPage } from './text.ts'
 
 type TextOptions = Page & {
@@ -44,6 +45,7 @@ export const renderers = {
   html: renderHtml,
   junit: renderJunit,
   markdown: renderMarkdown,
+  sarif: renderSarif,
 } as const satisfies Readonly<Record<string, Renderer>>
 
 export type Format = keyof typeof renderers

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { checkArguments, commandOf } from '../../../src/cli/check-arguments.ts'
 import { runCli } from '../../../src/cli/cli.ts'
 import { commands } from '../../../src/cli/commands.ts'
-import { exitCodes, listFlag, number, text, version } from '../../../src/cli/flags.ts'
+import { exitCodes, failCodeOf, listFlag, number, text, version } from '../../../src/cli/flags.ts'
 import { exitCodeOf } from '../../../src/cli/print.ts'
 import { UsageError } from '../../../src/lib/usage-error.ts'
 import type { Report } from '../../../src/report/document.ts'
@@ -122,6 +122,20 @@ describe('the exit code of a report', () => {
     ['fail', 'truncated', 1],
   ] as const)('for %s, %s is %i', (verdict, ended, code) => {
     expect(exitCodeOf(reportOf(verdict, ended))).toBe(code)
+  })
+
+  test.each([
+    [{}, 1],
+    [{ 'fail-code': 1 }, 1],
+    [{ 'fail-code': 4 }, 4],
+    [{ 'fail-code': 99 }, 99],
+    [{ 'fail-code': 125 }, 125],
+  ])('of a run that fails with %j is %i', (values, code) => {
+    expect(failCodeOf(values)).toBe(code)
+  })
+
+  test.each([0, 2, 3, 70, 126, 130, 256, -1, 1.5, Number.NaN])('cannot become %d, which means something else', code => {
+    expect(() => failCodeOf({ 'fail-code': code })).toThrow('expected 1, or a whole number from 4 to 125 without 70')
   })
 
   test('is in the list of --help', async () => {

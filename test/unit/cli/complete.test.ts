@@ -52,7 +52,7 @@ describe('the words that may follow', () => {
     ['run smoke --format j', ['json', 'junit'], false],
     ['run smoke --format=h', ['--format=html'], false],
     ['run smoke --format = h', ['html'], false],
-    ['run smoke --format =', ['text', 'json', 'html', 'junit', 'markdown'], false],
+    ['run smoke --format =', ['text', 'json', 'html', 'junit', 'markdown', 'sarif'], false],
     ['run --quiet s', ['smoke'], true],
     ['run --seed 3 s', ['smoke'], true],
     ['run smoke --out ', [], true],
