@@ -170,6 +170,7 @@ const rooms: readonly Room[] = [
         'contract',
         'plan/plan.ts',
         'plan/shard.ts',
+        'plan/until-decided.ts',
         'observation',
         'judge/findings',
         'judge/results.ts',
@@ -660,8 +661,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 548 files',
-    rule: atMostFiles(548),
+    text: 'src has at most 553 files',
+    rule: atMostFiles(553),
     planted: [],
   },
   {

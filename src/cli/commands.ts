@@ -78,6 +78,7 @@ export const commands: readonly Command[] = [
         default: false,
       },
       'fail-code': failCode,
+      until: { type: 'string', describe: 'End the load once every threshold is decided', choices: ['decided'] },
       workers: { type: 'number', describe: 'Threads that share the callers', default: 1 },
       redis: { type: 'string', describe: 'Redis URL of the workers (default: TURNPIKE_REDIS)' },
       shards: { type: 'number', describe: 'Workers elsewhere that share the callers (with --redis)' },

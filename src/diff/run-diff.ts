@@ -132,7 +132,7 @@ function draftFor(side: SideIndex, { scenario, overrides, targets }: DiffJob, { 
 
 const termsOf = (side: SideIndex, { targets, variables, warmUp }: DiffJob): DraftJob => ({
   named: targets[side],
-  ...{ workers: 1, warmUp, failFast: false, traces: false, baselines: null },
+  ...{ workers: 1, warmUp, failFast: false, untilDecided: false, traces: false, baselines: null },
   variables:
     side === 1 && variables[newKeysVariable] ? { ...variables, TURNPIKE_KEYS: variables[newKeysVariable] } : variables,
   turns: { side, turnMs, lagMs },

@@ -6,6 +6,8 @@ import { isSystemStage, type Plan } from '../plan/plan.ts'
 import { shardOf } from '../plan/shard.ts'
 import { createAnswerLog, noServiceReason } from './answers.ts'
 import type { BlockCounts } from './audits/audit.ts'
+import { decidedThresholds } from './decided.ts'
+import { endedByItself } from './ended-early.ts'
 import type { ClauseTally } from './findings/findings.ts'
 import { createJudge, type JudgeResult, mergeSnapshots, type RunView, thresholdsOf } from './judge.ts'
 import { createHistogram, percentilesOf } from './metrics/histogram.ts'
@@ -151,7 +153,8 @@ export function judgeRun({ plan, contract, head }: JudgeJob, results: readonly W
   const end = endOf(results.map(result => result.end))
   const latestMs = Math.max(0, ...all.map(snapshot => snapshot.latestMs))
   const durationMs = Math.round(end?.durationMs ?? latestMs)
-  const complete = end?.ended === 'complete'
+  const ended = end?.ended ?? 'truncated'
+  const isWhole = endedByItself(ended)
   const load = loadTotals(plan, metrics, audits.blocks(), results, end)
   const series = createSeries(plan)
   const slices = createSlices(plan, contract)
@@ -160,17 +163,22 @@ export function judgeRun({ plan, contract, head }: JudgeJob, results: readonly W
     slices.merge(snapshot.slices)
   }
   return concludeRun({ plan, contract, head }, view, all, {
-    ended: end?.ended ?? 'truncated',
+    ended,
     durationMs,
     load,
     series: series.series(),
     slices: slices.slices(),
-    capacity: view.capacity(complete),
-    thresholds: thresholdsOf(
+    capacity: view.capacity(isWhole),
+    thresholds: decidedThresholds(
       plan,
-      view,
-      { complete, elapsedMs: durationMs },
-      unrecordedStallMs(results.map(result => result.end)),
+      metrics,
+      ended,
+      thresholdsOf(
+        plan,
+        view,
+        { complete: isWhole, elapsedMs: durationMs },
+        unrecordedStallMs(results.map(result => result.end)),
+      ),
     ),
   })
 }

@@ -9,6 +9,7 @@ import { suggestion } from './answers.ts'
 import type { Billing } from './audits/audit.ts'
 import { isConclusive } from './capacity/result.ts'
 import { type Comparison, outcomeStatus } from './compare/comparison.ts'
+import { endedByItself, savingNote } from './ended-early.ts'
 import type { ClauseTally, Finding } from './findings/findings.ts'
 import type { RunMetrics } from './metrics/request-stats.ts'
 import { describeHeldBack } from './metrics/value-range.ts'
@@ -67,11 +68,13 @@ export function reachVerdict(run: VerdictInput): RunVerdict {
   const failures = failReasons(run)
   const open = inconclusiveReasons(run)
   const names = run.plan.only?.names ?? []
-  const only = names.length === 0 ? [] : [`Only ${names.join(', ')} ${names.length === 1 ? 'was' : 'were'} judged.`]
-  if (failures.length > 0) return { verdict: 'fail', reasons: [...failures, ...open, ...only] }
-  if (open.length > 0) return { verdict: 'inconclusive', reasons: [...open, ...only] }
+  const selection =
+    names.length === 0 ? [] : [`Only ${names.join(', ')} ${names.length === 1 ? 'was' : 'were'} judged.`]
+  const notes = [...savingNote(run), ...selection]
+  if (failures.length > 0) return { verdict: 'fail', reasons: [...failures, ...open, ...notes] }
+  if (open.length > 0) return { verdict: 'inconclusive', reasons: [...open, ...notes] }
   const found = run.capacity.map(({ stage, reason }) => `Capacity in ${stage}: ${reason}`)
-  return { verdict: 'pass', reasons: [passSummary(run), ...found, ...only] }
+  return { verdict: 'pass', reasons: [passSummary(run), ...found, ...notes] }
 }
 
 /**
@@ -128,7 +131,7 @@ function inconclusiveReasons(run: VerdictInput): readonly string[] {
   const dropped = isOfClauses ? 0 : Math.max(0, uncovered(run, 'dropped') - localFaults)
   const judged = thresholds.length > 0 || clauses.some(clause => clause.judged > 0)
   return [
-    ended === 'complete' ? null : endings[ended](run),
+    endedByItself(ended) ? null : endings[ended](run),
     ...localFaultReasons(metrics),
     load.sent === 0 ? `No request was ${load.workers.some(({ lost }) => lost) ? 'recorded' : 'sent'}.` : null,
     load.sent > 0 && load.answered === 0 ? `None of ${plural(load.sent, 'request')} got a complete response.` : null,
@@ -146,7 +149,7 @@ function inconclusiveReasons(run: VerdictInput): readonly string[] {
     ...notExercised(run),
     ...(isOfClauses ? [] : unconfirmedSearches(run)),
     // A run that ended early, or without any response, has a better explanation.
-    ...(ended === 'complete' && load.answered > 0 && !isOfClauses
+    ...(endedByItself(ended) && load.answered > 0 && !isOfClauses
       ? [
           ...unprovenReasons(plan, proofs, metrics.select({ call: null, stage: null })),
           ...unspokenRefusals(run),
@@ -211,24 +214,25 @@ const remedies: Readonly<Record<LocalFault, string>> = {
   'not-permitted': 'it does not permit the connection. Check its firewall and its sandbox.',
 }
 
-const endings: Readonly<Record<Exclude<VerdictInput['ended'], 'complete'>, (run: VerdictInput) => string>> = {
-  interrupted: ({ durationMs }) => `The run was interrupted after ${formatDuration(durationMs)}.`,
-  'wrong-target': ({ head }) => `Something other than the service answered at ${head.target}.${suggestion(head)}`,
-  'target-unreachable': ({ head }) => `The target ${head.target} never responded.`,
-  unauthorized: ({ head: { target, inventedKeys } }) =>
-    inventedKeys
-      ? `The target ${target} does not know the keys that Turnpike invented for it; set TURNPIKE_KEYS.`
-      : `The target ${target} rejected every key with 401.`,
-  'budget-reached': ({ durationMs }) =>
-    `The run reached its budget after ${formatDuration(durationMs)} and ended early.`,
-  'violation-found': ({ durationMs }) =>
-    `The run ended at the first violation, after ${formatDuration(durationMs)} (--fail-fast).`,
-  'worker-lost': run => `${lostWorkers(run)} The run ended early, after ${formatDuration(run.durationMs)}.`,
-  truncated: ({ durationMs, load: { sent, workers } }) =>
-    sent === 0 && workers.length > 0 && workers.every(({ lost }) => lost)
-      ? `${workers.length === 1 ? 'The worker left no' : `None of ${workers.length} workers left a`} result, so it is unknown what was sent.`
-      : `The recording stops at ${formatDuration(durationMs)}; the run was probably killed.`,
-}
+const endings: Readonly<Record<Exclude<VerdictInput['ended'], 'complete' | 'decided'>, (run: VerdictInput) => string>> =
+  {
+    interrupted: ({ durationMs }) => `The run was interrupted after ${formatDuration(durationMs)}.`,
+    'wrong-target': ({ head }) => `Something other than the service answered at ${head.target}.${suggestion(head)}`,
+    'target-unreachable': ({ head }) => `The target ${head.target} never responded.`,
+    unauthorized: ({ head: { target, inventedKeys } }) =>
+      inventedKeys
+        ? `The target ${target} does not know the keys that Turnpike invented for it; set TURNPIKE_KEYS.`
+        : `The target ${target} rejected every key with 401.`,
+    'budget-reached': ({ durationMs }) =>
+      `The run reached its budget after ${formatDuration(durationMs)} and ended early.`,
+    'violation-found': ({ durationMs }) =>
+      `The run ended at the first violation, after ${formatDuration(durationMs)} (--fail-fast).`,
+    'worker-lost': run => `${lostWorkers(run)} The run ended early, after ${formatDuration(run.durationMs)}.`,
+    truncated: ({ durationMs, load: { sent, workers } }) =>
+      sent === 0 && workers.length > 0 && workers.every(({ lost }) => lost)
+        ? `${workers.length === 1 ? 'The worker left no' : `None of ${workers.length} workers left a`} result, so it is unknown what was sent.`
+        : `The recording stops at ${formatDuration(durationMs)}; the run was probably killed.`,
+  }
 
 function lostWorkers({ load: { workers } }: VerdictInput): string {
   const lost = workers.filter(({ lost }) => lost)

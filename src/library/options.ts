@@ -68,6 +68,8 @@ export type RunOptions = {
   readonly warmUp?: boolean | undefined
   /** Stop at the first violation. Default: false. */
   readonly failFast?: boolean | undefined
+  /** End the load as soon as every threshold is decided. Default: at the end of the plan. */
+  readonly until?: 'decided' | undefined
   /** Run directories that the run is compared with. Default: none. */
   readonly baselines?: readonly string[] | undefined
   /** Smallest change that matters in the comparison, as a ratio. Default: 0.05. */
@@ -171,6 +173,7 @@ const optionsSchema = z.strictObject(
     workers: z.number({ error: 'a whole number from 1' }).optional(),
     warmUp: z.boolean({ error: 'true or false' }).optional(),
     failFast: z.boolean({ error: 'true or false' }).optional(),
+    until: z.literal('decided', { error: 'decided' }).optional(),
     baselines: z.array(text, { error: 'a list of run directories' }).optional(),
     minEffect: ratio(0.001).optional(),
     noiseFloor: ratio(0).optional(),

@@ -35,7 +35,7 @@ import { assertNoSecret, environmentSecrets, type Secrets, weakSecretsNote } fro
 import { version } from './shipped-files.ts'
 
 /** How to run a draft: plain data. */
-export type DraftJob = Pick<RunJob, 'workers' | 'warmUp' | 'failFast' | 'baselines' | 'turns'> & {
+export type DraftJob = Pick<RunJob, 'workers' | 'warmUp' | 'failFast' | 'untilDecided' | 'baselines' | 'turns'> & {
   /** The target that the user names, and not the scenario. Only it gets keys that leave this machine. */
   readonly named: string | null
   /** Whether requests carry trace ids. */
@@ -78,6 +78,13 @@ export function assertMayRun(
   assertMaySendKeys(plan, named)
   assertWithinBudget(limit(plan, ownBudgetUsd), { isDraft: true }, refused)
   assertShardable(plan, '--workers', workers)
+}
+
+/** Throws a UsageError if a run may end early although it is compared. */
+export function assertMayEndEarly(untilDecided: boolean, baselines: number): void {
+  if (!untilDecided || baselines === 0) return
+  const expected = 'one of them, since a comparison needs the whole plan'
+  throw new UsageError({ where: '--until', got: 'decided, with --baseline', expected })
 }
 
 export function assertShardable(plan: Plan, where: '--workers' | '--shards', workers: number): void {
@@ -162,7 +169,7 @@ async function jobAt(
   draft: DraftPlan,
   runId: string,
   { callers: keyed, specialKeys, given, areInvented, wallets, headerValues }: RunKeys,
-  { baselines, workers, warmUp, failFast, traces, variables, turns }: DraftJob,
+  { baselines, workers, warmUp, failFast, untilDecided, traces, variables, turns }: DraftJob,
   { secrets, limit, refused, clock = systemClock() }: DraftIo,
 ): Promise<ReadyRun> {
   const callers = [...keyed, ...wallets]
@@ -188,7 +195,11 @@ async function jobAt(
     Object.keys(headerValues).length > 0 || callers.some(caller => caller.kind === 'wallet' || caller.keys.length > 0)
   const runSecrets = [...given, ...environmentSecrets(variables)]
   const judged = { info, plan, contract, baselines }
-  const settings = { workers, warmUp, failFast, turns, baseUrl: target, solanaNode: solanaNodeOf(plan, variables) }
+  const settings = {
+    ...{ workers, warmUp, failFast, untilDecided, turns },
+    baseUrl: target,
+    solanaNode: solanaNodeOf(plan, variables),
+  }
   return {
     job: { ...judged, ...settings, callers, specialKeys, headerValues, secrets: runSecrets },
     clock,

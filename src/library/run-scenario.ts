@@ -13,7 +13,15 @@ import { reserveRunDirectory } from '../storage/run-directory.ts'
 import { reserveTemporaryRecord } from '../storage/temporary-record.ts'
 import { type DraftOverrides, type DraftPlan, draftScenario, scenarioAt, scenarioOf } from './draft.ts'
 import { assertOptions, type RunOptions, type RunProgress, withOptionNames } from './options.ts'
-import { assertMayRun, type DraftIo, type DraftJob, readBaselines, replanFor, runDraft } from './run-draft.ts'
+import {
+  assertMayEndEarly,
+  assertMayRun,
+  type DraftIo,
+  type DraftJob,
+  readBaselines,
+  replanFor,
+  runDraft,
+} from './run-draft.ts'
 import { createSecrets, environmentSecrets, type Secrets } from './secrets.ts'
 
 /**
@@ -49,6 +57,7 @@ async function runUntil(stop: AbortController, scenario: string | ScenarioInput,
     workers: options.workers ?? 1,
     warmUp: options.warmUp ?? true,
     failFast: options.failFast ?? false,
+    untilDecided: options.until === 'decided',
     traces: false,
     variables,
   }
@@ -59,6 +68,7 @@ async function runUntil(stop: AbortController, scenario: string | ScenarioInput,
   }
   const io = ioOf(options, secrets, stop.signal, onFailure)
   assertMayRun(draft, job, io)
+  assertMayEndEarly(job.untilDecided, (options.baselines ?? []).length)
   const { minEffect = defaultCriteria.minEffect, noiseFloor = defaultCriteria.noiseFloor } = options
   const baselines = await readBaselines(options.baselines ?? [], { minEffect, noiseFloor }, replanFor(draft))
   options.signal?.throwIfAborted()

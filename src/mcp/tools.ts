@@ -71,6 +71,7 @@ const only = z
   .describe('Calls to send, or clauses to judge (with *)')
 const seed = z.int('a whole number').min(0, 'a number of at least 0').optional().describe('Random seed')
 const runDirectory = z.string('a run directory').describe('Run directory in the working directory')
+const until = z.literal('decided', 'decided').optional().describe('Ends the load once every threshold is decided')
 const amount = z.union([z.string(), z.number()], 'the maximum that the run may spend in dollars, such as "0.50"')
 
 const planInput = z.strictObject({
@@ -85,10 +86,7 @@ const planInput = z.strictObject({
 const runInput = z.strictObject({
   scenario,
   budgetUsd: amount.describe('Required. Maximum that the run may spend, in USD, such as "0.50"'),
-  target,
-  profile,
-  only,
-  seed,
+  ...{ target, profile, only, seed, until },
 })
 
 const shrinkInput = z.strictObject({
@@ -99,7 +97,7 @@ const shrinkInput = z.strictObject({
   profile,
 })
 
-type Load = Omit<z.infer<typeof runInput>, 'budgetUsd'>
+type Load = Omit<z.infer<typeof runInput>, 'budgetUsd' | 'until'>
 
 /** Every tool, in the order of its use. */
 export const tools: readonly Tool[] = [
@@ -274,10 +272,10 @@ async function spending(
 }
 
 async function runScenario(
-  { budgetUsd, ...load }: z.infer<typeof runInput>,
+  { budgetUsd, until, ...load }: z.infer<typeof runInput>,
   { program, signal, onProgress, ...io }: ToolContext,
 ): Promise<ToolResult> {
-  const args = loadArguments(load, io)
+  const args = [...loadArguments(load, io), ...(until === undefined ? [] : [`--until=${until}`])]
   return await spending(budgetUsd, io.allowance, async budget => {
     const directory = io.newRunDirectory()
     const ended = await program(

@@ -47,6 +47,7 @@ export const endings = [
   'unauthorized',
   'budget-reached',
   'violation-found',
+  'decided',
   'worker-lost',
 ] as const
 

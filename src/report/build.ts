@@ -1,5 +1,6 @@
 import { clauses } from '../contract/clauses.ts'
 import type { Comparison } from '../judge/compare/comparison.ts'
+import { extentOf } from '../judge/ended-early.ts'
 import { type CountedExample, shownIds } from '../judge/findings/causes.ts'
 import type { Finding } from '../judge/findings/findings.ts'
 import type { JudgedRun } from '../judge/judge-run.ts'
@@ -40,7 +41,7 @@ export function buildReport(
       profile,
     },
     load: judged.load,
-    calls: callFacts(plan, metrics, { complete: ended === 'complete', elapsedMs: durationMs }),
+    calls: callFacts(plan, metrics, extentOf(judged)),
     billing: {
       ...billing,
       discrepancies: billing.discrepancies.map(discrepancy => ({

@@ -107,6 +107,7 @@ const run = z.object({
     'unauthorized',
     'budget-reached',
     'violation-found',
+    'decided',
     'worker-lost',
     'truncated',
   ]),

@@ -60,6 +60,7 @@ export function unrecordedJob(
     workers: 1,
     warmUp: false,
     failFast: false,
+    untilDecided: false,
     gauges: false,
     details: false,
   }

@@ -1,5 +1,6 @@
 import type { Baselines } from '../judge/compare/comparable.ts'
 import { type ComparedRun, compareRuns } from '../judge/compare/compare-runs.ts'
+import { endedByItself } from '../judge/ended-early.ts'
 import { shownIds } from '../judge/findings/causes.ts'
 import type { RunView } from '../judge/judge.ts'
 import { type JudgedRun, type JudgeJob, judgeRun, type WorkerResult } from '../judge/judge-run.ts'
@@ -73,7 +74,7 @@ function comparedRun({ plan, head, ended, slices, verdict }: JudgedRun): Compare
   const { runId: id, startedAtMs, target, version } = head
   const startedAt = new Date(startedAtMs).toISOString()
   const info = { id, startedAt, target, version, seed: plan.seed }
-  return { info, plan, slices, isComplete: ended === 'complete', verdict }
+  return { info, plan, slices, isComplete: endedByItself(ended), verdict }
 }
 
 /** The observations that examples cite, if the judges or the record have them. */

@@ -4,12 +4,13 @@ import { type Clock, epochOf } from '../lib/clock.ts'
 import { type PushCounts, sumPushes } from '../observation/log-lines.ts'
 import type { Observation } from '../observation/observation.ts'
 import type { Output } from '../outputs/output.ts'
-import { type Plan, traitsOf } from '../plan/plan.ts'
+import type { Plan } from '../plan/plan.ts'
 import { splitEvenly } from '../plan/shard.ts'
 import { createSharedBudget, type SharedBudget, spentOf } from '../produce/budget/shared-budget.ts'
 import { createRunStop, onAbort, onStop, type RunStop } from '../produce/drivers/stop.ts'
 import type { Report } from '../report/document.ts'
 import type { RunDirectory, Unwritten } from '../storage/run-directory.ts'
+import { requestsAtOnce, watchDecision } from './deciding.ts'
 import { createLiveView } from './live.ts'
 import { makeReport } from './make-report.ts'
 import type { OpeningResult, RunEnd, StartWorker, WorkerHandle, WorkerJob } from './messages.ts'
@@ -21,6 +22,8 @@ export type RunJob = Omit<WorkerJob, 'shard' | 'budget' | 'epoch' | 'logFile' | 
   readonly baselines: Baselines | null
   /** The number of workers, which share the callers, the budget and the clock. */
   readonly workers: number
+  /** Whether to end the run once every threshold is decided. */
+  readonly untilDecided: boolean
 }
 
 /** All effects of a run. */
@@ -58,7 +61,9 @@ export async function run(job: RunJob, io: RunIo, onSpent: (picoUsd: bigint) => 
     judgeOpening(await Promise.all(workers.map(worker => worker.open())), job.info, stop)
     const loadStartMs = clock.nowMs() + leadMs
     live.setLoadStart(loadStartMs)
+    const endWatch = job.untilDecided ? watchDecision(job.plan, live, clock, () => stop.stop('decided')) : () => {}
     await Promise.all(workers.map(worker => worker.drive(loadStartMs)))
+    endWatch()
     if (stop.reason() !== 'target-unreachable' && !quit.aborted)
       await Promise.all(workers.map(worker => worker.close()))
     const end = { ended: stop.reason(), durationMs: clock.nowMs(), pushed: pushCounts(outputs) }
@@ -84,7 +89,7 @@ export async function run(job: RunJob, io: RunIo, onSpent: (picoUsd: bigint) => 
 
 /** Starts one worker for each shard. When one worker stops, all of them stop. */
 function startWorkers(job: RunJob, io: RunIo, stop: RunStop, budget: SharedBudget): readonly WorkerHandle[] {
-  const { workers: count, baselines, ...common } = job
+  const { workers: count, baselines, untilDecided, ...common } = job
   const { plan } = job
   const shared = { budget, epoch: epochOf(io.clock) }
   const lead = leadSearches(plan, count, io.clock, order => {
@@ -110,14 +115,9 @@ function startWorkers(job: RunJob, io: RunIo, stop: RunStop, budget: SharedBudge
   return workers
 }
 
-/** The connections of one of several workers. */
+/** The connections of one of several workers. Each request of an arrival needs its own. */
 export function maxConnectionsOf(plan: Plan, worker: number, workers: number): number {
-  return Math.max(1, splitEvenly(plan.bounds.maxInFlight * connectionsPerArrival(plan), worker, workers))
-}
-
-/** A replay or a payment may send its requests concurrently, and each of them needs a connection. */
-function connectionsPerArrival({ calls }: Plan): number {
-  return Math.max(1, ...Object.values(calls).map(call => traitsOf(call).requestsAtOnce))
+  return Math.max(1, splitEvenly(plan.bounds.maxInFlight * requestsAtOnce(plan), worker, workers))
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { RecordedComparedRun } from '../judge/compare/comparable.ts'
 import type { ComparedRun } from '../judge/compare/compare-runs.ts'
+import { endedByItself } from '../judge/ended-early.ts'
 import { cellsPerOctave, type Slices } from '../judge/metrics/slices.ts'
 import { plural } from '../lib/format.ts'
 import { nearest, oneOf, UsageError } from '../lib/usage-error.ts'
@@ -198,5 +199,5 @@ export async function readComparedRun(path: string): Promise<RecordedComparedRun
 export function comparedRun({ run, verdict }: Report, plan: Plan, slices: Slices): ComparedRun {
   const { id, startedAt, target, version, seed } = run
   const info = { id, startedAt, target, version, seed }
-  return { info, plan, slices, isComplete: run.ended === 'complete', verdict }
+  return { info, plan, slices, isComplete: endedByItself(run.ended), verdict }
 }

@@ -80,6 +80,7 @@ export type VirtualRun = {
   /** The calls and clauses of --only. */
   readonly only?: readonly string[]
   readonly failFast?: boolean
+  readonly untilDecided?: boolean
   /** Whether requests carry trace ids. */
   readonly traces?: boolean
   /** Whether outputs get what a live page shows. */
@@ -160,7 +161,8 @@ export async function virtualRun(options: VirtualRun): Promise<{
   const job: RunJob = {
     ...common,
     ...{ info, headerValues, baseUrl: info.target, workers: options.workers ?? 1 },
-    ...{ failFast: options.failFast ?? false, details: options.details ?? false, turns: options.beside?.turns },
+    ...{ failFast: options.failFast ?? false, untilDecided: options.untilDecided ?? false },
+    ...{ details: options.details ?? false, turns: options.beside?.turns },
   }
   const workerIo = memoryWorkerIo(clock, transport)
   const startWorker: StartWorker = (job, events) =>

@@ -3,6 +3,7 @@ import { UsageError } from '../../lib/usage-error.ts'
 import { visible } from '../../lib/visible.ts'
 import { budgetMistake, type DraftPlan } from '../../library/draft.ts'
 import { describePlan } from '../../plan/describe-plan.ts'
+import { describeEarlyEnd, earlyEndOf } from '../../plan/until-decided.ts'
 import { assertMaySendKeys, loadKeys } from '../../produce/callers/api-keys.ts'
 import { loadWalletKeys, loadWallets } from '../../produce/callers/wallet-keys.ts'
 import { notThere } from '../../produce/transport/suggest-target.ts'
@@ -17,8 +18,8 @@ export async function planCommand(values: Values): Promise<number> {
   const { plan, refusal, suggestedTarget } = await plannedRun(draft, text(values, 'target'))
   if (suggestedTarget !== null)
     process.stderr.write(`${notThere(hidden(plan.target ?? ''), hidden(suggestedTarget))}\n`)
-  if (wantsJson(values)) printJson({ ...plan, refused: refusal })
-  else process.stdout.write(visible(describePlan(plan, refusal)))
+  if (wantsJson(values)) printJson({ ...plan, refused: refusal, untilDecided: earlyEndOf(plan) })
+  else process.stdout.write(visible(describePlan(plan, refusal) + describeEarlyEnd(plan)))
   return exitCodes.pass
 }
 

@@ -6,6 +6,7 @@ import { type Mistake, UsageError } from '../../lib/usage-error.ts'
 import { visible } from '../../lib/visible.ts'
 import type { DraftPlan } from '../../library/draft.ts'
 import {
+  assertMayEndEarly,
   assertMayRun,
   assertShardable,
   type DraftIo,
@@ -47,6 +48,7 @@ export async function runCommand(values: Values): Promise<number> {
   }
   if (values.collect === true && number(values, 'shards') === null)
     throw new UsageError({ where: '--collect', got: 'no --shards', expected: 'a run whose records are elsewhere' })
+  assertMayEndEarly(job.untilDecided, listFlag(values, 'baseline').length)
   assertTogetherWithinBudget(drafts, flag)
   assertTraceable(values)
   const requested = await requestedOutputs(values, process.env)
@@ -83,6 +85,7 @@ const jobOf = (values: Values): Omit<DraftJob, 'baselines'> => ({
   workers: number(values, 'workers') ?? 1,
   warmUp: values['warm-up'] !== false,
   failFast: values['fail-fast'] === true,
+  untilDecided: text(values, 'until') === 'decided',
   traces: values.traces === true,
   variables: process.env,
 })

@@ -1,6 +1,6 @@
+import { tSurvival } from '../../lib/statistics/student-t.ts'
 import { samplesFor } from '../metrics/histogram.ts'
 import { type BucketCounts, type Slice, type SlicedTiming, timeBuckets } from '../metrics/slices.ts'
-import { tSurvival } from './student-t.ts'
 
 /**
  * A number of one run, with its uncertainty. Values close in time are correlated, so slices count as independent, and the

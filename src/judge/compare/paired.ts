@@ -1,5 +1,5 @@
+import { tQuantile, tSurvival } from '../../lib/statistics/student-t.ts'
 import { type Slice, type SlicedTiming, type Slices, timeBuckets } from '../metrics/slices.ts'
-import { tQuantile, tSurvival } from './student-t.ts'
 
 /**
  * The difference of two runs that sent the same requests at the same time. Both sides of a slice share its requests, its

@@ -1,8 +1,8 @@
+import { tQuantile, tSurvival } from '../../lib/statistics/student-t.ts'
 import { type Slice, timeBuckets } from '../metrics/slices.ts'
 import type { ComparedRow, Criteria, Effect } from './comparison.ts'
 import { byExcess, byRank, type Estimate, enoughForWoodruff, mean, testRanks } from './estimates.ts'
 import type { ComparedMeasure } from './measures.ts'
-import { tQuantile, tSurvival } from './student-t.ts'
 
 /** The test of one number. All tests together decide which are significant. */
 export type TestResult = Pick<ComparedRow, 'base' | 'run' | 'effect'> & {

@@ -35,7 +35,7 @@ export type RunMetrics = {
   readonly all: () => RequestStats
   /** One for each observed call and stage, stage by stage. */
   readonly cells: () => readonly MetricsCell[]
-  readonly stages: Pick<StageClock, 'loadStartMs' | 'timeOf'>
+  readonly stages: Pick<StageClock, 'loadStartMs' | 'timeOf' | 'lastEndMs'>
   /** The stages in which the next request waits for a response. */
   readonly closedStages: readonly string[]
   /** The duration of the stages of a rate, in milliseconds; null: there are none. */

@@ -1,3 +1,4 @@
+import { endedByItself } from '../../judge/ended-early.ts'
 import { count, formatDuration, formatRate, formatRatio, NO_VALUE, plural, threeDigits } from '../../lib/format.ts'
 import { type Block, code, type Tile, toned, type Words } from '../blocks.ts'
 import type { CapacityResult, Report, Verdict } from '../document.ts'
@@ -65,7 +66,7 @@ function tiles({ load, clauses, calls, billing, thresholds, findings, run, capac
       name: 'duration',
       value: formatDuration(run.durationMs),
       note: run.ended.replaceAll('-', ' '),
-      tone: run.ended === 'complete' ? null : 'doubtful',
+      tone: endedByItself(run.ended) ? null : 'doubtful',
     },
   ]
 }

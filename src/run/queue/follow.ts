@@ -6,6 +6,7 @@ import { messageOf } from '../../lib/usage-error.ts'
 import type { LiveMachine } from '../../outputs/output.ts'
 import type { Report } from '../../report/document.ts'
 import { createLogTarget } from '../../storage/log-copy.ts'
+import { decisionOf } from '../deciding.ts'
 import { createLiveView } from '../live.ts'
 import { makeReport } from '../make-report.ts'
 import type { WorkerSnapshot } from '../messages.ts'
@@ -51,6 +52,7 @@ export async function followRun(
     shown.machines,
   )
   for (const output of outputs) output.start(live)
+  const isDecided = job.untilDecided ? decisionOf(plan, live) : async () => false
   const collector =
     job.collect && directory !== null
       ? collectRecords(shard => createLogTarget(directory.logs[shard] ?? ''), {
@@ -73,6 +75,7 @@ export async function followRun(
   async function look(): Promise<boolean> {
     if (quit.aborted) await state.cancel()
     else if (stop.aborted) await state.stop('interrupted', 'interrupted')
+    else if (ended === null && (await isDecided())) await state.stop('decided', 'every threshold is decided')
     const signal = await state.look()
     if (signal.startMs !== null) live.setLoadStart(signal.startMs - job.zeroMs)
     if (signal.stop !== null && signal.stop.why !== ended?.why)

@@ -312,7 +312,7 @@ function workerJobOf(
   secrets: ShardSecrets,
   { lease, redisClock, sendLease, logFile }: LeasedIo,
 ): WorkerJob {
-  const { shards, silenceMs, zeroMs, ...common } = job
+  const { shards, silenceMs, zeroMs, untilDecided, ...common } = job
   return {
     ...common,
     ...secrets,

@@ -11,6 +11,8 @@ import { digestOf } from './seal.ts'
 /** What every worker of a run may read, and Redis with it: no secret. */
 export type SharedJob = Pick<WorkerJob, 'info' | 'plan' | 'contract' | 'warmUp' | 'failFast' | 'details'> & {
   readonly shards: number
+  /** Whether the terminals that follow the run end it once every threshold is decided. */
+  readonly untilDecided: boolean
   /** How long a worker may be silent. */
   readonly silenceMs: number
   /** Whether workers send their records to the terminal that concludes the run. */

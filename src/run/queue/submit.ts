@@ -26,8 +26,8 @@ export async function submitRun(
   await redisClock.measure()
   const nowMs = redisClock.nowMs()
   const zeroMs = nowMs - clock.nowMs()
-  const { info, plan, contract, warmUp, failFast, details } = job
-  const common = { plan, contract, warmUp, failFast, details }
+  const { info, plan, contract, warmUp, failFast, untilDecided, details } = job
+  const common = { plan, contract, warmUp, failFast, untilDecided, details }
   const shared: SharedJob = { info: { ...info, startedAtMs: zeroMs }, ...common, shards, silenceMs, zeroMs, collect }
   const packed = pack('job', shared)
   const state = createRunState(redis, info.runId)

@@ -42,6 +42,7 @@ const report = await run(
     workers: workers ?? 1,
     warmUp: false,
     failFast: false,
+    untilDecided: false,
     gauges: false,
     details: false,
   },

@@ -17,7 +17,15 @@ const messageOf = (options: unknown): string => {
 const all: Required<RunOptions> = {
   ...{ target: 'http://127.0.0.1:1', keys: ['one', ['two', 'three']], walletKeys: ['0x1'], budgetUsd: 0.5 },
   ...{ topUpUsd: '1', profile: 'openai-compatible', limitsFrom: 'documented', only: ['chat.*'], seed: 1 },
-  ...{ workers: 2, warmUp: false, failFast: true, baselines: ['runs/a'], minEffect: 0.1, noiseFloor: 0 },
+  ...{
+    workers: 2,
+    warmUp: false,
+    failFast: true,
+    until: 'decided',
+    baselines: ['runs/a'],
+    minEffect: 0.1,
+    noiseFloor: 0,
+  },
   ...{ directory: 'runs/b', signal: new AbortController().signal, onProgress: () => {}, onNote: () => {} },
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { byExcess, byRank, testRanks } from '../../../../src/judge/compare/estimates.ts'
-import { tSurvival } from '../../../../src/judge/compare/student-t.ts'
 import type { BucketCounts } from '../../../../src/judge/metrics/slices.ts'
+import { tSurvival } from '../../../../src/lib/statistics/student-t.ts'
 
 /** A slice for each value. */
 const apart = (...buckets: readonly number[]): readonly BucketCounts[] => buckets.map(bucket => [[bucket, 1]])

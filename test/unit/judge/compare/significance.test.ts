@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Estimate } from '../../../../src/judge/compare/estimates.ts'
 import { benjaminiHochberg, estimateEffect } from '../../../../src/judge/compare/significance.ts'
-import { tQuantile, tSurvival } from '../../../../src/judge/compare/student-t.ts'
+import { tQuantile, tSurvival } from '../../../../src/lib/statistics/student-t.ts'
 
 const estimate = (point: number, variance = 0.0001, freedom = 19): Estimate => ({
   value: point,

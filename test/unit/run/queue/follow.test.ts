@@ -16,7 +16,7 @@ const contract = documentedContract
 const overrides = { seed: null, target: null, budgetUsd: null }
 const plan = makePlan(loadScenario('scenarios/smoke.yaml', contract), contract, overrides)
 const info = { turnpike: 2, runId: 'run', version: '1', target: 'http://127.0.0.1/api/v1', startedAtMs: 0 } as const
-const warm = { warmUp: false, failFast: false }
+const warm = { warmUp: false, failFast: false, untilDecided: false }
 const job: SharedJob = {
   info,
   plan,

@@ -22,7 +22,7 @@ export function tQuantile(tail: number, freedom: number): number {
 const maxFreedom = 1e6
 
 /** The regularized incomplete beta function, by Lentz's continued fraction. */
-function incompleteBeta(x: number, a: number, b: number): number {
+export function incompleteBeta(x: number, a: number, b: number): number {
   if (x <= 0) return 0
   if (x >= 1) return 1
   // The fraction converges quickly only on this side.
@@ -49,8 +49,8 @@ function incompleteBeta(x: number, a: number, b: number): number {
 
 const maxTerms = 10_000
 
-/** Stirling's series is precise enough from 10; the recurrence shifts smaller values there. */
-function logGamma(x: number): number {
+/** The logarithm of the gamma function. Stirling's series is precise enough from 10; the recurrence shifts smaller values there. */
+export function logGamma(x: number): number {
   let shift = 0
   let z = x
   for (; z < 10; z++) shift += Math.log(z)
