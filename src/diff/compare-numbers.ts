@@ -78,8 +78,8 @@ const measures: readonly Measure[] = [
 
 /** Times that must be within their margins, if there are any. */
 const required: readonly MarginName[] = ['latency', 'ttft', 'tpot']
-/** The probability that equal targets seem different in any number. */
-const falseAlarms = 0.005
+/** The probability that equal targets seem different in any of these times, and in any other number. */
+const falseAlarms = { required: 0.003, others: 0.002 }
 const tail = 0.05
 
 type Tested = {
@@ -103,10 +103,17 @@ export function compareNumbers(old: DiffSide, fresh: DiffSide, margins: Margins)
       },
     ),
   )
-  return tested.map(each => judged(each, margins[each.measure.name], falseAlarms / tested.length))
+  const ofRequired = tested.filter(isRequired).length
+  const alphaOf = (each: Tested) =>
+    isRequired(each) ? falseAlarms.required / ofRequired : falseAlarms.others / (tested.length - ofRequired)
+  return tested.map(each => judged(each, margins[each.measure.name], alphaOf(each)))
 }
 
-function judged({ measure: { name, unit }, call, difference }: Tested, margin: number, alpha: number): ComparedNumber {
+const isRequired = ({ call, measure }: Tested): boolean => call === null && required.includes(measure.name)
+
+function judged(tested: Tested, margin: number, alpha: number): ComparedNumber {
+  const { measure, call, difference } = tested
+  const { name, unit } = measure
   const isTime = unit === 'ms'
   const before = difference.old.total / difference.old.of
   // Amounts are compared by their ratio, too.
@@ -124,8 +131,8 @@ function judged({ measure: { name, unit }, call, difference }: Tested, margin: n
     ...{ measure: name, call, unit, margin, verdict },
     ...{ old: mean(difference.old), new: mean(difference.new), values: difference.values },
     change: { value: shown(value), low: shown(low), high: shown(high) },
-    isRequired: call === null && required.includes(name),
-    moreRequests: verdict === 'cannot-tell' ? moreValues(difference, limit) : null,
+    isRequired: isRequired(tested),
+    moreRequests: verdict === 'cannot-tell' ? moreValues(difference, limit, { alpha, tail }) : null,
   }
 }
 

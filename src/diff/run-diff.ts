@@ -231,16 +231,21 @@ export function pairWorkers(onStop: () => void): PairedStart {
   return {
     cancel: opened.cancel,
     pair: startWorker => (job, events) => {
+      /** What ends after its last request ends without stopping the other. */
+      let isOver = false
+      const stopOther = () => {
+        if (!isOver) onStop()
+      }
       const handle: WorkerHandle = startWorker(job, {
         ...events,
         onStop: reason => {
           events.onStop(reason)
-          onStop()
+          stopOther()
         },
         onLost: why => {
           events.onLost(why)
           opened.cancel()
-          onStop()
+          stopOther()
         },
       })
       return {
@@ -251,7 +256,11 @@ export function pairWorkers(onStop: () => void): PairedStart {
         },
         stop: reason => {
           handle.stop(reason)
-          onStop()
+          stopOther()
+        },
+        finish: end => {
+          isOver = true
+          return handle.finish(end)
         },
         cancel: () => {
           opened.cancel()

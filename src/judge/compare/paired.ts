@@ -98,14 +98,22 @@ export function differenceBounds(
   return { low: value - margin, high: value + margin }
 }
 
-/** Both errors of the decision between no difference and the margin: this many standard errors lie between them. */
-const errorsApart = 1.645 + 1.282
+/** Beyond this many standard errors in one of ten cases. */
+const powerDeviations = 1.282
 
 /**
- * How many more values would decide, with a probability of 90 %, whether the difference is below the margin, if it stays
- * where it is.
+ * How many more values would decide with a probability of 90 %, if the difference stays as it is: either that it is above 0
+ * (`alpha` is the error of that), or that it is below the margin (`tail`).
  */
-export function moreValues({ value, error, values }: PairedDifference, margin: number): number {
-  const distance = Math.max(margin - Math.max(0, value), value - margin, margin / 4)
-  return Math.max(1, Math.ceil(values * ((error * errorsApart) / distance) ** 2 - values))
+export function moreValues(
+  { value, error, values }: PairedDifference,
+  margin: number,
+  { alpha, tail }: { readonly alpha: number; readonly tail: number },
+): number {
+  const factorFor = (distance: number, chance: number) =>
+    distance <= 0
+      ? Number.POSITIVE_INFINITY
+      : ((error * (tQuantile(chance, Number.POSITIVE_INFINITY) + powerDeviations)) / distance) ** 2
+  const factor = Math.min(factorFor(value, alpha), factorFor(margin - value, tail))
+  return Math.max(1, Math.ceil(values * (factor - 1)))
 }
