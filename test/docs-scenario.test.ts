@@ -6,6 +6,7 @@ import { toObject } from '../src/lib/json.ts'
 import { notDiscovered } from '../src/plan/limits.ts'
 import { makePlan, planBounds } from '../src/plan/make-plan.ts'
 import type { Plan } from '../src/plan/plan.ts'
+import { pointOf } from '../src/scenario/calls/hang-up.ts'
 import { parseScenario } from '../src/scenario/load-scenario.ts'
 import { operators } from '../src/scenario/threshold.ts'
 import {
@@ -159,6 +160,7 @@ test('every way to write a unit is understood', () => {
     duration: parseDuration,
     rate: parseRate,
     'burst size': text => (Number.isInteger(Number(text)) ? Number(text) : parseShareOfTier(text)),
+    'point of a response': text => pointOf(text),
     share: parsePercent,
     dollars: parseUsd,
     bytes: text => parseBytes(/^\d+$/.test(text) ? Number(text) : text),

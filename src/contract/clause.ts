@@ -73,6 +73,7 @@ export type CallFilterName =
   | 'networks'
   | 'rate-limit-logs'
   | 'top-up'
+  | 'hang-up'
 
 export type HiddenClauses = readonly [text: string, clauses: readonly string[]]
 

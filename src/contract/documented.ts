@@ -200,6 +200,7 @@ export const documentedContract: Contract = {
     balance: { header: null, path: null, pointer: null, counts: 'left', when: 'after', scope: 'account' },
     costHeader: null,
     usdPerRequest: null,
+    hangUp: 'open',
   },
   wallets: documentedWallets,
 }

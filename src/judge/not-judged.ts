@@ -62,6 +62,10 @@ const filters: Readonly<Record<Exclude<CallFilterName, 'any'>, CallFilter>> = {
   networks: calls('networks'),
   'rate-limit-logs': calls('rate-limit-logs'),
   'top-up': calls('top-up'),
+  'hang-up': {
+    wanted: 'leaves a completion early (hang-up)',
+    matches: call => isOf(call, 'chat') && call.hangUp !== undefined,
+  },
 }
 
 const unstreamed = calls(

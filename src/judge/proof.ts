@@ -168,6 +168,7 @@ const proofRules: MergeRules<CallProof, MutableProof> = {
 function unmetEnding({ request, outcome, response }: Observation, isProvoked: boolean, contract: Contract) {
   if (outcome.kind === 'dropped') return otherEndings.dropped
   if (outcome.kind === 'failed') return outcome.reason
+  if (outcome.kind === 'left') return null
   const { status } = outcome
   if (isProvoked && response !== null && isAbuseBlock(response, contract)) return null
   if (!requestTraits(request).isIntended(request, status, contract)) return `${status}`

@@ -228,7 +228,8 @@ function measureCount(
 ): MeasuredValue {
   const isOfRun = hasTrait(count.kind, 'of-run')
   const stats = isOfRun ? metrics.all() : metrics.select(selection)
-  const due = stats.sent + stats.dropped
+  // A response that the client left is neither good nor bad.
+  const due = stats.sent - stats.left + stats.dropped
   const ofDue = hasTrait(count.kind, 'of-due')
   const samples = ofDue ? due : stats.sent
   const subject = `${count.kind === 'status' ? `status(${count.status})` : count.kind}${describeSelection(selection)}`

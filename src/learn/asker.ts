@@ -272,7 +272,7 @@ export const unsent = (what: string, why: string): Answer => ({
 function answerOf(call: number, what: string, observation: Observation): Answer {
   const { response, outcome } = observation
   // A stream with a fault was answered all the same.
-  const isAnswered = outcome.kind === 'answered' || outcome.reason.startsWith('stream-')
+  const isAnswered = outcome.kind === 'answered' || outcome.kind === 'left' || outcome.reason.startsWith('stream-')
   return {
     call,
     what,

@@ -57,6 +57,8 @@ const outcomeSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('answered'), status: whole }),
   z.object({ kind: z.literal('failed'), reason: openText<FailureReason>(), detail: text }),
   z.object({ kind: z.literal('dropped'), reason: openText<DropReason>() }),
+  /** The client left on purpose before the response was complete. `after`: at which point, such as `5 tokens`. */
+  z.object({ kind: z.literal('left'), after: text }),
 ])
 export type Outcome = DeepReadonly<z.output<typeof outcomeSchema>>
 

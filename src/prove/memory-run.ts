@@ -1,10 +1,12 @@
 import type { Contract } from '../contract/contract.ts'
 import type { Clock } from '../lib/clock.ts'
+import { is2xx } from '../lib/numbers.ts'
 import type { Plan } from '../plan/plan.ts'
 import { loadKeys, type Variables } from '../produce/callers/api-keys.ts'
 import type { Caller } from '../produce/callers/caller.ts'
 import { paymentPackages } from '../produce/callers/payment-maker.ts'
 import { loadWalletKeys, loadWallets } from '../produce/callers/wallet-keys.ts'
+import { leavesAt } from '../produce/transport/exchange.ts'
 import type { Exchange, Saturate, Transport } from '../produce/transport/transport.ts'
 import { type InlineIo, startInline, unrecordedJob } from '../run/inline.ts'
 import type { StartWorker } from '../run/messages.ts'
@@ -26,8 +28,23 @@ export const steadyNetwork: MemoryNetwork = { delayMs: () => 0.5 }
 /** The reference service without sockets, on a clock that moves on request. It has no timeouts. */
 export function memoryTransport(service: Service, clock: Clock, network: MemoryNetwork = steadyNetwork): Transport {
   return request =>
-    new Promise<Exchange>(resolve => {
+    new Promise<Exchange>(done => {
       const sentMs = clock.nowMs()
+      const { leave } = request
+      /** What has arrived so far, and how the service learns that the client has left. */
+      let arrived = { ...unanswered, sentMs }
+      let tell: () => void = () => {}
+      let isOver = false
+      const resolve = (exchange: Exchange) => {
+        if (!isOver) done(exchange)
+        isOver = true
+      }
+      const hangUp = () => {
+        if (isOver) return
+        resolve({ ...arrived, endMs: clock.nowMs(), failure: { reason: 'left', detail: leave?.text ?? '' } })
+        after(clock, network.delayMs(), () => tell())
+      }
+      if (typeof leave?.at === 'object' && 'ms' in leave.at) after(clock, leave.at.ms, hangUp)
       if (network.isReset?.() === true)
         return after(clock, network.delayMs(), () => resolve(resetAt(sentMs, clock.nowMs())))
       after(clock, network.delayMs(), async () => {
@@ -41,10 +58,14 @@ export function memoryTransport(service: Service, clock: Clock, network: MemoryN
             ? service.respond(asked)
             : await (service.respondLater(asked) ?? service.respond(asked))
         const startMs = clock.nowMs()
+        tell = () => reply.onLeave?.(clock.nowMs() - startMs)
         const backMs = network.delayMs()
         after(clock, reply.afterMs + backMs, () => {
+          if (isOver) return
           const headersMs = clock.nowMs()
           const response = { sentMs, headersMs, status: reply.status, headers: reply.headers, failure: null }
+          arrived = { ...arrived, ...response }
+          if (leave?.at === 'headers' && is2xx(reply.status)) return hangUp()
           if (reply.body.kind === 'whole' || reply.body.kind === 'bytes') {
             const body = reply.body.kind === 'whole' ? Buffer.from(reply.body.text) : reply.body.bytes
             resolve({ ...response, endMs: headersMs, body, bytes: body.length })
@@ -56,9 +77,12 @@ export function memoryTransport(service: Service, clock: Clock, network: MemoryN
           chunks.forEach((chunk, index) => {
             const dueMs = Math.max(headersMs, startMs + chunk.afterMs + backMs)
             clock.at(dueMs, () => {
+              if (isOver) return
               const read = Buffer.from(chunk.text)
               bytes += read.length
               request.onStreamBytes?.(read, clock.nowMs())
+              arrived = { ...arrived, bytes }
+              if (leave !== undefined && leavesAt(leave, reply.status)) return hangUp()
               if (index === chunks.length - 1)
                 resolve({ ...response, endMs: clock.nowMs(), body: Buffer.alloc(0), bytes })
             })
@@ -68,14 +92,16 @@ export function memoryTransport(service: Service, clock: Clock, network: MemoryN
     })
 }
 
-const resetAt = (sentMs: number, endMs: number): Exchange => ({
-  sentMs,
-  headersMs: null,
-  endMs,
-  status: null,
-  headers: {},
+const unanswered = {
+  headersMs: null as number | null,
+  status: null as number | null,
+  headers: {} as Exchange['headers'],
   body: Buffer.alloc(0),
   bytes: 0,
+}
+
+const resetAt = (sentMs: number, endMs: number): Exchange => ({
+  ...{ ...unanswered, sentMs, endMs },
   failure: { reason: 'connection-lost', detail: 'read ECONNRESET' },
 })
 

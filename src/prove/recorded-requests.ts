@@ -4,11 +4,23 @@ import type { Service } from '../service/service.ts'
 
 /** A request as a service got it, with the time there, and its reply. */
 type RecordedRequest = {
+  readonly kind: 'request'
   readonly request: ServiceRequest
   readonly nowMs: number
   readonly wallMs: number
   readonly reply: string
 }
+
+/** A client that left before the end of the reply to this event, so long after its request arrived. */
+type RecordedLeave = {
+  readonly kind: 'leave'
+  readonly of: number
+  readonly nowMs: number
+  readonly wallMs: number
+  readonly afterMs: number
+}
+
+type RecordedEvent = RecordedRequest | RecordedLeave
 
 /** Everything that a reply consists of. */
 const textOf = (reply: Reply): string =>
@@ -16,15 +28,24 @@ const textOf = (reply: Reply): string =>
 
 /** The same service, which records its requests in order. `isWhole`: none of them took time inside the service. */
 export function recordRequests(service: Service, clock: Pick<Clock, 'nowMs' | 'wallMs'>) {
-  const requests: RecordedRequest[] = []
+  const requests: RecordedEvent[] = []
   let isWhole = true
+  const now = () => ({ nowMs: clock.nowMs(), wallMs: clock.wallMs() })
   const recorded: Service = {
     ...service,
     respond: request => {
-      const [nowMs, wallMs] = [clock.nowMs(), clock.wallMs()]
+      const at = now()
       const reply = service.respond(request)
-      requests.push({ request, nowMs, wallMs, reply: textOf(reply) })
-      return reply
+      const of = requests.push({ kind: 'request', request, ...at, reply: textOf(reply) }) - 1
+      const { onLeave } = reply
+      if (onLeave === undefined) return reply
+      return {
+        ...reply,
+        onLeave: afterMs => {
+          requests.push({ kind: 'leave', of, ...now(), afterMs })
+          onLeave(afterMs)
+        },
+      }
     },
     respondLater: (request, leaves) => {
       const later = service.respondLater(request, leaves)
@@ -39,13 +60,21 @@ export function recordRequests(service: Service, clock: Pick<Clock, 'nowMs' | 'w
  * Whether another service gives the same reply to every request. Then a run against it would be the same run, since its
  * requests depend on nothing but the replies.
  */
-export function repliesTheSame(requests: readonly RecordedRequest[], createOther: (clock: Clock) => Service): boolean {
+export function repliesTheSame(requests: readonly RecordedEvent[], createOther: (clock: Clock) => Service): boolean {
   let [nowMs, wallMs] = [0, requests[0]?.wallMs ?? 0]
   const never = () => () => {}
   const service = createOther({ nowMs: () => nowMs, wallMs: () => wallMs, at: never, atPrecisely: never })
-  return requests.every(({ request, reply, ...at }) => {
-    nowMs = at.nowMs
-    wallMs = at.wallMs
-    return textOf(service.respond(request)) === reply
+  const replies: (Reply | null)[] = []
+  return requests.every(event => {
+    nowMs = event.nowMs
+    wallMs = event.wallMs
+    if (event.kind === 'leave') {
+      replies.push(null)
+      replies[event.of]?.onLeave?.(event.afterMs)
+      return true
+    }
+    const reply = service.respond(event.request)
+    replies.push(reply.onLeave === undefined ? null : reply)
+    return textOf(reply) === event.reply
   })
 }

@@ -120,6 +120,7 @@ function facts(call: string, stage: string | null, stats: RequestStats, activeMs
     count: stats.sent,
     statuses: statusCounts(stats.statuses),
     failed: stats.failed,
+    left: stats.left,
     dropped: stats.dropped,
     latencyMs: percentilesOf(stats.timing('latency')),
     serviceTimeMs: percentilesOf(stats.timing('service-time')),
@@ -132,7 +133,7 @@ function facts(call: string, stage: string | null, stats: RequestStats, activeMs
     outputTokensPerSecond: stats.respondsWithTokens === 0 ? null : perSecond(stats.outputTokens, activeMs),
     achievedPerSecond: perSecond(stats.answered, activeMs),
     goodputPerSecond: perSecond(stats.good, activeMs),
-    goodRatio: stats.good / (stats.sent + stats.dropped),
+    goodRatio: stats.good / (stats.sent - stats.left + stats.dropped),
   }
 }
 

@@ -179,11 +179,13 @@ const load = z.object({
 const call = z.object({
   call: z.string(),
   stage: z.string().nullable().meta({ description: 'null: over all stages.' }),
-  /** Requests sent: the sum of `statuses`, plus `failed`. */
+  /** Requests sent: the sum of `statuses`, plus `failed` and `left`. */
   count: whole,
   /** Complete responses by status; `other` sums up statuses beyond the maximum. */
   statuses: z.record(z.string(), whole),
   failed: whole,
+  /** The client left them on purpose before their response was complete. */
+  left: whole.default(0),
   dropped: whole,
   latencyMs: percentilesSchema,
   serviceTimeMs: percentilesSchema,

@@ -112,6 +112,8 @@ export function describeOutcome(outcome: Outcome): string {
       return `answered ${outcome.status}`
     case 'failed':
       return `failed: ${outcome.reason} (${outcome.detail})`
+    case 'left':
+      return `left after ${outcome.after}`
     case 'dropped':
       return `dropped: ${outcome.reason}`
   }

@@ -33,7 +33,7 @@ type Charge = { readonly currency: 'usd' | 'diem'; readonly pico: bigint }
 /** Recent failures and the block that they caused, in Unix milliseconds. */
 export type FailureRecord = { failedMs: readonly number[]; blockedUntilMs: number }
 
-type DeferredCharge = {
+export type DeferredCharge = {
   /** Unix milliseconds. */
   readonly dueMs: number
   readonly charge: Charge

@@ -26,6 +26,7 @@ import {
   listPricePico,
   type Usage,
 } from './chat/completion.ts'
+import { defaultHangUpRules, type HangUpRules } from './chat/hang-up.ts'
 import { defaultOptionRules, type OptionRules } from './chat/options.ts'
 import type { StreamEvent } from './chat/stream.ts'
 import { compress, type Encoding, encodingFor, type Reply, type RequestState } from './message.ts'
@@ -34,7 +35,7 @@ import type { ParsedItem, RpcResponse } from './rpc/item.ts'
 import { type CachedReply, lookUpReply, type ReplayLookup } from './rpc/replays.ts'
 import { defaultWalletRules, type WalletRules } from './wallets/wallets.ts'
 
-type RulesOfParts = OptionRules & WalletRules
+type RulesOfParts = OptionRules & WalletRules & HangUpRules
 
 /**
  * The decisions of the service, one function each. They have no side effects, except `charge` and `logRejection`. A lie
@@ -158,6 +159,7 @@ export function defaultBehavior(contract: Contract): Behavior {
   const keyPattern = new RegExp(idempotency.keyPattern)
   return {
     ...defaultOptionRules(contract),
+    ...defaultHangUpRules(contract),
     ...defaultWalletRules,
 
     keyOf: bearerKey,

@@ -51,7 +51,8 @@ export function createSlots(capacity: ServiceCapacity | null, seed: number): Slo
 /** The same reply, `ms` later. */
 export function delayReply(reply: Reply, ms: number): Reply {
   if (ms === 0) return reply
-  const later = { ...reply, afterMs: reply.afterMs + ms }
+  const { onLeave } = reply
+  const later = { ...reply, afterMs: reply.afterMs + ms, onLeave: onLeave && ((atMs: number) => onLeave(atMs - ms)) }
   if (reply.body.kind !== 'stream') return later
   const chunks = reply.body.chunks.map(({ afterMs, text }) => ({ afterMs: afterMs + ms, text }))
   return { ...later, body: { kind: 'stream', chunks } }

@@ -25,7 +25,11 @@ export type Reply = {
   /** From the arrival of the request until the headers are sent. */
   readonly afterMs: number
   readonly body: ReplyBody
+  /** Called if the client leaves before the end: how long after the arrival of its request. */
+  readonly onLeave?: OnLeave | undefined
 }
+
+export type OnLeave = (afterMs: number) => void
 
 type ReplyBody =
   | { readonly kind: 'whole'; readonly text: string }

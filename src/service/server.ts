@@ -91,7 +91,7 @@ function receive(incoming: IncomingMessage, done: (request: ServiceRequest) => v
 }
 
 /** Sends each part when it is due. Stops when the client disconnects. */
-function send(clock: Clock, { status, headers: texts, afterMs, body }: Reply, response: ServerResponse): void {
+function send(clock: Clock, { status, headers: texts, afterMs, body, onLeave }: Reply, response: ServerResponse): void {
   const headers = onWire(texts)
   const startMs = clock.nowMs()
   let cancel = () => {}
@@ -101,7 +101,10 @@ function send(clock: Clock, { status, headers: texts, afterMs, body }: Reply, re
   }
   response.sendDate = false
   response.on('error', () => {})
-  response.on('close', () => cancel())
+  response.on('close', () => {
+    cancel()
+    if (!response.writableFinished) onLeave?.(clock.nowMs() - startMs)
+  })
 
   at(startMs + afterMs, () => {
     switch (body.kind) {

@@ -1,5 +1,7 @@
 import { type Clock, sleepUntil } from '../../src/lib/clock.ts'
+import { is2xx } from '../../src/lib/numbers.ts'
 import { randomStream } from '../../src/lib/random.ts'
+import { leavesAt } from '../../src/produce/transport/exchange.ts'
 import { areCut, headerRecord } from '../../src/produce/transport/headers.ts'
 import type { Transport } from '../../src/produce/transport/transport.ts'
 import type { Settings } from './service/accounts.ts'
@@ -25,7 +27,7 @@ export function honestTransport(
   })
   const pause = (ms: number) => sleepUntil(clock, clock.nowMs() + ms)
   const oneWay = () => pause(oneWayMs.min + network.next() * (oneWayMs.max - oneWayMs.min))
-  return async ({ method, path, headers: named, body, onStreamBytes }) => {
+  return async ({ method, path, headers: named, body, onStreamBytes, leave }) => {
     const sentMs = clock.nowMs()
     await oneWay()
     const headers = Object.fromEntries(Object.entries(named).map(([name, value]) => [name.toLowerCase(), value]))
@@ -37,11 +39,20 @@ export function honestTransport(
     const isStream = /^text\/event-stream/.test(record['content-type'] ?? '') && onStreamBytes !== null
     const kept: Buffer[] = []
     let bytes = 0
+    /** A client that leaves is noticed at the next part. */
+    const hasLeft = () =>
+      leave !== undefined &&
+      ((leave.at === 'headers' && is2xx(status)) ||
+        (typeof leave.at === 'object' && 'ms' in leave.at && clock.nowMs() - sentMs >= leave.at.ms) ||
+        (bytes > 0 && leavesAt(leave, status)))
+    let isLeft = hasLeft()
     for (const part of wire.parts) {
+      if (isLeft) break
       bytes += part.bytes.length
       if (isStream) onStreamBytes(part.bytes, clock.nowMs())
       else kept.push(part.bytes)
       if (part.pauseMs > 0) await pause(part.pauseMs)
+      isLeft = hasLeft()
     }
     const headersCut = areCut(record, wire.headers)
     return {
@@ -53,7 +64,7 @@ export function honestTransport(
       headersCut,
       body: Buffer.concat(kept),
       bytes,
-      failure: null,
+      failure: isLeft ? { reason: 'left', detail: leave?.text ?? '' } : null,
     }
   }
 }

@@ -98,6 +98,14 @@ export const settings: readonly Setting[] = [
   withKnownDetails('idempotency'),
   withShortWindows('idempotency'),
   shipped('billing'),
+  shipped('hang-ups'),
+  {
+    name: 'hang-ups with a price of hang-ups',
+    run: {
+      scenario: 'scenarios/hang-ups.yaml',
+      contract: { ...documentedContract, billing: { ...documentedContract.billing, hangUp: 'delivered' } },
+    },
+  },
   { name: 'billing in DIEM', run: { scenario: 'scenarios/billing.yaml', openingBalanceDiem: '0.0015' } },
   shipped('smoke'),
   withKnownDetails('smoke'),

@@ -22,6 +22,9 @@ const balanceTerms = z
   })
   .default({ header: null, path: null, pointer: null, counts: 'left', when: 'after', scope: 'account' })
 
+/** What a client that leaves early is charged. */
+const hangUpPolicies = ['delivered', 'generated', 'full', 'nothing', 'open'] as const
+
 export const billingTerms = z
   .strictObject({
     settleMs: milliseconds.describe('after this many milliseconds, every charge is in the balance'),
@@ -41,6 +44,13 @@ export const billingTerms = z
       .nullable()
       .default(null)
       .describe('the price of each successful completion beside its tokens, a decimal in quotes; `null`: none'),
+    hangUp: z
+      .enum(hangUpPolicies)
+      .default('open')
+      .describe(
+        'what a completion costs that its client leaves: its prompt and the tokens that were `delivered`, or `generated` ' +
+          'until the target noticed, as if it were complete (`full`), or `nothing`; `open`: any of these',
+      ),
   })
   .superRefine(({ balance, costHeader }, context) => {
     const report = (path: readonly string[], message: string) =>

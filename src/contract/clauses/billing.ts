@@ -46,5 +46,23 @@ export const replayClauses = {
 export const billingClauses = {
   'billing.balance-before': ['4.4', 'ledger', 'The balance headers show the balance before the request.'],
   'billing.conservation': ['1', 'ledger', 'The amount that leaves the balance is the amount that the responses claim.'],
+  'billing.hang-up.amount': [
+    '1',
+    'ledger',
+    'A completion that its client leaves is charged as the profile says.',
+    { source: 'profile', needs: 'a profile with billing.hangUp', exercisedBy: 'hang-up' },
+  ],
+  'billing.hang-up.once': [
+    '1',
+    'ledger',
+    'A completion that its client leaves is charged once.',
+    { source: 'profile', needs: 'a profile with billing.hangUp', exercisedBy: 'hang-up' },
+  ],
+  'billing.hang-up.late': [
+    '1',
+    'ledger',
+    'Nothing is generated and charged any more once a client has left.',
+    { source: 'profile', needs: 'a profile with billing.hangUp', exercisedBy: 'hang-up' },
+  ],
   'billing.currency': ['2.4', 'ledger', 'The DIEM and USD costs that a completion states are taken from these two balances.'],
 } satisfies ClauseRows

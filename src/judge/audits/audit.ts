@@ -29,6 +29,8 @@ export const discrepancyKinds = [
   'wrong-amount',
   'billed-for-failure',
   'replay-billed',
+  'hang-up-billed',
+  'hang-up-unbilled',
   'phantom',
   'balance-drift',
   'overcredited',

@@ -123,11 +123,13 @@ function boundNames(known: readonly string[]): (name: string) => string {
 }
 
 type Counts = {
-  /** Requests handed to the transport: answered plus failed. */
+  /** Requests handed to the transport: answered, failed and left. */
   readonly sent: number
   /** Complete responses, of any status. */
   readonly answered: number
   readonly failed: number
+  /** The client left them on purpose before their response was complete. */
+  readonly left: number
   /** Failed requests, except those whose connection broke before the first byte of a response. */
   readonly incomplete: number
   /** Arrivals that were due and never sent, except those that depended on a response that never came. */
@@ -238,6 +240,10 @@ export function createRequestStats(slo: Slo, isRecorded: (timing: Timing) => boo
       addCount(failures, o.outcome.reason)
       return
     }
+    if (o.outcome.kind === 'left') {
+      stats.left++
+      return
+    }
     stats.answered++
     addStatus(statuses, o.outcome.status, 1)
     if (isSuccess(o)) addSuccess(o)
@@ -266,6 +272,7 @@ const emptyStats = (timing: RequestStats['timing'], stalls: StallStats) => ({
   sent: 0,
   answered: 0,
   failed: 0,
+  left: 0,
   incomplete: 0,
   dropped: 0,
   skipped: 0,
@@ -291,6 +298,7 @@ const countRules: MergeRules<Counts, ReturnType<typeof emptyStats>> = {
     'sent',
     'answered',
     'failed',
+    'left',
     'incomplete',
     'dropped',
     'skipped',

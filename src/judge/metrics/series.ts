@@ -150,6 +150,7 @@ export function createSeries(
       lateness.put(dueColumn, latenessMs(o) ?? 0)
       limits.add(o)
       if (o.outcome.kind === 'failed') return failed.put(endColumn, 1)
+      if (o.outcome.kind === 'left') return
       answered.put(endColumn, 1)
       if (o.outcome.status === 429) refused.put(endColumn, 1)
       else if (isSuccess(o)) addTimes(o, dueColumn)

@@ -181,6 +181,7 @@ function addTo(slice: MutableSlice, o: Observation, slo: Plan['slo'][string], co
     slice.failed++
     return
   }
+  if (o.outcome.kind === 'left') return
   slice.answered++
   const { status } = o.outcome
   if (status >= 500) slice.faulty++

@@ -3,7 +3,7 @@ import type { HeaderValues } from '../../contract/requests/additions.ts'
 import type { Mask } from '../../lib/mask/mask.ts'
 import type { RequestDescriptor } from '../../observation/requests/request.ts'
 import type { ReplayRole } from '../../observation/requests/traits.ts'
-import type { ArrivalStep, Bounds, Call } from '../../plan/plan.ts'
+import type { ArrivalStep, Bounds, Call, HangUp } from '../../plan/plan.ts'
 import type { Headers, WalletCaller } from '../callers/caller.ts'
 import type { HttpRequest } from '../transport/transport.ts'
 import type { StreamReader } from './stream-reader.ts'
@@ -14,6 +14,8 @@ export type BuiltRequest = {
   readonly request: Omit<HttpRequest, 'onStreamBytes'>
   /** Missing: its response is not an event stream. */
   readonly openReader?: OpenReader | null
+  /** At which point the client leaves. Missing: it reads the response to its end. */
+  readonly leaves?: HangUp['after'] | undefined
   /** Whether the observation has a fingerprint of the body, so that responses to replays can be compared. */
   readonly keepsDigest?: boolean
 }

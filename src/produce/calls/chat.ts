@@ -11,6 +11,7 @@ import {
   type RequestBuilder,
   type RequestContext,
 } from './call.ts'
+import { pointToLeave } from './hang-up.ts'
 import { createStreamReader } from './stream-reader.ts'
 
 export const chatRequests: RequestBuilder<CallOf<'chat'>> = {
@@ -71,6 +72,7 @@ export function buildChat(
       maxBodyBytes: bounds.maxBodyBytes,
     },
     keepsDigest: replay !== null,
+    leaves: replay === null ? pointToLeave(plan.hangUp, content, seed) : undefined,
     openReader: !stream ? null : options === null ? openReader : openEchoReader,
   }
 }

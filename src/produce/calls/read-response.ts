@@ -15,6 +15,7 @@ export function outcomeOf(exchange: Exchange, stream: ReadStream | null): Outcom
   const failure = exchange.failure ?? stream?.failure ?? null
   if (failure !== null) {
     const { reason, detail } = failure
+    if (reason === 'left') return { kind: 'left', after: detail }
     return isLocalFault(reason) ? { kind: 'dropped', reason } : { kind: 'failed', reason, detail }
   }
   return { kind: 'answered', status: exchange.status ?? 0 }

@@ -5,6 +5,7 @@ import type { RpcItem } from '../../observation/requests/rpc.ts'
 import type { ReplayRole } from '../../observation/requests/traits.ts'
 import type { RpcCall } from '../../plan/plan.ts'
 import { type BuiltRequest, jsonHeaders, keyOf, type RequestBuilder, type RequestContext } from './call.ts'
+import { pointToLeave } from './hang-up.ts'
 
 export const rpcRequests: RequestBuilder<RpcCall> = {
   build: (plan, { firstId }, headers, context) => buildRpc(plan, `${firstId}`, null, headers, context),
@@ -42,6 +43,7 @@ export function buildRpc(
       maxBodyBytes: bounds.maxBodyBytes,
     },
     keepsDigest: replay !== null,
+    leaves: replay === null ? pointToLeave(plan.hangUp, content, seed) : undefined,
   }
 }
 

@@ -95,7 +95,7 @@ const fateOfAll = (fates: readonly PaymentFate[]): PaymentFate =>
 function fateOf({ failure, status, headers, body }: Exchange, terms: WalletTerms): PaymentFate {
   if (failure !== null) {
     const { reason } = failure
-    return isLocalFault(reason) || failedBeforeSend.includes(reason) ? 'unsent' : 'unknown'
+    return isLocalFault(reason) || (reason !== 'left' && failedBeforeSend.includes(reason)) ? 'unsent' : 'unknown'
   }
   return status === null ? 'unknown' : paymentOutcome({ status, headers, body: parseJson(body) }, terms)
 }

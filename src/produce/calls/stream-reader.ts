@@ -23,6 +23,8 @@ import {
 export type StreamReader = {
   /** Takes the bytes of one read. A token is stamped with the read that completed its event. */
   readonly push: (bytes: Buffer, atMs: number) => void
+  /** Chunks with a token so far. */
+  readonly tokens: () => number
   /** Call once, after the last bytes. */
   readonly end: () => ReadStream
 }
@@ -233,6 +235,7 @@ export function createStreamReader({ doneMarker, echoField, mask }: StreamReader
       atMs = readMs
       decoder.push(bytes)
     },
+    tokens: () => tokenChunks,
     end: () => {
       const endedInsideEvent = decoder.end()
       if (!done) addRunningUsage()

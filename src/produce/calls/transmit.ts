@@ -16,6 +16,7 @@ import { isEventStream } from '../transport/exchange.ts'
 import type { StallWatch } from '../transport/stalls.ts'
 import type { Exchange, Transport } from '../transport/transport.ts'
 import type { BuiltRequest, RequestContext } from './call.ts'
+import { leaveAt } from './hang-up.ts'
 import { maskExchange, outcomeOf, responseOf } from './read-response.ts'
 
 /** What turns an arrival into observations. */
@@ -84,7 +85,9 @@ export function transmit(
   const mask = isOnce ? maskOnce(context.mask, () => signedSecrets(headers)) : context.mask
   const reader = built.openReader?.(context.contract, mask) ?? null
   const onStreamBytes = reader?.push ?? null
-  const sent = { method, path, headers, body, timeouts, maxBodyBytes, isOnce, hasKey: built.keepsDigest, onStreamBytes }
+  const hasKey = built.keepsDigest
+  const leave = built.leaves && leaveAt(built.leaves, reader)
+  const sent = { method, path, headers, body, timeouts, maxBodyBytes, isOnce, hasKey, onStreamBytes, leave }
   return context.transport(sent, context.abort, onFree).then(received => {
     onEnd?.(received)
     const exchange = maskExchange(received, mask)

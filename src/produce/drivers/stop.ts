@@ -163,7 +163,7 @@ export function watchReachability(onLost: () => void): (observation: Observation
   let lost = false
   return ({ outcome, endMs }) => {
     if (outcome.kind === 'dropped' || endMs === null) return
-    if (outcome.kind === 'answered' || !unreachable.includes(outcome.reason)) {
+    if (outcome.kind !== 'failed' || !unreachable.includes(outcome.reason)) {
       failures = 0
       return
     }

@@ -1,9 +1,8 @@
-import type { Clock } from '../../lib/clock.ts'
+import type { Cancel, Clock } from '../../lib/clock.ts'
 import { is2xx } from '../../lib/numbers.ts'
-import type { FailureReason } from '../../observation/observation.ts'
 import { areCut, headerRecord, noHeaders } from './headers.ts'
 import { type Deadline, type DeadlineWatch, type TimeoutPhase, touch } from './timeouts.ts'
-import type { Exchange, OnStreamBytes, RawHttpRequest, TransportFailure } from './transport.ts'
+import type { EndReason, Exchange, Leave, OnStreamBytes, RawHttpRequest, TransportFailure } from './transport.ts'
 
 /**
  * One HTTP exchange in progress. An HTTP client reports its events with the functions below; each does nothing after
@@ -13,7 +12,7 @@ export type ExchangeRecorder = Readonly<Pick<Exchange, 'sentMs'>> & {
   readonly clock: Clock
   readonly request: RawHttpRequest
   readonly onEnd: (exchange: Exchange) => void
-  readonly disconnect: (reason: FailureReason) => void
+  readonly disconnect: (reason: EndReason) => void
   readonly watch: DeadlineWatch
   readonly deadline: Deadline
   readonly body: Buffer[]
@@ -25,6 +24,8 @@ export type ExchangeRecorder = Readonly<Pick<Exchange, 'sentMs'>> & {
   bytes: number
   /** Set when the headers show that the response is an event stream. */
   onStreamBytes: OnStreamBytes | null
+  /** Stops waiting for the time at which the client leaves; null: it leaves at no time. */
+  stayOn: Cancel | null
   ended: boolean
 }
 
@@ -58,8 +59,11 @@ export function recordExchange(
     body: [],
     bytes: 0,
     onStreamBytes: null,
+    stayOn: null,
     ended: false,
   }
+  const at = request.leave?.at
+  if (typeof at === 'object' && 'ms' in at) recorder.stayOn = clock.at(sentMs + at.ms, () => leave(recorder))
   return recorder
 }
 
@@ -85,6 +89,7 @@ export function onHeaders(recorder: ExchangeRecorder, status: number, raw: reado
   recorder.headersCut = areCut(recorder.headers, raw)
   if (request.onStreamBytes !== null && isEventStream(recorder)) recorder.onStreamBytes = request.onStreamBytes
   watch.enter(deadline, 'idle', atMs)
+  if (request.leave?.at === 'headers' && is2xx(status)) leave(recorder)
 }
 
 export function onBody(recorder: ExchangeRecorder, bytes: Buffer): void {
@@ -97,7 +102,14 @@ export function onBody(recorder: ExchangeRecorder, bytes: Buffer): void {
   if (recorder.bytes > maxBodyBytes) cancelWith(recorder, 'body-too-large', `more than ${maxBodyBytes} bytes`)
   else if (onStreamBytes === null) recorder.body.push(bytes)
   else onStreamBytes(bytes, atMs)
+  if (request.leave !== undefined && leavesAt(request.leave, recorder.status)) leave(recorder)
 }
+
+/** Whether the client leaves now that it has some of the body. */
+export const leavesAt = ({ at }: Leave, status: number | null): boolean =>
+  is2xx(status) && (at === 'first-byte' || (typeof at === 'object' && 'isReached' in at && at.isReached()))
+
+const leave = (recorder: ExchangeRecorder): void => cancelWith(recorder, 'left', recorder.request.leave?.text ?? '')
 
 /** Ends the exchange. null: the response is complete HTTP. */
 export function endExchange(recorder: ExchangeRecorder, failure: TransportFailure | null): void {
@@ -105,6 +117,7 @@ export function endExchange(recorder: ExchangeRecorder, failure: TransportFailur
   recorder.ended = true
   const { clock, onEnd, sentMs, headersMs, status, headers, headersCut, retried, body, bytes } = recorder
   recorder.watch.stop(recorder.deadline)
+  recorder.stayOn?.()
   onEnd({
     sentMs,
     headersMs,
@@ -120,7 +133,7 @@ export function endExchange(recorder: ExchangeRecorder, failure: TransportFailur
 }
 
 /** Ends the exchange and disconnects. */
-export function cancelWith(recorder: ExchangeRecorder, reason: FailureReason, detail: string): void {
+export function cancelWith(recorder: ExchangeRecorder, reason: EndReason, detail: string): void {
   if (recorder.ended) return
   endExchange(recorder, { reason, detail })
   recorder.disconnect(reason)

@@ -17,6 +17,16 @@ export type HttpRequest = {
   readonly maxBodyBytes: number
   /** Takes the body of an event stream (any success status) as it arrives. Such a body is not kept. */
   readonly onStreamBytes: OnStreamBytes | null
+  /** When to leave before the response is complete. Missing: never. */
+  readonly leave?: Leave | undefined
+}
+
+/** The client closes the connection on purpose. The exchange then ends as `left`. */
+export type Leave = {
+  /** The headers or the first byte of a success, a time from the sending on, or what bytes of the body have brought. */
+  readonly at: 'headers' | 'first-byte' | { readonly ms: number } | { readonly isReached: () => boolean }
+  /** The same in words. */
+  readonly text: string
 }
 
 /** How long, and for how many bytes, to wait for a response that needs no inference. */
@@ -60,7 +70,10 @@ export type Exchange = {
   readonly failure: TransportFailure | null
 }
 
-export type TransportFailure = { readonly reason: FailureReason | LocalFault; readonly detail: string }
+/** `left`: the client closed the connection on purpose. */
+export type EndReason = FailureReason | 'left'
+
+export type TransportFailure = { readonly reason: EndReason | LocalFault; readonly detail: string }
 
 /**
  * Sends one request, without a redirect. Never rejects; an abort ends the exchange as `cancelled`. The only retry is for

@@ -3,7 +3,7 @@ import { type Block, code, type Row, right, toned } from '../blocks.ts'
 import type { CallFacts, Report } from '../document.ts'
 
 /** How the requests of a call, or of several calls, ended. */
-type Ends = Pick<CallFacts, 'statuses' | 'failed' | 'dropped'>
+type Ends = Pick<CallFacts, 'statuses' | 'failed' | 'left' | 'dropped'>
 
 type CallColumn = readonly [title: string, value: (facts: CallFacts) => string, priority: number]
 
@@ -69,10 +69,11 @@ function probesRow(probes: readonly CallFacts[], columns: readonly CallColumn[])
   }
 }
 
-const endsOf = ({ statuses, failed, dropped }: Ends): string =>
+const endsOf = ({ statuses, failed, left, dropped }: Ends): string =>
   [
     ...Object.entries(statuses).map(([status, times]) => `${status} × ${count(times)}`),
     ...(failed > 0 ? [`failed × ${count(failed)}`] : []),
+    ...(left > 0 ? [`left × ${count(left)}`] : []),
     ...(dropped > 0 ? [`dropped × ${count(dropped)}`] : []),
   ].join(', ')
 
@@ -87,6 +88,7 @@ function totalOf(probes: readonly CallFacts[]): Ends & Pick<CallFacts, 'count'> 
     count: sum(facts => facts.count),
     statuses: Object.fromEntries(statuses.map(status => [status, sum(facts => facts.statuses[status] ?? 0)])),
     failed: sum(facts => facts.failed),
+    left: sum(facts => facts.left),
     dropped: sum(facts => facts.dropped),
   }
 }

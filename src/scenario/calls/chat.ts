@@ -9,6 +9,7 @@ import { entriesOf, parseFields, whole } from '../../lib/schemas.ts'
 import { oneOf, unknownWord } from '../../lib/usage-error.ts'
 import { flagField, headerField, integerField, jsonObjectField, mapping, textField } from '../fields.ts'
 import { type CallContext, type CallCost, type CallKind, kindField, offeredBy, usualTraits } from './call-kind.ts'
+import { hangUpField, hangUpOf, hangUpTraits, resolvedHangUp, writtenHangUp } from './hang-up.ts'
 
 export const chatSchema = mapping({
   kind: kindField('chat'),
@@ -40,6 +41,7 @@ export const chatSchema = mapping({
     .optional()
     .describe('The value of Accept-Encoding. Default: none is sent.'),
   'same-prompt': flagField.default(false).describe('Send the same prompt every time, so that caches can serve it.'),
+  'hang-up': hangUpField,
 }).describe('A chat completion.')
 
 export const resolvedChat = z.object({
@@ -54,6 +56,8 @@ export const resolvedChat = z.object({
   isBounded: z.boolean(),
   /** null if only a prompt and a maximum are sent. */
   options: chatOptionsSchema.nullable(),
+  /** Missing: the client reads every response to its end. */
+  hangUp: resolvedHangUp.optional(),
 })
 type ChatCall = DeepReadonly<z.output<typeof resolvedChat>>
 
@@ -74,9 +78,10 @@ export const chat: CallKind<ChatCall> = {
       maxTokens: maxCompletionTokens,
       isStream: stream,
       model,
+      ...hangUpTraits(call.hangUp),
     }
   },
-  written: ({ stream, model, modelTier, promptTokens, maxCompletionTokens, isBounded, options }) => ({
+  written: ({ stream, model, modelTier, promptTokens, maxCompletionTokens, isBounded, options, hangUp }) => ({
     stream,
     // A model without a name is that of a service that nobody has asked yet.
     ...(model === '' ? { 'model-tier': modelTier } : { model }),
@@ -89,6 +94,7 @@ export const chat: CallKind<ChatCall> = {
       ...(options.encoding !== null && { 'accept-encoding': options.encoding }),
       'same-prompt': options.samePrompt,
     }),
+    ...writtenHangUp(hangUp),
   }),
 }
 
@@ -115,6 +121,7 @@ export function resolveChat(value: unknown, context: CallContext): ChatCall | nu
     maxCompletionTokens: requested ?? boundOf(options, model),
     isBounded: requested !== null,
     options,
+    ...hangUpOf(call['hang-up'], stream, context.report),
   }
 }
 

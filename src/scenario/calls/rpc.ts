@@ -9,6 +9,7 @@ import { entriesOf, parseFields, whole } from '../../lib/schemas.ts'
 import { oneOf, unknownWord } from '../../lib/usage-error.ts'
 import { integerField, mapping, meanOf, mixSchema, probabilityField, textField, weightsField } from '../fields.ts'
 import { type CallContext, type CallKind, kindField, offeredBy, usualTraits } from './call-kind.ts'
+import { hangUpField, hangUpOf, hangUpTraits, resolvedHangUp, writtenHangUp } from './hang-up.ts'
 
 const network = textField('a network slug such as ethereum-mainnet')
   .optional()
@@ -31,6 +32,7 @@ export const rpcSchema = mapping({
   'network-family': family,
   methods,
   'failure-ratio': probabilityField().default(0).describe('Probability that a call fails on purpose.'),
+  'hang-up': hangUpField,
 }).describe('A single JSON-RPC call.')
 
 export const batchSchema = mapping({
@@ -42,6 +44,7 @@ export const batchSchema = mapping({
     'Items of each batch. The profile states the longest batch.',
   ),
   'failing-items': integerField(0, 10_000).default(0).describe('Items of each batch that fail on purpose.'),
+  'hang-up': hangUpField,
 }).describe('A batch of JSON-RPC calls in one request.')
 
 /** Requests of single calls or batches. */
@@ -53,6 +56,8 @@ export const resolvedRpc = z.object({
   batchSize: whole.nullable(),
   /** Items of each batch that fail on purpose; for a single call, the probability that it does. */
   failing: z.number().nonnegative(),
+  /** Missing: the client reads every response to its end. */
+  hangUp: resolvedHangUp.optional(),
 })
 export type RpcCall = DeepReadonly<z.output<typeof resolvedRpc>>
 
@@ -70,12 +75,14 @@ export const rpc: CallKind<RpcCall> = {
     },
     unfitToSaturate: call.failing > 0 ? 'which fails on purpose' : null,
     network: call.network,
+    ...hangUpTraits(call.hangUp),
   }),
-  written: ({ network, methods, batchSize, failing }) => ({
+  written: ({ network, methods, batchSize, failing, hangUp }) => ({
     kind: batchSize === null ? 'rpc' : 'rpc-batch',
     network,
     methods: Object.fromEntries(methods),
     ...(batchSize === null ? { 'failure-ratio': failing } : { size: batchSize, 'failing-items': failing }),
+    ...writtenHangUp(hangUp),
   }),
 }
 
@@ -104,7 +111,8 @@ function resolveRpc(
   context: CallContext,
 ): RpcCall | null {
   const { contract, report } = context
-  const { methods } = parseFields(rpcSchema, value)
+  const { methods, 'hang-up': early } = parseFields(rpcSchema, value)
+  const leaves = hangUpOf(early, false, report)
   const written = entriesOf(value)
   const found = networkOf(value, context)
   if (found === null) return null
@@ -117,7 +125,7 @@ function resolveRpc(
       report([], { got: 'no "methods"', expected })
       return null
     }
-    return failing === undefined ? null : { kind: 'rpc', network, methods: defaults, batchSize, failing }
+    return failing === undefined ? null : { kind: 'rpc', network, methods: defaults, batchSize, failing, ...leaves }
   }
   const hasAllowList = promisesAny(contract, ['rpc.unsupported-method*'])
   const unknown = Object.keys(entriesOf(written.methods)).filter(method => hasAllowList && !allowed.includes(method))
@@ -126,7 +134,7 @@ function resolveRpc(
     report(['methods', method], problem, 'key')
   }
   if (methods === undefined || failing === undefined || unknown.length > 0) return null
-  return { kind: 'rpc', network, methods, batchSize, failing }
+  return { kind: 'rpc', network, methods, batchSize, failing, ...leaves }
 }
 
 /** The network that a call names, if it is offered. Otherwise, the first network of its family. */

@@ -4,7 +4,7 @@ import { controlDraw, type Draw } from '../../contract/limiters.ts'
 import { isObject, parseUncut, toObject } from '../../lib/json.ts'
 import { formatPico, pico as picoOf } from '../../lib/money.ts'
 import { randomStream } from '../../lib/random.ts'
-import { type Account, currencyFor } from '../account.ts'
+import { type Account, currencyFor, type DeferredCharge } from '../account.ts'
 import type { Behavior } from '../behavior.ts'
 import type { ServiceLatency } from '../capacity.ts'
 import type { Strike } from '../faults.ts'
@@ -27,6 +27,7 @@ import {
   usageOf,
 } from './completion.ts'
 import { renderChoice, searchWeb } from './content.ts'
+import { hangUpOn } from './hang-up.ts'
 import { echoOf } from './options.ts'
 import { promptCache } from './prompt-cache.ts'
 import { chatRelay } from './relay.ts'
@@ -161,16 +162,20 @@ export function chatHandler(options: ChatHandlerDeps): ChatHandler {
     const pico = isPriced ? behavior.withLookups((ofTokens ?? 0n) + perRequest, lookups) : null
     const currency = currencyFor(account, pico ?? 0n)
     const endMs = lastTokenMs(generated)
-    account.deferred = [
-      ...account.deferred,
-      {
-        // A timer can fire a fraction of a millisecond early, and the charge must come before the last byte.
-        dueMs: state.arrivedMs + Math.max(0, endMs - 1),
-        charge: { currency, pico: pico ?? 0n },
-        window: admission.window,
-        unusedTokens: reserved - behavior.usedTokens(usage),
-      },
-    ]
+    const due: DeferredCharge = {
+      // A timer can fire a fraction of a millisecond early, and the charge must come before the last byte.
+      dueMs: state.arrivedMs + Math.max(0, endMs - 1),
+      charge: { currency, pico: pico ?? 0n },
+      window: admission.window,
+      unusedTokens: reserved - behavior.usedTokens(usage),
+    }
+    account.deferred = [...account.deferred, due]
+    const { arrivedMs } = state
+    const { stream: isStream } = request
+    const onLeave = hangUpOn(
+      { account, model, usage, generated, arrivedMs, isStream, due, perRequestPico: perRequest },
+      behavior,
+    )
 
     const cost = pico === null ? null : behavior.cost(costOf(pico, currency))
     if (cost !== null && costHeader !== null) state.headers[rpcCostUsd] = costText(cost)
@@ -185,14 +190,15 @@ export function chatHandler(options: ChatHandlerDeps): ChatHandler {
       created: Math.floor(state.arrivedMs / 1000),
       model: model.id,
     }
-    if (!request.stream) return whole(state, request, head, generated, closing, endMs)
+    if (!request.stream) return { ...whole(state, request, head, generated, closing, endMs), onLeave }
     state.headers['content-type'] = 'text/event-stream'
     const showsResults = sources.length > 0 && request.options.include_search_results_in_stream === true
     const results = showsResults ? { [chat.parametersField]: { web_search_citations: sources } } : null
     const { doneMarker } = chat.stream
     const resultsAt = chat.search.resultsInStream === 'last' ? 'last' : 'first'
     const chunks = streamChunks({ head, generated, results, resultsAt, closing, doneMarker, rules: behavior })
-    return { status: 200, headers: state.headers, afterMs: streamHeadMs(generated), body: { kind: 'stream', chunks } }
+    const afterMs = streamHeadMs(generated)
+    return { status: 200, headers: state.headers, afterMs, body: { kind: 'stream', chunks }, onLeave }
   }
 
   function whole(

@@ -45,6 +45,12 @@ const billBatch = (text: string, change: (credits: readonly number[]) => readonl
 
 const roundUp = (amount: bigint, unit: bigint): bigint => ((amount + unit - 1n) / unit) * unit
 
+/** The delays in milliseconds at which a service that generates on for two minutes charges for it. */
+const everyFiveSeconds = Array.from({ length: 24 }, (_, index) => (index + 1) * 5_000)
+
+/** The time of a charge does not tell what it is for. */
+const othersOfHangUps = ['billing.hang-up.once', 'billing.hang-up.late'] as const
+
 export const billingLies = {
   'billing.balance-before': {
     'balance-after': replies(
@@ -119,6 +125,29 @@ export const billingLies = {
         honest.charge(account, { ...charge, pico: charge.pico - half })
       },
     })),
+  },
+  'billing.hang-up.amount': {
+    'hang-up-charged-in-full': alsoViolating(
+      othersOfHangUps,
+      always('A completion that its client leaves is charged as if it were complete.', {
+        tokensOnLeave: ({ all }) => all,
+      }),
+    ),
+    'hang-up-for-free': always('A completion that its client leaves is not charged.', { chargesOnLeave: 0 }),
+  },
+  'billing.hang-up.once': {
+    'hang-up-charged-twice': alsoViolating(
+      ['billing.hang-up.amount'],
+      always('A gateway repeats a completion that its client left, and charges both.', { chargesOnLeave: 2 }),
+    ),
+  },
+  'billing.hang-up.late': {
+    'generates-on-after-hang-up': alsoViolating(
+      ['billing.hang-up.amount', 'billing.hang-up.once'],
+      always('Tokens are generated and charged for two minutes after the client has left.', {
+        generatesOnMs: everyFiveSeconds,
+      }),
+    ),
   },
   'rpc.credits.header': {
     'no-credits-on-batches': replies(

@@ -9,6 +9,7 @@ export const aBatchCall = (changes: Partial<CallFacts> = {}): CallFacts => ({
   count: 620,
   statuses: { '200': 620 },
   failed: 0,
+  left: 0,
   dropped: 0,
   latencyMs: { count: 620, mean: 90, p50: 85.25, p90: 160, p95: 181.5, p99: 402, p999: null, max: 640 },
   serviceTimeMs: { count: 620, mean: 89, p50: 84, p90: 159, p95: 180, p99: 400, p999: null, max: 639 },

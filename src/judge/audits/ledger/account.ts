@@ -6,6 +6,7 @@ import { createOverlapBounds, type RequestInterval, type SumBounds } from '../ov
 import {
   type Balances,
   type ChargeBounds,
+  describeSpent,
   excessOver,
   formatRange,
   isCharge,
@@ -15,6 +16,7 @@ import {
 import { type BalanceCheckpoint, createUnansweredCharges, diagnoseBalance, spentSince } from './checkpoint.ts'
 import { type Credit, creditAtFault, maxSuspects } from './credits.ts'
 import type { Discrepancies } from './discrepancies.ts'
+import { createHangUpJudge } from './hang-ups.ts'
 import type { AmountRange } from './prices.ts'
 import { createWrongDisplays, type ShownCredit } from './shown.ts'
 import {
@@ -107,6 +109,7 @@ export function createAccount(
   let sinceCheckpoint: number[] = []
   let sinceOrigin: number[] = []
   const unanswered = createUnansweredCharges()
+  const hangUps = createHangUpJudge(discrepancies, reporter)
   const bounds = createOverlapBounds(zeroTotals, addToTotals, judgeNext, createKeptCharge())
 
   function judgeNext(entry: LedgerEntry, view: SumBounds<ChargeTotals>) {
@@ -131,6 +134,7 @@ export function createAccount(
     sinceCheckpoint = withLatest(sinceCheckpoint, entry.id)
     sinceOrigin = withLatest(sinceOrigin, entry.id)
     if (entry.charge?.kind === 'unknown') unanswered.add(entry.charge.max, entry.settledMs)
+    hangUps.add(entry)
   }
 
   function checkpointAt(entry: LedgerEntry, balance: bigint, view: SumBounds<ChargeTotals>): BalanceCheckpoint {
@@ -155,7 +159,11 @@ export function createAccount(
     const range = spentSince(checkpoint, certain, possible, entry)
     if (isQuiet(view)) judgeSettled(entry, view, spent, range, totalsBetween(checkpoint.certain, before))
     else if (!isWithin(spent, range, resolution))
-      pending ??= { requestIds: [...sinceCheckpoint, entry.id], spent, range, missing: null }
+      pending ??= {
+        requestIds: [...sinceCheckpoint, entry.id],
+        ...{ spent, range, missing: null },
+        left: totalsBetween(checkpoint.certain, possible).left,
+      }
     else if (pending === null) {
       reporter.pass('billing.balance-before')
       reporter.unjudged(conserved, overlapping)
@@ -204,18 +212,20 @@ export function createAccount(
     const balance = balanceOf(entry) ?? 0n
     const own = ownCharge(entry)
     const charges = recent.map(ownCharge).filter(charge => charge > 0n)
+    const difference = { spent, range, resolution, totals, charges, atMs: entry.sentMs, requestIds: upToHere }
+    if (hangUps.explains(difference)) return restart(here(balance))
     const areAllKnown = totals.chargedRequests <= charges.length
     switch (diagnoseBalance({ spent, range, resolution, own, charges, areAllKnown })) {
       case 'fits':
         if (pending !== null && couldBeRealLoss(pending, spent, range, resolution)) return moveOn(here(balance))
-        return passSettled(here(balance), totals, entry.id)
+        return passSettled(here(balance), totals, entry)
       case 'own-charge': {
         const message = `the displayed balance is lower by ${formatPico(own)} USD, the request's own charge, expected the balance before the request`
         reporter.fail('billing.balance-before', message, upToHere())
         return restart(here(balance + own))
       }
       case 'either':
-        pending ??= { requestIds: upToHere(), spent, range, missing: null }
+        pending ??= { requestIds: upToHere(), spent, range, missing: null, left: totals.left }
         return
       case 'stale': {
         const missing = charges.at(-1) ?? null
@@ -224,7 +234,7 @@ export function createAccount(
           isStale = true
           failPending()
         }
-        pending ??= { requestIds: upToHere(), spent, range, missing }
+        pending ??= { requestIds: upToHere(), spent, range, missing, left: totals.left }
         return
       }
       case 'fault':
@@ -234,7 +244,7 @@ export function createAccount(
   }
 
   /** All charges since the checkpoint are explained. */
-  function passSettled(quiet: BalanceCheckpoint, totals: ChargeTotals, id: number) {
+  function passSettled(quiet: BalanceCheckpoint, totals: ChargeTotals, { id, sentMs: atMs }: LedgerEntry) {
     const { replays, chargedRequests, refusals, charged } = totals
     const chargedSinceOrigin = quiet.certain.charged - (origin ?? quiet).certain.charged
     wrongDisplays.confirm()
@@ -245,6 +255,7 @@ export function createAccount(
     else reporter.pass(conserved)
     for (const { clause } of credits) reporter.pass(clause)
     if (refusals > 0) reporter.pass('rpc.refused.free')
+    hangUps.pass(totals.left, atMs)
     if (replays > 0) reporter.pass('rpc.replay.charge')
     else if (chargedRequests > 0) discrepancies.recordEvidence(true)
 
@@ -307,9 +318,10 @@ export function createAccount(
   }
 
   /** The balance stayed out of bounds, although the exact amount is unknown. */
-  function failUnresolved({ requestIds, spent, range }: PendingMismatch): void {
+  function failUnresolved({ requestIds, spent, range, left }: PendingMismatch): void {
     const amount = excessOver(spent, range)
     const message = `${formatPico(spent)} USD left the balance, expected ${formatRange(range)}`
+    if (left > 0) return void hangUps.report({ amount, message, requestIds })
     const charges = range.max - range.min
     const fault = creditAtFault(
       amount,
@@ -352,9 +364,6 @@ const balanceOf = ({ balances }: LedgerEntry): bigint | null => balances && bala
 /** The charge of the request itself; none for a replay. */
 const ownCharge = ({ charge }: LedgerEntry): bigint => (isCharge(charge) ? charge.said : 0n)
 
-const describeSpent = (spent: bigint, range: AmountRange, requests: number): string =>
-  `${formatPico(spent)} USD left the balance over ${requests} requests that cost ${formatRange(range)}`
-
 /** A balance that was out of bounds: either the charges or the displayed balance may be wrong. */
 type PendingMismatch = {
   /** The requests since the checkpoint. */
@@ -364,6 +373,8 @@ type PendingMismatch = {
   readonly range: AmountRange
   /** The last charge, if it is the missing amount. */
   readonly missing: bigint | null
+  /** How many of the requests the client left. */
+  readonly left: number
 }
 
 /** Whether a later balance also fits if the amount is really lost. Then the open charges hide the loss. */

@@ -14,14 +14,17 @@ import { type AmountRange, expectedCharge, rangeAround, requestPrice } from './p
 export type ChargeBounds = {
   /**
    * listed: a success that states no cost, so it costs its list price · refused: rejected by the RPC proxy, so free ·
-   * unknown: no complete response, so it may have been charged
+   * unknown: no complete response, so it may have been charged · left: the client left a completion, whose charge the
+   * profile decides
    */
-  readonly kind: 'charged' | 'listed' | 'replay' | 'refused' | 'free' | 'unknown'
+  readonly kind: 'charged' | 'listed' | 'replay' | 'refused' | 'free' | 'unknown' | 'left'
   /** The minimum and maximum charge. */
   readonly min: bigint
   readonly max: bigint
   /** The claimed charge, or the list price. For a replay: the charge of the original, which must not be taken again. */
   readonly said: bigint
+  /** What a service that charges too much for a hang-up may take for it. */
+  readonly most?: bigint
 }
 
 const free: ChargeBounds = { kind: 'free', min: 0n, max: 0n, said: 0n }
@@ -41,6 +44,9 @@ function readCharge(observation: Observation, contract: Contract): ChargeBounds 
     return failedBeforeSend.includes(outcome.reason) ? free : upToMax(observation, contract)
   // After a gateway error, the service may still have run the request.
   if (response !== null && isFromGateway(response, contract)) return upToMax(observation, contract)
+  const status = outcome.kind === 'answered' ? outcome.status : (response?.status ?? null)
+  // The audit of hang-ups knows more.
+  if (outcome.kind === 'left' && (status === null || is2xx(status))) return upToMax(observation, contract)
 
   const claim = claimOf(observation, contract)
   const { pricing: by, replay } = requestTraits(request)
@@ -54,8 +60,8 @@ function readCharge(observation: Observation, contract: Contract): ChargeBounds 
     return { kind: 'charged', min, max, said }
   }
   // Resources do not state their cost, but the contract has their maximum.
-  if (pricing === 'maximum') return is2xx(outcome.status) ? upToMax(observation, contract) : free
-  if (is2xx(outcome.status)) return statesCost(observation, contract) ? null : listedCharge(observation, contract)
+  if (pricing === 'maximum') return is2xx(status) ? upToMax(observation, contract) : free
+  if (is2xx(status)) return statesCost(observation, contract) ? null : listedCharge(observation, contract)
   return isRefused ? refused : free
 }
 
@@ -181,6 +187,9 @@ export const isWithin = (spent: bigint, { min, max }: AmountRange, resolution: b
 /** The distance from the range. Negative if too little was spent. */
 export const excessOver = (spent: bigint, { min, max }: AmountRange): bigint =>
   spent > max ? spent - max : spent - min
+
+export const describeSpent = (spent: bigint, range: AmountRange, requests: number): string =>
+  `${formatPico(spent)} USD left the balance over ${requests} requests that cost ${formatRange(range)}`
 
 export const formatRange = ({ min, max }: AmountRange): string =>
   min === max ? formatPico(max) : `${formatPico(min)} to ${formatPico(max)}`

@@ -23,13 +23,17 @@ import { type BalanceReader, createBalanceReader } from './balances.ts'
 import { type ChargeBounds, chargeOf, isCharge, isProxyRejection, paidByCurrency } from './charge.ts'
 import { type Credit, createCredits } from './credits.ts'
 import { createDiscrepancies, type DiscrepancySnapshot } from './discrepancies.ts'
+import { createHangUps } from './hang-ups.ts'
 import { type ExpectedCharge, expectedCharge } from './prices.ts'
 import { shownCredits } from './shown.ts'
 
 const ofBalances = ['billing.balance-before', 'billing.conservation', 'billing.currency'] as const
 const ofWallets = ['billing.balance-before', 'wallet.charge', 'wallet.balance', 'wallet.balance-remaining'] as const
+const ofHangUps = ['billing.hang-up.amount', 'billing.hang-up.once', 'billing.hang-up.late'] as const
 const sharedAccounts: Obstacle = { text: 'others use the same accounts', clause: null }
 const noBalances: Obstacle = { text: 'the profile says that responses show no balance', clause: null }
+
+const openPolicy: Obstacle = { text: 'the profile leaves open what a hang-up costs (billing.hangUp)', clause: null }
 
 const dayMs = 86_400_000
 /** How far from midnight a request must be so that its day is certain on any clock of the target. */
@@ -50,6 +54,7 @@ export function createLedgerAudit(
   const accounts = new Map<string, LedgerAccount>()
   const discrepancies = createDiscrepancies(reporter)
   const creditOf = createCredits(contract, reporter)
+  const hangUps = createHangUps(contract)
   const total = { expectedCredits: 0n, expectedPicoUsd: 0n, claimedCredits: 0n, claimedPicoUsd: 0n }
   const unstated = { costs: 0, charges: 0, credits: 0 }
   const tolerance = { claimedPicoUsd: 0n, unpricedPicoUsd: 0n, openPicoUsd: 0n, completions: 0, rpcResponses: 0 }
@@ -60,7 +65,8 @@ export function createLedgerAudit(
 
   return {
     add: (observation, watermarkMs) => {
-      const charge = chargeOf(observation, contract)
+      const hangUp = hangUps.chargeOf(observation)
+      const charge = hangUp?.charge ?? chargeOf(observation, contract)
       addTotals(observation, charge)
       // Rejections of other requests may be relayed from a node, which has its price.
       if (
@@ -75,6 +81,8 @@ export function createLedgerAudit(
       if (sentMs === null || endMs === null) return
       const isWallet = chain !== undefined
       const judged = isJudged(isWallet)
+      if (observation.outcome.kind === 'left' && hangUp === null && contract.billing.hangUp === 'open')
+        for (const clause of ofHangUps) reporter.unjudged(clause, openPolicy)
       if (!judged && isCharge(charge))
         for (const clause of isWallet ? ofWallets : ofBalances)
           reporter.unjudged(clause, shared ? sharedAccounts : noBalances)
@@ -94,7 +102,9 @@ export function createLedgerAudit(
         id,
         sentMs,
         shownMs: headersMs ?? endMs,
-        settledMs: charge?.max === 0n && (credit?.isLate || !addsCredit(credit)) ? endMs : endMs + settleMs,
+        settledMs:
+          hangUp?.settledMs ??
+          (charge?.max === 0n && (credit?.isLate || !addsCredit(credit)) ? endMs : endMs + settleMs),
         charge,
         paid: paidByCurrency(observation, charge),
         balances: readers.get(caller)?.balancesOf(observation, charge, shown) ?? null,

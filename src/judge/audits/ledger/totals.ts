@@ -18,6 +18,13 @@ export type ChargeTotals = {
   readonly replays: number
   /** Requests that the RPC proxy rejected. */
   readonly refusals: number
+  /** Completions that their client left, what they may cost by the profile, and the maximum that a wrong service may take. */
+  readonly left: number
+  readonly leftMin: bigint
+  readonly leftMax: bigint
+  readonly leftMost: bigint
+  /** The best guess of what they cost. */
+  readonly leftSaid: bigint
   /** Successful requests that do not state their cost. */
   readonly unpriced: number
   /** The claimed payments by currency, and how much of `max` they are. The rest was paid in an unstated currency. */
@@ -39,6 +46,11 @@ export const zeroTotals: ChargeTotals = {
   replayed: 0n,
   replays: 0,
   refusals: 0,
+  left: 0,
+  leftMin: 0n,
+  leftMax: 0n,
+  leftMost: 0n,
+  leftSaid: 0n,
   unpriced: 0,
   usd: zeroRange,
   diem: zeroRange,
@@ -75,6 +87,7 @@ export function addToTotals(sum: ChargeTotals, { charge, paid, credit }: Charged
   const { kind, said, min, max } = charge
   const isCharged = isCharge(charge)
   const isReplay = kind === 'replay'
+  const isLeft = kind === 'left'
   return {
     requests: sum.requests + 1,
     min: sum.min + min,
@@ -84,6 +97,11 @@ export function addToTotals(sum: ChargeTotals, { charge, paid, credit }: Charged
     replayed: isReplay ? sum.replayed + said : sum.replayed,
     replays: isReplay ? sum.replays + 1 : sum.replays,
     refusals: kind === 'refused' ? sum.refusals + 1 : sum.refusals,
+    left: isLeft ? sum.left + 1 : sum.left,
+    leftMin: isLeft ? sum.leftMin + min : sum.leftMin,
+    leftMax: isLeft ? sum.leftMax + max : sum.leftMax,
+    leftMost: isLeft ? sum.leftMost + (charge.most ?? 0n) : sum.leftMost,
+    leftSaid: isLeft ? sum.leftSaid + said : sum.leftSaid,
     unpriced: sum.unpriced,
     usd: paid === null ? sum.usd : addRanges(sum.usd, paid.usd),
     diem: paid === null ? sum.diem : addRanges(sum.diem, paid.diem),
@@ -104,6 +122,11 @@ export function totalsBetween(earlier: ChargeTotals, later: ChargeTotals): Charg
     replayed: later.replayed - earlier.replayed,
     replays: later.replays - earlier.replays,
     refusals: later.refusals - earlier.refusals,
+    left: later.left - earlier.left,
+    leftMin: later.leftMin - earlier.leftMin,
+    leftMax: later.leftMax - earlier.leftMax,
+    leftMost: later.leftMost - earlier.leftMost,
+    leftSaid: later.leftSaid - earlier.leftSaid,
     unpriced: later.unpriced - earlier.unpriced,
     usd: rangeBetween(earlier.usd, later.usd),
     diem: rangeBetween(earlier.diem, later.diem),

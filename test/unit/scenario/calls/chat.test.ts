@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { documentedContract } from '../../../../src/contract/documented.ts'
 import type { Path } from '../../../../src/lib/yaml.ts'
-import { resolveChat } from '../../../../src/scenario/calls/chat.ts'
+import { chatSchema, resolveChat } from '../../../../src/scenario/calls/chat.ts'
 
 const context = {
   contract: documentedContract,
@@ -42,4 +42,25 @@ test('options contain everything except prompt and bound', () => {
   expect(chat({ ...more, 'same-prompt': true })).toMatchObject({
     options: { body: more.body, parameters: more.parameters, suffix: 'a=b', encoding: 'gzip', samePrompt: true },
   })
+})
+
+test.each([
+  ['headers', { kind: 'headers' }],
+  ['first-byte', { kind: 'first-byte' }],
+  ['1.5s', { kind: 'time', ms: 1500 }],
+  ['1 token', { kind: 'tokens', count: 1 }],
+])('a client may leave after %s', (after, point) => {
+  expect(chat({ 'hang-up': { after } })).toMatchObject({ hangUp: { after: point, ratio: 1 } })
+})
+
+test('a client that never leaves has no hang-up', () => {
+  expect(chat({ 'hang-up': { after: 'headers', ratio: 0 } })).not.toHaveProperty('hangUp')
+})
+
+test.each(['0 tokens', '5', '0ms', 'tokens', '-3 tokens', '2h'])('"%s" is no point of a response', after => {
+  expect(chatSchema.safeParse({ kind: 'chat', 'prompt-tokens': 5, 'hang-up': { after } }).success).toBe(false)
+})
+
+test('a whole response has no tokens to count', () => {
+  expect(() => chat({ stream: false, 'hang-up': { after: '5 tokens' } })).toThrow('the response is no stream')
 })

@@ -1,0 +1,60 @@
+import { describe, expect, test } from 'vitest'
+import type { Contract } from '../../src/contract/contract.ts'
+import { documentedContract } from '../../src/contract/documented.ts'
+import { streamOf } from '../../src/observation/observation.ts'
+import { lieByName } from '../../src/service/lies/lies.ts'
+import { todays } from '../support/nightly.ts'
+import { virtualRun } from '../support/virtual-run.ts'
+
+type Policy = Contract['billing']['hangUp']
+
+const withPolicy = (hangUp: Policy): Contract => ({
+  ...documentedContract,
+  billing: { ...documentedContract.billing, hangUp },
+})
+
+const scenario = 'scenarios/hang-ups.yaml'
+
+describe('a service that bills as the profile says is spared', () => {
+  test.each(todays<Policy>(['delivered', 'generated', 'full', 'nothing'], 2))('%s', async policy => {
+    const { report } = await virtualRun({ scenario, contract: withPolicy(policy) })
+    expect(report.findings).toEqual([])
+    expect(report.verdict).toBe('pass')
+    const judged = report.clauses.filter(({ id }) => id.startsWith('billing.hang-up.'))
+    expect(judged.map(({ verdict }) => verdict)).toEqual(['pass', 'pass', 'pass'])
+  })
+})
+
+test('a profile that leaves the price open judges none, and says so', async () => {
+  const { report, observations } = await virtualRun({ scenario })
+  expect(report.verdict).toBe('pass')
+  const amount = report.clauses.find(({ id }) => id === 'billing.hang-up.amount')
+  expect(amount).toMatchObject({ judged: 0, because: { text: expect.stringContaining('billing.hangUp') } })
+  const left = observations.filter(({ call, outcome }) => call === 'short-left' && outcome.kind === 'left')
+  expect(left.length).toBeGreaterThan(20)
+  expect(new Set(left.map(observation => streamOf(observation)?.tokenChunks))).toEqual(new Set([5]))
+  const facts = report.calls.find(({ call, stage }) => call === 'short-left' && stage === null)
+  expect(facts).toMatchObject({ left: left.length, failed: 0 })
+})
+
+describe('a service that bills by another policy is accused', () => {
+  test.each<[Policy, Policy]>([
+    ['nothing', 'delivered'],
+    ['full', 'nothing'],
+  ])('the profile says %s, the service bills %s', async (said, done) => {
+    const { report } = await virtualRun({
+      scenario,
+      contract: withPolicy(said),
+      serviceContract: withPolicy(done),
+    })
+    expect(report.findings.map(({ clause }) => clause)).toContain('billing.hang-up.amount')
+  })
+})
+
+test('a charge that comes a minute after the client has left is named', async () => {
+  const lie = lieByName('generates-on-after-hang-up')
+  if (lie === undefined) throw new Error('no such lie')
+  const { report } = await virtualRun({ scenario, contract: withPolicy('generated'), lies: [lie] })
+  const late = report.findings.find(({ clause }) => clause === 'billing.hang-up.late')
+  expect(late?.message).toMatch(/^hang-up-billed: .* left the balance .*; the client had left earlier ones$/)
+})
