@@ -75,6 +75,7 @@ async function play(job: Job, given: Readonly<Record<string, string>>): Promise<
       )
     if (step.run === undefined || code !== 0) continue
     if (step.name === 'Fetch the baselines' && inputs['baseline-run'] === '') continue
+    if (step.name === 'Comment on the pull request' && inputs.comment !== 'true') continue
     const [script, output] = [join(job.temp, 'step.sh'), join(job.temp, `output-${step.id}`)]
     writeFileSync(script, step.run)
     writeFileSync(output, '')
