@@ -5,7 +5,7 @@ import type { Observation } from '../observation/observation.ts'
 import { applicableLimit, isProbeRequest, requestTraits } from '../observation/requests/request.ts'
 import { isRpc } from '../observation/requests/rpc.ts'
 import { isAbuseBlock, isConcurrencyRejection, quotedError } from '../observation/response.ts'
-import { isProbe, isSystemStage, type Plan } from '../plan/plan.ts'
+import { isProbe, isSystemStage, type Plan, traitsOf } from '../plan/plan.ts'
 import { bodyEndings, endingInBody } from './checks/rpc-response.ts'
 import type { ClauseTally } from './findings/findings.ts'
 import {
@@ -324,19 +324,17 @@ function isMostlyRefused(proof: CallProof, plan: Plan): boolean {
 const mayExceedLimits = ({ forecast }: Plan): boolean =>
   forecast.limits.some(({ perMinute, limit }) => perMinute > limit)
 
-/** Of fewer expected requests, chance may draw none. */
-const minExpected = 5
+/** Of so many expected arrivals, chance draws none in one of 20,000 runs. */
+const minExpected = 10
 
 /** Calls that should have been sent and never were due. */
 function neverDue({ forecast, calls }: Plan, proofs: readonly CallProof[]): readonly string[] {
-  const names = [...new Set(forecast.calls.map(({ call }) => call))]
-  return names
-    .filter(name => !isProbe(calls[name]) && !proofs.some(({ call }) => call === name))
-    .filter(name => {
-      const rows = forecast.calls.filter(({ call, isAtMost }) => call === name && !isAtMost)
-      return rows.reduce((sum, { requests }) => sum + requests, 0) >= minExpected
-    })
-    .map(name => `No request of ${name} was due.`)
+  return Object.entries(calls).flatMap(([name, call]) => {
+    if (isProbe(call) || proofs.some(proof => proof.call === name)) return []
+    const rows = forecast.calls.filter(row => row.call === name && !row.isAtMost)
+    const arrivals = rows.reduce((sum, { requests }) => sum + requests, 0) / traitsOf(call).requests
+    return arrivals >= minExpected ? [`No request of ${name} was due.`] : []
+  })
 }
 
 export const placeOf = ({ call, stage }: CallProof): string => `${call ?? 'the probes'} in ${stage}`

@@ -6,6 +6,7 @@ import { createProofLog, unprovenBlocks, unprovenLimits, unprovenReasons } from 
 import type { LimitResult } from '../../../src/judge/results.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import type { Plan, Threshold } from '../../../src/plan/plan.ts'
+import { replayPlan } from '../produce/calls/request-context.ts'
 import { batchDescriptor, observed, refused, responseOf, result, singleDescriptor } from './checks/observed.ts'
 import { anObservation, aPlan, aStage, aThreshold, dropped, respondedWith } from './metrics/fixtures.ts'
 
@@ -78,6 +79,16 @@ describe('a run proves nothing', () => {
     expect(reasonsFor([respondedWith(200), accepted])).toEqual([
       'None of 1 request of the probes in steady got a documented response: 1 got 200.',
     ])
+  })
+  test('about a call that was never due, unless chance may draw none', () => {
+    const calls = { ...aPlan().calls, repeat: { ...replayPlan, duplicates: 2 } }
+    const expecting = (requests: number, isAtMost = false) => {
+      const row = { call: 'repeat', stage: 'steady', requests, samples: requests, isAtMost, provablePercentile: null }
+      return reasonsFor([respondedWith(200)], { plan: { calls, forecast: { ...aPlan().forecast, calls: [row] } } })
+    }
+    expect(expecting(30)).toEqual(['No request of repeat was due.'])
+    expect(expecting(29)).toEqual([])
+    expect(expecting(30, true)).toEqual([])
   })
   test('if most requests did not succeed', () => {
     expect(reasonsFor([...times(2, respondedWith(200)), ...times(3, respondedWith(500))])).toEqual([
