@@ -661,8 +661,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 557 files',
-    rule: atMostFiles(557),
+    text: 'src has at most 562 files',
+    rule: atMostFiles(562),
     planted: [],
   },
   {

@@ -18,6 +18,15 @@ export const chatOptionsSchema = z.object({
 })
 export type ChatOptions = DeepReadonly<z.output<typeof chatOptionsSchema>>
 
+/** The options of a request that has none. */
+export const noChatOptions: ChatOptions = {
+  body: {},
+  parameters: {},
+  suffix: null,
+  encoding: null,
+  samePrompt: false,
+}
+
 /** The number of choices that the target generates. The token limit applies to each. */
 export function choicesOf(options: ChatOptions | null): number {
   const request = options?.body.n

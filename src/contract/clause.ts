@@ -27,6 +27,7 @@ export const auditNames = [
   'consistency',
   'sign-ins',
   'dependent-errors',
+  'twins',
 ] as const
 
 export type CheckName = (typeof checkNames)[number]
@@ -74,6 +75,9 @@ export type CallFilterName =
   | 'rate-limit-logs'
   | 'top-up'
   | 'hang-up'
+  | 'twin'
+  | 'twin-of-chat'
+  | 'twin-of-rpc'
 
 export type HiddenClauses = readonly [text: string, clauses: readonly string[]]
 

@@ -5,6 +5,7 @@ import { chatClauses, streamClauses } from './clauses/chat.ts'
 import { abuseClauses, limitClauses } from './clauses/limits.ts'
 import { resourceClauses } from './clauses/resources.ts'
 import { rpcClauses, rpcProtocolClauses } from './clauses/rpc.ts'
+import { twinClauses } from './clauses/twins.ts'
 import { walletMoneyClauses } from './clauses/wallet-money.ts'
 import { walletClauses } from './clauses/wallets.ts'
 
@@ -20,6 +21,7 @@ const rows = {
   ...rpcClauses,
   ...rpcProtocolClauses,
   ...replayClauses,
+  ...twinClauses,
   ...abuseClauses,
   ...billingClauses,
   ...resourceClauses,

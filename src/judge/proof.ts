@@ -324,7 +324,7 @@ function isMostlyRefused(proof: CallProof, plan: Plan): boolean {
 const mayExceedLimits = ({ forecast }: Plan): boolean =>
   forecast.limits.some(({ perMinute, limit }) => perMinute > limit)
 
-/** Of so many expected arrivals, chance draws none in one of 20,000 runs. */
+/** Of ten expected arrivals, chance draws none in one of 20,000 runs. */
 const minExpected = 10
 
 /** Calls that should have been sent and never were due. */

@@ -112,6 +112,10 @@ export function isConcurrencyRejection(response: ObservedResponse, { rpc }: Cont
 
 export { is2xx } from '../lib/numbers.ts'
 
+/** Statuses that say nothing about the content of a request: authentication, balance, rate, outage. */
+export const isUnrelatedStatus = (status: number): boolean =>
+  status >= 500 || [401, 402, 403, 408, 429].includes(status)
+
 const json = /^application\/json\s*(;|$)/i
 
 /** Consecutive responses have the same type, so the last result is reused. */

@@ -18,11 +18,15 @@ import { openText, publishedSchema, whole } from '../lib/schemas.ts'
 
 export type { CapacityResult, Percentiles, ThresholdResult, TrialResult, Verdict } from '../judge/results.ts'
 
-const replaySteps = ['original', 'duplicate', 'other-key', 'conflict', 'other-caller', 'late-repeat'] as const
+/** The parts of an arrival, from replays and twins. */
+const repeatedSteps = [
+  ...(['original', 'duplicate', 'other-key', 'conflict', 'other-caller', 'late-repeat'] as const),
+  ...(['streamed', 'compressed', 'batched'] as const),
+]
 
 const position = z.object({
   firstId: whole.meta({ description: 'The id of the first request that shares its idempotency key; else its own.' }),
-  step: z.enum(['only', ...replaySteps, 'offer', 'payment']),
+  step: z.enum(['only', ...repeatedSteps, 'offer', 'payment']),
   key: whole.meta({ description: 'Which key of its caller it used, from 0.' }),
 })
 

@@ -117,6 +117,16 @@ export const callExamples: Readonly<Record<string, string>> = {
     repeat-after: 2s
 callers: { count: 2, keys-per-caller: 2 }
 `,
+  twin: `calls:
+  whole: { kind: chat, stream: false, prompt-tokens: 60, max-completion-tokens: 24 }
+  forms:
+    kind: twin
+    of: whole
+    as: [streamed, compressed, other-key, other-caller]
+    concurrent: true
+    may-differ: [tokens]
+callers: { count: 2, keys-per-caller: 2 }
+`,
   models: 'calls:\n  models: { kind: models }\n',
   networks: 'calls:\n  networks: { kind: networks }\n',
   'rate-limits': 'calls:\n  limits: { kind: rate-limits }\n',

@@ -21,6 +21,7 @@ import { createRateLimitAudit } from './rate-limits/rate-limits.ts'
 import { markRepeatedBodies } from './repeated-bodies.ts'
 import { createSendOrder } from './send-order.ts'
 import { createSignInAudit, judgeSignIns, type SignInGroup } from './sign-ins.ts'
+import { createTwinAudit } from './twins.ts'
 import { checkIdsAcrossWorkers, createUniqueIdsAudit, type KnownIds } from './unique-ids.ts'
 
 export type Audits = {
@@ -66,6 +67,7 @@ export function createAudits(
   const impliedCredits = createImpliedCreditsAudit(context, findingLog.reporterFor('implied-credits'))
   const signIns = createSignInAudit(context, findingLog.reporterFor('sign-ins'))
   const dependentErrors = createDependentErrorsAudit(context)
+  const twins = createTwinAudit(context, findingLog.reporterFor('twins'))
   const audits: readonly Audit[] = [
     ledger,
     rateLimits,
@@ -76,6 +78,7 @@ export function createAudits(
     consistency,
     signIns,
     dependentErrors,
+    twins,
   ]
   const addAttempt = (attempt: Observation, watermarkMs: number) => {
     for (const audit of audits) audit.add(attempt, watermarkMs)

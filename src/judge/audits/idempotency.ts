@@ -3,7 +3,7 @@ import { isMarkedByBytes, replayMark } from '../../contract/requests/idempotency
 import type { Observation } from '../../observation/observation.ts'
 import { isProbeRequest, requestTraits } from '../../observation/requests/request.ts'
 import type { ReplayRole } from '../../observation/requests/traits.ts'
-import { bodyText, is2xx, isAbuseBlock, isReplayed, jsonObject } from '../../observation/response.ts'
+import { bodyText, is2xx, isAbuseBlock, isReplayed, isUnrelatedStatus, jsonObject } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import type { Audit, AuditContext } from './audit.ts'
 
@@ -253,6 +253,3 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, reporter: Ke
       reporter.fail('rpc.replay.per-user', `a key of another user got status ${status}, expected it to be new`, ids)
   }
 }
-
-/** Statuses returned before idempotency is checked: authentication, balance, rate, outage. */
-const isUnrelatedStatus = (status: number): boolean => status >= 500 || [401, 402, 403, 408, 429].includes(status)

@@ -4,7 +4,7 @@ import { type Contract, modelTiers } from '../../contract/contract.ts'
 import type { DeepReadonly } from '../../lib/json.ts'
 import { amount } from '../../lib/schemas.ts'
 import { type ApplicableLimit, drawnLimit, type LimitedCaller, statedRequests } from '../limit-scope.ts'
-import { type RequestTraits, replayRoleSchema, usual, withKey } from './traits.ts'
+import { type RequestTraits, replayRoleSchema, twinRoleSchema, usual, withKey } from './traits.ts'
 
 export const chatRequestSchema = z.object({
   kind: z.literal('chat'),
@@ -19,6 +19,8 @@ export const chatRequestSchema = z.object({
   options: chatOptionsSchema.nullable(),
   /** Missing: it has no idempotency key. */
   replay: replayRoleSchema.optional(),
+  /** Missing: it has no twin. */
+  twin: twinRoleSchema.optional(),
 })
 export type ChatDescriptor = DeepReadonly<z.output<typeof chatRequestSchema>>
 
@@ -29,7 +31,10 @@ export const maxPromptTokens = ({ promptTokens }: ChatDescriptor): number => pro
 
 export const chatTraits: RequestTraits<ChatDescriptor> = {
   ...usual,
-  ...withKey(({ replay }: ChatDescriptor) => replay ?? null),
+  ...withKey(
+    ({ replay }: ChatDescriptor) => replay ?? null,
+    ({ twin }) => twin ?? null,
+  ),
   endpoint: (_, { paths }) => ({ method: 'POST', route: paths.chat }),
   limiter: 'chat',
   limit: ({ model, modelTier }, { accountTier, response }, contract) =>

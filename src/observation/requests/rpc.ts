@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { DeepReadonly } from '../../lib/json.ts'
 import { drawnLimit } from '../limit-scope.ts'
-import { type RequestTraits, replayRoleSchema, usual, withKey } from './traits.ts'
+import { type RequestTraits, replayRoleSchema, twinRoleSchema, usual, withKey } from './traits.ts'
 
 const rpcItemSchema = z.object({ id: z.union([z.number(), z.string()]), method: z.string(), failing: z.boolean() })
 export type RpcItem = DeepReadonly<z.output<typeof rpcItemSchema>>
@@ -12,6 +12,8 @@ export const rpcRequestSchema = z.object({
   batch: z.boolean(),
   items: z.array(rpcItemSchema),
   replay: replayRoleSchema.nullable(),
+  /** Missing: it has no twin. */
+  twin: twinRoleSchema.optional(),
 })
 export type RpcDescriptor = DeepReadonly<z.output<typeof rpcRequestSchema>>
 
@@ -19,7 +21,10 @@ export const isRpc = (request: { readonly kind: string }): request is RpcDescrip
 
 export const rpcTraits: RequestTraits<RpcDescriptor> = {
   ...usual,
-  ...withKey(({ replay }: RpcDescriptor) => replay),
+  ...withKey(
+    ({ replay }: RpcDescriptor) => replay,
+    ({ twin }) => twin ?? null,
+  ),
   endpoint: ({ network }, { paths }) => ({ method: 'POST', route: paths.rpc.replace('{network}', network) }),
   limiter: 'rpc',
   limit: ({ network }, { accountTier }, contract) => drawnLimit({ limiter: 'rpc', network }, accountTier, contract),

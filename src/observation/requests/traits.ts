@@ -34,8 +34,22 @@ export const replayRoleSchema = z.object({
 })
 export type ReplayRole = DeepReadonly<z.output<typeof replayRoleSchema>>
 
+/** The forms of one content. original: as the call says · the others: as the call `twin` names them */
+const twinRoles = ['original', 'streamed', 'compressed', 'batched', 'other-key', 'other-caller'] as const
+/** What a form may change, if the scenario allows it. */
+const twinParts = ['tokens', 'credits', 'result'] as const
+
+/** The form of a request among those with one content. */
+export const twinRoleSchema = z.object({
+  /** The `id` of the first request with the content. */
+  group: whole,
+  form: z.enum(twinRoles),
+  mayDiffer: z.array(z.enum(twinParts)),
+})
+export type TwinRole = DeepReadonly<z.output<typeof twinRoleSchema>>
+
 /** What a request is for in its arrival. */
-type RequestStep = 'only' | 'payment' | (typeof replayRoles)[number]
+type RequestStep = 'only' | 'payment' | ReplayRole['role'] | TwinRole['form']
 
 /** All that the judges ask about a kind of request, besides its own checks. */
 export type RequestTraits<Request> = {
@@ -63,7 +77,9 @@ export type RequestTraits<Request> = {
   readonly timestampMs: (request: Request) => number | null
   /** Its idempotency key; null: it has none. */
   readonly replay: (request: Request) => ReplayRole | null
-  /** Whether it is the first request of its arrival. Only replays and payments have further ones. */
+  /** Its form among requests with the same content; null: it has no twin. */
+  readonly twin: (request: Request) => TwinRole | null
+  /** Whether it is the first request of its arrival. */
   readonly isFirst: (request: Request, id: number) => boolean
   /** Whether the service may have received the same idempotency key before. Of concurrent requests, any may be the first. */
   readonly isRepetition: (request: Request) => boolean
@@ -85,6 +101,7 @@ export const usual = {
   address: () => null,
   timestampMs: () => null,
   replay: () => null,
+  twin: () => null,
   isFirst: () => true,
   isRepetition: () => false,
   isMeantToFail: () => false,
@@ -92,18 +109,19 @@ export const usual = {
   isIntended: (_, status) => is2xx(status),
 } as const satisfies Partial<RequestTraits<unknown>>
 
-/** The traits of a request that may have an idempotency key. */
-export const withKey = <Request>(roleOf: (request: Request) => ReplayRole | null) =>
+/** The traits of a request that may have an idempotency key, or twins. */
+export const withKey = <Request>(
+  roleOf: (request: Request) => ReplayRole | null,
+  twinOf: (request: Request) => TwinRole | null = () => null,
+) =>
   ({
     replay: roleOf,
+    twin: twinOf,
     position: (request, id) => {
-      const replay = roleOf(request)
-      return { firstId: replay?.group ?? id, step: replay?.role ?? 'only' }
+      const [replay, twin] = [roleOf(request), twinOf(request)]
+      return { firstId: replay?.group ?? twin?.group ?? id, step: replay?.role ?? twin?.form ?? 'only' }
     },
-    isFirst: (request, id) => {
-      const replay = roleOf(request)
-      return replay === null || replay.group === id
-    },
+    isFirst: (request, id) => (roleOf(request)?.group ?? twinOf(request)?.group ?? id) === id,
     isRepetition: request => {
       const replay = roleOf(request)
       return replay !== null && replay.role !== 'other-caller' && (replay.role !== 'original' || replay.concurrent)

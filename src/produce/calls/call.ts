@@ -9,8 +9,8 @@ import type { HttpRequest } from '../transport/transport.ts'
 import type { StreamReader } from './stream-reader.ts'
 
 /** A request that is ready to send, its description for the checks, and how its response is read. */
-export type BuiltRequest = {
-  readonly descriptor: RequestDescriptor
+export type BuiltRequest<Descriptor = RequestDescriptor> = {
+  readonly descriptor: Descriptor
   readonly request: Omit<HttpRequest, 'onStreamBytes'>
   /** Missing: its response is not an event stream. */
   readonly openReader?: OpenReader | null

@@ -1,5 +1,6 @@
 import { bodyOptions } from '../../contract/chat-options.ts'
 import { type Random, randomStream } from '../../lib/random.ts'
+import type { ChatDescriptor } from '../../observation/requests/chat.ts'
 import type { ReplayRole } from '../../observation/requests/traits.ts'
 import type { Headers } from '../callers/caller.ts'
 import {
@@ -34,7 +35,7 @@ export function buildChat(
   headers: Headers,
   { contract, bounds, seed, runId }: RequestContext,
   replay: ReplayRole | null = null,
-): BuiltRequest {
+): BuiltRequest<ChatDescriptor> {
   const { kind, model, modelTier, stream, promptTokens, maxCompletionTokens, isBounded, options } = plan
   const random = randomStream(
     seed,

@@ -9,12 +9,14 @@ import { replayRequests } from './replay.ts'
 import { balanceCheckRequests, balanceRequests, listRequests, openListRequests, resourceRequests } from './resources.ts'
 import { rpcRequests } from './rpc.ts'
 import { topUpRequests } from './top-up.ts'
+import { twinRequests } from './twin.ts'
 
 /** All kinds of calls, as in scenarios. */
 const kinds: { readonly [Kind in Call['kind']]: RequestBuilder<CallOf<Kind>> } = {
   chat: chatRequests,
   rpc: rpcRequests,
   replay: replayRequests,
+  twin: twinRequests,
   models: openListRequests('models'),
   networks: openListRequests('networks'),
   'rate-limits': listRequests('rate-limits', 'rateLimits'),

@@ -1,4 +1,4 @@
-import type { Call } from '../../plan/plan.ts'
+import { replayRoles } from '../../observation/requests/traits.ts'
 import type { CallOf, RequestBuilder } from './call.ts'
 import { buildChat } from './chat.ts'
 import { buildResource } from './resources.ts'
@@ -8,7 +8,7 @@ import { buildRpc } from './rpc.ts'
 export const replayRequests: RequestBuilder<CallOf<'replay'>> = {
   build: ({ of, concurrent }, { firstId, step }, headers, context) => {
     const content = step === 'conflict' ? `${firstId}/conflict` : `${firstId}`
-    const role = step === 'only' || step === 'offer' || step === 'payment' ? 'original' : step
+    const role = replayRoles.find(each => each === step) ?? 'original'
     const replay = { group: firstId, role, concurrent }
     switch (of.kind) {
       case 'rpc':
@@ -21,9 +21,4 @@ export const replayRequests: RequestBuilder<CallOf<'replay'>> = {
   },
   refusalsOf: (plan, steps) =>
     steps === null ? Math.ceil(plan.conflictRatio) : steps.filter(step => step === 'conflict').length,
-}
-
-export function replayOf(plan: Call): CallOf<'replay'> {
-  if (plan.kind !== 'replay') throw new RangeError(`a ${plan.kind} is not a replay`)
-  return plan
 }

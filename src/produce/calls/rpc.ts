@@ -1,7 +1,7 @@
 import type { Network } from '../../contract/contract.ts'
 import { memoizeLast } from '../../lib/memoize.ts'
 import { type Random, randomStream } from '../../lib/random.ts'
-import type { RpcItem } from '../../observation/requests/rpc.ts'
+import type { RpcDescriptor, RpcItem } from '../../observation/requests/rpc.ts'
 import type { ReplayRole } from '../../observation/requests/traits.ts'
 import type { RpcCall } from '../../plan/plan.ts'
 import { type BuiltRequest, jsonHeaders, keyOf, type RequestBuilder, type RequestContext } from './call.ts'
@@ -21,7 +21,7 @@ export function buildRpc(
   replay: ReplayRole | null,
   headers: Readonly<Record<string, string>>,
   { contract, bounds, seed, runId }: RequestContext,
-): BuiltRequest {
+): BuiltRequest<RpcDescriptor> {
   const random = randomStream(seed, `rpc/${content}`)
   const family = contract.rpc.networks[plan.network]?.family ?? 'evm'
   const items = itemsOf(plan, family, replay?.role === 'conflict' ? conflictIdOffset : 0, random)

@@ -1,7 +1,7 @@
 import { sleepUntil } from '../../lib/clock.ts'
 import type { DropReason } from '../../observation/observation.ts'
+import { traitsOf } from '../../plan/plan.ts'
 import type { Arrival } from '../arrivals/arrivals.ts'
-import { replayOf } from './replay.ts'
 import { sendPayment } from './send-payment.ts'
 import { dropStep, originAt, planOf, sendSigned, sendStep, stepAt } from './send-step.ts'
 import type { SendContext } from './transmit.ts'
@@ -14,26 +14,26 @@ export function sendArrival(arrival: Arrival, context: SendContext, onFree?: () 
   try {
     if (arrival.steps[0] === 'offer') return sendPayment(arrival, context)
     if (arrival.steps.length === 1) return sendStep(arrival, 0, arrival.dueMs, context, onFree)
-    return arrival.steps[1] === 'only' ? sendRace(arrival, context) : sendReplay(arrival, context)
+    return arrival.steps[1] === 'only' ? sendRace(arrival, context) : sendRepetitions(arrival, context)
   } catch (cause) {
     return Promise.reject(cause)
   }
 }
 
 /**
- * Sends a request and its replays. Concurrent duplicates are sent together with the original. Each later request is due
+ * Sends a request and its replays or twins. Concurrent ones are sent together with the first. Each later request is due
  * when the requests before it have ended.
  */
-async function sendReplay(arrival: Arrival, context: SendContext): Promise<boolean> {
+async function sendRepetitions(arrival: Arrival, context: SendContext): Promise<boolean> {
   const { clock, stop } = context
-  const { concurrent, duplicates, repeatAfterMs } = replayOf(planOf(arrival, context))
-  const together = concurrent ? 1 + duplicates : 1
+  const plan = planOf(arrival, context)
+  const together = traitsOf(plan).requestsAtOnce
+  const repeatAfterMs = traitsOf(plan).waitMs
   await Promise.all(
     arrival.steps.slice(0, together).map((_, index) => sendStep(arrival, index, arrival.dueMs, context)),
   )
   for (let index = together; index < arrival.steps.length; index++) {
-    if (repeatAfterMs !== null && stepAt(arrival, index) === 'late-repeat')
-      await sleepUntil(clock, clock.nowMs() + repeatAfterMs, stop)
+    if (stepAt(arrival, index) === 'late-repeat') await sleepUntil(clock, clock.nowMs() + repeatAfterMs, stop)
     if (stop.aborted) dropStep(arrival, index, 'interrupted', context)
     else await sendStep(arrival, index, clock.nowMs(), context)
   }

@@ -44,8 +44,13 @@ export type CallCost = {
 
 /** What a request is for in its arrival. */
 export type ReplayStep = 'only' | 'original' | 'duplicate' | 'other-key' | 'conflict' | 'other-caller' | 'late-repeat'
+
+/** The forms in which a twin repeats the content of its first request. */
+export const twinForms = ['streamed', 'compressed', 'batched', 'other-key', 'other-caller'] as const
+export type TwinForm = (typeof twinForms)[number]
+
 /** A top-up that pays first asks how to. */
-export type ArrivalStep = ReplayStep | 'offer' | 'payment'
+export type ArrivalStep = ReplayStep | TwinForm | 'offer' | 'payment'
 
 /** What decides about the requests of one arrival. `keys`: of its caller. */
 type StepTerms = { readonly random: () => Random; readonly callers: number; readonly keys: number }

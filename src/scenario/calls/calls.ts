@@ -13,9 +13,10 @@ import type { CallContext, CallKind, CallTraits } from './call-kind.ts'
 import { chat, chatSchema, resolveChat, resolvedChat } from './chat.ts'
 import { limitLogsSchema, list, modelsSchema, networksSchema, rateLimitsSchema, resolvedList } from './lists.ts'
 import { probe, probeNamed, probeSchema, resolvedProbe, resolveProbe } from './probe.ts'
-import { isWrittenReplay, replay, replaySchema, resolvedReplay, resolveReplay } from './replay.ts'
+import { replay, replaySchema, resolvedReplay, resolveReplay } from './replay.ts'
 import { resolvedResource, resolveResource, resource, resourceSchema } from './resource.ts'
 import { batchSchema, resolveBatch, resolvedRpc, resolveSingle, rpc, rpcSchema } from './rpc.ts'
+import { resolvedTwin, resolveTwin, twin, twinSchema } from './twin.ts'
 import {
   resolvedBalance,
   resolvedTopUp,
@@ -31,6 +32,7 @@ const writtenCalls = [
   rpcSchema,
   batchSchema,
   replaySchema,
+  twinSchema,
   modelsSchema,
   networksSchema,
   rateLimitsSchema,
@@ -52,6 +54,7 @@ export const resolvedCallSchema = z.discriminatedUnion('kind', [
   resolvedChat,
   resolvedRpc,
   resolvedReplay,
+  resolvedTwin,
   resolvedList,
   resolvedResource,
   resolvedTopUp,
@@ -71,6 +74,7 @@ const resolvers: Readonly<Record<WrittenKind, Resolve>> = {
   rpc: resolveSingle,
   'rpc-batch': resolveBatch,
   replay: resolveReplay,
+  twin: resolveTwin,
   models: () => ({ kind: 'models' }),
   networks: () => ({ kind: 'networks' }),
   'rate-limits': () => ({ kind: 'rate-limits' }),
@@ -88,6 +92,7 @@ const kinds: { readonly [Kind in Call['kind']]: CallKind<CallOf<Kind>> } = {
   chat,
   rpc,
   replay,
+  twin,
   models: list,
   networks: list,
   'rate-limits': list,
@@ -167,11 +172,11 @@ export function resolveCalls(
   const written = entriesOf(value)
   const callers = keyed === undefined || wallets === undefined ? undefined : keyed + wallets
   const calls = new Map<string, Call | null>(Object.keys(written).map(name => [name, null]))
-  // A replay may repeat a call that follows it in the file, so replays are resolved last.
-  const [originals, replays] = [false, true].map(last =>
-    Object.entries(written).filter(([, call]) => isWrittenReplay(call) === last),
+  // A call may repeat one that follows it in the file, so those that repeat are resolved last.
+  const [originals, repeating] = [false, true].map(last =>
+    Object.entries(written).filter(([, call]) => Object.hasOwn(entriesOf(call), 'of') === last),
   )
-  for (const [name, call] of [...(originals ?? []), ...(replays ?? [])]) {
+  for (const [name, call] of [...(originals ?? []), ...(repeating ?? [])]) {
     const { kind } = entriesOf(call)
     if (typeof kind !== 'string' || !isWrittenKind(kind)) continue
     const resolved = resolvers[kind](call, {

@@ -83,7 +83,7 @@ export const replay: CallKind<ReplayCall> = {
       isSearchable: conflictRatio === 0,
       requests,
       steps: ({ random, callers, keys }) => replaySteps(call, random(), callers, keys),
-      requestsAtOnce: 1 + duplicates,
+      requestsAtOnce: call.concurrent ? 1 + duplicates : 1,
       samples: () => requests - conflictRatio,
       refusals: () => conflictRatio,
       waitMs: repeatAfterMs ?? 0,

@@ -14,8 +14,9 @@ import { replayLies } from './replays.ts'
 import { resourceLies } from './resources.ts'
 import { rpcLies } from './rpc.ts'
 import { rpcProtocolLies } from './rpc-protocol.ts'
-import { walletMoneyLies } from './wallet-money.ts'
-import { signInLies } from './wallets.ts'
+import { twinLies } from './twins.ts'
+import { walletMoneyLies } from './wallets/money.ts'
+import { signInLies } from './wallets/sign-ins.ts'
 
 /** The lies of every clause. A clause without an entry does not compile. */
 const rows: Readonly<Record<ClauseId, LieRows>> = {
@@ -33,6 +34,7 @@ const rows: Readonly<Record<ClauseId, LieRows>> = {
   ...rpcLies,
   ...rpcProtocolLies,
   ...signInLies,
+  ...twinLies,
   ...walletMoneyLies,
 }
 

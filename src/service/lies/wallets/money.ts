@@ -1,12 +1,12 @@
-import { balanceRemainingHeader, moneyHeadersOf } from '../../contract/headers.ts'
-import type { PaymentRefusal } from '../../contract/wallets.ts'
-import { isObject } from '../../lib/json.ts'
-import { formatPico, parsePico, pico } from '../../lib/money.ts'
-import type { Account } from '../account.ts'
-import type { Reply, RequestState } from '../message.ts'
-import type { PaymentRules } from '../wallets/top-up.ts'
-import { always, amended, input, result } from './decisions.ts'
-import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
+import { balanceRemainingHeader, moneyHeadersOf } from '../../../contract/headers.ts'
+import type { PaymentRefusal } from '../../../contract/wallets.ts'
+import { isObject } from '../../../lib/json.ts'
+import { formatPico, parsePico, pico } from '../../../lib/money.ts'
+import type { Account } from '../../account.ts'
+import type { Reply, RequestState } from '../../message.ts'
+import type { PaymentRules } from '../../wallets/top-up.ts'
+import { always, amended, input, result } from '../decisions.ts'
+import { alsoViolating, type LieRow, type Lies, row } from '../lie.ts'
 import {
   changeReplies,
   header,
@@ -21,7 +21,7 @@ import {
   setStatus,
   setText,
   withoutHeaders,
-} from './replies.ts'
+} from '../replies.ts'
 
 const isWallet = ({ wallet }: Account): boolean => wallet !== undefined
 

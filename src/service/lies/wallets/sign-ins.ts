@@ -1,9 +1,19 @@
-import type { SignInRefusal } from '../../contract/wallets.ts'
-import type { RequestState } from '../message.ts'
-import type { SignInAttempt } from '../wallets/sign-in.ts'
-import { always, amended, type Fields, result } from './decisions.ts'
-import { type LieRow, type Lies, row } from './lie.ts'
-import { all, dropHeaders, hasStatus, isOf, type ReplyTest, replies, setFields, setStatus, setText } from './replies.ts'
+import type { SignInRefusal } from '../../../contract/wallets.ts'
+import type { RequestState } from '../../message.ts'
+import type { SignInAttempt } from '../../wallets/sign-in.ts'
+import { always, amended, type Fields, result } from '../decisions.ts'
+import { type LieRow, type Lies, row } from '../lie.ts'
+import {
+  all,
+  dropHeaders,
+  hasStatus,
+  isOf,
+  type ReplyTest,
+  replies,
+  setFields,
+  setStatus,
+  setText,
+} from '../replies.ts'
 
 /** Accepts what should be refused for this reason. */
 const accept = (text: string, reason: SignInRefusal): LieRow =>

@@ -1,0 +1,19 @@
+import type { ClauseRows } from '../clause.ts'
+
+/** The same content in several forms. Only a scenario that has twins asks for it. */
+export const twinClauses = {
+  'twin.accepted': [
+    '4',
+    'twins',
+    'A request is not refused for its form: streamed, compressed, in a batch, with another key or of another caller.',
+    { source: 'profile', exercisedBy: 'twin', evenIfRefused: true },
+  ],
+  'twin.tokens': ['2.4', 'twins', 'The same prompt has the same number of tokens in every form.', { source: 'profile', exercisedBy: 'twin-of-chat' }],
+  'twin.credits': ['4.3', 'twins', 'The same RPC call costs the same credits in every form.', { source: 'profile', exercisedBy: 'twin-of-rpc' }],
+  'twin.result': [
+    '4.3',
+    'twins',
+    'The same RPC call has the same result in every form, unless the scenario lets it differ.',
+    { source: 'profile', exercisedBy: 'twin-of-rpc' },
+  ],
+} satisfies ClauseRows

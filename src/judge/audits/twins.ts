@@ -1,0 +1,111 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Contract } from '../../contract/contract.ts'
+import { quote } from '../../lib/format.ts'
+import type { Observation, ObservedResponse } from '../../observation/observation.ts'
+import { requestTraits } from '../../observation/requests/request.ts'
+import { isRpc, type RpcDescriptor } from '../../observation/requests/rpc.ts'
+import type { TwinRole } from '../../observation/requests/traits.ts'
+import { is2xx, isAbuseBlock, isFromGateway, isUnrelatedStatus } from '../../observation/response.ts'
+import { claimedCredits, responsesIn } from '../checks/rpc-credits.ts'
+import type { ClauseReporter } from '../findings/findings.ts'
+import type { Audit, AuditContext } from './audit.ts'
+import { countsOf } from './ledger/prices.ts'
+
+/** Compares the responses to one content in several forms. */
+export function createTwinAudit(
+  { contract }: Pick<AuditContext, 'contract'>,
+  reporter: ClauseReporter<'twins'>,
+): Audit {
+  /** By group, in the order of the first requests. Each has its forms so far. */
+  const groups = new Map<number, Twin[]>()
+
+  /** The requests of a group are consecutive, so it is complete once the watermark has passed its first. */
+  const judgeComplete = (watermarkMs: number) => {
+    for (const [group, forms] of groups) {
+      if (!forms.some(({ sentMs }) => sentMs < watermarkMs)) return
+      groups.delete(group)
+      judgeForms(forms, reporter)
+    }
+  }
+
+  return {
+    add: (observation, watermarkMs) => {
+      const role = requestTraits(observation.request).twin(observation.request)
+      if (role !== null && observation.sentMs !== null) {
+        const forms = groups.get(role.group) ?? []
+        groups.set(role.group, [...forms, twinOf(observation, role, observation.sentMs, contract)])
+      }
+      if (groups.size > 0) judgeComplete(watermarkMs)
+    },
+    finish: isComplete => {
+      if (isComplete) judgeComplete(Number.POSITIVE_INFINITY)
+    },
+  }
+}
+
+/** What one form of a request got. */
+type Twin = {
+  readonly id: number
+  readonly role: TwinRole
+  readonly sentMs: number
+  /** Whether it was accepted; null: there is no response, or one that has nothing to do with the form. */
+  readonly isAccepted: boolean | null
+  readonly status: number | null
+  /** null: not stated, below too. */
+  readonly promptTokens: number | null
+  readonly credits: number | null
+  /** The results of its items, in order. */
+  readonly results: readonly unknown[] | null
+}
+
+function twinOf(observation: Observation, role: TwinRole, sentMs: number, contract: Contract): Twin {
+  const { id, request, response, outcome } = observation
+  const status = outcome.kind === 'answered' && response !== null ? outcome.status : null
+  const isUnrelated =
+    status === null || response === null || isUnrelatedStatus(status) || isAbuseBlock(response, contract)
+  const isAccepted = isUnrelated || isFromGateway(response, contract) ? null : is2xx(status)
+  const rpc = isAccepted && response !== null && isRpc(request) ? { request, response } : null
+  const credits = rpc && claimedCredits(rpc.response, contract)
+  return {
+    ...{ id, role, sentMs, isAccepted, status },
+    promptTokens: isAccepted ? (countsOf(observation)?.prompt ?? null) : null,
+    credits: credits === null ? null : Number(credits),
+    results: rpc && resultsIn(rpc.request, rpc.response),
+  }
+}
+
+/** Null if an item has no result: what a node fails at now, it may do a moment later. */
+function resultsIn({ items }: RpcDescriptor, { body }: ObservedResponse): readonly unknown[] | null {
+  if (body.kind !== 'json' || body.cut) return null
+  const responses = responsesIn(body.value, items)
+  const results = responses?.map(each => each?.result)
+  return results === undefined || results.some(each => each === undefined) ? null : results
+}
+
+function judgeForms(forms: readonly Twin[], reporter: ClauseReporter<'twins'>): void {
+  const original = forms.find(({ role }) => role.form === 'original')
+  if (original === undefined) return
+  for (const twin of forms) if (twin !== original) judgePair(original, twin, reporter)
+}
+
+function judgePair(original: Twin, twin: Twin, reporter: ClauseReporter<'twins'>): void {
+  const { form, mayDiffer } = twin.role
+  const ids = [original.id, twin.id]
+  if (original.isAccepted === null || twin.isAccepted === null) return
+  if (original.isAccepted !== twin.isAccepted) {
+    const message = `the form ${form} got status ${twin.status}, expected a success or a refusal as without it: ${original.status}`
+    reporter.fail('twin.accepted', message, ids)
+    return
+  }
+  reporter.pass('twin.accepted')
+  const judge = (clause: PartClause, part: TwinRole['mayDiffer'][number], was: unknown, is: unknown, what: string) => {
+    if (was === null || is === null || mayDiffer.includes(part)) return
+    if (isDeepStrictEqual(was, is)) reporter.pass(clause)
+    else reporter.fail(clause, `the form ${form} has ${what} ${quote(is)}, expected ${quote(was)} as without it`, ids)
+  }
+  judge('twin.tokens', 'tokens', original.promptTokens, twin.promptTokens, 'prompt tokens')
+  judge('twin.credits', 'credits', original.credits, twin.credits, 'credits')
+  judge('twin.result', 'result', original.results, twin.results, 'the results')
+}
+
+type PartClause = 'twin.tokens' | 'twin.credits' | 'twin.result'

@@ -1,0 +1,121 @@
+import { z } from 'zod'
+import type { DeepReadonly } from '../../lib/json.ts'
+import { parseFields } from '../../lib/schemas.ts'
+import { oneOf, unknownWord } from '../../lib/usage-error.ts'
+import { flagField, mapping, textField } from '../fields.ts'
+import { type CallContext, type CallKind, kindField, type TwinForm, twinForms } from './call-kind.ts'
+import { chat, resolvedChat } from './chat.ts'
+import { resolvedRpc, rpc } from './rpc.ts'
+
+/** What a form must not change, and what a user may allow it to. */
+export const twinParts = ['tokens', 'credits', 'result'] as const
+
+const formField = z.enum(twinForms, { error: oneOf(twinForms) })
+const partField = z.enum(twinParts, { error: oneOf(twinParts) })
+
+export const twinSchema = mapping({
+  kind: kindField('twin'),
+  of: textField('the name of a call').describe('The call that is sent in several forms: chat, rpc or rpc-batch.'),
+  as: z
+    .array(formField, { error: 'a list of forms' })
+    .min(1, { error: 'at least one form' })
+    .describe(
+      'The forms in which the same content is sent again: `streamed` (a whole completion), `compressed` (with Accept-Encoding), `batched` (a single RPC call, in a batch of one), `other-key` (another key of the caller), `other-caller`.',
+    ),
+  concurrent: flagField.default(false).describe('Send all forms at once. Default: one after the other.'),
+  'may-differ': z
+    .array(partField, { error: 'a list of parts' })
+    .default([])
+    .describe(
+      'What may differ between the forms: `tokens` (of the prompt), `credits`, `result` (of an RPC call). Default: nothing.',
+    ),
+}).describe('A request that is sent again in other forms, which must not change what it means or costs.')
+
+export const resolvedTwin = z.object({
+  kind: z.literal('twin'),
+  of: z.discriminatedUnion('kind', [resolvedChat, resolvedRpc]),
+  as: z.array(z.enum(twinForms)).min(1),
+  concurrent: z.boolean(),
+  mayDiffer: z.array(z.enum(twinParts)),
+})
+type TwinCall = DeepReadonly<z.output<typeof resolvedTwin>>
+
+const traitsOfOriginal = ({ of }: TwinCall) => (of.kind === 'chat' ? chat.traits(of) : rpc.traits(of))
+
+export const twin: CallKind<TwinCall> = {
+  judges: ['twins'],
+  traits: call => {
+    const original = traitsOfOriginal(call)
+    const { cost } = original
+    const requests = 1 + call.as.length
+    return {
+      ...original,
+      judges: judged => ['twins', ...original.judges(judged)],
+      limits: original.limits.map(limit => ({ ...limit, amount: limit.amount * requests })),
+      cost: {
+        ...cost,
+        credits: contract => cost.credits(contract) * requests,
+        arrivals: (arrivals, contract) => cost.arrivals(arrivals * requests, contract),
+        maxCharged: requests,
+      },
+      unfitToSaturate: 'which is several requests',
+      requests,
+      steps: ({ callers, keys }) => ['original', ...call.as.filter(form => isPossible(form, callers, keys))],
+      requestsAtOnce: call.concurrent ? requests : 1,
+      samples: () => requests,
+      usesOtherCallers: call.as.includes('other-caller'),
+    }
+  },
+  written: ({ of, as, concurrent, mayDiffer }, nameOf) => ({
+    of: nameOf(of),
+    as,
+    concurrent,
+    'may-differ': mayDiffer,
+  }),
+}
+
+/** A wallet has one key, so that a twin with another key is not sent. */
+const isPossible = (form: TwinForm, callers: number, keys: number): boolean =>
+  form === 'other-key' ? keys > 1 : form !== 'other-caller' || callers > 1
+
+/** Why a call cannot have a form; null if it can. */
+function unfit(form: TwinForm, of: TwinCall['of'], { callers, keysPerCaller }: CallContext): string | null {
+  switch (form) {
+    case 'streamed':
+      return of.kind === 'chat' && !of.stream ? null : 'a form of a chat call with "stream: false"'
+    case 'compressed':
+      return of.kind === 'chat' ? null : 'a form of a chat call'
+    case 'batched':
+      return of.kind === 'rpc' && of.batchSize === null && of.failing === 0
+        ? null
+        : 'a form of an rpc call without failures'
+    case 'other-key':
+      return keysPerCaller === 1 ? 'a form of callers with "keys-per-caller" of at least 2' : null
+    case 'other-caller':
+      return callers === 1 ? 'a form of at least 2 callers' : null
+  }
+}
+
+export function resolveTwin(value: unknown, context: CallContext): TwinCall | null {
+  const { of, as, concurrent, 'may-differ': mayDiffer } = parseFields(twinSchema, value)
+  const { resolved, report } = context
+  if (of === undefined) return null
+  const original = resolved.get(of)
+  // An original with a mistake is already reported.
+  if (original === null) return null
+  if (original === undefined || !hasTwins(original)) {
+    const names = [...resolved].filter(([, call]) => call !== null && hasTwins(call)).map(([name]) => name)
+    report(['of'], unknownWord(of, names, 'the name of a call of the kind chat, rpc or rpc-batch'))
+    return null
+  }
+  if (as === undefined || concurrent === undefined || mayDiffer === undefined) return null
+  for (const [index, form] of as.entries()) {
+    const why = unfit(form, original, context)
+    if (why !== null) report(['as', index], { got: `"${form}"`, expected: why })
+    else if (as.indexOf(form) < index) report(['as', index], { got: `"${form}" again`, expected: 'each form once' })
+  }
+  return { kind: 'twin', of: original, as, concurrent, mayDiffer }
+}
+
+const hasTwins = (call: { readonly kind: string }): call is TwinCall['of'] =>
+  call.kind === 'chat' || call.kind === 'rpc'

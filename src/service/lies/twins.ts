@@ -1,0 +1,48 @@
+import { isObject } from '../../lib/json.ts'
+import { result } from './decisions.ts'
+import { alsoViolating, type Lies } from './lie.ts'
+import { all, isBatch, isNodeReply, replies, replyText, withText } from './replies.ts'
+
+/** What services do that treat one content in two ways. */
+export const twinLies = {
+  'twin.accepted': {
+    'streams-refused': alsoViolating(
+      ['chat.request'],
+      result('A streamed completion is refused.', 'chatObjection', (objection, body) =>
+        body.stream === true ? 'stream: not available' : objection,
+      ),
+    ),
+  },
+  'twin.tokens': {
+    'streams-count-a-word-more': result(
+      'A prompt has one more word if its completion is streamed.',
+      'chatBody',
+      body =>
+        isObject(body) && body.stream === true && Array.isArray(body.messages)
+          ? { ...body, messages: [...body.messages.slice(0, -1), withWord(body.messages.at(-1))] }
+          : body,
+    ),
+  },
+  'twin.credits': {
+    'batches-cost-one-more': alsoViolating(
+      ['rpc.credits.amount'],
+      result(
+        'An item of a batch costs one credit more.',
+        'itemCredits',
+        (credits, { batched }) => credits + (batched ? 1 : 0),
+      ),
+    ),
+  },
+  'twin.result': {
+    'batches-have-another-chain': replies(
+      'A batch is answered by a node of another chain.',
+      all(isNodeReply, isBatch),
+      reply => withText(reply, replyText(reply).replace('"result":"0x1"', '"result":"0x2105"')),
+    ),
+  },
+} as const satisfies Lies
+
+const withWord = (message: unknown) =>
+  isObject(message) && typeof message.content === 'string'
+    ? { ...message, content: `${message.content} time` }
+    : message

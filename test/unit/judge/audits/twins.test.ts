@@ -1,0 +1,102 @@
+import { describe, expect, test } from 'vitest'
+import { documentedContract } from '../../../../src/contract/documented.ts'
+import { createTwinAudit } from '../../../../src/judge/audits/twins.ts'
+import { createFindingLog } from '../../../../src/judge/findings/findings.ts'
+import type { Observation } from '../../../../src/observation/observation.ts'
+import type { TwinRole } from '../../../../src/observation/requests/traits.ts'
+import {
+  batchDescriptor,
+  chatDescriptor,
+  completion,
+  observed,
+  responseOf,
+  rpcHeaders,
+  singleDescriptor,
+} from '../checks/observed.ts'
+
+function judge(observations: readonly Observation[]) {
+  const findingLog = createFindingLog()
+  const audit = createTwinAudit({ contract: documentedContract }, findingLog.reporterFor('twins'))
+  for (const observation of observations) audit.add(observation, 0)
+  audit.finish(true)
+  const passed = findingLog.tallies().flatMap(({ id, verdict }) => (verdict === 'pass' ? [id] : []))
+  const failed = findingLog
+    .findings()
+    .map(({ clause, message, examples }) => [clause, message, examples[0]?.requestIds])
+  return { passed, failed }
+}
+
+type Form = TwinRole['form']
+type Part = TwinRole['mayDiffer'][number]
+
+const role = (form: Form, mayDiffer: readonly Part[] = []): TwinRole => ({ group: 4, form, mayDiffer })
+
+function chat(id: number, form: Form, promptTokens: number, status = 200, mayDiffer: readonly Part[] = []) {
+  const usage = { ...completion.usage, prompt_tokens: promptTokens, total_tokens: promptTokens + 100 }
+  const body = status === 200 ? { ...completion, usage } : { error: 'No' }
+  return observed({ ...chatDescriptor, twin: role(form, mayDiffer) }, responseOf(status, body), { id, sentMs: id })
+}
+
+function rpc(id: number, form: Form, result: unknown, credits: string, mayDiffer: readonly Part[] = []) {
+  const single = { jsonrpc: '2.0', id: singleDescriptor.items[0]?.id, ...(result !== null && { result }) }
+  const isBatch = form === 'batched'
+  const request = { ...singleDescriptor, batch: isBatch, twin: role(form, mayDiffer) }
+  const headers = { ...rpcHeaders, 'x-service-rpc-credits': credits }
+  return observed(request, responseOf(200, isBatch ? [single] : single, headers), { id, sentMs: id })
+}
+
+describe('one prompt in several forms', () => {
+  test('may have any number of tokens, if all forms have it', () => {
+    expect(judge([chat(4, 'original', 207), chat(5, 'streamed', 207), chat(6, 'other-caller', 207)])).toEqual({
+      passed: ['twin.accepted', 'twin.tokens'],
+      failed: [],
+    })
+  })
+  test('must not have more tokens in one of them, unless the scenario allows it', () => {
+    expect(judge([chat(4, 'original', 207), chat(5, 'streamed', 208)]).failed).toEqual([
+      ['twin.tokens', 'the form streamed has prompt tokens 208, expected 207 as without it', [4, 5]],
+    ])
+    expect(judge([chat(4, 'original', 207, 200, ['tokens']), chat(5, 'streamed', 208, 200, ['tokens'])])).toEqual({
+      passed: ['twin.accepted'],
+      failed: [],
+    })
+  })
+  test('must not be refused in one of them', () => {
+    const message = 'the form compressed got status 406, expected a success or a refusal as without it: 200'
+    expect(judge([chat(4, 'original', 207), chat(5, 'compressed', 207, 406)]).failed).toEqual([
+      ['twin.accepted', message, [4, 5]],
+    ])
+    expect(judge([chat(4, 'original', 207, 400), chat(5, 'streamed', 207)]).failed).toHaveLength(1)
+    expect(judge([chat(4, 'original', 207, 400), chat(5, 'streamed', 207, 400)]).failed).toEqual([])
+  })
+  test.each([401, 402, 403, 408, 429, 500, 503])('is not judged where one of them got a %i', status => {
+    expect(judge([chat(4, 'original', 207), chat(5, 'streamed', 207, status)])).toEqual({ passed: [], failed: [] })
+    expect(judge([chat(4, 'original', 207, status), chat(5, 'streamed', 207)])).toEqual({ passed: [], failed: [] })
+  })
+})
+
+describe('one RPC call in several forms', () => {
+  test('has one result and one price', () => {
+    expect(judge([rpc(4, 'original', { a: [1] }, '20'), rpc(5, 'batched', { a: [1] }, '20')])).toEqual({
+      passed: ['twin.accepted', 'twin.credits', 'twin.result'],
+      failed: [],
+    })
+  })
+  test('must not differ in a batch, unless the scenario allows it', () => {
+    const differing = (mayDiffer: readonly Part[]) =>
+      judge([rpc(4, 'original', '0x1', '20', mayDiffer), rpc(5, 'batched', '0x2', '25', mayDiffer)]).failed
+    expect(differing([])).toEqual([
+      ['twin.credits', 'the form batched has credits 25, expected 20 as without it', [4, 5]],
+      ['twin.result', 'the form batched has the results ["0x2"], expected ["0x1"] as without it', [4, 5]],
+    ])
+    expect(differing(['credits', 'result'])).toEqual([])
+  })
+  test('is not compared if a node has no result', () => {
+    expect(judge([rpc(4, 'original', '0x1', '20'), rpc(5, 'batched', null, '20')]).failed).toEqual([])
+  })
+})
+
+test('requests without twins are not compared', () => {
+  const plain = observed(batchDescriptor, responseOf(200, []), { id: 4 })
+  expect(judge([plain, plain])).toEqual({ passed: [], failed: [] })
+})

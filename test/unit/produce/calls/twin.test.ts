@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import type { TwinRole } from '../../../../src/observation/requests/traits.ts'
+import type { Call } from '../../../../src/plan/plan.ts'
+import { buildRequest } from '../../../../src/produce/calls/kinds.ts'
+import { bodyOf, chatPlan, key, requestContext, rpcPlan } from './request-context.ts'
+
+type Twin = Extract<Call, { kind: 'twin' }>
+
+const built = (of: Twin['of'], form: TwinRole['form']) => {
+  const as = form === 'original' ? (['streamed', 'batched'] as const) : [form]
+  const plan: Twin = { kind: 'twin', of, as, concurrent: false, mayDiffer: ['result'] }
+  return buildRequest(plan, { firstId: 12, step: form }, key, requestContext())
+}
+
+const whole = { ...chatPlan, stream: false }
+
+test('a stream, a compressed completion and the request of another caller have the prompt of the original', () => {
+  const original = built(whole, 'original')
+  const streamed = built(whole, 'streamed')
+  expect(bodyOf(original).stream).toBe(false)
+  expect(bodyOf(streamed)).toMatchObject({ stream: true, messages: bodyOf(original).messages })
+  expect(streamed.openReader).toBeTypeOf('function')
+  const compressed = built(whole, 'compressed')
+  expect(compressed.request.body).toBe(original.request.body)
+  expect(compressed.request.headers['accept-encoding']).toBe('gzip')
+  for (const form of ['other-key', 'other-caller'] as const)
+    expect(built(whole, form).request.body).toBe(original.request.body)
+})
+
+test('a batch has the one call of the original', () => {
+  const original = built(rpcPlan, 'original')
+  const batched = built(rpcPlan, 'batched')
+  expect(bodyOf(batched)).toEqual([bodyOf(original)])
+  expect(batched.descriptor).toMatchObject({ kind: 'rpc', batch: true })
+})
+
+test('each says which form of which content it is', () => {
+  expect(built(whole, 'streamed').descriptor).toMatchObject({
+    twin: { group: 12, form: 'streamed', mayDiffer: ['result'] },
+  })
+})
