@@ -270,7 +270,7 @@ const rooms: readonly Room[] = [
   {
     name: 'diff',
     sees: [
-      ...['lib', 'plan/plan.ts', 'produce/callers/api-keys.ts', 'judge/compare', 'judge/metrics', 'report', 'storage'],
+      ...['lib', 'plan/plan.ts', 'produce/callers/api-keys.ts', 'judge/metrics', 'report', 'storage'],
       ...['scenario/schema.ts', 'library', 'run'],
     ],
     because: 'It is two runs of the library at once, and what their reports say about each other.',
@@ -412,7 +412,13 @@ const doors: Readonly<Record<string, Door>> = {
   zod: {
     files: [
       ...['src/contract', 'src/lib/schemas.ts', 'src/scenario', 'src/service/chat/request.ts'],
-      ...['src/report/document.ts', 'src/judge/results.ts', 'src/library/options.ts', 'src/mcp/tools.ts'],
+      ...[
+        'src/report/document.ts',
+        'src/judge/results.ts',
+        'src/library/options.ts',
+        'src/mcp/tools.ts',
+        'src/mcp/tool.ts',
+      ],
       ...['src/judge/compare/comparison.ts', 'src/judge/metrics/slices.ts'],
       ...['src/plan/plan.ts', 'src/observation/observation.ts', 'src/observation/log-lines.ts'],
       'src/observation/requests',

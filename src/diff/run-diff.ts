@@ -127,7 +127,9 @@ export async function runDiff(job: DiffJob, io: DiffIo): Promise<TargetDiff> {
 }
 
 function draftFor(side: SideIndex, { scenario, overrides, targets }: DiffJob, { secrets }: DiffIo): Promise<DraftPlan> {
-  return withSideNames(side, () => draftScenario(scenario, { ...overrides, target: targets[side] }, secrets))
+  return withSideNames(side, () =>
+    draftScenario(scenario, { ...overrides, target: targets[side], topUpUsd: '0' }, secrets),
+  )
 }
 
 const termsOf = (side: SideIndex, { targets, variables, warmUp }: DiffJob): DraftJob => ({

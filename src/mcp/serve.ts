@@ -2,7 +2,8 @@ import type { ServerContext } from '@modelcontextprotocol/server'
 import { isObject } from '../lib/json.ts'
 import { optionalPackages } from '../lib/optional-packages.ts'
 import { UsageError, unknownWord } from '../lib/usage-error.ts'
-import { type ToolContext, type ToolIo, type ToolResult, tools } from './tools.ts'
+import type { ToolContext, ToolIo, ToolResult } from './tool.ts'
+import { tools } from './tools.ts'
 
 /** The protocol, which only agents need. */
 const protocol = optionalPackages('Tools for agents', ['@modelcontextprotocol/server'], async () => {

@@ -1,55 +1,17 @@
 import { z } from 'zod'
 import { isObject, type JsonObject, parseObject } from '../lib/json.ts'
 import { formatPico, parsePico } from '../lib/money.ts'
-import { explainIssues } from '../lib/schemas.ts'
-import { UsageError } from '../lib/usage-error.ts'
 import { type Allowance, pathInside } from './permissions.ts'
-
-/** How a command of Turnpike ended. `code` is null if a signal ended it. */
-export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string }
-
-/** Runs Turnpike with these arguments. An aborted signal ends it as ^C does. */
-export type RunProgram = (
-  args: readonly string[],
-  options: { readonly signal: AbortSignal; readonly onLine?: (line: string) => void },
-) => Promise<Ended>
-
-/** What all tools share. */
-export type ToolIo = {
-  readonly program: RunProgram
-  /** The working directory. Paths outside of it are refused. */
-  readonly folder: string
-  readonly allowance: Allowance
-  readonly newRunDirectory: () => string
-}
-
-/** One call of a tool. */
-export type ToolContext = ToolIo & {
-  readonly signal: AbortSignal
-  readonly onProgress: (progress: ToolProgress) => void
-}
-
-export type ToolProgress = { readonly elapsedS: number; readonly totalS: number; readonly message: string }
-
-export type ToolResult = {
-  /** For people; null: the data. */
-  readonly text: string | null
-  /** For programs; null: there are none. */
-  readonly data: JsonObject | null
-  /** The tool did not do what it should. */
-  readonly isError: boolean
-}
-
-export type Tool = {
-  readonly name: string
-  readonly title: string
-  readonly description: string
-  readonly inputSchema: unknown
-  /** Whether it changes nothing, neither on this machine nor at a target. */
-  readonly isReadOnly: boolean
-  /** Rejects with a UsageError for arguments that are wrong. */
-  readonly call: (given: unknown, call: ToolContext) => Promise<ToolResult>
-}
+import {
+  defineTool,
+  failure,
+  listOf,
+  type Tool,
+  type ToolContext,
+  type ToolIo,
+  type ToolResult,
+  toolResult,
+} from './tool.ts'
 
 const scenario = z
   .string('a scenario file, or the name of a shipped scenario')
@@ -97,6 +59,21 @@ const shrinkInput = z.strictObject({
   profile,
 })
 
+const diffInput = z.strictObject({
+  old: z.string('a base URL').describe('Base URL of the old version'),
+  new: z.string('a base URL').describe('Base URL of the new version'),
+  scenario,
+  budgetUsd: amount.describe('Required. Maximum that both together may spend, in USD, such as "0.50"'),
+  margin: z
+    .array(z.string('a measure and its margin'), 'a list')
+    .max(20, 'at most 20 margins')
+    .optional()
+    .describe('How much worse the new one may be, such as ttft=5%'),
+  profile,
+  only,
+  seed,
+})
+
 type Load = Omit<z.infer<typeof runInput>, 'budgetUsd' | 'until'>
 
 /** Every tool, in the order of its use. */
@@ -114,7 +91,7 @@ export const tools: readonly Tool[] = [
       const budget = budgetUsd === undefined ? [] : [`--budget-usd=${decimal(budgetUsd)}`]
       const ended = await program(['plan', ...loadArguments(load, io), ...budget, '--format=json'], { signal })
       const plan = parseObject(ended.stdout)
-      return ended.code !== 0 || plan === null ? failure(ended) : result(null, planSummary(plan))
+      return ended.code !== 0 || plan === null ? failure(ended) : toolResult(null, planSummary(plan))
     },
   ),
   defineTool(
@@ -129,7 +106,7 @@ export const tools: readonly Tool[] = [
     async (load, { program, signal, ...io }) => {
       const ended = await program(['prove', ...loadArguments(load, io), '--format=json'], { signal })
       const proof = parseObject(ended.stdout)
-      return proof === null ? failure(ended) : result(null, proofSummary(proof))
+      return proof === null ? failure(ended) : toolResult(null, proofSummary(proof))
     },
   ),
   defineTool(
@@ -156,7 +133,7 @@ export const tools: readonly Tool[] = [
       const render = (format: string) => program(['report', directory, `--format=${format}`], { signal })
       const [json, markdown] = await Promise.all([render('json'), render('markdown')])
       const report = parseObject(json.stdout)
-      return report === null ? failure(json) : result(markdown.stdout, reportSummary(report, directory))
+      return report === null ? failure(json) : toolResult(markdown.stdout, reportSummary(report, directory))
     },
   ),
   defineTool(
@@ -180,7 +157,7 @@ export const tools: readonly Tool[] = [
       if (ended.code !== 0 || !Array.isArray(clauses)) return failure(ended)
       const word = (given.match ?? '').toLowerCase()
       const matching = clauses.filter(each => JSON.stringify([each.id, each.text]).toLowerCase().includes(word))
-      return result(null, { clauses: matching, ...counts })
+      return toolResult(null, { clauses: matching, ...counts })
     },
   ),
   defineTool(
@@ -205,7 +182,7 @@ export const tools: readonly Tool[] = [
       if (json.code !== 0) return failure(json)
       const found: unknown = JSON.parse(json.stdout)
       const repeat = `npx turnpike findings ${directory} ${given.number ?? ''} --repro`
-      return result(text.stdout, isObject(found) ? { ...found, repeat } : { findings: found })
+      return toolResult(text.stdout, isObject(found) ? { ...found, repeat } : { findings: found })
     },
   ),
   defineTool(
@@ -229,29 +206,22 @@ export const tools: readonly Tool[] = [
         const ended = await program(['shrink', directory, String(number), budget, ...flags], { signal })
         const shrunk = parseObject(ended.stdout)
         if (shrunk === null) return { result: failure(ended), spentUsd: ended.code === 2 ? '0' : null }
-        return { result: result(null, shrunk), spentUsd: String(shrunk.spentUsd) }
+        return { result: toolResult(null, shrunk), spentUsd: String(shrunk.spentUsd) }
       })
     },
   ),
-]
-
-/** `z.strictObject` gives the schema that clients see, and the mistakes that they make. */
-function defineTool<Schema extends z.ZodType>(
-  about: Pick<Tool, 'name' | 'title' | 'description' | 'isReadOnly'>,
-  input: Schema,
-  call: (given: z.infer<Schema>, call: ToolContext) => Promise<ToolResult>,
-): Tool {
-  return {
-    ...about,
-    inputSchema: z.toJSONSchema(input),
-    call: async (given, io) => {
-      const mistakes = explainIssues(input, given ?? {})
-      if (mistakes.length > 0)
-        throw new UsageError(mistakes.map(({ path, ...rest }) => ({ where: [about.name, ...path].join('.'), ...rest })))
-      return await call(input.parse(given ?? {}), io)
+  defineTool(
+    {
+      name: 'diff',
+      title: 'Compare two versions of a service',
+      description:
+        'Sends the same requests to an old and a new version at the same time, and tells whether the new one is worse: violated clauses, limits, charges, and times beyond a margin. Needs a budget for both, and pays with no wallet. Takes as long as the scenario.',
+      isReadOnly: false,
     },
-  }
-}
+    diffInput,
+    compareTargets,
+  ),
+]
 
 /** Reserves a budget for what a command may spend, and counts what it spent; null: unknown, so that all of it counts. */
 async function spending(
@@ -286,8 +256,34 @@ async function runScenario(
     const report = parseObject(ended.stdout)
     // Exit code 2: nothing was sent.
     if (report === null) return { result: failure(ended), spentUsd: ended.code === 2 ? '0' : null }
-    return { result: result(null, reportSummary(report, directory)), spentUsd: spentIn(report) }
+    return { result: toolResult(null, reportSummary(report, directory)), spentUsd: spentIn(report) }
   })
+}
+
+async function compareTargets(
+  { old, new: fresh, budgetUsd, margin = [], ...load }: z.infer<typeof diffInput>,
+  { program, signal, onProgress, ...io }: ToolContext,
+): Promise<ToolResult> {
+  for (const address of [old, fresh]) io.allowance.assertTarget(address)
+  const args = [...loadArguments(load, io), ...margin.map(each => `--margin=${each}`)]
+  return await spending(budgetUsd, io.allowance, async budget => {
+    const directory = io.newRunDirectory()
+    const ended = await program(['diff', old, fresh, ...args, budget, `--out=${directory}`, '--format=json'], {
+      signal,
+      onLine: line => tellBoth(line, onProgress),
+    })
+    const diff = parseObject(ended.stdout)
+    if (diff === null) return { result: failure(ended), spentUsd: ended.code === 2 ? '0' : null }
+    const spent = [diff.old, diff.new].map(side => parsePico(isObject(side) ? String(side.spentUsd) : '') ?? 0n)
+    const spentUsd = formatPico(spent.reduce((sum, each) => sum + each, 0n))
+    return { result: toolResult(null, { ...diff, runDirectory: directory }), spentUsd }
+  })
+}
+
+/** A line of `diff` about both sides. */
+function tellBoth(line: string, onProgress: ToolContext['onProgress']): void {
+  const [, elapsedS, totalS, message = ''] = /^(\d+) of (\d+) s, (.*)$/.exec(line) ?? []
+  if (elapsedS !== undefined) onProgress({ elapsedS: Number(elapsedS), totalS: Number(totalS), message })
 }
 
 function loadArguments(
@@ -378,20 +374,5 @@ function reportSummary(report: JsonObject, directory: string): JsonObject {
     })),
     capacity,
     comparison: isObject(comparison) ? { verdict: comparison.verdict, reasons: comparison.reasons } : null,
-  }
-}
-
-const listOf = (value: unknown): readonly JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : [])
-
-const result = (text: string | null, data: JsonObject): ToolResult => ({ text, data, isError: false })
-
-/** What the program wrote for people. Its log is JSON. */
-function failure({ code, stderr }: Ended): ToolResult {
-  const lines = stderr.split('\n').filter(line => parseObject(line) === null)
-  const text = lines.join('\n').trim().slice(-4_000)
-  return {
-    text: text === '' ? `Turnpike ended with exit code ${code} and no result.` : text,
-    data: null,
-    isError: true,
   }
 }

@@ -6,7 +6,7 @@ import { UsageError } from '../../lib/usage-error.ts'
 import { newRunId } from '../../library/run-draft.ts'
 import { createAllowance } from '../../mcp/permissions.ts'
 import { serveTools } from '../../mcp/serve.ts'
-import type { RunProgram } from '../../mcp/tools.ts'
+import type { RunProgram } from '../../mcp/tool.ts'
 import { exitCodes, listFlag, text, type Values, version } from '../flags.ts'
 import { listenForInterrupts } from '../interrupts.ts'
 

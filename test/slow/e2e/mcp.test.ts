@@ -6,10 +6,10 @@ import { connectAgent, runsIn } from '../../support/mcp-client.ts'
 test('turnpike mcp lists its tools, plans, and refuses what it must not do', async ({ onTestFinished }) => {
   const { client, call, folder, strange } = await connectAgent([], onTestFinished)
   const { tools } = await client.listTools()
-  const names = ['plan', 'prove', 'run', 'report', 'clauses', 'explain_finding', 'shrink_finding']
+  const names = ['plan', 'prove', 'run', 'report', 'clauses', 'explain_finding', 'shrink_finding', 'diff']
   expect(tools.map(({ name }) => name)).toEqual(names)
   const sending = tools.filter(({ annotations }) => annotations?.readOnlyHint !== true)
-  expect(sending.map(({ name }) => name)).toEqual(['run', 'shrink_finding'])
+  expect(sending.map(({ name }) => name)).toEqual(['run', 'shrink_finding', 'diff'])
 
   const plan = await call('plan', { scenario: 'short.yaml', budgetUsd: '0.000001' })
   expect(plan.data).toMatchObject({ scenario: 'short', refused: expect.stringContaining('budget: got $0.000001') })

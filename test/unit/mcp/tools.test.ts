@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { createAllowance } from '../../../src/mcp/permissions.ts'
-import { type Ended, type RunProgram, type ToolProgress, tools } from '../../../src/mcp/tools.ts'
+import type { Ended, RunProgram, ToolProgress } from '../../../src/mcp/tool.ts'
+import { tools } from '../../../src/mcp/tools.ts'
 import { failingReport, passingReport } from '../report/fixtures.ts'
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'turnpike-tools-')))
@@ -57,7 +58,7 @@ describe('the schema of a tool', () => {
 
   test('only what sends is not read-only, and it requires a budget', () => {
     const sending = tools.filter(({ isReadOnly }) => !isReadOnly)
-    expect(sending.map(({ name }) => name)).toEqual(['run', 'shrink_finding'])
+    expect(sending.map(({ name }) => name)).toEqual(['run', 'shrink_finding', 'diff'])
     for (const { inputSchema } of sending)
       expect(inputSchema).toMatchObject({ required: expect.arrayContaining(['budgetUsd']) })
   })
@@ -247,5 +248,25 @@ test('shrink_finding spends from the budget of all runs, and pays with no wallet
   await expect(call('shrink_finding', given)).rejects.toThrow('at most $0.02, which is left of the $0.05 of all runs')
   const away = { ...given, target: 'https://api.example.com/v1', budgetUsd: '0.01' }
   await expect(call('shrink_finding', away)).rejects.toThrow('expected a target on this machine')
+  expect(started).toHaveLength(1)
+})
+
+test('diff spends what both sides spent, and both must be allowed', async () => {
+  const diff = { verdict: 'worse', old: { spentUsd: '0.01' }, new: { spentUsd: '0.02' } }
+  const lines = ['10 of 60 s, stage steady. OLD: 5 sent.', 'OLD: a note']
+  const { call, started, progress } = toolbox(() => ended({ code: 1, stdout: JSON.stringify(diff) }), {
+    capUsd: '0.05',
+    lines,
+  })
+  const [old, fresh] = ['http://127.0.0.1:1/v1', 'http://127.0.0.1:2/v1']
+  const given = { old, new: fresh, scenario: 'smoke', margin: ['ttft=5%'], budgetUsd: '0.04' }
+  expect(await call('diff', given)).toMatchObject({ data: { ...diff, runDirectory: 'runs/new' }, isError: false })
+  const flags = ['smoke', '--margin=ttft=5%', '--budget-usd=0.04', '--out=runs/new', '--format=json']
+  expect(started).toEqual([['diff', old, fresh, ...flags]])
+  expect(progress).toEqual([{ elapsedS: 10, totalS: 60, message: 'stage steady. OLD: 5 sent.' }])
+  await expect(call('diff', given)).rejects.toThrow('at most $0.02, which is left of the $0.05 of all runs')
+  const away = 'https://api.example.com/v1'
+  for (const sides of [{ old: away }, { new: away }])
+    await expect(call('diff', { ...given, ...sides, budgetUsd: '0.01' })).rejects.toThrow('a target on this machine')
   expect(started).toHaveLength(1)
 })
