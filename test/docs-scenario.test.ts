@@ -7,6 +7,7 @@ import { notDiscovered } from '../src/plan/limits.ts'
 import { makePlan, planBounds } from '../src/plan/make-plan.ts'
 import type { Plan } from '../src/plan/plan.ts'
 import { pointOf } from '../src/scenario/calls/hang-up.ts'
+import { durationRangeField, rangeField } from '../src/scenario/fields.ts'
 import { parseScenario } from '../src/scenario/load-scenario.ts'
 import { operators } from '../src/scenario/threshold.ts'
 import {
@@ -158,6 +159,8 @@ test('every way to write a unit is understood', () => {
   const parsers: Readonly<Record<string, (text: string) => unknown>> = {
     name: text => (/^[a-z0-9][a-z0-9-]{0,63}$/.test(text) ? text : null),
     duration: parseDuration,
+    range: text => rangeField(1, 10).safeParse(/^\d+$/.test(text) ? Number(text) : text).data,
+    'duration range': text => durationRangeField.safeParse(text).data,
     rate: parseRate,
     'burst size': text => (Number.isInteger(Number(text)) ? Number(text) : parseShareOfTier(text)),
     'point of a response': text => pointOf(text),

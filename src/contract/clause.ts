@@ -60,6 +60,7 @@ export type CallFilterName =
   | 'any'
   | 'chat'
   | 'compressed-chat'
+  | 'conversation'
   | 'rpc'
   | 'batch'
   | 'failing-item'

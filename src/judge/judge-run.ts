@@ -14,9 +14,10 @@ import { createHistogram, percentilesOf } from './metrics/histogram.ts'
 import type { RunMetrics } from './metrics/request-stats.ts'
 import { createSeries, type Series } from './metrics/series.ts'
 import { createSlices, type Slices } from './metrics/slices.ts'
+import { createTurnFold } from './metrics/turns.ts'
 import { explainNotJudged } from './not-judged.ts'
 import { createProofLog } from './proof.ts'
-import type { LimitResult, Percentiles } from './results.ts'
+import type { ConversationResult, LimitResult, Percentiles } from './results.ts'
 import { paymentReasons, type RunVerdict, reachVerdict, type VerdictInput } from './verdict.ts'
 
 /** The inputs of judging a run. */
@@ -76,6 +77,7 @@ export type JudgedRun = VerdictInput &
     /** For comparisons with other runs. */
     readonly slices: Slices
     readonly limits: readonly LimitResult[]
+    readonly conversations: readonly ConversationResult[]
     /** Observations that an example cites, by request id, as far as the judges stored them. */
     readonly citedObservations: ReadonlyMap<number, Observation>
   }
@@ -183,7 +185,7 @@ export function judgeRun({ plan, contract, head }: JudgeJob, results: readonly W
   })
 }
 
-type OfWorker = Pick<JudgeResult, 'proofs' | 'answers' | 'openPayments' | 'citedObservations'>
+type OfWorker = Pick<JudgeResult, 'proofs' | 'answers' | 'openPayments' | 'turns' | 'citedObservations'>
 type OfRun = Pick<JudgedRun, 'ended' | 'durationMs' | 'load' | 'series' | 'capacity' | 'thresholds'>
 
 /** Adds to the figures of a run what the judges of its workers found, and the verdict. */
@@ -195,9 +197,11 @@ export function concludeRun<Run extends OfRun>(
 ): Run & Omit<JudgedRun, 'slices'> {
   const proofLog = createProofLog(plan, contract)
   const answerLog = createAnswerLog(contract)
-  for (const { proofs, answers } of workers) {
+  const turnFold = createTurnFold(plan)
+  for (const { proofs, answers, turns } of workers) {
     proofLog.merge(proofs)
     answerLog.merge(answers)
+    turnFold.merge(turns)
   }
   const run = {
     ...ofRun,
@@ -208,6 +212,7 @@ export function concludeRun<Run extends OfRun>(
     findings: findingLog.findings(),
     billing: audits.billing(),
     limits: audits.limits(),
+    conversations: turnFold.results(),
     proofs: proofLog.proofs(),
     openPayments: workers.flatMap(({ openPayments }) => openPayments),
     citedObservations: new Map(workers.flatMap(({ citedObservations }) => [...citedObservations])),

@@ -21,6 +21,7 @@ import { createMetrics, type MetricsSnapshot, type RunMetrics } from './metrics/
 import { coarseSnapshot, createSeries, type SeriesSnapshot } from './metrics/series.ts'
 import { createSlices, type SlicesSnapshot } from './metrics/slices.ts'
 import type { RunExtent } from './metrics/timings.ts'
+import { createTurnFold, type TurnsSnapshot } from './metrics/turns.ts'
 import { explainNotJudged } from './not-judged.ts'
 import { createOpenPayments, type OpenPayment } from './open-payments.ts'
 import { type CallProof, createProofLog } from './proof.ts'
@@ -67,12 +68,13 @@ export type JudgeResult = JudgeSnapshot & {
   readonly proofs: readonly CallProof[]
   readonly answers: Answers
   readonly openPayments: readonly OpenPayment[]
+  readonly turns: TurnsSnapshot
   /** Observations that examples cite, by request id, as far as they were stored. */
   readonly citedObservations: ReadonlyMap<number, Observation>
 }
 
 /** The parts of a result that a live page shows during a run. Their size is bounded. */
-export type JudgeDetails = Pick<JudgeResult, 'proofs' | 'answers' | 'openPayments' | 'citedObservations'> & {
+export type JudgeDetails = Pick<JudgeResult, 'proofs' | 'answers' | 'openPayments' | 'turns' | 'citedObservations'> & {
   /** Coarse. */
   readonly series: SeriesSnapshot
 }
@@ -111,6 +113,7 @@ export function createJudge(
   const metrics = createMetrics(plan)
   const slices = createSlices(plan, contract)
   const searches = createSearchFolds(plan, contract)
+  const turns = createTurnFold(plan, contract)
   const proofLog = createProofLog(plan, contract)
   const answerLog = createAnswerLog(contract)
   const payments = createOpenPayments(contract)
@@ -133,6 +136,7 @@ export function createJudge(
     metrics.add(observation)
     slices.add(observation)
     searches.add(observation)
+    turns.add(observation)
     latestMs = Math.max(latestMs, observation.endMs ?? observation.dueMs)
     const isCited = findingLog.cites(observation.id)
     if (findingLog.mayCite(observation.id)) storeCited(observation)
@@ -181,6 +185,7 @@ export function createJudge(
       proofs: proofLog.proofs(),
       answers: answerLog.answers(),
       openPayments: payments.list(),
+      turns: turns.snapshot(),
       citedObservations: firstCited(),
     }),
     finish: isComplete => {
@@ -194,6 +199,7 @@ export function createJudge(
         proofs: proofLog.proofs(),
         answers: answerLog.answers(),
         openPayments: payments.list(),
+        turns: turns.snapshot(),
         citedObservations: new Map([...cited].filter(([id]) => findingLog.cites(id))),
       }
     },

@@ -29,18 +29,30 @@ const calls = <Kind extends Call['kind']>(
 const replayWith = (key: string, matches: (call: CallOf<'replay'>) => boolean): CallFilter =>
   calls('replay', `repeats a request with ${key}`, matches)
 
+/** The completions that a call requests; null: it requests none. */
+const completionsOf = (call: Call): Pick<CallOf<'chat'>, 'stream' | 'options'> | null =>
+  isOf(call, 'conversation') ? { stream: call.stream, options: null } : isOf(call, 'chat') ? call : null
+
+const completions = (wanted: string, matches: (of: Pick<CallOf<'chat'>, 'stream' | 'options'>) => boolean) => ({
+  wanted,
+  matches: (call: Call) => {
+    const of = completionsOf(call)
+    return of !== null && matches(of)
+  },
+})
+
 const rpcOf = (call: Call) =>
   isOf(call, 'replay') ? (call.of.kind === 'rpc' ? call.of : null) : isOf(call, 'rpc') ? call : null
 const isBatch = (call: Call): boolean => (rpcOf(call)?.batchSize ?? null) !== null
 const mayFail = (call: Call): boolean => (rpcOf(call)?.failing ?? 0) > 0
 
 const filters: Readonly<Record<Exclude<CallFilterName, 'any'>, CallFilter>> = {
-  chat: calls('chat', 'requests a completion (kind: chat)'),
-  'compressed-chat': calls(
-    'chat',
+  chat: completions('requests a completion (kind: chat)', () => true),
+  'compressed-chat': completions(
     'accepts a compressed completion (accept-encoding)',
     ({ options }) => options !== null && options.encoding !== null,
   ),
+  conversation: calls('conversation', 'has turns (kind: conversation)'),
   rpc: { wanted: 'sends a JSON-RPC request (kind: rpc)', matches: call => rpcOf(call) !== null },
   batch: { wanted: 'sends a JSON-RPC batch (kind: rpc-batch)', matches: isBatch },
   'failing-item': {
@@ -71,18 +83,17 @@ const filters: Readonly<Record<Exclude<CallFilterName, 'any'>, CallFilter>> = {
   },
 }
 
-const unstreamed = calls(
-  'chat',
-  'requests an unstreamed completion (kind: chat, stream: false)',
-  ({ stream }) => !stream,
-)
-const streamed = calls('chat', 'streams a completion (kind: chat)', ({ stream }) => stream)
+const unstreamed = completions('requests an unstreamed completion (kind: chat, stream: false)', ({ stream }) => !stream)
+const streamed = completions('streams a completion (kind: chat)', ({ stream }) => stream)
 
 const byJudge: Readonly<Partial<Record<JudgeName, CallFilter>>> = {
   'chat-request': filters.chat,
   'chat-response': unstreamed,
   'chat-stream': streamed,
-  'chat-options': calls('chat', 'sends options to a completion (parameters or suffix)', call => call.options !== null),
+  'chat-options': completions(
+    'sends options to a completion (parameters or suffix)',
+    ({ options }) => options !== null,
+  ),
   'rpc-response': filters.rpc,
   'rpc-credits': filters.rpc,
   idempotency: filters.replay,

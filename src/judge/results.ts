@@ -78,6 +78,34 @@ export type TrialResult = DeepReadonly<z.output<typeof trialSchema>>
  */
 export type TrialOutcome = TrialResult['outcome']
 
+/** A turn of all sessions of a call. Tokens and costs are those that the target states. */
+const turnResultSchema = z.object({
+  turn: whole.meta({ description: 'From 1. The last row also has all later turns.' }),
+  sent: whole,
+  answered: whole.meta({ description: 'Complete 2xx responses.' }),
+  counted: whole.meta({ description: 'Answers that state their tokens. Hits and tokens are of these.' }),
+  hits: whole.meta({ description: 'Answers with at least one token from a cache.' }),
+  promptTokens: whole,
+  cachedTokens: whole,
+  cacheableTokens: whole.meta({
+    description: 'At most these can come from a cache: the prompts without their new text.',
+  }),
+  claimedUsd: decimal,
+  ttftMs: percentilesSchema,
+})
+export type TurnResult = DeepReadonly<z.output<typeof turnResultSchema>>
+
+/** The sessions of a conversation, and its turns. */
+export const conversationResultSchema = z.object({
+  call: z.string(),
+  started: whole.meta({ description: 'Sessions whose first turn was sent.' }),
+  finished: whole.meta({ description: 'Those whose last turn was answered.' }),
+  gaveUp: whole.meta({ description: 'Those that ended with a refusal or a failure. The others were cut off.' }),
+  claimedUsd: decimal.meta({ description: 'What all answers claim.' }),
+  turns: z.array(turnResultSchema),
+})
+export type ConversationResult = DeepReadonly<z.output<typeof conversationResultSchema>>
+
 /** The result of a search for the capacity of the target. */
 export const capacitySchema = z.object({
   stage: z.string(),

@@ -14,6 +14,7 @@ import { thresholdSchema, timings } from '../scenario/threshold.ts'
 
 export type { ArrivalStep, ReplayStep } from '../scenario/calls/call-kind.ts'
 export { traitsOf, withoutWaits } from '../scenario/calls/calls.ts'
+export { type ConversationCall, chatOfTurn, drawFrom } from '../scenario/calls/conversation.ts'
 export { type HangUp, writtenPoint } from '../scenario/calls/hang-up.ts'
 export { isProbe } from '../scenario/calls/probe.ts'
 export type { RpcCall } from '../scenario/calls/rpc.ts'

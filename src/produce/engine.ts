@@ -104,6 +104,7 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
     abort: stop.cancelled,
     stop: stop.stopping,
     maySend: stop.maySend,
+    nextSeq: createSequence(),
     sink: firing.observe,
     traceIds: job.info.traces ? traceIdsOf(job.info.runId) : null,
   }
@@ -199,4 +200,14 @@ function budgetOf({ plan, contract, budget }: EngineJob, calls: Plan['calls']): 
   // Two balances are shown, each rounded to its last digit.
   const resolution = 2n * pico(balanceResolutionUsd)
   return createBudget({ limit: pico(plan.budgetUsd), maxCosts, settleMs, resolution }, budget)
+}
+
+/** Numbers the requests of a worker in the order of sending. */
+function createSequence(): SendContext['nextSeq'] {
+  let next = 0
+  return requests => {
+    const first = next
+    next += requests
+    return first
+  }
 }

@@ -1,6 +1,6 @@
 import type { Contract } from '../contract/contract.ts'
 import { promisesAny } from '../contract/promises.ts'
-import type { Observation, Sink } from '../observation/observation.ts'
+import type { DropReason, Observation, Sink } from '../observation/observation.ts'
 import { originOf } from '../observation/response.ts'
 import type { Arrival } from './arrivals/arrivals.ts'
 import type { Spend } from './budget/account-spend.ts'
@@ -54,7 +54,18 @@ export function createFiring(options: FiringOptions): Firing {
   /** With a budget or an expected failure, the next arrival must wait until the outcome of this one is observed. */
   const fire: Firing['fire'] = (arrival, from, onFree) => {
     const isFree = budget === null && failuresOf(arrival) === 0
-    return isFree ? sendArrival(arrival, from, onFree) : fireCounted(arrival, from)
+    return isFree ? send(arrival, from, onFree) : fireCounted(arrival, from)
+  }
+
+  function send(arrival: Arrival, from: SendContext, onFree?: () => void): Promise<boolean> {
+    // The later turns of a conversation are due long after others, and get numbers of their own.
+    arrival.seq = from.nextSeq(arrival.steps[0] === 'turn' ? 1 : arrival.steps.length)
+    return sendArrival(arrival, from, onFree)
+  }
+
+  function drop(arrival: Arrival, reason: DropReason, from: SendContext): void {
+    arrival.seq = from.nextSeq(arrival.steps.length)
+    dropArrival(arrival, reason, from)
   }
 
   /** Reserves the maximum cost of an arrival, and its expected failures. */
@@ -67,14 +78,14 @@ export function createFiring(options: FiringOptions): Firing {
     }
     if (budget !== null && reservation === null) {
       stop.stop('budget-reached')
-      dropArrival(arrival, 'budget', from)
+      drop(arrival, 'budget', from)
       return false
     }
     const failures = failuresOf(arrival)
     failureLimiter.begin(caller, failures)
     // The charges of an arrival use its reservation, so that no money counts twice.
     const sink = reservation === null ? from.sink : (each: Observation) => observe(each, reservation)
-    const wasSent = await sendArrival(arrival, { ...from, sink })
+    const wasSent = await send(arrival, { ...from, sink })
     failureLimiter.end(caller, failures)
     if (reservation !== null) budget?.release(reservation, clock.nowMs())
     return wasSent
@@ -89,7 +100,7 @@ export function createFiring(options: FiringOptions): Firing {
       clock,
       signal: from.stop,
       inFlight,
-      drop: (arrival, reason) => dropArrival(arrival, reason, from),
+      drop: (arrival, reason) => drop(arrival, reason, from),
       mustWait: arrival => waitUntilMs(arrival.caller, failuresOf(arrival), clock.nowMs()) !== null,
       fire: (arrival, onFree) => fire(arrival, from, onFree),
     }),

@@ -54,6 +54,7 @@ export function buildReport(
     findings: findings.map(finding => reportedFinding(finding, evidenceOf)),
     thresholds: judged.thresholds,
     capacity: judged.capacity,
+    conversations: judged.conversations,
     plan: planFacts(plan, judged.limits),
     series: judged.series,
     comparison,

@@ -6,6 +6,7 @@ import { comparisonSchema } from '../judge/compare/comparison.ts'
 import {
   billingSchema,
   capacitySchema,
+  conversationResultSchema,
   decimal,
   limitSchema,
   millis,
@@ -26,7 +27,11 @@ const repeatedSteps = [
 
 const position = z.object({
   firstId: whole.meta({ description: 'The id of the first request that shares its idempotency key; else its own.' }),
-  step: z.enum(['only', ...repeatedSteps, 'offer', 'payment']),
+  step: z.enum(['only', ...repeatedSteps, 'offer', 'payment', 'turn']),
+  turn: z
+    .object({ number: whole, turns: whole })
+    .optional()
+    .meta({ description: 'Which turn of its conversation it is, from 0; missing: it is none.' }),
   key: whole.meta({ description: 'Which key of its caller it used, from 0.' }),
 })
 
@@ -357,6 +362,8 @@ export const reportSchema = z
     thresholds: z.array(thresholdResultSchema),
     /** One for each stage that searches for a capacity. */
     capacity: z.array(capacitySchema).default([]),
+    /** One for each call of this kind that was sent. */
+    conversations: z.array(conversationResultSchema).default([]),
     /** null, like `series`: an older version wrote the report. */
     plan: plan.nullable().default(null),
     series: series.nullable().default(null),

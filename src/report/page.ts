@@ -5,6 +5,7 @@ import { callsSection } from './sections/calls.ts'
 import { capacitySection } from './sections/capacity.ts'
 import { clausesSection } from './sections/clauses.ts'
 import { comparisonSection } from './sections/comparison.ts'
+import { conversationsSection } from './sections/conversations.ts'
 import { findingsSection } from './sections/findings.ts'
 import { harnessSection } from './sections/harness.ts'
 import { latencySection } from './sections/latency.ts'
@@ -22,6 +23,7 @@ const sections: readonly ((report: Report) => readonly Block[])[] = [
   capacitySection,
   loadSection,
   callsSection,
+  conversationsSection,
   latencySection,
   billingSection,
   limitsSection,

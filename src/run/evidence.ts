@@ -64,7 +64,8 @@ function requestOf(
   { target, withoutKeys }: Pick<RunInfo, 'target' | 'withoutKeys'>,
 ): Evidence['request'] {
   if (plan === undefined) return null
-  const { firstId, step, key: place } = positionOf(observation)
+  const { key: place, ...position } = positionOf(observation)
+  const { firstId, step } = position
   const ownKey = place === 0 ? '$TURNPIKE_KEY' : `$TURNPIKE_KEY_${place + 1}`
   const as = traitsOf(plan).sender
   const specialKey = as === 'free-user' || as === 'zero-balance' ? `$${specialKeyVariables[as]}` : null
@@ -76,14 +77,14 @@ function requestOf(
   // A sign-in is valid once, so it must be signed anew.
   const credentials = (name: string) => (chain === undefined ? keyed(name) : { [header]: '$TURNPIKE_SIGN_IN' })
   const wallet = chain === undefined ? undefined : { chain, address: requestTraits(sent).address(sent) ?? '' }
-  const { request: rebuilt } = buildRequest(plan, { firstId, step, wallet }, credentials(key), context)
+  const { request: rebuilt } = buildRequest(plan, { ...position, wallet }, credentials(key), context)
   // A payment is signed by its wallet, too.
   const payment = step === 'payment' ? { [topUp.paymentHeader]: '$TURNPIKE_PAYMENT_SIGNATURE' } : {}
   const again = { ...rebuilt, headers: { ...rebuilt.headers, ...payment } }
   const { method, path, headers, body } = again
   // A repeated request only makes sense after the original.
   const first =
-    step === 'only' || step === 'original'
+    step === 'only' || step === 'original' || step === 'turn'
       ? []
       : [buildRequest(plan, { firstId, step: 'original', wallet }, credentials('$TURNPIKE_KEY'), context).request]
   const commands = [...first, again].map(each => curlCommand(target, each))

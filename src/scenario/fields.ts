@@ -92,6 +92,32 @@ export const durationField = duration.refine(
 /** Like `durationField`, but `0s` is allowed. */
 export const durationOrZeroField = duration.refine(ms => ms <= maxDurationMs, 'a duration of at most 168h')
 
+/** Both ends of what is drawn, evenly; equal if it is fixed. */
+export const rangeSchema = z.object({ from: z.number().nonnegative(), to: z.number().nonnegative() })
+export type Range = DeepReadonly<z.output<typeof rangeSchema>>
+
+/** `4`, or `2 to 6`. */
+export const rangeField = (min: number, max: number) => {
+  const expected = `a whole number from ${min} to ${max}, or a range such as ${min + 1} to ${min + 3}`
+  const parse = (text: string) => (/^\d{1,9}$/.test(text) ? Number(text) : null)
+  return drawn(z.union([z.int(), z.string()], { error: expected }), parse, expected, {
+    title: 'range',
+    examples: [4, '2 to 6'],
+  }).refine(({ from, to }) => from >= min && to <= max, expected)
+}
+
+const durationRangeText = 'a duration of at most 168h, or a range such as 1s to 4s'
+
+/** `2s`, or `1s to 4s`. `0s` is allowed. */
+export const durationRangeField = drawn(z.string({ error: durationRangeText }), parseDuration, durationRangeText, {
+  title: 'duration range',
+  examples: ['2s', '1s to 4s'],
+}).refine(({ to }) => to <= maxDurationMs, durationRangeText)
+
+/** A range as a person writes it. */
+export const writtenRange = ({ from, to }: Range, unit = ''): string | number =>
+  from !== to ? `${from}${unit} to ${to}${unit}` : unit === '' ? from : `${from}${unit}`
+
 export const rateOrZeroField = quantity(parseRate, rateText, {
   title: 'rate',
   examples: ['80% of tier', '20/s', '20/m'],
@@ -141,6 +167,20 @@ const amountOf = (value: Rate): number => (value.kind === 'absolute' ? value.per
 
 /** For editors and the reference of the language. The title names the unit. */
 type Shown = { readonly title: string; readonly examples: readonly (string | number)[] }
+
+function drawn(
+  field: z.ZodType<number | string>,
+  parse: (text: string) => number | null,
+  expected: string,
+  { title, examples }: Shown,
+) {
+  return field.meta({ title, examples: [...examples] }).transform((value, context): Range => {
+    const [from = null, to = from, ...others] = String(value).split(' to ').map(parse)
+    if (from !== null && to !== null && from <= to && others.length === 0) return { from, to }
+    context.issues.push({ code: 'custom', message: expected, input: value })
+    return z.NEVER
+  })
+}
 
 function quantity<T>(parse: (text: string) => T | null, expected: string, { title, examples }: Shown) {
   return z

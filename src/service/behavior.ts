@@ -28,6 +28,7 @@ import {
 } from './chat/completion.ts'
 import { defaultHangUpRules, type HangUpRules } from './chat/hang-up.ts'
 import { defaultOptionRules, type OptionRules } from './chat/options.ts'
+import type { CacheUse } from './chat/prompt-cache.ts'
 import type { StreamEvent } from './chat/stream.ts'
 import { compress, type Encoding, encodingFor, type Reply, type RequestState } from './message.ts'
 import { namedModel } from './router.ts'
@@ -105,6 +106,8 @@ export type Behavior = RulesOfParts & {
   readonly chatObjection: (body: Readonly<Record<string, unknown>>) => string | null
   /** Tokens of one choice, given how many it would have without a bound. */
   readonly completionTokens: (natural: number, bound: number) => number
+  /** The part of a prompt that comes from the cache. */
+  readonly cacheUse: (use: CacheUse, promptTokens: number) => CacheUse
   readonly chatCostPico: (usage: Usage, price: NonNullable<Model['usdPerMillion']>) => bigint
   /** Tokens that a completed request uses of its window. */
   readonly usedTokens: (usage: Usage) => number
@@ -213,6 +216,7 @@ export function defaultBehavior(contract: Contract): Behavior {
     chatBody: body => body,
     chatObjection: () => null,
     completionTokens: Math.min,
+    cacheUse: use => use,
     chatCostPico: listPricePico,
     usedTokens: usage => usage.total_tokens,
     completionHead: head => head,

@@ -345,6 +345,12 @@ export const units: readonly (readonly [unit: string, written: readonly string[]
     'Hours, minutes, seconds and milliseconds, larger ones first, without spaces; at most 168h.',
   ],
   [
+    'range',
+    ['4', '2 to 6'],
+    'A whole number; or both ends of a range, from which each is drawn with the same probability.',
+  ],
+  ['duration range', ['2s', '1s to 4s'], 'A duration, or both ends of a range to draw from; `0s` is allowed.'],
+  [
     'rate',
     ['20/s', '20/m', '1000/h', '80% of tier'],
     'Arrivals of all callers together, at most 100,000/s. `100% of tier` is the largest rate at which, on average, no limit of any caller is exceeded; at most 10000% of tier.',

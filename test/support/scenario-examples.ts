@@ -85,6 +85,25 @@ export const callExamples: Readonly<Record<string, string>> = {
   cancelled: { kind: chat, model-tier: S, prompt-tokens: 20, hang-up: { after: 5 tokens, ratio: 0.1 } }
   named: { kind: chat, stream: false, model: ref-small-24b, prompt-tokens: 20 }
 `,
+  conversation: `calls:
+  talk:
+    kind: conversation
+    stream: true
+    model-tier: S
+    turns: 2 to 6
+    user-tokens: 20 to 80
+    max-completion-tokens: 60
+    think: 1s to 4s
+    system-tokens: 1500
+    system-groups: 3
+    own-system-ratio: 0.1
+    history: synthetic
+    session-header: x-session-id
+    session-field: prompt_cache_key
+    after-429: give-up
+    after-failure: go-on
+  named: { kind: conversation, model: ref-small-24b, turns: 3, user-tokens: 40, max-completion-tokens: 60 }
+`,
   rpc: `calls:
   single:
     kind: rpc

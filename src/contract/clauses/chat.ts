@@ -6,6 +6,7 @@ export const completions = [
   'chat.usage',
   'chat.usage.sum',
   'chat.usage.cached',
+  'chat.usage.cached.new',
   'chat.usage.details',
   'chat.max-completion-tokens',
   'chat.cost',
@@ -69,7 +70,13 @@ export const chatClauses = {
     '2.4',
     ['chat-response', 'chat-stream'],
     'prompt_tokens_details is null or counts cached and written tokens, which are part of the prompt.',
-    { hides: ['cached tokens are unusable', ['chat.cost.amount', 'chat.cost.cached', 'parameters.price']] },
+    { hides: ['cached tokens are unusable', ['chat.usage.cached.new', 'chat.cost.amount', 'chat.cost.cached', 'parameters.price']] },
+  ],
+  'chat.usage.cached.new': [
+    '2.4',
+    ['chat-response', 'chat-stream'],
+    'cached_tokens counts tokens that a cache served, so none of a text that no request had before.',
+    { exercisedBy: 'conversation' },
   ],
   'chat.max-completion-tokens': ['2.1', ['chat-response', 'chat-stream'], 'max_completion_tokens limits the generated tokens, including reasoning.'],
   'chat.cost': [

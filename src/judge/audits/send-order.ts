@@ -1,4 +1,5 @@
 import { isFirstRequest, type Observation, type Sink } from '../../observation/observation.ts'
+import { requestTraits } from '../../observation/requests/request.ts'
 import type { Audit } from './audit.ts'
 
 /** The maximum number of observations that wait for a missing one. Then the waiting ones are passed on first. */
@@ -20,8 +21,10 @@ export function createSendOrder(
 
   const passOn = (observation: Observation) => {
     // Arrivals are due in the order of `seq`, and no request is sent before its arrival is due. They are not sent in this
-    // order: one may wait for its sign-in. The further requests of a replay have low numbers but are due later.
-    if (isFirstRequest(observation)) lastDueMs = Math.max(lastDueMs, observation.dueMs)
+    // order: one may wait for its sign-in. The further requests of a replay have low numbers but are due later. The turns
+    // of a conversation get their numbers when they are sent.
+    if (isFirstRequest(observation) || requestTraits(observation.request).turn(observation.request) !== null)
+      lastDueMs = Math.max(lastDueMs, observation.dueMs)
     release(observation, gaps[0]?.heldAtMs ?? lastDueMs)
   }
   const passOnRun = () => {

@@ -9,6 +9,7 @@ import { oneOf } from '../../lib/usage-error.ts'
 import type { Observation } from '../../observation/observation.ts'
 import type { ChatDescriptor } from '../../observation/requests/chat.ts'
 import { requestTraits } from '../../observation/requests/request.ts'
+import type { TurnDescriptor } from '../../observation/requests/traits.ts'
 
 import { type Expect, expectFor, type Reporter } from './check.ts'
 import { completionTolerance, listPrice, priceListOf } from './price-list.ts'
@@ -58,6 +59,7 @@ export function checkCompletion(
   expect('chat.usage', counts !== null, () => `usage is ${quote(usage)}, expected three whole token counts`)
   if (counts !== null) {
     checkCounts(counts, request.maxCompletionTokens * choicesOf(request.options), expect)
+    if (request.turn !== undefined && counts.wrong === null) checkNewTokens(counts, request.turn, expect)
     checkDetails(usage, counts, expect)
     if (isTruncated) checkTruncation(usage, counts, request, contract, expect)
   }
@@ -79,6 +81,24 @@ function checkCounts(
     'chat.max-completion-tokens',
     completion <= bound,
     () => `${completion} tokens were generated, expected at most the requested ${bound}`,
+  )
+}
+
+/** A tokenizer may join words, and the first of them may be in a cache by chance. */
+const certainlyNew = 0.75
+
+/** Checks that the text of a turn that no request had before does not come from a cache. */
+function checkNewTokens(
+  { prompt, cached }: TokenCounts,
+  { newTokens }: TurnDescriptor,
+  expect: Expect<CompletionClause>,
+): void {
+  const max = prompt - Math.floor(newTokens * certainlyNew)
+  expect(
+    'chat.usage.cached.new',
+    cached <= Math.max(0, max),
+    () =>
+      `${cached} of ${prompt} prompt tokens are cached, expected at most ${Math.max(0, max)}: the turn has about ${newTokens} tokens that no request had before`,
   )
 }
 

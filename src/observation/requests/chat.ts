@@ -4,7 +4,7 @@ import { type Contract, modelTiers } from '../../contract/contract.ts'
 import type { DeepReadonly } from '../../lib/json.ts'
 import { amount } from '../../lib/schemas.ts'
 import { type ApplicableLimit, drawnLimit, type LimitedCaller, statedRequests } from '../limit-scope.ts'
-import { type RequestTraits, replayRoleSchema, twinRoleSchema, usual, withKey } from './traits.ts'
+import { type RequestTraits, replayRoleSchema, turnSchema, twinRoleSchema, usual, withKey } from './traits.ts'
 
 export const chatRequestSchema = z.object({
   kind: z.literal('chat'),
@@ -21,6 +21,8 @@ export const chatRequestSchema = z.object({
   replay: replayRoleSchema.optional(),
   /** Missing: it has no twin. */
   twin: twinRoleSchema.optional(),
+  /** Missing: it is no turn of a conversation. */
+  turn: turnSchema.optional(),
 })
 export type ChatDescriptor = DeepReadonly<z.output<typeof chatRequestSchema>>
 
@@ -29,12 +31,21 @@ export const isChat = (request: { readonly kind: string }): request is ChatDescr
 /** A generous bound on the tokens of a prompt, which services count differently. */
 export const maxPromptTokens = ({ promptTokens }: ChatDescriptor): number => promptTokens * 2 + 4_000
 
+const ofKey = withKey(
+  ({ replay }: ChatDescriptor) => replay ?? null,
+  ({ twin }) => twin ?? null,
+)
+
 export const chatTraits: RequestTraits<ChatDescriptor> = {
   ...usual,
-  ...withKey(
-    ({ replay }: ChatDescriptor) => replay ?? null,
-    ({ twin }) => twin ?? null,
-  ),
+  ...ofKey,
+  position: (request, id) => {
+    const { turn } = request
+    if (turn === undefined) return ofKey.position(request, id)
+    return { firstId: turn.session, step: 'turn', turn: { number: turn.number, turns: turn.turns } }
+  },
+  isFirst: (request, id) => (request.turn === undefined ? ofKey.isFirst(request, id) : request.turn.number === 0),
+  turn: ({ turn }) => turn ?? null,
   endpoint: (_, { paths }) => ({ method: 'POST', route: paths.chat }),
   limiter: 'chat',
   limit: ({ model, modelTier }, { accountTier, response }, contract) =>

@@ -48,8 +48,21 @@ export const twinRoleSchema = z.object({
 })
 export type TwinRole = DeepReadonly<z.output<typeof twinRoleSchema>>
 
+/** A turn of a conversation. */
+export const turnSchema = z.object({
+  /** The `id` of the first request of its session. */
+  session: whole,
+  /** From 0. */
+  number: whole,
+  /** The turns of its session. */
+  turns: whole,
+  /** The approximate number of tokens that no earlier request had, so that no cache has them. */
+  newTokens: whole,
+})
+export type TurnDescriptor = DeepReadonly<z.output<typeof turnSchema>>
+
 /** What a request is for in its arrival. */
-type RequestStep = 'only' | 'payment' | ReplayRole['role'] | TwinRole['form']
+type RequestStep = 'only' | 'payment' | 'turn' | ReplayRole['role'] | TwinRole['form']
 
 /** All that the judges ask about a kind of request, besides its own checks. */
 export type RequestTraits<Request> = {
@@ -70,7 +83,14 @@ export type RequestTraits<Request> = {
   /** Whether it is crafted for a clause. Then it is open what counts it. */
   readonly isProbe: boolean
   /** What decides the content of the request, with its call and the seed: the first request of its arrival, and its part. */
-  readonly position: (request: Request, id: number) => { readonly firstId: number; readonly step: RequestStep }
+  readonly position: (
+    request: Request,
+    id: number,
+  ) => {
+    readonly firstId: number
+    readonly step: RequestStep
+    readonly turn?: Pick<TurnDescriptor, 'number' | 'turns'>
+  }
   /** The address of the wallet that sends it; null: none, or unknown. */
   readonly address: (request: Request) => string | null
   /** The timestamp that it carries, in milliseconds; null for none. */
@@ -79,6 +99,8 @@ export type RequestTraits<Request> = {
   readonly replay: (request: Request) => ReplayRole | null
   /** Its form among requests with the same content; null: it has no twin. */
   readonly twin: (request: Request) => TwinRole | null
+  /** Its turn in a conversation; null: it is none. */
+  readonly turn: (request: Request) => TurnDescriptor | null
   /** Whether it is the first request of its arrival. */
   readonly isFirst: (request: Request, id: number) => boolean
   /** Whether the service may have received the same idempotency key before. Of concurrent requests, any may be the first. */
@@ -102,6 +124,7 @@ export const usual = {
   timestampMs: () => null,
   replay: () => null,
   twin: () => null,
+  turn: () => null,
   isFirst: () => true,
   isRepetition: () => false,
   isMeantToFail: () => false,

@@ -18,8 +18,8 @@ import { dueTimes, trialDueTimes } from './due-times.ts'
 export type Arrival = {
   /** The id of its first request; see `requestIdOf` for the others. */
   readonly id: number
-  /** The `seq` of its first request; the others follow. */
-  readonly seq: number
+  /** The `seq` of its first request; the others follow. It gets its number when it is sent or dropped, 0 until then. */
+  seq: number
   readonly stage: string
   /** The index of its trial in a capacity search; null in other stages. */
   readonly trial: number | null
@@ -30,7 +30,7 @@ export type Arrival = {
   readonly key: number
   /** In whole microseconds. */
   readonly dueMs: number
-  /** Its requests in order. Only replays, payments and races have more than one. */
+  /** Its requests in order. Only replays, payments, races and conversations have more than one. */
   readonly steps: readonly ArrivalStep[]
 }
 
@@ -60,8 +60,6 @@ export function createArrivalSource(
   const isOwn = ownsCaller(plan, shard)
   /** The number of arrivals and requests of each caller so far. */
   const sent = new Map<number, { readonly arrivals: number; readonly requests: number }>()
-  let seq = 0
-
   const single: ArrivalSource['single'] = (stage, call, caller, dueMs) => {
     const planned = plan.calls[call]
     const { arrivals, requests } = sent.get(caller) ?? { arrivals: 0, requests: 0 }
@@ -70,9 +68,7 @@ export function createArrivalSource(
     const steps = planned === undefined ? (['only'] as const) : stepsOf(planned, id, keys)
     sent.set(caller, { arrivals: arrivals + 1, requests: requests + steps.length })
     const key = arrivals % keys
-    const arrival = { id, seq, stage, call, caller, key, dueMs: inMicroseconds(dueMs), steps, trial: null }
-    seq += steps.length
-    return arrival
+    return { id, seq: 0, stage, call, caller, key, dueMs: inMicroseconds(dueMs), steps, trial: null }
   }
 
   const stepsOf = (call: Call, id: number, keys: number): readonly ArrivalStep[] =>

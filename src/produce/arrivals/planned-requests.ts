@@ -17,6 +17,7 @@ export type PlannedRequest = {
   /** The id of the first request of its arrival. */
   readonly firstId: number
   readonly step: ArrivalStep
+  readonly turn?: { readonly number: number; readonly turns: number }
   readonly stage: string
   readonly call: string
   readonly caller: string
@@ -58,7 +59,8 @@ export function* plannedRequests(plan: Plan, hasBalanceChecks: boolean): Iterabl
       const caller = step === 'other-caller' ? pairedCallerOf(arrival.caller, names.length) : arrival.caller
       const key = (arrival.key + (step === 'other-key' ? 1 : 0)) % keysOfCaller(plan.callers, caller)
       const id = requestIdOf(arrival, index, names.length)
-      yield { id, firstId, step, stage, call, caller: names[caller] ?? '', key, dueMs }
+      const turn = step === 'turn' && { turn: { number: index, turns: arrival.steps.length } }
+      yield { id, firstId, step, ...turn, stage, call, caller: names[caller] ?? '', key, dueMs }
     }
   }
 }

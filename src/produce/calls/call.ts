@@ -39,8 +39,32 @@ export type RequestPosition = {
   /** The id of the first request of the arrival. */
   readonly firstId: number
   readonly step: ArrivalStep
+  /** Missing: it is no turn of a conversation. */
+  readonly turn?: TurnPosition | undefined
   /** The wallet that sends it. Missing: it is sent by a caller with API keys. */
   readonly wallet?: Pick<WalletCaller, 'chain' | 'address'> | undefined
+}
+
+export type Message = { readonly role: 'system' | 'user' | 'assistant'; readonly content: string }
+
+/** What earlier turns of a session leave to the later ones. Grows while the session goes on. */
+export type SessionHistory = {
+  readonly messages: Message[]
+  /** Whether no other session has its system prompt. */
+  readonly isOwn: boolean
+  /** Of all messages, at most. */
+  tokens: number
+}
+
+/** Which turn of its session a request is. */
+export type TurnPosition = {
+  /** From 0. */
+  readonly number: number
+  readonly turns: number
+  /** What earlier turns left. Missing: every earlier turn has a synthetic answer, as far as the plan decides it. */
+  readonly history?: SessionHistory | undefined
+  /** Takes the text of the answer, piece by piece, if it is a stream. */
+  readonly onText?: ((text: string) => void) | undefined
 }
 
 /** How the requests of one kind of call are made. */

@@ -8,6 +8,7 @@ import {
   type CallOf,
   jsonHeaders,
   keyOf,
+  type Message,
   type OpenReader,
   type RequestBuilder,
   type RequestContext,
@@ -19,33 +20,62 @@ export const chatRequests: RequestBuilder<CallOf<'chat'>> = {
   build: (plan, { firstId }, headers, context) => buildChat(plan, firstId, headers, context),
 }
 
-/** Only a request with options gets an echo of them. */
-const openReader: OpenReader = (contract, mask) =>
-  createStreamReader({ doneMarker: contract.chat.stream.doneMarker, echoField: null, mask })
-const openEchoReader: OpenReader = ({ chat: terms }, mask) =>
-  createStreamReader({ doneMarker: terms.stream.doneMarker, echoField: terms.parametersField, mask })
+/** `echoes`: only a request with options gets an echo of them. */
+const readerFor =
+  (echoes: boolean, onText: ((text: string) => void) | null): OpenReader =>
+  ({ chat: terms }, mask) =>
+    createStreamReader({
+      doneMarker: terms.stream.doneMarker,
+      echoField: echoes ? terms.parametersField : null,
+      mask,
+      onText,
+    })
+const openReader = readerFor(false, null)
+const openEchoReader = readerFor(true, null)
 
 /**
- * A chat completion with a new prompt for each `content`. It turns off the system prompts of the service. With an
- * idempotency key, a replay has the `content` of its original.
+ * A chat completion with a new prompt for each `content`. With an idempotency key, a replay has the `content` of its
+ * original.
  */
 export function buildChat(
   plan: CallOf<'chat'>,
   content: number | string,
   headers: Headers,
-  { contract, bounds, seed, runId }: RequestContext,
+  context: RequestContext,
   replay: ReplayRole | null = null,
 ): BuiltRequest<ChatDescriptor> {
-  const { kind, model, modelTier, stream, promptTokens, maxCompletionTokens, isBounded, options } = plan
+  const { promptTokens, options } = plan
+  const { contract, seed, runId } = context
   const random = randomStream(
     seed,
     `prompt/${options?.samePrompt ? (replay?.role === 'conflict' ? 'other' : 'same') : content}`,
   )
+  const messages = [{ role: 'user', content: makePrompt(promptTokens, random) }] as const
+  if (replay === null)
+    return { ...buildChatOf(plan, messages, headers, context), leaves: pointToLeave(plan.hangUp, content, seed) }
+  const { descriptor, ...built } = buildChatOf(
+    plan,
+    messages,
+    { ...keyOf(replay, contract, runId), ...headers },
+    context,
+  )
+  return { ...built, descriptor: { ...descriptor, replay }, keepsDigest: true }
+}
+
+/** A chat completion of these messages. It turns off the system prompts of the service. `onText`: takes the streamed text. */
+export function buildChatOf(
+  plan: CallOf<'chat'>,
+  messages: readonly Message[],
+  headers: Headers,
+  { contract, bounds }: RequestContext,
+  onText: ((text: string) => void) | null = null,
+): BuiltRequest<ChatDescriptor> {
+  const { kind, model, modelTier, stream, promptTokens, maxCompletionTokens, isBounded, options } = plan
   const { lengthField, parametersField, systemPromptOption } = contract.chat
   const parameters = bodyOptions(options, contract)
   const body = {
     model: options?.suffix ? `${model}:${options.suffix}` : model,
-    messages: [{ role: 'user', content: makePrompt(promptTokens, random) }],
+    messages,
     stream,
     // Many servers state the usage of a stream only if they are asked.
     ...(stream && contract.chat.stream.asksForUsage && { stream_options: { include_usage: true } }),
@@ -54,10 +84,7 @@ export function buildChat(
     ...((systemPromptOption !== null || Object.keys(parameters).length > 0) && { [parametersField]: parameters }),
   }
   return {
-    descriptor: {
-      ...{ kind, model, modelTier, stream, promptTokens, maxCompletionTokens, options },
-      ...(replay !== null && { replay }),
-    },
+    descriptor: { kind, model, modelTier, stream, promptTokens, maxCompletionTokens, options },
     request: {
       method: 'POST',
       path: contract.paths.chat,
@@ -65,16 +92,20 @@ export function buildChat(
         ...jsonHeaders,
         ...(stream && { accept: 'text/event-stream' }),
         ...(options?.encoding && { 'accept-encoding': options.encoding }),
-        ...keyOf(replay, contract, runId),
         ...headers,
       },
       body: JSON.stringify(body),
       timeouts: bounds.timeouts.chat,
       maxBodyBytes: bounds.maxBodyBytes,
     },
-    keepsDigest: replay !== null,
-    leaves: replay === null ? pointToLeave(plan.hangUp, content, seed) : undefined,
-    openReader: !stream ? null : options === null ? openReader : openEchoReader,
+    keepsDigest: false,
+    openReader: !stream
+      ? null
+      : onText !== null
+        ? readerFor(options !== null, onText)
+        : options === null
+          ? openReader
+          : openEchoReader,
   }
 }
 

@@ -4,6 +4,7 @@ import type { ArrivalStep, Call } from '../../plan/plan.ts'
 import type { Headers } from '../callers/caller.ts'
 import type { BuiltRequest, CallOf, RequestBuilder, RequestContext, RequestPosition } from './call.ts'
 import { chatRequests } from './chat.ts'
+import { conversationRequests } from './conversation.ts'
 import { probeRequests } from './probe.ts'
 import { replayRequests } from './replay.ts'
 import { balanceCheckRequests, balanceRequests, listRequests, openListRequests, resourceRequests } from './resources.ts'
@@ -14,6 +15,7 @@ import { twinRequests } from './twin.ts'
 /** All kinds of calls, as in scenarios. */
 const kinds: { readonly [Kind in Call['kind']]: RequestBuilder<CallOf<Kind>> } = {
   chat: chatRequests,
+  conversation: conversationRequests,
   rpc: rpcRequests,
   replay: replayRequests,
   twin: twinRequests,

@@ -124,5 +124,7 @@ export function requestAt(
   context: SendContext,
 ): BuiltRequest {
   const wallet = caller.kind === 'wallet' ? caller : undefined
-  return buildRequest(plan, { firstId: arrival.id, step: stepAt(arrival, index), wallet }, headers, context)
+  const { turn } = context
+  const firstId = turn?.firstId ?? arrival.id
+  return buildRequest(plan, { firstId, step: stepAt(arrival, index), turn, wallet }, headers, context)
 }

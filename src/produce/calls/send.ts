@@ -1,7 +1,14 @@
-import { sleepUntil } from '../../lib/clock.ts'
-import type { DropReason } from '../../observation/observation.ts'
-import { traitsOf } from '../../plan/plan.ts'
-import type { Arrival } from '../arrivals/arrivals.ts'
+import type { Contract } from '../../contract/contract.ts'
+import { limitHeadersOf, statedWait, statesWait } from '../../contract/limit-headers/limit-headers.ts'
+import { inMicroseconds, sleepPreciselyUntil, sleepUntil } from '../../lib/clock.ts'
+import { parseJson, toObject } from '../../lib/json.ts'
+import { is2xx } from '../../lib/numbers.ts'
+import { statedRequests, statedTokens } from '../../observation/limit-scope.ts'
+import type { DropReason, Observation } from '../../observation/observation.ts'
+import { type Call, type ConversationCall, traitsOf } from '../../plan/plan.ts'
+import { type Arrival, requestIdOf } from '../arrivals/arrivals.ts'
+import type { TurnPosition } from './call.ts'
+import { addTurn, openingHistory, turnOf } from './conversation.ts'
 import { sendPayment } from './send-payment.ts'
 import { dropStep, originAt, planOf, sendSigned, sendStep, stepAt } from './send-step.ts'
 import type { SendContext } from './transmit.ts'
@@ -13,6 +20,7 @@ import type { SendContext } from './transmit.ts'
 export function sendArrival(arrival: Arrival, context: SendContext, onFree?: () => void): Promise<boolean> {
   try {
     if (arrival.steps[0] === 'offer') return sendPayment(arrival, context)
+    if (arrival.steps[0] === 'turn') return sendSession(arrival, context)
     if (arrival.steps.length === 1) return sendStep(arrival, 0, arrival.dueMs, context, onFree)
     return arrival.steps[1] === 'only' ? sendRace(arrival, context) : sendRepetitions(arrival, context)
   } catch (cause) {
@@ -55,4 +63,141 @@ async function sendRace(arrival: Arrival, context: SendContext): Promise<boolean
 /** Records an arrival that is not sent, with one observation for each of its requests. */
 export function dropArrival(arrival: Arrival, reason: DropReason, context: SendContext): void {
   for (const index of arrival.steps.keys()) dropStep(arrival, index, reason, context)
+}
+
+/** A session gives up if a 429 states a longer wait. */
+const maxWaitMs = 120_000
+
+/**
+ * Sends the turns of a session, one after another. A turn is due when the think time after the one before it ends.
+ * Resolves when all turns are observed, sent or not, with whether the first one was sent.
+ */
+async function sendSession(arrival: Arrival, context: SendContext): Promise<boolean> {
+  const plan = conversationOf(planOf(arrival, context))
+  const history = openingHistory(plan, arrival.id, context)
+  const turns = arrival.steps.length
+  let wasSent = false
+  let dueMs = arrival.dueMs
+  for (let number = 0; number < turns; number++) {
+    const position = { firstId: arrival.id, number, turns, history }
+    const { ended, answer } = await sendTurn(turnAt(arrival, number, dueMs, context), position, context)
+    if (number === 0) wasSent = ended !== null && ended.outcome.kind !== 'dropped'
+    const turn = turnOf(plan, arrival.id, number, context)
+    if (answer !== '') addTurn(history, turn, plan.history === 'target' ? answer : turn.syntheticAnswer())
+    if (number === turns - 1) break
+    const next = nextOf(ended, answer !== '', plan, context)
+    if (typeof next === 'string') {
+      dropTurns(arrival, number + 1, next, context)
+      break
+    }
+    const { thinkMs } = turnOf(plan, arrival.id, number + 1, context)
+    dueMs = inMicroseconds(Math.max(next.endMs + thinkMs, next.earliestMs))
+    await sleepPreciselyUntil(context.clock, dueMs, context.stop)
+    if (!context.stop.aborted) continue
+    dropTurns(arrival, number + 1, 'interrupted', context)
+    break
+  }
+  return wasSent
+}
+
+/** A turn as an arrival of one request. It gets its number now, because it is sent or dropped now. */
+const turnAt = (arrival: Arrival, number: number, dueMs: number, { callers, nextSeq }: SendContext): Arrival => ({
+  ...arrival,
+  id: requestIdOf(arrival, number, callers.length),
+  seq: number === 0 ? arrival.seq : nextSeq(1),
+  dueMs,
+  steps: oneTurn,
+})
+
+const oneTurn = ['turn'] as const
+
+/** What became of a turn, and the text of its answer; empty: there is none. */
+type EndedTurn = { readonly ended: Observation | null; readonly answer: string }
+
+async function sendTurn(
+  arrival: Arrival,
+  position: TurnPosition & { readonly firstId: number },
+  context: SendContext,
+): Promise<EndedTurn> {
+  let streamed = ''
+  let body = ''
+  let ended: Observation | null = null
+  const onText = (piece: string): void => {
+    streamed += piece
+  }
+  await sendStep(arrival, 0, arrival.dueMs, {
+    ...context,
+    turn: { ...position, onText },
+    transport: async (request, signal, onFree) => {
+      const exchange = await context.transport(request, signal, onFree)
+      body = exchange.body.toString()
+      return exchange
+    },
+    sink: observation => {
+      ended = observation
+      context.sink(observation)
+    },
+  })
+  const isAnswered = isSuccess(ended)
+  return { ended, answer: isAnswered ? streamed || textIn(body) : '' }
+}
+
+const isSuccess = (ended: Observation | null): boolean =>
+  ended?.outcome.kind === 'answered' && is2xx(ended.outcome.status)
+
+/** The text of the first choice of a whole completion. */
+function textIn(body: string): string {
+  const choices = toObject(parseJson(body))?.choices
+  const content = Array.isArray(choices) ? toObject(toObject(choices[0])?.message)?.content : null
+  return typeof content === 'string' ? content : ''
+}
+
+/** When the next turn may be due; or why there is none. */
+function nextOf(
+  ended: Observation | null,
+  isAnswered: boolean,
+  plan: ConversationCall,
+  { contract, clock }: SendContext,
+): { readonly endMs: number; readonly earliestMs: number } | DropReason {
+  if (ended === null) return 'interrupted'
+  const { outcome, endMs, dueMs, response } = ended
+  if (outcome.kind === 'dropped') return outcome.reason
+  const from = { endMs: endMs ?? dueMs, earliestMs: 0 }
+  // A success without a text, such as a call of a tool, ends nothing.
+  if (isAnswered || isSuccess(ended)) return from
+  const isRefused = outcome.kind === 'answered' && outcome.status === 429
+  if ((isRefused ? plan.after429 : plan.afterFailure) === 'give-up') return 'no-response'
+  const waitMs = isRefused && response !== null ? waitIn(response.headers, contract, clock.wallMs()) : 0
+  return waitMs > maxWaitMs ? 'no-response' : { ...from, earliestMs: from.endMs + waitMs }
+}
+
+/** How long a refusal asks to wait: as it says, or until a limit without anything left resets; 0: it does not say. */
+function waitIn(headers: Readonly<Record<string, string>>, contract: Contract, wallMs: number): number {
+  const { retryAfter, requests, tokens } = limitHeadersOf(contract.limits)
+  const stated = statedWait({ retryAfter: retryAfter === 'none' ? 'seconds' : retryAfter }, headers)
+  if (stated !== null) return stated
+  const waits = [
+    { at: requests, ...statedRequests(headers, contract) },
+    { at: tokens, ...statedTokens(headers, contract) },
+  ].flatMap(({ at, remaining, reset }) =>
+    remaining !== 0 || reset === null ? [] : [statesWait(at) ? reset : reset - wallMs],
+  )
+  return Math.max(0, ...waits)
+}
+
+/** Observes that the turns from `first` on were not sent. */
+function dropTurns(arrival: Arrival, first: number, reason: DropReason, context: SendContext): void {
+  const nowMs = context.clock.nowMs()
+  const turns = arrival.steps.length
+  const history = { messages: [], isOwn: false, tokens: 0 }
+  for (let number = first; number < turns; number++)
+    dropStep(turnAt(arrival, number, nowMs, context), 0, reason, {
+      ...context,
+      turn: { firstId: arrival.id, number, turns, history },
+    })
+}
+
+function conversationOf(plan: Call): ConversationCall {
+  if (plan.kind !== 'conversation') throw new RangeError(`a ${plan.kind} has no turns`)
+  return plan
 }

@@ -55,13 +55,15 @@ export type StreamReaderOptions = {
    */
   readonly echoField: string | null
   readonly mask: Mask
+  /** Takes the whole text of the content, piece by piece, as it came. Missing or null: nobody needs it. */
+  readonly onText?: ((text: string) => void) | null
 }
 
 /**
  * Reads the event stream of a chat completion. Parses each event once, or not at all if its bytes repeat an earlier
  * event. Never throws on any input.
  */
-export function createStreamReader({ doneMarker, echoField, mask }: StreamReaderOptions): StreamReader {
+export function createStreamReader({ doneMarker, echoField, mask, onText = null }: StreamReaderOptions): StreamReader {
   let atMs = 0
   let chunks = 0
   let malformedEvents = 0
@@ -194,9 +196,14 @@ export function createStreamReader({ doneMarker, echoField, mask }: StreamReader
       parts |= TOOL_CALL
       for (const name of toolNamesIn(kept(delta.tool_calls))) collectName(toolNames, name)
     }
-    if (text !== null && content > 0 && text.length < maxTextLength) text += String(delta.content)
+    if (content > 0) keepText(String(delta.content))
     addDeltaTypes(deltaTypes, kept(delta))
     return parts
+  }
+
+  const keepText = (piece: string): void => {
+    if (text !== null && text.length < maxTextLength) text += piece
+    onText?.(piece)
   }
 
   const readEcho = (echo: JsonObject): number => {
@@ -208,8 +215,7 @@ export function createStreamReader({ doneMarker, echoField, mask }: StreamReader
   /** Equivalent to `readChunk` for a chunk that contains only a token. */
   const readToken = (bytes: Buffer, from: number, end: number, isContent: boolean): void => {
     chunks++
-    const isKept = isContent && text !== null && text.length < maxTextLength
-    if (isKept) text += bytes.toString('utf8', from, end)
+    if (isContent && (text !== null || onText !== null)) keepText(bytes.toString('utf8', from, end))
     const characters = charactersIn(bytes, from, end)
     if (isContent) contentCharacters += characters
     else reasoningCharacters += characters

@@ -15,7 +15,7 @@ import { signedSecrets } from '../callers/wallet-kinds.ts'
 import { isEventStream } from '../transport/exchange.ts'
 import type { StallWatch } from '../transport/stalls.ts'
 import type { Exchange, Transport } from '../transport/transport.ts'
-import type { BuiltRequest, RequestContext } from './call.ts'
+import type { BuiltRequest, RequestContext, TurnPosition } from './call.ts'
 import { leaveAt } from './hang-up.ts'
 import { maskExchange, outcomeOf, responseOf } from './read-response.ts'
 
@@ -35,6 +35,10 @@ export type SendContext = RequestContext & {
   readonly transport: Transport
   /** Cancels requests in flight; they are observed as cancelled. */
   readonly abort: AbortSignal
+  /** The turn of a conversation that is sent. Missing: it is none. */
+  readonly turn?: TurnPosition & { readonly firstId: number }
+  /** The `seq` for this number of requests in a row. */
+  readonly nextSeq: (requests: number) => number
   /** Aborted when sending must stop; the rest of a replay is then dropped. */
   readonly stop: AbortSignal
   /** Whether a request may be sent now; asked right before each one. */

@@ -38,7 +38,7 @@ export type CallCost = {
   readonly arrivals: (arrivals: number, contract: Contract) => bigint | null
   /** The maximum cost of one request. */
   readonly maxRequest: (contract: Contract) => bigint | null
-  /** The maximum number of requests of one arrival that a broken service may charge. */
+  /** The maximum number of requests of one arrival that the service may charge, even if it is broken. */
   readonly maxCharged: number
 }
 
@@ -49,8 +49,8 @@ export type ReplayStep = 'only' | 'original' | 'duplicate' | 'other-key' | 'conf
 export const twinForms = ['streamed', 'compressed', 'batched', 'other-key', 'other-caller'] as const
 export type TwinForm = (typeof twinForms)[number]
 
-/** A top-up that pays first asks how to. */
-export type ArrivalStep = ReplayStep | TwinForm | 'offer' | 'payment'
+/** A top-up that pays first asks how to. A conversation is a turn after another. */
+export type ArrivalStep = ReplayStep | TwinForm | 'offer' | 'payment' | 'turn'
 
 /** What decides about the requests of one arrival. `keys`: of its caller. */
 type StepTerms = { readonly random: () => Random; readonly callers: number; readonly keys: number }

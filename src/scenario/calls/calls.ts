@@ -11,6 +11,7 @@ import type { ReportMistake } from '../../lib/yaml.ts'
 import { namesInSequence } from '../stage-schema.ts'
 import type { CallContext, CallKind, CallTraits } from './call-kind.ts'
 import { chat, chatSchema, resolveChat, resolvedChat } from './chat.ts'
+import { conversation, conversationSchema, resolveConversation, resolvedConversation } from './conversation.ts'
 import { limitLogsSchema, list, modelsSchema, networksSchema, rateLimitsSchema, resolvedList } from './lists.ts'
 import { probe, probeNamed, probeSchema, resolvedProbe, resolveProbe } from './probe.ts'
 import { replay, replaySchema, resolvedReplay, resolveReplay } from './replay.ts'
@@ -29,6 +30,7 @@ import {
 
 const writtenCalls = [
   chatSchema,
+  conversationSchema,
   rpcSchema,
   batchSchema,
   replaySchema,
@@ -52,6 +54,7 @@ export const callSchema = z.discriminatedUnion('kind', writtenCalls, {
 /** A call as it is sent. The contract has decided its model, its methods and their weights. */
 export const resolvedCallSchema = z.discriminatedUnion('kind', [
   resolvedChat,
+  resolvedConversation,
   resolvedRpc,
   resolvedReplay,
   resolvedTwin,
@@ -71,6 +74,7 @@ type Resolve = (written: unknown, context: CallContext) => Call | null
 /** By kind, how a call of the file becomes one that can be sent. Null: the call has a mistake. */
 const resolvers: Readonly<Record<WrittenKind, Resolve>> = {
   chat: resolveChat,
+  conversation: resolveConversation,
   rpc: resolveSingle,
   'rpc-batch': resolveBatch,
   replay: resolveReplay,
@@ -90,6 +94,7 @@ type CallOf<Kind, Each = Call> = Each extends { readonly kind: infer Own } ? (Ki
 
 const kinds: { readonly [Kind in Call['kind']]: CallKind<CallOf<Kind>> } = {
   chat,
+  conversation,
   rpc,
   replay,
   twin,

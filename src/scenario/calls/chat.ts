@@ -103,12 +103,7 @@ export function resolveChat(value: unknown, context: CallContext): ChatCall | nu
   const call = parseFields(chatSchema, value)
   const { 'prompt-tokens': promptTokens, 'max-completion-tokens': requested = null, stream } = call
   const model = modelOf(value, context)
-  if (model === null) return null
-  if (requested !== null && model.maxCompletionTokens !== null && requested > model.maxCompletionTokens) {
-    const expected = `at most ${model.maxCompletionTokens}, the maximum of ${model.id}`
-    context.report(['max-completion-tokens'], { got: String(requested), expected })
-    return null
-  }
+  if (model === null || !isWithinModel(requested, model, context)) return null
   if (promptTokens === undefined || stream === undefined) return null
   const options = optionsOf(call)
   return {
@@ -125,8 +120,19 @@ export function resolveChat(value: unknown, context: CallContext): ChatCall | nu
   }
 }
 
-/** The model that a call names, the first one of its tier, or the first one of all. */
-function modelOf(
+/** Whether the model can generate the requested tokens. If not, that is reported. */
+export function isWithinModel(
+  requested: number | null,
+  { id, maxCompletionTokens: max }: Pick<Model, 'id' | 'maxCompletionTokens'>,
+  { report }: CallContext,
+): boolean {
+  if (requested === null || max === null || requested <= max) return true
+  report(['max-completion-tokens'], { got: String(requested), expected: `at most ${max}, the maximum of ${id}` })
+  return false
+}
+
+/** The model that a call names, the first one of its tier, or the first one of all. Null: none, which is reported. */
+export function modelOf(
   value: unknown,
   { contract, isTentative, report }: CallContext,
 ): Pick<Model, 'id' | 'tier' | 'maxCompletionTokens'> | null {

@@ -152,7 +152,7 @@ export function chatHandler(options: ChatHandlerDeps): ChatHandler {
     const random = randomStream(seed, `completion/${account.tier}/${account.name}/${account.completions++}`)
     const { sources, lookups } = searchWeb(request.options, request.userText, behavior)
     const owner = `${account.tier}/${account.name}/${model.id}`
-    const cached = cache(owner, request.prefixes(), state.arrivedMs)
+    const cached = behavior.cacheUse(cache(owner, request.prefixes(), state.arrivedMs), request.promptTokens)
     const generated = Array.from({ length: request.choices }, () =>
       renderChoice(generateChoice(request, behavior, timing, random), request, sources, behavior),
     )

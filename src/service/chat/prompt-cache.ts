@@ -14,11 +14,12 @@ export type CacheUse = { readonly read: number; readonly written: number }
 type Part = { readonly type: string; readonly text?: unknown; readonly cache_control?: unknown }
 type Message = { readonly role: string; readonly content?: string | readonly Part[] | null | undefined }
 
-const minTokens = 1_024
+/** Shorter prompts are cached only where they are marked. */
+export const minCachedTokens = 1_024
 const lifetimeMs = 300_000
 const maxPrefixes = 64
 
-/** The prefixes of a prompt to be cached: those that are marked, and every whole message from `minTokens` on. */
+/** The prefixes of a prompt to be cached: those that are marked, and every whole message from `minCachedTokens` on. */
 export function prefixesOf(messages: readonly Message[]): readonly Prefix[] {
   if (isShort(messages)) return []
   const prefixes: Prefix[] = []
@@ -33,7 +34,7 @@ export function prefixesOf(messages: readonly Message[]): readonly Prefix[] {
       tokens += typeof part.text === 'string' ? countTokens(part.text) : tokensPerAttachment
       if (part.cache_control !== undefined) prefixes.push({ text, tokens, isMarked: true })
     }
-    if (tokens >= minTokens) prefixes.push({ text, tokens, isMarked: false })
+    if (tokens >= minCachedTokens) prefixes.push({ text, tokens, isMarked: false })
   }
   return prefixes
 }
@@ -45,7 +46,7 @@ function isShort(messages: readonly Message[]): boolean {
     if (typeof content !== 'string') return false
     characters += content.length
   }
-  return characters + messages.length * tokensPerMessage < minTokens
+  return characters + messages.length * tokensPerMessage < minCachedTokens
 }
 
 /** Remembers the prefixes of each owner until they expire. */

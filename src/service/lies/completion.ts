@@ -1,4 +1,5 @@
 import type { Choice, Usage } from '../chat/completion.ts'
+import { minCachedTokens } from '../chat/prompt-cache.ts'
 import type { StreamEvent } from '../chat/stream.ts'
 import { always, amend, type Fields, input, result } from './decisions.ts'
 import { alsoViolating, type LieRow, type Lies } from './lie.ts'
@@ -154,6 +155,18 @@ export const completionLies = {
       cache_creation_input_tokens: 1,
     })),
     'cache-details-as-list': changeCacheUse('The prompt token details are a list.', Object.values),
+  },
+  'chat.usage.cached.new': {
+    'whole-prompt-cached': result(
+      'A prompt with cached tokens counts as cached to its end.',
+      'cacheUse',
+      (use, _, prompt) => (use.read === 0 ? use : { read: prompt, written: 0 }),
+    ),
+    'cached-at-first-sight': result(
+      'A long prompt counts as cached, although nobody sent it before.',
+      'cacheUse',
+      (use, _, prompt) => (prompt < minCachedTokens ? use : { read: prompt, written: 0 }),
+    ),
   },
   'chat.cost.cached': {
     'cached-at-full-price': changeBilledUsage('Cached tokens have the normal input price.', details => ({

@@ -45,6 +45,7 @@ export function judgedRunOf(observations: readonly Observation[], changes: Parti
     billing: aBilling,
     limits: [],
     capacity: [],
+    conversations: [],
     thresholds: [],
     proofs: proofLog.proofs(),
     openPayments: [],

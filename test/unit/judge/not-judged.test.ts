@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest'
+import type { Clause } from '../../../src/contract/clause.ts'
 import { type ClauseId, clauseIds, clauses } from '../../../src/contract/clauses.ts'
 import { createFindingLog } from '../../../src/judge/findings/findings.ts'
 import { createMetrics } from '../../../src/judge/metrics/request-stats.ts'
 import { callFilterOf, explainNotJudged } from '../../../src/judge/not-judged.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
-import type { Plan } from '../../../src/plan/plan.ts'
+import type { Call, Plan } from '../../../src/plan/plan.ts'
 import { anObservation, aPlan, respondedWith } from './metrics/fixtures.ts'
 
 const chat = (stream: boolean) =>
@@ -18,6 +19,14 @@ const chat = (stream: boolean) =>
     isBounded: true,
     options: null,
   }) as const
+
+const fixed = { from: 1, to: 1 }
+const talk: Call = {
+  ...{ kind: 'conversation', stream: true, model: 'm', modelTier: null },
+  ...{ turns: fixed, userTokens: fixed, maxCompletionTokens: fixed, thinkMs: fixed },
+  ...{ systemTokens: 0, systemGroups: 1, ownSystemRatio: 0, history: 'target' },
+  ...{ sessionHeader: null, sessionField: null, after429: 'go-on', afterFailure: 'give-up' },
+}
 
 const plan: Plan = aPlan({
   calls: { chat: chat(true), limits: { kind: 'rate-limits' }, probe: { kind: 'probe', probe: 'bad-key' } },
@@ -91,6 +100,9 @@ describe('a clause that nothing judged says why', () => {
 })
 
 test('every clause of a judge of streams is fed by streamed completions', () => {
-  for (const id of clauseIds.filter(id => clauses[id].judges.includes('chat-stream')))
-    expect(callFilterOf(id)?.matches(chat(true)), id).toBe(true)
+  for (const id of clauseIds.filter(id => clauses[id].judges.includes('chat-stream'))) {
+    const { exercisedBy }: Clause = clauses[id]
+    if (exercisedBy !== 'conversation') expect(callFilterOf(id)?.matches(chat(true)), id).toBe(true)
+    expect(callFilterOf(id)?.matches(talk), id).toBe(true)
+  }
 })

@@ -144,6 +144,7 @@ export const passingReport: Report = {
   ],
   findings: [],
   capacity: [],
+  conversations: [],
   thresholds: [met],
   plan: null,
   series: null,

@@ -73,7 +73,7 @@ test('a mistake in one field of a call does not hide mistakes in others', () => 
 
 test('a call with a mistake is not reported as unknown', () => {
   expect(mistakesOf(validScenario.replace('kind: rpc-batch', 'kind: rpc-btach'))).toEqual([
-    's.yaml:5:16: got "rpc-btach", expected chat, rpc, rpc-batch, replay, twin, models, networks, rate-limits, rate-limit-logs, resource, top-up, wallet-balance or probe; did you mean "rpc-batch"?',
+    's.yaml:5:16: got "rpc-btach", expected chat, conversation, rpc, rpc-batch, replay, twin, models, networks, rate-limits, rate-limit-logs, resource, top-up, wallet-balance or probe; did you mean "rpc-batch"?',
   ])
 })
 

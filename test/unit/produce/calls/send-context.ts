@@ -23,6 +23,7 @@ export type Reply = {
 export function sendContext(reply: (request: HttpRequest) => Reply = () => ({})) {
   const clock = manualClock()
   const stop = new AbortController()
+  let nextSeq = 41
   const requests: HttpRequest[] = []
   const observations: Observation[] = []
   const transport: SendContext['transport'] = async (request): Promise<Exchange> => {
@@ -68,6 +69,7 @@ export function sendContext(reply: (request: HttpRequest) => Reply = () => ({}))
     abort: new AbortController().signal,
     stop: stop.signal,
     maySend: () => true,
+    nextSeq: () => nextSeq++,
     sink: observation => observations.push(observation),
     traceIds: null,
   }

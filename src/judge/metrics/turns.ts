@@ -1,0 +1,151 @@
+import type { Contract } from '../../contract/contract.ts'
+import { formatPico } from '../../lib/money.ts'
+import { type Observation, type Sink, streamOf } from '../../observation/observation.ts'
+import { requestTraits } from '../../observation/requests/request.ts'
+import type { TurnDescriptor } from '../../observation/requests/traits.ts'
+import { jsonObject } from '../../observation/response.ts'
+import { isSystemStage, type Plan } from '../../plan/plan.ts'
+import { claimInBody, claimInHeader } from '../audits/ledger/charge.ts'
+import { tokenCounts } from '../checks/completion.ts'
+import { eachBy, getOrAdd, type MergeRules, mapBy, mergeFields, sum, sumBigint } from '../merge.ts'
+import type { ConversationResult, TurnResult } from '../results.ts'
+import { createHistogram, type HistogramSnapshot, type MutableHistogram, percentilesOf } from './histogram.ts'
+import { isSuccess, timingMs } from './timings.ts'
+
+/** Conversations by call: their sessions, and their turns by number. Memory is bounded by the plan. */
+export type TurnFold = {
+  readonly add: Sink
+  readonly results: () => readonly ConversationResult[]
+  readonly snapshot: () => TurnsSnapshot
+  readonly merge: (snapshot: TurnsSnapshot) => void
+}
+
+/** Plain data, for merging. By call, and by the number of a turn. */
+export type TurnsSnapshot = {
+  readonly sessions: ReadonlyMap<string, Sessions>
+  readonly turns: ReadonlyMap<string, ReadonlyMap<number, TurnSums & { readonly ttft: HistogramSnapshot }>>
+}
+
+type Sessions = { readonly started: number; readonly finished: number; readonly gaveUp: number }
+
+type TurnSums = {
+  readonly sent: number
+  readonly answered: number
+  /** Answers that state their tokens. The sums of tokens are over these. */
+  readonly counted: number
+  /** Those of them that state tokens of a cache. */
+  readonly hits: number
+  readonly promptTokens: number
+  readonly cachedTokens: number
+  /** The maximum that a cache can have had. */
+  readonly cacheableTokens: number
+  readonly claimedPico: bigint
+}
+
+type OwnSums = { -readonly [Name in keyof TurnSums]: TurnSums[Name] } & { readonly ttft: MutableHistogram }
+
+const noSessions = (): Sessions => ({ started: 0, finished: 0, gaveUp: 0 })
+const noTurns = (): OwnSums => ({
+  ...{ sent: 0, answered: 0, counted: 0, hits: 0, promptTokens: 0, cachedTokens: 0, cacheableTokens: 0 },
+  claimedPico: 0n,
+  ttft: createHistogram(),
+})
+
+const sessionRules: MergeRules<Sessions> = eachBy(sum, ['started', 'finished', 'gaveUp'])
+const turnRules: MergeRules<TurnSums & { readonly ttft: HistogramSnapshot }, OwnSums> = {
+  ...eachBy(sum, ['sent', 'answered', 'counted', 'hits', 'promptTokens', 'cachedTokens', 'cacheableTokens']),
+  claimedPico: sumBigint,
+  ttft: (own, part) => {
+    own.merge(part)
+    return own
+  },
+}
+
+/** Later turns share the last row. */
+const maxRows = 32
+
+export function createTurnFold(plan: Pick<Plan, 'calls'>, contract?: Contract): TurnFold {
+  const sessions = new Map<string, Sessions>()
+  const turns = new Map<string, Map<number, OwnSums>>()
+
+  const addSession = (call: string, more: Partial<Sessions>): void =>
+    void sessions.set(
+      call,
+      mergeFields({ ...(sessions.get(call) ?? noSessions()) }, { ...noSessions(), ...more }, sessionRules),
+    )
+
+  const addTurn = (o: Observation, turn: TurnDescriptor): void => {
+    const { call, outcome } = o
+    const isSent = outcome.kind !== 'dropped'
+    const isLast = turn.number === turn.turns - 1
+    if (turn.number === 0 && isSent) addSession(call, { started: 1 })
+    if (isLast && isSuccess(o)) addSession(call, { finished: 1 })
+    else if (isLast && (isSent || outcome.reason === 'no-response')) addSession(call, { gaveUp: 1 })
+    if (!isSent) return
+    const own = getOrAdd(getOrAdd(turns, call, emptyRows), Math.min(turn.number, maxRows - 1), noTurns)
+    own.sent++
+    if (isSuccess(o)) addAnswer(own, o, turn)
+  }
+
+  const addAnswer = (own: OwnSums, o: Observation, { newTokens }: TurnDescriptor): void => {
+    own.answered++
+    const ttftMs = timingMs('ttft', o)
+    if (ttftMs !== null) own.ttft.record(ttftMs)
+    if (o.response !== null)
+      own.claimedPico += (claimInBody(o.response) ?? (contract && claimInHeader(o.response, contract)))?.max ?? 0n
+    const counts = tokenCounts(streamOf(o)?.usage ?? (o.response === null ? null : jsonObject(o.response)?.usage))
+    if (counts === null) return
+    own.counted++
+    if (counts.cached > 0) own.hits++
+    own.promptTokens += counts.prompt
+    own.cachedTokens += counts.cached
+    own.cacheableTokens += Math.max(0, counts.prompt - newTokens)
+  }
+
+  return {
+    add: o => {
+      const turn = requestTraits(o.request).turn(o.request)
+      if (turn !== null && Object.hasOwn(plan.calls, o.call) && !isSystemStage(o.stage)) addTurn(o, turn)
+    },
+    results: () =>
+      Object.keys(plan.calls).flatMap(call => {
+        const ofCall = sessions.get(call)
+        return ofCall === undefined ? [] : [resultOf(call, ofCall, turns.get(call) ?? emptyRows())]
+      }),
+    snapshot: () => ({
+      sessions: new Map(sessions),
+      turns: new Map(
+        [...turns].map(([call, rows]) => [
+          call,
+          new Map([...rows].map(([number, own]) => [number, { ...own, ttft: own.ttft.snapshot() }])),
+        ]),
+      ),
+    }),
+    merge: snapshot => {
+      for (const [call, ofCall] of snapshot.sessions) addSession(call, ofCall)
+      for (const [call, rows] of snapshot.turns) mergeRows(getOrAdd(turns, call, emptyRows), rows)
+    },
+  }
+}
+
+const emptyRows = (): Map<number, OwnSums> => new Map()
+const mergeRows = mapBy(
+  (own: OwnSums, part: TurnSums & { readonly ttft: HistogramSnapshot }) => mergeFields(own, part, turnRules),
+  noTurns,
+)
+
+function resultOf(call: string, sessions: Sessions, rows: ReadonlyMap<number, OwnSums>): ConversationResult {
+  const turns = [...rows].toSorted(([a], [b]) => a - b).map(([number, own]) => turnResult(number + 1, own))
+  const claimed = [...rows.values()].reduce((total, { claimedPico }) => total + claimedPico, 0n)
+  const { started, finished, gaveUp } = sessions
+  return { call, ...{ started, finished, gaveUp }, claimedUsd: formatPico(claimed), turns }
+}
+
+function turnResult(turn: number, own: OwnSums): TurnResult {
+  const { sent, answered, counted, hits, promptTokens, cachedTokens, cacheableTokens, claimedPico, ttft } = own
+  return {
+    ...{ turn, sent, answered, counted, hits, promptTokens, cachedTokens, cacheableTokens },
+    claimedUsd: formatPico(claimedPico),
+    ttftMs: percentilesOf(ttft),
+  }
+}

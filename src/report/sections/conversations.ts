@@ -1,0 +1,57 @@
+import { count, formatDuration, formatRatio, NO_VALUE, plural, threeDigits } from '../../lib/format.ts'
+import { type Block, code, right, toned } from '../blocks.ts'
+import type { Report } from '../document.ts'
+
+type Conversation = Report['conversations'][number]
+type Turn = Conversation['turns'][number]
+
+/** For each conversation its sessions, and what each turn got. */
+export function conversationsSection({ conversations }: Report): readonly Block[] {
+  if (conversations.length === 0) return []
+  return [{ kind: 'heading', id: 'conversations', text: 'Conversations' }, ...conversations.flatMap(blocksOf)]
+}
+
+const blocksOf = (conversation: Conversation): readonly Block[] => [
+  { kind: 'text', text: [toned('strong', code(conversation.call)), ': ', sessionsText(conversation)], afterGap: true },
+  {
+    kind: 'table',
+    columns: [
+      { title: 'turn' },
+      right('sent'),
+      right('answered'),
+      right('TTFT p50'),
+      { ...right('p95'), priority: 2 },
+      right('prompt'),
+      right('cached'),
+      { ...right('of possible'), priority: 1 },
+      { ...right('hits'), priority: 3 },
+      { ...right('claimed each'), priority: 4 },
+    ],
+    rows: conversation.turns.map(turn => ({ cells: cellsOf(turn) })),
+  },
+]
+
+/** For example `12 sessions: 10 finished, 1 gave up, 1 was cut off; $0.0021 each`. */
+function sessionsText({ started, finished, gaveUp, claimedUsd }: Conversation): string {
+  const cut = started - finished - gaveUp
+  const others = [...(gaveUp > 0 ? [`${count(gaveUp)} gave up`] : []), ...(cut > 0 ? [`${count(cut)} cut off`] : [])]
+  const each = Number(claimedUsd) > 0 ? `; $${threeDigits(Number(claimedUsd) / Math.max(1, started))} each` : ''
+  return `${plural(started, 'session')}, ${[`${count(finished)} finished`, ...others].join(', ')}${each}`
+}
+
+function cellsOf(turn: Turn): readonly string[] {
+  const { counted, answered } = turn
+  const mean = (sum: number) => (counted === 0 ? NO_VALUE : count(Math.round(sum / counted)))
+  return [
+    String(turn.turn),
+    count(turn.sent),
+    count(answered),
+    formatDuration(turn.ttftMs.p50),
+    formatDuration(turn.ttftMs.p95),
+    mean(turn.promptTokens),
+    mean(turn.cachedTokens),
+    turn.cacheableTokens === 0 ? NO_VALUE : formatRatio(turn.cachedTokens / turn.cacheableTokens),
+    counted === 0 ? NO_VALUE : formatRatio(turn.hits / counted),
+    answered === 0 || Number(turn.claimedUsd) === 0 ? NO_VALUE : `$${threeDigits(Number(turn.claimedUsd) / answered)}`,
+  ]
+}

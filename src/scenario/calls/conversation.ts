@@ -1,0 +1,213 @@
+import { z } from 'zod'
+import type { DeepReadonly } from '../../lib/json.ts'
+import type { Random } from '../../lib/random.ts'
+import { parseFields, whole } from '../../lib/schemas.ts'
+import { oneOf } from '../../lib/usage-error.ts'
+import {
+  durationRangeField,
+  headerField,
+  integerField,
+  mapping,
+  probabilityField,
+  type Range,
+  rangeField,
+  rangeSchema,
+  textField,
+  writtenRange,
+} from '../fields.ts'
+import {
+  type ArrivalStep,
+  type CallContext,
+  type CallCost,
+  type CallKind,
+  kindField,
+  usualTraits,
+} from './call-kind.ts'
+import { chat, chatSchema, isWithinModel, modelOf, resolvedChat } from './chat.ts'
+
+const histories = ['target', 'synthetic'] as const
+const reactions = ['go-on', 'give-up'] as const
+const reactionField = z.enum(reactions, { error: oneOf(reactions) })
+
+const { stream, model, 'model-tier': modelTier } = chatSchema.shape
+
+export const conversationSchema = mapping({
+  kind: kindField('conversation'),
+  stream,
+  model,
+  'model-tier': modelTier,
+  turns: rangeField(1, 1_000).describe('Turns of each session: one number, or a range to draw from.'),
+  'user-tokens': rangeField(1, 100_000).describe('Approximate length of what the user says in each turn, in tokens.'),
+  'max-completion-tokens': rangeField(1, 1_000_000).describe('Maximum tokens of each answer.'),
+  think: durationRangeField
+    .default({ from: 0, to: 0 })
+    .describe('Time from the end of an answer until the next turn is due. Default: 0s.'),
+  'system-tokens': integerField(0, 1_000_000)
+    .default(0)
+    .describe('Approximate length of the system prompt in tokens; 0 for none.'),
+  'system-groups': integerField(1, 10_000)
+    .default(1)
+    .describe('Number of system prompts. The sessions of a group share one, so that a cache can serve it.'),
+  'own-system-ratio': probabilityField()
+    .default(0)
+    .describe('Probability that a session has a system prompt of its own, which no cache can serve.'),
+  history: z
+    .enum(histories, { error: oneOf(histories) })
+    .default('target')
+    .describe('What earlier turns have as answers: those of the target, or synthetic ones of the maximum length.'),
+  'session-header': headerField('the name of a header')
+    .refine(name => /^[A-Za-z0-9-]{1,64}$/.test(name), 'the name of a header')
+    .optional()
+    .describe('Name of a header with an id of the session. Default: none is sent.'),
+  'session-field': textField('the name of a request field')
+    .optional()
+    .describe('Name of a request field with an id of the session, such as prompt_cache_key. Default: none is sent.'),
+  'after-429': reactionField
+    .default('go-on')
+    .describe('After a 429: go on with the next turn, at the earliest when the response allows it, or give up.'),
+  'after-failure': reactionField
+    .default('give-up')
+    .describe('After any other turn without an answer: go on with the next one, or give up.'),
+}).describe('A session of chat completions. Each turn has the earlier ones before it, and is due after a think time.')
+
+export const resolvedConversation = z.object({
+  kind: z.literal('conversation'),
+  ...{ stream: resolvedChat.shape.stream, model: z.string(), modelTier: resolvedChat.shape.modelTier },
+  turns: rangeSchema,
+  userTokens: rangeSchema,
+  maxCompletionTokens: rangeSchema,
+  thinkMs: rangeSchema,
+  systemTokens: whole,
+  systemGroups: whole,
+  ownSystemRatio: z.number().min(0).max(1),
+  history: z.enum(histories),
+  /** null: no id of the session is sent. */
+  sessionHeader: z.string().nullable(),
+  sessionField: z.string().nullable(),
+  after429: z.enum(reactions),
+  afterFailure: z.enum(reactions),
+})
+export type ConversationCall = DeepReadonly<z.output<typeof resolvedConversation>>
+
+/** A whole number of the range, each as probable as any other. */
+export const drawFrom = ({ from, to }: Range, random: Random): number => from + random.int(Math.floor(to - from) + 1)
+
+const meanOfRange = ({ from, to }: Range): number => (from + to) / 2
+
+type TurnCall = DeepReadonly<z.output<typeof resolvedChat>>
+
+/** One turn as a chat call of its own. */
+export function chatOfTurn(
+  { stream, model, modelTier, sessionField }: ConversationCall,
+  { promptTokens, maxCompletionTokens, session }: TurnSize & { readonly session: string },
+): TurnCall {
+  const body = sessionField === null ? null : { [sessionField]: session }
+  const options = body && { body, parameters: {}, suffix: null, encoding: null, samePrompt: false }
+  return { kind: 'chat', stream, model, modelTier, promptTokens, maxCompletionTokens, isBounded: true, options }
+}
+
+type TurnSize = Pick<TurnCall, 'promptTokens' | 'maxCompletionTokens'>
+
+/** At most these tokens of a chat template come with each message. */
+const tokensPerMessage = 10
+
+/** The turns of a session whose turns and answers have these lengths. */
+function turnsOf(
+  call: ConversationCall,
+  { turns, user, answer }: { readonly turns: number; readonly user: number; readonly answer: number },
+): readonly TurnCall[] {
+  return Array.from({ length: turns }, (_, number) => {
+    const words = call.systemTokens + number * (user + answer) + user
+    const promptTokens = words + (2 * number + 2) * tokensPerMessage
+    return chatOfTurn(call, { promptTokens, maxCompletionTokens: answer, session: '' })
+  })
+}
+
+const longestTurns = (call: ConversationCall): readonly TurnCall[] =>
+  turnsOf(call, { turns: call.turns.to, user: call.userTokens.to, answer: call.maxCompletionTokens.to })
+
+export const conversation: CallKind<ConversationCall> = {
+  judges: chat.judges,
+  traits: call => {
+    const { turns, model, stream, maxCompletionTokens, thinkMs } = call
+    const requests = meanOfRange(turns)
+    const usual = { user: meanOfRange(call.userTokens), answer: meanOfRange(maxCompletionTokens) }
+    const mean = turnsOf(call, { turns: Math.round(requests), ...usual }).map(chat.traits)
+    return {
+      ...usualTraits,
+      judges: () => chat.judges,
+      limits: (mean[0]?.limits ?? []).map(({ scope }, index) => ({
+        scope,
+        amount: mean.reduce((sum, { limits }) => sum + (limits[index]?.amount ?? 0), 0),
+      })),
+      cost: conversationCost(call),
+      unfitToSaturate: 'which is several requests',
+      isSearchable: false,
+      requests,
+      steps: ({ random }) => Array<ArrivalStep>(drawFrom(turns, random())).fill('turn'),
+      samples: () => requests,
+      maxTokens: turns.to * maxCompletionTokens.to,
+      isStream: stream,
+      waitMs: (turns.to - 1) * thinkMs.to,
+      model,
+    }
+  },
+  prompt: call => ({ ...call, thinkMs: { from: 0, to: 0 } }),
+  written: call => ({
+    stream: call.stream,
+    // A model without a name is that of a service that nobody has asked yet.
+    ...(call.model === '' ? { 'model-tier': call.modelTier } : { model: call.model }),
+    turns: writtenRange(call.turns),
+    'user-tokens': writtenRange(call.userTokens),
+    'max-completion-tokens': writtenRange(call.maxCompletionTokens),
+    think: writtenRange(call.thinkMs, 'ms'),
+    'system-tokens': call.systemTokens,
+    'system-groups': call.systemGroups,
+    'own-system-ratio': call.ownSystemRatio,
+    history: call.history,
+    ...(call.sessionHeader !== null && { 'session-header': call.sessionHeader }),
+    ...(call.sessionField !== null && { 'session-field': call.sessionField }),
+    'after-429': call.after429,
+    'after-failure': call.afterFailure,
+  }),
+}
+
+/** A session costs at most as much as all of its turns, if every turn and answer has its maximum length. */
+function conversationCost(call: ConversationCall): CallCost {
+  const costs = longestTurns(call).map(turn => chat.traits(turn).cost)
+  return {
+    credits: () => 0,
+    arrivals: (arrivals, contract) =>
+      costs.reduce<bigint | null>((sum, cost) => {
+        const ofTurn = cost.arrivals(arrivals, contract)
+        return sum === null || ofTurn === null ? null : sum + ofTurn
+      }, 0n),
+    // The last turn has the longest prompt.
+    maxRequest: contract => costs.at(-1)?.maxRequest(contract) ?? null,
+    maxCharged: call.turns.to,
+  }
+}
+
+export function resolveConversation(value: unknown, context: CallContext): ConversationCall | null {
+  const call = parseFields(conversationSchema, value)
+  const { turns, 'user-tokens': userTokens, 'max-completion-tokens': maxCompletionTokens, stream } = call
+  const found = modelOf(value, context)
+  if (found === null || !isWithinModel(maxCompletionTokens?.to ?? null, found, context)) return null
+  if (turns === undefined || userTokens === undefined || maxCompletionTokens === undefined) return null
+  return {
+    kind: 'conversation',
+    stream: stream ?? true,
+    model: found.id,
+    modelTier: found.tier ?? call['model-tier'] ?? null,
+    ...{ turns, userTokens, maxCompletionTokens },
+    thinkMs: call.think ?? { from: 0, to: 0 },
+    systemTokens: call['system-tokens'] ?? 0,
+    systemGroups: call['system-groups'] ?? 1,
+    ownSystemRatio: call['own-system-ratio'] ?? 0,
+    history: call.history ?? 'target',
+    sessionHeader: call['session-header'] ?? null,
+    sessionField: call['session-field'] ?? null,
+    after429: call['after-429'] ?? 'go-on',
+    afterFailure: call['after-failure'] ?? 'give-up',
+  }
+}

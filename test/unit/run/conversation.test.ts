@@ -1,0 +1,164 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { createJudge } from '../../../src/judge/judge.ts'
+import { createTurnFold } from '../../../src/judge/metrics/turns.ts'
+import type { Observation } from '../../../src/observation/observation.ts'
+import { requestTraits } from '../../../src/observation/requests/request.ts'
+import type { TurnDescriptor } from '../../../src/observation/requests/traits.ts'
+import { lies } from '../../../src/service/lies/lies.ts'
+import { type VirtualRun, virtualRun } from '../../support/virtual-run.ts'
+
+const scenarioOf = (stage: string, more = '') => `name: talking
+callers: { count: 4 }
+calls:
+  talk:
+    kind: conversation
+    model-tier: S
+    turns: 2 to 5
+    user-tokens: 20 to 60
+    max-completion-tokens: 40
+    think: 1s to 3s
+    system-tokens: 1200
+    ${more}
+stages:
+  - { name: steady, duration: 10s, mix: { talk: 1 }, ${stage} }
+budget: { usd: 1 }
+thresholds:
+  - { expect: violations == 0, why: Test. }
+`
+const open = 'shape: constant, rate: 1/s'
+
+type Turn = { readonly turn: TurnDescriptor; readonly of: Observation }
+
+/** The sessions of a run, each with its turns in order. */
+function sessionsIn(observations: readonly Observation[]): readonly (readonly Turn[])[] {
+  const turns = observations.flatMap(of => {
+    const turn = requestTraits(of.request).turn(of.request)
+    return turn === null ? [] : [{ turn, of }]
+  })
+  return [...new Set(turns.map(({ turn }) => turn.session))].map(session =>
+    turns.filter(({ turn }) => turn.session === session).toSorted((a, b) => a.turn.number - b.turn.number),
+  )
+}
+
+type Run = Awaited<ReturnType<typeof virtualRun>>
+
+describe('sessions that arrive by themselves', () => {
+  let run: Run
+  let sessions: readonly (readonly Turn[])[] = []
+  beforeAll(async () => {
+    run = await virtualRun({ scenario: scenarioOf(open), workers: 2 })
+    sessions = sessionsIn(run.observations)
+  })
+
+  test('pass on an honest service', () => {
+    expect(run.report.findings).toEqual([])
+    expect(run.report.verdict).toBe('pass')
+  })
+
+  test('start on time, whatever earlier sessions do, and have all of their turns', () => {
+    const starts = sessions.map(([first]) => first?.of.dueMs ?? 0).toSorted((a, b) => a - b)
+    expect(starts.map(ms => ms - (starts[0] ?? 0))).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map(s => s * 1_000))
+    expect(sessions.map(({ length }) => length)).toEqual(sessions.map(([first]) => first?.turn.turns))
+    expect(new Set(sessions.map(({ length }) => length)).size).toBeGreaterThan(1)
+  })
+
+  test('have each turn due when its think time ends, and send it then', () => {
+    for (const session of sessions)
+      for (const [index, { of }] of session.entries()) {
+        const before = session[index - 1]?.of.endMs ?? null
+        if (before !== null) expect(of.dueMs - before).toBeGreaterThanOrEqual(1_000)
+        if (before !== null) expect(of.dueMs - before).toBeLessThanOrEqual(3_001)
+        expect(of.sentMs).toBe(of.dueMs)
+        expect(of.caller).toBe(session[0]?.of.caller)
+      }
+  })
+
+  test('have different ids', () => {
+    const ids = run.observations.map(({ id }) => id)
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+
+  test('are counted by turn: what the target states, and what a cache can have at most', () => {
+    const [conversation] = run.report.conversations
+    expect(conversation).toMatchObject({ call: 'talk', started: 10, finished: 10, gaveUp: 0 })
+    const turns = conversation?.turns ?? []
+    expect(turns.map(({ turn, sent }) => [turn, sent])).toEqual(
+      [1, 2, 3, 4, 5].map(turn => [turn, sessions.filter(({ length }) => length >= turn).length]),
+    )
+    expect(turns.every(({ cachedTokens, cacheableTokens }) => cachedTokens <= cacheableTokens)).toBe(true)
+    const [first, second] = turns
+    // Each later turn finds all that came before it.
+    expect(second?.hits).toBe(second?.sent)
+    expect(first?.hits).toBeLessThan(first?.sent ?? 0)
+    expect(Number(conversation?.claimedUsd)).toBeCloseTo(Number(run.report.billing.claimedUsd), 9)
+  })
+
+  test('are judged the same from their record', () => {
+    const judge = createJudge(run.plan, run.contract, run.head)
+    for (const each of JSON.parse(JSON.stringify(run.observations))) judge.add(each)
+    const fold = createTurnFold(run.plan)
+    fold.merge(judge.finish(true).turns)
+    expect(fold.results()).toEqual(run.report.conversations)
+  })
+})
+
+test('the requests of a worker are numbered in the order of sending, without gaps', async () => {
+  const { observations } = await virtualRun({ scenario: scenarioOf(open) })
+  const bySeq = observations.filter(({ stage }) => stage === 'steady').toSorted((a, b) => a.seq - b.seq)
+  expect(observations.map(({ seq }) => seq).toSorted((a, b) => a - b)).toEqual([...observations.keys()])
+  const sent = bySeq.map(({ sentMs }) => sentMs ?? 0)
+  expect(sent).toEqual(sent.toSorted((a, b) => a - b))
+})
+
+test('a fixed number of sessions: each user begins the next one after the last turn', async () => {
+  const { observations, report } = await virtualRun({
+    scenario: scenarioOf('shape: closed, users: 3, think: 500ms'),
+  })
+  expect(report.verdict).toBe('pass')
+  const sessions = sessionsIn(observations)
+  const spans = sessions.map(each => ({ from: each[0]?.of.dueMs ?? 0, to: each.at(-1)?.of.endMs ?? 0 }))
+  const most = Math.max(...spans.map(({ from }) => spans.filter(each => each.from <= from && from < each.to).length))
+  expect(most).toBe(3)
+  expect(sessions.length).toBeGreaterThan(3)
+  const starts = spans.map(({ from }) => from).toSorted((a, b) => a - b)
+  for (const from of starts.slice(3)) expect(spans.map(({ to }) => from - to)).toContainEqual(expect.closeTo(500, 2))
+})
+
+test('a session that is refused gives up, and its other turns are not due', async () => {
+  const { report, observations } = await virtualRun({
+    scenario: scenarioOf(open, 'after-failure: give-up'),
+    faults: [{ status: 503, probability: 0.3 }],
+  })
+  const [conversation] = report.conversations
+  const sessions = sessionsIn(observations)
+  const isBad = ({ of }: Turn) => of.outcome.kind === 'answered' && of.outcome.status === 503
+  expect(conversation?.gaveUp).toBe(sessions.filter(each => each.some(isBad)).length)
+  expect(conversation?.gaveUp).toBeGreaterThan(0)
+  expect(conversation?.finished).toBe(10 - (conversation?.gaveUp ?? 0))
+  expect(report.load.dropped).toBe(0)
+})
+
+test('a budget is kept, and no session begins that it does not cover to its end', async () => {
+  const scenario = scenarioOf(open).replace('usd: 1', 'usd: 0.012')
+  const { report, observations } = await virtualRun({ scenario })
+  expect(report.run.ended).toBe('budget-reached')
+  expect(Number(report.billing.claimedUsd)).toBeLessThanOrEqual(0.012)
+  expect(Number(report.billing.claimedUsd)).toBeGreaterThan(0)
+  const reasons = sessionsIn(observations).map(each => {
+    const [first] = each
+    return first?.of.outcome.kind === 'dropped' ? first.of.outcome.reason : 'sent'
+  })
+  expect(reasons).toContain('budget')
+})
+
+describe('a lie about cached tokens is accused', () => {
+  const told = (['chat.usage.cached.new', 'chat.cost.cached'] as const).flatMap(clause =>
+    lies[clause].filter(({ name }) => !name.startsWith('written')).map(lie => ({ clause, name: lie.name, lie })),
+  )
+  test.each(told)('$clause: $name', async ({ clause, lie }) => {
+    const run: VirtualRun = { scenario: scenarioOf(open), lies: [lie] }
+    const { report } = await virtualRun(run)
+    expect(report.findings.map(each => each.clause)).toEqual([clause])
+    expect(report.verdict).toBe('fail')
+  })
+})
