@@ -158,9 +158,13 @@ export const commands: readonly Command[] = [
       profile,
       'limits-from': limitsFrom,
       only,
+      detect: { type: 'string', describe: 'A change to notice, such as "p95 ttft +5%": what it takes' },
+      power: { type: 'number', describe: 'The chance to notice it (with --detect; default: 0.9)' },
+      baseline: { type: 'string', describe: 'Run directory that shows how times vary (with --detect)' },
       format: textOrJson,
     },
     examples: [
+      ['plan nightly --detect "p95 ttft +5%" --power 0.9', 'Show how many requests a change takes to show up'],
       ['plan smoke', 'Show what a shipped scenario sends'],
       ['plan my.yaml --target https://api.example.com/v1', 'Use the models and the limits that your service states'],
     ],

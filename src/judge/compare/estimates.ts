@@ -1,6 +1,6 @@
 import { tSurvival } from '../../lib/statistics/student-t.ts'
 import { samplesFor } from '../metrics/histogram.ts'
-import { type BucketCounts, type Slice, type SlicedTiming, timeBuckets } from '../metrics/slices.ts'
+import { type BucketCounts, type Slice, type SlicedTiming, type Slices, timeBuckets } from '../metrics/slices.ts'
 
 /**
  * A number of one run, with its uncertainty. Values close in time are correlated, so slices count as independent, and the
@@ -47,6 +47,34 @@ export function estimatePercentile(slices: readonly Slice[], timing: SlicedTimin
   const deviation = ((high - low) * Math.LN2) / timeBuckets.perOctave / 2
   const value = positionMs(position)
   return { value, point: Math.log(value), variance: deviation ** 2, freedom: found.freedom }
+}
+
+/**
+ * How much a percentile of a run would vary with a single value, by the logarithm, and how many values there are; null: too
+ * few. Values close in time are alike, which the slices show.
+ */
+export function spreadOf(
+  { calls }: Slices,
+  of: {
+    readonly call: string | null
+    readonly stage: string | null
+    readonly timing: SlicedTiming
+    readonly percent: number
+  },
+): { readonly deviation: number; readonly values: number } | null {
+  const slices = new Map<string, Slice>()
+  for (const cell of calls) {
+    if ((of.call ?? cell.call) !== cell.call || (of.stage ?? cell.stage) !== cell.stage) continue
+    for (const slice of cell.slices) {
+      const key = `${cell.stage} ${slice.index}`
+      const times = sumBuckets([slices.get(key)?.times[of.timing] ?? [], slice.times[of.timing] ?? []])
+      slices.set(key, { ...slice, times: { [of.timing]: times } })
+    }
+  }
+  const all = [...slices.values()]
+  const estimate = estimatePercentile(all, of.timing, of.percent)
+  const values = all.reduce((sum, slice) => sum + countOf(slice.times[of.timing] ?? []), 0)
+  return estimate === null ? null : { deviation: Math.sqrt(estimate.variance * values), values }
 }
 
 /** A rate per second of the duration of the stage. */

@@ -176,7 +176,7 @@ function shiftWhere(holds: (buckets: number) => boolean): number {
  * How much more than a median a measure varies from run to run. The number of stalls in a run decides its p99, and no
  * single run shows how much that number varies.
  */
-export function noisiness({ kind, percent }: ComparedMeasure): number {
+export function noisiness({ kind, percent }: Pick<ComparedMeasure, 'kind' | 'percent'>): number {
   if (kind === 'share' || kind === 'price') return 0
   if (percent === null || percent < 95) return 1
   return percent < 99 ? 3 : 10

@@ -68,7 +68,7 @@ test('each example of --help is a valid command line', () => {
   const examples = commands.flatMap(command => command.examples ?? [])
   expect(examples.length).toBeGreaterThan(8)
   for (const [line] of examples) {
-    const args = line.replace(/ > \S+$/, '').split(' ')
+    const args = (line.replace(/ > \S+$/, '').match(/"[^"]*"|[^ ]+/g) ?? []).map(word => word.replaceAll('"', ''))
     expect(() => assertAccepted(args), line).not.toThrow()
   }
 })
