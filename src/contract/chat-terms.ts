@@ -72,6 +72,19 @@ export const chatTerms = z.strictObject({
         'how far `cost` may be from tokens × list price, as a share of it; one `billing.balanceResolutionUsd` is added',
       ),
     ),
+  atOnce: z
+    .strictObject({
+      requests: positiveInt.describe('how many completions of one caller may be in progress at once'),
+      message: z
+        .string()
+        .min(1)
+        .describe(
+          'the `customMessage` of the 429 that a further one gets, which does not count against a limit; `chat.atOnce: null`, as documented: there is no such 429',
+        ),
+    })
+    .nullable()
+    .default(null)
+    .meta({ isOpen: true }),
   wrongMediaTypeStatus: z.int().min(400).max(499).describe('the status of a chat request that is not application/json'),
   unknownMembers: z
     .enum(['tolerated', 'refused'])

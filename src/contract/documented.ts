@@ -113,6 +113,7 @@ export const documentedContract: Contract = {
       usdPerLookup: '0.01', // public
     },
     costTolerance: 0.000001,
+    atOnce: null,
     wrongMediaTypeStatus: 415,
     unknownMembers: 'tolerated',
     compression: 'required',

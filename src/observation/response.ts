@@ -100,14 +100,12 @@ function textsIn(value: unknown, depth: number): readonly string[] {
 export const bodyText = ({ body }: ObservedResponse): string =>
   body.kind === 'json' ? JSON.stringify(body.value) : body.kind === 'text' ? body.head : ''
 
-/**
- * Whether a 429 rejects an RPC request because another request of its caller is in flight. Such a 429 is not about a
- * limit.
- */
-export function isConcurrencyRejection(response: ObservedResponse, { rpc }: Contract): boolean {
-  if (rpc.oneAtATime === null || response.status !== 429) return false
+/** Whether a 429 rejects a request because others of its caller are in flight. Such a 429 is not about a limit. */
+export function isConcurrencyRejection(response: ObservedResponse, { rpc, chat }: Contract): boolean {
+  if ((rpc.oneAtATime === null && chat.atOnce === null) || response.status !== 429) return false
   const body = jsonObject(response)
-  return (body?.customMessage ?? toObject(body?.error)?.customMessage) === rpc.oneAtATime.message
+  const said = body?.customMessage ?? toObject(body?.error)?.customMessage
+  return said !== undefined && (said === rpc.oneAtATime?.message || said === chat.atOnce?.message)
 }
 
 export { is2xx } from '../lib/numbers.ts'

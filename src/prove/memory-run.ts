@@ -39,7 +39,14 @@ export function memoryTransport(service: Service, clock: Clock, network: MemoryN
         if (!isOver) done(exchange)
         isOver = true
       }
+      let isSilent = false
       const hangUp = () => {
+        if (isOver || isSilent) return
+        if (leave?.silentMs === undefined) return close()
+        isSilent = true
+        after(clock, leave.silentMs, close)
+      }
+      const close = () => {
         if (isOver) return
         resolve({ ...arrived, endMs: clock.nowMs(), failure: { reason: 'left', detail: leave?.text ?? '' } })
         after(clock, network.delayMs(), () => tell())
@@ -61,7 +68,7 @@ export function memoryTransport(service: Service, clock: Clock, network: MemoryN
         tell = () => reply.onLeave?.(clock.nowMs() - startMs)
         const backMs = network.delayMs()
         after(clock, reply.afterMs + backMs, () => {
-          if (isOver) return
+          if (isOver || isSilent) return
           const headersMs = clock.nowMs()
           const response = { sentMs, headersMs, status: reply.status, headers: reply.headers, failure: null }
           arrived = { ...arrived, ...response }
@@ -77,7 +84,7 @@ export function memoryTransport(service: Service, clock: Clock, network: MemoryN
           chunks.forEach((chunk, index) => {
             const dueMs = Math.max(headersMs, startMs + chunk.afterMs + backMs)
             clock.at(dueMs, () => {
-              if (isOver) return
+              if (isOver || isSilent) return
               const read = Buffer.from(chunk.text)
               bytes += read.length
               request.onStreamBytes?.(read, clock.nowMs())

@@ -23,9 +23,14 @@ export type Account = AccountHolder & {
   readonly rejections: LimitRejection[]
   /** The maximum price of the requests that an upstream works on. It cannot be spent twice. */
   heldPico: bigint
+  /** The completions in progress, and those that were. */
+  slots: readonly Slot[]
   /** Charges that fall due later: a completion is billed when it is complete. */
   deferred: readonly DeferredCharge[]
 }
+
+/** What a completion occupies until its end, in Unix milliseconds. */
+export type Slot = { endMs: number }
 
 /** One request is charged in one currency. A DIEM is worth a dollar, so an amount is the same number in both. */
 type Charge = { readonly currency: 'usd' | 'diem'; readonly pico: bigint }
@@ -48,6 +53,7 @@ export function openAccount(caller: AccountHolder, picoUsd: bigint, picoDiem: bi
     picoUsd: 0n,
     picoDiem: 0n,
     heldPico: 0n,
+    slots: [],
     completions: 0,
     windows: new Map(),
     records: new Map(),

@@ -82,7 +82,7 @@ export const callExamples: Readonly<Record<string, string>> = {
     suffix: enable_web_citations=true
     accept-encoding: gzip
     same-prompt: true
-  cancelled: { kind: chat, model-tier: S, prompt-tokens: 20, hang-up: { after: 5 tokens, ratio: 0.1 } }
+  cancelled: { kind: chat, model-tier: S, prompt-tokens: 20, hang-up: { after: 5 tokens, stop-reading: 2s, ratio: 0.1 } }
   named: { kind: chat, stream: false, model: ref-small-24b, prompt-tokens: 20 }
 `,
   conversation: `calls:
@@ -111,7 +111,7 @@ export const callExamples: Readonly<Record<string, string>> = {
     network-family: evm
     methods: { eth_blockNumber: 6, eth_call: 3, eth_getLogs: 1 }
     failure-ratio: 0.05
-    hang-up: { after: 300ms, ratio: 0.1 }
+    hang-up: { after: 300ms, stop-reading: 1s, ratio: 0.1 }
 `,
   'rpc-batch': `calls:
   ten:
@@ -121,7 +121,7 @@ export const callExamples: Readonly<Record<string, string>> = {
     methods: { getSlot: 1 }
     size: 10
     failing-items: 1
-    hang-up: { after: headers, ratio: 0.1 }
+    hang-up: { after: headers, stop-reading: 1s, ratio: 0.1 }
 `,
   replay: `calls:
   batch: { kind: rpc-batch, size: 4 }

@@ -100,10 +100,14 @@ export const settings: readonly Setting[] = [
   shipped('billing'),
   shipped('hang-ups'),
   {
-    name: 'hang-ups with a price of hang-ups',
+    name: 'hang-ups with their price and slots',
     run: {
       scenario: 'scenarios/hang-ups.yaml',
-      contract: { ...documentedContract, billing: { ...documentedContract.billing, hangUp: 'delivered' } },
+      contract: {
+        ...documentedContract,
+        billing: { ...documentedContract.billing, hangUp: 'delivered' },
+        chat: { ...documentedContract.chat, atOnce: { requests: 2, message: 'Too many completions at once' } },
+      },
     },
   },
   { name: 'billing in DIEM', run: { scenario: 'scenarios/billing.yaml', openingBalanceDiem: '0.0015' } },

@@ -21,7 +21,9 @@ describe('a service that bills as the profile says is spared', () => {
     expect(report.findings).toEqual([])
     expect(report.verdict).toBe('pass')
     const judged = report.clauses.filter(({ id }) => id.startsWith('billing.hang-up.'))
-    expect(judged.map(({ verdict }) => verdict)).toEqual(['pass', 'pass', 'pass'])
+    // A full charge comes so late that no balance in between is certain.
+    const late = policy === 'full' ? 'not-exercised' : 'pass'
+    expect(judged.map(({ verdict }) => verdict)).toEqual(['pass', 'pass', late])
   })
 })
 

@@ -72,6 +72,12 @@ export const limitClauses = {
     'The token reset is a number of seconds, at most one window, or two while a sliding counter is full.',
     { exercisedBy: 'chat', hides: ['token resets are unusable', ['limit.tokens.remaining', 'limit.tokens.enforced']] },
   ],
+  'limit.hang-up.freed': [
+    '7',
+    'rate-limits',
+    'A completion that its client left counts no longer among those in progress.',
+    { source: 'profile', needs: 'a profile with chat.atOnce', exercisedBy: 'hang-up' },
+  ],
   'limit.type': ['4.4', 'limit-headers', 'If a rate limit is enforced, its type is user, api_key or global.', { unseen: 'no limit rejected a request' }],
   'limit.rpc-429': [
     '7',

@@ -14,8 +14,8 @@ export type BuiltRequest<Descriptor = RequestDescriptor> = {
   readonly request: Omit<HttpRequest, 'onStreamBytes'>
   /** Missing: its response is not an event stream. */
   readonly openReader?: OpenReader | null
-  /** At which point the client leaves. Missing: it reads the response to its end. */
-  readonly leaves?: HangUp['after'] | undefined
+  /** How the client leaves. Missing: it reads the response to its end. */
+  readonly leaves?: HangUp | undefined
   /** Whether the observation has a fingerprint of the body, so that responses to replays can be compared. */
   readonly keepsDigest?: boolean
 }

@@ -3,26 +3,23 @@ import { type HangUp, writtenPoint } from '../../plan/plan.ts'
 import type { Leave } from '../transport/transport.ts'
 import type { StreamReader } from './stream-reader.ts'
 
-/** At which point the client leaves this request; undefined: it reads the response to its end. */
-export function pointToLeave(
-  hangUp: HangUp | undefined,
-  content: number | string,
-  seed: number,
-): HangUp['after'] | undefined {
+/** How the client leaves this request; undefined: it reads the response to its end. */
+export function pointToLeave(hangUp: HangUp | undefined, content: number | string, seed: number): HangUp | undefined {
   if (hangUp === undefined) return undefined
   const leaves = hangUp.ratio === 1 || randomStream(seed, `hang-up/${content}`).next() < hangUp.ratio
-  return leaves ? hangUp.after : undefined
+  return leaves ? hangUp : undefined
 }
 
 /** The same for the transport, which knows bytes but no tokens. */
-export function leaveAt(point: HangUp['after'], reader: StreamReader | null): Leave {
-  const text = writtenPoint(point)
+export function leaveAt({ after: point, silentMs }: HangUp, reader: StreamReader | null): Leave {
+  const more = silentMs === undefined ? {} : { silentMs }
+  const text = `${writtenPoint(point)}${silentMs === undefined ? '' : `, and ${silentMs} ms without reading`}`
   switch (point.kind) {
     case 'tokens':
-      return { at: { isReached: () => reader !== null && reader.tokens() >= point.count }, text }
+      return { at: { isReached: () => reader !== null && reader.tokens() >= point.count }, text, ...more }
     case 'time':
-      return { at: { ms: point.ms }, text }
+      return { at: { ms: point.ms }, text, ...more }
     default:
-      return { at: point.kind, text }
+      return { at: point.kind, text, ...more }
   }
 }

@@ -26,6 +26,8 @@ export type ExchangeRecorder = Readonly<Pick<Exchange, 'sentMs'>> & {
   onStreamBytes: OnStreamBytes | null
   /** Stops waiting for the time at which the client leaves; null: it leaves at no time. */
   stayOn: Cancel | null
+  /** The client has stopped reading, and will leave. */
+  silent: boolean
   ended: boolean
 }
 
@@ -60,6 +62,7 @@ export function recordExchange(
     bytes: 0,
     onStreamBytes: null,
     stayOn: null,
+    silent: false,
     ended: false,
   }
   const at = request.leave?.at
@@ -93,7 +96,7 @@ export function onHeaders(recorder: ExchangeRecorder, status: number, raw: reado
 }
 
 export function onBody(recorder: ExchangeRecorder, bytes: Buffer): void {
-  if (recorder.ended) return
+  if (recorder.ended || recorder.silent) return
   const { clock, deadline, request, onStreamBytes } = recorder
   const atMs = clock.nowMs()
   touch(deadline, atMs)
@@ -109,7 +112,20 @@ export function onBody(recorder: ExchangeRecorder, bytes: Buffer): void {
 export const leavesAt = ({ at }: Leave, status: number | null): boolean =>
   is2xx(status) && (at === 'first-byte' || (typeof at === 'object' && 'isReached' in at && at.isReached()))
 
-const leave = (recorder: ExchangeRecorder): void => cancelWith(recorder, 'left', recorder.request.leave?.text ?? '')
+function leave(recorder: ExchangeRecorder): void {
+  const { clock, watch, deadline, request, ended, silent } = recorder
+  if (ended || silent || request.leave === undefined) return
+  const { text, silentMs } = request.leave
+  const close = () => cancelWith(recorder, 'left', text)
+  if (silentMs === undefined) {
+    close()
+    return
+  }
+  // Nothing is read, so that the target finds its buffers full, and no timeout of ours ends that.
+  recorder.silent = true
+  watch.stop(deadline)
+  recorder.stayOn = clock.at(clock.nowMs() + silentMs, close)
+}
 
 /** Ends the exchange. null: the response is complete HTTP. */
 export function endExchange(recorder: ExchangeRecorder, failure: TransportFailure | null): void {

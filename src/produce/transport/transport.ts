@@ -27,6 +27,8 @@ export type Leave = {
   readonly at: 'headers' | 'first-byte' | { readonly ms: number } | { readonly isReached: () => boolean }
   /** The same in words. */
   readonly text: string
+  /** How long it stops reading before. Missing: it closes at once. */
+  readonly silentMs?: number
 }
 
 /** How long, and for how many bytes, to wait for a response that needs no inference. */

@@ -173,8 +173,9 @@ function createCarrier(connection: Connection, clock: Clock, release: () => void
       return true
     },
     onData: bytes => {
-      if (current !== null) onBody(current.recorder, bytes)
-      return true
+      if (current === null) return true
+      onBody(current.recorder, bytes)
+      return !current?.recorder.silent
     },
     onComplete: () => {
       const sending = current

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { DeepReadonly } from '../../lib/json.ts'
 import { whole } from '../../lib/schemas.ts'
-import { mapping, probabilityField } from '../fields.ts'
+import { durationField, mapping, probabilityField } from '../fields.ts'
 import { parseDuration } from '../units.ts'
 import type { CallContext } from './call-kind.ts'
 
@@ -20,7 +20,12 @@ export const hangUpPoint = z.discriminatedUnion('kind', [
 type HangUpPoint = DeepReadonly<z.output<typeof hangUpPoint>>
 
 /** Which share of the requests ends early, and when. */
-export const resolvedHangUp = z.object({ after: hangUpPoint, ratio: z.number().min(0).max(1) })
+export const resolvedHangUp = z.object({
+  after: hangUpPoint,
+  ratio: z.number().min(0).max(1),
+  /** How long the client stops reading before it closes the connection; missing: it closes at once. */
+  silentMs: z.number().positive().optional(),
+})
 export type HangUp = DeepReadonly<z.output<typeof resolvedHangUp>>
 
 const after = z
@@ -37,6 +42,9 @@ export const hangUpField = mapping({
   after: after.describe(
     'When the client leaves: at the "headers", at the "first-byte" of the body, after a time, or after some tokens of a stream.',
   ),
+  'stop-reading': durationField
+    .optional()
+    .describe('How long the client stops reading before it closes the connection. Default: it closes at once.'),
   ratio: probabilityField().default(1).describe('Probability that a request is left early.'),
 })
   .optional()
@@ -53,7 +61,7 @@ export function pointOf(text: string): HangUpPoint | null {
 
 /** The hang-up of a call; null: none, or one that never happens. Only a stream has tokens to count. */
 export function hangUpOf(
-  written: HangUp | undefined,
+  written: z.output<typeof hangUpField>,
   isStream: boolean,
   report: CallContext['report'],
 ): { readonly hangUp?: HangUp } {
@@ -62,7 +70,11 @@ export function hangUpOf(
     const expected = 'headers, first-byte or a duration, since the response is no stream'
     report(['hang-up', 'after'], { got: writtenPoint(written.after), expected })
   }
-  return { hangUp: written }
+  const { after: point, ratio, 'stop-reading': silentMs } = written
+  if (silentMs !== undefined && silentMs > maxAfterMs) {
+    report(['hang-up', 'stop-reading'], { got: `${silentMs}ms`, expected: 'a duration of at most 10m' })
+  }
+  return { hangUp: { after: point, ratio, ...(silentMs !== undefined && { silentMs }) } }
 }
 
 export function writtenPoint(point: HangUpPoint): string {
@@ -72,7 +84,15 @@ export function writtenPoint(point: HangUpPoint): string {
 
 /** The key of a call that hangs up, as a person would write it. */
 export const writtenHangUp = (hangUp: HangUp | undefined) =>
-  hangUp === undefined ? {} : { 'hang-up': { after: writtenPoint(hangUp.after), ratio: hangUp.ratio } }
+  hangUp === undefined
+    ? {}
+    : {
+        'hang-up': {
+          after: writtenPoint(hangUp.after),
+          ...(hangUp.silentMs !== undefined && { 'stop-reading': `${hangUp.silentMs}ms` }),
+          ratio: hangUp.ratio,
+        },
+      }
 
 /** The traits of a call that hangs up. */
 export const hangUpTraits = (hangUp: HangUp | undefined) =>

@@ -129,6 +129,9 @@ export function chatHandler(options: ChatHandlerDeps): ChatHandler {
     if (maxPico > 0n && !behavior.canPay(account, maxPico + account.heldPico)) return paymentRequired(state, account)
     const fault = maybeFail(state)
     if (fault !== null) return fault
+    account.slots = account.slots.filter(({ endMs }) => endMs > state.arrivedMs)
+    if (chat.atOnce !== null && account.slots.length >= chat.atOnce.requests)
+      return limiter.reject(state, draw, { customMessage: chat.atOnce.message })
     if (!limiter.reserve(state, admission, request.promptTokens + allowed))
       return limiter.reject(state, draw, {}, 'TPM')
     const reserved = request.promptTokens + allowed
@@ -170,10 +173,12 @@ export function chatHandler(options: ChatHandlerDeps): ChatHandler {
       unusedTokens: reserved - behavior.usedTokens(usage),
     }
     account.deferred = [...account.deferred, due]
+    const slot = { endMs: state.arrivedMs + Math.max(0, endMs - 1) }
+    account.slots = [...account.slots, slot]
     const { arrivedMs } = state
     const { stream: isStream } = request
     const onLeave = hangUpOn(
-      { account, model, usage, generated, arrivedMs, isStream, due, perRequestPico: perRequest },
+      { account, model, usage, generated, arrivedMs, isStream, due, slot, perRequestPico: perRequest },
       behavior,
     )
 

@@ -1,5 +1,5 @@
 import type { Contract, Model } from '../../contract/contract.ts'
-import { type Account, currencyFor, type DeferredCharge } from '../account.ts'
+import { type Account, currencyFor, type DeferredCharge, type Slot } from '../account.ts'
 import type { OnLeave } from '../message.ts'
 import { type GeneratedChoice, listPricePico, type Usage } from './completion.ts'
 
@@ -15,6 +15,8 @@ export type HangUpRules = {
   readonly chargesOnLeave: number
   /** The delays, in milliseconds, after which further charges follow, each for the tokens of that time. */
   readonly generatesOnMs: readonly number[]
+  /** When the slot of the completion is free again, if the client leaves now. */
+  readonly slotEndMs: (nowMs: number) => number
 }
 
 /** All decisions of the service about such a charge. */
@@ -32,6 +34,7 @@ export function defaultHangUpRules({ billing: { hangUp } }: Pick<Contract, 'bill
       hangUp === 'full' ? all : hangUp === 'generated' ? generated : delivered,
     chargesOnLeave: hangUp === 'nothing' ? 0 : 1,
     generatesOnMs: [],
+    slotEndMs: nowMs => nowMs,
   }
 }
 
@@ -44,6 +47,7 @@ type Completion = {
   readonly arrivedMs: number
   readonly isStream: boolean
   readonly due: DeferredCharge
+  readonly slot: Slot
   /** What every completion costs beside its tokens. */
   readonly perRequestPico: bigint
 }
@@ -52,9 +56,10 @@ type Completion = {
 export const hangUpOn =
   (completion: Completion, behavior: ChargeRules): OnLeave =>
   afterMs => {
-    const { account, model, usage, generated, arrivedMs, isStream, due, perRequestPico } = completion
+    const { account, model, usage, generated, arrivedMs, isStream, due, slot, perRequestPico } = completion
     // It is complete and charged.
     if (!account.deferred.includes(due)) return
+    slot.endMs = behavior.slotEndMs(arrivedMs + afterMs)
     const all = usage.completion_tokens
     const tokensBy = (ms: number) =>
       generated.flatMap(({ reasoning, content }) => [...reasoning, ...content]).filter(token => token.afterMs <= ms)

@@ -86,7 +86,9 @@ export function createHangUps(contract: Contract): HangUps {
     const msPerToken = msPerTokenOf(observation) ?? known.msPerToken
     /** The most tokens that can have been generated, if the last ones come `afterMs` after the client left. */
     const mostAfter = (afterMs: number): number => {
-      const ms = afterMs + (observation.stalls?.longestMs ?? 0)
+      // A client that stops reading before it leaves does not see what comes.
+      const unreadMs = endMs - (stream?.lastTokenMs ?? observation.headersMs ?? endMs)
+      const ms = afterMs + unreadMs + (observation.stalls?.longestMs ?? 0)
       const more = msPerToken === null ? all : Math.ceil((ms * slowness) / Math.max(msPerToken, 0.01)) + 1
       return Math.min(all, Math.ceil(read * known.tokensPerChunk) + more)
     }

@@ -21,7 +21,7 @@ import { createTargetClock, ownClock } from './resets.ts'
 import { createStatedWaitCheck } from './stated-waits.ts'
 import { createTokenWindow } from './token-window.ts'
 import type { LimitRequest, WindowRequest } from './window.ts'
-import { createWrongRefusalCheck } from './wrong-refusal.ts'
+import { createSlotCheck, createWrongRefusalCheck } from './wrong-refusal.ts'
 
 type Reporter = ClauseReporter<'rate-limits'>
 
@@ -51,6 +51,7 @@ export function createRateLimitAudit(
   const limits: Limit[] = []
   const callers = new Map<string, CallerLimits>()
   const tokens = createTokenWindow(context, clock.offset, reporter)
+  const slots = createSlotCheck(contract, reporter)
   const logs = createRefusalLogCheck(context, clock.offset, reporter)
   const refusals = createWrongRefusalCheck(context, offset, reporter)
   const waits = createStatedWaitCheck(contract, startedAtMs, reporter)
@@ -111,12 +112,14 @@ export function createRateLimitAudit(
       refusals.add(observation, drawn, earliestMs)
       if (observation.response !== null) waits.add(member, caller, drawn, observation.response, offset())
       tokens.add(observation, drawn, watermarkMs)
+      slots.add(observation, watermarkMs)
     },
     finish: isComplete => {
       for (const { scopes } of callers.values()) for (const scope of scopes.values()) scope.finish(isComplete)
       if (!isComplete) return
       refusals.finish()
       tokens.finish()
+      slots.finish()
       logs.finish()
     },
     limits: () => {

@@ -1,7 +1,9 @@
+import type { Contract } from '../../../contract/contract.ts'
 import { type ApplicableLimit, statedRequests } from '../../../observation/limit-scope.ts'
 import type { Observation } from '../../../observation/observation.ts'
+import { isChat } from '../../../observation/requests/chat.ts'
 import { isProbeRequest, requestTraits } from '../../../observation/requests/request.ts'
-import { is2xx, isAbuseBlock } from '../../../observation/response.ts'
+import { is2xx, isAbuseBlock, isConcurrencyRejection } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import { getOrAdd } from '../../merge.ts'
 import type { AuditContext } from '../audit.ts'
@@ -120,4 +122,63 @@ export function createWrongRefusalCheck(
 
 function addAbove({ above, exhausted }: LimitUse, status: number, id: number): void {
   getOrAdd(above, status, (): AboveLimit => ({ exhaustedBy: exhausted?.id ?? id, ids: [] })).ids.push(id)
+}
+
+/** A completion of a caller, until it certainly counts no longer. */
+type Use = { readonly id: number; readonly sentMs: number; readonly freeMs: number }
+
+/** A completion whose response shows whether there was a slot for it. */
+type Attempt = { readonly id: number; readonly sentMs: number; readonly shownMs: number; readonly isRefused: boolean }
+
+/** `uses` may still count when an open attempt is judged; `left` are the latest that the client left. */
+type Caller = { uses: readonly Use[]; left: readonly Use[]; attempts: readonly Attempt[] }
+
+/** A finding cites at most this many requests that the client left. */
+const maxCited = 20
+
+/**
+ * Judges whether completions that their client left still count as in progress. A refusal for that reason is wrong if
+ * fewer can be in progress than the profile allows, and there have been hang-ups.
+ */
+export function createSlotCheck(contract: Contract, reporter: ClauseReporter<'rate-limits'>) {
+  const { atOnce } = contract.chat
+  const { settleMs } = contract.billing
+  const callers = new Map<string, Caller>()
+
+  function judge({ uses, left, attempts }: Caller, untilMs: number) {
+    if (atOnce === null) return
+    for (const { id, sentMs, shownMs, isRefused } of attempts) {
+      if (shownMs > untilMs) continue
+      const before = left.filter(use => use.freeMs <= sentMs)
+      if (before.length === 0) continue
+      const inProgress = uses.filter(use => use.id !== id && use.sentMs <= shownMs && use.freeMs > sentMs).length
+      if (isRefused && inProgress < atOnce.requests) {
+        const message = `a completion was refused since ${atOnce.requests} are in progress, expected at most ${inProgress}: the client had left ${before.length} before`
+        reporter.fail('limit.hang-up.freed', message, [...before.slice(-maxCited).map(use => use.id), id], [id])
+      } else if (!isRefused && before.length >= atOnce.requests) reporter.pass('limit.hang-up.freed')
+    }
+  }
+
+  return {
+    add: (observation: Observation, watermarkMs: number) => {
+      const { id, request, response, outcome, sentMs, headersMs, endMs, caller } = observation
+      if (atOnce === null || !isChat(request) || sentMs === null || endMs === null) return
+      const known = getOrAdd(callers, caller, (): Caller => ({ uses: [], left: [], attempts: [] }))
+      const isRefused = response !== null && isConcurrencyRejection(response, contract)
+      if (!isRefused) {
+        const use = { id, sentMs, freeMs: endMs + settleMs }
+        const fromMs = Math.min(watermarkMs, ...known.attempts.map(attempt => attempt.sentMs))
+        known.uses = [...known.uses.filter(({ freeMs }) => freeMs > fromMs), use]
+        if (outcome.kind === 'left') known.left = [...known.left, use].slice(-Math.max(maxCited, atOnce.requests))
+      }
+      if (isRefused || is2xx(response?.status ?? null))
+        known.attempts = [...known.attempts, { id, sentMs, shownMs: headersMs ?? endMs, isRefused }]
+      if (!known.attempts.some(({ shownMs }) => shownMs <= watermarkMs)) return
+      judge(known, watermarkMs)
+      known.attempts = known.attempts.filter(({ shownMs }) => shownMs > watermarkMs)
+    },
+    finish: () => {
+      for (const caller of callers.values()) judge(caller, Number.POSITIVE_INFINITY)
+    },
+  }
 }
