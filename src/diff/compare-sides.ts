@@ -55,9 +55,7 @@ export function compareSides(old: DiffSide, fresh: DiffSide, margins: Margins): 
     ...numbers.filter(({ verdict }) => verdict === 'worse').map(whyNumber),
   ]
   const open = [
-    ...([old, fresh] as const).flatMap(({ report: { run } }, side) =>
-      run.ended === 'complete' ? [] : [`The run of ${side === 0 ? 'OLD' : 'NEW'} did not end by itself: ${run.ended}.`],
-    ),
+    ...endsOf(old.report, fresh.report),
     ...clauses.filter(({ verdict }) => verdict === 'cannot-tell').map(whyClause),
     ...numbers.filter(({ verdict, isRequired }) => verdict === 'cannot-tell' && isRequired).map(whyNumber),
   ]
@@ -78,6 +76,17 @@ export function compareSides(old: DiffSide, fresh: DiffSide, margins: Margins): 
     ...{ old: summaryOf(old.report), new: summaryOf(fresh.report) },
     ...{ clauses, bothKept, limits, numbers },
   }
+}
+
+/** Which side ended early, and why. The other was stopped with it. */
+function endsOf(old: Report, fresh: Report): readonly string[] {
+  const ends = [
+    ['OLD', old.run.ended],
+    ['NEW', fresh.run.ended],
+  ] as const
+  const early = ends.filter(([, ended]) => ended !== 'complete')
+  const causes = early.filter(([, ended]) => ended !== 'interrupted')
+  return (causes.length > 0 ? causes : early).map(([name, ended]) => `The run of ${name} ended early: ${ended}.`)
 }
 
 function noWorseText(bothKept: number, numbers: readonly ComparedNumber[]): string {

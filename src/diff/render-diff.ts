@@ -79,14 +79,14 @@ function numberLines({ numbers }: TargetDiff, page: Page): readonly string[] {
   return [
     ...heading(page, 'Numbers'),
     ...table(page, 2, [
-      ['measure', 'call', 'OLD → NEW', 'change', 'margin', ''].map(text => ({ text })),
+      ['measure', 'call', '', 'OLD → NEW', 'change', 'margin'].map(text => ({ text })),
       ...shown.map(number => [
         { text: number.measure },
         { text: number.call ?? 'all' },
+        { text: number.verdict.replace('-', ' '), ...styleOf(number.verdict) },
         { text: valuesOf(number) },
         { text: changeOf(number) },
         rightCell(formatRatio(number.margin)),
-        { text: number.verdict.replace('-', ' '), ...styleOf(number.verdict) },
       ]),
     ]),
     ...moreLines(numbers, page),
