@@ -113,7 +113,7 @@ function trends(runs: readonly IndexedRun[]): Html {
   if (several.length === 0) return nothing
   const more = several.length - maxTrends
   return html`<section id="trends"><h2>Trends</h2><p class="small quiet">The last ${maxPoints} runs of each scenario against each target, the latest on the right.</p>
-<div class="wide"><table class="cards"><thead><tr><th>scenario</th><th>target</th><th>verdicts</th>${figures.map(({ name }) => html`<th>${name}</th>`)}</tr></thead><tbody>
+<div class="wide" tabindex="0"><table class="cards"><thead><tr><th>scenario</th><th>target</th><th>verdicts</th>${figures.map(({ name }) => html`<th>${name}</th>`)}</tr></thead><tbody>
 ${several.slice(0, maxTrends).map(trend)}</tbody></table></div>${more > 0 ? html`<p class="small quiet">and ${more} more; select a scenario.</p>` : nothing}</section>`
 }
 
@@ -171,7 +171,7 @@ function table(runs: readonly IndexedRun[]): Html {
     'violations',
     ...figures.map(({ name }) => name),
   ]
-  return html`<div class="wide"><table class="cards"><thead><tr><th></th>${titles.map(title => html`<th>${title}</th>`)}</tr></thead><tbody>
+  return html`<div class="wide" tabindex="0"><table class="cards"><thead><tr><th></th>${titles.map(title => html`<th>${title}</th>`)}</tr></thead><tbody>
 ${runs.map(row)}</tbody></table></div>`
 }
 

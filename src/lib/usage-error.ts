@@ -30,7 +30,7 @@ export class UsageError extends Error {
 /** One line: `file:3:5: got "rpcc", expected chat, rpc or replay; did you mean "rpc"?` */
 export function describeMistake({ where, got, expected, hint }: Mistake): string {
   // A directory may have a random name.
-  const place = where.includes('/') ? where : hideLikelySecrets(where)
+  const place = /[/\\]/.test(where) ? where : hideLikelySecrets(where)
   const found = hideLikelySecrets(got)
   const suggestion = hint === undefined ? '' : `; ${shorten(hideLikelySecrets(hint))}`
   return oneLine(`${shorten(place)}: got ${shorten(found)}, expected ${shorten(expected)}${suggestion}`)

@@ -1,4 +1,4 @@
-import { relative } from 'node:path'
+import { relative, sep } from 'node:path'
 import type { Contract } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
@@ -67,7 +67,8 @@ export async function shrinkFinding(
     isClause: 'clause' in finding,
     message: example.message,
     seed: plan.seed,
-    profile: profile === null ? null : relative(options.folder, profile),
+    // A scenario of Windows is read elsewhere, too.
+    profile: profile === null ? null : relative(options.folder, profile).replaceAll(sep, '/'),
   }
   const sender = createSender({ ...options, target, profile: profile ?? undefined }, { name, contract, clock })
   const scenarioOf = (candidate: Candidate) => scenarioOfCandidate(candidate, plan, about)

@@ -139,9 +139,12 @@ function makeDirectory(path: string): string | undefined {
 }
 
 /** One level after the other. With `recursive`, Node.js never returns for a directory in /proc. */
-function makeMissing(path: string): string | undefined {
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return undefined
-  const first = dirname(path) === path ? undefined : makeMissing(dirname(path))
+function makeMissing(path: string, isParent = false): string | undefined {
+  const stats = statSync(path, { throwIfNoEntry: false })
+  if (stats?.isDirectory()) return undefined
+  // Only Node.js 20, and only on some systems, says this for a path below it.
+  if (stats !== undefined && isParent) throw Object.assign(new Error(`${path} is a file`), { code: 'ENOTDIR' })
+  const first = dirname(path) === path ? undefined : makeMissing(dirname(path), true)
   mkdirSync(path, 0o700)
   return first ?? path
 }

@@ -7,7 +7,7 @@ const dark = `
 export const css = `
 :root { color-scheme: light dark;
   --page: #f6f7f9; --card: #fff; --text: #16191f; --quiet: #5b6472; --line: #e1e5eb; --faint: #f1f3f6;
-  --blue: #2563eb; --teal: #0c8577; --amber: #c2710c; --red: #d12f2f; --green: #15803d; --violet: #7446d8;
+  --blue: #2563eb; --teal: #0c8577; --amber: #955606; --red: #bd2222; --green: #127336; --violet: #7446d8;
   --pass: #dcf5e4; --fail: #fde3e1; --inconclusive: #fdeecb; --code: #f6f7f9; --shade: #16191f26; }
 @media (prefers-color-scheme: dark) { :root {${dark} } }
 * { box-sizing: border-box; }
@@ -120,7 +120,7 @@ figcaption .quiet { font-size: 12.5px; }
 }
 @media print {
   :root { color-scheme: light; --page: #fff; --card: #fff; --text: #000; --quiet: #444; --line: #ccc; --faint: #f2f2f2; --code: #fff;
-    --blue: #2563eb; --teal: #0c8577; --amber: #c2710c; --red: #d12f2f; --green: #15803d; --violet: #7446d8;
+    --blue: #2563eb; --teal: #0c8577; --amber: #955606; --red: #bd2222; --green: #127336; --violet: #7446d8;
     --pass: #fff; --fail: #fff; --inconclusive: #fff; }
   body { font-size: 11px; print-color-adjust: exact; -webkit-print-color-adjust: exact; } main { padding: 0; gap: 10px; max-width: none; }
   section, header { border-radius: 0; border: 0; border-top: 2px solid var(--line); padding: 10px 0; }

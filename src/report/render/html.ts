@@ -151,7 +151,7 @@ function table({ columns, rows, folds }: Table<Words>): Html {
     })
     return html`<tr>${line}</tr>\n`
   })
-  return html`<div class="wide"><table class="${folds ? 'cards' : ''}"><thead><tr>${titles}</tr></thead><tbody>
+  return html`<div class="wide" tabindex="0"><table class="${folds ? 'cards' : ''}"><thead><tr>${titles}</tr></thead><tbody>
 ${lines}</tbody></table></div>\n`
 }
 
@@ -168,8 +168,8 @@ function cause({ seen, tally, requests, evidence, rest }: Cause, isOpen: boolean
   if (evidence.length === 0) return observed
   const shown = evidence.map(({ lines, curl }) => {
     const command = (curl?.length ?? 0) > maxCommand ? 'See findings.ndjson for the command.' : curl
-    const again = html`<details class="aside"><summary>Command to send it again</summary><pre class="command">${command}</pre></details>`
-    return html`<pre>${lines.join('\n')}</pre>${curl === null ? nothing : again}`
+    const again = html`<details class="aside"><summary>Command to send it again</summary><pre class="command" tabindex="0">${command}</pre></details>`
+    return html`<pre tabindex="0">${lines.join('\n')}</pre>${curl === null ? nothing : again}`
   })
   const more = rest === null ? nothing : html`<p class="quiet small">${rest}</p>`
   return html`${observed}<details${isOpen ? html` open` : nothing}><summary>Evidence: ${requests}</summary>${shown}${more}</details>`

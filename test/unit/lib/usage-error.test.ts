@@ -4,6 +4,13 @@ import { describeMistake, describeValue, nearest, oneOf, UsageError } from '../.
 const mistake = { where: 'a.yaml:3:5', got: '"rpcc"', expected: 'chat, rpc or replay' }
 
 describe('describeMistake', () => {
+  test.each(['/tmp/x/Qm7eJ2kR9vT4bN8sW3yL6uC1/run', 'C:\\Temp\\Qm7eJ2kR9vT4bN8sW3yL6uC1\\run'])(
+    'names the path %s as it is, also if a folder looks like a key',
+    where => {
+      expect(describeMistake({ where, got: 'a file', expected: 'a directory' })).toContain(where)
+    },
+  )
+
   test('is one line: where, got and expected', () => {
     expect(describeMistake(mistake)).toBe('a.yaml:3:5: got "rpcc", expected chat, rpc or replay')
   })

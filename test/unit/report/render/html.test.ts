@@ -83,7 +83,7 @@ test('the verdict and its reasons come first, then the findings with their comma
   const places = [...order, ...more].map(part => page.indexOf(part))
   expect(places).not.toContain(-1)
   expect(places).toEqual(places.toSorted((a, b) => a - b))
-  expect(page).toContain('<pre class="command">curl -sS -i -N -X POST')
+  expect(page).toContain('<pre class="command" tabindex="0">curl -sS -i -N -X POST')
 })
 
 test('an empty chart is replaced by a sentence', () => {
