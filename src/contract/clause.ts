@@ -28,6 +28,7 @@ export const auditNames = [
   'sign-ins',
   'dependent-errors',
   'twins',
+  'coherence',
 ] as const
 
 export type CheckName = (typeof checkNames)[number]

@@ -4,7 +4,7 @@ import { billingClauses, replayClauses } from './clauses/billing.ts'
 import { chatClauses, streamClauses } from './clauses/chat.ts'
 import { abuseClauses, limitClauses } from './clauses/limits.ts'
 import { resourceClauses } from './clauses/resources.ts'
-import { rpcClauses, rpcProtocolClauses } from './clauses/rpc.ts'
+import { rpcClauses, rpcCoherenceClauses, rpcProtocolClauses } from './clauses/rpc.ts'
 import { twinClauses } from './clauses/twins.ts'
 import { walletMoneyClauses } from './clauses/wallet-money.ts'
 import { walletClauses } from './clauses/wallets.ts'
@@ -20,6 +20,7 @@ const rows = {
   ...streamClauses,
   ...rpcClauses,
   ...rpcProtocolClauses,
+  ...rpcCoherenceClauses,
   ...replayClauses,
   ...twinClauses,
   ...abuseClauses,

@@ -122,6 +122,7 @@ export const documentedContract: Contract = {
   rpc: {
     requestsPerMinute: 100, // public
     batchLimit: 100,
+    headLag: 0,
     namesEveryMethod: true,
     unknownNetworkStatus: 400, // public
     invalidRequestStatus: 400, // as for any other invalid parameter

@@ -23,6 +23,10 @@ export const rpcTerms = z.strictObject({
   batchLimit: positiveInt.describe(
     'the maximum number of items in a batch: it bounds the batches of a scenario, and a probe sends one more',
   ),
+  headLag: z
+    .int()
+    .nonnegative()
+    .describe('by how many blocks the head of a network may go back, since the nodes behind one address lag'),
   namesEveryMethod: z
     .boolean()
     .describe('whether the refusal of a batch names all of its unsupported methods, of any kind'),

@@ -110,6 +110,7 @@ export const callExamples: Readonly<Record<string, string>> = {
     network: base-mainnet
     network-family: evm
     methods: { eth_blockNumber: 6, eth_call: 3, eth_getLogs: 1 }
+    params: { eth_getLogs: [{ fromBlock: latest, toBlock: latest }] }
     failure-ratio: 0.05
     hang-up: { after: 300ms, stop-reading: 1s, ratio: 0.1 }
 `,
@@ -119,6 +120,7 @@ export const callExamples: Readonly<Record<string, string>> = {
     network: solana-mainnet
     network-family: solana
     methods: { getSlot: 1 }
+    params: { getSlot: [{ commitment: finalized }] }
     size: 10
     failing-items: 1
     hang-up: { after: headers, stop-reading: 1s, ratio: 0.1 }

@@ -85,6 +85,7 @@ export const settings: readonly Setting[] = [
       contract: { ...node, promises: { ...node.promises, except: [] }, rpc: { ...node.rpc, batchLimit: 20 } },
     },
   },
+  { name: 'rpc-coherence', run: { scenario: 'scenarios/rpc-coherence.yaml', contract: node } },
   shipped('wallet-sign-in'),
   {
     name: 'wallet-sign-in with credit',

@@ -11,6 +11,7 @@ const profiles: Readonly<Record<string, string>> = {
   'llm-server': 'openai-compatible',
   'rpc-node': 'json-rpc-node',
   'node-conformance': 'json-rpc-node',
+  'rpc-coherence': 'json-rpc-node',
 }
 const seeds = todays([1, 2, 3, 4], 4)
 

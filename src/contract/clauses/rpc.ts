@@ -75,6 +75,7 @@ export const rpcClauses = {
   'rpc.request-id.unique': ['4.3', 'unique-ids', 'X-Request-ID identifies one request; only a replay repeats it.', { exercisedBy: 'rpc' }],
 } satisfies ClauseRows
 
+const coherent = { source: 'profile', isExtra: true, exercisedBy: 'rpc' } as const
 const protocol = { source: 'profile', isExtra: true, needs: 'a profile that promises it' } as const
 
 /** Rules of JSON-RPC 2.0 that the document leaves to the node. */
@@ -87,4 +88,20 @@ export const rpcProtocolClauses = {
   'rpc.protocol.notification': ['4.3', 'probe', 'A request without an id gets no response, alone and in a batch.', protocol],
   'rpc.protocol.id': ['4.3', 'probe', 'A number or a string of any kind is returned as the id.', protocol],
   'rpc.protocol.params': ['4.3', 'probe', 'Deep and large params get a response with the id of the request, or a status of a refusal.', protocol],
+} satisfies ClauseRows
+
+/** What the nodes of a network said before. The document leaves it to them, too. */
+export const rpcCoherenceClauses = {
+  'rpc.coherence.head': [
+    '4.3',
+    'coherence',
+    'The number of the last block does not go back, or at most as far as the profile says.',
+    { ...coherent, needs: 'a call that asks for the number of the last block' },
+  ],
+  'rpc.coherence.block': [
+    '4.3',
+    'coherence',
+    'A block hash stands for one block: its number and its parent, in blocks, receipts and logs.',
+    { ...coherent, needs: 'calls whose results name one block twice' },
+  ],
 } satisfies ClauseRows

@@ -11,6 +11,7 @@ import {
   noSpendListener,
   type SpendListener,
 } from './audit.ts'
+import { createCoherenceAudit } from './coherence.ts'
 import { checkNamesAcrossWorkers, createConsistencyAudit, type ModelNames } from './consistency.ts'
 import { createDependentErrorsAudit, type DependentErrors, judgeDependentErrors } from './dependent-errors.ts'
 import { createIdempotencyAudit } from './idempotency.ts'
@@ -67,6 +68,7 @@ export function createAudits(
   const impliedCredits = createImpliedCreditsAudit(context, findingLog.reporterFor('implied-credits'))
   const signIns = createSignInAudit(context, findingLog.reporterFor('sign-ins'))
   const dependentErrors = createDependentErrorsAudit(context)
+  const coherence = createCoherenceAudit(context, findingLog.reporterFor('coherence'))
   const twins = createTwinAudit(context, findingLog.reporterFor('twins'))
   const audits: readonly Audit[] = [
     ledger,
@@ -79,6 +81,7 @@ export function createAudits(
     signIns,
     dependentErrors,
     twins,
+    coherence,
   ]
   const addAttempt = (attempt: Observation, watermarkMs: number) => {
     for (const audit of audits) audit.add(attempt, watermarkMs)

@@ -29,7 +29,7 @@ export function buildRpc(
     jsonrpc: '2.0',
     id,
     method,
-    params: failing ? ['invalid'] : rpcParamsOf(method, random),
+    params: failing ? ['invalid'] : (plan.params?.[method] ?? rpcParamsOf(method, random)),
   }))
   const sent = { ...keyOf(replay, contract, runId), ...headers }
   return {

@@ -7,7 +7,16 @@ import type { DeepReadonly } from '../../lib/json.ts'
 import { costOfUnits, pico } from '../../lib/money.ts'
 import { entriesOf, parseFields, whole } from '../../lib/schemas.ts'
 import { oneOf, unknownWord } from '../../lib/usage-error.ts'
-import { integerField, mapping, meanOf, mixSchema, probabilityField, textField, weightsField } from '../fields.ts'
+import {
+  integerField,
+  type Mix,
+  mapping,
+  meanOf,
+  mixSchema,
+  probabilityField,
+  textField,
+  weightsField,
+} from '../fields.ts'
 import { type CallContext, type CallKind, kindField, offeredBy, usualTraits } from './call-kind.ts'
 import { hangUpField, hangUpOf, hangUpTraits, resolvedHangUp, writtenHangUp } from './hang-up.ts'
 
@@ -25,12 +34,21 @@ const methods = weightsField('method names')
   .describe(
     'Weight of each method. Default: on EVM networks, a mix like that of real applications; elsewhere it is required.',
   )
+const params = z
+  .record(z.string(), z.array(z.unknown(), { error: 'a list of parameters' }), {
+    error: 'a mapping of method names to lists',
+  })
+  .optional()
+  .describe(
+    'The parameters of a method, such as `{ eth_getBlockByNumber: [latest, false] }`. Default: valid ones, drawn anew for each call.',
+  )
 
 export const rpcSchema = mapping({
   kind: kindField('rpc'),
   network,
   'network-family': family,
   methods,
+  params,
   'failure-ratio': probabilityField().default(0).describe('Probability that a call fails on purpose.'),
   'hang-up': hangUpField,
 }).describe('A single JSON-RPC call.')
@@ -40,6 +58,7 @@ export const batchSchema = mapping({
   network,
   'network-family': family,
   methods,
+  params,
   size: integerField(1, 10_000, 'a whole number from 1 to the longest batch of the profile').describe(
     'Items of each batch. The profile states the longest batch.',
   ),
@@ -52,6 +71,8 @@ export const resolvedRpc = z.object({
   kind: z.literal('rpc'),
   network: z.string(),
   methods: mixSchema,
+  /** The parameters of methods. Missing: they are drawn. */
+  params: z.record(z.string(), z.array(z.unknown())).optional(),
   /** Items of a batch; null for a single call. */
   batchSize: whole.nullable(),
   /** Items of each batch that fail on purpose; for a single call, the probability that it does. */
@@ -77,10 +98,11 @@ export const rpc: CallKind<RpcCall> = {
     network: call.network,
     ...hangUpTraits(call.hangUp),
   }),
-  written: ({ network, methods, batchSize, failing, hangUp }) => ({
+  written: ({ network, methods, params, batchSize, failing, hangUp }) => ({
     kind: batchSize === null ? 'rpc' : 'rpc-batch',
     network,
     methods: Object.fromEntries(methods),
+    ...(params !== undefined && { params }),
     ...(batchSize === null ? { 'failure-ratio': failing } : { size: batchSize, 'failing-items': failing }),
     ...writtenHangUp(hangUp),
   }),
@@ -110,31 +132,43 @@ function resolveRpc(
   failing: number | undefined,
   context: CallContext,
 ): RpcCall | null {
-  const { contract, report } = context
-  const { methods, 'hang-up': early } = parseFields(rpcSchema, value)
-  const leaves = hangUpOf(early, false, report)
+  const { report } = context
+  const { methods, params, 'hang-up': early } = parseFields(rpcSchema, value)
+  const more = { ...(params !== undefined && { params }), ...hangUpOf(early, false, report) }
   const written = entriesOf(value)
   const found = networkOf(value, context)
   if (found === null) return null
   const [network, chain] = found
-  const allowed = Object.keys(contract.rpc.methods[chain.family])
-  if (written.methods === undefined) {
-    const defaults = chain.family === 'evm' ? usualEvmMethods.filter(([method]) => allowed.includes(method)) : []
-    if (defaults.length === 0) {
-      const expected = `weights of methods, since ${network} (${chain.family}) has no default`
-      report([], { got: 'no "methods"', expected })
-      return null
-    }
-    return failing === undefined ? null : { kind: 'rpc', network, methods: defaults, batchSize, failing, ...leaves }
+  const weights = weightsOf(written.methods === undefined ? null : (methods ?? []), network, chain, context)
+  if (weights === null || failing === undefined) return null
+  const named = weights.map(([method]) => method)
+  for (const method of Object.keys(params ?? {}).filter(name => !named.includes(name)))
+    report(['params', method], unknownWord(method, named, 'one of the methods of the call'), 'key')
+  return { kind: 'rpc', network, methods: weights, batchSize, failing, ...more }
+}
+
+/** The weights of the methods of a call: those that are written, or else the usual ones. Null: it has a mistake. */
+function weightsOf(
+  written: Mix | null,
+  network: string,
+  { family: ofNetwork }: Pick<Network, 'family'>,
+  { contract, report }: CallContext,
+): Mix | null {
+  const allowed = Object.keys(contract.rpc.methods[ofNetwork])
+  if (written === null) {
+    const defaults = ofNetwork === 'evm' ? usualEvmMethods.filter(([method]) => allowed.includes(method)) : []
+    if (defaults.length > 0) return defaults
+    const expected = `weights of methods, since ${network} (${ofNetwork}) has no default`
+    report([], { got: 'no "methods"', expected })
+    return null
   }
   const hasAllowList = promisesAny(contract, ['rpc.unsupported-method*'])
-  const unknown = Object.keys(entriesOf(written.methods)).filter(method => hasAllowList && !allowed.includes(method))
+  const unknown = written.map(([method]) => method).filter(method => hasAllowList && !allowed.includes(method))
   for (const method of unknown) {
     const problem = unknownWord(method, allowed, `a method on the allow-list of ${network}`)
     report(['methods', method], problem, 'key')
   }
-  if (methods === undefined || failing === undefined || unknown.length > 0) return null
-  return { kind: 'rpc', network, methods, batchSize, failing, ...leaves }
+  return written.length === 0 || unknown.length > 0 ? null : written
 }
 
 /** The network that a call names, if it is offered. Otherwise, the first network of its family. */

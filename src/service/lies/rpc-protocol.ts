@@ -1,5 +1,5 @@
 import { always } from './decisions.ts'
-import type { Lies } from './lie.ts'
+import { type Lies, row } from './lie.ts'
 import {
   all,
   isNodeReply,
@@ -53,6 +53,29 @@ export const rpcProtocolLies = {
       'An unknown method has the result null.',
       says('-32601'),
       setText('{"jsonrpc":"2.0","id":1,"result":null}'),
+    ),
+  },
+  'rpc.coherence.head': {
+    'one-replica-lags': row('Each third head is that of a replica, which is 4 blocks behind.', honest => {
+      let heads = 0
+      return {
+        finish: (reply, state) => {
+          const finished = honest.finish(reply, state)
+          if (!String(state.request.body).includes('"eth_blockNumber"') || ++heads % 3 !== 0) return finished
+          const behind = (_: string, head: string) => `"result":"0x${(Number(head) - 4).toString(16)}"`
+          return withText(finished, replyText(finished).replace(/"result":"(0x[0-9a-f]+)"/, behind))
+        },
+      }
+    }),
+  },
+  'rpc.coherence.block': {
+    'logs-of-another-block': replies(
+      'Receipts name the number of the next block.',
+      asks('"eth_getBlockReceipts"'),
+      reply => {
+        const next = (_: string, number: string) => `"blockNumber":"0x${(Number(number) + 1).toString(16)}"`
+        return withText(reply, replyText(reply).replace(/"blockNumber":"(0x[0-9a-f]+)"/, next))
+      },
     ),
   },
   'rpc.protocol.empty-batch': {

@@ -22,7 +22,7 @@ const maxMs: Readonly<Record<string, number>> = {
   'llm-server': 90_000,
 }
 /** Scenarios for targets without prices and limits. */
-const forOthers: readonly string[] = ['llm-server', 'rpc-node', 'node-conformance']
+const forOthers: readonly string[] = ['llm-server', 'rpc-node', 'node-conformance', 'rpc-coherence']
 
 const files = readdirSync('scenarios').filter(file => file.endsWith('.yaml'))
 

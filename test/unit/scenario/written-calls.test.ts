@@ -5,7 +5,7 @@ import { writtenCallsOf } from '../../../src/scenario/calls/calls.ts'
 import { loadScenario, parseScenario } from '../../../src/scenario/load-scenario.ts'
 
 /** Without those whose rates need the profile of another service. */
-const files = readdirSync('scenarios').filter(file => /^(?!llm-server|rpc-node).*\.yaml$/.test(file))
+const files = readdirSync('scenarios').filter(file => /^(?!llm-server|rpc-node|rpc-coherence).*\.yaml$/.test(file))
 
 describe('the calls of a shipped scenario are written as calls that resolve to the same', () => {
   test.each(files)('%s', file => {
