@@ -15,8 +15,10 @@ import { notDiscovered, type PublishedLimits, planLimits } from './limits.ts'
 import { narrowPlan } from './only.ts'
 import {
   type Bounds,
+  type Call,
   type Load,
   type Mix,
+  meanOf,
   type Plan,
   type PlannedValue,
   type Shape,
@@ -278,8 +280,11 @@ function loadOf(
     }
     case 'pause':
       return openLoad({ kind: 'pause' }, [])
-    case 'closed':
-      return { model: 'closed', users: stage.users, thinkMs: stage.thinkMs, mix: stage.mix }
+    case 'closed': {
+      const { users, thinkMs, mix } = stage
+      const withinMs = meanOf(mix, name => waitOf(calls[name]))
+      return { model: 'closed', users, thinkMs, ...(withinMs > 0 && { withinMs }), mix }
+    }
     case 'saturate':
       return { model: 'saturate', connections: stage.connections, maxCalls: stage.maxCalls, mix: stage.mix }
     case 'sequence':
@@ -290,6 +295,8 @@ function loadOf(
       }
   }
 }
+
+const waitOf = (call: Call | undefined): number => (call === undefined ? 0 : traitsOf(call).minWaitMs)
 
 const openLoad = (shape: Shape, mix: Mix): Load => ({ model: 'open', shape, mix })
 

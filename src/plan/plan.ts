@@ -82,8 +82,17 @@ export type Shape = DeepReadonly<z.output<typeof shapeSchema>>
 
 const loadSchema = z.discriminatedUnion('model', [
   z.object({ model: z.literal('open'), shape: shapeSchema, mix: mixSchema }),
-  /** Users who send a request, wait for its response, think, and send the next one. */
-  z.object({ model: z.literal('closed'), users: whole, thinkMs: amount, mix: mixSchema }),
+  /**
+   * Users who send a request, wait for its response, think, and send the next one. `withinMs`: how long an arrival lasts at
+   * least on average, because its requests wait for each other; missing: no time.
+   */
+  z.object({
+    model: z.literal('closed'),
+    users: whole,
+    thinkMs: amount,
+    withinMs: positive.optional(),
+    mix: mixSchema,
+  }),
   /** Connections that send the next request as soon as they have a response; `maxCalls` in all. */
   z.object({ model: z.literal('saturate'), connections: whole, maxCalls: whole, mix: mixSchema }),
   /** Searches for the highest rate at which responses stay good. */

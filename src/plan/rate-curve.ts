@@ -1,4 +1,4 @@
-import { meanOf, mixOf, type Plan, type Shape, type StagePlan, traitsOf } from './plan.ts'
+import { type Load, meanOf, mixOf, type Plan, type Shape, type StagePlan, traitsOf } from './plan.ts'
 import { unpackArrivals } from './recorded-load.ts'
 
 /** A part of a stage in which the rate changes linearly. Times count from the start of the stage. */
@@ -86,6 +86,10 @@ export function rateAt({ startMs, endMs, fromPerSecond, toPerSecond }: RateSegme
 /** Forecasts assume that a closed user without think time calls every 10 ms, since no network response is faster. */
 const minResponseMs = 10
 
+/** The time at least from one arrival of a user to the next. */
+const pauseOf = ({ thinkMs, withinMs = 0 }: Extract<Load, { readonly model: 'closed' }>): number =>
+  Math.max(thinkMs + withinMs, minResponseMs)
+
 /**
  * Expected arrivals of all callers in [fromMs, toMs), counted from the start of the stage. Exact for bursts, sequences,
  * recordings and constant rates, ramps, stairs and spikes; the mean for poisson. For closed, saturate and capacity stages
@@ -96,7 +100,7 @@ export function arrivalsBetween(stage: StagePlan, fromMs: number, toMs: number):
   const to = Math.min(Math.max(from, toMs), stage.durationMs)
   const { load } = stage
   if (load.model === 'sequence') return from === 0 && to > 0 ? load.calls.length * stage.callers : 0
-  if (load.model === 'closed') return (load.users * (to - from)) / Math.max(load.thinkMs, minResponseMs)
+  if (load.model === 'closed') return (load.users * (to - from)) / pauseOf(load)
   // All of them may arrive within any minute of the stage.
   if (load.model === 'saturate') return to > from ? load.maxCalls : 0
   if (load.model === 'capacity') return (load.search.toPerSecond * (to - from)) / 1_000
@@ -115,7 +119,7 @@ function countRecorded(packed: string, fromMs: number, toMs: number): number {
 /** The highest rate of a stage, of all callers together; null if the stage has no rate. */
 export function peakPerSecond({ load, durationMs }: StagePlan): number | null {
   if (load.model === 'sequence' || load.model === 'saturate') return null
-  if (load.model === 'closed') return (load.users * 1_000) / Math.max(load.thinkMs, minResponseMs)
+  if (load.model === 'closed') return (load.users * 1_000) / pauseOf(load)
   if (load.model === 'capacity') return load.search.toPerSecond
   const segments = rateSegments(load.shape, durationMs)
   if (segments === null) return null

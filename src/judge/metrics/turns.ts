@@ -7,9 +7,16 @@ import { jsonObject } from '../../observation/response.ts'
 import { isSystemStage, type Plan } from '../../plan/plan.ts'
 import { claimInBody, claimInHeader } from '../audits/ledger/charge.ts'
 import { tokenCounts } from '../checks/completion.ts'
-import { eachBy, getOrAdd, type MergeRules, mapBy, mergeFields, sum, sumBigint } from '../merge.ts'
+import { listPrice, priceListOf } from '../checks/price-list.ts'
+import { eachBy, getOrAdd, into, type MergeRules, mapBy, mergeFields, sum, sumBigint } from '../merge.ts'
 import type { ConversationResult, TurnResult } from '../results.ts'
-import { createHistogram, type HistogramSnapshot, type MutableHistogram, percentilesOf } from './histogram.ts'
+import {
+  createHistogram,
+  type HistogramSnapshot,
+  type MutableHistogram,
+  mergeHistograms,
+  percentilesOf,
+} from './histogram.ts'
 import { isSuccess, timingMs } from './timings.ts'
 
 /** Conversations by call: their sessions, and their turns by number. Memory is bounded by the plan. */
@@ -23,7 +30,7 @@ export type TurnFold = {
 /** Plain data, for merging. By call, and by the number of a turn. */
 export type TurnsSnapshot = {
   readonly sessions: ReadonlyMap<string, Sessions>
-  readonly turns: ReadonlyMap<string, ReadonlyMap<number, TurnSums & { readonly ttft: HistogramSnapshot }>>
+  readonly turns: ReadonlyMap<string, ReadonlyMap<number, TurnSums & TurnTimes<HistogramSnapshot>>>
 }
 
 type Sessions = { readonly started: number; readonly finished: number; readonly gaveUp: number }
@@ -40,25 +47,37 @@ type TurnSums = {
   /** The maximum that a cache can have had. */
   readonly cacheableTokens: number
   readonly claimedPico: bigint
+  /** What they would cost by the price list if nothing came from a cache; those without a price are counted. */
+  readonly uncachedPico: bigint
+  readonly unpriced: number
 }
 
-type OwnSums = { -readonly [Name in keyof TurnSums]: TurnSums[Name] } & { readonly ttft: MutableHistogram }
+/** Times to the first token, of answers with tokens from a cache and of the others. */
+type TurnTimes<Times> = { readonly hit: Times; readonly miss: Times }
+
+type OwnSums = { -readonly [Name in keyof TurnSums]: TurnSums[Name] } & TurnTimes<MutableHistogram>
 
 const noSessions = (): Sessions => ({ started: 0, finished: 0, gaveUp: 0 })
 const noTurns = (): OwnSums => ({
   ...{ sent: 0, answered: 0, counted: 0, hits: 0, promptTokens: 0, cachedTokens: 0, cacheableTokens: 0 },
-  claimedPico: 0n,
-  ttft: createHistogram(),
+  ...{ claimedPico: 0n, uncachedPico: 0n, unpriced: 0 },
+  ...{ hit: createHistogram(), miss: createHistogram() },
 })
 
 const sessionRules: MergeRules<Sessions> = eachBy(sum, ['started', 'finished', 'gaveUp'])
-const turnRules: MergeRules<TurnSums & { readonly ttft: HistogramSnapshot }, OwnSums> = {
-  ...eachBy(sum, ['sent', 'answered', 'counted', 'hits', 'promptTokens', 'cachedTokens', 'cacheableTokens']),
-  claimedPico: sumBigint,
-  ttft: (own, part) => {
-    own.merge(part)
-    return own
-  },
+const turnRules: MergeRules<TurnSums & TurnTimes<HistogramSnapshot>, OwnSums> = {
+  ...eachBy(sum, [
+    'sent',
+    'answered',
+    'counted',
+    'hits',
+    'promptTokens',
+    'cachedTokens',
+    'cacheableTokens',
+    'unpriced',
+  ]),
+  ...eachBy(sumBigint, ['claimedPico', 'uncachedPico']),
+  ...eachBy(into<HistogramSnapshot, MutableHistogram>, ['hit', 'miss']),
 }
 
 /** Later turns share the last row. */
@@ -89,11 +108,17 @@ export function createTurnFold(plan: Pick<Plan, 'calls'>, contract?: Contract): 
 
   const addAnswer = (own: OwnSums, o: Observation, { newTokens }: TurnDescriptor): void => {
     own.answered++
+    const { response, request } = o
+    const claim = response && (claimInBody(response) ?? (contract && claimInHeader(response, contract)))
+    own.claimedPico += claim?.max ?? 0n
+    const counts = tokenCounts(streamOf(o)?.usage ?? (response && jsonObject(response)?.usage))
     const ttftMs = timingMs('ttft', o)
-    if (ttftMs !== null) own.ttft.record(ttftMs)
-    if (o.response !== null)
-      own.claimedPico += (claimInBody(o.response) ?? (contract && claimInHeader(o.response, contract)))?.max ?? 0n
-    const counts = tokenCounts(streamOf(o)?.usage ?? (o.response === null ? null : jsonObject(o.response)?.usage))
+    if (ttftMs !== null) (counts !== null && counts.cached > 0 ? own.hit : own.miss).record(ttftMs)
+    const model = requestTraits(request).subject(request)
+    const uncached =
+      counts && contract ? listPrice(priceListOf(contract), model, { ...counts, cached: 0, written: 0 }) : null
+    if (uncached === null) own.unpriced++
+    else own.uncachedPico += uncached
     if (counts === null) return
     own.counted++
     if (counts.cached > 0) own.hits++
@@ -117,7 +142,9 @@ export function createTurnFold(plan: Pick<Plan, 'calls'>, contract?: Contract): 
       turns: new Map(
         [...turns].map(([call, rows]) => [
           call,
-          new Map([...rows].map(([number, own]) => [number, { ...own, ttft: own.ttft.snapshot() }])),
+          new Map(
+            [...rows].map(([number, own]) => [number, { ...own, hit: own.hit.snapshot(), miss: own.miss.snapshot() }]),
+          ),
         ]),
       ),
     }),
@@ -130,22 +157,32 @@ export function createTurnFold(plan: Pick<Plan, 'calls'>, contract?: Contract): 
 
 const emptyRows = (): Map<number, OwnSums> => new Map()
 const mergeRows = mapBy(
-  (own: OwnSums, part: TurnSums & { readonly ttft: HistogramSnapshot }) => mergeFields(own, part, turnRules),
+  (own: OwnSums, part: TurnSums & TurnTimes<HistogramSnapshot>) => mergeFields(own, part, turnRules),
   noTurns,
 )
 
 function resultOf(call: string, sessions: Sessions, rows: ReadonlyMap<number, OwnSums>): ConversationResult {
   const turns = [...rows].toSorted(([a], [b]) => a - b).map(([number, own]) => turnResult(number + 1, own))
-  const claimed = [...rows.values()].reduce((total, { claimedPico }) => total + claimedPico, 0n)
+  const all = [...rows.values()]
+  const claimed = all.reduce((total, { claimedPico }) => total + claimedPico, 0n)
+  const uncached = all.reduce((total, { uncachedPico }) => total + uncachedPico, 0n)
   const { started, finished, gaveUp } = sessions
-  return { call, ...{ started, finished, gaveUp }, claimedUsd: formatPico(claimed), turns }
+  return {
+    call,
+    ...{ started, finished, gaveUp },
+    claimedUsd: formatPico(claimed),
+    uncachedUsd: all.some(({ unpriced }) => unpriced > 0) ? null : formatPico(uncached),
+    hitTtftMs: percentilesOf(mergeHistograms(all.map(({ hit }) => hit))),
+    missTtftMs: percentilesOf(mergeHistograms(all.map(({ miss }) => miss))),
+    turns,
+  }
 }
 
 function turnResult(turn: number, own: OwnSums): TurnResult {
-  const { sent, answered, counted, hits, promptTokens, cachedTokens, cacheableTokens, claimedPico, ttft } = own
+  const { sent, answered, counted, hits, promptTokens, cachedTokens, cacheableTokens, claimedPico, hit, miss } = own
   return {
     ...{ turn, sent, answered, counted, hits, promptTokens, cachedTokens, cacheableTokens },
     claimedUsd: formatPico(claimedPico),
-    ttftMs: percentilesOf(ttft),
+    ttftMs: percentilesOf(mergeHistograms([hit, miss])),
   }
 }

@@ -31,13 +31,23 @@ const blocksOf = (conversation: Conversation): readonly Block[] => [
   },
 ]
 
-/** For example `12 sessions: 10 finished, 1 gave up, 1 was cut off; $0.0021 each`. */
-function sessionsText({ started, finished, gaveUp, claimedUsd }: Conversation): string {
+/** For example `12 sessions, 10 finished, 1 gave up, 1 cut off; $0.0021 each, $0.0036 if nothing were cached`. */
+function sessionsText({ started, finished, gaveUp, claimedUsd, uncachedUsd, ...times }: Conversation): string {
+  const { hitTtftMs, missTtftMs } = times
   const cut = started - finished - gaveUp
   const others = [...(gaveUp > 0 ? [`${count(gaveUp)} gave up`] : []), ...(cut > 0 ? [`${count(cut)} cut off`] : [])]
-  const each = Number(claimedUsd) > 0 ? `; $${threeDigits(Number(claimedUsd) / Math.max(1, started))} each` : ''
-  return `${plural(started, 'session')}, ${[`${count(finished)} finished`, ...others].join(', ')}${each}`
+  const each = (usd: string) => `$${threeDigits(Number(usd) / Math.max(1, started))}`
+  const isCheaper = uncachedUsd !== null && Number(uncachedUsd) > Number(claimedUsd)
+  const price = Number(claimedUsd) === 0 ? '' : `; ${each(claimedUsd)} each`
+  const uncached = isCheaper && price !== '' ? `, ${each(uncachedUsd)} if nothing were cached` : ''
+  return `${plural(started, 'session')}, ${[`${count(finished)} finished`, ...others].join(', ')}${price}${uncached}${ttftText(hitTtftMs.p50, missTtftMs.p50)}`
 }
+
+/** For example `; TTFT p50 120 ms with a hit, 310 ms without one`. */
+const ttftText = (hitMs: number | null, missMs: number | null): string =>
+  hitMs === null || missMs === null
+    ? ''
+    : `; TTFT p50 ${formatDuration(hitMs)} with a hit, ${formatDuration(missMs)} without one`
 
 function cellsOf(turn: Turn): readonly string[] {
   const { counted, answered } = turn

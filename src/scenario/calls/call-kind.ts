@@ -84,6 +84,8 @@ export type CallTraits = {
   readonly isStream: boolean
   /** The time that Turnpike waits between the requests of one arrival, in milliseconds. */
   readonly waitMs: number
+  /** The same at least. */
+  readonly minWaitMs: number
   readonly sender: Sender
   /** Whether only a caller with a wallet can send it. */
   readonly needsWallet: boolean
@@ -125,6 +127,7 @@ export const usualTraits = {
   maxTokens: 0,
   isStream: false,
   waitMs: 0,
+  minWaitMs: 0,
   sender: 'caller',
   needsWallet: false,
   pays: false,

@@ -149,6 +149,7 @@ export const conversation: CallKind<ConversationCall> = {
       maxTokens: turns.to * maxCompletionTokens.to,
       isStream: stream,
       waitMs: (turns.to - 1) * thinkMs.to,
+      minWaitMs: (turns.from - 1) * thinkMs.from,
       model,
     }
   },

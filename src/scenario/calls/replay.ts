@@ -87,6 +87,7 @@ export const replay: CallKind<ReplayCall> = {
       samples: () => requests - conflictRatio,
       refusals: () => conflictRatio,
       waitMs: repeatAfterMs ?? 0,
+      minWaitMs: repeatAfterMs ?? 0,
       usesOtherCallers: otherCallerRatio > 0,
     }
   },

@@ -91,6 +91,13 @@ describe('sessions that arrive by themselves', () => {
     expect(second?.hits).toBe(second?.sent)
     expect(first?.hits).toBeLessThan(first?.sent ?? 0)
     expect(Number(conversation?.claimedUsd)).toBeCloseTo(Number(run.report.billing.claimedUsd), 9)
+    // $0.5 per million tokens, and what the list asks for those of a cache.
+    const cached = turns.reduce((sum, { cachedTokens }) => sum + cachedTokens, 0)
+    const { cacheInput } = run.contract.models.find(({ id }) => id === 'ref-small-24b')?.usdPerMillion ?? {}
+    const saved = (cached * (0.5 - Number(cacheInput))) / 1_000_000
+    expect(Number(conversation?.uncachedUsd) - Number(conversation?.claimedUsd)).toBeCloseTo(saved, 9)
+    expect(conversation?.hitTtftMs.count).toBe(turns.reduce((sum, { hits }) => sum + hits, 0))
+    expect(conversation?.missTtftMs.count).toBe((first?.sent ?? 0) - (first?.hits ?? 0))
   })
 
   test('are judged the same from their record', () => {
@@ -122,6 +129,15 @@ test('a fixed number of sessions: each user begins the next one after the last t
   expect(sessions.length).toBeGreaterThan(3)
   const starts = spans.map(({ from }) => from).toSorted((a, b) => a - b)
   for (const from of starts.slice(3)) expect(spans.map(({ to }) => from - to)).toContainEqual(expect.closeTo(500, 2))
+})
+
+test('a closed stage plans no more sessions than the think times allow', async () => {
+  const scenario = scenarioOf('shape: closed, users: 3').replace('1s to 3s', '4s')
+  const { plan, observations } = await virtualRun({ scenario })
+  // At least two turns, and so 4 s for each session: 3 users in 10 s.
+  const planned = plan.forecast.requests / 3.5
+  expect(planned).toBeCloseTo(7.5, 0)
+  expect(sessionsIn(observations).length).toBeLessThanOrEqual(planned + 3)
 })
 
 test('a session that is refused gives up, and its other turns are not due', async () => {

@@ -1,0 +1,89 @@
+import { describe, expect, test } from 'vitest'
+import { documentedContract } from '../../../../src/contract/documented.ts'
+import { UsageError } from '../../../../src/lib/usage-error.ts'
+import { traitsOf } from '../../../../src/scenario/calls/calls.ts'
+import { parseScenario } from '../../../../src/scenario/load-scenario.ts'
+
+const scenarioOf = (talk: string) => `name: talking
+callers: { count: 9 }
+calls:
+  talk: { kind: conversation, model-tier: S, ${talk} }
+stages:
+  - { name: steady, duration: 1s, shape: constant, rate: 1/s, mix: { talk: 1 } }
+budget: { usd: 1 }
+thresholds:
+  - { expect: violations == 0, why: Test. }
+`
+const lengths = 'turns: 3, user-tokens: 20, max-completion-tokens: 40'
+
+function mistakeIn(talk: string): string {
+  try {
+    parseScenario(scenarioOf(talk), 's.yaml', documentedContract)
+  } catch (mistake) {
+    if (mistake instanceof UsageError) return mistake.message
+    throw mistake
+  }
+  return 'none'
+}
+
+function callOf(talk: string) {
+  const { talk: call } = parseScenario(scenarioOf(talk), 's.yaml', documentedContract).calls
+  if (call?.kind !== 'conversation') throw new Error('no conversation')
+  return call
+}
+
+describe('a mistake is reported with its place', () => {
+  test.each([
+    [
+      'turns: 0, user-tokens: 20, max-completion-tokens: 40',
+      's.yaml:4:',
+      'got 0, expected a whole number from 1 to 1000',
+    ],
+    ['turns: 5 to 2, user-tokens: 20, max-completion-tokens: 40', 's.yaml:4:', 'got "5 to 2", expected a whole number'],
+    ['turns: 1 to 2 to 3, user-tokens: 20, max-completion-tokens: 40', 's.yaml:4:', 'or a range such as 2 to 4'],
+    ['turns: some, user-tokens: 20, max-completion-tokens: 40', 's.yaml:4:', 'got "some", expected a whole number'],
+    ['user-tokens: 20, max-completion-tokens: 40', 's.yaml:4:', 'turns'],
+    [`${lengths}, think: 2`, 's.yaml:4:', 'expected a duration of at most 168h, or a range such as 1s to 4s'],
+    [`${lengths}, think: 4s to 1s`, 's.yaml:4:', 'got "4s to 1s"'],
+    [`${lengths}, history: none`, 's.yaml:4:', 'expected target or synthetic'],
+    [`${lengths}, after-429: retry`, 's.yaml:4:', 'expected go-on or give-up'],
+    [`${lengths}, own-system-ratio: 2`, 's.yaml:4:', 'expected a probability from 0 to 1'],
+    [`${lengths}, session-header: "a b"`, 's.yaml:4:', 'expected the name of a header'],
+    ['turns: 3, user-tokens: 20, max-completion-tokens: 1 to 900000', 's.yaml:4:', 'the maximum of ref-small-24b'],
+    [`${lengths}, model: nope`, 's.yaml:4:', 'either "model" or "model-tier"'],
+  ])('%s', (talk, place, text) => {
+    expect(mistakeIn(talk)).toContain(place)
+    expect(mistakeIn(talk)).toContain(text)
+  })
+
+  test('a saturate stage and a search for the capacity take no conversation', () => {
+    const stage = (shape: string) => scenarioOf(lengths).replace('shape: constant, rate: 1/s', shape)
+    for (const shape of ['shape: saturate, connections: 1, max-calls: 5', 'shape: capacity, from: 1/s, to: 2/s, good-ratio: 90%'])
+      expect(() => parseScenario(stage(shape), 's.yaml', documentedContract)).toThrow(/talk/)
+  })
+})
+
+describe('a session', () => {
+  test('costs what its turns cost, each with all of the earlier ones', () => {
+    const [one, two] = [1, 2].map(
+      turns => traitsOf(callOf(`turns: ${turns}, user-tokens: 100, max-completion-tokens: 200`)).cost,
+    )
+    const [first, both] = [one, two].map(cost => cost?.arrivals(1, documentedContract) ?? 0n)
+    const second = two?.maxRequest(documentedContract) ?? 0n
+    // The second turn has the first one before it: 300 tokens at $0.5 per million.
+    expect((both ?? 0n) - (first ?? 0n)).toBeGreaterThan((first ?? 0n) + 150_000_000n)
+    expect(second).toBeGreaterThanOrEqual((both ?? 0n) - (first ?? 0n))
+  })
+
+  test('may cost as much as its longest form, and is expected to be as long as the mean', () => {
+    const drawn = traitsOf(callOf('turns: 2 to 6, user-tokens: 10 to 30, max-completion-tokens: 20 to 60'))
+    const longest = traitsOf(callOf('turns: 6, user-tokens: 30, max-completion-tokens: 60'))
+    expect(drawn.cost.arrivals(10, documentedContract)).toBe(longest.cost.arrivals(10, documentedContract))
+    expect(drawn.cost.maxCharged).toBe(6)
+    expect(drawn.requests).toBe(4)
+    const [requests, tokens] = drawn.limits.map(({ amount }) => amount)
+    expect(requests).toBe(4)
+    // Four turns of 20 and 40 tokens, with 0 to 3 earlier ones.
+    expect(tokens).toBeGreaterThan(4 * 60 + (0 + 1 + 2 + 3) * 60)
+  })
+})
