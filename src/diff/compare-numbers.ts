@@ -9,7 +9,7 @@ export type DiffSide = { readonly report: Report; readonly slices: Slices }
 export type SideVerdict = 'no-worse' | 'worse' | 'cannot-tell'
 
 /** How much worse NEW may be in each measure, as a ratio; for shares, as a difference. */
-export type Margins = Readonly<Record<MarginName, number>>
+export type Margins = Readonly<Partial<Record<MarginName, number>>>
 
 /** Times are compared by the geometric mean, which every value moves. */
 export const defaultMargins = {
@@ -106,16 +106,26 @@ export function compareNumbers(old: DiffSide, fresh: DiffSide, margins: Margins)
       },
     ),
   )
-  const ofRequired = tested.filter(isRequired).length
-  const alphaOf = (each: Tested) =>
-    isRequired(each) ? falseAlarms.required / ofRequired : falseAlarms.others / (tested.length - ofRequired)
-  return tested.map(each => judged(each, margins[each.measure.name], alphaOf(each)))
+  const isRequired = ({ call, measure: { name, unit } }: Tested) =>
+    (call === null && required.includes(name)) ||
+    (margins[name] !== undefined && (call === null || unit === 'credits' || unit === 'usd'))
+  const all = { required: tested.filter(isRequired).length, others: tested.filter(each => !isRequired(each)).length }
+  return tested.map(each => {
+    const group = isRequired(each) ? 'required' : 'others'
+    const margin = margins[each.measure.name] ?? defaultMargins[each.measure.name]
+    return judged(each, { margin, alpha: falseAlarms[group] / all[group], isRequired: group === 'required' })
+  })
 }
 
-const isRequired = ({ call, measure }: Tested): boolean => call === null && required.includes(measure.name)
+/** The times that somebody gave a margin, and that could not be compared. */
+export const missingTimes = (numbers: readonly ComparedNumber[], margins: Margins): readonly MarginName[] =>
+  measures.flatMap(({ name, unit }) =>
+    unit === 'ms' && margins[name] !== undefined && numbers.every(({ measure }) => measure !== name) ? name : [],
+  )
 
-function judged(tested: Tested, margin: number, alpha: number): ComparedNumber {
-  const { measure, call, difference } = tested
+type NumberTerms = { readonly margin: number; readonly alpha: number; readonly isRequired: boolean }
+
+function judged({ measure, call, difference }: Tested, { margin, alpha, isRequired }: NumberTerms): ComparedNumber {
   const { name, unit } = measure
   const isTime = unit === 'ms'
   const before = difference.old.total / difference.old.of
@@ -134,7 +144,7 @@ function judged(tested: Tested, margin: number, alpha: number): ComparedNumber {
     ...{ measure: name, call, unit, margin, verdict },
     ...{ old: mean(difference.old), new: mean(difference.new), values: difference.values },
     change: { value: shown(value), low: shown(low), high: shown(high) },
-    isRequired: isRequired(tested),
+    isRequired,
     moreRequests: verdict === 'cannot-tell' ? moreValues(difference, limit, { alpha, tail }) : null,
   }
 }
@@ -188,7 +198,7 @@ type PairedSum = { readonly total: number; readonly of: number }
 type Amounts = (slice: Slice) => PairedSum
 
 /** Fewer pairs of slices do not show how much they vary. */
-const minPairs = 4
+export const minPairs = 4
 
 /** The pairs of slices of the same calls and stages. A slice that only one side has is left out. */
 function pairsOf(

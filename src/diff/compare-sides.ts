@@ -5,6 +5,8 @@ import {
   compareNumbers,
   type DiffSide,
   type Margins,
+  minPairs,
+  missingTimes,
   type SideVerdict,
   whyNumber,
 } from './compare-numbers.ts'
@@ -58,6 +60,9 @@ export function compareSides(old: DiffSide, fresh: DiffSide, margins: Margins): 
     ...endsOf(old.report, fresh.report),
     ...clauses.filter(({ verdict }) => verdict === 'cannot-tell').map(whyClause),
     ...numbers.filter(({ verdict, isRequired }) => verdict === 'cannot-tell' && isRequired).map(whyNumber),
+    ...missingTimes(numbers, margins).map(
+      name => `${name} could not be compared: it needs values of both sides in ${minPairs} slices of time.`,
+    ),
   ]
   const verdict = worse.length > 0 ? 'worse' : open.length > 0 ? 'cannot-tell' : 'no-worse'
   const more = Math.max(0, ...numbers.flatMap(({ isRequired, moreRequests }) => (isRequired ? (moreRequests ?? 0) : 0)))
@@ -92,7 +97,9 @@ function endsOf(old: Report, fresh: Report): readonly string[] {
 function noWorseText(bothKept: number, numbers: readonly ComparedNumber[]): string {
   const within = numbers.filter(({ isRequired }) => isRequired).map(({ measure }) => measure)
   const times =
-    within.length === 0 ? '' : `, and ${within.join(', ')} ${within.length === 1 ? 'is' : 'are'} within the margin`
+    within.length === 0
+      ? '. No time could be compared'
+      : `, and ${within.join(', ')} ${within.length === 1 ? 'is' : 'are'} within the margin`
   return `NEW kept ${plural(bothKept, 'clause')} that OLD kept, and violated no other${times}.`
 }
 

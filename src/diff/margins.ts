@@ -4,7 +4,7 @@ import { defaultMargins, type MarginName, type Margins } from './compare-numbers
 const names = Object.keys(defaultMargins) as readonly MarginName[]
 const maxMargin = 1
 
-/** The margins of `--margin`, such as `ttft=5%`, over the default ones. Throws a UsageError. */
+/** The margins of `--margin`, such as `ttft=5%`. Throws a UsageError. */
 export function parseMargins(written: readonly string[]): Margins {
   const given = written.map(each => {
     const [, name = '', text = ''] = /^([^=]*)=(.*)$/s.exec(each) ?? []
@@ -21,7 +21,7 @@ export function parseMargins(written: readonly string[]): Margins {
   const repeated = given.find(([name], index) => given.findIndex(([other]) => other === name) !== index)
   if (repeated !== undefined)
     throw new UsageError({ where: '--margin', got: `${repeated[0]} twice`, expected: 'each measure once' })
-  return { ...defaultMargins, ...Object.fromEntries(given) }
+  return Object.fromEntries(given)
 }
 
 const isMarginName = (name: string): name is MarginName => names.some(each => each === name)

@@ -1,4 +1,4 @@
-import { defaultMargins, type Margins } from '../../src/diff/compare-numbers.ts'
+import type { Margins } from '../../src/diff/compare-numbers.ts'
 import { compareSides } from '../../src/diff/compare-sides.ts'
 import { pairWorkers } from '../../src/diff/run-diff.ts'
 import { manualClock } from '../../src/prove/manual-clock.ts'
@@ -6,7 +6,7 @@ import { type VirtualRun, virtualRun } from './virtual-run.ts'
 
 /** A diff of two services in virtual time. Each has a seed of its own, so that equal services answer at different speeds. */
 export async function diffVirtually(
-  { margins, ...both }: VirtualRun & { readonly margins?: Partial<Margins> },
+  { margins = {}, ...both }: VirtualRun & { readonly margins?: Margins },
   old: Partial<VirtualRun> = {},
   fresh: Partial<VirtualRun> = {},
 ) {
@@ -36,5 +36,5 @@ export async function diffVirtually(
   await Promise.race([bothStarted, runs])
   await clock.run(Promise.all(works))
   const [before, now] = await runs
-  return { diff: compareSides(before, now, { ...defaultMargins, ...margins }), old: before, new: now }
+  return { diff: compareSides(before, now, margins), old: before, new: now }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { compareNumbers, defaultMargins } from '../../../src/diff/compare-numbers.ts'
+import { compareNumbers, missingTimes } from '../../../src/diff/compare-numbers.ts'
 import { compareClauses, compareLimits } from '../../../src/diff/compare-promises.ts'
 import { cellsPerOctave, type Slice, type Slices, timeBuckets } from '../../../src/judge/metrics/slices.ts'
 import { randomStream } from '../../../src/lib/random.ts'
@@ -28,7 +28,7 @@ function slicesOf(each: number, medianMs: number, seed: number, common: (slice: 
 
 const numbersOf = (old: Slices, fresh: Slices, margins = {}) => {
   const side = (slices: Slices) => ({ report: passingReport, slices })
-  return compareNumbers(side(old), side(fresh), { ...defaultMargins, ...margins })
+  return compareNumbers(side(old), side(fresh), margins)
 }
 const ttftOf = (...args: Parameters<typeof numbersOf>) =>
   numbersOf(...args).find(({ measure, call }) => measure === 'ttft' && call === null)
@@ -74,7 +74,19 @@ describe('a time', () => {
       calls: cell ? [{ ...cell, slices: cell.slices.slice(0, 3) }] : [],
     }
     expect(numbersOf(short, short)).toEqual([])
+    expect([missingTimes([], { ttft: 0.05, cost: 0.01 }), missingTimes([], {})]).toEqual([['ttft'], []])
   })
+})
+
+test('a measure with a margin of its own is waited for', () => {
+  const [old, fresh] = [slicesOf(50, 100, 1), slicesOf(50, 100, 2)]
+  const waited = (margins: Parameters<typeof compareNumbers>[2]) =>
+    numbersOf(old, fresh, margins).flatMap(({ measure, call, isRequired }) => (isRequired ? [[measure, call]] : []))
+  expect(waited({})).toEqual([['ttft', null]])
+  expect(waited({ credits: 0.02 })).toEqual([
+    ['ttft', null],
+    ['credits', 'chat'],
+  ])
 })
 
 test('a credit more for each call is worse', () => {
