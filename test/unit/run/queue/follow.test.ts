@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { documentedContract } from '../../../../src/contract/documented.ts'
+import { createJudge, type JudgeSnapshot } from '../../../../src/judge/judge.ts'
 import { emptyResult } from '../../../../src/judge/judge-run.ts'
 import { mergeGauges } from '../../../../src/judge/metrics/gauges.ts'
 import type { LiveRun, Output } from '../../../../src/outputs/output.ts'
@@ -11,6 +12,7 @@ import type { ShardResult, ShardSnapshot } from '../../../../src/run/queue/run-s
 import type { RunState, ShardView, Signal } from '../../../../src/run/queue/run-state.ts'
 import { pack, type SharedJob } from '../../../../src/run/queue/shared-job.ts'
 import { loadScenario } from '../../../../src/scenario/load-scenario.ts'
+import { virtualRun } from '../../../support/virtual-run.ts'
 
 const contract = documentedContract
 const overrides = { seed: null, target: null, budgetUsd: null }
@@ -38,9 +40,9 @@ const resultOf = (name: string): Buffer => {
   const end = { ended: 'complete' as const, durationMs: 5_000, loadStartMs: 0, ...counts }
   return pack('result', { snapshot, end, unwritten: null, machine, health: healthOf(name) } satisfies ShardResult)
 }
-const shownOf = (name: string, inFlight: number): Buffer =>
+const shownOf = (name: string, inFlight: number, judge = snapshot as JudgeSnapshot): Buffer =>
   pack('snapshot', {
-    judge: snapshot,
+    judge,
     gauges: mergeGauges([]),
     traced: { count: 0, last: [] },
     details: null,
@@ -53,9 +55,9 @@ const shownOf = (name: string, inFlight: number): Buffer =>
 const nothing = () => Promise.reject(new Error('a terminal never does this'))
 
 /** A run of three shards in Redis, as the test sets it. `reads` counts what the terminal reads. */
-function setUp(outputs: readonly Output[] = []) {
+function setUp(outputs: readonly Output[] = [], ofRun: SharedJob = job) {
   const clock = manualClock()
-  const reads = { looks: 0, views: 0, results: [] as (readonly number[])[] }
+  const reads = { looks: 0, views: 0, results: [] as (readonly number[])[], stops: [] as string[] }
   const run = {
     signal: {
       startMs: 0,
@@ -71,7 +73,8 @@ function setUp(outputs: readonly Output[] = []) {
   const state: RunState = {
     ...{ create: nothing, job: nothing, claim: nothing, give: nothing, sealedFor: nothing, arrive: nothing },
     ...{ start: nothing, confirm: nothing, decide: nothing, beat: nothing, finish: nothing, lease: nothing },
-    ...{ giveBack: nothing, leased: nothing, cancel: async () => {}, stop: async () => {}, claims: async () => [] },
+    ...{ giveBack: nothing, leased: nothing, cancel: async () => {}, claims: async () => [] },
+    stop: async reason => void reads.stops.push(reason),
     look: async () => {
       reads.looks++
       return { ...run.signal, nowMs: clock.nowMs() }
@@ -91,7 +94,7 @@ function setUp(outputs: readonly Output[] = []) {
   const lines: string[] = []
   const log = (line: string) => void lines.push(line)
   const io = { clock, stop: never, quit: never, directory: null, outputs, log, unwritten: () => {} }
-  const report = followRun({ state, records }, job, null, io)
+  const report = followRun({ state, records }, ofRun, null, io)
   return { clock, reads, run, report, lines }
 }
 
@@ -150,6 +153,36 @@ test('an output that looks often reads all snapshots together, at most once per 
   await live?.refresh()
   expect(live?.inFlight()).toBe(4)
   expect(live?.machines()[1]).toMatchObject({ name: 'b', state: 'lost', health: { usedCores: 0.5 } })
+})
+
+test('with --until decided, the terminal ends the run once all shards together have decided it', async () => {
+  const scenario = `name: test
+callers: { count: 6 }
+calls: { read: { kind: rpc, network: ethereum-mainnet, methods: { eth_blockNumber: 1 } } }
+stages: [{ name: load, shape: constant, duration: 80s, rate: 5/s, mix: { read: 1 } }]
+thresholds: [{ expect: failed <= 5%, why: a test }]
+`
+  const { observations, ...judged } = await virtualRun({ scenario })
+  const shard = (index: number, sent: number) => {
+    const judge = createJudge(judged.plan, judged.contract, judged.head)
+    const own = observations.filter(({ caller, stage }) => stage === 'load' && Number(caller.slice(1)) % 3 === index)
+    for (const observation of own.slice(0, sent)) judge.add(observation)
+    return judge.snapshot()
+  }
+  const { clock, reads, run } = setUp([], { ...job, plan: judged.plan, contract: judged.contract, untilDecided: true })
+  const show = (sent: number, inFlight: number) => {
+    run.views = [0, 1, 2].map(index => {
+      return { state: 'working', worker: `${index}`, snapshot: shownOf(`${index}`, inFlight, shard(index, sent)) }
+    })
+  }
+  show(20, 0)
+  await clock.advanceTo(2_600)
+  show(130, 60)
+  await clock.advanceTo(4_600)
+  expect(reads.stops).toEqual([])
+  show(130, 1)
+  await clock.advanceTo(6_600)
+  expect(new Set(reads.stops)).toEqual(new Set(['decided']))
 })
 
 test('a run that was stopped is over when no worker is left, and says which shards have no result', async () => {

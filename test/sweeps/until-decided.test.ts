@@ -1,0 +1,91 @@
+import { readdirSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { documentedContract } from '../../src/contract/documented.ts'
+import { makePlan } from '../../src/plan/make-plan.ts'
+import { decisionError, earlyEndOf } from '../../src/plan/until-decided.ts'
+import { loadScenario } from '../../src/scenario/load-scenario.ts'
+import { defaultLatency } from '../../src/service/capacity.ts'
+import { todays } from '../support/nightly.ts'
+import { peek } from '../support/peeking.ts'
+import { virtualRun } from '../support/virtual-run.ts'
+
+/** Trials of a run. By day, every tenth one. */
+const trials = todays(
+  Array.from({ length: 10_000 }, (_, index) => index),
+  10,
+)
+const most = 600
+
+/** How often at most, if the true share is `error`: beyond it only one time in a thousand. */
+const atMost = (error: number) => error + 3.1 * Math.sqrt((error * (1 - error)) / trials.length)
+
+test.each([
+  ['at the bound', 0.05, () => 0.05, ['above', 'below']],
+  ['at the bound on average', 0.1, (trial: number) => (trial % 10 === 0 ? 1 : 0), ['above', 'below']],
+  ['a little above it', 0.05, () => 0.055, ['below']],
+  ['a little below a high one', 0.95, () => 0.945, ['above']],
+] as const)('looking after each of many trials decides wrongly in at most 5 %%: %s', (_, bound, chanceOf, wrong) => {
+  const sides = trials.map(seed => peek(seed, chanceOf, bound, decisionError, most).side)
+  const shares = wrong.map(side => sides.filter(each => each === side).length / sides.length)
+  process.stdout.write(
+    `\n${bound}: decided wrongly ${shares.map(share => `${(100 * share).toFixed(2)} %`).join(', ')}\n`,
+  )
+  for (const share of shares) expect(share).toBeLessThanOrEqual(atMost(decisionError))
+})
+
+test('four thresholds together are wrong in at most 5 % of runs', () => {
+  const chances = [0.055, 0.105, 0.055, 0.205]
+  const isWrong = (seed: number) =>
+    chances.some((chance, index) => {
+      const { side } = peek(4 * seed + index, () => chance, Math.floor(chance * 20) / 20, decisionError / 4, most)
+      return side === 'below'
+    })
+  expect(trials.filter(isWrong).length / trials.length).toBeLessThanOrEqual(atMost(decisionError))
+})
+
+const shipped = readdirSync('scenarios').filter(name => name.endsWith('.yaml'))
+const mayEndEarly = shipped.filter(name => {
+  const scenario = loadScenario(`scenarios/${name}`, documentedContract, () => true)
+  const plan = makePlan(scenario, documentedContract, { seed: 1, target: null, budgetUsd: null })
+  return earlyEndOf(plan).whole === null
+})
+
+/** How often a caller fails in a window depends on how long the load lasts. A scenario that asks for it names it in `must-judge`. */
+const byTime = ['abuse.counts']
+
+test.each(todays(mayEndEarly, mayEndEarly.length))('no clause that all of %s exercises is left out', async name => {
+  const judgedIn = async (untilDecided: boolean) => {
+    const { report } = await virtualRun({ scenario: `scenarios/${name}`, seed: 5, serviceSeed: 9, untilDecided })
+    return { report, ids: report.clauses.filter(({ judged }) => judged > 0).map(({ id }) => id) }
+  }
+  const [whole, early] = [await judgedIn(false), await judgedIn(true)]
+  process.stdout.write(`\n${name}: ${early.report.run.ended}, ${early.report.load.sent} of ${whole.report.load.sent}\n`)
+  expect(early.report.verdict).toBe(whole.report.verdict)
+  expect(whole.ids.filter(id => !early.ids.includes(id) && !byTime.includes(id))).toEqual([])
+})
+
+/** How much of the plan clear cases send. */
+const services = {
+  honest: {},
+  slow: { timing: { ...defaultLatency, ttftMs: 4_000 } },
+} as const
+const seeds = Array.from({ length: 20 }, (_, index) => index + 1)
+
+test.each(Object.keys(services) as (keyof typeof services)[])(
+  'a clear case sends at most half of the plan: %s',
+  async kind => {
+    const shares: number[] = []
+    for (const seed of todays(seeds, 5)) {
+      const run = { scenario: 'scenarios/nightly.yaml', seed, ...services[kind] }
+      const { report, plan } = await virtualRun({ ...run, untilDecided: true })
+      expect(report.verdict, report.reasons.join('\n')).toBe(kind === 'honest' ? 'pass' : 'fail')
+      expect(report.run.ended).toBe('decided')
+      shares.push(report.load.sent / plan.forecast.requests)
+    }
+    const median = shares.toSorted((a, b) => a - b)[Math.floor(shares.length / 2)] ?? 1
+    process.stdout.write(
+      `\nnightly, ${kind}: ${shares.map(share => share.toFixed(2)).join(' ')}, median ${median.toFixed(2)}\n`,
+    )
+    expect(median).toBeLessThanOrEqual(0.5)
+  },
+)
