@@ -10,9 +10,11 @@ import type { VerdictInput } from './verdict.ts'
 
 /** Looks again and again whether a run may end, because nothing that it should decide is open. */
 export type Decision = {
-  /** `unanswered`: requests in flight, at most. */
-  readonly isMade: (view: RunView, unanswered: number) => boolean
+  /** `unanswered`: requests in flight, at most, by call. */
+  readonly isMade: (view: RunView, unanswered: Unanswered) => boolean
 }
+
+type Unanswered = ReadonlyMap<string, number>
 
 export function createDecision(plan: Plan): Decision {
   const { whole } = earlyEndOf(plan)
@@ -61,7 +63,7 @@ export function openThresholds(
   plan: Plan,
   metrics: RunMetrics,
   results: readonly ThresholdResult[],
-  unanswered: number,
+  unanswered: Unanswered,
 ): readonly Threshold[] {
   const bounded = plan.thresholds.filter(threshold => decidingOf(threshold, plan).by === 'bound').length
   const error = decisionError / Math.max(1, bounded)
@@ -89,7 +91,7 @@ export function decidedThresholds(
   results: readonly ThresholdResult[],
 ): readonly ThresholdResult[] {
   if (ended !== 'decided') return results
-  const open = openThresholds(plan, metrics, results, 0)
+  const open = openThresholds(plan, metrics, results, new Map())
   return results.map((result, index) => {
     if (!open.some(threshold => threshold === plan.thresholds[index])) return result
     return {
@@ -111,7 +113,12 @@ function staysCrossed({ measure, operator }: Threshold): boolean {
 }
 
 /** null: not proved. */
-function boundVerdict(threshold: Threshold, metrics: RunMetrics, unanswered: number, error: number): Verdict | null {
+function boundVerdict(
+  threshold: Threshold,
+  metrics: RunMetrics,
+  unanswered: Unanswered,
+  error: number,
+): Verdict | null {
   const { operator } = threshold
   const found = shareOf(threshold, metrics, unanswered)
   if (found === null) return null
@@ -127,15 +134,19 @@ const bucketRatio = 0.002
 function shareOf(
   threshold: Threshold,
   metrics: RunMetrics,
-  unanswered: number,
+  unanswered: Unanswered,
 ): { readonly share: Share; readonly bound: number } | null {
   const { measure, bound } = threshold
   const stats = metrics.select(threshold)
+  const inFlight = [...unanswered].reduce(
+    (sum, [call, count]) => ((threshold.call ?? call) === call ? sum + count : sum),
+    0,
+  )
   if (measure.kind === 'timing' && measure.of.kind === 'percentile') {
     const values = stats.timing(measure.timing)
     const [perhapsBelow = 0, below = 0] = values.countsUpTo([bound * (1 - bucketRatio), bound])
     const trials = values.count() - (below - perhapsBelow)
-    const share = { hits: values.count() - below, trials, open: below - perhapsBelow + unanswered }
+    const share = { hits: values.count() - below, trials, open: below - perhapsBelow + inFlight }
     return { share, bound: 1 - measure.of.percent / 100 }
   }
   if (measure.kind !== 'ratio') return null
@@ -143,5 +154,5 @@ function shareOf(
   const { kind } = count
   const hits = kind === 'status' ? (stats.statuses.get(count.status) ?? 0) : isShare(kind) ? stats[kind] : 0
   const trials = hasTrait(kind, 'of-due') ? stats.sent + stats.dropped : stats.sent
-  return { share: { hits, trials, open: unanswered }, bound }
+  return { share: { hits, trials, open: inFlight }, bound }
 }

@@ -62,6 +62,7 @@ export type EngineIo = Pick<SendContext, 'clock' | 'stalls' | 'transport'> & {
 export type Engine = {
   /** Arrivals in flight. */
   readonly inFlight: () => number
+  readonly inFlightByCall: () => ReadonlyMap<string, number>
   /** The current stage; before and after the stages `(opening)` or `(closing)`. */
   readonly stage: () => string
   /** Tops up the wallets if the plan says so, and sends the opening balance check of each caller. */
@@ -113,6 +114,7 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
 
   return {
     inFlight: firing.inFlight.count,
+    inFlightByCall: () => new Map(firing.inFlightByCall),
     stage: () => stageName,
     open: async () => {
       await signIns.fill()

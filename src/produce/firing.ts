@@ -29,6 +29,8 @@ export type Firing = {
   /** Takes the observations that belong to no reservation. */
   readonly observe: Sink
   readonly inFlight: InFlight
+  /** The same by call. Calls that have sent nothing yet may be missing. */
+  readonly inFlightByCall: ReadonlyMap<string, number>
 }
 
 export type FiringOptions = Pick<SendContext, 'calls' | 'callers' | 'contract' | 'clock' | 'sink'> & {
@@ -41,6 +43,8 @@ export type FiringOptions = Pick<SendContext, 'calls' | 'callers' | 'contract' |
 export function createFiring(options: FiringOptions): Firing {
   const { calls, callers, contract, clock, stop, budget } = options
   const inFlight = createInFlight()
+  const inFlightByCall = new Map<string, number>()
+  const count = (call: string, by: number) => void inFlightByCall.set(call, (inFlightByCall.get(call) ?? 0) + by)
   const failureLimiter = createFailureLimiter({
     max: promisesAny(contract, ['abuse.*']) ? maxExpectedRefusals(contract) : Number.POSITIVE_INFINITY,
     windowMs: contract.abuse.windowMs,
@@ -54,7 +58,11 @@ export function createFiring(options: FiringOptions): Firing {
   /** With a budget or an expected failure, the next arrival must wait until the outcome of this one is observed. */
   const fire: Firing['fire'] = (arrival, from, onFree) => {
     const isFree = budget === null && failuresOf(arrival) === 0
-    return isFree ? send(arrival, from, onFree) : fireCounted(arrival, from)
+    count(arrival.call, 1)
+    const fired = isFree ? send(arrival, from, onFree) : fireCounted(arrival, from)
+    const end = () => count(arrival.call, -1)
+    fired.then(end, end)
+    return fired
   }
 
   function send(arrival: Arrival, from: SendContext, onFree?: () => void): Promise<boolean> {
@@ -95,6 +103,7 @@ export function createFiring(options: FiringOptions): Firing {
     fire,
     waitUntilMs,
     inFlight,
+    inFlightByCall,
     observe: observation => observe(observation, null),
     driverOf: from => ({
       clock,

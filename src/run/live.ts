@@ -1,5 +1,6 @@
 import { mergeSnapshots } from '../judge/judge.ts'
 import type { JudgeJob } from '../judge/judge-run.ts'
+import { sumCounts } from '../judge/merge.ts'
 import { mergeGauges } from '../judge/metrics/gauges.ts'
 import type { TracedRequest } from '../judge/traced-requests.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -39,6 +40,8 @@ export function createLiveView(
   readonly poll: () => Promise<void>
   /** Adds requests to take, besides those that the workers chose. */
   readonly addTraced: (requests: readonly TracedRequest[]) => void
+  /** Arrivals in flight, by call. */
+  readonly inFlightByCall: () => ReadonlyMap<string, number>
   /** Sets the start time of the stages. */
   readonly setLoadStart: (atMs: number) => void
 } {
@@ -58,7 +61,7 @@ export function createLiveView(
         const now = await snapshot(isWatched)
         const before = latest[index] ?? null
         if (now !== null) latest[index] = { ...now, worker: index + 1, name: name?.() ?? null, isLost: false }
-        else if (before !== null) latest[index] = { ...before, inFlight: 0, isLost: true }
+        else if (before !== null) latest[index] = { ...before, inFlight: 0, inFlightByCall: new Map(), isLost: true }
       }),
     )
     known = latest.filter(snapshot => snapshot !== null)
@@ -108,6 +111,7 @@ export function createLiveView(
     view: () => view(known),
     gauges: () => gauges(known),
     inFlight: () => known.reduce((sum, { inFlight }) => sum + inFlight, 0),
+    inFlightByCall: () => known.reduce((sum, each) => sumCounts(sum, each.inFlightByCall), new Map<string, number>()),
     stage: () => known[0]?.stage ?? '(opening)',
     loadStartMs: () => loadStartMs,
     machines,

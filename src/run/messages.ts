@@ -76,6 +76,7 @@ export type WorkerSnapshot = {
   /** Requests chosen for traces. */
   readonly traced: TraceSnapshot
   readonly inFlight: number
+  readonly inFlightByCall: ReadonlyMap<string, number>
   readonly stage: string
   /** null: not asked for. */
   readonly details: JudgeDetails | null

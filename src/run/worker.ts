@@ -124,6 +124,7 @@ export function createWorker(job: WorkerJob, io: WorkerIo): Worker {
       gauges: gauges?.snapshot() ?? mergeGauges([]),
       traced: traces?.snapshot() ?? { count: 0, last: [] },
       inFlight: engine.inFlight(),
+      inFlightByCall: engine.inFlightByCall(),
       stage: engine.stage(),
       details: withDetails ? judge.details() : null,
       eventLoopDelayMs: io.eventLoopDelayMs(),

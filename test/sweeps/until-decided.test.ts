@@ -67,7 +67,7 @@ test.each(todays(mayEndEarly, mayEndEarly.length))('no clause that all of %s exe
 /** How much of the plan clear cases send. */
 const services = {
   honest: {},
-  slow: { timing: { ...defaultLatency, ttftMs: 4_000 } },
+  slow: { timing: { ...defaultLatency, rpcMs: 1_500 } },
 } as const
 const seeds = Array.from({ length: 20 }, (_, index) => index + 1)
 

@@ -20,7 +20,10 @@ const job: JudgeJob = {
   head: { turnpike: 2, runId: 'r1', version: '0.0.0', target: 'http://127.0.0.1:1', startedAtMs: 0 },
 }
 
-const none = { gauges: mergeGauges([]), traced: { count: 0, last: [] }, details: null, eventLoopDelayMs: null }
+const none = {
+  ...{ gauges: mergeGauges([]), traced: { count: 0, last: [] }, details: null, eventLoopDelayMs: null },
+  inFlightByCall: new Map<string, number>(),
+}
 const shown = (stage: string, inFlight: number): WorkerSnapshot => ({ judge, ...none, stage, inFlight })
 
 /** A worker that returns these snapshots in order, and is then lost. */

@@ -48,6 +48,7 @@ const shownOf = (name: string, inFlight: number, judge = snapshot as JudgeSnapsh
     details: null,
     eventLoopDelayMs: null,
     inFlight,
+    inFlightByCall: new Map([['read', inFlight]]),
     stage: 'a',
     health: healthOf(name),
   } satisfies ShardSnapshot)

@@ -99,7 +99,13 @@ function setUp(loadMs: number) {
       seen.snapshots++
       if (now.isThreadBusy) return lost
       const none = { gauges: mergeGauges([]), traced: { count: 0, last: [] }, details: null, eventLoopDelayMs: null }
-      return Promise.resolve<WorkerSnapshot>({ judge, ...none, inFlight: shown++, stage: 'a' })
+      return Promise.resolve<WorkerSnapshot>({
+        judge,
+        ...none,
+        inFlight: shown++,
+        inFlightByCall: new Map(),
+        stage: 'a',
+      })
     },
     stop: reason => {
       seen.told.push(reason)
