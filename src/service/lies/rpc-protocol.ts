@@ -69,14 +69,10 @@ export const rpcProtocolLies = {
     }),
   },
   'rpc.coherence.block': {
-    'logs-of-another-block': replies(
-      'Receipts name the number of the next block.',
-      asks('"eth_getBlockReceipts"'),
-      reply => {
-        const next = (_: string, number: string) => `"blockNumber":"0x${(Number(number) + 1).toString(16)}"`
-        return withText(reply, replyText(reply).replace(/"blockNumber":"(0x[0-9a-f]+)"/, next))
-      },
-    ),
+    'logs-of-another-block': replies('Logs name the number of the next block.', asks('"eth_getLogs"'), reply => {
+      const next = (_: string, number: string) => `"blockNumber":"0x${(Number(number) + 1).toString(16)}"`
+      return withText(reply, replyText(reply).replace(/"blockNumber":"(0x[0-9a-f]+)"/, next))
+    }),
   },
   'rpc.protocol.empty-batch': {
     'empty-batch-answered-empty': replies('An empty batch gets an empty list.', says('empty batch'), setText('[]')),
