@@ -16,6 +16,9 @@ const programs = {
   // Of the npm registry, with a configuration beside its node_modules.
   hardhat: [process.env.TURNPIKE_HARDHAT ?? 'TURNPIKE_HARDHAT'],
   ganache: [process.env.TURNPIKE_GANACHE ?? 'TURNPIKE_GANACHE'],
+  // Of the Go module proxy, and of PyPI.
+  k6: [process.env.TURNPIKE_K6 ?? 'TURNPIKE_K6'],
+  locust: [process.env.TURNPIKE_LOCUST ?? 'TURNPIKE_LOCUST'],
   // Of the Go module proxy.
   geth: [process.env.TURNPIKE_GETH ?? 'TURNPIKE_GETH'],
   // A Python that has the proxy of LiteLLM, of PyPI.
