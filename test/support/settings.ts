@@ -116,6 +116,8 @@ export const settings: readonly Setting[] = [
   shipped('conversations'),
   shipped('smoke'),
   withKnownDetails('smoke'),
+  shipped('races'),
+  withKnownDetails('races'),
   shipped('abuse-block'),
   shipped('rate-limit'),
   withShortWindows('rate-limit'),

@@ -65,6 +65,8 @@ const moveReset = (text: string, moveMs: (limits: Contract['limits']) => number)
   header(text, reset, (value, _, __, { limits }) => String(Number(value) + stampUnits(limits, moveMs(limits))))
 
 const penaltyMs = 10_000
+/** What a service that checks first and counts later does not see. */
+const raceMs = 5
 
 /** Little enough to look like another clock in a single response. */
 const earlyMs = 2_500
@@ -199,6 +201,25 @@ export const limitLies = {
     'one-request-too-many': admit('A window admits one request more than its limit.', limit => limit + 1),
     'one-request-too-many-later': fromSecondWindow('Every window but the first admits one request more.', 1),
     'a-tenth-too-many': admit('A window admits a tenth more than its limit.', limit => Math.ceil(limit * 1.1)),
+    'limit-checked-then-counted': row(
+      'Requests that arrive within 5 ms of each other do not count against each other.',
+      honest => {
+        const admittedMs = new WeakMap<Window, readonly number[]>()
+        let atMs = 0
+        return {
+          windowAt: (previous, nowMs, windowMs) => {
+            atMs = nowMs
+            return honest.windowAt(previous, nowMs, windowMs)
+          },
+          admits: (window, limit) => {
+            const times = admittedMs.get(window) ?? []
+            const isAdmitted = times.filter(ms => ms < atMs - raceMs).length < limit
+            if (isAdmitted) admittedMs.set(window, [...times, atMs])
+            return isAdmitted
+          },
+        }
+      },
+    ),
     'no-request-limit': always('The request limit is not enforced.', { admits: () => true }),
     'forbidden-above-the-limit': alsoViolating(
       ['logs.no-phantom'],

@@ -43,6 +43,19 @@ export const replayLies = {
       ['billing.balance-before', 'billing.conservation'],
       always('A replay is charged like the first request.', { replayChargePicoUsd: ({ costUsd }) => pico(costUsd) }),
     ),
+    'key-stored-after-its-reply': row('A request whose original is still in progress runs again.', honest => {
+      let atMs = 0
+      return {
+        windowAt: (previous, nowMs, windowMs) => {
+          atMs = nowMs
+          return honest.windowAt(previous, nowMs, windowMs)
+        },
+        lookUpReply: (stored, fingerprint) =>
+          stored !== undefined && stored.fingerprint === fingerprint && atMs < stored.readyMs
+            ? { kind: 'new' }
+            : honest.lookUpReply(stored, fingerprint),
+      }
+    }),
     'replay-charged-a-little': row('A replay is charged like a failing item.', (honest, { rpc }) => ({
       replayChargePicoUsd: () => honest.costPicoUsd(rpc.errorItemCredits),
     })),

@@ -12,6 +12,7 @@ const noFlags = { seed: null, target: null, budgetUsd: null }
 const beyond: Readonly<Record<string, readonly string[]>> = {
   smoke: ['chat-limit', 'rpc-limit', '(run)', '(run)'],
   'abuse-block': ['rate-limited', '(run)'],
+  races: ['whole-limit', '(run)'],
   'rate-limit': ['up-to-chat', 'up-to-rpc', 'second-chat', 'second-rpc', '(run)', '(run)'],
 }
 /** Scenarios that wait for the end of a window, search for a rate, or need many samples. */
