@@ -167,6 +167,15 @@ test('a budget is kept, and no session begins that it does not cover to its end'
   expect(reasons).toContain('budget')
 })
 
+test('a session that outlasts the run is cut off, and the turns that are left are dropped', async () => {
+  const scenario = scenarioOf(open).replace('budget:', 'bounds: { drain: 1s }\nbudget:')
+  const { report } = await virtualRun({ scenario })
+  const [{ started, finished, gaveUp } = { started: 0, finished: 0, gaveUp: 0 }] = report.conversations
+  expect([started, gaveUp]).toEqual([10, 0])
+  expect(finished).toBeLessThan(10)
+  expect(report.load.dropped).toBeGreaterThanOrEqual(started - finished)
+})
+
 describe('a lie about cached tokens is accused', () => {
   const told = (['chat.usage.cached.new', 'chat.cost.cached'] as const).flatMap(clause =>
     lies[clause].filter(({ name }) => !name.startsWith('written')).map(lie => ({ clause, name: lie.name, lie })),
