@@ -129,7 +129,7 @@ test('an OpenAI-compatible server keeps little of the document, which few calls 
     'missing: it is a server with the chat interface of OpenAI, and nothing else of the document',
   ])
   const { promises, models } = parseProfile(yaml, 'x')
-  expect(promises.only).toEqual(['chat.*', 'catalogue.models'])
+  expect(promises.only).toEqual(['chat.*', 'catalogue.models', 'twin.accepted', 'twin.tokens'])
   expect(models.map(({ id, usdPerMillion }) => [id, usdPerMillion])).toEqual([['tiny-llm', null]])
   expect(yaml.replaceAll('\n#   ', ' ')).toContain('with stream_options, usage comes')
 })
@@ -204,7 +204,7 @@ test('a gateway that states a version and a model of its own is such a server, t
   ])
   expect(parseProfile(yaml, 'x')).toMatchObject({
     headerPrefix: 'x-service-',
-    promises: { only: ['chat.*', 'catalogue.models'] },
+    promises: { only: ['chat.*', 'catalogue.models', 'twin.accepted', 'twin.tokens'] },
   })
 })
 
@@ -218,7 +218,7 @@ test('a list of models is enough to take a target for such a server, also if com
     'missing: it is a server with the chat interface of OpenAI, and nothing else of the document',
   ])
   expect(yaml).toContain('it wants a payment by x402, and learn pays nothing')
-  expect(parseProfile(yaml, 'x').promises.only).toEqual(['chat.*', 'catalogue.models'])
+  expect(parseProfile(yaml, 'x').promises.only).toEqual(['chat.*', 'catalogue.models', 'twin.accepted', 'twin.tokens'])
 })
 
 /** Answers as a node does: with a result or an error, at any path. */
