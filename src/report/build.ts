@@ -115,6 +115,7 @@ function callFacts(plan: Plan, metrics: RunMetrics, extent: RunExtent): readonly
 }
 
 function facts(call: string, stage: string | null, stats: RequestStats, activeMs: number | null): CallFacts {
+  const due = stats.sent - stats.left + stats.dropped
   return {
     call,
     stage,
@@ -134,7 +135,7 @@ function facts(call: string, stage: string | null, stats: RequestStats, activeMs
     outputTokensPerSecond: stats.respondsWithTokens === 0 ? null : perSecond(stats.outputTokens, activeMs),
     achievedPerSecond: perSecond(stats.answered, activeMs),
     goodputPerSecond: perSecond(stats.good, activeMs),
-    goodRatio: stats.good / (stats.sent - stats.left + stats.dropped),
+    goodRatio: due === 0 ? null : stats.good / due,
   }
 }
 

@@ -37,6 +37,8 @@ test('a profile that leaves the price open judges none, and says so', async () =
   expect(new Set(left.map(observation => streamOf(observation)?.tokenChunks))).toEqual(new Set([5]))
   const facts = report.calls.find(({ call, stage }) => call === 'short-left' && stage === null)
   expect(facts).toMatchObject({ left: left.length, failed: 0 })
+  // Of requests that all were left, none is good or bad.
+  expect(report.calls.map(({ goodRatio }) => goodRatio).filter(Number.isNaN)).toEqual([])
 })
 
 describe('a service that bills by another policy is accused', () => {

@@ -77,8 +77,8 @@ const endsOf = ({ statuses, failed, left, dropped }: Ends): string =>
     ...(dropped > 0 ? [`dropped × ${count(dropped)}`] : []),
   ].join(', ')
 
-/** A response to a probe is neither good nor bad: the clause of the probe decides. */
-const isProbe = ({ goodRatio }: CallFacts): boolean => goodRatio === null
+/** A response to a probe is neither good nor bad: the clause of the probe decides. So is one that its client left. */
+const isProbe = ({ goodRatio, left }: CallFacts): boolean => goodRatio === null && left === 0
 
 /** There may be dozens of probes, each sent once or twice; their outcomes together are enough. */
 function totalOf(probes: readonly CallFacts[]): Ends & Pick<CallFacts, 'count'> {

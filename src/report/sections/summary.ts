@@ -27,8 +27,10 @@ export function summarySection(report: Report): readonly Block[] {
 
 function tiles({ load, clauses, calls, billing, thresholds, findings, run, capacity }: Report): readonly Tile[] {
   const all = calls.filter(({ stage, goodRatio }) => stage === null && goodRatio !== null)
-  const due = all.reduce((sum, { count: sent, dropped }) => sum + sent + dropped, 0)
-  const good = all.reduce((sum, { goodRatio, count: sent, dropped }) => sum + (goodRatio ?? 0) * (sent + dropped), 0)
+  // A response that the client left is neither good nor bad.
+  const dueOf = ({ count: sent, left, dropped }: (typeof all)[number]) => sent - left + dropped
+  const due = all.reduce((sum, facts) => sum + dueOf(facts), 0)
+  const good = all.reduce((sum, facts) => sum + (facts.goodRatio ?? 0) * dueOf(facts), 0)
   const passed = clauses.filter(({ verdict }) => verdict === 'pass').length
   const exercised = clauses.filter(({ verdict }) => verdict === 'pass' || verdict === 'fail').length
   const those = (status: Verdict) => thresholds.filter(({ verdict }) => verdict === status).length
