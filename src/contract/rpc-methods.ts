@@ -136,7 +136,7 @@ export const unsupportedMethods = {
 /**
  * How often applications call each EVM method: counts in a sample of 5,000 queries to a public provider in December
  * 2019, as published in the source of ethspam (github.com/shazow/ethspam, queries.go). Sent transactions are left out,
- * since a load test must not write to a chain.
+ * since a load test must not write to a chain, and net_peerCount, since it is about a node and a proxy may not have it.
  */
 export const usualEvmMethods: readonly (readonly [method: string, weight: number])[] = [
   ['eth_call', 1928],
@@ -153,7 +153,6 @@ export const usualEvmMethods: readonly (readonly [method: string, weight: number
   ['net_version', 25],
   ['eth_gasPrice', 14],
   ['net_listening', 12],
-  ['net_peerCount', 7],
   ['eth_syncing', 4],
   ['eth_getStorageAt', 4],
 ]

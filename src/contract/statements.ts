@@ -93,7 +93,7 @@ export function withStatements(
   isReference = true,
 ): Contract {
   const published = limits === null ? contract.limits.published : Object.fromEntries(limits)
-  const sources: Contract['sources'] = { ...contract.sources, ...(isReference ? {} : assumedCredits(contract)) }
+  const sources: Contract['sources'] = { ...contract.sources, ...(isReference ? {} : assumedPrices(contract)) }
   const known =
     isReference || sourceOfValue(contract, 'models') === 'profile' ? contract.models : withoutPrices(contract)
   if (models !== null) sources.models = 'target'
@@ -111,11 +111,13 @@ export function withStatements(
 const withoutPrices = ({ models }: Contract): Contract['models'] =>
   models.map(model => ({ ...model, usdPerMillion: null }))
 
-/** Marks the credits of the reference service, as far as no profile states them. They forecast the cost of a run. */
-function assumedCredits(contract: Contract): Contract['sources'] {
+const lookupPrice = 'chat.search.usdPerLookup'
+
+/** Marks prices of the reference service, as far as no profile states them. They forecast the cost of a run. */
+function assumedPrices(contract: Contract): Contract['sources'] {
   const bases = Object.keys(contract.rpc.networks).map(slug => `rpc.networks.${slug}.baseCredits`)
   const tiers = Object.keys(contract.rpc.methods).map(family => `rpc.methods.${family}`)
-  const unstated = [...bases, ...tiers].filter(path => sourceOfValue(contract, path) !== 'profile')
+  const unstated = [...bases, ...tiers, lookupPrice].filter(path => sourceOfValue(contract, path) !== 'profile')
   return Object.fromEntries(unstated.map(path => [path, 'default']))
 }
 

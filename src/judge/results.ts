@@ -102,11 +102,9 @@ export const conversationResultSchema = z.object({
   finished: whole.meta({ description: 'Those whose last turn was answered.' }),
   gaveUp: whole.meta({ description: 'Those that ended with a refusal or a failure. The others were cut off.' }),
   claimedUsd: decimal.meta({ description: 'What all answers claim.' }),
-  uncachedUsd: decimal
-    .nullable()
-    .meta({
-      description: 'What they would cost by the price list if nothing came from a cache; null: a price is unknown.',
-    }),
+  uncachedUsd: decimal.nullable().meta({
+    description: 'What they would cost by the price list if nothing came from a cache; null: a price is unknown.',
+  }),
   hitTtftMs: percentilesSchema.meta({ description: 'TTFT of answers with a token from a cache.' }),
   missTtftMs: percentilesSchema.meta({ description: 'TTFT of answers that state none.' }),
   turns: z.array(turnResultSchema),

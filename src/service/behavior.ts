@@ -95,6 +95,8 @@ export type Behavior = RulesOfParts & {
   readonly replayTtlMs: number
   /** Which requests share a cache of keys. */
   readonly replayScope: (account: Account, state: RequestState) => string
+  /** What of a body decides whether another request with the same key has the same one. */
+  readonly comparedBody: (body: string) => string
   readonly lookUpReply: (stored: CachedReply | undefined, fingerprint: string) => ReplayLookup
   readonly replayed: (stored: CachedReply) => CachedReply
   readonly replayChargePicoUsd: (stored: CachedReply) => bigint
@@ -208,6 +210,7 @@ export function defaultBehavior(contract: Contract): Behavior {
     cachedKey: key => key,
     replayTtlMs: idempotency.ttlMs,
     replayScope: account => `${account.tier}/${account.name}`,
+    comparedBody: body => body,
     lookUpReply,
     replayed: stored => stored,
     replayChargePicoUsd: () => 0n,

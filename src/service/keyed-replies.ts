@@ -42,7 +42,10 @@ export function keyedReplies({
     if (fate === 'ignored') return request.first(undefined)
     if (fate === 'rejected') return errorReply(state, 400, `Idempotency-Key must match ${idempotency.keyPattern}`)
     const cacheKey = `${behavior.replayScope(account, state)}/${behavior.cachedKey(key ?? '')}`
-    const fingerprint = createHash('sha256').update(`${place}\n`).update(state.request.body).digest('base64')
+    const fingerprint = createHash('sha256')
+      .update(`${place}\n`)
+      .update(behavior.comparedBody(String(state.request.body)))
+      .digest('base64')
     const first = pending.get(cacheKey)
     if (first !== undefined && first.fingerprint === fingerprint)
       return wait(state) ?? first.ended.then(() => respond(state, account, place, request))

@@ -4,7 +4,7 @@ import type { Contract } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
 import { memoizeLast } from '../../lib/memoize.ts'
-import { absDifference, formatPico, nearestPico, parsePico, pico } from '../../lib/money.ts'
+import { absDifference, formatPico, nearestPico, parsePico } from '../../lib/money.ts'
 import { oneOf } from '../../lib/usage-error.ts'
 import type { Observation } from '../../observation/observation.ts'
 import type { ChatDescriptor } from '../../observation/requests/chat.ts'
@@ -185,14 +185,14 @@ function checkLookups(
   said: bigint,
   tokens: CostRange,
   lookups: number,
-  { chat }: Contract,
+  contract: Contract,
   expect: Expect<CompletionClause>,
 ): void {
-  const { usdPerLookup } = chat.search
-  if (usdPerLookup === null) return
-  const max = tokens.max + BigInt(lookups) * pico(usdPerLookup)
-  expect('parameters.price', said >= tokens.min && said <= max, () => {
-    const range = `${formatPico(tokens.min)} to ${formatPico(max)}`
+  const { usdPerLookup } = priceListOf(contract)
+  const max = usdPerLookup === null ? null : tokens.max + BigInt(lookups) * usdPerLookup
+  expect('parameters.price', said >= tokens.min && (max === null || said <= max), () => {
+    const range =
+      max === null ? `at least ${formatPico(tokens.min)}` : `${formatPico(tokens.min)} to ${formatPico(max)}`
     return `cost is ${quote(cost)}, expected ${range} for its tokens and at most ${lookups} lookups`
   })
 }

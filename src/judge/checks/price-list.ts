@@ -14,6 +14,8 @@ type PriceList = {
   /** By model: pico-USD for a million tokens. A model without a known price is missing. */
   readonly tokenPrices: ReadonlyMap<string, TokenPrices>
   readonly models: ReadonlySet<string>
+  /** The price of a search or a scraped page; null: not known. */
+  readonly usdPerLookup: bigint | null
   /** What a completion costs beside its tokens; null: nothing. */
   readonly usdPerRequest: bigint | null
   /** The base credits of networks. */
@@ -52,7 +54,7 @@ export const priceListOf = memoizeByObject(makePriceList)
 export const statedCost = memoizeLast((text: string) => nearestPico(text))
 
 function makePriceList(contract: Contract): PriceList {
-  const { rpc, billing, models } = contract
+  const { chat, rpc, billing, models } = contract
   const headers = moneyHeadersOf(contract)
   const bases = Object.entries(rpc.networks).flatMap(([slug, { baseCredits }]) =>
     baseCredits === null || isAssumed(contract, `rpc.networks.${slug}.baseCredits`)
@@ -75,6 +77,10 @@ function makePriceList(contract: Contract): PriceList {
     assumedMethods: new Set(assumedMethods),
     creditsHeader: headers.rpcCredits,
     costHeader: billing.costHeader?.toLowerCase() ?? headers.rpcCostUsd,
+    usdPerLookup:
+      chat.search.usdPerLookup === null || isAssumed(contract, 'chat.search.usdPerLookup')
+        ? null
+        : pico(chat.search.usdPerLookup),
     usdPerRequest: billing.usdPerRequest === null ? null : pico(billing.usdPerRequest),
     usdHeader: headers.usdBalance,
     diemHeader: headers.diemBalance,

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { resourceOf } from '../../contract/contract.ts'
 import { resourceDraw } from '../../contract/limiters.ts'
 import type { DeepReadonly } from '../../lib/json.ts'
+import { is2xx } from '../../lib/numbers.ts'
 import { amount, members } from '../../lib/schemas.ts'
 import { drawnLimit } from '../limit-scope.ts'
 import { type RequestTraits, replayRoleSchema, usual, withKey } from './traits.ts'
@@ -37,4 +38,7 @@ export const resourceTraits: RequestTraits<ResourceDescriptor> = {
   subject: request => request.resource,
   pricing: () => 'maximum',
   timestampMs: request => request.timestampMs,
+  // Nobody has queued the video.
+  isIntended: ({ resource }, status, contract) =>
+    is2xx(status) || (resourceOf(contract, resource)?.draws === 'video-retrieve' && [400, 404].includes(status)),
 }

@@ -7,14 +7,13 @@ import { buildRpc } from './rpc.ts'
 /** A request that is sent several times with one idempotency key. */
 export const replayRequests: RequestBuilder<CallOf<'replay'>> = {
   build: ({ of, concurrent }, { firstId, step }, headers, context) => {
-    const content = step === 'conflict' ? `${firstId}/conflict` : `${firstId}`
     const role = replayRoles.find(each => each === step) ?? 'original'
     const replay = { group: firstId, role, concurrent }
     switch (of.kind) {
       case 'rpc':
-        return buildRpc(of, content, replay, headers, context)
+        return buildRpc(of, `${firstId}`, replay, headers, context)
       case 'chat':
-        return buildChat(of, content, headers, context, replay)
+        return buildChat(of, step === 'conflict' ? `${firstId}/conflict` : firstId, headers, context, replay)
       case 'resource':
         return buildResource(of, firstId, headers, context, replay)
     }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Network } from '../../contract/contract.ts'
 import { memoizeLast } from '../../lib/memoize.ts'
 import { type Random, randomStream } from '../../lib/random.ts'
@@ -13,7 +14,7 @@ export const rpcRequests: RequestBuilder<RpcCall> = {
 
 /**
  * A JSON-RPC call or batch. Its body depends only on the seed and `content`. A replay has the `content` of its original
- * and therefore the same bytes; a conflict has a different `content`.
+ * and therefore the same bytes, unless it is a conflict.
  */
 export function buildRpc(
   plan: RpcCall,
@@ -22,15 +23,9 @@ export function buildRpc(
   headers: Readonly<Record<string, string>>,
   { contract, bounds, seed, runId }: RequestContext,
 ): BuiltRequest<RpcDescriptor> {
-  const random = randomStream(seed, `rpc/${content}`)
   const family = contract.rpc.networks[plan.network]?.family ?? 'evm'
-  const items = itemsOf(plan, family, replay?.role === 'conflict' ? conflictIdOffset : 0, random)
-  const bodies = items.map(({ id, method, failing }) => ({
-    jsonrpc: '2.0',
-    id,
-    method,
-    params: failing ? ['invalid'] : (plan.params?.[method] ?? rpcParamsOf(method, random)),
-  }))
+  const make = replay?.role === 'conflict' ? conflictOf : contentOf
+  const { items, bodies } = make(plan, family, content, seed)
   const sent = { ...keyOf(replay, contract, runId), ...headers }
   return {
     descriptor: { kind: 'rpc', network: plan.network, batch: plan.batchSize !== null, items, replay },
@@ -47,10 +42,43 @@ export function buildRpc(
   }
 }
 
+type RpcBody = {
+  readonly jsonrpc: '2.0'
+  readonly id: RpcItem['id']
+  readonly method: string
+  readonly params: readonly unknown[]
+}
+type RpcContent = { readonly items: readonly RpcItem[]; readonly bodies: readonly RpcBody[] }
+
+function contentOf(plan: RpcCall, family: Network['family'], content: string, seed: number, idOffset = 0): RpcContent {
+  const random = randomStream(seed, `rpc/${content}`)
+  const items = itemsOf(plan, family, idOffset, random)
+  const bodies = items.map(({ id, method, failing }) => ({
+    jsonrpc: '2.0' as const,
+    id,
+    method,
+    params: failing ? ['invalid'] : (plan.params?.[method] ?? rpcParamsOf(method, random)),
+  }))
+  return { items, bodies }
+}
+
+/** Another body: half of the time only the parameters of the last item that has some differ, else all of it. */
+function conflictOf(plan: RpcCall, family: Network['family'], content: string, seed: number): RpcContent {
+  const { items, bodies } = contentOf(plan, family, content, seed)
+  const random = randomStream(seed, `rpc/${content}/other-params`)
+  const at = items.findLastIndex(({ failing }, index) => !failing && (bodies[index]?.params.length ?? 0) > 0)
+  const last = bodies[at]
+  if (random.next() < 0.5 && last !== undefined && plan.params?.[last.method] === undefined) {
+    const params = rpcParamsOf(last.method, random)
+    if (!isDeepStrictEqual(params, last.params)) return { items, bodies: bodies.with(at, { ...last, params }) }
+  }
+  return contentOf(plan, family, `${content}/conflict`, seed, conflictIdOffset)
+}
+
 /** The path of a network. Most runs have one, and every request needs it. */
 const pathOf = memoizeLast((template: string, network: string): string => template.replace('{network}', network))
 
-/** The ids of a conflicting request start after this number, so its body always differs from the original's. */
+/** The ids of a conflicting request with another content start after this number, so its body always differs. */
 const conflictIdOffset = 1000
 
 /**

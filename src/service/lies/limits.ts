@@ -312,6 +312,11 @@ export const limitLies = {
       tokensRemaining,
       (_, { headers }) => headers[tokenLimit] ?? '',
     ),
+    'remaining-tokens-above-the-limit': header(
+      'Remaining tokens are 500 more than the limit.',
+      tokensRemaining,
+      (_, { headers }) => String(Number(headers[tokenLimit] ?? '0') + 500),
+    ),
     'tokens-given-back': always('A completed request returns all its reserved tokens to the window.', {
       usedTokens: () => 0,
     }),

@@ -1,3 +1,4 @@
+import { isObject, parseJson } from '../../lib/json.ts'
 import { pico } from '../../lib/money.ts'
 import type { Behavior } from '../behavior.ts'
 import { always, multiply, result } from './decisions.ts'
@@ -24,6 +25,9 @@ const rejectKey = (text: string, isRejected: (key: string) => boolean): LieRow =
 
 const acceptKey = (text: string, pattern: RegExp): LieRow =>
   result(text, 'keyFate', (fate, key) => (pattern.test(key) ? 'used' : fate))
+
+const callsIn = (body: string): readonly unknown[] => [parseJson(body)].flat()
+const withoutParams = (call: unknown): string => (isObject(call) ? `${call.id} ${call.method}` : '')
 
 /** Caches a reply under a changed key. */
 const cacheAs = (text: string, change: (key: string) => string): LieRow => always(text, { cachedKey: change })
@@ -91,6 +95,12 @@ export const replayLies = {
     'conflict-runs': result('A used key with another body runs as a new request.', 'lookUpReply', found =>
       found.kind === 'conflict' ? ({ kind: 'new' } as const) : found,
     ),
+    'params-not-compared': always('A used key with other parameters of the same calls gets the cached reply.', {
+      comparedBody: body => callsIn(body).map(withoutParams).join(),
+    }),
+    'first-item-compared': always('A used key with another body gets the cached reply if the first item is the same.', {
+      comparedBody: body => JSON.stringify(callsIn(body)[0]),
+    }),
     'conflict-is-409': replies(
       'A used key with another body returns 409.',
       all(hasStatus(400), says('Idempotency-Key was used')),

@@ -178,7 +178,7 @@ export function countsOf(observation: Observation): TokenCounts | null {
 /** The price of all lookups that a completion may have made; null: it is not known. */
 function priceOfLookups({ options }: ChatDescriptor, contract: Contract): bigint | null {
   const lookups = maxLookups(options, contract)
-  const { usdPerLookup } = contract.chat.search
+  const { usdPerLookup } = priceListOf(contract)
   if (lookups === 0) return 0n
-  return usdPerLookup === null ? null : BigInt(lookups) * pico(usdPerLookup)
+  return usdPerLookup === null ? null : BigInt(lookups) * usdPerLookup
 }

@@ -130,6 +130,10 @@ export function createTokenWindow(
       unsettled.insert(use)
       if (sentMs >= (past.at(-1)?.atMs ?? Number.NEGATIVE_INFINITY) + windowMs / steps)
         past = [...past.filter(({ atMs }) => atMs > sentMs - 2 * windowMs), { atMs: sentMs, tokens: before }]
+      if (remaining > limit && limit > 0) {
+        const message = `${remaining} of ${limit} tokens of ${name} are stated as remaining, expected at most ${limit}`
+        return reporter.fail('limit.tokens.remaining', message, [id])
+      }
       if (!Number.isFinite(remaining) || !Number.isFinite(use.endsToMs)) return noteHidden(noHeaders)
       // A reset further away than a window does not show when the window began.
       const aheadMs = use.endsFromMs - use.shownMs - clockResolutionMs

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../../src/contract/documented.ts'
 import type { ReplayStep } from '../../../../src/plan/plan.ts'
 import { buildRequest } from '../../../../src/produce/calls/kinds.ts'
-import { key, replayPlan, requestContext, rpcPlan } from './request-context.ts'
+import { bodyOf, key, replayPlan, requestContext, rpcPlan } from './request-context.ts'
 
 const at = (step: ReplayStep, firstId = 12, plan = replayPlan, more = {}) =>
   buildRequest(plan, { firstId, step }, key, requestContext(more))
@@ -35,13 +35,19 @@ describe.each(plans)('the replay of %s', (_, plan) => {
   })
 })
 
-test('the conflict of a batch has none of the ids of the original', () => {
-  const idsOf = (step: ReplayStep) => {
-    const { descriptor } = at(step, 12, { ...replayPlan, of: { ...rpcPlan, batchSize: 100 } })
-    return descriptor.kind === 'rpc' ? descriptor.items.map(({ id }) => id) : []
-  }
-  const original = new Set(idsOf('original'))
-  expect(idsOf('conflict').filter(id => original.has(id))).toEqual([])
+test('the conflict of a batch has none of the ids of the original, or other parameters in its last item alone', () => {
+  const plan = { ...replayPlan, of: { ...rpcPlan, methods: [['eth_getBalance', 1] as const], batchSize: 10 } }
+  const itemsAt = (step: ReplayStep, id: number) => bodyOf(at(step, id, plan)) as readonly { id: unknown }[]
+  const differing = Array.from({ length: 200 }, (_, id) => {
+    const original = itemsAt('original', id)
+    const conflict = itemsAt('conflict', id)
+    const isSame = conflict.map((item, index) => JSON.stringify(item) === JSON.stringify(original[index]))
+    if (conflict.every(item => original.every(other => other.id !== item.id))) return 'all'
+    expect(conflict.map(item => item.id)).toEqual(original.map(item => item.id))
+    expect(isSame.indexOf(false)).toBe(9)
+    return 'last'
+  })
+  for (const kind of ['all', 'last']) expect(differing.filter(each => each === kind).length).toBeGreaterThan(70)
 })
 
 describe('an idempotency key', () => {

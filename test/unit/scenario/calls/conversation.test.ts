@@ -58,7 +58,10 @@ describe('a mistake is reported with its place', () => {
 
   test('a saturate stage and a search for the capacity take no conversation', () => {
     const stage = (shape: string) => scenarioOf(lengths).replace('shape: constant, rate: 1/s', shape)
-    for (const shape of ['shape: saturate, connections: 1, max-calls: 5', 'shape: capacity, from: 1/s, to: 2/s, good-ratio: 90%'])
+    for (const shape of [
+      'shape: saturate, connections: 1, max-calls: 5',
+      'shape: capacity, from: 1/s, to: 2/s, good-ratio: 90%',
+    ])
       expect(() => parseScenario(stage(shape), 's.yaml', documentedContract)).toThrow(/talk/)
   })
 })
