@@ -12,7 +12,18 @@ const changes: readonly Partial<Variant>[] = [
   ...[201, 202, 203, 204].map(seed => ({ ...randomVariant(seed, 0.2), networks: 'many' as const })),
 ]
 
-describe.each(['rate-limit', 'conformance', 'abuse-block', 'smoke', 'billing', 'idempotency', 'conversations'])('%s', scenario => {
+describe.each([
+  'rate-limit',
+  'conformance',
+  'abuse-block',
+  'smoke',
+  'billing',
+  'idempotency',
+  'conversations',
+  'twins',
+  'races',
+  'hang-ups',
+])('%s', scenario => {
   test.each(changes)('does not accuse the honest service: %j', async changes => {
     expect(
       await objections({ changes, scenario: `scenarios/${scenario}.yaml`, profile: 'none', asWritten: true }),
