@@ -2,6 +2,7 @@ import { type ClauseId, clauseIds } from '../contract/clauses.ts'
 import { probeOf } from '../contract/probes.ts'
 import { asPatterns, clausesMatching } from '../contract/promises.ts'
 import { plural } from '../lib/format.ts'
+import { pico } from '../lib/money.ts'
 import { uncountedKinds } from '../observation/requests/request.ts'
 import type { Plan } from '../plan/plan.ts'
 import type { Billing, BlockCounts } from './audits/audit.ts'
@@ -261,10 +262,27 @@ export function unjudgedProbes({ plan, proofs }: Pick<RunEvidence, 'plan' | 'pro
   )
 }
 
-/** The clauses that the scenario must judge, and that no response of the run was judged by: why, and what to do. */
-export const missingClauses = ({ plan, clauses: tallies }: Pick<RunEvidence, 'plan' | 'clauses'>): readonly string[] =>
+/** The clauses that the scenario must judge, and that the run did not put to the test: why, and what to do. */
+export const missingClauses = ({
+  plan,
+  clauses: tallies,
+  billing,
+}: Pick<RunEvidence, 'plan' | 'clauses'> & { readonly billing: Pick<Billing, 'claimedUsd' | 'tolerance'> }) =>
   firstOf(
-    plan.mustJudge
-      .filter(id => tallies.some(tally => tally.id === id && tally.judged === 0 && tally.violated === 0))
-      .map(id => `The scenario must judge ${id}, and ${whyNotJudged([id], tallies, plan)}.`),
+    plan.mustJudge.flatMap(id => {
+      const tally = tallies.find(each => each.id === id)
+      if (tally === undefined || tally.violated > 0) return []
+      const why =
+        tally.judged === 0 ? whyNotJudged([id], tallies, plan) : id === conservation ? tooCoarse(billing) : null
+      return why === null ? [] : [`The scenario must judge ${id}, and ${why}.`]
+    }),
   )
+
+const conservation: ClauseId = 'billing.conservation'
+
+/** Why balances would look the same without any charge: they are rounded to more than the run spent. Null: they would not. */
+function tooCoarse({ claimedUsd, tolerance }: Pick<Billing, 'claimedUsd' | 'tolerance'>): string | null {
+  const billedUsd = tolerance?.billedUsd ?? null
+  if (billedUsd === null || pico(claimedUsd) === 0n || pico(billedUsd) < pico(claimedUsd)) return null
+  return `balances are too coarse for it: all charges are $${claimedUsd}, and the balances may be off by $${billedUsd}. Send more requests, or more expensive ones, with fewer callers`
+}

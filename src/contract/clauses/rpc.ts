@@ -38,7 +38,12 @@ export const rpcClauses = {
       hides: ['a failing item fails the whole request', ['rpc.item-failure.alone', 'rpc.batch.error-price', 'rpc.response.error']],
     },
   ],
-  'rpc.item-failure.alone': ['4.3', 'rpc-response', 'A failing item of a batch does not affect the other items.', { exercisedBy: 'failing-batch' }],
+  'rpc.item-failure.alone': [
+    '4.3',
+    ['rpc-response', 'dependent-errors'],
+    'A failing item of a batch does not affect the other items.',
+    { exercisedBy: 'failing-batch' },
+  ],
   'rpc.unsupported-method': ['4.3', 'probe', 'A method that is not on the allow-list gets a 400.'],
   'rpc.unsupported-method.websocket': ['4.3', 'probe', 'A method that needs a WebSocket gets a 400: subscriptions on EVM networks and on Solana.'],
   'rpc.unsupported-method.filter': ['4.3', 'probe', 'Each of the six stateful filter methods gets a 400.'],

@@ -8,6 +8,8 @@ import type { Audit, AuditContext } from './audit.ts'
 const dayMs = 86_400_000
 /** Clocks that differ by more than a day must do so by the same time throughout. */
 const maxDriftMs = 60_000
+/** Busy servers reuse a Date for some seconds. */
+const maxReuseMs = 30_000
 const weekdays = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const
 /** A target can invent any number of models. */
 const maxModels = 1_000
@@ -23,6 +25,8 @@ export function createConsistencyAudit(
   let offsetMs: number | null = null
   let stamp = ''
   let stampMs = Number.NaN
+  /** When a response had this Date first. */
+  let stampedAtMs: number | null = null
   /** The correct day of the week for a Date; null if the Date has it, or names no day. */
   let weekday: string | null = null
 
@@ -42,6 +46,7 @@ export function createConsistencyAudit(
   function judgeDate({ headersMs, id }: Observation, date: string) {
     if (date !== stamp) {
       stamp = date
+      stampedAtMs = headersMs
       stampMs = Date.parse(date)
       const right = weekdays[new Date(stampMs).getUTCDay()] ?? null
       weekday = /^[A-Z][a-z]{2},/.test(date) && !date.startsWith(`${right},`) ? right : null
@@ -50,6 +55,11 @@ export function createConsistencyAudit(
     if (Number.isNaN(stampMs) || headersMs === null) return
     if (weekday !== null)
       return reporter.fail('header.date.instant', `date is ${quote(date)}, expected the weekday ${weekday}`, [id])
+    const reusedMs = headersMs - (stampedAtMs ?? headersMs)
+    if (reusedMs > Math.max(maxReuseMs, contract.limits.dateAgeMs)) {
+      const message = `date is still ${quote(date)} after ${Math.round(reusedMs / 1000)} s, expected the time of the response`
+      return reporter.fail('header.date.instant', message, [id])
+    }
     const nowMs = startedAtMs + headersMs
     // If all responses agree, our own clock may be wrong.
     offsetMs ??= stampMs - nowMs

@@ -1,14 +1,16 @@
-import type { Observation } from '../../observation/observation.ts'
+import { isObject } from '../../lib/json.ts'
+import type { Observation, ObservedResponse } from '../../observation/observation.ts'
 import type { RpcDescriptor } from '../../observation/requests/rpc.ts'
 import { isRpc } from '../../observation/requests/rpc.ts'
 import { is2xx, isAbuseBlock } from '../../observation/response.ts'
+import { responsesIn } from '../checks/rpc-credits.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import { addCount, eachBy, fieldsBy, keep, type MergeRules, mergeAll, mergeFields, sum, sumCounts } from '../merge.ts'
 import type { Audit, AuditContext } from './audit.ts'
 
 type Reporter = ClauseReporter<'dependent-errors'>
 
-/** A property of a request that must not change its status. */
+/** A property of a request that must not make it fail. */
 type Property = {
   readonly clause: Parameters<Reporter['fail']>[0]
   /** The requests with and without it. */
@@ -16,23 +18,53 @@ type Property = {
   readonly lacking: string
   /** null: the request takes no part. */
   readonly isIn: (request: RpcDescriptor) => boolean | null
+  readonly fails: (request: RpcDescriptor, response: ObservedResponse) => boolean
+  /** What failed requests got, and what they should have. `statuses`: of those that failed. */
+  readonly got: (statuses: string) => string
+  readonly expected: string
 }
 
-/** Turnpike draws each property at random, so only the target can make statuses depend on it. */
+const byStatus = {
+  fails: (_: RpcDescriptor, { status }: ObservedResponse) => !is2xx(status),
+  got: (statuses: string) => `failed (${statuses})`,
+  expected: 'status 200 for both',
+} as const
+
+const hasFailingItem = ({ items }: RpcDescriptor): boolean => items.some(({ failing }) => failing)
+
+/** Turnpike draws each property at random, so only the target can make failures depend on it. */
 const properties: readonly Property[] = [
   {
     clause: 'rpc.item-failure.status',
     having: 'requests with a failing item',
     lacking: 'without one',
-    isIn: ({ items }) => items.some(({ failing }) => failing),
+    isIn: hasFailingItem,
+    ...byStatus,
   },
   {
     clause: 'rpc.id',
     having: 'single requests with a text as id',
     lacking: 'with a number',
     isIn: ({ items, batch }) => (batch ? null : typeof items[0]?.id === 'string'),
+    ...byStatus,
+  },
+  {
+    clause: 'rpc.item-failure.alone',
+    having: 'batches with a failing item',
+    lacking: 'without one',
+    isIn: request => (request.batch ? hasFailingItem(request) : null),
+    fails: (request, response) => is2xx(response.status) && hasNoResult(request, response),
+    got: () => 'had an error for every other item, too',
+    expected: 'results of the other items',
   },
 ]
+
+/** Whether none of the items that should succeed has a result. */
+function hasNoResult({ items }: RpcDescriptor, { body }: ObservedResponse): boolean {
+  const responses = body.kind === 'json' ? responsesIn(body.value, items) : null
+  const others = responses?.filter((_, index) => items[index]?.failing === false) ?? []
+  return others.length > 0 && others.every(each => each !== undefined && isObject(each.error))
+}
 
 /** Requests that are compared with each other were sent next to each other. An outage hits both kinds. */
 const maxBlockSize = 16
@@ -63,6 +95,7 @@ type Entry = {
   readonly size: number
   readonly sentMs: number
   readonly status: number
+  readonly isError: boolean
 }
 
 /**
@@ -91,10 +124,10 @@ export function createDependentErrorsAudit({
       if (!is2xx(status) && (status < 500 || isAbuseBlock(response, contract))) return
       if (request.replay !== null && (request.replay.role !== 'original' || request.replay.concurrent)) return
       const place = placeOf(observation, request)
-      for (const [index, { isIn }] of properties.entries()) {
+      for (const [index, { isIn, fails }] of properties.entries()) {
         const has = isIn(request)
         if (has === null) continue
-        const entry = { id, has, size: request.items.length, sentMs, status }
+        const entry = { id, has, size: request.items.length, sentMs, status, isError: fails(request, response) }
         const open = blocks[index]?.get(place)
         if (open !== undefined && sentMs - (open[0]?.sentMs ?? 0) < maxBlockMs) open.push(entry)
         else {
@@ -146,7 +179,7 @@ function addBlock(count: DependentErrors, block: readonly Entry[]): void {
   mergeFields(count, ofBlock, rules)
 }
 
-const isError = ({ status }: Entry): boolean => !is2xx(status)
+const isError = (entry: Entry): boolean => entry.isError
 
 const sumErrors = fieldsBy<ErrorCount, ErrorCount>(eachBy(sum, ['requests', 'errors']))
 
@@ -161,7 +194,7 @@ const rules: MergeRules<DependentErrors> = {
 
 /** Judges the errors of all workers: whether they depend on a property more than chance explains. */
 export function judgeDependentErrors(all: readonly DependentErrors[], reporter: Reporter): void {
-  for (const { clause, having: has, lacking: lacks } of properties) {
+  for (const { clause, having: has, lacking: lacks, got, expected } of properties) {
     const ofClause = all.filter(count => count.clause === clause)
     const { having, lacking, divisions, statuses, ids } = mergeAll(ofClause, () => emptyCount(clause), rules)
     const isMore = having.errors * lacking.requests > lacking.errors * having.requests
@@ -169,7 +202,7 @@ export function judgeDependentErrors(all: readonly DependentErrors[], reporter: 
     const named = [...statuses]
       .toSorted(([, a], [, b]) => b - a)
       .map(([status, count]) => `${count} × status ${status}`)
-    const message = `${having.errors} of ${having.requests} ${has} failed (${named.join(', ')}), and ${lacking.errors} of ${lacking.requests} similar ones ${lacks} that were sent beside them, which is no chance, expected status 200 for both`
+    const message = `${having.errors} of ${having.requests} ${has} ${got(named.join(', '))}, and ${lacking.errors} of ${lacking.requests} similar ones ${lacks} that were sent beside them, which is no chance, expected ${expected}`
     reporter.fail(clause, message, ids, ids)
   }
 }

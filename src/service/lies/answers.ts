@@ -79,6 +79,10 @@ export const answerLies = {
     'weekday-off-by-one': header("Date names tomorrow's day of the week.", 'date', (date, _, { arrivedMs }) => {
       return `${weekdays[new Date(arrivedMs + dayMs).getUTCDay()]}${date.slice(3)}`
     }),
+    'date-stands-still': alsoViolating(
+      ['chat.created', 'limit.requests.reset'],
+      keepFirstHeader('All responses to an account have the Date of its first response.', 'date'),
+    ),
   },
   'header.model-id.asked': {
     'model-id-of-the-default': alsoViolating(

@@ -142,10 +142,13 @@ export const rpcLies = {
     'id-as-text': amendResponses('The id in the response to a single request is a string.', isSingle, ([item]) => ({
       id: String(item?.id),
     })),
-    'text-id-lost': amendResponses(
-      'The response to a single request with a string id has the id null.',
-      (_, items) => items.length === 1 && typeof items[0]?.id === 'string',
-      { id: null },
+    'text-id-lost': alsoViolating(
+      ['rpc.protocol.id'],
+      amendResponses(
+        'The response to a single request with a string id has the id null.',
+        (_, items) => items.length === 1 && typeof items[0]?.id === 'string',
+        { id: null },
+      ),
     ),
     'id-of-the-proxy': row("The response to a single request has the proxy's upstream id.", honest => {
       let forwarded = 1_000_000
@@ -185,6 +188,24 @@ export const rpcLies = {
     ),
   },
   'rpc.item-failure.alone': {
+    'batch-fails-as-a-whole': alsoViolating(
+      ['rpc.credits.amount', 'rpc.batch.error-price'],
+      result(
+        'If one item of a batch fails, the others get an internal error.',
+        'responses',
+        (sent, originals, items) => {
+          const hasFailed = items.length > 1 && originals.some(isErrorResponse)
+          if (!hasFailed) return sent
+          const error = { code: -32_603, message: 'internal error' }
+          return sent.map((each, index) => {
+            const original = originals[index]
+            return original === undefined || isErrorResponse(original)
+              ? each
+              : amended(each, { result: undefined, error })
+          })
+        },
+      ),
+    ),
     'failure-of-all': alsoViolating(
       ['rpc.credits.amount', 'rpc.batch.error-price'],
       result('If one item of a batch fails, all items fail.', 'responses', (sent, originals, items) => {

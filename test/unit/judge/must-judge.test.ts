@@ -35,6 +35,14 @@ describe('must-judge', () => {
       'The scenario must judge rpc.credits.amount, and the profile "mine" does not promise rpc.credits.amount: add it to "promises" of the profile if the target should be judged by it.',
     ])
   })
+  test('makes a run inconclusive whose balances are rounded to more than it spent', async () => {
+    const billing = { ...documentedContract.billing, balanceResolutionUsd: '0.01' }
+    const contract = { ...documentedContract, billing }
+    const { report } = await virtualRun({ scenario: scenario('[billing.conservation]'), contract })
+    expect(report.reasons).toEqual([
+      'The scenario must judge billing.conservation, and balances are too coarse for it: all charges are $0.000025, and the balances may be off by $0.01. Send more requests, or more expensive ones, with fewer callers.',
+    ])
+  })
   test('is left out if --only names a part of the scenario', async () => {
     const { report } = await virtualRun({ scenario: scenario('[limit.resources]'), only: ['rpc'] })
     expect(report.verdict).toBe('pass')

@@ -44,6 +44,15 @@ test('if every Date is off by the same days, our own clock is wrong', () => {
   expect(judge([wrong, dated('Mon, 19 Jan 2009 12:00:01 GMT')]).found).toHaveLength(1)
 })
 
+test('a Date may be reused for some seconds, but must not stand still', () => {
+  const at = (seconds: number) =>
+    chatObserved(completion, { date: 'Thu, 15 Jan 2026 12:00:01 GMT' }, { headersMs: 1_000 * (1 + seconds) })
+  expect(judge([at(0), at(15), at(30)]).found).toEqual([])
+  expect(judge([at(0), at(15), at(31)]).found).toEqual([
+    'header.date.instant: date is still "Thu, 15 Jan 2026 12:00:01 GMT" after 31 s, expected the time of the response',
+  ])
+})
+
 test('a Date in another format is not judged', () => {
   expect(judge([dated('yesterday'), dated('')]).judged).toEqual({ 'header.model-name.stable': 1 })
 })

@@ -175,3 +175,38 @@ describe('errors that depend on the request violate the clause about it', () => 
     expect(finding?.examples[0]?.decidedBy).toEqual([0, 3, 6, 9, 12, 15, 18, 21])
   })
 })
+
+describe('a failing item of a batch', () => {
+  /** Whether the other items of a batch have an error, by whether it has a failing item. */
+  type Others = (hasFailing: boolean, random: Random) => boolean
+
+  const found = (others: Others) => {
+    const log = createFindingLog()
+    const audit = createDependentErrorsAudit({ contract: documentedContract })
+    const random = randomStream(7, 'others')
+    for (let id = 0; id < 120; id++) {
+      const request = rpc(4, random.next() < 0.5)
+      const isFailed = others(hasFailing(request), random)
+      const body = request.items.map(item => ({
+        jsonrpc: '2.0',
+        id: item.id,
+        ...(item.failing || isFailed ? { error: { code: -32_603, message: 'down' } } : { result: '0x1' }),
+      }))
+      audit.add(observed(request, responseOf(200, body), { id, sentMs: 50 * id, endMs: 50 * id + 20 }), 0)
+    }
+    audit.finish(true)
+    judgeDependentErrors(audit.counts(), log.reporterFor('dependent-errors'))
+    return log.findings().map(({ clause, message }) => `${clause}: ${message.replace(/\d+ of \d+/g, 'n')}`)
+  }
+
+  test('must not fail the others, whatever their error is', () => {
+    expect(found(hasFailingItem => hasFailingItem)).toEqual([
+      'rpc.item-failure.alone: n batches with a failing item had an error for every other item, too, and n similar ones without one that were sent beside them, which is no chance, expected results of the other items',
+    ])
+  })
+  test('is not the reason if the others fail as often without it', () => {
+    expect(found(() => true)).toEqual([])
+    expect(found((_, random) => random.next() < 0.4)).toEqual([])
+    expect(found(() => false)).toEqual([])
+  })
+})
