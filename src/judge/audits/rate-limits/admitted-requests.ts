@@ -5,6 +5,7 @@ import type { LimitContext } from './limit-record.ts'
 import { addKey, createLeakyLevel, noCounts } from './limit-use.ts'
 import { rememberedWindows } from './recent-requests.ts'
 import { clockResolutionMs } from './resets.ts'
+import { createSameWindows } from './same-window.ts'
 import type { LimitRequest } from './window.ts'
 
 type ResetGroup = { readonly resetMs: number; admitted: number; settled: number }
@@ -38,6 +39,7 @@ export function createAdmittedRequests(
   let lastShownMs = Number.NEGATIVE_INFINITY
   const sameResetMs = Math.min(clockResolutionMs, windowMs / 5)
   const groups: ResetGroup[] = []
+  const sameWindows = createSameWindows(windowMs, { startedAtMs, offset })
 
   /** Moves on to the time at which a request is sent. */
   function settle(nowMs: number) {
@@ -74,7 +76,9 @@ export function createAdmittedRequests(
     if (request.resetMs !== null) groupOf(request.resetMs).admitted++
     // One more than a bucket holds may be the effect of rounding, and two windows may meet.
     const inBucket = load.at(lastShownMs) - 1
-    const certain = Math.min(inBucket, inWindow(request) ?? inBucket - max)
+    const hasOthers = () => admitted.countBelow(request.sentMs) > 0
+    const ofSameWindow = sameWindows.add(request, hasOthers)
+    const certain = Math.max(Math.min(inBucket, inWindow(request) ?? inBucket - max), ofSameWindow)
     if (certain <= max) return false
     // A level has fractions; requests have none.
     const message = `${Math.ceil(certain)} requests of ${scope} were accepted, expected at most ${max} and then a 429`
