@@ -158,7 +158,7 @@ describe.concurrent('a run directory', () => {
     const path = join(directory, 'runs', name)
     for (const each of [join(directory, 'runs'), path]) expect(statSync(each).mode & 0o777).toBe(0o700)
     const files = readdirSync(path)
-    expect(files).toHaveLength(10)
+    expect(files).toHaveLength(11)
     for (const file of files) expect(statSync(join(path, file)).mode & 0o777, file).toBe(0o600)
   })
 

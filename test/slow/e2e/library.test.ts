@@ -148,7 +148,7 @@ describe.concurrent('run() of the library', () => {
         'Bearer sk-Abc123xyz-of-cleo-0003',
       ],
       leaks: [],
-      files: 10,
+      files: 11,
       own: null,
     })
   })

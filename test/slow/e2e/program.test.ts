@@ -41,6 +41,7 @@ describe.concurrent('a run against the embedded reference service', () => {
       'report.html',
       'report.json',
       'report.md',
+      'report.sarif',
       'report.txt',
       'slices.json',
     ])

@@ -74,7 +74,7 @@ test('no key is in any output of a run: files, findings, metrics and comparison'
   const compared = freshDirectory()
   const comparison = await turnpike(['compare', baseline, out, '--out', compared])
   const written = textsIn(out)
-  expect(written).toHaveLength(10)
+  expect(written).toHaveLength(11)
   expect(written.join('')).toContain('"caller":"c0"')
   expect(written.join('')).toContain('TURNPIKE_KEY')
   expect(textsIn(compared)).toHaveLength(4)
