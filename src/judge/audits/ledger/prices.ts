@@ -93,7 +93,7 @@ const prices: { readonly [By in Pricing]: Price<PricedRequest[By]> } = {
     },
     range: (observation, contract) => {
       const tokens = rangeOfTokens(observation, contract)
-      const lookups = priceOfLookups(observation.request, contract)
+      const lookups = maxPriceOfLookups(observation.request, contract)
       if (tokens === null || lookups === null) return null
       const { min } = rangeAround(tokens.min, completionTolerance(tokens.min, contract))
       const { max } = rangeAround(tokens.max + lookups, completionTolerance(tokens.max, contract))
@@ -173,6 +173,12 @@ export function countsOf(observation: Observation): TokenCounts | null {
   const { response } = observation
   const counts = response && tokenCounts(streamOf(observation)?.usage ?? jsonObject(response)?.usage)
   return counts?.wrong === null ? counts : null
+}
+
+/** Their maximum; null: the contract has no price. One that is only assumed of the target bounds nothing. */
+function maxPriceOfLookups(request: ChatDescriptor, contract: Contract): bigint | null {
+  const isAssumed = contract.chat.search.usdPerLookup !== null && priceListOf(contract).usdPerLookup === null
+  return isAssumed ? BigInt(maxLookups(request.options, contract)) * unpriced : priceOfLookups(request, contract)
 }
 
 /** The price of all lookups that a completion may have made; null: it is not known. */

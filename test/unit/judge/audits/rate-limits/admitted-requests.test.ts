@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createSameWindows } from '../../../../../src/judge/audits/rate-limits/same-window.ts'
+import { createSameWindows } from '../../../../../src/judge/audits/rate-limits/admitted-requests.ts'
 import type { LimitRequest } from '../../../../../src/judge/audits/rate-limits/window.ts'
 
 const windowMs = 60_000
