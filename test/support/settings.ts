@@ -85,7 +85,10 @@ export const settings: readonly Setting[] = [
       contract: { ...node, promises: { ...node.promises, except: [] }, rpc: { ...node.rpc, batchLimit: 20 } },
     },
   },
-  { name: 'rpc-coherence', run: { scenario: 'scenarios/rpc-coherence.yaml', contract: node } },
+  {
+    name: 'rpc-coherence',
+    run: { scenario: 'scenarios/rpc-coherence.yaml', profile: 'scenarios/profiles/json-rpc-node.yaml' },
+  },
   shipped('wallet-sign-in'),
   {
     name: 'wallet-sign-in with credit',

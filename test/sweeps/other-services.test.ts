@@ -53,8 +53,8 @@ describe.each(others)('$name', ({ name, profile, atLeast }) => {
 
 /** Lies that do not violate the profile, or that only show in requests which these scenarios do not send. */
 const unseen: Readonly<Record<string, readonly string[]>> = {
-  // Four ordinary requests are too few to see two of five fail.
-  'node-conformance': ['text-id-is-sometimes-502'],
+  // Four ordinary requests are too few to see two of five fail, or what batches have in common.
+  'node-conformance': ['text-id-is-sometimes-502', 'batch-fails-as-a-whole'],
   'llm-server': [
     // A choice may lack this key.
     'choice-without-logprobs',

@@ -35,7 +35,6 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
   'the algorithm of its limits is unknown': [
     'remaining-without-this-one',
     'remaining-one-too-few',
-    'one-request-too-many',
     'one-request-too-many-later',
   ],
   'only balances of wallets are judged, and no scenario of wallets shows them': [
