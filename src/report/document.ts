@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { JudgeName } from '../contract/clause.ts'
 import type { ClauseId } from '../contract/clauses.ts'
+import { arrivalSteps } from '../contract/requests/steps.ts'
 import type { DiscrepancyKind } from '../judge/audits/audit.ts'
 import { comparisonSchema } from '../judge/compare/comparison.ts'
 import {
@@ -19,15 +20,9 @@ import { openText, publishedSchema, whole } from '../lib/schemas.ts'
 
 export type { CapacityResult, Percentiles, ThresholdResult, TrialResult, Verdict } from '../judge/results.ts'
 
-/** The parts of an arrival, from replays and twins. */
-const repeatedSteps = [
-  ...(['original', 'duplicate', 'other-key', 'conflict', 'other-caller', 'late-repeat'] as const),
-  ...(['streamed', 'compressed', 'batched'] as const),
-]
-
 const position = z.object({
   firstId: whole.meta({ description: 'The id of the first request that shares its idempotency key; else its own.' }),
-  step: z.enum(['only', ...repeatedSteps, 'offer', 'payment', 'turn']),
+  step: z.enum(arrivalSteps),
   turn: z
     .object({ number: whole, turns: whole })
     .optional()

@@ -83,18 +83,10 @@ export function createCoherenceAudit(
       return
     }
     const ids = known.id === id ? [id] : [known.id, id]
-    if (known.number !== number)
-      return reporter.fail(
-        'rpc.coherence.block',
-        `block ${hash} has the number ${number}, expected ${known.number} as before`,
-        ids,
-      )
-    if (known.parent !== null && parent !== null && known.parent !== parent)
-      return reporter.fail(
-        'rpc.coherence.block',
-        `block ${hash} has the parent ${parent}, expected ${known.parent} as before`,
-        ids,
-      )
+    const fail = (what: string, got: unknown, before: unknown) =>
+      reporter.fail('rpc.coherence.block', `block ${hash} has the ${what} ${got}, expected ${before} as before`, ids)
+    if (known.number !== number) return fail('number', number, known.number)
+    if (known.parent !== null && parent !== null && known.parent !== parent) return fail('parent', parent, known.parent)
     if (known.parent === null && parent !== null) blocks.set(hash, { ...known, parent })
     reporter.pass('rpc.coherence.block')
   }

@@ -6,6 +6,7 @@ import type { ReplayRole } from '../../observation/requests/traits.ts'
 import { bodyText, is2xx, isAbuseBlock, isReplayed, isUnrelatedStatus, jsonObject } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import type { Audit, AuditContext } from './audit.ts'
+import { createGroups } from './send-order.ts'
 
 /** An abuse block rejects the caller and not the request, whatever its status. */
 const tooMany = 429
@@ -21,17 +22,7 @@ export function createIdempotencyAudit({ contract }: AuditContext, reporter: Cla
     ...{ ttlMs, cachedAfterMs, isRaceDecided: concurrent === 'one-charge' },
     ...{ conflict, isByBytes, mark },
   }
-  /** By group number, in the order of the first requests. */
-  const groups = new Map<number, KeyRequest[]>()
-
-  /** A group is complete once the watermark has passed its first request, since its requests are consecutive. */
-  const judgeComplete = (watermarkMs: number) => {
-    for (const [group, uses] of groups) {
-      if (!uses.some(use => use.sentMs < watermarkMs)) return
-      groups.delete(group)
-      checkKey(uses, options, reporter)
-    }
-  }
+  const groups = createGroups<KeyRequest>(uses => checkKey(uses, options, reporter))
 
   /** The new responses to probes with valid keys, by caller and body. */
   const ofKeys = new Map<string, { readonly id: number; readonly body: string | null }>()
@@ -70,14 +61,12 @@ export function createIdempotencyAudit({ contract }: AuditContext, reporter: Cla
         const isUnknown = outcome.kind !== 'answered' || response?.headersCut === true
         const status = isUnknown ? null : isBlocked ? tooMany : outcome.status
         const use = { id, caller, role, sentMs, endMs, status, isReplay: isReplayed(observation, contract), digest }
-        const uses = groups.get(group)
-        if (uses === undefined) groups.set(group, [use])
-        else uses.push(use)
+        groups.add(group, use)
       }
-      if (groups.size > 0) judgeComplete(watermarkMs)
+      groups.settle(watermarkMs)
     },
     finish: isComplete => {
-      if (isComplete) judgeComplete(Number.POSITIVE_INFINITY)
+      if (isComplete) groups.settle(Number.POSITIVE_INFINITY)
     },
   }
 }

@@ -2,6 +2,33 @@ import { isFirstRequest, type Observation, type Sink } from '../../observation/o
 import { requestTraits } from '../../observation/requests/request.ts'
 import type { Audit } from './audit.ts'
 
+/** Requests that are judged together, by the id of the first. They are consecutive, since one arrival sends them. */
+export function createGroups<Member extends { readonly sentMs: number }>(
+  judge: (members: readonly Member[]) => void,
+): {
+  readonly add: (group: number, member: Member) => void
+  /** Judges the groups whose first request the watermark has passed. Call it for every observation. */
+  readonly settle: (watermarkMs: number) => void
+} {
+  /** In the order of the first requests. */
+  const groups = new Map<number, Member[]>()
+  return {
+    add: (group, member) => {
+      const members = groups.get(group)
+      if (members === undefined) groups.set(group, [member])
+      else members.push(member)
+    },
+    settle: watermarkMs => {
+      if (groups.size === 0) return
+      for (const [group, members] of groups) {
+        if (!members.some(({ sentMs }) => sentMs < watermarkMs)) return
+        groups.delete(group)
+        judge(members)
+      }
+    },
+  }
+}
+
 /** The maximum number of observations that wait for a missing one. Then the waiting ones are passed on first. */
 const maxQueueLength = 10_000
 

@@ -10,35 +10,23 @@ import { claimedCredits, responsesIn } from '../checks/rpc-credits.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import type { Audit, AuditContext } from './audit.ts'
 import { countsOf } from './ledger/prices.ts'
+import { createGroups } from './send-order.ts'
 
 /** Compares the responses to one content in several forms. */
 export function createTwinAudit(
   { contract }: Pick<AuditContext, 'contract'>,
   reporter: ClauseReporter<'twins'>,
 ): Audit {
-  /** By group, in the order of the first requests. Each has its forms so far. */
-  const groups = new Map<number, Twin[]>()
-
-  /** The requests of a group are consecutive, so it is complete once the watermark has passed its first. */
-  const judgeComplete = (watermarkMs: number) => {
-    for (const [group, forms] of groups) {
-      if (!forms.some(({ sentMs }) => sentMs < watermarkMs)) return
-      groups.delete(group)
-      judgeForms(forms, reporter)
-    }
-  }
-
+  const groups = createGroups<Twin>(forms => judgeForms(forms, reporter))
   return {
     add: (observation, watermarkMs) => {
       const role = requestTraits(observation.request).twin(observation.request)
-      if (role !== null && observation.sentMs !== null) {
-        const forms = groups.get(role.group) ?? []
-        groups.set(role.group, [...forms, twinOf(observation, role, observation.sentMs, contract)])
-      }
-      if (groups.size > 0) judgeComplete(watermarkMs)
+      if (role !== null && observation.sentMs !== null)
+        groups.add(role.group, twinOf(observation, role, observation.sentMs, contract))
+      groups.settle(watermarkMs)
     },
     finish: isComplete => {
-      if (isComplete) judgeComplete(Number.POSITIVE_INFINITY)
+      if (isComplete) groups.settle(Number.POSITIVE_INFINITY)
     },
   }
 }

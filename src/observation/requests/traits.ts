@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Contract } from '../../contract/contract.ts'
 import type { LimiterName } from '../../contract/limiters.ts'
+import { type ArrivalStep, replayRoles, twinForms, twinParts } from '../../contract/requests/steps.ts'
 import type { DeepReadonly } from '../../lib/json.ts'
 import { is2xx } from '../../lib/numbers.ts'
 import { whole } from '../../lib/schemas.ts'
@@ -18,13 +19,6 @@ export type Pricing = 'tokens' | 'credits' | 'maximum' | 'probe' | 'nothing'
 
 export type Endpoint = { readonly method: 'GET' | 'POST'; readonly route: string }
 
-/**
- * The role of a request among those that share an idempotency key. original: first use · duplicate: same body · other-key:
- * same body, another API key of the account · conflict: another body · other-caller: same key and body, another caller ·
- * late-repeat: same body, after a delay
- */
-export const replayRoles = ['original', 'duplicate', 'other-key', 'conflict', 'other-caller', 'late-repeat'] as const
-
 /** The role of a request among those that share one idempotency key. */
 export const replayRoleSchema = z.object({
   /** The `id` of the first request with the key. Identifies the key without revealing it. */
@@ -34,16 +28,11 @@ export const replayRoleSchema = z.object({
 })
 export type ReplayRole = DeepReadonly<z.output<typeof replayRoleSchema>>
 
-/** The forms of one content. original: as the call says · the others: as the call `twin` names them */
-const twinRoles = ['original', 'streamed', 'compressed', 'batched', 'other-key', 'other-caller'] as const
-/** What a form may change, if the scenario allows it. */
-const twinParts = ['tokens', 'credits', 'result'] as const
-
-/** The form of a request among those with one content. */
+/** The form of a request among those with one content. original: as the call says */
 export const twinRoleSchema = z.object({
   /** The `id` of the first request with the content. */
   group: whole,
-  form: z.enum(twinRoles),
+  form: z.enum(['original', ...twinForms]),
   mayDiffer: z.array(z.enum(twinParts)),
 })
 export type TwinRole = DeepReadonly<z.output<typeof twinRoleSchema>>
@@ -61,8 +50,8 @@ export const turnSchema = z.object({
 })
 export type TurnDescriptor = DeepReadonly<z.output<typeof turnSchema>>
 
-/** What a request is for in its arrival. */
-type RequestStep = 'only' | 'payment' | 'turn' | ReplayRole['role'] | TwinRole['form']
+/** What a request is for in its arrival, as its record tells. */
+type RequestStep = Exclude<ArrivalStep, 'offer'>
 
 /** All that the judges ask about a kind of request, besides its own checks. */
 export type RequestTraits<Request> = {

@@ -1,4 +1,4 @@
-import { replayRoles } from '../../observation/requests/traits.ts'
+import { replayRoles } from '../../contract/requests/steps.ts'
 import type { CallOf, RequestBuilder } from './call.ts'
 import { buildChat } from './chat.ts'
 import { buildResource } from './resources.ts'

@@ -4,6 +4,7 @@ import type { ClauseId } from '../../contract/clauses.ts'
 import type { Contract } from '../../contract/contract.ts'
 import type { LimitScope } from '../../contract/limits.ts'
 import type { Sender } from '../../contract/probe.ts'
+import type { ArrivalStep, replayRoles, twinForms } from '../../contract/requests/steps.ts'
 import type { Random } from '../../lib/random.ts'
 import type { Mistake } from '../../lib/usage-error.ts'
 import type { Path } from '../../lib/yaml.ts'
@@ -42,15 +43,9 @@ export type CallCost = {
   readonly maxCharged: number
 }
 
-/** What a request is for in its arrival. */
-export type ReplayStep = 'only' | 'original' | 'duplicate' | 'other-key' | 'conflict' | 'other-caller' | 'late-repeat'
-
-/** The forms in which a twin repeats the content of its first request. */
-export const twinForms = ['streamed', 'compressed', 'batched', 'other-key', 'other-caller'] as const
+/** What a request of a replay, or one without repetitions, is for in its arrival. */
+export type ReplayStep = 'only' | (typeof replayRoles)[number]
 export type TwinForm = (typeof twinForms)[number]
-
-/** A top-up that pays first asks how to. A conversation is a turn after another. */
-export type ArrivalStep = ReplayStep | TwinForm | 'offer' | 'payment' | 'turn'
 
 /** What decides about the requests of one arrival. `keys`: of its caller. */
 type StepTerms = { readonly random: () => Random; readonly callers: number; readonly keys: number }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { ArrivalStep } from '../../contract/requests/steps.ts'
 import type { DeepReadonly } from '../../lib/json.ts'
 import type { Random } from '../../lib/random.ts'
 import { parseFields, whole } from '../../lib/schemas.ts'
@@ -15,14 +16,7 @@ import {
   textField,
   writtenRange,
 } from '../fields.ts'
-import {
-  type ArrivalStep,
-  type CallContext,
-  type CallCost,
-  type CallKind,
-  kindField,
-  usualTraits,
-} from './call-kind.ts'
+import { type CallContext, type CallCost, type CallKind, kindField, usualTraits } from './call-kind.ts'
 import { chat, chatSchema, isWithinModel, modelOf, resolvedChat } from './chat.ts'
 
 const histories = ['target', 'synthetic'] as const

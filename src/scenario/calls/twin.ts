@@ -1,14 +1,12 @@
 import { z } from 'zod'
+import { twinForms, twinParts } from '../../contract/requests/steps.ts'
 import type { DeepReadonly } from '../../lib/json.ts'
 import { parseFields } from '../../lib/schemas.ts'
 import { oneOf, unknownWord } from '../../lib/usage-error.ts'
 import { flagField, mapping, textField } from '../fields.ts'
-import { type CallContext, type CallKind, kindField, type TwinForm, twinForms } from './call-kind.ts'
+import { type CallContext, type CallKind, kindField, type TwinForm } from './call-kind.ts'
 import { chat, resolvedChat } from './chat.ts'
 import { resolvedRpc, rpc } from './rpc.ts'
-
-/** What a form must not change, and what a user may allow it to. */
-export const twinParts = ['tokens', 'credits', 'result'] as const
 
 const formField = z.enum(twinForms, { error: oneOf(twinForms) })
 const partField = z.enum(twinParts, { error: oneOf(twinParts) })

@@ -1,12 +1,13 @@
 import { z } from 'zod'
 import type { Contract } from '../../contract/contract.ts'
+import type { ArrivalStep } from '../../contract/requests/steps.ts'
 import { invalidPaymentNames } from '../../contract/wallets.ts'
 import type { DeepReadonly } from '../../lib/json.ts'
 import { costOfUnits, pico } from '../../lib/money.ts'
 import { decimalText, parseFields, whole } from '../../lib/schemas.ts'
 import { oneOf } from '../../lib/usage-error.ts'
 import { flagField, integerField, mapping, usdField } from '../fields.ts'
-import { type ArrivalStep, type CallContext, type CallKind, kindField, noCost, usualTraits } from './call-kind.ts'
+import { type CallContext, type CallKind, kindField, noCost, usualTraits } from './call-kind.ts'
 
 export const topUpSchema = mapping({
   kind: kindField('top-up'),

@@ -1,0 +1,16 @@
+/**
+ * The role of a request among those that share an idempotency key. original: first use · duplicate: same body · other-key:
+ * same body, another API key of the account · conflict: another body · other-caller: same key and body, another caller ·
+ * late-repeat: same body, after a delay
+ */
+export const replayRoles = ['original', 'duplicate', 'other-key', 'conflict', 'other-caller', 'late-repeat'] as const
+
+const ownForms = ['streamed', 'compressed', 'batched'] as const
+/** The forms in which a twin repeats the content of its first request. */
+export const twinForms = [...ownForms, 'other-key', 'other-caller'] as const
+/** What a form may change, if the scenario allows it. */
+export const twinParts = ['tokens', 'credits', 'result'] as const
+
+/** What a request is for in its arrival. A top-up that pays first asks how to. */
+export const arrivalSteps = ['only', ...replayRoles, ...ownForms, 'offer', 'payment', 'turn'] as const
+export type ArrivalStep = (typeof arrivalSteps)[number]
