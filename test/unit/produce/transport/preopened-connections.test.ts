@@ -1,4 +1,5 @@
 import { createServer, type Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { type UndiciTransport, undiciTransport } from '../../../../src/produce/transport/undici.ts'
@@ -91,9 +92,10 @@ test('bytes that answer no request, such as a 408 to an idle connection, reach n
   const transport = transportTo(`http://127.0.0.1:${await portOf(server)}`)
   await transport.preopen(1, never)
   await vi.waitFor(() => expect(idle).toHaveLength(1))
-  const closed = new Promise(resolve => idle[0]?.on('close', resolve))
+  const written = new Promise(resolve => idle[0]?.on('finish', resolve))
   idle[0]?.end('HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\n\r\n')
-  await closed
+  await written
+  await pause(50)
   expect(await sendTo(transport)).toMatchObject({ status: 200, failure: null })
 })
 
