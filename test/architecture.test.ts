@@ -667,8 +667,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 569 files',
-    rule: atMostFiles(569),
+    text: 'src has at most 570 files',
+    rule: atMostFiles(570),
     planted: [],
   },
   {

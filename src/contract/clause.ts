@@ -29,6 +29,7 @@ export const auditNames = [
   'dependent-errors',
   'twins',
   'coherence',
+  'overdraft',
 ] as const
 
 export type CheckName = (typeof checkNames)[number]

@@ -88,7 +88,12 @@ export function charge(account: Account, { currency, pico }: Charge): void {
 export const currencyFor = (account: Account, pico: bigint): Charge['currency'] =>
   account.picoDiem > 0n && account.picoDiem >= pico ? 'diem' : 'usd'
 
-export const canPay = (account: Account, pico: bigint): boolean => account.picoUsd >= pico || account.picoDiem >= pico
+/** Whether one of the balances covers an amount beside what is held for other requests, or due later. */
+export function canPay({ picoUsd, picoDiem, heldPico, deferred }: Account, pico: bigint): boolean {
+  const due = (currency: Charge['currency']) =>
+    deferred.reduce((sum, { charge }) => sum + (charge.currency === currency ? charge.pico : 0n), heldPico + pico)
+  return picoUsd >= due('usd') || picoDiem >= due('diem')
+}
 
 /**
  * `ref_<kind>_<name>`: every well-formed key belongs to an account, so a run needs no setup. The kind is an account tier,

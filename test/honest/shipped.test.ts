@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { objections } from './judged.ts'
+import { judge, objections } from './judged.ts'
 import { randomVariant, type Variant } from './service/variant.ts'
 
 const changes: readonly Partial<Variant>[] = [
@@ -28,5 +28,19 @@ describe.each([
     expect(
       await objections({ changes, scenario: `scenarios/${scenario}.yaml`, profile: 'none', asWritten: true }),
     ).toEqual([])
+  })
+})
+
+describe('with an account that has little money', () => {
+  test.each(changes)('races do not accuse the honest service: %j', async changes => {
+    const scenario = 'scenarios/races.yaml'
+    const found = await judge({
+      changes,
+      scenario,
+      profile: 'none',
+      settings: { openingUsd: 20_000_000 },
+      asWritten: true,
+    })
+    expect(found.findings.filter(text => !text.startsWith('threshold: '))).toEqual([])
   })
 })

@@ -121,6 +121,7 @@ export const settings: readonly Setting[] = [
   withKnownDetails('smoke'),
   shipped('races'),
   withKnownDetails('races'),
+  { name: 'races with little money', run: { scenario: 'scenarios/races.yaml', openingBalanceUsd: '0.02' } },
   shipped('abuse-block'),
   shipped('rate-limit'),
   withShortWindows('rate-limit'),

@@ -18,6 +18,7 @@ import { createIdempotencyAudit } from './idempotency.ts'
 import { checkPricesAcrossWorkers, createImpliedCreditsAudit, type ImpliedPrices } from './implied-credits.ts'
 import { createDiscrepancies } from './ledger/discrepancies.ts'
 import { createLedgerAudit, type LedgerSnapshot, sumLedgers, toBilling } from './ledger/ledger.ts'
+import { createOverdraftAudit } from './ledger/overdraft.ts'
 import { createRateLimitAudit } from './rate-limits/rate-limits.ts'
 import { markRepeatedBodies } from './repeated-bodies.ts'
 import { createSendOrder } from './send-order.ts'
@@ -69,6 +70,7 @@ export function createAudits(
   const signIns = createSignInAudit(context, findingLog.reporterFor('sign-ins'))
   const dependentErrors = createDependentErrorsAudit(context)
   const coherence = createCoherenceAudit(context, findingLog.reporterFor('coherence'))
+  const overdraft = createOverdraftAudit(context, findingLog.reporterFor('overdraft'))
   const twins = createTwinAudit(context, findingLog.reporterFor('twins'))
   const audits: readonly Audit[] = [
     ledger,
@@ -82,6 +84,7 @@ export function createAudits(
     dependentErrors,
     twins,
     coherence,
+    overdraft,
   ]
   const addAttempt = (attempt: Observation, watermarkMs: number) => {
     for (const audit of audits) audit.add(attempt, watermarkMs)

@@ -126,7 +126,7 @@ export function chatHandler(options: ChatHandlerDeps): ChatHandler {
     const allowed = request.choices * request.maxCompletionTokens
     const maxUsage = { prompt_tokens: request.promptTokens, completion_tokens: allowed }
     const maxPico = (model.usdPerMillion === null ? 0n : listPricePico(maxUsage, model.usdPerMillion)) + perRequest
-    if (maxPico > 0n && !behavior.canPay(account, maxPico + account.heldPico)) return paymentRequired(state, account)
+    if (maxPico > 0n && !behavior.canPay(account, maxPico)) return paymentRequired(state, account)
     const fault = maybeFail(state)
     if (fault !== null) return fault
     account.slots = account.slots.filter(({ endMs }) => endMs > state.arrivedMs)

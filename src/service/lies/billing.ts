@@ -1,8 +1,9 @@
 import type { Network } from '../../contract/contract.ts'
 import { moneyHeaderNames } from '../../contract/headers.ts'
 import { formatPico, pico, roundPico } from '../../lib/money.ts'
+import type { Account } from '../account.ts'
 import type { Behavior } from '../behavior.ts'
-import { always, input, result } from './decisions.ts'
+import { always, arrivalOf, input, raceMs, result } from './decisions.ts'
 import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
 import { changeReplies, dropHeaders, header, isAny, isBatch, replies, setHeader } from './replies.ts'
 
@@ -85,6 +86,22 @@ export const billingLies = {
         },
       }
     }),
+    // What is charged twice may be the replay that came at the same time.
+    'settled-twice-at-once': alsoViolating(
+      ['rpc.replay.charge', 'billing.balance-before'],
+      row('Requests that settle within 5 ms of an earlier one are settled twice.', honest => {
+        const settledMs = new WeakMap<Account, number>()
+        const { atMs, windowAt } = arrivalOf(honest)
+        return {
+          windowAt,
+          charge: (account, charge) => {
+            const isRace = atMs() - (settledMs.get(account) ?? Number.NEGATIVE_INFINITY) <= raceMs
+            settledMs.set(account, atMs())
+            honest.charge(account, isRace ? { ...charge, pico: charge.pico * 2n } : charge)
+          },
+        }
+      }),
+    ),
     'both-currencies-charged': row('Every charge is applied in both USD and DIEM.', honest => ({
       charge: (account, charge) => {
         honest.charge(account, { ...charge, currency: 'usd' })
@@ -148,6 +165,42 @@ export const billingLies = {
         generatesOnMs: everyFiveSeconds,
       }),
     ),
+  },
+  'billing.overdraft': {
+    'balance-checked-then-charged': row(
+      'Requests that arrive within 5 ms of each other find the balance that the first of them found.',
+      honest => {
+        const found = new WeakMap<Account, { readonly atMs: number; readonly account: Account }>()
+        const { atMs, windowAt } = arrivalOf(honest)
+        return {
+          windowAt,
+          canPay: (account, pico) => {
+            const first = found.get(account)
+            if (first !== undefined && atMs() - first.atMs <= raceMs) return honest.canPay(first.account, pico)
+            found.set(account, { atMs: atMs(), account: { ...account } })
+            return honest.canPay(account, pico)
+          },
+        }
+      },
+    ),
+  },
+  'billing.covered': {
+    'refund-lost': row('What a request reserves and does not cost is never given back.', honest => {
+      const lost = new WeakMap<Account, bigint>()
+      const reserved = new WeakMap<Account, bigint>()
+      return {
+        canPay: (account, pico) => {
+          lost.set(account, (lost.get(account) ?? 0n) + (reserved.get(account) ?? 0n))
+          const isCovered = honest.canPay(account, pico + (lost.get(account) ?? 0n))
+          reserved.set(account, isCovered ? pico : 0n)
+          return isCovered
+        },
+        charge: (account, charge) => {
+          reserved.set(account, (reserved.get(account) ?? 0n) - charge.pico)
+          honest.charge(account, charge)
+        },
+      }
+    }),
   },
   'rpc.credits.header': {
     'no-credits-on-batches': replies(

@@ -63,3 +63,18 @@ export const amended = (value: unknown, changes: Fields): unknown => ({
   ...(typeof value === 'object' ? value : {}),
   ...changes,
 })
+
+/** What a service that checks first and counts later does not see. */
+export const raceMs = 5
+
+/** Tells a lie when the latest request arrived, in Unix milliseconds. */
+export function arrivalOf(honest: Behavior): { readonly atMs: () => number } & Pick<Behavior, 'windowAt'> {
+  let atMs = 0
+  return {
+    atMs: () => atMs,
+    windowAt: (previous, nowMs, windowMs) => {
+      atMs = nowMs
+      return honest.windowAt(previous, nowMs, windowMs)
+    },
+  }
+}

@@ -2,7 +2,7 @@ import type { AccountTier, Contract, Model, ModelTier } from '../../contract/con
 import type { LogRow, Window } from '../account.ts'
 import type { Behavior } from '../behavior.ts'
 import type { Reply } from '../message.ts'
-import { always, input, result } from './decisions.ts'
+import { always, arrivalOf, input, raceMs, result } from './decisions.ts'
 import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
 import {
   dropHeaders,
@@ -65,8 +65,6 @@ const moveReset = (text: string, moveMs: (limits: Contract['limits']) => number)
   header(text, reset, (value, _, __, { limits }) => String(Number(value) + stampUnits(limits, moveMs(limits))))
 
 const penaltyMs = 10_000
-/** What a service that checks first and counts later does not see. */
-const raceMs = 5
 
 /** Little enough to look like another clock in a single response. */
 const earlyMs = 2_500
@@ -205,16 +203,13 @@ export const limitLies = {
       'Requests that arrive within 5 ms of each other do not count against each other.',
       honest => {
         const admittedMs = new WeakMap<Window, readonly number[]>()
-        let atMs = 0
+        const { atMs, windowAt } = arrivalOf(honest)
         return {
-          windowAt: (previous, nowMs, windowMs) => {
-            atMs = nowMs
-            return honest.windowAt(previous, nowMs, windowMs)
-          },
+          windowAt,
           admits: (window, limit) => {
             const times = admittedMs.get(window) ?? []
-            const isAdmitted = times.filter(ms => ms < atMs - raceMs).length < limit
-            if (isAdmitted) admittedMs.set(window, [...times, atMs])
+            const isAdmitted = times.filter(ms => ms < atMs() - raceMs).length < limit
+            if (isAdmitted) admittedMs.set(window, [...times, atMs()])
             return isAdmitted
           },
         }

@@ -1,7 +1,7 @@
 import { isObject, parseJson } from '../../lib/json.ts'
 import { pico } from '../../lib/money.ts'
 import type { Behavior } from '../behavior.ts'
-import { always, multiply, result } from './decisions.ts'
+import { always, arrivalOf, multiply, result } from './decisions.ts'
 import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
 import {
   addHeader,
@@ -48,14 +48,11 @@ export const replayLies = {
       always('A replay is charged like the first request.', { replayChargePicoUsd: ({ costUsd }) => pico(costUsd) }),
     ),
     'key-stored-after-its-reply': row('A request whose original is still in progress runs again.', honest => {
-      let atMs = 0
+      const { atMs, windowAt } = arrivalOf(honest)
       return {
-        windowAt: (previous, nowMs, windowMs) => {
-          atMs = nowMs
-          return honest.windowAt(previous, nowMs, windowMs)
-        },
+        windowAt,
         lookUpReply: (stored, fingerprint) =>
-          stored !== undefined && stored.fingerprint === fingerprint && atMs < stored.readyMs
+          stored !== undefined && stored.fingerprint === fingerprint && atMs() < stored.readyMs
             ? { kind: 'new' }
             : honest.lookUpReply(stored, fingerprint),
       }

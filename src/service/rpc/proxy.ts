@@ -98,7 +98,7 @@ export function rpcProxy(options: RpcProxyDeps): RpcHandler {
       return errorReply(state, 400, request.rejected, request.more)
     }
     const heldPico = behavior.costPicoUsd(bill.estimate(request, network))
-    if (!behavior.canPay(account, heldPico + account.heldPico)) return paymentRequired(state, account)
+    if (!behavior.canPay(account, heldPico)) return paymentRequired(state, account)
     const fault = maybeFail(state)
     if (fault !== null) return fault
 

@@ -15,6 +15,8 @@ export type Settings = {
   readonly tokensOfM: number | null
   /** Requests that are allowed above each limit, or below 0 those that are refused before it. */
   readonly excess: number
+  /** The opening balance in nanodollars; null: as the variant has it. */
+  readonly openingUsd: number | null
 }
 
 export const documentedSettings: Settings = {
@@ -27,6 +29,7 @@ export const documentedSettings: Settings = {
   errorItemCredits: 5,
   tokensOfM: null,
   excess: 0,
+  openingUsd: null,
 }
 
 /** A response that was kept for an idempotency key. */
@@ -47,6 +50,8 @@ export type Account = {
   /** Nanodollars. */
   usd: number
   diem: number
+  /** Of requests in progress. */
+  held: number
   readonly limiters: Map<string, Limiter>
   /** Requests above a limit that a liar allowed. */
   readonly overdrawn: Map<string, number>
@@ -58,15 +63,16 @@ export type Account = {
   readonly prompts: Set<string>
 }
 
-export function openAccount(id: string, { charges }: Variant): Account {
+export function openAccount(id: string, { charges }: Variant, { openingUsd }: Settings): Account {
   const isEmpty = id === 'zero'
   const opening = { usd: [12_345_678_912, 0], 'diem-first': [9_000_000_123, 2_345_678], 'usd-first': [5_003_217, 7e9] }
-  const [usd = 0, diem = 0] = isEmpty ? [] : opening[charges]
+  const [usd = 0, diem = 0] = isEmpty ? [] : openingUsd === null ? opening[charges] : [openingUsd, 0]
   return {
     id,
     pays: id !== 'free',
     usd,
     diem,
+    held: 0,
     limiters: new Map(),
     overdrawn: new Map(),
     failures: [],
@@ -99,7 +105,8 @@ export function charge(account: Account, amount: number, { charges }: Variant): 
   return parts
 }
 
-export const funds = ({ usd, diem }: Account): number => usd + diem
+/** What is left for a further request. */
+export const funds = ({ usd, diem, held }: Account): number => usd + diem - held
 
 /** A decimal of nanodollars, cut to the decimals that the service shows. */
 export function decimal(nanodollars: number, decimals: number): string {

@@ -81,7 +81,7 @@ function authenticate(
   const id = key === undefined ? null : accountIdOf(key, service.variant)
   if (key === undefined || id === null) return 'denied'
   const known = service.accounts.get(id)
-  const account = known ?? openAccount(id, service.variant)
+  const account = known ?? openAccount(id, service.variant, service.settings)
   if (known === undefined) service.accounts.set(id, account)
   return { account, keyId: key.slice(-6) }
 }
