@@ -1,5 +1,6 @@
 import type { Contract } from '../contract.ts'
 import { chatRequest, mostExpensiveCall, type Probe, type Probes, rpcItem, rpcRequest, type Sender } from '../probe.ts'
+import type { KeyForgery, KeyForm } from '../requests/credentials.ts'
 
 const toNode = rpcRequest(() => rpcItem('eth_blockNumber'))
 const hello = chatRequest(() => ({}))
@@ -16,6 +17,12 @@ const unpaid = (): readonly number[] => [402]
 const noKey = ({ auth }: Contract): readonly number[] => auth.noKey
 const refusedOrNoKey = ({ auth }: Contract): readonly number[] => [...new Set([401, ...auth.noKey])]
 
+/** A valid request with the caller's own key in another form, so that a service that accepts it also charges it. */
+const misplaced = (as: KeyForgery, isOtherForm: (form: KeyForm) => boolean = () => true): Probe => ({
+  ...sentBy(as, 'auth.malformed', hello, contract => (isOtherForm(contract.auth) ? refusedOrNoKey(contract) : [])),
+  draws: 'chat',
+})
+
 /** A model reserved for paying users, if the contract has one; otherwise nothing is asserted. */
 const reserved = ({ models }: Contract) => models.find(({ payingOnly }) => payingOnly)
 
@@ -26,6 +33,9 @@ export const authProbes = {
   'no-key-to-rpc': sentBy('anonymous', 'auth.missing', toNode, noKey),
   // To a service that knows only keys and wallets, these are no credentials.
   'other-scheme': sentBy('other-scheme', 'auth.malformed', hello, refusedOrNoKey),
+  'key-of-other-scheme': misplaced('key-of-other-scheme'),
+  'key-without-scheme': misplaced('key-without-scheme', ({ scheme }) => scheme !== null),
+  'key-in-other-header': misplaced('key-in-other-header'),
   'model-for-payers': sentBy(
     'free-user',
     'auth.paid-only',

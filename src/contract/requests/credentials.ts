@@ -47,3 +47,26 @@ export const keyHeaders = ({ header, scheme }: KeyForm, key: string): Readonly<R
 
 /** The header with a key, as it is in requests. */
 export const keyHeader = ({ header }: KeyForm): string => header.toLowerCase()
+
+/** Forms of a key that a contract does not have: its own key, which only a service with laxer rules accepts. */
+export const keyForgeries = ['key-of-other-scheme', 'key-without-scheme', 'key-in-other-header'] as const
+export type KeyForgery = (typeof keyForgeries)[number]
+
+export const isKeyForgery = (sender: string): sender is KeyForgery =>
+  (keyForgeries as readonly string[]).includes(sender)
+
+/** The key of these headers in another form. A caller without a key sends one of nobody. */
+export function misplacedKey(form: KeyForm, own: Readonly<Record<string, string>>, forgery: KeyForgery) {
+  const header = keyHeader(form)
+  const { scheme } = form
+  const value = own[header] ?? 'bm90LWE6a2V5'
+  const key = scheme !== null && value.startsWith(`${scheme} `) ? value.slice(scheme.length + 1) : value
+  switch (forgery) {
+    case 'key-of-other-scheme':
+      return { [header]: `${scheme?.toLowerCase() === 'basic' ? 'Token' : 'Basic'} ${key}` }
+    case 'key-without-scheme':
+      return { [header]: key }
+    case 'key-in-other-header':
+      return { [header === 'x-api-key' ? 'api-key' : 'x-api-key']: key }
+  }
+}

@@ -150,7 +150,7 @@ function describeChat(body: Readonly<Record<string, unknown>> | null, { models }
     modelTier: model.tier,
     stream: false,
     promptTokens: 1,
-    maxCompletionTokens: typeof bound === 'number' ? bound : Number.POSITIVE_INFINITY,
+    maxCompletionTokens: typeof bound === 'number' ? Math.floor(bound) : Number.POSITIVE_INFINITY,
     options: null,
   }
 }

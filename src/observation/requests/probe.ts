@@ -3,6 +3,7 @@ import type { AccountTier, Contract } from '../../contract/contract.ts'
 import type { Draw } from '../../contract/limiters.ts'
 import type { Probe, Sender } from '../../contract/probe.ts'
 import { isOwnRefusal, isPromisedStatus, probeNameSchema, probeOf } from '../../contract/probes.ts'
+import { isKeyForgery } from '../../contract/requests/credentials.ts'
 import { isBadSignIn } from '../../contract/wallets.ts'
 import type { DeepReadonly } from '../../lib/json.ts'
 import { whole } from '../../lib/schemas.ts'
@@ -39,6 +40,7 @@ export const probeTraits: RequestTraits<ProbeDescriptor> = {
 
 function identityOf(sender: Sender): Identity {
   if (isBadSignIn(sender)) return 'bad-sign-in'
+  if (isKeyForgery(sender)) return 'none'
   switch (sender) {
     case 'caller':
       return 'caller'

@@ -1,6 +1,6 @@
 import type { Sender } from '../../contract/probe.ts'
 import { ownRefusals, probeOf } from '../../contract/probes.ts'
-import { type KeyForm, keyHeader, keyHeaders } from '../../contract/requests/credentials.ts'
+import { isKeyForgery, type KeyForm, keyHeader, keyHeaders, misplacedKey } from '../../contract/requests/credentials.ts'
 import type { Headers } from '../callers/caller.ts'
 import type { CallOf, RequestBuilder } from './call.ts'
 
@@ -26,6 +26,7 @@ export const probeRequests: RequestBuilder<CallOf<'probe'>> = {
 }
 
 function credentialsOf(sender: Sender, own: Headers, auth: KeyForm): Headers {
+  if (isKeyForgery(sender)) return misplacedKey(auth, own, sender)
   switch (sender) {
     case 'bad-key':
       return keyHeaders(auth, 'not-a-key')

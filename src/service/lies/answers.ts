@@ -279,6 +279,16 @@ export const answerLies = {
       'keyOf',
       (key, authorization) => key ?? (authorization === undefined ? null : guestKey),
     ),
+    'key-of-any-scheme': result(
+      'A key under another scheme than Bearer opens its account.',
+      'keyOf',
+      (key, authorization) => key ?? / (\S+)$/.exec(authorization ?? '')?.[1] ?? null,
+    ),
+    'key-without-scheme': result(
+      'A key without a scheme opens its account.',
+      'keyOf',
+      (key, authorization) => key ?? (authorization === undefined ? null : authorization.replace(/^\S+ /, '~')),
+    ),
     'other-scheme-breaks-it': row('Credentials of another scheme return 500.', (honest, contract) => {
       const isOtherScheme: ReplyTest = (_, { request }) => {
         const { authorization } = request.headers

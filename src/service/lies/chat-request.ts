@@ -14,6 +14,18 @@ const ignores = (text: string, field: string, isUnsuitable: (value: unknown) => 
     value === undefined || isUnsuitable(value) ? others : { ...others, [field]: value },
   )
 
+/** Reads a number or a boolean that is written as a text. */
+const readsText = (text: string, field: string): LieRow =>
+  reads(text, body => {
+    const value = body[field]
+    const read = isText(value) && /^(true|false|-?\d+(\.\d+)?)$/.test(value) ? JSON.parse(value) : value
+    return value === undefined ? body : { ...body, [field]: read }
+  })
+
+/** Rounds a number down. */
+const truncates = (text: string, field: string): LieRow =>
+  reads(text, body => (isNumber(body[field]) ? { ...body, [field]: Math.trunc(body[field]) } : body))
+
 /** Clamps a number instead of rejecting it. */
 const clamps = (text: string, field: string, min: number, max: number): LieRow =>
   reads(text, body => (isNumber(body[field]) ? { ...body, [field]: Math.min(max, Math.max(min, body[field])) } : body))
@@ -114,11 +126,13 @@ export const chatRequestLies = {
       'stream',
       value => typeof value !== 'boolean',
     ),
+    'stream-from-text': readsText('A stream of "true" is accepted as true.', 'stream'),
   },
   'chat.request.frequency-penalty': {
     'penalty-to-three': clamps('frequency_penalty above 2 is accepted.', 'frequency_penalty', -Infinity, 2),
     'penalty-from-minus-three': clamps('frequency_penalty below -2 is accepted.', 'frequency_penalty', -2, Infinity),
     'penalty-in-words': ignores('A frequency_penalty that is not a number is ignored.', 'frequency_penalty', isText),
+    'penalty-from-text': readsText('A frequency_penalty of "1" is accepted as 1.', 'frequency_penalty'),
     'penalty-below-two': rejects(
       'A frequency_penalty of 2 is rejected.',
       ({ frequency_penalty: penalty }) => penalty === 2,
@@ -132,11 +146,13 @@ export const chatRequestLies = {
     'temperature-unbounded': clamps('max_temp above 2 is accepted.', 'max_temp', -Infinity, 2),
     'temperature-below-zero': clamps('max_temp below 0 is accepted.', 'max_temp', 0, Infinity),
     'temperature-in-words': ignores('A max_temp that is not a number is ignored.', 'max_temp', isText),
+    'temperature-from-text': readsText('A max_temp of "1" is accepted as 1.', 'max_temp'),
     'temperature-to-one': rejects('A max_temp above 1 is rejected.', body => Number(body.max_temp) > 1),
     'temperature-above-zero': rejects('A max_temp of 0 is rejected.', body => body.max_temp === 0),
   },
   'chat.request.logprobs': {
     'logprobs-if-true': ignores('Text as logprobs is accepted as false.', 'logprobs', isText),
+    'logprobs-from-text': readsText('logprobs of "true" is accepted as true.', 'logprobs'),
     'logprobs-refused': rejects(
       'A request for log probabilities is rejected.',
       body => body.logprobs === true && !('top_logprobs' in body),
@@ -146,6 +162,7 @@ export const chatRequestLies = {
   'chat.request.top-logprobs': {
     'top-logprobs-below-zero': clamps('top_logprobs below 0 is accepted as 0.', 'top_logprobs', 0, Infinity),
     'top-logprobs-in-words': ignores('A top_logprobs that is not a number is ignored.', 'top_logprobs', isText),
+    'top-logprobs-truncated': truncates('A top_logprobs of 1.5 is accepted as 1.', 'top_logprobs'),
     'top-logprobs-from-one': rejects('A top_logprobs of 0 is rejected.', body => body.top_logprobs === 0),
   },
   'chat.request.max-completion-tokens': {
@@ -154,9 +171,12 @@ export const chatRequestLies = {
       'max_completion_tokens',
       isText,
     ),
+    'bound-from-text': readsText('A max_completion_tokens of "1" is accepted as 1.', 'max_completion_tokens'),
+    'bound-truncated': truncates('A max_completion_tokens of 1.5 is accepted as 1.', 'max_completion_tokens'),
   },
   'chat.request.max-tokens': {
     'old-bound-in-words': ignores('A max_tokens that is not a number is ignored.', 'max_tokens', isText),
+    'old-bound-from-text': readsText('A max_tokens of "1" is accepted as 1.', 'max_tokens'),
     'old-bound-of-zero-refused': rejects('A max_tokens of 0 is rejected.', body => body.max_tokens === 0),
     'old-bound-below-zero-refused': rejects('A max_tokens below 0 is rejected.', body => Number(body.max_tokens) < 0),
     'old-bound-of-zero-heeded': reads('A max_tokens of 0 or less ends a completion immediately.', body =>
@@ -166,6 +186,8 @@ export const chatRequestLies = {
   },
   'chat.request.n': {
     'n-in-words': ignores('An n that is not a number is accepted as 1.', 'n', isText),
+    'n-from-text': readsText('An n of "1" is accepted as 1.', 'n'),
+    'n-truncated': truncates('An n of 1.5 is accepted as 1.', 'n'),
     'one-choice-only': rejects('An n above 1 is rejected.', body => Number(body.n) > 1),
     'one-choice-too-many': replies(
       'A request for several choices gets one too many.',
