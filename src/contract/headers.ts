@@ -27,8 +27,8 @@ const day = String.raw`\d{4}(-?)(0[1-9]|1[0-2])\1(0[1-9]|[12]\d|3[01])`
 const time = String.raw`T([01]\d|2[0-4])(:?[0-5]\d(:?[0-5]\d|:?60)?)?([.,]\d+)?(Z|[+-]\d{2}(:?\d{2})?)?`
 const httpDate =
   /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} \d{2}:\d{2}:\d{2} GMT$/
-/** The number of time digits is open; hours and minutes are the minimum. */
-const version = /^\d{4}(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])\.([01]\d|2[0-3])[0-5]\d([0-5]\d+)?$/
+/** Whether the date has hyphens is open, and so is the number of time digits; hours and minutes are the minimum. */
+const version = new RegExp(String.raw`^${day}\.([01]\d|2[0-3])[0-5]\d([0-5]\d+)?$`)
 const instant = new RegExp(`^${day}${time}$`)
 /** Optionally followed by a time. */
 const date = new RegExp(`^${day}(${time})?$`)
@@ -85,7 +85,7 @@ const ofAnswers = [
   ['header.date', 'date', 'every', matching(httpDate, 'an HTTP date', '2026-08-01T12:00:00.000Z')],
   ['header.cf-ray', 'cf-ray', 'every', filled('a request id')],
   ['header.version', '{prefix}version', 'every', filled('a revision'), '20260801.120000'],
-  ['header.version.format', '{prefix}version', 'present', matching(version, 'YYYYMMDD.HHMMSS', '1.42.0')],
+  ['header.version.format', '{prefix}version', 'present', matching(version, 'a date, a dot and time digits', '1.42.0')],
   ['header.model-id', '{prefix}model-id', 'inference', filled('the model used')],
   ['header.model-name', '{prefix}model-name', 'inference', filled('a display name')],
   ['header.balance.usd', `{prefix}${moneyHeaderNames.usdBalance}`, 'account', amount],

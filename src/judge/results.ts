@@ -166,6 +166,10 @@ const billingToleranceSchema = z.object({
   billedUsd: decimal
     .nullable()
     .meta({ description: 'How far billed may be from claimed; null: balances are not judged.' }),
+  hiddenUsd: decimal.default('0').meta({
+    description:
+      'Claimed from callers whose balances may be off by as much: they would look the same without a charge.',
+  }),
   balanceUsd: decimal.meta({ description: 'The last digit of a balance.' }),
 })
 export type BillingTolerance = DeepReadonly<z.output<typeof billingToleranceSchema>>

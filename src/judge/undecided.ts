@@ -280,9 +280,13 @@ export const missingClauses = ({
 
 const conservation: ClauseId = 'billing.conservation'
 
-/** Why balances would look the same without any charge: they are rounded to more than the run spent. Null: they would not. */
+/**
+ * Why most balances would look the same without any charge: they are rounded to more than their callers spent, or requests
+ * without a response may have cost as much. Null: they would not.
+ */
 function tooCoarse({ claimedUsd, tolerance }: Pick<Billing, 'claimedUsd' | 'tolerance'>): string | null {
-  const billedUsd = tolerance?.billedUsd ?? null
-  if (billedUsd === null || pico(claimedUsd) === 0n || pico(billedUsd) < pico(claimedUsd)) return null
-  return `balances are too coarse for it: all charges are $${claimedUsd}, and the balances may be off by $${billedUsd}. Send more requests, or more expensive ones, with fewer callers`
+  const { billedUsd = null, hiddenUsd = '0' } = tolerance ?? {}
+  if (billedUsd === null || pico(claimedUsd) === 0n || 2n * pico(hiddenUsd) < pico(claimedUsd)) return null
+  const hidden = `$${hiddenUsd} of all charges, $${claimedUsd}, are of callers whose balances may be off by as much`
+  return `balances are too coarse for it: ${hidden}, because they are rounded or because the cost of some requests is unknown. Send more requests, or more expensive ones, with fewer callers`
 }

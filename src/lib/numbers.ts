@@ -15,12 +15,15 @@ export function isDecimal(text: string): boolean {
   return text.charCodeAt(whole) === point && whole + 1 < text.length && digitsFrom(text, whole + 1) === text.length
 }
 
-/** The number of a header value, which may be in quotes: `20`, `20.0`, `"20"`; null if it is none. */
+/** The number of a header value, which may be in quotes: `20`, `20.0`, `"20"`, `1.7e+09`; null if it is none. */
 export function numberIn(text: string | undefined): number | null {
   if (text === undefined) return null
   const bare = text.length > 2 && text.startsWith('"') && text.endsWith('"') ? text.slice(1, -1) : text
-  return isDecimal(bare) ? Number(bare) : null
+  return isDecimal(bare) || withExponent.test(bare) ? Number(bare) : null
 }
+
+/** As programs print a large float: Go writes a time of Unix as `1.795751491e+09`. */
+const withExponent = /^\d+(\.\d+)?[eE][+-]?\d{1,2}$/
 
 /**
  * Whether an HTTP status is a success. Everything goes by this one meaning; only a clause about a status tells 200 from

@@ -40,9 +40,35 @@ describe('must-judge', () => {
     const contract = { ...documentedContract, billing }
     const { report } = await virtualRun({ scenario: scenario('[billing.conservation]'), contract })
     expect(report.reasons).toEqual([
-      'The scenario must judge billing.conservation, and balances are too coarse for it: all charges are $0.000025, and the balances may be off by $0.01. Send more requests, or more expensive ones, with fewer callers.',
+      'The scenario must judge billing.conservation, and balances are too coarse for it: $0.000025 of all charges, $0.000025, are of callers whose balances may be off by as much, because they are rounded or because the cost of some requests is unknown. Send more requests, or more expensive ones, with fewer callers.',
     ])
   })
+  test.each([
+    [4, 1, 'pass'],
+    [1, 4, 'inconclusive'],
+  ])(
+    'weighs the callers: %i calls of one whose balance is exact, %i of one with an unknown cost',
+    async (exact, open, verdict) => {
+      const calls = (count: number, ...more: readonly string[]) => [...Array(count).fill('rpc'), ...more].join(', ')
+      const { report } = await virtualRun({
+        scenario: `
+name: question
+callers: { count: 2 }
+calls:
+  rpc: { kind: rpc, network: ethereum-mainnet, methods: { eth_blockNumber: 1 } }
+  image: { kind: resource, resource: image }
+stages:
+  - { name: exact, duration: 5s, shape: sequence, callers: 1, calls: [${calls(exact)}] }
+  - { name: open, duration: 5s, shape: sequence, first-caller: 1, callers: 1, calls: [${calls(open, 'image')}] }
+must-judge: [billing.conservation]
+`,
+      })
+      expect([report.verdict, report.reasons.some(reason => reason.includes('too coarse'))]).toEqual([
+        verdict,
+        verdict !== 'pass',
+      ])
+    },
+  )
   test('is left out if --only names a part of the scenario', async () => {
     const { report } = await virtualRun({ scenario: scenario('[limit.resources]'), only: ['rpc'] })
     expect(report.verdict).toBe('pass')

@@ -37,6 +37,8 @@ test('agrees with the pattern for random digits and points', () => {
 })
 
 test('a header value may be a number in quotes', () => {
-  expect(['75', '75.0', '"75"'].map(numberIn)).toEqual([75, 75, 75])
-  expect([undefined, '', '"', '""', '75/min', '-1', "'75'"].map(numberIn)).toEqual(Array(7).fill(null))
+  expect(['75', '75.0', '"75"', '7.5e+01', '75E0'].map(numberIn)).toEqual([75, 75, 75, 75, 75])
+  expect([undefined, '', '"', '""', '75/min', '-1', "'75'", 'e1', '7e', '1e999'].map(numberIn)).toEqual(
+    Array(10).fill(null),
+  )
 })

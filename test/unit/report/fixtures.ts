@@ -59,6 +59,7 @@ export const aBilling = {
     completionRatio: null,
     rpcRatio: 0.005,
     billedUsd: '0.00000002',
+    hiddenUsd: '0',
     balanceUsd: '0.00000001',
   },
   discrepancies: [],

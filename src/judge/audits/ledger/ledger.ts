@@ -62,6 +62,8 @@ export function createLedgerAudit(
   const isJudged = (isWallet: boolean) => !shared && (showsBalances(contract.billing) || isWallet)
   let areAllJudged = true
   const readers = new Map<string, BalanceReader>()
+  /** Of each caller: what its responses claim, and how much more or less it may have been charged. */
+  const claims = new Map<string, { claimed: bigint; open: bigint }>()
 
   return {
     add: (observation, watermarkMs) => {
@@ -92,8 +94,14 @@ export function createLedgerAudit(
         readers.set(caller, reader)
         account = createAccount({ lastDigit: reader.lastDigit, judged, isWallet }, discrepancies, reporter, spend)
         accounts.set(caller, account)
+        claims.set(caller, { claimed: 0n, open: 0n })
         areAllJudged &&= judged
         spend.opened()
+      }
+      const claim = claims.get(caller)
+      if (claim !== undefined && charge !== null) {
+        claim.open += charge.max - charge.min
+        if (charge.kind === 'charged') claim.claimed += charge.said
       }
       const credit = creditOf(observation)
       const shown = shownCredits(observation, contract, reporter)
@@ -126,6 +134,9 @@ export function createLedgerAudit(
     const billed = [...accounts.values()].map(account => account.billed())
     const shown = billed.filter(amount => amount !== null)
     const lastDigits = [...readers.values()].map(reader => reader.lastDigit())
+    const hidden = [...claims].filter(
+      ([caller, { claimed, open }]) => claimed <= open + (readers.get(caller)?.lastDigit() ?? 0n),
+    )
     return {
       ...total,
       unstatedCosts: unstated.costs,
@@ -135,6 +146,7 @@ export function createLedgerAudit(
         claimedPicoUsd: tolerance.claimedPicoUsd,
         unpricedPicoUsd: tolerance.unpricedPicoUsd,
         billedPicoUsd: areAllJudged ? lastDigits.reduce((a, b) => a + b, tolerance.openPicoUsd) : null,
+        hiddenPicoUsd: hidden.reduce((sum, [, { claimed }]) => sum + claimed, 0n),
         balancePicoUsd: lastDigits.reduce((a, b) => (a > b ? a : b), priceList.balanceResolution),
         completionRatio: tolerance.completions > 0 ? contract.chat.costTolerance : null,
         rpcRatio: tolerance.rpcResponses > 0 ? contract.rpc.priceTolerance : null,
@@ -217,6 +229,7 @@ type LedgerTolerance = Pick<BillingTolerance, 'completionRatio' | 'rpcRatio'> & 
   readonly claimedPicoUsd: bigint
   readonly unpricedPicoUsd: bigint
   readonly billedPicoUsd: bigint | null
+  readonly hiddenPicoUsd: bigint
   readonly balancePicoUsd: bigint
 }
 
@@ -240,6 +253,7 @@ const zeroLedger = (): LedgerTotals => ({
     claimedPicoUsd: 0n,
     unpricedPicoUsd: 0n,
     billedPicoUsd: 0n,
+    hiddenPicoUsd: 0n,
     balancePicoUsd: 0n,
     completionRatio: null,
     rpcRatio: null,
@@ -247,7 +261,7 @@ const zeroLedger = (): LedgerTotals => ({
 })
 
 const toleranceRules: MergeRules<LedgerTolerance> = {
-  ...eachBy(sumBigint, ['claimedPicoUsd', 'unpricedPicoUsd']),
+  ...eachBy(sumBigint, ['claimedPicoUsd', 'unpricedPicoUsd', 'hiddenPicoUsd']),
   billedPicoUsd: (own, part) => (own === null || part === null ? null : own + part),
   balancePicoUsd: (own, part) => (own > part ? own : part),
   completionRatio: first,
@@ -275,6 +289,7 @@ export const toBilling = (totals: LedgerTotals, discrepancies: readonly Discrepa
     completionRatio: totals.tolerance.completionRatio,
     rpcRatio: totals.tolerance.rpcRatio,
     billedUsd: totals.tolerance.billedPicoUsd === null ? null : formatPico(totals.tolerance.billedPicoUsd),
+    hiddenUsd: formatPico(totals.tolerance.hiddenPicoUsd),
     balanceUsd: formatPico(totals.tolerance.balancePicoUsd),
   },
   discrepancies,

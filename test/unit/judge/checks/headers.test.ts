@@ -24,6 +24,7 @@ describe('headers', () => {
     'a version whose time has only hours and minutes': chatObserved(completion, {
       'x-service-version': '20260801.1200',
     }),
+    'a version whose date has hyphens': chatObserved(completion, { 'x-service-version': '2026-08-01.120000' }),
     'a negative balance, since a completion is billed when it is complete': chatObserved(completion, {
       'x-service-balance-usd': '-0.0003',
     }),
@@ -72,17 +73,17 @@ describe('headers', () => {
     ],
     'a version of three numbers': [
       'header.version.format',
-      'x-service-version is "1.42.0" on a 200, expected YYYYMMDD.HHMMSS',
+      'x-service-version is "1.42.0" on a 200, expected a date, a dot and time digits',
       chatObserved(completion, { 'x-service-version': '1.42.0' }),
     ],
     'a version with the month 13': [
       'header.version.format',
-      'x-service-version is "20261301.120000" on a 200, expected YYYYMMDD.HHMMSS',
+      'x-service-version is "20261301.120000" on a 200, expected a date, a dot and time digits',
       chatObserved(completion, { 'x-service-version': '20261301.120000' }),
     ],
     'a version with the hour 24': [
       'header.version.format',
-      'x-service-version is "20260801.240000" on a 200, expected YYYYMMDD.HHMMSS',
+      'x-service-version is "20260801.240000" on a 200, expected a date, a dot and time digits',
       chatObserved(completion, { 'x-service-version': '20260801.240000' }),
     ],
     'an inference response without the model': [

@@ -42,6 +42,7 @@ describe('limit headers', () => {
       { accountTier: 'partner' },
     ),
     'a reset in half seconds': chatObserved(completion, { 'x-ratelimit-reset-tokens': '59.5' }),
+    'a reset that is printed as a float': chatObserved(completion, { 'x-ratelimit-reset-tokens': '5.95e+01' }),
     'a 503 without limits': refused(chatDescriptor, 503, { error: 'At capacity' }, none),
     'an anonymous caller, who has no limits': refused({ kind: 'probe', probe: 'bad-key' }, 401, { error: 'No' }, none),
     'a rejection without token limits': refused(chatDescriptor, 402),

@@ -147,6 +147,7 @@ test('the totals come from the responses, from our price list, and from the bala
       completionRatio: null,
       rpcRatio: null,
       billedUsd: '0.000000015',
+      hiddenUsd: '0',
       balanceUsd: '0.00000001',
     },
     discrepancies: [],
