@@ -106,7 +106,7 @@ const tokens: readonly string[] = ['reasoning', 'content', 'tool-call']
 
 /** Checks the tool call for documents, if sources were found. Tools of the caller may be called too. */
 function checkDocuments(
-  tools: readonly string[],
+  tools: StatedOptions['tools'],
   { body }: SentChatOptions,
   sent: SentOptions,
   citations: readonly unknown[],
@@ -115,7 +115,7 @@ function checkDocuments(
 ): void {
   const tool = chat.search.documentsTool
   if (tool === null || sent.return_search_results_as_documents !== true || !isSearching(sent)) return
-  if ('tools' in body || (tools.length === 0 && citations.length === 0)) return
+  if (tools === null || 'tools' in body || (tools.length === 0 && citations.length === 0)) return
   expect(
     'parameters.documents',
     tools.includes(tool),
@@ -299,8 +299,8 @@ type StatedOptions = {
   readonly text: string | null
   /** Whether the text may have been cut, by its token limit or by the transport. */
   readonly isTruncated: boolean
-  /** Names of the called tools. */
-  readonly tools: readonly string[]
+  /** Names of the called tools; null: the completion has no choices, which may be absent. */
+  readonly tools: readonly string[] | null
 }
 
 /** Recorded texts of an unstreamed response are at most this long. */
@@ -317,7 +317,7 @@ function statedOptions(response: ObservedResponse, { chat }: Contract): StatedOp
     echo: body?.[chat.parametersField],
     text: texts.join('\n'),
     isTruncated: isTruncated || texts.some(text => text.length >= cutAtCharacters),
-    tools: messages.flatMap(message => toolsOf(message?.tool_calls)),
+    tools: body?.choices === undefined ? null : messages.flatMap(message => toolsOf(message?.tool_calls)),
   }
 }
 

@@ -146,22 +146,24 @@ type BalanceDigits = {
 }
 
 /**
- * No balance tells more than its last digit. If the number of digits varies, zeros are left out, and the last digit is
- * `smallest`. The same holds for whole numbers.
+ * No balance tells more than its last digit. If the number of digits varies, zeros are left out, and the last digit is that
+ * of the balance with the most digits. Whole numbers alone do not tell: then it is `smallest`.
  */
 function createBalanceDigits(smallest: bigint): BalanceDigits {
-  /** By header: the digits after the point that every balance has shown; null: they vary. */
-  const digits = new Map<string, number | null>()
+  /** By header: the most digits after the point. */
+  const most = new Map<string, number>()
+  let vary = false
   let last = smallest
   return {
     add: (name, shown) => {
       if (shown === undefined) return
       const seen = decimalsIn(shown)
-      const known = digits.get(name)
-      if (known === null || known === seen) return
-      digits.set(name, known === undefined ? seen : null)
-      const fixed = [...digits.values()].flatMap(each => each || [])
-      const coarse = fixed.length === 0 ? 0n : unitOf(Math.min(...fixed))
+      const known = most.get(name)
+      if (known === seen) return
+      vary ||= known !== undefined
+      most.set(name, Math.max(known ?? 0, seen))
+      const digits = [...most.values()].filter(count => count > 0)
+      const coarse = digits.length === 0 ? 0n : unitOf(vary ? Math.max(...digits) : Math.min(...digits))
       last = coarse > smallest ? coarse : smallest
     },
     last: () => last,

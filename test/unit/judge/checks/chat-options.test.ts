@@ -70,6 +70,7 @@ describe('options', () => {
       { parameters: asDocuments },
       { echo: found('a'), ...calling('service_web_search_documents') },
     ),
+    'no choices, where documents would be': answered({ parameters: asDocuments }, { echo: found('a'), choice: null }),
     'no documents if nothing was found': answered({ parameters: asDocuments }, { echo: found() }),
     'a tool of the caller next to documents': answered(
       { parameters: asDocuments, body: { tools: [] } },

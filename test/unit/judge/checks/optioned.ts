@@ -21,7 +21,8 @@ export const defaults = {
 }
 const [choice] = completion.choices
 
-type Said = { readonly echo?: unknown; readonly content?: unknown; readonly choice?: object }
+/** `choice: null`: the completion has no choices. */
+type Said = { readonly echo?: unknown; readonly content?: unknown; readonly choice?: object | null }
 
 /** A request with these options, and its response with status 200. */
 export function answered(
@@ -29,7 +30,8 @@ export function answered(
   { echo, content = 'Hello', choice: changes }: Said = {},
 ): Observation {
   const choices = [{ ...choice, message: { role: 'assistant', content }, ...changes }]
-  return observed(asking(options), responseOf(200, { ...completion, choices, service_parameters: echo }, tokenHeaders))
+  const said = { ...completion, choices: changes === null ? undefined : choices }
+  return observed(asking(options), responseOf(200, { ...said, service_parameters: echo }, tokenHeaders))
 }
 
 export function streamed(parameters: object, stream: Partial<StreamRecord>): Observation {

@@ -36,7 +36,12 @@ describe('a balance tells no more than its last digit', () => {
 
   test('and digits that vary show that zeros are left out', () => {
     expect(discrepanciesOf(['9.98', '9.9', '9.9'])).not.toEqual([])
-    expect(discrepanciesOf(['10', '9.99999', '9.99999'])).not.toEqual([])
+    expect(discrepanciesOf(['10', '9.9999875', '9.9999875'])).not.toEqual([])
+  })
+
+  test('but not that there would be more digits than any balance has', () => {
+    expect(discrepanciesOf(['10', '9.9999', '9.9999', '9.9999', '9.9999', '9.9999'])).toEqual([])
+    expect(discrepanciesOf(['10', '9.9999', '9.9999', '9.998', '9.998'])).not.toEqual([])
   })
 
   test('unless the profile states the resolution', () => {
