@@ -10,7 +10,7 @@ const profileFor = (seed: number, { baseCredits }: Partial<Variant>) =>
   seed % 2 === 0 || baseCredits === 'own' ? 'prices' : 'none'
 
 describe('no combination of readings is accused', () => {
-  test.each(todays(seeds, 15))('combination %i', async seed => {
+  test.each(todays(seeds, 30))('combination %i', async seed => {
     const changes = randomVariant(seed, 0.3)
     const profile = profileFor(seed, changes)
     expect(
@@ -29,7 +29,7 @@ describe('no limiter is accused when its windows end', () => {
 
   // Each limiter in turn.
   const ofLimiters = options.limiter.flatMap(limiter => seeds.slice(0, 30).map(seed => ({ limiter, seed })))
-  test.each(todays(ofLimiters, 10))('$limiter, combination $seed', async ({ limiter, seed }) => {
+  test.each(todays(ofLimiters, 20))('$limiter, combination $seed', async ({ limiter, seed }) => {
     const changes = { ...randomVariant(100 + seed, 0.3), limiter }
     const profile = profileFor(seed, changes)
     expect(await objections({ changes, scenario, profile, settings: shortTimes }), JSON.stringify(changes)).toEqual([])

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { todays } from '../support/nightly.ts'
 import { judge, objections } from './judged.ts'
 import { randomVariant, type Variant } from './service/variant.ts'
 
@@ -24,7 +25,7 @@ describe.each([
   'races',
   'hang-ups',
 ])('%s', scenario => {
-  test.each(changes)('does not accuse the honest service: %j', async changes => {
+  test.each(todays(changes, 2))('does not accuse the honest service: %j', async changes => {
     expect(
       await objections({ changes, scenario: `scenarios/${scenario}.yaml`, profile: 'none', asWritten: true }),
     ).toEqual([])
@@ -32,7 +33,7 @@ describe.each([
 })
 
 describe('with an account that has little money', () => {
-  test.each(changes)('races do not accuse the honest service: %j', async changes => {
+  test.each(todays(changes, 2))('races do not accuse the honest service: %j', async changes => {
     const scenario = 'scenarios/races.yaml'
     const found = await judge({
       changes,

@@ -67,7 +67,7 @@ describe('an edited plan', () => {
     ['has a negative number as', -1.5],
   ])('that %s any of its members is refused with the path', (_, to) => {
     const accepted: string[] = []
-    for (const path of todays(pathsOf(JSON.parse(plan)).slice(1), 3)) {
+    for (const path of todays(pathsOf(JSON.parse(plan)).slice(1), 6)) {
       writeFileSync(planFile, edited(plan, path, to))
       const cause = causeOf(() => readJudgedPlan(directory))
       if (cause === null) accepted.push(path.join('.'))
@@ -109,7 +109,7 @@ describe('an edited log', () => {
     let refused = 0
     for (const index of kinds.values()) {
       const line = lines[index] ?? ''
-      for (const path of todays(pathsOf(JSON.parse(line)).slice(1), 3)) {
+      for (const path of todays(pathsOf(JSON.parse(line)).slice(1), 6)) {
         try {
           await judge([...lines.slice(0, Math.min(index, 1)), edited(line, path, to)])
         } catch (cause) {

@@ -11,7 +11,7 @@ import { type VirtualRun, virtualRun } from '../support/virtual-run.ts'
 
 /** The budget is tested elsewhere. */
 const smoke = readFileSync('scenarios/smoke.yaml', 'utf8').replace(/^budget:.*$/m, '')
-const seeds = todays([1, 2, 3, 4, 5, 6], 3)
+const seeds = todays([1, 2, 3, 4, 5, 6], 6)
 
 /** 0 to 80 ms each way, random for each request and response, so that responses arrive out of order. */
 const jittered = (seed: number) => {

@@ -9,7 +9,7 @@ import { virtualRun } from '../support/virtual-run.ts'
 
 const budgetUsd = '0.5'
 const all = Array.from({ length: 200 }, (_, index) => index + 1)
-const seeds = todays(all, 4)
+const seeds = todays(all, 8)
 
 /** Every kind of call, at rates that the limits allow, and the refusals whose statuses a profile states. */
 const scenario = `
