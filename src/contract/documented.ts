@@ -203,6 +203,7 @@ export const documentedContract: Contract = {
     costHeader: null,
     usdPerRequest: null,
     hangUp: 'open',
+    atOnce: 'open',
   },
   wallets: documentedWallets,
 }

@@ -121,7 +121,14 @@ export const settings: readonly Setting[] = [
   withKnownDetails('smoke'),
   shipped('races'),
   withKnownDetails('races'),
-  { name: 'races with little money', run: { scenario: 'scenarios/races.yaml', openingBalanceUsd: '0.02' } },
+  {
+    name: 'races with little money',
+    run: {
+      scenario: 'scenarios/races.yaml',
+      openingBalanceUsd: '0.02',
+      contract: { ...documentedContract, billing: { ...documentedContract.billing, atOnce: 'serial' } },
+    },
+  },
   shipped('abuse-block'),
   shipped('rate-limit'),
   withShortWindows('rate-limit'),

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { documentedContract } from '../../src/contract/documented.ts'
 import { lieByName } from '../../src/service/lies/lies.ts'
 import { virtualRun } from '../support/virtual-run.ts'
 
@@ -28,7 +29,8 @@ test('a limit that is checked first and counted later is found at its edge', asy
 })
 
 describe('at the edge of a balance', () => {
-  const nearlyEmpty = { scenario, openingBalanceUsd: '0.02' }
+  const contract = { ...documentedContract, billing: { ...documentedContract.billing, atOnce: 'serial' as const } }
+  const nearlyEmpty = { scenario, openingBalanceUsd: '0.02', contract }
 
   test('an honest service serves what the balance pays for', async () => {
     const run = await virtualRun(nearlyEmpty)
@@ -37,6 +39,13 @@ describe('at the edge of a balance', () => {
     expect(judged.map(({ verdict }) => verdict)).toEqual(['pass', 'pass'])
     expect(statusesIn(run, 'last-money').filter(status => status === 200)).toHaveLength(12)
     expect(run.report.verdict).toBe('pass')
+  })
+
+  test('without a promise, a service that checks first and charges later is not accused', async () => {
+    const lies = lie('balance-checked-then-charged')
+    const { report } = await virtualRun({ ...nearlyEmpty, contract: documentedContract, lies })
+    expect(report.findings).toEqual([])
+    expect(report.clauses.find(({ id }) => id === 'billing.overdraft')?.because?.text).toContain('billing.atOnce')
   })
 
   test.each([

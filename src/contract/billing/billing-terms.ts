@@ -51,6 +51,13 @@ export const billingTerms = z
         'what a completion costs that its client leaves: its prompt and the tokens that were `delivered`, or `generated` ' +
           'until the target noticed, as if it were complete (`full`), or `nothing`; `open`: any of these',
       ),
+    atOnce: z
+      .enum(['serial', 'open'])
+      .default('open')
+      .describe(
+        'what requests at once get of a balance: as much as one after the other (`serial`), so that at most one ' +
+          'overdraws it and none that it covers is refused; `open`: unknown',
+      ),
   })
   .superRefine(({ balance, costHeader }, context) => {
     const report = (path: readonly string[], message: string) =>

@@ -68,13 +68,17 @@ export const billingClauses = {
     '7',
     'overdraft',
     'Requests get no more than the balance pays for, however many come at once: one of them at most overdraws it.',
-    { needs: 'a caller whose balance is almost used up' },
+    { source: 'profile', needs: 'a profile with billing.atOnce, and a caller whose balance is almost used up' },
   ],
   'billing.covered': [
     '7',
     'overdraft',
     'A request that the balance covers is not refused with a 402.',
-    { needs: 'a caller whose balance is almost used up', evenIfRefused: true },
+    {
+      source: 'profile',
+      needs: 'a profile with billing.atOnce, and a caller whose balance is almost used up',
+      evenIfRefused: true,
+    },
   ],
   'billing.currency': ['2.4', 'ledger', 'The DIEM and USD costs that a completion states are taken from these two balances.'],
 } satisfies ClauseRows

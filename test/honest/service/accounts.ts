@@ -50,8 +50,6 @@ export type Account = {
   /** Nanodollars. */
   usd: number
   diem: number
-  /** Of requests in progress. */
-  held: number
   readonly limiters: Map<string, Limiter>
   /** Requests above a limit that a liar allowed. */
   readonly overdrawn: Map<string, number>
@@ -72,7 +70,6 @@ export function openAccount(id: string, { charges }: Variant, { openingUsd }: Se
     pays: id !== 'free',
     usd,
     diem,
-    held: 0,
     limiters: new Map(),
     overdrawn: new Map(),
     failures: [],
@@ -105,8 +102,7 @@ export function charge(account: Account, amount: number, { charges }: Variant): 
   return parts
 }
 
-/** What is left for a further request. */
-export const funds = ({ usd, diem, held }: Account): number => usd + diem - held
+export const funds = ({ usd, diem }: Account): number => usd + diem
 
 /** A decimal of nanodollars, cut to the decimals that the service shows. */
 export function decimal(nanodollars: number, decimals: number): string {

@@ -105,9 +105,7 @@ async function run(exchange: Exchange, chain: Chain, { batch, list }: Items): Pr
   const full = list.map(({ method }) => chain.base * multiplierOf(`${method}`))
   const estimate = full.reduce((sum, credits) => sum + credits, 0) * catalog.credit
   if (funds(account) < estimate) return noBalance()
-  account.held += estimate
   await service.pause(2 + service.chance() * 8)
-  account.held -= estimate
   const answers = list.map(item => execute(chain, item, exchange.now))
   const discounted = batch || variant.singleError === 'five'
   const credits = answers

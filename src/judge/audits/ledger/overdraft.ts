@@ -6,12 +6,19 @@ import { isProbeRequest, requestTraits } from '../../../observation/requests/req
 import { isRpc } from '../../../observation/requests/rpc.ts'
 import { priceListOf, statedBase, statedTier } from '../../checks/price-list.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
+import type { Obstacle } from '../../findings/obstacles.ts'
 import { getOrAdd } from '../../merge.ts'
 import type { Audit, AuditContext } from '../audit.ts'
 import { createOverlapBounds, type RequestInterval, type SumBounds } from '../overlap-bounds.ts'
 import { type BalanceReader, createBalanceReader } from './balances.ts'
 import { chargeOf } from './charge.ts'
 import { requestPrice } from './prices.ts'
+
+const atEdge = ['billing.overdraft', 'billing.covered'] as const
+const openTerms: Obstacle = {
+  text: 'the profile leaves open what requests at once get of a balance (billing.atOnce)',
+  clause: null,
+}
 
 /** A finding cites at most this many of the requests that were charged last. */
 const maxCited = 20
@@ -50,13 +57,14 @@ export function createOverdraftAudit(
   { contract, shared }: Pick<AuditContext, 'contract' | 'shared'>,
   reporter: ClauseReporter<'overdraft'>,
 ): Audit {
-  const { settleMs, balance } = contract.billing
+  const { settleMs, balance, atOnce } = contract.billing
   const isJudged = !shared && showsBalances(contract.billing)
   const accounts = new Map<string, ReturnType<typeof accountEdge>>()
   return {
     add: (observation, watermarkMs) => {
       const { caller, key, sentMs, headersMs, endMs, id } = observation
       if (!isJudged || observation.chain !== undefined || sentMs === null || endMs === null) return
+      if (atOnce === 'open') return noteEdge(observation)
       const account = balance.scope === 'key' ? `${caller} ${key}` : caller
       const { reader, bounds } = getOrAdd(accounts, account, () => accountEdge(createBalanceReader(contract, false)))
       const charge = chargeOf(observation, contract)
@@ -72,6 +80,11 @@ export function createOverdraftAudit(
     finish: isComplete => {
       for (const account of isComplete ? accounts.values() : []) account.finish()
     },
+  }
+
+  function noteEdge({ outcome, request }: Observation) {
+    if (outcome.kind !== 'answered' || outcome.status !== 402 || isProbeRequest(request)) return
+    for (const clause of atEdge) reporter.unjudged(clause, openTerms)
   }
 
   function accountEdge(reader: BalanceReader) {

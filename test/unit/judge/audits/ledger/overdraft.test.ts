@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { Contract } from '../../../../../src/contract/contract.ts'
 import { documentedContract } from '../../../../../src/contract/documented.ts'
 import { createOverdraftAudit } from '../../../../../src/judge/audits/ledger/overdraft.ts'
 import { createFindingLog } from '../../../../../src/judge/findings/findings.ts'
@@ -7,9 +8,14 @@ import { batchDescriptor, observed, responseOf, rpcHeaders, singleDescriptor } f
 /** A call of 20 credits: when it is sent and ends, its status, and the balance before it. */
 type Call = readonly [sentMs: number, endMs: number, status: number, balance: string]
 
+const contract: Contract = {
+  ...documentedContract,
+  billing: { ...documentedContract.billing, atOnce: 'serial' },
+}
+
 function judge(calls: readonly Call[], { shared = false, isWallet = false } = {}) {
   const log = createFindingLog()
-  const audit = createOverdraftAudit({ contract: documentedContract, shared }, log.reporterFor('overdraft'))
+  const audit = createOverdraftAudit({ contract, shared }, log.reporterFor('overdraft'))
   calls.forEach(([sentMs, endMs, status, balance], index) => {
     const headers = { ...(status === 200 && rpcHeaders), 'x-service-balance-usd': balance }
     const response = responseOf(status, status === 200 ? { jsonrpc: '2.0', id: 1, result: '0x1' } : {}, headers)
