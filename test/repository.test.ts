@@ -26,6 +26,11 @@ type Workflow = {
 }
 
 const folder = '.github/workflows'
+/** What the workflows may write that only a tag starts. */
+const onTag: Readonly<Record<string, readonly string[]>> = {
+  'release.yml': ['artifact-metadata', 'attestations', 'contents', 'id-token', 'packages'],
+  'site.yml': ['contents'],
+}
 const workflows = readdirSync(folder).map(name => {
   const text = read(`${folder}/${name}`)
   const workflow: Workflow = parse(text)
@@ -48,9 +53,9 @@ describe.each(workflows)('$name', ({ name, text, workflow, jobs }) => {
     )
     expect([name, Object.keys(workflow.on), [...new Set(rights)].toSorted()]).toEqual([
       name,
-      ...(name === 'release.yml'
-        ? [['push'], ['artifact-metadata', 'attestations', 'contents', 'id-token', 'packages']]
-        : [expect.not.arrayContaining(['pull_request_target']), name === 'codeql.yml' ? ['security-events'] : []]),
+      ...(onTag[name] === undefined
+        ? [expect.not.arrayContaining(['pull_request_target']), name === 'codeql.yml' ? ['security-events'] : []]
+        : [['push'], onTag[name]]),
     ])
   })
 
@@ -118,7 +123,25 @@ test('updates are looked for wherever there are dependencies', () => {
     (each.directories ?? [each.directory]).map(directory => `${each['package-ecosystem']} ${directory}`),
   )
   const modules = readdirSync('test/real/otlp').map(name => `gomod /test/real/otlp/${name}`)
-  expect(watched.toSorted()).toEqual(['docker /', 'github-actions /', ...modules, 'npm /'].toSorted())
+  expect(watched.toSorted()).toEqual(['docker /', 'github-actions /', ...modules, 'npm /', 'npm /site'].toSorted())
+})
+
+test('pages of a patch replace those of its minor version, and only the newest version is the latest', () => {
+  const releases = [
+    ['0.1.0', []],
+    ['0.10.1', ['v0.9', 'v0.10', 'latest', 'next', 'index.html']],
+    ['0.9.4', ['v0.9', 'v0.10', 'latest']],
+    ['0.2.0-rc.1', []],
+  ]
+  const script = `import { placesOf } from './site/versions.mjs'
+    console.log(JSON.stringify(${JSON.stringify(releases)}.map(release => placesOf(...release))))`
+  const { stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', script], { encoding: 'utf8' })
+  expect(JSON.parse(stdout)).toEqual([
+    { places: ['v0.1', 'latest'], versions: ['latest', 'v0.1'] },
+    { places: ['v0.10', 'latest'], versions: ['next', 'latest', 'v0.10', 'v0.9'] },
+    { places: ['v0.9'], versions: ['latest', 'v0.10', 'v0.9'] },
+    { places: ['next'], versions: ['next'] },
+  ])
 })
 
 const forms = readdirSync('.github/ISSUE_TEMPLATE').filter(name => name !== 'config.yml')

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
@@ -7,6 +7,7 @@ import { withComparison } from '../../src/judge/verdict.ts'
 import type { Report } from '../../src/report/document.ts'
 import { comparisonRenderers, renderHtml } from '../../src/report/render/renderers.ts'
 import { lieByName } from '../../src/service/lies/lies.ts'
+import { hasAxe, seriousFaults } from '../support/axe.ts'
 import { todays } from '../support/nightly.ts'
 import { describeWith } from '../support/real-part.ts'
 import { freshDirectory, turnpike } from '../support/turnpike.ts'
@@ -120,17 +121,10 @@ describeWith('chromium', 'the page of a report in a real browser', () => {
     90_000,
   )
 
-  // Axe is of the npm registry. Its rules are those of WCAG 2.1 at level AA.
-  const axe = process.env.TURNPIKE_CI_TOOLS === undefined ? null : join(process.env.TURNPIKE_CI_TOOLS, axeFile)
   const looks = names.flatMap(name => schemes.map(scheme => [name, scheme] as const))
-  test.skipIf(axe === null).for(todays(looks, 4))('axe finds nothing serious in %s (%s)', async ([name, scheme]) => {
+  test.skipIf(!hasAxe).for(todays(looks, 4))('axe finds nothing serious in %s (%s)', async ([name, scheme]) => {
     const { page } = await open(name, 390, scheme)
-    // The page allows no script of its own, so this one runs outside of it.
-    await page.evaluate(readFileSync(axe ?? '', 'utf8'))
-    const found =
-      await page.evaluate(`axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'] })
-        .then(({ violations }) => violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
-          .map(({ id, nodes }) => id + ': ' + nodes[0].html + ' ' + nodes[0].failureSummary))`)
+    const found = await seriousFaults(page)
     await page.close()
     expect(found).toEqual([])
   })
@@ -147,8 +141,6 @@ describeWith('chromium', 'the page of a report in a real browser', () => {
     expect(pdf.length).toBeGreaterThan(50_000)
   })
 })
-
-const axeFile = 'node_modules/axe-core/axe.min.js'
 
 const expected = {
   failing: [

@@ -44,7 +44,7 @@ export async function install(flags = ''): Promise<Installed> {
 export async function pack(): Promise<{ readonly folder: string; readonly tarball: string }> {
   const folder = freshDirectory()
   const copy = join(folder, 'copy')
-  const left = ['node_modules', '.git', 'dist', 'dist-bench', 'runs', 'test']
+  const left = ['node_modules', '.git', 'dist', 'dist-bench', 'runs', 'test', 'site']
   for (const name of readdirSync(root).filter(each => !left.includes(each)))
     cpSync(join(root, name), join(copy, name), { recursive: true })
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))

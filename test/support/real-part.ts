@@ -6,6 +6,8 @@ const programs = {
   prometheus: ['prometheus', 'promtool'],
   pushgateway: ['prometheus-pushgateway'],
   compose: ['docker-compose'],
+  // Of the npm registry: `npm ci --prefix site`.
+  site: ['site/node_modules/.bin/vitepress', 'chromium'],
   chromium: ['chromium'],
   redis: ['redis-server'],
   // Of the Go module proxy, built from the folders of test/real/otlp.

@@ -1,12 +1,5 @@
+import sections from '../../site/sections.json' with { type: 'json' }
 import { headingsOf, withoutBlocks } from './markdown.ts'
-
-/** What the pages beside the guides are for. A page that neither lists is a guide. */
-const reference = [
-  ...['docs/scenario-reference.md', 'docs/clauses.md', 'docs/measurement.md', 'docs/billing.md', 'docs/glossary.md'],
-]
-const optional = [
-  ...['docs/architecture.md', 'docs/trust.md', 'docs/releasing.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md'],
-]
 
 const schemas: readonly (readonly [path: string, title: string, what: string])[] = [
   ['scenarios/scenario.schema.json', 'Schema of scenario files', 'JSON Schema; `turnpike schema` prints it.'],
@@ -20,21 +13,19 @@ const schemas: readonly (readonly [path: string, title: string, what: string])[]
 
 /**
  * `llms.txt`, in the format of llmstxt.org: a title, a summary, and lists of links, each with the beginning of its page.
- * `pages` are the paths of all pages in `docs`.
+ * The lists are the parts of the site.
  */
-export function renderLlms(pages: readonly string[], read: (path: string) => string): string {
-  const guides = pages.filter(page => ![...reference, ...optional].includes(page))
+export function renderLlms(read: (path: string) => string): string {
   const link = (path: string) => `- [${titleOf(read(path))}](${path}): ${beginningOf(read(path), 80)}`
-  const listed = (title: string, lines: readonly string[]) => `## ${title}\n\n${lines.join('\n')}\n`
+  const parts = Object.entries(sections).map(([part, groups]) => {
+    const links = Object.values(groups).flat().map(link)
+    if (part === 'Reference') links.push(...schemas.map(([path, title, what]) => `- [${title}](${path}): ${what}`))
+    return `## ${part}\n\n${links.join('\n')}\n`
+  })
   return [
     `# Turnpike\n\n> ${beginningOf(read('README.md'), 250)}\n`,
-    'Paths are relative to this file, in the repository and in the npm package. Commands print JSON with `--format json`, and `turnpike mcp` serves tools to agents: see [Agents and programs](docs/agents.md).\n',
-    listed('Guides', ['README.md', ...guides].map(link)),
-    listed('Reference', [
-      ...reference.map(link),
-      ...schemas.map(([path, title, what]) => `- [${title}](${path}): ${what}`),
-    ]),
-    listed('Optional', optional.map(link)),
+    'Paths are relative to this file, in the repository, in the npm package and on the site. Commands print JSON with `--format json`, and `turnpike mcp` serves tools to agents: see [Agents and programs](docs/agents.md).\n',
+    ...parts,
   ].join('\n')
 }
 

@@ -1,0 +1,50 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { brokenLinks } from './check-links.mjs'
+import { writePages } from './pages.mjs'
+
+const here = fileURLToPath(new URL('.', import.meta.url))
+
+/**
+ * Builds the site once for each place: a folder, and the path at which a server will have it. Needs `npm run build` of the
+ * program before, for the report of a service that bills failed batch items in full. A link that leads nowhere fails it.
+ */
+export async function buildSite(places) {
+  // Vite finds its packages from here, and no test reads it.
+  const folder = mkdtempSync(join(here, 'node_modules/pages-'))
+  try {
+    writePages(folder)
+    mkdirSync(join(folder, 'public/demo'))
+    writeFileSync(join(folder, 'public/demo/report.html'), await demoReport())
+    const { build } = await import('vitepress')
+    process.env.SITE_PAGES = folder
+    for (const { out, base } of places) {
+      process.env.SITE_BASE = base
+      await build(here, { base, outDir: out })
+      const broken = brokenLinks(out, base)
+      if (broken.length > 0) throw new Error(`links that lead nowhere:\n${broken.join('\n')}`)
+      const { length } = readdirSync(out, { recursive: true }).filter(name => name.endsWith('.html'))
+      process.stdout.write(`${length} pages in ${out}, every link checked\n`)
+    }
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+/** The page of a run of smoke against the reference service, which tells one lie. */
+async function demoReport() {
+  const { renderReport, run, startService } = await import('../dist/turnpike.js')
+  const service = await startService({ lies: ['failed-item-in-full'] })
+  try {
+    const report = await run(join(here, '../scenarios/smoke.yaml'), { target: service.url })
+    if (report.verdict !== 'fail' || report.findings.length !== 1)
+      throw new Error(`the demo has the verdict ${report.verdict} and ${report.findings.length} findings, expected 1`)
+    return renderReport(report, 'html')
+  } finally {
+    await service.close()
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  await buildSite([{ out: resolve(process.argv[2] ?? join(here, 'dist')), base: process.argv[3] ?? '/' }])
