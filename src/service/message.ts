@@ -83,8 +83,17 @@ export type Encoding = 'gzip' | 'br' | 'deflate'
 /** The encoding of a reply, from the Accept-Encoding of its request. Only a whole successful body is compressed. */
 export function encodingFor(accepted: string | undefined, { status, body }: Reply): Encoding | null {
   if (accepted === undefined || !is2xx(status) || body.kind !== 'whole') return null
-  const names = accepted.split(',').map(name => name.trim().toLowerCase())
-  return names.includes('br') ? 'br' : names.includes('gzip') ? 'gzip' : null
+  const weights = new Map(accepted.split(',').map(weighed))
+  const [br = 0, gzip = 0] = ['br', 'gzip'].map(name => weights.get(name) ?? weights.get('*'))
+  if (br === 0 && gzip === 0) return null
+  return br >= gzip ? 'br' : 'gzip'
+}
+
+/** An element of Accept-Encoding and its weight, which is 1 if it states none. */
+function weighed(element: string): readonly [name: string, weight: number] {
+  const [name = '', ...parameters] = element.split(';').map(part => part.trim().toLowerCase())
+  const weight = parameters.find(parameter => parameter.startsWith('q='))
+  return [name, weight === undefined ? 1 : Number(weight.slice(2)) || 0]
 }
 
 export function compress(text: string, encoding: Encoding): Buffer {

@@ -63,6 +63,9 @@ function fits(option: ChatOption | undefined, value: unknown): boolean {
   return typeof values === 'string' ? typeof value === values : values.some(each => each === value)
 }
 
+/** The document's second name of the option for the default system prompts. */
+const otherPromptOption = 'include_service_system_prompt'
+
 /**
  * Reads the options after the name of the model (`option=value&option=value`) and those in the body, which take
  * precedence. Drops unknown ones.
@@ -71,8 +74,14 @@ export function optionsReader(
   contract: Contract,
   rules: OptionRules,
 ): (inBody: unknown, suffix: string) => AppliedOptions | InvalidOptions {
-  const { parametersField } = contract.chat
+  const { parametersField, systemPromptOption } = contract.chat
   const known = knownOptions(contract)
+  /** With both names of one option, the first name has precedence. */
+  const named = (pairs: readonly OptionPair[]): readonly OptionPair[] => {
+    const isOther = ([name]: OptionPair): boolean => systemPromptOption !== null && name === otherPromptOption
+    const others = pairs.filter(isOther).map(([, value]): OptionPair => [systemPromptOption ?? '', value])
+    return [...others, ...pairs.filter(pair => !isOther(pair))]
+  }
   const defaults = Object.fromEntries(
     Object.entries(known).flatMap(([name, option]) => (option.default === null ? [] : [[name, option.default]])),
   )
@@ -81,7 +90,9 @@ export function optionsReader(
   return (inBody, suffix) => {
     if (inBody !== undefined && !isObject(inBody)) return { issues: [issue([parametersField], 'not an object')] }
     const inSuffix = suffix === '' ? [] : rules.suffixOptions(suffix.split('&').map(pairOf))
-    const sent = [...inSuffix, ...Object.entries(inBody ?? {})].filter(([name]) => Object.hasOwn(known, name))
+    const sent = [...named(inSuffix), ...named(Object.entries(inBody ?? {}))].filter(([name]) =>
+      Object.hasOwn(known, name),
+    )
     const wrong = sent.filter(([name, value]) => !rules.takesOption(name, value))
     if (wrong.length > 0) return { issues: wrong.map(([name]) => issue([parametersField, name], 'not a value of it')) }
     return sent.length === 0 ? defaults : { ...defaults, ...Object.fromEntries(sent) }

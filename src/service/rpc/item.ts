@@ -4,7 +4,7 @@ import { isObject, parseUncut } from '../../lib/json.ts'
 export type ParsedItem = {
   readonly method: string
   readonly params: readonly unknown[]
-  /** Null if the request has none. */
+  /** Null if the request has null or none. */
   readonly id: string | number | null
 }
 
@@ -28,8 +28,7 @@ export function parseItem(value: unknown): ParsedItem | string {
   if (jsonrpc !== undefined && jsonrpc !== '2.0') return 'jsonrpc must be "2.0"'
   if (!Array.isArray(params)) return 'params must be an array'
   if (!isShallow(params, maxDepth)) return `params must not be nested more than ${maxDepth} deep`
-  if (typeof id === 'string' || (typeof id === 'number' && Number.isInteger(id))) return { method, params, id }
-  return value.id === undefined ? { method, params, id: null } : 'id must be a string or an integer'
+  return isId(id) || id === null ? { method, params, id } : 'id must be a string, a number or null'
 }
 
 function isShallow(value: unknown, depth: number): boolean {

@@ -61,6 +61,8 @@ export function walletOffers(
     accepts,
   })
 
+  const signInExtension = (state: RequestState) => ({ extensions: { 'sign-in-with-x': challenge(state) } })
+
   function reply(state: RequestState, requirements: unknown, body: unknown): Reply {
     state.headers[topUp.requiredHeader.toLowerCase()] = Buffer.from(JSON.stringify(requirements)).toString('base64')
     return {
@@ -79,11 +81,14 @@ export function walletOffers(
           apiKey: { header: 'Authorization: Bearer <API_KEY>' },
           x402Wallet: { header: signIn.header, legacyHeader: signIn.legacyHeader, topUp: topUp.path },
         },
-        extensions: { 'sign-in-with-x': challenge(state) },
+        ...signInExtension(state),
       }
       return reply(state, offer, offer)
     },
-    topUp: state => reply(state, required(state), required(state)),
+    topUp: state => {
+      const offer = { ...required(state), ...signInExtension(state) }
+      return reply(state, offer, offer)
+    },
     insufficient: (state, { picoUsd }) => {
       const [first] = chains
       const minimumTopUpUsd = Number(topUp.minimumUsd)

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../../src/contract/documented.ts'
 import { conversation, jsonOf } from '../conversation.ts'
 
@@ -29,4 +29,46 @@ test('cached tokens have the listed cache prices', () => {
   const fresh = (first.usage.prompt_tokens - 7) * 0.15
   expect(first.cost.usd * 1e6).toBeCloseTo(fresh + 7 * 0.2 + first.usage.completion_tokens * 0.6, 6)
   expect(second.cost.usd * 1e6).toBeCloseTo(fresh + 7 * 0.03 + second.usage.completion_tokens * 0.6, 6)
+})
+
+describe('the option for the default system prompts', () => {
+  const promptTokens = (more: Record<string, unknown>) =>
+    jsonOf(conversation().chat({ service_parameters: {}, ...more })).usage.prompt_tokens
+  const without = promptTokens({ service_parameters: { include_venice_system_prompt: false } })
+
+  test('has a second name, in the body and after the model', () => {
+    expect(without).toBeLessThan(promptTokens({}))
+    expect(promptTokens({ service_parameters: { include_service_system_prompt: false } })).toBe(without)
+    expect(promptTokens({ model: 'ref-nano-3b:include_service_system_prompt=false' })).toBe(without)
+    expect(conversation().chat({ service_parameters: { include_service_system_prompt: 'no' } }).status).toBe(400)
+  })
+
+  test('is echoed and has precedence by its first name', () => {
+    const both = { include_venice_system_prompt: false, include_service_system_prompt: true }
+    const { usage, service_parameters: echo } = jsonOf(conversation().chat({ service_parameters: both }))
+    expect(usage.prompt_tokens).toBe(without)
+    expect(echo.include_venice_system_prompt).toBe(false)
+    expect(echo).not.toHaveProperty('include_service_system_prompt')
+  })
+})
+
+test.each([
+  ['gzip, deflate', 'gzip'],
+  ['deflate, gzip;q=1.0, *;q=0.5', 'gzip'],
+  ['br;q=0.1, gzip', 'gzip'],
+  ['gzip, deflate, br;q=0.9, zstd', 'gzip'],
+  ['gzip, br', 'br'],
+  ['BR ; Q=0.5', 'br'],
+  ['*', 'br'],
+  ['*, br;q=0', 'gzip'],
+  ['gzip;q=0', undefined],
+  ['deflate, identity', undefined],
+])('a client that accepts %s gets %s', (accepted, encoding) => {
+  const messages = [{ role: 'user', content: 'Hello' }]
+  const { headers } = conversation().ask({
+    path: '/chat/completions',
+    headers: { 'accept-encoding': accepted },
+    body: { model: 'ref-nano-3b', messages },
+  })
+  expect(headers['content-encoding']).toBe(encoding)
 })

@@ -85,8 +85,9 @@ describe('responses', () => {
   })
 
   test('an id is echoed unchanged, and a missing one is null', () => {
-    const reply = conversation().rpc([item('eth_call', 'a'), item('eth_call', 7), { method: 'eth_call' }])
-    expect(jsonOf(reply).map(({ id }: { id: unknown }) => id)).toEqual(['a', 7, null])
+    const ids = ['a', 7, -1.5, '', null, undefined]
+    const reply = conversation().rpc(ids.map(id => ({ method: 'eth_call', id })))
+    expect(jsonOf(reply).map(({ id }: { id: unknown }) => id)).toEqual(['a', 7, -1.5, '', null, null])
   })
 })
 
@@ -111,8 +112,8 @@ describe('rejections', () => {
     ['a method that is not a string', { method: 5 }, 400],
     ['another jsonrpc', { method: 'eth_call', jsonrpc: '1.0' }, 400],
     ['params by name', { method: 'eth_call', params: {} }, 400],
-    ['a fractional id', { method: 'eth_call', id: 1.5 }, 400],
-    ['a null id', { method: 'eth_call', id: null }, 400],
+    ['an id that is an object', { method: 'eth_call', id: {} }, 400],
+    ['an id that is a boolean', { method: 'eth_call', id: true }, 400],
     ['params nested too deeply', `{"method":"eth_call","params":${'['.repeat(50_000)}${']'.repeat(50_000)}}`, 400],
     ['a method that objects inherit', { method: 'constructor' }, 400],
   ])('%s is rejected without a charge', (_, body, status) => {

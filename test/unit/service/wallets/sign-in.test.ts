@@ -179,6 +179,15 @@ test('a caller without credentials finds the whole offer in the body and in the 
   })
 })
 
+test('a top-up without a payment says how to pay and how to sign in', () => {
+  const reply = conversation().ask({ path: '/x402/top-up', key: null, headers: { host: domain } })
+  expect(reply.status).toBe(402)
+  expect(jsonOf(reply).extensions['sign-in-with-x']).toMatchObject({
+    info: { domain, version: '1' },
+    supportedChains: [{ type: 'eip191' }, { type: 'ed25519' }],
+  })
+})
+
 test('offers and challenges depend on the seed alone', () => {
   const offers = (seed: number) => {
     const talk = conversation({
