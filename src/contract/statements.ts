@@ -19,7 +19,7 @@ const maxEntries = 10_000
 
 /**
  * The models in a response of the model list, text models first; null if there are none. The layout is open: any list of
- * objects with an id, or of texts.
+ * objects with an id, or of texts, or objects by id.
  */
 export function parseModels(body: unknown): Statements['models'] {
   const models = new Map<string, OfferedModel & { readonly isText: boolean }>()
@@ -46,7 +46,7 @@ export function parseModels(body: unknown): Statements['models'] {
 /** The ids of models that do not complete chats. */
 const otherKinds = /embed|rerank|whisper|tts|speech|transcri|dall-e|image|moderation|audio|video/i
 
-/** The network slugs in a response; null if there are none. Any list of texts, or of objects with a slug. */
+/** The network slugs in a response; null if there are none. Any list of texts, or of objects with a slug, or by slug. */
 export function parseNetworks(body: unknown): Statements['networks'] {
   const slugs = (listIn(body, ['networks', 'data', 'result']) ?? []).flatMap(entry => {
     const object = toObject(entry)
@@ -97,6 +97,7 @@ export function withStatements(
   const known =
     isReference || sourceOfValue(contract, 'models') === 'profile' ? contract.models : withoutPrices(contract)
   if (models !== null) sources.models = 'target'
+  else if (!isReference && sources.models !== 'profile') sources.models = 'default'
   if (networks !== null) sources['rpc.networks'] = 'target'
   if (limits !== null) sources['limits.published'] = 'target'
   return {
@@ -164,10 +165,15 @@ export function familyOf(slug: string): Network['family'] {
   return /starknet/i.test(slug) ? 'starknet' : 'evm'
 }
 
-/** The body itself, or the first of its members that is a list. */
+/** The body itself, or the first of its members that is a list, or an object with an object for each id. */
 function listIn(body: unknown, members: readonly string[]): readonly unknown[] | null {
-  const lists = [body, ...members.map(name => (isObject(body) ? body[name] : undefined))]
+  const lists = [body, ...members.map(name => (isObject(body) ? body[name] : undefined)).map(entriesById)]
   return lists.find(Array.isArray)?.slice(0, maxEntries) ?? null
+}
+
+function entriesById(value: unknown): unknown {
+  if (!isObject(value) || !Object.values(value).every(isObject)) return value
+  return Object.entries(value).map(([id, entry]) => ({ id, ...toObject(entry) }))
 }
 
 const firstText = (...values: readonly unknown[]): string | null =>

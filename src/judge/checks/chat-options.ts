@@ -14,7 +14,7 @@ import { toObject } from '../../lib/json.ts'
 import { type Observation, type ObservedResponse, type StreamRecord, streamOf } from '../../observation/observation.ts'
 import type { ChatDescriptor } from '../../observation/requests/chat.ts'
 import { is2xx, isFromGateway, jsonObject } from '../../observation/response.ts'
-import { mentionsModel } from './chat-request.ts'
+import { isOfUnknownModel, mentionsModel } from './chat-request.ts'
 import { type Check, type Expect, expectFor } from './check.ts'
 
 type SentChatOptions = NonNullable<ChatDescriptor['options']>
@@ -51,7 +51,8 @@ function checkRefusal(
 ): void {
   const { status } = response
   // If the request has other parts that can be rejected, they may be the reason.
-  if (!refusals.includes(status) || Object.keys(body).some(name => name !== 'messages')) return
+  if (!refusals.includes(status) || isOfUnknownModel(response, contract)) return
+  if (Object.keys(body).some(name => name !== 'messages')) return
   const names = Object.keys(parameters)
   if (suffix !== null) {
     const inSuffix = requestedOptions({ body, parameters: {}, suffix, encoding: null, samePrompt: false }, contract)

@@ -1,6 +1,7 @@
 import { choicesOf, unknownMember } from '../../contract/chat-options.ts'
 import type { ClausesOf } from '../../contract/clauses.ts'
 import type { Contract } from '../../contract/contract.ts'
+import { isAssumed } from '../../contract/sources.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
 import type { ObservedResponse } from '../../observation/observation.ts'
@@ -41,6 +42,10 @@ const refusals: readonly number[] = [400, 422]
 
 /** A rejection that mentions the model or its context is about a limit of that model, not about the request. */
 export const mentionsModel = (response: ObservedResponse): boolean => /\b(models?\b|context)/i.test(bodyText(response))
+
+/** Whether a rejection may be about the model, because neither the target nor a profile states that there is such a model. */
+export const isOfUnknownModel = (response: ObservedResponse, contract: Contract): boolean =>
+  isAssumed(contract, 'models') && [400, 404, 422].includes(response.status) && mentionsModel(response)
 
 function checkAccepted(
   response: ObservedResponse,

@@ -11,6 +11,7 @@ import type { ProbeDescriptor } from '../../observation/requests/probe.ts'
 import { isProbeRequest } from '../../observation/requests/request.ts'
 import type { RpcDescriptor, RpcItem } from '../../observation/requests/rpc.ts'
 import { bodyText, is2xx, isAbuseBlock, isFromGateway } from '../../observation/response.ts'
+import { isOfUnknownModel } from './chat-request.ts'
 import { type Check, expectFor } from './check.ts'
 import { isRpcError, joinFirst } from './rpc-response.ts'
 
@@ -28,7 +29,7 @@ export const checkProbe: Check<'probe', ProbeDescriptor> = ({ response, request,
   if (statuses.length === 0) return
   if (isAbuseBlock(response, contract)) return
   const isPromised = isPromisedStatus(request.probe, response.status, contract)
-  if (!isPromised && isUnrelated(response.status, as)) return
+  if (!isPromised && (isUnrelated(response.status, as) || isOfUnknownModel(response, contract))) return
   const expect = expectFor(reporter, id)
   expect(clause, isPromised, () => `${request.probe} got status ${response.status}, expected ${statuses.join(' or ')}`)
   if (!isPromised || names.length === 0 || !contract.rpc.namesEveryMethod) return

@@ -40,7 +40,7 @@ describe('parseLimits', () => {
     Number.POSITIVE_INFINITY,
     6_000_001,
     '-20',
-    '2e1',
+    '2e',
     '',
     null,
     undefined,
@@ -95,6 +95,7 @@ describe('parseModels', () => {
   test.each([
     ['a list of objects', [{ id: 'a' }, { id: 'b' }]],
     ['a list of texts', ['a', 'b']],
+    ['objects by id', { models: { a: { id: 'a' }, b: {} } }],
     ['models', { models: [{ model: 'a' }, { name: 'b' }] }],
     ['data with doubles and nonsense', { data: [{ id: 'a' }, 7, null, { id: 'a' }, { id: '' }, { id: 'b' }] }],
   ])('reads %s', (_, body) => {
@@ -124,6 +125,7 @@ describe('parseNetworks', () => {
   test.each([
     [{ networks: ['a', 'b', 'a'] }],
     [['a', 'b']],
+    [{ networks: { a: { chainId: 1 }, b: {} } }],
     [{ data: [{ slug: 'a' }, { network: 'b' }] }],
     [{ networks: [{ id: 'a' }, null, { name: 'b' }] }],
   ])('reads %j', body => {
@@ -141,6 +143,12 @@ describe('withStatements', () => {
 
   test('changes nothing if the target states nothing', () => {
     expect(withStatements(documentedContract, nothing, 'default')).toEqual(documentedContract)
+  })
+
+  test('assumes the models of the document if the list of another target is not read, unless a profile states them', () => {
+    const of = (contract: Contract) => withStatements(contract, nothing, 'default', false).sources.models
+    expect(of(documentedContract)).toBe('default')
+    expect(of(parseProfile('models: []', 'p.yaml'))).toBe('profile')
   })
 
   test('keeps known models that are offered, and adds the others without a price', () => {

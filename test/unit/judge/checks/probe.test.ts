@@ -37,6 +37,14 @@ const completed = (members = {}) =>
   )
 
 describe('probes', () => {
+  const unlisted = { ...documentedContract, sources: { models: 'default' } } as const
+  const unknownModel = refused(probe('empty-account'), 400, { error: 'Unknown model ref-nano-3b' })
+  test('a model that only Turnpike assumes may be unknown', () => {
+    expect(failedClauses(unknownModel, unlisted)).toEqual({})
+    expect(failedClauses(unknownModel)).toHaveProperty(['error.402'])
+    expect(failedClauses(refused(probe('empty-account'), 400, { error: 'No' }), unlisted)).toHaveProperty(['error.402'])
+  })
+
   passesEach({
     'a bad key with 401': refused(probe('bad-key'), 401),
     'a wrong media type with 415': refused(probe('wrong-media-type'), 415),
