@@ -123,6 +123,7 @@ export const documentedContract: Contract = {
     requestsPerMinute: 100, // public
     batchLimit: 100,
     headLag: 0,
+    reorgDepth: null, // open
     namesEveryMethod: true,
     unknownNetworkStatus: 400, // public
     invalidRequestStatus: 400, // as for any other invalid parameter

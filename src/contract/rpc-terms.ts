@@ -27,6 +27,11 @@ export const rpcTerms = z.strictObject({
     .int()
     .nonnegative()
     .describe('by how many blocks the head of a network may go back, since the nodes behind one address lag'),
+  reorgDepth: z
+    .int()
+    .nonnegative()
+    .nullable()
+    .meta(open('how many of the last blocks a reorganization may replace; deeper ones keep their hash; `null`: open')),
   namesEveryMethod: z
     .boolean()
     .describe('whether the refusal of a batch names all of its unsupported methods, of any kind'),

@@ -75,6 +75,8 @@ export type Behavior = RulesOfParts & {
   /** undefined: the network is unknown. */
   readonly network: (slug: string, networks: ReadonlyMap<string, Network>) => Network | undefined
   readonly batchLimit: number
+  /** How many blocks the node is behind that serves an item of a request. Both are counted from 0. */
+  readonly nodeLag: (request: number, item: number) => number
   readonly forwards: (method: string, network: Network) => boolean
   /** Which of the unsupported methods an error message names. */
   readonly named: (methods: readonly string[]) => readonly string[]
@@ -196,6 +198,7 @@ export function defaultBehavior(contract: Contract): Behavior {
 
     network: (slug, networks) => networks.get(slug),
     batchLimit: rpc.batchLimit,
+    nodeLag: request => request % (rpc.headLag + 1),
     forwards: (method, { family }) => Object.hasOwn(rpc.methods[family], method),
     named: methods => methods,
     runs: unsupported => unsupported === 0,

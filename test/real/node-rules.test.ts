@@ -148,6 +148,8 @@ for (const { part, title, start, breaks, batchLimit } of nodes)
       expect(report.clauses.filter(({ verdict }) => verdict === 'not-exercised').map(({ id }) => id)).toEqual([
         'rpc.coherence.head',
         'rpc.coherence.block',
+        'rpc.coherence.final',
+        'rpc.coherence.batch',
         'twin.accepted',
         'twin.result',
       ])

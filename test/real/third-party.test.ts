@@ -55,9 +55,10 @@ describeWith('hardhat', 'the node of Hardhat', () => {
       'rpc.batch.correlation',
       'rpc.item-failure.alone',
       'rpc.coherence.head',
+      'rpc.coherence.batch',
     ])
     // Other scenarios ask for these.
-    const ofOthers = /^(rpc\.protocol\.|rpc\.coherence\.block$|twin\.)/
+    const ofOthers = /^(rpc\.protocol\.|rpc\.coherence\.(block|final)$|twin\.)/
     expect(clausesOf(report, 'not-exercised').filter(id => !ofOthers.test(id))).toEqual([])
   })
 

@@ -106,7 +106,19 @@ export const rpcCoherenceClauses = {
   'rpc.coherence.block': [
     '4.3',
     'coherence',
-    'A block hash stands for one block: its number and its parent, in blocks, receipts and logs.',
+    'A block hash stands for one block: its number, parent, roots and transactions, in blocks, receipts and logs.',
     { ...coherent, needs: 'calls whose results name one block twice' },
+  ],
+  'rpc.coherence.final': [
+    '4.3',
+    'coherence',
+    'The block of a number that is deeper than a reorganization reaches keeps its hash.',
+    { ...coherent, source: 'profile', needs: 'a profile with rpc.reorgDepth, and calls whose results name an old block twice' },
+  ],
+  'rpc.coherence.batch': [
+    '4.3',
+    'coherence',
+    'The items of a batch see one state: the numbers of the last block in it are those of one moment.',
+    { ...coherent, needs: 'batches that ask several times for the number of the last block' },
   ],
 } satisfies ClauseRows

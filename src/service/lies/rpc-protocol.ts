@@ -1,7 +1,8 @@
 import { always } from './decisions.ts'
-import { type Lies, row } from './lie.ts'
+import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
 import {
   all,
+  changeReplies,
   isNodeReply,
   not,
   type ReplyTest,
@@ -23,6 +24,15 @@ const isSilent: ReplyTest = reply => replyText(reply) === ''
 const served = setText('{"jsonrpc":"2.0","id":1,"result":"0x1"}')
 const failed = (code: number, id: number | null = 1) =>
   setText(`{"jsonrpc":"2.0","id":${id},"error":{"code":${code},"message":"failed"}}`)
+
+/** Replaces the first 32 bits of a hash by the number of replies so far. */
+const counted = (text: string, fits: ReplyTest, member: string): LieRow =>
+  row(text, (honest, contract) => {
+    let asked = 0
+    const hash = new RegExp(`"${member}":"0x[0-9a-f]{8}`)
+    const replaced = () => `"${member}":"0x${(++asked).toString(16).padStart(8, '0')}`
+    return changeReplies(fits, reply => withText(reply, replyText(reply).replace(hash, replaced)))(honest, contract)
+  })
 
 /** What nodes do that read JSON-RPC in their own way. */
 export const rpcProtocolLies = {
@@ -56,19 +66,36 @@ export const rpcProtocolLies = {
     ),
   },
   'rpc.coherence.head': {
-    'one-replica-lags': row('Each third head is that of a replica, which is 4 blocks behind.', honest => {
-      let heads = 0
-      return {
-        finish: (reply, state) => {
-          const finished = honest.finish(reply, state)
-          if (!String(state.request.body).includes('"eth_blockNumber"') || ++heads % 3 !== 0) return finished
-          const behind = (_: string, head: string) => `"result":"0x${(Number(head) - 4).toString(16)}"`
-          return withText(finished, replyText(finished).replace(/"result":"(0x[0-9a-f]+)"/, behind))
-        },
-      }
-    }),
+    'one-replica-lags': row(
+      'Each third request is served by a replica that is 4 blocks further behind than it may be.',
+      (honest, { rpc }) => ({
+        nodeLag: (request, item) => (request % 3 === 2 ? rpc.headLag + 4 : honest.nodeLag(request, item)),
+      }),
+    ),
+  },
+  'rpc.coherence.batch': {
+    'batch-split-over-replicas': alsoViolating(
+      ['rpc.coherence.head'],
+      row('Every second item of a batch is served by a replica that is 4 blocks behind.', (_, { rpc }) => ({
+        nodeLag: (__, item) => (item % 2) * (rpc.headLag + 4),
+      })),
+    ),
+  },
+  'rpc.coherence.final': {
+    'old-blocks-replaced': alsoViolating(
+      // A twin may ask for the block before and after.
+      ['twin.result'],
+      counted('The first block gets another hash with each request for it.', asks('"earliest"'), 'hash'),
+    ),
   },
   'rpc.coherence.block': {
+    'block-changes': alsoViolating(
+      ['twin.result'],
+      counted('A block has another state root with each request.', asks('"eth_getBlockByNumber"'), 'stateRoot'),
+    ),
+    'logs-of-another-transaction': replies('Logs name a transaction of another block.', asks('"eth_getLogs"'), reply =>
+      withText(reply, replyText(reply).replace(/"transactionHash":"0x[0-9a-f]{8}/, '"transactionHash":"0x00000000')),
+    ),
     'logs-of-another-block': replies('Logs name the number of the next block.', asks('"eth_getLogs"'), reply => {
       const next = (_: string, number: string) => `"blockNumber":"0x${(Number(number) + 1).toString(16)}"`
       return withText(reply, replyText(reply).replace(/"blockNumber":"(0x[0-9a-f]+)"/, next))

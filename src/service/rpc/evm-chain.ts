@@ -32,6 +32,7 @@ export type EvmTransaction = {
 export type EvmBlock = {
   readonly number: number
   readonly hash: Hex
+  readonly parentHash: Hex
   /** Unix seconds. */
   readonly timestamp: number
   readonly baseFee: bigint
@@ -44,8 +45,10 @@ export type EvmChain = {
   readonly chainId: number
   /** The number of the newest block. */
   readonly head: (wallMs: number) => number
-  readonly block: (number: number) => EvmBlock
-  readonly blockHash: (number: number) => Hex
+  /** The block with a number, as a node sees it whose newest block is `head`. */
+  readonly block: (number: number, head: number) => EvmBlock
+  /** The same by its place, also if a reorganization has replaced it. */
+  readonly blockAt: (place: { readonly number: number; readonly index: number }) => EvmBlock
   /** Where a hash of the chain belongs; null for any other. */
   readonly find: (
     kind: 'block' | 'transaction',
@@ -73,7 +76,7 @@ export const gasLimit = 60_000_000
 const gasTarget = gasLimit / 2
 /** What a block may use for one transaction at most. */
 const maxTransactionGas = 16_000_000
-const secondsPerBlock = 12
+export const secondsPerEvmBlock = 12
 /** A block of the chain and its time; all networks share this clock. */
 const knownBlock = { number: 15_537_394, timestamp: 1_663_224_179 }
 /** With a clock that shows an early year, the chain still has this many blocks. */
@@ -82,6 +85,7 @@ const leastBaseFee = 100_000_000
 /** Less than an eighth of the base fee, which is the largest step. */
 const baseFeeRange = 12_000_000
 const accounts = 64
+const noHash = `0x${'0'.repeat(64)}`
 const tokens = 4
 const transferTopic = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
 
@@ -110,7 +114,8 @@ const chainIds: Readonly<Record<string, number>> = {
   'zksync-sepolia': 300,
 }
 
-export function evmChain(seed: number, slug: string): EvmChain {
+/** `reorgDepth`: what a reorganization replaces, after each group of one block more. 0: there is none. */
+export function evmChain(seed: number, slug: string, reorgDepth = 0): EvmChain {
   const digest = (name: string) => digestHex(`${seed}/${slug}/${name}`)
   const chainId = chainIds[slug] ?? 1
 
@@ -168,8 +173,20 @@ export function evmChain(seed: number, slug: string): EvmChain {
   const token = (number: number) => `0x${digest(`token/${number % tokens}`).slice(0, 40)}`
   const accountSet = new Set(Array.from({ length: accounts }, (_, index) => account(index)))
 
+  /**
+   * Which of two blocks with a number a node sees: 1 for the one that a reorganization will replace. The last blocks of each
+   * group are replaced when the first one of the next group comes.
+   */
+  function forkOf(number: number, head: number): 0 | 1 {
+    const last = number - (number % (reorgDepth + 1)) + reorgDepth
+    return last - number < reorgDepth && head <= last ? 1 : 0
+  }
+
+  const parentHash = (number: number, fork: number): Hex =>
+    number === 0 ? noHash : hashAt('block', number - 1, fork === 0 ? 0 : forkOf(number - 1, number))
+
   /** A transfer of the coin, then calls of tokens that share the rest of the gas. */
-  function block(number: number): EvmBlock {
+  function blockAt({ number, index: fork }: { readonly number: number; readonly index: number }): EvmBlock {
     const gasUsed = gasUsedOf(number)
     const others = sent.get(number) ?? []
     const calls = callsOf(gasUsed)
@@ -232,18 +249,19 @@ export function evmChain(seed: number, slug: string): EvmChain {
         logsBefore: calls,
       })
     }
-    const timestamp = knownBlock.timestamp + (number - knownBlock.number) * secondsPerBlock
-    return { number, hash: hashAt('block', number, 0), timestamp, baseFee: fee, gasUsed, transactions }
+    const timestamp = knownBlock.timestamp + (number - knownBlock.number) * secondsPerEvmBlock
+    const hashes = { hash: hashAt('block', number, fork), parentHash: parentHash(number, fork) }
+    return { number, ...hashes, timestamp, baseFee: fee, gasUsed, transactions }
   }
 
   return {
     chainId,
     head: wallMs => {
       const elapsed = Math.floor(wallMs / 1000) - knownBlock.timestamp
-      return Math.max(leastHead, knownBlock.number + Math.floor(elapsed / secondsPerBlock))
+      return Math.max(leastHead, knownBlock.number + Math.floor(elapsed / secondsPerEvmBlock))
     },
-    block,
-    blockHash: number => hashAt('block', number, 0),
+    block: (number, head) => blockAt({ number, index: forkOf(number, head) }),
+    blockAt,
     find,
     baseFee,
     digest,

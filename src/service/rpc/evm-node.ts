@@ -46,19 +46,19 @@ function numberOf(value: unknown, head: number): number {
 
 const blockAt = ({ chain, head }: Context, value: unknown): EvmBlock | null => {
   const number = numberOf(value, head)
-  return number > head ? null : chain.block(number)
+  return number > head ? null : chain.block(number, head)
 }
 
 function blockByHash({ chain, head }: Context, hash: unknown): EvmBlock | null {
   const place = typeof hash === 'string' ? chain.find('block', hash) : null
-  return place === null || place.number > head ? null : chain.block(place.number)
+  return place === null || place.number > head ? null : chain.blockAt(place)
 }
 
 /** A transaction by its hash, with its block; null if the chain has none. */
 function transactionAt({ chain, head, params }: Context) {
   const [hash] = params
   const place = typeof hash === 'string' ? chain.find('transaction', hash) : null
-  const block = place === null ? null : chain.block(place.number)
+  const block = place === null ? null : chain.block(place.number, head)
   const transaction = block?.transactions[place?.index ?? 0]
   return block === null || transaction === undefined
     ? null
@@ -120,7 +120,9 @@ function blocksOf(context: Context, { blockHash, fromBlock, toBlock }: JsonObjec
   const from = numberOf(fromBlock, context.head)
   const to = Math.min(numberOf(toBlock, context.head), context.head)
   if (to - from >= maxRange) throw new NodeRefusal(`the range must not have more than ${maxRange} blocks`)
-  return Array.from({ length: Math.max(0, to - from + 1) }, (_, index) => context.chain.block(from + index))
+  return Array.from({ length: Math.max(0, to - from + 1) }, (_, index) =>
+    context.chain.block(from + index, context.head),
+  )
 }
 
 /** Whether a filter has this value: alone, in a list, or any value. */
@@ -140,7 +142,7 @@ const feeHistory: Method = context => {
   const last = Math.min(numberOf(newest, head), head)
   const length = Math.min(asked, maxHistory, last + 1)
   if (!(length >= 1)) throw new NodeRefusal('invalid block count')
-  const blocks = Array.from({ length }, (_, index) => chain.block(last - length + 1 + index))
+  const blocks = Array.from({ length }, (_, index) => chain.block(last - length + 1 + index, head))
   const shares = Array.isArray(percentiles) ? percentiles.map(Number) : null
   return {
     oldestBlock: quantity(last - length + 1),
@@ -186,7 +188,7 @@ const simulated: Method = ({ chain, seed, head, params }) => {
   return states.map((state: unknown, index) => {
     const calls: readonly unknown[] = isObject(state) && Array.isArray(state.calls) ? state.calls : []
     return {
-      ...blockView(chain, { ...chain.block(head + index + 1), transactions: [] }, false),
+      ...blockView(chain, { ...chain.block(head + index + 1, head), transactions: [] }, false),
       calls: calls.map(call => {
         const { to, data } = callOf([call])
         return { returnData: callResult(seed, to, data), logs: [], gasUsed: quantity(transferGas), status: '0x1' }

@@ -4,7 +4,6 @@ import { createdAddress } from './raw-transaction.ts'
 
 export const quantity = (value: number | bigint): string => `0x${value.toString(16)}`
 
-const zeroHash = `0x${'0'.repeat(64)}`
 /** Of an empty list of uncles, an empty trie, and no requests. */
 const noUncles = '0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347'
 const emptyTrie = '0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421'
@@ -17,7 +16,7 @@ export function blockView(chain: EvmChain, block: EvmBlock, full: boolean): Read
   return {
     number: quantity(number),
     hash: block.hash,
-    parentHash: number === 0 ? zeroHash : chain.blockHash(number - 1),
+    parentHash: block.parentHash,
     sha3Uncles: noUncles,
     miner: drawn('miner').slice(0, 42),
     stateRoot: drawn('state'),

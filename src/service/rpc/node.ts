@@ -2,22 +2,27 @@ import type { Network } from '../../contract/contract.ts'
 import { fromBase58, toBase58 } from '../../lib/base58.ts'
 import { isObject, ownMember } from '../../lib/json.ts'
 import { digestHex } from '../wallets/identity.ts'
-import { type EvmChain, evmChain } from './evm-chain.ts'
+import { type EvmChain, evmChain, secondsPerEvmBlock } from './evm-chain.ts'
 import { evmMethods, NodeRefusal, otherResult } from './evm-node.ts'
 import type { ParsedItem, RpcResponse } from './item.ts'
 
-/** The node of a network. */
-export type SimulatedNode = (slug: string, network: Network, item: ParsedItem, wallMs: number) => RpcResponse
+/** The node of a network. `lag`: how many blocks it is behind the others. */
+type SimulatedNode = (
+  slug: string,
+  network: Network,
+  item: ParsedItem,
+  at: { readonly wallMs: number; readonly lag: number },
+) => RpcResponse
 
 /**
  * The upstream node: a result depends on the seed, the network, the method, its parameters and the time, with which the
  * chain grows; a chain also has the transactions that clients sent to it. The parameters `["invalid"]` are invalid for
- * every method, so that a caller can request a failure.
+ * every method, so that a caller can request a failure. `reorgDepth`: what a reorganization may replace.
  */
-export function simulatedNode(seed: number): SimulatedNode {
+export function simulatedNode(seed: number, reorgDepth: number | null): SimulatedNode {
   const chains = new Map<string, EvmChain>()
   const chainOf = (slug: string): EvmChain => {
-    const chain = chains.get(slug) ?? evmChain(seed, slug)
+    const chain = chains.get(slug) ?? evmChain(seed, slug, Math.min(reorgDepth ?? 0, maxReorgDepth))
     chains.set(slug, chain)
     return chain
   }
@@ -38,7 +43,8 @@ export function simulatedNode(seed: number): SimulatedNode {
     }
   }
 
-  return (slug, network, item, wallMs) => {
+  return (slug, network, item, at) => {
+    const wallMs = at.wallMs - at.lag * blockMs[network.family]
     const { method, params, id } = item
     const failed = ({ code, message }: NodeRefusal): RpcResponse => ({ jsonrpc: '2.0', id, error: { code, message } })
     if (params.length === 1 && params[0] === 'invalid') return failed(new NodeRefusal('invalid params'))
@@ -52,6 +58,8 @@ export function simulatedNode(seed: number): SimulatedNode {
     }
   }
 }
+
+const maxReorgDepth = 2
 
 type StarknetContext = {
   /** 64 hexadecimal digits that depend on the seed, the network and the name. */
@@ -107,6 +115,11 @@ type SolanaContext = {
 type Method = (context: SolanaContext) => unknown
 
 const millisecondsPerSlot = 400
+const blockMs = {
+  evm: secondsPerEvmBlock * 1000,
+  starknet: secondsPerBlock * 1000,
+  solana: millisecondsPerSlot,
+} as const
 /** A slot, and when it was, in Unix milliseconds. */
 const knownSlot = { slot: 300_000_000, wallMs: 1_732_000_000_000 }
 /** Slots without a block. */

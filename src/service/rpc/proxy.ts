@@ -49,7 +49,8 @@ export function rpcProxy(options: RpcProxyDeps): RpcHandler {
   const { rpc } = contract
   const headers = moneyHeadersOf(contract)
   const networks = new Map(Object.entries(rpc.networks))
-  const node = simulatedNode(seed)
+  const node = simulatedNode(seed, rpc.reorgDepth)
+  let forwarded = 0
   const bill = rpcBill(rpc, behavior)
   const delays = randomStream(seed, 'rpc-delays')
   const keyed = keyedReplies({ contract, behavior })
@@ -60,7 +61,7 @@ export function rpcProxy(options: RpcProxyDeps): RpcHandler {
   const nodeOptions = (state: RequestState, slug: string, network: Network) => ({
     batchLimit: behavior.batchLimit,
     isKnown: (method: string) => behavior.forwards(method, network),
-    run: (item: ParsedItem) => node(slug, network, item, state.arrivedMs),
+    run: (item: ParsedItem) => node(slug, network, item, { wallMs: state.arrivedMs, lag: 0 }),
   })
 
   return (state, account, slug, leaves) => {
@@ -129,7 +130,10 @@ export function rpcProxy(options: RpcProxyDeps): RpcHandler {
         },
       )
     }
-    const responses = request.items.map(item => node(slug, network, item, state.arrivedMs))
+    const turn = forwarded++
+    const responses = request.items.map((item, index) =>
+      node(slug, network, item, { wallMs: state.arrivedMs, lag: behavior.nodeLag(turn, index) }),
+    )
     const responsesSent = behavior.responses(responses, request.items)
     const text = JSON.stringify(request.batched ? responsesSent : responsesSent[0])
     return billed(responses.map(isErrorResponse), text, logNormal(delays, timing.rpcMs, timing.rpcSigma))

@@ -5,10 +5,10 @@ import { createFindingLog } from '../../../../src/judge/findings/findings.ts'
 import type { Observation } from '../../../../src/observation/observation.ts'
 import { observed, responseOf, rpcHeaders, singleDescriptor } from '../checks/observed.ts'
 
-const promised = (headLag: number) => ({
+const promised = (headLag: number, reorgDepth: number | null = null) => ({
   ...documentedContract,
   promises: { only: ['rpc.coherence.*'], except: [] },
-  rpc: { ...documentedContract.rpc, headLag },
+  rpc: { ...documentedContract.rpc, headLag, reorgDepth },
 })
 
 function judge(observations: readonly Observation[], contract = promised(0)) {
@@ -38,8 +38,18 @@ describe('the head of a network', () => {
   })
   test('must not go back', () => {
     expect(judge([head(0, '0x10', 0), head(1, '0x12', 20), head(2, '0x0e', 40)]).failed).toEqual([
-      ['eth_blockNumber is 14, 4 behind a response that came 10 ms before, expected at most 0', [1, 2]],
+      [
+        'eth_blockNumber is 14, 4 behind a response that came 10 ms before, expected at most 0. The last block went back by 4 blocks, documented 0 blocks. The share of responses with such a block was 50 %, documented 0 %.',
+        [1, 2],
+      ],
     ])
+  })
+  test('is named with how far and how often it went back', () => {
+    const numbers = ['0x20', '0x1e', '0x20', '0x1b', '0x20', '0x20', '0x20', '0x20', '0x20']
+    const { failed } = judge(numbers.map((number, index) => head(index, number, index * 20)))
+    expect(failed[0]?.[0]).toMatch(
+      /went back by between 2 blocks and 5 blocks at different times, documented 0 blocks\. The share of responses with such a block was 25 %/,
+    )
   })
   test('may lag as far as the profile says', () => {
     expect(judge([head(0, '0x12', 0), head(1, '0x10', 20)], promised(2)).failed).toEqual([])
@@ -87,5 +97,69 @@ describe('a block hash', () => {
       passed: [],
       failed: [],
     })
+  })
+})
+
+describe('what a block hash fixes', () => {
+  const block = { hash: '0xaa', number: '0x5', parentHash: '0x99', stateRoot: '0x11', transactions: ['0xT1', '0xT2'] }
+  const seen = (id: number, more: object) => answered(id, 'eth_getBlockByNumber', { ...block, ...more }, id * 20)
+  const log = (transactionHash: string) => [{ blockHash: '0xaa', blockNumber: '0x5', transactionHash }]
+
+  test('is its roots, unless they are not known yet', () => {
+    expect(judge([seen(0, {}), seen(1, { stateRoot: '0x12' })]).failed).toEqual([
+      ['block 0xaa has the stateRoot 0x12, expected 0x11 as before', [0, 1]],
+    ])
+    expect(judge([seen(0, { stateRoot: '0x0000' }), seen(1, {}), seen(2, { stateRoot: '0x12' })]).failed).toHaveLength(
+      1,
+    )
+    expect(judge([seen(0, { stateRoot: '0x0000' }), seen(1, {})]).failed).toEqual([])
+  })
+  test('is its transactions, in receipts and logs', () => {
+    const logs = (id: number, hash: string) => answered(id, 'eth_getLogs', log(hash), id * 20)
+    expect(judge([seen(0, {}), logs(1, '0xt1')]).failed).toEqual([])
+    expect(judge([logs(0, '0xt3'), seen(1, {})]).failed).toEqual([])
+    expect(judge([seen(0, {}), logs(1, '0xt3')]).failed).toEqual([
+      ['a receipt or log has the transaction 0xt3 of block 0xaa, expected one in this block', [1]],
+    ])
+  })
+})
+
+describe('the hash of a number', () => {
+  const block = (id: number, hash: string, sentMs: number, endMs?: number) =>
+    answered(id, 'eth_getBlockByNumber', { hash, number: '0x5', parentHash: '0x99' }, sentMs, endMs)
+  const contract = promised(0, 3)
+
+  test('may change as long as a reorganization reaches it', () => {
+    const all = [head(0, '0x07', 0), block(1, '0xaa', 20), head(2, '0x20', 40), block(3, '0xbb', 60)]
+    expect(judge(all, contract).failed).toEqual([])
+    const late = [head(0, '0x08', 0), block(1, '0xaa', 20), block(2, '0xbb', 40)]
+    expect(judge(late, promised(1, 3)).failed).toEqual([])
+    expect(judge(late, promised(0, null)).failed).toEqual([])
+    expect(judge([head(0, '0x08', 0), block(1, '0xaa', 20, 90), block(2, '0xbb', 40)], contract).failed).toEqual([])
+  })
+  test('must not change once it is deeper', () => {
+    const all = [head(0, '0x08', 0), block(1, '0xaa', 20), block(2, '0xbb', 40)]
+    expect(judge(all, contract).failed).toEqual([
+      ['block 5 has the hash 0xbb, expected 0xaa as before: a reorganization replaces at most 3 blocks', [1, 2]],
+    ])
+  })
+})
+
+describe('the heads of one batch', () => {
+  const batch = (numbers: readonly string[], endMs: number) => {
+    const items = numbers.map((_, index) => ({ id: index, method: 'eth_blockNumber', failing: false }))
+    const results = numbers.map((result, id) => ({ jsonrpc: '2.0', id, result }))
+    const request = { ...singleDescriptor, batch: true, items }
+    return observed(request, responseOf(200, results, rpcHeaders), { id: 0, sentMs: 0, endMs })
+  }
+  test('are those of one moment, in which a block may come', () => {
+    expect(judge([batch(['0x10', '0x11', '0x11'], 50)]).failed).toEqual([])
+    expect(judge([batch(['0x10', '0x10', '0x12'], 50)], promised(1)).failed).toEqual([])
+    expect(judge([batch(['0x10', '0x15'], 900)]).failed).toEqual([])
+  })
+  test('are not those of several nodes', () => {
+    expect(judge([batch(['0x10', '0x14', '0x10'], 50)]).failed).toEqual([
+      ['the last block is 16 and 20 in one batch, 4 apart, expected at most 1', [0]],
+    ])
   })
 })
