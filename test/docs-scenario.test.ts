@@ -115,7 +115,7 @@ const planOf = (text: string): Plan =>
     parseScenario(text, 'example.yaml', documentedContract),
     documentedContract,
     { seed: null, target: null, budgetUsd: null },
-    { recordings: new Map([['again', recording]]), publishedLimits: notDiscovered },
+    { recordings: new Map(['again', 'traffic'].map(name => [name, recording])), publishedLimits: notDiscovered },
   )
 
 describe('the examples', () => {

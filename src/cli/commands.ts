@@ -1,9 +1,13 @@
 import type { ComparisonFormat, Format } from '../report/render/renderers.ts'
+import type { FormatName } from '../traffic/formats.ts'
 import { type Command, exitCodes, type Flag, text } from './flags.ts'
 import { outputFlags } from './outputs.ts'
 
 /** Listed here, so that `--help` does not load the renderers. */
 const formats: readonly Format[] = ['text', 'json', 'html', 'junit', 'markdown', 'sarif']
+
+/** Listed here, so that `--help` does not load their readers. */
+const trafficFormats: readonly FormatName[] = ['mooncake', 'azure', 'burstgpt']
 
 const comparisonFormats: readonly ComparisonFormat[] = ['text', 'json', 'html', 'markdown']
 
@@ -218,6 +222,31 @@ export const commands: readonly Command[] = [
       ],
     ],
     run: async values => (await import('./commands/diff.ts')).diffCommand(values),
+  },
+  {
+    usage: 'import <traffic>',
+    describe: 'Make a scenario of recorded traffic',
+    arguments: { traffic: { type: 'string', describe: 'A file of recorded traffic' } },
+    flags: {
+      from: { type: 'string', describe: 'Format of the traffic (default: by content)', choices: trafficFormats },
+      out: { type: 'string', describe: 'Scenario to write (default: <traffic>.yaml)' },
+      speed: { type: 'number', describe: 'Speed factor (default: 1)' },
+      rate: { type: 'string', describe: 'Mean rate such as 20/s, instead of --speed' },
+      sample: { type: 'string', describe: 'Share of requests to keep, by session', default: '100%' },
+      duration: { type: 'string', describe: 'Only this time from the first request on' },
+      seed: { type: 'number', describe: 'Random seed of the sample and the scenario', default: 1 },
+      'max-bad': { type: 'string', describe: 'Largest share of bad lines', default: '1%' },
+      'block-tokens': { type: 'number', describe: 'Tokens per block of hash_ids (default: by format)' },
+      text: { type: 'boolean', describe: 'Keep the text of prompts', default: false },
+      models: { type: 'boolean', describe: 'Send to the models of the traffic', default: false },
+      progress: { type: 'boolean', describe: 'Show progress', default: true },
+      format: textOrJson,
+    },
+    examples: [
+      ['import mooncake_trace.jsonl --sample 10%', 'Repeat every tenth request, with its lengths and prefixes'],
+      ['import spans.json --rate 20/s --duration 10m', 'Repeat ten minutes of spans, at 20 requests per second'],
+    ],
+    run: async values => (await import('./commands/import.ts')).importCommand(values),
   },
   {
     usage: 'learn',
@@ -436,7 +465,7 @@ export const commands: readonly Command[] = [
       rate,
       'tokens-per-write': tokensPerWrite,
     },
-    run: async values => (await import('./commands/calibration-server.ts')).calibrationServerCommand(values),
+    run: async values => (await import('./commands/calibrate.ts')).calibrationServerCommand(values),
   },
   {
     usage: 'schema',

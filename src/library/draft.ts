@@ -1,3 +1,4 @@
+import { dirname, isAbsolute, join } from 'node:path'
 import type { Contract } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
 import { loadProfile } from '../contract/profile.ts'
@@ -10,7 +11,10 @@ import type { Plan } from '../plan/plan.ts'
 import type { Recording } from '../plan/recorded-load.ts'
 import { type Discovery, discoveredContract, nothingDiscovered } from '../run/discovery.ts'
 import { parseScenario, profileNamedIn, readScenario, type WrittenScenario } from '../scenario/load-scenario.ts'
+import type { Scenario } from '../scenario/schema.ts'
+import type { Recorded } from '../scenario/stage-schema.ts'
 import { readRecording } from '../storage/recorded-run.ts'
+import { readTrace } from '../traffic/read-trace.ts'
 import { assertNoSecret, type Secrets } from './secrets.ts'
 import { profileFile, scenarioFile } from './shipped-files.ts'
 
@@ -85,7 +89,7 @@ export async function draftScenario(
   const draft = parseScenario(written, file, contract, isUnknown)
   const recordings = new Map<string, Recording>()
   for (const stage of draft.stages)
-    if (stage.shape === 'recorded') recordings.set(stage.name, await readRecording(stage.name, stage))
+    if (stage.shape === 'recorded') recordings.set(stage.name, await recordingOf(stage, isFile ? file : null, draft))
   // Without a target, the run starts the reference service.
   const isOwn = (target ?? draft.target) === null
   const replan = (discovery: Discovery): ContractedPlan => {
@@ -100,6 +104,18 @@ export async function draftScenario(
   // The address may contain a key, as with some nodes. It is masked wherever it is shown.
   assertNoSecret(secrets, file, { ...plan, target: null }, 'scenario')
   return { plan, contract, profile, replan, ownBudgetUsd: draft.budgetUsd }
+}
+
+/** The recording of a stage. The path of a trace is relative to the scenario file. */
+function recordingOf(
+  stage: Recorded & { readonly name: string },
+  file: string | null,
+  { callers, calls }: Scenario,
+): Promise<Recording> {
+  const { name, run, trace, blockTokens } = stage
+  if (trace === null) return readRecording(name, { run: run ?? '', stage: stage.stage })
+  const path = file === null || isAbsolute(trace) ? trace : join(dirname(file), trace)
+  return readTrace(name, path, { callers: callers.count, calls: Object.keys(calls), blockTokens })
 }
 
 /** The path of the profile that overrides, or of the one that the scenario names; null for the documented contract. */

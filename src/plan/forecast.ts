@@ -17,6 +17,7 @@ import {
   type StagePlan,
   totalWeight,
   traitsOf,
+  withLengths,
 } from './plan.ts'
 import { arrivalsBetween, rateSegments } from './rate-curve.ts'
 import { unpackArrivals } from './recorded-load.ts'
@@ -65,12 +66,16 @@ function openingTopUps({ wallets }: Plan['callers']): readonly Pick<Row, 'call' 
 type Row = { readonly stage: StagePlan; readonly name: string; readonly call: Call; readonly arrivals: number }
 
 function rowsOf(stage: StagePlan, calls: Plan['calls']): readonly Row[] {
+  const { load } = stage
   const mix = mixOf(stage)
   const total = totalWeight(mix)
   const arrivals = arrivalsBetween(stage, 0, stage.durationMs)
   return mix.flatMap(([name, weight]) => {
     const call = calls[name]
-    return call === undefined ? [] : [{ stage, name, call, arrivals: (arrivals * weight) / total }]
+    const mean = load.model === 'open' && load.shape.kind === 'recorded' ? load.shape.prompts?.means[name] : undefined
+    if (call === undefined) return []
+    // What a call costs grows evenly with its lengths, so all of them cost as much as calls of mean lengths.
+    return [{ stage, name, call: mean ? withLengths(call, mean) : call, arrivals: (arrivals * weight) / total }]
   })
 }
 
@@ -78,7 +83,7 @@ function limitsOf({ stages, calls }: Omit<Plan, 'forecast'>, limitOf: LimitOf): 
   const row = (name: string, scope: LimitScope, of: readonly StagePlan[]) => ({
     stage: name,
     scope: limitName(scope),
-    perMinute: peakUsageOfCaller(of, minuteMs, call => amountOf(calls[call], scope)),
+    perMinute: peakUsageOfCaller(of, minuteMs, (call, lengths) => amountOf(calls[call], scope, lengths)),
     limit: limitOf(scope),
   })
   const drawn = stages.map(stage => ({ stage, uses: limitUsageOfMix(mixOf(stage), calls) }))
@@ -91,8 +96,9 @@ function limitsOf({ stages, calls }: Omit<Plan, 'forecast'>, limitOf: LimitOf): 
   return rows.filter(({ limit }) => Number.isFinite(limit))
 }
 
-function amountOf(call: Call | undefined, scope: LimitScope): number {
-  const uses = call === undefined ? [] : traitsOf(call).limits
+function amountOf(call: Call | undefined, scope: LimitScope, lengths: Lengths | null = null): number {
+  const sized = call !== undefined && lengths !== null ? withLengths(call, lengths) : call
+  const uses = sized === undefined ? [] : traitsOf(sized).limits
   return uses.find(use => limitName(use.scope) === limitName(scope))?.amount ?? 0
 }
 
@@ -153,8 +159,13 @@ function failuresMs(calls: readonly Call[], contract: Contract): number {
   return Math.ceil(refusals / Math.max(1, contract.abuse.failures / 2)) * contract.abuse.windowMs
 }
 
+type Lengths = Parameters<typeof withLengths>[1]
+
+/** What an arrival of this call uses of a limit. `lengths`: its own; null: those of its call. */
+type AmountOf = (call: string, lengths: Lengths | null) => number
+
 /** The highest usage of one caller within any `windowMs` of these stages, over all callers. */
-function peakUsageOfCaller(stages: readonly StagePlan[], windowMs: number, amountOf: (call: string) => number): number {
+function peakUsageOfCaller(stages: readonly StagePlan[], windowMs: number, amountOf: AmountOf): number {
   const busiest = candidateCallers(stages).map(caller => {
     const own = stages.filter(stage => stage.firstCaller <= caller && caller < stage.firstCaller + stage.callers)
     return busiestWindow(
@@ -176,11 +187,11 @@ function candidateCallers(stages: readonly StagePlan[]): readonly number[] {
   ]
 }
 
-function usageCurveOf(stage: StagePlan, caller: number, amountOf: (call: string) => number): UsageCurve {
+function usageCurveOf(stage: StagePlan, caller: number, amountOf: AmountOf): UsageCurve {
   const { load, startMs } = stage
   if (load.model === 'open' && load.shape.kind === 'recorded')
     return recordedUsage(load.shape, startMs, caller, load.mix, amountOf)
-  const perArrival = meanOf(mixOf(stage), amountOf) / stage.callers
+  const perArrival = meanOf(mixOf(stage), call => amountOf(call, null)) / stage.callers
   return {
     used: (fromMs, toMs) => perArrival * arrivalsBetween(stage, fromMs - startMs, toMs - startMs),
     // A window that starts just after `edge - windowMs` includes what happens at the edge; one that starts there does not.
@@ -245,37 +256,41 @@ function peakBetween(f: (x: number) => number, low: number, high: number): numbe
 type Recorded = Extract<Shape, { readonly kind: 'recorded' }>
 
 /** The arrivals of one caller, in order; calls are positions in the mix. */
-type CallerArrivals = { readonly offsetsMs: number[]; readonly calls: number[] }
+type CallerArrivals = { readonly offsetsMs: number[]; readonly calls: number[]; readonly lengths: (Lengths | null)[] }
 
 /** Unpacked once per shape, since a forecast needs it for every caller and every limit. */
 const arrivalsByCaller = memoizeByObject((shape: Recorded): ReadonlyMap<number, CallerArrivals> => {
   const byCaller = new Map<number, CallerArrivals>()
-  for (const { offsetMs, call, caller } of unpackArrivals(shape.packed)) {
+  for (const { offsetMs, call, caller, prompt } of unpackArrivals(shape)) {
     let own = byCaller.get(caller)
     if (own === undefined) {
-      own = { offsetsMs: [], calls: [] }
+      own = { offsetsMs: [], calls: [], lengths: [] }
       byCaller.set(caller, own)
     }
     own.offsetsMs.push(offsetMs)
     own.calls.push(call)
+    // Without its blocks, since there may be millions.
+    own.lengths.push(
+      prompt ? { promptTokens: prompt.promptTokens, maxCompletionTokens: prompt.maxCompletionTokens } : null,
+    )
   }
   return byCaller
 })
 
+const noArrivals: CallerArrivals = { offsetsMs: [], calls: [], lengths: [] }
+
 const recordedCallers = (shape: Recorded): readonly number[] => [...arrivalsByCaller(shape).keys()]
 
 /** The usage of one caller in a recorded stage that begins at `startMs`. */
-function recordedUsage(
-  shape: Recorded,
-  startMs: number,
-  caller: number,
-  mix: Mix,
-  amountOf: (call: string) => number,
-): UsageCurve {
-  const { offsetsMs, calls } = arrivalsByCaller(shape).get(caller) ?? { offsetsMs: [], calls: [] }
-  const amounts = mix.map(([call]) => amountOf(call))
+function recordedUsage(shape: Recorded, startMs: number, caller: number, mix: Mix, amountOf: AmountOf): UsageCurve {
+  const { offsetsMs, calls, lengths } = arrivalsByCaller(shape).get(caller) ?? noArrivals
+  const amounts = mix.map(([call]) => amountOf(call, null))
   const before = new Float64Array(offsetsMs.length + 1)
-  for (const [index, call] of calls.entries()) before[index + 1] = (before[index] ?? 0) + (amounts[call] ?? 0)
+  for (const [index, call] of calls.entries()) {
+    const own = lengths[index] ?? null
+    const amount = own === null ? (amounts[call] ?? 0) : amountOf(mix[call]?.[0] ?? '', own)
+    before[index + 1] = (before[index] ?? 0) + amount
+  }
   const instants = offsetsMs.map(offsetMs => startMs + offsetMs)
   const usedBefore = (atMs: number) => before[firstFrom(instants, atMs)] ?? 0
   return {

@@ -171,7 +171,7 @@ function narrowShape(shape: Shape, share: number, whole: Mix, mix: Mix): Shape {
       return { ...shape, size: Math.max(1, Math.round(shape.size * share)) }
     case 'recorded': {
       const positions = whole.map(([call]) => mix.findIndex(([each]) => each === call))
-      const arrivals = [...unpackArrivals(shape.packed)].flatMap(arrival => {
+      const arrivals = [...unpackArrivals(shape)].flatMap(arrival => {
         const call = positions[arrival.call] ?? -1
         return call < 0 ? [] : [{ ...arrival, call }]
       })

@@ -15,6 +15,7 @@ import { thresholdSchema, timings } from '../scenario/threshold.ts'
 export type { ArrivalStep } from '../contract/requests/steps.ts'
 export type { ReplayStep } from '../scenario/calls/call-kind.ts'
 export { traitsOf, withoutWaits } from '../scenario/calls/calls.ts'
+export { withLengths } from '../scenario/calls/chat.ts'
 export { type ConversationCall, chatOfTurn, drawFrom } from '../scenario/calls/conversation.ts'
 export { type HangUp, writtenPoint } from '../scenario/calls/hang-up.ts'
 export { isProbe } from '../scenario/calls/probe.ts'
@@ -47,6 +48,9 @@ const searchSchema = z.object({
 })
 export type SearchTerms = DeepReadonly<z.output<typeof searchSchema>>
 
+/** The tokens of a prompt, and the most tokens of its answer. */
+const lengthsSchema = z.object({ promptTokens: amount, maxCompletionTokens: amount })
+
 /** Arrivals per second of all callers together. */
 const shapeSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('constant'), perSecond: amount }),
@@ -73,10 +77,17 @@ const shapeSchema = z.discriminatedUnion('kind', [
   /** `size` simultaneous arrivals, at the start of the stage and then every `everyMs`. */
   z.object({ kind: z.literal('burst'), size: whole, everyMs: positive }),
   /**
-   * The arrivals of another run, packed by `packArrivals`. Their calls are indices into the mix. `stage`: the stage that is
-   * repeated; null for all of them.
+   * The arrivals of another run or of a trace, packed by `packArrivals`. Their calls are indices into the mix. `stage`: the
+   * stage that is repeated; null for all of them. `prompts`: what a trace says about prompts; missing for a run.
    */
-  z.object({ kind: z.literal('recorded'), run: text, stage: text.nullable(), speed: positive, packed: text }),
+  z.object({
+    kind: z.literal('recorded'),
+    run: text,
+    stage: text.nullable(),
+    speed: positive,
+    packed: text,
+    prompts: z.object({ blockTokens: whole.positive(), texts: text, means: z.record(text, lengthsSchema) }).optional(),
+  }),
   z.object({ kind: z.literal('pause') }),
 ])
 export type Shape = DeepReadonly<z.output<typeof shapeSchema>>

@@ -105,14 +105,14 @@ export function arrivalsBetween(stage: StagePlan, fromMs: number, toMs: number):
   if (load.model === 'saturate') return to > from ? load.maxCalls : 0
   if (load.model === 'capacity') return (load.search.toPerSecond * (to - from)) / 1_000
   const { shape } = load
-  if (shape.kind === 'recorded') return countRecorded(shape.packed, from, to)
+  if (shape.kind === 'recorded') return countRecorded(shape, from, to)
   if (shape.kind === 'burst') return shape.size * (Math.ceil(to / shape.everyMs) - Math.ceil(from / shape.everyMs))
   return (rateSegments(shape, stage.durationMs) ?? []).reduce((sum, segment) => sum + arrivalsIn(segment, from, to), 0)
 }
 
-function countRecorded(packed: string, fromMs: number, toMs: number): number {
+function countRecorded(shape: Extract<Shape, { readonly kind: 'recorded' }>, fromMs: number, toMs: number): number {
   let count = 0
-  for (const { offsetMs } of unpackArrivals(packed)) if (offsetMs >= fromMs && offsetMs < toMs) count++
+  for (const { offsetMs } of unpackArrivals(shape)) if (offsetMs >= fromMs && offsetMs < toMs) count++
   return count
 }
 

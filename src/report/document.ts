@@ -27,6 +27,7 @@ const position = z.object({
     .object({ number: whole, turns: whole })
     .optional()
     .meta({ description: 'Which turn of its conversation it is, from 0; missing: it is none.' }),
+  recorded: whole.optional().meta({ description: 'Which arrival of a trace it is, from 0; missing: none.' }),
   key: whole.meta({ description: 'Which key of its caller it used, from 0.' }),
 })
 

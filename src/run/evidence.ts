@@ -3,7 +3,8 @@ import type { RunInfo } from '../observation/log-lines.ts'
 import type { Observation, Outcome } from '../observation/observation.ts'
 import { requestTraits } from '../observation/requests/request.ts'
 import { traceIdsOf } from '../observation/trace-id.ts'
-import { type Call, traitsOf } from '../plan/plan.ts'
+import { type Call, type Plan, traitsOf } from '../plan/plan.ts'
+import { promptAt } from '../plan/recorded-load.ts'
 import { specialKeyVariables } from '../produce/callers/api-keys.ts'
 import type { RequestContext, RequestPosition } from '../produce/calls/call.ts'
 import { buildRequest } from '../produce/calls/kinds.ts'
@@ -19,7 +20,7 @@ const maxBodyLength = 2_000
 export function evidenceOf(
   observation: Observation,
   calls: Readonly<Record<string, Call>>,
-  context: RequestContext,
+  context: RequestContext & Partial<Pick<Plan, 'stages'>>,
   head: Pick<RunInfo, 'target' | 'startedAtMs' | 'runId' | 'traces' | 'withoutKeys'>,
 ): Evidence {
   const { startedAtMs, runId, traces } = head
@@ -55,17 +56,22 @@ export const positionOf = ({ request, id, key }: Pick<Observation, 'request' | '
   key,
 })
 
-export type RequestPlace = RequestPosition & { readonly key: number }
+export type RequestPlace = RequestPosition & {
+  readonly key: number
+  /** The position of its arrival in a stage that repeats a trace. Missing: its call decides its prompt. */
+  readonly recorded?: number | undefined
+}
 
 function requestOf(
   observation: Observation,
   plan: Call | undefined,
-  context: RequestContext,
+  context: RequestContext & Partial<Pick<Plan, 'stages'>>,
   { target, withoutKeys }: Pick<RunInfo, 'target' | 'withoutKeys'>,
 ): Evidence['request'] {
   if (plan === undefined) return null
-  const { key: place, ...position } = positionOf(observation)
-  const { firstId, step } = position
+  const { key: place, ...rest } = positionOf(observation)
+  const { firstId, step } = rest
+  const position = { ...rest, prompt: promptOf(rest, observation.stage, context) }
   const ownKey = place === 0 ? '$TURNPIKE_KEY' : `$TURNPIKE_KEY_${place + 1}`
   const as = traitsOf(plan).sender
   const specialKey = as === 'free-user' || as === 'zero-balance' ? `$${specialKeyVariables[as]}` : null
@@ -91,6 +97,13 @@ function requestOf(
   const curl = commands.includes(null) ? null : commands.join('; ')
   return { method, path, headers, body: body === null ? null : body.slice(0, maxBodyLength), curl }
 }
+
+/** The prompt of a request that a trace decides; undefined: its call does. */
+export const promptOf = (
+  { recorded }: Pick<RequestPlace, 'recorded'>,
+  stage: string,
+  { stages = [] }: Partial<Pick<Plan, 'stages'>>,
+): RequestPosition['prompt'] => (recorded === undefined ? undefined : (promptAt(stages, stage, recorded) ?? undefined))
 
 function bodyOf({ body }: NonNullable<Observation['response']>): unknown {
   switch (body.kind) {

@@ -12,6 +12,7 @@ import { buildRequest } from '../produce/calls/kinds.ts'
 import type { Report, ReportedExample } from '../report/document.ts'
 import { relevantHeaders } from '../report/sections/findings.ts'
 import { headerWord, quoted, variable } from './curl.ts'
+import { promptOf } from './evidence.ts'
 import { type SignedRequest, signInSteps } from './repro-sign-in.ts'
 import type { Sequence, SequenceRequest } from './sequence.ts'
 
@@ -241,7 +242,12 @@ function built(
   const { signIn, topUp } = contract.wallets
   const credentials =
     rail === null || isOfSpecial ? keyHeaders(contract.auth, `$${name}`) : { [signIn.header]: signInOf(request.id) }
-  const wire: BuiltRequest['request'] = buildRequest(call, { ...request, wallet }, credentials, context).request
+  const wire: BuiltRequest['request'] = buildRequest(
+    call,
+    { ...request, prompt: promptOf(request, request.stage, plan), wallet },
+    credentials,
+    context,
+  ).request
   const { method, path, body, timeouts } = wire
   const headers =
     rail !== null && request.step === 'payment' ? { ...wire.headers, [topUp.paymentHeader]: `$${name}` } : wire.headers

@@ -75,7 +75,7 @@ function checkNames(path: Path, written: unknown, calls: Calls, report: ReportMi
 
 function resolveStage(path: Path, written: unknown, context: StageContext, report: ReportMistake): Stage | null {
   const { shape } = entriesOf(written)
-  if (shape === 'recorded') return resolveRecorded(written, context)
+  if (shape === 'recorded') return resolveRecorded(path, written, context, report)
   const {
     name,
     duration: durationMs,
@@ -102,9 +102,17 @@ function resolveStage(path: Path, written: unknown, context: StageContext, repor
   return { name, durationMs, callers, firstCaller, beyondFailures, ...load }
 }
 
-function resolveRecorded(written: unknown, { callers }: StageContext): Stage | null {
+function resolveRecorded(path: Path, written: unknown, { callers }: StageContext, report: ReportMistake): Stage | null {
   const { name, 'exceed-failure-limit': beyondFailures = false } = parseFields(stageSchemas.recorded, written)
   const load = loadReaders.recorded(written)
+  const { run, trace, stage } = entriesOf(written)
+  const expected = '"run" with a run directory, or "trace" with a trace'
+  if (run === undefined && trace === undefined)
+    report({ path, at: 'value', got: 'neither "run" nor "trace"', expected })
+  if (run !== undefined && trace !== undefined)
+    report({ path: [...path, 'trace'], at: 'key', got: 'both "run" and "trace"', expected })
+  if (trace !== undefined && stage !== undefined)
+    report({ path: [...path, 'stage'], at: 'key', got: '"stage" of a trace', expected: '"stage" only with "run"' })
   if (name === undefined || callers === undefined || load === null) return null
   return { name, callers, firstCaller: 0, beyondFailures, ...load }
 }

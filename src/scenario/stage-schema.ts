@@ -97,12 +97,24 @@ export const stageSchemas = {
     name: every.name,
     'exceed-failure-limit': taking['exceed-failure-limit'],
     shape: shape('recorded'),
-    run: textField('the directory of a run').describe('Path of a run directory.'),
+    run: textField('the directory of a run')
+      .optional()
+      .describe('Path of a run directory. Give this or "trace". Default: none.'),
+    trace: textField('the path of a trace')
+      .optional()
+      .describe(
+        'Path of a trace that `turnpike import` wrote, relative to this file. Give this or "run". Default: none.',
+      ),
+    'block-tokens': integerField(1, 100_000)
+      .default(512)
+      .describe('Tokens of the blocks that "hash_ids" of the trace name.'),
     stage: textField('the name of a stage of that run')
       .optional()
       .describe('Only this stage of the run. Default: all stages.'),
     speed: speedField.default(1).describe('Speed factor.'),
-  }).describe('Repeats the arrivals of another run: the same calls by the same callers.'),
+  }).describe(
+    'Repeats the arrivals of another run, the same calls by the same callers; or those of a trace, with the lengths and the shared prefixes of its prompts.',
+  ),
   pause: mapping({ ...every, shape: shape('pause') }).describe('No arrivals.'),
   capacity: mapping({
     ...paced,
@@ -252,7 +264,12 @@ export const loadReaders = {
     everyMs,
     mix,
   })),
-  recorded: loadReader(stageSchemas.recorded, ({ shape, run, stage = null, speed }) => ({ shape, run, stage, speed })),
+  recorded: loadReader(
+    stageSchemas.recorded,
+    ({ shape, run = null, trace = null, stage = null, speed, 'block-tokens': blockTokens }) => {
+      return { shape, run, trace, stage, speed, blockTokens }
+    },
+  ),
   pause: loadReader(stageSchemas.pause, ({ shape }) => ({ shape })),
   capacity: loadReader(
     stageSchemas.capacity,
@@ -277,7 +294,7 @@ export const loadReaders = {
 
 type LoadOf<Shape extends StageShape> = Readonly<NonNullable<ReturnType<(typeof loadReaders)[Shape]>>>
 
-/** The arrivals of another run. They last as long as they did in that run. */
+/** The arrivals of another run, or of a trace. They last as long as they did there. One of `run` and `trace` is null. */
 export type Recorded = LoadOf<'recorded'>
 export type LoadShape = Exclude<StageShape, 'recorded'>
 type StageLoad = { [Shape in LoadShape]: LoadOf<Shape> }[LoadShape]

@@ -63,7 +63,7 @@ describe.concurrent('a run that replays another', () => {
     const load = plan.stages[0]?.load
     if (load?.model !== 'open' || load.shape.kind !== 'recorded') throw new Error('the stage is not a recorded one')
     // 20 per second, replayed at five times the speed, from the start of the load.
-    const offsets = [...unpackArrivals(load.shape.packed)].map(({ offsetMs }) => offsetMs)
+    const offsets = [...unpackArrivals(load.shape)].map(({ offsetMs }) => offsetMs)
     expect(offsets).toEqual(Array.from({ length: 50 }, (_, index) => index * 10))
   })
 

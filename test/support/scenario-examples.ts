@@ -211,6 +211,7 @@ export const stageExamples: Readonly<Record<string, string>> = {
 `,
   recorded: `stages:
   - { name: again, shape: recorded, run: runs/last-night, stage: steady, speed: 2, exceed-failure-limit: true }
+  - { name: traffic, shape: recorded, trace: traffic.trace.jsonl, block-tokens: 512 }
 `,
   pause: `stages:
   - { name: before, shape: constant, duration: 5s, rate: 2/s, mix: { rpc: 1 } }

@@ -9,6 +9,7 @@ import type { RunInfo } from '../../src/observation/log-lines.ts'
 import type { Observation } from '../../src/observation/observation.ts'
 import { makePlan, planBounds } from '../../src/plan/make-plan.ts'
 import type { Plan } from '../../src/plan/plan.ts'
+import type { Recordings } from '../../src/plan/recorded-load.ts'
 import type { Variables } from '../../src/produce/callers/api-keys.ts'
 import type { PaymentOrder } from '../../src/produce/callers/payment-maker.ts'
 import { createSigner, type SignInOrder } from '../../src/produce/callers/signer.ts'
@@ -80,6 +81,8 @@ export type VirtualRun = {
   /** The calls and clauses of --only. */
   readonly only?: readonly string[]
   readonly failFast?: boolean
+  /** What recorded stages repeat. */
+  readonly recordings?: Recordings
   readonly untilDecided?: boolean
   /** Whether requests carry trace ids. */
   readonly traces?: boolean
@@ -139,7 +142,7 @@ export async function virtualRun(options: VirtualRun): Promise<{
     options.limitsFrom ?? 'target',
     options.isElsewhere !== true && options.target === undefined,
   )
-  const inputs = { recordings: new Map(), publishedLimits: discovery.limits }
+  const inputs = { recordings: options.recordings ?? new Map(), publishedLimits: discovery.limits }
   const plan = makePlan(
     scenarioFor(contract, false),
     contract,

@@ -1,5 +1,3 @@
-import { systemClock } from '../../lib/clock.ts'
-import { formatDuration } from '../../lib/format.ts'
 import { UsageError } from '../../lib/usage-error.ts'
 import { draftScenario } from '../../library/draft.ts'
 import type { ProveProgress } from '../../library/options.ts'
@@ -9,6 +7,7 @@ import { renderProof } from '../../prove/render-proof.ts'
 import { exitCodes, integerFlag, number, text, type Values } from '../flags.ts'
 import { draftInput } from '../load-plan.ts'
 import { print, printJson, stdoutLayout, wantsJson } from '../print.ts'
+import { progressBar } from '../progress-bar.ts'
 import { ownSecrets } from '../secrets.ts'
 
 const maxThreads = 64
@@ -20,11 +19,13 @@ export async function proveCommand(values: Values): Promise<number> {
   const input = draftInput(text(values, 'scenario') ?? '', values)
   const draft = await draftScenario(input.scenario, input.overrides, ownSecrets)
   const bar = values.progress === false ? null : progressBar()
+  const show = ({ done, all, caught }: ProveProgress) =>
+    bar?.show(done, all, `${done} of ${all} runs, ${caught} noticed`)
   const runs = threads === 1 ? await inlineRuns(draft) : threadedRuns(draft, input, threads)
   try {
     const proof = await proveGate(draft, runs, {
       ...{ minScore, sensitivity: values.sensitivity !== false },
-      ...(bar !== null && { onProgress: bar.show }),
+      ...(bar !== null && { onProgress: show }),
     })
     bar?.end()
     if (wantsJson(values)) printJson(proof)
@@ -33,24 +34,6 @@ export async function proveCommand(values: Values): Promise<number> {
   } finally {
     bar?.end()
     await runs.close()
-  }
-}
-
-const barColumns = 30
-
-/** One line on a terminal, which is replaced; null elsewhere. */
-function progressBar() {
-  const { stderr } = process
-  if (!stderr.isTTY) return null
-  const clock = systemClock()
-  return {
-    show: ({ done, all, caught }: ProveProgress) => {
-      const filled = Math.round((barColumns * done) / all)
-      const left = formatDuration((clock.nowMs() / done) * (all - done))
-      const bar = `${'█'.repeat(filled)}${'░'.repeat(barColumns - filled)}`
-      stderr.write(`\r\u001b[2K${bar} ${done} of ${all} runs, ${caught} noticed, ${left} left`)
-    },
-    end: () => void stderr.write('\r\u001b[2K'),
   }
 }
 

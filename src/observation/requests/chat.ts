@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { chatOptionsSchema, choicesOf } from '../../contract/chat-options.ts'
 import { type Contract, modelTiers } from '../../contract/contract.ts'
 import type { DeepReadonly } from '../../lib/json.ts'
-import { amount } from '../../lib/schemas.ts'
+import { amount, whole } from '../../lib/schemas.ts'
 import { type ApplicableLimit, drawnLimit, type LimitedCaller, statedRequests } from '../limit-scope.ts'
 import { type RequestTraits, replayRoleSchema, turnSchema, twinRoleSchema, usual, withKey } from './traits.ts'
 
@@ -23,6 +23,8 @@ export const chatRequestSchema = z.object({
   twin: twinRoleSchema.optional(),
   /** Missing: it is no turn of a conversation. */
   turn: turnSchema.optional(),
+  /** The position of its arrival in a stage that repeats a trace, which decides its prompt. Missing: its call does. */
+  recorded: whole.optional(),
 })
 export type ChatDescriptor = DeepReadonly<z.output<typeof chatRequestSchema>>
 
@@ -40,8 +42,8 @@ export const chatTraits: RequestTraits<ChatDescriptor> = {
   ...usual,
   ...ofKey,
   position: (request, id) => {
-    const { turn } = request
-    if (turn === undefined) return ofKey.position(request, id)
+    const { turn, recorded } = request
+    if (turn === undefined) return { ...ofKey.position(request, id), ...(recorded !== undefined && { recorded }) }
     return { firstId: turn.session, step: 'turn', turn: { number: turn.number, turns: turn.turns } }
   },
   isFirst: (request, id) => (request.turn === undefined ? ofKey.isFirst(request, id) : request.turn.number === 0),

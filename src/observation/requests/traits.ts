@@ -79,6 +79,7 @@ export type RequestTraits<Request> = {
     readonly firstId: number
     readonly step: RequestStep
     readonly turn?: Pick<TurnDescriptor, 'number' | 'turns'>
+    readonly recorded?: number
   }
   /** The address of the wallet that sends it; null: none, or unknown. */
   readonly address: (request: Request) => string | null

@@ -10,7 +10,10 @@ import {
   type Trial,
   traitsOf,
 } from '../../plan/plan.ts'
-import { unpackArrivals } from '../../plan/recorded-load.ts'
+import { promptReader, type RecordedPrompt, unpackArrivals } from '../../plan/recorded-load.ts'
+
+export type { RecordedPrompt }
+
 import { callersOfShard, ownsCaller, singleShard } from '../../plan/shard.ts'
 import { dueTimes, trialDueTimes } from './due-times.ts'
 
@@ -32,6 +35,8 @@ export type Arrival = {
   readonly dueMs: number
   /** Its requests in order. Only replays, payments, races and conversations have more than one. */
   readonly steps: readonly ArrivalStep[]
+  /** Missing: its call decides its prompt. */
+  readonly prompt?: RecordedPrompt
 }
 
 /**
@@ -80,8 +85,15 @@ export function createArrivalSource(
       if (stage.load.model !== 'open') return
       const { shape, mix } = stage.load
       if (shape.kind === 'recorded') {
-        for (const { offsetMs, call, caller } of unpackArrivals(shape.packed))
-          if (isOwn(caller)) yield single(stage.name, mix[call]?.[0] ?? '', caller, stage.startMs + offsetMs)
+        const promptOf = promptReader(shape, stage.name)
+        let position = 0
+        for (const { offsetMs, call, caller, prompt: recorded } of unpackArrivals(shape)) {
+          const at = position++
+          if (!isOwn(caller)) continue
+          const arrival = single(stage.name, mix[call]?.[0] ?? '', caller, stage.startMs + offsetMs)
+          const prompt = promptOf(recorded, at)
+          yield prompt === null ? arrival : { ...arrival, prompt }
+        }
         return
       }
       const choice = randomStream(plan.seed, `mix/${stage.name}`)

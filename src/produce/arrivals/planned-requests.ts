@@ -18,6 +18,8 @@ export type PlannedRequest = {
   readonly firstId: number
   readonly step: ArrivalStep
   readonly turn?: { readonly number: number; readonly turns: number }
+  /** The position of its arrival in a stage that repeats a trace; missing: its call decides its prompt. */
+  readonly recorded?: number
   readonly stage: string
   readonly call: string
   readonly caller: string
@@ -54,13 +56,14 @@ export function* plannedRequests(plan: Plan, hasBalanceChecks: boolean): Iterabl
   }
 
   function* requestsOf(arrival: Arrival): Iterable<PlannedRequest> {
-    const { id: firstId, stage, call, dueMs } = arrival
+    const { id: firstId, stage, call, dueMs, prompt } = arrival
+    const recorded = prompt && { recorded: prompt.index }
     for (const [index, step] of arrival.steps.entries()) {
       const caller = step === 'other-caller' ? pairedCallerOf(arrival.caller, names.length) : arrival.caller
       const key = (arrival.key + (step === 'other-key' ? 1 : 0)) % keysOfCaller(plan.callers, caller)
       const id = requestIdOf(arrival, index, names.length)
       const turn = step === 'turn' && { turn: { number: index, turns: arrival.steps.length } }
-      yield { id, firstId, step, ...turn, stage, call, caller: names[caller] ?? '', key, dueMs }
+      yield { id, firstId, step, ...turn, ...recorded, stage, call, caller: names[caller] ?? '', key, dueMs }
     }
   }
 }

@@ -4,6 +4,7 @@ import type { Mask } from '../../lib/mask/mask.ts'
 import type { RequestDescriptor } from '../../observation/requests/request.ts'
 import type { ReplayRole } from '../../observation/requests/traits.ts'
 import type { ArrivalStep, Bounds, Call, HangUp } from '../../plan/plan.ts'
+import type { RecordedPrompt } from '../arrivals/arrivals.ts'
 import type { Headers, WalletCaller } from '../callers/caller.ts'
 import type { HttpRequest } from '../transport/transport.ts'
 import type { StreamReader } from './stream-reader.ts'
@@ -41,6 +42,8 @@ export type RequestPosition = {
   readonly step: ArrivalStep
   /** Missing: it is no turn of a conversation. */
   readonly turn?: TurnPosition | undefined
+  /** Missing: its call decides its prompt. */
+  readonly prompt?: RecordedPrompt | undefined
   /** The wallet that sends it. Missing: it is sent by a caller with API keys. */
   readonly wallet?: Pick<WalletCaller, 'chain' | 'address'> | undefined
 }

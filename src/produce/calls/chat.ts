@@ -2,6 +2,8 @@ import { bodyOptions } from '../../contract/chat-options.ts'
 import { type Random, randomStream } from '../../lib/random.ts'
 import type { ChatDescriptor } from '../../observation/requests/chat.ts'
 import type { ReplayRole } from '../../observation/requests/traits.ts'
+import { withLengths } from '../../plan/plan.ts'
+import type { RecordedPrompt } from '../arrivals/arrivals.ts'
 import type { Headers } from '../callers/caller.ts'
 import {
   type BuiltRequest,
@@ -17,7 +19,38 @@ import { pointToLeave } from './hang-up.ts'
 import { createStreamReader } from './stream-reader.ts'
 
 export const chatRequests: RequestBuilder<CallOf<'chat'>> = {
-  build: (plan, { firstId }, headers, context) => buildChat(plan, firstId, headers, context),
+  build: (plan, { firstId, prompt }, headers, context) => {
+    if (prompt === undefined) return buildChat(plan, firstId, headers, context)
+    const call = withLengths(plan, prompt)
+    const content = recordedText(prompt, firstId, context)
+    const { descriptor, ...built } = buildChatOf(call, [{ role: 'user', content }], headers, context)
+    const leaves = pointToLeave(plan.hangUp, firstId, context.seed)
+    return { ...built, descriptor: { ...descriptor, recorded: prompt.index }, leaves }
+  },
+}
+
+/**
+ * The text of a recorded prompt: of its own, or words. Equal blocks have equal words, prompts of a session begin with the
+ * same words, and all else is new in each run, since a cache of the target may outlive a run.
+ */
+function recordedText(
+  { promptTokens, session, sharedTokens, blocks, blockTokens, stage, text }: RecordedPrompt,
+  firstId: number,
+  { seed, runId }: Pick<RequestContext, 'seed' | 'runId'>,
+): string {
+  if (text !== null) return text
+  let left = promptTokens
+  const parts: string[] = []
+  const add = (tokens: number, what: string) => {
+    const count = Math.min(left, tokens)
+    left -= count
+    if (count > 0) parts.push(makePrompt(count, randomStream(seed, `trace/${runId}/${stage}/${what}`)))
+  }
+  for (const block of blocks) add(blockTokens, `block/${block}`)
+  if (blocks.length === 0 && session > 0) add(left, `session/${session}`)
+  if (blocks.length === 0) add(sharedTokens, 'shared')
+  add(left, `own/${firstId}`)
+  return parts.join(' ')
 }
 
 /** `echoes`: only a request with options gets an echo of them. */

@@ -125,6 +125,7 @@ export function requestAt(
 ): BuiltRequest {
   const wallet = caller.kind === 'wallet' ? caller : undefined
   const { turn } = context
+  const { prompt } = arrival
   const firstId = turn?.firstId ?? arrival.id
-  return buildRequest(plan, { firstId, step: stepAt(arrival, index), turn, wallet }, headers, context)
+  return buildRequest(plan, { firstId, step: stepAt(arrival, index), turn, prompt, wallet }, headers, context)
 }

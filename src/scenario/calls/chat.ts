@@ -98,6 +98,14 @@ export const chat: CallKind<ChatCall> = {
   }),
 }
 
+/** A chat call with the lengths of one request; any other call as it is. */
+export const withLengths = <Each extends { readonly kind: string }>(
+  call: Each | ChatCall,
+  { promptTokens, maxCompletionTokens }: Pick<ChatCall, 'promptTokens' | 'maxCompletionTokens'>,
+): Each | ChatCall => (isChatCall(call) ? { ...call, promptTokens, maxCompletionTokens, isBounded: true } : call)
+
+const isChatCall = (call: { readonly kind: string }): call is ChatCall => call.kind === 'chat'
+
 /** Resolves a chat call; null if it has a mistake. */
 export function resolveChat(value: unknown, context: CallContext): ChatCall | null {
   const call = parseFields(chatSchema, value)

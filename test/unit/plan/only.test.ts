@@ -67,12 +67,12 @@ describe('a call keeps its own rate', () => {
     )
     const load = part.stages[0]?.load
     const packed = load?.model === 'open' && load.shape.kind === 'recorded' ? load.shape.packed : ''
-    expect([...unpackArrivals(packed)]).toEqual([
+    expect([...unpackArrivals({ packed })]).toEqual([
       { offsetMs: 100, call: 0, caller: 1 },
       { offsetMs: 200, call: 0, caller: 2 },
       { offsetMs: 400, call: 0, caller: 0 },
     ])
-    expect(packArrivals(unpackArrivals(packed))).toBe(packed)
+    expect(packArrivals(unpackArrivals({ packed }))).toBe(packed)
   })
 
   test('in a sequence, in its order', () => {

@@ -155,7 +155,7 @@ describe('recordedLoad throws if the run', () => {
   })
 })
 
-const unpacked = (arrivals: readonly PackedArrival[]) => [...unpackArrivals(packArrivals(arrivals))]
+const unpacked = (arrivals: readonly PackedArrival[]) => [...unpackArrivals({ packed: packArrivals(arrivals) })]
 
 test('packing preserves arrivals to the microsecond, at any distance', () => {
   const weekMs = 7 * 86_400_000
@@ -175,7 +175,7 @@ test('rounding errors do not accumulate: after a day at 8.3/s they stay within h
   const arrivals = Array.from({ length: 717_120 }, (_, k) => ({ offsetMs: (k * 1_000) / 8.3, call: 0, caller: k % 16 }))
   let maxError = 0
   let k = 0
-  for (const { offsetMs } of unpackArrivals(packArrivals(arrivals)))
+  for (const { offsetMs } of unpackArrivals({ packed: packArrivals(arrivals) }))
     maxError = Math.max(maxError, Math.abs(offsetMs - (k++ * 1_000) / 8.3))
   expect(k).toBe(717_120)
   expect(maxError).toBeLessThan(0.000_501)

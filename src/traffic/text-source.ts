@@ -1,0 +1,128 @@
+import { createReadStream } from 'node:fs'
+import { whyUnreadable } from '../lib/read-text.ts'
+import { UsageError } from '../lib/usage-error.ts'
+
+/** A line, or one JSON value, with the line of the file that it begins at, from 1. */
+export type SourceText = { readonly line: number; readonly text: string }
+
+/** More than any prompt; a longer line or value is another kind of file, and would fill the memory. */
+const maxTextLength = 67_108_864
+const chunkBytes = 262_144
+
+/** The text of a file of any size, chunk by chunk. `onBytes` gets the bytes of each chunk. Throws a UsageError. */
+export async function* chunksOf(file: string, onBytes: (bytes: number) => void = () => {}): AsyncIterable<string> {
+  const decoder = new TextDecoder()
+  try {
+    for await (const chunk of createReadStream(file, { highWaterMark: chunkBytes })) {
+      const bytes = chunk as Buffer
+      if (bytes.includes(0)) throw new UsageError({ where: file, got: 'binary data', expected: 'a text file' })
+      onBytes(bytes.length)
+      yield decoder.decode(bytes, { stream: true })
+    }
+    yield decoder.decode()
+  } catch (cause) {
+    if (cause instanceof UsageError) throw cause
+    throw new UsageError({ where: file, got: whyUnreadable(cause), expected: 'a file that can be read' })
+  }
+}
+
+/** The lines of a text without those that are blank, in batches. */
+export async function* linesOf(file: string, chunks: AsyncIterable<string>): AsyncIterable<readonly SourceText[]> {
+  let rest = ''
+  let line = 0
+  const batch = (lines: readonly string[]): readonly SourceText[] => {
+    const first = line + 1
+    line += lines.length
+    return lines.map((text, at) => ({ line: first + at, text })).filter(({ text }) => text.trim() !== '')
+  }
+  for await (const chunk of chunks) {
+    const lines = (rest + chunk).split('\n')
+    rest = lines.pop() ?? ''
+    assertShort(file, line + lines.length + 1, rest.length)
+    yield batch(lines)
+  }
+  if (rest !== '') yield batch([rest])
+}
+
+function assertShort(file: string, line: number, length: number): void {
+  if (length <= maxTextLength) return
+  throw new UsageError({
+    where: `${file}:${line}`,
+    got: `a value of more than ${maxTextLength / 1_048_576} MiB`,
+    expected: 'shorter ones',
+  })
+}
+
+const [quote, backslash, lineFeed, colon] = [0x22, 0x5c, 0x0a, 0x3a]
+const [listStart, listEnd, objectStart, objectEnd] = [0x5b, 0x5d, 0x7b, 0x7d]
+
+/** A list or an object that is open. `path`: the names that lead to it. */
+type Level = { readonly isWanted: boolean; readonly path: string; key: string }
+
+/**
+ * The objects in the lists at `path` of a JSON document, or of several after one another, in batches. It never holds more
+ * than one of them, so the document may have any size. The last item has no text if the document ends too early.
+ */
+export async function* elementsOf(
+  file: string,
+  chunks: AsyncIterable<string>,
+  path: readonly string[],
+): AsyncIterable<readonly (SourceText | { readonly line: number; readonly text: null })[]> {
+  const wanted = path.join('/')
+  const levels: Level[] = []
+  let line = 1
+  let isText = false
+  let isEscaped = false
+  let word = ''
+  /** Depth within the element that is read; 0: none is. */
+  let depth = 0
+  let element = ''
+  let elementLine = 1
+  for await (const chunk of chunks) {
+    const found: SourceText[] = []
+    let from = 0
+    for (let at = 0; at < chunk.length; at++) {
+      const code = chunk.charCodeAt(at)
+      if (isText) {
+        if (isEscaped) isEscaped = false
+        else if (code === backslash) isEscaped = true
+        else if (code === quote) isText = false
+        if (depth === 0 && isText && word.length < maxNameLength) word += chunk[at]
+        continue
+      }
+      if (code === quote) {
+        isText = true
+        word = ''
+      } else if (code === lineFeed) line++
+      else if (code === colon && depth === 0) {
+        const level = levels.at(-1)
+        if (level !== undefined) level.key = word
+      } else if (code === objectStart || code === listStart) {
+        if (depth > 0) depth++
+        else if (code === objectStart && levels.at(-1)?.isWanted) {
+          depth = 1
+          from = at
+          element = ''
+          elementLine = line
+        } else levels.push(levelIn(levels.at(-1), code === listStart, wanted))
+      } else if (code === objectEnd || code === listEnd) {
+        if (depth === 0) levels.pop()
+        else if (--depth === 0) found.push({ line: elementLine, text: element + chunk.slice(from, at + 1) })
+      }
+    }
+    if (depth > 0) element += chunk.slice(from)
+    assertShort(file, elementLine, element.length)
+    yield found
+  }
+  if (levels.length > 0 || depth > 0) yield [{ line, text: null }]
+}
+
+/** Longer names lead to nothing that is read. */
+const maxNameLength = 64
+
+function levelIn(parent: Level | undefined, isList: boolean, wanted: string): Level {
+  const inside = parent === undefined || parent.key === '' ? (parent?.path ?? '') : joined(parent.path, parent.key)
+  return { isWanted: isList && inside === wanted, path: inside, key: '' }
+}
+
+const joined = (path: string, key: string): string => (path === '' ? key : `${path}/${key}`)

@@ -1,0 +1,125 @@
+import { isObject, type JsonObject } from '../lib/json.ts'
+import { describeValue, type Mistake } from '../lib/usage-error.ts'
+
+/** One request of recorded traffic. Times are milliseconds since any instant. */
+export type TraceRow = {
+  readonly timeMs: number
+  /** The call that sends it; null: unknown. */
+  readonly call: string | null
+  /** null: its call decides its prompt. */
+  readonly lengths: { readonly input: number; readonly output: number } | null
+  /** Requests with the same ids at their beginning have the same text there. */
+  readonly hashIds: readonly number[]
+  /** Its conversation; null: none, or unknown. */
+  readonly session: string | null
+  /** Tokens that the service had in its cache. */
+  readonly cached: number
+  /** The prompt; null: unknown, or not wanted. */
+  readonly text: string | null
+}
+
+/** A line that is no request: what is wrong with it. */
+export type BadRow = { readonly mistake: Omit<Mistake, 'where'> }
+
+/** What a part of a file is: a request, something else that is left out, or a mistake. */
+export type TrafficItem = { readonly line: number } & (
+  | { readonly row: TraceRow; readonly model: string | null }
+  | { readonly leftOut: string }
+  | { readonly mistake: Omit<Mistake, 'where'> }
+)
+
+export type ReadOptions = {
+  /** Whether to keep the text of prompts. */
+  readonly keepsText: boolean
+  /** Gets the bytes that were read since the last call. */
+  readonly onBytes: (bytes: number) => void
+}
+
+/** A way to write recorded traffic down. */
+export type TrafficFormat = {
+  readonly title: string
+  /** Whether a file is of this format. `head`: its beginning. */
+  readonly matches: (head: string) => boolean
+  /** The requests of a file of any size, in batches. */
+  readonly read: (file: string, options: ReadOptions) => AsyncIterable<readonly TrafficItem[]>
+  /** Tokens of the blocks that the ids name. */
+  readonly blockTokens: number
+}
+
+/** The longest prompt and answer that a scenario may have. */
+const maxTokens = 1_000_000
+
+export const emptyRow = { call: null, lengths: null, hashIds: [], session: null, cached: 0, text: null } as const
+
+const bad = (name: string, value: unknown, expected: string): BadRow => ({
+  mistake: { got: `${name} ${describeValue(value)}`, expected },
+})
+
+/** A number of tokens; or what is wrong with it. `from`: the least that makes sense. */
+export const tokensOf = (value: unknown, name: string, from = 1): number | BadRow =>
+  typeof value === 'number' && Number.isInteger(value) && value >= from && value <= maxTokens
+    ? value
+    : bad(name, value, `a whole number from ${from} to ${maxTokens}`)
+
+/** The lengths of a request. An answer without a token, as of a request that failed, counts as one of one token. */
+export function lengthsOf(
+  input: unknown,
+  output: unknown,
+  names: readonly [input: string, output: string],
+): { readonly input: number; readonly output: number } | BadRow {
+  const prompt = tokensOf(input, names[0])
+  const answer = tokensOf(output, names[1], 0)
+  if (typeof prompt !== 'number') return prompt
+  return typeof answer === 'number' ? { input: prompt, output: Math.max(1, answer) } : answer
+}
+
+/** Reads a line of a trace: `timestamp` in milliseconds, `input_length`, `output_length` and `hash_ids`, as in Mooncake. */
+export function parseTraceLine(text: string): TraceRow | BadRow {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return { mistake: { got: 'a line that is no JSON', expected: 'a JSON object' } }
+  }
+  return isObject(value) ? rowOf(value) : { mistake: { got: describeValue(value), expected: 'a JSON object' } }
+}
+
+function rowOf(value: JsonObject): TraceRow | BadRow {
+  const { timestamp, hash_ids: hashIds = [], call = null, session_id: session = null } = value
+  const { text_input: text = null, cached_length: cachedLength = 0 } = value
+  if (typeof timestamp !== 'number' || !(Math.abs(timestamp) <= maxTimeMs))
+    return bad('timestamp', timestamp, 'a number of milliseconds')
+  const isAnyLength = value.input_length !== undefined || value.output_length !== undefined || text !== null
+  if (!isAnyLength && call === null)
+    return { mistake: { got: 'a request without input_length', expected: 'input_length and output_length' } }
+  const lengths = isAnyLength
+    ? lengthsOf(value.input_length, value.output_length, ['input_length', 'output_length'])
+    : null
+  if (lengths !== null && 'mistake' in lengths) return lengths
+  if (!Array.isArray(hashIds) || !hashIds.every(isId)) return bad('hash_ids', hashIds, 'a list of whole numbers')
+  if (call !== null && typeof call !== 'string') return bad('call', call, 'the name of a call')
+  if (session !== null && typeof session !== 'string' && typeof session !== 'number')
+    return bad('session_id', session, 'a text or a number')
+  if (text !== null && typeof text !== 'string') return bad('text_input', text, 'a text')
+  const cached = tokensOf(cachedLength, 'cached_length', 0)
+  if (typeof cached !== 'number') return cached
+  return { timeMs: timestamp, call, lengths, hashIds, session: session === null ? null : String(session), cached, text }
+}
+
+const isId = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
+
+/** Beyond it, a number has no microseconds left. */
+const maxTimeMs = 8.64e15
+
+/** The line of a request in a trace, without a line break. */
+export function traceLine({ timeMs, call, lengths, hashIds, session, cached, text }: TraceRow): string {
+  return JSON.stringify({
+    timestamp: Math.round(timeMs * 1_000) / 1_000,
+    ...(lengths !== null && { input_length: lengths.input, output_length: lengths.output }),
+    ...(hashIds.length > 0 && { hash_ids: hashIds }),
+    ...(session !== null && { session_id: session }),
+    ...(cached > 0 && { cached_length: cached }),
+    ...(call !== null && { call }),
+    ...(text !== null && { text_input: text }),
+  })
+}
