@@ -15,7 +15,15 @@ import {
   wrongLimit,
 } from './hidden.ts'
 import { createLimitRecord, type Limit, type LimitContext } from './limit-record.ts'
-import { addRequest, createRecentRequests, sentWith, sentWithOthers, type Use, unused } from './recent-requests.ts'
+import {
+  addRequest,
+  createBegunWindow,
+  createRecentRequests,
+  sentWith,
+  sentWithOthers,
+  type Use,
+  unused,
+} from './recent-requests.ts'
 import { clockResolutionMs, createRefusals, createResetCheck, createRetryCheck, ownClock } from './resets.ts'
 import {
   describeEarly,
@@ -43,6 +51,7 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
   const { counts, stated } = record
   const intake = createIntake(context, record, reporter)
   const recent = createRecentRequests(context)
+  const begun = createBegunWindow(context, ({ request, used }) => judgeUse(request, used))
   const admitted = createAdmittedRequests(context, stated.maxAllowed, reporter)
   const areWaitsStated = retryAfterHeader(limitHeadersOf(contract.limits)) !== null
   const refusals = createRefusals(areWaitsStated ? { ...context, offset: () => ownClock } : context, reporter)
@@ -54,6 +63,7 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
   function judge(request: LimitRequest, view: SumBounds<Use>) {
     admitted.settle(request.sentMs)
     recent.moveTo(request.sentMs)
+    begun.add(request)
     if (request.kind === 'accepted') judgeAccepted(request, view)
     if (request.kind === 'rejected') judgeRejected(request, view)
     if (request.mayCount) countedUntilMs = Math.max(countedUntilMs, request.shownMs)
@@ -96,6 +106,15 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
     if (used === 1 && min <= 1) recent.addFirst(request)
   }
 
+  /** `used`: the most requests that may have counted when this one was rejected. */
+  function judgeUse(request: LimitRequest, used: number) {
+    const allowed = stated.minAllowed()
+    counts.decided429++
+    if (used >= allowed) return reporter.pass('limit.requests.not-early')
+    counts.unexpected429++
+    reporter.fail('limit.requests.not-early', describeEarly(used, allowed, scope), admitted.upTo(request))
+  }
+
   function judgeRejected(request: LimitRequest, { before, possible }: SumBounds<Use>) {
     const { id, sentMs } = request
     const allowed = stated.minAllowed()
@@ -103,10 +122,8 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
     const isForTokens = mayLackTokens(request, tokenLimit, recent.tokensOf(possible.maxTokens))
     const open = whyRefusalIsOpen(request, allowed, tokenLimit, isForTokens)
     const promise = isForTokens ? null : refusals.openPromise(request)
-    const allow = () => {
-      counts.decided429++
-      reporter.pass('limit.requests.not-early')
-    }
+    const allow = () => judgeUse(request, allowed)
+    const mostUsed = (sinceMs: number) => recent.mostUsedSince(sinceMs, possible)
     if (promise !== null && countedUntilMs <= promise.sentMs && possible.counted === before.counted) {
       refusals.decide()
       counts.decided429++
@@ -117,13 +134,10 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
     else if (isForTokens && open === null) {
       if (tokenLimit !== null) reporter.pass('limit.tokens.enforced')
       allow()
-    } else if (used === null) reporter.unjudged('limit.requests.not-early', whyUseIsOpen(request))
+    } else if (used === null && open === null && begun.decides(request, mostUsed)) return
+    else if (used === null) reporter.unjudged('limit.requests.not-early', whyUseIsOpen(request))
     else if (open !== null) reporter.unjudged('limit.requests.not-early', open)
-    else {
-      counts.decided429++
-      counts.unexpected429++
-      reporter.fail('limit.requests.not-early', describeEarly(used, allowed, scope), admitted.upTo(request))
-    }
+    else judgeUse(request, used)
     if (!isForTokens) refusals.add(areWaitsStated ? { ...request, resetMs: request.retryMs, hidden: null } : request)
   }
 

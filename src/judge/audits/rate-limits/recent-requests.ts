@@ -75,6 +75,9 @@ export function createRecentRequests(context: LimitContext) {
   }
 
   return {
+    /** The most requests that may have counted since this time of the run when one was rejected, if none counts later. */
+    mostUsedSince: (sinceMs: number, { counted }: Use): number =>
+      counted - forgotten.counted - countedBefore(sinceMs) + otherUse(),
     /** Forgets the requests that cannot affect one that is sent at this time. */
     moveTo: (sentMs: number) => {
       for (let first = firsts.at(0); first !== undefined && first.shownMs <= sentMs; first = firsts.at(0)) {
@@ -122,6 +125,82 @@ export function createRecentRequests(context: LimitContext) {
       if (!hasAll) return null
       if (knownFromMs !== null && knownFromMs >= horizonOf(request.sentMs)) return known
       return known + (hasRejected ? rejected - forgotten.rejected - 1 : 0)
+    },
+  }
+}
+
+/** A reset that moves with the time of the response is another one by then. */
+const lastingMs = 3_000
+/** In shorter windows, a whole second of the reset hides too much. */
+const minWindowMs = 10_000
+
+type BegunWindow = {
+  readonly resetMs: number
+  /** Nothing from before this time of the run counts. */
+  readonly sinceMs: number
+  readonly firstShownMs: number
+  isLasting: boolean
+  /** When the first 429 came. Some algorithms count it. */
+  refusedMs: number
+  /** The first 429s, until the window is known to last. */
+  held: readonly EarlyRefusal[]
+}
+
+/** A 429, and the most requests that may have counted before it. */
+export type EarlyRefusal = { readonly request: LimitRequest; readonly used: number }
+
+/**
+ * Finds the window that an accepted request began: it states a reset a window from now and that much is left, and later responses
+ * state the same reset. So it is no bucket and no counter of aligned windows, and nothing from before the request
+ * counts, although the run has not lasted two windows. `decide` gets the first 429s of such a window.
+ */
+export function createBegunWindow(
+  { contract, shared, startedAtMs, offset, firstSentMs }: LimitContext,
+  decide: (refusal: EarlyRefusal) => void,
+) {
+  const { windowMs } = contract.limits
+  let window: BegunWindow | null = null
+
+  const isOf = (known: BegunWindow, resetMs: number): boolean => Math.abs(resetMs - known.resetMs) <= clockResolutionMs
+
+  function begin({ kind, sentMs, shownMs, stated, remaining }: LimitRequest, resetMs: number): void {
+    if (kind !== 'accepted' || stated === null || remaining === null) return
+    const { min, max } = offset()
+    // A bucket that needs a window to fill again has almost nothing left.
+    const unsureMs = 2 * clockResolutionMs + shownMs - sentMs + max - min
+    if (remaining <= (stated * unsureMs) / windowMs) return
+    const beganMs = resetMs - windowMs - startedAtMs
+    const sinceMs = beganMs - clockResolutionMs - max
+    const untilMs = beganMs - min
+    const isAligned = Math.abs(resetMs - Math.round(resetMs / windowMs) * windowMs) <= 2 * clockResolutionMs
+    if (isAligned || untilMs < sentMs || sinceMs < firstSentMs) return
+    const isNew = { isLasting: false, refusedMs: Number.POSITIVE_INFINITY, held: [] }
+    window = { resetMs, sinceMs, firstShownMs: shownMs, ...isNew }
+  }
+
+  return {
+    /** In the order of sending. */
+    add: (request: LimitRequest): void => {
+      const { resetMs, sentMs } = request
+      if (shared || windowMs < minWindowMs || resetMs === null) return
+      if (window === null || !isOf(window, resetMs)) {
+        begin(request, resetMs)
+        return
+      }
+      if (sentMs < window.firstShownMs + lastingMs) return
+      window.isLasting = true
+      for (const refusal of window.held) decide(refusal)
+      window.held = []
+    },
+    /** Whether this 429 is decided now or later. `mostUsed`: since a time of the run. */
+    decides: (request: LimitRequest, mostUsed: (sinceMs: number) => number): boolean => {
+      const { resetMs, sentMs, shownMs } = request
+      if (window === null || resetMs === null || !isOf(window, resetMs) || sentMs >= window.refusedMs) return false
+      window.refusedMs = Math.min(window.refusedMs, shownMs)
+      const refusal = { request, used: mostUsed(window.sinceMs) }
+      if (window.isLasting) decide(refusal)
+      else window.held = [...window.held, refusal]
+      return window.isLasting
     },
   }
 }
