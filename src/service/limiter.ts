@@ -1,10 +1,12 @@
 import type { Contract } from '../contract/contract.ts'
-import { countersOf, type Draw, limiterOf } from '../contract/limiters.ts'
+import { controlDraw, countersOf, type Draw, limiterOf, resourceDraw } from '../contract/limiters.ts'
 import { promisesAny } from '../contract/promises.ts'
+import { parseUncut } from '../lib/json.ts'
 import type { Account, FailureRecord, LimitRejection, ScopeLimits, Window } from './account.ts'
 import type { Behavior } from './behavior.ts'
 import { type Counter, createCounter } from './counters.ts'
 import { errorReply, type Reply, type RequestState } from './message.ts'
+import { namedModel } from './router.ts'
 
 /** The result of admitting a request to its window. */
 export type Admission = {
@@ -22,6 +24,8 @@ export type Limiter = {
   readonly enter: (state: RequestState, account: Account, draw: Draw) => Admission
   /** Reserves tokens. If they do not fit, returns false and no longer counts the request. */
   readonly reserve: (state: RequestState, admission: Admission, tokens: number) => boolean
+  /** Writes the limit headers of a request that no limit admits until `untilMs`. */
+  readonly block: (state: RequestState, account: Account, untilMs: number) => void
   /** Notes the rejection in the log. `limit` is the one that was reached. */
   readonly reject: (
     state: RequestState,
@@ -98,6 +102,11 @@ export function limiter(contract: Contract, behavior: Behavior): Limiter {
       writeHeaders(state, admission)
       return isEnough
     },
+    block: (state, account, untilMs) => {
+      const limits = { ...behavior.limitsOf(drawOf(state, contract), account), tokens: null }
+      const window = { startMs: state.arrivedMs, resetMs: untilMs, requests: limits.requests, tokens: 0 }
+      writeHeaders(state, { admitted: false, window, limits, resetMs: untilMs, counter: null })
+    },
     reject: (state, draw, more = {}, limit = 'RPM') => {
       const { account, arrivedMs } = state
       const { loggedAs, name } = limiterOf(draw)
@@ -112,6 +121,26 @@ export function limiter(contract: Contract, behavior: Behavior): Limiter {
   }
 }
 
+/** What a request would count against. */
+function drawOf({ route, request }: RequestState, { models }: Contract): Draw {
+  switch (route.kind) {
+    case 'chat':
+      return chatDraw(models, namedModel(parseUncut(request.body)))
+    case 'rpc':
+      return { limiter: 'rpc', network: route.network }
+    case 'resource':
+      return resourceDraw(route.resource.path, route.resource)
+    default:
+      return controlDraw
+  }
+}
+
+/** What a chat request for a model counts against. An unknown model has no limits of its own. */
+export function chatDraw(models: Contract['models'], name: string): Draw {
+  const model = models.find(({ id }) => id === name)
+  return model === undefined ? controlDraw : { limiter: 'chat', model: model.id, modelTier: model.tier }
+}
+
 type AbuseBlock = {
   /** The error reply to a blocked account; null if it is not blocked. */
   readonly rejectBlocked: (state: RequestState, account: Account) => Reply | null
@@ -119,7 +148,7 @@ type AbuseBlock = {
   readonly record: (state: RequestState, account: Account, reply: Reply, isBlocked: boolean) => void
 }
 
-export function abuseBlock(contract: Contract, behavior: Behavior): AbuseBlock {
+export function abuseBlock(contract: Contract, behavior: Behavior, limits: Limiter): AbuseBlock {
   const { abuse } = contract
   /** A service that promises nothing about blocks does not block. */
   const isGuarded = promisesAny(contract, ['abuse.*'])
@@ -137,6 +166,7 @@ export function abuseBlock(contract: Contract, behavior: Behavior): AbuseBlock {
       const record = recordOf(state, account)
       if (state.arrivedMs >= record.blockedUntilMs) return null
       record.blockedUntilMs = behavior.blockedUntilMs(record.blockedUntilMs, state.arrivedMs)
+      limits.block(state, account, record.blockedUntilMs)
       state.headers['retry-after'] = String(Math.ceil((record.blockedUntilMs - state.arrivedMs) / 1000))
       return errorReply(state, abuse.status, behavior.blockMessage)
     },

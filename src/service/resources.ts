@@ -61,7 +61,7 @@ export function resourceHandler({
       case 'embedding':
         if (!behavior.isEmbeddable(body.input))
           return errorReply(state, 400, 'input must be a string or an array of strings')
-        return jsonReply(state, embeddings(model, Array.isArray(body.input) ? body.input.length : 1))
+        return jsonReply(state, embeddings(body))
       case 'image':
         state.headers[`${prefix}is-blurred`] = 'false'
         state.headers[`${prefix}is-content-violation`] = 'false'
@@ -97,12 +97,20 @@ export function resourceHandler({
   }
 }
 
-const embeddings = (model: unknown, count: number) => ({
-  object: 'list',
-  model,
-  data: Array.from({ length: count }, (_, index) => ({ object: 'embedding', index, embedding: [0.25, -0.5] })),
-  usage: { prompt_tokens: count, total_tokens: count },
-})
+const embedding = [0.25, -0.5]
+/** As little-endian floats of 32 bits, which SDKs ask for. */
+const packed = Buffer.from(new Float32Array(embedding).buffer).toString('base64')
+
+function embeddings({ model, input, encoding_format: format }: Readonly<Record<string, unknown>>) {
+  const count = Array.isArray(input) ? input.length : 1
+  const item = { object: 'embedding', embedding: format === 'base64' ? packed : embedding }
+  return {
+    object: 'list',
+    model,
+    data: Array.from({ length: count }, (_, index) => ({ ...item, index })),
+    usage: { prompt_tokens: count, total_tokens: count },
+  }
+}
 
 /** `ref-embed` becomes `Ref Embed`. */
 const titleOf = (id: string): string =>

@@ -71,7 +71,7 @@ export function router({
     const get = gets.get(bare) ?? balanceOf(bare)
     const post = posted(bare)
     if (method === 'POST' && post !== unknown) return post
-    if (method === 'GET' && get !== unknown) return get
+    if ((method === 'GET' || method === 'HEAD') && get !== unknown) return get
     if (get === unknown && post === unknown) return unknown
     return { kind: 'wrong-method', allow: get === unknown ? 'POST' : 'GET' }
   }

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { TlsOptions } from 'node:tls'
@@ -31,7 +31,7 @@ export function startServer({
   keepAliveMs = 75_000,
 }: ServerOptions): Promise<RunningServer> {
   const clock = systemClock()
-  const options = { keepAliveTimeout: keepAliveMs, noDelay: true }
+  const options = { keepAliveTimeout: keepAliveMs, noDelay: true, requireHostHeader: false }
   const onRequest = (incoming: IncomingMessage, response: ServerResponse) => {
     receive(incoming, request => {
       const leaves = new AbortController()
@@ -44,6 +44,11 @@ export function startServer({
     })
   }
   const server = tls === null ? createServer(options, onRequest) : createSecureServer({ ...options, ...tls }, onRequest)
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
+    const unreadable = statuses[error.code ?? ''] ?? 400
+    socket.end(written(service.respond({ method: '', path: '', headers: {}, body: '', unreadable })))
+  })
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, () => {
@@ -60,6 +65,17 @@ export function startServer({
   })
 }
 
+/** The statuses of what Node.js cannot read, where it is not 400. */
+const statuses: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 }
+
+/** A whole reply as it is sent where no request could be read. */
+function written({ status, headers, body }: Reply): string {
+  const text = body.kind === 'whole' ? body.text : ''
+  const lines = Object.entries({ ...headers, 'content-length': Buffer.byteLength(text), connection: 'close' })
+  const head = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines.map(([name, value]) => `${name}: ${value}`)]
+  return `${head.join('\r\n')}\r\n\r\n${text}`
+}
+
 /** Calls `done` once, when the body is complete or exceeds the limit. */
 function receive(incoming: IncomingMessage, done: (request: ServiceRequest) => void): void {
   const headers: Record<string, string> = {}
@@ -71,7 +87,8 @@ function receive(incoming: IncomingMessage, done: (request: ServiceRequest) => v
   let isComplete = false
   const respond = (body: Buffer | string) => {
     isComplete = true
-    done({ method, path, headers, body })
+    const isNameless = headers.host === undefined && incoming.httpVersion === '1.1'
+    done({ method, path, headers, body, ...(isNameless && { unreadable: 400 }) })
   }
 
   incoming.on('data', (chunk: Buffer) => {

@@ -93,7 +93,7 @@ export function createService(options: ServiceOptions): Service {
   const behavior = withOverrides(defaultBehavior(contract), contract, lies)
   const names = identifiers(seed)
   const limits = limiter(contract, behavior)
-  const guard = abuseBlock(contract, behavior)
+  const guard = abuseBlock(contract, behavior, limits)
   const route = router(contract)
   const httpDate = httpDates()
   const slots = createSlots(options.capacity ?? null, seed)
@@ -157,6 +157,10 @@ export function createService(options: ServiceOptions): Service {
 
   function respond(request: ServiceRequest, leaves: AbortSignal): Reply | Promise<Reply> {
     const arrivedMs = clock.wallMs()
+    if (request.unreadable !== undefined) {
+      const state = received(request, arrivedMs, null)
+      return send(errorReply(state, request.unreadable, 'This is no valid HTTP request'), state)
+    }
     wallets.applyDueCredits(arrivedMs)
     const signIn = wallets.signIn(request, arrivedMs)
     if (signIn !== null && signIn.kind !== 'signed-in') {

@@ -1,6 +1,7 @@
 import type { Contract, Model } from '../../contract/contract.ts'
 import { moneyHeadersOf } from '../../contract/headers.ts'
-import { controlDraw, type Draw } from '../../contract/limiters.ts'
+import type { Draw } from '../../contract/limiters.ts'
+
 import { isObject, parseUncut, toObject } from '../../lib/json.ts'
 import { formatPico, pico as picoOf } from '../../lib/money.ts'
 import { randomStream } from '../../lib/random.ts'
@@ -10,7 +11,7 @@ import type { ServiceLatency } from '../capacity.ts'
 import type { Strike } from '../faults.ts'
 import type { Identifiers } from '../identifiers.ts'
 import { keyedReplies, replayWhole, storeWhole } from '../keyed-replies.ts'
-import type { Admission, Limiter } from '../limiter.ts'
+import { type Admission, chatDraw, type Limiter } from '../limiter.ts'
 import { retirementDate } from '../lists.ts'
 import { errorReply, jsonReply, type Reply, type RequestState } from '../message.ts'
 import { namedModel } from '../router.ts'
@@ -80,9 +81,8 @@ export function chatHandler(options: ChatHandlerDeps): ChatHandler {
     // The model decides the limits, so the body is read before its content type is checked.
     const body = behavior.chatBody(parseUncut(state.request.body))
     const model = models.get(namedModel(body))
-    const draw: Draw = model === undefined ? controlDraw : { limiter: 'chat', model: model.id, modelTier: model.tier }
+    const draw = chatDraw(contract.models, model?.id ?? '')
     const admission = limiter.enter(state, account, draw)
-    if (!admission.admitted) return limiter.reject(state, draw)
     if (model !== undefined) {
       state.headers[`${headerPrefix}model-id`] = model.id
       state.headers[`${headerPrefix}model-name`] = model.name
@@ -91,6 +91,7 @@ export function chatHandler(options: ChatHandlerDeps): ChatHandler {
         state.headers[`${headerPrefix}model-deprecation-date`] = retirementDate
       }
     }
+    if (!admission.admitted) return limiter.reject(state, draw)
     if (!behavior.acceptsChatType(state.request.headers['content-type']))
       return errorReply(state, chat.wrongMediaTypeStatus, 'Content-Type must be application/json')
     if (body === undefined) return errorReply(state, 400, 'Invalid JSON request')

@@ -68,6 +68,12 @@ describe('requests', () => {
     expect(rpc(item('eth_chainId')).headers['x-ratelimit-remaining-requests']).toBe('99')
   })
 
+  test('a 429 of a completion names its model', () => {
+    const { chat } = conversation()
+    const replies = times(21, () => chat({ model: 'ref-large-235b' }))
+    expect(replies.at(-1)).toMatchObject({ status: 429, headers: { 'x-service-model-id': 'ref-large-235b' } })
+  })
+
   test('a 429 of the RPC proxy states its limit', () => {
     const { rpc } = conversation()
     const rejected = times(101, () => rpc(item('eth_chainId'))).at(-1) ?? rpc([])
@@ -151,7 +157,13 @@ describe('the abuse block', () => {
       })
       expect(reply.headers).toHaveProperty('x-service-balance-usd')
       expect(reply.headers).toHaveProperty('cf-ray')
+      expect(reply.headers['x-ratelimit-remaining-requests']).toBe('0')
+      expect(reply.headers['x-ratelimit-reset-requests']).toBe(String(Math.ceil((startWallMs + 30_000) / 1000)))
     }
+    const limits = [talk.chat({ model: 'ref-large-235b' }), talk.rpc(item('eth_call'))].map(
+      ({ headers }) => headers['x-ratelimit-limit-requests'],
+    )
+    expect(limits).toEqual(['20', '100'])
     expect(talk.chat({}, 'ref_default_bob').status).toBe(200)
   })
 

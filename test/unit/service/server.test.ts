@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { documentedContract } from '../../../src/contract/documented.ts'
 import type { RunningServer } from '../../../src/service/server.ts'
@@ -96,4 +97,36 @@ test.each(['日本語', '😀', 'ÿ', 'a\u0000b\r\nc'])('a model called %j answe
   expect(response.status).toBe(200)
   const name = Buffer.from(response.headers.get('x-service-model-id') ?? '', 'latin1').toString()
   expect(name).toBe(id.replace(/\p{Cc}/gu, ' ').trim())
+})
+
+/** All that the server sends to these bytes, and then the end. */
+const answerTo = (bytes: string): Promise<string> =>
+  new Promise((resolve, reject) => {
+    let text = ''
+    const socket = connect(server.port, '127.0.0.1', () => socket.write(bytes))
+    socket
+      .on('data', part => {
+        text += part.toString()
+      })
+      .on('end', () => resolve(text))
+      .on('error', reject)
+  })
+
+test.each([
+  ['no HTTP', 'HELLO\r\n\r\n', 400],
+  ['no host', 'GET /api/v1/models HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
+  ['too many headers', `GET /api/v1/models HTTP/1.1\r\nHost: a\r\nX-Large: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
+])('%s gets an error with the headers of every response', async (_, bytes, status) => {
+  const [head = '', body = ''] = (await answerTo(bytes)).split('\r\n\r\n')
+  expect(head.split('\r\n')[0]).toContain(`HTTP/1.1 ${status} `)
+  for (const name of ['content-type', 'date', 'cf-ray', 'x-service-version', 'content-length'])
+    expect(head).toMatch(new RegExp(`^${name}: .`, 'm'))
+  expect(JSON.parse(body)).toEqual({ error: 'This is no valid HTTP request' })
+})
+
+test('HEAD gets the headers of GET', async () => {
+  const [head, get] = await Promise.all(['HEAD', 'GET'].map(method => fetch(`${base}/models`, { method })))
+  expect([head?.status, await head?.text()]).toEqual([200, ''])
+  expect(head?.headers.get('content-length')).toBe(get?.headers.get('content-length'))
+  await get?.text()
 })

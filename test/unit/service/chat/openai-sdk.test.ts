@@ -72,6 +72,8 @@ test('the list of models, and embeddings', async () => {
     encoding_format: 'float',
   })
   expect(data.map(({ index }) => index)).toEqual([0, 1])
+  const packed = await clientOf('ref_default_list').embeddings.create({ model: 'ref-embed', input: 'a' })
+  expect(packed.data.map(({ embedding }) => embedding)).toEqual([data[0]?.embedding])
 })
 
 test.each([
