@@ -5,6 +5,10 @@ import { sections, titleOf } from '../pages.mjs'
 const { version, description } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 const base = process.env.SITE_BASE ?? '/'
 
+/** A barrier across a road. */
+const icon =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="3" fill="#3a5ccc"/><path d="M3 4v9M3 6h10M10 6v7" stroke="#fff" stroke-width="2"/></svg>'
+
 const group = (text, pages) => ({
   text,
   items: pages.map(path => ({
@@ -23,6 +27,7 @@ export default defineConfig({
   // A link to a page that is not there fails the build. `check-links.mjs` checks anchors and files.
   ignoreDeadLinks: false,
   lastUpdated: false,
+  head: [['link', { rel: 'icon', href: `data:image/svg+xml,${encodeURIComponent(icon)}` }]],
   markdown: {
     // The pages are written for GitHub, without HTML.
     html: false,
@@ -38,7 +43,7 @@ export default defineConfig({
     search: { provider: 'local' },
     outline: [2, 3],
     nav: [
-      { text: 'Overview', link: '/README' },
+      { text: 'Tutorial', link: '/docs/tutorial' },
       { text: 'How-to', link: '/docs/scenarios' },
       { text: 'Reference', link: '/docs/scenario-reference' },
       { text: 'Demo report', link: '/demo/report.html', target: '_self' },

@@ -42,7 +42,11 @@ function helpOn(words: readonly string[]): string {
   if (name === undefined) return mainHelp(commands)
   const command = commandOf(name, commands)
   if (surplus.length === 0) return commandHelp(command)
-  throw new UsageError({ where: 'turnpike help', ...surplusWord(surplus[0]), expected: 'one command' })
+  throw new UsageError({
+    where: 'turnpike help',
+    ...surplusWord(surplus[0]),
+    expected: 'one command, as in turnpike help run',
+  })
 }
 
 async function parse(args: readonly string[], command: Command): Promise<Values> {

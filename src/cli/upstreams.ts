@@ -82,7 +82,11 @@ function keyOf(variable: string): string | null {
   const key = process.env[variable]?.trim()
   if (key === undefined || key === '') return null
   if (/^[\x21-\x7e]+$/.test(key)) return key
-  throw new UsageError({ where: variable, got: 'a key with a space or a control character', expected: 'one key' })
+  throw new UsageError({
+    where: variable,
+    got: 'a key with a space or a control character',
+    expected: 'one key, without spaces',
+  })
 }
 
 function checkCombination(
@@ -122,7 +126,8 @@ function modelsOf(values: Values, contract: Contract, chatUrl: string | null): (
   const mapped = new Map<string, string>()
   let others: string | null = null
   for (const written of listFlag(values, 'chat-upstream-model')) {
-    if (chatUrl === null) throw new UsageError({ where, got: 'no --chat-upstream', expected: 'both' })
+    if (chatUrl === null)
+      throw new UsageError({ where, got: 'no --chat-upstream', expected: '--chat-upstream with it' })
     const equals = written.indexOf('=')
     const [model, its] = [written.slice(0, Math.max(0, equals)), written.slice(equals + 1)]
     if (its === '' || (equals >= 0 && !known.has(model)))

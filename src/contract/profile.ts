@@ -23,7 +23,8 @@ export function parseProfile(text: string, file: string): Contract {
   const written = source.value ?? {}
   if (isObject(written) && 'stages' in written && 'callers' in written)
     throw new UsageError({ where: file, got: 'a scenario', expected: 'a profile', hint: `see turnpike run ${file}` })
-  if (hasHugeNumber(written)) throw new UsageError({ where: file, got: 'a number beyond 1e290', expected: 'a profile' })
+  if (hasHugeNumber(written))
+    throw new UsageError({ where: file, got: 'a number beyond 1e290', expected: 'smaller numbers' })
   const { sources: _, ...documented } = documentedContract
   const merged = overlay(documented, written, profileSchema)
   const mistakes = source.locate(explainIssues(profileSchema, merged, { expected: expectedValue, hint: clauseHint }))

@@ -83,7 +83,7 @@ export function assertMayRun(
 /** Throws a UsageError if a run may end early although it is compared. */
 export function assertMayEndEarly(untilDecided: boolean, baselines: number): void {
   if (!untilDecided || baselines === 0) return
-  const expected = 'one of them, since a comparison needs the whole plan'
+  const expected = 'either --until or --baseline, since a comparison needs the whole load'
   throw new UsageError({ where: '--until', got: 'decided, with --baseline', expected })
 }
 

@@ -130,7 +130,7 @@ function withOwnKeys(draft: DraftPlan, { keys, walletKeys }: RunOptions): DraftP
     throw new UsageError({
       where: given,
       got: 'keys',
-      expected: 'a target with them, since a service that the run starts has its own',
+      expected: 'a target for these keys; without a target, the run starts a service that has its own keys',
     })
   const wallets =
     callers.wallets === null || walletKeys === undefined ? callers.wallets : { ...callers.wallets, keysFile: null }

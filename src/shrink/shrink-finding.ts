@@ -52,7 +52,7 @@ export async function shrinkFinding(
   const example = exampleOf(chosen)
   const known = readJudgedRun(directory, report)
   const { plan, contract } = known
-  const profile = options.profile === undefined ? profileOf(plan) : profileFile(options.profile, null)
+  const profile = options.profile === undefined ? profileOf(plan, contract) : profileFile(options.profile, null)
   const sequence = await sequenceOf(example, known)
   const variants = variantsOf([sequence.requests, await historyOf(sequence, known)], plan)
   if (variants.length === 0)
@@ -82,9 +82,9 @@ export async function shrinkFinding(
   return { ...shrunk, spentUsd: sender.spentUsd() }
 }
 
-/** The profile that judged a run, if it is a shipped one; null for the documented one. */
-function profileOf({ profile }: Plan): string | null {
-  if (profile === documentedContract.name) return null
+/** The profile that judged a run, if it is a shipped one; null for none. A file may keep the name of the documented one. */
+function profileOf({ profile }: Plan, { sources }: Contract): string | null {
+  if (profile === documentedContract.name && !Object.values(sources).includes('profile')) return null
   if (shippedNames('profile').includes(profile)) return profileFile(profile, null)
   const expected = `the file of the profile "${profile}", which judged the run`
   throw new UsageError({ where: '--profile', got: 'nothing', expected })

@@ -16,7 +16,11 @@ export async function openCompleteRun(directory: string): Promise<RecordedRun> {
   const run = await openRun(directory)
   const { record } = run.plan
   if (record === 'all') return run
-  throw new UsageError({ where: directory, got: `a run with "record: ${record}"`, expected: 'one with "record: all"' })
+  throw new UsageError({
+    where: directory,
+    got: `a run with "record: ${record}"`,
+    expected: 'a run with "record: all"',
+  })
 }
 
 /** The lines of a record, log after log. Throws a UsageError if observations are missing. */
@@ -36,7 +40,7 @@ export function assertComplete(file: string, skipped: number): void {
   throw new UsageError({
     where: file,
     got: `a record that leaves out ${plural(skipped, 'observation')}, because the disk was too slow`,
-    expected: 'a complete record',
+    expected: 'a record without gaps; run it again with a faster disk',
   })
 }
 
@@ -68,7 +72,7 @@ export async function readRecording(
     throw new UsageError({
       where: `stage ${name}`,
       got: `more than ${maxRecorded} arrivals in run ${head.runId}`,
-      expected: 'fewer, or "stage" with one of its stages',
+      expected: 'fewer; name one stage of the run with the key "stage"',
     })
   const { offsetsMs, calls, callers, callNames, callerNames, isComplete } = arrivals
   const positions = callerNames.map(caller => plan.callers.names.indexOf(caller))

@@ -306,7 +306,7 @@ export function readReport(path: string): Report {
   const read = parseValid(reportSchema, readJson(path, files.report), file) as Report
   const isBroken = read.findings.length > 0 || read.thresholds.some(({ verdict }) => verdict === 'fail')
   if (read.verdict === 'pass' && isBroken)
-    throw new UsageError({ where: `${file}: verdict`, got: '"pass"', expected: 'the verdict of its findings' })
+    throw new UsageError({ where: `${file}: verdict`, got: '"pass"', expected: '"fail", as its findings demand' })
   return read
 }
 

@@ -11,7 +11,7 @@ import { freshDirectory } from '../support/turnpike.ts'
 
 const looks = [390, 1_440].flatMap(width =>
   (['light', 'dark'] as const).flatMap(colorScheme =>
-    ['index', 'README', 'docs/scenario-reference'].map(name => ({ name, width, colorScheme })),
+    ['index', 'docs/tutorial', 'docs/scenario-reference'].map(name => ({ name, width, colorScheme })),
   ),
 )
 

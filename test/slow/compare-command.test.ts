@@ -69,7 +69,7 @@ describe('turnpike compare', () => {
       ['base-1', 'other'],
       /other: got a plan with \d+ differences, such as \S+, expected the plan of the baseline/,
     ],
-    ['a run with itself', ['base-1', 'base-1'], /got run .*base-1, as in .*base-1, expected another run/],
+    ['a run with itself', ['base-1', 'base-1'], /got run .*base-1, as in .*base-1, expected each run once/],
     ['a single run', ['base-1'], /got one run, expected at least one baseline, and after it the run/],
     ['a directory without a run', ['base-1', 'none'], /none: got no such directory, expected a run directory/],
   ])('rejects %s with exit code 2', async (_, names, words) => {

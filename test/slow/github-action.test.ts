@@ -133,8 +133,9 @@ describe('the steps of the action', () => {
 
   test('fail with a service that lies, annotate the finding, and still keep the run', async ({ onTestFinished }) => {
     const { target } = await serveForTest(['service', '--lie', 'failed-item-in-full'], onTestFinished)
-    const { code, log, outputs, uploaded } = await play(newJob(), { ...small, target })
-    expect([code, outputs.verdict, outputs['exit-code']]).toEqual([1, 'fail', '1'])
+    const args = '--fail-code=99'
+    const { code, log, outputs, uploaded } = await play(newJob(), { ...small, target, args })
+    expect([code, outputs.verdict, outputs['exit-code']]).toEqual([99, 'fail', '99'])
     expect(log).toMatch(/^::error title=rpc\.batch\.error-price /m)
     expect(readdirSync(uploaded?.path ?? '')).toContain('report.html')
   })

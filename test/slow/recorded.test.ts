@@ -100,6 +100,6 @@ describe.concurrent('a run that replays another', () => {
     await turnpike(['run', file, '--out', out])
     const run = await turnpike(['plan', scenarioWith(`  - { name: again, shape: recorded, run: ${out} }`)])
     expect(run.code).toBe(2)
-    expect(run.stderr).toContain('got a run with "record: none", expected one with "record: all"')
+    expect(run.stderr).toContain('got a run with "record: none", expected a run with "record: all"')
   })
 })

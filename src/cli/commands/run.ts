@@ -47,7 +47,11 @@ export async function runCommand(values: Values): Promise<number> {
     assertShardable(draft.plan, '--shards', shardsOf(values))
   }
   if (values.collect === true && number(values, 'shards') === null)
-    throw new UsageError({ where: '--collect', got: 'no --shards', expected: 'a run whose records are elsewhere' })
+    throw new UsageError({
+      where: '--collect',
+      got: 'no --shards',
+      expected: '--shards with it; other runs have their records here already',
+    })
   assertMayEndEarly(job.untilDecided, listFlag(values, 'baseline').length)
   assertTogetherWithinBudget(drafts, flag)
   assertTraceable(values)

@@ -117,6 +117,6 @@ export function assertDistinct(runs: readonly RecordedComparedRun[]): void {
   runs.forEach(({ path, info }, index) => {
     const twin = runs.slice(0, index).find(other => other.info.id === info.id)
     if (twin === undefined) return
-    throw new UsageError({ where: path, got: `run ${info.id}, as in ${twin.path}`, expected: 'another run' })
+    throw new UsageError({ where: path, got: `run ${info.id}, as in ${twin.path}`, expected: 'each run once' })
   })
 }

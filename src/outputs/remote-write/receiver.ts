@@ -68,9 +68,17 @@ export function parseReceiver(
   if (url === null || !/^https?:$/.test(url.protocol))
     throw new UsageError({ where: flag, got: 'not an http or https address', expected })
   if (url.username !== '' || url.password !== '')
-    throw new UsageError({ where: flag, got: 'an address with a user or a password', expected: `them in ${variable}` })
+    throw new UsageError({
+      where: flag,
+      got: 'an address with a user or a password',
+      expected: `an address without them; put them into ${variable}`,
+    })
   if (url.search !== '' || url.hash !== '')
-    throw new UsageError({ where: flag, got: 'an address with a ? or a #', expected: 'one that ends with its path' })
+    throw new UsageError({
+      where: flag,
+      got: 'an address with a ? or a #',
+      expected: 'an address that ends with its path',
+    })
   const { headers, secrets } = more
   if (credentials === undefined || credentials === '')
     return { address: url.href, authorization: null, headers, mask: createMask(secrets) }

@@ -42,7 +42,7 @@ export function unseal(sealed: Buffer, { privateKey }: SealKeys, context: string
     decipher.setAuthTag(tag)
     return Buffer.concat([decipher.update(rest), decipher.final()])
   } catch {
-    const expected = 'what Turnpike sealed for this process'
+    const expected = 'data that Turnpike encrypted for this process'
     throw new UsageError({ where: 'Redis', got: `${sealed.length} bytes of something else`, expected })
   }
 }

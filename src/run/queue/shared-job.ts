@@ -86,7 +86,7 @@ const foreign = (kind: PayloadKind, bytes: Buffer): UsageError =>
   new UsageError({
     where: `Redis: ${kind}`,
     got: `${bytes.length} bytes of something else`,
-    expected: 'what this version of Turnpike writes',
+    expected: 'data of this version of Turnpike; use one version on all machines',
   })
 
 const checksumBytes = 32

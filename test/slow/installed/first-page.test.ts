@@ -1,9 +1,9 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, normalize } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { freePort } from '../../support/free-port.ts'
-import { expectSmokePassed, type Installed, installedIn, pack } from '../../support/installed.ts'
+import { expectSmokePassed, type Installed, installedIn, ofBusyMachine, pack } from '../../support/installed.ts'
 import { blocksOf, headingsOf, linksOf } from '../../support/markdown.ts'
 import type { Ended } from '../../support/turnpike.ts'
 
@@ -145,4 +145,46 @@ describe('the first page of the README, in an empty folder', () => {
     expect(code).toBe(0)
     expect(readdirSync(join(folder, 'runs')).filter(name => name.endsWith('-first'))).toHaveLength(2)
   })
+})
+
+test('the tutorial catches the service that it starts', async ({ onTestFinished }) => {
+  const { bash, serve } = installed
+  const tutorial = readFileSync('docs/tutorial.md', 'utf8')
+  const [scenario = '', changed = ''] = blocksOf(tutorial, 'yaml')
+  const [notNoticed = '', failed = ''] = blocksOf(tutorial, '')
+  const [installs = '', profile = '', ...steps] = blocksOf(tutorial, 'sh')
+  const [plan = '', honest = '', prove = '', proveAgain = '', service = '', wrong = '', show = '', shrink = ''] = steps
+  expect([installs, steps.length]).toEqual([`${install}\n${run.replace(/ *#.*/, '')}\n`, 8])
+  const port = String(await freePort())
+  const ended = async (script: string) => {
+    const { code, stdout, stderr } = await bash(script.replaceAll('8402', port))
+    return { code, said: `${stdout}${stderr}` }
+  }
+  const write = (text: string) => writeFileSync(join(folder, 'mine.yaml'), text)
+
+  expect(await ended(profile)).toEqual({ code: 0, said: '' })
+  write(scenario)
+  const planned = await ended(plan)
+  expect([planned.code, planned.said]).toEqual([
+    0,
+    expect.stringMatching(/forecast +90 requests,.* worst case \$0\.01/),
+  ])
+  const passed = await ended(honest)
+  expect(passed.said).toMatch(passed.code === 3 ? ofBusyMachine : /^PASS {2}mine/m)
+  expect((await ended(prove)).said).toContain(notNoticed)
+  write(scenario.replace(/^ {2}batch: .*\n/m, changed))
+  const proved = await ended(proveAgain)
+  expect([proved.code, proved.said]).toEqual([0, expect.not.stringContaining('failed-item-in-full')])
+
+  await serve(service.trim().replaceAll('8402', port), onTestFinished)
+  const withoutNumber = (text: string) => text.replace(/\d+ violations/, 'N violations')
+  const caught = await ended(wrong)
+  expect([caught.code, withoutNumber(caught.said)]).toEqual([1, expect.stringContaining(withoutNumber(failed))])
+  const shown = await ended(show)
+  expect([shown.code, shown.said]).toEqual([0, expect.stringContaining('x-service-rpc-credits: 100')])
+  expect(shown.said).toContain('expected 85')
+  const [withoutProfile = ''] = shrink.split(' --profile')
+  expect((await ended(withoutProfile)).said).toContain('--profile: got nothing, expected the file of the profile')
+  const shrunk = await ended(shrink)
+  expect([shrunk.code, shrunk.said]).toEqual([0, expect.stringContaining('size: 1, failing-items: 1 }')])
 })

@@ -129,7 +129,7 @@ describe('a mistake with a recorded run is one clear sentence:', () => {
 
   test('the same run twice in a comparison', async () => {
     const run = await recorded()
-    expect(await messageOf(['compare', run, run], {})).toBe(`run: got run run, as in run, expected another run`)
+    expect(await messageOf(['compare', run, run], {})).toBe(`run: got run run, as in run, expected each run once`)
   })
 
   test('an audit without observations', async () => {

@@ -247,7 +247,7 @@ describe('what HTTP forbids is refused, with its place', () => {
 
   test('a number that sums turn into infinity', () => {
     expect(mistakesOf('limits: { windowMs: 1.0e+308 }')).toEqual([
-      'p.yaml: got a number beyond 1e290, expected a profile',
+      'p.yaml: got a number beyond 1e290, expected smaller numbers',
     ])
   })
 })

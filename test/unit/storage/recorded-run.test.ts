@@ -36,7 +36,7 @@ test('a record is read to its last line, with or without a footer', async () => 
 
 test('a record with skipped observations is an error with their number', async () => {
   await expect(kindsIn([headOfFile, anObservation(), { skipped: 12 }])).rejects.toThrow(
-    'got a record that leaves out 12 observations, because the disk was too slow, expected a complete record',
+    'got a record that leaves out 12 observations, because the disk was too slow, expected a record without gaps; run it again with a faster disk',
   )
 })
 
