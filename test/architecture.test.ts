@@ -246,7 +246,7 @@ const rooms: readonly Room[] = [
   },
   {
     name: 'traffic',
-    sees: ['lib', 'plan/recorded-load.ts'],
+    sees: ['lib', 'plan/recorded-load.ts', 'observation', 'storage'],
     because: 'It reads what others recorded, line by line, and writes a trace; it plans and sends nothing.',
   },
   {
@@ -469,7 +469,7 @@ const doors: Readonly<Record<string, Door>> = {
         'src/run/threads.ts',
       ],
       ...['src/main.ts', 'src/run/queue/run-state.ts'],
-      ...['src/traffic/text-source.ts', 'src/traffic/import-traffic.ts'],
+      ...['src/traffic/text-source.ts', 'src/traffic/import-traffic.ts', 'src/traffic/own-run.ts'],
     ],
     because:
       'keys, profile, and scenario come in; first files, log, report and the summary of a CI step go out; the threads of V8; how many files may be open; the scripts of Redis',
@@ -676,8 +676,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 578 files',
-    rule: atMostFiles(578),
+    text: 'src has at most 582 files',
+    rule: atMostFiles(582),
     planted: [],
   },
   {

@@ -7,7 +7,7 @@ import { outputFlags } from './outputs.ts'
 const formats: readonly Format[] = ['text', 'json', 'html', 'junit', 'markdown', 'sarif']
 
 /** Listed here, so that `--help` does not load their readers. */
-const trafficFormats: readonly FormatName[] = ['mooncake', 'azure', 'burstgpt']
+const trafficFormats: readonly FormatName[] = ['mooncake', 'otlp', 'har', 'azure', 'burstgpt', 'run']
 
 const comparisonFormats: readonly ComparisonFormat[] = ['text', 'json', 'html', 'markdown']
 
@@ -226,7 +226,7 @@ export const commands: readonly Command[] = [
   {
     usage: 'import <traffic>',
     describe: 'Make a scenario of recorded traffic',
-    arguments: { traffic: { type: 'string', describe: 'A file of recorded traffic' } },
+    arguments: { traffic: { type: 'string', describe: 'A file of recorded traffic, or a run directory' } },
     flags: {
       from: { type: 'string', describe: 'Format of the traffic (default: by content)', choices: trafficFormats },
       out: { type: 'string', describe: 'Scenario to write (default: <traffic>.yaml)' },

@@ -1,10 +1,13 @@
 import { azure, burstGpt } from './csv.ts'
+import { har } from './har.ts'
+import { otlp } from './otlp.ts'
+import { ownRun } from './own-run.ts'
 import { chunksOf, linesOf } from './text-source.ts'
 import { type BadRow, parseTraceLine, type TraceRow, type TrafficFormat, type TrafficItem } from './trace-row.ts'
 
 const mooncake: TrafficFormat = {
   title: 'a Mooncake trace',
-  matches: head => /^\s*\{[^\n]*"(?:input_length|hash_ids|timestamp)"\s*:/.test(head),
+  matches: head => /^\s*\{(?!\s*"(?:resourceSpans|log)")[^\n]*"(?:input_length|hash_ids|timestamp)"\s*:/.test(head),
   blockTokens: 512,
   read: async function* (file, { keepsText, onBytes }) {
     for await (const batch of linesOf(file, chunksOf(file, onBytes)))
@@ -18,7 +21,7 @@ function itemOf(line: number, row: TraceRow | BadRow, keepsText: boolean): Traff
 }
 
 /** By the name that `--from` takes. */
-export const formats = { mooncake, azure, burstgpt: burstGpt } as const satisfies Readonly<
+export const formats = { mooncake, otlp, har, azure, burstgpt: burstGpt, run: ownRun } as const satisfies Readonly<
   Record<string, TrafficFormat>
 >
 

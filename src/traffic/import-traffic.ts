@@ -2,6 +2,7 @@ import {
   closeSync,
   existsSync,
   openSync,
+  readdirSync,
   readSync,
   renameSync,
   rmSync,
@@ -151,6 +152,7 @@ const isOfFile = (cause: unknown): boolean => cause instanceof Error && 'code' i
 const headBytes = 65_536
 
 function detect(file: string): FormatName {
+  if (statSync(file, { throwIfNoEntry: false })?.isDirectory()) return 'run'
   const found = formatOf(headOf(file))
   if (found !== null) return found
   throw new UsageError({
@@ -175,7 +177,12 @@ function headOf(file: string): string {
   }
 }
 
-const sizeOf = (file: string): number => statSync(file).size
+/** The bytes of a file, or of the files of a directory. */
+function sizeOf(path: string): number {
+  const stats = statSync(path)
+  if (!stats.isDirectory()) return stats.size
+  return readdirSync(path).reduce((sum, name) => sum + statSync(join(path, name)).size, 0)
+}
 
 function assertFree(path: string): void {
   if (existsSync(path))
@@ -333,7 +340,7 @@ function createTally(
 
 /** The call of a request, after its model. Notes the longest lengths of the call. */
 function callOf({ call, lengths }: TraceRow, model: string | null, calls: Map<string, CallLengths>): string | null {
-  const wanted = call ?? (model === null ? 'chat' : slug(model))
+  const wanted = slug(call ?? model ?? 'chat')
   const name = calls.has(wanted) || calls.size < maxCalls ? wanted : 'others'
   const known = calls.get(name) ?? { model, input: 1, output: 1 }
   if (lengths !== null || !calls.has(name))

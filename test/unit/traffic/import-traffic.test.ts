@@ -6,7 +6,7 @@ import { documentedContract } from '../../../src/contract/documented.ts'
 import { UsageError } from '../../../src/lib/usage-error.ts'
 import { isChat } from '../../../src/observation/requests/chat.ts'
 import type { Plan } from '../../../src/plan/plan.ts'
-import type { Recording } from '../../../src/plan/recorded-load.ts'
+import { promptAt, type Recording } from '../../../src/plan/recorded-load.ts'
 import { createArrivalSource } from '../../../src/produce/arrivals/arrivals.ts'
 import { buildRequest } from '../../../src/produce/calls/kinds.ts'
 import { type ImportedTraffic, type ImportOptions, importTraffic } from '../../../src/traffic/import-traffic.ts'
@@ -129,6 +129,27 @@ describe('a Mooncake trace', () => {
         expect(shared(words, other)).toBeGreaterThanOrEqual(512)
         expect(shared(words, other)).toBeLessThan(520)
       }
+  })
+
+  test('gives the prompt of each request again, by its position', async () => {
+    await imported(mooncake, { sample: 0.9 })
+    const { plan, requests } = await replayed()
+    const [stage] = plan.stages
+    if (stage === undefined) throw new Error('no stage')
+    const arrivals = [...createArrivalSource(plan).open(stage)]
+    for (const [at, { request }] of requests.entries())
+      expect(promptAt(plan.stages, 'replay', request.recorded ?? -1)).toEqual(arrivals[at]?.prompt)
+  })
+
+  test('sends its own text, if it has some', async () => {
+    const line = { timestamp: 0, input_length: 5, output_length: 2, text_input: 'How long is the Nile?' }
+    await imported(JSON.stringify(line), { keepsText: true })
+    const { prompts, report } = await replayed()
+    expect(prompts[0]?.join(' ')).toBe('How long is the Nile?')
+    expect(report.verdict).toBe('pass')
+    for (const name of [out(), trace()]) rmSync(name)
+    await imported(JSON.stringify(line))
+    expect(readFileSync(trace(), 'utf8')).not.toContain('Nile')
   })
 
   test('is read again as it was written', async () => {
