@@ -260,8 +260,9 @@ const rooms: readonly Room[] = [
   {
     name: 'prove',
     sees: [
-      ...['lib', 'contract', 'scenario/schema.ts', 'plan/plan.ts', 'produce/callers', 'produce/transport'],
-      ...['report', 'library/draft.ts', 'library/options.ts', 'library/secrets.ts', 'run', 'service'],
+      ...['lib', 'contract', 'scenario', 'plan/plan.ts', 'produce/callers', 'produce/transport', 'judge/not-judged.ts'],
+      ...['report', 'library/draft.ts', 'library/options.ts', 'library/secrets.ts', 'library/shipped-files.ts'],
+      ...['run', 'service'],
     ],
     because: 'It runs a scenario against services that lie, on a clock of its own. Nothing is sent.',
   },
@@ -676,8 +677,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 582 files',
-    rule: atMostFiles(582),
+    text: 'src has at most 585 files',
+    rule: atMostFiles(585),
     planted: [],
   },
   {

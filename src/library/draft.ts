@@ -50,6 +50,9 @@ export type DraftPlan = ContractedPlan & {
   readonly replan: (discovery: Discovery) => ContractedPlan
   /** The budget in the scenario. */
   readonly ownBudgetUsd: string | null
+  readonly named: NamedScenario
+  /** The draft of another scenario in its place, with the same profile and the same overrides. Throws a UsageError. */
+  readonly inPlace: (written: WrittenScenario) => Promise<DraftPlan>
 }
 
 /** A scenario, and the file or the value that it is in, for messages. */
@@ -76,12 +79,22 @@ export function scenarioOf(scenario: unknown): NamedScenario {
 
 /** The plan of a scenario. Throws a UsageError. */
 export async function draftScenario(
-  { written, file, isFile }: NamedScenario,
+  named: NamedScenario,
   overrides: DraftOverrides,
   secrets: Secrets,
 ): Promise<DraftPlan> {
+  const { written, file, isFile } = named
   const profile = profileOf(overrides.profile, profileNamedIn(written, file), isFile ? file : null)
-  const contract = contractIn(profile, secrets)
+  return await draftFor(named, { profile, contract: contractIn(profile, secrets) }, overrides, secrets)
+}
+
+async function draftFor(
+  named: NamedScenario,
+  { profile, contract }: Pick<DraftPlan, 'profile' | 'contract'>,
+  overrides: DraftOverrides,
+  secrets: Secrets,
+): Promise<DraftPlan> {
+  const { written, file, isFile } = named
   const { target, seed, budgetUsd, topUpUsd: topUp, limitsFrom } = overrides
   const own = { seed, target, budgetUsd, topUp, only: [...new Set(overrides.only)] }
   // A strange target has its own models, networks and limits, which only a discovery can tell.
@@ -103,7 +116,9 @@ export async function draftScenario(
   const plan = makePlan(draft, contract, own, { recordings, publishedLimits: nothingDiscovered.limits })
   // The address may contain a key, as with some nodes. It is masked wherever it is shown.
   assertNoSecret(secrets, file, { ...plan, target: null }, 'scenario')
-  return { plan, contract, profile, replan, ownBudgetUsd: draft.budgetUsd }
+  const inPlace = (other: WrittenScenario) =>
+    draftFor({ ...named, written: other }, { profile, contract }, overrides, secrets)
+  return { plan, contract, profile, replan, ownBudgetUsd: draft.budgetUsd, named, inPlace }
 }
 
 /** The recording of a stage. The path of a trace is relative to the scenario file. */

@@ -98,6 +98,8 @@ export type ProveOptions = Pick<RunOptions, 'profile' | 'limitsFrom' | 'only' | 
   readonly minScore?: number | undefined
   /** Measure what thresholds on times notice. Default: true. */
   readonly sensitivity?: boolean | undefined
+  /** Look for calls and thresholds that would notice more, and check them. Default: true. */
+  readonly suggestions?: boolean | undefined
   /** Threads that share the runs. Default: one per core, at most 8. */
   readonly workers?: number | undefined
   /** Gets the progress after each run. If it throws, the proof ends, and rejects. */
@@ -203,6 +205,7 @@ const proveOptionsSchema = z.strictObject(
     ...{ profile, limitsFrom, only, seed, signal, onProgress },
     minScore: z.number({ error: shareError }).min(0, { error: shareError }).max(1, { error: shareError }).optional(),
     sensitivity: z.boolean({ error: 'true or false' }).optional(),
+    suggestions: z.boolean({ error: 'true or false' }).optional(),
     workers: z.int({ error: threadsError }).min(1, { error: threadsError }).max(64, { error: threadsError }).optional(),
   },
   { error: 'an object of options' },

@@ -99,7 +99,7 @@ export const tools: readonly Tool[] = [
       name: 'prove',
       title: 'Test a scenario',
       description:
-        'Tells which lies and faults of a service a scenario would notice, and why it would not notice the others: nothing asks, no threshold, a threshold that is too loose. Runs in memory in virtual time; sends nothing and spends nothing. Takes up to minutes.',
+        'Tells which lies and faults of a service a scenario would notice, and why it would not notice the others: nothing asks, no threshold, a threshold that is too loose; and what to add to the scenario. Runs in memory in virtual time; sends nothing and spends nothing. Takes up to minutes.',
       isReadOnly: true,
     },
     z.strictObject({ scenario, profile, only, seed }),
@@ -349,8 +349,13 @@ function planSummary({
 }
 
 /** What was not noticed, without what was. */
-function proofSummary({ mutants, ...proof }: JsonObject): JsonObject {
-  return { ...proof, notNoticed: listOf(mutants).filter(({ survived }) => survived !== null) }
+function proofSummary({ mutants, suggestions, ...proof }: JsonObject): JsonObject {
+  return {
+    ...proof,
+    notNoticed: listOf(mutants).filter(({ survived }) => survived !== null),
+    // The same in YAML.
+    suggestions: listOf(suggestions).map(({ addition: _, ...suggestion }) => suggestion),
+  }
 }
 
 /** The head of a report: what a reader needs to know which part to read next. */

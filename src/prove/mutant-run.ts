@@ -2,19 +2,23 @@ import type { Clock } from '../lib/clock.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import type { DraftPlan } from '../library/draft.ts'
 import type { Plan } from '../plan/plan.ts'
+import type { Caller } from '../produce/callers/caller.ts'
 import type { Report } from '../report/document.ts'
 import { discover } from '../run/discovery.ts'
 import { run } from '../run/run.ts'
 import { knownLie } from '../service/lies/lies.ts'
+import type { ServiceRequest } from '../service/message.ts'
 import { createService, type Service } from '../service/service.ts'
 import { faultyDecisions, faultyLatency, isBroken, randomErrors } from './faults.ts'
 import { type ManualClock, manualClock } from './manual-clock.ts'
 import { memoryCallers, memoryIo, memoryJob, memoryTransport, steadyNetwork } from './memory-run.ts'
 import { honestTerms, type MutantTerms, type ServiceTerms } from './mutants.ts'
-import { recordRequests, repliesTheSame } from './recorded-requests.ts'
+import { answeredDifferently, recordRequests, repliesTheSame } from './recorded-requests.ts'
 
 /** The part of a report that says whether a gate noticed something. */
 export type MutantResult = Pick<Report, 'verdict' | 'reasons' | 'thresholds'> & {
+  /** The callers with keys, from 0, that got a reply which differs from that of an honest service, if only this was asked. */
+  readonly different: readonly number[]
   /** What failed: clauses, kinds of discrepancies, and thresholds as they are written. */
   readonly failed: readonly string[]
   readonly clauses: readonly Pick<Report['clauses'][number], 'id' | 'judged' | 'because' | 'verdict'>[]
@@ -25,8 +29,24 @@ export type RunMutant = (terms: MutantTerms) => Promise<MutantResult>
 /** The opening balance of an account of a service that a run starts. */
 const openingBalance = { openingBalanceUsd: '10', openingBalanceDiem: '0' } as const
 
-/** Runs a draft in virtual time, against the reference service with the profile of the draft. */
+/** Scenarios whose plans are kept. */
+const maxOthers = 400
+
+/** Runs a draft in virtual time, or another scenario in its place, against the reference service with the profile of the draft. */
 export async function createMutantRun(draft: DraftPlan): Promise<RunMutant> {
+  const own = await createRunOf(draft)
+  const others = new Map<string, Promise<RunMutant>>()
+  return async terms => {
+    if (terms.scenario === null) return await own(terms)
+    const key = JSON.stringify(terms.scenario)
+    const other = others.get(key) ?? draft.inPlace(terms.scenario).then(createRunOf)
+    if (others.size >= maxOthers) others.clear()
+    others.set(key, other)
+    return await (await other)(terms)
+  }
+}
+
+async function createRunOf(draft: DraftPlan): Promise<RunMutant> {
   assertInMemory(draft.plan)
   const local = { ...draft.plan, callers: { ...draft.plan.callers, ...ownKeys(draft.plan) } }
   const callers = await memoryCallers(local, draft.contract)
@@ -65,9 +85,18 @@ export async function createMutantRun(draft: DraftPlan): Promise<RunMutant> {
     return { planned, result, requests: isWhole() ? requests : null }
   }
   return async terms => {
+    if (terms.repliesOnly) {
+      honest ??= runHonest()
+      const known = await honest
+      if (known?.requests == null) return nothingKnown
+      const { service: capacity } = known.planned.plan
+      const requests = answeredDifferently(known.requests, clock => serviceOn(clock, terms, capacity))
+      return { ...nothingKnown, different: callersOf(requests, callers.callers) }
+    }
     const planned = await planFor(terms.lie)
     if (planned instanceof UsageError) return refused(planned.message)
-    honest ??= runHonest()
+    // A scenario that is run a few times is not worth an honest run first.
+    if (terms.scenario === null) honest ??= runHonest()
     const known = await honest
     const { service: capacity } = planned.plan
     const createOther = (clock: Clock) => serviceOn(clock, terms, capacity)
@@ -102,7 +131,7 @@ function replanOnce({ replan }: DraftPlan): DraftPlan['replan'] {
 
 function resultOf({ verdict, reasons, thresholds, findings, billing, clauses }: Report): MutantResult {
   return {
-    ...{ verdict, reasons, thresholds },
+    ...{ verdict, reasons, thresholds, different: [] },
     failed: [
       ...new Set(findings.map(({ clause }) => clause)),
       ...billing.discrepancies.filter(({ count }) => count > 0).map(({ kind }) => `ledger: ${kind}`),
@@ -114,8 +143,21 @@ function resultOf({ verdict, reasons, thresholds, findings, billing, clauses }: 
 
 /** The scenario does not fit what the service states about itself: nothing is sent, and the gate does not pass. */
 const refused = (why: string): MutantResult => ({
-  ...{ verdict: 'fail', reasons: [why], thresholds: [], failed: [noRun], clauses: [] },
+  ...{ verdict: 'fail', reasons: [why], thresholds: [], failed: [noRun], clauses: [], different: [] },
 })
+
+const nothingKnown: MutantResult = {
+  ...{ verdict: 'inconclusive', reasons: [], thresholds: [], failed: [], clauses: [], different: [] },
+}
+
+/** Whose requests they are, by their keys. A request with a key of nobody is left out. */
+function callersOf(requests: readonly ServiceRequest[], callers: readonly Caller[]): readonly number[] {
+  const indices = new Map(
+    callers.flatMap((caller, index) => (caller.kind === 'key' ? caller.keys.map(key => [key, index] as const) : [])),
+  )
+  const found = requests.flatMap(({ headers }) => indices.get(`${headers.authorization}`.replace(/^Bearer /, '')) ?? [])
+  return [...new Set(found)]
+}
 
 /** What failed, if the run was refused. */
 const noRun = 'the run does not start'

@@ -1,6 +1,7 @@
 import { type ClauseId, clauseIds } from '../contract/clauses.ts'
 import type { Contract } from '../contract/contract.ts'
 import { notPromised } from '../contract/promises.ts'
+import type { JsonObject } from '../lib/json.ts'
 import type { Plan } from '../plan/plan.ts'
 import { lies } from '../service/lies/lies.ts'
 
@@ -19,14 +20,18 @@ export type MutantTerms = {
   readonly fault: FaultTerms | null
   /** Of what the service draws; null: that of the run. */
   readonly serviceSeed: number | null
+  /** The scenario that is run in place of the own one; null: the own one. */
+  readonly scenario: JsonObject | null
   /** Whether the first violation ends the run, since the verdict is known then. */
   readonly failFast: boolean
+  /** Whether nothing is judged: only the callers matter whose replies differ from those of an honest service. */
+  readonly repliesOnly?: boolean
 }
 
 export type ServiceTerms = Omit<MutantTerms, 'failFast'>
 
 /** A service as documented. */
-export const honestTerms: ServiceTerms = { lie: null, fault: null, serviceSeed: null }
+export const honestTerms: ServiceTerms = { lie: null, fault: null, serviceSeed: null, scenario: null }
 
 /** A service that differs from the honest one in one way. */
 export type Mutant = {

@@ -13,7 +13,14 @@ import { type GateProof, proveGate } from './prove.ts'
 export function proveScenario(scenario: string | ScenarioInput, options: ProveOptions = {}): Promise<GateProof> {
   return withOptionNames(async () => {
     assertProveOptions(options)
-    const { signal, minScore = null, sensitivity = true, workers = defaultThreads(), onProgress } = options
+    const {
+      signal,
+      minScore = null,
+      sensitivity = true,
+      suggestions = true,
+      workers = defaultThreads(),
+      onProgress,
+    } = options
     signal?.throwIfAborted()
     const overrides = {
       ...{
@@ -32,7 +39,12 @@ export function proveScenario(scenario: string | ScenarioInput, options: ProveOp
     const onAbort = () => void runs.close()
     signal?.addEventListener('abort', onAbort, { once: true })
     try {
-      return await proveGate(draft, runs, { minScore, sensitivity, ...(onProgress !== undefined && { onProgress }) })
+      return await proveGate(draft, runs, {
+        minScore,
+        sensitivity,
+        suggestions,
+        ...(onProgress !== undefined && { onProgress }),
+      })
     } catch (cause) {
       signal?.throwIfAborted()
       throw cause

@@ -2,12 +2,15 @@ import type { ClauseId } from '../contract/clauses.ts'
 import { plural } from '../lib/format.ts'
 import type { DraftPlan } from '../library/draft.ts'
 import type { ProveProgress } from '../library/options.ts'
+import type { Plan } from '../plan/plan.ts'
 import type { Verdict } from '../report/document.ts'
 import { faultMutants } from './faults.ts'
 import type { MutantResult } from './mutant-run.ts'
 import type { MutantRuns } from './mutant-threads.ts'
 import { honestTerms, type Mutant, promisedLies, unpromised } from './mutants.ts'
 import { measureSensitivity, type Sensitivity, sensitivityRuns } from './sensitivity.ts'
+import { type Suggestion, type Suggestions, suggestAdditions } from './suggest.ts'
+import type { MakeRuns } from './suggest-thresholds.ts'
 import { type Survival, whySurvived } from './survivors.ts'
 
 /** What a gate noticed of the services that a trial ran it against. */
@@ -28,6 +31,10 @@ export type GateProof = {
   readonly mutants: readonly JudgedMutant[]
   /** How large a slowdown each upper bound on a time notices; empty: there is no such bound, or it was not asked for. */
   readonly sensitivity: readonly Sensitivity[]
+  /** What would make the scenario notice more, each checked by running it; empty also if it was not asked for. */
+  readonly suggestions: readonly Suggestion[]
+  /** What was not noticed, and for which no addition was tried, since this would take too long. */
+  readonly untried: readonly string[]
   /** Clauses that the profile does not promise. No gate needs to notice lies about them, so they are not in the score. */
   readonly unpromised: { readonly clauses: readonly ClauseId[]; readonly lies: number }
 }
@@ -51,6 +58,8 @@ export type JudgedMutant = Pick<Mutant, 'name' | 'group' | 'clause' | 'text'> & 
 export type ProofTerms = {
   readonly minScore: number | null
   readonly sensitivity: boolean
+  /** Whether to look for additions that notice more. */
+  readonly suggestions: boolean
   readonly onProgress?: (progress: ProveProgress) => void
 }
 
@@ -63,10 +72,10 @@ export async function proveGate(draft: DraftPlan, runs: MutantRuns, options: Pro
   })
   if (result === undefined) throw new Error('the honest run has no result')
   const honest = result
-  if (honest.verdict !== 'pass') return proofOf(draft, honest, [], [], minScore)
+  if (honest.verdict !== 'pass') return proofOf(draft, honest, { mutants: [], sensitivity: [], ...nothing, minScore })
   const mutants = mutantsOf(draft)
   const timed = options.sensitivity ? draft.plan : { ...draft.plan, thresholds: [] }
-  const all = mutants.length + sensitivityRuns(timed)
+  let all = mutants.length + sensitivityRuns(timed)
   let [done, caught] = [0, 0]
   const onRun = () => onProgress({ done: ++done, all, caught })
   const results: MutantResult[] = []
@@ -78,9 +87,23 @@ export async function proveGate(draft: DraftPlan, runs: MutantRuns, options: Pro
       onRun()
     },
   )
-  const judgedAll = mutants.map((mutant, index) => judged(mutant, results[index] ?? honest, honest))
-  return proofOf(draft, honest, judgedAll, await measureSensitivity(timed, runs, onRun), minScore)
+  const judgedAll = mutants.map((mutant, index) => judged(mutant, results[index] ?? honest, honest, draft.plan))
+  const sensitivity = await measureSensitivity(timed, runs, onRun)
+  const makeRuns: MakeRuns = async terms => {
+    all += terms.length
+    const ended: MutantResult[] = []
+    await runs.run(terms, (index, result) => {
+      ended[index] = result
+      onRun()
+    })
+    return ended
+  }
+  const survivors = mutants.filter((_, index) => judgedAll[index]?.survived !== null)
+  const suggested = options.suggestions ? await suggestAdditions(draft, makeRuns, survivors) : nothing
+  return proofOf(draft, honest, { mutants: judgedAll, sensitivity, ...suggested, minScore })
 }
+
+const nothing: Suggestions = { suggestions: [], untried: [] }
 
 /** Faults of quantity fail no single clause, so `--only` with clauses leaves them out. */
 const mutantsOf = ({ plan, contract }: DraftPlan): readonly Mutant[] => [
@@ -88,23 +111,22 @@ const mutantsOf = ({ plan, contract }: DraftPlan): readonly Mutant[] => [
   ...(plan.only?.clauses == null ? faultMutants(contract) : []),
 ]
 
-function judged(mutant: Mutant, result: MutantResult, honest: MutantResult): JudgedMutant {
+function judged(mutant: Mutant, result: MutantResult, honest: MutantResult, plan: Plan): JudgedMutant {
   const { name, group, clause, text } = mutant
   const isCaught = result.verdict === 'fail'
   return {
     ...{ name, group, clause, text },
     caughtBy: isCaught ? result.failed : [],
-    survived: isCaught ? null : whySurvived(mutant, result, honest),
+    survived: isCaught ? null : whySurvived(mutant, result, honest, plan),
   }
 }
 
 function proofOf(
   { plan, contract }: DraftPlan,
   { verdict, reasons }: MutantResult,
-  mutants: readonly JudgedMutant[],
-  sensitivity: readonly Sensitivity[],
-  minScore: number | null,
+  found: Pick<GateProof, 'mutants' | 'sensitivity' | 'minScore'> & Suggestions,
 ): GateProof {
+  const { mutants, minScore, ...others } = found
   const { caught } = noticedIn(mutants)
   const score = mutants.length === 0 ? null : caught / mutants.length
   const names = [...new Set(mutants.map(({ group }) => group))]
@@ -122,7 +144,7 @@ function proofOf(
       ...noticedIn(mutants.filter(each => each.group === group)),
     })),
     mutants,
-    sensitivity,
+    ...others,
     unpromised: unpromised(contract),
   }
 }

@@ -60,7 +60,25 @@ export function recordRequests(service: Service, clock: Pick<Clock, 'nowMs' | 'w
  * Whether another service gives the same reply to every request. Then a run against it would be the same run, since its
  * requests depend on nothing but the replies.
  */
-export function repliesTheSame(requests: readonly RecordedEvent[], createOther: (clock: Clock) => Service): boolean {
+export const repliesTheSame = (requests: readonly RecordedEvent[], createOther: (clock: Clock) => Service): boolean =>
+  replay(requests, createOther, () => false)
+
+/** The requests that another service answers in another way. */
+export function answeredDifferently(
+  requests: readonly RecordedEvent[],
+  createOther: (clock: Clock) => Service,
+): readonly ServiceRequest[] {
+  const different: ServiceRequest[] = []
+  replay(requests, createOther, request => different.push(request) > 0)
+  return different
+}
+
+/** Whether all replies are the same. `onOther` tells whether to go on after one that is not. */
+function replay(
+  requests: readonly RecordedEvent[],
+  createOther: (clock: Clock) => Service,
+  onOther: (request: ServiceRequest) => boolean,
+): boolean {
   let [nowMs, wallMs] = [0, requests[0]?.wallMs ?? 0]
   const never = () => () => {}
   const service = createOther({ nowMs: () => nowMs, wallMs: () => wallMs, at: never, atPrecisely: never })
@@ -75,6 +93,6 @@ export function repliesTheSame(requests: readonly RecordedEvent[], createOther: 
     }
     const reply = service.respond(event.request)
     replies.push(reply.onLeave === undefined ? null : reply)
-    return textOf(reply) === event.reply
+    return textOf(reply) === event.reply || onOther(event.request)
   })
 }

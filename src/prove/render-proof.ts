@@ -2,12 +2,14 @@ import { count, formatRatio, plural } from '../lib/format.ts'
 import { heading, type Page, paint, rightCell, type Style, table, wrap } from '../lib/text-layout.ts'
 import type { Verdict } from '../report/document.ts'
 import { type GateProof, type JudgedMutant, noticedIn } from './prove.ts'
+import type { Suggestion } from './suggest.ts'
 import type { Survival } from './survivors.ts'
 
 const styles: Readonly<Record<Verdict, Style>> = { pass: 'green', fail: 'red', inconclusive: 'yellow' }
 
 const titles: Readonly<Record<Survival['kind'], string>> = {
   'never-asked': 'Never asked',
+  'too-rarely': 'Asked too rarely',
   prevented: 'Not judged',
   'not-shown': 'Asked, but not shown',
   'no-threshold': 'No threshold',
@@ -25,6 +27,7 @@ export function renderProof(proof: GateProof, page: Page): string {
     ...groupLines(proof, page),
     ...sensitivityLines(proof, page),
     ...survivorLines(proof, page),
+    ...suggestionLines(proof, page),
     ...unpromisedLines(proof, page),
   ]
   return `${lines.join('\n')}\n`
@@ -80,6 +83,58 @@ function survivorLines({ mutants }: GateProof, page: Page): readonly string[] {
     ]),
   ]
 }
+
+/** The others are in the JSON. */
+const maxSuggestions = 12
+
+/** Lines for the scenario, the most useful first. */
+function suggestionLines({ suggestions, untried, mutants }: GateProof, page: Page): readonly string[] {
+  if (suggestions.length === 0 && untried.length === 0) return []
+  const { caught, all } = noticedIn(mutants)
+  const more = suggestions.slice(maxSuggestions)
+  return [
+    ...heading(page, 'What would notice more'),
+    ...suggestions
+      .slice(0, maxSuggestions)
+      .flatMap(({ yaml, notices, ...cost }, index) => [
+        ...(index === 0 ? [] : ['']),
+        ...wrap(
+          page,
+          `${costOf(cost)}: the score is ${formatRatio((caught + notices.length) / all)}, since it notices ${notices.join(', ')}`,
+          2,
+        ),
+        ...yaml.flatMap(line => wrap(page, line.trimStart(), 4 + line.length - line.trimStart().length)),
+      ]),
+    ...(more.length === 0
+      ? []
+      : [
+          '',
+          ...wrap(
+            page,
+            `${plural(more.length, 'further addition')} for ${plural(noticesOf(more), 'service')}: --format json`,
+            2,
+          ),
+        ]),
+    ...(untried.length === 0
+      ? []
+      : [
+          '',
+          ...wrap(
+            page,
+            `For ${plural(untried.length, 'service')}, nothing was tried, since it would take too long.`,
+            2,
+          ),
+        ]),
+  ]
+}
+
+const noticesOf = (all: readonly Suggestion[]): number => all.reduce((sum, { notices }) => sum + notices.length, 0)
+
+/** What an addition costs at most. */
+const costOf = ({ requests, usd }: Pick<Suggestion, 'requests' | 'usd'>): string =>
+  requests === 0
+    ? 'No further request'
+    : `${plural(requests, 'request')}, ${usd === null ? 'unknown price' : `$${usd}`}`
 
 function unpromisedLines({ unpromised: { clauses, lies } }: GateProof, page: Page): readonly string[] {
   if (lies === 0) return []

@@ -61,9 +61,13 @@ export type WrittenScenario = string | JsonObject
 const sourceOf = (written: WrittenScenario, file: string): YamlSource =>
   typeof written === 'string' ? parseYaml(written, file, scenarioFile) : dataSource(written, file, scenarioFile)
 
+/** The members of a scenario, without a check. Throws a UsageError if the text is no YAML. */
+export const membersOf = (written: WrittenScenario, file: string): JsonObject =>
+  entriesOf(sourceOf(written, file).value)
+
 /** The profile that a scenario names; null if it names none. */
 export function profileNamedIn(written: WrittenScenario, file: string): string | null {
-  const { profile } = entriesOf(sourceOf(written, file).value)
+  const { profile } = membersOf(written, file)
   return typeof profile === 'string' ? profile : null
 }
 

@@ -57,7 +57,7 @@ const replayed = { promises: ['rpc.replay.*', 'chat.usage.*'] } as const
 
 const proofOf = async (changes: Changes, minScore: number | null = null) => prove(await draftOf(changes), minScore)
 const prove = async (draft: DraftPlan, minScore: number | null = null) =>
-  proveGate(draft, await inlineRuns(draft), { minScore, sensitivity: false })
+  proveGate(draft, await inlineRuns(draft), { minScore, sensitivity: false, suggestions: false })
 const caughtIn = ({ mutants }: GateProof) => mutants.filter(({ survived }) => survived === null).map(({ name }) => name)
 
 /** Whether a call of the plan asks about the clause. */
@@ -109,7 +109,10 @@ describe('a lie that was not noticed', () => {
       kind: 'never-asked',
       text: 'no call of this run repeats a request with another body (conflict-ratio)',
     })
-    expect(kinds.get('no-request-limit')).toEqual({ kind: 'never-asked', text: 'no caller reached its limit' })
+    expect(kinds.get('no-request-limit')).toEqual({
+      kind: 'too-rarely',
+      text: '3 of 501 needed: requests in a minute, for the busiest caller',
+    })
   })
 
   test('is noticed at requests that do not ask about its clause', async () => {
@@ -192,7 +195,11 @@ describe('a gate that an honest service cannot pass', () => {
 describe('the sensitivity of a threshold', () => {
   const measured = async (threshold: string) => {
     const draft = await draftOf({ threshold, promises: [] })
-    const proof = await proveGate(draft, await inlineRuns(draft), { minScore: null, sensitivity: true })
+    const proof = await proveGate(draft, await inlineRuns(draft), {
+      minScore: null,
+      sensitivity: true,
+      suggestions: false,
+    })
     return { proof, ratio: proof.sensitivity[0]?.slowdown ?? null }
   }
 

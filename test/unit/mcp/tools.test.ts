@@ -217,13 +217,16 @@ test('prove returns the score and what was not noticed', async () => {
     { name: 'charged-twice', survived: null },
     { name: 'slower-by-half', survived },
   ]
+  const suggestion = { yaml: ['thresholds:'], requests: 0, usd: '0', notices: ['slower-by-half'] }
+  const suggestions = [{ addition: { calls: {} }, ...suggestion }]
   const { call, started } = toolbox(() =>
-    ended({ code: 1, stdout: JSON.stringify({ verdict: 'fail', score: 0.5, mutants }) }),
+    ended({ code: 1, stdout: JSON.stringify({ verdict: 'fail', score: 0.5, mutants, suggestions }) }),
   )
   const { data, isError } = await call('prove', { scenario: 'smoke', only: ['billing.*'], seed: 3 })
   expect(started).toEqual([['prove', expect.any(String), '--only=billing.*', '--seed=3', '--format=json']])
   expect(isError).toBe(false)
-  expect(data).toEqual({ verdict: 'fail', score: 0.5, notNoticed: [{ name: 'slower-by-half', survived }] })
+  const notNoticed = [{ name: 'slower-by-half', survived }]
+  expect(data).toEqual({ verdict: 'fail', score: 0.5, notNoticed, suggestions: [suggestion] })
   expect(await toolbox(() => ended({ code: 2, stdout: '' })).call('prove', { scenario: 'smoke' })).toMatchObject({
     isError: true,
   })

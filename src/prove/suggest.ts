@@ -1,0 +1,149 @@
+import { callFilterOf } from '../judge/not-judged.ts'
+import { yamlFlow } from '../lib/write-yaml.ts'
+import type { DraftPlan } from '../library/draft.ts'
+import { type Addition, allInTurn, aloneWith, type PricedAddition, scenarioWith, singleCalls } from './additions.ts'
+import { honestTerms, type Mutant, type MutantTerms } from './mutants.ts'
+import { type MakeRuns, suggestThresholds } from './suggest-thresholds.ts'
+
+/** The cheapest addition found that makes a scenario notice something, checked by running the scenario with it. */
+export type Suggestion = {
+  readonly addition: Addition
+  /** The lines to add to the scenario, in YAML. */
+  readonly yaml: readonly string[]
+  /** What it costs more than the scenario, at most. */
+  readonly requests: number
+  /** A decimal; null: a price is unknown. */
+  readonly usd: string | null
+  /** What the scenario notices with it, and did not notice without it. */
+  readonly notices: readonly string[]
+}
+
+/** The suggestions, and what was not noticed and not tried, since this would take too long. */
+export type Suggestions = { readonly suggestions: readonly Suggestion[]; readonly untried: readonly string[] }
+
+/** Further calls whose replies show the lie are not tried. */
+const maxTried = 8
+/** At most this number of requests in honest runs of the whole scenario, which take up to half a minute. */
+const maxRequests = 40_000
+const minChecked = 8
+
+type Open = { readonly mutant: Mutant; readonly left: PricedAddition[] }
+
+/** Tries additions for what was not noticed, the cheapest first. `room`: how many are tried with the whole scenario. */
+export async function suggestAdditions(
+  draft: DraftPlan,
+  makeRuns: MakeRuns,
+  survivors: readonly Mutant[],
+  room = Math.max(minChecked, Math.floor(maxRequests / Math.max(1, draft.plan.forecast.requests))),
+): Promise<Suggestions> {
+  const { found, untried } = await suggestCalls(
+    draft,
+    makeRuns,
+    survivors.filter(({ clause }) => clause !== null),
+    room,
+  )
+  const thresholds = await suggestThresholds(
+    draft,
+    makeRuns,
+    survivors.filter(({ clause }) => clause === null),
+  )
+  const all = [
+    ...[...found].map(([{ addition, requests, usd }, notices]) => ({ addition, requests, usd, notices })),
+    ...thresholds.map(({ addition, notices }) => ({ addition, requests: 0, usd: '0', notices })),
+  ]
+  const suggestions = all.map(({ addition, ...each }) => ({ addition, yaml: yamlOf(addition), ...each }))
+  return { suggestions: suggestions.toSorted((a, b) => b.notices.length - a.notices.length), untried }
+}
+
+async function suggestCalls(draft: DraftPlan, makeRuns: MakeRuns, survivors: readonly Mutant[], max: number) {
+  const found = new Map<PricedAddition, string[]>()
+  const untried: string[] = []
+  // A call that --only leaves out is not sent.
+  if (survivors.length === 0 || draft.plan.only?.calls != null) return { found, untried }
+  const open = await withCandidates(draft, makeRuns, survivors)
+  const checks = createChecks(draft, makeRuns, max)
+  for (let going = open; going.length > 0; ) {
+    const tried = going.flatMap(each => {
+      const candidate = each.left.shift()
+      return candidate === undefined ? [] : [{ ...each, candidate }]
+    })
+    const alone = await makeRuns(
+      tried.map(({ mutant, candidate }) => mutated(mutant, aloneWith(draft, candidate.addition))),
+    )
+    const shown = tried.filter((_, index) => alone[index]?.verdict === 'fail')
+    const passing = await checks.honest(shown.map(({ candidate }) => candidate))
+    const checked = shown.filter(({ candidate }) => passing.get(candidate) === 'passes')
+    const whole = await makeRuns(
+      checked.map(({ mutant, candidate }) => mutated(mutant, scenarioWith(draft, [candidate.addition]))),
+    )
+    const noticed = new Set<string>()
+    checked.forEach(({ mutant, candidate }, index) => {
+      if (whole[index]?.verdict !== 'fail') return
+      noticed.add(mutant.name)
+      found.set(candidate, [...(found.get(candidate) ?? []), mutant.name])
+    })
+    for (const { mutant, candidate } of shown) if (passing.get(candidate) === 'untried') untried.push(mutant.name)
+    going = tried.filter(({ mutant: { name } }) => !noticed.has(name) && !untried.includes(name))
+  }
+  return { found, untried }
+}
+
+const mutated = ({ terms }: Mutant, scenario: MutantTerms['scenario']): MutantTerms => ({
+  ...honestTerms,
+  ...terms,
+  scenario,
+  failFast: true,
+})
+
+/** What is not noticed, each with the calls whose replies show it, the cheapest first. */
+async function withCandidates(
+  draft: DraftPlan,
+  makeRuns: MakeRuns,
+  survivors: readonly Mutant[],
+): Promise<readonly Open[]> {
+  const all = await singleCalls(draft)
+  const scenario = allInTurn(draft, all)
+  const replies = await makeRuns(
+    survivors.map(({ terms }) => ({ ...honestTerms, ...terms, scenario, failFast: true, repliesOnly: true })),
+  )
+  return survivors.map((mutant, survivor) => {
+    const slots = new Set(replies[survivor]?.different)
+    const filter = mutant.clause === null ? null : callFilterOf(mutant.clause)
+    // A request with a key of nobody belongs to no caller.
+    const isMatching = ({ calls }: PricedAddition) => filter !== null && Object.values(calls).some(filter.matches)
+    const first = all.filter((candidate, index) => (slots.size > 0 ? slots.has(index) : isMatching(candidate)))
+    return { mutant, left: first.slice(0, maxTried) }
+  })
+}
+
+/** Whether an honest service passes the scenario with an addition, by candidate. Each is checked once. */
+function createChecks(draft: DraftPlan, makeRuns: MakeRuns, max: number) {
+  const known = new Map<PricedAddition, 'passes' | 'fails' | 'untried'>()
+  return {
+    honest: async (candidates: readonly PricedAddition[]) => {
+      const fresh = [...new Set(candidates)].filter(candidate => !known.has(candidate))
+      const room = Math.max(0, max - known.size)
+      const checked = fresh.slice(0, room)
+      const results = await makeRuns(
+        checked.map(({ addition }) => ({
+          ...{ ...honestTerms, failFast: false },
+          scenario: scenarioWith(draft, [addition]),
+        })),
+      )
+      checked.forEach((candidate, index) => {
+        known.set(candidate, results[index]?.verdict === 'pass' ? 'passes' : 'fails')
+      })
+      for (const candidate of fresh.slice(room)) known.set(candidate, 'untried')
+      return known
+    },
+  }
+}
+
+function yamlOf({ calls, stage, threshold }: Addition): readonly string[] {
+  const written = Object.entries(calls).map(([name, call]) => `  ${name}: ${yamlFlow(call)}`)
+  return [
+    ...(written.length === 0 ? [] : ['calls:', ...written]),
+    ...(stage === null ? [] : ['stages:', `  - ${yamlFlow(stage)}`]),
+    ...(threshold === null ? [] : ['thresholds:', `  - ${yamlFlow(threshold)}`]),
+  ]
+}

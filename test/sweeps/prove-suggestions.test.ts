@@ -1,0 +1,132 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { type JsonObject, toObject } from '../../src/lib/json.ts'
+import { type DraftPlan, draftScenario, scenarioAt } from '../../src/library/draft.ts'
+import { createSecrets } from '../../src/library/secrets.ts'
+import { scenarioWith } from '../../src/prove/additions.ts'
+import type { MutantResult } from '../../src/prove/mutant-run.ts'
+import { inlineRuns } from '../../src/prove/mutant-threads.ts'
+import { promisedLies } from '../../src/prove/mutants.ts'
+import { type GateProof, proveGate } from '../../src/prove/prove.ts'
+import { renderProof } from '../../src/prove/render-proof.ts'
+import { suggestAdditions } from '../../src/prove/suggest.ts'
+import type { MakeRuns } from '../../src/prove/suggest-thresholds.ts'
+import { membersOf } from '../../src/scenario/load-scenario.ts'
+import { todays } from '../support/nightly.ts'
+import { freshDirectory } from '../support/turnpike.ts'
+
+/** Without these promises, no shipped scenario passes. */
+const content = ['chat.choice', 'rpc.response', 'billing.conservation']
+
+function draftOf(written: JsonObject, promises: readonly string[]): Promise<DraftPlan> {
+  const profile = join(freshDirectory(), 'profile.yaml')
+  writeFileSync(profile, `promises: { only: ${JSON.stringify([...content, ...promises])} }`)
+  const overrides = { target: null, seed: null, budgetUsd: null, topUpUsd: null, only: [] }
+  return draftScenario(
+    { written, file: 'shortened.yaml', isFile: false },
+    { ...overrides, profile, limitsFrom: 'target' },
+    createSecrets([]),
+  )
+}
+
+const prove = async (draft: DraftPlan, suggestions: boolean) =>
+  proveGate(draft, await inlineRuns(draft), { minScore: null, sensitivity: false, suggestions })
+
+const caughtIn = ({ mutants }: GateProof) => mutants.filter(({ survived }) => survived === null).map(({ name }) => name)
+
+/** A shipped scenario without a call and what sends it, or without a threshold. */
+function without(scenario: string, { call, threshold }: { readonly call?: string; readonly threshold?: string }) {
+  const { written, file } = scenarioAt(scenario)
+  const members = membersOf(written, file)
+  const stages = (members.stages as readonly JsonObject[]).flatMap(stage => {
+    const { mix, calls } = stage
+    if (Array.isArray(calls)) return { ...stage, calls: calls.filter(name => name !== call) }
+    const left = Object.entries(toObject(mix) ?? {}).filter(([name]) => name !== call)
+    if (mix === undefined) return stage
+    return left.length === 0 ? [] : { ...stage, mix: Object.fromEntries(left) }
+  })
+  const calls = Object.fromEntries(Object.entries(members.calls as JsonObject).filter(([name]) => name !== call))
+  const thresholds = (members.thresholds as readonly JsonObject[]).filter(({ expect: each }) => each !== threshold)
+  return { ...members, calls, stages, thresholds, 'must-judge': [] }
+}
+
+const removals = [
+  { scenario: 'idempotency', call: 'conflict', promises: ['rpc.replay.conflict'] },
+  { scenario: 'billing', call: 'stream', promises: ['chat.stream.*'] },
+  { scenario: 'billing', call: 'whole', promises: ['chat.usage.*', 'chat.id'] },
+  { scenario: 'billing', call: 'unsupported-methods-in-batch', promises: ['rpc.unsupported-method'] },
+] as const
+
+test.each(todays(removals, 2))(
+  'without $call, $scenario notices less, and each suggestion brings back what it says',
+  async ({ scenario, call, promises }) => {
+    const whole = await prove(await draftOf(without(scenario, {}), promises), false)
+    const draft = await draftOf(without(scenario, { call }), promises)
+    const less = await prove(draft, true)
+    const lost = caughtIn(whole).filter(name => !caughtIn(less).includes(name))
+    expect([whole.verdict, less.verdict], less.reasons.join(' ')).toEqual(['pass', 'pass'])
+    expect(lost.length, caughtIn(whole).join(' ')).toBeGreaterThan(0)
+    expect((whole.score ?? 0) - (less.score ?? 0)).toBeCloseTo(lost.length / whole.mutants.length)
+    const { suggestions, untried } = less
+    expect(untried).toEqual([])
+    const noticed = suggestions.flatMap(({ notices }) => notices)
+    expect(noticed).toEqual(expect.arrayContaining(lost))
+    for (const { addition, notices, requests, usd, yaml } of todays(suggestions, 3)) {
+      const more = await draft.inPlace(scenarioWith(draft, [addition]))
+      expect(more.plan.forecast.requests - draft.plan.forecast.requests, yaml.join('\n')).toBe(requests)
+      expect(Number(more.plan.forecast.worstUsd) - Number(draft.plan.forecast.worstUsd)).toBeCloseTo(Number(usd), 9)
+      const proof = await prove(more, false)
+      expect(proof.verdict).toBe('pass')
+      expect(caughtIn(proof), yaml.join('\n')).toEqual(expect.arrayContaining([...caughtIn(less), ...notices]))
+    }
+  },
+)
+
+const steady = (thresholds: readonly string[]): JsonObject => ({
+  name: 'steady',
+  callers: { count: 2 },
+  calls: { read: { kind: 'rpc', network: 'ethereum-mainnet', methods: { eth_blockNumber: 1 } } },
+  stages: [{ name: 'all', shape: 'constant', duration: '20s', rate: '10/s', mix: { read: 1 } }],
+  thresholds: ['violations == 0', ...thresholds].map(each => ({ expect: each, why: 'A test.' })),
+})
+
+test('without them, thresholds on times and failures are suggested, and cost nothing', async () => {
+  const strict = ['status(500) == 0', 'p(50) latency of read < 12ms']
+  const faults = ['slower-by-half', 'three-times-as-slow', 'ten-times-as-slow', 'errors-two-percent']
+  const whole = await prove(await draftOf(steady(strict), []), false)
+  expect(caughtIn(whole)).toEqual(expect.arrayContaining(faults))
+  const draft = await draftOf(steady([]), [])
+  const less = await prove(draft, true)
+  expect(caughtIn(less).filter(name => faults.includes(name))).toEqual([])
+  const { suggestions } = less
+  expect(suggestions.flatMap(({ notices }) => notices)).toEqual(expect.arrayContaining(faults))
+  for (const { addition, requests, usd, notices } of suggestions) {
+    if (addition.stage !== null) continue
+    expect({ requests, usd }).toEqual({ requests: 0, usd: '0' })
+    const proof = await prove(await draft.inPlace(scenarioWith(draft, [addition])), false)
+    expect(caughtIn(proof)).toEqual(expect.arrayContaining([...notices]))
+  }
+  const text = renderProof(less, { columns: 100, color: false })
+  expect(text).toContain('What would notice more')
+  expect(text).toMatch(/No further request: the score is [\d.]+ %, since it notices slower-by-half/)
+  for (const columns of [80, 200])
+    for (const line of renderProof(less, { columns, color: false }).split('\n'))
+      expect(line.length, line).toBeLessThanOrEqual(columns)
+})
+
+test('what a long scenario leaves no time for is named', async () => {
+  const draft = await draftOf(steady([]), ['rpc.unsupported-method', 'rpc.network', 'rpc.request'])
+  const runs = await inlineRuns(draft)
+  const makeRuns: MakeRuns = async all => {
+    const results: MutantResult[] = []
+    await runs.run(all, (index, result) => {
+      results[index] = result
+    })
+    return results
+  }
+  const lies = promisedLies(draft.plan, draft.contract).filter(({ clause }) => clause !== 'rpc.response')
+  const { suggestions, untried } = await suggestAdditions(draft, makeRuns, lies, 1)
+  expect(suggestions.length).toBe(1)
+  expect(untried.length).toBeGreaterThan(3)
+})
