@@ -318,7 +318,7 @@ function statedOptions(response: ObservedResponse, { chat }: Contract): StatedOp
     echo: body?.[chat.parametersField],
     text: texts.join('\n'),
     isTruncated: isTruncated || texts.some(text => text.length >= cutAtCharacters),
-    tools: body?.choices === undefined ? null : messages.flatMap(message => toolsOf(message?.tool_calls)),
+    tools: Array.isArray(body?.choices) ? messages.flatMap(message => toolsOf(message?.tool_calls)) : null,
   }
 }
 

@@ -6,7 +6,7 @@ import { toObject } from '../../lib/json.ts'
 import { memoizeLast } from '../../lib/memoize.ts'
 import { absDifference, formatPico, nearestPico, parsePico } from '../../lib/money.ts'
 import { oneOf } from '../../lib/usage-error.ts'
-import type { Observation } from '../../observation/observation.ts'
+import type { Observation, ObservedResponse } from '../../observation/observation.ts'
 import type { ChatDescriptor } from '../../observation/requests/chat.ts'
 import { requestTraits } from '../../observation/requests/request.ts'
 import type { TurnDescriptor } from '../../observation/requests/traits.ts'
@@ -63,7 +63,7 @@ export function checkCompletion(
     checkDetails(usage, counts, expect)
     if (isTruncated) checkTruncation(usage, counts, request, contract, expect)
   }
-  if (cost !== undefined && cost !== null) checkCost(cost, counts, request, contract, reporter, expect)
+  if (cost !== undefined && cost !== null) checkCost(cost, counts, observation, contract, reporter, expect)
 }
 
 function checkCounts(
@@ -147,7 +147,7 @@ function costInHeader({ response }: ChatObservation, contract: Contract): unknow
 function checkCost(
   cost: unknown,
   counts: TokenCounts | null,
-  { model, options }: ChatDescriptor,
+  { request: { model, options }, response }: ChatObservation,
   contract: Contract,
   reporter: Reporter<CompletionClause>,
   expect: Expect<CompletionClause>,
@@ -161,8 +161,9 @@ function checkCost(
     reporter.unjudged('chat.cost.amount', unknownPrice)
     return
   }
-  const tolerance = completionTolerance(expected, contract)
   const said = stated.usd + stated.diem
+  const isRounded = isInMicroUsd(stated, response?.headers ?? {}, contract)
+  const tolerance = completionTolerance(expected, contract) + (isRounded ? microUsd : 0n)
   const lookups = maxLookups(options, contract)
   if (lookups > 0) {
     const tokens = { min: expected - tolerance, max: expected + tolerance }
@@ -175,6 +176,19 @@ function checkCost(
     const cacheNote = isCached ? `, of which ${cached} cached and ${written} written` : ''
     return `cost is ${quote(cost)}, expected ${formatPico(expected)} by the list price for ${prompt} + ${completion} tokens${cacheNote}`
   })
+}
+
+const microUsd = 1_000_000n
+
+/** Whether a service may count in millionths of a dollar: neither the cost nor the balances beside it show a smaller part. */
+function isInMicroUsd(
+  { usd, diem }: Readonly<Record<'usd' | 'diem', bigint>>,
+  headers: ObservedResponse['headers'],
+  contract: Contract,
+): boolean {
+  const { usdHeader, diemHeader } = priceListOf(contract)
+  const isCoarse = (name: string) => /\.\d{6}$/.test(headers[name] ?? '')
+  return usd % microUsd === 0n && diem % microUsd === 0n && isCoarse(usdHeader) && isCoarse(diemHeader)
 }
 
 type CostRange = { readonly min: bigint; readonly max: bigint }
