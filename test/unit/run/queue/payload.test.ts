@@ -18,7 +18,9 @@ test('what another program wrote is a mistake that says where, got and expected'
   const others = ['', 'x', '{"shards":2}', 'a'.repeat(100_000), serialize(value), deflateSync(serialize(value))]
   for (const bytes of [...others.map(each => Buffer.from(each)), pack('result', value)]) {
     expect(() => unpack('job', bytes)).toThrow(UsageError)
-    expect(() => unpack('job', bytes)).toThrow(`Redis: job: got ${bytes.length} bytes of something else, expected data of`)
+    expect(() => unpack('job', bytes)).toThrow(
+      `Redis: job: got ${bytes.length} bytes of something else, expected data of`,
+    )
     expect(unpackOrNull('job', bytes)).toBeNull()
   }
 })
