@@ -1,3 +1,4 @@
+import { toObject } from '../../lib/json.ts'
 import type { GeneratedChoice, Token, ToolCall } from './completion.ts'
 import type { AppliedOptions, OptionRules } from './options.ts'
 import type { ChatRequest } from './request.ts'
@@ -8,7 +9,7 @@ const thoughtShare = 0.3
 /** The choice as it is sent: with or without its think block, with citations, or as a tool call. */
 export function renderChoice(
   choice: GeneratedChoice,
-  { options, thinksInTags, tool }: ChatRequest,
+  { options, thinksInTags, tool, schema }: ChatRequest,
   sources: readonly SearchHit[],
   rules: OptionRules,
 ): GeneratedChoice {
@@ -17,11 +18,70 @@ export function renderChoice(
     documents !== null
       ? { name: documents, arguments: JSON.stringify({ documents: sources }) }
       : tool !== null
-        ? { name: tool, arguments: '{}' }
+        ? { name: tool.name, arguments: JSON.stringify(exampleOf(tool.parameters) ?? {}) }
         : null
   if (called !== null) return { ...choice, shown: [], toolCall: called, finishReason: 'tool_calls' }
+  if (schema !== null) return { ...choice, shown: asJson(choice.content, schema) }
   const visible = thinksInTags ? withThoughts(choice.content, options, rules) : choice.content
   return { ...choice, shown: sources.length > 0 ? withCitations(visible, sources, options, rules) : visible }
+}
+
+/** The tokens with the parts of a JSON value as their words. The last token has what is left. */
+function asJson(content: readonly Token[], schema: unknown): readonly Token[] {
+  const parts = JSON.stringify(exampleOf(schema)).match(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^"{}[\],:]+/g) ?? []
+  const last = Math.min(content.length, parts.length) - 1
+  return content
+    .slice(0, last + 1)
+    .map((token, index) => ({ ...token, word: index < last ? (parts[index] ?? '') : parts.slice(last).join('') }))
+}
+
+/** Bounds the values of a schema, which may refer to itself. */
+const maxValues = 200
+
+/** A small value that follows a JSON schema, as far as its common keywords say. */
+function exampleOf(schema: unknown): unknown {
+  let values = 0
+  return valueFor(schema)
+
+  function valueFor(written: unknown): unknown {
+    const of = toObject(written)
+    if (of === null || ++values > maxValues) return null
+    if (typeof of.$ref === 'string') return valueFor(pointed(of.$ref))
+    if (of.const !== undefined) return of.const
+    const [first] = [of.enum, of.anyOf, of.oneOf, of.allOf].find(Array.isArray) ?? []
+    if (first !== undefined) return Array.isArray(of.enum) ? first : valueFor(first)
+    const type = Array.isArray(of.type) ? of.type[0] : (of.type ?? (of.properties === undefined ? null : 'object'))
+    const bound = (name: string, unstated = 0): number => (typeof of[name] === 'number' ? of[name] : unstated)
+    switch (type) {
+      case 'object': {
+        const required = Array.isArray(of.required) ? of.required.map(String) : []
+        const properties = toObject(of.properties) ?? {}
+        return Object.fromEntries(required.map(name => [name, valueFor(properties[name])]))
+      }
+      case 'array':
+        return Array.from({ length: Math.min(bound('minItems'), maxValues - values) }, () => valueFor(of.items))
+      case 'string':
+        return 'text'.padEnd(Math.min(bound('minLength'), maxValues), '.')
+      case 'integer':
+      case 'number':
+        return Math.min(
+          Math.max(0, Math.ceil(bound('minimum')), Math.floor(bound('exclusiveMinimum', -1)) + 1),
+          bound('maximum', Number.MAX_SAFE_INTEGER),
+        )
+      case 'boolean':
+        return true
+      default:
+        return null
+    }
+  }
+
+  function pointed(reference: string): unknown {
+    const names = reference
+      .replace(/^#\/?/, '')
+      .split('/')
+      .filter(name => name !== '')
+    return names.reduce<unknown>((value, name) => toObject(value)?.[name], schema)
+  }
 }
 
 /** The first words are the think block. The first and the last of them become its tags. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Contract, Model } from '../../contract/contract.ts'
-import { isObject } from '../../lib/json.ts'
+import { isObject, toObject } from '../../lib/json.ts'
 import { type AppliedOptions, areInvalid, type OptionRules, optionsReader } from './options.ts'
 import { type Prefix, prefixesOf } from './prompt-cache.ts'
 import { countTokens, systemPromptTokens, tokensPerAttachment, tokensPerMessage, tokensPerPrompt } from './tokens.ts'
@@ -21,12 +21,16 @@ export type ChatRequest = {
   /** Whether the response echoes the options, since some were sent. */
   readonly echoes: boolean
   /** The tool of the caller that the response must call; null for none. */
-  readonly tool: string | null
+  readonly tool: Tool | null
+  /** The JSON schema that the content must follow; null for text. */
+  readonly schema: unknown
   /** The prefixes of the prompt that a cache may store. */
   readonly prefixes: () => readonly Prefix[]
   /** The text of all messages of the user. */
   readonly userText: () => string
 }
+
+type Tool = { readonly name: string; readonly parameters?: unknown }
 
 type ChatIssue = { readonly code: string; readonly path: readonly PropertyKey[]; readonly message: string }
 
@@ -60,6 +64,7 @@ const body = z.looseObject({
   prompt_cache_key: z.string().optional(),
   tools: z.array(z.looseObject({ function: z.looseObject({ name: z.string().min(1) }) })).optional(),
   tool_choice: z.unknown().optional(),
+  response_format: z.unknown().optional(),
 })
 
 /** Public fields that are not documented. */
@@ -117,6 +122,7 @@ export function chatRequestParser(
       options,
       echoes: inBody !== undefined || suffix !== '',
       tool: calledTool(request.tools, request.tool_choice),
+      schema: schemaOf(request.response_format),
       prefixes: () => prefixesOf(request.messages),
       userText: () => userText(request.messages),
     }
@@ -124,10 +130,19 @@ export function chatRequestParser(
 }
 
 /** The tool that must be called: the named one, or the first if any tool is required. */
-function calledTool(tools: z.infer<typeof body>['tools'], choice: unknown): string | null {
-  if (choice === 'required') return tools?.[0]?.function.name ?? null
+function calledTool(tools: z.infer<typeof body>['tools'], choice: unknown): Tool | null {
+  if (choice === 'required') return tools?.[0]?.function ?? null
   const named = isObject(choice) && isObject(choice.function) ? choice.function.name : null
-  return tools?.find(tool => tool.function.name === named)?.function.name ?? null
+  return tools?.find(tool => tool.function.name === named)?.function ?? null
+}
+
+/** Of any JSON that was asked for without a schema. */
+const anyAnswer = { type: 'object', properties: { answer: { type: 'string' } }, required: ['answer'] }
+
+function schemaOf(format: unknown): unknown {
+  const { type, json_schema: named } = toObject(format) ?? {}
+  if (type === 'json_schema') return toObject(named)?.schema ?? anyAnswer
+  return type === 'json_object' ? anyAnswer : null
 }
 
 function userText(messages: z.infer<typeof body>['messages']): string {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../../src/contract/documented.ts'
-import { conversation, jsonOf } from '../conversation.ts'
+import { conversation, jsonOf, textOf } from '../conversation.ts'
 
 test('an unknown field is rejected if the contract sets that rule; a public one is not', () => {
   const contract = { ...documentedContract, chat: { ...documentedContract.chat, unknownMembers: 'refused' as const } }
@@ -71,4 +71,52 @@ test.each([
     body: { model: 'ref-nano-3b', messages },
   })
   expect(headers['content-encoding']).toBe(encoding)
+})
+
+describe('a schema', () => {
+  const schema = {
+    type: 'object',
+    properties: {
+      city: { type: 'string', minLength: 6 },
+      unit: { enum: ['C', 'F'] },
+      days: { type: 'array', minItems: 2, items: { $ref: '#/$defs/day' } },
+      note: { type: 'string' },
+    },
+    required: ['city', 'unit', 'days'],
+    $defs: {
+      day: {
+        type: 'object',
+        properties: { degrees: { type: ['integer', 'null'], minimum: 3 }, rain: { anyOf: [{ type: 'boolean' }] } },
+        required: ['degrees', 'rain'],
+      },
+    },
+  }
+  const day = { degrees: 3, rain: true }
+  const value = { city: 'text..', unit: 'C', days: [day, day] }
+  const asked = { type: 'json_schema', json_schema: { name: 'forecast', schema } }
+
+  test.each([1, 5, 4_096])('is followed by the content of at most %i tokens, whole and streamed', max => {
+    const { chat } = conversation()
+    const body = { response_format: asked, max_completion_tokens: max }
+    const { choices, usage } = jsonOf(chat(body))
+    expect(JSON.parse(choices[0].message.content)).toEqual(value)
+    expect(usage.completion_tokens).toBeLessThanOrEqual(max)
+    const events = textOf(chat({ ...body, stream: true })).matchAll(/^data: (\{.*)$/gm)
+    const deltas = [...events].map(([, data]) => JSON.parse(data ?? '').choices[0]?.delta.content ?? '')
+    expect(JSON.parse(deltas.join(''))).toEqual(value)
+  })
+
+  test('is followed by the arguments of a tool', () => {
+    const tools = [{ type: 'function', function: { name: 'forecast', parameters: schema } }]
+    const [choice] = jsonOf(conversation().chat({ tools, tool_choice: 'required' })).choices
+    expect(JSON.parse(choice.message.tool_calls[0].function.arguments)).toEqual(value)
+  })
+
+  test('may be left out, and may refer to itself', () => {
+    const contentOf = (format: unknown) =>
+      JSON.parse(jsonOf(conversation().chat({ response_format: format })).choices[0].message.content)
+    expect(contentOf({ type: 'json_object' })).toEqual({ answer: 'text' })
+    const endless = { type: 'object', properties: { a: { $ref: '#' }, b: { $ref: '#' } }, required: ['a', 'b'] }
+    expect(contentOf({ type: 'json_schema', json_schema: { schema: endless } })).toHaveProperty('a.a.a')
+  })
 })
