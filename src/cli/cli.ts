@@ -15,7 +15,7 @@ export async function runCli(args: readonly string[]): Promise<number> {
   const [first, ...rest] = args
   if (first === completeFlag) return (await import('./commands/completion.ts')).completeCommand(rest, commands)
   if (first === undefined) {
-    process.stderr.write(`${mainHelp(commands)}\n`)
+    process.stderr.write(`${mainHelp(commands, process.stderr.columns)}\n`)
     return exitCodes.usage
   }
   if (isVersion(first)) {
@@ -23,9 +23,9 @@ export async function runCli(args: readonly string[]): Promise<number> {
     return say(asJson ? JSON.stringify({ version }) : version)
   }
   if (first === 'help') return say(helpOn(rest))
-  if (isHelp(first)) return say(mainHelp(commands))
+  if (isHelp(first)) return say(mainHelp(commands, process.stdout.columns))
   const command = commandOf(first, commands)
-  if (rest.some(isHelp)) return say(commandHelp(command))
+  if (rest.some(isHelp)) return say(commandHelp(command, process.stdout.columns))
   if (rest.some(isVersion)) return say(version)
   checkArguments(rest, command, commands)
   return await command.run(await parse(args, command))
@@ -39,9 +39,9 @@ function say(text: string): number {
 /** The help that `help run` asks for, or about all commands. Throws a UsageError. */
 function helpOn(words: readonly string[]): string {
   const [name, ...surplus] = words.filter(word => !isHelp(word))
-  if (name === undefined) return mainHelp(commands)
+  if (name === undefined) return mainHelp(commands, process.stdout.columns)
   const command = commandOf(name, commands)
-  if (surplus.length === 0) return commandHelp(command)
+  if (surplus.length === 0) return commandHelp(command, process.stdout.columns)
   throw new UsageError({
     where: 'turnpike help',
     ...surplusWord(surplus[0]),

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { type Browser, chromium } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { defaultLatency, scaleLatency } from '../../src/service/capacity.ts'
+import { hasAxe, seriousFaults } from '../support/axe.ts'
 import { describeWith } from '../support/real-part.ts'
 import { recordedRun } from '../support/recorded-run.ts'
 import { freshDirectory, startForTest } from '../support/turnpike.ts'
@@ -56,6 +57,7 @@ describeWith('chromium', 'the list of runs in a real browser', () => {
       expect(await page.locator('#trends .spark').count()).toBeGreaterThan(0)
       const background = await page.evaluate('getComputedStyle(document.body).backgroundColor')
       expect(background).toBe(look.colorScheme === 'dark' ? 'rgb(13, 17, 23)' : 'rgb(246, 247, 249)')
+      if (hasAxe) expect(await seriousFaults(page)).toEqual([])
 
       await page.locator('#runs a').first().click()
       expect(await page.title()).toMatch(/: nightly$/)

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { hasAxe, seriousFaults } from '../support/axe.ts'
 import { describeWith } from '../support/real-part.ts'
 import { freshDirectory, type Started, serveForTest, startForTest } from '../support/turnpike.ts'
 
@@ -72,6 +73,9 @@ describeWith('chromium', 'the live page in a real browser', () => {
       expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0)
       expect(await page.title()).toBe('fail so far: smoke')
     }
+    // One of each size and each color scheme, while the run goes.
+    for (const { page } of hasAxe ? [watched[0] ?? never(), watched[3] ?? never()] : [])
+      expect(await seriousFaults(page)).toEqual([])
 
     const { code } = await run.ended
     expect(code).toBe(1)

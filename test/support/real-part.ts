@@ -7,7 +7,7 @@ const programs = {
   pushgateway: ['prometheus-pushgateway'],
   compose: ['docker-compose'],
   // Of the npm registry: `npm ci --prefix site`.
-  site: ['site/node_modules/.bin/vitepress', 'chromium'],
+  site: ['site/node_modules/.bin/vite', 'chromium'],
   chromium: ['chromium'],
   redis: ['redis-server'],
   // Of the Go module proxy, built from the folders of test/real/otlp.

@@ -3,6 +3,7 @@ import { checkArguments, commandOf } from '../../../src/cli/check-arguments.ts'
 import { runCli } from '../../../src/cli/cli.ts'
 import { commands } from '../../../src/cli/commands.ts'
 import { exitCodes, failCodeOf, listFlag, number, text, version } from '../../../src/cli/flags.ts'
+import { commandHelp, mainHelp } from '../../../src/cli/help.ts'
 import { exitCodeOf } from '../../../src/cli/print.ts'
 import { UsageError } from '../../../src/lib/usage-error.ts'
 import type { Report } from '../../../src/report/document.ts'
@@ -49,6 +50,16 @@ test.each([['--version'], ['-v'], ['run', '-v'], ['plan', 'x', '--version']])(
     expect(version).toMatch(/^\d+\.\d+\.\d+/)
   },
 )
+
+test.each([60, 80, 100, 200])('help fits a terminal of %i columns, and no line is longer than 100', columns => {
+  const pages = [mainHelp(commands, columns), ...commands.map(command => commandHelp(command, columns))]
+  expect(
+    pages
+      .join('\n')
+      .split('\n')
+      .filter(line => line.length > Math.min(columns, 100)),
+  ).toEqual([])
+})
 
 test.each([[['-h']], [['help']], [['--help', 'run']]])('%j prints the help', async args => {
   expect(await runCli(args)).toBe(exitCodes.pass)
