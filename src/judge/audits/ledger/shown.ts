@@ -87,8 +87,9 @@ function ofInference(
         response.body.kind === 'stream' ? 'either' : 'after',
       ),
     ]
-  // The RPC proxy is not an inference endpoint.
-  if ((part === 'inference' || written !== undefined) && response.headersCut !== true)
+  // The RPC proxy is not an inference endpoint, and a stream begins before its cost is known.
+  const isDue = part === 'inference' && response.body.kind !== 'stream'
+  if ((isDue || written !== undefined) && response.headersCut !== true)
     reporter.fail(
       'wallet.balance-remaining',
       `${balanceRemainingHeader} is ${written === undefined ? 'missing' : JSON.stringify(written)}, expected the credit of the wallet`,

@@ -2,6 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../../../src/contract/documented.ts'
 import { chargeOf } from '../../../../../src/judge/audits/ledger/charge.ts'
 import { expectedCharge } from '../../../../../src/judge/audits/ledger/prices.ts'
+import { shownCredits } from '../../../../../src/judge/audits/ledger/shown.ts'
+import { createFindingLog } from '../../../../../src/judge/findings/findings.ts'
 import { parsePico, pico } from '../../../../../src/lib/money.ts'
 import type { FailureReason, Observation } from '../../../../../src/observation/observation.ts'
 import {
@@ -197,4 +199,14 @@ describe('the expected cost of a request by our price list', () => {
     const decided = { ...documentedContract, rpc: { ...documentedContract.rpc, singleErrorIsDiscounted: true } }
     expect(failing('20', decided)).toBe(5n)
   })
+})
+
+test('a stream to a wallet may lack what is left after it, since it begins before its cost is known', () => {
+  const foundIn = (observation: Observation) => {
+    const log = createFindingLog()
+    shownCredits({ ...observation, chain: 'base' }, documentedContract, log.reporterFor('ledger'))
+    return log.findings().map(({ clause }) => clause)
+  }
+  expect(foundIn(streamObserved({}))).toEqual([])
+  expect(foundIn(chatObserved(completion))).toEqual(['wallet.balance-remaining'])
 })
