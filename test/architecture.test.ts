@@ -677,8 +677,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 585 files',
-    rule: atMostFiles(585),
+    text: 'src has at most 586 files',
+    rule: atMostFiles(586),
     planted: [],
   },
   {

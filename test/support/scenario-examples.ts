@@ -82,6 +82,7 @@ export const callExamples: Readonly<Record<string, string>> = {
     suffix: enable_web_citations=true
     accept-encoding: gzip
     same-prompt: true
+    canary: true
   cancelled: { kind: chat, model-tier: S, prompt-tokens: 20, hang-up: { after: 5 tokens, stop-reading: 2s, ratio: 0.1 } }
   named: { kind: chat, stream: false, model: ref-small-24b, prompt-tokens: 20 }
 `,

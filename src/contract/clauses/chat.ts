@@ -58,6 +58,12 @@ export const chatClauses = {
     { hides: ['completions have no readable choices', choices] },
   ],
   'chat.choice.finish-reason': ['2.4', ['chat-response', 'chat-stream'], 'finish_reason is stop, length or tool_calls.'],
+  'chat.isolation': [
+    '2.4',
+    ['chat-response', 'chat-stream'],
+    'A completion has nothing that only another request asked for.',
+    { needs: 'a chat call with a canary that the model repeats', exercisedBy: 'chat' },
+  ],
   'chat.message': ['2.4', 'chat-response', 'The message of a choice is an assistant or tool message with content or tool_calls.'],
   'chat.usage': [
     '2.4',

@@ -58,9 +58,13 @@ function twinOf(observation: Observation, role: TwinRole, sentMs: number, contra
     ...{ id, role, sentMs, isAccepted, status },
     promptTokens: isAccepted ? (countsOf(observation)?.prompt ?? null) : null,
     credits: credits === null ? null : Number(credits),
-    results: rpc && resultsIn(rpc.request, rpc.response),
+    results: rpc && inOrder(role, resultsIn(rpc.request, rpc.response)),
   }
 }
+
+/** In the order of the items of the first request. */
+const inOrder = ({ form }: TwinRole, results: readonly unknown[] | null): readonly unknown[] | null =>
+  form === 'other-order' ? (results?.toReversed() ?? null) : results
 
 /** Null if an item has no result: what a node fails at now, it may do a moment later. */
 function resultsIn({ items }: RpcDescriptor, { body }: ObservedResponse): readonly unknown[] | null {

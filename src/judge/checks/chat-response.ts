@@ -4,7 +4,7 @@ import { isPresent, toObject } from '../../lib/json.ts'
 import type { ChatDescriptor } from '../../observation/requests/chat.ts'
 import { hasReplayStatus, is2xx, isJsonType, jsonObject } from '../../observation/response.ts'
 import { type Check, checkStatus, type Expect, expectFor } from './check.ts'
-import { checkCompletion, checkFinishReason } from './completion.ts'
+import { checkCanary, checkCompletion, checkFinishReason } from './completion.ts'
 
 /** Checks an unstreamed completion. */
 export const checkChatResponse: Check<'chat-response', ChatDescriptor> = (observation, contract, reporter) => {
@@ -26,7 +26,10 @@ export const checkChatResponse: Check<'chat-response', ChatDescriptor> = (observ
   checkCompletion({ id, created, model, usage, cost, isTruncated }, observation, contract, reporter)
 
   if (Array.isArray(choices))
-    for (const choice of choices) checkChoice(toObject(choice), choices.length, contract, expect)
+    for (const choice of choices) {
+      checkChoice(toObject(choice), choices.length, contract, expect)
+      checkCanary(String(toObject(toObject(choice)?.message)?.content ?? ''), observation.request, expect)
+    }
   // Choices may be absent. If present, they must be a list.
   else if (choices !== undefined) expect('chat.choice', false, () => `choices is ${quote(choices)}, expected a list`)
 }

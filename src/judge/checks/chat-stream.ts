@@ -12,7 +12,7 @@ import type { ChatDescriptor } from '../../observation/requests/chat.ts'
 import { is2xx } from '../../observation/response.ts'
 import { checkStopReason, checkToolCalls } from './chat-response.ts'
 import { type Check, checkStatus, type Expect, expectFor } from './check.ts'
-import { checkCompletion, checkFinishReason } from './completion.ts'
+import { checkCanary, checkCompletion, checkFinishReason } from './completion.ts'
 
 /** Failures caused by the stream itself, not by the connection or by a reported error. */
 const ownEnds: readonly string[] = ['stream-truncated', 'stream-malformed']
@@ -43,6 +43,7 @@ export const checkChatStream: Check<'chat-stream', ChatDescriptor> = (observatio
   if (stream === null) return
 
   checkChunks(stream, contract, expect)
+  checkCanary(stream.text ?? '', observation.request, expect)
   for (const reason of stream.finishReasons) checkFinishReason(reason, contract, expect)
   checkEnding(stream, expect)
   checkIndices(stream, choicesOf(observation.request.options), expect)

@@ -1,6 +1,7 @@
 import { choicesOf, maxLookups } from '../../contract/chat-options.ts'
 import type { ClausesOf } from '../../contract/clauses.ts'
 import type { Contract } from '../../contract/contract.ts'
+import { canariesIn } from '../../contract/requests/canary.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
 import { memoizeLast } from '../../lib/memoize.ts'
@@ -64,6 +65,19 @@ export function checkCompletion(
     if (isTruncated) checkTruncation(usage, counts, request, contract, expect)
   }
   if (cost !== undefined && cost !== null) checkCost(cost, counts, observation, contract, reporter, expect)
+}
+
+/** Checks that a completion has no word that only another request asked for. It proves nothing if it lacks its own, too. */
+export function checkCanary(text: string, { canary }: ChatDescriptor, expect: Expect<'chat.isolation'>): void {
+  if (canary === undefined) return
+  const found = canariesIn(text)
+  const other = found.find(each => each !== canary)
+  if (found.length === 0) return
+  expect(
+    'chat.isolation',
+    other === undefined,
+    () => `the text has ${other}, expected ${canary}: another request asked for it`,
+  )
 }
 
 function checkCounts(

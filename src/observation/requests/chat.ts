@@ -17,6 +17,8 @@ export const chatRequestSchema = z.object({
   maxCompletionTokens: amount,
   /** null if the request had only a prompt and a token limit. */
   options: chatOptionsSchema.nullable(),
+  /** The word that its completion should have, and no other one. Missing: it asked for none. */
+  canary: z.string().optional(),
   /** Missing: it has no idempotency key. */
   replay: replayRoleSchema.optional(),
   /** Missing: it has no twin. */

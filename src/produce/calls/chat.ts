@@ -1,4 +1,5 @@
 import { bodyOptions } from '../../contract/chat-options.ts'
+import { canaryOf } from '../../contract/requests/canary.ts'
 import { type Random, randomStream } from '../../lib/random.ts'
 import type { ChatDescriptor } from '../../observation/requests/chat.ts'
 import type { ReplayRole } from '../../observation/requests/traits.ts'
@@ -83,17 +84,26 @@ export function buildChat(
     seed,
     `prompt/${options?.samePrompt ? (replay?.role === 'conflict' ? 'other' : 'same') : content}`,
   )
-  const messages = [{ role: 'user', content: makePrompt(promptTokens, random) }] as const
+  const prompt = makePrompt(promptTokens, random)
+  const canary = plan.canary ? canaryOf(`${seed}/${runId}/${content}`) : undefined
+  const asked = canary === undefined ? prompt : `${prompt}. Begin your answer with the word ${canary}`
+  const messages = [{ role: 'user', content: asked }] as const
   if (replay === null)
-    return { ...buildChatOf(plan, messages, headers, context), leaves: pointToLeave(plan.hangUp, content, seed) }
+    return withCanary(canary, {
+      ...buildChatOf(plan, messages, headers, context),
+      leaves: pointToLeave(plan.hangUp, content, seed),
+    })
   const { descriptor, ...built } = buildChatOf(
     plan,
     messages,
     { ...keyOf(replay, contract, runId), ...headers },
     context,
   )
-  return { ...built, descriptor: { ...descriptor, replay }, keepsDigest: true }
+  return withCanary(canary, { ...built, descriptor: { ...descriptor, replay }, keepsDigest: true })
 }
+
+const withCanary = (canary: string | undefined, built: BuiltRequest<ChatDescriptor>): BuiltRequest<ChatDescriptor> =>
+  canary === undefined ? built : { ...built, descriptor: { ...built.descriptor, canary } }
 
 /** A chat completion of these messages. It turns off the system prompts of the service. `onText`: takes the streamed text. */
 export function buildChatOf(
@@ -136,7 +146,7 @@ export function buildChatOf(
       ? null
       : onText !== null
         ? readerFor(options !== null, onText)
-        : options === null
+        : options === null && !plan.canary
           ? openReader
           : openEchoReader,
   }

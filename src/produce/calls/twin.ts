@@ -14,10 +14,19 @@ export const twinRequests: RequestBuilder<CallOf<'twin'>> = {
       return { ...built, descriptor: { ...built.descriptor, twin } }
     }
     const built = buildRpc(of, `${firstId}`, null, headers, context)
-    if (form !== 'batched') return { ...built, descriptor: { ...built.descriptor, twin } }
-    const request = { ...built.request, body: `[${built.request.body}]` }
-    return { ...built, descriptor: { ...built.descriptor, batch: true, twin }, request }
+    const { descriptor, request } = built
+    const { body } = request
+    if (form === 'batched')
+      return { ...built, descriptor: { ...descriptor, batch: true, twin }, request: { ...request, body: `[${body}]` } }
+    if (form !== 'other-order') return { ...built, descriptor: { ...descriptor, twin } }
+    const items = descriptor.items.toReversed()
+    return { ...built, descriptor: { ...descriptor, items, twin }, request: { ...request, body: reversed(body) } }
   },
+}
+
+const reversed = (body: string | null): string => {
+  const items: unknown = JSON.parse(body ?? '[]')
+  return JSON.stringify(Array.isArray(items) ? items.toReversed() : items)
 }
 
 function chatIn(form: TwinRole['form'], call: CallOf<'chat'>): CallOf<'chat'> {

@@ -41,6 +41,9 @@ export const chatSchema = mapping({
     .optional()
     .describe('The value of Accept-Encoding. Default: none is sent.'),
   'same-prompt': flagField.default(false).describe('Send the same prompt every time, so that caches can serve it.'),
+  canary: flagField
+    .default(false)
+    .describe('Ask for a word that only this request has, so that it can be found in the completions of others.'),
   'hang-up': hangUpField,
 }).describe('A chat completion.')
 
@@ -56,6 +59,8 @@ export const resolvedChat = z.object({
   isBounded: z.boolean(),
   /** null if only a prompt and a maximum are sent. */
   options: chatOptionsSchema.nullable(),
+  /** Missing: the prompt has no word of its own. */
+  canary: z.literal(true).optional(),
   /** Missing: the client reads every response to its end. */
   hangUp: resolvedHangUp.optional(),
 })
@@ -81,7 +86,7 @@ export const chat: CallKind<ChatCall> = {
       ...hangUpTraits(call.hangUp),
     }
   },
-  written: ({ stream, model, modelTier, promptTokens, maxCompletionTokens, isBounded, options, hangUp }) => ({
+  written: ({ stream, model, modelTier, promptTokens, maxCompletionTokens, isBounded, options, canary, hangUp }) => ({
     stream,
     // A model without a name is that of a service that nobody has asked yet.
     ...(model === '' ? { 'model-tier': modelTier } : { model }),
@@ -94,6 +99,7 @@ export const chat: CallKind<ChatCall> = {
       ...(options.encoding !== null && { 'accept-encoding': options.encoding }),
       'same-prompt': options.samePrompt,
     }),
+    ...(canary && { canary }),
     ...writtenHangUp(hangUp),
   }),
 }
@@ -124,6 +130,7 @@ export function resolveChat(value: unknown, context: CallContext): ChatCall | nu
     maxCompletionTokens: requested ?? boundOf(options, model),
     isBounded: requested !== null,
     options,
+    ...(call.canary && { canary: true as const }),
     ...hangUpOf(call['hang-up'], stream, context.report),
   }
 }

@@ -18,7 +18,7 @@ export const twinSchema = mapping({
     .array(formField, { error: 'a list of forms' })
     .min(1, { error: 'at least one form' })
     .describe(
-      'The forms in which the same content is sent again: `streamed` (a whole completion), `compressed` (with Accept-Encoding), `batched` (a single RPC call, in a batch of one), `other-key` (another key of the caller), `other-caller`.',
+      'The forms in which the same content is sent again: `streamed` (a whole completion), `compressed` (with Accept-Encoding), `batched` (a single RPC call, in a batch of one), `other-order` (a batch, its items reversed), `other-key` (another key of the caller), `other-caller`.',
     ),
   concurrent: flagField.default(false).describe('Send all forms at once. Default: one after the other.'),
   'may-differ': z
@@ -87,6 +87,8 @@ function unfit(form: TwinForm, of: TwinCall['of'], { callers, keysPerCaller }: C
       return of.kind === 'rpc' && of.batchSize === null && of.failing === 0
         ? null
         : 'a form of an rpc call without failures'
+    case 'other-order':
+      return of.kind === 'rpc' && (of.batchSize ?? 1) > 1 ? null : 'a form of an rpc-batch call of at least 2 items'
     case 'other-key':
       return keysPerCaller === 1 ? 'a form of callers with "keys-per-caller" of at least 2' : null
     case 'other-caller':

@@ -27,7 +27,7 @@ import {
   logprobsOf,
   usageOf,
 } from './completion.ts'
-import { renderChoice, searchWeb } from './content.ts'
+import { renderChoice, searchWeb, withCanary } from './content.ts'
 import { hangUpOn } from './hang-up.ts'
 import { echoOf } from './options.ts'
 import { promptCache } from './prompt-cache.ts'
@@ -158,7 +158,12 @@ export function chatHandler(options: ChatHandlerDeps): ChatHandler {
     const owner = `${account.tier}/${account.name}/${model.id}`
     const cached = behavior.cacheUse(cache(owner, request.prefixes(), state.arrivedMs), request.promptTokens)
     const generated = Array.from({ length: request.choices }, () =>
-      renderChoice(generateChoice(request, behavior, timing, random), request, sources, behavior),
+      renderChoice(
+        withCanary(generateChoice(request, behavior, timing, random), request.userText()),
+        request,
+        sources,
+        behavior,
+      ),
     )
     const usage = usageOf(request.promptTokens, generated, request.thinks, cached)
     const ofTokens = model.usdPerMillion === null ? null : behavior.chatCostPico(usage, model.usdPerMillion)

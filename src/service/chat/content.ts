@@ -1,3 +1,4 @@
+import { canariesIn } from '../../contract/requests/canary.ts'
 import { toObject } from '../../lib/json.ts'
 import type { GeneratedChoice, Token, ToolCall } from './completion.ts'
 import type { AppliedOptions, OptionRules } from './options.ts'
@@ -150,3 +151,11 @@ const pageOf = (url: string): SearchHit => ({
   content: 'It is short.',
   date: '2026-08-01',
 })
+
+/** The choice of a model that begins with the word that the user asks for. */
+export function withCanary(choice: GeneratedChoice, userText: string): GeneratedChoice {
+  const [canary] = canariesIn(userText)
+  if (canary === undefined) return choice
+  const content = choice.content.map((token, index) => (index === 0 ? { ...token, word: canary } : token))
+  return { ...choice, content, shown: content }
+}

@@ -14,7 +14,7 @@ import {
   setStatus,
   withText,
 } from './replies.ts'
-import { changeData, events, partLast, restless, twicePart, withError, withoutPart } from './streams.ts'
+import { changeData, events, inCrowd, partLast, restless, twicePart, withError, withoutPart } from './streams.ts'
 
 const isWhole: ReplyTest = ({ body }) => body.kind === 'whole'
 
@@ -234,6 +234,9 @@ export const chatLies = {
         ({ part }) => part === 'finish' || part === 'usage',
         data => data.replace('"model":"', '"model":"other-'),
       ),
+    ),
+    'json-breaks-in-a-crowd': inCrowd('With 16 streams in flight, a chunk of the next one is cut off.', chunks =>
+      chunks.map((chunk, index) => (index === 2 ? { ...chunk, text: `${chunk.text.slice(0, 40)}\n\n` } : chunk)),
     ),
     'chunk-cut-off': events('A chunk is cut off.', (events, original) => {
       const last = original.findLastIndex(({ part }) => part === 'content')

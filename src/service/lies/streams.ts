@@ -1,6 +1,7 @@
 import type { StreamEvent } from '../chat/stream.ts'
+import type { StreamChunk } from '../message.ts'
 import { result } from './decisions.ts'
-import type { LieRow } from './lie.ts'
+import { type LieRow, row } from './lie.ts'
 
 type Events = readonly StreamEvent[]
 type Part = StreamEvent['part']
@@ -51,3 +52,41 @@ export const withError =
     if (event === undefined) return events
     return events.toSpliced(at + 1, 0, { ...event, data: '{"error":{"type":"server_error","message":"No backend"}}' })
   }
+
+/** Streams in flight from which on a service mixes them up. */
+const crowd = 16
+
+/** Changes the chunks of a stream that begins while others are in flight. `other`: those of the one that began last. */
+export const inCrowd = (
+  text: string,
+  change: (chunks: readonly StreamChunk[], other: readonly StreamChunk[]) => readonly StreamChunk[],
+): LieRow =>
+  row(text, honest => {
+    let streams: { readonly endMs: number; readonly chunks: readonly StreamChunk[] }[] = []
+    return {
+      finish: (reply, state) => {
+        const finished = honest.finish(reply, state)
+        const { body } = finished
+        if (body.kind !== 'stream') return finished
+        const { arrivedMs } = state
+        streams = streams.filter(({ endMs }) => endMs > arrivedMs)
+        const other = streams.at(-1)?.chunks ?? []
+        const isCrowd = streams.length >= crowd
+        streams.push({ endMs: arrivedMs + (body.chunks.at(-1)?.afterMs ?? 0), chunks: body.chunks })
+        return isCrowd ? { ...finished, body: { ...body, chunks: change(body.chunks, other) } } : finished
+      },
+    }
+  })
+
+const idIn = /"id":"[^"]*"/
+
+/** The first chunk with text, in place of the own one, with the own id and at the own time. */
+export function leaked(chunks: readonly StreamChunk[], other: readonly StreamChunk[]): readonly StreamChunk[] {
+  const hasText = ({ text }: StreamChunk) => /"content":"[^"]/.test(text)
+  const at = chunks.findIndex(hasText)
+  const own = chunks[at]
+  const strange = other.find(hasText)
+  if (own === undefined || strange === undefined) return chunks
+  const text = strange.text.replace(idIn, idIn.exec(own.text)?.[0] ?? '')
+  return chunks.with(at, { ...own, text })
+}

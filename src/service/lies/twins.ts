@@ -2,9 +2,13 @@ import { isObject } from '../../lib/json.ts'
 import { result } from './decisions.ts'
 import { alsoViolating, type Lies } from './lie.ts'
 import { all, isBatch, isNodeReply, replies, replyText, withText } from './replies.ts'
+import { inCrowd, leaked } from './streams.ts'
 
 /** What services do that treat one content in two ways. */
 export const twinLies = {
+  'chat.isolation': {
+    'chunk-leaks-in-a-crowd': inCrowd('With 16 streams in flight, the next one gets a chunk of the last one.', leaked),
+  },
   'twin.accepted': {
     'streams-refused': alsoViolating(
       ['chat.request'],
@@ -34,6 +38,16 @@ export const twinLies = {
     ),
   },
   'twin.result': {
+    'first-item-answered-as-second': result(
+      'The first item of a batch gets the result of the second one.',
+      'responses',
+      responses => {
+        const [first, second, ...others] = responses
+        return isObject(first) && isObject(second) && 'result' in first && 'result' in second
+          ? [{ ...first, result: second.result }, second, ...others]
+          : responses
+      },
+    ),
     'batches-have-another-chain': replies(
       'A batch is answered by a node of another chain.',
       all(isNodeReply, isBatch),

@@ -100,3 +100,32 @@ test('requests without twins are not compared', () => {
   const plain = observed(batchDescriptor, responseOf(200, []), { id: 4 })
   expect(judge([plain, plain])).toEqual({ passed: [], failed: [] })
 })
+
+describe('a batch in the other order', () => {
+  const batch = (id: number, form: Form, results: readonly (readonly [number, string])[]) => {
+    const items = results.map(([itemId]) => ({ id: itemId, method: 'eth_call', failing: false }))
+    const responses = results.map(([itemId, result]) => ({ jsonrpc: '2.0', id: itemId, result }))
+    const request = { ...singleDescriptor, batch: true, items, twin: role(form) }
+    return observed(request, responseOf(200, responses, rpcHeaders), { id, sentMs: id })
+  }
+  const first = batch(4, 'original', [
+    [1, '0xa'],
+    [2, '0xb'],
+  ])
+
+  test('has the same results, item by item', () => {
+    const other = batch(5, 'other-order', [
+      [2, '0xb'],
+      [1, '0xa'],
+    ])
+    expect(judge([first, other]).failed).toEqual([])
+    expect(judge([first, other]).passed).toContain('twin.result')
+  })
+  test('must not have those of another place', () => {
+    const other = batch(5, 'other-order', [
+      [2, '0xa'],
+      [1, '0xb'],
+    ])
+    expect(judge([first, other]).failed.map(([clause]) => clause)).toEqual(['twin.result'])
+  })
+})

@@ -34,6 +34,17 @@ test('a batch has the one call of the original', () => {
   expect(batched.descriptor).toMatchObject({ kind: 'rpc', batch: true })
 })
 
+test('a batch in the other order has the same items, and says which', () => {
+  const batch = { ...rpcPlan, batchSize: 3 }
+  const original = built(batch, 'original')
+  const other = built(batch, 'other-order')
+  expect(bodyOf(other)).toEqual(bodyOf(original).toReversed())
+  const ids = (request: typeof other) =>
+    request.descriptor.kind === 'rpc' ? request.descriptor.items.map(({ id }) => id) : []
+  expect(ids(other)).toEqual(ids(original).toReversed())
+  expect(ids(other)).toEqual(bodyOf(other).map(({ id }: { id: unknown }) => id))
+})
+
 test('each says which form of which content it is', () => {
   expect(built(whole, 'streamed').descriptor).toMatchObject({
     twin: { group: 12, form: 'streamed', mayDiffer: ['result'] },

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { streamOf } from '../../src/observation/observation.ts'
+import { isChat } from '../../src/observation/requests/chat.ts'
+import { lieByName } from '../../src/service/lies/lies.ts'
+import { virtualRun } from '../support/virtual-run.ts'
+
+const scenario = 'scenarios/twins.yaml'
+
+test('many streams at once have each the word that it asked for', async () => {
+  const { report, observations } = await virtualRun({ scenario })
+  expect(report.findings).toEqual([])
+  expect(report.verdict).toBe('pass')
+  const crowd = observations.filter(({ call }) => call === 'one-of-many')
+  const canaries = crowd.map(({ request }) => (isChat(request) ? request.canary : undefined))
+  expect(new Set(canaries).size).toBe(24)
+  for (const [index, observation] of crowd.entries())
+    expect(streamOf(observation)?.text?.split(' ')[0]).toBe(canaries[index])
+  const judged = report.clauses.find(({ id }) => id === 'chat.isolation')
+  expect(judged).toMatchObject({ judged: 24, verdict: 'pass' })
+})
+
+test.each([
+  ['chunk-leaks-in-a-crowd', 'chat.isolation', /^the text has canary-[0-9a-f]{8}, expected canary-[0-9a-f]{8}: /],
+  ['json-breaks-in-a-crowd', 'chat.stream.chunk', /./],
+  ['first-item-answered-as-second', 'twin.result', /^the form other-order has the results/],
+  ['batches-cost-one-more', 'twin.credits', /^the form batched has credits 21, expected 20/],
+])('%s', async (name, clause, message) => {
+  const lie = lieByName(name)
+  if (lie === undefined) throw new Error('no such lie')
+  const { report } = await virtualRun({ scenario, lies: [lie] })
+  expect(report.findings.find(finding => finding.clause === clause)?.message).toMatch(message)
+  const others = report.findings.map(finding => finding.clause).filter(id => id !== clause)
+  expect(others.filter(id => !lie.alsoViolates.includes(id))).toEqual([])
+})
