@@ -158,3 +158,20 @@ export const modelTerms = z.strictObject({
     ),
 })
 export type Model = z.infer<typeof modelTerms>
+
+const modelInPath = '{model}'
+
+/** The path of completions of a model. Some gateways have the model, or its deployment, in the path. */
+export const chatPath = (template: string, model: string): string =>
+  template.replace(modelInPath, () => encodeURIComponent(model))
+
+/** Whether the path says which model is asked, so that the body need not. */
+export const namesModelInPath = (template: string): boolean => template.includes(modelInPath)
+
+/** Whether a path is that of the completions of any model. */
+export function isChatPath(template: string, path: string): boolean {
+  const [before = '', after = null] = template.split(modelInPath)
+  if (after === null) return path === template
+  const model = path.slice(before.length, path.length - after.length)
+  return path.startsWith(before) && path.endsWith(after) && model !== '' && !model.includes('/')
+}

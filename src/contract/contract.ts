@@ -79,7 +79,7 @@ export const contractSchema = z.strictObject({
   ),
   paths: z
     .strictObject({
-      chat: path.describe('all paths follow the base address'),
+      chat: path.describe('`{model}` stands for the model, if the path names it; all paths follow the base address'),
       rpc: path.describe(
         '`{network}` stands for the slug; `""` for a node that answers at the base address itself; open in the document',
       ),

@@ -1,3 +1,4 @@
+import { chatPath } from './chat-terms.ts'
 import type { ClausesOf } from './clauses.ts'
 import type { Contract, Network } from './contract.ts'
 import type { KeyForgery } from './requests/credentials.ts'
@@ -85,7 +86,7 @@ export const chatRequest =
     }
     return {
       method: 'POST',
-      path: contract.paths.chat,
+      path: chatPath(contract.paths.chat, contract.models[0]?.id ?? 'none'),
       headers: { ...json, ...headers },
       body: JSON.stringify({ ...usual, ...members(contract) }),
     }

@@ -35,7 +35,9 @@ export const rpcTerms = z.strictObject({
   namesEveryMethod: z
     .boolean()
     .describe('whether the refusal of a batch names all of its unsupported methods, of any kind'),
-  unknownNetworkStatus: positiveInt.nullable().meta(open('the status for a network that is not listed; `null`: open')),
+  unknownNetworkStatus: positiveInt
+    .nullable()
+    .meta(open('the status for a network that is not listed, where 400 allows 404, too; `null`: open')),
   invalidRequestStatus: positiveInt.nullable().describe('the status for an invalid JSON-RPC 2.0 request; `null`: open'),
   errorLayout: z
     .enum(['json-rpc'])

@@ -58,6 +58,9 @@ export function parseNetworks(body: unknown): Statements['networks'] {
 /** A larger number is not credible as a limit, and load paced by it would be a flood. */
 const maxPerMinute = { RPM: 6_000_000, TPM: 1e12 } as const
 
+/** The limit that an entry is about: that of a model, or of the RPC proxy, which is named by its path. */
+const nameOfEntry = (id: string): string => (/(^|[/:])crypto\/rpc\/?$/.test(id) ? 'rpc' : `chat:${id}`)
+
 /**
  * The limits in a response of the rate-limits endpoint, per minute; null if there are none. The response is not trusted:
  * a limit that is not at least 1, also as a text, or that exceeds `maxPerMinute`, is left out.
@@ -74,7 +77,7 @@ export function parseLimits(body: unknown): Statements['limits'] {
       const amount = typeof stated === 'string' ? numberIn(stated) : stated
       if ((type !== 'RPM' && type !== 'TPM') || typeof amount !== 'number') continue
       if (amount >= 1 && amount <= maxPerMinute[type])
-        perMinute.set(type === 'RPM' ? `chat:${model}` : `chat:${model} tokens`, amount)
+        perMinute.set(type === 'RPM' ? nameOfEntry(model) : `${nameOfEntry(model)} tokens`, amount)
     }
   }
   return perMinute.size === 0 ? null : perMinute

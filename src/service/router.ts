@@ -1,3 +1,4 @@
+import { isChatPath } from '../contract/chat-terms.ts'
 import type { Contract, Resource } from '../contract/contract.ts'
 import { referenceSolanaNode } from '../contract/wallets.ts'
 import { isObject } from '../lib/json.ts'
@@ -47,7 +48,7 @@ export function router({
   const [onlyNetwork = ''] = Object.keys(rpc.networks)
 
   const posted = (path: string): Route => {
-    if (path === paths.chat) return { kind: 'chat' }
+    if (isChatPath(paths.chat, path)) return { kind: 'chat' }
     const resource = posts.get(path)
     if (resource !== undefined) return resource
     // A node has one network, which no path names.

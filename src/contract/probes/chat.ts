@@ -1,3 +1,4 @@
+import { namesModelInPath } from '../chat-terms.ts'
 import type { ClausesOf } from '../clauses.ts'
 import { type CraftedRequest, chatRequest, embeddingRequest, expect400, type Probe, type Probes } from '../probe.ts'
 
@@ -12,6 +13,13 @@ const wrong = (clause: ProbeClause, members: Members): Probe => ({
   promised: expect400,
   names: [],
   request: chatRequest(() => members),
+})
+
+/** A valid request except for its model. Where the path names the model, a service need not read it in the body. */
+const wrongModel = (model: unknown): Probe => ({
+  ...wrong('chat.request', { model }),
+  draws: 'control',
+  promised: ({ paths }) => (namesModelInPath(paths.chat) ? [] : [400]),
 })
 
 /** A valid request except for its only message. */
@@ -60,8 +68,8 @@ export const chatProbes = {
       typed(chatRequest(() => ({ messages: undefined }))(contract), 'application/json; charset=utf-8'),
   },
 
-  'model-missing': { ...wrong('chat.request', { model: undefined }), draws: 'control' },
-  'model-no-text': { ...wrong('chat.request', { model: 42 }), draws: 'control' },
+  'model-missing': wrongModel(undefined),
+  'model-no-text': wrongModel(42),
   'messages-missing': wrong('chat.request', { messages: undefined }),
   'messages-no-list': wrong('chat.request', { messages: 'hello' }),
   'message-without-role': wrongMessage('chat.request.message', { content: 'hello' }),

@@ -57,6 +57,10 @@ const {
   'key-holding': holders,
 } = unsupportedMethods
 
+/** The network is part of the path, so where the document asks for a 400, there may also be no such path. */
+const unknownNetworkStatuses = (status: number | null): readonly number[] =>
+  status === null ? [] : status === 400 ? [400, 404] : [status]
+
 /** One method of each unsupported category, plus one unknown method. */
 const mixed = ['eth_newFilter', 'eth_accounts', 'eth_subscribe', 'eth_noSuchMethod'] as const
 const manyUnlisted = Array.from({ length: 25 }, (_, index) => `eth_noSuch${String.fromCharCode(65 + index)}`)
@@ -120,7 +124,7 @@ export const rpcProbes = {
     clause: 'rpc.network',
     as: 'caller',
     draws: 'rpc',
-    promised: ({ rpc }) => (rpc.unknownNetworkStatus === null ? [] : [rpc.unknownNetworkStatus]),
+    promised: ({ rpc }) => unknownNetworkStatuses(rpc.unknownNetworkStatus),
     names: [],
     request: rpcRequest(
       () => rpcItem('eth_blockNumber'),

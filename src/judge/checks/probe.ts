@@ -1,3 +1,4 @@
+import { isChatPath } from '../../contract/chat-terms.ts'
 import type { CheckName } from '../../contract/clause.ts'
 import type { Contract } from '../../contract/contract.ts'
 import type { CraftedRequest, RightAnswer, Sender } from '../../contract/probe.ts'
@@ -135,7 +136,7 @@ const sentRequests = memoizeByObject((contract: Contract) => {
 
 function describe({ path, body }: CraftedRequest, contract: Contract): ChatDescriptor | RpcDescriptor | null {
   const value = parseJson(body ?? '')
-  if (path === contract.paths.chat) return describeChat(toObject(value), contract)
+  if (isChatPath(contract.paths.chat, path)) return describeChat(toObject(value), contract)
   const [before = '', after = ''] = contract.paths.rpc.split('{network}')
   if (!path.startsWith(before) || !path.endsWith(after) || path === contract.paths.networks) return null
   return describeRpc(value, path.slice(before.length, path.length - after.length))

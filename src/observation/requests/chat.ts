@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { chatOptionsSchema, choicesOf } from '../../contract/chat-options.ts'
+import { chatPath } from '../../contract/chat-terms.ts'
 import { type Contract, modelTiers } from '../../contract/contract.ts'
 import type { DeepReadonly } from '../../lib/json.ts'
 import { amount, whole } from '../../lib/schemas.ts'
@@ -50,7 +51,7 @@ export const chatTraits: RequestTraits<ChatDescriptor> = {
   },
   isFirst: (request, id) => (request.turn === undefined ? ofKey.isFirst(request, id) : request.turn.number === 0),
   turn: ({ turn }) => turn ?? null,
-  endpoint: (_, { paths }) => ({ method: 'POST', route: paths.chat }),
+  endpoint: ({ model }, { paths }) => ({ method: 'POST', route: chatPath(paths.chat, model) }),
   limiter: 'chat',
   limit: ({ model, modelTier }, { accountTier, response }, contract) =>
     withStatedTier(drawnLimit({ limiter: 'chat', model, modelTier }, accountTier, contract), response, contract),

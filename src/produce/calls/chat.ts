@@ -1,4 +1,5 @@
 import { bodyOptions } from '../../contract/chat-options.ts'
+import { chatPath } from '../../contract/chat-terms.ts'
 import { canaryOf } from '../../contract/requests/canary.ts'
 import { type Random, randomStream } from '../../lib/random.ts'
 import type { ChatDescriptor } from '../../observation/requests/chat.ts'
@@ -130,7 +131,7 @@ export function buildChatOf(
     descriptor: { kind, model, modelTier, stream, promptTokens, maxCompletionTokens, options },
     request: {
       method: 'POST',
-      path: contract.paths.chat,
+      path: chatPath(contract.paths.chat, model),
       headers: {
         ...jsonHeaders,
         ...(stream && { accept: 'text/event-stream' }),

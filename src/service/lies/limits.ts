@@ -177,7 +177,7 @@ export const limitLies = {
       windowsEnd(({ startMs, resetMs }) => startMs + (resetMs - startMs) / 5),
     ),
     'half-of-a-window-carried-over': alsoViolating(
-      ['limit.requests.not-early'],
+      ['limit.requests.not-early', 'limit.requests.remaining'],
       result('A window begins with half of the usage of the previous one.', 'windowAt', (window, previous) => {
         if (previous !== undefined && window !== previous) window.requests = Math.floor(previous.requests / 2)
         return window
@@ -312,9 +312,10 @@ export const limitLies = {
       tokensRemaining,
       (_, { headers }) => String(Number(headers[tokenLimit] ?? '0') + 500),
     ),
-    'tokens-given-back': always('A completed request returns all its reserved tokens to the window.', {
-      usedTokens: () => 0,
-    }),
+    'tokens-given-back': alsoViolating(
+      ['limit.tokens.enforced'],
+      always('A completed request returns all its reserved tokens to the window.', { usedTokens: () => 0 }),
+    ),
     'only-prompts-count': always('A completed request uses the tokens of its prompt only.', {
       usedTokens: usage => usage.prompt_tokens,
     }),

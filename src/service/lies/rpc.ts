@@ -321,7 +321,7 @@ export const rpcLies = {
     })),
   },
   'rpc.network': {
-    'unknown-network-is-404': badRequestIs('An unknown network returns 404.', 404, 'RPC network'),
+    'unknown-network-is-403': badRequestIs('An unknown network returns 403.', 403, 'RPC network'),
     'unknown-network-is-the-first': result(
       'An unknown network is treated as the first one.',
       'network',

@@ -63,6 +63,11 @@ describe('parseLimits', () => {
     expect(parseLimits(body)).toBeNull()
   })
 
+  test('knows the entry of the RPC proxy by its path, and no other', () => {
+    const read = limitsIn(entry('endpoint:api/v1/crypto/rpc', requests(130)), entry('crypto/rpc-writer', requests(5)))
+    expect(read).toEqual({ rpc: 130, 'chat:crypto/rpc-writer': 5 })
+  })
+
   test('reads a list outside of data', () => {
     expect(parseLimits({ rateLimits: [entry('a', requests(1))] })?.get('chat:a')).toBe(1)
   })

@@ -131,3 +131,48 @@ auth: { header: api-key, scheme: null }
     expect(loadHeaderValues(contract, {}, true)).toEqual({})
   })
 })
+
+describe('a path that names the model', () => {
+  const contract = parseProfile('paths: { chat: "/openai/deployments/{model}/chat/completions" }', 'p.yaml')
+  const calls = 'stream: false, prompt-tokens: 5, max-completion-tokens: 4'
+  const models = `
+name: deployments
+callers: { count: 1 }
+calls:
+  small: { kind: chat, model-tier: XS, ${calls} }
+  large: { kind: chat, model-tier: L, ${calls} }
+stages:
+  - { name: once, duration: 5s, shape: sequence, calls: [small, large, messages-missing, model-missing, wrong-media-type] }
+budget: { usd: 1 }
+`
+
+  test('is that of each model, and an honest service is accused of nothing', async () => {
+    const asked: string[] = []
+    const connect = (clock: Clock): Transport => {
+      const service = createService({
+        ...{ contract, clock, seed: 1, lies: [], timing: steadyTiming },
+        ...{ openingBalanceUsd: '10', openingBalanceDiem: '0' },
+      })
+      const send = memoryTransport(service, clock)
+      return (request, ...rest) => {
+        asked.push(request.path)
+        return send(request, ...rest)
+      }
+    }
+    const { report } = await virtualRun({
+      ...{ scenario: models, contract },
+      target: { connect, environment: { TURNPIKE_KEYS: 'ref_default_ada' } },
+    })
+    expect(report.findings).toEqual([])
+    const paths = contract.models.flatMap(({ id, tier }) =>
+      tier === 'XS' || tier === 'L' ? [`/openai/deployments/${id}/chat/completions`] : [],
+    )
+    expect([...new Set(asked)]).toEqual(expect.arrayContaining(paths.slice(0, 1)))
+    expect(new Set(asked.filter(path => path.includes('/deployments/'))).size).toBeGreaterThanOrEqual(2)
+  })
+
+  test('a lie about what a request may contain is still found', async () => {
+    const { report } = await virtualRun({ scenario: models, contract, lies: [knownLie('conversation-by-default')] })
+    expect(report.findings.map(({ clause }) => clause)).toContain('chat.request')
+  })
+})

@@ -37,7 +37,8 @@ const unrelated: readonly number[] = [401, 402, 408]
 
 /**
  * Judges the status with which requests above a limit are rejected. A request is certainly above it if it was sent after
- * a response without a remaining request, and answered before the reset that this response stated.
+ * a response without a remaining request, and answered before the reset that this response stated. So is one that seems
+ * to meet an outage, but states itself that no request remains: those of a burst are all sent before the first response.
  */
 export function createWrongRefusalCheck(
   { contract, startedAtMs }: AuditContext,
@@ -71,7 +72,9 @@ export function createWrongRefusalCheck(
       const { remaining } = statedRequests(headers, contract)
       if (is2xx(status)) return addAccepted(use, id, remaining, sentMs, headersMs, resetMs)
       if (status === 429) use.rejected++
-      else if (isAbove(use, sentMs, headersMs)) addAbove(use, status, id)
+      else if (isAbove(use, sentMs, headersMs) || (isOutage(status) && remaining === 0 && resetMs !== null))
+        addAbove(use, status, id)
+      else if (isOutage(status) && remaining !== null) use.within.add(status)
       else if (isHidden(use, sentMs)) reporter.unjudged('limit.requests.enforced', unusableReset)
       // Around the end of a window, it is open whether a request is above the limit.
       else if (use.exhausted === null) use.recent.add(status)
@@ -81,7 +84,7 @@ export function createWrongRefusalCheck(
         for (const [status, { exhaustedBy, ids }] of above) {
           // A service that fails also fails above a limit.
           if (ids.length < minAbove || within.has(status) || (status >= 500 && rejected > 0)) continue
-          const message = `${ids.length} requests of ${scope} after its last remaining one, and before its reset, got status ${status}, expected 429`
+          const message = `${ids.length} requests of ${scope} without a remaining one, and before its reset, got status ${status}, expected 429`
           const named = ids.slice(0, maxNamed)
           reporter.fail('limit.requests.enforced', message, [exhaustedBy, ...named], named)
         }
@@ -123,6 +126,9 @@ export function createWrongRefusalCheck(
 function addAbove({ above, exhausted }: LimitUse, status: number, id: number): void {
   getOrAdd(above, status, (): AboveLimit => ({ exhaustedBy: exhausted?.id ?? id, ids: [] })).ids.push(id)
 }
+
+/** Whether a status is about the service. Others come with the headers of whichever limit counted the request. */
+const isOutage = (status: number): boolean => status >= 500
 
 /** A completion of a caller, until it certainly counts no longer. */
 type Use = { readonly id: number; readonly sentMs: number; readonly freeMs: number }

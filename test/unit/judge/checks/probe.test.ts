@@ -129,7 +129,7 @@ describe('probes', () => {
     ],
     'an accepted unknown network': [
       'rpc.network',
-      'unknown-network got status 200, expected 400',
+      'unknown-network got status 200, expected 400 or 404',
       observed(probe('unknown-network'), node()),
     ],
     'a message that names only the first method': [

@@ -19,7 +19,7 @@ const drawn = {
 const resetMs = startedAtMs + 60_000
 
 /** `left`: a success that states this number of remaining requests. */
-type Step = { readonly left: number } | { readonly status: number }
+type Step = { readonly left: number } | { readonly status: number; readonly states?: number }
 
 function violationsOf(steps: readonly Step[], everyMs = 1_000): readonly string[] {
   const messages: string[] = []
@@ -35,19 +35,26 @@ function violationsOf(steps: readonly Step[], everyMs = 1_000): readonly string[
 function requestOf(step: Step, id: number, sentMs: number): Observation {
   const response =
     'status' in step
-      ? responseOf(step.status, { error: 'No' })
-      : responseOf(200, {}, { 'x-ratelimit-remaining-requests': String(step.left) })
+      ? responseOf(step.status, { error: 'No' }, remainingOf(step.states))
+      : responseOf(200, {}, remainingOf(step.left))
   return observed(singleDescriptor, response, { id, seq: id, sentMs, headersMs: sentMs + 100, endMs: sentMs + 100 })
 }
 
+const remainingOf = (left: number | undefined) =>
+  left === undefined ? {} : { 'x-ratelimit-remaining-requests': String(left) }
+
 const left = (left: number): Step => ({ left })
-const status = (status: number, times = 1): readonly Step[] => Array.from({ length: times }, () => ({ status }))
+const status = (status: number, times = 1, states?: number): readonly Step[] =>
+  Array.from({ length: times }, () => ({ status, ...(states !== undefined && { states }) }))
 
 describe('a request above its limit', () => {
   test.each([403, 400, 503, 500, 302])('violates its clause if it gets a %i instead of a 429', code => {
     expect(violationsOf([left(1), left(0), ...status(code, 3)])).toEqual([
-      `3 requests of rpc after its last remaining one, and before its reset, got status ${code}, expected 429`,
+      `3 requests of rpc without a remaining one, and before its reset, got status ${code}, expected 429`,
     ])
+  })
+  test('violates it in a burst, where each 503 states that nothing remains', () => {
+    expect(violationsOf([left(1), ...status(503, 3, 0), left(0)], 1)).toHaveLength(1)
   })
   test('violates it if it sometimes gets a 403 and sometimes a 429', () => {
     expect(violationsOf([left(0), ...status(429, 3), ...status(403, 3)])).toHaveLength(1)
@@ -58,6 +65,8 @@ describe('no violation', () => {
   const honest: Readonly<Record<string, readonly Step[]>> = {
     'a 429': [left(0), ...status(429, 5)],
     'a service at capacity that also sends 429': [left(0), ...status(503, 4), ...status(429)],
+    'an outage in a burst, also while requests remain': [left(3), ...status(503, 2, 2), left(1), ...status(503, 4, 0)],
+    'refusals that state another limit': [left(5), ...status(400, 4, 0)],
     'two responses with another status': [left(0), ...status(403, 2)],
     'a limit that refills before its reset': [left(0), left(0), ...status(404, 5)],
     'a request that gets the same status within the limit': [
