@@ -52,7 +52,7 @@ export default {
   Layout: () =>
     h(DefaultTheme.Layout, null, {
       'nav-bar-content-after': () => h(VersionMenu),
-      'doc-footer-before': () => h(MarkdownTwin),
+      'doc-after': () => h(MarkdownTwin),
       'nav-screen-content-after': () => h(VersionMenu),
     }),
 }
