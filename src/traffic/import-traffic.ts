@@ -98,7 +98,9 @@ const maxExplained = 10
 /** A file that begins with this number of bad lines is of another kind. */
 const maxBadAtFirst = 1_000
 /** Requests that wait to be sorted: spans are written when they end. */
-const maxWaiting = 20_000
+const maxWaiting = 10_000
+/** Characters of their texts, and numbers of their blocks. */
+const maxWaitingSize = 2_097_152
 
 /** Reads traffic of any size, and writes a trace and a scenario that repeats it. Throws a UsageError. */
 export async function importTraffic(file: string, options: ImportOptions): Promise<ImportedTraffic> {
@@ -194,22 +196,27 @@ function assertFree(path: string): void {
 /** Sorts by time what is out of order by at most half of the requests that wait. */
 function createSorter(take: (row: TraceRow, model: string | null) => boolean) {
   let waiting: { readonly row: TraceRow; readonly model: string | null }[] = []
+  let size = 0
   let isDone = false
   const release = (count: number) => {
     waiting.sort((a, b) => a.row.timeMs - b.row.timeMs)
     for (const { row, model } of waiting.slice(0, count)) isDone ||= !take(row, model)
     waiting = waiting.slice(count)
+    size = waiting.reduce((sum, { row }) => sum + sizeOfRow(row), 0)
   }
   return {
     add: (row: TraceRow, model: string | null) => {
       waiting.push({ row, model })
-      if (waiting.length === maxWaiting) release(maxWaiting / 2)
+      size += sizeOfRow(row)
+      if (waiting.length === maxWaiting || size > maxWaitingSize) release(Math.ceil(waiting.length / 2))
     },
     flush: () => release(waiting.length),
     /** Whether all further requests are too late. */
     isDone: () => isDone,
   }
 }
+
+const sizeOfRow = ({ hashIds, text }: TraceRow): number => hashIds.length + (text?.length ?? 0)
 
 const bufferLength = 1_048_576
 

@@ -5,7 +5,7 @@ export const textBlockTokens = 16
 /** Characters of a token of English text, about. */
 export const charactersPerToken = 4
 /** Blocks that are remembered; further ones count as shared with none. */
-const maxBlocks = 2_000_000
+const maxBlocks = 500_000
 
 /**
  * Numbers the blocks of texts from their beginnings: equal beginnings get equal numbers, and a number tells nothing about

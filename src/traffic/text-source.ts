@@ -7,7 +7,7 @@ export type SourceText = { readonly line: number; readonly text: string }
 
 /** More than any prompt; a longer line or value is another kind of file, and would fill the memory. */
 const maxTextLength = 67_108_864
-const chunkBytes = 262_144
+const chunkBytes = 65_536
 
 /** The text of a file of any size, chunk by chunk. `onBytes` gets the bytes of each chunk. Throws a UsageError. */
 export async function* chunksOf(file: string, onBytes: (bytes: number) => void = () => {}): AsyncIterable<string> {

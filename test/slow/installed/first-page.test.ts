@@ -92,7 +92,7 @@ describe('the package', () => {
     expect((await load('turnpike/dist/turnpike.js')).stdout).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED\n')
     expect(
       (await installed.bash(`node -e "import('turnpike').then(all => console.log(Object.keys(all).join()))"`)).stdout,
-    ).toBe('UsageError,defineScenario,diff,prove,renderReport,run,shrink,startService\n')
+    ).toBe('UsageError,defineScenario,diff,importTraffic,prove,renderReport,run,shrink,startService\n')
     for (const name of ['package', 'scenario.schema', 'report.schema', 'comparison.schema'])
       expect((await load(`turnpike/${name}.json`)).stdout).toBe('')
   })
