@@ -188,10 +188,11 @@ export const commands: readonly Command[] = [
       suggestions: { type: 'boolean', describe: 'Look for additions that notice more', default: true },
       workers: { type: 'number', describe: 'Threads that share the runs (default: one per core)' },
       progress: { type: 'boolean', describe: 'Show progress', default: true },
-      format: textOrJson,
+      format: { ...format, choices: ['text', 'json', 'html'] },
     },
     examples: [
       ['prove my.yaml --profile my-service.yaml', 'Test the test, without sending a request'],
+      ['prove my.yaml --format html > proof.html', 'Write a page with all of it'],
       ['prove nightly --min-score 80%', 'Fail if the scenario notices less than before'],
     ],
     run: async values => (await import('./commands/prove.ts')).proveCommand(values),

@@ -95,8 +95,8 @@ async function createRunOf(draft: DraftPlan): Promise<RunMutant> {
     }
     const planned = await planFor(terms.lie)
     if (planned instanceof UsageError) return refused(planned.message)
-    // A scenario that is run a few times is not worth an honest run first.
-    if (terms.scenario === null) honest ??= runHonest()
+    // A scenario that is run a few times is not worth an honest run first, unless a fault needs the middle of its requests.
+    if (terms.scenario === null || terms.fault?.kind === 'lost') honest ??= runHonest()
     const known = await honest
     const { service: capacity } = planned.plan
     const createOther = (clock: Clock) => serviceOn(clock, terms, capacity)

@@ -1,11 +1,11 @@
 import { count, formatRatio, plural } from '../lib/format.ts'
-import { heading, type Page, paint, rightCell, type Style, table, wrap } from '../lib/text-layout.ts'
-import type { Verdict } from '../report/document.ts'
+import type { Page } from '../lib/text-layout.ts'
+import { type Block, code, right } from '../report/blocks.ts'
+import { renderHtmlPage } from '../report/render/html.ts'
+import { renderTextPage } from '../report/render/text.ts'
 import { type GateProof, type JudgedMutant, noticedIn } from './prove.ts'
 import type { Suggestion } from './suggest.ts'
 import type { Survival } from './survivors.ts'
-
-const styles: Readonly<Record<Verdict, Style>> = { pass: 'green', fail: 'red', inconclusive: 'yellow' }
 
 const titles: Readonly<Record<Survival['kind'], string>> = {
   'never-asked': 'Never asked',
@@ -18,52 +18,53 @@ const titles: Readonly<Record<Survival['kind'], string>> = {
 }
 
 /** For a terminal. */
-export function renderProof(proof: GateProof, page: Page): string {
+export const renderProof = (proof: GateProof, page: Page): string => renderTextPage(proofPage(proof), page)
+
+/** One file that opens offline and without scripts. */
+export const renderProofPage = (proof: GateProof): string => renderHtmlPage(proofPage(proof))
+
+function proofPage(proof: GateProof): readonly Block[] {
   const { verdict, scenario, profile, seed, reasons } = proof
-  const lines = [
-    paint(page, styles[verdict], `${verdict.toUpperCase()}  ${scenario}`),
-    ...reasons.flatMap(reason => wrap(page, reason, 2)),
-    ...wrap(page, `profile ${profile}, seed ${seed}`, 2),
-    ...groupLines(proof, page),
-    ...sensitivityLines(proof, page),
-    ...survivorLines(proof, page),
-    ...suggestionLines(proof, page),
-    ...unpromisedLines(proof, page),
+  return [
+    { kind: 'heading', text: scenario, verdict: { status: verdict, words: verdict } },
+    { kind: 'list', look: 'reasons', items: reasons },
+    { kind: 'text', look: 'facts', text: `profile ${profile}, seed ${seed}` },
+    ...scoreBlocks(proof),
+    ...sensitivityBlocks(proof),
+    ...survivorBlocks(proof),
+    ...suggestionBlocks(proof),
+    ...unpromisedBlocks(proof),
   ]
-  return `${lines.join('\n')}\n`
 }
 
-function groupLines({ groups, mutants, score }: GateProof, page: Page): readonly string[] {
+const section = (id: string, text: string): Block => ({ kind: 'heading', id, text })
+
+function scoreBlocks({ groups, mutants, score }: GateProof): readonly Block[] {
   if (score === null) return []
   const rows = [...groups, { group: 'all', ...noticedIn(mutants) }]
   return [
-    ...heading(page, 'Score'),
-    ...table(page, 2, [
-      ['group', 'services', 'never asked', 'noticed', 'score'].map((text, column) => ({
-        text,
-        ...(column > 0 && { align: 'right' }),
+    section('score', 'Score'),
+    {
+      kind: 'table',
+      folds: true,
+      columns: [{ title: 'group' }, right('services'), right('never asked'), right('noticed'), right('score')],
+      rows: rows.map(({ group, caught, neverAsked, all }) => ({
+        cells: [group, count(all), count(neverAsked), count(caught), formatRatio(caught / all)],
       })),
-      ...rows.map(({ group, caught, neverAsked, all }) => [
-        { text: group },
-        rightCell(count(all)),
-        rightCell(count(neverAsked)),
-        rightCell(count(caught)),
-        rightCell(formatRatio(caught / all)),
-      ]),
-    ]),
+    },
   ]
 }
 
-function sensitivityLines({ sensitivity }: GateProof, page: Page): readonly string[] {
+function sensitivityBlocks({ sensitivity }: GateProof): readonly Block[] {
   if (sensitivity.length === 0) return []
   return [
-    ...heading(page, 'Thresholds on times'),
-    ...sensitivity.flatMap(({ threshold, text }) => wrap(page, `${threshold}: ${text}`, 2)),
+    section('sensitivity', 'Thresholds on times'),
+    ...sensitivity.map(({ threshold, text }): Block => ({ kind: 'text', text: [code(threshold), `: ${text}`] })),
   ]
 }
 
 /** Those that survived for the same reason are together. */
-function survivorLines({ mutants }: GateProof, page: Page): readonly string[] {
+function survivorBlocks({ mutants }: GateProof): readonly Block[] {
   const groups = new Map<string, { readonly survival: Survival; readonly mutants: JudgedMutant[] }>()
   for (const mutant of mutants) {
     const { survived } = mutant
@@ -76,10 +77,15 @@ function survivorLines({ mutants }: GateProof, page: Page): readonly string[] {
   if (groups.size === 0) return []
   const sorted = [...groups.values()].toSorted((a, b) => b.mutants.length - a.mutants.length)
   return [
-    ...heading(page, 'Not noticed'),
-    ...sorted.flatMap(({ survival: { kind, text }, mutants: same }) => [
-      ...wrap(page, `${titles[kind]}: ${text}`, 2),
-      ...wrap(page, `${plural(same.length, 'service')}: ${same.map(({ name }) => name).join(', ')}`, 4),
+    section('not-noticed', 'Not noticed'),
+    ...sorted.flatMap(({ survival: { kind, text }, mutants: same }): readonly Block[] => [
+      { kind: 'text', text: `${titles[kind]}: ${text}` },
+      {
+        kind: 'text',
+        look: 'small',
+        isNested: true,
+        text: `${plural(same.length, 'service')}: ${same.map(({ name }) => name).join(', ')}`,
+      },
     ]),
   ]
 }
@@ -88,43 +94,24 @@ function survivorLines({ mutants }: GateProof, page: Page): readonly string[] {
 const maxSuggestions = 12
 
 /** Lines for the scenario, the most useful first. */
-function suggestionLines({ suggestions, untried, mutants }: GateProof, page: Page): readonly string[] {
+function suggestionBlocks({ suggestions, untried, mutants }: GateProof): readonly Block[] {
   if (suggestions.length === 0 && untried.length === 0) return []
   const { caught, all } = noticedIn(mutants)
   const more = suggestions.slice(maxSuggestions)
+  const further = `${plural(more.length, 'further addition')} for ${plural(noticesOf(more), 'service')}: --format json`
+  const left = `For ${plural(untried.length, 'service')}, nothing was tried, since it would take too long.`
   return [
-    ...heading(page, 'What would notice more'),
-    ...suggestions
-      .slice(0, maxSuggestions)
-      .flatMap(({ yaml, notices, ...cost }, index) => [
-        ...(index === 0 ? [] : ['']),
-        ...wrap(
-          page,
-          `${costOf(cost)}: the score is ${formatRatio((caught + notices.length) / all)}, since it notices ${notices.join(', ')}`,
-          2,
-        ),
-        ...yaml.flatMap(line => wrap(page, line.trimStart(), 4 + line.length - line.trimStart().length)),
-      ]),
-    ...(more.length === 0
-      ? []
-      : [
-          '',
-          ...wrap(
-            page,
-            `${plural(more.length, 'further addition')} for ${plural(noticesOf(more), 'service')}: --format json`,
-            2,
-          ),
-        ]),
-    ...(untried.length === 0
-      ? []
-      : [
-          '',
-          ...wrap(
-            page,
-            `For ${plural(untried.length, 'service')}, nothing was tried, since it would take too long.`,
-            2,
-          ),
-        ]),
+    section('suggestions', 'What would notice more'),
+    ...suggestions.slice(0, maxSuggestions).flatMap(({ yaml, notices, ...cost }, index): readonly Block[] => [
+      {
+        kind: 'text',
+        text: `${costOf(cost)}: the score is ${formatRatio((caught + notices.length) / all)}, since it notices ${notices.join(', ')}`,
+        ...(index > 0 && { afterGap: true }),
+      },
+      ...yaml.map((line): Block => ({ kind: 'text', isNested: true, text: code(line) })),
+    ]),
+    ...(more.length === 0 ? [] : [{ kind: 'text', afterGap: true, text: further } as const]),
+    ...(untried.length === 0 ? [] : [{ kind: 'text', afterGap: true, text: left } as const]),
   ]
 }
 
@@ -136,8 +123,8 @@ const costOf = ({ requests, usd }: Pick<Suggestion, 'requests' | 'usd'>): string
     ? 'No further request'
     : `${plural(requests, 'request')}, ${usd === null ? 'unknown price' : `$${usd}`}`
 
-function unpromisedLines({ unpromised: { clauses, lies } }: GateProof, page: Page): readonly string[] {
+function unpromisedBlocks({ unpromised: { clauses, lies } }: GateProof): readonly Block[] {
   if (lies === 0) return []
   const text = `The profile does not promise ${plural(clauses.length, 'clause')}, so ${plural(lies, 'lie')} about them were not told.`
-  return ['', ...wrap(page, text, 2)]
+  return [{ kind: 'text', look: 'small', afterGap: true, text }]
 }

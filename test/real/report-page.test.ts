@@ -4,6 +4,9 @@ import { pathToFileURL } from 'node:url'
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { withComparison } from '../../src/judge/verdict.ts'
+import type { GateProof } from '../../src/prove/prove.ts'
+import { proveScenario as prove } from '../../src/prove/prove-scenario.ts'
+import { renderProofPage } from '../../src/prove/render-proof.ts'
 import type { Report } from '../../src/report/document.ts'
 import { comparisonRenderers, renderHtml } from '../../src/report/render/renderers.ts'
 import { lieByName } from '../../src/service/lies/lies.ts'
@@ -18,6 +21,21 @@ import { regressed } from '../unit/report/sections/comparisons.ts'
 
 const widths = [360, 390, 1_440] as const
 const schemes = ['light', 'dark'] as const
+
+/** A proof with a reason, a suggestion and a threshold, all of them with characters of HTML. */
+const proved = async (): Promise<GateProof> => {
+  const proof = await prove('smoke', { only: ['rpc.id'], workers: 1, sensitivity: false, suggestions: false })
+  const threshold = { threshold: 'p(95) ttft < 1s', slowdown: 0.38, power: 0.9, text: 'notices <b>38 %</b>' }
+  const addition = { calls: {}, stage: null, threshold: { expect: 'failed == 0', why: 'A test.' } }
+  const suggestion = {
+    addition,
+    yaml: ['thresholds:', '  - { expect: "<i>" }'],
+    requests: 1,
+    usd: '0.01',
+    notices: ['x'],
+  }
+  return { ...proof, sensitivity: [threshold], suggestions: [suggestion], untried: ['y'] }
+}
 
 /** A page, and everything it did that no report may do. */
 type Watched = { readonly page: Page; readonly faults: readonly string[] }
@@ -53,6 +71,7 @@ describeWith('chromium', 'the page of a report in a real browser', () => {
       compared: { ...passing, ...withComparison(passing, regressed), comparison: regressed },
     }
     for (const [name, report] of Object.entries(pages)) write(name, renderHtml(report))
+    write('proof', renderProofPage(await proved()))
     write('comparison', comparisonRenderers.html.render(regressed))
     const unreached = join(folder, 'unreached')
     const flags = ['--target', 'http://127.0.0.1:9/api/v1', '--out', unreached, '--quiet']
@@ -80,7 +99,7 @@ describeWith('chromium', 'the page of a report in a real browser', () => {
     return { page, faults }
   }
 
-  const names = ['passing', 'large', 'failing', 'hostile', 'unreached', 'searching', 'compared', 'comparison']
+  const names = ['passing', 'large', 'failing', 'hostile', 'unreached', 'searching', 'compared', 'comparison', 'proof']
   describe.each(names)('%s', name => {
     test.each(widths.flatMap(width => schemes.map(scheme => [width, scheme] as const)))(
       'uses no network, has no error, and fits %i pixels (%s)',

@@ -51,14 +51,9 @@ function without(scenario: string, { call, threshold }: { readonly call?: string
   return { ...members, calls, stages, thresholds, 'must-judge': [] }
 }
 
-const removals = [
-  { scenario: 'idempotency', call: 'conflict', promises: ['rpc.replay.conflict'] },
-  { scenario: 'billing', call: 'stream', promises: ['chat.stream.*'] },
-  { scenario: 'billing', call: 'whole', promises: ['chat.usage.*', 'chat.id'] },
-  { scenario: 'billing', call: 'unsupported-methods-in-batch', promises: ['rpc.unsupported-method'] },
-] as const
+const removals = [{ scenario: 'idempotency', call: 'conflict', promises: ['rpc.replay.conflict'] }] as const
 
-test.each(todays(removals, 2))(
+test.each(removals)(
   'without $call, $scenario notices less, and each suggestion brings back what it says',
   async ({ scenario, call, promises }) => {
     const whole = await prove(await draftOf(without(scenario, {}), promises), false)

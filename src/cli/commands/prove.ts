@@ -3,7 +3,7 @@ import { draftScenario } from '../../library/draft.ts'
 import type { ProveProgress } from '../../library/options.ts'
 import { defaultThreads, inlineRuns, threadedRuns } from '../../prove/mutant-threads.ts'
 import { proveGate } from '../../prove/prove.ts'
-import { renderProof } from '../../prove/render-proof.ts'
+import { renderProof, renderProofPage } from '../../prove/render-proof.ts'
 import { exitCodes, integerFlag, number, text, type Values } from '../flags.ts'
 import { draftInput } from '../load-plan.ts'
 import { print, printJson, stdoutLayout, wantsJson } from '../print.ts'
@@ -29,6 +29,7 @@ export async function proveCommand(values: Values): Promise<number> {
     })
     bar?.end()
     if (wantsJson(values)) printJson(proof)
+    else if (text(values, 'format') === 'html') print(renderProofPage(proof), 'html')
     else print(renderProof(proof, stdoutLayout()), 'text')
     return exitCodes[proof.verdict]
   } finally {

@@ -44,3 +44,12 @@ test.each(['80', 'all', '101%', '-1%'])('--min-score %s is a mistake, before any
   )
   expect(printed).toEqual([])
 })
+
+test('--format html prints one page without scripts, and with the same words', async () => {
+  expect(await prove('--format=html')).toBe(exitCodes.pass)
+  const page = printed.join('')
+  expect(page).toMatch(/^<!doctype html>/)
+  expect(page).not.toContain('<script')
+  for (const words of ['<h1>blocks</h1>', 'Not noticed', 'Never asked: no caller failed often enough'])
+    expect(page).toContain(words)
+})
