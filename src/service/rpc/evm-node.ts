@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../lib/json.ts'
+import { isObject, isPresent, type JsonObject } from '../../lib/json.ts'
 import { randomStream } from '../../lib/random.ts'
 import { keccak256 } from '../wallets/identity.ts'
 import { callResult } from './evm-call.ts'
@@ -49,15 +49,23 @@ const blockAt = ({ chain, head }: Context, value: unknown): EvmBlock | null => {
   return number > head ? null : chain.block(number, head)
 }
 
-function blockByHash({ chain, head }: Context, hash: unknown): EvmBlock | null {
-  const place = typeof hash === 'string' ? chain.find('block', hash) : null
+/** A hash that a parameter holds; null if there is no parameter. */
+function hashOf(value: unknown): string | null {
+  if (value === undefined) return null
+  if (typeof value === 'string' && /^0x[0-9a-f]{64}$/i.test(value)) return value
+  throw new NodeRefusal('invalid hash')
+}
+
+function blockByHash({ chain, head }: Context, value: unknown): EvmBlock | null {
+  const hash = hashOf(value)
+  const place = hash === null ? null : chain.find('block', hash)
   return place === null || place.number > head ? null : chain.blockAt(place)
 }
 
 /** A transaction by its hash, with its block; null if the chain has none. */
 function transactionAt({ chain, head, params }: Context) {
-  const [hash] = params
-  const place = typeof hash === 'string' ? chain.find('transaction', hash) : null
+  const hash = hashOf(params[0])
+  const place = hash === null ? null : chain.find('transaction', hash)
   const block = place === null ? null : chain.block(place.number, head)
   const transaction = block?.transactions[place?.index ?? 0]
   return block === null || transaction === undefined
@@ -81,8 +89,10 @@ const addressOf = (value: unknown = nobody): string => {
 }
 
 /** The call in the first parameter. */
-function callOf([call]: readonly unknown[]): { readonly to: string; readonly data: string } {
-  const { to, data, input } = isObject(call) ? call : {}
+function callOf([call = {}]: readonly unknown[]): { readonly to: string; readonly data: string } {
+  if (!isObject(call)) throw new NodeRefusal('a call must be an object')
+  const { to, data, input } = call
+  if (isPresent(to)) addressOf(to)
   return { to: hexOf(to), data: hexOf(input, hexOf(data)) }
 }
 

@@ -44,6 +44,18 @@ test('a block and a receipt have a Bloom filter with the bits of their logs, and
   expect(set).toEqual([...bits].sort((a, b) => a - b))
 })
 
+test.each([
+  ['eth_call', 'latest'],
+  ['eth_call', { to: 'nowhere' }],
+  ['eth_estimateGas', null],
+  ['eth_getTransactionReceipt', '0x1'],
+  ['eth_getTransactionByHash', 7],
+  ['eth_getBlockByHash', 'latest'],
+  ['eth_getBlockReceipts', `0x${'z'.repeat(64)}`],
+])('%s refuses the parameter %j', (method, parameter) => {
+  expect(chain().response(method, parameter).error).toMatchObject({ code: -32_602 })
+})
+
 test('the chain grows by a block in twelve seconds, and its latest block is not older than that', async () => {
   const { clock, ask } = chain()
   const first = Number(ask('eth_blockNumber'))
