@@ -108,7 +108,7 @@ function suggestionBlocks({ suggestions, untried, mutants }: GateProof): readonl
         text: `${costOf(cost)}: the score is ${formatRatio((caught + notices.length) / all)}, since it notices ${notices.join(', ')}`,
         ...(index > 0 && { afterGap: true }),
       },
-      ...yaml.map((line): Block => ({ kind: 'text', isNested: true, text: code(line) })),
+      { kind: 'code', language: 'yaml', lines: yaml },
     ]),
     ...(more.length === 0 ? [] : [{ kind: 'text', afterGap: true, text: further } as const]),
     ...(untried.length === 0 ? [] : [{ kind: 'text', afterGap: true, text: left } as const]),

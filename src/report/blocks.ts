@@ -27,6 +27,7 @@ export type Content = Words | { readonly [M in Medium]?: Words }
 export type Block<C = Content> = (
   | Heading<C>
   | Text<C>
+  | CodeLines
   | List<C>
   | Table<C>
   | FindingBlock
@@ -57,6 +58,9 @@ export type Text<C = Content> = {
   /** In text: preceded by an empty line. */
   readonly afterGap?: true
 }
+
+/** To be pasted: every medium shows the lines as they are. */
+export type CodeLines = { readonly kind: 'code'; readonly lines: readonly string[]; readonly language: 'yaml' }
 
 export type List<C = Content> = {
   readonly kind: 'list'
@@ -299,6 +303,7 @@ function blockIn(medium: Medium, block: Block): Block<Words> | null {
     }
     case 'details':
       return { ...block, blocks: blocksIn(medium, block.blocks) }
+    case 'code':
     case 'finding':
     case 'chart':
       return block

@@ -110,6 +110,8 @@ function markupOf(block: Exclude<ShownBlock, FindingBlock>): Html {
       return html`<h3>${inline(block.text)}</h3>`
     case 'text':
       return html`<p class="${block.look === 'small' ? 'small quiet' : (block.look ?? '')}">${textOf(block)}</p>\n`
+    case 'code':
+      return html`<pre tabindex="0">${block.lines.join('\n')}</pre>\n`
     case 'list':
       return list(block)
     case 'table':

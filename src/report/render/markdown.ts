@@ -60,6 +60,8 @@ function blockLines(block: Block<Words>): Lines {
       return headingLines(block)
     case 'text':
       return [textLine(block)]
+    case 'code':
+      return codeBlock(block.lines, block.language)
     case 'list':
       return listLines(block)
     case 'table':

@@ -50,6 +50,8 @@ function blockLines(block: Block<Words>, page: Page, indent: number): Lines {
       return headingLines(block, page)
     case 'text':
       return textLines(block, page, indent)
+    case 'code':
+      return block.lines.map(line => ' '.repeat(indent + step) + line)
     case 'list':
       return [...gap(block), ...listLines(block, page, indent)]
     case 'table':

@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest'
 import { type Block, blocksIn, code, plainWords, toned } from '../../../src/report/blocks.ts'
+import { renderHtmlPage } from '../../../src/report/render/html.ts'
+import { renderMarkdownPage } from '../../../src/report/render/markdown.ts'
+import { renderTextPage } from '../../../src/report/render/text.ts'
 
 const table: Block = {
   kind: 'table',
@@ -38,4 +41,16 @@ test('folded blocks are of the same medium', () => {
 
 test('plainWords removes the style', () => {
   expect(plainWords([code('a'), ' and ', toned('bad', ['b', toned('strong', 'c')])])).toBe('a and bc')
+})
+
+test('lines to be pasted keep their blanks in every medium', () => {
+  const lines = ['calls:', '  chat: { kind: chat }', '    # <last>']
+  const blocks: Block[] = [
+    { kind: 'heading', id: 'more', text: 'More' },
+    { kind: 'code', lines, language: 'yaml' },
+  ]
+  const text = renderTextPage(blocks, { columns: 20, color: false })
+  expect(text).toContain(lines.map(line => `    ${line}\n`).join(''))
+  expect(renderMarkdownPage(blocks)).toContain(`\`\`\`yaml\n${lines.join('\n')}\n\`\`\``)
+  expect(renderHtmlPage(blocks)).toContain(`${lines.slice(0, 2).join('\n')}\n    # &lt;last&gt;</pre>`)
 })
