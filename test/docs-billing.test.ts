@@ -226,7 +226,7 @@ describe('the ledger', () => {
     const elsewhere = ['phantom', 'overcredited', 'undercredited', 'hang-up-billed', 'hang-up-unbilled']
     const kinds = new Set([...discrepant.map(({ Kind }) => Kind), ...elsewhere])
     expect([...kinds].toSorted()).toEqual(discrepancyKinds.toSorted())
-    const idle = { steps: 'statement; statement', balances: ['10', '9.99'] }
+    const idle = { steps: 'statement; statement', balances: ['10.000', '9.990'] }
     expect(judgeStory(idle).billing.discrepancies.map(({ kind }) => kind)).toEqual(['billed-for-failure'])
   })
 })
