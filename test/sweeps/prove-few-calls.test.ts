@@ -111,7 +111,7 @@ describe('a lie that was not noticed', () => {
     })
     expect(kinds.get('no-request-limit')).toEqual({
       kind: 'too-rarely',
-      text: '3 of 501 needed: requests in a minute, for the busiest caller',
+      text: '9 of 101 needed: rpc in a minute, for the busiest caller',
     })
   })
 

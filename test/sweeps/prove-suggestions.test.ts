@@ -105,9 +105,10 @@ test('without them, thresholds on times and failures are suggested, and cost not
   const text = renderProof(less, { columns: 100, color: false })
   expect(text).toContain('What would notice more')
   expect(text).toMatch(/No further request: the score is [\d.]+ %, since it notices slower-by-half/)
+  const pasted = new Set(suggestions.flatMap(({ yaml }) => yaml.map(line => line.trim())))
   for (const columns of [80, 200])
     for (const line of renderProof(less, { columns, color: false }).split('\n'))
-      expect(line.length, line).toBeLessThanOrEqual(columns)
+      if (!pasted.has(line.trim())) expect(line.length, line).toBeLessThanOrEqual(columns)
 })
 
 test('what a long scenario leaves no time for is named', async () => {

@@ -34,7 +34,7 @@ const step = 2
 /** Longer commands are only in the run directory. */
 const maxCommand = 1_500
 
-/** For a terminal. No line is wider than the page, except commands, which must stay whole to be pasted. */
+/** For a terminal. No line is wider than the page, except commands and code, which must stay whole to be pasted. */
 export function renderTextPage(blocks: readonly Block[], page: Page): string {
   let indent = 0
   const lines = blocksIn('text', blocks).flatMap(block => {
