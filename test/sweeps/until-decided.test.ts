@@ -1,6 +1,8 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import type { Contract } from '../../src/contract/contract.ts'
 import { documentedContract } from '../../src/contract/documented.ts'
+import { loadProfile } from '../../src/contract/profile.ts'
 import { makePlan } from '../../src/plan/make-plan.ts'
 import { decisionError, earlyEndOf } from '../../src/plan/until-decided.ts'
 import { loadScenario } from '../../src/scenario/load-scenario.ts'
@@ -44,10 +46,15 @@ test('four thresholds together are wrong in at most 5 % of runs', () => {
 })
 
 const shipped = readdirSync('scenarios').filter(name => name.endsWith('.yaml'))
+/** That of the profile which the scenario names. */
+function contractOf(name: string): Contract {
+  const [, profile] = /^profile: (.*)$/m.exec(readFileSync(`scenarios/${name}`, 'utf8')) ?? []
+  return profile === undefined ? documentedContract : loadProfile(`scenarios/profiles/${profile}.yaml`)
+}
 const mayEndEarly = shipped.filter(name => {
-  const scenario = loadScenario(`scenarios/${name}`, documentedContract, () => true)
-  const plan = makePlan(scenario, documentedContract, { seed: 1, target: null, budgetUsd: null })
-  return earlyEndOf(plan).whole === null
+  const contract = contractOf(name)
+  const scenario = loadScenario(`scenarios/${name}`, contract, () => true)
+  return earlyEndOf(makePlan(scenario, contract, { seed: 1, target: null, budgetUsd: null })).whole === null
 })
 
 /** How often a caller fails in a window depends on how long the load lasts. A scenario that asks for it names it in `must-judge`. */
@@ -55,7 +62,9 @@ const byTime = ['abuse.counts']
 
 test.each(todays(mayEndEarly, mayEndEarly.length))('no clause that all of %s exercises is left out', async name => {
   const judgedIn = async (untilDecided: boolean) => {
-    const { report } = await virtualRun({ scenario: `scenarios/${name}`, seed: 5, serviceSeed: 9, untilDecided })
+    const contract = contractOf(name)
+    const run = { scenario: `scenarios/${name}`, seed: 5, serviceSeed: 9, untilDecided }
+    const { report } = await virtualRun(contract === documentedContract ? run : { ...run, contract })
     return { report, ids: report.clauses.filter(({ judged }) => judged > 0).map(({ id }) => id) }
   }
   const [whole, early] = [await judgedIn(false), await judgedIn(true)]
