@@ -268,16 +268,27 @@ export const answerLies = {
     'bad-key-is-500': replies('An invalid key returns 500.', isBadKey, setStatus(500)),
   },
   'auth.missing': {
-    'no-key-will-do': result('A request without a key opens a guest account.', 'keyOf', (key, authorization) =>
-      authorization === undefined ? guestKey : key,
+    // A key in another header opens it, too, and the guest pays.
+    'no-key-will-do': alsoViolating(
+      ['auth.malformed', 'billing.conservation'],
+      result('A request without a key opens a guest account.', 'keyOf', (key, authorization) =>
+        authorization === undefined ? guestKey : key,
+      ),
     ),
-    'no-key-is-400': replies('A request without a key returns 400.', isKeyless, setStatus(400)),
+    'no-key-is-400': alsoViolating(
+      ['auth.malformed'],
+      replies('A request without a key returns 400.', isKeyless, setStatus(400)),
+    ),
   },
   'auth.malformed': {
-    'any-scheme-will-do': result(
-      'Credentials of another scheme open a guest account.',
-      'keyOf',
-      (key, authorization) => key ?? (authorization === undefined ? null : guestKey),
+    // The guest pays for a key of another scheme.
+    'any-scheme-will-do': alsoViolating(
+      ['billing.conservation'],
+      result(
+        'Credentials of another scheme open a guest account.',
+        'keyOf',
+        (key, authorization) => key ?? (authorization === undefined ? null : guestKey),
+      ),
     ),
     'key-of-any-scheme': result(
       'A key under another scheme than Bearer opens its account.',
