@@ -17,7 +17,7 @@ export function proveScenario(scenario: string | ScenarioInput, options: ProveOp
       signal,
       minScore = null,
       sensitivity = true,
-      suggestions = true,
+      suggestions = false,
       workers = defaultThreads(),
       onProgress,
     } = options
