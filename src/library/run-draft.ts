@@ -185,7 +185,8 @@ async function jobAt(
     runId,
     version,
     target: secrets.text(target),
-    startedAtMs: clock.wallMs(),
+    // The clock of all records began before the target was asked for its limits.
+    startedAtMs: clock.wallMs() - clock.nowMs(),
     ...(areInvented && { inventedKeys: true }),
     ...(keyed.length > 0 && keyed.every(({ keys }) => keys.length === 0) && { withoutKeys: true }),
     ...(traces && { traces: true }),
