@@ -6,9 +6,10 @@ import type { MutantResult } from './mutant-run.ts'
 import type { Mutant } from './mutants.ts'
 
 /**
- * never-asked: no request of the run exercised the clause. too-rarely: it needs more requests of one caller than there are. prevented: something prevented the judgement. not-shown: the
- * clause was judged, but no response showed it. no-threshold: no threshold measures it. too-loose: thresholds measured it,
- * and allow it. inconclusive: the run did not pass, but it did not fail either.
+ * never-asked: no request of the run exercised the clause. too-rarely: it needs more requests of one caller than there
+ * are. prevented: something prevented the judgement. not-shown: the clause was judged, but no response showed it.
+ * no-threshold: no threshold measures it. too-loose: thresholds measured it, and allow it. inconclusive: the run did not
+ * pass, but it did not fail either.
  */
 export type Survival = {
   readonly kind:

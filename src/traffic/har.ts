@@ -2,7 +2,7 @@ import { isObject, type JsonObject, parseObject, toObject } from '../lib/json.ts
 import { describeValue } from '../lib/usage-error.ts'
 import { charactersPerToken, createBlockNumbers, textBlockTokens } from './prompt-blocks.ts'
 import { chunksOf, elementsOf } from './text-source.ts'
-import { emptyRow, lengthsOf, type TrafficFormat, type TrafficItem } from './trace-row.ts'
+import { elementIn, emptyRow, lengthsOf, type TrafficFormat, type TrafficItem } from './trace-row.ts'
 
 /**
  * What a browser or a proxy recorded. Only the time, the request body and the usage are read: no address, no header and no
@@ -25,12 +25,9 @@ function entryItem(
   keepsText: boolean,
   blocksOf: ReturnType<typeof createBlockNumbers>,
 ): TrafficItem {
-  const entry = json === null ? null : parseObject(json)
-  if (entry === null)
-    return {
-      line,
-      mistake: { got: json === null ? 'the end of the file within a list' : 'no JSON', expected: 'an entry' },
-    }
+  const read = elementIn(json, 'an entry')
+  if ('mistake' in read) return { line, mistake: read.mistake }
+  const entry = read.element
   const request = toObject(entry.request) ?? {}
   const body = parseObject(String(toObject(request.postData)?.text ?? ''))
   const prompt = body === null ? null : promptOf(body)

@@ -2,7 +2,7 @@ import { isObject, type JsonObject, parseObject, toObject } from '../lib/json.ts
 import { describeValue } from '../lib/usage-error.ts'
 import { createBlockNumbers, textBlockTokens } from './prompt-blocks.ts'
 import { chunksOf, elementsOf } from './text-source.ts'
-import { emptyRow, lengthsOf, type TrafficFormat, type TrafficItem } from './trace-row.ts'
+import { elementIn, emptyRow, lengthsOf, type TrafficFormat, type TrafficItem } from './trace-row.ts'
 
 /** Operations that are one request to a model. An agent adds up those of its own. */
 const operations: readonly unknown[] = ['chat', 'text_completion', 'generate_content']
@@ -26,12 +26,9 @@ function spanItem(
   keepsText: boolean,
   blocksOf: ReturnType<typeof createBlockNumbers>,
 ): TrafficItem {
-  const span = json === null ? null : parseObject(json)
-  if (span === null)
-    return {
-      line,
-      mistake: { got: json === null ? 'the end of the file within a list' : 'no JSON', expected: 'a span' },
-    }
+  const read = elementIn(json, 'a span')
+  if ('mistake' in read) return { line, mistake: read.mistake }
+  const span = read.element
   const attributes = attributesOf(span)
   const operation = attributes.get('gen_ai.operation.name')
   const input = attributes.get('gen_ai.usage.input_tokens') ?? attributes.get('gen_ai.usage.prompt_tokens')

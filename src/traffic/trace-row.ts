@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../lib/json.ts'
+import { isObject, type JsonObject, parseObject } from '../lib/json.ts'
 import { describeValue, type Mistake } from '../lib/usage-error.ts'
 
 /** One request of recorded traffic. Times are milliseconds since any instant. */
@@ -71,6 +71,13 @@ export function lengthsOf(
   const answer = tokensOf(output, names[1], 0)
   if (typeof prompt !== 'number') return prompt
   return typeof answer === 'number' ? { input: prompt, output: Math.max(1, answer) } : answer
+}
+
+/** An element of a list in a JSON document. `text`: null if the document ends within the list. */
+export function elementIn(text: string | null, expected: string): { readonly element: JsonObject } | BadRow {
+  const element = text === null ? null : parseObject(text)
+  if (element !== null) return { element }
+  return { mistake: { got: text === null ? 'the end of the file within a list' : 'no JSON', expected } }
 }
 
 /** Reads a line of a trace: `timestamp` in milliseconds, `input_length`, `output_length` and `hash_ids`, as in Mooncake. */
