@@ -215,7 +215,7 @@ export const commands: readonly Command[] = [
       only,
       'warm-up': { type: 'boolean', describe: 'Warm up, at most 3 s, before the load starts', default: true },
       quiet: { type: 'boolean', describe: 'Hide progress and notes', default: false },
-      format: textOrJson,
+      format: { ...format, choices: ['text', 'json', 'html'] },
     },
     examples: [
       [

@@ -1,30 +1,13 @@
-import { type Slice, type SlicedTiming, type Slices, timeBuckets } from '../judge/metrics/slices.ts'
+import { type Slice, type SlicedTiming, type Slices, slicesPerStage, timeBuckets } from '../judge/metrics/slices.ts'
 import { formatDuration, formatRatio, plural } from '../lib/format.ts'
 import { tQuantile, tSurvival } from '../lib/statistics/student-t.ts'
 import type { Report } from '../report/document.ts'
+import { defaultMargins, type MarginName, type Margins } from './margins.ts'
 
 /** What one side of a diff gave. */
 export type DiffSide = { readonly report: Report; readonly slices: Slices }
 
 export type SideVerdict = 'no-worse' | 'worse' | 'cannot-tell'
-
-/** How much worse NEW may be in each measure, as a ratio; for shares, as a difference. */
-export type Margins = Readonly<Partial<Record<MarginName, number>>>
-
-/** Times are compared by the geometric mean, which every value moves. */
-export const defaultMargins = {
-  latency: 0.1,
-  ttft: 0.1,
-  tpot: 0.1,
-  icl: 0.1,
-  'service-time': 0.1,
-  failures: 0.01,
-  refusals: 0.01,
-  credits: 0.01,
-  cost: 0.01,
-} as const satisfies Readonly<Record<string, number>>
-
-export type MarginName = keyof typeof defaultMargins
 
 /** A number of both sides, over all calls or of one. */
 export type ComparedNumber = {
@@ -114,6 +97,42 @@ export function compareNumbers(old: DiffSide, fresh: DiffSide, margins: Margins)
     const group = isRequired(each) ? 'required' : 'others'
     const margin = margins[each.measure.name] ?? defaultMargins[each.measure.name]
     return judged(each, { margin, alpha: falseAlarms[group] / all[group], isRequired: group === 'required' })
+  })
+}
+
+/** The mean times of both sides in a slice of time. */
+export type SlicePair = {
+  /** On the clock of both runs, in milliseconds. */
+  readonly startMs: number
+  readonly endMs: number
+  /** Geometric means of all calls in milliseconds. */
+  readonly old: number
+  readonly new: number
+}
+
+/** A time by slices, as the pairs that its comparison uses. */
+export type PairedTimes = { readonly measure: MarginName; readonly slices: readonly SlicePair[] }
+
+/** The times of all calls that the verdict waits for, slice by slice. */
+export function timesBySlice(old: DiffSide, fresh: DiffSide): readonly PairedTimes[] {
+  const stages = (old.report.plan?.stages ?? []).filter(({ isWarmUp }) => !isWarmUp)
+  return measures.flatMap(({ name, amounts }) => {
+    if (!required.includes(name)) return []
+    const slices = stages.flatMap(({ name: stage, durationMs }) => {
+      const pairs = pairsOf(old.slices, fresh.slices, (_, of) => of === stage)
+      const sliceMs = durationMs / slicesPerStage
+      return [...new Set(pairs.map(([{ index }]) => index))].flatMap((index): readonly SlicePair[] => {
+        const meanOf = (side: 0 | 1) => {
+          const sums = pairs.flatMap(pair => (pair[0].index === index ? amounts(pair[side]) : []))
+          const of = sums.reduce((sum, each) => sum + each.of, 0)
+          return of === 0 ? null : Math.exp(sums.reduce((sum, { total }) => sum + total, 0) / of) / 1000
+        }
+        const [before, now] = [meanOf(0), meanOf(1)]
+        if (before === null || now === null) return []
+        return [{ startMs: index * sliceMs, endMs: (index + 1) * sliceMs, old: before, new: now }]
+      })
+    })
+    return slices.length === 0 ? [] : [{ measure: name, slices: slices.toSorted((a, b) => a.startMs - b.startMs) }]
   })
 }
 

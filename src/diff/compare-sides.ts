@@ -4,10 +4,11 @@ import {
   type ComparedNumber,
   compareNumbers,
   type DiffSide,
-  type Margins,
   minPairs,
   missingTimes,
+  type PairedTimes,
   type SideVerdict,
+  timesBySlice,
   whyNumber,
 } from './compare-numbers.ts'
 import {
@@ -17,6 +18,7 @@ import {
   compareLimits,
   whyClause,
 } from './compare-promises.ts'
+import type { Margins } from './margins.ts'
 
 /** Whether NEW is worse than OLD, and in what. */
 export type TargetDiff = {
@@ -37,6 +39,8 @@ export type TargetDiff = {
   /** Limits that the sides state differently. */
   readonly limits: readonly ComparedLimit[]
   readonly numbers: readonly ComparedNumber[]
+  /** Latency, time to first token, and time per token in each slice of time. */
+  readonly times: readonly PairedTimes[]
 }
 
 type SideSummary = Pick<Report['run'], 'id' | 'target' | 'startedAt' | 'ended'> &
@@ -79,7 +83,7 @@ export function compareSides(old: DiffSide, fresh: DiffSide, margins: Margins): 
     moreRequests,
     ...{ scenario: run.scenario, seed: run.seed },
     ...{ old: summaryOf(old.report), new: summaryOf(fresh.report) },
-    ...{ clauses, bothKept, limits, numbers },
+    ...{ clauses, bothKept, limits, numbers, times: timesBySlice(old, fresh) },
   }
 }
 

@@ -1,5 +1,22 @@
 import { nearest, oneOf, UsageError } from '../lib/usage-error.ts'
-import { defaultMargins, type MarginName, type Margins } from './compare-numbers.ts'
+
+/** Times are compared by the geometric mean, which every value moves. */
+export const defaultMargins = {
+  latency: 0.1,
+  ttft: 0.1,
+  tpot: 0.1,
+  icl: 0.1,
+  'service-time': 0.1,
+  failures: 0.01,
+  refusals: 0.01,
+  credits: 0.01,
+  cost: 0.01,
+} as const satisfies Readonly<Record<string, number>>
+
+export type MarginName = keyof typeof defaultMargins
+
+/** How much worse NEW may be in each measure, as a ratio; for shares, as a difference. */
+export type Margins = Readonly<Partial<Record<MarginName, number>>>
 
 const names = Object.keys(defaultMargins) as readonly MarginName[]
 const maxMargin = 1

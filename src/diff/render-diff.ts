@@ -1,61 +1,92 @@
-import { count, formatRatio, plural } from '../lib/format.ts'
-import { heading, type Page, paint, rightCell, type Style, table, wrap } from '../lib/text-layout.ts'
-import { type ComparedNumber, changeOf, valuesOf } from './compare-numbers.ts'
+import { count, formatDuration, formatRatio, plural } from '../lib/format.ts'
+import type { Page } from '../lib/text-layout.ts'
+import { type Block, chart, code, type Row, right, statusTones, toned, type Words } from '../report/blocks.ts'
+import type { Verdict } from '../report/document.ts'
+import { renderHtmlPage } from '../report/render/html.ts'
+import { renderTextPage } from '../report/render/text.ts'
+import { type ComparedNumber, changeOf, type PairedTimes, valuesOf } from './compare-numbers.ts'
 import type { ComparedClause } from './compare-promises.ts'
 import type { TargetDiff } from './compare-sides.ts'
 
-const titles = { 'no-worse': 'NO WORSE', worse: 'WORSE', 'cannot-tell': 'CANNOT TELL' } as const
-const styles: Readonly<Record<string, Style>> = {
-  'no-worse': 'green',
-  better: 'green',
-  worse: 'red',
-  'cannot-tell': 'yellow',
-}
+const statuses = {
+  'no-worse': 'pass',
+  better: 'pass',
+  worse: 'fail',
+  'cannot-tell': 'inconclusive',
+} as const satisfies Readonly<Record<string, Verdict>>
 
 /** For a terminal. */
-export function renderDiff(diff: TargetDiff, page: Page): string {
-  const { verdict, scenario, seed, reasons, old, new: fresh } = diff
-  const lines = [
-    paint(page, styles[verdict], `${titles[verdict]}  ${scenario}`),
-    ...reasons.flatMap(reason => wrap(page, reason, 2)),
-    ...heading(page, 'Sides'),
-    ...table(page, 2, [
-      ['', 'target', 'requests', 'spent', 'verdict alone'].map(text => ({ text })),
-      ...[['OLD', old] as const, ['NEW', fresh] as const].map(([name, side]) => [
-        { text: name },
-        { text: side.target },
-        rightCell(count(side.sent)),
-        rightCell(`$${side.spentUsd}`),
-        { text: side.verdict },
-      ]),
-    ]),
-    ...wrap(page, `seed ${seed}, the same requests to both at the same time`, 2),
-    ...clauseLines(diff, page),
-    ...limitLines(diff, page),
-    ...numberLines(diff, page),
+export const renderDiff = (diff: TargetDiff, page: Page): string => renderTextPage(diffPage(diff), page)
+
+/** One file that opens offline and without scripts. */
+export const renderDiffPage = (diff: TargetDiff): string => renderHtmlPage(diffPage(diff))
+
+function diffPage(diff: TargetDiff): readonly Block[] {
+  const { verdict, scenario, seed, reasons, numbers } = diff
+  const isCharge = ({ measure }: ComparedNumber) => measure === 'credits' || measure === 'cost'
+  return [
+    {
+      kind: 'heading',
+      text: scenario,
+      verdict: { status: statuses[verdict], words: verdict.replace('-', ' ') },
+    },
+    { kind: 'list', look: 'reasons', items: reasons },
+    ...sideBlocks(diff),
+    { kind: 'text', look: 'facts', text: `seed ${seed}, the same requests to both at the same time` },
+    ...clauseBlocks(diff),
+    ...limitBlocks(diff),
+    ...numberBlocks('charges', 'Charges', numbers.filter(isCharge)),
+    ...numberBlocks(
+      'times',
+      'Times and failures',
+      numbers.filter(number => !isCharge(number)),
+    ),
+    ...diff.times.map(times => timesChart(times, numbers)),
   ]
-  return `${lines.map(line => line.trimEnd()).join('\n')}\n`
 }
 
-function clauseLines({ clauses, bothKept }: TargetDiff, page: Page): readonly string[] {
+const section = (id: string, text: string): Block => ({ kind: 'heading', id, text })
+
+const sideBlocks = ({ old, new: fresh }: TargetDiff): readonly Block[] => [
+  section('sides', 'Sides'),
+  {
+    kind: 'table',
+    folds: true,
+    columns: [{ title: '' }, { title: 'target' }, right('requests'), right('spent'), { title: 'verdict alone' }],
+    rows: [['OLD', old] as const, ['NEW', fresh] as const].map(([name, side]) => ({
+      cells: [name, side.target, count(side.sent), `$${side.spentUsd}`, side.verdict],
+    })),
+  },
+]
+
+function clauseBlocks({ clauses, bothKept }: TargetDiff): readonly Block[] {
   const side = ({ judged, violated, because }: ComparedClause['old']) => {
     if (because !== null) return 'not judged'
     return judged === null ? count(violated) : `${count(violated)} of ${count(judged)}`
   }
   return [
-    ...heading(page, 'Contract'),
-    ...wrap(page, `Both kept ${plural(bothKept, 'clause')}.`, 2),
-    ...(clauses.length === 0
-      ? []
-      : table(page, 2, [
-          [{ text: 'violated' }, rightCell('OLD'), rightCell('NEW'), { text: '' }],
-          ...clauses.map(each => [
-            { text: each.name },
-            rightCell(side(each.old)),
-            rightCell(side(each.new)),
-            { text: wordOf(each), ...styleOf(each.verdict) },
-          ]),
-        ])),
+    section('contract', 'Contract'),
+    { kind: 'text', text: `Both kept ${plural(bothKept, 'clause')}.` },
+    {
+      kind: 'table',
+      folds: true,
+      columns: [
+        { title: 'violated' },
+        right('OLD'),
+        right('NEW'),
+        { title: '' },
+        { title: { html: 'first violation' }, wraps: true },
+      ],
+      rows: clauses.map(each => ({
+        cells: [
+          code(each.name),
+          side(each.old),
+          side(each.new),
+          verdictWords(each.verdict, wordOf(each)),
+          { html: each.new.message ?? each.old.message ?? '' },
+        ],
+      })),
+    },
   ]
 }
 
@@ -64,42 +95,86 @@ function wordOf({ verdict, old }: ComparedClause): string {
   return { same: 'both', better: 'only OLD', 'cannot-tell': 'cannot tell' }[verdict]
 }
 
-function limitLines({ limits }: TargetDiff, page: Page): readonly string[] {
-  if (limits.length === 0) return []
-  return [...heading(page, 'Limits'), ...limits.flatMap(({ text }) => wrap(page, text, 2))]
-}
+const limitBlocks = ({ limits }: TargetDiff): readonly Block[] => [
+  section('limits', 'Limits'),
+  ...(limits.length === 0
+    ? [{ kind: 'text', text: 'Both state the same limits, or none.' } as const]
+    : limits.map(({ text }) => ({ kind: 'text', text }) as const)),
+]
 
-function numberLines({ numbers }: TargetDiff, page: Page): readonly string[] {
+function numberBlocks(id: string, title: string, numbers: readonly ComparedNumber[]): readonly Block[] {
   if (numbers.length === 0) return []
-  // A call of its own is shown only if it says something that all calls together do not.
-  const shown = numbers.filter(
-    ({ call, verdict, measure }) =>
-      verdict === 'worse' || verdict === 'better' || call === null || measure === 'credits' || measure === 'cost',
-  )
+  const left = numbers.filter(({ isRequired, verdict }) => !isRequired && verdict === 'cannot-tell').length
   return [
-    ...heading(page, 'Numbers'),
-    ...table(page, 2, [
-      ['measure', 'call', '', 'OLD → NEW', 'change', 'margin'].map(text => ({ text })),
-      ...shown.map(number => [
-        { text: number.measure },
-        { text: number.call ?? 'all' },
-        { text: number.verdict.replace('-', ' '), ...styleOf(number.verdict) },
-        { text: valuesOf(number) },
-        { text: changeOf(number) },
-        rightCell(formatRatio(number.margin)),
-      ]),
-    ]),
-    ...moreLines(numbers, page),
+    section(id, title),
+    {
+      kind: 'table',
+      folds: true,
+      columns: [
+        { title: 'measure' },
+        { title: 'call' },
+        { title: '' },
+        { title: 'OLD → NEW' },
+        { title: 'change' },
+        right('margin'),
+      ],
+      rows: numbers.map(numberRow),
+    },
+    ...(left === 0
+      ? []
+      : [
+          {
+            kind: 'text',
+            look: 'small',
+            text: `${plural(left, 'number')} would need more requests. The verdict does not wait for them.`,
+          } as const,
+        ]),
   ]
 }
 
-function moreLines(numbers: readonly ComparedNumber[], page: Page): readonly string[] {
-  const left = numbers.filter(({ isRequired, verdict }) => !isRequired && verdict === 'cannot-tell').length
-  if (left === 0) return []
-  return wrap(page, `${plural(left, 'number')} more would need more requests. The verdict does not wait for them.`, 2)
+/** Text shows a call of its own only if it says something that all calls together do not. */
+function numberRow(number: ComparedNumber): Row {
+  const { measure, call, verdict, unit, margin } = number
+  const isTold = verdict === 'worse' || verdict === 'better' || call === null || unit === 'credits' || unit === 'usd'
+  return {
+    cells: [
+      measure,
+      call ?? 'all',
+      verdictWords(verdict, verdict.replace('-', ' ')),
+      valuesOf(number),
+      changeOf(number),
+      formatRatio(margin),
+    ],
+    ...(isTold ? {} : { in: ['html'] }),
+  }
 }
 
-const styleOf = (verdict: string): { readonly style?: Style } => {
-  const style = styles[verdict]
-  return style === undefined ? {} : { style }
+const verdictWords = (verdict: keyof typeof statuses | 'same', words: string): Words =>
+  verdict === 'same' ? words : toned(statusTones[statuses[verdict]], words)
+
+/** A shorter step than this share of the run cannot be seen. */
+const minStep = 1 / 240
+
+/** The mean of both sides in each slice, and what NEW may reach. */
+function timesChart({ measure, slices }: PairedTimes, numbers: readonly ComparedNumber[]): Block {
+  const margin = numbers.find(each => each.measure === measure && each.call === null)?.margin ?? 0
+  const endMs = Math.max(...slices.map(slice => slice.endMs))
+  const stepMs = Math.max(endMs * minStep, Math.min(...slices.map(slice => slice.endMs - slice.startMs)))
+  const values = (timeIn: (slice: PairedTimes['slices'][number]) => number) =>
+    Array.from({ length: Math.ceil(endMs / stepMs - 1e-9) }, (_, step) => {
+      const middle = (step + 0.5) * stepMs
+      const slice = slices.find(({ startMs, endMs: to }) => middle >= startMs && middle < to)
+      return slice === undefined ? null : timeIn(slice)
+    })
+  return chart({
+    draw: 'time',
+    title: `${measure} by slice`,
+    note: `geometric mean of all calls; NEW may take ${formatRatio(margin)} longer`,
+    ...{ endMs, height: 140, stages: [], format: formatDuration, silence: 'No time was measured.' },
+    curves: [
+      { name: 'OLD', color: 'grey', stepMs, values: values(({ old }) => old) },
+      { name: 'NEW', color: 'blue', stepMs, values: values(({ new: fresh }) => fresh) },
+      { name: 'margin', color: 'red', stroke: 'dashed', stepMs, values: values(({ old }) => old * (1 + margin)) },
+    ],
+  })
 }

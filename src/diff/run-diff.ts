@@ -14,8 +14,9 @@ import type { StartWorker, WorkerHandle } from '../run/messages.ts'
 import type { RunIo } from '../run/run.ts'
 import { type ReservedDirectory, reserveRunDirectory, writeDiff } from '../storage/run-directory.ts'
 import { reserveTemporaryRecord } from '../storage/temporary-record.ts'
-import type { DiffSide, Margins } from './compare-numbers.ts'
+import type { DiffSide } from './compare-numbers.ts'
 import { compareSides, type TargetDiff } from './compare-sides.ts'
+import type { Margins } from './margins.ts'
 
 /** Two targets, and what both get: plain data. The budget is for both together. */
 export type DiffJob = {

@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { TargetDiff } from '../../src/diff/compare-sides.ts'
+import { renderDiffPage } from '../../src/diff/render-diff.ts'
 import { withComparison } from '../../src/judge/verdict.ts'
 import type { GateProof } from '../../src/prove/prove.ts'
 import { proveScenario as prove } from '../../src/prove/prove-scenario.ts'
@@ -11,6 +13,7 @@ import type { Report } from '../../src/report/document.ts'
 import { comparisonRenderers, renderHtml } from '../../src/report/render/renderers.ts'
 import { lieByName } from '../../src/service/lies/lies.ts'
 import { hasAxe, seriousFaults } from '../support/axe.ts'
+import { diffVirtually } from '../support/diff-virtually.ts'
 import { todays } from '../support/nightly.ts'
 import { describeWith } from '../support/real-part.ts'
 import { freshDirectory, turnpike } from '../support/turnpike.ts'
@@ -35,6 +38,14 @@ const proved = async (): Promise<GateProof> => {
     notices: ['x'],
   }
   return { ...proof, sensitivity: [threshold], suggestions: [suggestion], untried: ['y'] }
+}
+
+/** A diff with a lie, a lower limit, and characters of HTML. */
+const worse = async (): Promise<TargetDiff> => {
+  const lies = [lieByName('failed-item-in-full')].filter(lie => lie !== undefined)
+  const { diff } = await diffVirtually({ scenario: 'test/e2e/short.yaml' }, {}, { lies })
+  const limit = { scope: 'rpc', tier: 'default', windowMs: 60_000, old: 20, new: 15, verdict: 'worse' } as const
+  return { ...diff, limits: [{ ...limit, text: 'The limit of <b>rpc</b> is lower.' }] }
 }
 
 /** A page, and everything it did that no report may do. */
@@ -72,6 +83,7 @@ describeWith('chromium', 'the page of a report in a real browser', () => {
     }
     for (const [name, report] of Object.entries(pages)) write(name, renderHtml(report))
     write('proof', renderProofPage(await proved()))
+    write('diff', renderDiffPage(await worse()))
     write('comparison', comparisonRenderers.html.render(regressed))
     const unreached = join(folder, 'unreached')
     const flags = ['--target', 'http://127.0.0.1:9/api/v1', '--out', unreached, '--quiet']
@@ -99,7 +111,18 @@ describeWith('chromium', 'the page of a report in a real browser', () => {
     return { page, faults }
   }
 
-  const names = ['passing', 'large', 'failing', 'hostile', 'unreached', 'searching', 'compared', 'comparison', 'proof']
+  const names = [
+    'passing',
+    'large',
+    'failing',
+    'hostile',
+    'unreached',
+    'searching',
+    'compared',
+    'comparison',
+    'proof',
+    'diff',
+  ]
   describe.each(names)('%s', name => {
     test.each(widths.flatMap(width => schemes.map(scheme => [width, scheme] as const)))(
       'uses no network, has no error, and fits %i pixels (%s)',
@@ -175,6 +198,7 @@ const expected = {
   ],
   searching: ['Goodput', 'chat latency', 'Offered and achieved rate', 'All latencies', 'Dollars spent'],
   comparison: ['Changes'],
+  diff: ['latency by slice', 'ttft by slice'],
 }
 
 /** The number of tables that should fold into cards on a phone, but are cut off. */

@@ -1,5 +1,5 @@
-import type { Margins } from '../../src/diff/compare-numbers.ts'
 import { compareSides } from '../../src/diff/compare-sides.ts'
+import type { Margins } from '../../src/diff/margins.ts'
 import { pairWorkers } from '../../src/diff/run-diff.ts'
 import { manualClock } from '../../src/prove/manual-clock.ts'
 import { type VirtualRun, virtualRun } from './virtual-run.ts'

@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path'
 import type { SideVerdict } from '../../diff/compare-numbers.ts'
 import { parseMargins } from '../../diff/margins.ts'
-import { renderDiff } from '../../diff/render-diff.ts'
+import { renderDiff, renderDiffPage } from '../../diff/render-diff.ts'
 import { runDiff } from '../../diff/run-diff.ts'
 import { oneLine } from '../../lib/visible.ts'
 import type { DiffProgress } from '../../library/options.ts'
@@ -44,6 +44,7 @@ export async function diffCommand(values: Values): Promise<number> {
       },
     )
     if (wantsJson(values)) printJson(diff)
+    else if (text(values, 'format') === 'html') print(renderDiffPage(diff), 'html')
     else print(renderDiff(diff, stdoutLayout()), 'text')
     say(`Both runs and diff.json are in ${directory}.`)
     return interrupts.stop.aborted ? exitCodes.interrupted : codes[diff.verdict]

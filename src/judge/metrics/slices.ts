@@ -77,7 +77,7 @@ export type Slices = DeepReadonly<z.infer<typeof slicesSchema>>
 export type Slice = DeepReadonly<z.infer<typeof sliceSchema>>
 
 /** A slice is much shorter than a stage and longer than a request, so that slices show how steady a stage was. */
-const slicesPerStage = 20
+export const slicesPerStage = 20
 /** Two more, because the first and the last may be partial. An arrival in none of these was not due within its stage. */
 const maxSlices = 22
 

@@ -36,11 +36,12 @@ test.concurrent('the new version is worse, no worse, or nobody can tell', async 
   expect([same.code, firstLine]).toEqual(same.code === 0 ? [0, 'NO WORSE  short'] : [3, 'CANNOT TELL  short'])
 
   const away = `http://127.0.0.1:${await freePort()}/v1`
-  const lost = await diff(away, 'lost')
+  const lost = await diff(away, 'lost', '--format', 'html')
   expect([lost.code, lost.stdout]).toEqual([
     3,
     expect.stringContaining('The run of NEW ended early: target-unreachable.'),
   ])
+  expect(lost.stdout).toContain('<span class="verdict">cannot tell</span><h1>short</h1>')
 
   const poor = await diff(lying, 'poor', '--budget-usd', '0.0001')
   expect([poor.code, poor.stdout]).toEqual([2, ''])

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { renderDiff, renderDiffPage } from '../../../src/diff/render-diff.ts'
 import { knownLie } from '../../../src/service/lies/lies.ts'
 import { diffVirtually } from '../../support/diff-virtually.ts'
 
@@ -24,6 +25,15 @@ test('a lie on one side is named on that side', async () => {
     [[clause, 'worse']],
   ])
   expect(worse.reasons[0]).toMatch(/^Only NEW violates rpc\.batch\.error-price \(\d+ times, OLD 0 of \d+\)\./)
+  const page = renderDiffPage(worse)
+  expect(page).toMatch(/^<!doctype html>/)
+  for (const words of ['<span class="verdict">worse</span><h1>short</h1>', 'only NEW', 'latency by slice', 'margin'])
+    expect(page).toContain(words)
+  expect(renderDiff(worse, { columns: 100, color: false }).split('\n')[0]).toBe('WORSE  short')
+  // A slice has both sides, and they follow one another.
+  const latency = worse.times.find(({ measure }) => measure === 'latency')?.slices ?? []
+  expect(latency.length).toBeGreaterThan(4)
+  expect(latency.every(({ startMs, endMs, old, new: fresh }) => endMs > startMs && old > 0 && fresh > 0)).toBe(true)
   const { diff: better } = await diffVirtually({ scenario }, { lies }, {})
   expect(better.verdict).not.toBe('worse')
   expect(better.clauses.map(({ name, verdict }) => [name, verdict])).toEqual([[clause, 'better']])
