@@ -178,7 +178,8 @@ export const stream: Question = {
     if (record === null) return { findings: [noStream(first, plain)], unjudged: [first, plain] }
     return {
       findings: [...streamFacts(record, marker, judged), ...usageFacts(first, plain)],
-      unjudged: [first, plain].filter(each => each !== judged),
+      // A run asks for usage, unless that is refused.
+      unjudged: [first, plain].filter(each => each !== judged || (!isAsked && !isRefused(first))),
     }
   },
 }
@@ -189,6 +190,8 @@ const recordOf = ({ observation }: Answer): StreamRecord | null => {
 }
 
 const hasUsage = (reply: Answer): boolean => isObject(recordOf(reply)?.usage)
+
+const isRefused = ({ status }: Answer): boolean => status === 400 || status === 422
 
 const noStream = (first: Answer, plain: Answer): Fact =>
   is2xx(first.status) && first.body !== undefined
@@ -227,9 +230,8 @@ function streamFacts({ objects, chunks }: StreamRecord, marker: string | null, r
 function usageFacts(first: Answer, plain: Answer): readonly Fact[] {
   if (recordOf(first) === null) {
     const path = ['chat', 'stream', 'asksForUsage'] as const
-    const isRefused = first.status === 400 || first.status === 422
     return [
-      isRefused
+      isRefused(first)
         ? value(path, false, first, 'a stream with stream_options is refused')
         : unknown(path.join('.'), because(first)),
     ]

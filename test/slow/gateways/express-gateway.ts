@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import express, { type Request, type RequestHandler, type Response } from 'express'
 import { rateLimit } from 'express-rate-limit'
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
+import type { TestContext } from 'vitest'
 
 /** The limiter of a public package, and the standard of its headers. */
 export const limiters = ['legacy', 'draft-6', 'draft-7', 'draft-8', 'rate-limiter-flexible'] as const
@@ -98,4 +99,17 @@ export async function startGateway(
     const listening: Server = app.listen(0, '127.0.0.1', () => resolve(listening))
   })
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, server }
+}
+
+/** The address of such a gateway, which ends with the test. */
+export async function gatewayForTest(
+  onTestFinished: TestContext['onTestFinished'],
+  ...terms: Parameters<typeof startGateway>
+): Promise<string> {
+  const { url, server } = await startGateway(...terms)
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return url
 }

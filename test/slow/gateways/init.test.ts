@@ -1,45 +1,49 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { loadProfile } from '../../../src/contract/profile.ts'
 import { reportSchema } from '../../../src/report/document.ts'
+import { blocksOf } from '../../support/markdown.ts'
 import { todays } from '../../support/nightly.ts'
-import { freshDirectory, serveForTest, turnpike } from '../../support/turnpike.ts'
-import { type Bug, limit, limiters, startGateway } from './express-gateway.ts'
+import { shell } from '../../support/shell.ts'
+import { freshDirectory, serveForTest } from '../../support/turnpike.ts'
+import { type Bug, gatewayForTest, limit, limiters } from './express-gateway.ts'
 
-/** What a new user does: `init` with the target, and then the command that it prints. */
-async function initAndRun(target: string, environment: Readonly<Record<string, string>> = {}) {
-  const folder = freshDirectory()
-  const written = await turnpike(['init', folder, '--target', target, '--ci', 'none', '--format', 'json'], environment)
-  expect(written.code, written.stderr).toBe(0)
-  const { next } = JSON.parse(written.stdout)
-  expect(next).toMatch(/^turnpike run /)
-  const out = join(folder, 'run')
-  const ended = await turnpike([...next.split(' ').slice(1), '--out', out, '--quiet'], environment)
-  const report = reportSchema.parse(JSON.parse(readFileSync(join(out, 'report.json'), 'utf8')))
-  const scenario = readFileSync(join(folder, 'turnpike/scenario.yaml'), 'utf8')
-  return { ended, report, scenario, stderr: written.stderr }
+/** The commands of a page, each block with the address of a target of the test. */
+const documented = blocksOf(readFileSync('docs/learn.md', 'utf8'), 'sh').map(block =>
+  block.replaceAll('https://staging.example.com/api/v1', '"$TARGET"').replaceAll('npx turnpike', 'turnpike'),
+)
+const [learning = '', withDemands = '', inTwoCommands = ''] = documented
+
+/** What a new user does: the two commands of the page, of which the first one prints the second one. */
+async function initAndRun(target: string, keys = '') {
+  const [init = '', run = ''] = inTwoCommands.trim().split('\n')
+  const { code, stdout, stderr, directory } = await shell(
+    `${keys === '' ? '' : `export TURNPIKE_KEYS=${keys}`}\n${init}\n${run} --out run --quiet`,
+    target,
+  )
+  const printed = /^Next:\n(.*)$/m.exec(stdout)?.[1]
+  expect(printed?.replace(/ --budget-usd unlimited$/, '')).toBe(run.replace('"$TARGET"', target))
+  const report = reportSchema.parse(JSON.parse(readFileSync(join(directory, 'run/report.json'), 'utf8')))
+  const scenario = readFileSync(join(directory, 'turnpike/scenario.yaml'), 'utf8')
+  return { code, report, scenario, stderr }
 }
 
 test.concurrent('init, and the command that it prints, pass with the reference service', async ({ onTestFinished }) => {
   const { target } = await serveForTest(['service'], onTestFinished)
-  const { ended, report, scenario, stderr } = await initAndRun(target)
-  expect([ended.code, report.verdict], report.reasons.join('; ')).toEqual([0, 'pass'])
+  const { code, report, scenario, stderr } = await initAndRun(target)
+  expect([code, report.verdict], report.reasons.join('; ')).toEqual([0, 'pass'])
   expect(scenario).toContain('rate: 50% of tier')
   for (const call of ['stream: true', 'stream: false', 'kind: rpc']) expect(scenario).toContain(call)
-  expect(stderr).toMatch(/^Learning from \S+: at most 60 calls, no budget\.\n/)
+  expect(stderr).toMatch(/^Learning from \S+: at most 60 calls, at most \$0\.05\.\n/)
 })
 
 test.concurrent.for(todays(limiters, 3))(
   'and with a gateway that has chat and limits alone, with one key: %s',
   async (kind, { onTestFinished }) => {
-    const { url, server } = await startGateway(kind)
-    onTestFinished(() => {
-      server.closeAllConnections()
-      server.close()
-    })
-    const { ended, report, scenario } = await initAndRun(url, { TURNPIKE_KEYS: 'key-of-a-new-user' })
+    const { code, report, scenario } = await initAndRun(await gatewayForTest(onTestFinished, kind), 'key-of-a-new-user')
     expect(report.findings.map(({ message }) => message)).toEqual([])
-    expect([ended.code, report.verdict], report.reasons.join('; ')).toEqual([0, 'pass'])
+    expect([code, report.verdict], report.reasons.join('; ')).toEqual([0, 'pass'])
     expect(scenario).toContain('rate: 36/m')
     expect(scenario).not.toContain('kind: rpc')
     // Of nine at once, three are above the limit.
@@ -51,12 +55,35 @@ test.concurrent('and names a gateway that does not enforce its limit', async ({ 
   const headers: Bug['headers'] = response => {
     if (response.hasHeader('RateLimit-Limit')) response.setHeader('RateLimit-Limit', String(limit))
   }
-  const { url, server } = await startGateway('draft-6', { enforces: 1_000, headers })
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const { ended, report } = await initAndRun(url)
-  expect(ended.code, report.reasons.join('; ')).toBe(1)
+  const { code, report } = await initAndRun(
+    await gatewayForTest(onTestFinished, 'draft-6', { enforces: 1_000, headers }),
+  )
+  expect(code, report.reasons.join('; ')).toBe(1)
   expect(report.findings.map(({ clause }) => clause)).toContain('limit.requests.enforced')
 })
+
+const demands = 'requestQuery: { api-version: "2024-06-01" }'
+
+test.concurrent('the other commands of the page do, too, with the reference service', async ({ onTestFinished }) => {
+  const profile = join(freshDirectory(), 'demands.yaml')
+  writeFileSync(profile, demands)
+  await learnsAndInits((await serveForTest(['service'], onTestFinished)).target, learning)
+  await learnsAndInits((await serveForTest(['service', '--profile', profile], onTestFinished)).target, withDemands)
+})
+
+test.concurrent('and with a gateway', async ({ onTestFinished }) => {
+  for (const commands of [learning, withDemands])
+    await learnsAndInits(await gatewayForTest(onTestFinished, 'draft-7'), commands)
+})
+
+/** Each command of a block succeeds, and writes the profile that it names. */
+async function learnsAndInits(target: string, commands: string): Promise<void> {
+  const script = `set -e\nexport TURNPIKE_KEYS=key-of-a-new-user\necho '${demands}' >demands.yaml\n${commands}`
+  const { code, stderr, directory } = await shell(script, target)
+  expect([code, stderr]).toEqual([
+    0,
+    expect.stringMatching(/^Learning from \S+: at most 60 calls, at most \$0\.05\.\n/),
+  ])
+  const { requestQuery } = loadProfile(join(directory, 'my-service.yaml'))
+  expect(requestQuery).toEqual(commands === withDemands ? { 'api-version': '2024-06-01' } : {})
+}

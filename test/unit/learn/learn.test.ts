@@ -172,6 +172,15 @@ test('a server that refuses stream_options is not asked for usage, and promises 
   expect(notPromised(contract)).not.toContain('chat.stream.chunk')
 })
 
+test('a 429 for the stream that asks for usage accuses no stream that did not ask', async () => {
+  const busy = { status: 429, headers: { 'content-type': 'application/json' }, body: Buffer.from('{"error":"busy"}') }
+  const { yaml, differences } = await learnFrom({
+    over: () => openAiBut(body => ('stream_options' in body ? exchange(busy) : null)),
+  })
+  expect(differences).toHaveLength(1)
+  expect(notPromised(parseProfile(yaml, 'x'))).not.toContain('chat.stream.usage')
+})
+
 test('streams with another done marker are read by it', async () => {
   const over = () => {
     const send: Transport = (request, signal) =>
