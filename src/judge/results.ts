@@ -83,6 +83,7 @@ const turnResultSchema = z.object({
   turn: whole.meta({ description: 'From 1. The last row also has all later turns.' }),
   sent: whole,
   answered: whole.meta({ description: 'Complete 2xx responses.' }),
+  toolCalls: whole.default(0).meta({ description: 'Answers that are calls of tools.' }),
   counted: whole.meta({ description: 'Answers that state their tokens. Hits and tokens are of these.' }),
   hits: whole.meta({ description: 'Answers with at least one token from a cache.' }),
   promptTokens: whole,

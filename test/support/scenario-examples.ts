@@ -98,6 +98,7 @@ export const callExamples: Readonly<Record<string, string>> = {
     system-tokens: 1500
     system-groups: 3
     own-system-ratio: 0.1
+    tools: { ratio: 0.5, result-tokens: 100 to 300, time: 200ms to 2s }
     history: synthetic
     session-header: x-session-id
     session-field: prompt_cache_key

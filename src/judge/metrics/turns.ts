@@ -1,4 +1,5 @@
 import type { Contract } from '../../contract/contract.ts'
+import { toObject } from '../../lib/json.ts'
 import { formatPico } from '../../lib/money.ts'
 import { type Observation, type Sink, streamOf } from '../../observation/observation.ts'
 import { requestTraits } from '../../observation/requests/request.ts'
@@ -38,6 +39,7 @@ type Sessions = { readonly started: number; readonly finished: number; readonly 
 type TurnSums = {
   readonly sent: number
   readonly answered: number
+  readonly toolCalls: number
   /** Answers that state their tokens. The sums of tokens are over these. */
   readonly counted: number
   /** Those of them that state tokens of a cache. */
@@ -59,7 +61,7 @@ type OwnSums = { -readonly [Name in keyof TurnSums]: TurnSums[Name] } & TurnTime
 
 const noSessions = (): Sessions => ({ started: 0, finished: 0, gaveUp: 0 })
 const noTurns = (): OwnSums => ({
-  ...{ sent: 0, answered: 0, counted: 0, hits: 0, promptTokens: 0, cachedTokens: 0, cacheableTokens: 0 },
+  ...{ sent: 0, answered: 0, toolCalls: 0, counted: 0, hits: 0, promptTokens: 0, cachedTokens: 0, cacheableTokens: 0 },
   ...{ claimedPico: 0n, uncachedPico: 0n, unpriced: 0 },
   ...{ hit: createHistogram(), miss: createHistogram() },
 })
@@ -69,6 +71,7 @@ const turnRules: MergeRules<TurnSums & TurnTimes<HistogramSnapshot>, OwnSums> = 
   ...eachBy(sum, [
     'sent',
     'answered',
+    'toolCalls',
     'counted',
     'hits',
     'promptTokens',
@@ -109,6 +112,7 @@ export function createTurnFold(plan: Pick<Plan, 'calls'>, contract?: Contract): 
   const addAnswer = (own: OwnSums, o: Observation, { newTokens }: TurnDescriptor): void => {
     own.answered++
     const { response, request } = o
+    if (callsTool(o)) own.toolCalls++
     const claim = response && (claimInBody(response) ?? (contract && claimInHeader(response, contract)))
     own.claimedPico += claim?.max ?? 0n
     const counts = tokenCounts(streamOf(o)?.usage ?? (response && jsonObject(response)?.usage))
@@ -155,6 +159,12 @@ export function createTurnFold(plan: Pick<Plan, 'calls'>, contract?: Contract): 
   }
 }
 
+function callsTool(o: Observation): boolean {
+  const choices = o.response && jsonObject(o.response)?.choices
+  const whole = Array.isArray(choices) ? toObject(choices[0])?.finish_reason : null
+  return (streamOf(o)?.finishReasons[0] ?? whole) === 'tool_calls'
+}
+
 const emptyRows = (): Map<number, OwnSums> => new Map()
 const mergeRows = mapBy(
   (own: OwnSums, part: TurnSums & TurnTimes<HistogramSnapshot>) => mergeFields(own, part, turnRules),
@@ -179,9 +189,10 @@ function resultOf(call: string, sessions: Sessions, rows: ReadonlyMap<number, Ow
 }
 
 function turnResult(turn: number, own: OwnSums): TurnResult {
-  const { sent, answered, counted, hits, promptTokens, cachedTokens, cacheableTokens, claimedPico, hit, miss } = own
+  const { claimedPico, hit, miss, uncachedPico: _, unpriced: __, ...sums } = own
   return {
-    ...{ turn, sent, answered, counted, hits, promptTokens, cachedTokens, cacheableTokens },
+    turn,
+    ...sums,
     claimedUsd: formatPico(claimedPico),
     ttftMs: percentilesOf(mergeHistograms([hit, miss])),
   }

@@ -7,7 +7,7 @@ import type { ArrivalStep, Bounds, Call, HangUp } from '../../plan/plan.ts'
 import type { RecordedPrompt } from '../arrivals/arrivals.ts'
 import type { Headers, WalletCaller } from '../callers/caller.ts'
 import type { HttpRequest } from '../transport/transport.ts'
-import type { StreamReader } from './stream-reader.ts'
+import type { AnswerSink, StreamReader } from './stream-reader.ts'
 
 /** A request that is ready to send, its description for the checks, and how its response is read. */
 export type BuiltRequest<Descriptor = RequestDescriptor> = {
@@ -48,7 +48,17 @@ export type RequestPosition = {
   readonly wallet?: Pick<WalletCaller, 'chain' | 'address'> | undefined
 }
 
-export type Message = { readonly role: 'system' | 'user' | 'assistant'; readonly content: string }
+export type Message =
+  | { readonly role: 'system' | 'user' | 'assistant'; readonly content: string }
+  | { readonly role: 'assistant'; readonly content: string | null; readonly tool_calls: readonly CalledTool[] }
+  | { readonly role: 'tool'; readonly tool_call_id: string; readonly content: string }
+
+/** A call of a tool as the target sent it, and as later turns repeat it. */
+export type CalledTool = {
+  readonly id: string
+  readonly type: 'function'
+  readonly function: { readonly name: string; readonly arguments: string }
+}
 
 /** What earlier turns of a session leave to the later ones. Grows while the session goes on. */
 export type SessionHistory = {
@@ -57,6 +67,8 @@ export type SessionHistory = {
   readonly isOwn: boolean
   /** Of all messages, at most. */
   tokens: number
+  /** The ids of the tool calls that the next turn has results for. Empty: the user speaks next. */
+  called: readonly string[]
 }
 
 /** Which turn of its session a request is. */
@@ -66,8 +78,8 @@ export type TurnPosition = {
   readonly turns: number
   /** What earlier turns left. Missing: every earlier turn has a synthetic answer, as far as the plan decides it. */
   readonly history?: SessionHistory | undefined
-  /** Takes the text of the answer, piece by piece, if it is a stream. */
-  readonly onText?: ((text: string) => void) | undefined
+  /** Missing: nobody needs the answer. */
+  readonly onAnswer?: AnswerSink | undefined
 }
 
 /** How the requests of one kind of call are made. */

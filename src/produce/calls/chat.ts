@@ -18,7 +18,7 @@ import {
   type RequestContext,
 } from './call.ts'
 import { pointToLeave } from './hang-up.ts'
-import { createStreamReader } from './stream-reader.ts'
+import { type AnswerSink, createStreamReader } from './stream-reader.ts'
 
 export const chatRequests: RequestBuilder<CallOf<'chat'>> = {
   build: (plan, { firstId, prompt }, headers, context) => {
@@ -57,13 +57,13 @@ function recordedText(
 
 /** `echoes`: only a request with options gets an echo of them. */
 const readerFor =
-  (echoes: boolean, onText: ((text: string) => void) | null): OpenReader =>
+  (echoes: boolean, onAnswer: AnswerSink | null): OpenReader =>
   ({ chat: terms }, mask) =>
     createStreamReader({
       doneMarker: terms.stream.doneMarker,
       echoField: echoes ? terms.parametersField : null,
       mask,
-      onText,
+      onAnswer,
     })
 const openReader = readerFor(false, null)
 const openEchoReader = readerFor(true, null)
@@ -106,13 +106,13 @@ export function buildChat(
 const withCanary = (canary: string | undefined, built: BuiltRequest<ChatDescriptor>): BuiltRequest<ChatDescriptor> =>
   canary === undefined ? built : { ...built, descriptor: { ...built.descriptor, canary } }
 
-/** A chat completion of these messages. It turns off the system prompts of the service. `onText`: takes the streamed text. */
+/** A chat completion of these messages. It turns off the system prompts of the service. */
 export function buildChatOf(
   plan: CallOf<'chat'>,
   messages: readonly Message[],
   headers: Headers,
   { contract, bounds }: RequestContext,
-  onText: ((text: string) => void) | null = null,
+  onAnswer: AnswerSink | null = null,
 ): BuiltRequest<ChatDescriptor> {
   const { kind, model, modelTier, stream, promptTokens, maxCompletionTokens, isBounded, options } = plan
   const { lengthField, parametersField, systemPromptOption } = contract.chat
@@ -145,8 +145,8 @@ export function buildChatOf(
     keepsDigest: false,
     openReader: !stream
       ? null
-      : onText !== null
-        ? readerFor(options !== null, onText)
+      : onAnswer !== null
+        ? readerFor(options !== null, onAnswer)
         : options === null && !plan.canary
           ? openReader
           : openEchoReader,

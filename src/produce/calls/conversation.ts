@@ -1,24 +1,23 @@
+import { toObject } from '../../lib/json.ts'
 import { randomStream } from '../../lib/random.ts'
-import { type ConversationCall, chatOfTurn, drawFrom } from '../../plan/plan.ts'
-import type { CallOf, RequestBuilder, RequestContext, SessionHistory } from './call.ts'
+import { type ConversationCall, chatOfTurn, drawFrom, offeredTool } from '../../plan/plan.ts'
+import type { CalledTool, CallOf, Message, RequestBuilder, RequestContext, SessionHistory } from './call.ts'
 import { buildChatOf, makePrompt } from './chat.ts'
+import type { AnswerSink } from './stream-reader.ts'
 
 export const conversationRequests: RequestBuilder<CallOf<'conversation'>> = {
   build: (plan, { firstId, turn = { number: 0, turns: 1 } }, headers, context) => {
-    const { number, turns, onText } = turn
+    const { number, turns, onAnswer } = turn
     const history = turn.history ?? syntheticHistory(plan, firstId, number, context)
-    const { userTokens, maxCompletionTokens, userText } = turnOf(plan, firstId, number, context)
-    const newTokens = userTokens + (number === 0 && history.isOwn ? plan.systemTokens : 0)
+    const own = turnOf(plan, firstId, number, context)
+    const { tokens, messages } = inputOf(own, history)
+    const newTokens = tokens + (number === 0 && history.isOwn ? plan.systemTokens : 0)
     const session = `${context.runId}-${firstId}`
-    const promptTokens = history.tokens + userTokens
-    const call = chatOfTurn(plan, { promptTokens, maxCompletionTokens, session })
-    const built = buildChatOf(
-      call,
-      [...history.messages, { role: 'user', content: userText() }],
-      headers,
-      context,
-      onText,
-    )
+    const promptTokens = history.tokens + tokens
+    const { maxCompletionTokens } = own
+    const callsTool = own.callsTool && number < turns - 1
+    const call = chatOfTurn(plan, { promptTokens, maxCompletionTokens, session, callsTool })
+    const built = buildChatOf(call, [...history.messages, ...messages()], headers, context, onAnswer)
     const { sessionHeader } = plan
     return {
       ...built,
@@ -37,22 +36,28 @@ export function openingHistory(
   firstId: number,
   { seed, runId }: Pick<RequestContext, 'seed' | 'runId'>,
 ): SessionHistory {
-  if (plan.systemTokens === 0) return { messages: [], isOwn: false, tokens: 0 }
+  if (plan.systemTokens === 0) return noHistory()
   const random = randomStream(seed, `session/${firstId}`)
   const isOwn = random.next() < plan.ownSystemRatio
   const group = isOwn ? `own/${firstId}` : `group/${random.int(plan.systemGroups)}`
   const content = makePrompt(plan.systemTokens, randomStream(seed, `system/${runId}/${group}`))
-  return { messages: [{ role: 'system', content }], isOwn, tokens: plan.systemTokens }
+  return { messages: [{ role: 'system', content }], isOwn, tokens: plan.systemTokens, called: [] }
 }
+
+export const noHistory = (): SessionHistory => ({ messages: [], isOwn: false, tokens: 0, called: [] })
 
 /** One turn as the plan decides it. The text differs in each run, since a cache of the target may outlive a run. */
 export type Turn = {
   readonly userTokens: number
   readonly maxCompletionTokens: number
-  /** The time before this turn. */
+  /** The time before this turn: of the user, or of the tools that have results. */
   readonly thinkMs: number
-  readonly userText: () => string
-  readonly syntheticAnswer: () => string
+  readonly toolMs: number
+  readonly resultTokens: number
+  /** Whether its answer must be the call of a tool. That of the last turn need not be. */
+  readonly callsTool: boolean
+  readonly text: (tokens: number, who: string) => string
+  readonly syntheticAnswer: () => TurnAnswer
 }
 
 export function turnOf(
@@ -65,20 +70,103 @@ export function turnOf(
   const userTokens = drawFrom(plan.userTokens, random)
   const maxCompletionTokens = drawFrom(plan.maxCompletionTokens, random)
   const thinkMs = drawFrom(plan.thinkMs, random)
+  const { tools } = plan
+  const callsTool = tools !== undefined && random.next() < tools.ratio
   const text = (tokens: number, who: string): string =>
     makePrompt(tokens, randomStream(seed, `${who}/${runId}/${firstId}/${number}`))
   return {
-    ...{ userTokens, maxCompletionTokens, thinkMs },
-    userText: () => text(userTokens, 'user'),
-    syntheticAnswer: () => text(maxCompletionTokens, 'answer'),
+    ...{ userTokens, maxCompletionTokens, thinkMs, callsTool, text },
+    toolMs: tools === undefined ? 0 : drawFrom(tools.timeMs, random),
+    resultTokens: tools === undefined ? 0 : drawFrom(tools.resultTokens, random),
+    syntheticAnswer: () => {
+      const words = text(maxCompletionTokens, 'answer')
+      if (!callsTool) return { text: words, calls: [] }
+      const called = { name: offeredTool, arguments: JSON.stringify({ word: words }) }
+      return { text: '', calls: [{ id: `call_${firstId}_${number}`, type: 'function', function: called }] }
+    },
   }
 }
 
-/** Adds a turn and its answer. */
-export function addTurn(history: SessionHistory, turn: Turn, answer: string): void {
-  history.messages.push({ role: 'user', content: turn.userText() }, { role: 'assistant', content: answer })
-  history.tokens += turn.userTokens + turn.maxCompletionTokens
+/** The new messages of a turn: the text of the user, or a result for each tool call of the answer before it. */
+function inputOf(
+  { userTokens, resultTokens, text }: Turn,
+  { called }: Pick<SessionHistory, 'called'>,
+): { readonly tokens: number; readonly messages: () => readonly Message[] } {
+  if (called.length === 0)
+    return { tokens: userTokens, messages: () => [{ role: 'user', content: text(userTokens, 'user') }] }
+  const each = Math.max(1, Math.floor(resultTokens / called.length))
+  return {
+    tokens: each * called.length,
+    messages: () =>
+      called.map((id, index) => ({ role: 'tool', tool_call_id: id, content: text(each, `tool/${index}`) })),
+  }
 }
+
+/** When a turn is due, after the answer before it. */
+export const waitMsBefore = ({ thinkMs, toolMs }: Turn, { called }: SessionHistory): number =>
+  called.length === 0 ? thinkMs : toolMs
+
+/** What later turns have of an answer: its text, or its calls of tools. */
+export type TurnAnswer = { readonly text: string; readonly calls: readonly CalledTool[] }
+
+export const isAnswer = ({ text, calls }: TurnAnswer): boolean => text !== '' || calls.length > 0
+
+/** Adds a turn and its answer. */
+export function addTurn(history: SessionHistory, turn: Turn, { text, calls }: TurnAnswer): void {
+  const { tokens, messages } = inputOf(turn, history)
+  const isCall = calls.length > 0
+  history.messages.push(
+    ...messages(),
+    isCall ? { role: 'assistant', content: text || null, tool_calls: calls } : { role: 'assistant', content: text },
+  )
+  history.tokens += tokens + turn.maxCompletionTokens
+  history.called = calls.map(({ id }) => id)
+}
+
+/** Puts an answer together from the pieces of a stream. */
+export function answerOfStream(): AnswerSink & { readonly answer: () => TurnAnswer } {
+  let whole = ''
+  const calls: { id: string; name: string; arguments: string }[] = []
+  return {
+    text: piece => {
+      whole += piece
+    },
+    toolCalls: deltas => {
+      for (const delta of deltas) {
+        const { index, id, function: named } = toObject(delta) ?? {}
+        const { name, arguments: piece } = toObject(named) ?? {}
+        const at = typeof index === 'number' && index >= 0 && index < maxToolCalls ? Math.floor(index) : 0
+        calls[at] ??= { id: '', name: '', arguments: '' }
+        const call = calls[at]
+        if (typeof id === 'string' && call.id === '') call.id = id
+        if (typeof name === 'string' && call.name === '') call.name = name
+        if (typeof piece === 'string') call.arguments += piece
+      }
+    },
+    answer: () => ({ text: whole, calls: usableCalls(calls.map(({ id, ...named }) => ({ id, function: named }))) }),
+  }
+}
+
+const maxToolCalls = 64
+
+/** The answer in the first choice of a whole completion. */
+export function answerOfBody(body: unknown): TurnAnswer {
+  const choices = toObject(body)?.choices
+  const { content, tool_calls: calls } = toObject(toObject(Array.isArray(choices) ? choices[0] : null)?.message) ?? {}
+  return {
+    text: typeof content === 'string' ? content : '',
+    calls: usableCalls(Array.isArray(calls) ? calls.slice(0, maxToolCalls) : []),
+  }
+}
+
+/** The calls that a later turn can have results for. */
+const usableCalls = (calls: readonly unknown[]): readonly CalledTool[] =>
+  calls.flatMap(call => {
+    const { id, function: named } = toObject(call) ?? {}
+    const { name, arguments: said } = toObject(named) ?? {}
+    if (typeof id !== 'string' || id === '' || typeof name !== 'string' || typeof said !== 'string') return []
+    return [{ id, type: 'function' as const, function: { name, arguments: said } }]
+  })
 
 function syntheticHistory(
   plan: ConversationCall,

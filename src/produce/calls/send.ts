@@ -1,14 +1,24 @@
 import type { Contract } from '../../contract/contract.ts'
 import { limitHeadersOf, statedWait, statesWait } from '../../contract/limit-headers/limit-headers.ts'
 import { inMicroseconds, sleepPreciselyUntil, sleepUntil } from '../../lib/clock.ts'
-import { parseJson, toObject } from '../../lib/json.ts'
+import { parseJson } from '../../lib/json.ts'
 import { is2xx } from '../../lib/numbers.ts'
 import { statedRequests, statedTokens } from '../../observation/limit-scope.ts'
 import type { DropReason, Observation } from '../../observation/observation.ts'
 import { type Call, type ConversationCall, traitsOf } from '../../plan/plan.ts'
 import { type Arrival, requestIdOf } from '../arrivals/arrivals.ts'
 import type { TurnPosition } from './call.ts'
-import { addTurn, openingHistory, turnOf } from './conversation.ts'
+import {
+  addTurn,
+  answerOfBody,
+  answerOfStream,
+  isAnswer,
+  noHistory,
+  openingHistory,
+  type TurnAnswer,
+  turnOf,
+  waitMsBefore,
+} from './conversation.ts'
 import { sendPayment } from './send-payment.ts'
 import { dropStep, originAt, planOf, sendSigned, sendStep, stepAt } from './send-step.ts'
 import type { SendContext } from './transmit.ts'
@@ -81,17 +91,18 @@ async function sendSession(arrival: Arrival, context: SendContext): Promise<bool
   for (let number = 0; number < turns; number++) {
     const position = { firstId: arrival.id, number, turns, history }
     const { ended, answer } = await sendTurn(turnAt(arrival, number, dueMs, context), position, context)
+    const isAnswered = answer !== null && isAnswer(answer)
     if (number === 0) wasSent = ended !== null && ended.outcome.kind !== 'dropped'
     const turn = turnOf(plan, arrival.id, number, context)
-    if (answer !== '') addTurn(history, turn, plan.history === 'target' ? answer : turn.syntheticAnswer())
+    if (isAnswered) addTurn(history, turn, plan.history === 'target' ? answer : turn.syntheticAnswer())
     if (number === turns - 1) break
-    const next = nextOf(ended, answer !== '', plan, context)
+    const next = nextOf(ended, isAnswered, plan, context)
     if (typeof next === 'string') {
       dropTurns(arrival, number + 1, next, context)
       break
     }
-    const { thinkMs } = turnOf(plan, arrival.id, number + 1, context)
-    dueMs = inMicroseconds(Math.max(next.endMs + thinkMs, next.earliestMs))
+    const waitMs = waitMsBefore(turnOf(plan, arrival.id, number + 1, context), history)
+    dueMs = inMicroseconds(Math.max(next.endMs + waitMs, next.earliestMs))
     await sleepPreciselyUntil(context.clock, dueMs, context.stop)
     if (!context.stop.aborted) continue
     dropTurns(arrival, number + 1, 'interrupted', context)
@@ -111,23 +122,20 @@ const turnAt = (arrival: Arrival, number: number, dueMs: number, { callers, next
 
 const oneTurn = ['turn'] as const
 
-/** What became of a turn, and the text of its answer; empty: there is none. */
-type EndedTurn = { readonly ended: Observation | null; readonly answer: string }
+/** What became of a turn, and its answer; null: it has no success. */
+type EndedTurn = { readonly ended: Observation | null; readonly answer: TurnAnswer | null }
 
 async function sendTurn(
   arrival: Arrival,
   position: TurnPosition & { readonly firstId: number },
   context: SendContext,
 ): Promise<EndedTurn> {
-  let streamed = ''
   let body = ''
   let ended: Observation | null = null
-  const onText = (piece: string): void => {
-    streamed += piece
-  }
+  const streamed = answerOfStream()
   await sendStep(arrival, 0, arrival.dueMs, {
     ...context,
-    turn: { ...position, onText },
+    turn: { ...position, onAnswer: streamed },
     transport: async (request, signal, onFree) => {
       const exchange = await context.transport(request, signal, onFree)
       body = exchange.body.toString()
@@ -138,19 +146,13 @@ async function sendTurn(
       context.sink(observation)
     },
   })
-  const isAnswered = isSuccess(ended)
-  return { ended, answer: isAnswered ? streamed || textIn(body) : '' }
+  if (!isSuccess(ended)) return { ended, answer: null }
+  const answer = streamed.answer()
+  return { ended, answer: isAnswer(answer) ? answer : answerOfBody(parseJson(body)) }
 }
 
 const isSuccess = (ended: Observation | null): boolean =>
   ended?.outcome.kind === 'answered' && is2xx(ended.outcome.status)
-
-/** The text of the first choice of a whole completion. */
-function textIn(body: string): string {
-  const choices = toObject(parseJson(body))?.choices
-  const content = Array.isArray(choices) ? toObject(toObject(choices[0])?.message)?.content : null
-  return typeof content === 'string' ? content : ''
-}
 
 /** When the next turn may be due; or why there is none. */
 function nextOf(
@@ -163,7 +165,7 @@ function nextOf(
   const { outcome, endMs, dueMs, response } = ended
   if (outcome.kind === 'dropped') return outcome.reason
   const from = { endMs: endMs ?? dueMs, earliestMs: 0 }
-  // A success without a text, such as a call of a tool, ends nothing.
+  // A success with neither a text nor the call of a tool ends nothing.
   if (isAnswered || isSuccess(ended)) return from
   const isRefused = outcome.kind === 'answered' && outcome.status === 429
   if ((isRefused ? plan.after429 : plan.afterFailure) === 'give-up') return 'no-response'
@@ -189,7 +191,7 @@ function waitIn(headers: Readonly<Record<string, string>>, contract: Contract, w
 function dropTurns(arrival: Arrival, first: number, reason: DropReason, context: SendContext): void {
   const nowMs = context.clock.nowMs()
   const turns = arrival.steps.length
-  const history = { messages: [], isOwn: false, tokens: 0 }
+  const history = noHistory()
   for (let number = first; number < turns; number++)
     dropStep(turnAt(arrival, number, nowMs, context), 0, reason, {
       ...context,

@@ -48,6 +48,14 @@ const maxMalformedLength = 200
 const maxTextLength = 4_096
 const maxGaps = 2_000
 
+/** Takes the answer of a stream, as it comes. */
+export type AnswerSink = {
+  /** A piece of its text. */
+  readonly text: (piece: string) => void
+  /** The `tool_calls` of a delta. */
+  readonly toolCalls: (deltas: readonly unknown[]) => void
+}
+
 export type StreamReaderOptions = {
   readonly doneMarker: string
   /**
@@ -55,15 +63,20 @@ export type StreamReaderOptions = {
    */
   readonly echoField: string | null
   readonly mask: Mask
-  /** Takes the whole text of the content, piece by piece, as it came. Missing or null: nobody needs it. */
-  readonly onText?: ((text: string) => void) | null
+  /** Takes the whole answer, as it came. Missing or null: nobody needs it. */
+  readonly onAnswer?: AnswerSink | null
 }
 
 /**
  * Reads the event stream of a chat completion. Parses each event once, or not at all if its bytes repeat an earlier
  * event. Never throws on any input.
  */
-export function createStreamReader({ doneMarker, echoField, mask, onText = null }: StreamReaderOptions): StreamReader {
+export function createStreamReader({
+  doneMarker,
+  echoField,
+  mask,
+  onAnswer = null,
+}: StreamReaderOptions): StreamReader {
   let atMs = 0
   let chunks = 0
   let malformedEvents = 0
@@ -194,6 +207,7 @@ export function createStreamReader({ doneMarker, echoField, mask, onText = null 
     if (content > 0) parts |= CONTENT
     if (Array.isArray(delta.tool_calls) && delta.tool_calls.length > 0) {
       parts |= TOOL_CALL
+      onAnswer?.toolCalls(delta.tool_calls)
       for (const name of toolNamesIn(kept(delta.tool_calls))) collectName(toolNames, name)
     }
     if (content > 0) keepText(String(delta.content))
@@ -203,7 +217,7 @@ export function createStreamReader({ doneMarker, echoField, mask, onText = null 
 
   const keepText = (piece: string): void => {
     if (text !== null && text.length < maxTextLength) text += piece
-    onText?.(piece)
+    onAnswer?.text(piece)
   }
 
   const readEcho = (echo: JsonObject): number => {
@@ -215,7 +229,7 @@ export function createStreamReader({ doneMarker, echoField, mask, onText = null 
   /** Equivalent to `readChunk` for a chunk that contains only a token. */
   const readToken = (bytes: Buffer, from: number, end: number, isContent: boolean): void => {
     chunks++
-    if (isContent && (text !== null || onText !== null)) keepText(bytes.toString('utf8', from, end))
+    if (isContent && (text !== null || onAnswer !== null)) keepText(bytes.toString('utf8', from, end))
     const characters = charactersIn(bytes, from, end)
     if (isContent) contentCharacters += characters
     else reasoningCharacters += characters

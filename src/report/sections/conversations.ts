@@ -19,6 +19,7 @@ const blocksOf = (conversation: Conversation): readonly Block[] => [
       { title: 'turn' },
       right('sent'),
       right('answered'),
+      ...(callsTools(conversation) ? [{ ...right('tool calls'), priority: 2 }] : []),
       right('TTFT p50'),
       { ...right('p95'), priority: 2 },
       right('prompt'),
@@ -27,7 +28,7 @@ const blocksOf = (conversation: Conversation): readonly Block[] => [
       { ...right('hits'), priority: 3 },
       { ...right('claimed each'), priority: 4 },
     ],
-    rows: conversation.turns.map(turn => ({ cells: cellsOf(turn) })),
+    rows: conversation.turns.map(turn => ({ cells: cellsOf(turn, callsTools(conversation)) })),
   },
 ]
 
@@ -49,13 +50,16 @@ const ttftText = (hitMs: number | null, missMs: number | null): string =>
     ? ''
     : `; TTFT p50 ${formatDuration(hitMs)} with a hit, ${formatDuration(missMs)} without one`
 
-function cellsOf(turn: Turn): readonly string[] {
+const callsTools = ({ turns }: Conversation): boolean => turns.some(({ toolCalls }) => toolCalls > 0)
+
+function cellsOf(turn: Turn, hasTools: boolean): readonly string[] {
   const { counted, answered } = turn
   const mean = (sum: number) => (counted === 0 ? NO_VALUE : count(Math.round(sum / counted)))
   return [
     String(turn.turn),
     count(turn.sent),
     count(answered),
+    ...(hasTools ? [count(turn.toolCalls)] : []),
     formatDuration(turn.ttftMs.p50),
     formatDuration(turn.ttftMs.p95),
     mean(turn.promptTokens),

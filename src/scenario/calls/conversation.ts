@@ -25,6 +25,18 @@ const reactionField = z.enum(reactions, { error: oneOf(reactions) })
 
 const { stream, model, 'model-tier': modelTier } = chatSchema.shape
 
+const toolsField = mapping({
+  ratio: probabilityField().default(1).describe('Probability that a turn, other than the last one, must call a tool.'),
+  'result-tokens': rangeField(1, 100_000).describe('Approximate length of the results of a turn, in tokens.'),
+  time: durationRangeField
+    .default({ from: 0, to: 0 })
+    .describe(
+      'Time that the tools take, from the end of the call until the turn with the results is due. Default: 0s.',
+    ),
+})
+  .optional()
+  .describe('Some answers are calls of a tool, and the next turn has their results. Default: none is offered.')
+
 export const conversationSchema = mapping({
   kind: kindField('conversation'),
   stream,
@@ -45,6 +57,7 @@ export const conversationSchema = mapping({
   'own-system-ratio': probabilityField()
     .default(0)
     .describe('Probability that a session has a system prompt of its own, which no cache can serve.'),
+  tools: toolsField,
   history: z
     .enum(histories, { error: oneOf(histories) })
     .default('target')
@@ -74,6 +87,8 @@ export const resolvedConversation = z.object({
   systemTokens: whole,
   systemGroups: whole,
   ownSystemRatio: z.number().min(0).max(1),
+  /** Missing: no tool is offered. */
+  tools: z.object({ ratio: z.number().min(0).max(1), resultTokens: rangeSchema, timeMs: rangeSchema }).optional(),
   history: z.enum(histories),
   /** null: no id of the session is sent. */
   sessionHeader: z.string().nullable(),
@@ -86,17 +101,36 @@ export type ConversationCall = DeepReadonly<z.output<typeof resolvedConversation
 /** A whole number of the range, each as probable as any other. */
 export const drawFrom = ({ from, to }: Range, random: Random): number => from + random.int(Math.floor(to - from) + 1)
 
+const noTime: Range = { from: 0, to: 0 }
 const meanOfRange = ({ from, to }: Range): number => (from + to) / 2
 
 type TurnCall = DeepReadonly<z.output<typeof resolvedChat>>
 
-/** One turn as a chat call of its own. */
+/** The tool that sessions offer. */
+export const offeredTool = 'look_up'
+const offeredTools = [
+  {
+    type: 'function',
+    function: {
+      name: offeredTool,
+      description: 'Looks up a word.',
+      parameters: { type: 'object', properties: { word: { type: 'string' } }, required: ['word'] },
+    },
+  },
+]
+
+/** One turn as a chat call of its own. `callsTool`: whether its answer must be the call of a tool. */
 export function chatOfTurn(
-  { stream, model, modelTier, sessionField }: ConversationCall,
-  { promptTokens, maxCompletionTokens, session }: TurnSize & { readonly session: string },
+  { stream, model, modelTier, sessionField, tools }: ConversationCall,
+  { promptTokens, maxCompletionTokens, session, callsTool }: TurnSize & { session: string; callsTool: boolean },
 ): TurnCall {
-  const body = sessionField === null ? null : { [sessionField]: session }
-  const options = body && { body, parameters: {}, suffix: null, encoding: null, samePrompt: false }
+  const body = {
+    ...(sessionField !== null && { [sessionField]: session }),
+    // Every turn offers the tools, because caches count them as a part of the prompt.
+    ...(tools && { tools: offeredTools, tool_choice: callsTool ? 'required' : 'none' }),
+  }
+  const isPlain = Object.keys(body).length === 0
+  const options = isPlain ? null : { body, parameters: {}, suffix: null, encoding: null, samePrompt: false }
   return { kind: 'chat', stream, model, modelTier, promptTokens, maxCompletionTokens, isBounded: true, options }
 }
 
@@ -113,19 +147,30 @@ function turnsOf(
   return Array.from({ length: turns }, (_, number) => {
     const words = call.systemTokens + number * (user + answer) + user
     const promptTokens = words + (2 * number + 2) * tokensPerMessage
-    return chatOfTurn(call, { promptTokens, maxCompletionTokens: answer, session: '' })
+    return chatOfTurn(call, { promptTokens, maxCompletionTokens: answer, session: '', callsTool: false })
   })
 }
 
 const longestTurns = (call: ConversationCall): readonly TurnCall[] =>
-  turnsOf(call, { turns: call.turns.to, user: call.userTokens.to, answer: call.maxCompletionTokens.to })
+  turnsOf(call, {
+    turns: call.turns.to,
+    user: Math.max(call.userTokens.to, call.tools?.resultTokens.to ?? 0),
+    answer: call.maxCompletionTokens.to,
+  })
+
+/** What a turn adds to the prompt, on average: the text of the user, or results of tools. */
+function meanNewTokens({ userTokens, tools }: ConversationCall): number {
+  const ratio = tools?.ratio ?? 0
+  return (1 - ratio) * meanOfRange(userTokens) + ratio * (tools === undefined ? 0 : meanOfRange(tools.resultTokens))
+}
 
 export const conversation: CallKind<ConversationCall> = {
   judges: chat.judges,
   traits: call => {
-    const { turns, model, stream, maxCompletionTokens, thinkMs } = call
+    const { turns, model, stream, maxCompletionTokens, thinkMs, tools } = call
+    const toolMs = tools?.timeMs ?? thinkMs
     const requests = meanOfRange(turns)
-    const usual = { user: meanOfRange(call.userTokens), answer: meanOfRange(maxCompletionTokens) }
+    const usual = { user: meanNewTokens(call), answer: meanOfRange(maxCompletionTokens) }
     const mean = turnsOf(call, { turns: Math.round(requests), ...usual }).map(chat.traits)
     return {
       ...usualTraits,
@@ -142,12 +187,12 @@ export const conversation: CallKind<ConversationCall> = {
       samples: () => requests,
       maxTokens: turns.to * maxCompletionTokens.to,
       isStream: stream,
-      waitMs: (turns.to - 1) * thinkMs.to,
-      minWaitMs: (turns.from - 1) * thinkMs.from,
+      waitMs: (turns.to - 1) * Math.max(thinkMs.to, toolMs.to),
+      minWaitMs: (turns.from - 1) * Math.min(thinkMs.from, toolMs.from),
       model,
     }
   },
-  prompt: call => ({ ...call, thinkMs: { from: 0, to: 0 } }),
+  prompt: call => ({ ...call, thinkMs: noTime, ...(call.tools && { tools: { ...call.tools, timeMs: noTime } }) }),
   written: call => ({
     stream: call.stream,
     // A model without a name is that of a service that nobody has asked yet.
@@ -159,6 +204,13 @@ export const conversation: CallKind<ConversationCall> = {
     'system-tokens': call.systemTokens,
     'system-groups': call.systemGroups,
     'own-system-ratio': call.ownSystemRatio,
+    ...(call.tools && {
+      tools: {
+        ratio: call.tools.ratio,
+        'result-tokens': writtenRange(call.tools.resultTokens),
+        time: writtenRange(call.tools.timeMs, 'ms'),
+      },
+    }),
     history: call.history,
     ...(call.sessionHeader !== null && { 'session-header': call.sessionHeader }),
     ...(call.sessionField !== null && { 'session-field': call.sessionField }),
@@ -185,7 +237,7 @@ function conversationCost(call: ConversationCall): CallCost {
 
 export function resolveConversation(value: unknown, context: CallContext): ConversationCall | null {
   const call = parseFields(conversationSchema, value)
-  const { turns, 'user-tokens': userTokens, 'max-completion-tokens': maxCompletionTokens, stream } = call
+  const { turns, 'user-tokens': userTokens, 'max-completion-tokens': maxCompletionTokens, stream, tools } = call
   const found = modelOf(value, context)
   if (found === null || !isWithinModel(maxCompletionTokens?.to ?? null, found, context)) return null
   if (turns === undefined || userTokens === undefined || maxCompletionTokens === undefined) return null
@@ -195,10 +247,11 @@ export function resolveConversation(value: unknown, context: CallContext): Conve
     model: found.id,
     modelTier: found.tier ?? call['model-tier'] ?? null,
     ...{ turns, userTokens, maxCompletionTokens },
-    thinkMs: call.think ?? { from: 0, to: 0 },
+    thinkMs: call.think ?? noTime,
     systemTokens: call['system-tokens'] ?? 0,
     systemGroups: call['system-groups'] ?? 1,
     ownSystemRatio: call['own-system-ratio'] ?? 0,
+    ...(tools && { tools: { ratio: tools.ratio, resultTokens: tools['result-tokens'], timeMs: tools.time } }),
     history: call.history ?? 'target',
     sessionHeader: call['session-header'] ?? null,
     sessionField: call['session-field'] ?? null,

@@ -12,7 +12,11 @@ export type Prefix = {
 export type CacheUse = { readonly read: number; readonly written: number }
 
 type Part = { readonly type: string; readonly text?: unknown; readonly cache_control?: unknown }
-type Message = { readonly role: string; readonly content?: string | readonly Part[] | null | undefined }
+type Message = {
+  readonly role: string
+  readonly content?: string | readonly Part[] | null | undefined
+  readonly tool_calls?: readonly unknown[] | null | undefined
+}
 
 /** Shorter prompts are cached only where they are marked. */
 export const minCachedTokens = 1_024
@@ -25,9 +29,13 @@ export function prefixesOf(messages: readonly Message[]): readonly Prefix[] {
   const prefixes: Prefix[] = []
   let text = ''
   let tokens = 0
-  for (const { role, content } of messages) {
+  for (const { role, content, tool_calls: calls } of messages) {
     text += `\n${role}:`
     tokens += tokensPerMessage
+    if (calls) {
+      text += JSON.stringify(calls)
+      tokens += countTokens(JSON.stringify(calls))
+    }
     const parts: readonly Part[] = typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? [])
     for (const part of parts) {
       text += JSON.stringify(part.text ?? part)

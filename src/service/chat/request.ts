@@ -49,9 +49,26 @@ const message = z
   })
   .refine(({ content, tool_calls }) => (content ?? tool_calls ?? null) !== null, 'a message has content or tool_calls')
 
+/** Whether each result is that of a tool call right before it, and another message follows only when all have theirs. */
+function hasResultsOfCalls(messages: readonly z.infer<typeof message>[]): boolean {
+  const open = new Set<unknown>()
+  for (const { role, tool_calls, tool_call_id } of messages) {
+    if (role === 'tool') {
+      if (!open.delete(tool_call_id)) return false
+    } else {
+      if (open.size > 0) return false
+      for (const call of tool_calls ?? []) open.add(toObject(call)?.id)
+    }
+  }
+  return true
+}
+
 const body = z.looseObject({
   model: z.string(),
-  messages: z.array(message).min(1),
+  messages: z
+    .array(message)
+    .min(1)
+    .refine(hasResultsOfCalls, 'a tool message has the id of a tool call right before it, and each call has one'),
   stream: z.boolean().default(false),
   frequency_penalty: z.number().min(-2).max(2).optional(),
   logprobs: z.boolean().optional(),
@@ -111,7 +128,8 @@ export function chatRequestParser(
       stream: request.stream,
       choices: request.n,
       promptTokens: request.messages.reduce(
-        (total, { content }) => total + tokensPerMessage + contentTokens(content),
+        (total, { content, tool_calls: calls }) =>
+          total + tokensPerMessage + contentTokens(content) + (calls ? countTokens(JSON.stringify(calls)) : 0),
         tokensPerPrompt +
           (systemPromptOption === null || options[systemPromptOption] === false ? 0 : systemPromptTokens),
       ),

@@ -140,6 +140,32 @@ test('a closed stage plans no more sessions than the think times allow', async (
   expect(sessionsIn(observations).length).toBeLessThanOrEqual(planned + 3)
 })
 
+describe('sessions that call tools', () => {
+  test.each(['true', 'false'])('pass on a service that checks the ids of results, stream: %s', async stream => {
+    const tools = `stream: ${stream}\n    tools: { ratio: 0.6, result-tokens: 30 to 90, time: 100ms to 300ms }`
+    const { report } = await virtualRun({ scenario: scenarioOf(open, tools) })
+    expect(report.findings).toEqual([])
+    expect(report.verdict).toBe('pass')
+    const [conversation] = report.conversations
+    expect(conversation).toMatchObject({ started: 10, finished: 10 })
+    const turns = conversation?.turns ?? []
+    const called = turns.reduce((sum, { toolCalls }) => sum + toolCalls, 0)
+    const others = turns.reduce((sum, { answered }) => sum + answered, 0) - 10
+    expect(called / others).toBeGreaterThan(0.4)
+    expect(called / others).toBeLessThan(0.8)
+    expect(turns.every(({ cachedTokens, cacheableTokens }) => cachedTokens <= cacheableTokens)).toBe(true)
+  })
+
+  test.each(['tool-calls-lost', 'tool-calls-not-streamed'])('find the lie %s', async name => {
+    const told = lies['chat.choice.tool-calls'].filter(lie => lie.name === name)
+    const tools = `stream: ${name === 'tool-calls-not-streamed'}\n    tools: { result-tokens: 30 }`
+    const { report } = await virtualRun({ scenario: scenarioOf(open, tools), lies: told })
+    expect(report.findings.map(each => each.clause)).toEqual(['chat.choice.tool-calls'])
+    // Without the call there is nothing to have a result for, so the user goes on.
+    expect(report.conversations[0]?.finished).toBe(10)
+  })
+})
+
 test('a session that is refused gives up, and its other turns are not due', async () => {
   const { report, observations } = await virtualRun({
     scenario: scenarioOf(open, 'after-failure: give-up'),

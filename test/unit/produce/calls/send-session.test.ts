@@ -117,6 +117,91 @@ describe('the turns of a session', () => {
   })
 })
 
+describe('calls of tools', () => {
+  const tools = { ratio: 1, resultTokens: { from: 12, to: 12 }, timeMs: { from: 50, to: 60 } }
+  const called = (id: string, said = '{"word":"time"}') => ({
+    ...{ id, type: 'function' },
+    function: { name: 'look_up', arguments: said },
+  })
+  const calls = (...tool_calls: readonly unknown[]): Reply => ({
+    headers: json,
+    text: JSON.stringify({ choices: [{ finish_reason: 'tool_calls', message: { role: 'assistant', tool_calls } }] }),
+  })
+  const lastOf = (messages: readonly unknown[] | undefined, count: number) => messages?.slice(-count)
+  const words = (tokens: number) => expect.stringMatching(new RegExp(`^\\w+( \\w+){${tokens - 1}}$`))
+  const resultOf = (id: string, tokens = 12) => ({ role: 'tool', tool_call_id: id, content: words(tokens) })
+
+  test('are asked for in every turn but the last, and the next turn has their results, as the target named them', async () => {
+    const session = await converse({ tools }, [
+      calls(called('x-1')),
+      calls(called('x-2'), called('x-3')),
+      answer('end'),
+    ])
+    expect(session.requests.map(({ body }) => JSON.parse(body ?? '').tool_choice)).toEqual([
+      ...['required', 'required', 'none'],
+    ])
+    const [first, second, third] = messagesOf(session)
+    expect(lastOf(second, 2)).toEqual([
+      { role: 'assistant', content: null, tool_calls: [called('x-1')] },
+      resultOf('x-1'),
+    ])
+    expect(second?.slice(0, -2)).toEqual(first)
+    // The length is that of all results of a turn.
+    expect(lastOf(third, 2)).toEqual([resultOf('x-2', 6), resultOf('x-3', 6)])
+    const [, turn] = session.observations.map(({ request }) => isChat(request) && request.turn)
+    expect(turn).toMatchObject({ number: 1, newTokens: 12 })
+  })
+
+  test('are due when the tools have ended, not when the user has thought', async () => {
+    const { observations } = await converse({ tools }, [calls(called('a')), answer('none')])
+    const [toolMs = 0, thinkMs = 0] = observations
+      .slice(1)
+      .map(({ dueMs }, at) => dueMs - (observations[at]?.endMs ?? 0))
+    expect([toolMs >= 50 && toolMs <= 60, thinkMs >= 200 && thinkMs <= 400]).toEqual([true, true])
+  })
+
+  test('are put together from a stream', async () => {
+    const deltas = [
+      { tool_calls: [{ index: 0, id: 'a', type: 'function', function: { name: 'look_up', arguments: '' } }] },
+      { tool_calls: [{ index: 0, function: { arguments: '{"word"' } }] },
+      {
+        tool_calls: [
+          { index: 1, ...called('b') },
+          { index: 0, function: { arguments: ':"time"}' } },
+        ],
+      },
+    ]
+    const events = deltas.map(delta => `data: ${JSON.stringify({ choices: [{ index: 0, delta }] })}\n\n`)
+    const streamed = { headers: { 'content-type': 'text/event-stream' }, text: `${events.join('')}data: [DONE]\n\n` }
+    const session = await converse({ tools, stream: true }, [streamed, streamed, streamed])
+    expect(lastOf(messagesOf(session)[1], 3)).toEqual([
+      { role: 'assistant', content: null, tool_calls: [called('a'), called('b')] },
+      ...[resultOf('a', 6), resultOf('b', 6)],
+    ])
+  })
+
+  test('have their results in the turn after a refusal, too', async () => {
+    const session = await converse({ tools }, [calls(called('a')), refusal(1), answer('end')])
+    expect(lastOf(messagesOf(session)[2], 1)).toEqual([resultOf('a')])
+  })
+
+  test('that no result can name are left out', async () => {
+    const session = await converse({ tools }, [calls({ ...called('a'), id: null }), answer('end')])
+    expect(messagesOf(session)[1]?.map(({ role }) => role)).toEqual(['system', 'user'])
+  })
+
+  test('are synthetic with a synthetic history, and are built again for a report', async () => {
+    const { observations, context, call, requests } = await converse({ history: 'synthetic', tools }, [answer('one')])
+    const third = JSON.parse(requests[2]?.body ?? '').messages
+    const [{ id } = { id: '' }] = third[2].tool_calls
+    expect(third[3]).toEqual(resultOf(id))
+    const [, , last] = observations
+    const head = { target: 'http://127.0.0.1', startedAtMs: 0, runId: context.runId }
+    if (last === undefined) throw new Error('no third turn')
+    expect(evidenceOf(last, { talk: call }, context, head).request?.body).toBe(requests[2]?.body)
+  })
+})
+
 describe('system prompts', () => {
   const firstMessage = async (changes: Partial<ConversationCall>, id: number) => {
     const session = sendContext(() => answer('yes'))

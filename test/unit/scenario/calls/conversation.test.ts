@@ -50,6 +50,10 @@ describe('a mistake is reported with its place', () => {
     [`${lengths}, own-system-ratio: 2`, 's.yaml:4:', 'expected a probability from 0 to 1'],
     [`${lengths}, session-header: "a b"`, 's.yaml:4:', 'expected the name of a header'],
     ['turns: 3, user-tokens: 20, max-completion-tokens: 1 to 900000', 's.yaml:4:', 'the maximum of ref-small-24b'],
+    [`${lengths}, tools: { ratio: 0.5 }`, 's.yaml:4:', 'result-tokens'],
+    [`${lengths}, tools: { result-tokens: 0 }`, 's.yaml:4:', 'got 0, expected a whole number from 1 to 100000'],
+    [`${lengths}, tools: { result-tokens: 9, time: 2 }`, 's.yaml:4:', 'expected a duration of at most 168h'],
+    [`${lengths}, tools: 3`, 's.yaml:4:', 'got 3, expected a mapping'],
     [`${lengths}, model: nope`, 's.yaml:4:', 'either "model" or "model-tier"'],
   ])('%s', (talk, place, text) => {
     expect(mistakeIn(talk)).toContain(place)
@@ -76,6 +80,17 @@ describe('a session', () => {
     // The second turn has the first one before it: 300 tokens at $0.5 per million.
     expect((both ?? 0n) - (first ?? 0n)).toBeGreaterThan((first ?? 0n) + 150_000_000n)
     expect(second).toBeGreaterThanOrEqual((both ?? 0n) - (first ?? 0n))
+  })
+
+  test('may have results of tools in place of texts of the user', () => {
+    const [without, short, long] = ['', ', tools: { result-tokens: 20 }', ', tools: { result-tokens: 1000 }']
+      .map(tools => traitsOf(callOf(`${lengths}${tools}`)))
+      .map(({ cost, limits }) => ({ pico: cost.arrivals(1, documentedContract) ?? 0n, tokens: limits[1]?.amount ?? 0 }))
+    // The definition of the tool is part of each prompt.
+    expect(short?.pico).toBeGreaterThan(without?.pico ?? 0n)
+    expect(short?.tokens).toBe(without?.tokens)
+    expect(long?.pico).toBeGreaterThan((short?.pico ?? 0n) + 3n * 980n * 500_000n)
+    expect(long?.tokens).toBeGreaterThan((short?.tokens ?? 0) + 3 * 980)
   })
 
   test('may cost as much as its longest form, and is expected to be as long as the mean', () => {

@@ -130,6 +130,13 @@ describe('a completion', () => {
   })
 })
 
+const calling = (...ids: readonly string[]) => ({
+  role: 'assistant',
+  content: null,
+  tool_calls: ids.map(id => ({ id, type: 'function', function: { name: 'look', arguments: '{}' } })),
+})
+const result = (id: string) => ({ role: 'tool', tool_call_id: id, content: 'found' })
+
 describe('a request', () => {
   test.each([
     ['no messages', { messages: [] }],
@@ -169,8 +176,21 @@ describe('a request', () => {
       },
     ],
     ['an assistant that only calls tools', { messages: [{ role: 'assistant', content: null, tool_calls: [{}] }] }],
+    ['the results of tool calls', { messages: [calling('a', 'b'), result('b'), result('a')] }],
   ])('with %s is accepted', (_, body) => {
     expect(conversation().chat(body).status).toBe(200)
+  })
+
+  test.each([
+    ['a result of no call', [result('a')]],
+    ['a result with the id of another call', [calling('a'), result('b')]],
+    ['two results of one call', [calling('a'), result('a'), result('a')]],
+    [
+      'a call without a result before the next message',
+      [calling('a', 'b'), result('a'), { role: 'user', content: 'go' }],
+    ],
+  ])('with %s returns 400', (_, messages) => {
+    expect(conversation().chat({ messages }).status).toBe(400)
   })
 
   test('with a content type other than JSON returns 415', () => {
