@@ -83,7 +83,6 @@ export const chatTerms = z.strictObject({
         ),
     })
     .nullable()
-    .default(null)
     .meta({ isOpen: true }),
   wrongMediaTypeStatus: z.int().min(400).max(499).describe('the status of a chat request that is not application/json'),
   unknownMembers: z

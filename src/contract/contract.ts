@@ -89,7 +89,7 @@ export const contractSchema = z.strictObject({
       rateLimitLogs: path.describe('the log of which requests of the caller hit a limit'),
     })
     .meta({ isOpen: true }),
-  promises: promisesSchema.default({ only: null, except: [] }),
+  promises: promisesSchema,
   auth: z
     .strictObject({
       required: z
@@ -155,7 +155,6 @@ export const contractSchema = z.strictObject({
       algorithm: z
         .enum(limiterAlgorithms)
         .nullable()
-        .default(null)
         .meta(
           open(
             '`fixed-window`, `aligned-window`, `sliding-log`, `sliding-counter`, `token-bucket`, or `gcra`; `null`: unknown, so only what every algorithm breaks is judged. Fixed and aligned windows are judged exactly',
@@ -164,7 +163,6 @@ export const contractSchema = z.strictObject({
       scope: z
         .enum(['account'])
         .nullable()
-        .default(null)
         .meta(
           open(
             '`account`: all keys of an account share its limits; `null`: open, so each key may have limits of its own',
@@ -173,7 +171,6 @@ export const contractSchema = z.strictObject({
       chatScope: z
         .enum(['model', 'tier'])
         .nullable()
-        .default(null)
         .meta(
           open(
             '`model`: each model has a counter of its own; `tier`: all models of a tier share one; `null`: open, and [a target may do either](decisions/0039-open-scopes-are-read-in-every-way.md)',
@@ -182,12 +179,10 @@ export const contractSchema = z.strictObject({
       rpcScope: z
         .enum(['all', 'network'])
         .nullable()
-        .default(null)
         .meta(open('`all`: all networks share a counter; `network`: each network has its own; `null`: open')),
       resourceScope: z
         .enum(['type', 'resource'])
         .nullable()
-        .default(null)
         .meta(
           open(
             '`type`: all resources of a type, such as image, share a counter; `resource`: each has its own; `null`: open',
@@ -200,16 +195,14 @@ export const contractSchema = z.strictObject({
         .enum(['seconds', 'unix-milliseconds'])
         .describe('unit of `x-ratelimit-reset-tokens`, or `unix-milliseconds`'),
       ...limitHeaderTerms,
-      dateAgeMs: milliseconds
-        .default(2_000)
-        .meta(open('how many milliseconds a `Date` may be old, because caches keep it; open in the document')),
-      clockToleranceMs: milliseconds
-        .default(1_000)
-        .meta(
-          open(
-            'how many milliseconds the clock of the limits may differ from that of `Date`; resets are compared with this tolerance; open in the document',
-          ),
+      dateAgeMs: milliseconds.meta(
+        open('how many milliseconds a `Date` may be old, because caches keep it; open in the document'),
+      ),
+      clockToleranceMs: milliseconds.meta(
+        open(
+          'how many milliseconds the clock of the limits may differ from that of `Date`; resets are compared with this tolerance; open in the document',
         ),
+      ),
       tokenHeaders: z.boolean().describe('whether a 200 of a chat call must carry the three token headers'),
       published: z
         .record(
@@ -221,27 +214,22 @@ export const contractSchema = z.strictObject({
               'a limit per minute by its name, such as `chat:<model>` or `chat:<model> tokens`; a run writes those that the target publishes here',
             ),
         )
-        .default({})
         .meta(keyed('limit')),
       judgedBy: z
         .enum(['target', 'documented'])
-        .default('documented')
         .describe(
           'what the limits in responses are compared with: `documented`, or `target` for what the target publishes and enforces; a run sets `target`, unless it has `--limits-from documented`',
         ),
     })
     .superRefine(refineLimitHeaders),
-  lists: z
-    .strictObject({
-      layout: z
-        .enum(['public'])
-        .nullable()
-        .default(null)
-        .describe(
-          '`public`: the layouts in the table of endpoints, with sorted networks; `null`: a list in another layout is not judged, and the order of lists is open',
-        ),
-    })
-    .default({ layout: null }),
+  lists: z.strictObject({
+    layout: z
+      .enum(['public'])
+      .nullable()
+      .describe(
+        '`public`: the layouts in the table of endpoints, with sorted networks; `null`: a list in another layout is not judged, and the order of lists is open',
+      ),
+  }),
   errors: z.strictObject({
     insufficientBalanceCode: z
       .string()
@@ -251,7 +239,6 @@ export const contractSchema = z.strictObject({
     layout: z
       .enum(['error'])
       .nullable()
-      .default(null)
       .describe(
         '`error`: an error is a text, or an object with a message, as the field `error`; `null`: any object with a text, wherever it is',
       ),

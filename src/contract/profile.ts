@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { hasHugeNumber, isObject } from '../lib/json.ts'
+import { hasHugeNumber, isObject, ownMember } from '../lib/json.ts'
 import { expectedValue, explainIssues, type SchemaIssue } from '../lib/schemas.ts'
 import { describeValue, nearest, UsageError } from '../lib/usage-error.ts'
 import { parseYaml, readYaml } from '../lib/yaml.ts'
@@ -81,5 +81,21 @@ function withRemoved(base: unknown, value: unknown, schema: unknown): unknown {
   return Object.fromEntries([...laid, ...removed.map(key => [key, null])])
 }
 
+/** The contract that a build recorded which did not know every key: the document has the values of the others. */
+export function recordedContract(recorded: unknown): unknown {
+  return withMissing(contractSchema, documentedContract, recorded)
+}
+
+/** An entry of a mapping whose keys are names may be missing on purpose, so none is added. */
+function withMissing(schema: unknown, documented: unknown, recorded: unknown): unknown {
+  if (!isObject(documented) || !isObject(recorded)) return recorded
+  const read = Object.entries(recorded).map(
+    ([key, each]) => [key, withMissing(memberOf(schema, key), ownMember(documented, key), each)] as const,
+  )
+  return { ...(schema instanceof z.ZodObject && documented), ...Object.fromEntries(read) }
+}
+
 const memberOf = (schema: unknown, key: string): unknown =>
-  schema instanceof z.ZodRecord ? schema.valueType : schema instanceof z.ZodObject ? schema.shape[key] : null
+  unwrapped(schema instanceof z.ZodRecord ? schema.valueType : schema instanceof z.ZodObject ? schema.shape[key] : null)
+
+const unwrapped = (schema: unknown): unknown => (schema instanceof z.ZodNullable ? unwrapped(schema.unwrap()) : schema)

@@ -26,13 +26,11 @@ export const rpcTerms = z.strictObject({
   headLag: z
     .int()
     .nonnegative()
-    .default(0)
     .describe('by how many blocks the head of a network may go back, since the nodes behind one address lag'),
   reorgDepth: z
     .int()
     .nonnegative()
     .nullable()
-    .default(null)
     .meta(open('how many of the last blocks a reorganization may replace; deeper ones keep their hash; `null`: open')),
   namesEveryMethod: z
     .boolean()

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, type Stats, stat
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { type Contract, contractSchema } from '../contract/contract.ts'
+import { recordedContract } from '../contract/profile.ts'
 import type { Comparison } from '../judge/compare/comparison.ts'
 import { type Slices, slicesSchema } from '../judge/metrics/slices.ts'
 import { hasHugeNumber, isNestedDeeper } from '../lib/json.ts'
@@ -272,7 +273,7 @@ export type RecordedRun = {
 export function readJudgedPlan(path: string): Pick<RecordedRun, 'plan' | 'contract'> {
   return {
     plan: parseValid(planSchema, readJson(path, files.plan, maxPlanBytes), join(path, files.plan)),
-    contract: parseValid(contractSchema, readJson(path, files.contract), join(path, files.contract)),
+    contract: parseValid(contractSchema, recordedContract(readJson(path, files.contract)), join(path, files.contract)),
   }
 }
 

@@ -3,24 +3,20 @@ import { memoizeByObject } from '../../lib/memoize.ts'
 import { amountText, headerName, milliseconds, path } from '../fields.ts'
 
 /** Where a service states the credits of its callers, if not in the headers of the document. */
-const balanceTerms = z
-  .strictObject({
-    header: headerName.nullable().describe('the header with the credits of the caller; `null`: none'),
-    path: path.nullable().describe('the path of a GET whose JSON body has them; `null`: none'),
-    pointer: z
-      .string()
-      .regex(/^(\/[^\s]*)?$/, 'a JSON pointer such as /data/credits')
-      .nullable()
-      .describe('where they are in that body, as a JSON pointer such as `/data/credits`; `null`: the body itself'),
-    counts: z
-      .enum(['left', 'spent'])
-      .describe('`left`: what is left, which falls; `spent`: what was spent, which rises'),
-    when: z
-      .enum(['before', 'after'])
-      .describe('whether the header states them `before` or `after` the charge of its own request'),
-    scope: z.enum(['account', 'key']).describe('whether all keys of an account share them, or each `key` has its own'),
-  })
-  .default({ header: null, path: null, pointer: null, counts: 'left', when: 'after', scope: 'account' })
+const balanceTerms = z.strictObject({
+  header: headerName.nullable().describe('the header with the credits of the caller; `null`: none'),
+  path: path.nullable().describe('the path of a GET whose JSON body has them; `null`: none'),
+  pointer: z
+    .string()
+    .regex(/^(\/[^\s]*)?$/, 'a JSON pointer such as /data/credits')
+    .nullable()
+    .describe('where they are in that body, as a JSON pointer such as `/data/credits`; `null`: the body itself'),
+  counts: z.enum(['left', 'spent']).describe('`left`: what is left, which falls; `spent`: what was spent, which rises'),
+  when: z
+    .enum(['before', 'after'])
+    .describe('whether the header states them `before` or `after` the charge of its own request'),
+  scope: z.enum(['account', 'key']).describe('whether all keys of an account share them, or each `key` has its own'),
+})
 
 /** What a client that leaves early is charged. */
 const hangUpPolicies = ['delivered', 'generated', 'full', 'nothing', 'open'] as const
@@ -38,22 +34,18 @@ export const billingTerms = z
     balance: balanceTerms,
     costHeader: headerName
       .nullable()
-      .default(null)
       .describe('the header with the cost of a request; `null`: as in the document, in the body of a completion'),
     usdPerRequest: amountText
       .nullable()
-      .default(null)
       .describe('the price of each successful completion beside its tokens, a decimal in quotes; `null`: none'),
     hangUp: z
       .enum(hangUpPolicies)
-      .default('open')
       .describe(
         'what a completion costs that its client leaves: its prompt and the tokens that were `delivered`, or `generated` ' +
           'until the target noticed, as if it were complete (`full`), or `nothing`; `open`: any of these',
       ),
     atOnce: z
       .enum(['serial', 'open'])
-      .default('open')
       .describe(
         'what requests at once get of a balance: as much as one after the other (`serial`), so that at most one ' +
           'overdraws it and none that it covers is refused; `open`: unknown',

@@ -105,20 +105,15 @@ export const limitHeaderTerms = {
   dialect: z
     .enum(dialectNames)
     .nullable()
-    .default(null)
     .meta(
       open(
         `the headers of limits, by who sends them: ${dialectNames.map(name => `\`${name}\``).join(', ')}; \`null\`: those of the document. [What each stands for](other-gateways.md)`,
       ),
     ),
-  headers: z
-    .partialRecord(z.enum(statementNames), statement.nullable())
-    .default({})
-    .meta({ ...keyed('statement'), isOpen: true }),
+  headers: z.partialRecord(z.enum(statementNames), statement.nullable()).meta({ ...keyed('statement'), isOpen: true }),
   retryAfter: z
     .enum(retryAfterForms)
     .nullable()
-    .default(null)
     .meta(
       open(
         'how a 429 states the wait: `seconds` or `http-date` in `Retry-After`, `ms` in `retry-after-ms`, or `none`; `null`: as the dialect has it. The document promises none',

@@ -27,7 +27,6 @@ export const additionTerms = {
         'a header of each request: its value, or `{ env: TURNPIKE_HEADER_<NAME> }` for a secret in that variable of the environment',
       ),
     )
-    .default({})
     .meta({ ...keyed('header'), isOpen: true }),
   requestQuery: z
     .record(
@@ -37,7 +36,6 @@ export const additionTerms = {
         .max(1_000)
         .describe('a parameter in the address of each request, such as `api-version`, with its value'),
     )
-    .default({})
     .meta({ ...keyed('parameter'), isOpen: true }),
 } as const
 

@@ -29,14 +29,11 @@ export const addedHeader = headerName.refine(
 )
 
 export const keyFormTerms = {
-  header: addedHeader
-    .default('authorization')
-    .meta(open('the header with the key of a caller, such as `api-key`; open in the document')),
+  header: addedHeader.meta(open('the header with the key of a caller, such as `api-key`; open in the document')),
   scheme: z
     .string()
     .regex(/^[!#$%&'*+.^_`|~\w-]{1,64}$/, 'a word such as "Bearer", or null')
     .nullable()
-    .default('Bearer')
     .meta(open('the word before the key in that header; `null`: the header holds the key alone')),
 } as const
 

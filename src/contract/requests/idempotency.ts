@@ -8,14 +8,10 @@ export type Repeatable = (typeof repeatable)[number]
 const status = z.int().min(400).max(499)
 
 export const idempotencyTerms = z.strictObject({
-  calls: z
-    .array(
-      z
-        .enum(repeatable)
-        .describe('the requests that may have an idempotency key: `rpc`, `chat` or `resource` (a POST)'),
-    )
-    .default(['rpc']),
-  header: headerName.default('idempotency-key').describe('the header with the idempotency key'),
+  calls: z.array(
+    z.enum(repeatable).describe('the requests that may have an idempotency key: `rpc`, `chat` or `resource` (a POST)'),
+  ),
+  header: headerName.describe('the header with the idempotency key'),
   ttlMs: milliseconds.describe(
     'how long the service keeps a response for its key, in milliseconds; later repeats need not be replays',
   ),
@@ -34,38 +30,24 @@ export const idempotencyTerms = z.strictObject({
         '`one-charge`: concurrent requests with one key are charged once in total; `best-effort`: they may each be charged, and a response is cached only a moment later; `null`: not asserted',
       ),
     ),
-  replayHeader: headerName
-    .nullable()
-    .default('idempotent-replayed')
-    .describe('the header that marks a response as a replay; `null`: none'),
-  replayValue: z
-    .string()
-    .min(1)
-    .nullable()
-    .default('true')
-    .describe('the value of that header in a replay; `null`: any value'),
+  replayHeader: headerName.nullable().describe('the header that marks a response as a replay; `null`: none'),
+  replayValue: z.string().min(1).nullable().describe('the value of that header in a replay; `null`: any value'),
   replayStatus: z
     .int()
     .min(200)
     .max(299)
     .nullable()
-    .default(null)
     .describe(
       'the status that only a replay has, such as `208`; `null`: none. Without a header and a status, a response with the same bytes is a replay',
     ),
-  conflict: z
-    .array(status.describe('the statuses that are right for a used key with another body'))
-    .min(1)
-    .default([400]),
-  inProgress: z
-    .array(
-      status.meta(
-        open(
-          'the statuses that are right for a repeated request while the first one is in progress; an empty list: the service lets it wait',
-        ),
+  conflict: z.array(status.describe('the statuses that are right for a used key with another body')).min(1),
+  inProgress: z.array(
+    status.meta(
+      open(
+        'the statuses that are right for a repeated request while the first one is in progress; an empty list: the service lets it wait',
       ),
-    )
-    .default([]),
+    ),
+  ),
 })
 export type IdempotencyTerms = z.infer<typeof idempotencyTerms>
 

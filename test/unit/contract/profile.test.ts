@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../src/contract/documented.ts'
-import { loadProfile, profileValues } from '../../../src/contract/profile.ts'
+import { loadProfile, profileValues, recordedContract } from '../../../src/contract/profile.ts'
 import { UsageError } from '../../../src/lib/usage-error.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'turnpike-profile-'))
@@ -249,5 +249,27 @@ describe('what HTTP forbids is refused, with its place', () => {
     expect(mistakesOf('limits: { windowMs: 1.0e+308 }')).toEqual([
       'p.yaml: got a number beyond 1e290, expected smaller numbers',
     ])
+  })
+})
+
+describe('a recorded contract', () => {
+  const { headLag: _, reorgDepth: __, ...rpc } = documentedContract.rpc
+  const { lists: ___, ...older } = documentedContract
+
+  test('of a build that knew fewer keys has the documented values of the others', () => {
+    expect(recordedContract({ ...older, rpc: { ...rpc, batchLimit: 7 } })).toEqual({
+      ...documentedContract,
+      rpc: { ...documentedContract.rpc, batchLimit: 7 },
+    })
+  })
+
+  test('keeps entries removed that the profile removed, and what nobody knows', () => {
+    const networks = Object.fromEntries(Object.entries(documentedContract.rpc.networks).slice(1))
+    const recorded = { ...documentedContract, rpc: { ...documentedContract.rpc, networks }, resources: {}, other: 1 }
+    expect(recordedContract(recorded)).toEqual(recorded)
+  })
+
+  test.each([null, 5, [], 'text'])('that is no mapping stays as it is: %j', value => {
+    expect(recordedContract(value)).toEqual(value)
   })
 })
