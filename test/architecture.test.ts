@@ -278,7 +278,8 @@ const rooms: readonly Room[] = [
     name: 'diff',
     sees: [
       ...['lib', 'plan/plan.ts', 'produce/callers/api-keys.ts', 'judge/metrics', 'report', 'storage'],
-      ...['scenario/schema.ts', 'library', 'run'],
+      ...['scenario/schema.ts', 'scenario/load-scenario.ts', 'scenario/calls/calls.ts', 'contract/documented.ts'],
+      ...['traffic', 'library', 'run'],
     ],
     because: 'It is two runs of the library at once, and what their reports say about each other.',
   },
@@ -677,8 +678,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 586 files',
-    rule: atMostFiles(586),
+    text: 'src has at most 587 files',
+    rule: atMostFiles(587),
     planted: [],
   },
   {

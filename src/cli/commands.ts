@@ -198,7 +198,7 @@ export const commands: readonly Command[] = [
     run: async values => (await import('./commands/prove.ts')).proveCommand(values),
   },
   {
-    usage: 'diff <old> <new> <scenario>',
+    usage: 'diff <old> <new> [scenario]',
     describe: 'Tell whether a new version of a service is worse',
     arguments: {
       old: { ...target, describe: 'Base URL of the old version' },
@@ -206,6 +206,8 @@ export const commands: readonly Command[] = [
       scenario,
     },
     flags: {
+      shadow: { type: 'string', describe: 'Recorded traffic to send: a run directory or a file' },
+      text: { type: 'boolean', describe: 'Keep the text of prompts (with --shadow)', default: false },
       margin: { type: 'string', describe: 'How much worse it may be, such as ttft=5%; repeatable', array: true },
       out: { type: 'string', describe: 'Folder of both runs (default: runs/<time>-<scenario>-diff)' },
       seed,
@@ -221,6 +223,10 @@ export const commands: readonly Command[] = [
       [
         'diff https://api.example.com/v1 https://next.example.com/v1 my.yaml --budget-usd 1',
         'Compare two versions of your service, for at most one dollar together',
+      ],
+      [
+        'diff http://127.0.0.1:8000/v1 http://127.0.0.1:8001/v1 --shadow traffic.har',
+        'Compare them by recorded traffic',
       ],
     ],
     run: async values => (await import('./commands/diff.ts')).diffCommand(values),

@@ -23,6 +23,7 @@ const values: Readonly<Record<string, { readonly kind?: NameKind; readonly files
   baseline: { files: true },
   dir: { files: true },
   out: { files: true },
+  shadow: { files: true },
 }
 
 const nothing: Completion = { words: [], files: false }

@@ -14,7 +14,7 @@ export function contractOf(values: Values): Contract {
 export const demandedIn = (profile: string | null): Contract | null =>
   profile === null ? null : contractIn(profileFile(profile, null), ownSecrets)
 
-const overridesIn = (values: Values): DraftOverrides => ({
+export const overridesIn = (values: Values): DraftOverrides => ({
   profile: text(values, 'profile'),
   target: text(values, 'target'),
   seed: number(values, 'seed'),

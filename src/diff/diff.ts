@@ -7,30 +7,32 @@ import type { ScenarioInput } from '../scenario/schema.ts'
 import type { TargetDiff } from './compare-sides.ts'
 import { parseMargins } from './margins.ts'
 import { newKeysVariable, runDiff } from './run-diff.ts'
+import { diffLoad } from './shadow.ts'
 
 /**
- * Sends a scenario, the path of a scenario file, or the name of a shipped scenario to two targets at the same time, and
- * resolves with whether the second is worse. Rejects with a UsageError for a mistake, before the load, and with the reason
- * of `signal` if that is aborted before the runs start.
+ * Sends a scenario, the path of a scenario file, the name of a shipped scenario, or, for null, the traffic of the option
+ * `shadow` to two targets at the same time, and resolves with whether the second is worse. Rejects with a UsageError for a
+ * mistake, before the load, and with the reason of `signal` if that is aborted before the runs start.
  */
 export function diffTargets(
   oldUrl: string,
   newUrl: string,
-  scenario: string | ScenarioInput,
+  scenario: string | ScenarioInput | null,
   options: DiffOptions = {},
 ): Promise<TargetDiff> {
   return withOptionNames(async () => {
     assertDiffOptions(options)
-    const { signal, margin = {}, newKeys, directory = null, warmUp = true } = options
+    const { signal, margin = {}, newKeys, directory = null, warmUp = true, shadow = null, keepsText = false } = options
     const { onProgress = () => {}, onNote = () => {}, ...load } = options
     signal?.throwIfAborted()
+    const named = scenario === null ? null : typeof scenario === 'string' ? scenarioAt(scenario) : scenarioOf(scenario)
     const own =
       newKeys === undefined ? {} : { [newKeysVariable]: newKeys.map(each => [each].flat().join(' ')).join('\n') }
     const variables = { ...variablesOf(load), ...own }
     const secrets = createSecrets(environmentSecrets(variables))
     return await runDiff(
       {
-        scenario: typeof scenario === 'string' ? scenarioAt(scenario) : scenarioOf(scenario),
+        load: diffLoad(named, shadow, keepsText),
         overrides: overridesOf(load),
         targets: [oldUrl, newUrl],
         margins: parseMargins(Object.entries(margin).map(([name, ratio]) => `${name}=${ratio * 100}%`)),

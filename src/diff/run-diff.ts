@@ -17,10 +17,11 @@ import { reserveTemporaryRecord } from '../storage/temporary-record.ts'
 import type { DiffSide } from './compare-numbers.ts'
 import { compareSides, type TargetDiff } from './compare-sides.ts'
 import type { Margins } from './margins.ts'
+import { type DiffLoad, shadowScenario } from './shadow.ts'
 
 /** Two targets, and what both get: plain data. The budget is for both together. */
 export type DiffJob = {
-  readonly scenario: NamedScenario
+  readonly load: DiffLoad
   readonly overrides: Omit<DraftOverrides, 'target'>
   /** The base URLs of OLD and NEW. */
   readonly targets: readonly [string, string]
@@ -51,7 +52,7 @@ type SideIndex = 0 | 1
 /** Sends the same requests to two targets at the same time, and compares what they answer. Throws a UsageError. */
 export async function runDiff(job: DiffJob, io: DiffIo): Promise<TargetDiff> {
   assertApart(job)
-  const drafts = [await draftFor(0, job, io), await draftFor(1, job, io)] as const
+  const drafts = await draftsOf(job, io)
   const terms = drafts.map((_, side) => termsOf(side as SideIndex, job))
   const stopBoth = new AbortController()
   const stop = AbortSignal.any([io.stop, stopBoth.signal])
@@ -127,7 +128,24 @@ export async function runDiff(job: DiffJob, io: DiffIo): Promise<TargetDiff> {
   return diff
 }
 
-function draftFor(side: SideIndex, { scenario, overrides, targets }: DiffJob, { secrets }: DiffIo): Promise<DraftPlan> {
+/** The plans of both sides before discovery. They contain recorded traffic, so that its files are no longer needed. */
+async function draftsOf(job: DiffJob, io: DiffIo): Promise<readonly [DraftPlan, DraftPlan]> {
+  const { load, overrides } = job
+  if ('scenario' in load) return [await draftFor(0, load.scenario, job, io), await draftFor(1, load.scenario, job, io)]
+  const { scenario, remove } = await shadowScenario(load.shadow, overrides.profile)
+  try {
+    return [await draftFor(0, scenario, job, io), await draftFor(1, scenario, job, io)]
+  } finally {
+    remove()
+  }
+}
+
+function draftFor(
+  side: SideIndex,
+  scenario: NamedScenario,
+  { overrides, targets }: DiffJob,
+  { secrets }: DiffIo,
+): Promise<DraftPlan> {
   return withSideNames(side, () =>
     draftScenario(scenario, { ...overrides, target: targets[side], topUpUsd: '0' }, secrets),
   )

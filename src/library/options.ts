@@ -135,6 +135,10 @@ export type DiffOptions = Pick<
 > & {
   /** How much worse the second may be, as a ratio by measure: `{ ttft: 0.05 }`. */
   readonly margin?: Readonly<Record<string, number>> | undefined
+  /** Recorded traffic to send in place of a scenario, which is null then: a run directory, or a file as for an import. */
+  readonly shadow?: string | undefined
+  /** Whether prompts of `shadow` keep their text. Default: false. */
+  readonly keepsText?: boolean | undefined
   /** The keys of the second target, if it knows others. Default: the variable TURNPIKE_NEW_KEYS, or the same keys. */
   readonly newKeys?: RunOptions['keys']
   /** Gets the state of both runs about once per second. If it throws, both end, and the diff rejects. */
@@ -215,6 +219,8 @@ const diffOptionsSchema = z.strictObject(
   {
     ...{ keys, newKeys: keys, profile, limitsFrom, only, seed, budgetUsd, directory, signal, onProgress },
     ...{ warmUp: optionsSchema.shape.warmUp, onNote: optionsSchema.shape.onNote },
+    shadow: text.min(1, { error: 'a run directory or a file' }).optional(),
+    keepsText: z.boolean({ error: 'true or false' }).optional(),
     margin: z
       .record(z.string(), z.number({ error: 'a ratio, such as 0.05' }), { error: 'margins by measure' })
       .optional(),
@@ -252,6 +258,7 @@ const optionNames: Readonly<Record<string, string>> = {
   'fail-fast': 'failFast',
   baseline: 'baselines',
   out: 'directory',
+  text: 'keepsText',
   lie: 'lies',
 }
 

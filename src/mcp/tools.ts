@@ -62,7 +62,12 @@ const shrinkInput = z.strictObject({
 const diffInput = z.strictObject({
   old: z.string('a base URL').describe('Base URL of the old version'),
   new: z.string('a base URL').describe('Base URL of the new version'),
-  scenario,
+  scenario: scenario.optional(),
+  shadow: z
+    .string('a run directory, or a file of recorded traffic')
+    .optional()
+    .describe('Recorded traffic to send in place of a scenario: run directory or file in the working directory'),
+  keepsText: z.boolean('true or false').optional().describe('Whether prompts of recorded traffic keep their text'),
   budgetUsd: amount.describe('Required. Maximum that both together may spend, in USD, such as "0.50"'),
   margin: z
     .array(z.string('a measure and its margin'), 'a list')
@@ -74,7 +79,9 @@ const diffInput = z.strictObject({
   seed,
 })
 
-type Load = Omit<z.infer<typeof runInput>, 'budgetUsd' | 'until'>
+type Load = Omit<z.infer<typeof runInput>, 'scenario' | 'budgetUsd' | 'until'> & {
+  readonly scenario?: string | undefined
+}
 
 /** Every tool, in the order of its use. */
 export const tools: readonly Tool[] = [
@@ -261,11 +268,16 @@ async function runScenario(
 }
 
 async function compareTargets(
-  { old, new: fresh, budgetUsd, margin = [], ...load }: z.infer<typeof diffInput>,
+  { old, new: fresh, budgetUsd, margin = [], shadow, keepsText, ...load }: z.infer<typeof diffInput>,
   { program, signal, onProgress, ...io }: ToolContext,
 ): Promise<ToolResult> {
   for (const address of [old, fresh]) io.allowance.assertTarget(address)
-  const args = [...loadArguments(load, io), ...margin.map(each => `--margin=${each}`)]
+  const args = [
+    ...loadArguments(load, io),
+    ...(shadow === undefined ? [] : [`--shadow=${pathInside(io.folder, shadow, 'shadow')}`]),
+    ...(keepsText === true ? ['--text'] : []),
+    ...margin.map(each => `--margin=${each}`),
+  ]
   return await spending(budgetUsd, io.allowance, async budget => {
     const directory = io.newRunDirectory()
     const ended = await program(['diff', old, fresh, ...args, budget, `--out=${directory}`, '--format=json'], {
@@ -292,7 +304,7 @@ function loadArguments(
 ): readonly string[] {
   if (address !== undefined) io.allowance.assertTarget(address)
   return [
-    pathInside(io.folder, name, 'scenario'),
+    ...(name === undefined ? [] : [pathInside(io.folder, name, 'scenario')]),
     ...(address === undefined ? [] : [`--target=${address}`]),
     ...profileArguments(named, io.folder),
     ...(names ?? []).map(each => `--only=${each}`),

@@ -10,20 +10,22 @@ import { logFiles, observationsIn, type ReservedDirectory } from './run-director
  * is written. Throws a UsageError if the folder of temporary files is not writable.
  */
 export function reserveTemporaryRecord(): ReservedDirectory {
-  const path = makeFolder()
+  const { path, remove } = temporaryFolder()
   return {
     create: (_, workers) => {
       const logs = logFiles(path, workers)
       return { path, logs, readObservations: () => observationsIn(logs), write: async () => [] }
     },
-    release: () => rmSync(path, { recursive: true, force: true }),
+    release: remove,
   }
 }
 
-function makeFolder(): string {
+/** A new folder that its owner removes. Throws a UsageError. */
+export function temporaryFolder(): { readonly path: string; readonly remove: () => void } {
   const folder = tmpdir()
   try {
-    return mkdtempSync(join(folder, 'turnpike-'))
+    const path = mkdtempSync(join(folder, 'turnpike-'))
+    return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
   } catch (cause) {
     throw new UsageError({ where: folder, got: whyUnreadable(cause), expected: 'a writable folder of temporary files' })
   }

@@ -151,17 +151,20 @@ export async function importTraffic(file: string, options: ImportOptions): Promi
 
 const isOfFile = (cause: unknown): boolean => cause instanceof Error && 'code' in cause && 'syscall' in cause
 
+/** Whether traffic is a run directory, and not a file. */
+export const isDirectory = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+
 const headBytes = 65_536
 
 function detect(file: string): FormatName {
-  if (statSync(file, { throwIfNoEntry: false })?.isDirectory()) return 'run'
+  if (isDirectory(file)) return 'run'
   const found = formatOf(headOf(file))
   if (found !== null) return found
   throw new UsageError({
     where: file,
     got: 'traffic of an unknown format',
     expected: formatNames.map(name => formats[name].title).join(', '),
-    hint: `name its format (${oneOf(formatNames)}) to see what is wrong with it`,
+    hint: `turnpike import says what is wrong with it, if --from names its format (${oneOf(formatNames)})`,
   })
 }
 

@@ -1,3 +1,4 @@
+import { basename } from 'node:path'
 import { UsageError } from '../lib/usage-error.ts'
 import type { Recording, TracePrompt } from '../plan/recorded-load.ts'
 import { chunksOf, linesOf } from './text-source.ts'
@@ -57,7 +58,7 @@ export async function readTrace(name: string, file: string, use: TraceUse): Prom
   const startMs = rows[0]?.timeMs ?? 0
   const offsetMs = (index: number) => (rows[index]?.timeMs ?? 0) - startMs
   return {
-    ...{ runId: file, count: rows.length, offsetMs },
+    ...{ runId: basename(file), count: rows.length, offsetMs },
     durationMs: rows.length === 0 ? 0 : Math.floor(offsetMs(rows.length - 1)) + 1,
     call: index => rows[index]?.call ?? '',
     caller: index => rows[index]?.caller ?? 0,

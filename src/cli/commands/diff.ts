@@ -3,13 +3,15 @@ import type { SideVerdict } from '../../diff/compare-numbers.ts'
 import { parseMargins } from '../../diff/margins.ts'
 import { renderDiff, renderDiffPage } from '../../diff/render-diff.ts'
 import { runDiff } from '../../diff/run-diff.ts'
+import { diffLoad } from '../../diff/shadow.ts'
 import { oneLine } from '../../lib/visible.ts'
+import { scenarioAt } from '../../library/draft.ts'
 import type { DiffProgress } from '../../library/options.ts'
 import { newRunId } from '../../library/run-draft.ts'
 import { startThread } from '../../run/threads.ts'
 import { exitCodes, listFlag, text, type Values } from '../flags.ts'
 import { listenForInterrupts } from '../interrupts.ts'
-import { draftInput } from '../load-plan.ts'
+import { overridesIn } from '../load-plan.ts'
 import { print, printJson, showUnwritten, stdoutLayout, wantsJson } from '../print.ts'
 import { ownSecrets } from '../secrets.ts'
 
@@ -22,8 +24,10 @@ const codes: Readonly<Record<SideVerdict, number>> = {
 /** Sends the same requests to two targets, and shows whether the second is worse. */
 export async function diffCommand(values: Values): Promise<number> {
   const margins = parseMargins(listFlag(values, 'margin'))
-  const { scenario, overrides } = draftInput(text(values, 'scenario') ?? '', values)
-  const name = basename(scenario.file).replace(/\.ya?ml$/, '')
+  const [named, source] = [text(values, 'scenario'), text(values, 'shadow')]
+  const overrides = overridesIn(values)
+  const load = diffLoad(named === null ? null : scenarioAt(named), source, values.text === true)
+  const name = basename(source ?? named ?? '').replace(/\.[a-z]+$/, '')
   const directory = text(values, 'out') ?? join('runs', `${newRunId()}-${name}-diff`)
   const interrupts = listenForInterrupts()
   const isQuiet = values.quiet === true
@@ -34,7 +38,7 @@ export async function diffCommand(values: Values): Promise<number> {
   try {
     const diff = await runDiff(
       {
-        ...{ scenario, overrides, margins, directory, variables: process.env },
+        ...{ load, overrides, margins, directory, variables: process.env },
         targets: [text(values, 'old') ?? '', text(values, 'new') ?? ''],
         warmUp: values['warm-up'] !== false,
       },

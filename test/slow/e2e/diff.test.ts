@@ -13,9 +13,10 @@ test.concurrent('the new version is worse, no worse, or nobody can tell', async 
   const { target: old } = await serveForTest(['service'], onTestFinished)
   const { target: lying } = await serveForTest(['service', '--lie', 'failed-item-in-full'], onTestFinished)
   const folder = freshDirectory()
-  const diff = async (fresh: string, out: string, ...flags: readonly string[]) => {
+  const diff = (fresh: string, out: string, ...flags: readonly string[]) => diffOf([scenario], fresh, out, flags)
+  const diffOf = async (load: readonly string[], fresh: string, out: string, flags: readonly string[] = []) => {
     const common = ['--no-warm-up', '--quiet', '--out', join(folder, out), ...wide]
-    return await turnpike(['diff', old, fresh, scenario, ...common, ...flags])
+    return await turnpike(['diff', old, fresh, ...load, ...common, ...flags])
   }
   const worse = await diff(lying, 'worse', '--format', 'json')
   expect([worse.code, worse.stderr]).toEqual([1, ''])
@@ -30,7 +31,8 @@ test.concurrent('the new version is worse, no worse, or nobody can tell', async 
   expect((await turnpike(['findings', join(folder, 'worse', 'new')])).stdout).toContain('rpc.batch.error-price')
 
   // Each side got keys of its own from Turnpike, so that they share no account.
-  const same = await diff(old, 'same')
+  // The traffic of a recorded run is the same load.
+  const same = await diffOf(['--shadow', join(folder, 'worse', 'old')], old, 'same')
   const firstLine = same.stdout.split('\n')[0]
   // A busy machine may make times too uncertain, but equal versions are never worse.
   expect([same.code, firstLine]).toEqual(same.code === 0 ? [0, 'NO WORSE  short'] : [3, 'CANNOT TELL  short'])

@@ -26,6 +26,11 @@ test('turnpike mcp lists its tools, plans, and refuses what it must not do', asy
     ],
     ['run', { scenario: '../short.yaml', budgetUsd: 1 }, 'expected a path in the working directory'],
 
+    [
+      'diff',
+      { old: 'http://127.0.0.1:9/v1', new: 'http://127.0.0.1:9/v1', shadow: '../traffic.har', budgetUsd: 1 },
+      'shadow: got "../traffic.har", expected a path in the working directory',
+    ],
     ['report', { runDirectory: 'up/etc' }, 'expected a path in the working directory'],
 
     ['pay', {}, 'tool: got "pay", expected a tool: plan, prove, run'],
