@@ -1,10 +1,12 @@
 import { type ChatOptions, unknownMember } from '../contract/chat-options.ts'
+import type { ClauseId } from '../contract/clauses.ts'
 import type { Contract, Model } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
 import { isObject, toObject } from '../lib/json.ts'
 import { pico } from '../lib/money.ts'
 import { is2xx, numberIn } from '../lib/numbers.ts'
 import { type StreamRecord, streamOf } from '../observation/observation.ts'
+import type { ReplayStep } from '../plan/plan.ts'
 import type { Answer, Ask } from './asker.ts'
 import { brokenClauses } from './judge-answers.ts'
 import {
@@ -244,6 +246,91 @@ function usageFacts(first: Answer, plain: Answer): readonly Fact[] {
     ),
   ]
 }
+
+/**
+ * Whether an idempotency key repeats a completion, and what marks a replay. The same body with another key tells whether
+ * equal bytes, or a header, say anything about the key.
+ */
+export const chatReplays: Question = {
+  name: 'replays of completions',
+  calls: 4,
+  // Otherwise the replays of RPC are asked, or the rules of nodes.
+  applies: known => known.chat !== null && !isService(known) && known.rpc === null,
+  answer: async ({ chat: use }, { ask, replies }) => {
+    if (use === null) return { findings: [] }
+    const { call: of, worstPico } = chatAsk(use.model, { samePrompt: true })
+    if (of.kind !== 'chat') return { findings: [] }
+    const terms = { concurrent: false, duplicates: 1, conflictRatio: 1, otherCallerRatio: 0, otherKeyRatio: 0 }
+    const send = (first: number, step: ReplayStep) =>
+      ask({ call: { kind: 'replay', of, ...terms, repeatAfterMs: null }, step, first, worstPico })
+    const key = replies().length + 1
+    const original = await send(key, 'original')
+    const repeated = await send(key, 'duplicate')
+    const other = await send(replies().length + 1, 'original')
+    const failed = [original, repeated, other].find(answer => !isCompletion(answer))
+    if (failed !== undefined) return { findings: [unknown('idempotency.calls', because(failed))] }
+    const mark = replayMarkIn(original, repeated, other)
+    if (typeof mark === 'string') return { findings: [unknown('idempotency.calls', `${cite(repeated)}: ${mark}`)] }
+    const conflict = await send(key, 'conflict')
+    const status = refusalStatus(conflict)
+    return {
+      findings: [
+        value(['idempotency', 'calls'], ['chat'], repeated, mark.evidence),
+        ...mark.values.map(([name, what]) => value(['idempotency', name], what, repeated, mark.evidence)),
+        ...(status === null
+          ? [unknown('idempotency.conflict', conflictText(conflict, original))]
+          : [value(['idempotency', 'conflict'], [status], conflict, 'a used key with another body')]),
+        unknown('idempotency.ttlMs', 'would take as long as the target keeps a response for its key'),
+      ],
+      known: { replayClauses: [...ofReplays, ...(status === null ? [] : (['rpc.replay.conflict'] as const))] },
+    }
+  },
+}
+
+const conflictText = (conflict: Answer, original: Answer): string =>
+  isCompletion(conflict)
+    ? `${cite(conflict)}: a used key with another body gets ${digestOf(conflict) === digestOf(original) ? 'the stored response to the first body' : 'a new response'}`
+    : because(conflict)
+
+const ofReplays: readonly ClauseId[] = ['rpc.replay.header', 'rpc.replay.body', 'rpc.replay.charge']
+
+type ReplayMark = {
+  readonly values: readonly (readonly ['replayHeader' | 'replayValue' | 'replayStatus', string | number | null])[]
+  readonly evidence: string
+}
+
+/** Names of headers that tell about a replay or a cache. */
+const aboutReplays = /replay|idempot|cache|duplicate/
+/** A value that other replays have, too: no time, age or identifier. */
+const isWord = (text: string): boolean => /^([a-z][a-z_-]{0,30}|1)$/i.test(text)
+
+/** What a repeated completion has that neither the first one nor one with another key has; or why it is no replay. */
+function replayMarkIn(original: Answer, repeated: Answer, other: Answer): ReplayMark | string {
+  const isRepeated = digestOf(repeated) === digestOf(original)
+  if (isRepeated && digestOf(other) === digestOf(original))
+    return 'another key gets the same bytes, so they do not tell whether it is a replay'
+  const [name, text = ''] =
+    Object.entries(repeated.headers).find(
+      ([each, value]) =>
+        aboutReplays.test(each) && value !== original.headers[each] && original.headers[each] === other.headers[each],
+    ) ?? []
+  if (name !== undefined) {
+    const value = isWord(text) ? text : null
+    return {
+      values: [['replayHeader', name] as const, ['replayValue', value] as const],
+      evidence: `a repeated key and body gets ${name}: ${text}`,
+    }
+  }
+  if (!isRepeated) return 'a repeated key and body gets a new response'
+  const hasStatus = repeated.status !== original.status && repeated.status !== other.status
+  return {
+    values: [['replayHeader', null] as const, ...(hasStatus ? [['replayStatus', repeated.status] as const] : [])],
+    evidence: `a repeated key and body gets the same bytes${hasStatus ? ` with status ${repeated.status}` : ''}, another key does not`,
+  }
+}
+
+const digestOf = ({ observation }: Answer): string | null =>
+  observation?.response?.body.kind === 'json' ? observation.response.body.digest : null
 
 /** Requests that a service may refuse: an unknown field, and another media type. */
 export const strictness: Question = {

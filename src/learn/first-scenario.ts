@@ -28,6 +28,7 @@ export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: Firs
   const rate = rateBelow(tierPerMinute, limit === null ? null : (limit * 60_000) / windowMs)
   const seconds = Math.min(maxSeconds, Math.max(minSeconds, Math.ceil((arrivals * 60) / rate.perMinute)))
   const waitMs = pauseOf(lesson)
+  const replays = replaysStage(lesson, limit)
   return [
     '# yaml-language-server: $schema=../node_modules/turnpike/scenarios/scenario.schema.json',
     '#',
@@ -44,6 +45,7 @@ export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: Firs
     '',
     'calls:',
     ...calls.map(([name, call]) => `  ${name}: ${call}`),
+    ...(replays.length === 0 ? [] : [`  replay: { kind: replay, of: chat-whole${conflictOf(lesson)} }`]),
     '',
     'stages:',
     ...(waitMs === 0
@@ -55,6 +57,7 @@ export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: Firs
     ...rulesStage(lesson, limit),
     ...yamlComment(rate.reason).map(line => `  ${line}`),
     `  - { name: steady, duration: ${seconds}s, shape: constant, rate: ${rate.text}, mix: ${mix} }`,
+    ...replays,
     ...edgeStages(calls.at(-1)?.[0] ?? '', limit, windowMs),
     '',
     ...(budgetUsd === null ? [] : ['# Twice the worst case of the forecast.', `budget: { usd: ${budgetUsd} }`, '']),
@@ -140,6 +143,23 @@ function statedLimit({ replies, contract }: Lesson): number | null {
   const least = Math.min(...limits.filter(limit => limit > 0))
   return Number.isFinite(least) ? least : null
 }
+
+/** A completion, its repetition, and another body with its key. */
+const ofReplay = 3
+
+/** One repeated completion, if keys repeat them. Where a limit is small, nothing before it counts. */
+function replaysStage({ contract }: Lesson, limit: number | null): readonly string[] {
+  const { windowMs } = contract.limits
+  const isSmall = limit !== null && limit < 4 * ofReplay
+  if (!contract.idempotency.calls.includes('chat') || (isSmall && (limit < ofReplay || windowMs > 60_000))) return []
+  return [
+    ...(isSmall ? [`  - { name: before-replays, duration: ${windowMs + 1_000}ms, shape: pause }`] : []),
+    '  - { name: replays, duration: 5s, shape: sequence, calls: [replay] }',
+  ]
+}
+
+const conflictOf = ({ contract }: Lesson): string =>
+  notPromised(contract).includes('rpc.replay.conflict') ? '' : ', conflict-ratio: 1'
 
 /** Requests that are enough to exceed a limit. */
 const maxBurst = 25

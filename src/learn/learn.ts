@@ -2,7 +2,7 @@ import type { Contract } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
 import { moneyHeaderNames } from '../contract/headers.ts'
 import { access, commonHeaders, errorLayout } from './ask-access.ts'
-import { completion, stream, strictness, tokenLimits } from './ask-chat.ts'
+import { chatReplays, completion, stream, strictness, tokenLimits } from './ask-chat.ts'
 import { baseCredits, creditPrice, errorPrices, multipliers } from './ask-credits.ts'
 import { limitDialect, limitEdge } from './ask-limits.ts'
 import { limitLog, offer } from './ask-lists.ts'
@@ -36,6 +36,7 @@ export const questions: readonly Question[] = [
   tokenLimits,
   errorLayout,
   commonHeaders,
+  chatReplays,
   limitEdge,
 ]
 
@@ -88,6 +89,7 @@ export async function learn(
     batchLimit: 2,
     hasBatchLimit: false,
     limitClauses: [],
+    replayClauses: [],
   }
   for (const question of questions) {
     if (!question.applies(known)) continue
@@ -117,13 +119,14 @@ export async function learn(
 /** What a profile says that the target demands of each request. The learned profile has it, too. */
 function demandedFacts(demanded: Contract | null): readonly Fact[] {
   if (demanded === null) return []
-  const { auth, requestHeaders, requestQuery, paths, sources } = demanded
+  const { auth, requestHeaders, requestQuery, paths, idempotency, sources } = demanded
   const said = (path: ValuePath, what: unknown) => value(path, what, 'the given profile')
   const isStated = (path: string) => sources[path] === 'profile'
   return [
     ...(['header', 'scheme'] as const)
       .filter(name => isStated(`auth.${name}`))
       .map(name => said(['auth', name], auth[name])),
+    ...(isStated('idempotency.header') ? [said(['idempotency', 'header'], idempotency.header)] : []),
     ...Object.entries(requestHeaders).map(([name, what]) => said(['requestHeaders', name], what)),
     ...Object.entries(requestQuery).map(([name, what]) => said(['requestQuery', name], what)),
     ...Object.entries(paths)
@@ -132,9 +135,10 @@ function demandedFacts(demanded: Contract | null): readonly Fact[] {
   ]
 }
 
-/** A target that contradicts its own limits has a defect and no dialect. So the promise stays, and a run fails on it. */
-const kept = (each: Difference, { limits }: Contract): Difference =>
-  limits.dialect !== null && /^(limit\.requests|limit\.tokens|retry)\./.test(each.clause)
+/** A target that contradicts its own limits or replays has a defect. So the promise stays, and a run fails on it. */
+const kept = (each: Difference, { limits, idempotency }: Contract): Difference =>
+  (limits.dialect !== null && /^(limit\.requests|limit\.tokens|retry)\./.test(each.clause)) ||
+  (idempotency.calls.includes('chat') && /^rpc\.replay\./.test(each.clause))
     ? { ...each, always: false }
     : each
 

@@ -56,6 +56,8 @@ export type Known = {
   readonly hasBatchLimit: boolean
   /** The clauses about limits that a target keeps that states them in a dialect. */
   readonly limitClauses: readonly ClauseId[]
+  /** The clauses about replays that a target keeps that repeats completions for their keys. */
+  readonly replayClauses: readonly ClauseId[]
 }
 
 export type LengthField = Contract['chat']['lengthField']

@@ -4,11 +4,13 @@ import { documentedContract } from '../../../src/contract/documented.ts'
 import { type DialectName, dialectNames } from '../../../src/contract/limit-headers/limit-headers.ts'
 import { parseProfile } from '../../../src/contract/profile.ts'
 import { notPromised } from '../../../src/contract/promises.ts'
+import { firstScenario } from '../../../src/learn/first-scenario.ts'
 import type { Transport } from '../../../src/produce/transport/transport.ts'
 import { type Lie, lie } from '../../../src/service/lies/lie.ts'
 import { lieByName } from '../../../src/service/lies/lies.ts'
 import { changeReplies, dropHeaders, hasStatus, isAny, setHeader } from '../../../src/service/lies/replies.ts'
 import { learnFrom } from '../../support/learn-from.ts'
+import { virtualRun } from '../../support/virtual-run.ts'
 
 const perMinute = { requestsPerMinute: 12, tokensPerMinute: 1_000_000 }
 
@@ -51,6 +53,10 @@ describe('a gateway that states its limits in a dialect', () => {
       expect(notPromised(profile)).not.toContain('limit.requests.remaining')
       expect(notPromised(profile)).toContain('rpc.response')
       expect(yaml).toMatch(/# call \d+, POST \/chat\/completions, 200: its responses have /)
+      expect(notPromised(profile)).toContain('rpc.replay.header')
+      expect(yaml.replaceAll('\n#   ', ' ')).toMatch(
+        /idempotency\.calls: .* a repeated key and body gets a new response/,
+      )
     },
   )
 
@@ -167,5 +173,62 @@ describe('what contradicts itself is a defect, and stays promised', () => {
     expect(yaml.replaceAll('\n#   ', ' ')).toMatch(
       /limits\.retryAfter: call \d+, .*, 429: it states no wait in Retry-After, only its reset/,
     )
+  })
+})
+
+describe('replays of completions', () => {
+  const marks: readonly (readonly [string, Partial<Contract['idempotency']>])[] = [
+    ['another header and value', { replayHeader: 'x-cache', replayValue: 'hit', conflict: [409] }],
+    ['its bytes alone', { replayHeader: null, conflict: [422] }],
+    ['a status', { replayHeader: null, replayStatus: 208 }],
+  ]
+  const withReplays = async (terms: Partial<Contract['idempotency']>, lies: readonly Lie[] = []) => {
+    const { idempotency, ...others } = speaking('kong')
+    const serviceContract: Contract = { ...others, idempotency: { ...idempotency, calls: ['chat'], ...terms } }
+    return { ...(await learnFrom({ contract: serviceContract, lies, over: foreign })), serviceContract }
+  }
+
+  test.each(marks)('are learned by %s', async (_, terms) => {
+    const { yaml, differences } = await withReplays(terms)
+    const profile = parseProfile(yaml, 'learned.yaml')
+    expect(profile.idempotency).toMatchObject({ calls: ['chat'], ...terms })
+    expect(notPromised(profile)).not.toContain('rpc.replay.conflict')
+    expect(differences).toHaveLength(1)
+  })
+
+  const told = (name: string) => [lieByName(name)].filter(each => each !== undefined)
+
+  test('with other bytes are a defect', async () => {
+    const { yaml, differences } = await withReplays({}, told('replay-reformatted'))
+    const profile = parseProfile(yaml, 'learned.yaml')
+    expect(profile.idempotency.calls).toEqual(['chat'])
+    expect(differences).toContainEqual(expect.stringContaining('rpc.replay.body: '))
+    expect(notPromised(profile)).not.toContain('rpc.replay.body')
+  })
+
+  test.each([
+    ['pass', []],
+    ['fail', told('replay-reformatted')],
+  ] as const)('are part of the first scenario, whose verdict is %s', async (verdict, lies) => {
+    const lesson = await withReplays({ conflict: [409] })
+    const scenario = firstScenario(lesson, { tierPerMinute: null, budgetUsd: null })
+    const profile = parseProfile(lesson.yaml, 'learned.yaml')
+    const { report } = await virtualRun({
+      ...{ scenario: scenario.replace('profile: profile.yaml\n', ''), lies },
+      ...{ contract: profile, serviceContract: lesson.serviceContract },
+    })
+    expect([report.verdict, report.findings.map(({ clause }) => clause)], report.reasons.join('; ')).toEqual([
+      verdict,
+      verdict === 'pass' ? [] : ['rpc.replay.body'],
+    ])
+    expect(
+      report.clauses.filter(({ id }) => /^rpc\.replay\.(header|body|conflict)/.test(id)).map(({ judged }) => judged),
+    ).toEqual([2, 1, 1])
+  })
+
+  test('for another body are told, and no conflict is promised', async () => {
+    const { yaml } = await withReplays({}, told('conflict-from-cache'))
+    expect(notPromised(parseProfile(yaml, 'learned.yaml'))).toContain('rpc.replay.conflict')
+    expect(yaml.replaceAll('\n#   ', ' ')).toContain('a used key with another body gets the stored response')
   })
 })
