@@ -16,7 +16,7 @@ const faults = [
 
 test('of 300 pairs of equal services, at most 1 % are called worse', async () => {
   const worse: string[] = []
-  for (const seed of todays(pairs, 20)) {
+  for (const seed of todays(pairs, 29)) {
     const { diff } = await diffVirtually({
       scenario: 'test/e2e/short.yaml',
       seed,
@@ -41,7 +41,7 @@ function clausesOf(setting: Setting): Promise<ReadonlySet<ClauseId>> {
 
 describe('a lie on one side is named on that side', () => {
   const firstLies = clauseIds.flatMap(clause => lies[clause].slice(0, 1).map(lie => ({ clause, name: lie.name, lie })))
-  test.each(todays(firstLies, 40))('$clause: $name', async ({ clause, name, lie }) => {
+  test.each(todays(firstLies, 80))('$clause: $name', async ({ clause, name, lie }) => {
     for (const setting of settings) {
       if (!(await clausesOf(setting)).has(clause)) continue
       const { diff } = await diffVirtually(setting.run, {}, { lies: [lie] })

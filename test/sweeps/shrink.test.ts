@@ -3,7 +3,7 @@ import type { ClauseId } from '../../src/contract/clauses.ts'
 import { randomStream } from '../../src/lib/random.ts'
 import type { Lie } from '../../src/service/lies/lie.ts'
 import { allLies, knownLie } from '../../src/service/lies/lies.ts'
-import { todays } from '../support/nightly.ts'
+import { isNightly, todays } from '../support/nightly.ts'
 import { shrinkVirtually } from '../support/shrink-virtually.ts'
 import { virtualRun } from '../support/virtual-run.ts'
 
@@ -94,7 +94,7 @@ async function runWith(clause: ClauseId, lie: Lie): Promise<string | null> {
 describe('findings of shipped scenarios', () => {
   const all = { found: 0, repeated: 0, small: 0 }
 
-  test.each(todays(allLies, 24))('$clause: $name is found again by no more than before', async ({ clause, name }) => {
+  test.each(todays(allLies, 48))('$clause: $name is found again by no more than before', async ({ clause, name }) => {
     const lie = knownLie(name)
     const scenario = await runWith(clause, lie)
     if (scenario === null) return
@@ -108,8 +108,9 @@ describe('findings of shipped scenarios', () => {
   })
 
   test('most are found again, by few arrivals', () => {
-    // Some lies are told by chance, and rarely.
-    expect(all.repeated / all.found).toBeGreaterThan(0.8)
-    expect(all.small / all.repeated).toBeGreaterThan(0.8)
+    // Some lies are told by chance, and rarely. By day, one lie is a tenth of those found.
+    const share = isNightly ? 0.8 : 0.5
+    expect(all.repeated / all.found).toBeGreaterThan(share)
+    expect(all.small / all.repeated).toBeGreaterThan(share)
   })
 })
