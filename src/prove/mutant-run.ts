@@ -6,14 +6,15 @@ import type { Caller } from '../produce/callers/caller.ts'
 import type { Report } from '../report/document.ts'
 import { discover } from '../run/discovery.ts'
 import { run } from '../run/run.ts'
+import type { Lie } from '../service/lies/lie.ts'
 import { knownLie } from '../service/lies/lies.ts'
 import type { ServiceRequest } from '../service/message.ts'
 import { createService, type Service } from '../service/service.ts'
 import { faultyDecisions, faultyLatency, isBroken, randomErrors } from './faults.ts'
 import { type ManualClock, manualClock } from './manual-clock.ts'
 import { memoryCallers, memoryIo, memoryJob, memoryTransport, steadyNetwork } from './memory-run.ts'
-import { honestTerms, type MutantTerms, type ServiceTerms } from './mutants.ts'
-import { answeredDifferently, recordRequests, repliesTheSame } from './recorded-requests.ts'
+import { honestTerms, type MutantTerms, promisedLies, type ServiceTerms } from './mutants.ts'
+import { answeredDifferently, compareDecisions, recordRequests, repliesTheSame } from './recorded-requests.ts'
 
 /** The part of a report that says whether a gate noticed something. */
 export type MutantResult = Pick<Report, 'verdict' | 'reasons' | 'thresholds'> & {
@@ -50,17 +51,25 @@ async function createRunOf(draft: DraftPlan): Promise<RunMutant> {
   assertInMemory(draft.plan)
   const local = { ...draft.plan, callers: { ...draft.plan.callers, ...ownKeys(draft.plan) } }
   const callers = await memoryCallers(local, draft.contract)
-  const serviceOn = (clock: Clock, { lie, fault, serviceSeed }: ServiceTerms, capacity: Plan['service']) => {
+  const serviceWith = (
+    lies: readonly Lie[],
+    clock: Clock,
+    { fault, serviceSeed }: ServiceTerms,
+    capacity: Plan['service'],
+  ) => {
     const { contract, plan } = draft
-    const lies = [...(lie === null ? [] : [knownLie(lie)]), ...faultyDecisions(fault)]
     const drawn = { seed: serviceSeed ?? plan.seed, timing: faultyLatency(fault), faults: randomErrors(fault) }
     return createService({ contract, clock, ...drawn, lies, capacity, ...openingBalance })
   }
+  const serviceOn = (clock: Clock, terms: ServiceTerms, capacity: Plan['service']) => {
+    const lies = [...(terms.lie === null ? [] : [knownLie(terms.lie)]), ...faultyDecisions(terms.fault)]
+    return serviceWith(lies, clock, terms, capacity)
+  }
   const replan = replanOnce(draft)
   /** What a service states about itself. It is another one, so that it moves neither clock nor chance of the run. */
-  const planFor = async (lie: string | null) => {
+  const planFor = async (lies: readonly Lie[]) => {
     const clock = manualClock()
-    const transport = memoryTransport(serviceOn(clock, { ...honestTerms, lie }, null), clock)
+    const transport = memoryTransport(serviceWith(lies, clock, honestTerms, null), clock)
     const discovery = await clock.run(discover(transport, callers.callers, draft.plan, draft.contract))
     return attempt(() => replan(discovery))
   }
@@ -77,27 +86,31 @@ async function createRunOf(draft: DraftPlan): Promise<RunMutant> {
   }
   let honest: Promise<HonestRun | null> | null = null
   const runHonest = async (): Promise<HonestRun | null> => {
-    const planned = await planFor(null)
+    const compared = compareDecisions(promisedLies(draft.plan, draft.contract).map(({ name }) => knownLie(name)))
+    const planned = await planFor([compared.honest])
     if (planned instanceof UsageError) return null
     const clock = manualClock()
-    const { service, requests, isWhole } = recordRequests(serviceOn(clock, honestTerms, planned.plan.service), clock)
+    const watched = serviceWith([compared.honest], clock, honestTerms, planned.plan.service)
+    const { service, requests, isWhole } = recordRequests(watched, clock)
     const result = await runAt(planned, clock, service, { fault: null, failFast: false })
-    return { planned, result, requests: isWhole() ? requests : null }
+    const { decidesTheSame } = compared
+    return { planned, result, requests: isWhole() ? requests : null, decidesTheSame }
   }
   return async terms => {
     if (terms.repliesOnly) {
       honest ??= runHonest()
       const known = await honest
-      if (known?.requests == null) return nothingKnown
+      if (known?.requests == null || decidesAsHonest(known, terms)) return nothingKnown
       const { service: capacity } = known.planned.plan
       const requests = answeredDifferently(known.requests, clock => serviceOn(clock, terms, capacity))
       return { ...nothingKnown, different: callersOf(requests, callers.callers) }
     }
-    const planned = await planFor(terms.lie)
-    if (planned instanceof UsageError) return refused(planned.message)
     // A scenario that is run a few times is not worth an honest run first, unless a fault needs the middle of its requests.
     if (terms.scenario === null || terms.fault?.kind === 'lost') honest ??= runHonest()
     const known = await honest
+    if (known !== null && decidesAsHonest(known, terms)) return known.result
+    const planned = await planFor(terms.lie === null ? [] : [knownLie(terms.lie)])
+    if (planned instanceof UsageError) return refused(planned.message)
     const { service: capacity } = planned.plan
     const createOther = (clock: Clock) => serviceOn(clock, terms, capacity)
     // Judging takes ten times as long as replying, and many lies never show.
@@ -116,7 +129,12 @@ type HonestRun = {
   readonly result: MutantResult
   /** null: some of them took time inside the service, so they cannot be repeated. */
   readonly requests: Parameters<typeof repliesTheSame>[0] | null
+  readonly decidesTheSame: (lie: string) => boolean
 }
+
+/** A fault, and another seed, change more than decisions. */
+const decidesAsHonest = ({ decidesTheSame }: HonestRun, { lie, fault, serviceSeed }: MutantTerms): boolean =>
+  fault === null && serviceSeed === null && (lie === null || decidesTheSame(lie))
 
 /** Most services state the same about themselves, so that their plan and contract are made once. */
 function replanOnce({ replan }: DraftPlan): DraftPlan['replan'] {

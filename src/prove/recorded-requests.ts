@@ -1,4 +1,8 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Contract } from '../contract/contract.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { Behavior } from '../service/behavior.ts'
+import type { Lie } from '../service/lies/lie.ts'
 import type { Reply, ServiceRequest } from '../service/message.ts'
 import type { Service } from '../service/service.ts'
 
@@ -95,4 +99,56 @@ function replay(
     replies.push(reply.onLeave === undefined ? null : reply)
     return textOf(reply) === event.reply || onOther(event.request)
   })
+}
+
+type Decision = (...given: readonly unknown[]) => unknown
+
+/** What they change is not seen in what they return. */
+const acting = ['charge', 'logRejection'] as const satisfies readonly (keyof Behavior)[]
+const isActing = (key: string): boolean => acting.some(each => each === key)
+
+/**
+ * The honest service, which asks all `lies` at each decision what they would decide. One that always decided the same
+ * would have given the same replies: `decidesTheSame`, of all services with `honest`.
+ */
+export function compareDecisions(lies: readonly Lie[]) {
+  const asked = new Set(lies.map(({ name }) => name))
+  const different = new Set<string>()
+  const overrides = (honest: Behavior, contract: Contract): Partial<Behavior> => {
+    const rivals = new Map<string, Map<string, Decision>>()
+    for (const { name, overrides: overridesOf } of lies) {
+      const act = () => void different.add(name)
+      const harmless = { ...honest, ...Object.fromEntries(acting.map(key => [key, act])) }
+      for (const [key, own] of Object.entries(overridesOf(harmless, contract))) {
+        if (typeof own === 'function' && !isActing(key))
+          rivals.set(key, (rivals.get(key) ?? new Map()).set(name, own as Decision))
+        else if (own !== honest[key as keyof Behavior]) different.add(name)
+      }
+    }
+    const watched = [...rivals].map(([key, byName]) => {
+      const documented = honest[key as keyof Behavior] as Decision
+      const decide: Decision = (...given) => {
+        const decided = documented(...given)
+        for (const [name, rival] of byName) {
+          if (!different.has(name) && isSame(rival, given, decided)) continue
+          different.add(name)
+          byName.delete(name)
+        }
+        return decided
+      }
+      return [key, decide]
+    })
+    return Object.fromEntries(watched)
+  }
+  const honest: Lie = { name: 'honest', text: 'Decides as documented.', overrides, alsoViolates: [] }
+  return { honest, decidesTheSame: (name: string) => asked.has(name) && !different.has(name) }
+}
+
+function isSame(rival: Decision, given: readonly unknown[], decided: unknown): boolean {
+  try {
+    const other = rival(...given)
+    return Object.is(other, decided) || isDeepStrictEqual(other, decided)
+  } catch {
+    return false
+  }
 }
