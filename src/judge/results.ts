@@ -81,6 +81,10 @@ export type TrialOutcome = TrialResult['outcome']
 /** A turn of all sessions of a call. Tokens and costs are those that the target states. */
 const turnResultSchema = z.object({
   turn: whole.meta({ description: 'From 1. The last row also has all later turns.' }),
+  isBranch: z
+    .boolean()
+    .default(false)
+    .meta({ description: 'Whether it is a turn of branches. It counts from their start.' }),
   sent: whole,
   answered: whole.meta({ description: 'Complete 2xx responses.' }),
   toolCalls: whole.default(0).meta({ description: 'Answers that are calls of tools.' }),

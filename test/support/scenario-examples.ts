@@ -99,6 +99,7 @@ export const callExamples: Readonly<Record<string, string>> = {
     system-groups: 3
     own-system-ratio: 0.1
     tools: { ratio: 0.5, result-tokens: 100 to 300, time: 200ms to 2s }
+    branches: { ratio: 0.3, count: 2 to 3, turns: 1 to 2 }
     history: synthetic
     session-header: x-session-id
     session-field: prompt_cache_key

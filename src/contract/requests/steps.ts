@@ -11,6 +11,11 @@ export const twinForms = [...ownForms, 'other-key', 'other-caller'] as const
 /** What a form may change, if the scenario allows it. */
 export const twinParts = ['tokens', 'credits', 'result'] as const
 
+/** turn: of the main line of a session · branch: the first turn of a branch of the last main turn · branch-turn: a later one */
+export const turnSteps = ['turn', 'branch', 'branch-turn'] as const
+
 /** What a request is for in its arrival. A top-up that pays first asks how to. */
-export const arrivalSteps = ['only', ...replayRoles, ...ownForms, 'offer', 'payment', 'turn'] as const
+export const arrivalSteps = ['only', ...replayRoles, ...ownForms, 'offer', 'payment', ...turnSteps] as const
 export type ArrivalStep = (typeof arrivalSteps)[number]
+
+export const isTurn = (step: ArrivalStep): boolean => turnSteps.some(each => each === step)

@@ -28,7 +28,7 @@ export type TurnFold = {
   readonly merge: (snapshot: TurnsSnapshot) => void
 }
 
-/** Plain data, for merging. By call, and by the number of a turn. */
+/** Plain data, for merging. By call, and by row. */
 export type TurnsSnapshot = {
   readonly sessions: ReadonlyMap<string, Sessions>
   readonly turns: ReadonlyMap<string, ReadonlyMap<number, TurnSums & TurnTimes<HistogramSnapshot>>>
@@ -83,8 +83,10 @@ const turnRules: MergeRules<TurnSums & TurnTimes<HistogramSnapshot>, OwnSums> = 
   ...eachBy(into<HistogramSnapshot, MutableHistogram>, ['hit', 'miss']),
 }
 
-/** Later turns share the last row. */
+/** Later turns share the last row. The rows of branches follow those of the main line. */
 const maxRows = 32
+const rowOf = ({ number, place = { isBranch: false, number } }: TurnDescriptor): number =>
+  Math.min(place.number, maxRows - 1) + (place.isBranch ? maxRows : 0)
 
 export function createTurnFold(plan: Pick<Plan, 'calls'>, contract?: Contract): TurnFold {
   const sessions = new Map<string, Sessions>()
@@ -104,7 +106,7 @@ export function createTurnFold(plan: Pick<Plan, 'calls'>, contract?: Contract): 
     if (isLast && isSuccess(o)) addSession(call, { finished: 1 })
     else if (isLast && (isSent || outcome.reason === 'no-response')) addSession(call, { gaveUp: 1 })
     if (!isSent) return
-    const own = getOrAdd(getOrAdd(turns, call, emptyRows), Math.min(turn.number, maxRows - 1), noTurns)
+    const own = getOrAdd(getOrAdd(turns, call, emptyRows), rowOf(turn), noTurns)
     own.sent++
     if (isSuccess(o)) addAnswer(own, o, turn)
   }
@@ -172,7 +174,7 @@ const mergeRows = mapBy(
 )
 
 function resultOf(call: string, sessions: Sessions, rows: ReadonlyMap<number, OwnSums>): ConversationResult {
-  const turns = [...rows].toSorted(([a], [b]) => a - b).map(([number, own]) => turnResult(number + 1, own))
+  const turns = [...rows].toSorted(([a], [b]) => a - b).map(([number, own]) => turnResult(number, own))
   const all = [...rows.values()]
   const claimed = all.reduce((total, { claimedPico }) => total + claimedPico, 0n)
   const uncached = all.reduce((total, { uncachedPico }) => total + uncachedPico, 0n)
@@ -188,10 +190,11 @@ function resultOf(call: string, sessions: Sessions, rows: ReadonlyMap<number, Ow
   }
 }
 
-function turnResult(turn: number, own: OwnSums): TurnResult {
+function turnResult(row: number, own: OwnSums): TurnResult {
   const { claimedPico, hit, miss, uncachedPico: _, unpriced: __, ...sums } = own
   return {
-    turn,
+    turn: (row % maxRows) + 1,
+    isBranch: row >= maxRows,
     ...sums,
     claimedUsd: formatPico(claimedPico),
     ttftMs: percentilesOf(mergeHistograms([hit, miss])),

@@ -43,8 +43,10 @@ export const turnSchema = z.object({
   session: whole,
   /** From 0. */
   number: whole,
-  /** The turns of its session. */
+  /** The turns of its session, with those of its branches. */
   turns: whole,
+  /** Its number in its branch or in the main line, from 0. Missing: no turn of its call has branches. */
+  place: z.object({ isBranch: z.boolean(), number: whole }).optional(),
   /** The approximate number of tokens that no earlier request had, so that no cache has them. */
   newTokens: whole,
 })

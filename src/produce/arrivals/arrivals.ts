@@ -1,5 +1,5 @@
 import { inMicroseconds } from '../../lib/clock.ts'
-import { randomStream } from '../../lib/random.ts'
+import { type Random, randomStream } from '../../lib/random.ts'
 import {
   type ArrivalStep,
   type Call,
@@ -77,7 +77,7 @@ export function createArrivalSource(
   }
 
   const stepsOf = (call: Call, id: number, keys: number): readonly ArrivalStep[] =>
-    traitsOf(call).steps({ random: () => randomStream(plan.seed, `replay/${id}`), callers: names.length, keys })
+    traitsOf(call).steps({ random: () => randomOfSteps(plan.seed, id), callers: names.length, keys })
 
   return {
     single,
@@ -131,6 +131,9 @@ export function createArrivalSource(
     },
   }
 }
+
+/** Decides the steps of the arrival whose first request has this id. */
+export const randomOfSteps = (seed: number, firstId: number): Random => randomStream(seed, `replay/${firstId}`)
 
 /** The id of request `index` of an arrival. The ids of one caller are `callers` apart, so callers never collide. */
 export const requestIdOf = ({ id }: Arrival, index: number, callers: number): number => id + index * callers

@@ -1,6 +1,7 @@
 import {
   type ArrivalStep,
   balanceCheckOf,
+  isTurn,
   keyCallers,
   keysOfCaller,
   type Plan,
@@ -62,7 +63,7 @@ export function* plannedRequests(plan: Plan, hasBalanceChecks: boolean): Iterabl
       const caller = step === 'other-caller' ? pairedCallerOf(arrival.caller, names.length) : arrival.caller
       const key = (arrival.key + (step === 'other-key' ? 1 : 0)) % keysOfCaller(plan.callers, caller)
       const id = requestIdOf(arrival, index, names.length)
-      const turn = step === 'turn' && { turn: { number: index, turns: arrival.steps.length } }
+      const turn = isTurn(step) && { turn: { number: index, turns: arrival.steps.length } }
       yield { id, firstId, step, ...turn, ...recorded, stage, call, caller: names[caller] ?? '', key, dueMs }
     }
   }

@@ -1,6 +1,14 @@
 import { toObject } from '../../lib/json.ts'
 import { randomStream } from '../../lib/random.ts'
-import { type ConversationCall, chatOfTurn, drawFrom, offeredTool } from '../../plan/plan.ts'
+import {
+  type ArrivalStep,
+  type ConversationCall,
+  chatOfTurn,
+  drawFrom,
+  offeredTool,
+  traitsOf,
+} from '../../plan/plan.ts'
+import { randomOfSteps } from '../arrivals/arrivals.ts'
 import type { CalledTool, CallOf, Message, RequestBuilder, RequestContext, SessionHistory } from './call.ts'
 import { buildChatOf, makePrompt } from './chat.ts'
 import type { AnswerSink } from './stream-reader.ts'
@@ -8,26 +16,63 @@ import type { AnswerSink } from './stream-reader.ts'
 export const conversationRequests: RequestBuilder<CallOf<'conversation'>> = {
   build: (plan, { firstId, turn = { number: 0, turns: 1 } }, headers, context) => {
     const { number, turns, onAnswer } = turn
-    const history = turn.history ?? syntheticHistory(plan, firstId, number, context)
+    const steps = turn.steps ?? stepsOf(plan, firstId, context)
+    const before = turnsBefore(steps, number)
+    const history = turn.history ?? syntheticHistory(plan, firstId, before, context)
     const own = turnOf(plan, firstId, number, context)
     const { tokens, messages } = inputOf(own, history)
     const newTokens = tokens + (number === 0 && history.isOwn ? plan.systemTokens : 0)
     const session = `${context.runId}-${firstId}`
     const promptTokens = history.tokens + tokens
     const { maxCompletionTokens } = own
-    const callsTool = own.callsTool && number < turns - 1
+    const callsTool = own.callsTool && !isLast(steps, number)
+    const isBranch = isOfBranch(steps, number)
+    const place = { isBranch, number: before.filter(each => isOfBranch(steps, each) === isBranch).length }
     const call = chatOfTurn(plan, { promptTokens, maxCompletionTokens, session, callsTool })
     const built = buildChatOf(call, [...history.messages, ...messages()], headers, context, onAnswer)
     const { sessionHeader } = plan
     return {
       ...built,
-      descriptor: { ...built.descriptor, turn: { session: firstId, number, turns, newTokens } },
+      descriptor: {
+        ...built.descriptor,
+        turn: { session: firstId, number, turns, newTokens, ...(plan.branches && { place }) },
+      },
       request:
         sessionHeader === null
           ? built.request
           : { ...built.request, headers: { [sessionHeader.toLowerCase()]: session, ...built.request.headers } },
     }
   },
+}
+
+const stepsOf = (plan: ConversationCall, firstId: number, { seed }: Pick<RequestContext, 'seed'>) =>
+  traitsOf(plan).steps({ random: () => randomOfSteps(seed, firstId), callers: 1, keys: 1 })
+
+const isOfBranch = (steps: readonly ArrivalStep[], number: number): boolean =>
+  steps[number] === 'branch' || steps[number] === 'branch-turn'
+
+/** Whether a turn is the last one of its branch, or of its session. */
+const isLast = (steps: readonly ArrivalStep[], number: number): boolean =>
+  isOfBranch(steps, number) ? steps[number + 1] !== 'branch-turn' : number >= steps.length - 1
+
+/** The turns that a turn has before it: of the main line, and of its own branch. */
+function turnsBefore(steps: readonly ArrivalStep[], number: number): readonly number[] {
+  const first = isOfBranch(steps, number) ? steps.lastIndexOf('branch', number) : number
+  return [...steps.slice(0, number).keys()].filter(each => each >= first || !isOfBranch(steps, each))
+}
+
+/** The main line of a session. */
+export const mainLine = (steps: readonly ArrivalStep[]): readonly number[] =>
+  [...steps.keys()].filter(number => !isOfBranch(steps, number))
+
+/** The branches after a turn of the main line, each as its turns. */
+export function branchesAfter(steps: readonly ArrivalStep[], number: number): readonly (readonly number[])[] {
+  const branches: number[][] = []
+  if (isOfBranch(steps, number)) return branches
+  for (let next = number + 1; isOfBranch(steps, next); next++)
+    if (steps[next] === 'branch') branches.push([next])
+    else branches.at(-1)?.push(next)
+  return branches
 }
 
 /** What a session begins with: its system prompt, if it has one. */
@@ -171,11 +216,11 @@ const usableCalls = (calls: readonly unknown[]): readonly CalledTool[] =>
 function syntheticHistory(
   plan: ConversationCall,
   firstId: number,
-  number: number,
+  before: readonly number[],
   context: RequestContext,
 ): SessionHistory {
   const history = openingHistory(plan, firstId, context)
-  for (let earlier = 0; earlier < number; earlier++) {
+  for (const earlier of before) {
     const turn = turnOf(plan, firstId, earlier, context)
     addTurn(history, turn, turn.syntheticAnswer())
   }

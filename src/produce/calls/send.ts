@@ -7,12 +7,14 @@ import { statedRequests, statedTokens } from '../../observation/limit-scope.ts'
 import type { DropReason, Observation } from '../../observation/observation.ts'
 import { type Call, type ConversationCall, traitsOf } from '../../plan/plan.ts'
 import { type Arrival, requestIdOf } from '../arrivals/arrivals.ts'
-import type { TurnPosition } from './call.ts'
+import type { SessionHistory, TurnPosition } from './call.ts'
 import {
   addTurn,
   answerOfBody,
   answerOfStream,
+  branchesAfter,
   isAnswer,
+  mainLine,
   noHistory,
   openingHistory,
   type TurnAnswer,
@@ -79,37 +81,66 @@ export function dropArrival(arrival: Arrival, reason: DropReason, context: SendC
 const maxWaitMs = 120_000
 
 /**
- * Sends the turns of a session, one after another. A turn is due when the think time after the one before it ends.
- * Resolves when all turns are observed, sent or not, with whether the first one was sent.
+ * Sends the turns of a session. A turn is due when the think time after the one before it ends, or after the last one of
+ * its branches. Resolves when all turns are observed, sent or not, with whether the first one was sent.
  */
 async function sendSession(arrival: Arrival, context: SendContext): Promise<boolean> {
   const plan = conversationOf(planOf(arrival, context))
   const history = openingHistory(plan, arrival.id, context)
-  const turns = arrival.steps.length
-  let wasSent = false
-  let dueMs = arrival.dueMs
-  for (let number = 0; number < turns; number++) {
-    const position = { firstId: arrival.id, number, turns, history }
-    const { ended, answer } = await sendTurn(turnAt(arrival, number, dueMs, context), position, context)
-    const isAnswered = answer !== null && isAnswer(answer)
-    if (number === 0) wasSent = ended !== null && ended.outcome.kind !== 'dropped'
-    const turn = turnOf(plan, arrival.id, number, context)
-    if (isAnswered) addTurn(history, turn, plan.history === 'target' ? answer : turn.syntheticAnswer())
-    if (number === turns - 1) break
-    const next = nextOf(ended, isAnswered, plan, context)
-    if (typeof next === 'string') {
-      dropTurns(arrival, number + 1, next, context)
-      break
-    }
-    const waitMs = waitMsBefore(turnOf(plan, arrival.id, number + 1, context), history)
-    dueMs = inMicroseconds(Math.max(next.endMs + waitMs, next.earliestMs))
-    await sleepPreciselyUntil(context.clock, dueMs, context.stop)
-    if (!context.stop.aborted) continue
-    dropTurns(arrival, number + 1, 'interrupted', context)
-    break
-  }
+  const { wasSent } = await sendLine(mainLine(arrival.steps), history, null, { arrival, plan, context })
   return wasSent
 }
+
+/** From when a turn waits until it is due. */
+type Begin = { readonly endMs: number; readonly earliestMs: number }
+
+/**
+ * Sends turns one after another: the main line of a session, or a branch. `begin`: null if the first turn is due with its
+ * arrival. Resolves with whether the first turn was sent, and when the last one ended.
+ */
+async function sendLine(
+  line: readonly number[],
+  history: SessionHistory,
+  begin: Begin | null,
+  session: { readonly arrival: Arrival; readonly plan: ConversationCall; readonly context: SendContext },
+): Promise<{ readonly wasSent: boolean; readonly endMs: number }> {
+  const { arrival, plan, context } = session
+  const { steps } = arrival
+  const last = line.at(-1) ?? 0
+  let wasSent = false
+  let from = begin
+  for (const [at, number] of line.entries()) {
+    const turn = turnOf(plan, arrival.id, number, context)
+    const dueMs =
+      from === null
+        ? arrival.dueMs
+        : inMicroseconds(Math.max(from.endMs + waitMsBefore(turn, history), from.earliestMs))
+    if (from !== null) await sleepPreciselyUntil(context.clock, dueMs, context.stop)
+    if (from !== null && context.stop.aborted) {
+      dropTurns(arrival, number, last, 'interrupted', context)
+      break
+    }
+    const position = { firstId: arrival.id, number, turns: steps.length, steps, history }
+    const { ended, answer } = await sendTurn(turnAt(arrival, number, dueMs, context), position, context)
+    if (at === 0) wasSent = ended !== null && ended.outcome.kind !== 'dropped'
+    const isAnswered = answer !== null && isAnswer(answer)
+    if (isAnswered) addTurn(history, turn, plan.history === 'target' ? answer : turn.syntheticAnswer())
+    const next = nextOf(ended, isAnswered, plan, context)
+    if (typeof next !== 'string') from = next
+    if (number === last) break
+    if (typeof next === 'string') {
+      dropTurns(arrival, number + 1, last, next, context)
+      break
+    }
+    const branches = branchesAfter(steps, number)
+    if (branches.length === 0) continue
+    const ends = await Promise.all(branches.map(branch => sendLine(branch, copyOf(history), next, session)))
+    from = { ...next, endMs: Math.max(...ends.map(({ endMs }) => endMs)) }
+  }
+  return { wasSent, endMs: from?.endMs ?? arrival.dueMs }
+}
+
+const copyOf = (history: SessionHistory): SessionHistory => ({ ...history, messages: [...history.messages] })
 
 /** A turn as an arrival of one request. It gets its number now, because it is sent or dropped now. */
 const turnAt = (arrival: Arrival, number: number, dueMs: number, { callers, nextSeq }: SendContext): Arrival => ({
@@ -187,15 +218,14 @@ function waitIn(headers: Readonly<Record<string, string>>, contract: Contract, w
   return Math.max(0, ...waits)
 }
 
-/** Observes that the turns from `first` on were not sent. */
-function dropTurns(arrival: Arrival, first: number, reason: DropReason, context: SendContext): void {
+/** Observes that these turns were not sent. */
+function dropTurns(arrival: Arrival, first: number, last: number, reason: DropReason, context: SendContext): void {
   const nowMs = context.clock.nowMs()
-  const turns = arrival.steps.length
-  const history = noHistory()
-  for (let number = first; number < turns; number++)
+  const { steps } = arrival
+  for (let number = first; number <= last; number++)
     dropStep(turnAt(arrival, number, nowMs, context), 0, reason, {
       ...context,
-      turn: { firstId: arrival.id, number, turns, history },
+      turn: { firstId: arrival.id, number, turns: steps.length, steps, history: noHistory() },
     })
 }
 

@@ -56,7 +56,7 @@ function cellsOf(turn: Turn, hasTools: boolean): readonly string[] {
   const { counted, answered } = turn
   const mean = (sum: number) => (counted === 0 ? NO_VALUE : count(Math.round(sum / counted)))
   return [
-    String(turn.turn),
+    `${turn.isBranch ? 'branch ' : ''}${turn.turn}`,
     count(turn.sent),
     count(answered),
     ...(hasTools ? [count(turn.toolCalls)] : []),

@@ -37,6 +37,14 @@ const toolsField = mapping({
   .optional()
   .describe('Some answers are calls of a tool, and the next turn has their results. Default: none is offered.')
 
+const branchesField = mapping({
+  ratio: probabilityField().default(1).describe('Probability that a turn, other than the last one, has branches.'),
+  count: rangeField(1, 100).describe('Branches after such a turn: one number, or a range to draw from.'),
+  turns: rangeField(1, 20).describe('Turns of each branch: one number, or a range to draw from.'),
+})
+  .optional()
+  .describe('After some turns, several branches go on at once, and then the session does. Default: none does.')
+
 export const conversationSchema = mapping({
   kind: kindField('conversation'),
   stream,
@@ -58,6 +66,7 @@ export const conversationSchema = mapping({
     .default(0)
     .describe('Probability that a session has a system prompt of its own, which no cache can serve.'),
   tools: toolsField,
+  branches: branchesField,
   history: z
     .enum(histories, { error: oneOf(histories) })
     .default('target')
@@ -89,6 +98,8 @@ export const resolvedConversation = z.object({
   ownSystemRatio: z.number().min(0).max(1),
   /** Missing: no tool is offered. */
   tools: z.object({ ratio: z.number().min(0).max(1), resultTokens: rangeSchema, timeMs: rangeSchema }).optional(),
+  /** Missing: no turn has branches. */
+  branches: z.object({ ratio: z.number().min(0).max(1), count: rangeSchema, turns: rangeSchema }).optional(),
   history: z.enum(histories),
   /** null: no id of the session is sent. */
   sessionHeader: z.string().nullable(),
@@ -139,24 +150,59 @@ type TurnSize = Pick<TurnCall, 'promptTokens' | 'maxCompletionTokens'>
 /** At most these tokens of a chat template come with each message. */
 const tokensPerMessage = 10
 
-/** The turns of a session whose turns and answers have these lengths. */
-function turnsOf(
-  call: ConversationCall,
-  { turns, user, answer }: { readonly turns: number; readonly user: number; readonly answer: number },
-): readonly TurnCall[] {
-  return Array.from({ length: turns }, (_, number) => {
-    const words = call.systemTokens + number * (user + answer) + user
-    const promptTokens = words + (2 * number + 2) * tokensPerMessage
-    return chatOfTurn(call, { promptTokens, maxCompletionTokens: answer, session: '', callsTool: false })
-  })
+/** The lengths of a session, and the branches after each turn but the last. */
+type SessionSize = {
+  readonly turns: number
+  readonly user: number
+  readonly answer: number
+  readonly branches: number
+  readonly branchTurns: number
 }
 
-const longestTurns = (call: ConversationCall): readonly TurnCall[] =>
+/** A turn, and how many of a session are like it. */
+type AlikeTurns = { readonly turn: TurnCall; readonly times: number }
+
+/** The turns of a session of this size. */
+function turnsOf(call: ConversationCall, size: SessionSize): readonly AlikeTurns[] {
+  const { turns, user, answer, branches, branchTurns } = size
+  const turnAfter = (earlier: number, times: number): AlikeTurns => {
+    const words = call.systemTokens + earlier * (user + answer) + user
+    const promptTokens = words + (2 * earlier + 2) * tokensPerMessage
+    const length = { promptTokens, maxCompletionTokens: answer }
+    return { turn: chatOfTurn(call, { ...length, session: '', callsTool: false }), times }
+  }
+  return Array.from({ length: turns }, (_, number) => {
+    const ofBranch = number === turns - 1 || branches === 0 ? 0 : branchTurns
+    return [turnAfter(number, 1), ...Array.from({ length: ofBranch }, (_, at) => turnAfter(number + 1 + at, branches))]
+  }).flat()
+}
+
+const longestTurns = (call: ConversationCall): readonly AlikeTurns[] =>
   turnsOf(call, {
     turns: call.turns.to,
     user: Math.max(call.userTokens.to, call.tools?.resultTokens.to ?? 0),
     answer: call.maxCompletionTokens.to,
+    branches: call.branches === undefined || call.branches.ratio === 0 ? 0 : call.branches.count.to,
+    branchTurns: call.branches?.turns.to ?? 0,
   })
+
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0)
+
+/** The requests of a session, in the order of their ids. The branches of a turn follow it. */
+function drawnSteps({ turns, branches }: ConversationCall, random: Random): readonly ArrivalStep[] {
+  const main = Array<ArrivalStep>(drawFrom(turns, random)).fill('turn')
+  if (branches === undefined) return main
+  return main.flatMap((step, number): readonly ArrivalStep[] => {
+    if (number === main.length - 1 || random.next() >= branches.ratio) return [step]
+    const forked = Array.from({ length: drawFrom(branches.count, random) }, () => drawFrom(branches.turns, random))
+    return [step, ...forked.flatMap(length => branchOf(length))]
+  })
+}
+
+const branchOf = (length: number): readonly ArrivalStep[] => [
+  'branch',
+  ...Array<ArrivalStep>(length - 1).fill('branch-turn'),
+]
 
 /** What a turn adds to the prompt, on average: the text of the user, or results of tools. */
 function meanNewTokens({ userTokens, tools }: ConversationCall): number {
@@ -167,27 +213,36 @@ function meanNewTokens({ userTokens, tools }: ConversationCall): number {
 export const conversation: CallKind<ConversationCall> = {
   judges: chat.judges,
   traits: call => {
-    const { turns, model, stream, maxCompletionTokens, thinkMs, tools } = call
+    const { turns, model, stream, maxCompletionTokens, thinkMs, tools, branches } = call
     const toolMs = tools?.timeMs ?? thinkMs
-    const requests = meanOfRange(turns)
-    const usual = { user: meanNewTokens(call), answer: meanOfRange(maxCompletionTokens) }
-    const mean = turnsOf(call, { turns: Math.round(requests), ...usual }).map(chat.traits)
+    const meanBranches = branches === undefined ? 0 : branches.ratio * meanOfRange(branches.count)
+    const meanBranchTurns = branches === undefined ? 0 : meanOfRange(branches.turns)
+    const requests = meanOfRange(turns) + (meanOfRange(turns) - 1) * meanBranches * meanBranchTurns
+    const mean = turnsOf(call, {
+      turns: Math.round(meanOfRange(turns)),
+      user: meanNewTokens(call),
+      answer: meanOfRange(maxCompletionTokens),
+      branches: meanBranches,
+      branchTurns: Math.round(meanBranchTurns),
+    }).map(({ turn, times }) => ({ ...chat.traits(turn), times }))
+    const maxBranchTurns = branches?.turns.to ?? 0
     return {
       ...usualTraits,
       judges: () => chat.judges,
       limits: (mean[0]?.limits ?? []).map(({ scope }, index) => ({
         scope,
-        amount: mean.reduce((sum, { limits }) => sum + (limits[index]?.amount ?? 0), 0),
+        amount: sumOf(mean.map(({ limits, times }) => times * (limits[index]?.amount ?? 0))),
       })),
       cost: conversationCost(call),
       unfitToSaturate: 'which is several requests',
       isSearchable: false,
       requests,
-      steps: ({ random }) => Array<ArrivalStep>(drawFrom(turns, random())).fill('turn'),
+      steps: ({ random }) => drawnSteps(call, random()),
+      requestsAtOnce: branches?.count.to ?? 1,
       samples: () => requests,
-      maxTokens: turns.to * maxCompletionTokens.to,
+      maxTokens: (turns.to + (turns.to - 1) * maxBranchTurns) * maxCompletionTokens.to,
       isStream: stream,
-      waitMs: (turns.to - 1) * Math.max(thinkMs.to, toolMs.to),
+      waitMs: (turns.to - 1) * (1 + maxBranchTurns) * Math.max(thinkMs.to, toolMs.to),
       minWaitMs: (turns.from - 1) * Math.min(thinkMs.from, toolMs.from),
       model,
     }
@@ -211,6 +266,13 @@ export const conversation: CallKind<ConversationCall> = {
         time: writtenRange(call.tools.timeMs, 'ms'),
       },
     }),
+    ...(call.branches && {
+      branches: {
+        ratio: call.branches.ratio,
+        count: writtenRange(call.branches.count),
+        turns: writtenRange(call.branches.turns),
+      },
+    }),
     history: call.history,
     ...(call.sessionHeader !== null && { 'session-header': call.sessionHeader }),
     ...(call.sessionField !== null && { 'session-field': call.sessionField }),
@@ -221,17 +283,18 @@ export const conversation: CallKind<ConversationCall> = {
 
 /** A session costs at most as much as all of its turns, if every turn and answer has its maximum length. */
 function conversationCost(call: ConversationCall): CallCost {
-  const costs = longestTurns(call).map(turn => chat.traits(turn).cost)
+  const longest = longestTurns(call)
+  const costs = longest.map(({ turn, times }) => ({ ...chat.traits(turn).cost, times }))
+  const last = longest.reduce((a, b) => (b.turn.promptTokens > a.turn.promptTokens ? b : a))
   return {
     credits: () => 0,
     arrivals: (arrivals, contract) =>
       costs.reduce<bigint | null>((sum, cost) => {
-        const ofTurn = cost.arrivals(arrivals, contract)
+        const ofTurn = cost.arrivals(arrivals * cost.times, contract)
         return sum === null || ofTurn === null ? null : sum + ofTurn
       }, 0n),
-    // The last turn has the longest prompt.
-    maxRequest: contract => costs.at(-1)?.maxRequest(contract) ?? null,
-    maxCharged: call.turns.to,
+    maxRequest: contract => chat.traits(last.turn).cost.maxRequest(contract),
+    maxCharged: sumOf(longest.map(({ times }) => times)),
   }
 }
 
@@ -252,6 +315,7 @@ export function resolveConversation(value: unknown, context: CallContext): Conve
     systemGroups: call['system-groups'] ?? 1,
     ownSystemRatio: call['own-system-ratio'] ?? 0,
     ...(tools && { tools: { ratio: tools.ratio, resultTokens: tools['result-tokens'], timeMs: tools.time } }),
+    ...(call.branches && { branches: call.branches }),
     history: call.history ?? 'target',
     sessionHeader: call['session-header'] ?? null,
     sessionField: call['session-field'] ?? null,

@@ -166,6 +166,63 @@ describe('sessions that call tools', () => {
   })
 })
 
+describe('sessions with branches', () => {
+  const branches =
+    'branches: { ratio: 0.5, count: 2 to 3, turns: 1 to 2 }\n    tools: { ratio: 0.5, result-tokens: 30 }'
+  const forking = scenarioOf(open, branches).replace('count: 4', 'count: 12')
+  let run: Run
+  beforeAll(async () => {
+    run = await virtualRun({ scenario: forking, workers: 2 })
+  })
+
+  test('pass on an honest service, and finish', () => {
+    expect(run.report.findings).toEqual([])
+    expect(run.report.verdict).toBe('pass')
+    expect(run.report.conversations[0]).toMatchObject({ started: 10, finished: 10, gaveUp: 0 })
+  })
+
+  test('have rows of their own in the report', () => {
+    const turns = run.report.conversations[0]?.turns ?? []
+    const inMain = turns.filter(({ isBranch }) => !isBranch)
+    const inBranch = turns.filter(({ isBranch }) => isBranch)
+    expect(inMain.map(({ turn, sent }) => [turn, sent])[0]).toEqual([1, 10])
+    expect(inBranch.map(({ turn }) => turn)).toEqual([1, 2])
+    expect(turns.reduce((sum, { sent }) => sum + sent, 0)).toBe(sessionsIn(run.observations).flat().length)
+    // A branch finds the history that it shares.
+    expect(inBranch[0]?.hits).toBe(inBranch[0]?.sent)
+  })
+
+  test('send branches at once, with ids of their own', () => {
+    const ids = run.observations.map(({ id }) => id)
+    expect(new Set(ids).size).toBe(ids.length)
+    const overlaps = sessionsIn(run.observations).filter(session =>
+      session.some(({ of, turn }) =>
+        session.some(
+          other => turn.number < other.turn.number && (other.of.sentMs ?? 0) < (of.endMs ?? 0) && turn.place?.isBranch,
+        ),
+      ),
+    )
+    expect(overlaps.length).toBeGreaterThan(0)
+  })
+
+  test('are the same with one worker', async () => {
+    const alone = await virtualRun({ scenario: forking })
+    const placesOf = ({ observations }: Run) =>
+      sessionsIn(observations).map(each => each.map(({ turn }) => [turn.session, turn.number, turn.place]))
+    expect(new Set(placesOf(alone).map(each => JSON.stringify(each)))).toEqual(
+      new Set(placesOf(run).map(each => JSON.stringify(each))),
+    )
+  })
+
+  test('keep a budget to their end', async () => {
+    const scenario = forking.replace('usd: 1', 'usd: 0.05')
+    const { report } = await virtualRun({ scenario })
+    expect(report.run.ended).toBe('budget-reached')
+    expect(Number(report.billing.claimedUsd)).toBeLessThanOrEqual(0.05)
+    expect(Number(report.billing.claimedUsd)).toBeGreaterThan(0)
+  })
+})
+
 test('a session that is refused gives up, and its other turns are not due', async () => {
   const { report, observations } = await virtualRun({
     scenario: scenarioOf(open, 'after-failure: give-up'),

@@ -43,7 +43,7 @@ const messagesOf = ({
   requests,
 }: Pick<Session, 'requests'>): readonly (readonly { role: string; content: string }[])[] =>
   requests.map(({ body }) => JSON.parse(body ?? '{}').messages)
-const endings = ({ observations }: Session) =>
+const endings = ({ observations }: Pick<Session, 'observations'>) =>
   observations.map(({ outcome }) =>
     outcome.kind === 'answered' ? outcome.status : 'reason' in outcome && outcome.reason,
   )
@@ -199,6 +199,116 @@ describe('calls of tools', () => {
     const head = { target: 'http://127.0.0.1', startedAtMs: 0, runId: context.runId }
     if (last === undefined) throw new Error('no third turn')
     expect(evidenceOf(last, { talk: call }, context, head).request?.body).toBe(requests[2]?.body)
+  })
+})
+
+describe('branches', () => {
+  const always = { ratio: 1, count: { from: 2, to: 2 }, turns: { from: 2, to: 2 } }
+  const branch = ['branch', 'branch-turn'] as const
+
+  /** Sends a session of two turns, with two branches of two turns after the first one. */
+  async function fork(changes: Partial<ConversationCall>, reply: (content: string) => Reply) {
+    const steps = ['turn', ...branch, ...branch, 'turn'] as const
+    const session = sendContext(({ body }) => reply(JSON.parse(body ?? '').messages.at(-1).content))
+    const call = { ...talk, turns: { from: 2, to: 2 }, branches: always, ...changes }
+    const context = { ...session.context, calls: { talk: call } }
+    await session.clock.run(sendArrival(arrival('talk', steps), context))
+    const byNumber = session.observations.toSorted((a, b) => a.id - b.id)
+    const bodyOf = (number: number) => {
+      const at = session.observations.findIndex(({ id }) => id === byNumber[number]?.id)
+      return session.requests[at]?.body
+    }
+    return {
+      ...session,
+      context,
+      call,
+      byNumber,
+      bodyOf,
+      messages: (number: number) => JSON.parse(bodyOf(number) ?? '').messages,
+    }
+  }
+
+  test('each have the history up to them, and no other branch, and the session goes on without them', async () => {
+    const { byNumber, messages } = await fork({}, content => answer(`to ${content}`))
+    expect(byNumber.map(({ id }) => id)).toEqual([40, 43, 46, 49, 52, 55])
+    const shared = [...messages(0), { role: 'assistant', content: `to ${messages(0).at(-1).content}` }]
+    for (const first of [1, 3]) {
+      expect(messages(first).slice(0, -1)).toEqual(shared)
+      expect(messages(first + 1).slice(0, -2)).toEqual(messages(first))
+    }
+    expect(messages(5).slice(0, -1)).toEqual(shared)
+    expect(new Set([1, 3, 5].map(number => messages(number).at(-1).content)).size).toBe(3)
+  })
+
+  test('run at once, each turn due when its think time ends, and the session goes on after the last one', async () => {
+    const { byNumber } = await fork({}, () => answer('yes'))
+    const at = (number: number) => ({ dueMs: byNumber[number]?.dueMs ?? 0, endMs: byNumber[number]?.endMs ?? 0 })
+    for (const [number, before] of [
+      [1, 0],
+      [3, 0],
+      [2, 1],
+      [4, 3],
+    ] as const) {
+      const waitMs = at(number).dueMs - at(before).endMs
+      expect([number, waitMs >= 200 && waitMs <= 401]).toEqual([number, true])
+    }
+    expect(at(1).dueMs).toBeLessThan(at(4).dueMs)
+    expect(at(3).dueMs).toBeLessThan(at(2).dueMs)
+    const waitMs = at(5).dueMs - Math.max(at(2).endMs, at(4).endMs)
+    expect(waitMs >= 200 && waitMs <= 401).toBe(true)
+    expect(byNumber.map(({ sentMs, dueMs }) => sentMs === dueMs)).toEqual(Array(6).fill(true))
+    const sent = byNumber.toSorted((a, b) => a.seq - b.seq).map(({ sentMs }) => sentMs ?? 0)
+    expect(sent).toEqual(sent.toSorted((a, b) => a - b))
+  })
+
+  test('say their place, and have the tokens of what is before them', async () => {
+    const { byNumber } = await fork({}, () => answer('yes'))
+    const turns = byNumber.map(({ request }) => (isChat(request) ? request : null))
+    expect(turns.map(each => each?.turn?.place)).toEqual([
+      { isBranch: false, number: 0 },
+      { isBranch: true, number: 0 },
+      { isBranch: true, number: 1 },
+      { isBranch: true, number: 0 },
+      { isBranch: true, number: 1 },
+      { isBranch: false, number: 1 },
+    ])
+    const shared = (turns[0]?.promptTokens ?? 0) + 8
+    for (const number of [1, 3, 5])
+      expect(turns[number]?.promptTokens).toBe(shared + (turns[number]?.turn?.newTokens ?? 0))
+  })
+
+  test('that fail end alone', async () => {
+    let count = 0
+    const { byNumber } = await fork({}, () => (++count === 2 ? { status: 500, headers: json } : answer('yes')))
+    const ended = endings({ observations: byNumber })
+    expect(ended.filter(each => each === 200)).toHaveLength(4)
+    expect(ended.filter(each => each === 'no-response')).toHaveLength(1)
+    expect(ended.at(-1)).toBe(200)
+  })
+
+  test('are not due if the session gives up before them', async () => {
+    const { byNumber, requests } = await fork({}, () => ({ status: 500, headers: json }))
+    expect(endings({ observations: byNumber })).toEqual([500, ...Array(5).fill('no-response')])
+    expect(requests).toHaveLength(1)
+  })
+
+  test('are built again for a report', async () => {
+    const { byNumber, bodyOf, context, call } = await fork({ history: 'synthetic' }, () => answer('yes'))
+    const head = { target: 'http://127.0.0.1', startedAtMs: 0, runId: context.runId }
+    for (const [number, observation] of byNumber.entries())
+      expect(evidenceOf(observation, { talk: call }, context, head).request?.body).toBe(bodyOf(number))
+  })
+
+  test('that call tools give the results in their own branch', async () => {
+    const tools = { ratio: 1, resultTokens: { from: 12, to: 12 }, timeMs: { from: 50, to: 60 } }
+    const { messages, bodyOf } = await fork({ tools, history: 'synthetic' }, () => answer('yes'))
+    const choices = [0, 1, 2, 3, 4, 5].map(number => JSON.parse(bodyOf(number) ?? '').tool_choice)
+    // The last turn of a branch ends it with a text.
+    expect(choices).toEqual(['required', 'required', 'none', 'required', 'none', 'none'])
+    for (const number of [1, 2, 3, 4, 5]) {
+      const [call, result] = messages(number).slice(-2)
+      expect(result).toMatchObject({ role: 'tool', tool_call_id: call.tool_calls[0].id })
+    }
   })
 })
 

@@ -54,6 +54,8 @@ describe('a mistake is reported with its place', () => {
     [`${lengths}, tools: { result-tokens: 0 }`, 's.yaml:4:', 'got 0, expected a whole number from 1 to 100000'],
     [`${lengths}, tools: { result-tokens: 9, time: 2 }`, 's.yaml:4:', 'expected a duration of at most 168h'],
     [`${lengths}, tools: 3`, 's.yaml:4:', 'got 3, expected a mapping'],
+    [`${lengths}, branches: { turns: 2 }`, 's.yaml:4:', 'count'],
+    [`${lengths}, branches: { count: 101, turns: 2 }`, 's.yaml:4:', 'got 101, expected a whole number from 1 to 100'],
     [`${lengths}, model: nope`, 's.yaml:4:', 'either "model" or "model-tier"'],
   ])('%s', (talk, place, text) => {
     expect(mistakeIn(talk)).toContain(place)
@@ -80,6 +82,22 @@ describe('a session', () => {
     // The second turn has the first one before it: 300 tokens at $0.5 per million.
     expect((both ?? 0n) - (first ?? 0n)).toBeGreaterThan((first ?? 0n) + 150_000_000n)
     expect(second).toBeGreaterThanOrEqual((both ?? 0n) - (first ?? 0n))
+  })
+
+  test('costs what its branches cost, too', () => {
+    const traits = traitsOf(callOf(`${lengths}, branches: { ratio: 0.5, count: 2 to 4, turns: 1 to 3 }`))
+    // Two of three turns may have branches.
+    expect(traits.cost.maxCharged).toBe(3 + 2 * 4 * 3)
+    expect(traits.requests).toBe(3 + 2 * 0.5 * 3 * 2)
+    expect(traits.limits[0]?.amount).toBe(9)
+    expect(traits.requestsAtOnce).toBe(4)
+    const without = traitsOf(callOf(lengths)).cost.arrivals(1, documentedContract) ?? 0n
+    const longest = traits.cost.maxRequest(documentedContract) ?? 0n
+    const all = traits.cost.arrivals(1, documentedContract) ?? 0n
+    expect(all).toBeGreaterThan(without * 4n)
+    expect(all).toBeLessThan(longest * 27n)
+    const never = traitsOf(callOf(`${lengths}, branches: { ratio: 0, count: 4, turns: 3 }`))
+    expect(never.cost.arrivals(1, documentedContract)).toBe(without)
   })
 
   test('may have results of tools in place of texts of the user', () => {
