@@ -50,7 +50,7 @@ export function isAbuseBlock(response: ObservedResponse, { abuse }: Contract): b
 const blames = /\b(fail|block|suspend|abus|attempt|error budget)/i
 /** Words that a rate limit does not use. */
 const namesFailures =
-  /\b(failures|failing|failed (attempts|requests|calls|too)|requests (have )?failed|unsuccess|non-success|suspend|abus|error budget|too many errors)/i
+  /\b(failures|failing|failed (attempts|requests|calls|too)|requests (have )?failed|unsuccess|non-success|suspend|abus|error budget|too many errors|(more than|over|>) ?\d+ errors)/i
 
 /** Whether a message tells the caller to wait for the length of a block, and to retry. */
 export const saysToWait = (message: string, abuse: Contract['abuse']): boolean =>

@@ -59,6 +59,9 @@ const checks: { readonly [Name in CheckName]: readonly Registered<Name>[] } = {
 /** If headers were cut, these checks judge only the headers that are present. */
 const knowCutHeaders: readonly CheckName[] = ['headers', 'conditional-headers', 'limit-headers', 'errors']
 
+/** They judge what a body lacks, so they need all of it: one that broke off with its connection lacks nothing by itself. */
+const needWholeBodies: readonly CheckName[] = ['errors', 'lists', 'wallet-offers', 'payments']
+
 type BoundCheck = { readonly name: CheckName; readonly kinds: readonly RequestKind[]; readonly judge: Sink }
 
 /**
@@ -77,9 +80,12 @@ export function createChecks(contract: Contract, findingLog: FindingLog): Sink {
   return observation => {
     // Headers beyond the number that is kept may be the ones that a check misses.
     const isCut = observation.response?.headersCut === true
+    const isWhole = observation.outcome.kind === 'answered'
     const accepted = isCut ? null : acceptedProbe(observation, contract)
-    for (const { name, judge } of checksOf(observation))
+    for (const { name, judge } of checksOf(observation)) {
+      if (!isWhole && needWholeBodies.includes(name)) continue
       if (isCut ? knowCutHeaders.includes(name) : !accepted?.checks.includes(name)) judge(observation)
+    }
     if (accepted === null) return
     for (const { name, judge } of checksOf(accepted.observation))
       if (accepted.checks.includes(name)) judge(accepted.observation)

@@ -17,11 +17,12 @@ import { type Check, expectFor } from './check.ts'
 import { isRpcError, joinFirst } from './rpc-response.ts'
 
 /** Checks that a crafted request gets a documented response. */
-export const checkProbe: Check<'probe', ProbeDescriptor> = ({ response, request, id }, contract, reporter) => {
+export const checkProbe: Check<'probe', ProbeDescriptor> = ({ response, request, id, outcome }, contract, reporter) => {
   if (response === null) return
+  const isWhole = outcome.kind === 'answered'
   const { clause, promised, right, names, as } = probeOf(request.probe)
   if (right !== undefined) {
-    if (isUnrelated(response.status, as) || [401, 402, 403].includes(response.status)) return
+    if (!isWhole || isUnrelated(response.status, as) || [401, 402, 403].includes(response.status)) return
     const wrong = wrongAnswer(right, response)
     return expectFor(reporter, id)(clause, wrong === null, () => `${request.probe} ${wrong}`)
   }
@@ -33,7 +34,7 @@ export const checkProbe: Check<'probe', ProbeDescriptor> = ({ response, request,
   if (!isPromised && (isUnrelated(response.status, as) || isOfUnknownModel(response, contract))) return
   const expect = expectFor(reporter, id)
   expect(clause, isPromised, () => `${request.probe} got status ${response.status}, expected ${statuses.join(' or ')}`)
-  if (!isPromised || names.length === 0 || !contract.rpc.namesEveryMethod) return
+  if (!isPromised || names.length === 0 || !isWhole || !contract.rpc.namesEveryMethod) return
   const said = bodyText(response)
   const unnamed = names.filter(name => !said.includes(name))
   if (unnamed.length > 0 && !isComplete(response)) return

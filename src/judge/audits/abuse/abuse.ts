@@ -29,14 +29,14 @@ export function createAbuseAudit(
 
   return {
     add: (observation, watermarkMs) => {
-      const { sentMs, headersMs, endMs, caller, stage, request, response } = observation
+      const { sentMs, headersMs, endMs, caller, stage, request, response, outcome } = observation
       if (sentMs === null || endMs === null) return
       // A list may be open to all, so only a failure is about its caller.
       const isRefusedList = isOpenList(request) && response !== null && !is2xx(response.status)
       if (!usesOwnKey(request) && !isRefusedList) return
       const attempt = attemptOf(observation, sentMs, headersMs ?? endMs)
       if (attempt.isBlocked) blocks.set(stage, (blocks.get(stage) ?? 0) + 1)
-      if (attempt.isBlocked && response !== null) {
+      if (attempt.isBlocked && response !== null && outcome.kind === 'answered') {
         if (attempt.hasBlockMessage) reporter.pass('abuse.message')
         else {
           const message = `the response of a block is "${errorMessageOf(response)}", expected a message to wait ${seconds} s and retry`
@@ -65,9 +65,13 @@ export function createAbuseAudit(
   }
 
   function attemptOf(observation: Observation, sentMs: number, shownMs: number): AbuseAttempt {
-    const { id, response } = observation
+    const { id, response, outcome } = observation
     const status = response?.status ?? null
-    const hasBlockMessage = response !== null && response.status >= 400 && saysToWait(errorMessageOf(response), abuse)
+    // The rest of a body that broke off may be the message.
+    const hasBlockMessage =
+      response !== null &&
+      response.status >= 400 &&
+      (outcome.kind !== 'answered' || saysToWait(errorMessageOf(response), abuse))
     return {
       id,
       sentMs,

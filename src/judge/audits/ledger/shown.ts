@@ -29,9 +29,9 @@ export function shownCredits(
   contract: Contract,
   reporter: ClauseReporter<'ledger'>,
 ): readonly ShownCredit[] {
-  const { request, response, chain, id } = observation
+  const { request, response, chain, id, outcome } = observation
   if (chain === undefined || response === null || isFromGateway(response, contract)) return nothing
-  if (isWalletBalance(request)) return ofBalance(response, id, reporter)
+  if (isWalletBalance(request)) return outcome.kind === 'answered' ? ofBalance(response, id, reporter) : nothing
   const payment = paymentIn(request)
   if (payment !== null) {
     const { newBalance } = paymentResult(response)

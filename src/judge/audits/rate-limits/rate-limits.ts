@@ -212,7 +212,7 @@ function memberOf(
 }
 
 function kindOf(observation: Observation, contract: Contract): WindowRequest['kind'] {
-  const { request, response } = observation
+  const { request, response, outcome } = observation
   const { requests } = limitHeadersOf(contract.limits)
   const { windowMs } = contract.limits
   if (
@@ -223,6 +223,8 @@ function kindOf(observation: Observation, contract: Contract): WindowRequest['ki
     isConcurrencyRejection(response, contract)
   )
     return 'uncertain'
+  // What the rest of its body says, such as that it is a block, is unknown.
+  if (response.status === 429 && outcome.kind === 'failed') return 'uncertain'
   // Another policy refused it.
   if (response.status === 429 && statesOtherPolicy(requests, response.headers, windowMs)) return 'uncertain'
   // A truncated stream was accepted, since its headers arrived.

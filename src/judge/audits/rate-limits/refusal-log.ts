@@ -52,7 +52,7 @@ export function createRefusalLogCheck(
 
   return {
     add: observation => {
-      const { request, response, sentMs, endMs, caller, id } = observation
+      const { request, response, sentMs, endMs, caller, id, outcome } = observation
       if (sentMs === null || endMs === null) return
       firstSentMs ??= sentMs
       if (isRefusalLog(request) && response !== null && is2xx(response.status)) {
@@ -69,6 +69,7 @@ export function createRefusalLogCheck(
       const isCertain =
         name !== '' &&
         response !== null &&
+        outcome.kind === 'answered' &&
         !isAbuseBlock(response, contract) &&
         !isConcurrencyRejection(response, contract)
       const account = accountOf(caller)

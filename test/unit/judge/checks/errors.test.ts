@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Contract } from '../../../../src/contract/contract.ts'
 import { documentedContract } from '../../../../src/contract/documented.ts'
+import type { RequestDescriptor } from '../../../../src/observation/requests/request.ts'
 import {
   chatDescriptor,
   failedClauses,
@@ -35,6 +36,14 @@ const encodedOffer = (value: object) => ({
 })
 const required = { 'payment-required': Buffer.from(JSON.stringify(discovery)).toString('base64') }
 
+const rpcLimits = { 'x-ratelimit-limit-requests': '100', 'x-ratelimit-type': 'user' }
+
+/** Half of a body: the connection was lost before the rest came. */
+const brokenOff = (request: RequestDescriptor, status: number) =>
+  observed(request, responseOf(status, '{"error":"Unsup', status === 429 ? rpcLimits : {}), {
+    outcome: { kind: 'failed', reason: 'connection-lost', detail: 'other side closed' },
+  })
+
 describe('error responses in any layout', () => {
   passesEach({
     'a message under another key': refused(chatDescriptor, 404, { message: 'Bad request', code: 7 }),
@@ -53,6 +62,17 @@ describe('error responses in any layout', () => {
       ...responseOf(429, { error: 'No', customMessage: 'Wait' }, { ...noLimits, 'x-ratelimit-type': 'user' }),
       headersCut: true,
     }),
+    'an error whose connection broke within the body': brokenOff({ kind: 'probe', probe: 'wrong-media-type' }, 415),
+    'a 429 of the RPC proxy that broke off': brokenOff(singleDescriptor, 429),
+    'a list of offending methods that broke off': brokenOff(
+      { kind: 'probe', probe: 'unsupported-methods-in-batch' },
+      400,
+    ),
+    'an offer that broke off': brokenOff(
+      { kind: 'top-up', step: 'offer', chain: null, address: null, payment: null },
+      402,
+    ),
+    'a list that broke off': brokenOff({ kind: 'networks' }, 200),
     'an offer of payment to a caller without credentials': refused(anonymous, 402, offer, required),
     'an offer of payment in the header alone': refused(anonymous, 402, {}, encodedOffer(offer)),
     'an offer of payment of x402 version 1': refused(

@@ -99,6 +99,23 @@ function story(...steps: Steps): readonly Observation[] {
 const failures = (count: number, fromMs: number) =>
   Array.from({ length: count }, (_, index) => [fromMs + index * 10, 400] as const)
 
+test.each(['Too many failed attempts (> 20) resulting in a non-su', ''])(
+  'a block whose body broke off after %j has no message to judge',
+  cut => {
+    const atMs = 1000
+    const broken = observed(singleDescriptor, responseOf(429, cut), {
+      id: 21,
+      dueMs: atMs,
+      sentMs: atMs,
+      headersMs: atMs + 5,
+      endMs: atMs + 5,
+      outcome: { kind: 'failed', reason: 'connection-lost', detail: 'other side closed' },
+    })
+    const after = story([1500, 'block']).map(observation => ({ ...observation, id: 22 }))
+    expect(judge([...story(...failures(21, 0)), broken, ...after]).message).toEqual([])
+  },
+)
+
 describe('a response with a time to wait is no block', () => {
   const told = (status: number, error: string, headers: Readonly<Record<string, string>> = {}) =>
     isAbuseBlock(responseOf(status, { error }, headers), documentedContract)
@@ -107,6 +124,7 @@ describe('a response with a time to wait is no block', () => {
     ['a rate limit', told(429, 'Rate limit exceeded. Wait 30s and try again', limited)],
     ['a request that failed at a rate limit', told(429, 'Request failed: rate limit, retry in 30s', limited)],
     ['a rate limit that blocks', told(429, 'Blocked by a rate limit. Wait 30s and try again', limited)],
+    ['a rate limit after errors', told(429, 'Rate limit exceeded after 429 errors. Wait 30s and try again', limited)],
     ['too many attempts', told(429, 'Too many attempts, retry in 30s', limited)],
     ['an outage', told(503, 'Model at capacity, retry in 30 seconds')],
     ['another time', told(429, 'Please wait 12 seconds and retry')],
@@ -121,6 +139,7 @@ describe('a response with a time to wait is no block', () => {
     'Your recent requests kept failing. Please wait 30 seconds before retrying.',
     'Error budget exhausted: wait, and try again in 30s.',
     'Suspended: try again in 30s',
+    'Blocked: more than 20 errors. Wait 30s before the next retry.',
     'Blocked after too many unsuccessful requests. Try again in 30 s.',
     'More than 20 of your requests have failed. Retry in 30s.',
   ])('but a block that states the type of a limit is one: %s', message => {

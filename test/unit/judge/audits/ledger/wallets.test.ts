@@ -250,6 +250,15 @@ describe('a balance of a wallet', () => {
     expect(clausesOf(inTurn(['check'], [kind, { shown }], ['check']))).toEqual([clause])
   })
 
+  test('endpoint whose response broke off shows nothing', () => {
+    const steps = inTurn(['check'], ['check', { shown: () => ({ balanceUsd: undefined }) }], ['check'])
+    const seen = seenBy(steps).map(
+      (each, index): Observation =>
+        index === 1 ? { ...each, outcome: { kind: 'failed', reason: 'connection-lost', detail: '' } } : each,
+    )
+    expect(judge(seen).findings).toEqual([])
+  })
+
   test('endpoint that is missing violates wallet.balance', () => {
     expect(clausesOf(inTurn(['check'], ['check', { status: 404 }], ['check']))).toEqual(['wallet.balance'])
   })

@@ -279,8 +279,14 @@ test('the abuse block is not an early 429', () => {
       ? { ...each, response: { ...each.response, body: { kind: 'json' as const, value: { error }, digest: null } } }
       : each,
   )
+  const brokenOff = seen.map(each =>
+    each.response?.status === 429
+      ? { ...each, outcome: { kind: 'failed' as const, reason: 'connection-lost' as const, detail: '' } }
+      : each,
+  )
   expect(judge(seen).findings.map(({ clause }) => clause)).toEqual(['limit.requests.not-early'])
   expect(judge(blocked).findings).toEqual([])
+  expect(judge(brokenOff).findings).toEqual([])
 })
 
 test('the use of a limit is counted', () => {

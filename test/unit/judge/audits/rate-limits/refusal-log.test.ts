@@ -64,6 +64,11 @@ test('without Date headers, the times of the rows say nothing', () => {
   expect(judge([refused(1, 5_000), logOf([row(5_002), row(12_000)])], unknown)).toEqual([])
 })
 
+test('a 429 whose body broke off may be a block, which the log need not list', () => {
+  const outcome = { kind: 'failed', reason: 'connection-lost', detail: 'other side closed' } as const
+  expect(judge([refused(1, 5_000), { ...refused(2, 5_005), outcome }, logOf([row(5_002)])])).toEqual([])
+})
+
 test('rows of the abuse block are not judged', () => {
   expect(judge([refused(1, 5_000), logOf([row(5_002), row(9_000, 'FAILED_REQUESTS')])])).toEqual([])
 })
