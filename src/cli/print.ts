@@ -27,11 +27,13 @@ export const printJson = (value: unknown): void => print(visibleJson(`${JSON.str
 
 export const wantsJson = (values: Values): boolean => text(values, 'format') === 'json'
 
-export function stdoutLayout(): Page {
-  const { stdout } = process
-  const columns = Math.min(stdout.columns ?? 100, maxColumns)
-  return { columns, color: isColored(stdout) }
-}
+export const stdoutLayout = (): Page => layoutOf(process.stdout)
+
+/** What is no terminal has no width of its own. */
+export const layoutOf = (stream: Pick<NodeJS.WriteStream, 'columns' | 'isTTY'>): Page => ({
+  columns: Math.min(stream.columns ?? 100, maxColumns),
+  color: isColored(stream),
+})
 
 /**
  * Whether to write colors to a stream: to a terminal that has them, unless the user wants none (no-color.org). Like

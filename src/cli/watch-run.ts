@@ -15,7 +15,7 @@ import { pushedWords } from '../report/sections/harness.ts'
 import { pushCounts } from '../run/run.ts'
 import type { Values } from './flags.ts'
 import { type Interrupts, listenForInterrupts } from './interrupts.ts'
-import { isColored, showReport } from './print.ts'
+import { isColored, layoutOf, showReport } from './print.ts'
 import { hidden, hiddenIn } from './secrets.ts'
 
 /** The outputs of a run that this terminal watches, and the signals that end it. Throws a UsageError. */
@@ -69,7 +69,8 @@ async function createOutputs(
   for (const { create } of requested) created.push(await create(watched))
   // The order matters: progress is erased before the report is printed.
   const outputs = [...(isShown ? [progress] : []), print, gitHubOutput, ...created]
-  if (plan.target !== null && !isQuiet) stream.write(`${visible(describePlan(plan))}\n`)
+  if (plan.target !== null && !isQuiet)
+    stream.write(`${visible(describePlan(plan, undefined, layoutOf(stderr).columns))}\n`)
   for (const line of [...openingNotes(plan, info, path), ...created.flatMap(({ note }) => note ?? [])]) log(line)
   return {
     outputs,

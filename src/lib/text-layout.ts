@@ -75,9 +75,6 @@ export const heading = (page: Page, text: string): readonly string[] => ['', pai
 
 export const rightCell = (text: string): TableCell => ({ text, align: 'right' })
 
-/** The default width of a plain table. */
-const defaultColumns = 96
-
 /**
  * A table without styles. An empty header is omitted. Columns of numbers are aligned to the right. The last column is
  * wrapped so that lines have at most `columns` characters; nothing is clipped.
@@ -85,7 +82,7 @@ const defaultColumns = 96
 export function plainTable(
   header: readonly string[],
   rows: readonly (readonly string[])[],
-  columns = defaultColumns,
+  columns = Number.POSITIVE_INFINITY,
 ): string {
   const all = header.length === 0 ? rows : [header, ...rows]
   const last = Math.max(0, ...all.map(row => row.length)) - 1

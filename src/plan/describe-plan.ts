@@ -1,5 +1,5 @@
 import { asPatterns, missingPatterns } from '../contract/promises.ts'
-import { plainTable } from '../lib/text-layout.ts'
+import { plainTable, wrap } from '../lib/text-layout.ts'
 import { limitUsageOfMix } from '../scenario/tier-rate.ts'
 import { wholeRunRow } from './forecast.ts'
 import {
@@ -24,17 +24,21 @@ import { warmUpTerms } from './warm-up.ts'
 
 /**
  * The plan as text: what it will send, at which rates against which limits, and what it will cost and prove. `refusal`:
- * why a run would be refused; null if it would not.
+ * why a run would be refused; null if it would not. `columns`: the width of a line, if tables leave as much.
  */
-export function describePlan(plan: Plan, refusal?: string | null): string {
+export function describePlan(plan: Plan, refusal?: string | null, columns = 100): string {
+  const tableOf = (title: string, { header, rows }: Table): string =>
+    section(title, rows.length === 0 ? '' : plainTable(header, rows, columns - margins))
+  const { scenario, question } = plan
   return [
-    heading(plan, refusal),
-    section('Stages', stagesTable(plan)),
-    section('Limits of the profile and of the target', limitsTable(plan.limits)),
-    section('Models, networks and prices', valuesTable(plan)),
-    section('Limits of one caller', usageTable(plan)),
-    section('Expected failures of one caller', failuresTable(plan)),
-    section('Expected requests', requestsTable(plan)),
+    wrap({ columns, color: false }, question === null ? scenario : `${scenario}: ${question}`, 0).join('\n'),
+    indent(plainTable([], facts(plan, refusal), columns - margins)),
+    tableOf('Stages', stagesTable(plan)),
+    tableOf('Limits of the profile and of the target', limitsTable(plan.limits)),
+    tableOf('Models, networks and prices', valuesTable(plan)),
+    tableOf('Limits of one caller, per minute', usageTable(plan)),
+    tableOf('Expected failures of one caller', failuresTable(plan)),
+    tableOf('Expected requests', requestsTable(plan)),
     section('Thresholds', thresholdLines(plan)),
     section('Must be judged', asPatterns(plan.mustJudge).join(' ')),
     section('Not promised by the profile, so not judged', missingPatterns(plan.notPromised).join(' ')),
@@ -44,38 +48,28 @@ export function describePlan(plan: Plan, refusal?: string | null): string {
     .concat('\n')
 }
 
-const valuesTable = ({ values }: Plan): string =>
-  values.length === 0
-    ? ''
-    : plainTable(
-        ['name', 'value', 'source'],
-        values.map(({ name, text, source }) => [name, text, source]),
-      )
+/** Blanks before each line of a section, and as many after the longest. */
+const margins = 4
+
+/** Without rows it is not shown. */
+type Table = { readonly header: readonly string[]; readonly rows: readonly (readonly string[])[] }
+
+const valuesTable = ({ values }: Plan): Table => ({
+  header: ['name', 'source', 'value'],
+  rows: values.map(({ name, text, source }) => [name, source, text]),
+})
 
 const section = (title: string, body: string): string => (body === '' ? '' : `${title}\n\n${indent(body)}`)
 const indent = (text: string): string => text.replace(/^(?=.)/gm, '  ')
 
-function heading(plan: Plan, refusal: string | null | undefined): string {
-  const {
-    scenario,
-    question,
-    seed,
-    target,
-    service,
-    profile,
-    only,
-    callers,
-    limits,
-    budgetUsd,
-    isBudgetUnlimited,
-    forecast,
-  } = plan
+function facts(plan: Plan, refusal: string | null | undefined): readonly (readonly string[])[] {
+  const { seed, target, service, profile, only, callers, limits, budgetUsd, isBudgetUnlimited, forecast } = plan
   const { credits, worstUsd, durationMs, requests } = forecast
   const atMostMs = plan.stages.reduce((sum, stage) => sum + longestMs(stage), 0)
   const worst = worstUsd === null ? 'unknown, since a price is missing' : `$${worstUsd}`
   const keys = callers.keysEach === 1 ? '' : `, ${callers.keysEach} keys per caller`
   const shared = callers.shared ? ', shared with others' : ''
-  const facts = [
+  return [
     ['target', target ?? `embedded reference service${serviceCapacity(service)}`],
     ['profile', profile],
     ...(only === null ? [] : [['only', describeOnly(only)]]),
@@ -96,8 +90,6 @@ function heading(plan: Plan, refusal: string | null | undefined): string {
     ],
     ...(refusal === undefined ? [] : [['run', refusal === null ? 'allowed' : `refused: ${refusal}`]]),
   ]
-  const title = question === null ? scenario : `${scenario}: ${question}`
-  return `${title}\n\n${indent(plainTable([], facts))}`
 }
 
 /** For example `20 of the callers, on base, top up $5 each before the load`. */
@@ -126,11 +118,11 @@ function overBudget(worstUsd: string | null, budgetUsd: string): string {
   return ', below the worst case'
 }
 
-function stagesTable({ stages }: Plan): string {
+function stagesTable({ stages }: Plan): Table {
   const mostOf = stages.some(stage => longestMs(stage) > stage.durationMs) ? [longestMs] : []
-  return plainTable(
-    ['stage', 'start', 'duration', ...mostOf.map(() => 'at most'), 'callers', 'load'],
-    stages.map(stage => [
+  return {
+    header: ['stage', 'start', 'duration', ...mostOf.map(() => 'at most'), 'callers', 'load'],
+    rows: stages.map(stage => [
       stage.name,
       seconds(stage.startMs),
       seconds(stage.durationMs),
@@ -138,11 +130,11 @@ function stagesTable({ stages }: Plan): string {
       String(stage.callers),
       describeLoad(stage),
     ]),
-  )
+  }
 }
 
 /** For each model, shows requests or tokens, whichever is closer to its limit. */
-function usageTable({ forecast: { limits }, stages, calls }: Plan): string {
+function usageTable({ forecast: { limits }, stages, calls }: Plan): Table {
   const share = (row: Limit) => row.perMinute / row.limit
   const otherOf = (row: Limit) =>
     limits.find(each => each.stage === row.stage && each !== row && modelScope(each) === modelScope(row))
@@ -152,10 +144,9 @@ function usageTable({ forecast: { limits }, stages, calls }: Plan): string {
       other === undefined || share(row) > share(other) || (share(row) === share(other) && modelScope(row) === row.scope)
     )
   })
-  if (shown.length === 0) return ''
-  return plainTable(
-    ['stage', 'scope', 'peak per minute', 'busiest minute', 'limit', 'used'],
-    shown.map(row => {
+  return {
+    header: ['stage', 'scope', 'peak', 'busiest minute', 'limit', 'used'],
+    rows: shown.map(row => {
       const stage = stages.find(({ name }) => name === row.stage)
       const peak = stage === undefined ? null : peakPerMinute(stage, row.scope, calls)
       return [
@@ -167,19 +158,18 @@ function usageTable({ forecast: { limits }, stages, calls }: Plan): string {
         `${Math.round(share(row) * 100)}%${row.perMinute > row.limit * (1 + 1e-9) ? ', exceeded' : ''}`,
       ]
     }),
-  )
+  }
 }
 
-function failuresTable({ forecast: { failures } }: Plan): string {
+function failuresTable({ forecast: { failures } }: Plan): Table {
   const [first] = failures
-  if (first === undefined) return ''
-  return plainTable(
-    ['stage', `per ${seconds(first.windowMs)}`, 'tolerated', ''],
-    failures.map(({ stage, expected, tolerated, isMeant }) => {
+  return {
+    header: ['stage', `per ${seconds(first?.windowMs ?? 0)}`, 'tolerated', ''],
+    rows: failures.map(({ stage, expected, tolerated, isMeant }) => {
       const over = isMeant ? 'exceeded on purpose' : 'exceeded; if intended, set "exceed-failure-limit: true"'
       return [stage, count(expected), count(tolerated), expected > tolerated ? over : '']
     }),
-  )
+  }
 }
 
 type Limit = Plan['forecast']['limits'][number]
@@ -193,22 +183,22 @@ function peakPerMinute(stage: StagePlan, scope: string, calls: Plan['calls']): n
   return perSecond === null || use === undefined ? null : (perSecond * 60 * use.amount) / stage.callers
 }
 
-function requestsTable({ forecast: { calls }, stages }: Plan): string {
+function requestsTable({ forecast: { calls }, stages }: Plan): Table {
   const perSecond = (name: string, requests: number): string => {
     const { load, durationMs = 1_000 } = stages.find(stage => stage.name === name) ?? {}
     // The rate of a saturate stage is its result, not its input.
     return load?.model === 'saturate' ? '' : count((requests * 1_000) / durationMs)
   }
-  return plainTable(
-    ['stage', 'call', 'requests', 'per second', 'provable'],
-    calls.map(({ stage, call, requests, isAtMost, provablePercentile }) => [
+  return {
+    header: ['stage', 'call', 'requests', 'per second', 'provable'],
+    rows: calls.map(({ stage, call, requests, isAtMost, provablePercentile }) => [
       stage,
       call,
       count(requests),
       perSecond(stage, requests),
       provablePercentile === null ? 'no percentile' : `${isAtMost ? 'at best' : 'up to'} p${provablePercentile}`,
     ]),
-  )
+  }
 }
 
 function thresholdLines(plan: Plan): string {
@@ -242,19 +232,18 @@ export function describeLimits({ by, discovery, scopes }: LimitsPlan): string {
     : `from the profile, by "limits-from"; ${differing} at the target (caller ${caller})`
 }
 
-/** Each limit by the profile and by the target; empty if the target published none. */
-function limitsTable({ discovery, scopes }: LimitsPlan): string {
-  if (discovery.kind !== 'answered' || scopes.length === 0) return ''
-  return plainTable(
-    ['per minute', 'profile', 'target', 'rates use', ''],
-    scopes.map(row => [
+/** Each limit by the profile and by the target; without rows if the target published none. */
+function limitsTable({ discovery, scopes }: LimitsPlan): Table {
+  return {
+    header: ['per minute', 'profile', 'target', 'rates use', ''],
+    rows: (discovery.kind === 'answered' ? scopes : []).map(row => [
       row.scope,
       amount(row.profile),
       amount(row.target),
       row.from === null ? 'neither' : row.from === 'default' ? 'a default' : `the ${row.from}`,
       differs(row) ? 'differs' : '',
     ]),
-  )
+  }
 }
 
 /** The limits that profile and target state differently, one text for each. */

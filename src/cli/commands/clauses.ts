@@ -66,7 +66,7 @@ function listedText(listed: readonly ListedClause[]): string {
     const cell = status === 'judged' ? judges.join(', ') : status
     return [`§${section}`, id, cell, `${text}${remarks}${reason === null ? '' : ` ${reason}`}`]
   })
-  return plainTable([], rows, Number.POSITIVE_INFINITY)
+  return plainTable([], rows)
 }
 
 type Coverage = {
@@ -112,5 +112,5 @@ function coverageText({ clauses: covered, exercised, notPromised: unpromised }: 
     return [`§${section}`, id, verdict, `${judged} judged`, violated > 0 ? `${violated} violated` : (reason ?? '')]
   })
   const rest = unpromised === 0 ? '' : `, ${unpromised} not promised`
-  return `${plainTable([], rows, Number.POSITIVE_INFINITY)}\n\n${exercised} of ${covered.length} clauses exercised${rest}`
+  return `${plainTable([], rows)}\n\n${exercised} of ${covered.length} clauses exercised${rest}`
 }

@@ -15,7 +15,7 @@ import { discoverAt, nothingDiscovered } from '../../run/discovery.ts'
 import { readComparedRun } from '../../storage/recorded-run.ts'
 import { exitCodes, number, text, type Values } from '../flags.ts'
 import { draftPlan } from '../load-plan.ts'
-import { printJson, wantsJson } from '../print.ts'
+import { printJson, stdoutLayout, wantsJson } from '../print.ts'
 import { hidden } from '../secrets.ts'
 
 export async function planCommand(values: Values): Promise<number> {
@@ -28,7 +28,10 @@ export async function planCommand(values: Values): Promise<number> {
   const noticed = detection && describeDetection(detection, noticing.noise)
   if (wantsJson(values))
     printJson({ ...plan, refused: refusal, untilDecided: earlyEndOf(plan), ...(detection && { detection }) })
-  else process.stdout.write(visible([describePlan(plan, refusal), describeEarlyEnd(plan), noticed].join('')))
+  else
+    process.stdout.write(
+      visible([describePlan(plan, refusal, stdoutLayout().columns), describeEarlyEnd(plan), noticed].join('')),
+    )
   return exitCodes.pass
 }
 

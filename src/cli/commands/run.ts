@@ -26,7 +26,7 @@ import { reserveRunDirectory } from '../../storage/run-directory.ts'
 import { exitCodes, failCodeOf, listFlag, number, text, type Values } from '../flags.ts'
 import { draftPlan } from '../load-plan.ts'
 import { requestedOutputs } from '../outputs.ts'
-import { exitCodeOf, showUnwritten } from '../print.ts'
+import { exitCodeOf, layoutOf, showUnwritten } from '../print.ts'
 import { redisUrl } from '../redis-url.ts'
 import { hiddenIn, ownSecrets } from '../secrets.ts'
 import { watchRun } from '../watch-run.ts'
@@ -103,7 +103,7 @@ function elsewhereOf(values: Values, redis: string | null): DraftIo['elsewhere']
 
 /** The forecast shows which budget the run needs. */
 function showRefused(plan: Plan, message: string): void {
-  process.stderr.write(`${visible(describePlan(plan, message))}\n`)
+  process.stderr.write(`${visible(describePlan(plan, message, layoutOf(process.stderr).columns))}\n`)
 }
 
 /** Reads the baselines before anything is sent; null if the flags name none. Throws a UsageError. */

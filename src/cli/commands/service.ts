@@ -72,7 +72,7 @@ export async function serviceCommand(values: Values): Promise<number> {
   if (values['list-lies'] === true) {
     const lies = allLies.map(({ clause, name, text }) => ({ clause, name, text }))
     if (wantsJson(values)) printJson(lies)
-    else process.stdout.write(`${plainTable([], lies.map(Object.values), Number.POSITIVE_INFINITY)}\n`)
+    else process.stdout.write(`${plainTable([], lies.map(Object.values))}\n`)
     return exitCodes.pass
   }
   const contract = contractOf(values)

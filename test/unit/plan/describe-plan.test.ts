@@ -50,24 +50,24 @@ Stages
 
 Models, networks and prices
 
-  name                      value                                        source
-  model ref-nano-3b         tier XS, $0.15 and $0.60 per million tokens  default
-  model ref-small-24b       tier S, $0.50 and $2.00 per million tokens   default
-  model ref-large-235b      tier L, $0.90 and $4.50 per million tokens   default
-  network ethereum-mainnet  evm, 20 base credits                         default
-  price of a credit         $0.000000625                                 document
+  name                      source    value
+  model ref-nano-3b         default   tier XS, $0.15 and $0.60 per million tokens
+  model ref-small-24b       default   tier S, $0.50 and $2.00 per million tokens
+  model ref-large-235b      default   tier L, $0.90 and $4.50 per million tokens
+  network ethereum-mainnet  default   evm, 20 base credits
+  price of a credit         document  $0.000000625
 
-Limits of one caller
+Limits of one caller, per minute
 
-  stage      scope               peak per minute  busiest minute  limit  used
-  rise       chat:ref-small-24b               38            0.16     75  0%
-  steady     chat:ref-small-24b               31              31     75  41%
-  steady     rpc                              90              90    100  90%
-  over       chat:ref-nano-3b                              1,300    500  260%, exceeded
-  list       rpc                                               1    100  1%
-  whole run  chat:ref-small-24b                               31     75  41%
-  whole run  rpc                                              90    100  90%
-  whole run  chat:ref-nano-3b                              1,300    500  260%, exceeded
+  stage      scope               peak  busiest minute  limit  used
+  rise       chat:ref-small-24b    38            0.16     75  0%
+  steady     chat:ref-small-24b    31              31     75  41%
+  steady     rpc                   90              90    100  90%
+  over       chat:ref-nano-3b                   1,300    500  260%, exceeded
+  list       rpc                                    1    100  1%
+  whole run  chat:ref-small-24b                    31     75  41%
+  whole run  rpc                                   90    100  90%
+  whole run  chat:ref-nano-3b                   1,300    500  260%, exceeded
 
 Expected failures of one caller
 
@@ -133,9 +133,10 @@ test('each gap between tokens is a sample', () => {
   expect(text).not.toContain('proved')
 })
 
-test.each(['smoke', 'chat-only', 'rpc-only'])('the plan of %s has lines of at most 100 columns', name => {
+test.each(['smoke', 'nightly', 'capacity', 'x402-top-up'])('the plan of %s fits the page', name => {
   const plan = makePlan(loadScenario(`scenarios/${name}.yaml`, documentedContract), documentedContract, noFlags)
   for (const line of describePlan(plan).split('\n')) expect(line.length).toBeLessThanOrEqual(100)
+  for (const line of describePlan(plan, null, 80).split('\n')) expect(line.length).toBeLessThanOrEqual(80)
 })
 
 test('a saturate stage has a maximum of calls and no rate', () => {
