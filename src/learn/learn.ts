@@ -3,7 +3,7 @@ import { documentedContract } from '../contract/documented.ts'
 import { moneyHeaderNames } from '../contract/headers.ts'
 import { access, commonHeaders, errorLayout } from './ask-access.ts'
 import { chatReplays, completion, stream, strictness, tokenLimits } from './ask-chat.ts'
-import { baseCredits, creditPrice, errorPrices, multipliers } from './ask-credits.ts'
+import { baseCredits, creditPlaces, creditPrice, errorPrices, multipliers } from './ask-credits.ts'
 import { limitDialect, limitEdge } from './ask-limits.ts'
 import { limitLog, offer } from './ask-lists.ts'
 import { batches, invalidCalls, nodeRules, replays, singleCall } from './ask-rpc.ts'
@@ -37,6 +37,7 @@ export const questions: readonly Question[] = [
   errorLayout,
   commonHeaders,
   chatReplays,
+  creditPlaces,
   limitEdge,
 ]
 
@@ -90,6 +91,7 @@ export async function learn(
     hasBatchLimit: false,
     limitClauses: [],
     replayClauses: [],
+    creditClauses: [],
   }
   for (const question of questions) {
     if (!question.applies(known)) continue
@@ -119,7 +121,7 @@ export async function learn(
 /** What a profile says that the target demands of each request. The learned profile has it, too. */
 function demandedFacts(demanded: Contract | null): readonly Fact[] {
   if (demanded === null) return []
-  const { auth, requestHeaders, requestQuery, paths, idempotency, sources } = demanded
+  const { auth, requestHeaders, requestQuery, paths, idempotency, billing, sources } = demanded
   const said = (path: ValuePath, what: unknown) => value(path, what, 'the given profile')
   const isStated = (path: string) => sources[path] === 'profile'
   return [
@@ -127,6 +129,7 @@ function demandedFacts(demanded: Contract | null): readonly Fact[] {
       .filter(name => isStated(`auth.${name}`))
       .map(name => said(['auth', name], auth[name])),
     ...(isStated('idempotency.header') ? [said(['idempotency', 'header'], idempotency.header)] : []),
+    ...(isStated('billing.balance.path') ? [said(['billing', 'balance'], billing.balance)] : []),
     ...Object.entries(requestHeaders).map(([name, what]) => said(['requestHeaders', name], what)),
     ...Object.entries(requestQuery).map(([name, what]) => said(['requestQuery', name], what)),
     ...Object.entries(paths)

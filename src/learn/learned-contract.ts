@@ -73,16 +73,17 @@ export function detectPartial(known: Known): PartialService | null {
 function partialOf(
   profile: Parameters<typeof shippedProfile>[0],
   what: string,
-  { limitClauses, replayClauses, hasBatchLimit }: Known,
+  { limitClauses, replayClauses, creditClauses, hasBatchLimit }: Known,
 ): PartialService {
   const contract = loadProfile(shippedProfile(profile))
   const paths = Object.keys(contract.sources)
     .filter(path => path !== 'name' && !path.startsWith('promises.'))
     .map((path): ValuePath => [path.split('.')[0] ?? '', ...path.split('.').slice(1)])
-  const parts = [...(limitClauses.length === 0 ? [] : ['limits']), ...(replayClauses.length === 0 ? [] : ['replays'])]
+  const own = { limits: limitClauses, replays: replayClauses, credits: creditClauses }
+  const parts = Object.entries(own).flatMap(([part, clauses]) => (clauses.length === 0 ? [] : [part]))
   return {
     what: `${what}${parts.length === 0 ? '' : ` with ${parts.join(' and ')}`}, and nothing else of the document`,
-    only: [...(contract.promises.only ?? []), ...limitClauses, ...replayClauses],
+    only: [...(contract.promises.only ?? []), ...Object.values(own).flat()],
     except: contract.promises.except.filter(each => !hasBatchLimit || each !== 'rpc.protocol.batch-limit'),
     findings: paths.map(path => value(path, valueAt(contract, path), `as in the profile ${profile}`)),
   }

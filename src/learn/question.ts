@@ -58,6 +58,8 @@ export type Known = {
   readonly limitClauses: readonly ClauseId[]
   /** The clauses about replays that a target keeps that repeats completions for their keys. */
   readonly replayClauses: readonly ClauseId[]
+  /** The clauses about credits that a target keeps whose balance falls by the costs that it states. */
+  readonly creditClauses: readonly ClauseId[]
 }
 
 export type LengthField = Contract['chat']['lengthField']

@@ -16,12 +16,20 @@ export type LearnFrom = {
   readonly contract?: Contract
   readonly lies?: readonly Lie[]
   readonly budgetUsd?: string
+  /** What a given profile says. */
+  readonly demanded?: Contract
   /** Replaces the connection to the reference service. */
   readonly over?: (service: Transport, clock: ManualClock) => Transport
 }
 
 /** What `learn` finds out about a reference service, in virtual time and without sockets. */
-export async function learnFrom({ contract, lies = [], budgetUsd = '1', over }: LearnFrom = {}): Promise<Learned> {
+export async function learnFrom({
+  contract,
+  lies = [],
+  budgetUsd = '1',
+  demanded,
+  over,
+}: LearnFrom = {}): Promise<Learned> {
   const clock = manualClock()
   const service = createService({
     contract: contract ?? documentedContract,
@@ -40,6 +48,7 @@ export async function learnFrom({ contract, lies = [], budgetUsd = '1', over }: 
       caller: { kind: 'key' as const, name: 'learn', keys: ['ref_default_learn'] },
       zeroBalanceKey: 'ref_zero-balance_learn',
       budgetPico: pico(budgetUsd),
+      demanded: demanded ?? null,
     }),
   )
   return { ...lesson, ...learnedProfile(lesson, 'http://127.0.0.1:8402/api/v1'), tookMs: clock.nowMs() }

@@ -232,3 +232,54 @@ describe('replays of completions', () => {
     expect(yaml.replaceAll('\n#   ', ' ')).toContain('a used key with another body gets the stored response')
   })
 })
+
+describe('credits', () => {
+  const demanded = parseProfile('billing: { balance: { path: /credits } }', 'x')
+  /** A gateway with an endpoint that states more than the balance. */
+  const withCredits = async (billing: string, lies: readonly Lie[] = []) => {
+    const serviceContract = parseProfile(`billing: { ${billing} }`, 'x')
+    const over: typeof foreign = service => async (request, signal) => {
+      if (request.path !== '/credits') return foreign(service)(request, signal)
+      const answer = await service(request, signal)
+      const body = { ...JSON.parse(answer.body.toString()), asked_at: request.headers['x-none'] ?? `${Math.random()}` }
+      return { ...answer, body: Buffer.from(JSON.stringify(body)) }
+    }
+    return { ...(await learnFrom({ contract: serviceContract, lies, over, demanded })), serviceContract }
+  }
+
+  test.each([
+    ['left', '/data/credits~1left'],
+    ['spent', '/usage'],
+  ] as const)(
+    '%s, at an endpoint that a profile names, are found by the cost of a completion',
+    async (counts, pointer) => {
+      const lesson = await withCredits(
+        `costHeader: x-cost, balance: { path: /credits, pointer: ${pointer}, counts: ${counts} }`,
+      )
+      const profile = parseProfile(lesson.yaml, 'learned.yaml')
+      expect(profile.billing).toMatchObject({ costHeader: 'x-cost', balance: { path: '/credits', pointer, counts } })
+      expect(notPromised(profile)).not.toContain('billing.conservation')
+      for (const [lie, found] of [
+        [null, []],
+        ['charged-twice', ['billing.conservation']],
+      ] as const) {
+        const { report } = await virtualRun({
+          scenario: firstScenario(lesson, { tierPerMinute: null, budgetUsd: null }).replace(
+            'profile: profile.yaml\n',
+            '',
+          ),
+          lies: [lie === null ? undefined : lieByName(lie)].filter(each => each !== undefined),
+          ...{ contract: profile, serviceContract: lesson.serviceContract },
+        })
+        expect(report.findings.map(({ clause }) => clause)).toEqual(found)
+      }
+    },
+  )
+
+  test('without a stated cost, an endpoint whose numbers move is no balance', async () => {
+    const { yaml } = await withCredits('costHeader: x-none, balance: { path: /credits, pointer: /left }', [
+      lie('costless', 'No cost.', changeReplies(isAny, dropHeaders('x-none'))),
+    ])
+    expect(notPromised(parseProfile(yaml, 'learned.yaml'))).toContain('billing.conservation')
+  })
+})
