@@ -108,7 +108,8 @@ function singleFinding(reply: Answer, base: number, itemPrice: number | null): F
 export const creditPlaces: Question = {
   name: 'places of credits',
   calls: 3,
-  applies: known => known.chat !== null && !isService(known),
+  // Otherwise the prices of RPC are asked, or the rules of nodes.
+  applies: known => known.chat !== null && !isService(known) && known.rpc === null,
   answer: async ({ chat: use, contract }, { ask, replies }) => {
     const header = costHeaderIn(replies())
     const cost = header === null ? [] : [value(['billing', 'costHeader'], header.name, header.reply, header.evidence)]

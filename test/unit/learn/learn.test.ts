@@ -52,10 +52,10 @@ test('the questions before the last one fit into the calls', () => {
   const callsWithout = (...names: readonly string[]) =>
     questions.filter(({ name, calls }) => Number.isFinite(calls) && !names.includes(name)).map(({ calls }) => calls)
   // Replays of RPC are asked of services, and the rules of JSON-RPC of nodes.
-  const ofChat = 'replays of completions'
+  const ofChat = ['replays of completions', 'places of credits']
   for (const bounded of [
-    callsWithout('rules of JSON-RPC', ofChat),
-    callsWithout('replays', 'invalid RPC requests', ofChat),
+    callsWithout('rules of JSON-RPC', ...ofChat),
+    callsWithout('replays', 'invalid RPC requests', ...ofChat),
   ])
     expect(bounded.reduce((sum, calls) => sum + calls, 0)).toBeLessThan(maxCalls)
 })
