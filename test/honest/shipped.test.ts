@@ -21,6 +21,7 @@ describe.each([
   'billing',
   'idempotency',
   'conversations',
+  'agents',
   'twins',
   'races',
   'hang-ups',

@@ -117,6 +117,7 @@ export const settings: readonly Setting[] = [
   { name: 'billing in DIEM', run: { scenario: 'scenarios/billing.yaml', openingBalanceDiem: '0.0015' } },
   shipped('twins'),
   shipped('conversations'),
+  shipped('agents'),
   shipped('smoke'),
   withKnownDetails('smoke'),
   shipped('races'),
