@@ -215,6 +215,12 @@ export const limitLies = {
         }
       },
     ),
+    'streams-counted-apart': alsoViolating(
+      ['limit.requests.remaining', 'limit.tokens.remaining'],
+      result('Streamed and unstreamed completions have windows of their own.', 'scope', (scope, _, { request }) =>
+        /"stream":\s*true/.test(request.body.toString()) ? `${scope} streamed` : scope,
+      ),
+    ),
     'no-request-limit': always('The request limit is not enforced.', { admits: () => true }),
     'forbidden-above-the-limit': alsoViolating(
       ['logs.no-phantom'],
