@@ -17,6 +17,19 @@ export type RpcResponse = { readonly jsonrpc: '2.0'; readonly id: string | numbe
 
 export const isErrorResponse = (response: RpcResponse): boolean => 'error' in response
 
+const longId = /"id"\s*:\s*(-?\d{16,})(?=\s*[,}])/g
+/** A character of no language, before the digits of a number that is carried as a text. */
+const asDigits = '\ue000'
+
+/** The text, whose ids beyond 2^53 are texts, since a number of JavaScript loses their last digits. */
+export const withLongIds = (body: Buffer | string): string =>
+  String(body).replace(longId, (whole: string, digits: string) =>
+    Number.isSafeInteger(Number(digits)) ? whole : `"id":"${asDigits}${digits}"`,
+  )
+
+/** Such ids as the numbers that they were. */
+export const restoreLongIds = (text: string): string => text.replace(/"\ue000(-?\d{16,})"/g, '$1')
+
 /** Parameters are walked and serialized recursively. This bound keeps a request from exhausting the stack. */
 const maxDepth = 64
 
@@ -51,14 +64,14 @@ type NodeOptions = {
  * notifications. null: every item is an ordinary call.
  */
 export function answerByProtocol(body: Buffer | string, { batchLimit, isKnown, run }: NodeOptions): string | null {
-  const value = parseUncut(body)
+  const value = parseUncut(withLongIds(body))
   if (value === undefined) return JSON.stringify(failure(-32_700, 'parse error'))
-  if (!Array.isArray(value)) return isOrdinary(value, isKnown) ? null : (JSON.stringify(answer(value)) ?? '')
+  if (!Array.isArray(value)) return isOrdinary(value, isKnown) ? null : textOf(answer(value))
   if (value.length === 0) return JSON.stringify(failure(-32_600, 'empty batch'))
   if (value.length > batchLimit) return JSON.stringify(failure(-32_600, 'batch too large'))
   if (value.every(each => isOrdinary(each, isKnown))) return null
   const answers = value.map(answer).filter(each => each !== undefined)
-  return answers.length === 0 ? '' : JSON.stringify(answers)
+  return answers.length === 0 ? '' : textOf(answers)
 
   function answer(request: unknown): unknown {
     const { id } = isObject(request) ? request : {}
@@ -70,6 +83,8 @@ export function answerByProtocol(body: Buffer | string, { batchLimit, isKnown, r
     return isKnown(item.method) ? run({ ...item, id: known }) : failure(-32_601, 'the method does not exist', known)
   }
 }
+
+const textOf = (value: unknown): string => restoreLongIds(JSON.stringify(value) ?? '')
 
 const failure = (code: number, message: string, id: Id = null): RpcResponse => ({
   jsonrpc: '2.0',

@@ -15,7 +15,7 @@ import type { Admission, Limiter } from '../limiter.ts'
 import { errorReply, type Reply, type RequestState } from '../message.ts'
 import { failureReply } from '../upstream/failure.ts'
 import type { RpcUpstream } from '../upstream/rpc-upstream.ts'
-import { answerByProtocol, isErrorResponse, type ParsedItem, parseItem } from './item.ts'
+import { answerByProtocol, isErrorResponse, type ParsedItem, parseItem, restoreLongIds, withLongIds } from './item.ts'
 import { simulatedNode } from './node.ts'
 import type { CachedReply } from './replays.ts'
 
@@ -93,7 +93,8 @@ export function rpcProxy(options: RpcProxyDeps): RpcHandler {
   ): Reply | Promise<Reply> {
     const ofNode = isNode ? answerByProtocol(state.request.body, nodeOptions(state, slug, network)) : null
     if (ofNode !== null) return nodeReply(state, { ...unbilled, requestId: identifiers.requestId(), text: ofNode }, 0)
-    const request = parseRpcRequest(state.request.body, network, behavior)
+    const { body } = state.request
+    const request = parseRpcRequest(rpcUpstream === null ? withLongIds(body) : body, network, behavior)
     if ('rejected' in request) {
       charge(account, behavior.costPicoUsd(behavior.rejectionCredits(request.supported)))
       return errorReply(state, 400, request.rejected, request.more)
@@ -135,7 +136,7 @@ export function rpcProxy(options: RpcProxyDeps): RpcHandler {
       node(slug, network, item, { wallMs: state.arrivedMs, lag: behavior.nodeLag(turn, index) }),
     )
     const responsesSent = behavior.responses(responses, request.items)
-    const text = JSON.stringify(request.batched ? responsesSent : responsesSent[0])
+    const text = restoreLongIds(JSON.stringify(request.batched ? responsesSent : responsesSent[0]))
     return billed(responses.map(isErrorResponse), text, logNormal(delays, timing.rpcMs, timing.rpcSigma))
   }
 

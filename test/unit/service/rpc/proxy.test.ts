@@ -3,7 +3,7 @@ import { documentedContract } from '../../../../src/contract/documented.ts'
 import { openAccount } from '../../../../src/service/account.ts'
 import type { Reply, RequestState } from '../../../../src/service/message.ts'
 import { rpcTurns } from '../../../../src/service/rpc/proxy.ts'
-import { conversation, item, jsonOf } from '../conversation.ts'
+import { conversation, item, jsonOf, textOf } from '../conversation.ts'
 
 const invalid = ['invalid']
 
@@ -174,4 +174,12 @@ test('no request waits if the contract has no such rule', () => {
   const [take, anna] = [turns(null), account('anna')]
   for (let request = 0; request < 3; request++)
     expect(take(stateAt(0), anna, () => ok)).toMatchObject({ status: 200, afterMs: 10 })
+})
+
+test.each(['9007199254740993', '-12345678901234567890', '9007199254740991'])('the id %s keeps its digits', id => {
+  const text = `{"jsonrpc":"2.0", "method":"eth_chainId", "params":[], "id" : ${id}}`
+  const { rpc } = conversation()
+  expect(textOf(rpc(text))).toContain(`"id":${id},`)
+  expect(textOf(rpc(`[${text},${text}]`)).split(`"id":${id},`)).toHaveLength(3)
+  expect(textOf(rpc(text.replace(id, `"${id}"`)))).toContain(`"id":"${id}",`)
 })
