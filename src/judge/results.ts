@@ -97,6 +97,8 @@ const turnResultSchema = z.object({
   }),
   claimedUsd: decimal,
   ttftMs: percentilesSchema,
+  hitTtftMs: percentilesSchema.optional().meta({ description: 'The same of answers with a token from a cache.' }),
+  missTtftMs: percentilesSchema.optional().meta({ description: 'The same of answers that state none.' }),
 })
 export type TurnResult = DeepReadonly<z.output<typeof turnResultSchema>>
 

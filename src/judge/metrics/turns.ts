@@ -198,5 +198,7 @@ function turnResult(row: number, own: OwnSums): TurnResult {
     ...sums,
     claimedUsd: formatPico(claimedPico),
     ttftMs: percentilesOf(mergeHistograms([hit, miss])),
+    hitTtftMs: percentilesOf(hit),
+    missTtftMs: percentilesOf(miss),
   }
 }

@@ -22,13 +22,14 @@ const blocksOf = (conversation: Conversation): readonly Block[] => [
       ...(callsTools(conversation) ? [{ ...right('tool calls'), priority: 2 }] : []),
       right('TTFT p50'),
       { ...right('p95'), priority: 2 },
+      ...(hasBoth(conversation) ? [right('of hits'), right('of misses')].map(each => ({ ...each, priority: 5 })) : []),
       right('prompt'),
       right('cached'),
       { ...right('of possible'), priority: 1 },
       { ...right('hits'), priority: 3 },
       { ...right('claimed each'), priority: 4 },
     ],
-    rows: conversation.turns.map(turn => ({ cells: cellsOf(turn, callsTools(conversation)) })),
+    rows: conversation.turns.map(turn => ({ cells: cellsOf(turn, conversation) })),
   },
 ]
 
@@ -52,16 +53,22 @@ const ttftText = (hitMs: number | null, missMs: number | null): string =>
 
 const callsTools = ({ turns }: Conversation): boolean => turns.some(({ toolCalls }) => toolCalls > 0)
 
-function cellsOf(turn: Turn, hasTools: boolean): readonly string[] {
+/** Whether some answers had tokens from a cache, and others had none. */
+const hasBoth = ({ hitTtftMs, missTtftMs }: Conversation): boolean => hitTtftMs.p50 !== null && missTtftMs.p50 !== null
+
+function cellsOf(turn: Turn, conversation: Conversation): readonly string[] {
   const { counted, answered } = turn
   const mean = (sum: number) => (counted === 0 ? NO_VALUE : count(Math.round(sum / counted)))
   return [
     `${turn.isBranch ? 'branch ' : ''}${turn.turn}`,
     count(turn.sent),
     count(answered),
-    ...(hasTools ? [count(turn.toolCalls)] : []),
+    ...(callsTools(conversation) ? [count(turn.toolCalls)] : []),
     formatDuration(turn.ttftMs.p50),
     formatDuration(turn.ttftMs.p95),
+    ...(hasBoth(conversation)
+      ? [turn.hitTtftMs, turn.missTtftMs].map(times => formatDuration(times?.p50 ?? null))
+      : []),
     mean(turn.promptTokens),
     mean(turn.cachedTokens),
     turn.cacheableTokens === 0 ? NO_VALUE : formatRatio(turn.cachedTokens / turn.cacheableTokens),

@@ -97,6 +97,9 @@ describe('sessions that arrive by themselves', () => {
     const saved = (cached * (0.5 - Number(cacheInput))) / 1_000_000
     expect(Number(conversation?.uncachedUsd) - Number(conversation?.claimedUsd)).toBeCloseTo(saved, 9)
     expect(conversation?.hitTtftMs.count).toBe(turns.reduce((sum, { hits }) => sum + hits, 0))
+    expect(turns.map(({ hitTtftMs, missTtftMs }) => [hitTtftMs?.count, missTtftMs?.count])).toEqual(
+      turns.map(({ hits, answered }) => [hits, answered - hits]),
+    )
     expect(conversation?.missTtftMs.count).toBe((first?.sent ?? 0) - (first?.hits ?? 0))
   })
 
