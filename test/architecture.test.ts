@@ -678,8 +678,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 587 files',
-    rule: atMostFiles(587),
+    text: 'src has at most 588 files',
+    rule: atMostFiles(588),
     planted: [],
   },
   {

@@ -208,7 +208,7 @@ export const commands: readonly Command[] = [
     flags: {
       shadow: { type: 'string', describe: 'Recorded traffic to send: a run directory or a file' },
       text: { type: 'boolean', describe: 'Keep the text of prompts (with --shadow)', default: false },
-      margin: { type: 'string', describe: 'How much worse it may be, such as ttft=5%; repeatable', array: true },
+      margin: { type: 'string', describe: 'How much worse, such as ttft=5% or p95.ttft=10%', array: true },
       out: { type: 'string', describe: 'Folder of both runs (default: runs/<time>-<scenario>-diff)' },
       seed,
       'budget-usd': { ...budget, describe: 'Maximum spend of both in USD, or unlimited' },

@@ -3,6 +3,13 @@ import { formatDuration, formatRatio, plural } from '../lib/format.ts'
 import { tQuantile, tSurvival } from '../lib/statistics/student-t.ts'
 import type { Report } from '../report/document.ts'
 import { defaultMargins, type MarginName, type Margins } from './margins.ts'
+import {
+  isPercentileName,
+  type PairedPercentile,
+  type PercentileName,
+  pairedPercentile,
+  percentileOf,
+} from './paired-percentile.ts'
 
 /** What one side of a diff gave. */
 export type DiffSide = { readonly report: Report; readonly slices: Slices }
@@ -11,10 +18,10 @@ export type SideVerdict = 'no-worse' | 'worse' | 'cannot-tell'
 
 /** A number of both sides, over all calls or of one. */
 export type ComparedNumber = {
-  readonly measure: MarginName
+  readonly measure: MarginName | PercentileName
   /** null: over all calls. */
   readonly call: string | null
-  /** ms: the geometric mean. ratio: a share of the requests. credits, usd: for each successful call. */
+  /** ms: the geometric mean, or the percentile. ratio: a share of the requests. credits, usd: for each successful call. */
   readonly unit: 'ms' | 'ratio' | 'credits' | 'usd'
   readonly old: number
   readonly new: number
@@ -69,33 +76,53 @@ const falseAlarms = { required: 0.003, others: 0.002 }
 const tail = 0.05
 
 type Tested = {
-  readonly measure: Measure
+  readonly name: ComparedNumber['measure']
+  readonly unit: ComparedNumber['unit']
   readonly call: string | null
-  readonly difference: PairedDifference
+  readonly found: Found
+}
+
+/** A difference, its bounds, and how likely chance alone gives it. Those of times are logarithms of ratios. */
+type Found = PairedPercentile & {
+  /** Its standard error. */
+  readonly error: number
 }
 
 /** Each measure over all calls, and of each call. */
 export function compareNumbers(old: DiffSide, fresh: DiffSide, margins: Margins): readonly ComparedNumber[] {
   const warmUps = old.report.plan?.stages.flatMap(({ name, isWarmUp }) => (isWarmUp ? name : [])) ?? []
   const calls = [...new Set(old.slices.calls.map(({ call }) => call))]
-  const tested = measures.flatMap(measure =>
+  const stages = [...new Set(old.slices.calls.map(({ stage }) => stage))].filter(stage => !warmUps.includes(stage))
+  const pairsFor = (call: string | null, stage: string) =>
+    pairsOf(old.slices, fresh.slices, (name, of) => (call ?? name) === name && of === stage)
+  const means = measures.flatMap(({ name, unit, amounts }) =>
     // What calls cost differs so much that only their own mean means something.
-    [...(measure.unit === 'ms' || measure.unit === 'ratio' ? [null] : []), ...calls].flatMap(
-      (call): readonly Tested[] => {
-        const isChosen = (name: string, stage: string) => (call ?? name) === name && !warmUps.includes(stage)
-        const difference = pairedDifference(pairsOf(old.slices, fresh.slices, isChosen), measure.amounts)
-        const isEmpty = difference === null || (difference.old.total === 0 && difference.new.total === 0)
-        return isEmpty ? [] : [{ measure, call, difference }]
-      },
-    ),
+    [...(unit === 'ms' || unit === 'ratio' ? [null] : []), ...calls].flatMap((call): readonly Tested[] => {
+      const difference = pairedDifference(
+        stages.flatMap(stage => pairsFor(call, stage)),
+        amounts,
+      )
+      const isEmpty = difference === null || (difference.old.total === 0 && difference.new.total === 0)
+      return isEmpty ? [] : [{ name, unit, call, found: foundMean(difference, unit === 'ms') }]
+    }),
   )
-  const isRequired = ({ call, measure: { name, unit } }: Tested) =>
-    (call === null && required.includes(name)) ||
+  const percentiles = percentilesIn(margins).flatMap(name =>
+    [null, ...calls].flatMap((call): readonly Tested[] => {
+      const found = foundPercentile(
+        name,
+        stages.map(stage => pairsFor(call, stage)),
+      )
+      return found === null ? [] : [{ name, unit: 'ms', call, found }]
+    }),
+  )
+  const tested = [...means, ...percentiles]
+  const isRequired = ({ call, name, unit }: Tested) =>
+    (call === null && required.some(each => each === name)) ||
     (margins[name] !== undefined && (call === null || unit === 'credits' || unit === 'usd'))
   const all = { required: tested.filter(isRequired).length, others: tested.filter(each => !isRequired(each)).length }
   return tested.map(each => {
     const group = isRequired(each) ? 'required' : 'others'
-    const margin = margins[each.measure.name] ?? defaultMargins[each.measure.name]
+    const margin = margins[each.name] ?? (isPercentileName(each.name) ? 0 : defaultMargins[each.name])
     return judged(each, { margin, alpha: falseAlarms[group] / all[group], isRequired: group === 'required' })
   })
 }
@@ -137,34 +164,57 @@ export function timesBySlice(old: DiffSide, fresh: DiffSide): readonly PairedTim
 }
 
 /** The times that somebody gave a margin, and that could not be compared. */
-export const missingTimes = (numbers: readonly ComparedNumber[], margins: Margins): readonly MarginName[] =>
-  measures.flatMap(({ name, unit }) =>
-    unit === 'ms' && margins[name] !== undefined && numbers.every(({ measure }) => measure !== name) ? name : [],
+export const missingTimes = (numbers: readonly ComparedNumber[], margins: Margins): readonly string[] => {
+  const times = measures.flatMap(({ name, unit }) => (unit === 'ms' && margins[name] !== undefined ? name : []))
+  return [...times, ...percentilesIn(margins)].filter(name => numbers.every(({ measure }) => measure !== name))
+}
+
+const percentilesIn = (margins: Margins): readonly PercentileName[] => Object.keys(margins).filter(isPercentileName)
+
+/** All calls of a slice are one pair, since what disturbs a side at an instant disturbs all of its calls. */
+function foundPercentile(name: PercentileName, stages: readonly SlicePairs[]): Found | null {
+  const percentile = percentileOf(name)
+  if (percentile === null) return null
+  const timesOf = ({ times }: Slice) => times[percentile.timing] ?? []
+  const slices = stages.flatMap(pairs =>
+    [...new Set(pairs.map(([{ index }]) => index))].map(index => {
+      const same = pairs.filter(([old]) => old.index === index)
+      return { old: same.flatMap(([old]) => timesOf(old)), new: same.flatMap(([, fresh]) => timesOf(fresh)) }
+    }),
   )
+  const found = pairedPercentile(slices, percentile.share)
+  return found && { ...found, error: (found.high - found.low) / (2 * normalBound) }
+}
+
+function foundMean(difference: PairedDifference, isTime: boolean): Found {
+  const mean = (sum: PairedSum) => (isTime ? Math.exp(sum.total / sum.of) / 1000 : sum.total / sum.of)
+  const { value, error, values } = difference
+  return {
+    ...{ value, error, values, ...differenceBounds(difference, tail) },
+    chanceOfGreater: chanceOfGreater(difference),
+    chanceOfLess: chanceOfGreater({ ...difference, value: -value }),
+    ...{ old: mean(difference.old), new: mean(difference.new) },
+  }
+}
 
 type NumberTerms = { readonly margin: number; readonly alpha: number; readonly isRequired: boolean }
 
-function judged({ measure, call, difference }: Tested, { margin, alpha, isRequired }: NumberTerms): ComparedNumber {
-  const { name, unit } = measure
+function judged({ name, unit, call, found }: Tested, { margin, alpha, isRequired }: NumberTerms): ComparedNumber {
   const isTime = unit === 'ms'
-  const before = difference.old.total / difference.old.of
   // Amounts are compared by their ratio, too.
-  const scale = unit === 'ratio' || isTime || before === 0 ? 1 : before
-  const { low, high } = differenceBounds(difference, tail)
+  const scale = unit === 'ratio' || isTime || found.old === 0 ? 1 : found.old
+  const { value, low, high } = found
   const shown = (value: number) => (isTime ? Math.expm1(value) : value / scale)
   const limit = isTime ? Math.log1p(margin) : margin * scale
-  const { value } = difference
-  const mirrored = { ...difference, value: -value }
-  const isWorse = chanceOfGreater(difference) < alpha && high >= limit && value > 0
-  const isBetter = chanceOfGreater(mirrored) < alpha && value < 0
+  const isWorse = found.chanceOfGreater < alpha && high >= limit && value > 0
+  const isBetter = found.chanceOfLess < alpha && value < 0
   const verdict = isWorse ? 'worse' : isBetter ? 'better' : high < limit ? 'no-worse' : 'cannot-tell'
-  const mean = (sum: PairedDifference['old']) => (isTime ? Math.exp(sum.total / sum.of) / 1000 : sum.total / sum.of)
   return {
     ...{ measure: name, call, unit, margin, verdict },
-    ...{ old: mean(difference.old), new: mean(difference.new), values: difference.values },
+    ...{ old: found.old, new: found.new, values: found.values },
     change: { value: shown(value), low: shown(low), high: shown(high) },
     isRequired,
-    moreRequests: verdict === 'cannot-tell' ? moreValues(difference, limit, { alpha, tail }) : null,
+    moreRequests: verdict === 'cannot-tell' ? moreValues(found, limit, { alpha, tail }) : null,
   }
 }
 
@@ -216,15 +266,14 @@ type PairedSum = { readonly total: number; readonly of: number }
 /** What a slice adds: a mean is Σ total ÷ Σ of. */
 type Amounts = (slice: Slice) => PairedSum
 
+/** The same slice of both sides, each of one call. */
+type SlicePairs = readonly (readonly [Slice, Slice])[]
+
 /** Fewer pairs of slices do not show how much they vary. */
 export const minPairs = 4
 
 /** The pairs of slices of the same calls and stages. A slice that only one side has is left out. */
-function pairsOf(
-  old: Slices,
-  fresh: Slices,
-  isChosen: (call: string, stage: string) => boolean,
-): readonly (readonly [Slice, Slice])[] {
+function pairsOf(old: Slices, fresh: Slices, isChosen: (call: string, stage: string) => boolean): SlicePairs {
   return old.calls.flatMap(({ call, stage, slices }) => {
     if (!isChosen(call, stage)) return []
     const twin = fresh.calls.find(cell => cell.call === call && cell.stage === stage)
@@ -237,7 +286,7 @@ function pairsOf(
 }
 
 /** null: too few pairs of slices have values on both sides. */
-function pairedDifference(pairs: readonly (readonly [Slice, Slice])[], amounts: Amounts): PairedDifference | null {
+function pairedDifference(pairs: SlicePairs, amounts: Amounts): PairedDifference | null {
   const used = pairs
     .map(([old, fresh]) => ({ old: amounts(old), new: amounts(fresh) }))
     .filter(pair => pair.old.of > 0 && pair.new.of > 0)
@@ -273,6 +322,8 @@ function differenceBounds({ value, error, freedom }: PairedDifference, tail: num
   return { low: value - margin, high: value + margin }
 }
 
+/** Beyond this many standard errors in one of twenty cases. */
+const normalBound = 1.645
 /** Beyond this many standard errors in one of ten cases. */
 const powerDeviations = 1.282
 
@@ -281,7 +332,7 @@ const powerDeviations = 1.282
  * (`alpha` is the error of that), or that it is below the margin (`tail`).
  */
 function moreValues(
-  { value, error, values }: PairedDifference,
+  { value, error, values }: Pick<Found, 'value' | 'error' | 'values'>,
   margin: number,
   { alpha, tail }: { readonly alpha: number; readonly tail: number },
 ): number {

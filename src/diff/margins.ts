@@ -1,4 +1,5 @@
 import { nearest, oneOf, UsageError } from '../lib/usage-error.ts'
+import { isPercentileName, type PercentileName } from './paired-percentile.ts'
 
 /** Times are compared by the geometric mean, which every value moves. */
 export const defaultMargins = {
@@ -16,7 +17,7 @@ export const defaultMargins = {
 export type MarginName = keyof typeof defaultMargins
 
 /** How much worse NEW may be in each measure, as a ratio; for shares, as a difference. */
-export type Margins = Readonly<Partial<Record<MarginName, number>>>
+export type Margins = Readonly<Partial<Record<MarginName | PercentileName, number>>>
 
 const names = Object.keys(defaultMargins) as readonly MarginName[]
 const maxMargin = 1
@@ -27,8 +28,10 @@ export function parseMargins(written: readonly string[]): Margins {
     const [, name = '', text = ''] = /^([^=]*)=(.*)$/s.exec(each) ?? []
     const mistake = { where: '--margin', got: JSON.stringify(each) }
     if (!each.includes('=')) throw new UsageError({ ...mistake, expected: 'a measure and its margin, such as ttft=5%' })
-    if (!isMarginName(name))
-      throw new UsageError({ ...mistake, expected: `a margin of ${oneOf(names)}`, ...nearest(name, names) })
+    if (!isMarginName(name) && !isPercentileName(name)) {
+      const expected = `a margin of ${oneOf([...names, 'a percentile from p50 to p99.9 such as p95.ttft'])}`
+      throw new UsageError({ ...mistake, expected, ...nearest(name, names) })
+    }
     const [, percent] = /^(\d+(?:\.\d+)?) ?%$/.exec(text) ?? []
     const margin = Number(percent) / 100
     if (margin > 0 && margin <= maxMargin) return [name, margin] as const

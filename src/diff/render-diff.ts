@@ -158,11 +158,12 @@ const minStep = 1 / 240
 /** The mean of both sides in each slice, and what NEW may reach. */
 function timesChart({ measure, slices }: PairedTimes, numbers: readonly ComparedNumber[]): Block {
   const margin = numbers.find(each => each.measure === measure && each.call === null)?.margin ?? 0
-  const endMs = Math.max(...slices.map(slice => slice.endMs))
+  const fromMs = Math.min(...slices.map(slice => slice.startMs))
+  const endMs = Math.max(...slices.map(slice => slice.endMs)) - fromMs
   const stepMs = Math.max(endMs * minStep, Math.min(...slices.map(slice => slice.endMs - slice.startMs)))
   const values = (timeIn: (slice: PairedTimes['slices'][number]) => number) =>
     Array.from({ length: Math.ceil(endMs / stepMs - 1e-9) }, (_, step) => {
-      const middle = (step + 0.5) * stepMs
+      const middle = fromMs + (step + 0.5) * stepMs
       const slice = slices.find(({ startMs, endMs: to }) => middle >= startMs && middle < to)
       return slice === undefined ? null : timeIn(slice)
     })

@@ -133,7 +133,7 @@ export type DiffOptions = Pick<
   RunOptions,
   'keys' | 'profile' | 'limitsFrom' | 'only' | 'seed' | 'budgetUsd' | 'warmUp' | 'directory' | 'signal' | 'onNote'
 > & {
-  /** How much worse the second may be, as a ratio by measure: `{ ttft: 0.05 }`. */
+  /** How much worse the second may be, as a ratio by measure: `{ ttft: 0.05, 'p95.ttft': 0.1 }`. */
   readonly margin?: Readonly<Record<string, number>> | undefined
   /** Recorded traffic to send in place of a scenario, which is null then: a run directory, or a file as for an import. */
   readonly shadow?: string | undefined

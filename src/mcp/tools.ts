@@ -73,7 +73,7 @@ const diffInput = z.strictObject({
     .array(z.string('a measure and its margin'), 'a list')
     .max(20, 'at most 20 margins')
     .optional()
-    .describe('How much worse the new one may be, such as ttft=5%'),
+    .describe('How much worse the new one may be, such as ttft=5% or p95.ttft=10%'),
   profile,
   only,
   seed,

@@ -21,6 +21,7 @@ test('of 300 pairs of equal services, at most 1 % are called worse', async () =>
       scenario: 'test/e2e/short.yaml',
       seed,
       faults: seed % 3 === 0 ? faults : [],
+      margins: seed % 2 === 0 ? { 'p95.ttft': 0.05, 'p90.latency': 0.1 } : {},
     })
     if (diff.verdict === 'worse') worse.push(`${seed}: ${diff.reasons.join(' ')}`)
   }
@@ -71,19 +72,26 @@ const hours = [0.97, 0.98, 0.99, 1, 1.01, 1.02, 1.03] as const
 
 test('1,200 requests to each side tell 5 % more TTFT from none, whatever the hour', async () => {
   const slower = { timing: scaleLatency(defaultLatency, 0.05) }
+  const muchSlower = { timing: scaleLatency(defaultLatency, 0.1) }
   const seeds = todays(
     Array.from({ length: 40 }, (_, index) => index + 1),
     20,
   )
-  let [found, spared] = [0, 0]
-  for (const seed of seeds) {
+  let [found, spared, tails] = [0, 0, 0]
+  for (const [index, seed] of seeds.entries()) {
     const hour = hours[seed % hours.length] ?? 1
     const both = { scenario: chats, seed, margins: { ttft: 0.05 }, slowness: () => hour }
-    const ofTtft = ({ numbers }: Awaited<ReturnType<typeof diffVirtually>>['diff']) =>
-      numbers.find(({ measure, call }) => measure === 'ttft' && call === null)?.verdict
+    const verdictOf = (name: string, { numbers }: Awaited<ReturnType<typeof diffVirtually>>['diff']) =>
+      numbers.find(({ measure, call }) => measure === name && call === null)?.verdict
+    const ofTtft = (diff: Parameters<typeof verdictOf>[1]) => verdictOf('ttft', diff)
+    const ofTail = { ...both, margins: { 'p95.ttft': 0.05 } }
+    // A percentile needs a larger change. A fourth of the pairs shows it.
+    if (index % 4 === 0 && verdictOf('p95.ttft', (await diffVirtually(ofTail, {}, muchSlower)).diff) === 'worse')
+      tails++
     if (ofTtft((await diffVirtually(both, {}, slower)).diff) === 'worse') found++
     if (ofTtft((await diffVirtually(both)).diff) === 'no-worse') spared++
   }
   expect([found / seeds.length, spared / seeds.length].map(share => share >= 0.5)).toEqual([true, true])
+  expect(tails / (seeds.length / 4)).toBeGreaterThanOrEqual(0.4)
   if (isNightly) expect([found, spared].every(count => count >= 0.85 * seeds.length)).toBe(true)
 })

@@ -74,7 +74,49 @@ describe('a time', () => {
       calls: cell ? [{ ...cell, slices: cell.slices.slice(0, 3) }] : [],
     }
     expect(numbersOf(short, short)).toEqual([])
-    expect([missingTimes([], { ttft: 0.05, cost: 0.01 }), missingTimes([], {})]).toEqual([['ttft'], []])
+    const missing = missingTimes([], { ttft: 0.05, cost: 0.01, 'p95.tpot': 0.05 })
+    expect([missing, missingTimes([], {})]).toEqual([['ttft', 'p95.tpot'], []])
+  })
+})
+
+describe('a percentile with a margin', () => {
+  const margins = { 'p95.ttft': 0.05 } as const
+  const p95Of = (old: Slices, fresh: Slices) =>
+    numbersOf(old, fresh, margins).find(({ measure, call }) => measure === 'p95.ttft' && call === null)
+  const seeds = Array.from({ length: 10 }, (_, index) => index + 1)
+
+  test('is worse if NEW takes 10 % longer, and within the margin if both are equal', () => {
+    const slower = seeds.map(seed => p95Of(slicesOf(150, 100, seed), slicesOf(150, 110, 900 + seed)))
+    expect(slower.filter(found => found?.verdict === 'worse').length).toBeGreaterThanOrEqual(9)
+    const equal = seeds.map(seed => p95Of(slicesOf(150, 100, seed), slicesOf(150, 100, 900 + seed)))
+    expect(equal.filter(found => found?.verdict === 'no-worse').length).toBeGreaterThanOrEqual(7)
+    expect(equal.filter(found => found?.verdict === 'worse')).toEqual([])
+    // The 95th percentile of a log-normal time with a sigma of 0.2 is 1.39 times its median.
+    expect(equal[0]).toMatchObject({ isRequired: true, old: expect.closeTo(139, -1), values: 6_000 })
+  })
+
+  test('is uncertain with few requests, whatever they show', () => {
+    const [old, fresh] = [slicesOf(2, 100, 1), slicesOf(2, 100, 2)]
+    expect(p95Of(old, fresh)).toMatchObject({ verdict: 'cannot-tell', moreRequests: expect.any(Number) })
+  })
+
+  test('shows a slow tail that the mean hides', () => {
+    // Of twenty slices, each has a tenth of its requests from a slow worker.
+    const mixed = (seed: number, slowMs: number): Slices => {
+      const [most, tail] = [slicesOf(135, 100, seed), slicesOf(15, slowMs, seed + 50)]
+      const slices = (most.calls[0]?.slices ?? []).map((slice, index) => {
+        const slow = tail.calls[0]?.slices[index]?.times.ttft ?? []
+        const counts = new Map(slice.times.ttft)
+        for (const [bucket, count] of slow) counts.set(bucket, (counts.get(bucket) ?? 0) + count)
+        return { ...slice, times: { ttft: [...counts].toSorted(([a], [b]) => a - b) } }
+      })
+      return { ...most, calls: [{ call: 'chat', stage: 'steady', slices }] }
+    }
+    const numbers = numbersOf(mixed(1, 100), mixed(2, 150), margins).filter(({ call }) => call === null)
+    expect(numbers.map(({ measure, verdict }) => [measure, verdict])).toEqual([
+      ['ttft', 'no-worse'],
+      ['p95.ttft', 'worse'],
+    ])
   })
 })
 
