@@ -185,7 +185,7 @@ export const commands: readonly Command[] = [
       'limits-from': limitsFrom,
       only,
       sensitivity: { type: 'boolean', describe: 'Measure what thresholds on times notice', default: true },
-      suggestions: { type: 'boolean', describe: 'Look for additions that notice more (minutes)' },
+      suggestions: { type: 'boolean', describe: 'Look for additions that notice more', default: true },
       workers: { type: 'number', describe: 'Threads that share the runs (default: one per core)' },
       progress: { type: 'boolean', describe: 'Show progress', default: true },
       format: { ...format, choices: ['text', 'json', 'html'] },

@@ -98,7 +98,7 @@ export type ProveOptions = Pick<RunOptions, 'profile' | 'limitsFrom' | 'only' | 
   readonly minScore?: number | undefined
   /** Measure what thresholds on times notice. Default: true. */
   readonly sensitivity?: boolean | undefined
-  /** Look for calls and thresholds that would notice more, and check them, which takes minutes. Default: false. */
+  /** Look for calls and thresholds that would notice more, and check them. Default: true. */
   readonly suggestions?: boolean | undefined
   /** Threads that share the runs. Default: one per core, at most 8. */
   readonly workers?: number | undefined

@@ -17,7 +17,7 @@ export function proveScenario(scenario: string | ScenarioInput, options: ProveOp
       signal,
       minScore = null,
       sensitivity = true,
-      suggestions = false,
+      suggestions = true,
       workers = defaultThreads(),
       onProgress,
     } = options

@@ -21,7 +21,7 @@ const quantile = 1.2816
 const firstRuns = 16
 /** The runs there decide how certain the result is. A long scenario gets fewer of them. */
 const nearRuns = { min: 16, max: 120 } as const
-const maxRequests = 100_000
+const maxRequests = 20_000
 /** Seeds of services that no other run has. */
 const firstSeed = 1_000_001
 /** A service that is slower by more is no subject of a threshold. */

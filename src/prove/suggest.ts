@@ -1,7 +1,15 @@
 import { callFilterOf } from '../judge/not-judged.ts'
 import { yamlFlow } from '../lib/write-yaml.ts'
 import type { DraftPlan } from '../library/draft.ts'
-import { type Addition, allInTurn, aloneWith, type PricedAddition, scenarioWith, singleCalls } from './additions.ts'
+import {
+  type Addition,
+  allInTurn,
+  aloneWith,
+  byCost,
+  type PricedAddition,
+  scenarioWith,
+  singleCalls,
+} from './additions.ts'
 import { honestTerms, type Mutant, type MutantTerms } from './mutants.ts'
 import { type MakeRuns, suggestThresholds } from './suggest-thresholds.ts'
 
@@ -22,12 +30,14 @@ export type Suggestion = {
 export type Suggestions = { readonly suggestions: readonly Suggestion[]; readonly untried: readonly string[] }
 
 /** Further calls whose replies show the lie are not tried. */
-const maxTried = 8
+const maxTried = 4
 /** At most this number of requests in honest runs of the whole scenario, which take up to half a minute. */
-const maxRequests = 40_000
+const maxRequests = 25_000
 const minChecked = 8
 
-type Open = { readonly mutant: Mutant; readonly left: PricedAddition[] }
+/** What is not noticed yet, and what may make it noticed. */
+type Open = { readonly mutant: Mutant; readonly left: readonly PricedAddition[] }
+type Tried = Open & { readonly candidate: PricedAddition }
 
 /** Tries additions for what was not noticed, the cheapest first. `room`: how many are tried with the whole scenario. */
 export async function suggestAdditions(
@@ -58,15 +68,13 @@ export async function suggestAdditions(
 async function suggestCalls(draft: DraftPlan, makeRuns: MakeRuns, survivors: readonly Mutant[], max: number) {
   const found = new Map<PricedAddition, string[]>()
   const untried: string[] = []
-  // A call that --only leaves out is not sent.
-  if (survivors.length === 0 || draft.plan.only?.calls != null) return { found, untried }
+  // If --only names calls, no other call is sent.
+  const namesCalls = draft.plan.only?.names.some(name => Object.hasOwn(draft.plan.calls, name)) ?? false
+  if (survivors.length === 0 || namesCalls) return { found, untried }
   const open = await withCandidates(draft, makeRuns, survivors)
   const checks = createChecks(draft, makeRuns, max)
   for (let going = open; going.length > 0; ) {
-    const tried = going.flatMap(each => {
-      const candidate = each.left.shift()
-      return candidate === undefined ? [] : [{ ...each, candidate }]
-    })
+    const tried = nextTried(going, checks.passes)
     const alone = await makeRuns(
       tried.map(({ mutant, candidate }) => mutated(mutant, aloneWith(draft, candidate.addition))),
     )
@@ -95,6 +103,27 @@ const mutated = ({ terms }: Mutant, scenario: MutantTerms['scenario']): MutantTe
   failFast: true,
 })
 
+/**
+ * The candidate to try next for each: the one that most have in common, since one addition for many costs less than one
+ * for each; first of those that honest services pass, as is known.
+ */
+function nextTried(open: readonly Open[], passes: (candidate: PricedAddition) => boolean): readonly Tried[] {
+  const tried: Tried[] = []
+  for (let going = open; going.length > 0; ) {
+    const counts = new Map<PricedAddition, number>()
+    for (const candidate of going.flatMap(({ left }) => left)) counts.set(candidate, (counts.get(candidate) ?? 0) + 1)
+    const [best] = [...counts].toSorted(
+      ([a, ofA], [b, ofB]) => Number(passes(b)) - Number(passes(a)) || ofB - ofA || byCost(a, b),
+    )
+    if (best === undefined) break
+    const [candidate] = best
+    for (const { mutant, left } of going)
+      if (left.includes(candidate)) tried.push({ mutant, candidate, left: left.filter(each => each !== candidate) })
+    going = going.filter(({ left }) => !left.includes(candidate))
+  }
+  return tried
+}
+
 /** What is not noticed, each with the calls whose replies show it, the cheapest first. */
 async function withCandidates(
   draft: DraftPlan,
@@ -111,7 +140,11 @@ async function withCandidates(
     const filter = mutant.clause === null ? null : callFilterOf(mutant.clause)
     // A request with a key of nobody belongs to no caller.
     const isMatching = ({ calls }: PricedAddition) => filter !== null && Object.values(calls).some(filter.matches)
-    const first = all.filter((candidate, index) => (slots.size > 0 ? slots.has(index) : isMatching(candidate)))
+    const matching = all.filter(isMatching)
+    const different = all.filter((_, index) => slots.has(index))
+    // A lie that changes all replies shows at those that ask about its clause, if at any.
+    const both = matching.filter(candidate => different.includes(candidate))
+    const [first = matching] = [both, different].filter(({ length }) => length > 0)
     return { mutant, left: first.slice(0, maxTried) }
   })
 }
@@ -120,6 +153,7 @@ async function withCandidates(
 function createChecks(draft: DraftPlan, makeRuns: MakeRuns, max: number) {
   const known = new Map<PricedAddition, 'passes' | 'fails' | 'untried'>()
   return {
+    passes: (candidate: PricedAddition) => known.get(candidate) === 'passes',
     honest: async (candidates: readonly PricedAddition[]) => {
       const fresh = [...new Set(candidates)].filter(candidate => !known.has(candidate))
       const room = Math.max(0, max - known.size)

@@ -27,7 +27,7 @@ const schemes = ['light', 'dark'] as const
 
 /** A proof with a reason, a suggestion and a threshold, all of them with characters of HTML. */
 const proved = async (): Promise<GateProof> => {
-  const proof = await prove('smoke', { only: ['rpc.id'], workers: 1, sensitivity: false })
+  const proof = await prove('smoke', { only: ['rpc.id'], workers: 1, sensitivity: false, suggestions: false })
   const threshold = { threshold: 'p(95) ttft < 1s', slowdown: 0.38, power: 0.9, text: 'notices <b>38 %</b>' }
   const addition = { calls: {}, stage: null, threshold: { expect: 'failed == 0', why: 'A test.' } }
   const suggestion = {

@@ -19,7 +19,7 @@ thresholds: [{ expect: violations == 0, why: a test }]
   )
   writeFileSync(profile, 'promises: { only: [rpc.*, billing.*] }')
   const prove = (...flags: readonly string[]) =>
-    turnpike(['prove', scenario, `--profile=${profile}`, '--format=json', ...flags], {})
+    turnpike(['prove', scenario, `--profile=${profile}`, '--format=json', '--no-suggestions', ...flags], {})
   const [one, two] = [await prove('--workers=1'), await prove('--workers=2', '--min-score=99%')]
   expect([one.code, two.code]).toEqual([0, 1])
   const { mutants, groups, score } = JSON.parse(one.stdout)

@@ -19,10 +19,10 @@ import { freshDirectory } from '../support/turnpike.ts'
 /** Without these promises, no shipped scenario passes. */
 const content = ['chat.choice', 'rpc.response', 'billing.conservation']
 
-function draftOf(written: JsonObject, promises: readonly string[]): Promise<DraftPlan> {
+function draftOf(written: JsonObject, promises: readonly string[], only: readonly string[] = []): Promise<DraftPlan> {
   const profile = join(freshDirectory(), 'profile.yaml')
   writeFileSync(profile, `promises: { only: ${JSON.stringify([...content, ...promises])} }`)
-  const overrides = { target: null, seed: null, budgetUsd: null, topUpUsd: null, only: [] }
+  const overrides = { target: null, seed: null, budgetUsd: null, topUpUsd: null, only }
   return draftScenario(
     { written, file: 'shortened.yaml', isFile: false },
     { ...overrides, profile, limitsFrom: 'target' },
@@ -109,6 +109,29 @@ test('without them, thresholds on times and failures are suggested, and cost not
   for (const columns of [80, 200])
     for (const line of renderProof(less, { columns, color: false }).split('\n'))
       if (!pasted.has(line.trim())) expect(line.length, line).toBeLessThanOrEqual(columns)
+})
+
+const batches: JsonObject = {
+  name: 'batches',
+  callers: { count: 1 },
+  calls: {
+    read: { kind: 'rpc', network: 'ethereum-mainnet', methods: { eth_blockNumber: 1 } },
+    batch: { kind: 'rpc-batch', network: 'ethereum-mainnet', methods: { eth_blockNumber: 1 }, size: 2 },
+  },
+  stages: [{ name: 'all', shape: 'sequence', duration: '5s', calls: ['read', 'batch'] }],
+  thresholds: [{ expect: 'violations == 0', why: 'A test.' }],
+}
+
+test('with --only, additions are about the clauses, and there are none beside the calls that it names', async () => {
+  const draftOnly = (...only: readonly string[]) => draftOf(batches, ['rpc.batch.*'], only)
+  const { mutants, suggestions } = await prove(await draftOnly('rpc.batch.*'), true)
+  const ofPrice = mutants.filter(({ clause }) => clause === 'rpc.batch.error-price').map(({ name }) => name)
+  expect(ofPrice).toContain('failed-item-in-full')
+  // One addition for all of them.
+  expect(suggestions.map(({ notices }) => notices.filter(name => ofPrice.includes(name)))).toContainEqual(ofPrice)
+  const ofCall = await prove(await draftOnly('rpc.batch.*', 'batch'), true)
+  expect(ofCall.mutants.length).toBeGreaterThan(ofPrice.length)
+  expect(ofCall.suggestions).toEqual([])
 })
 
 test('what a long scenario leaves no time for is named', async () => {

@@ -24,7 +24,7 @@ export async function proveCommand(values: Values): Promise<number> {
   const runs = threads === 1 ? await inlineRuns(draft) : threadedRuns(draft, input, threads)
   try {
     const proof = await proveGate(draft, runs, {
-      ...{ minScore, sensitivity: values.sensitivity !== false, suggestions: values.suggestions === true },
+      ...{ minScore, sensitivity: values.sensitivity !== false, suggestions: values.suggestions !== false },
       ...(bar !== null && { onProgress: show }),
     })
     bar?.end()

@@ -8,7 +8,7 @@ const scenario = defineScenario({
   stages: [{ name: 'all', shape: 'sequence', duration: '5s', calls: ['read', 'read'] }],
   thresholds: [{ expect: 'failed == 0', why: 'a test' }],
 })
-const options = { only: ['rpc.id', 'rpc.response'], workers: 1, sensitivity: false } as const
+const options = { only: ['rpc.id', 'rpc.response'], workers: 1, sensitivity: false, suggestions: false } as const
 
 test('a program gets the score of a scenario that is data, and the progress', async () => {
   const shown: (readonly [number, number])[] = []

@@ -27,7 +27,7 @@ thresholds: [{ expect: violations == 0, why: a test }]
 )
 writeFileSync(profile, 'promises: { only: [rpc.response, rpc.status, abuse.counts] }')
 const prove = (...flags: readonly string[]) =>
-  runCli(['prove', scenario, `--profile=${profile}`, '--workers=1', ...flags])
+  runCli(['prove', scenario, `--profile=${profile}`, '--workers=1', '--no-suggestions', ...flags])
 
 test('the exit code says whether the score is high enough', async () => {
   expect(await prove('--format=json', '--min-score=10%')).toBe(exitCodes.pass)
