@@ -163,6 +163,7 @@ export const documentedContract: Contract = {
     replayStatus: null,
     conflict: [400],
     inProgress: [], // open
+    errors: null, // open
   },
   limits: {
     windowMs: 60_000,

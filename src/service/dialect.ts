@@ -10,6 +10,7 @@ import {
 } from '../contract/limit-headers/limit-headers.ts'
 import { type HeaderValues, missingAddition } from '../contract/requests/additions.ts'
 import { keyHeader } from '../contract/requests/credentials.ts'
+import { is2xx } from '../lib/numbers.ts'
 import type { Reply, ServiceRequest } from './message.ts'
 
 type Headers = Readonly<Record<string, string>>
@@ -119,7 +120,7 @@ export function createReplayMark({ idempotency }: Contract): (reply: Reply) => R
     if (mark === undefined) return reply
     // A lie about the mark stays one.
     const own = replayHeader === null ? {} : { [replayHeader.toLowerCase()]: mark === 'true' ? value : mark }
-    const status = replayStatus !== null && mark === 'true' ? replayStatus : reply.status
+    const status = replayStatus !== null && mark === 'true' && is2xx(reply.status) ? replayStatus : reply.status
     return { ...reply, status, headers: { ...headers, ...own } }
   }
 }

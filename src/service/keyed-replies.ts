@@ -55,25 +55,33 @@ export function keyedReplies({
       return errorReply(state, conflict, 'Idempotency-Key was used with a different body')
     if (lookup.kind === 'replay') {
       const early = lookup.reply.readyMs > state.arrivedMs ? wait(state) : null
-      return early ?? request.again(behavior.replayed(lookup.reply))
+      const again = (stored: CachedReply) =>
+        stored.status === undefined ? request.again(behavior.replayed(stored)) : replayWhole(state, stored)
+      return early ?? again(lookup.reply)
     }
-    const reply = request.first(reply =>
-      replays.store(cacheKey, { ...reply, fingerprint, expiresMs: state.arrivedMs + behavior.replayTtlMs }),
-    )
+    const store: StoreReply = stored =>
+      replays.store(cacheKey, { ...stored, fingerprint, expiresMs: state.arrivedMs + behavior.replayTtlMs })
+    const reply = request.first(store)
     if (reply instanceof Promise) {
       const clear = () => void pending.delete(cacheKey)
       pending.set(cacheKey, { fingerprint, ended: reply.then(clear, clear) })
-    }
+    } else if (idempotency.errors === 'kept' && reply.status >= 500) storeAny(reply, state, '0', store)
     return reply
   }
 }
 
 /** The reply to a request that is neither RPC nor a stream, with its idempotency key. */
-export const storeWhole = (reply: Reply, { arrivedMs }: RequestState, costUsd: string, store?: StoreReply): Reply => {
-  if (reply.status === 200 && reply.body.kind === 'whole') {
-    const { headers, afterMs, body } = reply
+export const storeWhole = (reply: Reply, state: RequestState, costUsd: string, store?: StoreReply): Reply => {
+  if (reply.status === 200) storeAny(reply, state, costUsd, store)
+  return reply
+}
+
+function storeAny(reply: Reply, { arrivedMs }: RequestState, costUsd: string, store?: StoreReply): void {
+  if (reply.body.kind === 'whole') {
+    const { headers, afterMs, body, status } = reply
     store?.({
       text: body.text,
+      ...(status !== 200 && { status }),
       credits: 0,
       costUsd,
       requestId: '',
@@ -81,12 +89,11 @@ export const storeWhole = (reply: Reply, { arrivedMs }: RequestState, costUsd: s
       headers: { ...headers },
     })
   }
-  return reply
 }
 
 /** The same reply again. The headers of the new request take precedence. */
-export function replayWhole(state: RequestState, { text, readyMs, headers }: CachedReply): Reply {
+export function replayWhole(state: RequestState, { text, readyMs, headers, status = 200 }: CachedReply): Reply {
   const all = { ...headers, ...state.headers, 'idempotent-replayed': 'true' }
   const afterMs = Math.max(0, readyMs - state.arrivedMs)
-  return { status: 200, headers: Object.assign(state.headers, all), afterMs, body: { kind: 'whole', text } }
+  return { status, headers: Object.assign(state.headers, all), afterMs, body: { kind: 'whole', text } }
 }

@@ -48,6 +48,14 @@ export const idempotencyTerms = z.strictObject({
       ),
     ),
   ),
+  errors: z
+    .enum(['kept', 'forgotten'])
+    .nullable()
+    .meta(
+      open(
+        'what a repeated request gets after a 500: the same error (`kept`), or a new attempt (`forgotten`); `null`: open',
+      ),
+    ),
 })
 export type IdempotencyTerms = z.infer<typeof idempotencyTerms>
 

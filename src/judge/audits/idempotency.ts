@@ -1,5 +1,5 @@
 import { probeOf } from '../../contract/probes.ts'
-import { isMarkedByBytes, replayMark } from '../../contract/requests/idempotency.ts'
+import { type IdempotencyTerms, isMarkedByBytes, replayMark } from '../../contract/requests/idempotency.ts'
 import type { Observation } from '../../observation/observation.ts'
 import { isProbeRequest, requestTraits } from '../../observation/requests/request.ts'
 import type { ReplayRole } from '../../observation/requests/traits.ts'
@@ -13,14 +13,14 @@ const tooMany = 429
 
 /** Judges the requests that share an idempotency key, as one group. */
 export function createIdempotencyAudit({ contract }: AuditContext, reporter: ClauseReporter<'idempotency'>): Audit {
-  const { concurrent, ttlMs, conflict } = contract.idempotency
+  const { concurrent, ttlMs, conflict, errors } = contract.idempotency
   const isByBytes = isMarkedByBytes(contract.idempotency)
   const mark = replayMark(contract.idempotency)
   const isBestEffort = concurrent === 'best-effort'
   const cachedAfterMs = isBestEffort ? contract.billing.settleMs : 0
   const options: KeyOptions = {
     ...{ ttlMs, cachedAfterMs, isRaceDecided: concurrent === 'one-charge' },
-    ...{ conflict, isByBytes, mark },
+    ...{ conflict, isByBytes, mark, errors },
   }
   const groups = createGroups<KeyRequest>(uses => checkKey(uses, options, reporter))
 
@@ -97,6 +97,7 @@ type KeyOptions = {
   readonly isByBytes: boolean
   /** How replays are marked, for people. */
   readonly mark: string
+  readonly errors: IdempotencyTerms['errors']
 }
 
 type KeyReporter = ClauseReporter<'idempotency'>
@@ -124,6 +125,7 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, reporter: Ke
     else judgeMark(use)
   }
   for (const use of own) if (use.role !== 'original') judgeRefusal(use)
+  for (const use of own) judgeAfterError(use)
   judgeRace()
   judgeFirst()
   judgeBodies()
@@ -152,6 +154,22 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, reporter: Ke
     if (earlier === undefined || status === null || is2xx(status) || isUnrelatedStatus(status)) return
     const message = `a repeated key and body got status ${status}, expected a replay`
     reporter.fail('rpc.replay.header', message, [earlier.id, id])
+  }
+
+  /** Of other errors, it is open whether the service itself has sent them, and whether the same request gets them again. */
+  function judgeAfterError(use: KeyRequest) {
+    const { status, isReplay, id } = use
+    const failed = own.find(other => other.status === 500 && isCachedFor(other, use))
+    if (options.errors === null || failed === undefined || status === null) return
+    if (options.errors === 'kept' && is2xx(status) && !isReplay) {
+      const message = 'a repeated key and body got a new response after a 500, expected the same error'
+      return reporter.fail('rpc.replay.header', message, [failed.id, id])
+    }
+    if (options.errors === 'forgotten' && status === 500 && isReplay && !options.isByBytes) {
+      const message = 'a 500 is repeated as a replay for its key and body, expected a new attempt'
+      return reporter.fail('rpc.replay.header', message, [failed.id, id])
+    }
+    if (status === 500 || is2xx(status)) reporter.pass('rpc.replay.header')
   }
 
   /** Near the end of the lifetime, the clause is not judged: it is open when it begins and whether a replay restarts it. */

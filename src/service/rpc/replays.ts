@@ -2,6 +2,8 @@
 export type CachedReply = {
   readonly fingerprint: string
   readonly text: string
+  /** Missing: 200. */
+  readonly status?: number
   readonly credits: number
   readonly costUsd: string
   readonly requestId: string

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { contractSchema } from '../../../src/contract/contract.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
 import { parseProfile } from '../../../src/contract/profile.ts'
 import { parseScenario } from '../../../src/scenario/load-scenario.ts'
 import { knownLie } from '../../../src/service/lies/lies.ts'
@@ -101,5 +103,45 @@ stages: [{ name: s, duration: 1s, shape: constant, rate: 1, mix: { again: 1 } }]
     ['kind: resource, resource: characters', 'idempotency: { calls: [resource] }', '', 'a GET, expected a resource'],
   ])('what the profile promises: %s with %s', (of, profile, more, mistake) => {
     expect(mistakeOf(of, profile, more)).toThrow(mistake)
+  })
+})
+
+describe('a 500 to a key', () => {
+  const run = (promised: 'kept' | 'forgotten' | null, done: 'kept' | 'forgotten') => {
+    const of = (errors: typeof promised) => ({
+      ...documentedContract,
+      idempotency: { ...documentedContract.idempotency, calls: ['rpc', 'chat'] as const, errors },
+    })
+    return virtualRun({
+      scenario: `
+name: retries
+callers: { count: 1 }
+calls:
+  rpc: { kind: rpc, network-family: evm, methods: { eth_chainId: 1 } }
+  chat: { kind: chat, stream: false, model-tier: XS, prompt-tokens: 20, max-completion-tokens: 8 }
+  retry: { kind: replay, of: rpc, duplicates: 1 }
+  retry-chat: { kind: replay, of: chat, duplicates: 1 }
+stages: [{ name: once, duration: 60s, shape: sequence, calls: [12 x retry, 6 x retry-chat] }]
+budget: { usd: 5 }
+`,
+      contract: contractSchema.parse(of(promised)),
+      serviceContract: contractSchema.parse(of(done)),
+      faults: [{ status: 500, probability: 0.3 }],
+    })
+  }
+
+  test.each(['kept', 'forgotten'] as const)('is %s as the profile says, or nothing is said', async done => {
+    for (const promised of [done, null]) {
+      const { report } = await run(promised, done)
+      expect(report.findings.map(({ clause, message }) => `${clause}: ${message}`)).toEqual([])
+    }
+  })
+
+  test.each([
+    ['kept', 'forgotten', 'a repeated key and body got a new response after a 500, expected the same error'],
+    ['forgotten', 'kept', 'a 500 is repeated as a replay for its key and body, expected a new attempt'],
+  ] as const)('should be %s and is %s', async (promised, done, message) => {
+    const { report } = await run(promised, done)
+    expect(report.findings.map(each => [each.clause, each.message])).toEqual([['rpc.replay.header', message]])
   })
 })
