@@ -52,6 +52,8 @@ export type Behavior = RulesOfParts & {
 
   readonly isFailure: (status: number) => boolean
   readonly toleratesFailures: (failures: number) => boolean
+  /** Whether a failure of that age still counts when the status of another request is known. */
+  readonly isRemembered: (ageMs: number, status: number) => boolean
   /** Which requests of an account share a count of failures. */
   readonly failureScope: (state: RequestState) => string
   readonly blockedCount: boolean
@@ -178,6 +180,7 @@ export function defaultBehavior(contract: Contract): Behavior {
     isFailure: status =>
       abuse.counts === 'non-success' ? status >= 300 : status >= 400 && status < 500 && status !== 429,
     toleratesFailures: failures => failures <= abuse.failures,
+    isRemembered: ageMs => ageMs < abuse.windowMs,
     failureScope: abuse.scope === 'model' ? failureScopeOf : () => 'account',
     blockedCount: abuse.blockedCount === true,
     blockMs: abuse.blockMs,

@@ -171,10 +171,13 @@ export function abuseBlock(contract: Contract, behavior: Behavior, limits: Limit
       return errorReply(state, abuse.status, behavior.blockMessage)
     },
     record: (state, account, { status }, isBlocked) => {
-      if (!isGuarded || !behavior.isFailure(status) || (isBlocked && !behavior.blockedCount)) return
+      if (!isGuarded || (isBlocked && !behavior.blockedCount)) return
       const { arrivedMs } = state
       const record = recordOf(state, account)
-      record.failedMs = [...record.failedMs.filter(atMs => atMs > arrivedMs - abuse.windowMs), arrivedMs]
+      const failedMs = record.failedMs.filter(atMs => behavior.isRemembered(arrivedMs - atMs, status))
+      record.failedMs = failedMs
+      if (!behavior.isFailure(status)) return
+      record.failedMs = [...failedMs, arrivedMs]
       if (behavior.toleratesFailures(record.failedMs.length)) return
       record.blockedUntilMs = arrivedMs + behavior.blockMs
       record.failedMs = []

@@ -24,6 +24,10 @@ export const abuseLies = {
       late,
       always('Only more than 50 failures block.', { toleratesFailures: failures => failures <= 50 }),
     ),
+    'block-after-a-burst-alone': alsoViolating(
+      late,
+      always('A failure counts for 10 seconds.', { isRemembered: ageMs => ageMs < 10_000 }),
+    ),
   },
   'abuse.not-early': {
     'block-one-failure-early': alsoViolating(
@@ -47,6 +51,11 @@ export const abuseLies = {
       'isFailure',
       (isFailure, status) => isFailure && status !== 415,
     ),
+    'block-after-failures-in-a-row': result(
+      'A success forgives the failures before it.',
+      'isRemembered',
+      (isRemembered, _, status) => isRemembered && status >= 300,
+    ),
     'every-request-counts': alsoViolating(
       ['abuse.not-early'],
       always('Every request counts toward the block, whatever its status.', { isFailure: () => true }),
@@ -57,6 +66,12 @@ export const abuseLies = {
       ['abuse.counts'],
       always('Each part of the service has its own failure count and block.', {
         failureScope: ({ route }) => route.kind,
+      }),
+    ),
+    'block-spares-streams': alsoViolating(
+      ['abuse.counts'],
+      always('Streams have their own failure count and block.', {
+        failureScope: ({ request }) => (/"stream":\s*true/.test(request.body.toString()) ? 'streams' : 'account'),
       }),
     ),
   },
