@@ -18,8 +18,12 @@ export const checkRpcResponse: Check<'rpc-response', RpcDescriptor> = (
   if (isAbuseBlock(response, contract)) return
   const { status, headers } = response
   // The idempotency audit judges whether a conflict is rejected. Otherwise its items are open.
-  const isConflict = request.replay?.role === 'conflict'
-  if (!isConflict && request.items.some(isFailing) && (is2xx(status) || isAboutItems(response, request))) {
+  const role = request.replay?.role ?? 'original'
+  const isConflict = role === 'conflict'
+  // It also judges a repeated request that is refused as a conflict. If the first one was lost, another body was the first.
+  const isRefusedRepeat = role !== 'original' && contract.idempotency.conflict.includes(status)
+  const saysOfItems = is2xx(status) || (!isRefusedRepeat && isAboutItems(response, request))
+  if (!isConflict && request.items.some(isFailing) && saysOfItems) {
     if (is2xx(status)) reporter.pass('rpc.item-failure.status')
     else {
       const message = `a request with a failing item got status ${status}, expected 200`

@@ -1,6 +1,7 @@
 import { isObject, parseJson } from '../../lib/json.ts'
 import { pico } from '../../lib/money.ts'
 import type { Behavior } from '../behavior.ts'
+import type { CachedReply } from '../rpc/replays.ts'
 import { always, arrivalOf, multiply, result } from './decisions.ts'
 import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
 import {
@@ -38,6 +39,20 @@ const lookUpAlways =
   (stored, fingerprint) =>
     stored === undefined ? lookUpReply(stored, fingerprint) : { kind: 'replay', reply: stored }
 
+/** What a key is after a request with it and another body was refused. */
+const afterConflict = (text: string, kind: 'new' | 'conflict'): LieRow =>
+  row(text, ({ lookUpReply }) => {
+    const refused = new WeakSet<CachedReply>()
+    return {
+      lookUpReply: (stored, fingerprint) => {
+        if (stored !== undefined && refused.has(stored)) return { kind }
+        const found = lookUpReply(stored, fingerprint)
+        if (stored !== undefined && found.kind === 'conflict') refused.add(stored)
+        return found
+      },
+    }
+  })
+
 const inLowerCase = (key: string): string => key.toLowerCase()
 
 export const replayLies = {
@@ -70,6 +85,7 @@ export const replayLies = {
       ['rpc.replay.charge', 'rpc.replay.per-user', 'billing.balance-before'],
       replies('The first use of a key is marked as a replay.', all(isNodeReply, hasKey), addHeader(replayed, 'true')),
     ),
+    'conflict-takes-key': afterConflict('After a conflict, the first body of its key conflicts, too.', 'conflict'),
     'replay-marked-with-one': alsoViolating(
       ['rpc.replay.charge', 'rpc.replay.expiry.kept', 'billing.conservation'],
       header('The replay header is 1 instead of true.', replayed, '1'),
@@ -89,8 +105,11 @@ export const replayLies = {
     'conflict-from-cache': row('A used key with another body gets the cached reply.', honest => ({
       lookUpReply: lookUpAlways(honest),
     })),
-    'conflict-runs': result('A used key with another body runs as a new request.', 'lookUpReply', found =>
-      found.kind === 'conflict' ? ({ kind: 'new' } as const) : found,
+    'conflict-runs': alsoViolating(
+      ['rpc.replay.expiry.kept'],
+      result('A used key with another body runs as a new request.', 'lookUpReply', found =>
+        found.kind === 'conflict' ? ({ kind: 'new' } as const) : found,
+      ),
     ),
     'params-not-compared': always('A used key with other parameters of the same calls gets the cached reply.', {
       comparedBody: body => callsIn(body).map(withoutParams).join(),
@@ -145,6 +164,7 @@ export const replayLies = {
   'rpc.replay.expiry.kept': {
     'key-expires-early': multiply('A key expires after half its lifetime.', 'replayTtlMs', 0.5),
     'key-kept-for-a-second': always('A key expires after one second.', { replayTtlMs: 1_000 }),
+    'conflict-forgets-key': afterConflict('After a conflict, its key is new again.', 'new'),
   },
   'rpc.replay.expiry.ends': {
     'key-never-expires': always('A key never expires.', { replayTtlMs: Number.POSITIVE_INFINITY }),

@@ -20,6 +20,8 @@ import {
 
 const failing = { ...singleDescriptor, items: [{ id: 1, method: 'eth_getBalance', failing: true }] }
 const conflict = { ...batchDescriptor, replay: { group: 4, role: 'conflict' as const, concurrent: false } }
+const repeated = { ...batchDescriptor, replay: { group: 4, role: 'late-repeat' as const, concurrent: false } }
+const firstUse = { ...batchDescriptor, replay: { group: 4, role: 'original' as const, concurrent: false } }
 const others = [1, 2, 3].map(id => ({ id, method: 'eth_call', failing: false }))
 const ofFour = (body: unknown, credits: string) => {
   const cost = (Number(credits) * 0.000000625).toFixed(12)
@@ -54,6 +56,8 @@ describe('RPC responses', () => {
     ]),
     'the responses of a batch in another order': batchObserved([...batchBody].reverse()),
     'a media type with a charset': singleObserved(result(1), { 'content-type': 'application/json;charset=UTF-8' }),
+    // The first request may have been lost, so that another body was the first one.
+    'a repeated failing batch that conflicts with its key': refused(repeated, 400),
     'a failing batch above the rate limit': refused(
       batchDescriptor,
       429,
@@ -187,6 +191,11 @@ describe('RPC responses', () => {
       'rpc.item-failure.status',
       'a request with a failing item got status 400, expected 200',
       refused(batchDescriptor, 400),
+    ],
+    'a rejected failing batch with a new key': [
+      'rpc.item-failure.status',
+      'a request with a failing item got status 400, expected 200',
+      refused(firstUse, 400),
     ],
   })
 
