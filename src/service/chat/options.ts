@@ -10,7 +10,7 @@ type OptionPair = readonly [name: string, value: unknown]
 export type OptionRules = {
   readonly takesOption: (name: string, value: unknown) => boolean
   /** Which options after the name of the model are read, and in which order. */
-  readonly suffixOptions: (pairs: readonly OptionPair[]) => readonly OptionPair[]
+  readonly suffixOptions: (pairs: readonly OptionPair[], stream: boolean) => readonly OptionPair[]
   /** The echo of the options in the response. */
   readonly echo: (echo: Readonly<Record<string, unknown>>, applied: AppliedOptions) => unknown
   /** Whether a model that supports think tags uses them. */
@@ -73,7 +73,7 @@ const otherPromptOption = 'include_service_system_prompt'
 export function optionsReader(
   contract: Contract,
   rules: OptionRules,
-): (inBody: unknown, suffix: string) => AppliedOptions | InvalidOptions {
+): (inBody: unknown, suffix: string, stream: boolean) => AppliedOptions | InvalidOptions {
   const { parametersField, systemPromptOption } = contract.chat
   const known = knownOptions(contract)
   /** With both names of one option, the first name has precedence. */
@@ -87,9 +87,9 @@ export function optionsReader(
   )
   const issue = (path: readonly string[], message: string): OptionIssue => ({ code: 'invalid_value', path, message })
 
-  return (inBody, suffix) => {
+  return (inBody, suffix, stream) => {
     if (inBody !== undefined && !isObject(inBody)) return { issues: [issue([parametersField], 'not an object')] }
-    const inSuffix = suffix === '' ? [] : rules.suffixOptions(suffix.split('&').map(pairOf))
+    const inSuffix = suffix === '' ? [] : rules.suffixOptions(suffix.split('&').map(pairOf), stream)
     const sent = [...named(inSuffix), ...named(Object.entries(inBody ?? {}))].filter(([name]) =>
       Object.hasOwn(known, name),
     )

@@ -119,7 +119,7 @@ export function chatRequestParser(
     const request = result.data
     const { [parametersField]: inBody } = request
     const suffix = request.model.slice(model.id.length + 1)
-    const options = readOptions(inBody, suffix)
+    const options = readOptions(inBody, suffix, request.stream)
     if (areInvalid(options)) return options
     const requested =
       request.max_completion_tokens ??

@@ -10,6 +10,7 @@ import {
   header,
   isErrorReply,
   isOf,
+  isStream,
   keepFirstHeader,
   not,
   type ReplyChange,
@@ -116,6 +117,11 @@ export const answerLies = {
       'A deprecated model has neither a warning nor a date.',
       deprecationWarning,
       deprecationDate,
+    ),
+    'silent-deprecation-in-streams': replies(
+      'A stream of a deprecated model has neither a warning nor a date.',
+      isStream,
+      dropHeaders(deprecationWarning, deprecationDate),
     ),
   },
   'header.deprecation.absent': {

@@ -139,6 +139,9 @@ export const chatOptionLies = {
       suffixOptions: () => [['enable_web_search', null]],
     }),
     'suffix-ignored': always("Options after the model's name are ignored.", { suffixOptions: () => [] }),
+    'suffix-ignored-in-streams': always("Options after the model's name are ignored in streams.", {
+      suffixOptions: (pairs, stream) => (stream ? [] : pairs),
+    }),
     'second-in-suffix-ignored': always("Only the first option after the model's name is read.", {
       suffixOptions: pairs => pairs.slice(0, 1),
     }),
