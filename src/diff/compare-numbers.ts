@@ -4,6 +4,8 @@ import { tQuantile, tSurvival } from '../lib/statistics/student-t.ts'
 import type { Report } from '../report/document.ts'
 import { defaultMargins, type MarginName, type Margins } from './margins.ts'
 import {
+  boundError,
+  comparedTimings,
   isPercentileName,
   type PairedPercentile,
   type PercentileName,
@@ -58,7 +60,7 @@ const logTimes =
 const timed = (name: MarginName & SlicedTiming): Measure => ({ name, unit: 'ms', amounts: logTimes(name) })
 
 const measures: readonly Measure[] = [
-  ...(['latency', 'service-time', 'ttft', 'tpot', 'icl'] as const).map(timed),
+  ...comparedTimings.map(timed),
   { name: 'failures', unit: 'ratio', amounts: ({ failed, faulty, sent }) => ({ total: failed + faulty, of: sent }) },
   { name: 'refusals', unit: 'ratio', amounts: ({ refused, sent }) => ({ total: refused, of: sent }) },
   {
@@ -73,7 +75,6 @@ const measures: readonly Measure[] = [
 const required: readonly MarginName[] = ['latency', 'ttft', 'tpot']
 /** The probability that equal targets seem different in any of these times, and in any other number. */
 const falseAlarms = { required: 0.003, others: 0.002 }
-const tail = 0.05
 
 type Tested = {
   readonly name: ComparedNumber['measure']
@@ -190,7 +191,7 @@ function foundMean(difference: PairedDifference, isTime: boolean): Found {
   const mean = (sum: PairedSum) => (isTime ? Math.exp(sum.total / sum.of) / 1000 : sum.total / sum.of)
   const { value, error, values } = difference
   return {
-    ...{ value, error, values, ...differenceBounds(difference, tail) },
+    ...{ value, error, values, ...differenceBounds(difference, boundError) },
     chanceOfGreater: chanceOfGreater(difference),
     chanceOfLess: chanceOfGreater({ ...difference, value: -value }),
     ...{ old: mean(difference.old), new: mean(difference.new) },
@@ -214,7 +215,7 @@ function judged({ name, unit, call, found }: Tested, { margin, alpha, isRequired
     ...{ old: found.old, new: found.new, values: found.values },
     change: { value: shown(value), low: shown(low), high: shown(high) },
     isRequired,
-    moreRequests: verdict === 'cannot-tell' ? moreValues(found, limit, { alpha, tail }) : null,
+    moreRequests: verdict === 'cannot-tell' ? moreValues(found, limit, { alpha, tail: boundError }) : null,
   }
 }
 

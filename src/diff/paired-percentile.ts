@@ -1,16 +1,23 @@
 import { type BucketCounts, type SlicedTiming, timeBuckets } from '../judge/metrics/slices.ts'
 
-const timings = ['latency', 'ttft', 'tpot', 'icl', 'service-time'] as const satisfies readonly SlicedTiming[]
+/** The times that are compared. */
+export const comparedTimings = [
+  'latency',
+  'service-time',
+  'ttft',
+  'tpot',
+  'icl',
+] as const satisfies readonly SlicedTiming[]
 
 /** A percentile of a time, such as `p95.ttft`. */
-export type PercentileName = `p${number}.${(typeof timings)[number]}`
+export type PercentileName = `p${number}.${(typeof comparedTimings)[number]}`
 
-const named = new RegExp(`^p(\\d{2}(?:\\.\\d)?)\\.(${timings.join('|')})$`)
+const named = new RegExp(`^p(\\d{2}(?:\\.\\d)?)\\.(${comparedTimings.join('|')})$`)
 
 /** null: it is no name of a percentile from 50 on. */
 export function percentileOf(name: string): { readonly share: number; readonly timing: SlicedTiming } | null {
   const [, percent, timing] = named.exec(name) ?? []
-  const known = timings.find(each => each === timing)
+  const known = comparedTimings.find(each => each === timing)
   return known === undefined || Number(percent) < 50 ? null : { share: Number(percent) / 100, timing: known }
 }
 
@@ -37,7 +44,8 @@ export type PairedPercentile = {
 
 /** A bound that the slices do not show is this many buckets away: a factor of 16. */
 const maxShift = 4 * timeBuckets.perOctave
-const tail = 0.05
+/** The error of a bound on either side. */
+export const boundError = 0.05
 const perBucket = Math.LN2 / timeBuckets.perOctave
 
 /**
@@ -86,7 +94,7 @@ const halvings = 12
 
 /** The first shift in a direction that the test refuses. */
 function shiftFrom(value: number, direction: 1 | -1, chanceAt: (shift: number) => number): number {
-  const isRefused = (distance: number) => chanceAt(value + direction * distance) < tail
+  const isRefused = (distance: number) => chanceAt(value + direction * distance) < boundError
   let far = 1
   while (far < maxShift && !isRefused(far)) far *= 2
   if (far >= maxShift) return value + direction * maxShift

@@ -124,15 +124,15 @@ export const creditPlaces: Question = {
     const stated = header === null ? null : nearestPico(paid.headers[header.name] ?? '')
     const moved = movedNumbers(before.body, after.body)
     const known = contract.sources['billing.balance.pointer'] === 'profile' ? contract.billing.balance.pointer : null
+    const isByCost = ({ byPico }: MovedNumber) => byPico === stated || -byPico === stated
     const [place, another] = moved.filter(
-      ({ pointer, byPico }) =>
-        (known === null || pointer === known) && (moved.length === 1 || byPico === stated || -byPico === stated),
+      each => (known === null || each.pointer === known) && (moved.length === 1 || isByCost(each)),
     )
     if (place === undefined || another !== undefined)
       return { findings: [...cost, unknown(balanceText, `${cite(after)}: ${movementText(moved)}`)] }
     const evidence = `${place.pointer} has moved by $${formatPico(place.byPico)} after one completion`
     const counts = place.byPico > 0n ? 'spent' : 'left'
-    const isStated = stated !== null && (place.byPico === stated || -place.byPico === stated)
+    const isStated = isByCost(place)
     const other = stated === null ? 'no response states its cost' : `a cost of $${formatPico(stated)} was stated`
     return {
       findings: [

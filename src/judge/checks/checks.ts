@@ -60,7 +60,10 @@ const checks: { readonly [Name in CheckName]: readonly Registered<Name>[] } = {
 const knowCutHeaders: readonly CheckName[] = ['headers', 'conditional-headers', 'limit-headers', 'errors']
 
 /** They judge what a body lacks, so they need all of it: one that broke off with its connection lacks nothing by itself. */
-const needWholeBodies: readonly CheckName[] = ['errors', 'lists', 'wallet-offers', 'payments']
+const needWholeBodies: readonly CheckName[] = [
+  ...(['errors', 'chat-response', 'rpc-response', 'rpc-credits'] as const),
+  ...(['lists', 'resources', 'wallet-offers', 'payments'] as const),
+]
 
 type BoundCheck = { readonly name: CheckName; readonly kinds: readonly RequestKind[]; readonly judge: Sink }
 

@@ -9,11 +9,11 @@ import { type Check, expectFor } from './check.ts'
 
 /** Checks responses that are neither chat nor RPC: whether the resource exists, and its headers. */
 export const checkResources: Check<'resources', ResourceDescriptor> = (
-  { response, request, id, outcome },
+  { response, request, id },
   contract,
   reporter,
 ) => {
-  if (response === null || outcome.kind !== 'answered' || isFromGateway(response, contract)) return
+  if (response === null || isFromGateway(response, contract)) return
   const resource = resourceOf(contract, request.resource)
   if (resource === null || unrelated.includes(response.status)) return
   const { status } = response

@@ -32,10 +32,9 @@ export function prefixesOf(messages: readonly Message[]): readonly Prefix[] {
   for (const { role, content, tool_calls: calls } of messages) {
     text += `\n${role}:`
     tokens += tokensPerMessage
-    if (calls) {
-      text += JSON.stringify(calls)
-      tokens += countTokens(JSON.stringify(calls))
-    }
+    const called = calls ? JSON.stringify(calls) : ''
+    text += called
+    tokens += countTokens(called)
     const parts: readonly Part[] = typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? [])
     for (const part of parts) {
       text += JSON.stringify(part.text ?? part)

@@ -1,6 +1,6 @@
 import { addTo, always, input, result } from './decisions.ts'
 import { alsoViolating, type Lies, row } from './lie.ts'
-import { type ReplyChange, type ReplyTest, replies, replyText, setText, withText } from './replies.ts'
+import { asksForStream, type ReplyChange, type ReplyTest, replies, replyText, setText, withText } from './replies.ts'
 
 /** A late or missing block also means that failures are miscounted. */
 const late = ['abuse.block', 'abuse.counts'] as const
@@ -71,7 +71,7 @@ export const abuseLies = {
     'block-spares-streams': alsoViolating(
       ['abuse.counts'],
       always('Streams have their own failure count and block.', {
-        failureScope: ({ request }) => (/"stream":\s*true/.test(request.body.toString()) ? 'streams' : 'account'),
+        failureScope: ({ request }) => (asksForStream(request) ? 'streams' : 'account'),
       }),
     ),
   },

@@ -5,6 +5,7 @@ import type { Reply } from '../message.ts'
 import { always, arrivalOf, input, raceMs, result } from './decisions.ts'
 import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
 import {
+  asksForStream,
   dropHeaders,
   header,
   isAny,
@@ -218,7 +219,7 @@ export const limitLies = {
     'streams-counted-apart': alsoViolating(
       ['limit.requests.remaining', 'limit.tokens.remaining'],
       result('Streamed and unstreamed completions have windows of their own.', 'scope', (scope, _, { request }) =>
-        /"stream":\s*true/.test(request.body.toString()) ? `${scope} streamed` : scope,
+        asksForStream(request) ? `${scope} streamed` : scope,
       ),
     ),
     'no-request-limit': always('The request limit is not enforced.', { admits: () => true }),

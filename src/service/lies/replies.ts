@@ -3,7 +3,7 @@ import { fullHeaderName } from '../../contract/headers.ts'
 import { isObject, parseJson } from '../../lib/json.ts'
 import { is2xx } from '../../lib/numbers.ts'
 import { randomStream } from '../../lib/random.ts'
-import type { Reply, RequestState } from '../message.ts'
+import type { Reply, RequestState, ServiceRequest } from '../message.ts'
 import type { Route } from '../router.ts'
 import type { Fields } from './decisions.ts'
 import { type LieOverrides, type LieRow, row } from './lie.ts'
@@ -40,6 +40,8 @@ export const withoutHeaders = (text: string, ...names: readonly string[]): LieRo
 export const isAny: ReplyTest = () => true
 export const isErrorReply = ({ status }: Reply): boolean => status >= 400
 export const isStream = ({ body }: Reply): boolean => body.kind === 'stream'
+/** Whether a request asks for a stream, whatever it gets. */
+export const asksForStream = ({ body }: ServiceRequest): boolean => /"stream":\s*true/.test(body.toString())
 export const isBatch = (reply: Reply): boolean => replyText(reply).startsWith('[')
 export const isReplay = ({ headers }: Reply): boolean => headers['idempotent-replayed'] !== undefined
 /** A reply of a node, new or replayed. */
