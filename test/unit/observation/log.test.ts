@@ -102,6 +102,8 @@ describe('a log', () => {
     const file = freshFile()
     const clock = manualClock()
     const log = await openLog(file, head, clock)
+    // While the header is written, a flush waits, and takes what comes in the meantime.
+    await onDisk(file, 1)
     log.write(observation(0))
     await clock.advanceTo(499)
     log.write(observation(1))
