@@ -59,10 +59,13 @@ export function repeat(socket: Socket, part: string | Buffer, everyMs: number): 
   socket.on('close', () => clearInterval(timer))
 }
 
-/** Writes as fast as the socket takes it. */
+/**
+ * Writes as fast as the socket takes it. Other targets in this process have their turn after each part: a socket
+ * whose reader keeps up takes every part at once, so that a loop would hold them up until it closes.
+ */
 export function flood(socket: Socket, part: string | Buffer): void {
   const write = () => {
-    while (!socket.destroyed && socket.write(part));
+    if (!socket.destroyed && socket.write(part)) setImmediate(write)
   }
   socket.on('drain', write)
   write()
