@@ -14,7 +14,8 @@ import {
   perMinute,
   positiveInt,
 } from './fields.ts'
-import { limitHeaderTerms, refineLimitHeaders } from './limit-headers/limit-headers.ts'
+import { furtherLimitTerms, limiterAlgorithms, refineFurtherLimits } from './limit-headers/further-limits.ts'
+import { limitHeadersOf, limitHeaderTerms, refineLimitHeaders } from './limit-headers/limit-headers.ts'
 import { promisesSchema } from './promises.ts'
 import { additionTerms } from './requests/additions.ts'
 import { keyFormTerms } from './requests/credentials.ts'
@@ -24,6 +25,7 @@ import { walletTerms } from './wallets.ts'
 
 export type { ChatOption, Model, ModelTier } from './chat-terms.ts'
 export { modelTiers } from './chat-terms.ts'
+export { type LimiterAlgorithm, limiterAlgorithms } from './limit-headers/further-limits.ts'
 export { type MethodTier, methodTier, type Network, networkFamilies } from './rpc-terms.ts'
 
 export const accountTiers = ['default', 'partner'] as const
@@ -32,17 +34,6 @@ export type AccountTier = (typeof accountTiers)[number]
 /** The limits of requests that are neither text nor RPC. */
 const resourceLimits = ['image', 'audio', 'embedding', 'video-queue', 'video-retrieve'] as const
 export type ResourceLimit = (typeof resourceLimits)[number]
-
-/** A fixed window begins with its first request, an aligned one at a multiple of its length. */
-export const limiterAlgorithms = [
-  'fixed-window',
-  'aligned-window',
-  'sliding-log',
-  'sliding-counter',
-  'token-bucket',
-  'gcra',
-] as const
-export type LimiterAlgorithm = (typeof limiterAlgorithms)[number]
 
 const resource = z.strictObject({
   method: z
@@ -195,6 +186,7 @@ export const contractSchema = z.strictObject({
         .enum(['seconds', 'unix-milliseconds'])
         .describe('unit of `x-ratelimit-reset-tokens`, or `unix-milliseconds`'),
       ...limitHeaderTerms,
+      ...furtherLimitTerms,
       dateAgeMs: milliseconds.meta(
         open('how many milliseconds a `Date` may be old, because caches keep it; open in the document'),
       ),
@@ -221,7 +213,11 @@ export const contractSchema = z.strictObject({
           'what the limits in responses are compared with: `documented`, or `target` for what the target publishes and enforces; a run sets `target`, unless it has `--limits-from documented`',
         ),
     })
-    .superRefine(refineLimitHeaders),
+    .superRefine((limits, context) => {
+      refineLimitHeaders(limits, context)
+      const { requests, tokens } = limitHeadersOf(limits)
+      refineFurtherLimits(limits, [requests, tokens], context)
+    }),
   lists: z.strictObject({
     layout: z
       .enum(['public'])

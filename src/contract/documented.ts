@@ -177,6 +177,7 @@ export const documentedContract: Contract = {
     dialect: null,
     headers: {},
     retryAfter: null, // open
+    further: {}, // open
     dateAgeMs: 2_000, // open
     clockToleranceMs: 1_000, // open
     tokenHeaders: true,

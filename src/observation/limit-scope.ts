@@ -1,4 +1,5 @@
 import type { AccountTier, Contract } from '../contract/contract.ts'
+import type { FurtherLimit } from '../contract/limit-headers/further-limits.ts'
 import {
   type LimitStatement,
   type LimitStatements,
@@ -42,6 +43,13 @@ export const statedRequests = memoizeLast((headers: Headers, { limits }: Pick<Co
 export const statedTokens = memoizeLast((headers: Headers, { limits }: Pick<Contract, 'limits'>) =>
   statedIn(limitHeadersOf(limits).tokens, headers, limits.windowMs),
 )
+
+/** What a response states about a further limit. */
+export const statedFurther = (headers: Headers, { at, windowMs }: FurtherLimit): StatedLimit => ({
+  limit: readPolicy(at.limit, headers, windowMs),
+  remaining: readPolicy(at.remaining, headers, windowMs),
+  reset: readPolicy(at.reset, headers, windowMs),
+})
 
 /** The limits that a request is judged by. A number is null if only the responses state it. */
 export type ApplicableLimit = {

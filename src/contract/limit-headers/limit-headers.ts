@@ -21,8 +21,16 @@ export const limitStatements = counted.flatMap(unit =>
 )
 const statementNames = limitStatements.map(({ name }) => name)
 
-/** Where and how a limit states one number. `member`: of a structured field. */
-export type LimitStatement = { readonly header: string; readonly form: LimitFormName; readonly member: string | null }
+/**
+ * Where and how a limit states one number. `member`: of a structured field. `policy`: the name of its policy, if a header
+ * has several; missing: that of the window of the profile.
+ */
+export type LimitStatement = {
+  readonly header: string
+  readonly form: LimitFormName
+  readonly member: string | null
+  readonly policy?: string
+}
 
 const retryAfterForms = ['seconds', 'http-date', 'ms', 'none'] as const
 export type RetryAfterForm = (typeof retryAfterForms)[number]
@@ -85,7 +93,7 @@ const dialects = {
 export type DialectName = keyof typeof dialects
 export const dialectNames = Object.keys(dialects) as [DialectName, ...DialectName[]]
 
-const statement = z.strictObject({
+export const limitStatementTerms = z.strictObject({
   header: headerName.describe('the header that states it, in any case'),
   form: z
     .enum(limitFormNames)
@@ -110,7 +118,9 @@ export const limitHeaderTerms = {
         `the headers of limits, by who sends them: ${dialectNames.map(name => `\`${name}\``).join(', ')}; \`null\`: those of the document. [What each stands for](other-gateways.md)`,
       ),
     ),
-  headers: z.partialRecord(z.enum(statementNames), statement.nullable()).meta({ ...keyed('statement'), isOpen: true }),
+  headers: z
+    .partialRecord(z.enum(statementNames), limitStatementTerms.nullable())
+    .meta({ ...keyed('statement'), isOpen: true }),
   retryAfter: z
     .enum(retryAfterForms)
     .nullable()
@@ -121,7 +131,7 @@ export const limitHeaderTerms = {
     ),
 }
 
-type LimitHeaderTerms = z.infer<z.ZodObject<typeof limitHeaderTerms>>
+export type LimitHeaderTerms = z.infer<z.ZodObject<typeof limitHeaderTerms>>
 type OwnResets = { readonly requestsReset: LimitFormName; readonly tokensReset: LimitFormName }
 
 /** Where one limit states its numbers; null: it does not state this one. */
@@ -159,6 +169,34 @@ export const limitHeadersOf = memoizeByObject((terms: LimitHeaderTerms & OwnRese
 })
 
 export type LimitHeaders = ReturnType<typeof limitHeadersOf>
+
+type Further = {
+  readonly name: string
+  readonly counts: string
+  readonly headers: { readonly [part in LimitPart]?: z.infer<typeof limitStatementTerms> | null }
+}
+
+/**
+ * Where a further limit states its numbers: Anthropic's dialect has headers for each kind of tokens, and in a structured
+ * field its name is that of its policy.
+ */
+export function furtherStatements({ dialect }: LimitHeaderTerms, { name, counts, headers }: Further): LimitStatements {
+  const find = (part: LimitPart): LimitStatement | null => {
+    const own = headers[part]
+    if (own === null) return null
+    const at = own ?? ofFurther(dialect, counts, part)
+    if (at === null) return null
+    const isField = at.form === 'field-number' || at.form === 'field-seconds'
+    return { ...at, header: at.header.toLowerCase(), ...(isField && { policy: name }) }
+  }
+  return { limit: find('limit'), remaining: find('remaining'), reset: find('reset') }
+}
+
+function ofFurther(dialect: DialectName | null, counts: string, part: LimitPart): LimitStatement | null {
+  if (dialect === 'ietf') return statementOf(dialects.ietf[`requests-${part}`])
+  if (dialect !== 'anthropic' || !/^(?:input|output)-tokens$/.test(counts)) return null
+  return statementOf([`anthropic-ratelimit-${counts}-${part}`, part === 'reset' ? 'date-time' : 'number'])
+}
 
 type Headers = Readonly<Record<string, string>>
 

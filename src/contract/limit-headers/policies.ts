@@ -19,6 +19,13 @@ function policiesIn(text: string | undefined): readonly Policy[] {
 const ofWindow = (policies: readonly Policy[], windowMs: number): Policy | undefined =>
   policies.find(({ parameters }) => parameters.get('w') === windowMs / 1_000)
 
+const named = (policies: readonly Policy[], policy: string): Policy | undefined =>
+  policies.find(({ name }) => name === `"${policy}"` || name === policy)
+
+/** A list of numbers has no names. */
+const onlyPolicy = ([first]: readonly Policy[]): string | undefined =>
+  first !== undefined && numberIn(first.name) !== null ? first.text : undefined
+
 /** The policies that a response names in the header of a policy beside the given one; empty: none. */
 const namedBeside = ({ header }: LimitStatement, headers: Headers): readonly Policy[] =>
   headers[`${header}-policy`] === undefined ? [] : policiesIn(headers[`${header}-policy`])
@@ -28,6 +35,7 @@ export function ownPolicy(at: LimitStatement, headers: Headers, windowMs: number
   const text = headers[at.header]
   if (text === undefined || at.form === 'number' || !text.includes(';')) return text
   const policies = policiesIn(text)
+  if (at.policy !== undefined) return named(policies, at.policy)?.text ?? onlyPolicy(policies)
   const own = ofWindow(policies, windowMs)
   if (own !== undefined) return own.text
   const name = ofWindow(namedBeside(at, headers), windowMs)?.name

@@ -1,7 +1,9 @@
 import { type Contract, maxResetMs, resourceOf } from '../../contract/contract.ts'
+import { type FurtherLimit, furtherLimitsOf } from '../../contract/limit-headers/further-limits.ts'
 import {
   expectedForm,
   type LimitHeaders,
+  type LimitStatement,
   type LimitStatements,
   limitHeadersOf,
   limitParts,
@@ -13,7 +15,13 @@ import { statesOtherPolicy } from '../../contract/limit-headers/policies.ts'
 import { countsTokens, type LimiterName, requestsClause } from '../../contract/limiters.ts'
 import { isListSilent } from '../../contract/limits.ts'
 import { quote } from '../../lib/format.ts'
-import { type ApplicableLimit, type StatedLimit, statedRequests, statedTokens } from '../../observation/limit-scope.ts'
+import {
+  type ApplicableLimit,
+  type StatedLimit,
+  statedFurther,
+  statedRequests,
+  statedTokens,
+} from '../../observation/limit-scope.ts'
 import type { Observation, ObservedResponse } from '../../observation/observation.ts'
 import { applicableLimit, requestTraits } from '../../observation/requests/request.ts'
 import { authenticatedResponse, is2xx, isAbuseBlock, isConcurrencyRejection } from '../../observation/response.ts'
@@ -61,6 +69,10 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
     }
   }
 
+  if (is2xx(status) && limiter !== undefined && limiter !== 'control')
+    for (const limit of furtherLimitsOf(contract.limits))
+      if (limit.counts === 'requests' || countsTokens(limiter)) checkFurther(limit, response, observation, reporter)
+
   const type = headers['x-ratelimit-type']
   if (type === undefined && (status !== 429 || response.headersCut || !at.isDocumented)) return
   if (type !== undefined && types.includes(type)) reporter.pass('limit.type')
@@ -89,6 +101,33 @@ function areStated(
 
 const hasAny = (headers: Readonly<Record<string, string>>, at: LimitStatements): boolean =>
   limitParts.some(part => headers[at[part]?.header ?? ''] !== undefined)
+
+/** Checks what a success states of a limit that only the profile promises. */
+function checkFurther(limit: FurtherLimit, response: ObservedResponse, { id }: Observation, reporter: Reporter) {
+  const { at, name, amount, counts } = limit
+  const { headers } = response
+  const clause = counts === 'requests' ? 'limit.requests' : 'limit.tokens'
+  const stated = statedFurther(headers, limit)
+  // A service may state the tightest of several policies alone.
+  const isOfOther = ({ header, policy }: LimitStatement) =>
+    policy !== undefined && headers[header] !== undefined && !headers[header].includes(policy)
+  const said = {
+    ...at,
+    remaining: at.remaining && isOfOther(at.remaining) ? null : at.remaining,
+    reset: at.reset && isOfOther(at.reset) ? null : at.reset,
+  }
+  const wrong = wrongIn(stated, said)
+  if (wrong.length > 0) {
+    if (response.headersCut && wrong.every(({ header }) => headers[header] === undefined)) return
+    const got = wrong.map(({ header }) => `${header} is ${quote(headers[header])}`).join(', ')
+    const forms = [...new Set(wrong.map(({ expected }) => expected))].join(', ')
+    return reporter.fail(`${clause}.headers`, `${got}, expected ${forms} of the limit ${name}`, [id])
+  }
+  if (at.limit === null) return
+  reporter.pass(`${clause}.headers`)
+  if (stated.limit === amount) reporter.pass(`${clause}.limit`)
+  else reporter.fail(`${clause}.limit`, `the stated limit ${name} is ${stated.limit}, expected ${amount}`, [id])
+}
 
 /** A header whose value is missing or has another form. */
 type WrongHeader = { readonly header: string; readonly expected: string }

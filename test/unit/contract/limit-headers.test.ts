@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../src/contract/documented.ts'
+import { furtherLimitsOf } from '../../../src/contract/limit-headers/further-limits.ts'
 import {
   type DialectName,
   dialectNames,
@@ -9,7 +10,7 @@ import {
   statesWait,
 } from '../../../src/contract/limit-headers/limit-headers.ts'
 import { parseProfile } from '../../../src/contract/profile.ts'
-import { statedRequests, statedTokens } from '../../../src/observation/limit-scope.ts'
+import { statedFurther, statedRequests, statedTokens } from '../../../src/observation/limit-scope.ts'
 
 const contractOf = (limits: string) => parseProfile(`limits: ${limits}`, 'p.yaml')
 const speaking = (dialect: DialectName) => contractOf(`{ dialect: ${dialect} }`)
@@ -189,6 +190,18 @@ describe('a mistake is reported with its place and what is there', () => {
       /p\.yaml:1:112: got "A", expected a header of its own/,
     ],
     ['{ headers: { request-limit: { header: a, form: number } } }', /p\.yaml:1:22: got "request-limit", expected /],
+    [
+      '{ further: { burst: { counts: seconds, amount: 1 } } }',
+      /got "seconds", expected requests, tokens, input-tokens/,
+    ],
+    [
+      '{ dialect: anthropic, further: { a: { counts: input-tokens, amount: 1 }, b: { counts: input-tokens, amount: 2 } } }',
+      /expected a header of its own: a is in anthropic-ratelimit-input-tokens-limit, too/,
+    ],
+    [
+      '{ further: { a: { counts: requests, amount: 1, headers: { reset: { header: x, form: number } } } } }',
+      /expected a form of the statement reset: seconds/,
+    ],
     ['{ retryAfter: minutes }', /got "minutes", expected seconds, http-date, ms or none/],
   ])('%s', (limits, mistake) => {
     expect(mistakes(limits).join('\n')).toMatch(mistake)
@@ -228,5 +241,33 @@ describe('of several policies in one header, that of the window counts', () => {
   test('without a policy of the window, the first one counts', () => {
     const headers = { 'ratelimit-policy': '"burst";q=10;w=1, "hour";q=100;w=3600', ratelimit: '"burst";r=2;t=1' }
     expect(stated('ietf', headers, 60_000)).toEqual({ limit: 10, remaining: 2, reset: 1_000 })
+  })
+})
+
+describe('a further limit', () => {
+  const stated = (limits: string, headers: Readonly<Record<string, string>>) =>
+    furtherLimitsOf(contractOf(limits).limits).map(limit => statedFurther(headers, limit))
+
+  test('has the headers of its kind of tokens in the dialect of Anthropic', () => {
+    const headers = {
+      'anthropic-ratelimit-input-tokens-limit': '40000',
+      'anthropic-ratelimit-input-tokens-remaining': '39000',
+      'anthropic-ratelimit-input-tokens-reset': '2026-08-01T12:00:30Z',
+      'anthropic-ratelimit-tokens-remaining': '1',
+    }
+    const limit = '{ dialect: anthropic, further: { input: { counts: input-tokens, amount: 40000 } } }'
+    expect(stated(limit, headers)).toEqual([
+      { limit: 40_000, remaining: 39_000, reset: Date.parse('2026-08-01T12:00:30Z') },
+    ])
+    expect(stated(limit.replace('anthropic', 'kong'), headers)).toEqual([{ limit: null, remaining: null, reset: null }])
+  })
+
+  test('is the policy of its name in a structured field', () => {
+    const limit = '{ dialect: ietf, further: { burst: { counts: requests, amount: 10, windowMs: 1000 } } }'
+    const policy = { 'ratelimit-policy': '"burst";q=10;w=1, "daily";q=1000;w=86400' }
+    const both = { ...policy, ratelimit: '"daily";r=990;t=86000, "burst";r=9;t=1' }
+    expect(stated(limit, both)).toEqual([{ limit: 10, remaining: 9, reset: 1_000 }])
+    const other = { ...policy, ratelimit: '"daily";r=990;t=86000' }
+    expect(stated(limit, other)).toEqual([{ limit: 10, remaining: null, reset: null }])
   })
 })

@@ -12,6 +12,7 @@ import { getOrAdd } from '../../merge.ts'
 import type { LimitResult } from '../../results.ts'
 import type { Audit, AuditContext } from '../audit.ts'
 import { createAnyLimit } from './any-limit.ts'
+import { createFurtherLimits, mayRefuse } from './further-limits.ts'
 import { unknownKeys } from './hidden.ts'
 import { createLimit } from './limit.ts'
 import type { Limit } from './limit-record.ts'
@@ -55,6 +56,7 @@ export function createRateLimitAudit(
   const logs = createRefusalLogCheck(context, clock.offset, reporter)
   const refusals = createWrongRefusalCheck(context, offset, reporter)
   const waits = createStatedWaitCheck(contract, startedAtMs, reporter)
+  const further = createFurtherLimits(context, clock.offset, reporter)
   let firstSentMs: number | null = null
   /** Whether a request may be refused for its tokens: other gateways state the tokens that they count. */
   let areTokensCounted = headersOfLimits.isDocumented
@@ -112,6 +114,7 @@ export function createRateLimitAudit(
       refusals.add(observation, drawn, earliestMs)
       if (observation.response !== null) waits.add(member, caller, drawn, observation.response, offset())
       tokens.add(observation, drawn, watermarkMs)
+      further.add(observation, drawn, member, watermarkMs)
       slots.add(observation, watermarkMs)
     },
     finish: isComplete => {
@@ -119,6 +122,7 @@ export function createRateLimitAudit(
       if (!isComplete) return
       refusals.finish()
       tokens.finish()
+      further.finish()
       slots.finish()
       logs.finish()
     },
@@ -227,6 +231,7 @@ function kindOf(observation: Observation, contract: Contract): WindowRequest['ki
   if (response.status === 429 && outcome.kind === 'failed') return 'uncertain'
   // Another policy refused it.
   if (response.status === 429 && statesOtherPolicy(requests, response.headers, windowMs)) return 'uncertain'
+  if (response.status === 429 && mayRefuse(observation, response, contract)) return 'uncertain'
   // A truncated stream was accepted, since its headers arrived.
   return response.status === 429 ? 'rejected' : is2xx(response.status) ? 'accepted' : 'uncertain'
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { LimiterAlgorithm } from '../../../../../src/contract/contract.ts'
+import type { Contract, LimiterAlgorithm } from '../../../../../src/contract/contract.ts'
 import type { DialectName } from '../../../../../src/contract/limit-headers/limit-headers.ts'
 import type { Observation } from '../../../../../src/observation/observation.ts'
 import { chatDescriptor, observed, responseOf, startedAtMs } from '../../checks/observed.ts'
@@ -32,10 +32,12 @@ function found(
   calls: readonly Call[],
   dialect: DialectName = 'kong',
   algorithm: LimiterAlgorithm | null = 'fixed-window',
+  further: Contract['limits']['further'] = {},
 ) {
   const observations = calls.map((each, index) => call(index + 1, each))
   const limits = {
     dialect,
+    further,
     chatScope: 'model',
     judgedBy: 'target',
     published: { 'chat:ref-large-235b': 3 },
@@ -155,5 +157,43 @@ describe('several policies in one header', () => {
   test('a policy that never refuses is named, whatever the other one states', () => {
     const calls = [...firstMinute.slice(0, 3), ...[3, 4, 5, 6, 7, 8, 9].map(second => at(second, hour(2, 3590)))]
     expect(found(calls, 'ietf', null).findings.map(({ clause }) => clause)).toContain('limit.requests.enforced')
+  })
+
+  describe('of which the profile promises both', () => {
+    const hourly = {
+      counts: 'requests',
+      amount: 5,
+      windowMs: 3_600_000,
+      algorithm: 'fixed-window',
+      unused: null,
+    } as const
+    const accused = (calls: readonly Call[]) =>
+      found(calls, 'ietf', 'fixed-window', { hour: { ...hourly, headers: {} } }).findings.map(
+        ({ clause, message }) => `${clause}: ${message}`,
+      )
+    const both = (second: number, left: number, leftOfHour: number, status = 200) =>
+      at(
+        second,
+        `${hour(leftOfHour, 3600 - second)}, ${minute(left, second < 60 ? 60 - second : 121 - second)}`,
+        status,
+      )
+    const firstThree = [both(0, 2, 4), both(1, 1, 3), both(2, 0, 2)]
+
+    test('an honest service is accused of nothing', () => {
+      const calls = [...firstThree, both(3, 0, 2, 429), both(61, 2, 1), both(62, 1, 0), both(63, 1, 0, 429)]
+      expect(accused(calls)).toEqual([])
+    })
+
+    test('each is judged by its own', () => {
+      const stuck = [both(0, 2, 5), both(1, 1, 5), both(2, 0, 5)]
+      expect(accused(stuck)[0]).toContain(
+        'limit.requests.remaining: 5 of 5 requests of chat:ref-large-235b (hour) are stated as remaining, so 0 were used',
+      )
+      expect(accused([both(0, 2, 4), both(1, 1, 0)])[0]).toContain('limit.requests.remaining: 0 of 5 requests')
+      const unlimited = [61, 62, 63].map(second => both(second, 63 - second, 0))
+      expect(accused([...firstThree, both(61, 2, 1), both(62, 1, 0), both(122, 2, 0), ...unlimited])[0]).toContain(
+        'limit.requests.enforced: 6 of 5 requests of chat:ref-large-235b (hour)',
+      )
+    })
   })
 })

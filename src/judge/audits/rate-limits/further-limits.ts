@@ -1,0 +1,310 @@
+import type { Contract } from '../../../contract/contract.ts'
+import { limitForms } from '../../../contract/limit-headers/forms.ts'
+import {
+  endsAsAWhole,
+  type FurtherLimit,
+  furtherLimitsOf,
+  windowsOf,
+} from '../../../contract/limit-headers/further-limits.ts'
+import { countsTokens } from '../../../contract/limiters.ts'
+import { type ApplicableLimit, type StatedLimit, statedFurther } from '../../../observation/limit-scope.ts'
+import type { Observation, ObservedResponse } from '../../../observation/observation.ts'
+import { furtherUse } from '../../../observation/requests/further-use.ts'
+import { isProbeRequest } from '../../../observation/requests/request.ts'
+import { isAbuseBlock, isConcurrencyRejection } from '../../../observation/response.ts'
+import type { ClauseReporter } from '../../findings/findings.ts'
+import { getOrAdd } from '../../merge.ts'
+import type { AuditContext } from '../audit.ts'
+import { createSortedQueue } from '../overlap-bounds.ts'
+import { createLeakyLevel } from './limit-use.ts'
+import { type ClockOffset, clockResolutionMs } from './resets.ts'
+import type { LimitRequest } from './window.ts'
+
+type Reporter = ClauseReporter<'rate-limits'>
+
+/** A request as one further limit counts it. Times on the clock of the observations. */
+type Use = {
+  readonly id: number
+  readonly kind: 'accepted' | 'rejected' | 'uncertain'
+  readonly sentMs: number
+  readonly shownMs: number
+  /** Requests that are sent from now on find what it used. */
+  readonly settledMs: number
+  /** What it used at least, at most, and at most until it settled. */
+  readonly certain: number
+  readonly possible: number
+  readonly reserved: number
+  readonly stated: StatedLimit
+  /** The window ends between these times; null: it states none. */
+  readonly ends: { readonly fromMs: number; readonly toMs: number } | null
+}
+
+/** The parts of a window that amounts are added up by. */
+const parts = 256
+
+/** Sums of amounts by their time, of the last windows. */
+function createSums(windowMs: number) {
+  const stepMs = windowMs / parts
+  const sums = new Map<number, number>()
+  const stepOf = (atMs: number) => Math.floor(atMs / stepMs)
+  return {
+    add: (atMs: number, amount: number) => {
+      if (amount > 0) sums.set(stepOf(atMs), (sums.get(stepOf(atMs)) ?? 0) + amount)
+    },
+    /** `part`: whether the part counts that this time is in. */
+    since: (atMs: number, part: 'with' | 'without') => {
+      const first = stepOf(atMs) + (part === 'with' ? 0 : 1)
+      let sum = 0
+      for (const [step, amount] of sums) if (step >= first) sum += amount
+      return sum
+    },
+    forget: (beforeMs: number) => {
+      for (const step of sums.keys()) if (step < stepOf(beforeMs)) sums.delete(step)
+    },
+  }
+}
+
+/** All requests of a caller, as one further limit may count them: in any scope, and whether or not they were accepted. */
+function createPossibleUse(limit: FurtherLimit, { shared }: AuditContext, firstSentMs: number) {
+  const memoryMs = windowsOf(limit) * limit.windowMs
+  const sums = createSums(memoryMs)
+  /** What requests reserve and may give back, by when they settle. */
+  const reserved = createSums(memoryMs)
+  let total = 0
+  let before: number | null = null
+  return {
+    add: (use: Use) => {
+      total += use.reserved
+      sums.add(use.settledMs, use.possible)
+      reserved.add(use.settledMs, use.reserved - use.possible)
+    },
+    /** How much may count when this response is written; null: others may have used any part. */
+    atMost: ({ sentMs, stated }: Use): number | null => {
+      if (shared) return null
+      sums.forget(sentMs - 2 * memoryMs)
+      reserved.forget(sentMs - 2 * memoryMs)
+      const fromMs = sentMs - memoryMs - clockResolutionMs
+      if (fromMs > firstSentMs) return sums.since(fromMs, 'with') + reserved.since(sentMs, 'with')
+      // What was used before the run is in the first statement, and never counts for more.
+      if (before !== null) return before + total
+      if (stated.remaining !== null) before = Math.max(0, (stated.limit ?? limit.amount) - stated.remaining)
+      return null
+    },
+  }
+}
+
+/** One further limit, as one of its counters counts it. */
+function createCounted(
+  limit: FurtherLimit,
+  name: string,
+  possibleUse: ReturnType<typeof createPossibleUse>,
+  reporter: Reporter,
+) {
+  const { amount, windowMs, counts, algorithm } = limit
+  const ofRequests = counts === 'requests'
+  const clause = ofRequests ? 'limit.requests' : 'limit.tokens'
+  const what = ofRequests ? 'requests' : counts.replace('-', ' ')
+  const pending = createSortedQueue<Use>(({ sentMs }) => sentMs)
+  const unsettled = createSortedQueue<Use>(({ settledMs }) => settledMs)
+  const settled = createSums(windowMs)
+  const admitted = createSums(windowMs)
+  let most = amount
+  const level = createLeakyLevel(() => most / windowMs)
+  const load = createLeakyLevel(() => most / windowMs)
+  let lastShownMs = Number.NEGATIVE_INFINITY
+  /** The accepted ones whose responses state the same end. */
+  let window = { endMs: Number.NEGATIVE_INFINITY, accepted: 0 }
+
+  function settle(nowMs: number) {
+    for (let first = unsettled.at(0); first !== undefined && first.settledMs <= nowMs; first = unsettled.at(0)) {
+      unsettled.shift()
+      if (first.certain === 0) continue
+      level.add(first.sentMs, first.certain)
+      settled.add(first.sentMs, first.certain)
+    }
+    settled.forget(nowMs - 2 * windowMs)
+    admitted.forget(nowMs - 2 * windowMs)
+  }
+
+  /** What certainly counts of the requests that had settled when this one was sent. */
+  function certainUse({ shownMs, ends }: Use): number {
+    const inBucket = Math.max(0, Math.floor(level.at(shownMs)))
+    const inWindow = ends === null ? 0 : settled.since(ends.toMs - windowMs, 'without')
+    if (algorithm === 'sliding-log') return settled.since(shownMs - windowMs, 'without')
+    if (algorithm === 'token-bucket' || algorithm === 'gcra') return inBucket
+    return endsAsAWhole(limit) ? inWindow : Math.min(inWindow, inBucket)
+  }
+
+  /** How many accepted requests certainly count, with this one. */
+  function admittedUse({ sentMs, shownMs, ends }: Use): number {
+    admitted.add(sentMs, 1)
+    load.add(sentMs)
+    lastShownMs = Math.max(lastShownMs, shownMs)
+    const inLog = admitted.since(lastShownMs - windowMs, 'without')
+    const inBucket = Math.ceil(load.at(lastShownMs) - 1)
+    if (algorithm === 'sliding-log') return inLog
+    if (algorithm === 'token-bucket' || algorithm === 'gcra') return inBucket
+    // Two windows may meet.
+    const inAny = inLog - amount
+    if (ends === null || !endsAsAWhole(limit) || windowMs < 5 * clockResolutionMs) return Math.min(inAny, inBucket)
+    const isSame = Math.abs(ends.fromMs - window.endMs) <= clockResolutionMs
+    window = isSame ? { ...window, accepted: window.accepted + 1 } : { endMs: ends.fromMs, accepted: 1 }
+    return Math.max(window.accepted, inAny)
+  }
+
+  function judge(use: Use) {
+    const { id, kind, stated } = use
+    settle(use.sentMs)
+    if (stated.limit !== null) most = Math.max(most, stated.limit)
+    judgeReset(use)
+    const least = certainUse(use)
+    const allowed = Math.max(amount, stated.limit ?? 0)
+    if (kind === 'accepted') {
+      const certain = ofRequests ? admittedUse(use) : least
+      if (certain > allowed) {
+        const message = `${certain} of ${allowed} ${what} of ${name} were used when a request was accepted, expected a 429`
+        reporter.fail(`${clause}.enforced`, message, [id])
+      }
+    }
+    if (kind !== 'uncertain')
+      judgeRemaining(use, Math.min(allowed, least + (ofRequests && kind === 'accepted' ? 1 : 0)))
+    unsettled.insert(use)
+  }
+
+  function judgeRemaining({ id, kind, stated: { remaining, limit: of }, ...use }: Use, least: number) {
+    if (remaining === null) return
+    const own = of ?? amount
+    const most = possibleUse.atMost({ id, kind, stated: { remaining, limit: of, reset: null }, ...use })
+    const used = own - remaining
+    // A bucket may be refilled by a part of a request before its response is written.
+    const slack = endsAsAWhole(limit) || algorithm === 'sliding-log' ? 0 : 1
+    const isTooHigh = used < least - slack && remaining > 0
+    const isTooLow = most !== null && used > most + slack
+    if (!isTooHigh && !isTooLow) {
+      if (kind === 'rejected' && remaining === 0) {
+        reporter.pass(`${clause}.enforced`)
+        if (most !== null) reporter.pass('limit.requests.not-early')
+      } else if (least > 0 || most !== null) reporter.pass(`${clause}.remaining`)
+      return
+    }
+    const range = most === null ? `at least ${least}` : `${least} to ${most}`
+    const message = `${remaining} of ${own} ${what} of ${name} are stated as remaining, so ${used} were used, expected ${range}`
+    const isEarly = isTooLow && kind === 'rejected' && remaining < 1
+    reporter.fail(isEarly ? 'limit.requests.not-early' : `${clause}.remaining`, message, [id])
+  }
+
+  function judgeReset({ id, sentMs, shownMs, ends, stated }: Use) {
+    if (!ofRequests || ends === null) return
+    const mostMs = windowMs * (stated.remaining === 0 ? windowsOf(limit) : 1)
+    if (ends.toMs + clockResolutionMs >= sentMs && ends.fromMs - shownMs <= mostMs + clockResolutionMs) return
+    const message = `the reset of ${name} is ${Math.round((ends.fromMs - sentMs) / 1000)} s ahead, expected 0 to ${mostMs / 1000} s`
+    reporter.fail('limit.requests.reset', message, [id])
+  }
+
+  const advance = (untilMs: number) => {
+    for (let first = pending.at(0); first !== undefined && first.shownMs < untilMs; first = pending.at(0)) {
+      pending.shift()
+      judge(first)
+    }
+  }
+  return {
+    add: (use: Use, watermarkMs: number) => {
+      pending.insert(use)
+      advance(watermarkMs)
+    },
+    finish: () => advance(Number.POSITIVE_INFINITY),
+  }
+}
+
+/** When the window of a statement ends. A time from now is on our clock, another one on that of the target. */
+function endsOf(
+  { at }: FurtherLimit,
+  { reset }: StatedLimit,
+  sentMs: number,
+  shownMs: number,
+  startedAtMs: number,
+  { min, max }: ClockOffset,
+): Use['ends'] {
+  if (reset === null || at.reset === null) return null
+  return limitForms[at.reset.form].states === 'wait'
+    ? { fromMs: sentMs + reset - clockResolutionMs, toMs: shownMs + reset + clockResolutionMs }
+    : {
+        fromMs: reset - startedAtMs - max - clockResolutionMs,
+        toMs: reset - startedAtMs - min + clockResolutionMs,
+      }
+}
+
+/**
+ * Judges the limits that a profile promises beside those of requests and tokens, each by itself: what it admits, and what
+ * it states as remaining, against what may have been used and what certainly was.
+ */
+export function createFurtherLimits(context: AuditContext, offset: () => ClockOffset, reporter: Reporter) {
+  const { contract, startedAtMs } = context
+  const limits = furtherLimitsOf(contract.limits)
+  const possible = new Map<string, ReturnType<typeof createPossibleUse>>()
+  const counted = new Map<string, ReturnType<typeof createCounted>>()
+  let firstSentMs: number | null = null
+
+  function addTo(limit: FurtherLimit, observation: Observation, drawn: ApplicableLimit, member: LimitRequest) {
+    const { id, caller, endMs, response } = observation
+    const { sentMs, shownMs, key } = member
+    const ofRequests = limit.counts === 'requests'
+    if (!ofRequests && !countsTokens(drawn.limiter)) return null
+    const stated = statedFurther(response?.headers ?? {}, limit)
+    const kind = isRefused(observation, contract) ? 'rejected' : member.kind
+    const { certain, most, reserved } = furtherUse(observation, limit)
+    const use: Use = {
+      id,
+      kind,
+      sentMs,
+      shownMs,
+      settledMs: ofRequests ? shownMs : (endMs ?? shownMs) + contract.billing.settleMs,
+      certain: kind === 'accepted' ? certain : 0,
+      possible: most,
+      reserved,
+      stated,
+      ends: endsOf(limit, stated, sentMs, shownMs, startedAtMs, offset()),
+    }
+    const ofCaller = getOrAdd(possible, `${limit.name} ${caller}`, () =>
+      createPossibleUse(limit, context, firstSentMs ?? 0),
+    )
+    ofCaller.add(use)
+    // If each key may have limits of its own, only the use of this key is certain.
+    const counter = `${limit.name} ${caller} ${drawn.finest}${contract.limits.scope === 'account' ? '' : ` ${key}`}`
+    const one = getOrAdd(counted, counter, () =>
+      createCounted(limit, `${drawn.name} (${limit.name})`, ofCaller, reporter),
+    )
+    return { one, use }
+  }
+
+  return {
+    /** `drawn`: null if no limit of the document counts the request. */
+    add: (observation: Observation, drawn: ApplicableLimit, member: LimitRequest, watermarkMs: number) => {
+      if (limits.length === 0 || drawn.limiter === 'control') return
+      firstSentMs ??= member.sentMs
+      for (const limit of limits) {
+        const added = addTo(limit, observation, drawn, member)
+        added?.one.add(added.use, watermarkMs)
+      }
+    },
+    finish: () => {
+      for (const one of counted.values()) one.finish()
+    },
+  }
+}
+
+/** Whether a limit of any kind refused a request. */
+const isRefused = ({ request, response, outcome }: Observation, contract: Contract): boolean =>
+  response?.status === 429 &&
+  outcome.kind !== 'failed' &&
+  !isProbeRequest(request) &&
+  !isAbuseBlock(response, contract) &&
+  !isConcurrencyRejection(response, contract)
+
+/** Whether a further limit may be what refused a request: it states that too little is left, or nothing. */
+export function mayRefuse(observation: Observation, { headers }: ObservedResponse, { limits }: Contract): boolean {
+  return furtherLimitsOf(limits).some(limit => {
+    const { remaining } = statedFurther(headers, limit)
+    return remaining === null || remaining < furtherUse(observation, limit).reserved
+  })
+}

@@ -1,0 +1,173 @@
+import { describe, expect, test } from 'vitest'
+import type { LimiterAlgorithm } from '../../../../../src/contract/contract.ts'
+import { randomStream } from '../../../../../src/lib/random.ts'
+import type { Observation } from '../../../../../src/observation/observation.ts'
+import { chatDescriptor, observed, responseOf, startedAtMs } from '../../checks/observed.ts'
+import { judge } from './judge-limits.ts'
+
+type Algorithm = Exclude<LimiterAlgorithm, 'gcra' | 'sliding-counter'>
+type Counts = 'requests' | 'input-tokens' | 'output-tokens'
+
+/** One limit of a gateway, as it counts by itself. */
+type Meter = {
+  readonly used: (nowMs: number) => number
+  readonly add: (nowMs: number, amount: number) => void
+  /** Unused tokens come back to the window that they were reserved in. */
+  readonly giveBack: (reservedMs: number, nowMs: number, amount: number) => void
+  readonly endMs: (nowMs: number) => number
+}
+
+function meter(algorithm: Algorithm, amount: number, windowMs: number): Meter {
+  let log: { readonly atMs: number; readonly amount: number }[] = []
+  let [level, knownMs, startMs] = [0, 0, Number.NEGATIVE_INFINITY]
+  const rate = amount / windowMs
+  const move = (nowMs: number) => {
+    if (algorithm === 'token-bucket') {
+      level = Math.max(0, level - (nowMs - knownMs) * rate)
+      knownMs = nowMs
+    } else if (algorithm === 'sliding-log') log = log.filter(({ atMs }) => atMs > nowMs - windowMs)
+    else if (nowMs >= startMs + windowMs) {
+      startMs = algorithm === 'aligned-window' ? Math.floor(nowMs / windowMs) * windowMs : nowMs
+      log = []
+    }
+  }
+  const sum = () => log.reduce((total, each) => total + each.amount, 0)
+  return {
+    used: nowMs => {
+      move(nowMs)
+      return algorithm === 'token-bucket' ? Math.ceil(level) : sum()
+    },
+    add: (nowMs, added) => {
+      move(nowMs)
+      if (algorithm === 'token-bucket') level += added
+      else log.push({ atMs: nowMs, amount: added })
+    },
+    giveBack: (reservedMs, nowMs, back) => {
+      move(nowMs)
+      if (algorithm === 'token-bucket') level = Math.max(0, level - back)
+      else log = log.map(each => (each.atMs === reservedMs ? { ...each, amount: each.amount - back } : each))
+    },
+    endMs: nowMs => {
+      move(nowMs)
+      if (algorithm === 'token-bucket') return nowMs + level / rate
+      return algorithm === 'sliding-log' ? (log[0]?.atMs ?? nowMs) + windowMs : startMs + windowMs
+    },
+  }
+}
+
+type Lie = {
+  readonly admits?: (used: number, need: number, amount: number) => boolean
+  readonly remaining?: (left: number, amount: number) => number
+  readonly counts?: (amount: number) => number
+  readonly endMs?: (endMs: number) => number
+}
+
+const windowMs = 20_000
+const amounts = { requests: 12, 'input-tokens': 36_000, 'output-tokens': 1_200 } as const
+const [input, bound, output] = [2_000, 120, 80]
+
+/** Random traffic to a gateway with one further limit, in the order in which responses end. */
+function gateway(counts: Counts, algorithm: Algorithm, seed: number, lie: Lie = {}): readonly Observation[] {
+  const amount = amounts[counts]
+  const random = randomStream(seed, `${counts} ${algorithm}`)
+  const one = meter(algorithm, amount, windowMs)
+  const { admits = (used, need, max) => used + need <= max, remaining = left => left, counts: says = all => all } = lie
+  const request = {
+    ...chatDescriptor,
+    model: 'ref-large-235b',
+    modelTier: 'L' as const,
+    promptTokens: input,
+    maxCompletionTokens: bound,
+  }
+  const reserve = { requests: 1, 'input-tokens': input, 'output-tokens': bound }[counts]
+  const back = counts === 'output-tokens' ? bound - output : 0
+  let sentMs = 10
+  const plan = Array.from({ length: 320 }, (_, id) => {
+    // Bursts, and between them a long time.
+    sentMs += id % 40 === 0 ? 30_000 + random.int(30_000) : random.next() < 0.5 ? random.int(30) : random.int(700)
+    const arrivedMs = sentMs + 1 + random.next() * 300
+    return { id, sentMs, arrivedMs, headersMs: arrivedMs + 1 + random.next() * 300 }
+  }).map(each => ({ ...each, endMs: each.headersMs + random.next() * 900 }))
+  const returns: { readonly atMs: number; readonly done: () => void }[] = []
+  const responses = plan
+    .toSorted((a, b) => a.arrivedMs - b.arrivedMs)
+    .map(({ id, arrivedMs, ...times }) => {
+      for (const each of returns.filter(({ atMs }) => atMs <= arrivedMs)) each.done()
+      returns.splice(0, returns.length, ...returns.filter(({ atMs }) => atMs > arrivedMs))
+      const nowMs = startedAtMs + arrivedMs
+      const isAdmitted = admits(one.used(nowMs), reserve, amount)
+      if (isAdmitted) {
+        one.add(nowMs, says(reserve))
+        if (back > 0)
+          returns.push({ atMs: times.endMs, done: () => one.giveBack(nowMs, startedAtMs + times.endMs, says(back)) })
+      }
+      const left = remaining(Math.max(0, Math.floor(amount - one.used(nowMs))), amount)
+      const end = new Date(Math.ceil((lie.endMs ?? (ms => ms))(one.endMs(nowMs)))).toISOString()
+      const headers = {
+        date: new Date(nowMs).toUTCString(),
+        [`anthropic-ratelimit-${counts}-limit`]: String(amount),
+        [`anthropic-ratelimit-${counts}-remaining`]: String(left),
+        [`anthropic-ratelimit-${counts}-reset`]: end,
+      }
+      const usage = { prompt_tokens: input, completion_tokens: output, total_tokens: input + output }
+      const body = isAdmitted ? { usage } : { error: 'Slow down' }
+      return observed(request, responseOf(isAdmitted ? 200 : 429, body, headers), {
+        ...{ id, dueMs: times.sentMs, ...times },
+      })
+    })
+  return responses.toSorted((a, b) => (a.endMs ?? 0) - (b.endMs ?? 0))
+}
+
+function clausesOf(counts: Counts, algorithm: Algorithm, observations: readonly Observation[], known = true) {
+  const at = (part: string, form: 'number' | 'date-time') => ({
+    ...{ header: `anthropic-ratelimit-${counts}-${part}`, form, member: null },
+  })
+  const headers = {
+    limit: at('limit', 'number'),
+    remaining: at('remaining', 'number'),
+    reset: at('reset', 'date-time'),
+  }
+  const limit = {
+    ...{ counts, amount: amounts[counts], windowMs, algorithm: known ? algorithm : null, headers },
+    unused: 'returned' as const,
+  }
+  const judged = judge(observations, {
+    ...{ limit: 10_000, tokenLimit: 100_000_000, scope: 'account', published: false, algorithm: null },
+    limits: { dialect: 'none', further: { own: limit } },
+  })
+  return { clauses: [...new Set(judged.findings.map(({ clause }) => clause))].toSorted(), ...judged }
+}
+
+const algorithms = ['fixed-window', 'aligned-window', 'sliding-log', 'token-bucket'] as const
+const units = ['requests', 'input-tokens', 'output-tokens'] as const
+const pairs = units.flatMap(counts => algorithms.map(algorithm => ({ counts, algorithm })))
+
+describe.each(pairs)('a further limit of $counts in $algorithm', ({ counts, algorithm }) => {
+  const family = counts === 'requests' ? 'limit.requests' : 'limit.tokens'
+  const found = (lie: Lie, seed = 1) => clausesOf(counts, algorithm, gateway(counts, algorithm, seed, lie)).clauses
+
+  test('an honest gateway is accused of nothing, also where the algorithm is open', () => {
+    for (let seed = 1; seed <= 6; seed++) {
+      const honest = gateway(counts, algorithm, seed)
+      expect(honest.some(({ response }) => response?.status === 429)).toBe(true)
+      const { findings, judged } = clausesOf(counts, algorithm, honest)
+      expect(findings).toEqual([])
+      expect(judged[`${family}.remaining`]).toBeGreaterThan(0)
+      expect(clausesOf(counts, algorithm, honest, false).findings).toEqual([])
+    }
+  })
+
+  test('lies are named', () => {
+    expect(found({ admits: () => true })).toContain(`${family}.enforced`)
+    expect(found({ remaining: (_, amount) => amount })).toContain(`${family}.remaining`)
+    expect(found({ remaining: (_, amount) => Math.floor(amount / 2) })).toContain(`${family}.remaining`)
+    expect(found({ remaining: (left, amount) => Math.max(0, left - amount / 2) })).toContain(`${family}.remaining`)
+    expect(found({ counts: all => all / 2 })).toContain(`${family}.remaining`)
+    // It bites at half its amount, and states that nothing is left.
+    const half = (used: number, need: number, amount: number) => used + need <= amount / 2
+    const early = { admits: half, remaining: (left: number, amount: number) => Math.max(0, left - amount / 2) }
+    expect(found(early).some(clause => clause === 'limit.requests.not-early' || clause === `${family}.remaining`)).toBe(
+      true,
+    )
+  })
+})
