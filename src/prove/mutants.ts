@@ -3,7 +3,7 @@ import type { Contract } from '../contract/contract.ts'
 import { notPromised } from '../contract/promises.ts'
 import type { JsonObject } from '../lib/json.ts'
 import type { Plan } from '../plan/plan.ts'
-import { lies } from '../service/lies/lies.ts'
+import { liesAbout } from '../service/lies/lies.ts'
 
 /** By how much a service is worse than an honest one. */
 export type FaultTerms = {
@@ -50,7 +50,7 @@ const groupOf = (id: ClauseId): string => id.split('.')[0] ?? id
 /** The lies about clauses that the profile promises, and that `--only` selects. */
 export const promisedLies = (plan: Plan, contract: Contract): readonly Mutant[] =>
   judgedClauses(plan, contract).flatMap(clause =>
-    lies[clause].map(({ name, text }) => ({
+    liesAbout(clause, contract).map(({ name, text }) => ({
       ...{ name, group: groupOf(clause), text, clause },
       terms: { lie: name, fault: null },
     })),
@@ -65,5 +65,5 @@ function judgedClauses({ only }: Plan, contract: Contract): readonly ClauseId[] 
 /** The clauses that the profile leaves out, and how many lies are about them. */
 export function unpromised(contract: Contract): { readonly clauses: readonly ClauseId[]; readonly lies: number } {
   const missing = notPromised(contract)
-  return { clauses: missing, lies: missing.reduce((sum, id) => sum + lies[id].length, 0) }
+  return { clauses: missing, lies: missing.reduce((sum, id) => sum + liesAbout(id, contract).length, 0) }
 }

@@ -42,9 +42,10 @@ export type DeferredCharge = {
   /** Unix milliseconds. */
   readonly dueMs: number
   readonly charge: Charge
-  readonly window: Window
   /** Tokens that were reserved at admission and not generated. */
   readonly unusedTokens: number
+  /** Returns them to their limits. */
+  readonly giveBack: (tokens: number) => void
 }
 
 export function openAccount(caller: AccountHolder, picoUsd: bigint, picoDiem: bigint): Account {
@@ -68,10 +69,10 @@ export function openAccount(caller: AccountHolder, picoUsd: bigint, picoDiem: bi
  */
 export function applyDueCharges(account: Account, nowMs: number, apply: ApplyCharge): void {
   if (account.deferred.length === 0) return
-  for (const { dueMs, charge, window, unusedTokens } of account.deferred) {
+  for (const { dueMs, charge, giveBack, unusedTokens } of account.deferred) {
     if (dueMs > nowMs) continue
     apply(account, charge)
-    window.tokens -= unusedTokens
+    giveBack(unusedTokens)
   }
   account.deferred = account.deferred.filter(({ dueMs }) => dueMs > nowMs)
 }

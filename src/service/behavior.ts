@@ -30,13 +30,14 @@ import { defaultHangUpRules, type HangUpRules } from './chat/hang-up.ts'
 import { defaultOptionRules, type OptionRules } from './chat/options.ts'
 import type { CacheUse } from './chat/prompt-cache.ts'
 import type { StreamEvent } from './chat/stream.ts'
+import { defaultFurtherRules, type FurtherRules } from './further-limits.ts'
 import { compress, type Encoding, encodingFor, type Reply, type RequestState } from './message.ts'
 import { namedModel } from './router.ts'
 import type { ParsedItem, RpcResponse } from './rpc/item.ts'
 import { type CachedReply, lookUpReply, type ReplayLookup } from './rpc/replays.ts'
 import { defaultWalletRules, type WalletRules } from './wallets/wallets.ts'
 
-type RulesOfParts = OptionRules & WalletRules & HangUpRules
+type RulesOfParts = OptionRules & WalletRules & HangUpRules & FurtherRules
 
 /**
  * The decisions of the service, one function each. They have no side effects, except `charge` and `logRejection`. A lie
@@ -170,6 +171,7 @@ export function defaultBehavior(contract: Contract): Behavior {
     ...defaultOptionRules(contract),
     ...defaultHangUpRules(contract),
     ...defaultWalletRules,
+    ...defaultFurtherRules,
 
     keyOf: bearerKey,
     accountHolder: accountHolderOf,

@@ -1,23 +1,25 @@
 import type { LimiterAlgorithm } from '../contract/contract.ts'
 
-/** How the requests of one limit are counted, if not in windows that end as a whole. Times in Unix milliseconds. */
+/**
+ * How requests, or tokens, of one limit are counted. Times in Unix milliseconds. An amount that was reserved and is not used
+ * is taken back from the time at which it was added.
+ */
 export type Counter = {
-  /** Requests that count now. */
+  /** What counts now. */
   readonly used: (nowMs: number) => number
-  readonly add: (nowMs: number) => void
-  /** Takes the last added request back. */
-  readonly takeBack: () => void
+  readonly add: (nowMs: number, amount?: number) => void
+  /** Takes a part back of what was added last, or at `addedMs`. */
+  readonly takeBack: (amount?: number, addedMs?: number) => void
   /** When a request fits again or, for a token bucket, when it is full again. */
   readonly resetMs: (nowMs: number) => number
-  /** When a request fits again, if that is before the reset. */
-  readonly fitsMs?: (nowMs: number) => number
+  /** When an amount fits again, if that is before the reset. */
+  readonly fitsMs?: (nowMs: number, amount?: number) => number
 }
 
+type Size = { readonly limit: number; readonly windowMs: number }
+
 /** null: requests count in windows that end as a whole. */
-export function createCounter(
-  algorithm: LimiterAlgorithm | null,
-  { limit, windowMs }: { readonly limit: number; readonly windowMs: number },
-): Counter | null {
+export function createCounter(algorithm: LimiterAlgorithm | null, { limit, windowMs }: Size): Counter | null {
   switch (algorithm) {
     case 'sliding-log':
       return slidingLog(windowMs)
@@ -34,21 +36,52 @@ export function createCounter(
   }
 }
 
-/** Each request counts for the length of a window. */
-function slidingLog(windowMs: number): Counter {
-  let log: readonly number[] = []
+/** Windows that end as a whole, from their first request on, or at multiples of their length. */
+export function windowCounter(isAligned: boolean, windowMs: number): Counter {
+  let startMs = Number.NEGATIVE_INFINITY
+  let sum = 0
+  const moveTo = (nowMs: number) => {
+    if (nowMs < startMs + windowMs) return
+    startMs = isAligned ? Math.floor(nowMs / windowMs) * windowMs : nowMs
+    sum = 0
+  }
   return {
     used: nowMs => {
-      log = log.filter(atMs => atMs > nowMs - windowMs)
-      return log.length
+      moveTo(nowMs)
+      return sum
     },
-    add: nowMs => {
-      log = [...log, nowMs]
+    add: (nowMs, amount = 1) => {
+      moveTo(nowMs)
+      sum += amount
     },
-    takeBack: () => {
-      log = log.slice(0, -1)
+    takeBack: (amount = 1, addedMs = startMs) => {
+      if (addedMs >= startMs) sum -= amount
     },
-    resetMs: nowMs => (log[0] ?? nowMs) + windowMs,
+    resetMs: nowMs => {
+      moveTo(nowMs)
+      return startMs + windowMs
+    },
+  }
+}
+
+/** Each request counts for the length of a window. */
+function slidingLog(windowMs: number): Counter {
+  let log: readonly { readonly atMs: number; readonly amount: number }[] = []
+  return {
+    used: nowMs => {
+      log = log.filter(({ atMs }) => atMs > nowMs - windowMs)
+      return log.reduce((sum, { amount }) => sum + amount, 0)
+    },
+    add: (nowMs, amount = 1) => {
+      log = [...log, { atMs: nowMs, amount }]
+    },
+    takeBack: (amount = 1, addedMs = log.at(-1)?.atMs) => {
+      const place = log.findLastIndex(({ atMs }) => atMs === addedMs)
+      log = log
+        .map((each, index) => (index === place ? { ...each, amount: each.amount - amount } : each))
+        .filter(each => each.amount > 0)
+    },
+    resetMs: nowMs => (log[0]?.atMs ?? nowMs) + windowMs,
   }
 }
 
@@ -71,12 +104,13 @@ function slidingCounter(limit: number, windowMs: number): Counter {
       const passed = moveTo(nowMs)
       return Math.ceil(previous * (1 - passed) + current)
     },
-    add: nowMs => {
+    add: (nowMs, amount = 1) => {
       moveTo(nowMs)
-      current++
+      current += amount
     },
-    takeBack: () => {
-      current--
+    takeBack: (amount = 1, addedMs = window * windowMs) => {
+      if (addedMs >= window * windowMs) current -= amount
+      else if (addedMs >= (window - 1) * windowMs) previous -= amount
     },
     resetMs: nowMs => {
       moveTo(nowMs)
@@ -103,20 +137,20 @@ function tokenBucket(limit: number, windowMs: number): Counter {
       refill(nowMs)
       return Math.ceil(missing)
     },
-    add: nowMs => {
+    add: (nowMs, amount = 1) => {
       refill(nowMs)
-      missing++
+      missing += amount
     },
-    takeBack: () => {
-      missing--
+    takeBack: (amount = 1) => {
+      missing = Math.max(0, missing - amount)
     },
     resetMs: nowMs => {
       refill(nowMs)
       return nowMs + (missing * windowMs) / limit
     },
-    fitsMs: nowMs => {
+    fitsMs: (nowMs, amount = 1) => {
       refill(nowMs)
-      return nowMs + (Math.max(0, missing - limit + 1) * windowMs) / limit
+      return nowMs + (Math.max(0, missing - limit + amount) * windowMs) / limit
     },
   }
 }
@@ -127,11 +161,11 @@ function gcra(limit: number, windowMs: number): Counter {
   let scheduledMs = 0
   return {
     used: nowMs => Math.ceil(Math.max(0, scheduledMs - nowMs) / intervalMs),
-    add: nowMs => {
-      scheduledMs = Math.max(scheduledMs, nowMs) + intervalMs
+    add: (nowMs, amount = 1) => {
+      scheduledMs = Math.max(scheduledMs, nowMs) + intervalMs * amount
     },
-    takeBack: () => {
-      scheduledMs -= intervalMs
+    takeBack: (amount = 1) => {
+      scheduledMs -= intervalMs * amount
     },
     resetMs: nowMs => Math.max(nowMs, scheduledMs - windowMs + intervalMs),
   }

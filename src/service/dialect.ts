@@ -66,9 +66,15 @@ function write(
 }
 
 /** A structured field with one more member: parameters of one item, or a dictionary if their names are words. */
-function withMember(known: string | undefined, member: string, value: string, { windowMs }: WritingTime): string {
+export function withMember(
+  known: string | undefined,
+  member: string,
+  value: string,
+  { windowMs }: WritingTime,
+  policy = 'default',
+): string {
   if (member.length > 1) return known === undefined ? `${member}=${value}` : `${known}, ${member}=${value}`
-  const item = `${known ?? '"default"'};${member}=${value}`
+  const item = `${known ?? `"${policy}"`};${member}=${value}`
   return member === 'q' ? `${item};w=${windowMs / 1_000}` : item
 }
 

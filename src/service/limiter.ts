@@ -5,6 +5,7 @@ import { parseUncut } from '../lib/json.ts'
 import type { Account, FailureRecord, LimitRejection, ScopeLimits, Window } from './account.ts'
 import type { Behavior } from './behavior.ts'
 import { type Counter, createCounter } from './counters.ts'
+import type { FurtherLimits } from './further-limits.ts'
 import { errorReply, type Reply, type RequestState } from './message.ts'
 import { namedModel } from './router.ts'
 
@@ -17,13 +18,24 @@ export type Admission = {
   readonly resetMs: number
   /** Counts the requests, if they do not count in windows that end as a whole. */
   readonly counter: Counter | null
+  /** Returns tokens that were reserved and not used. */
+  readonly giveBack: (tokens: number) => void
 }
+
+/** The tokens that a request reserves. */
+export type ReservedTokens = { readonly input: number; readonly output: number }
 
 export type Limiter = {
   /** Counts the request if the window admits it. Writes the limit headers in either case. */
   readonly enter: (state: RequestState, account: Account, draw: Draw) => Admission
   /** Reserves tokens. If they do not fit, returns false and no longer counts the request. */
-  readonly reserve: (state: RequestState, admission: Admission, tokens: number) => boolean
+  readonly reserve: (
+    state: RequestState,
+    account: Account,
+    draw: Draw,
+    admission: Admission,
+    tokens: ReservedTokens,
+  ) => boolean
   /** Writes the limit headers of a request that no limit admits until `untilMs`. */
   readonly block: (state: RequestState, account: Account, untilMs: number) => void
   /** Notes the rejection in the log. `limit` is the one that was reached. */
@@ -35,7 +47,7 @@ export type Limiter = {
   ) => Reply
 }
 
-export function limiter(contract: Contract, behavior: Behavior): Limiter {
+export function limiter(contract: Contract, behavior: Behavior, further: FurtherLimits): Limiter {
   const { windowMs, algorithm, requestsReset, tokensReset, tokenHeaders } = contract.limits
   /** A service that promises nothing about limits has none. */
   const isLimited = promisesAny(contract, ['limit.*'])
@@ -81,31 +93,44 @@ export function limiter(contract: Contract, behavior: Behavior): Limiter {
       if (window !== previous) account.windows.set(key, window)
       const counter = counterOf(account, key, limits.requests)
       if (counter !== null) window.requests = counter.used(state.arrivedMs)
-      const admitted = !isLimited || behavior.admits(window, limits.requests)
+      const fitsMs = isLimited ? further.take(state, account, draw, { requests: 1 }) : null
+      const admitted = !isLimited || (behavior.admits(window, limits.requests) && fitsMs === null)
+      if (!admitted) further.takeBack(state)
       if (admitted) {
         window.requests++
         counter?.add(state.arrivedMs)
       }
       const resetMs = counter?.resetMs(state.arrivedMs) ?? window.resetMs
-      const admission = { admitted, window, limits, resetMs, counter }
+      const giveBack = (tokens: number) => {
+        window.tokens -= tokens
+        further.giveBack(state, tokens)
+      }
+      const admission = { admitted, window, limits, resetMs, counter, giveBack }
       writeHeaders(state, admission)
+      if (fitsMs !== null) fits.set(state, { RPM: fitsMs, TPM: fitsMs })
       return admission
     },
-    reserve: (state, admission, tokens) => {
+    reserve: (state, account, draw, admission, { input, output }) => {
       const { window, limits, counter } = admission
+      const tokens = input + output
       const isEnough = !isLimited || limits.tokens === null || behavior.admitsTokens(window, limits.tokens, tokens)
-      if (isEnough) window.tokens += tokens
+      const amounts = { tokens, 'input-tokens': input, 'output-tokens': output }
+      const fitsMs = isEnough && isLimited ? further.take(state, account, draw, amounts) : null
+      const isAdmitted = isEnough && fitsMs === null
+      if (isAdmitted) window.tokens += tokens
       else {
         window.requests--
         counter?.takeBack()
+        further.takeBack(state)
       }
       writeHeaders(state, admission)
-      return isEnough
+      if (fitsMs !== null) fits.set(state, { RPM: fitsMs, TPM: fitsMs })
+      return isAdmitted
     },
     block: (state, account, untilMs) => {
       const limits = { ...behavior.limitsOf(drawOf(state, contract), account), tokens: null }
       const window = { startMs: state.arrivedMs, resetMs: untilMs, requests: limits.requests, tokens: 0 }
-      writeHeaders(state, { admitted: false, window, limits, resetMs: untilMs, counter: null })
+      writeHeaders(state, { admitted: false, window, limits, resetMs: untilMs, counter: null, giveBack: () => {} })
     },
     reject: (state, draw, more = {}, limit = 'RPM') => {
       const { account, arrivedMs } = state

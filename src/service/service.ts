@@ -20,6 +20,7 @@ import { createCreditHeaders } from './credit-headers.ts'
 import { createDialect, createReader, createReplayMark } from './dialect.ts'
 import { createEndpoints } from './endpoints.ts'
 import { type Fault, faultReply, injectFaults } from './faults.ts'
+import { createFurtherLimits } from './further-limits.ts'
 import { httpDates, identifiers } from './identifiers.ts'
 import { type Lie, withOverrides } from './lies/lie.ts'
 import { abuseBlock, limiter } from './limiter.ts'
@@ -92,7 +93,9 @@ export function createService(options: ServiceOptions): Service {
   const openingPicoDiem = pico(options.openingBalanceDiem)
   const behavior = withOverrides(defaultBehavior(contract), contract, lies)
   const names = identifiers(seed)
-  const limits = limiter(contract, behavior)
+  /** Their headers are those of the profile. */
+  const further = createFurtherLimits(options.contract, behavior)
+  const limits = limiter(contract, behavior, further)
   const guard = abuseBlock(contract, behavior, limits)
   const route = router(contract)
   const httpDate = httpDates()
@@ -214,7 +217,7 @@ export function createService(options: ServiceOptions): Service {
     const endpoint = endpointOf(state.route)
     const isChargedLater = endpoint.access === 'account' && endpoint.isChargedLater
     const said = withCredits(markReplay(behavior.finish(reply, state)), state, isChargedLater)
-    const finished = { ...said, headers: translate(said.headers, said.status, state.arrivedMs) }
+    const finished = { ...said, headers: further.write(translate(said.headers, said.status, state.arrivedMs), state) }
     const encoding = behavior.encoding(state.request.headers['accept-encoding'], finished, state)
     const encoded =
       encoding === null ? finished : compressReply(finished, encoding, text => behavior.compress(text, encoding))

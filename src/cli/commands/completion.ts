@@ -68,7 +68,7 @@ const namesOf: NamesOf = async (kind, words) => {
     case 'clause-or-call':
       return [...(await callsIn(words)), ...clauseIds]
     case 'lie':
-      return (await import('../../service/lies/lies.ts')).allLies.map(({ name }) => name)
+      return (await import('../../service/lies/lies.ts')).knownLies()
     case 'shell':
       return shells
   }

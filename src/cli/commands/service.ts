@@ -13,7 +13,7 @@ import {
   scaleLatency,
 } from '../../service/capacity.ts'
 import { type Fault, faultStatuses } from '../../service/faults.ts'
-import { allLies, knownLie } from '../../service/lies/lies.ts'
+import { allLies, knownLie, liesOfProfiles } from '../../service/lies/lies.ts'
 import { startServer } from '../../service/server.ts'
 import { createService } from '../../service/service.ts'
 import { type PaymentFault, paymentFaultKinds } from '../../service/wallets/payment-faults.ts'
@@ -70,7 +70,7 @@ const optionalInteger = (
 
 export async function serviceCommand(values: Values): Promise<number> {
   if (values['list-lies'] === true) {
-    const lies = allLies.map(({ clause, name, text }) => ({ clause, name, text }))
+    const lies = [...allLies, ...liesOfProfiles].map(({ clause, name, text }) => ({ clause, name, text }))
     if (wantsJson(values)) printJson(lies)
     else process.stdout.write(`${plainTable([], lies.map(Object.values))}\n`)
     return exitCodes.pass

@@ -133,11 +133,14 @@ export function chatHandler(options: ChatHandlerDeps): ChatHandler {
     account.slots = account.slots.filter(({ endMs }) => endMs > state.arrivedMs)
     if (chat.atOnce !== null && account.slots.length >= chat.atOnce.requests)
       return limiter.reject(state, draw, { customMessage: chat.atOnce.message })
-    if (!limiter.reserve(state, admission, request.promptTokens + allowed))
+    if (!limiter.reserve(state, account, draw, admission, { input: request.promptTokens, output: allowed }))
       return limiter.reject(state, draw, {}, 'TPM')
     const reserved = request.promptTokens + allowed
     return relay !== null && isObject(body)
-      ? relay({ state, account, model, request, body, window: admission.window, reserved, heldPico: maxPico }, leaves)
+      ? relay(
+          { state, account, model, request, body, giveBack: admission.giveBack, reserved, heldPico: maxPico },
+          leaves,
+        )
       : complete(state, account, model, request, admission, reserved)
   }
 
@@ -175,7 +178,7 @@ export function chatHandler(options: ChatHandlerDeps): ChatHandler {
       // A timer can fire a fraction of a millisecond early, and the charge must come before the last byte.
       dueMs: state.arrivedMs + Math.max(0, endMs - 1),
       charge: { currency, pico: pico ?? 0n },
-      window: admission.window,
+      giveBack: admission.giveBack,
       unusedTokens: reserved - behavior.usedTokens(usage),
     }
     account.deferred = [...account.deferred, due]

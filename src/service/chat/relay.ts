@@ -1,6 +1,6 @@
 import type { Contract, Model } from '../../contract/contract.ts'
 import { isObject, type JsonObject, parseObject } from '../../lib/json.ts'
-import { type Account, currencyFor, type Window } from '../account.ts'
+import { type Account, currencyFor } from '../account.ts'
 import type { Behavior } from '../behavior.ts'
 import type { Identifiers } from '../identifiers.ts'
 import { errorReply, jsonReply, type Reply, type RequestState } from '../message.ts'
@@ -20,9 +20,9 @@ type AdmittedChat = {
   readonly model: Model
   readonly request: ChatRequest
   readonly body: JsonObject
-  readonly window: Window
-  /** Tokens of the window. */
   readonly reserved: number
+  /** Returns reserved tokens that are not used. */
+  readonly giveBack: (tokens: number) => void
   /** The maximum price. */
   readonly heldPico: bigint
 }
@@ -162,9 +162,9 @@ export function chatRelay({
 const maxText = 33_554_432
 
 /** Gives back what a request does not use. */
-function release({ account, window, reserved, heldPico }: AdmittedChat, usedTokens: number): void {
+function release({ account, giveBack, reserved, heldPico }: AdmittedChat, usedTokens: number): void {
   account.heldPico -= heldPico
-  window.tokens -= reserved - usedTokens
+  giveBack(reserved - usedTokens)
 }
 
 /** The usage by our own count, where the upstream states none. */

@@ -1,4 +1,5 @@
 import { type ClauseId, clauseIds } from '../../contract/clauses.ts'
+import type { Contract } from '../../contract/contract.ts'
 import { nearest, UsageError } from '../../lib/usage-error.ts'
 import { abuseLies } from './abuse.ts'
 import { answerLies } from './answers.ts'
@@ -7,6 +8,7 @@ import { chatLies } from './chat.ts'
 import { chatOptionLies } from './chat-options.ts'
 import { chatRequestLies } from './chat-request.ts'
 import { completionLies } from './completion.ts'
+import { furtherLies } from './further-limits.ts'
 import { headerLies } from './headers.ts'
 import type { Lie, LieRows } from './lie.ts'
 import { limitLies } from './limits.ts'
@@ -53,7 +55,26 @@ export const allLies: readonly ListedLie[] = clauseIds.flatMap(clause =>
   lies[clause].map(({ name, text }) => ({ clause, name, text })),
 )
 
-const byName = new Map(Object.values(lies).flatMap(listed => listed.map(lie => [lie.name, lie] as const)))
+/** Lies about limits that only a profile has: a service without such limits tells none of them. */
+const ofFurtherLimits: Readonly<Partial<Record<ClauseId, LieRows>>> = furtherLies
+
+const furtherLiesOf = (clause: ClauseId): readonly Lie[] =>
+  Object.entries(ofFurtherLimits[clause] ?? {}).map(([name, row]) => ({ name, ...row }))
+
+/** The lies that violate a clause of this profile. */
+export const liesAbout = (clause: ClauseId, { limits }: Pick<Contract, 'limits'>): readonly Lie[] =>
+  Object.keys(limits.further).length === 0 ? lies[clause] : [...lies[clause], ...furtherLiesOf(clause)]
+
+/** The lies that only some profiles have, in the order of the clauses. */
+export const liesOfProfiles: readonly ListedLie[] = clauseIds.flatMap(clause =>
+  furtherLiesOf(clause).map(({ name, text }) => ({ clause, name, text })),
+)
+
+const byName = new Map(
+  clauseIds.flatMap(clause => [...lies[clause], ...furtherLiesOf(clause)].map(lie => [lie.name, lie] as const)),
+)
+
+export const knownLies = (): readonly string[] => [...byName.keys()]
 
 export const lieByName = (name: string): Lie | undefined => byName.get(name)
 
@@ -61,11 +82,10 @@ export const lieByName = (name: string): Lie | undefined => byName.get(name)
 export function knownLie(name: string): Lie {
   const lie = lieByName(name)
   if (lie !== undefined) return lie
-  const names = allLies.map(known => known.name)
   throw new UsageError({
     where: '--lie',
     got: JSON.stringify(name),
     expected: 'a lie that turnpike service --list-lies shows',
-    ...nearest(name, names),
+    ...nearest(name, knownLies()),
   })
 }

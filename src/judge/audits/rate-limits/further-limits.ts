@@ -70,16 +70,22 @@ function createPossibleUse(limit: FurtherLimit, { shared }: AuditContext, firstS
   const sums = createSums(memoryMs)
   /** What requests reserve and may give back, by when they settle. */
   const reserved = createSums(memoryMs)
+  const later = createSortedQueue<Use>(({ sentMs }) => sentMs)
   let total = 0
   let before: number | null = null
-  return {
-    add: (use: Use) => {
+  const sendUntil = (untilMs: number) => {
+    for (let use = later.at(0); use !== undefined && use.sentMs <= untilMs; use = later.at(0)) {
+      later.shift()
       total += use.reserved
       sums.add(use.settledMs, use.possible)
       reserved.add(use.settledMs, use.reserved - use.possible)
-    },
+    }
+  }
+  return {
+    add: later.insert,
     /** How much may count when this response is written; null: others may have used any part. */
-    atMost: ({ sentMs, stated }: Use): number | null => {
+    atMost: ({ kind, sentMs, shownMs, stated }: Use): number | null => {
+      sendUntil(shownMs)
       if (shared) return null
       sums.forget(sentMs - 2 * memoryMs)
       reserved.forget(sentMs - 2 * memoryMs)
@@ -87,7 +93,8 @@ function createPossibleUse(limit: FurtherLimit, { shared }: AuditContext, firstS
       if (fromMs > firstSentMs) return sums.since(fromMs, 'with') + reserved.since(sentMs, 'with')
       // What was used before the run is in the first statement, and never counts for more.
       if (before !== null) return before + total
-      if (stated.remaining !== null) before = Math.max(0, (stated.limit ?? limit.amount) - stated.remaining)
+      if (kind === 'accepted' && stated.remaining !== null)
+        before = Math.max(0, (stated.limit ?? limit.amount) - stated.remaining)
       return null
     },
   }
@@ -108,9 +115,9 @@ function createCounted(
   const unsettled = createSortedQueue<Use>(({ settledMs }) => settledMs)
   const settled = createSums(windowMs)
   const admitted = createSums(windowMs)
-  let most = amount
-  const level = createLeakyLevel(() => most / windowMs)
-  const load = createLeakyLevel(() => most / windowMs)
+  let largest = amount
+  const level = createLeakyLevel(() => largest / windowMs)
+  const load = createLeakyLevel(() => largest / windowMs)
   let lastShownMs = Number.NEGATIVE_INFINITY
   /** The accepted ones whose responses state the same end. */
   let window = { endMs: Number.NEGATIVE_INFINITY, accepted: 0 }
@@ -155,9 +162,10 @@ function createCounted(
   function judge(use: Use) {
     const { id, kind, stated } = use
     settle(use.sentMs)
-    if (stated.limit !== null) most = Math.max(most, stated.limit)
+    if (stated.limit !== null) largest = Math.max(largest, stated.limit)
     judgeReset(use)
     const least = certainUse(use)
+    const most = possibleUse.atMost(use)
     const allowed = Math.max(amount, stated.limit ?? 0)
     if (kind === 'accepted') {
       const certain = ofRequests ? admittedUse(use) : least
@@ -167,14 +175,13 @@ function createCounted(
       }
     }
     if (kind !== 'uncertain')
-      judgeRemaining(use, Math.min(allowed, least + (ofRequests && kind === 'accepted' ? 1 : 0)))
+      judgeRemaining(use, Math.min(allowed, least + (ofRequests && kind === 'accepted' ? 1 : 0)), most)
     unsettled.insert(use)
   }
 
-  function judgeRemaining({ id, kind, stated: { remaining, limit: of }, ...use }: Use, least: number) {
+  function judgeRemaining({ id, kind, stated: { remaining, limit: of } }: Use, least: number, most: number | null) {
     if (remaining === null) return
     const own = of ?? amount
-    const most = possibleUse.atMost({ id, kind, stated: { remaining, limit: of, reset: null }, ...use })
     const used = own - remaining
     // A bucket may be refilled by a part of a request before its response is written.
     const slack = endsAsAWhole(limit) || algorithm === 'sliding-log' ? 0 : 1
@@ -238,7 +245,7 @@ function endsOf(
  * Judges the limits that a profile promises beside those of requests and tokens, each by itself: what it admits, and what
  * it states as remaining, against what may have been used and what certainly was.
  */
-export function createFurtherLimits(context: AuditContext, offset: () => ClockOffset, reporter: Reporter) {
+export function createFurtherJudge(context: AuditContext, offset: () => ClockOffset, reporter: Reporter) {
   const { contract, startedAtMs } = context
   const limits = furtherLimitsOf(contract.limits)
   const possible = new Map<string, ReturnType<typeof createPossibleUse>>()

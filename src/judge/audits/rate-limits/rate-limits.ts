@@ -12,7 +12,7 @@ import { getOrAdd } from '../../merge.ts'
 import type { LimitResult } from '../../results.ts'
 import type { Audit, AuditContext } from '../audit.ts'
 import { createAnyLimit } from './any-limit.ts'
-import { createFurtherLimits, mayRefuse } from './further-limits.ts'
+import { createFurtherJudge, mayRefuse } from './further-limits.ts'
 import { unknownKeys } from './hidden.ts'
 import { createLimit } from './limit.ts'
 import type { Limit } from './limit-record.ts'
@@ -56,7 +56,7 @@ export function createRateLimitAudit(
   const logs = createRefusalLogCheck(context, clock.offset, reporter)
   const refusals = createWrongRefusalCheck(context, offset, reporter)
   const waits = createStatedWaitCheck(contract, startedAtMs, reporter)
-  const further = createFurtherLimits(context, clock.offset, reporter)
+  const further = createFurtherJudge(context, clock.offset, reporter)
   let firstSentMs: number | null = null
   /** Whether a request may be refused for its tokens: other gateways state the tokens that they count. */
   let areTokensCounted = headersOfLimits.isDocumented
