@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Network } from '../../contract/contract.ts'
+import type { Contract, Network } from '../../contract/contract.ts'
 import { memoizeLast } from '../../lib/memoize.ts'
 import { type Random, randomStream } from '../../lib/random.ts'
 import type { RpcDescriptor, RpcItem } from '../../observation/requests/rpc.ts'
@@ -25,7 +25,7 @@ export function buildRpc(
 ): BuiltRequest<RpcDescriptor> {
   const family = contract.rpc.networks[plan.network]?.family ?? 'evm'
   const make = replay?.role === 'conflict' ? conflictOf : contentOf
-  const { items, bodies } = make(plan, family, content, seed)
+  const { items, bodies } = make(plan, family, content, seed, contract)
   const sent = { ...keyOf(replay, contract, runId), ...headers }
   return {
     descriptor: { kind: 'rpc', network: plan.network, batch: plan.batchSize !== null, items, replay },
@@ -50,9 +50,16 @@ type RpcBody = {
 }
 type RpcContent = { readonly items: readonly RpcItem[]; readonly bodies: readonly RpcBody[] }
 
-function contentOf(plan: RpcCall, family: Network['family'], content: string, seed: number, idOffset = 0): RpcContent {
+function contentOf(
+  plan: RpcCall,
+  family: Network['family'],
+  content: string,
+  seed: number,
+  contract: Pick<Contract, 'rpc'>,
+  idOffset = 0,
+): RpcContent {
   const random = randomStream(seed, `rpc/${content}`)
-  const items = itemsOf(plan, family, idOffset, random)
+  const items = itemsOf(plan, family, idOffset, contract, random)
   const bodies = items.map(({ id, method, failing }) => ({
     jsonrpc: '2.0' as const,
     id,
@@ -63,8 +70,14 @@ function contentOf(plan: RpcCall, family: Network['family'], content: string, se
 }
 
 /** Another body: half of the time only the parameters of the last item that has some differ, else all of it. */
-function conflictOf(plan: RpcCall, family: Network['family'], content: string, seed: number): RpcContent {
-  const { items, bodies } = contentOf(plan, family, content, seed)
+function conflictOf(
+  plan: RpcCall,
+  family: Network['family'],
+  content: string,
+  seed: number,
+  contract: Pick<Contract, 'rpc'>,
+): RpcContent {
+  const { items, bodies } = contentOf(plan, family, content, seed, contract)
   const random = randomStream(seed, `rpc/${content}/other-params`)
   const at = items.findLastIndex(({ failing }, index) => !failing && (bodies[index]?.params.length ?? 0) > 0)
   const last = bodies[at]
@@ -72,7 +85,7 @@ function conflictOf(plan: RpcCall, family: Network['family'], content: string, s
     const params = rpcParamsOf(last.method, random)
     if (!isDeepStrictEqual(params, last.params)) return { items, bodies: bodies.with(at, { ...last, params }) }
   }
-  return contentOf(plan, family, `${content}/conflict`, seed, conflictIdOffset)
+  return contentOf(plan, family, `${content}/conflict`, seed, contract, conflictIdOffset)
 }
 
 /** The path of a network. Most runs have one, and every request needs it. */
@@ -84,15 +97,23 @@ const conflictIdOffset = 1000
 /**
  * Every third id is a string, in batches and across single calls, because responses must preserve the type of an id.
  */
-function itemsOf(plan: RpcCall, family: Network['family'], idOffset: number, random: Random): readonly RpcItem[] {
+function itemsOf(
+  plan: RpcCall,
+  family: Network['family'],
+  idOffset: number,
+  contract: Pick<Contract, 'rpc'>,
+  random: Random,
+): readonly RpcItem[] {
   const size = plan.batchSize ?? 1
   const shift = plan.batchSize === null ? random.int(3) : 0
   const failing =
     plan.batchSize === null ? (random.next() < plan.failing ? [0] : []) : failingPositions(plan.failing, size, random)
+  const cheap = failingMethods[family]
+  const failures = plan.batchSize === null ? [] : failuresOf(plan, family, contract)
   const items: RpcItem[] = []
   for (let index = 0; index < size; index++) {
     const fails = failing.includes(index)
-    const method = fails ? failingMethods[family] : random.weighted(plan.methods)
+    const method = !fails || failures.length > 1 ? random.weighted(fails ? failures : plan.methods) : cheap
     const id = idOffset + index + 1
     items.push({ id: (index + shift) % 3 === 2 ? `r-${id}` : id, method, failing: fails })
   }
@@ -110,6 +131,26 @@ export const failingMethods: Readonly<Record<Network['family'], string>> = {
   solana: 'getBalance',
   starknet: 'starknet_call',
 }
+
+/**
+ * The methods that fail in a batch: the cheap one, and one of each other price that the batch has and whose parameters
+ * cannot be `"invalid"`. So the price of a failing item shows whether it depends on its method.
+ */
+function failuresOf(
+  { methods }: RpcCall,
+  family: Network['family'],
+  { rpc }: Pick<Contract, 'rpc'>,
+): RpcCall['methods'] {
+  const known = rpc.methods[family]
+  const byPrice = new Map<unknown, string>()
+  for (const [method] of methods) if (needsParameter.test(method)) byPrice.set(known[method], method)
+  byPrice.delete(undefined)
+  byPrice.set(known[failingMethods[family]], failingMethods[family])
+  return [...byPrice.values()].map(method => [method, 1] as const)
+}
+
+/** Methods about a transaction, a block or a call, of which the first parameter says which. */
+const needsParameter = /^(?:arb)?trace_(?!filter)|^debug_trace/
 
 const base58 = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
 

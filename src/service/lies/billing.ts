@@ -241,6 +241,11 @@ export const billingLies = {
       'itemCredits',
       (credits, { batched, failed }) => (batched && failed ? 0 : credits),
     ),
+    'failed-item-5-times-tier': result(
+      'A failing item of a batch costs 5 credits times the multiplier of its tier.',
+      'itemCredits',
+      (credits, { batched, failed, multiplier }) => (batched && failed ? credits * multiplier : credits),
+    ),
     'failed-item-one-more': result(
       'A failing item of a batch costs one credit too many.',
       'itemCredits',

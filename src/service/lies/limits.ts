@@ -6,12 +6,14 @@ import { always, arrivalOf, input, raceMs, result } from './decisions.ts'
 import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
 import {
   asksForStream,
+  changeReplies,
   dropHeaders,
   header,
   isAny,
   isErrorReply,
   isOf,
   isStream,
+  keepFirst,
   plus,
   type ReplyChange,
   type ReplyTest,
@@ -313,6 +315,9 @@ export const limitLies = {
       'Remaining tokens always equal the limit.',
       tokensRemaining,
       (_, { headers }) => headers[tokenLimit] ?? '',
+    ),
+    'tokens-remaining-constant': row('Remaining tokens are always those of the first response.', (honest, contract) =>
+      changeReplies(isAny, keepFirst(tokensRemaining))(honest, contract),
     ),
     'remaining-tokens-above-the-limit': header(
       'Remaining tokens are 500 more than the limit.',

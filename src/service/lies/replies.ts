@@ -95,6 +95,15 @@ export const setHeader =
     return { ...reply, headers: { ...reply.headers, [name]: value } }
   }
 
+/** Gives a header the value that it had first. */
+export function keepFirst(template: string): ReplyChange {
+  let first: string | undefined
+  return setHeader(template, value => {
+    first ??= value
+    return first
+  })
+}
+
 /** Adds or replaces a header. */
 export const addHeader =
   (template: string, value: string | OfReply<string>): ReplyChange =>

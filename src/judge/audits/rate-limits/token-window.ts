@@ -110,6 +110,7 @@ export function createTokenWindow(
     let endsToMs = Number.NEGATIVE_INFINITY
     let maxLimit = 0
     const level = createLeakyLevel(() => maxLimit / windowMs)
+    const ends = createLastingEnd(windowMs)
     const unsettled = createSortedQueue<TokenUse>(({ settledMs }) => settledMs)
 
     /** The tokens that a bucket lacks at least, which refills at the rate of the limit. */
@@ -123,7 +124,7 @@ export function createTokenWindow(
       return Math.floor(level.at(shownMs))
     }
 
-    function judge(use: TokenUse, { certain, before }: SumBounds<number>) {
+    function judge(use: TokenUse, { certain, before, possible }: SumBounds<number>) {
       const { id, sentMs, remaining, limit } = use
       maxLimit = Math.max(maxLimit, limit)
       const lacked = lacking(use)
@@ -142,7 +143,7 @@ export function createTokenWindow(
       endsToMs = use.endsFromMs > endsToMs ? use.endsToMs : Math.min(endsToMs, use.endsToMs)
       // Requests sent before the window may have counted in the previous one.
       const earlier = past.find(({ atMs }) => atMs >= endsToMs - windowMs)?.tokens ?? before
-      const used = Math.min(certain - earlier, lacked)
+      const used = Math.min(certain - earlier, ends.add(use, certain, possible) ? Number.POSITIVE_INFINITY : lacked)
       if (used <= 0) {
         if (certain > earlier) reporter.unjudged('limit.tokens.remaining', unknownAlgorithm)
         return
@@ -163,6 +164,36 @@ export function createTokenWindow(
     }
 
     return createOverlapBounds<TokenUse, number>(0, (sum, { tokens }) => sum + tokens, judge)
+  }
+}
+
+/** Between two responses that show whether an end lasts. Each end is known to a second or two. */
+const lastingMs = 6_000
+
+/**
+ * Whether the stated end is that of a window. A bucket that uses tokens is full later, and one that refills has more: so an end
+ * that stays, with tokens used and no more remaining, is not the time at which a bucket is full.
+ */
+function createLastingEnd(windowMs: number) {
+  let first: { use: TokenUse; fromMs: number; toMs: number; sum: number } | null = null
+  let isWindow = false
+  return {
+    /** `certain`, `possible`: the tokens of the requests that this one found, at least and at most. */
+    add: (use: TokenUse, certain: number, possible: number): boolean => {
+      if (first === null || use.endsFromMs > first.toMs || use.endsToMs < first.fromMs) {
+        first = { use, fromMs: use.endsFromMs, toMs: use.endsToMs, sum: possible }
+        isWindow = false
+        return false
+      }
+      first.fromMs = Math.max(first.fromMs, use.endsFromMs)
+      first.toMs = Math.min(first.toMs, use.endsToMs)
+      const passedMs = use.sentMs - first.use.shownMs
+      const mayMoveMs = use.endsToMs - use.endsFromMs + first.use.endsToMs - first.use.endsFromMs
+      const refilled = (use.limit * (passedMs - mayMoveMs)) / windowMs
+      if (passedMs >= lastingMs && certain > first.sum && use.remaining < first.use.remaining + refilled)
+        isWindow = true
+      return isWindow
+    },
   }
 }
 

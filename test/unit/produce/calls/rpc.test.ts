@@ -123,6 +123,30 @@ describe('the parameters of a method', () => {
   })
 })
 
+test('the failing items of a batch have each price that its methods have', () => {
+  const failed = (methods: typeof rpcPlan.methods) => {
+    const items = Array.from({ length: 60 }, (_, id) => call({ methods, batchSize: 2, failing: 1 }, `${id}`)).flatMap(
+      ({ descriptor }) => (descriptor.kind === 'rpc' ? descriptor.items : []),
+    )
+    return [...new Set(items.filter(({ failing }) => failing).map(({ method }) => method))].toSorted()
+  }
+  expect(failed([['eth_blockNumber', 1]])).toEqual(['eth_getBalance'])
+  // The parameters of a transaction pool are optional, and one method of a price is enough.
+  expect(
+    failed([
+      ['eth_call', 1],
+      ['txpool_content', 1],
+      ['debug_traceTransaction', 1],
+    ]),
+  ).toEqual(['debug_traceTransaction', 'eth_getBalance'])
+  expect(
+    failed([
+      ['trace_block', 1],
+      ['trace_replayTransaction', 1],
+    ]),
+  ).toEqual(['eth_getBalance', 'trace_block', 'trace_replayTransaction'])
+})
+
 test.each(Object.entries(failingMethods))('the failing method of %s is on its allow-list', (family, method) => {
   expect(documentedContract.rpc.methods[family as keyof typeof failingMethods & 'evm'][method]).toBe('standard')
 })
