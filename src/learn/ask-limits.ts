@@ -1,6 +1,7 @@
 import type { ClauseId } from '../contract/clauses.ts'
 import type { Contract } from '../contract/contract.ts'
 import {
+  type DialectName,
   limitHeadersOf,
   type RetryAfterForm,
   retryAfterHeader,
@@ -69,7 +70,7 @@ export const limitDialect: Question = {
     const own = replies().filter(isLimited)
     const found = findDialect(own, wallMs()) ?? first
     return {
-      findings: [...found.facts, ...windowFacts(own)],
+      findings: [...found.facts, ...windowFacts(own), ...furtherFacts(own, found.dialect)],
       known: { limitClauses: [...ofRequests, ...(found.hasTokens ? ofTokens : [])] },
     }
   },
@@ -89,6 +90,34 @@ function windowFacts(replies: readonly Answer[]): readonly Fact[] {
       if (seconds > 0) return [value(['limits', 'windowMs'], seconds * 1_000, reply, `${name}: ${reply.headers[name]}`)]
     }
   return []
+}
+
+/** Limits that the target states beside those of requests and tokens. */
+function furtherFacts(replies: readonly Answer[], dialect: DialectName | null): readonly Fact[] {
+  const path = (name: string) => ['limits', 'further', name] as const
+  if (dialect === 'ietf') {
+    const reply = replies.findLast(({ headers }) => headers['ratelimit-policy'] !== undefined)
+    // The first policy is the limit of requests.
+    return (reply?.headers['ratelimit-policy'] ?? '')
+      .split(',')
+      .slice(1)
+      .flatMap(text => {
+        const [, name, amount, seconds] = /^\s*"([A-Za-z][\w.-]{0,63})";q=(\d+);w=(\d+)\s*$/.exec(text) ?? []
+        const limit = { counts: 'requests', amount: Number(amount), windowMs: Number(seconds) * 1_000 }
+        return reply === undefined || name === undefined || limit.amount === 0
+          ? []
+          : value(path(name), limit, reply, `ratelimit-policy: ${text.trim()}`)
+      })
+  }
+  if (dialect !== 'anthropic') return []
+  return (['input-tokens', 'output-tokens'] as const).flatMap(counts => {
+    const header = `anthropic-ratelimit-${counts}-limit`
+    const reply = replies.findLast(({ headers }) => Number(headers[header]) > 0)
+    const amount = Number(reply?.headers[header])
+    return reply === undefined || !Number.isSafeInteger(amount)
+      ? []
+      : value(path(counts), { counts, amount }, reply, `${header}: ${amount}`)
+  })
 }
 
 /** More requests than this are not spent on one limit. */

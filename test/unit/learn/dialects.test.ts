@@ -90,6 +90,23 @@ describe('a gateway that states its limits in a dialect', () => {
     expect(parseProfile(yaml, 'learned.yaml').limits.windowMs).toBe(30_000)
   })
 
+  test.each([
+    ['ietf', { burst: { counts: 'requests', amount: 11, windowMs: 30_000 } }],
+    [
+      'anthropic',
+      {
+        'input-tokens': { counts: 'input-tokens', amount: 900_000, windowMs: 60_000 },
+        'output-tokens': { counts: 'output-tokens', amount: 800_000, windowMs: 60_000 },
+      },
+    ],
+  ] as const)('the further limits of %s are learned, and nothing is held against it', async (dialect, limits) => {
+    const open = { algorithm: null, headers: {}, unused: null }
+    const further = Object.fromEntries(Object.entries(limits).map(([name, limit]) => [name, { ...limit, ...open }]))
+    const { yaml, differences } = await learnForeign(dialect, [], { further })
+    expect(parseProfile(yaml, 'learned.yaml').limits.further).toEqual(further)
+    expect(limitLines(differences)).toEqual([])
+  })
+
   test.each(['kong', 'github', 'anthropic'] as const)(
     'the length of a window is likely by the resets of %s',
     async dialect => {
