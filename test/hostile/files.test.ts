@@ -61,7 +61,9 @@ async function expectRefused(script: string, message: RegExp): Promise<void> {
 describe.concurrent.each(places)('%s is refused that is', (_, script) => {
   // Files of our own share one function.
   const given = script.includes('mv x') ? kinds.filter((_, index) => index % 3 === 0) : kinds
-  test.for(todays(given, 2))('%s', ([, make, message]) => expectRefused(`${make}\n${script}`, message))
+  test.for(todays(given, Math.min(4, given.length)))('%s', ([, make, message]) =>
+    expectRefused(`${make}\n${script}`, message),
+  )
 })
 
 const yamls = [
@@ -94,10 +96,10 @@ const longYamls = [
 ] as const
 
 describe.concurrent('a scenario is refused, with line and column, that has', () => {
-  test.for(todays(yamls, 2))('%s', ([, text, message]) =>
+  test.for(todays(yamls, 4))('%s', ([, text, message]) =>
     expectRefused(`printf -- '${text}' > x; turnpike run ./x`, message),
   )
-  test.for(todays(longYamls, 2))('%s', ([, make, message]) => expectRefused(`${make}; turnpike run ./x`, message))
+  test.for(todays(longYamls, 4))('%s', ([, make, message]) => expectRefused(`${make}; turnpike run ./x`, message))
 })
 
 const log = 'a/observations.ndjson.gz'
@@ -214,7 +216,7 @@ const edits = [
 ] as const
 
 describe.concurrent('a run directory is refused that has', () => {
-  test.for(todays(edits, 2))('%s', ([, script, message]) => expectRefused(script, message))
+  test.for(todays(edits, 4))('%s', ([, script, message]) => expectRefused(script, message))
 })
 
 describe.concurrent('a run directory is read', () => {

@@ -130,7 +130,7 @@ const refused: readonly Case[] = [
 ]
 
 describe.concurrent('the verdict does not need', () => {
-  test.for(todays(unwritten, 2))('$title', async ({ script, code, stdout = /^/, stderr = /^/ }) => {
+  test.for(todays(unwritten, 4))('$title', async ({ script, code, stdout = /^/, stderr = /^/ }) => {
     const ended = await shell(script, target)
     expect(ended.stderr).not.toMatch(crash)
     expect(ended.stderr).toMatch(stderr)
@@ -140,7 +140,7 @@ describe.concurrent('the verdict does not need', () => {
 })
 
 describe.concurrent('nothing is sent, and one sentence says why, if', () => {
-  test.for(todays(refused, 2))('$title', async ({ script, code, stderr = /^/ }) => {
+  test.for(todays(refused, 4))('$title', async ({ script, code, stderr = /^/ }) => {
     const ended = await shell(script, target)
     expect(ended.stderr).not.toMatch(crash)
     expect(ended.stderr).toMatch(stderr)

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { todays } from '../support/nightly.ts'
 import { type Ended, freshDirectory, turnpike, turnpikeInTurn } from '../support/turnpike.ts'
 
 /** What a target does with money. Everything else of it is as plain as possible. */
@@ -293,7 +294,7 @@ async function runAgainst(till: Till, args: readonly string[], changes: Changes 
 describe.concurrent('a target that takes more than the maximum', () => {
   const budget = ['--budget-usd', '0.0003']
 
-  test.each<[string, Till]>([
+  const takers: readonly [string, Till][] = [
     ['and claims it', { takes: () => 0.01, claims: () => '0.01' }],
     ['and claims it, without a balance', { takes: () => 0.01, claims: () => '0.01', showsBalance: false }],
     ['and claims nothing', { takes: () => 0.01, claims: () => null }],
@@ -307,7 +308,9 @@ describe.concurrent('a target that takes more than the maximum', () => {
     ],
     ['and refuses all requests', { takes: () => 0.01, claims: () => null, status: 400 }],
     ['for every balance check', { takes: (_, path) => (path.includes('rate_limits') ? 0.01 : 0) }],
-  ])('%s ends the run', async (_, till) => {
+  ]
+
+  test.each(todays(takers, 2))('%s ends the run', async (_, till) => {
     const { code, report, seen } = await runAgainst(till, budget)
     expect(report?.run.ended).toBe('budget-reached')
     expect(code).not.toBe(0)
@@ -318,12 +321,14 @@ describe.concurrent('a target that takes more than the maximum', () => {
 })
 
 describe.concurrent('a target within its budget', () => {
-  test.each<[string, Till, number]>([
+  const tills: readonly [string, Till, number][] = [
     ['takes what it claims', { takes: (_, path) => (path.endsWith('-mainnet') ? 0.0000125 : 0) }, 0.00025],
     ['claims nothing and shows no balance', { claims: () => null, showsBalance: false }, 0],
     ['claims an absurd cost and takes nothing', { claims: () => '1e300' }, 0],
     ['never responds', { isSilent: true }, 0],
-  ])('that %s is measured to the end', async (_, till, taken) => {
+  ]
+
+  test.each(todays(tills, 2))('that %s is measured to the end', async (_, till, taken) => {
     const { report, seen } = await runAgainst(till, ['--budget-usd', '0.00025'])
     expect(report?.run.ended).toBe('complete')
     expect(seen.rpc).toBe(20)

@@ -287,7 +287,7 @@ const cases: readonly Case[] = [
 ]
 
 /** A few at a time: each run is a process with a thread of its own. */
-test.concurrent.for(todays(cases, 2))('%s', async ([what, twist, file, code, says, environment = {}]) => {
+test.concurrent.for(todays(cases, 4))('%s', async ([what, twist, file, code, says, environment = {}]) => {
   const { target, close } = await startTarget(twist)
   try {
     const out = join(folder, what.replace(/\W+/g, '-'))

@@ -68,7 +68,7 @@ function expectNone(secrets: readonly string[], texts: readonly (readonly [name:
 const formats = ['text', 'markdown', 'html', 'json', 'junit'] as const
 
 describe.concurrent('a key that comes back', () => {
-  for (const [index, place] of todays([...places.entries()], 2)) {
+  for (const [index, place] of todays([...places.entries()], 4)) {
     const format = formats[index % formats.length] ?? 'text'
     test(`in ${place.name}, with the report as ${format}`, async ({ onTestFinished }) => {
       const target = await startEchoTarget(place, encoders)
@@ -152,7 +152,7 @@ const keyLists: Readonly<Record<string, string>> = {
 }
 
 describe.concurrent('a file of keys that is given by mistake', () => {
-  for (const [index, [name, text]] of Object.entries(keyLists).entries()) {
+  for (const [index, [name, text]] of todays([...Object.entries(keyLists).entries()], 3)) {
     test(`with ${name} is not quoted, as a scenario, a profile, a recorded run or a baseline`, async () => {
       const folder = freshDirectory()
       const file = join(folder, 'keys.txt')
@@ -213,7 +213,7 @@ describe.concurrent('a key in the wrong place', () => {
     'the password of a receiver': () => ['run', scenario, '--push-gateway', `http://user:${lost[0]}@127.0.0.1:9`],
     'the query of a target': () => ['run', scenario, '--target', `http://127.0.0.1:9/api/v1?key=${lost[0]}`],
   }
-  for (const [name, args] of Object.entries(wrong)) {
+  for (const [name, args] of todays(Object.entries(wrong), 2)) {
     test(`${name}: exit code 2, nothing is written, and nothing shows it`, async () => {
       const out = join(freshDirectory(), 'out')
       const outFlags = args()[0] === 'run' ? ['--out', out] : []
@@ -257,11 +257,12 @@ test('keys that are plain words do not turn the words of a report into stars, an
 })
 
 describe.concurrent('the credentials of a receiver', () => {
-  for (const [flag, variable] of [
+  const receivers = [
     ['--push-gateway', 'TURNPIKE_PUSH_GATEWAY_CREDENTIALS'],
     ['--remote-write', 'TURNPIKE_REMOTE_WRITE_CREDENTIALS'],
     ['--otlp', 'TURNPIKE_OTLP_CREDENTIALS'],
-  ] as const) {
+  ] as const
+  for (const [flag, variable] of todays(receivers, 3)) {
     for (const credentials of ['push93er:Hush+93/aLpha=x', 'tok-Hush93/beta+Gamma4']) {
       test(`${flag} with ${credentials.includes(':') ? 'a password' : 'a token'}: a receiver sends them back`, async ({
         onTestFinished,

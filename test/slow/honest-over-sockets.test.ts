@@ -16,7 +16,7 @@ const runs: readonly (readonly [scenario: string, changes: Partial<Variant>])[] 
 ]
 
 describe.concurrent('over sockets', () => {
-  test.each(todays(runs, 2))('%s accuses no honest service: %j', async (scenario, changes) => {
+  test.each(todays(runs, 4))('%s accuses no honest service: %j', async (scenario, changes) => {
     const asWritten = scenario.startsWith('scenarios/')
     expect(accusationsIn(await judgeOverSockets({ changes, scenario, profile: 'none', asWritten }))).toEqual([])
   })

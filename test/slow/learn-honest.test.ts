@@ -31,7 +31,7 @@ const combined = Array.from({ length: 20 }, (_, seed) => ({
 }))
 
 test.each(
-  todays([...readable, ...combined], 3).map(changes => [describeChanges(changes) || 'as usual', changes] as const),
+  todays([...readable, ...combined], 6).map(changes => [describeChanges(changes) || 'as usual', changes] as const),
 )('an honest service differs from the document in nothing: %s', async (_, changes) => {
   const { differences, nothing, replies, yaml } = await learnHonest(changes)
   expect({ differences, nothing }).toEqual({ differences: [], nothing: null })

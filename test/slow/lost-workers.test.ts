@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import type { Report } from '../../src/report/document.ts'
+import { todays } from '../support/nightly.ts'
 import { fallen } from '../support/read-exposition.ts'
 import { scrapeToTheEnd } from '../support/scrape-run.ts'
 import { freshDirectory, startTurnpike, turnpike } from '../support/turnpike.ts'
@@ -19,13 +20,15 @@ function startFailing(how: string, flags: readonly string[] = [], scenario = 'te
 }
 
 describe.concurrent('a worker that is lost during the load', () => {
-  test.for([
+  const causes = [
     ['exit', 'it exited with code 7'],
     ['throw', 'a fault of its own'],
     ['memory', 'reaching memory limit'],
     ['terminate', 'it exited with code 1'],
-  ])('by %s ends the run; report and audit state what is known', async ([how, why]) => {
-    const { out, ended } = startFailing(how ?? '')
+  ] as const
+
+  test.for(todays(causes, 2))('by %s ends the run; report and audit state what is known', async ([how, why]) => {
+    const { out, ended } = startFailing(how)
     const run = await ended
     expect(run.stderr).toMatch(new RegExp(`Worker 2 of 3 crashed: .*${why}`))
     expect(run.code).toBe(3)

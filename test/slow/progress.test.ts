@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { todays } from '../support/nightly.ts'
 import { type InTerminal, startInTerminal } from '../support/terminal.ts'
 import { freshDirectory, serveForTest } from '../support/turnpike.ts'
 
@@ -17,7 +18,7 @@ function expectOneBlock({ screen }: InTerminal, columns: number): void {
 
 const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
 
-test.for([40, 80, 120])(
+test.for(todays([40, 80, 120], 3))(
   'in a terminal of %i columns, one block is redrawn, a violation stays above it, and nothing is left behind',
   async (columns, { onTestFinished }) => {
     const { target } = await serveForTest(['service', '--lie', 'failed-item-in-full'], onTestFinished)

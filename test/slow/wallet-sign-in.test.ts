@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { todays } from '../support/nightly.ts'
 import { freshDirectory, serveForTest, turnpike } from '../support/turnpike.ts'
 
 const scenario = 'scenarios/wallet-sign-in.yaml'
@@ -16,12 +17,14 @@ test('the program signs as it should and as it should not, and its audit says th
   expect(audited.stdout).toContain('status(402) of rpc > 0')
 })
 
-test.each([
+const lies = [
   ['used-nonce-accepted', 'wallet.failed'],
   ['legacy-header-refused', 'wallet.legacy-header'],
   ['no-solana-wallets', 'wallet.solana'],
   ['same-challenge', 'wallet.insufficient.help'],
-])('over two workers and HTTP, the lie %s fails %s alone', async (lie, clause) => {
+] as const
+
+test.each(todays(lies, 2))('over two workers and HTTP, the lie %s fails %s alone', async (lie, clause) => {
   const { target } = await serveForTest(['service', '--lie', lie], onTestFinished)
   const out = freshDirectory()
   const flags = ['--target', target, '--out', out, '--workers', '2', '--quiet']

@@ -46,7 +46,7 @@ const dialects = {
 } as const satisfies Readonly<Record<Limiter, string>>
 
 describe.concurrent('an honest gateway is learned and accused of nothing', () => {
-  test.each(limiters)('%s', async kind => {
+  test.each(todays(limiters, 2))('%s', async kind => {
     const { yaml, named, report } = await learnAndRun(kind)
     expect(yaml).toContain(`dialect: "${dialects[kind]}"`)
     expect(yaml).toContain(`windowMs: ${windowMs}`)
@@ -178,7 +178,7 @@ const bugs: readonly (readonly [name: string, kind: Limiter, bug: Bug, clause: R
 
 describe.concurrent('a bug of a gateway is named', () => {
   // On a busy machine the questions of `learn` may take longer than a window, which then teaches no limit.
-  test.each(todays(bugs, 2))('%s', { retry: 1 }, async (_, kind, bug, clause) => {
+  test.each(todays(bugs, 4))('%s', { retry: 1 }, async (_, kind, bug, clause) => {
     const { named, report } = await learnAndRun(kind, bug)
     expect(named, report.reasons.join('; ')).toContainEqual(expect.stringMatching(clause))
   })

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Installed, install } from '../../support/installed.ts'
 import { blocksOf } from '../../support/markdown.ts'
+import { todays } from '../../support/nightly.ts'
 
 /** Of a user, who may have others than this project. */
 const tools = [
@@ -71,10 +72,12 @@ describe('the library in a project of somebody else', () => {
     expect([...examples.keys()]).toEqual(['scenario.ts', 'service.test.ts', 'nightly.ts'])
   })
 
-  test.for<readonly [module: string, resolution: string]>([
+  const resolutions: readonly (readonly [module: string, resolution: string])[] = [
     ['nodenext', 'nodenext'],
     ['esnext', 'bundler'],
-  ])(
+  ]
+
+  test.for(todays(resolutions, 2))(
     'has types under strict settings, with the module %s and the resolution %s',
     async ([module, moduleResolution]) => {
       const write = (name: string, include: readonly string[], more: object = {}) =>

@@ -10,7 +10,7 @@ const begins = ['with-request', 'with-second', 'with-minute'] as const
 const stamps = ['seconds-up', 'seconds-down', 'milliseconds', 'seconds-from-now'] as const
 const pairs = begins.flatMap(begin => stamps.map(stamp => ({ begin, stamp })))
 /** Other pairs for each of some variants, so that each day has all of them. */
-const pairsFor = (variant: number) => todays([...pairs.slice(variant % 3), ...pairs.slice(0, variant % 3)], 3)
+const pairsFor = (variant: number) => todays([...pairs.slice(variant % 6), ...pairs.slice(0, variant % 6)], 6)
 
 describe('an honest service passes', () => {
   const variants: Readonly<Record<string, [Keeping, Partial<Traffic>?]>> = {
