@@ -110,6 +110,8 @@ export function createAsker(options: AskerOptions): Asker {
   const { send, clock, caller, zeroBalanceKey, budgetPico, maxCalls, headerValues, onWait = () => {} } = options
   const replies: Answer[] = []
   const windows = new Map<string, Window>()
+  /** In a row, by what limits them. */
+  const refusals = new Map<string, number>()
   let failedMs: readonly number[] = []
   let inFlight = 0
   let calls = 0
@@ -142,7 +144,18 @@ export function createAsker(options: AskerOptions): Asker {
     hasZeroBalance: zeroBalanceKey !== null,
   }
 
+  /** A refusal by a limit answers no question, so the request is sent again after the wait. */
   async function ask(request: Ask, contract: Contract): Promise<Answer> {
+    const reply = await askOnce(request, contract)
+    const scope = scopeOf(build(request, contract, 0, {}, ''), contract)
+    const refused = reply.status === 429 ? (refusals.get(scope) ?? 0) + 1 : 0
+    refusals.set(scope, refused)
+    if (refused === 0 || request.isBeyondLimit === true || refused > unstatedWaitsMs.length) return reply
+    const later = await ask(request, contract)
+    return later.call === 0 ? reply : later
+  }
+
+  async function askOnce(request: Ask, contract: Contract): Promise<Answer> {
     const draft = build(request, contract, 0, {}, '')
     const scope = scopeOf(draft, contract)
     const call = await admit(scope, request)
@@ -230,7 +243,7 @@ export function createAsker(options: AskerOptions): Asker {
       const { first, lowest } = balances.get(name) ?? { first: balance, lowest: balance }
       balances.set(name, { first, lowest: balance < lowest ? balance : lowest })
     }
-    const window = windowOf(reply, wallMs, contract)
+    const window = windowOf(reply, wallMs, contract, refusals.get(scope) ?? 0)
     if (window !== null) windows.set(scope, window)
   }
 }
@@ -322,15 +335,17 @@ const balancesIn = ({ headers }: Answer): readonly (readonly [name: string, pico
   })
 
 const longestWindowMs = 65_000
+/** Where a 429 states no wait, it may be short: that of a bucket, say. */
+const unstatedWaitsMs = [1_100, 5_100, 20_000, longestWindowMs] as const
 
 /** What the headers state about the window; null if they state nothing. */
-function windowOf(reply: Answer, wallMs: number, contract: Contract): Window | null {
+function windowOf(reply: Answer, wallMs: number, contract: Contract, refused: number): Window | null {
   const { headers, status } = reply
   const limits = limitHeadersOf(contract.limits)
   const { remaining, reset: stated } = statedRequests(headers, contract)
   const waitMs = status === 429 ? statedWait(limits, headers) : null
   if (remaining === null && waitMs === null)
-    return status === 429 ? { remaining: 0, tokens: null, resetMs: wallMs + afterMs(headers) } : null
+    return status === 429 ? { remaining: 0, tokens: null, resetMs: wallMs + afterMs(headers, refused) } : null
   // The unit of a documented reset is not known yet.
   const raw = limits.isDocumented ? numberIn(headers['x-ratelimit-reset-requests']) : null
   const nowMs = targetWallMs(headers, wallMs)
@@ -342,10 +357,12 @@ function windowOf(reply: Answer, wallMs: number, contract: Contract): Window | n
   }
 }
 
-/** How long to wait after a 429 of an unknown dialect. */
-function afterMs({ 'retry-after': seconds }: Headers): number {
+/** How long to wait after a 429 of an unknown dialect, which comes after others. */
+function afterMs({ 'retry-after': seconds }: Headers, refused: number): number {
   const stated = numberIn(seconds)
-  return stated === null ? longestWindowMs : Math.min(longestWindowMs, stated * 1_000 + 1_100)
+  return stated === null
+    ? (unstatedWaitsMs[refused] ?? longestWindowMs)
+    : Math.min(longestWindowMs, stated * 1_000 + 1_100)
 }
 
 /** The target's clock where it states a date, or else ours. */

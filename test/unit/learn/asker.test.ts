@@ -134,6 +134,23 @@ test('a window that no wait can end ends the calls on its limit, and no others',
   expect((await clock.run(asker.ask(look, documentedContract))).call).toBeGreaterThan(0)
 })
 
+test('a refusal without a stated wait is asked again, soon at first, and its answer is what counts', async () => {
+  const { times, sentMs } = askerFor(call => ({ status: call === 2 || call === 3 ? 429 : 200 }))
+  const replies = await times(2, rpcCall)
+  expect(replies.map(({ status, call }) => [status, call])).toEqual([
+    [200, 1],
+    [200, 4],
+  ])
+  expect(sentMs[2]).toBeLessThan(2_000)
+  expect(sentMs[3]).toBeLessThan(8_000)
+})
+
+test('requests beyond a limit are asked once, since their refusal is the answer', async () => {
+  const { times, sentMs } = askerFor(() => ({ status: 429 }))
+  const replies = await times(3, { ...rpcCall, isBeyondLimit: true })
+  expect([replies.map(({ status }) => status), sentMs.length]).toEqual([[429, 429, 429], 3])
+})
+
 test('stops after three calls in a row without a response', async () => {
   const { times, sentMs } = askerFor(() => null)
   const replies = await times(6)
