@@ -49,7 +49,15 @@ export default defineConfig({
       // They measure what the machine can do, so nothing may run beside them.
       { test: { ...shared, maxWorkers: 1, name: 'alone', include: ['test/alone/**/*.test.ts'] } },
       // Tests against programs that the project does not install: Prometheus, Pushgateway, Chromium.
-      { test: { ...shared, name: 'real', include: ['test/real/**/*.test.ts'], maxConcurrency: 2 } },
+      {
+        test: {
+          ...shared,
+          maxWorkers: maxWaiting,
+          name: 'real',
+          include: ['test/real/**/*.test.ts'],
+          maxConcurrency: 2,
+        },
+      },
     ],
   },
 })

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'vitest'
 import type { ClauseId } from '../../src/contract/clauses.ts'
 import { allLies, lieByName } from '../../src/service/lies/lies.ts'
-import { todays } from '../support/nightly.ts'
+import { isNightly, todays } from '../support/nightly.ts'
 import { type Setting, settings } from '../support/settings.ts'
 import { virtualRun } from '../support/virtual-run.ts'
 
@@ -12,8 +12,11 @@ const reported = settings
   .filter(({ run }) => run.profile === undefined)
   .map(({ name, run }): Setting => ({ name, run: { ...run, profile } }))
 
+/** By day a third of them: a lie is one about a clause that these exercise. What they do not show, others may. */
+const ofToday = todays(reported, 3)
+
 const exercised = new Map<Setting, ReadonlySet<ClauseId>>()
-for (const setting of reported) {
+for (const setting of ofToday) {
   const { report } = await virtualRun(setting.run)
   expect(report.findings, `${setting.name} fails the honest service`).toEqual([])
   exercised.set(setting, new Set(report.clauses.filter(({ judged }) => judged > 0).map(({ id }) => id)))
@@ -47,6 +50,7 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
   'the shipped scenario sends 20 failures only': [
     'only-bad-requests-count',
     'media-types-do-not-count',
+    'block-after-failures-in-a-row',
     'every-request-counts',
   ],
 }
@@ -56,7 +60,7 @@ let caught = 0
 /** The setting that caught the last lie about each clause. */
 const catching = new Map<ClauseId, Setting>()
 const violating = allLies.filter(
-  ({ clause, name }) => !excepted.includes(name) && reported.some(setting => exercised.get(setting)?.has(clause)),
+  ({ clause, name }) => !excepted.includes(name) && ofToday.some(setting => exercised.get(setting)?.has(clause)),
 )
 const expectedLies = todays(violating, 24)
 
@@ -69,7 +73,10 @@ test.each(expectedLies)('under this profile, $name fails a clause that it violat
   if (lie === undefined) throw new Error(`unknown lie: ${name}`)
   // What caught the last lie about a clause is likely to catch the next one.
   const last = catching.get(clause)
-  const candidates = reported.filter(each => each !== last && exercised.get(each)?.has(clause))
+  const others = reported.filter(each => !ofToday.includes(each))
+  const candidates = [...ofToday.filter(each => exercised.get(each)?.has(clause)), ...others].filter(
+    each => each !== last,
+  )
   for (const setting of last === undefined ? candidates : [last, ...candidates]) {
     const { report } = await virtualRun({ ...setting.run, lies: [lie] })
     // With fewer clauses judged, only the further clauses of a lie may fail.
@@ -83,7 +90,7 @@ test.each(expectedLies)('under this profile, $name fails a clause that it violat
 })
 
 test('the profile leaves most clauses judged', () => {
-  expect(violating.length).toBeGreaterThan(allLies.length * 0.8)
+  expect(violating.length).toBeGreaterThan(allLies.length * (isNightly ? 0.8 : 0.5))
 })
 
 afterAll(() => {

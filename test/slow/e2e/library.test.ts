@@ -8,15 +8,20 @@ const long = '"test/e2e/long.yaml"'
 describe.concurrent('run() of the library', () => {
   test('resolves with the report, writes nothing, and leaves the process as it was', async () => {
     const { value, stdout, stderr } = await libraryScript(`
-      import { readdirSync } from 'node:fs'
+      import { mkdirSync, readdirSync } from 'node:fs'
       import { tmpdir } from 'node:os'
+      import { resolve } from 'node:path'
+      // Nobody else writes here, as other tests do in the folder of the project.
+      const scenario = resolve(${short})
+      mkdirSync(folder + '/here')
+      process.chdir(folder + '/here')
       const signals = () => ['SIGINT', 'SIGTERM', 'SIGHUP', 'exit', 'uncaughtException'].map(name => process.listenerCount(name))
       const here = () => [readdirSync('.').sort(), readdirSync(tmpdir()).filter(name => /^turnpike-(?!test-)/.test(name)).length]
       process.env.TMPDIR = folder
       // The streams of the process count as open from their first use on.
       const own = [process.stdout, process.stderr] && process.getActiveResourcesInfo()
       const before = [signals(), process.exitCode ?? null, here(), { ...process.env }]
-      const report = await turnpike.run(${short})
+      const report = await turnpike.run(scenario)
       const after = [signals(), process.exitCode ?? null, here(), { ...process.env }]
       // What is closed is gone soon after.
       while (process.getActiveResourcesInfo().length > own.length) await new Promise(resolve => setImmediate(resolve))
