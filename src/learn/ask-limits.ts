@@ -211,6 +211,10 @@ const usualSeconds = [1, 5, 10, 15, 30, 60, 300, 600, 900, 1_800, 3_600, 86_400]
 /** Whole seconds of the reset, and of the clock that it is compared with. */
 const roundingSeconds = (seconds: number): number => (seconds <= 10 ? 1.05 : 2.05)
 
+/** Whether a reset is that of a window of this length. What is left of a window is never more than all of it. */
+const isAbout = (length: number, seconds: number, isWait: boolean): boolean =>
+  Math.abs(length - seconds) <= roundingSeconds(length) && !(isWait && seconds > length + 0.05)
+
 /**
  * The length of a window by the resets. It is as long as the reset of its first request is away; a bucket that is empty is
  * full again after it.
@@ -223,15 +227,21 @@ function lengthFacts(replies: readonly Answer[], { contract }: Known): readonly 
   const stated = replies.flatMap(reply => {
     const { limit, remaining, reset } = statedRequests(reply.headers, contract)
     const nowMs = isWait ? 0 : Date.parse(reply.headers.date ?? '')
-    const isEdge = remaining === 0 || (limit !== null && remaining === limit - 1)
-    return reset === null || Number.isNaN(nowMs) ? [] : [{ reply, isEdge, seconds: (reset - nowMs) / 1_000 }]
+    const edge = remaining === 0 ? 'last' : limit !== null && remaining === limit - 1 ? 'first' : null
+    return reset === null || Number.isNaN(nowMs) ? [] : [{ reply, edge, seconds: (reset - nowMs) / 1_000 }]
   })
-  const [longest] = stated.filter(({ isEdge }) => isEdge).toSorted((a, b) => b.seconds - a.seconds)
+  const edges = stated.filter(({ edge }) => edge !== null)
+  // A limiter may punish: the reset of its 429s is later than the end of a window.
+  const accepted = edges.filter(({ reply }) => is2xx(reply.status))
+  const [longest] = (accepted.length > 0 ? accepted : edges).toSorted((a, b) => b.seconds - a.seconds)
   const path = ['limits', 'windowMs'] as const
   if (longest === undefined) return [unknown(path.join('.'), 'no response is the first or the last of a window')]
-  const usual = usualSeconds.find(length => Math.abs(length - longest.seconds) <= roundingSeconds(length))
-  const evidence = `likely, since its reset is ${Math.round(longest.seconds)} s ahead`
-  return usual === undefined
-    ? [unknown(path.join('.'), `${cite(longest.reply)}: its reset is ${Math.round(longest.seconds)} s ahead`)]
-    : [value(path, usual * 1_000, longest.reply, evidence)]
+  const { reply, seconds } = longest
+  const usual = usualSeconds.find(length => isAbout(length, seconds, isWait))
+  const evidence = `its reset is ${Math.round(seconds)} s ahead`
+  // The reset of a window falls from its first request to its last one. That of a bucket rises, to the time that fills it.
+  const isBucket =
+    isWait && longest.edge === 'last' && accepted.some(each => each.edge === 'first' && each.seconds <= seconds / 2)
+  if (usual === undefined && !isBucket) return [unknown(path.join('.'), `${cite(reply)}: ${evidence}`)]
+  return [value(path, (usual ?? Math.round(seconds)) * 1_000, reply, `likely, since ${evidence}`)]
 }

@@ -147,6 +147,68 @@ test('headers with a prefix, a version and a balance do not make it the document
   expect(partial?.what).toBe('a server with the chat interface of OpenAI with limits, and nothing else of the document')
 })
 
+/** The limiter of somebody else, before a service without one. `drawn`: what is left and until when, or the refusal. */
+type Foreign = (nowMs: number) => { readonly left: number | null; readonly resetMs: number; readonly waitMs: number }
+
+const limitedBy = (limiter: () => Foreign, limit: number) => (service: Transport, clock: { wallMs: () => number }) => {
+  const draw = limiter()
+  const hidden = foreign(service)
+  const limited: Transport = async (request, ...more) => {
+    const answer = await hidden(request, ...more)
+    const bare = Object.fromEntries(Object.entries(answer.headers).filter(([name]) => !name.includes('ratelimit')))
+    if (!request.path.startsWith('/chat')) return { ...answer, headers: bare }
+    const { left, resetMs, waitMs } = draw(clock.wallMs())
+    const seconds = (ms: number) => String(Math.ceil(ms / 1_000))
+    const headers = {
+      ...bare,
+      'ratelimit-limit': String(limit),
+      'ratelimit-remaining': String(left ?? 0),
+      'ratelimit-reset': seconds(resetMs),
+    }
+    if (left !== null) return { ...answer, headers }
+    const body = Buffer.from('{"error":{"message":"Too many requests"}}')
+    return { ...answer, status: 429, headers: { ...headers, 'retry-after': seconds(waitMs) }, body }
+  }
+  return limited
+}
+
+/** A window that begins with its first request. Refusals after the limit may be punished with a longer one. */
+const windows = (limit: number, lengthMs: number, punishMs: (refusal: number) => number) => (): Foreign => {
+  let [endMs, used, refusals] = [0, 0, 0]
+  return nowMs => {
+    if (nowMs >= endMs) [endMs, used, refusals] = [nowMs + lengthMs, 0, 0]
+    used++
+    if (used > limit) endMs = Math.max(endMs, nowMs + punishMs(++refusals))
+    return { left: used > limit ? null : limit - used, resetMs: endMs - nowMs, waitMs: endMs - nowMs }
+  }
+}
+
+/** GCRA: its reset is the time until the bucket is full. */
+const bucket = (limit: number, intervalMs: number) => (): Foreign => {
+  let emptyMs = 0
+  return nowMs => {
+    const nextMs = Math.max(emptyMs, nowMs) + intervalMs
+    const overMs = nextMs - nowMs - limit * intervalMs
+    if (overMs > 0) return { left: null, resetMs: emptyMs - nowMs, waitMs: overMs }
+    emptyMs = nextMs
+    return { left: Math.floor(-overMs / intervalMs), resetMs: emptyMs - nowMs, waitMs: 0 }
+  }
+}
+
+describe('limiters of others', () => {
+  test.each([
+    ['a window of 5 s', windows(6, 5_000, () => 0), 5_000],
+    ['a window of 5 s that blocks for 8 s', windows(6, 5_000, refusal => (refusal === 1 ? 8_000 : 0)), 5_000],
+    ['a window of 5 s that each refusal begins anew, twice as long', windows(6, 5_000, () => 10_000), 5_000],
+    ['a bucket of 6 with one each second', bucket(6, 1_000), 6_000],
+    ['a bucket of 6 with one each 10 s', bucket(6, 10_000), 60_000],
+  ])('%s is learned, and nothing is held against it', async (_, limiter, windowMs) => {
+    const { yaml, differences } = await learnFrom({ over: limitedBy(limiter, 6) })
+    const { limits } = parseProfile(yaml, 'learned.yaml')
+    expect([limits.dialect, limits.windowMs, limitLines(differences)]).toEqual(['kong', windowMs, []])
+  })
+})
+
 describe('what contradicts itself is a defect, and stays promised', () => {
   const is429 = hasStatus(429)
   const wait = (seconds: string) => changeReplies(is429, setHeader('retry-after', seconds))
