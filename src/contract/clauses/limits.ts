@@ -58,7 +58,7 @@ export const limitClauses = {
     '4.4',
     'rate-limits',
     'Remaining tokens are at most the limit minus the tokens used in the window.',
-    { needs: 'a profile that names an algorithm of fixed windows: limits.algorithm', exercisedBy: 'chat' },
+    { needs: 'a window that ends as a whole: by its stated end, or by limits.algorithm of the profile', exercisedBy: 'chat' },
   ],
   'limit.tokens.enforced': [
     '7',
