@@ -165,14 +165,21 @@ const conflictOf = ({ contract }: Lesson): string =>
 const maxBurst = 25
 const beyond = 3
 
-/** More simultaneous requests than a small limit allows, when those before no longer count. */
+/** A small limit is exceeded at once, when nothing before it counts. Then it is used up one by one. */
 function edgeStages(call: string, limit: number | null, windowMs: number): readonly string[] {
   if (limit === null || limit + beyond > maxBurst || windowMs > 60_000) return []
   const burst = `duration: 1s, shape: burst, size: ${limit + beyond}, exceed-tier: true, mix: { ${call}: 1 }`
+  // A falling rate: at its begin, and after about 0.6 and 1.7 windows, so that a refusal may begin a window, too.
+  const againMs = 2 * windowMs
+  const again = `duration: ${againMs}ms, shape: ramp, from: ${((4.1 * 60_000) / againMs).toFixed(2)}/m, to: 0.01/m`
   return [
     `  # The limit is ${limit} requests, so ${beyond} of these must be refused.`,
     `  - { name: pause, duration: ${windowMs + 1_000}ms, shape: pause }`,
     `  - { name: limit, ${burst} }`,
+    '  # The second of three is in the same window. It is refused, unless a 429 has stated a wait that was too short.',
+    `  - { name: again, ${again}, exceed-tier: true, mix: { ${call}: 1 } }`,
+    '  # One at a time, so each response states fewer remaining requests.',
+    `  - { name: one-by-one, duration: 5s, shape: sequence, calls: [${limit} x ${call}] }`,
   ]
 }
 

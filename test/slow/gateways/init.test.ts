@@ -46,8 +46,8 @@ test.concurrent.for(todays(limiters, 3))(
     expect([code, report.verdict], report.reasons.join('; ')).toEqual([0, 'pass'])
     expect(scenario).toContain('rate: 36/m')
     expect(scenario).not.toContain('kind: rpc')
-    // Of nine at once, three are above the limit.
-    expect(report.limits.map(({ rejected }) => rejected)).toContain(3)
+    // Of nine at once, three are above the limit. Two more are in the same window, and one in the window after it.
+    expect(Math.max(...report.limits.map(({ rejected }) => rejected))).toBeGreaterThanOrEqual(5)
   },
 )
 

@@ -309,6 +309,31 @@ describe('replays of completions', () => {
   })
 })
 
+describe('the first scenario of a gateway that states its limits', () => {
+  const on = (status: number, name: string, value: string) => [
+    lie('changed', 'Changed.', changeReplies(hasStatus(status), setHeader(name, value))),
+  ]
+  test.each([
+    ['passes one that is honest', [], []],
+    ['names one whose every 429 states one second', on(429, 'retry-after', '1'), ['retry.after-reset']],
+    [
+      'names one whose remaining requests never fall',
+      on(200, 'x-ratelimit-remaining-requests', '11'),
+      ['limit.requests.remaining', 'limit.requests.not-early'],
+    ],
+  ])('%s', async (_, lies, found) => {
+    const { yaml } = await learnForeign('kong', lies)
+    const lesson = await learnForeign('kong')
+    const scenario = firstScenario(lesson, { tierPerMinute: null, budgetUsd: null })
+    const { report } = await virtualRun({
+      ...{ scenario: scenario.replace('profile: profile.yaml\n', ''), lies },
+      ...{ contract: parseProfile(yaml, 'learned.yaml'), serviceContract: speaking('kong') },
+    })
+    expect([...new Set(report.findings.map(({ clause }) => clause))], report.reasons.join('; ')).toEqual(found)
+    expect(report.verdict).toBe(found.length === 0 ? 'pass' : 'fail')
+  })
+})
+
 describe('credits', () => {
   const demanded = parseProfile('billing: { balance: { path: /credits } }', 'x')
   /** A gateway with an endpoint that states more than the balance. */
