@@ -43,6 +43,8 @@ const ofRequests: readonly ClauseId[] = [
   'limit.requests.not-early',
   'retry.after-reset',
 ]
+/** What a limiter cannot keep whose refusals last longer than a window. */
+const ofResets: readonly ClauseId[] = ['limit.requests.reset', 'retry.after-reset']
 const ofTokens: readonly ClauseId[] = [
   'limit.tokens.headers',
   'limit.tokens.remaining',
@@ -132,7 +134,11 @@ export const limitEdge: Question = {
   applies: known => !isService(known) && known.contract.limits.dialect !== null,
   answer: async (known, asker) => {
     const { findings } = await reachEdge(known, asker)
-    return { findings: [...findings, ...lengthFacts(asker.replies(), known)] }
+    const facts = lengthFacts(asker.replies(), known)
+    const punished = punishmentIn(asker.replies(), known, facts)
+    if (punished === null) return { findings: [...findings, ...facts] }
+    const limitClauses = known.limitClauses.filter(clause => !ofResets.includes(clause))
+    return { findings: [...findings, ...facts, punished], known: { limitClauses } }
   },
 }
 
@@ -244,4 +250,22 @@ function lengthFacts(replies: readonly Answer[], { contract }: Known): readonly 
     isWait && longest.edge === 'last' && accepted.some(each => each.edge === 'first' && each.seconds <= seconds / 2)
   if (usual === undefined && !isBucket) return [unknown(path.join('.'), `${cite(reply)}: ${evidence}`)]
   return [value(path, (usual ?? Math.round(seconds)) * 1_000, reply, `likely, since ${evidence}`)]
+}
+
+/** A limiter that punishes: the reset of a 429 is later than the end of a window, and its wait does not contradict it. */
+function punishmentIn(replies: readonly Answer[], { contract }: Known, facts: readonly Fact[]): Fact | null {
+  const limits = limitHeadersOf(contract.limits)
+  const length = facts.find(fact => fact.kind === 'value' && fact.path.join('.') === 'limits.windowMs')
+  if (length?.kind !== 'value' || !statesWait(limits.requests)) return null
+  const windowMs = Number(length.value)
+  const punished = replies.find(({ status, headers }) => {
+    const { reset } = statedRequests(headers, contract)
+    const waitMs = statedWait({ retryAfter: 'seconds' }, headers)
+    const isLater = status === 429 && reset !== null && reset > windowMs + roundingSeconds(windowMs / 1_000) * 1_000
+    return isLater && (waitMs === null || Math.abs(waitMs - reset) <= 1_000)
+  })
+  if (punished === undefined) return null
+  const seconds = (statedRequests(punished.headers, contract).reset ?? 0) / 1_000
+  const why = `${cite(punished)}: a refusal lasts ${seconds} s, longer than a window of ${windowMs / 1_000} s`
+  return unknown('limits: the waits of refusals', why)
 }

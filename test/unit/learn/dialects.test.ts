@@ -197,15 +197,17 @@ const bucket = (limit: number, intervalMs: number) => (): Foreign => {
 
 describe('limiters of others', () => {
   test.each([
-    ['a window of 5 s', windows(6, 5_000, () => 0), 5_000],
-    ['a window of 5 s that blocks for 8 s', windows(6, 5_000, refusal => (refusal === 1 ? 8_000 : 0)), 5_000],
-    ['a window of 5 s that each refusal begins anew, twice as long', windows(6, 5_000, () => 10_000), 5_000],
-    ['a bucket of 6 with one each second', bucket(6, 1_000), 6_000],
-    ['a bucket of 6 with one each 10 s', bucket(6, 10_000), 60_000],
-  ])('%s is learned, and nothing is held against it', async (_, limiter, windowMs) => {
+    ['a window of 5 s', windows(6, 5_000, () => 0), 5_000, true],
+    ['a window of 5 s that blocks for 8 s', windows(6, 5_000, refusal => (refusal === 1 ? 8_000 : 0)), 5_000, false],
+    ['a window of 5 s that each refusal begins anew, twice as long', windows(6, 5_000, () => 10_000), 5_000, false],
+    ['a bucket of 6 with one each second', bucket(6, 1_000), 6_000, true],
+    ['a bucket of 6 with one each 10 s', bucket(6, 10_000), 60_000, true],
+  ])('%s is learned, and nothing is held against it', async (_, limiter, windowMs, endsWithWindow) => {
     const { yaml, differences } = await learnFrom({ over: limitedBy(limiter, 6) })
-    const { limits } = parseProfile(yaml, 'learned.yaml')
+    const { limits, promises } = parseProfile(yaml, 'learned.yaml')
     expect([limits.dialect, limits.windowMs, limitLines(differences)]).toEqual(['kong', windowMs, []])
+    // The reset of a punished refusal is beyond the window.
+    expect(promises.only?.includes('limit.requests.reset')).toBe(endsWithWindow)
   })
 })
 
