@@ -35,7 +35,7 @@ const batchSize = 1_000
 function itemsOf(line: number, observation: Observation): readonly TrafficItem[] {
   const { request, stage, call, dueMs, response } = observation
   // What Turnpike adds, and repetitions, are no traffic of their own.
-  if (stage.startsWith('(') || (!isFirstRequest(observation) && !(isChat(request) && request.turn))) return []
+  if (stage.startsWith('(') || (!isFirstRequest(observation) && !isFirstOfTurn(request))) return []
   if (!isChat(request)) return [{ line, leftOut: 'requests of other kinds, which "run" of a recorded stage repeats' }]
   const { promptTokens, maxCompletionTokens, turn, model } = request
   const body = response?.body
@@ -55,3 +55,6 @@ function itemsOf(line: number, observation: Observation): readonly TrafficItem[]
   }
   return [{ line, row, model: model === '' ? null : model }]
 }
+
+const isFirstOfTurn = (request: Observation['request']): boolean =>
+  isChat(request) && request.turn !== undefined && request.replay?.role !== 'duplicate'

@@ -12,10 +12,22 @@ export const twinForms = [...ownForms, 'other-key', 'other-caller'] as const
 export const twinParts = ['tokens', 'credits', 'result'] as const
 
 /** turn: of the main line of a session · branch: the first turn of a branch of the last main turn · branch-turn: a later one */
-export const turnSteps = ['turn', 'branch', 'branch-turn'] as const
+const turnSteps = ['turn', 'branch', 'branch-turn'] as const
 
 /** What a request is for in its arrival. A top-up that pays first asks how to. */
 export const arrivalSteps = ['only', ...replayRoles, ...ownForms, 'offer', 'payment', ...turnSteps] as const
 export type ArrivalStep = (typeof arrivalSteps)[number]
 
-export const isTurn = (step: ArrivalStep): boolean => turnSteps.some(each => each === step)
+/** How many duplicates of the step at `number` follow it. */
+export function duplicatesOf(steps: readonly ArrivalStep[], number: number): number {
+  let end = number + 1
+  while (steps[end] === 'duplicate') end++
+  return end - number - 1
+}
+
+/** The turn of a conversation that the step at `number` is, or repeats. */
+export function repeatedTurn(steps: readonly ArrivalStep[], number: number): number {
+  let turn = number
+  while (turn > 0 && steps[turn] === 'duplicate') turn--
+  return turn
+}

@@ -135,7 +135,8 @@ export function createTurnFold(plan: Pick<Plan, 'calls'>, contract?: Contract): 
 
   return {
     add: o => {
-      const turn = requestTraits(o.request).turn(o.request)
+      const { turn: turnOf, isRepetition } = requestTraits(o.request)
+      const turn = isRepetition(o.request) ? null : turnOf(o.request)
       if (turn !== null && Object.hasOwn(plan.calls, o.call) && !isSystemStage(o.stage)) addTurn(o, turn)
     },
     results: () =>

@@ -45,9 +45,11 @@ export const chatTraits: RequestTraits<ChatDescriptor> = {
   ...usual,
   ...ofKey,
   position: (request, id) => {
-    const { turn, recorded } = request
+    const { turn, recorded, replay } = request
     if (turn === undefined) return { ...ofKey.position(request, id), ...(recorded !== undefined && { recorded }) }
-    return { firstId: turn.session, step: 'turn', turn: { number: turn.number, turns: turn.turns } }
+    const { session, number, turns } = turn
+    const step = replay?.role === 'duplicate' ? 'duplicate' : 'turn'
+    return { firstId: session, step, turn: { number, turns, ...(replay && { group: replay.group }) } }
   },
   isFirst: (request, id) => (request.turn === undefined ? ofKey.isFirst(request, id) : request.turn.number === 0),
   turn: ({ turn }) => turn ?? null,

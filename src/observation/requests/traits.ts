@@ -43,7 +43,7 @@ export const turnSchema = z.object({
   session: whole,
   /** From 0. */
   number: whole,
-  /** The turns of its session, with those of its branches. */
+  /** The steps of its session up to the last turn. Each turn, of a branch too, and each replay before it is one. */
   turns: whole,
   /** Its number in its branch or in the main line, from 0. Missing: no turn of its call has branches. */
   place: z.object({ isBranch: z.boolean(), number: whole }).optional(),
@@ -80,7 +80,7 @@ export type RequestTraits<Request> = {
   ) => {
     readonly firstId: number
     readonly step: RequestStep
-    readonly turn?: Pick<TurnDescriptor, 'number' | 'turns'>
+    readonly turn?: Pick<TurnDescriptor, 'number' | 'turns'> & { readonly group?: number }
     readonly recorded?: number
   }
   /** The address of the wallet that sends it; null: none, or unknown. */

@@ -3,9 +3,11 @@ import { type Random, randomStream } from '../../lib/random.ts'
 import {
   type ArrivalStep,
   type Call,
+  duplicatesOf,
   keysOfCaller,
   type Mix,
   type Plan,
+  repeatedTurn,
   type StagePlan,
   type Trial,
   traitsOf,
@@ -134,6 +136,19 @@ export function createArrivalSource(
 
 /** Decides the steps of the arrival whose first request has this id. */
 export const randomOfSteps = (seed: number, firstId: number): Random => randomStream(seed, `replay/${firstId}`)
+
+/** Which turn of a session a request is; null for one of another arrival. `group`: if its turn has replays. */
+export function turnIn(
+  arrival: Arrival,
+  number: number,
+  callers: number,
+): { readonly number: number; readonly turns: number; readonly group?: number } | null {
+  const { steps } = arrival
+  if (steps[0] !== 'turn') return null
+  const turn = repeatedTurn(steps, number)
+  const hasKey = duplicatesOf(steps, turn) > 0
+  return { number, turns: steps.lastIndexOf('turn') + 1, ...(hasKey && { group: requestIdOf(arrival, turn, callers) }) }
+}
 
 /** The id of request `index` of an arrival. The ids of one caller are `callers` apart, so callers never collide. */
 export const requestIdOf = ({ id }: Arrival, index: number, callers: number): number => id + index * callers

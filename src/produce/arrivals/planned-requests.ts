@@ -1,7 +1,6 @@
 import {
   type ArrivalStep,
   balanceCheckOf,
-  isTurn,
   keyCallers,
   keysOfCaller,
   type Plan,
@@ -10,7 +9,7 @@ import {
   topUpCall,
 } from '../../plan/plan.ts'
 import { pairedCallerOf } from '../../plan/shard.ts'
-import { type Arrival, createArrivalSource, requestIdOf } from './arrivals.ts'
+import { type Arrival, createArrivalSource, requestIdOf, turnIn } from './arrivals.ts'
 
 /** A request as the plan and the seed decide it. */
 export type PlannedRequest = {
@@ -18,7 +17,7 @@ export type PlannedRequest = {
   /** The id of the first request of its arrival. */
   readonly firstId: number
   readonly step: ArrivalStep
-  readonly turn?: { readonly number: number; readonly turns: number }
+  readonly turn?: { readonly number: number; readonly turns: number; readonly group?: number }
   /** The position of its arrival in a stage that repeats a trace; missing: its call decides its prompt. */
   readonly recorded?: number
   readonly stage: string
@@ -63,8 +62,19 @@ export function* plannedRequests(plan: Plan, hasBalanceChecks: boolean): Iterabl
       const caller = step === 'other-caller' ? pairedCallerOf(arrival.caller, names.length) : arrival.caller
       const key = (arrival.key + (step === 'other-key' ? 1 : 0)) % keysOfCaller(plan.callers, caller)
       const id = requestIdOf(arrival, index, names.length)
-      const turn = isTurn(step) && { turn: { number: index, turns: arrival.steps.length } }
-      yield { id, firstId, step, ...turn, ...recorded, stage, call, caller: names[caller] ?? '', key, dueMs }
+      const turn = turnIn(arrival, index, names.length)
+      yield {
+        id,
+        firstId,
+        step,
+        ...(turn && { turn }),
+        ...recorded,
+        stage,
+        call,
+        caller: names[caller] ?? '',
+        key,
+        dueMs,
+      }
     }
   }
 }

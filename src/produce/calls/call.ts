@@ -76,6 +76,8 @@ export type TurnPosition = {
   /** From 0. */
   readonly number: number
   readonly turns: number
+  /** The `id` of the first request with its idempotency key. Missing: it has none. */
+  readonly group?: number | undefined
   /** The steps of its session. Missing: the plan and the seed decide them again. */
   readonly steps?: readonly ArrivalStep[] | undefined
   /** What earlier turns left. Missing: every earlier turn has a synthetic answer, as far as the plan decides it. */

@@ -5,18 +5,32 @@ import {
   type ConversationCall,
   chatOfTurn,
   drawFrom,
+  duplicatesOf,
   offeredTool,
+  repeatedTurn,
   traitsOf,
 } from '../../plan/plan.ts'
 import { randomOfSteps } from '../arrivals/arrivals.ts'
-import type { CalledTool, CallOf, Message, RequestBuilder, RequestContext, SessionHistory } from './call.ts'
+import {
+  type CalledTool,
+  type CallOf,
+  keyOf,
+  type Message,
+  type RequestBuilder,
+  type RequestContext,
+  type SessionHistory,
+} from './call.ts'
 import { buildChatOf, makePrompt } from './chat.ts'
 import type { AnswerSink } from './stream-reader.ts'
 
 export const conversationRequests: RequestBuilder<CallOf<'conversation'>> = {
   build: (plan, { firstId, turn = { number: 0, turns: 1 } }, headers, context) => {
-    const { number, turns, onAnswer } = turn
+    const { turns, group, onAnswer } = turn
     const steps = turn.steps ?? stepsOf(plan, firstId, context)
+    // A replay has the content of its turn.
+    const number = repeatedTurn(steps, turn.number)
+    const role = number === turn.number ? ('original' as const) : ('duplicate' as const)
+    const replay = group === undefined ? null : { group, role, concurrent: false }
     const before = turnsBefore(steps, number)
     const history = turn.history ?? syntheticHistory(plan, firstId, before, context)
     const own = turnOf(plan, firstId, number, context)
@@ -29,14 +43,20 @@ export const conversationRequests: RequestBuilder<CallOf<'conversation'>> = {
     const isBranch = isOfBranch(steps, number)
     const place = { isBranch, number: before.filter(each => isOfBranch(steps, each) === isBranch).length }
     const call = chatOfTurn(plan, { promptTokens, maxCompletionTokens, session, callsTool })
-    const built = buildChatOf(call, [...history.messages, ...messages()], headers, context, onAnswer)
+    const keyed = { ...keyOf(replay, context.contract, context.runId), ...headers }
+    const built = buildChatOf(call, [...history.messages, ...messages()], keyed, context, onAnswer)
     const { sessionHeader } = plan
     return {
       ...built,
       descriptor: {
         ...built.descriptor,
-        turn: { session: firstId, number, turns, newTokens, ...(plan.branches && { place }) },
+        ...(replay && { replay }),
+        turn: {
+          ...{ session: firstId, number: turn.number, turns, newTokens },
+          ...((plan.branches || plan.replays) && { place }),
+        },
       },
+      keepsDigest: replay !== null,
       request:
         sessionHeader === null
           ? built.request
@@ -53,23 +73,29 @@ const isOfBranch = (steps: readonly ArrivalStep[], number: number): boolean =>
 
 /** Whether a turn is the last one of its branch, or of its session. */
 const isLast = (steps: readonly ArrivalStep[], number: number): boolean =>
-  isOfBranch(steps, number) ? steps[number + 1] !== 'branch-turn' : number >= steps.length - 1
+  isOfBranch(steps, number)
+    ? steps[number + duplicatesOf(steps, number) + 1] !== 'branch-turn'
+    : number >= steps.lastIndexOf('turn')
 
 /** The turns that a turn has before it: of the main line, and of its own branch. */
 function turnsBefore(steps: readonly ArrivalStep[], number: number): readonly number[] {
   const first = isOfBranch(steps, number) ? steps.lastIndexOf('branch', number) : number
-  return [...steps.slice(0, number).keys()].filter(each => each >= first || !isOfBranch(steps, each))
+  const isBefore = (each: number) => isTurnAt(steps, each) && (each >= first || !isOfBranch(steps, each))
+  return [...steps.slice(0, number).keys()].filter(isBefore)
 }
 
 /** The main line of a session. */
 export const mainLine = (steps: readonly ArrivalStep[]): readonly number[] =>
-  [...steps.keys()].filter(number => !isOfBranch(steps, number))
+  [...steps.keys()].filter(number => isTurnAt(steps, number) && !isOfBranch(steps, number))
+
+const isTurnAt = (steps: readonly ArrivalStep[], number: number): boolean => repeatedTurn(steps, number) === number
 
 /** The branches after a turn of the main line, each as its turns. */
 export function branchesAfter(steps: readonly ArrivalStep[], number: number): readonly (readonly number[])[] {
   const branches: number[][] = []
   if (isOfBranch(steps, number)) return branches
-  for (let next = number + 1; isOfBranch(steps, next); next++)
+  const first = number + duplicatesOf(steps, number) + 1
+  for (let next = first; isOfBranch(steps, next); next += duplicatesOf(steps, next) + 1)
     if (steps[next] === 'branch') branches.push([next])
     else branches.at(-1)?.push(next)
   return branches

@@ -5,8 +5,8 @@ import { parseJson } from '../../lib/json.ts'
 import { is2xx } from '../../lib/numbers.ts'
 import { statedRequests, statedTokens } from '../../observation/limit-scope.ts'
 import type { DropReason, Observation } from '../../observation/observation.ts'
-import { type Call, type ConversationCall, traitsOf } from '../../plan/plan.ts'
-import { type Arrival, requestIdOf } from '../arrivals/arrivals.ts'
+import { type Call, type ConversationCall, duplicatesOf, traitsOf } from '../../plan/plan.ts'
+import { type Arrival, requestIdOf, turnIn } from '../arrivals/arrivals.ts'
 import type { SessionHistory, TurnPosition } from './call.ts'
 import {
   addTurn,
@@ -107,6 +107,7 @@ async function sendLine(
   const { arrival, plan, context } = session
   const { steps } = arrival
   const last = line.at(-1) ?? 0
+  const end = last + duplicatesOf(steps, last)
   let wasSent = false
   let from = begin
   for (const [at, number] of line.entries()) {
@@ -117,19 +118,27 @@ async function sendLine(
         : inMicroseconds(Math.max(from.endMs + waitMsBefore(turn, history), from.earliestMs))
     if (from !== null) await sleepPreciselyUntil(context.clock, dueMs, context.stop)
     if (from !== null && context.stop.aborted) {
-      dropTurns(arrival, number, last, 'interrupted', context)
+      dropTurns(arrival, number, end, 'interrupted', context)
       break
     }
-    const position = { firstId: arrival.id, number, turns: steps.length, steps, history }
-    const { ended, answer } = await sendTurn(turnAt(arrival, number, dueMs, context), position, context)
+    const duplicates = duplicatesOf(steps, number)
+    const sent = turnAt(arrival, number, dueMs, 1 + duplicates, context)
+    const { ended, answer } = await sendTurn(sent, positionAt(arrival, number, history, context), context)
     if (at === 0) wasSent = ended !== null && ended.outcome.kind !== 'dropped'
+    // A replay has the history of its turn, and adds nothing to it.
+    const reason = ended?.outcome.kind === 'dropped' ? ended.outcome.reason : 'no-response'
+    const lacks = answer === null ? reason : null
+    for (let index = 1; index <= duplicates; index++)
+      await sendReplay(arrival, number + index, { ...sent, seq: sent.seq + index }, lacks, history, context)
     const isAnswered = answer !== null && isAnswer(answer)
     if (isAnswered) addTurn(history, turn, plan.history === 'target' ? answer : turn.syntheticAnswer())
-    const next = nextOf(ended, isAnswered, plan, context)
+    const ofTurn = nextOf(ended, isAnswered, plan, context)
+    const replayedMs = duplicates > 0 && lacks === null ? context.clock.nowMs() : 0
+    const next = typeof ofTurn === 'string' ? ofTurn : { ...ofTurn, endMs: Math.max(ofTurn.endMs, replayedMs) }
     if (typeof next !== 'string') from = next
     if (number === last) break
     if (typeof next === 'string') {
-      dropTurns(arrival, number + 1, last, next, context)
+      dropTurns(arrival, number + duplicatesOf(steps, number) + 1, end, next, context)
       break
     }
     const branches = branchesAfter(steps, number)
@@ -142,16 +151,47 @@ async function sendLine(
 
 const copyOf = (history: SessionHistory): SessionHistory => ({ ...history, messages: [...history.messages] })
 
-/** A turn as an arrival of one request. It gets its number now, because it is sent or dropped now. */
-const turnAt = (arrival: Arrival, number: number, dueMs: number, { callers, nextSeq }: SendContext): Arrival => ({
+/**
+ * A step of a session as an arrival of one request. It gets its number now, because it is sent or dropped now. `requests`:
+ * it and its replays, which must be judged together, so no other request has a number between theirs.
+ */
+const turnAt = (
+  arrival: Arrival,
+  number: number,
+  dueMs: number,
+  requests: number,
+  { callers, nextSeq }: SendContext,
+): Arrival => ({
   ...arrival,
   id: requestIdOf(arrival, number, callers.length),
-  seq: number === 0 ? arrival.seq : nextSeq(1),
+  seq: number === 0 ? arrival.seq : nextSeq(requests),
   dueMs,
-  steps: oneTurn,
+  steps: [stepAt(arrival, number)],
 })
 
-const oneTurn = ['turn'] as const
+const positionAt = (arrival: Arrival, number: number, history: SessionHistory, { callers }: SendContext) => {
+  const { id: firstId, steps } = arrival
+  const turn = turnIn(arrival, number, callers.length) ?? { number, turns: steps.length }
+  return { firstId, ...turn, steps, history }
+}
+
+/** Sends a turn again, when its answer or the replay before it has come. `lacks`: why there is no answer to repeat; null: there is. */
+async function sendReplay(
+  arrival: Arrival,
+  number: number,
+  turn: Arrival,
+  lacks: DropReason | null,
+  history: SessionHistory,
+  context: SendContext,
+): Promise<void> {
+  const { clock, stop, callers } = context
+  const dueMs = inMicroseconds(clock.nowMs())
+  const id = requestIdOf(arrival, number, callers.length)
+  const replay = { ...turn, id, dueMs, steps: [stepAt(arrival, number)] }
+  const own = { ...context, turn: positionAt(arrival, number, history, context) }
+  if (lacks !== null || stop.aborted) dropStep(replay, 0, lacks ?? 'interrupted', own)
+  else await sendStep(replay, 0, dueMs, own)
+}
 
 /** What became of a turn, and its answer; null: it has no success. */
 type EndedTurn = { readonly ended: Observation | null; readonly answer: TurnAnswer | null }
@@ -221,11 +261,10 @@ function waitIn(headers: Readonly<Record<string, string>>, contract: Contract, w
 /** Observes that these turns were not sent. */
 function dropTurns(arrival: Arrival, first: number, last: number, reason: DropReason, context: SendContext): void {
   const nowMs = context.clock.nowMs()
-  const { steps } = arrival
   for (let number = first; number <= last; number++)
-    dropStep(turnAt(arrival, number, nowMs, context), 0, reason, {
+    dropStep(turnAt(arrival, number, nowMs, 1, context), 0, reason, {
       ...context,
-      turn: { firstId: arrival.id, number, turns: steps.length, steps, history: noHistory() },
+      turn: positionAt(arrival, number, noHistory(), context),
     })
 }
 

@@ -45,6 +45,13 @@ const branchesField = mapping({
   .optional()
   .describe('After some turns, several branches go on at once, and then the session does. Default: none does.')
 
+const replaysField = mapping({
+  ratio: probabilityField().default(1).describe('Probability that a turn is sent again after its answer.'),
+  duplicates: integerField(1, 20).default(1).describe('Additional requests with the key and body of such a turn.'),
+})
+  .optional()
+  .describe('Some turns are sent again with the same idempotency key, if the profile promises it. Default: none is.')
+
 export const conversationSchema = mapping({
   kind: kindField('conversation'),
   stream,
@@ -67,6 +74,7 @@ export const conversationSchema = mapping({
     .describe('Probability that a session has a system prompt of its own, which no cache can serve.'),
   tools: toolsField,
   branches: branchesField,
+  replays: replaysField,
   history: z
     .enum(histories, { error: oneOf(histories) })
     .default('target')
@@ -100,6 +108,8 @@ export const resolvedConversation = z.object({
   tools: z.object({ ratio: z.number().min(0).max(1), resultTokens: rangeSchema, timeMs: rangeSchema }).optional(),
   /** Missing: no turn has branches. */
   branches: z.object({ ratio: z.number().min(0).max(1), count: rangeSchema, turns: rangeSchema }).optional(),
+  /** Missing: no turn has an idempotency key. */
+  replays: z.object({ ratio: z.number().min(0).max(1), duplicates: whole }).optional(),
   history: z.enum(histories),
   /** null: no id of the session is sent. */
   sessionHeader: z.string().nullable(),
@@ -188,8 +198,16 @@ const longestTurns = (call: ConversationCall): readonly AlikeTurns[] =>
 
 const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0)
 
-/** The requests of a session, in the order of their ids. The branches of a turn follow it. */
-function drawnSteps({ turns, branches }: ConversationCall, random: Random): readonly ArrivalStep[] {
+/** The requests of a session, in the order of their ids. The replays of a turn follow it, and then its branches. */
+function drawnSteps(call: ConversationCall, random: Random): readonly ArrivalStep[] {
+  const { replays } = call
+  const steps = drawnTurns(call, random)
+  if (replays === undefined) return steps
+  const duplicates = Array<ArrivalStep>(replays.duplicates).fill('duplicate')
+  return steps.flatMap(step => (random.next() < replays.ratio ? [step, ...duplicates] : [step]))
+}
+
+function drawnTurns({ turns, branches }: ConversationCall, random: Random): readonly ArrivalStep[] {
   const main = Array<ArrivalStep>(drawFrom(turns, random)).fill('turn')
   if (branches === undefined) return main
   return main.flatMap((step, number): readonly ArrivalStep[] => {
@@ -211,13 +229,14 @@ function meanNewTokens({ userTokens, tools }: ConversationCall): number {
 }
 
 export const conversation: CallKind<ConversationCall> = {
-  judges: chat.judges,
+  judges: ['idempotency', ...chat.judges],
   traits: call => {
-    const { turns, model, stream, maxCompletionTokens, thinkMs, tools, branches } = call
+    const { turns, model, stream, maxCompletionTokens, thinkMs, tools, branches, replays } = call
+    const perTurn = 1 + (replays === undefined ? 0 : replays.ratio * replays.duplicates)
     const toolMs = tools?.timeMs ?? thinkMs
     const meanBranches = branches === undefined ? 0 : branches.ratio * meanOfRange(branches.count)
     const meanBranchTurns = branches === undefined ? 0 : meanOfRange(branches.turns)
-    const requests = meanOfRange(turns) + (meanOfRange(turns) - 1) * meanBranches * meanBranchTurns
+    const requests = perTurn * (meanOfRange(turns) + (meanOfRange(turns) - 1) * meanBranches * meanBranchTurns)
     const mean = turnsOf(call, {
       turns: Math.round(meanOfRange(turns)),
       user: meanNewTokens(call),
@@ -228,10 +247,10 @@ export const conversation: CallKind<ConversationCall> = {
     const maxBranchTurns = branches?.turns.to ?? 0
     return {
       ...usualTraits,
-      judges: () => chat.judges,
+      judges: () => (replays === undefined ? chat.judges : conversation.judges),
       limits: (mean[0]?.limits ?? []).map(({ scope }, index) => ({
         scope,
-        amount: sumOf(mean.map(({ limits, times }) => times * (limits[index]?.amount ?? 0))),
+        amount: perTurn * sumOf(mean.map(({ limits, times }) => times * (limits[index]?.amount ?? 0))),
       })),
       cost: conversationCost(call),
       unfitToSaturate: 'which is several requests',
@@ -273,6 +292,7 @@ export const conversation: CallKind<ConversationCall> = {
         turns: writtenRange(call.branches.turns),
       },
     }),
+    ...(call.replays && { replays: call.replays }),
     history: call.history,
     ...(call.sessionHeader !== null && { 'session-header': call.sessionHeader }),
     ...(call.sessionField !== null && { 'session-field': call.sessionField }),
@@ -281,7 +301,7 @@ export const conversation: CallKind<ConversationCall> = {
   }),
 }
 
-/** A session costs at most as much as all of its turns, if every turn and answer has its maximum length. */
+/** A session costs at most as much as all of its turns, if every turn and answer has its maximum length. Replays are free. */
 function conversationCost(call: ConversationCall): CallCost {
   const longest = longestTurns(call)
   const costs = longest.map(({ turn, times }) => ({ ...chat.traits(turn).cost, times }))
@@ -294,7 +314,7 @@ function conversationCost(call: ConversationCall): CallCost {
         return sum === null || ofTurn === null ? null : sum + ofTurn
       }, 0n),
     maxRequest: contract => chat.traits(last.turn).cost.maxRequest(contract),
-    maxCharged: sumOf(longest.map(({ times }) => times)),
+    maxCharged: sumOf(longest.map(({ times }) => times)) * (1 + (call.replays?.duplicates ?? 0)),
   }
 }
 
@@ -302,6 +322,7 @@ export function resolveConversation(value: unknown, context: CallContext): Conve
   const call = parseFields(conversationSchema, value)
   const { turns, 'user-tokens': userTokens, 'max-completion-tokens': maxCompletionTokens, stream, tools } = call
   const found = modelOf(value, context)
+  if (call.replays !== undefined) reportReplays(stream ?? true, context)
   if (found === null || !isWithinModel(maxCompletionTokens?.to ?? null, found, context)) return null
   if (turns === undefined || userTokens === undefined || maxCompletionTokens === undefined) return null
   return {
@@ -316,10 +337,26 @@ export function resolveConversation(value: unknown, context: CallContext): Conve
     ownSystemRatio: call['own-system-ratio'] ?? 0,
     ...(tools && { tools: { ratio: tools.ratio, resultTokens: tools['result-tokens'], timeMs: tools.time } }),
     ...(call.branches && { branches: call.branches }),
+    ...(call.replays && { replays: call.replays }),
     history: call.history ?? 'target',
     sessionHeader: call['session-header'] ?? null,
     sessionField: call['session-field'] ?? null,
     after429: call['after-429'] ?? 'go-on',
     afterFailure: call['after-failure'] ?? 'give-up',
   }
+}
+
+/** A replay is judged by what the profile promises, and by its bytes. */
+function reportReplays(isStream: boolean, { contract, report }: CallContext): void {
+  const { calls } = contract.idempotency
+  if (!calls.includes('chat'))
+    report(['replays'], {
+      got: `replays of chat, and idempotency.calls of the profile is [${calls.join(', ')}]`,
+      expected: 'no replays, or a profile whose idempotency.calls has chat',
+    })
+  else if (isStream)
+    report(['replays'], {
+      got: 'replays of a stream',
+      expected: '"stream: false" for a conversation with replays, whose bytes can be compared',
+    })
 }

@@ -1,4 +1,4 @@
-import { isObject, parseJson } from '../../lib/json.ts'
+import { isObject, parseJson, toObject } from '../../lib/json.ts'
 import { pico } from '../../lib/money.ts'
 import type { Behavior } from '../behavior.ts'
 import type { CachedReply } from '../rpc/replays.ts'
@@ -53,6 +53,14 @@ const afterConflict = (text: string, kind: 'new' | 'conflict'): LieRow =>
     }
   })
 
+/** The text that begins a chat, and whether it has gone on; null: no chat. */
+function openingOf(body: string): { readonly text: string; readonly hasAnswers: boolean } | null {
+  const messages = toObject(parseJson(body))?.messages
+  if (!Array.isArray(messages)) return null
+  const first = messages.find(message => toObject(message)?.role === 'user')
+  return { text: JSON.stringify(first), hasAnswers: messages.some(message => toObject(message)?.role === 'assistant') }
+}
+
 const inLowerCase = (key: string): string => key.toLowerCase()
 
 export const replayLies = {
@@ -96,6 +104,25 @@ export const replayLies = {
       ...reply,
       text: reply.text.replace(/[0-9a-f](?="?[}\]])/, digit => (digit === '1' ? '2' : '1')),
     })),
+    'replay-of-an-earlier-turn': row(
+      'A replay in a conversation gets the first answer of the conversation that was replayed.',
+      honest => {
+        const firsts = new Map<string, CachedReply>()
+        let opening: ReturnType<typeof openingOf> = null
+        return {
+          comparedBody: body => {
+            opening = openingOf(body)
+            return honest.comparedBody(body)
+          },
+          replayed: stored => {
+            const reply = honest.replayed(stored)
+            const first = opening === null ? undefined : firsts.get(opening.text)
+            if (opening !== null && first === undefined) firsts.set(opening.text, reply)
+            return opening?.hasAnswers ? (first ?? reply) : reply
+          },
+        }
+      },
+    ),
     'replay-reformatted': result('A replay is reformatted JSON.', 'replayed', reply => ({
       ...reply,
       text: JSON.stringify(JSON.parse(reply.text), null, 1),

@@ -5,7 +5,7 @@ import { toObject } from '../../../lib/json.ts'
 import { type ApplicableLimit, statedTokens } from '../../../observation/limit-scope.ts'
 import { type Observation, streamOf } from '../../../observation/observation.ts'
 import { requestTraits } from '../../../observation/requests/request.ts'
-import { is2xx, jsonObject } from '../../../observation/response.ts'
+import { is2xx, isReplayed, jsonObject } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Obstacle } from '../../findings/obstacles.ts'
 import { getOrAdd } from '../../merge.ts'
@@ -67,6 +67,8 @@ export function createTokenWindow(
       const { sentMs, headersMs, endMs, response, caller, key, id, request } = observation
       if (!countsTokens(requestTraits(request).limiter) || response === null || !is2xx(response.status)) return
       if (sentMs === null || endMs === null || !areStated) return
+      // A replay uses no tokens for certain, and may state what its original did.
+      if (requestTraits(request).isRepetition(request) || isReplayed(observation, contract)) return
       const shownMs = headersMs ?? endMs
       const stated = statedTokens(response.headers, contract)
       const ofCaller = getOrAdd(windowsOf, caller, () => new Map<string, OverlapBounds<TokenUse>>())
