@@ -23,13 +23,10 @@ export type { CapacityResult, Percentiles, ThresholdResult, TrialResult, Verdict
 const position = z.object({
   firstId: whole.meta({ description: 'The id of the first request that shares its idempotency key; else its own.' }),
   step: z.enum(arrivalSteps),
-  turn: z
-    .object({ number: whole, turns: whole, group: whole.optional() })
-    .optional()
-    .meta({
-      description:
-        'Which step of its conversation it is, from 0, and the id of the turn that shares its key; missing: it is none.',
-    }),
+  turn: z.object({ number: whole, turns: whole, group: whole.optional() }).optional().meta({
+    description:
+      'Which step of its conversation it is, from 0, and the id of the turn that shares its key; missing: it is none.',
+  }),
   recorded: whole.optional().meta({ description: 'Which arrival of a trace it is, from 0; missing: none.' }),
   key: whole.meta({ description: 'Which key of its caller it used, from 0.' }),
 })

@@ -106,6 +106,14 @@ export const callExamples: Readonly<Record<string, string>> = {
     after-429: give-up
     after-failure: go-on
   named: { kind: conversation, model: ref-small-24b, turns: 3, user-tokens: 40, max-completion-tokens: 60 }
+  # Needs a profile with keys for chat: idempotency: { calls: [rpc, chat] }
+  again:
+    kind: conversation
+    stream: false
+    turns: 3
+    user-tokens: 40
+    max-completion-tokens: 60
+    replays: { ratio: 0.3, duplicates: 1 }
 `,
   rpc: `calls:
   single:

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../../src/contract/documented.ts'
+import { parseProfile } from '../../../../src/contract/profile.ts'
 import { UsageError } from '../../../../src/lib/usage-error.ts'
 import { traitsOf } from '../../../../src/scenario/calls/calls.ts'
 import { parseScenario } from '../../../../src/scenario/load-scenario.ts'
@@ -14,6 +15,7 @@ budget: { usd: 1 }
 thresholds:
   - { expect: violations == 0, why: Test. }
 `
+const chatHasKeys = parseProfile('idempotency: { calls: [chat] }', 'p.yaml')
 const lengths = 'turns: 3, user-tokens: 20, max-completion-tokens: 40'
 
 function mistakeIn(talk: string): string {
@@ -56,6 +58,18 @@ describe('a mistake is reported with its place', () => {
     [`${lengths}, tools: 3`, 's.yaml:4:', 'got 3, expected a mapping'],
     [`${lengths}, branches: { turns: 2 }`, 's.yaml:4:', 'count'],
     [`${lengths}, branches: { count: 101, turns: 2 }`, 's.yaml:4:', 'got 101, expected a whole number from 1 to 100'],
+    [
+      `${lengths}, replays: { ratio: 1 }`,
+      's.yaml:4:',
+      'got replays of chat, and idempotency.calls of the profile is [rpc]',
+    ],
+    [
+      `${lengths}, replays: { ratio: 1 }`,
+      's.yaml:4:',
+      'expected no replays, or a profile whose idempotency.calls has chat',
+    ],
+    [`${lengths}, replays: { ratio: 2 }`, 's.yaml:4:', 'expected a probability from 0 to 1'],
+    [`${lengths}, replays: { duplicates: 0 }`, 's.yaml:4:', 'got 0, expected a whole number from 1 to 20'],
     [`${lengths}, model: nope`, 's.yaml:4:', 'either "model" or "model-tier"'],
   ])('%s', (talk, place, text) => {
     expect(mistakeIn(talk)).toContain(place)
@@ -98,6 +112,25 @@ describe('a session', () => {
     expect(all).toBeLessThan(longest * 27n)
     const never = traitsOf(callOf(`${lengths}, branches: { ratio: 0, count: 4, turns: 3 }`))
     expect(never.cost.arrivals(1, documentedContract)).toBe(without)
+  })
+
+  test('has a place for its replays in limits and counts, but not in its cost', () => {
+    const withReplays = parseScenario(
+      scenarioOf(`${lengths}, stream: false, replays: { ratio: 0.5, duplicates: 2 }`),
+      's.yaml',
+      chatHasKeys,
+    ).calls.talk
+    if (withReplays === undefined) throw new Error('no conversation')
+    const [without, traits] = [traitsOf(callOf(`${lengths}, stream: false`)), traitsOf(withReplays)]
+    expect([traits.requests, traits.limits[0]?.amount, traits.cost.maxCharged]).toEqual([6, 6, 9])
+    expect(traits.limits[1]?.amount).toBe(2 * (without.limits[1]?.amount ?? 0))
+    expect(traits.cost.arrivals(1, documentedContract)).toBe(without.cost.arrivals(1, documentedContract))
+    expect([without, traits].map(({ judges }) => judges([]).includes('idempotency'))).toEqual([false, true])
+  })
+
+  test('has replays only of answers that come whole', () => {
+    const load = () => parseScenario(scenarioOf(`${lengths}, replays: { ratio: 1 }`), 's.yaml', chatHasKeys)
+    expect(load).toThrow('got replays of a stream, expected "stream: false" for a conversation with replays')
   })
 
   test('may have results of tools in place of texts of the user', () => {
