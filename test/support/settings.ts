@@ -65,24 +65,6 @@ calls:
 stages:
   - { name: above, duration: 25s, shape: constant, rate: 1/s, exceed-tier: true, mix: { large: 1 } }`
 
-/** Each session has a replay of each turn, so that one may get the answer of another. */
-const replayedConversations = `name: replayed-conversations
-callers: { count: 12 }
-calls:
-  talk:
-    kind: conversation
-    stream: false
-    model-tier: S
-    turns: 3
-    user-tokens: 20
-    max-completion-tokens: 40
-    think: 1s
-    replays: { ratio: 1 }
-stages:
-  - { name: steady, duration: 4s, shape: constant, rate: 1/s, mix: { talk: 1 } }
-  - { name: end, duration: 8s, shape: pause }
-budget: { usd: 1 }`
-
 const node = loadProfile('scenarios/profiles/json-rpc-node.yaml')
 
 /** The fastest first: each lie runs in the settings that exercise its clause, in this order. */
@@ -136,16 +118,6 @@ export const settings: readonly Setting[] = [
   shipped('twins'),
   shipped('conversations'),
   shipped('agents'),
-  {
-    name: 'conversations with replays',
-    run: {
-      scenario: replayedConversations,
-      contract: {
-        ...documentedContract,
-        idempotency: { ...documentedContract.idempotency, calls: ['rpc', 'chat'] },
-      },
-    },
-  },
   shipped('smoke'),
   withKnownDetails('smoke'),
   shipped('races'),

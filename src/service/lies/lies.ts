@@ -10,9 +10,9 @@ import { chatRequestLies } from './chat-request.ts'
 import { completionLies } from './completion.ts'
 import { furtherLies } from './further-limits.ts'
 import { headerLies } from './headers.ts'
-import type { Lie, LieRows } from './lie.ts'
+import type { Lie, LieRows, Lies } from './lie.ts'
 import { limitLies } from './limits.ts'
-import { replayLies } from './replays.ts'
+import { chatReplayLies, replayLies } from './replays.ts'
 import { resourceLies } from './resources.ts'
 import { rpcLies } from './rpc.ts'
 import { rpcProtocolLies } from './rpc-protocol.ts'
@@ -55,23 +55,32 @@ export const allLies: readonly ListedLie[] = clauseIds.flatMap(clause =>
   lies[clause].map(({ name, text }) => ({ clause, name, text })),
 )
 
-/** Lies about limits that only a profile has: a service without such limits tells none of them. */
-const ofFurtherLimits: Readonly<Partial<Record<ClauseId, LieRows>>> = furtherLies
+type Promises = Pick<Contract, 'limits' | 'idempotency'>
 
-const furtherLiesOf = (clause: ClauseId): readonly Lie[] =>
-  Object.entries(ofFurtherLimits[clause] ?? {}).map(([name, row]) => ({ name, ...row }))
+/** Lies about what only a profile promises: a service that does not promise it tells none of them. */
+const ofProfiles: readonly { readonly rows: Lies; readonly isPromised: (contract: Promises) => boolean }[] = [
+  { rows: furtherLies, isPromised: ({ limits }) => Object.keys(limits.further).length > 0 },
+  { rows: chatReplayLies, isPromised: ({ idempotency }) => idempotency.calls.includes('chat') },
+]
+
+const profileLiesOf = (clause: ClauseId, contract: Promises | null): readonly Lie[] =>
+  ofProfiles
+    .filter(({ isPromised }) => contract === null || isPromised(contract))
+    .flatMap(({ rows }) => Object.entries(rows[clause] ?? {}).map(([name, row]) => ({ name, ...row })))
 
 /** The lies that violate a clause of this profile. */
-export const liesAbout = (clause: ClauseId, { limits }: Pick<Contract, 'limits'>): readonly Lie[] =>
-  Object.keys(limits.further).length === 0 ? lies[clause] : [...lies[clause], ...furtherLiesOf(clause)]
+export const liesAbout = (clause: ClauseId, contract: Promises): readonly Lie[] => [
+  ...lies[clause],
+  ...profileLiesOf(clause, contract),
+]
 
 /** The lies that only some profiles have, in the order of the clauses. */
 export const liesOfProfiles: readonly ListedLie[] = clauseIds.flatMap(clause =>
-  furtherLiesOf(clause).map(({ name, text }) => ({ clause, name, text })),
+  profileLiesOf(clause, null).map(({ name, text }) => ({ clause, name, text })),
 )
 
 const byName = new Map(
-  clauseIds.flatMap(clause => [...lies[clause], ...furtherLiesOf(clause)].map(lie => [lie.name, lie] as const)),
+  clauseIds.flatMap(clause => [...lies[clause], ...profileLiesOf(clause, null)].map(lie => [lie.name, lie] as const)),
 )
 
 export const knownLies = (): readonly string[] => [...byName.keys()]

@@ -104,25 +104,6 @@ export const replayLies = {
       ...reply,
       text: reply.text.replace(/[0-9a-f](?="?[}\]])/, digit => (digit === '1' ? '2' : '1')),
     })),
-    'replay-of-an-earlier-turn': row(
-      'A replay in a conversation gets the first answer of the conversation that was replayed.',
-      honest => {
-        const firsts = new Map<string, CachedReply>()
-        let opening: ReturnType<typeof openingOf> = null
-        return {
-          comparedBody: body => {
-            opening = openingOf(body)
-            return honest.comparedBody(body)
-          },
-          replayed: stored => {
-            const reply = honest.replayed(stored)
-            const first = opening === null ? undefined : firsts.get(opening.text)
-            if (opening !== null && first === undefined) firsts.set(opening.text, reply)
-            return opening?.hasAnswers ? (first ?? reply) : reply
-          },
-        }
-      },
-    ),
     'replay-reformatted': result('A replay is reformatted JSON.', 'replayed', reply => ({
       ...reply,
       text: JSON.stringify(JSON.parse(reply.text), null, 1),
@@ -196,5 +177,30 @@ export const replayLies = {
   'rpc.replay.expiry.ends': {
     'key-never-expires': always('A key never expires.', { replayTtlMs: Number.POSITIVE_INFINITY }),
     'key-expires-late': multiply('A key expires after twice its lifetime.', 'replayTtlMs', 2),
+  },
+} satisfies Lies
+
+/** Lies about replays of chat, which only a profile promises. */
+export const chatReplayLies = {
+  'rpc.replay.body': {
+    'replay-of-an-earlier-turn': row(
+      'A replay in a conversation gets the first answer of the conversation that was replayed.',
+      honest => {
+        const firsts = new Map<string, CachedReply>()
+        let opening: ReturnType<typeof openingOf> = null
+        return {
+          comparedBody: body => {
+            opening = openingOf(body)
+            return honest.comparedBody(body)
+          },
+          replayed: stored => {
+            const reply = honest.replayed(stored)
+            const first = opening === null ? undefined : firsts.get(opening.text)
+            if (opening !== null && first === undefined) firsts.set(opening.text, reply)
+            return opening?.hasAnswers ? (first ?? reply) : reply
+          },
+        }
+      },
+    ),
   },
 } satisfies Lies
