@@ -64,7 +64,10 @@ const filters: Readonly<Record<Exclude<CallFilterName, 'any'>, CallFilter>> = {
     wanted: 'sends a JSON-RPC batch with items that fail on purpose (failing-items)',
     matches: call => isBatch(call) && mayFail(call),
   },
-  replay: calls('replay', 'repeats a request (kind: replay)'),
+  replay: {
+    wanted: 'repeats a request (kind: replay, or replays of a conversation)',
+    matches: call => isOf(call, 'replay') || (isOf(call, 'conversation') && call.replays !== undefined),
+  },
   'replay-conflict': replayWith('another body (conflict-ratio)', ({ conflictRatio }) => conflictRatio > 0),
   'replay-of-other-caller': replayWith('another caller (other-caller-ratio)', call => call.otherCallerRatio > 0),
   'replay-with-other-key': replayWith('another API key (other-key-ratio)', call => call.otherKeyRatio > 0),

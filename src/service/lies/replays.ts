@@ -53,12 +53,26 @@ const afterConflict = (text: string, kind: 'new' | 'conflict'): LieRow =>
     }
   })
 
+type Opening = { readonly text: string; readonly hasAnswers: boolean }
+
 /** The text that begins a chat, and whether it has gone on; null: no chat. */
-function openingOf(body: string): { readonly text: string; readonly hasAnswers: boolean } | null {
-  const messages = toObject(parseJson(body))?.messages
+function openingOf(body: unknown): Opening | null {
+  const messages = toObject(body)?.messages
   if (!Array.isArray(messages)) return null
   const first = messages.find(message => toObject(message)?.role === 'user')
   return { text: JSON.stringify(first), hasAnswers: messages.some(message => toObject(message)?.role === 'assistant') }
+}
+
+/** Tells a lie how the latest chat began. */
+function latestOpening(honest: Behavior): { readonly opening: () => Opening | null } & Pick<Behavior, 'chatBody'> {
+  let latest: Opening | null = null
+  return {
+    opening: () => latest,
+    chatBody: body => {
+      latest = openingOf(body)
+      return honest.chatBody(body)
+    },
+  }
 }
 
 const inLowerCase = (key: string): string => key.toLowerCase()
@@ -182,22 +196,29 @@ export const replayLies = {
 
 /** Lies about replays of chat, which only a profile promises. */
 export const chatReplayLies = {
+  'rpc.replay.header': {
+    'key-of-the-conversation': row(
+      'A conversation has one idempotency key, so later turns get the reply to the first one.',
+      honest => {
+        const { chatBody, opening } = latestOpening(honest)
+        return { chatBody, cachedKey: key => opening()?.text ?? key, lookUpReply: lookUpAlways(honest) }
+      },
+    ),
+  },
   'rpc.replay.body': {
     'replay-of-an-earlier-turn': row(
       'A replay in a conversation gets the first answer of the conversation that was replayed.',
       honest => {
         const firsts = new Map<string, CachedReply>()
-        let opening: ReturnType<typeof openingOf> = null
+        const { chatBody, opening } = latestOpening(honest)
         return {
-          comparedBody: body => {
-            opening = openingOf(body)
-            return honest.comparedBody(body)
-          },
+          chatBody,
           replayed: stored => {
             const reply = honest.replayed(stored)
-            const first = opening === null ? undefined : firsts.get(opening.text)
-            if (opening !== null && first === undefined) firsts.set(opening.text, reply)
-            return opening?.hasAnswers ? (first ?? reply) : reply
+            const { text, hasAnswers } = opening() ?? { text: '', hasAnswers: false }
+            const first = firsts.get(text)
+            if (first === undefined) firsts.set(text, reply)
+            return hasAnswers ? (first ?? reply) : reply
           },
         }
       },

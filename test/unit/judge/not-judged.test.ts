@@ -106,3 +106,11 @@ test('every clause of a judge of streams is fed by streamed completions', () => 
     expect(callFilterOf(id)?.matches(talk), id).toBe(true)
   }
 })
+
+test('a conversation feeds the clauses of replays if some of its turns are sent again', () => {
+  for (const id of ['rpc.replay.header', 'rpc.replay.body', 'rpc.replay.charge'] as const) {
+    expect(callFilterOf(id)?.matches(talk), id).toBe(false)
+    expect(callFilterOf(id)?.matches({ ...talk, stream: false, replays: { ratio: 1, duplicates: 1 } }), id).toBe(true)
+  }
+  expect(callFilterOf('rpc.replay.conflict')?.matches({ ...talk, replays: { ratio: 1, duplicates: 1 } })).toBe(false)
+})

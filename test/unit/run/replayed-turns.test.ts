@@ -140,6 +140,7 @@ describe('a lie about replays is accused', () => {
   test.each([
     ['rpc.replay.charge', 'replay-charged-again'],
     ['rpc.replay.charge', 'replay-charged-a-little'],
+    ['rpc.replay.header', 'key-of-the-conversation'],
     ['rpc.replay.header', 'replay-unmarked'],
     ['rpc.replay.header', 'replay-marked-with-one'],
     ['rpc.replay.body', 'replay-reformatted'],
@@ -157,7 +158,7 @@ describe('a lie about replays is accused', () => {
     expect(report.findings.map(each => each.clause)).toContain('rpc.replay.body')
   })
 
-  test('only a session shows the answer of an earlier turn', async () => {
+  test.each(['replay-of-an-earlier-turn', 'key-of-the-conversation'])('only a session shows %s', async lie => {
     const single = `name: single
 callers: { count: 1 }
 calls:
@@ -166,6 +167,6 @@ calls:
 stages: [{ name: once, duration: 30s, shape: sequence, calls: [6 x again] }]
 budget: { usd: 1 }
 `
-    expect((await runOf(single, promised(), ['replay-of-an-earlier-turn'])).report.findings).toEqual([])
+    expect((await runOf(single, promised(), [lie])).report.findings).toEqual([])
   })
 })
