@@ -17,12 +17,18 @@ const growth = 2 ** (2 ** -nativeSchema)
 
 type Finished = Ended & { readonly report: Report; readonly of: string }
 
-async function pushing(flags: readonly string[], meanwhile: () => Promise<void> = async () => {}): Promise<Finished> {
+/** `said` waits for words of the run. */
+type Said = ReturnType<typeof startTurnpike>['said']
+
+async function pushing(
+  flags: readonly string[],
+  meanwhile: (said: Said) => Promise<void> = async () => {},
+): Promise<Finished> {
   const out = freshDirectory()
   const run = startTurnpike(['run', scenario, '--out', out, '--no-progress', ...flags])
   onTestFinished(() => void run.child.kill('SIGKILL'))
   await run.said('Run ')
-  await meanwhile()
+  await meanwhile(run.said)
   const ended = await run.ended
   const report: Report = JSON.parse(readFileSync(join(out, 'report.json'), 'utf8'))
   return { ...ended, report, of: `{instance="${report.run.id}"}` }
@@ -92,8 +98,9 @@ describeWith('prometheus', 'a run that writes to a real Prometheus', () => {
   test('a receiver that starts late gets the whole run', async () => {
     const prometheus = await preparePrometheus()
     onTestFinished(prometheus.stop)
-    const { code, report, of, stderr } = await pushing(['--remote-write', prometheus.remoteWrite], async () => {
-      await pause(6_000)
+    const { code, report, of, stderr } = await pushing(['--remote-write', prometheus.remoteWrite], async said => {
+      await said('trying again')
+      await pause(5_000)
       await prometheus.start()
     })
     expect(code).toBe(0)
