@@ -146,16 +146,6 @@ export function createAsker(options: AskerOptions): Asker {
 
   /** A refusal by a limit answers no question, so the request is sent again after the wait. */
   async function ask(request: Ask, contract: Contract): Promise<Answer> {
-    const reply = await askOnce(request, contract)
-    const scope = scopeOf(build(request, contract, 0, {}, ''), contract)
-    const refused = reply.status === 429 ? (refusals.get(scope) ?? 0) + 1 : 0
-    refusals.set(scope, refused)
-    if (refused === 0 || request.isBeyondLimit === true || refused > unstatedWaitsMs.length) return reply
-    const later = await ask(request, contract)
-    return later.call === 0 ? reply : later
-  }
-
-  async function askOnce(request: Ask, contract: Contract): Promise<Answer> {
     const draft = build(request, contract, 0, {}, '')
     const scope = scopeOf(draft, contract)
     const call = await admit(scope, request)
@@ -165,7 +155,11 @@ export function createAsker(options: AskerOptions): Asker {
     inFlight--
     replies.push(reply)
     record(request, scope, reply, contract)
-    return reply
+    const refused = reply.status === 429 ? (refusals.get(scope) ?? 0) + 1 : 0
+    refusals.set(scope, refused)
+    if (refused === 0 || request.isBeyondLimit === true || refused > unstatedWaitsMs.length) return reply
+    const later = await ask(request, contract)
+    return later.call === 0 ? reply : later
   }
 
   /** The number of the call, or why it must not be made. */

@@ -21,13 +21,15 @@ export type StatedLimit = {
 
 type Headers = Readonly<Record<string, string>>
 
+const partsIn = (at: LimitStatements, headers: Headers, windowMs: number): StatedLimit => ({
+  limit: readPolicy(at.limit, headers, windowMs),
+  remaining: readPolicy(at.remaining, headers, windowMs),
+  reset: readPolicy(at.reset, headers, windowMs),
+})
+
 function statedIn(at: LimitStatements, headers: Headers, windowMs: number): StatedLimit {
-  const isOfOther = statesOtherPolicy(at, headers, windowMs)
-  return {
-    limit: readPolicy(at.limit, headers, windowMs),
-    remaining: isOfOther ? null : readPolicy(at.remaining, headers, windowMs),
-    reset: isOfOther ? null : readPolicy(at.reset, headers, windowMs),
-  }
+  const stated = partsIn(at, headers, windowMs)
+  return statesOtherPolicy(at, headers, windowMs) ? { ...stated, remaining: null, reset: null } : stated
 }
 
 /** The number of the policy of the window, if a header has several. */
@@ -45,11 +47,8 @@ export const statedTokens = memoizeLast((headers: Headers, { limits }: Pick<Cont
 )
 
 /** What a response states about a further limit. */
-export const statedFurther = (headers: Headers, { at, windowMs }: FurtherLimit): StatedLimit => ({
-  limit: readPolicy(at.limit, headers, windowMs),
-  remaining: readPolicy(at.remaining, headers, windowMs),
-  reset: readPolicy(at.reset, headers, windowMs),
-})
+export const statedFurther = (headers: Headers, { at, windowMs }: FurtherLimit): StatedLimit =>
+  partsIn(at, headers, windowMs)
 
 /** The limits that a request is judged by. A number is null if only the responses state it. */
 export type ApplicableLimit = {

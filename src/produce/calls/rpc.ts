@@ -109,7 +109,7 @@ function itemsOf(
   const failing =
     plan.batchSize === null ? (random.next() < plan.failing ? [0] : []) : failingPositions(plan.failing, size, random)
   const cheap = failingMethods[family]
-  const failures = plan.batchSize === null ? [] : failuresOf(plan, family, contract)
+  const failures = plan.batchSize === null || failing.length === 0 ? [] : failuresOf(plan, family, contract)
   const items: RpcItem[] = []
   for (let index = 0; index < size; index++) {
     const fails = failing.includes(index)
