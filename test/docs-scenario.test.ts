@@ -6,6 +6,7 @@ import { toObject } from '../src/lib/json.ts'
 import { notDiscovered } from '../src/plan/limits.ts'
 import { makePlan, planBounds } from '../src/plan/make-plan.ts'
 import type { Plan } from '../src/plan/plan.ts'
+import { parseReadRate } from '../src/scenario/calls/chat.ts'
 import { pointOf } from '../src/scenario/calls/hang-up.ts'
 import { durationRangeField, rangeField } from '../src/scenario/fields.ts'
 import { parseScenario } from '../src/scenario/load-scenario.ts'
@@ -167,6 +168,7 @@ test('every way to write a unit is understood', () => {
     rate: parseRate,
     'burst size': text => (Number.isInteger(Number(text)) ? Number(text) : parseShareOfTier(text)),
     'point of a response': text => pointOf(text),
+    'read rate': parseReadRate,
     share: parsePercent,
     dollars: parseUsd,
     bytes: text => parseBytes(/^\d+$/.test(text) ? Number(text) : text),

@@ -262,6 +262,10 @@ export const isLost = ({ outcome, headersMs }: Pick<Observation, 'outcome' | 'he
 /** Takes an observation. Never blocks. */
 export type Sink = (observation: Observation) => void
 
+/** Whether the client itself took its time to read the response, so that its times say nothing about the target. */
+export const isReadSlowly = ({ request }: Pick<Observation, 'request'>): boolean =>
+  'readRate' in request && request.readRate !== undefined
+
 /** Milliseconds from due to end, including delay of the harness itself. */
 export const latencyMs = (o: Observation): number | null => (o.endMs === null ? null : o.endMs - o.dueMs)
 

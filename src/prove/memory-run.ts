@@ -11,6 +11,7 @@ import type { Exchange, Saturate, Transport } from '../produce/transport/transpo
 import { type InlineIo, startInline, unrecordedJob } from '../run/inline.ts'
 import type { StartWorker } from '../run/messages.ts'
 import type { RunIo, RunJob } from '../run/run.ts'
+import type { StreamChunk } from '../service/message.ts'
 import type { Service } from '../service/service.ts'
 import { evmSignatures } from '../service/wallets/evm-signatures.ts'
 import { facilitators } from '../service/wallets/facilitator.ts'
@@ -30,7 +31,7 @@ export function memoryTransport(service: Service, clock: Clock, network: MemoryN
   return request =>
     new Promise<Exchange>(done => {
       const sentMs = clock.nowMs()
-      const { leave } = request
+      const { leave, readingMs } = request
       /** What has arrived so far, and how the service learns that the client has left. */
       let arrived = { ...unanswered, sentMs }
       let tell: () => void = () => {}
@@ -81,19 +82,25 @@ export function memoryTransport(service: Service, clock: Clock, network: MemoryN
           if (reply.body.kind === 'live') throw new Error('a live stream has no place in virtual time')
           let bytes = 0
           const { chunks } = reply.body
-          chunks.forEach((chunk, index) => {
-            const dueMs = Math.max(headersMs, startMs + chunk.afterMs + backMs)
-            clock.at(dueMs, () => {
-              if (isOver || isSilent) return
-              const read = Buffer.from(chunk.text)
-              bytes += read.length
-              request.onStreamBytes?.(read, clock.nowMs())
-              arrived = { ...arrived, bytes }
-              if (leave !== undefined && leavesAt(leave, reply.status)) return hangUp()
-              if (index === chunks.length - 1)
-                resolve({ ...response, endMs: clock.nowMs(), body: Buffer.alloc(0), bytes })
-            })
-          })
+          const dueMs = (chunk: StreamChunk) => Math.max(headersMs, startMs + chunk.afterMs + backMs)
+          const read = (chunk: StreamChunk, index: number) => {
+            if (isOver || isSilent) return
+            const part = Buffer.from(chunk.text)
+            bytes += part.length
+            request.onStreamBytes?.(part, clock.nowMs())
+            arrived = { ...arrived, bytes }
+            if (leave !== undefined && leavesAt(leave, reply.status)) return hangUp()
+            if (index === chunks.length - 1)
+              resolve({ ...response, endMs: clock.nowMs(), body: Buffer.alloc(0), bytes })
+            else if (readingMs !== undefined) readLater(index + 1, clock.nowMs() + readingMs(part.length))
+          }
+          /** A client that reads slowly takes the next chunk when it has read those before. */
+          const readLater = (index: number, readyMs: number) => {
+            const chunk = chunks[index]
+            if (chunk !== undefined) clock.at(Math.max(readyMs, dueMs(chunk)), () => read(chunk, index))
+          }
+          if (readingMs !== undefined) readLater(0, 0)
+          else chunks.forEach((chunk, index) => void clock.at(dueMs(chunk), () => read(chunk, index)))
         })
       })
     })

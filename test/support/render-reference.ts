@@ -365,6 +365,11 @@ export const units: readonly (readonly [unit: string, written: readonly string[]
     ['headers', 'first-byte', '300ms', '5 tokens'],
     'When a client leaves: at the headers or the first byte of a success, after a time since it was sent, or after chunks with a token. [Clients that leave](hang-ups.md) says more.',
   ],
+  [
+    'read rate',
+    ['20 tokens/s', '500 bytes/s'],
+    'How fast a client reads: 0.1 to 1,000,000 chunks with a token, or bytes, per second.',
+  ],
   ['share', ['99%', '2.5%'], 'A percentage.'],
   ['dollars', ['0.25', '$0.25'], 'US dollars, exact; above 0, at most 1,000,000.'],
   ['bytes', ['65536', '500kB', '2MiB'], 'Bytes; kB and MB count in thousands, KiB and MiB in 1,024s; at most 1024MiB.'],

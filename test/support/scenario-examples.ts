@@ -84,6 +84,7 @@ export const callExamples: Readonly<Record<string, string>> = {
     same-prompt: true
     canary: true
   cancelled: { kind: chat, model-tier: S, prompt-tokens: 20, hang-up: { after: 5 tokens, stop-reading: 2s, ratio: 0.1 } }
+  slow: { kind: chat, model-tier: S, prompt-tokens: 20, read-rate: 20 tokens/s }
   named: { kind: chat, stream: false, model: ref-small-24b, prompt-tokens: 20 }
 `,
   conversation: `calls:

@@ -21,9 +21,7 @@ describe('a service that bills as the profile says is spared', () => {
     expect(report.findings).toEqual([])
     expect(report.verdict).toBe('pass')
     const judged = report.clauses.filter(({ id }) => id.startsWith('billing.hang-up.'))
-    // A full charge comes so late that no balance in between is certain.
-    const late = policy === 'full' ? 'not-exercised' : 'pass'
-    expect(judged.map(({ verdict }) => verdict)).toEqual(['pass', 'pass', late])
+    expect(judged.map(({ verdict }) => verdict)).toEqual(['pass', 'pass', 'pass'])
   })
 })
 
@@ -61,4 +59,27 @@ test('a charge that comes a minute after the client has left is named', async ()
   const { report } = await virtualRun({ scenario, contract: withPolicy('generated'), lies: [lie] })
   const late = report.findings.find(({ clause }) => clause === 'billing.hang-up.late')
   expect(late?.message).toMatch(/^hang-up-billed: .* left the balance .*; the client had left earlier ones$/)
+})
+
+test('a client that reads slowly gets and pays everything, and none of its times counts', async () => {
+  const { report, observations } = await virtualRun({ scenario, contract: withPolicy('delivered') })
+  const slow = observations.filter(({ call }) => call === 'slow')
+  expect(slow.length).toBeGreaterThan(3)
+  for (const observation of slow) {
+    const stream = streamOf(observation)
+    const tokens = stream?.tokenChunks ?? 0
+    expect(observation.outcome).toEqual({ kind: 'answered', status: 200 })
+    expect(stream?.usage).toMatchObject({ completion_tokens: tokens })
+    const readMs = (observation.endMs ?? 0) - (stream?.firstTokenMs ?? 0)
+    expect((tokens / readMs) * 1000).toBeLessThanOrEqual(40.5)
+    expect((tokens / readMs) * 1000).toBeGreaterThan(35)
+  }
+  const facts = report.calls.find(({ call, stage }) => call === 'slow' && stage === null)
+  expect(facts).toMatchObject({ count: slow.length, failed: 0, statuses: { 200: slow.length } })
+  expect([facts?.latencyMs.p50, facts?.ttftMs.p50, facts?.tpotMs.p50, facts?.iclMs.p50]).toEqual([
+    null,
+    null,
+    null,
+    null,
+  ])
 })

@@ -1,6 +1,6 @@
 import type { Contract } from '../../contract/contract.ts'
 import { documentedContract } from '../../contract/documented.ts'
-import { latencyMs, latenessMs, type Observation } from '../../observation/observation.ts'
+import { isReadSlowly, latencyMs, latenessMs, type Observation } from '../../observation/observation.ts'
 import { isProbe, isSystemStage, type Plan } from '../../plan/plan.ts'
 import type { SpendListener } from '../audits/audit.ts'
 import {
@@ -122,7 +122,7 @@ export function createSeries(
 
   function addTimes(o: Observation, dueColumn: number) {
     const latency = latencyMs(o)
-    if (latency === null) return
+    if (latency === null || isReadSlowly(o)) return
     const grids = gridsOf(o.call)
     grids.count++
     grids.latency.add(dueColumn, latency)

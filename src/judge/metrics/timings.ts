@@ -1,5 +1,5 @@
 import { toObject } from '../../lib/json.ts'
-import { latencyMs, type Observation, serviceTimeMs, streamOf } from '../../observation/observation.ts'
+import { isReadSlowly, latencyMs, type Observation, serviceTimeMs, streamOf } from '../../observation/observation.ts'
 import { is2xx } from '../../observation/response.ts'
 import { isSystemStage, type Plan, type StagePlan, type Timing } from '../../plan/plan.ts'
 import { isCount } from '../checks/completion.ts'
@@ -11,8 +11,9 @@ export const gapTimings = ['itl', 'icl'] as const satisfies readonly Timing[]
 type RequestTiming = (typeof requestTimings)[number]
 type GapTiming = (typeof gapTimings)[number]
 
-/** Milliseconds, of a complete 2xx response; null: it has no such value. */
+/** Milliseconds, of a complete 2xx response; null: it has no such value, or its client took the time. */
 export function timingMs(timing: RequestTiming, o: Observation): number | null {
+  if (isReadSlowly(o)) return null
   switch (timing) {
     case 'latency':
       return latencyMs(o)
@@ -27,10 +28,10 @@ export function timingMs(timing: RequestTiming, o: Observation): number | null {
   }
 }
 
-/** null: the response is no stream, or its gaps may not be gaps between tokens. */
+/** null: the response is no stream, its client made the gaps, or they may not be gaps between tokens. */
 export function gapsMs(timing: GapTiming, o: Observation): readonly number[] | null {
   const stream = streamOf(o)
-  if (stream === null) return null
+  if (stream === null || isReadSlowly(o)) return null
   // Each chunk held exactly one token only if the service counts as many tokens as chunks.
   return timing === 'icl' || stream.tokenChunks === outputTokens(o) ? stream.gapsMs : null
 }

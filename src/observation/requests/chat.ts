@@ -28,6 +28,8 @@ export const chatRequestSchema = z.object({
   turn: turnSchema.optional(),
   /** The position of its arrival in a stage that repeats a trace, which decides its prompt. Missing: its call does. */
   recorded: whole.optional(),
+  /** Missing: the client reads the response as fast as it comes. */
+  readRate: z.object({ unit: z.enum(['tokens', 'bytes']), perSecond: z.number().positive() }).optional(),
 })
 export type ChatDescriptor = DeepReadonly<z.output<typeof chatRequestSchema>>
 

@@ -3,7 +3,7 @@ import type { HeaderValues } from '../../contract/requests/additions.ts'
 import type { Mask } from '../../lib/mask/mask.ts'
 import type { RequestDescriptor } from '../../observation/requests/request.ts'
 import type { ReplayRole } from '../../observation/requests/traits.ts'
-import type { ArrivalStep, Bounds, Call, HangUp } from '../../plan/plan.ts'
+import type { ArrivalStep, Bounds, Call, HangUp, ReadRate } from '../../plan/plan.ts'
 import type { RecordedPrompt } from '../arrivals/arrivals.ts'
 import type { Headers, WalletCaller } from '../callers/caller.ts'
 import type { HttpRequest } from '../transport/transport.ts'
@@ -17,6 +17,8 @@ export type BuiltRequest<Descriptor = RequestDescriptor> = {
   readonly openReader?: OpenReader | null
   /** How the client leaves. Missing: it reads the response to its end. */
   readonly leaves?: HangUp | undefined
+  /** How fast the client reads a stream. Missing: as it comes. */
+  readonly readRate?: ReadRate | undefined
   /** Whether the observation has a fingerprint of the body, so that responses to replays can be compared. */
   readonly keepsDigest?: boolean
 }

@@ -27,7 +27,7 @@ export const chatRequests: RequestBuilder<CallOf<'chat'>> = {
     const content = recordedText(prompt, firstId, context)
     const { descriptor, ...built } = buildChatOf(call, [{ role: 'user', content }], headers, context)
     const leaves = pointToLeave(plan.hangUp, firstId, context.seed)
-    return { ...built, descriptor: { ...descriptor, recorded: prompt.index }, leaves }
+    return { ...built, ...slowly(plan, { ...descriptor, recorded: prompt.index }), leaves }
   },
 }
 
@@ -89,11 +89,11 @@ export function buildChat(
   const canary = plan.canary ? canaryOf(`${seed}/${runId}/${content}`) : undefined
   const asked = canary === undefined ? prompt : `${prompt}. Begin your answer with the word ${canary}`
   const messages = [{ role: 'user', content: asked }] as const
-  if (replay === null)
-    return withCanary(canary, {
-      ...buildChatOf(plan, messages, headers, context),
-      leaves: pointToLeave(plan.hangUp, content, seed),
-    })
+  if (replay === null) {
+    const built = buildChatOf(plan, messages, headers, context)
+    const leaves = pointToLeave(plan.hangUp, content, seed)
+    return withCanary(canary, { ...built, ...slowly(plan, built.descriptor), leaves })
+  }
   const { descriptor, ...built } = buildChatOf(
     plan,
     messages,
@@ -102,6 +102,10 @@ export function buildChat(
   )
   return withCanary(canary, { ...built, descriptor: { ...descriptor, replay }, keepsDigest: true })
 }
+
+/** What a request has whose client reads slowly. */
+const slowly = ({ readRate }: CallOf<'chat'>, descriptor: ChatDescriptor) =>
+  readRate === undefined ? { descriptor } : { descriptor: { ...descriptor, readRate }, readRate }
 
 const withCanary = (canary: string | undefined, built: BuiltRequest<ChatDescriptor>): BuiltRequest<ChatDescriptor> =>
   canary === undefined ? built : { ...built, descriptor: { ...built.descriptor, canary } }

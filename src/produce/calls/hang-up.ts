@@ -1,5 +1,5 @@
 import { randomStream } from '../../lib/random.ts'
-import { type HangUp, writtenPoint } from '../../plan/plan.ts'
+import { type HangUp, type ReadRate, writtenPoint } from '../../plan/plan.ts'
 import type { Leave } from '../transport/transport.ts'
 import type { StreamReader } from './stream-reader.ts'
 
@@ -21,5 +21,15 @@ export function leaveAt({ after: point, silentMs }: HangUp, reader: StreamReader
       return { at: { ms: point.ms }, text, ...more }
     default:
       return { at: point.kind, text, ...more }
+  }
+}
+
+/** How long a client with this rate takes to read each part of a stream, by its bytes or the tokens in it. */
+export function readingTime({ unit, perSecond }: ReadRate, reader: StreamReader | null): (bytes: number) => number {
+  let read = 0
+  return bytes => {
+    const before = read
+    read = unit === 'bytes' ? before + bytes : (reader?.tokens() ?? 0)
+    return ((read - before) / perSecond) * 1000
   }
 }

@@ -16,7 +16,7 @@ import { isEventStream } from '../transport/exchange.ts'
 import type { StallWatch } from '../transport/stalls.ts'
 import type { Exchange, Transport } from '../transport/transport.ts'
 import type { BuiltRequest, RequestContext, TurnPosition } from './call.ts'
-import { leaveAt } from './hang-up.ts'
+import { leaveAt, readingTime } from './hang-up.ts'
 import { maskExchange, outcomeOf, responseOf } from './read-response.ts'
 
 /** What turns an arrival into observations. */
@@ -91,7 +91,8 @@ export function transmit(
   const onStreamBytes = reader?.push ?? null
   const hasKey = built.keepsDigest
   const leave = built.leaves && leaveAt(built.leaves, reader)
-  const sent = { method, path, headers, body, timeouts, maxBodyBytes, isOnce, hasKey, onStreamBytes, leave }
+  const readingMs = built.readRate && readingTime(built.readRate, reader)
+  const sent = { method, path, headers, body, timeouts, maxBodyBytes, isOnce, hasKey, onStreamBytes, leave, readingMs }
   return context.transport(sent, context.abort, onFree).then(received => {
     onEnd?.(received)
     const exchange = maskExchange(received, mask)

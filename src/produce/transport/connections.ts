@@ -4,7 +4,12 @@ import { buildConnector, Client, type Dispatcher } from 'undici'
 
 /** One connection to the target. It opens when it is first needed and carries one request at a time. */
 export type Connection = {
-  readonly dispatch: (options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler) => void
+  /** `readsSlowly`: reads the response in small parts, so that it can be held between them. */
+  readonly dispatch: (
+    options: Dispatcher.DispatchOptions,
+    handler: Dispatcher.DispatchHandler,
+    readsSlowly: boolean,
+  ) => void
   /** Stops opening the connection, and fails the request that waits for it. */
   readonly giveUp: () => void
   /** Whether and how the target ended the latest socket. */
@@ -15,6 +20,8 @@ export type Connection = {
    */
   readonly isReused: () => boolean
   readonly onResponse: () => void
+  /** Stops reading, so that the target finds its buffers full; the result reads on. */
+  readonly hold: () => () => void
   /** Opens a socket for the first request. Resolves with whether it is open; never rejects. */
   readonly preopen: () => Promise<boolean>
   readonly destroy: () => Promise<void>
@@ -114,6 +121,8 @@ function createConnection(origin: string, connector: buildConnector.connector): 
   let preopened: Socket | null = null
   let peerState: 'open' | 'closed' | 'reset' = 'open'
   let isReused = false
+  let latest: DirectSocket | null = null
+  let manner: DirectSocket[typeof reading]
   const interim = createInterimReader()
   const client = new Client(origin, {
     // One request at a time on a connection. With 0 the connection would not be kept alive.
@@ -144,7 +153,9 @@ function createConnection(origin: string, connector: buildConnector.connector): 
     })
     if (!(socket instanceof Socket)) return
     opening = socket
+    latest = socket
     readDirectly(socket, interim)
+    latest[reading] = manner
     // undici treats a reset as the end of a body of unknown length, and the end of a connection inside a body as a
     // protocol error. These listeners run before undici's own and record the real state.
     socket.on('end', () => {
@@ -168,7 +179,9 @@ function createConnection(origin: string, connector: buildConnector.connector): 
 
   const giveUp = () => void opening?.destroy(new Error('given up'))
   return {
-    dispatch: (options, handler) => {
+    dispatch: (options, handler, readsSlowly) => {
+      manner = readsSlowly ? 'slowly' : undefined
+      if (latest !== null) latest[reading] = manner
       interim.expectResponse()
       client.dispatch(options, handler)
     },
@@ -177,6 +190,16 @@ function createConnection(origin: string, connector: buildConnector.connector): 
     isReused: () => isReused,
     onResponse: () => {
       isReused = true
+    },
+    hold: () => {
+      const held = latest
+      if (held === null) return () => {}
+      held[reading] = 'held'
+      return () => {
+        if (held[reading] !== 'held') return
+        held[reading] = 'slowly'
+        held.emit('readable')
+      }
     },
     preopen: () =>
       new Promise(resolve => {
@@ -204,7 +227,16 @@ function addressOf(origin: string): buildConnector.Options {
 const arrived = Symbol('arrived')
 const interimReader = Symbol('interim reader')
 
-type DirectSocket = Socket & { [arrived]?: Buffer | null; [interimReader]?: InterimReader }
+/** How a client that reads slowly does so: in small parts, or not now. Otherwise it reads at once what arrives. */
+const reading = Symbol('reading')
+/** The size of a part in bytes; the event of a token is mostly longer. */
+const partBytes = 256
+
+type DirectSocket = Socket & {
+  [arrived]?: Buffer | null
+  [interimReader]?: InterimReader
+  [reading]?: 'slowly' | 'held' | undefined
+}
 
 /** All sockets read into this buffer. The bytes of a read are copied out of it before the next read. */
 const buffer = Buffer.allocUnsafeSlow(65_536)
@@ -236,7 +268,7 @@ function deliver(socket: DirectSocket, count: number): boolean {
   buffer.copy(bytes, 0, 0, count)
   socket[interimReader]?.rewrite(bytes)
   // Unread bytes come first.
-  if (socket.readableLength > 0) return socket.push(bytes)
+  if (socket.readableLength > 0 || socket[reading] !== undefined) return socket.push(bytes)
   socket[arrived] = bytes
   socket.emit('readable')
   if (socket[arrived] === null) return true
@@ -246,7 +278,11 @@ function deliver(socket: DirectSocket, count: number): boolean {
 
 function readArrived(this: DirectSocket, size?: number): unknown {
   const bytes = this[arrived]
-  if (bytes === null || bytes === undefined) return Socket.prototype.read.call(this, size)
+  if (bytes === null || bytes === undefined) {
+    if (this[reading] === 'held' && size === undefined) return null
+    if (this[reading] !== 'slowly' || size !== undefined) return Socket.prototype.read.call(this, size)
+    return Socket.prototype.read.call(this, Math.min(partBytes, this.readableLength) || undefined)
+  }
   this[arrived] = null
   return bytes
 }

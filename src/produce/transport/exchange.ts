@@ -1,7 +1,7 @@
 import type { Cancel, Clock } from '../../lib/clock.ts'
 import { is2xx } from '../../lib/numbers.ts'
 import { areCut, headerRecord, noHeaders } from './headers.ts'
-import { type Deadline, type DeadlineWatch, type TimeoutPhase, touch } from './timeouts.ts'
+import { type Deadline, type DeadlineWatch, postpone, type TimeoutPhase, touch } from './timeouts.ts'
 import type { EndReason, Exchange, Leave, OnStreamBytes, RawHttpRequest, TransportFailure } from './transport.ts'
 
 /**
@@ -28,6 +28,10 @@ export type ExchangeRecorder = Readonly<Pick<Exchange, 'sentMs'>> & {
   stayOn: Cancel | null
   /** The client has stopped reading, and will leave. */
   silent: boolean
+  /** When a client that reads slowly has read all it got; it then wants more. */
+  readyMs: number
+  /** Stops reading the connection; the result reads on. null: no connection yet, or it cannot be stopped. */
+  hold: (() => () => void) | null
   ended: boolean
 }
 
@@ -63,6 +67,8 @@ export function recordExchange(
     onStreamBytes: null,
     stayOn: null,
     silent: false,
+    readyMs: 0,
+    hold: null,
     ended: false,
   }
   const at = request.leave?.at
@@ -104,8 +110,31 @@ export function onBody(recorder: ExchangeRecorder, bytes: Buffer): void {
   const { maxBodyBytes } = request
   if (recorder.bytes > maxBodyBytes) cancelWith(recorder, 'body-too-large', `more than ${maxBodyBytes} bytes`)
   else if (onStreamBytes === null) recorder.body.push(bytes)
-  else onStreamBytes(bytes, atMs)
+  else {
+    onStreamBytes(bytes, atMs)
+    if (request.readingMs !== undefined) readSlowly(recorder, request.readingMs(bytes.length), atMs)
+  }
   if (request.leave !== undefined && leavesAt(request.leave, recorder.status)) leave(recorder)
+}
+
+/** A timer that is late by less than this does not make the client slower. */
+const graceMs = 50
+
+/** The client takes this long to read what it got, and reads no more until then. */
+function readSlowly(recorder: ExchangeRecorder, ms: number, atMs: number): void {
+  const { clock, deadline, readyMs, hold, ended } = recorder
+  if (ended || hold === null) return
+  const until = Math.max(readyMs, atMs - graceMs) + ms
+  recorder.readyMs = until
+  if (until <= atMs) return
+  postpone(deadline, until - Math.max(readyMs, atMs), until)
+  if (readyMs > atMs) return
+  const readOn = hold()
+  const wait = () => {
+    // What one read brought may have several parts, each of which takes its time.
+    recorder.stayOn = clock.at(recorder.readyMs, () => (clock.nowMs() < recorder.readyMs ? wait() : readOn()))
+  }
+  wait()
 }
 
 /** Whether the client leaves now that it has some of the body. */

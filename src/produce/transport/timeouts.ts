@@ -10,7 +10,7 @@ type OnTimeout = (limit: TimeoutPhase | 'total') => void
 export type Deadline = {
   readonly timeouts: Timeouts
   readonly onTimeout: OnTimeout
-  readonly totalDueMs: number
+  totalDueMs: number
   phase: TimeoutPhase
   phaseDueMs: number
   /** The due time that a first turn of the event loop has found missed. */
@@ -29,6 +29,12 @@ export type DeadlineWatch = {
 /** Restarts the idle timeout, because bytes arrived. */
 export function touch(deadline: Deadline, atMs: number): void {
   deadline.phaseDueMs = atMs + deadline.timeouts.idleMs
+}
+
+/** The client reads nothing for `ms`, until `untilMs`. That time counts for no timeout. */
+export function postpone(deadline: Deadline, ms: number, untilMs: number): void {
+  deadline.totalDueMs += ms
+  deadline.phaseDueMs = untilMs + deadline.timeouts.idleMs
 }
 
 /**

@@ -19,6 +19,8 @@ export type HttpRequest = {
   readonly onStreamBytes: OnStreamBytes | null
   /** When to leave before the response is complete. Missing: never. */
   readonly leave?: Leave | undefined
+  /** How long the client takes to read this many bytes of an event stream, which it just got. Missing: no time. */
+  readonly readingMs?: ((bytes: number) => number) | undefined
 }
 
 /** The client closes the connection on purpose. The exchange then ends as `left`. */

@@ -201,7 +201,7 @@ function createCarrier(connection: Connection, clock: Clock, release: () => void
         sending.abortRequest = null
         onReconnect(recorder, isSent, clock.nowMs())
         // The connection has lost its socket, so it opens a new one. That one is not reused, so this happens once.
-        queueMicrotask(() => connection.dispatch(options, handler))
+        queueMicrotask(() => connection.dispatch(options, handler, recorder.request.readingMs !== undefined))
         return
       }
       endExchange(recorder, wasClosed ? { ...failure, reason: 'connection-reused-closed' } : failure)
@@ -214,7 +214,8 @@ function createCarrier(connection: Connection, clock: Clock, release: () => void
     carry: sending => {
       current = sending
       sending.carrier = carrier
-      connection.dispatch(sending.options, handler)
+      sending.recorder.hold = connection.hold
+      connection.dispatch(sending.options, handler, sending.recorder.request.readingMs !== undefined)
     },
     cancel: ({ abortRequest }, reason) => {
       if (abortRequest === null) connection.giveUp()

@@ -11,6 +11,22 @@ import { flagField, headerField, integerField, jsonObjectField, mapping, textFie
 import { type CallContext, type CallCost, type CallKind, kindField, offeredBy, usualTraits } from './call-kind.ts'
 import { hangUpField, hangUpOf, hangUpTraits, resolvedHangUp, writtenHangUp } from './hang-up.ts'
 
+const readRateText = 'tokens or bytes per second, from 0.1 to 1000000, such as 20 tokens/s or 500 bytes/s'
+
+/** How fast a client reads a stream. */
+export const readRateSchema = z.object({ unit: z.enum(['tokens', 'bytes']), perSecond: z.number().positive() })
+export type ReadRate = DeepReadonly<z.output<typeof readRateSchema>>
+
+/** `20 tokens/s` or `500 bytes/s`; null: no such rate. */
+export function parseReadRate(text: string): ReadRate | null {
+  const [, amount, unit] = /^(\d{1,7}(?:\.\d{1,3})?) (tokens|bytes)\/s$/.exec(text) ?? []
+  const perSecond = Number(amount)
+  if (!(perSecond >= 0.1 && perSecond <= 1_000_000)) return null
+  return { unit: unit === 'tokens' ? 'tokens' : 'bytes', perSecond }
+}
+
+const writtenReadRate = ({ unit, perSecond }: ReadRate): string => `${perSecond} ${unit}/s`
+
 export const chatSchema = mapping({
   kind: kindField('chat'),
   stream: flagField.default(true).describe('Whether to request a stream of tokens.'),
@@ -45,6 +61,17 @@ export const chatSchema = mapping({
     .default(false)
     .describe('Ask for a word that only this request has, so that it can be found in the completions of others.'),
   'hang-up': hangUpField,
+  'read-rate': z
+    .string({ error: readRateText })
+    .meta({ title: 'read rate', examples: ['20 tokens/s', '500 bytes/s'] })
+    .transform((value, context): ReadRate => {
+      const rate = parseReadRate(value)
+      if (rate !== null) return rate
+      context.issues.push({ code: 'custom', message: readRateText, input: value })
+      return z.NEVER
+    })
+    .optional()
+    .describe('How fast the client reads a stream, in tokens or bytes. Default: as fast as it comes.'),
 }).describe('A chat completion.')
 
 export const resolvedChat = z.object({
@@ -63,6 +90,8 @@ export const resolvedChat = z.object({
   canary: z.literal(true).optional(),
   /** Missing: the client reads every response to its end. */
   hangUp: resolvedHangUp.optional(),
+  /** Missing: the client reads every response as fast as it comes. */
+  readRate: readRateSchema.optional(),
 })
 type ChatCall = DeepReadonly<z.output<typeof resolvedChat>>
 
@@ -84,9 +113,22 @@ export const chat: CallKind<ChatCall> = {
       isStream: stream,
       model,
       ...hangUpTraits(call.hangUp),
+      // The client decides how long its streams take, so they are not timed.
+      ...(call.readRate && { isSearchable: false, samples: () => 0 }),
     }
   },
-  written: ({ stream, model, modelTier, promptTokens, maxCompletionTokens, isBounded, options, canary, hangUp }) => ({
+  written: ({
+    stream,
+    model,
+    modelTier,
+    promptTokens,
+    maxCompletionTokens,
+    isBounded,
+    options,
+    canary,
+    hangUp,
+    readRate,
+  }) => ({
     stream,
     // A model without a name is that of a service that nobody has asked yet.
     ...(model === '' ? { 'model-tier': modelTier } : { model }),
@@ -101,6 +143,7 @@ export const chat: CallKind<ChatCall> = {
     }),
     ...(canary && { canary }),
     ...writtenHangUp(hangUp),
+    ...(readRate && { 'read-rate': writtenReadRate(readRate) }),
   }),
 }
 
@@ -132,7 +175,24 @@ export function resolveChat(value: unknown, context: CallContext): ChatCall | nu
     options,
     ...(call.canary && { canary: true as const }),
     ...hangUpOf(call['hang-up'], stream, context.report),
+    ...readRateOf(call, context.report),
   }
+}
+
+/** How fast the client of a call reads. Only a stream can be read slowly, and only to its end. */
+function readRateOf(
+  { 'read-rate': readRate, 'hang-up': hangUp, stream }: Partial<z.output<typeof chatSchema>>,
+  report: CallContext['report'],
+): { readonly readRate?: ReadRate } {
+  if (readRate === undefined) return {}
+  const problem =
+    stream === false
+      ? 'no read-rate, since the response is no stream'
+      : hangUp !== undefined
+        ? 'no read-rate, since the client hangs up'
+        : null
+  if (problem !== null) report(['read-rate'], { got: writtenReadRate(readRate), expected: problem })
+  return { readRate }
 }
 
 /** Whether the model can generate the requested tokens. If not, that is reported. */

@@ -1,6 +1,6 @@
 import { choicesOf, maxLookups } from '../../../contract/chat-options.ts'
 import type { Contract } from '../../../contract/contract.ts'
-import { type Observation, streamOf } from '../../../observation/observation.ts'
+import { isReadSlowly, type Observation, streamOf } from '../../../observation/observation.ts'
 import { type ChatDescriptor, isChat, maxPromptTokens } from '../../../observation/requests/chat.ts'
 import { is2xx } from '../../../observation/response.ts'
 import { listPrice, priceListOf } from '../../checks/price-list.ts'
@@ -134,11 +134,12 @@ export function createHangUps(contract: Contract): HangUps {
   }
 }
 
-/** The mean time of a token, from one chunk to the next; null: too few have come. */
+/** The mean time of a token, from one chunk to the next; null: too few have come, or the client took the time. */
 function msPerTokenOf(observation: Observation): number | null {
   const stream = streamOf(observation)
   if (stream === null || stream.firstTokenMs === null || stream.lastTokenMs === null || stream.tokenChunks < 4)
     return null
+  if (isReadSlowly(observation)) return null
   const ms = (stream.lastTokenMs - stream.firstTokenMs) / (stream.tokenChunks - 1)
   return ms > 0 ? ms : null
 }

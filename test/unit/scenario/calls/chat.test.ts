@@ -64,3 +64,26 @@ test.each(['0 tokens', '5', '0ms', 'tokens', '-3 tokens', '2h'])('"%s" is no poi
 test('a whole response has no tokens to count', () => {
   expect(() => chat({ stream: false, 'hang-up': { after: '5 tokens' } })).toThrow('the response is no stream')
 })
+
+test.each([
+  ['20 tokens/s', { unit: 'tokens', perSecond: 20 }],
+  ['0.5 tokens/s', { unit: 'tokens', perSecond: 0.5 }],
+  ['4096 bytes/s', { unit: 'bytes', perSecond: 4096 }],
+])('a client may read %s', (text, readRate) => {
+  expect(chat({ 'read-rate': text })).toMatchObject({ readRate })
+})
+
+test.each(['20', '0 tokens/s', '-5 tokens/s', '20 tokens', '20 tokens/m', '2000000 bytes/s', '0.05 bytes/s'])(
+  '"%s" is no rate of reading',
+  text => {
+    const given = { kind: 'chat', 'prompt-tokens': 5, 'read-rate': text }
+    expect(chatSchema.safeParse(given).error?.issues[0]?.message).toMatch(/^tokens or bytes per second/)
+  },
+)
+
+test.each([
+  [{ stream: false }, 'no read-rate, since the response is no stream'],
+  [{ 'hang-up': { after: '5 tokens' } }, 'no read-rate, since the client hangs up'],
+])('%j has no rate of reading', (more, expected) => {
+  expect(() => chat({ ...more, 'read-rate': '20 tokens/s' })).toThrow(expected)
+})
