@@ -678,8 +678,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 593 files',
-    rule: atMostFiles(593),
+    text: 'src has at most 594 files',
+    rule: atMostFiles(594),
     planted: [],
   },
   {

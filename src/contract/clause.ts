@@ -9,6 +9,7 @@ export const checkNames = [
   'chat-response',
   'chat-stream',
   'chat-options',
+  'chat-json',
   'rpc-response',
   'rpc-credits',
   'lists',
@@ -62,6 +63,7 @@ export type CallFilterName =
   | 'any'
   | 'chat'
   | 'compressed-chat'
+  | 'json-answer'
   | 'conversation'
   | 'rpc'
   | 'batch'

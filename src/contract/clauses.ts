@@ -1,7 +1,7 @@
 import type { Clause, ClauseRow, JudgeName } from './clause.ts'
 import { authClauses, compressionClauses, errorClauses, headerClauses } from './clauses/answers.ts'
 import { billingClauses, replayClauses } from './clauses/billing.ts'
-import { chatClauses, streamClauses } from './clauses/chat.ts'
+import { chatClauses, chatJsonClauses, streamClauses } from './clauses/chat.ts'
 import { abuseClauses, limitClauses } from './clauses/limits.ts'
 import { resourceClauses } from './clauses/resources.ts'
 import { rpcClauses, rpcCoherenceClauses, rpcProtocolClauses } from './clauses/rpc.ts'
@@ -18,6 +18,7 @@ const rows = {
   ...chatClauses,
   ...compressionClauses,
   ...streamClauses,
+  ...chatJsonClauses,
   ...rpcClauses,
   ...rpcProtocolClauses,
   ...rpcCoherenceClauses,

@@ -52,6 +52,14 @@ const filters: Readonly<Record<Exclude<CallFilterName, 'any'>, CallFilter>> = {
     'accepts a compressed completion (accept-encoding)',
     ({ options }) => options !== null && options.encoding !== null,
   ),
+  'json-answer': {
+    wanted: 'offers tools or asks for JSON (tools or response_format in body, or tools of a conversation)',
+    matches: call =>
+      isOf(call, 'conversation')
+        ? call.tools !== undefined
+        : isOf(call, 'chat') &&
+          ['tools', 'response_format'].some(name => Object.hasOwn(call.options?.body ?? {}, name)),
+  },
   conversation: calls('conversation', 'has turns (kind: conversation)'),
   rpc: { wanted: 'sends a JSON-RPC request (kind: rpc)', matches: call => rpcOf(call) !== null },
   batch: { wanted: 'sends a JSON-RPC batch (kind: rpc-batch)', matches: isBatch },

@@ -133,6 +133,11 @@ const streamSchema = z.object({
   text: text.nullable(),
   /** Names of the called tools, at most 3. */
   toolNames: texts,
+  /**
+   * The tool calls, joined from their pieces, at most 16, each text cut at 4,096 characters. Missing: there is none, or
+   * the request had no options.
+   */
+  toolCalls: z.array(z.object({ name: text, arguments: text })).optional(),
   contentCharacters: whole,
   reasoningCharacters: whole,
   /** First non-empty token of any kind: content, reasoning or tool call. */

@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import { documentedContract } from '../../src/contract/documented.ts'
 import { todays } from '../support/nightly.ts'
+import { virtualRun } from '../support/virtual-run.ts'
+import { honestTransport } from './in-memory.ts'
 import { judge, objections } from './judged.ts'
-import { randomVariant, type Variant } from './service/variant.ts'
+import { randomVariant, type Variant, variant } from './service/variant.ts'
 
 const changes: readonly Partial<Variant>[] = [
   {},
@@ -45,4 +48,17 @@ describe('with an account that has little money', () => {
     })
     expect(found.findings.filter(text => !text.startsWith('threshold: '))).toEqual([])
   })
+})
+
+test('tool calls in pieces have arguments that fit, if a profile promises that', async () => {
+  const { report } = await virtualRun({
+    scenario: 'scenarios/conformance.yaml',
+    contract: { ...documentedContract, promises: { only: ['chat.json.arguments', 'catalogue.models'], except: [] } },
+    target: {
+      connect: clock => honestTransport(variant({}), {}, [], clock),
+      environment: { TURNPIKE_KEYS: Array.from({ length: 16 }, (_, index) => `hk-c${index}-1`).join(',') },
+    },
+  })
+  expect(report.findings).toEqual([])
+  expect(report.clauses.find(({ id }) => id === 'chat.json.arguments')).toMatchObject({ judged: 2, verdict: 'pass' })
 })

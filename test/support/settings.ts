@@ -118,6 +118,16 @@ export const settings: readonly Setting[] = [
   shipped('twins'),
   shipped('conversations'),
   shipped('agents'),
+  {
+    name: 'agents with JSON promised',
+    run: {
+      scenario: 'scenarios/agents.yaml',
+      contract: {
+        ...documentedContract,
+        promises: { only: ['*'], except: ['rpc.protocol.*', 'rpc.coherence.*'] },
+      },
+    },
+  },
   shipped('smoke'),
   withKnownDetails('smoke'),
   shipped('races'),

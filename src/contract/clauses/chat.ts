@@ -189,3 +189,16 @@ export const streamClauses = {
     { source: 'profile' },
   ],
 } satisfies ClauseRows
+
+const json = { source: 'profile', isExtra: true, needs: 'a profile that promises it', exercisedBy: 'json-answer' } as const
+
+/** What a program parses. Many models write it freely, so only a profile promises it. */
+export const chatJsonClauses = {
+  'chat.json.arguments': [
+    '2.4',
+    'chat-json',
+    'The arguments of a tool call are JSON and fit the parameters of the tool: types, required properties, listed values.',
+    json,
+  ],
+  'chat.json.content': ['2.4', 'chat-json', 'The content is JSON if the request asks for it, and fits its schema in the same way.', json],
+} satisfies ClauseRows

@@ -4,6 +4,7 @@ import type { Observation, Sink } from '../../observation/observation.ts'
 import { listKinds } from '../../observation/requests/lists.ts'
 import { type RequestKind, type RequestOf, requestKinds } from '../../observation/requests/request.ts'
 import type { FindingLog } from '../findings/findings.ts'
+import { checkChatJson } from './chat-json.ts'
 import { checkChatOptions } from './chat-options.ts'
 import { checkChatRequest } from './chat-request.ts'
 import { checkChatResponse } from './chat-response.ts'
@@ -47,6 +48,7 @@ const checks: { readonly [Name in CheckName]: readonly Registered<Name>[] } = {
   'chat-response': [only(['chat'], checkChatResponse)],
   'chat-stream': [only(['chat'], checkChatStream)],
   'chat-options': [only(['chat'], checkChatOptions)],
+  'chat-json': [only(['chat'], checkChatJson)],
   'rpc-response': [only(['rpc'], checkRpcResponse)],
   'rpc-credits': [only(['rpc'], checkRpcCredits)],
   lists: [only(listKinds, checkLists)],
@@ -61,7 +63,7 @@ const knowCutHeaders: readonly CheckName[] = ['headers', 'conditional-headers', 
 
 /** They judge what a body lacks, so they need all of it: one that broke off with its connection lacks nothing by itself. */
 const needWholeBodies: readonly CheckName[] = [
-  ...(['errors', 'chat-response', 'rpc-response', 'rpc-credits'] as const),
+  ...(['errors', 'chat-response', 'chat-json', 'rpc-response', 'rpc-credits'] as const),
   ...(['lists', 'resources', 'wallet-offers', 'payments'] as const),
 ]
 

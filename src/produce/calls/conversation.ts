@@ -21,6 +21,7 @@ import {
   type SessionHistory,
 } from './call.ts'
 import { buildChatOf, makePrompt } from './chat.ts'
+import { joinToolCalls } from './stream-events.ts'
 import type { AnswerSink } from './stream-reader.ts'
 
 export const conversationRequests: RequestBuilder<CallOf<'conversation'>> = {
@@ -197,24 +198,16 @@ export function addTurn(history: SessionHistory, turn: Turn, { text, calls }: Tu
 /** Puts an answer together from the pieces of a stream. */
 export function answerOfStream(): AnswerSink & { readonly answer: () => TurnAnswer } {
   let whole = ''
-  const calls: { id: string; name: string; arguments: string }[] = []
+  const joined = joinToolCalls()
   return {
     text: piece => {
       whole += piece
     },
-    toolCalls: deltas => {
-      for (const delta of deltas) {
-        const { index, id, function: named } = toObject(delta) ?? {}
-        const { name, arguments: piece } = toObject(named) ?? {}
-        const at = typeof index === 'number' && index >= 0 && index < maxToolCalls ? Math.floor(index) : 0
-        calls[at] ??= { id: '', name: '', arguments: '' }
-        const call = calls[at]
-        if (typeof id === 'string' && call.id === '') call.id = id
-        if (typeof name === 'string' && call.name === '') call.name = name
-        if (typeof piece === 'string') call.arguments += piece
-      }
-    },
-    answer: () => ({ text: whole, calls: usableCalls(calls.map(({ id, ...named }) => ({ id, function: named }))) }),
+    toolCalls: joined.add,
+    answer: () => ({
+      text: whole,
+      calls: usableCalls(joined.calls.map(({ id, ...named }) => ({ id, function: named }))),
+    }),
   }
 }
 

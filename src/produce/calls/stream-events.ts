@@ -1,4 +1,4 @@
-import { boundJson, isObject, isPresent, type JsonObject } from '../../lib/json.ts'
+import { boundJson, isObject, isPresent, type JsonObject, toObject } from '../../lib/json.ts'
 import {
   type DeltaField,
   type JsonType,
@@ -94,3 +94,43 @@ export function toolNamesIn(calls: readonly unknown[]): readonly string[] {
     return typeof name === 'string' && name !== '' ? [name.slice(0, maxToolNameLength)] : []
   })
 }
+
+/** A tool call of a stream, joined from its pieces. */
+export type JoinedCall = { id: string; name: string; arguments: string }
+
+const maxToolCalls = 64
+
+/**
+ * Joins the pieces of tool calls by the index of their choice and by their own. Some servers give several calls one index, or
+ * none: then another id with a name begins another call. Arguments are kept up to `maxLength`.
+ */
+export function joinToolCalls(maxLength = Number.POSITIVE_INFINITY) {
+  const calls: JoinedCall[] = []
+  const open = new Map<string, JoinedCall>()
+  const beginAt = (place: string): JoinedCall | null => {
+    if (calls.length === maxToolCalls) return null
+    const call = { id: '', name: '', arguments: '' }
+    calls.push(call)
+    open.set(place, call)
+    return call
+  }
+  return {
+    calls: calls as readonly Readonly<JoinedCall>[],
+    add: (deltas: readonly unknown[], choice: unknown = 0): void => {
+      for (const delta of deltas) {
+        const { index, id, function: named } = toObject(delta) ?? {}
+        const { name, arguments: piece } = toObject(named) ?? {}
+        const place = [choice, index].map(each => (typeof each === 'number' ? each : '')).join('/')
+        const known = open.get(place)
+        const isOther = known !== undefined && known.id !== '' && isText(id) && isText(name) && id !== known.id
+        const call = known === undefined || isOther ? beginAt(place) : known
+        if (call === null) continue
+        if (isText(id) && call.id === '') call.id = id
+        if (isText(name) && call.name === '') call.name = name
+        if (isText(piece) && call.arguments.length < maxLength) call.arguments += piece
+      }
+    },
+  }
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''

@@ -11,6 +11,7 @@ import {
   type DeltaTypes,
   ERROR,
   FINISH,
+  joinToolCalls,
   REASONING,
   RESULTS,
   ROLE,
@@ -47,6 +48,7 @@ const maxMalformed = 3
 const maxMalformedLength = 200
 const maxTextLength = 4_096
 const maxGaps = 2_000
+const maxToolCalls = 16
 
 /** Takes the answer of a stream, as it comes. */
 export type AnswerSink = {
@@ -91,6 +93,7 @@ export function createStreamReader({
   let error: unknown = null
   let parameters: JsonObject | null = null
   let text = echoField === null ? null : ''
+  const joined = echoField === null ? null : joinToolCalls(maxTextLength)
   let contentCharacters = 0
   let reasoningCharacters = 0
   let firstTokenMs: number | null = null
@@ -186,7 +189,7 @@ export function createStreamReader({
       if (!isObject(choice)) continue
       if (choice.index !== indices[0] || indices.length === 0)
         collectValue(indices, maxChoices, kept(choice.index ?? null))
-      if (isObject(choice.delta)) parts |= readDelta(choice.delta)
+      if (isObject(choice.delta)) parts |= readDelta(choice.delta, choice.index)
       if (isPresent(choice.stop_reason)) collectValue(stopReasons, maxIdentities, kept(choice.stop_reason))
       const reason = choice.finish_reason
       if (typeof reason !== 'string' || reason === '') continue
@@ -196,7 +199,7 @@ export function createStreamReader({
     return parts
   }
 
-  const readDelta = (delta: JsonObject): number => {
+  const readDelta = (delta: JsonObject, index: unknown): number => {
     const content = lengthOf(delta.content)
     // Servers use either name for the same text. A server that sends both sends the text twice.
     const reasoning = lengthOf(delta.reasoning_content) || lengthOf(delta.reasoning)
@@ -208,6 +211,7 @@ export function createStreamReader({
     if (Array.isArray(delta.tool_calls) && delta.tool_calls.length > 0) {
       parts |= TOOL_CALL
       onAnswer?.toolCalls(delta.tool_calls)
+      joined?.add(delta.tool_calls, index)
       for (const name of toolNamesIn(kept(delta.tool_calls))) collectName(toolNames, name)
     }
     if (content > 0) keepText(String(delta.content))
@@ -280,6 +284,13 @@ export function createStreamReader({
         parameters,
         text: text === null ? null : mask.beginning(text, maxTextLength),
         toolNames,
+        ...(joined !== null &&
+          joined.calls.length > 0 && {
+            toolCalls: joined.calls.slice(0, maxToolCalls).map(({ name, arguments: said }) => ({
+              name: mask.beginning(name, maxTextLength),
+              arguments: mask.beginning(said, maxTextLength),
+            })),
+          }),
         contentCharacters,
         reasoningCharacters,
         firstTokenMs,

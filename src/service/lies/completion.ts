@@ -1,9 +1,10 @@
+import { isObject } from '../../lib/json.ts'
 import type { Choice, Usage } from '../chat/completion.ts'
 import { minCachedTokens } from '../chat/prompt-cache.ts'
 import type { StreamEvent } from '../chat/stream.ts'
 import { always, amend, type Fields, input, result } from './decisions.ts'
 import { alsoViolating, type LieRow, type Lies } from './lie.ts'
-import { events, withoutPart } from './streams.ts'
+import { events, inCrowd, withHalfArguments, withoutLastText, withoutPart } from './streams.ts'
 
 /** Replaces fields of a message. */
 const amendMessage = (text: string, fields: Fields): LieRow =>
@@ -51,6 +52,15 @@ const changeBilledUsage = (text: string, change: (details: Details, prompt: numb
     price,
   ])
 
+/** Changes a member, if there is one. */
+const at =
+  (name: string, change: (member: unknown) => unknown) =>
+  (value: unknown): unknown =>
+    isObject(value) && Object.hasOwn(value, name) ? { ...value, [name]: change(value[name]) } : value
+
+/** A schema whose first required property may be missing. */
+const withoutOneRequired = at('required', required => (Array.isArray(required) ? required.slice(1) : required))
+
 export const completionLies = {
   'chat.choice.stop-reason': {
     'stop-reason-as-token': result(
@@ -77,6 +87,27 @@ export const completionLies = {
       ),
     ),
     'tool-calls-not-streamed': events('A stream that ends with a tool call lacks the call.', withoutPart('tool-call')),
+  },
+  'chat.json.arguments': {
+    'arguments-cut-in-a-crowd': inCrowd(
+      'With 16 streams in flight, half of the arguments of a tool call are lost.',
+      withHalfArguments,
+    ),
+    'arguments-miss-a-property': result(
+      'The arguments of a tool call lack a required property.',
+      'chatBody',
+      at('tools', tools =>
+        Array.isArray(tools) ? tools.map(at('function', at('parameters', withoutOneRequired))) : tools,
+      ),
+    ),
+  },
+  'chat.json.content': {
+    'json-cut-in-a-crowd': inCrowd('With 16 streams in flight, the end of the content is lost.', withoutLastText),
+    'json-misses-a-property': result(
+      'The content lacks a required property of the schema.',
+      'chatBody',
+      at('response_format', at('json_schema', at('schema', withoutOneRequired))),
+    ),
   },
   'chat.choice.length': {
     'cut-one-before': result(

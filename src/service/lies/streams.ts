@@ -78,15 +78,32 @@ export const inCrowd = (
     }
   })
 
+const hasText = ({ text }: StreamChunk): boolean => /"content":"[^"]/.test(text)
+
 const idIn = /"id":"[^"]*"/
 
 /** The first chunk with text, in place of the own one, with the own id and at the own time. */
 export function leaked(chunks: readonly StreamChunk[], other: readonly StreamChunk[]): readonly StreamChunk[] {
-  const hasText = ({ text }: StreamChunk) => /"content":"[^"]/.test(text)
   const at = chunks.findIndex(hasText)
   const own = chunks[at]
   const strange = other.find(hasText)
   if (own === undefined || strange === undefined) return chunks
   const text = strange.text.replace(idIn, idIn.exec(own.text)?.[0] ?? '')
   return chunks.with(at, { ...own, text })
+}
+
+/** Half of the arguments of each tool call. */
+export const withHalfArguments = (chunks: readonly StreamChunk[]): readonly StreamChunk[] =>
+  chunks.map(chunk => ({
+    ...chunk,
+    text: chunk.text.replace(/"arguments":("(?:[^"\\]|\\.)*")/, (_, said: string) => {
+      const whole = String(JSON.parse(said))
+      return `"arguments":${JSON.stringify(whole.slice(0, Math.ceil(whole.length / 2)))}`
+    }),
+  }))
+
+/** All chunks but the last one with text. */
+export function withoutLastText(chunks: readonly StreamChunk[]): readonly StreamChunk[] {
+  const last = chunks.findLastIndex(hasText)
+  return chunks.filter((_, index) => index !== last)
 }

@@ -303,7 +303,7 @@ test('a service without an RPC proxy lacks the clauses of the proxy, and keeps t
   const missing = notPromised(parseProfile(yaml, 'x'))
   expect(missing).toContain('rpc.credits.amount')
   expect(missing).toContain('catalogue.networks')
-  expect(missing.filter(id => id.startsWith('chat.'))).toEqual([])
+  expect(missing.filter(id => id.startsWith('chat.') && !isExtra(id))).toEqual([])
 })
 
 test('a service without completions lacks the clauses of completions, and keeps the others', async () => {

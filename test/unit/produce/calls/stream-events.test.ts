@@ -64,6 +64,40 @@ describe('the record of a choice', () => {
     expect(reading.toolNames).toEqual(['a', 'b', 'c'])
   })
 
+  test('has the tool calls joined from their pieces, if the request had options', () => {
+    const piece = (index: unknown, id: unknown, name: unknown, said: unknown, choice = 0) =>
+      event({
+        choices: [{ index: choice, delta: { tool_calls: [{ index, id, function: { name, arguments: said } }] } }],
+      })
+    const pieces = [
+      piece(0, 'a', 'first', ''),
+      piece(1, 'b', 'second', '{"b"'),
+      piece(0, undefined, undefined, '{"a"'),
+      // Some servers make up an id for each piece.
+      piece(0, 'x', undefined, ':1}'),
+      piece(1, 'b', 'second', ':2}'),
+      piece(0, 'c', 'of another choice', '{}', 1),
+      // Some give several calls one index, or none.
+      piece(0, 'd', 'third', '{}'),
+      piece(undefined, 'e', 'fourth', '{'),
+      piece(undefined, undefined, undefined, '}'),
+      piece(undefined, 'f', 'fifth', 7),
+    ]
+    expect(readOptioned(...pieces).toolCalls).toEqual([
+      { name: 'first', arguments: '{"a":1}' },
+      { name: 'second', arguments: '{"b":2}' },
+      { name: 'of another choice', arguments: '{}' },
+      { name: 'third', arguments: '{}' },
+      { name: 'fourth', arguments: '{}' },
+      { name: 'fifth', arguments: '' },
+    ])
+    expect(readPlain(...pieces)).not.toHaveProperty('toolCalls')
+    const long = piece(0, 'a', 'long', 'x'.repeat(5_000))
+    expect(readOptioned(long).toolCalls?.[0]?.arguments).toHaveLength(4_096)
+    const many = Array.from({ length: 99 }, (_, index) => piece(index, `${index}`, 'each', '{}'))
+    expect(readOptioned(...many).toolCalls).toHaveLength(16)
+  })
+
   test('has at most 16 indices', () => {
     const at = (index: unknown) => event({ choices: [{ index }] })
     expect(readPlain(at(0), at(1), at(0), at(undefined), at('a')).indices).toEqual([0, 1, null, 'a'])
