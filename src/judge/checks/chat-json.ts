@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { quote } from '../../lib/format.ts'
-import { isObject, type JsonObject, parseJson, toObject } from '../../lib/json.ts'
+import { isObject, isPresent, type JsonObject, parseJson, toObject } from '../../lib/json.ts'
 import { oneOf } from '../../lib/usage-error.ts'
 import type { ObservedResponse, StreamRecord } from '../../observation/observation.ts'
 import type { ChatDescriptor } from '../../observation/requests/chat.ts'
@@ -82,7 +82,7 @@ function checkArguments(
   expect: Expect<'chat.json.arguments'>,
 ): void {
   const schema = offered.find(tool => tool?.name === name)?.parameters
-  const text = said === '' ? '{}' : said
+  const text = isPresent(said) && said !== '' ? said : '{}'
   const what = `the arguments of ${quote(name)}`
   const wrong = typeof text === 'string' ? wrongJson(what, text, schema) : `${what} are ${quote(said)}, expected a text`
   expect('chat.json.arguments', wrong === null, () => wrong ?? '')

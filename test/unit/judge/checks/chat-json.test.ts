@@ -60,6 +60,7 @@ describe('arguments of tool calls', () => {
       'with null where it is allowed': called('{"item":"tea","count":null}'),
       'of a schema with alternatives': called('{"item":"tea","other":"x"}'),
       'that are empty, for a tool without parameters': called('', 'stop'),
+      'that are left out, for a tool without parameters': called(undefined, 'stop'),
       'of a tool that nobody offered': called('{"any":1}', 'search'),
       'that were cut for their length': called('{"item":"te', 'order', 'length'),
       'of a record that may have cut them': called(`{"item":"${'a'.repeat(247)}`),
