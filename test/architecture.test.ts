@@ -678,8 +678,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 594 files',
-    rule: atMostFiles(594),
+    text: 'src has at most 595 files',
+    rule: atMostFiles(595),
     planted: [],
   },
   {

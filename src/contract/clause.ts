@@ -31,6 +31,7 @@ export const auditNames = [
   'twins',
   'coherence',
   'overdraft',
+  'slow-readers',
 ] as const
 
 export type CheckName = (typeof checkNames)[number]
@@ -80,6 +81,7 @@ export type CallFilterName =
   | 'rate-limit-logs'
   | 'top-up'
   | 'hang-up'
+  | 'slow-reader'
   | 'twin'
   | 'twin-of-chat'
   | 'twin-of-rpc'

@@ -92,6 +92,10 @@ const filters: Readonly<Record<Exclude<CallFilterName, 'any'>, CallFilter>> = {
     wanted: 'leaves a completion early (hang-up)',
     matches: call => isOf(call, 'chat') && call.hangUp !== undefined,
   },
+  'slow-reader': {
+    wanted: 'reads a stream slowly (read-rate)',
+    matches: call => isOf(call, 'chat') && call.readRate !== undefined,
+  },
 }
 
 const unstreamed = completions('requests an unstreamed completion (kind: chat, stream: false)', ({ stream }) => !stream)

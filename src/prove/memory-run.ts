@@ -81,7 +81,7 @@ export function memoryTransport(service: Service, clock: Clock, network: MemoryN
           }
           if (reply.body.kind === 'live') throw new Error('a live stream has no place in virtual time')
           let bytes = 0
-          const { chunks } = reply.body
+          const { chunks, whileFull } = reply.body
           const dueMs = (chunk: StreamChunk) => Math.max(headersMs, startMs + chunk.afterMs + backMs)
           const read = (chunk: StreamChunk, index: number) => {
             if (isOver || isSilent) return
@@ -92,15 +92,33 @@ export function memoryTransport(service: Service, clock: Clock, network: MemoryN
             if (leave !== undefined && leavesAt(leave, reply.status)) return hangUp()
             if (index === chunks.length - 1)
               resolve({ ...response, endMs: clock.nowMs(), body: Buffer.alloc(0), bytes })
-            else if (readingMs !== undefined) readLater(index + 1, clock.nowMs() + readingMs(part.length))
           }
-          /** A client that reads slowly takes the next chunk when it has read those before. */
-          const readLater = (index: number, readyMs: number) => {
-            const chunk = chunks[index]
-            if (chunk !== undefined) clock.at(Math.max(readyMs, dueMs(chunk)), () => read(chunk, index))
+          const unread: (() => number)[] = []
+          let unreadBytes = 0
+          let isReading = false
+          const readNext = () => {
+            const next = unread.shift()
+            isReading = next !== undefined
+            if (next !== undefined) after(clock, next(), readNext)
           }
-          if (readingMs !== undefined) readLater(0, 0)
-          else chunks.forEach((chunk, index) => void clock.at(dueMs(chunk), () => read(chunk, index)))
+          /** A client that reads slowly takes a chunk when it has read those before. */
+          const wait = (chunk: StreamChunk, index: number, readingMs: (bytes: number) => number) => {
+            const fate = unreadBytes > bufferBytes ? whileFull?.(chunk.text) : 'waits'
+            if (fate === 'breaks-off') resolve({ ...arrived, ...lost(clock.nowMs()) })
+            if (isOver || fate === 'is-lost') return
+            const length = Buffer.byteLength(chunk.text)
+            unreadBytes += length
+            unread.push(() => {
+              unreadBytes -= length
+              read(chunk, index)
+              return readingMs(length)
+            })
+            if (!isReading) readNext()
+          }
+          chunks.forEach((chunk, index) => {
+            const take = readingMs === undefined ? read : wait
+            clock.at(dueMs(chunk), () => take(chunk, index, readingMs ?? (() => 0)))
+          })
         })
       })
     })
@@ -114,10 +132,12 @@ const unanswered = {
   bytes: 0,
 }
 
-const resetAt = (sentMs: number, endMs: number): Exchange => ({
-  ...{ ...unanswered, sentMs, endMs },
-  failure: { reason: 'connection-lost', detail: 'read ECONNRESET' },
-})
+/** What a client has not read and a network holds for it; then the buffers to it are full. */
+const bufferBytes = 4_096
+
+const lost = (endMs: number) => ({ endMs, failure: { reason: 'connection-lost', detail: 'read ECONNRESET' } }) as const
+
+const resetAt = (sentMs: number, endMs: number): Exchange => ({ ...unanswered, sentMs, ...lost(endMs) })
 
 function after(clock: Clock, delayMs: number, then: () => void): void {
   clock.at(clock.nowMs() + delayMs, then)

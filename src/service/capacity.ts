@@ -55,7 +55,7 @@ export function delayReply(reply: Reply, ms: number): Reply {
   const later = { ...reply, afterMs: reply.afterMs + ms, onLeave: onLeave && ((atMs: number) => onLeave(atMs - ms)) }
   if (reply.body.kind !== 'stream') return later
   const chunks = reply.body.chunks.map(({ afterMs, text }) => ({ afterMs: afterMs + ms, text }))
-  return { ...later, body: { kind: 'stream', chunks } }
+  return { ...later, body: { ...reply.body, chunks } }
 }
 
 /** How long the service takes. Each duration is log-normal: its median, and the sigma of its logarithm. */

@@ -33,12 +33,15 @@ export type Reply = {
 
 export type OnLeave = (afterMs: number) => void
 
-type ReplyBody =
+export type ReplyBody =
   | { readonly kind: 'whole'; readonly text: string }
   | { readonly kind: 'bytes'; readonly bytes: Buffer }
-  | { readonly kind: 'stream'; readonly chunks: readonly StreamChunk[] }
+  | { readonly kind: 'stream'; readonly chunks: readonly StreamChunk[]; readonly whileFull?: WhileFull | undefined }
   /** Parts that are sent as they come. Iterating rejects if there will be no end; the connection is then broken off. */
   | { readonly kind: 'live'; readonly parts: AsyncIterable<string> }
+
+/** What happens to a chunk that is due while the buffers to its client are full. Missing: it waits. */
+export type WhileFull = (text: string) => 'waits' | 'is-lost' | 'breaks-off'
 
 export type StreamChunk = {
   /** From the arrival of the request; never decreases along a stream. */

@@ -3,7 +3,7 @@ import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { TlsOptions } from 'node:tls'
 import { type Clock, systemClock } from '../lib/clock.ts'
-import { basePath, type Reply, type ServiceRequest, type StreamChunk } from './message.ts'
+import { basePath, type Reply, type ReplyBody, type ServiceRequest } from './message.ts'
 import { bodyLimitBytes, type Service } from './service.ts'
 
 type ServerOptions = {
@@ -107,6 +107,8 @@ function receive(incoming: IncomingMessage, done: (request: ServiceRequest) => v
   incoming.on('error', () => {})
 }
 
+type StreamBody = Pick<Extract<ReplyBody, { kind: 'stream' }>, 'chunks' | 'whileFull'>
+
 /** Sends each part when it is due. Stops when the client disconnects. */
 function send(clock: Clock, { status, headers: texts, afterMs, body, onLeave }: Reply, response: ServerResponse): void {
   const headers = onWire(texts)
@@ -134,7 +136,7 @@ function send(clock: Clock, { status, headers: texts, afterMs, body, onLeave }: 
       case 'stream':
         response.writeHead(status, headers)
         response.flushHeaders()
-        return stream(body.chunks, 0)
+        return stream(body, 0)
       case 'live':
         response.writeHead(status, headers)
         response.flushHeaders()
@@ -142,16 +144,19 @@ function send(clock: Clock, { status, headers: texts, afterMs, body, onLeave }: 
     }
   })
 
-  function stream(chunks: readonly StreamChunk[], from: number): void {
+  function stream({ chunks, whileFull }: StreamBody, from: number): void {
     const nowMs = clock.nowMs() - startMs
     let next = from
     let text = ''
-    for (let chunk = chunks[next]; chunk !== undefined && chunk.afterMs <= nowMs; chunk = chunks[++next])
-      text += chunk.text
+    for (let chunk = chunks[next]; chunk !== undefined && chunk.afterMs <= nowMs; chunk = chunks[++next]) {
+      const fate = response.writableNeedDrain ? whileFull?.(chunk.text) : 'waits'
+      if (fate === 'breaks-off') return void response.destroy()
+      if (fate !== 'is-lost') text += chunk.text
+    }
     if (text !== '') response.write(text)
     const coming = chunks[next]
     if (coming === undefined) response.end()
-    else at(startMs + coming.afterMs, () => stream(chunks, next))
+    else at(startMs + coming.afterMs, () => stream({ chunks, whileFull }, next))
   }
 }
 

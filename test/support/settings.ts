@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { clauseIds, isExtra } from '../../src/contract/clauses.ts'
 import type { Contract } from '../../src/contract/contract.ts'
 import { documentedContract } from '../../src/contract/documented.ts'
 import { loadProfile } from '../../src/contract/profile.ts'
@@ -111,6 +112,7 @@ export const settings: readonly Setting[] = [
         ...documentedContract,
         billing: { ...documentedContract.billing, hangUp: 'delivered' },
         chat: { ...documentedContract.chat, atOnce: { requests: 2, message: 'Too many completions at once' } },
+        promises: { only: [...clauseIds.filter(id => !isExtra(id)), 'slow-reader.*'], except: [] },
       },
     },
   },

@@ -202,3 +202,11 @@ export const chatJsonClauses = {
   ],
   'chat.json.content': ['2.4', 'chat-json', 'The content is JSON if the request asks for it, and fits its schema in the same way.', json],
 } satisfies ClauseRows
+
+const slowReader = { source: 'profile', isExtra: true, needs: 'a profile that promises it', exercisedBy: 'slow-reader' } as const
+
+/** What a service owes a client that reads a stream slowly. The document is silent about it. */
+export const slowReaderClauses = {
+  'slow-reader.text': ['4.2', 'slow-readers', 'A stream brings all of its text to a client that reads slowly.', slowReader],
+  'slow-reader.kept': ['4.2', 'slow-readers', 'A stream does not break off because its client reads slowly.', slowReader],
+} satisfies ClauseRows

@@ -23,6 +23,7 @@ import { createRateLimitAudit } from './rate-limits/rate-limits.ts'
 import { markRepeatedBodies } from './repeated-bodies.ts'
 import { createSendOrder } from './send-order.ts'
 import { createSignInAudit, judgeSignIns, type SignInGroup } from './sign-ins.ts'
+import { createSlowReaderAudit } from './slow-readers.ts'
 import { createTwinAudit } from './twins.ts'
 import { checkIdsAcrossWorkers, createUniqueIdsAudit, type KnownIds } from './unique-ids.ts'
 
@@ -72,6 +73,7 @@ export function createAudits(
   const coherence = createCoherenceAudit(context, findingLog.reporterFor('coherence'))
   const overdraft = createOverdraftAudit(context, findingLog.reporterFor('overdraft'))
   const twins = createTwinAudit(context, findingLog.reporterFor('twins'))
+  const slowReaders = createSlowReaderAudit(findingLog.reporterFor('slow-readers'))
   const audits: readonly Audit[] = [
     ledger,
     rateLimits,
@@ -85,6 +87,7 @@ export function createAudits(
     twins,
     coherence,
     overdraft,
+    slowReaders,
   ]
   const addAttempt = (attempt: Observation, watermarkMs: number) => {
     for (const audit of audits) audit.add(attempt, watermarkMs)

@@ -1,5 +1,5 @@
 import type { StreamEvent } from '../chat/stream.ts'
-import type { StreamChunk } from '../message.ts'
+import type { StreamChunk, WhileFull } from '../message.ts'
 import { result } from './decisions.ts'
 import { type LieRow, row } from './lie.ts'
 
@@ -78,7 +78,20 @@ export const inCrowd = (
     }
   })
 
-const hasText = ({ text }: StreamChunk): boolean => /"content":"[^"]/.test(text)
+/** What happens to streams whose clients do not read as fast as they come. */
+export const whileFull = (text: string, fate: WhileFull): LieRow =>
+  row(text, honest => ({
+    finish: (reply, state) => {
+      const finished = honest.finish(reply, state)
+      const { body } = finished
+      return body.kind === 'stream' ? { ...finished, body: { ...body, whileFull: fate } } : finished
+    },
+  }))
+
+const hasText = ({ text }: Pick<StreamChunk, 'text'>) => /"content":"[^"]/.test(text)
+
+/** Only text is lost, so that nothing else shows it. */
+export const losesText: WhileFull = text => (hasText({ text }) ? 'is-lost' : 'waits')
 
 const idIn = /"id":"[^"]*"/
 

@@ -2,12 +2,21 @@ import { isObject } from '../../lib/json.ts'
 import { result } from './decisions.ts'
 import { alsoViolating, type Lies } from './lie.ts'
 import { all, isBatch, isNodeReply, replies, replyText, withText } from './replies.ts'
-import { inCrowd, leaked } from './streams.ts'
+import { inCrowd, leaked, losesText, whileFull } from './streams.ts'
 
 /** What services do that treat one content in two ways. */
 export const twinLies = {
   'chat.isolation': {
     'chunk-leaks-in-a-crowd': inCrowd('With 16 streams in flight, the next one gets a chunk of the last one.', leaked),
+  },
+  'slow-reader.text': {
+    'slow-reader-loses-text': whileFull('A chunk of text is lost if its client has not read those before.', losesText),
+  },
+  'slow-reader.kept': {
+    'slow-reader-cut-off': whileFull(
+      'A stream breaks off if its client reads slower than it comes.',
+      () => 'breaks-off',
+    ),
   },
   'twin.accepted': {
     'streams-refused': alsoViolating(

@@ -1,0 +1,105 @@
+import { toObject } from '../../lib/json.ts'
+import { isReadSlowly, type Observation, streamOf } from '../../observation/observation.ts'
+import { isChat } from '../../observation/requests/chat.ts'
+import { is2xx } from '../../observation/response.ts'
+import { tokenCounts } from '../checks/completion.ts'
+import type { ClauseReporter } from '../findings/findings.ts'
+import { getOrAdd } from '../merge.ts'
+import type { Audit } from './audit.ts'
+
+type Reporter = ClauseReporter<'slow-readers'>
+
+/** Compares the streams of clients that read slowly with those of others. */
+export function createSlowReaderAudit(reporter: Reporter): Audit {
+  const texts = new Map<string, Texts>()
+  const slow: Endings = { whole: 0, cut: [], openMs: 0 }
+  const others: Endings = { whole: 0, cut: [], openMs: 0 }
+
+  return {
+    add: observation => {
+      const { id, request, outcome, response, headersMs, endMs } = observation
+      if (!isChat(request) || !request.stream || headersMs === null || endMs === null) return
+      if (response === null || !is2xx(response.status)) return
+      const kind = isReadSlowly(observation) ? slow : others
+      kind.openMs += Math.max(0, endMs - headersMs)
+      if (outcome.kind === 'failed' && cutOff.includes(outcome.reason)) kind.cut.push(id)
+      if (outcome.kind !== 'answered') return
+      kind.whole++
+      const perToken = charactersPerToken(observation)
+      if (perToken === null) return
+      const known = getOrAdd(texts, request.model, (): Texts => ({ others: 0, least: perToken, most: 0, slow: [] }))
+      if (kind === slow) {
+        if (known.slow.length < maxKept) known.slow.push({ id, perToken })
+        return
+      }
+      known.others++
+      known.least = known.others === 1 ? perToken : Math.min(known.least, perToken)
+      known.most = Math.max(known.most, perToken)
+    },
+    finish: () => {
+      for (const known of texts.values()) judgeTexts(known, reporter)
+      judgeEndings(slow, others, reporter)
+    },
+  }
+}
+
+/** How streams ended, and for how long they were open in all. `cut`: the requests. */
+type Endings = { whole: number; readonly cut: number[]; openMs: number }
+
+/** Characters per token of the streams of a model. */
+type Texts = {
+  others: number
+  least: number
+  most: number
+  readonly slow: { readonly id: number; readonly perToken: number }[]
+}
+
+const maxKept = 1_000
+/** A finding cites at most this many requests. */
+const maxCited = 8
+/** How a stream ends whose connection or body breaks off. */
+const cutOff: readonly string[] = ['connection-lost', 'stream-truncated']
+/** A shorter text has no usual length of a token. */
+const minTokens = 20
+const minOthers = 5
+/** Texts of one model do not differ so much in the length of a token, or their tokens are not all shown. */
+const usualRatio = 2
+/** At most this probability that a network breaks those streams by chance, which breaks each open one as easily. */
+const maxChance = 1e-5
+
+/** null: too short, or some of its tokens are no text. */
+function charactersPerToken(observation: Observation): number | null {
+  const stream = streamOf(observation)
+  const counts = stream && tokenCounts(stream.usage)
+  if (stream === null || !counts || stream.toolNames.length > 0) return null
+  const details = toObject(toObject(stream.usage)?.completion_tokens_details)
+  const hidden = stream.reasoningCharacters > 0 ? 0 : Number(details?.reasoning_tokens ?? 0)
+  const tokens = counts.completion - hidden
+  return tokens >= minTokens ? (stream.contentCharacters + stream.reasoningCharacters) / tokens : null
+}
+
+function judgeTexts({ others, least, most, slow }: Texts, reporter: Reporter): void {
+  if (others < minOthers || most > least * usualRatio) return
+  for (const { id, perToken } of slow) {
+    if (perToken * usualRatio >= least) reporter.pass('slow-reader.text')
+    else {
+      const message = `the text of a client that reads slowly has ${perToken.toFixed(1)} characters per token, expected at least ${least.toFixed(1)}, as in ${others} other streams`
+      reporter.fail('slow-reader.text', message, [id])
+    }
+  }
+}
+
+/** A network breaks open streams without regard to their readers, and those of slow readers are open for longer. */
+function judgeEndings(slow: Endings, others: Endings, reporter: Reporter): void {
+  for (let passed = 0; passed < slow.whole; passed++) reporter.pass('slow-reader.kept')
+  const { length: cut } = slow.cut
+  if (cut === 0) return
+  const share = slow.openMs / Math.max(1, slow.openMs + others.openMs)
+  if (others.cut.length > 0 || share ** cut > maxChance) {
+    const text = `${cut} streams of slow readers broke off, which a network may do`
+    reporter.unjudged('slow-reader.kept', { text, clause: null })
+    return
+  }
+  const message = `${cut} of ${cut + slow.whole} streams broke off while their clients read slowly, expected none, as of ${others.whole} others`
+  reporter.fail('slow-reader.kept', message, slow.cut.slice(0, maxCited))
+}
