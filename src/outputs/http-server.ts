@@ -1,23 +1,23 @@
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import { UsageError } from '../lib/usage-error.ts'
 
-/** The text that Prometheus scrapes. */
-export type Exposition = { readonly contentType: string; readonly render: () => Promise<string> }
+/** The text that Prometheus scrapes, in a format that the `Accept` header of the request names. */
+export type Exposition = (accept: string) => Promise<{ readonly contentType: string; readonly text: string }>
 
 export type HttpServer = { readonly port: number; readonly close: () => Promise<void> }
 
 /** Serves `/metrics`, on the loopback interface unless `host` is given. Rejects if it cannot listen. */
 export function startHttpServer(
-  options: Exposition & { readonly host?: string; readonly port: number },
+  address: { readonly host?: string; readonly port: number },
+  render: Exposition,
 ): Promise<HttpServer> {
-  const { contentType, render, ...address } = options
   return listen(address, (request, response) => {
     const path = request.url?.split('?')[0]
     if (path !== '/metrics') return respond(response, 404, 'text/plain', 'The metrics are at /metrics.\n')
     if (request.method !== 'GET' && request.method !== 'HEAD')
       return respond(response, 405, 'text/plain', 'Only GET and HEAD are allowed.\n')
-    render().then(
-      text => respond(response, 200, contentType, text),
+    render(request.headers.accept ?? '').then(
+      ({ contentType, text }) => respond(response, 200, contentType, text),
       (fault: unknown) => respond(response, 500, 'text/plain', `${fault}\n`),
     )
   })

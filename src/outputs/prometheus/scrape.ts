@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, type OpenMetricsContentType, Registry } from 'prom-client'
 import type { Timing } from '../../plan/plan.ts'
 import { type Exposition, listenMistake, parseAddress, reserveAddress, startHttpServer } from '../http-server.ts'
 import type { LiveRun, Output } from '../output.ts'
@@ -37,13 +37,12 @@ export async function createScrapeOutput(
   { host, port }: { readonly host: string; readonly port: number },
   sourceOf: (live: LiveRun) => ExpositionSource,
 ): Promise<Output & { readonly port: number }> {
-  let render: Exposition['render'] = async () => ''
-  const contentType = 'text/plain; version=0.0.4; charset=utf-8'
-  const server = await startHttpServer({ host, port, contentType, render: () => render() })
+  let render: Exposition = renderRegistry(new Registry())
+  const server = await startHttpServer({ host, port }, accept => render(accept))
   return {
     port: server.port,
     start: live => {
-      render = createExposition(sourceOf(live)).render
+      render = createExposition(sourceOf(live))
     },
     finish: async () => {},
     close: server.close,
@@ -59,12 +58,22 @@ export function createExposition(source: ExpositionSource): Exposition {
   collectDefaultMetrics({ register: registry })
   for (const { name, timing, help } of histogramFamilies) histogram(registry, source.metrics, name, timing, help)
   for (const family of families(source)) register(registry, family)
-  return {
-    contentType: registry.contentType,
-    render: async () => {
-      await source.catchUp()
-      return registry.metrics()
-    },
+  const render = renderRegistry(registry)
+  return async accept => {
+    await source.catchUp()
+    return render(accept)
+  }
+}
+
+/** In OpenMetrics where the request accepts it, as those of Prometheus do, or else in the older text format of Prometheus. */
+function renderRegistry(registry: Registry): Exposition {
+  const openMetrics = new Registry<OpenMetricsContentType>()
+  openMetrics.setContentType(Registry.OPENMETRICS_CONTENT_TYPE)
+  // That format renames counters, so its registry has metrics of its own with the values of the others.
+  for (const metric of registry.getMetricsAsArray()) openMetrics.registerMetric(Object.create(metric))
+  return async accept => {
+    const chosen = accept.includes('application/openmetrics-text') ? openMetrics : registry
+    return { contentType: chosen.contentType, text: await chosen.metrics() }
   }
 }
 

@@ -82,7 +82,7 @@ const source = (changes: Partial<ExpositionSource> = {}): ExpositionSource => {
   }
 }
 
-const scrape = async (from = source()) => readExposition(await createExposition(from).render())
+const scrape = async (from = source()) => readExposition((await createExposition(from)('')).text)
 
 describe('prometheus: a scrape shows the aggregates', () => {
   test.each([
@@ -169,10 +169,10 @@ test('prometheus: a scrape includes observations since the last one', async () =
   metrics.add(dropped())
   const exposition = createExposition(source({ metrics }))
   const name = 'turnpike_arrivals_dropped_total{call="chat",stage="steady"}'
-  expect(readExposition(await exposition.render()).get(name)).toBe(1)
+  expect(readExposition((await exposition('')).text).get(name)).toBe(1)
   metrics.add(dropped())
-  expect(readExposition(await exposition.render()).get(name)).toBe(2)
-  expect(readExposition(await exposition.render()).get(name)).toBe(2)
+  expect(readExposition((await exposition('')).text).get(name)).toBe(2)
+  expect(readExposition((await exposition('')).text).get(name)).toBe(2)
 })
 
 describe('prometheus: an unknown value is not 0', () => {
@@ -205,7 +205,7 @@ describe('prometheus: the number of label values is bounded', () => {
     for (const [index, stage] of stages.entries()) {
       metrics.add(anObservation({ stage }))
       if (index < maxExportedSeries - 2) continue
-      const after = readExposition(await exposition.render())
+      const after = readExposition((await exposition('')).text)
       expect(fallen([before, after])).toEqual([])
       expect(after.get(others)).toBe(index < maxExportedSeries ? undefined : index + 1 - maxExportedSeries)
       expect(after.get('turnpike_label_overflow{label="call"}')).toBe(Math.max(0, index + 1 - maxExportedSeries))
@@ -223,11 +223,46 @@ describe('prometheus: the number of label values is bounded', () => {
     }
     let metrics = folded(stages.slice(1))
     const exposition = createExposition(source({ metrics: inStableOrder({ cells: () => metrics.cells() }) }))
-    const before = readExposition(await exposition.render())
+    const before = readExposition((await exposition('')).text)
     metrics = folded(stages)
-    const after = readExposition(await exposition.render())
+    const after = readExposition((await exposition('')).text)
     expect(fallen([before, after])).toEqual([])
     expect(after.get('turnpike_request_duration_seconds_count{call="(other)",stage="(other)"}')).toBe(5)
+  })
+})
+
+describe('OpenMetrics', () => {
+  /** What Prometheus 2.45 sends. */
+  const accept =
+    'application/openmetrics-text;version=1.0.0;q=0.75,application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=0.0.4;q=0.25,*/*;q=0.1'
+  const ownSeries = (text: string) =>
+    [...readExposition(text)].filter(([series]) => series.startsWith('turnpike_')).toSorted()
+
+  test('has the series of the other format, before and after it, and counters without their suffix', async () => {
+    const exposition = createExposition(source())
+    const before = await exposition('text/plain')
+    const { contentType, text } = await exposition(accept)
+    expect(contentType).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8')
+    expect(text).toMatch(/\n# EOF\n$/)
+    expect(text.trimEnd().split('\n')).not.toContain('')
+    expect(text).toContain('# TYPE turnpike_requests counter\nturnpike_requests_total{')
+    expect(before.contentType).toBe('text/plain; version=0.0.4; charset=utf-8')
+    expect(before.text).toContain('# TYPE turnpike_requests_total counter\nturnpike_requests_total{')
+    expect(ownSeries(text.replace('# EOF\n', ''))).toEqual(ownSeries(before.text))
+    expect(ownSeries((await exposition('')).text)).toEqual(ownSeries(before.text))
+  })
+  test('has the current values at each scrape', async () => {
+    const metrics = createMetrics(aPlan())
+    const exposition = createExposition(source({ metrics }))
+    const sent = async () => {
+      const { text } = await exposition(accept)
+      return [...readExposition(text)].filter(([series]) => series.startsWith('turnpike_requests_total'))
+    }
+    expect(await sent()).toEqual([])
+    metrics.add(anObservation({ call: 'rpc' }))
+    expect(await sent()).toEqual([[expect.stringContaining('call="rpc"'), 1]])
+    metrics.add(anObservation({ call: 'rpc' }))
+    expect(await sent()).toEqual([[expect.stringContaining('call="rpc"'), 2]])
   })
 })
 
@@ -237,8 +272,8 @@ describe('metrics server', () => {
     await server?.close()
     server = null
   })
-  const serve = async (render = async () => 'up 1\n') => {
-    server = await startHttpServer({ port: 0, contentType: 'text/plain; version=0.0.4', render })
+  const serve = async (render = async () => ({ contentType: 'text/plain; version=0.0.4', text: 'up 1\n' })) => {
+    server = await startHttpServer({ port: 0 }, render)
     return `http://127.0.0.1:${server.port}`
   }
 
@@ -260,6 +295,6 @@ describe('metrics server', () => {
   test('a port in use is an error', async () => {
     const origin = await serve()
     const port = Number(new URL(origin).port)
-    await expect(startHttpServer({ port, contentType: '', render: async () => '' })).rejects.toThrow('EADDRINUSE')
+    await expect(startHttpServer({ port }, async () => ({ contentType: '', text: '' }))).rejects.toThrow('EADDRINUSE')
   })
 })
