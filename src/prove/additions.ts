@@ -1,4 +1,5 @@
 import { probeNames } from '../contract/probes.ts'
+import { promisesAny } from '../contract/promises.ts'
 import { isObject, type JsonObject } from '../lib/json.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { type DraftPlan, scenarioAt } from '../library/draft.ts'
@@ -7,11 +8,11 @@ import { mixOf, type Plan } from '../plan/plan.ts'
 import { membersOf } from '../scenario/load-scenario.ts'
 import { namesInSequence } from '../scenario/stage-schema.ts'
 
-/** What a scenario lacks to notice something, as a person writes it: a stage with its calls, or a threshold. */
+/** What a scenario lacks to notice something, as a person writes it: stages with their calls, or a threshold. */
 export type Addition = {
   readonly calls: JsonObject
-  /** null: it adds a threshold alone. */
-  readonly stage: JsonObject | null
+  /** Empty: it adds a threshold alone. */
+  readonly stages: readonly JsonObject[]
   readonly threshold: { readonly expect: string; readonly why: string } | null
 }
 
@@ -22,14 +23,22 @@ export type PricedAddition = {
   /** A decimal; null: a price is unknown. */
   readonly usd: string | null
   readonly calls: Plan['calls']
+  readonly forecast: Plan['forecast']
 }
 
-/** Its stage alone, by the callers of the scenario. It fails if anything is violated. */
-export const aloneWith = (draft: DraftPlan, { calls, stage }: Addition): JsonObject => ({
+/** Additions for lies about some clauses. */
+export type Reaching = {
+  readonly groups: readonly string[]
+  readonly additions: readonly PricedAddition[]
+  readonly most: number
+}
+
+/** Its stages alone, by the callers of the scenario. It fails if anything is violated. */
+export const aloneWith = (draft: DraftPlan, { calls, stages }: Addition): JsonObject => ({
   ...headOf(draft),
   // Probes alone are no calls, and a scenario has at least one.
   calls: { ...ownCalls(draft), ...calls },
-  stages: [stage],
+  stages,
   thresholds: strict,
 })
 
@@ -49,33 +58,29 @@ function headOf({ named: { written, file } }: DraftPlan): JsonObject {
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 const mappingOf = (value: unknown): JsonObject => (isObject(value) ? value : {})
 
-/**
- * A scenario with additions. A stage of few requests comes first, where it finds callers that have sent nothing. One
- * that may leave its callers at a limit comes last.
- */
+/** A scenario with additions. Their stages come first, where they find callers that have sent nothing. */
 export function scenarioWith({ named: { written, file } }: DraftPlan, additions: readonly Addition[]): JsonObject {
   const members = membersOf(written, file)
-  const stages = additions.flatMap(({ stage }): readonly JsonObject[] => (stage === null ? [] : [stage]))
   return {
     ...members,
     calls: { ...mappingOf(members.calls), ...Object.assign({}, ...additions.map(({ calls }) => calls)) },
-    stages: [...stages.filter(isShort), ...listOf(members.stages), ...stages.filter(stage => !isShort(stage))],
+    stages: [...additions.flatMap(({ stages }) => stages), ...listOf(members.stages)],
     thresholds: [...listOf(members.thresholds), ...additions.flatMap(({ threshold }) => threshold ?? [])],
   }
 }
 
-const isShort = ({ shape, calls }: JsonObject): boolean => shape === 'sequence' && listOf(calls).length === 1
-
-/** All calls in turn, each by a caller of its own: what a lie changes in it shows which of them would meet the lie. */
+/** All additions in turn, each by a caller of its own: what a lie changes in it shows which of them would meet the lie. */
 export const allInTurn = (draft: DraftPlan, candidates: readonly PricedAddition[]): JsonObject => ({
   ...headOf(draft),
   callers: { ...mappingOf(headOf(draft).callers), count: candidates.length + 1 },
   calls: { ...ownCalls(draft), ...Object.assign({}, ...candidates.map(({ addition: { calls } }) => calls)) },
-  stages: candidates.map(({ addition: { stage } }, index) => ({
-    ...stage,
-    name: `slot-${index}`,
-    'first-caller': index,
-  })),
+  stages: candidates.flatMap(({ addition: { stages } }, index) =>
+    stages.map((stage, part) => ({
+      ...stage,
+      name: `slot-${index}-${part}`,
+      ...(stage.shape !== 'pause' && { 'first-caller': index }),
+    })),
+  ),
 })
 
 /** A long completion says no more than a short one, and costs more. */
@@ -101,7 +106,7 @@ export async function singleCalls(draft: DraftPlan): Promise<readonly PricedAddi
     if (known.has(key) || written.some(isLong)) return
     const hasOthers = Number(mappingOf(written.at(-1))['other-caller-ratio'] ?? 0) > 0
     const stage = { shape: 'sequence', duration: '1s', callers: hasOthers ? 2 : 1, calls: [name] }
-    known.set(key, { calls, stage: { name: stageName(draft, name), ...stage }, threshold: null })
+    known.set(key, { calls, stages: [{ name: stageName(draft, name), ...stage }], threshold: null })
   }
   const addAll = (calls: JsonObject, nameOf: (name: string) => string) => {
     for (const [name, call] of Object.entries(calls)) {
@@ -135,7 +140,8 @@ export async function priced(draft: DraftPlan, addition: Addition): Promise<Pric
     const { plan } = await draft.inPlace(aloneWith(draft, addition))
     const sent = new Set(plan.stages.flatMap(mixOf).map(([name]) => name))
     const calls = Object.fromEntries(Object.entries(plan.calls).filter(([name]) => sent.has(name)))
-    return { addition, requests: plan.forecast.requests, usd: plan.forecast.worstUsd, calls }
+    const { requests, worstUsd: usd } = plan.forecast
+    return { addition, requests, usd, calls, forecast: plan.forecast }
   } catch (cause) {
     if (cause instanceof UsageError) return null
     throw cause
@@ -146,4 +152,141 @@ function stageName({ plan }: DraftPlan, call: string): string {
   const names = plan.stages.map(({ name }) => name)
   const name = `also-${call}`.slice(0, 60)
   return names.includes(name) ? `${name}-2` : name
+}
+
+/** Seconds before and after the end of a window or a block in which a caller asks whether it is over. */
+const aroundSeconds = 5
+/** Kinds of failures in one addition. */
+const maxKinds = 3
+/** What costs more, such as a limit of videos, is not tried. */
+const maxUsd = 1
+
+/**
+ * Additions that reach a limit, or the block of callers that fail too often, each with as few requests of one caller as the
+ * contract says, by the first parts of the clauses that they are about. After them, a pause lets windows and blocks end.
+ * `singles`: what they are made of.
+ */
+export async function reachingCalls(
+  draft: DraftPlan,
+  singles: readonly PricedAddition[],
+): Promise<readonly Reaching[]> {
+  const { limits, abuse } = draft.contract
+  const plain = singles.flatMap(single => {
+    const [name] = Object.keys(single.calls)
+    const isOne = single.requests === 1 && Object.keys(single.calls).length === 1
+    return isOne && name !== undefined ? [{ ...single, name }] : []
+  })
+  const failing = plain.filter(({ forecast: { failures } }) => failures.some(({ expected }) => expected === 1))
+  const passing = plain.filter(({ name, calls, forecast: { failures } }) => {
+    const call = calls[name]
+    const isWhole = call !== undefined && !('hangUp' in call && call.hangUp !== undefined)
+    return isWhole && failures.length === 0 && !(call.kind === 'rpc' && call.batchSize !== null)
+  })
+  const bases = cheapestByLimit(passing)
+  const tolerated = promisesAny(draft.contract, ['abuse.*']) ? abuse.failures : Number.POSITIVE_INFINITY
+  const additionOf = (
+    name: string,
+    of: readonly PricedAddition[],
+    parts: readonly JsonObject[],
+    restMs: number,
+  ): Addition => {
+    const stages = [...parts, pauseOf(restMs)].map((stage, part) => ({
+      name: stageName(draft, part === 0 ? name : `${name}-${part + 1}`),
+      ...stage,
+    }))
+    const calls: JsonObject = Object.assign({}, ...of.map(({ addition }) => addition.calls))
+    return { calls, stages, threshold: null }
+  }
+  const ofLimits: Addition[] = []
+  for (const base of bases) {
+    const add = (suffix: string, parts: readonly JsonObject[]) =>
+      ofLimits.push(additionOf(`${name}-${suffix}`, [base], parts, limits.windowMs + 1_000))
+    const { name, limit } = base
+    const beyond = { callers: 1, 'exceed-tier': true, mix: { [name]: 1 } }
+    const burst = (size: number) => ({ shape: 'burst', duration: '4s', size, ...beyond })
+    add('limit', [burst(limit + 1)])
+    const fifthMore = Math.ceil(limit * 1.2) + 1
+    if (fifthMore > limit + 1 && fifthMore <= limit + tolerated) add('above', [burst(fifthMore)])
+    // Of these requests, those before the end of the window are failures, too.
+    const asked = Math.min(tolerated - 2, limit, 10 * aroundSeconds)
+    const waitMs = limits.windowMs - 1_000 * (4 + aroundSeconds)
+    if (asked < 2 || waitMs <= 0) continue
+    const rate = `${Math.floor((60 * asked) / (2 * aroundSeconds))}/m`
+    const around = { shape: 'constant', duration: `${2 * aroundSeconds}s`, rate, ...beyond }
+    add('reset', [burst(limit + 1), pauseOf(waitMs), around])
+  }
+  const cheapestOf = (matches: (call: Plan['calls'][string]) => boolean) =>
+    passing.find(({ name, calls }) => calls[name] !== undefined && matches(calls[name]))
+  const read = cheapestOf(({ kind }) => kind === 'rpc')
+  const streamed = cheapestOf(call => call.kind === 'chat' && call.stream)
+  const [fails] = failing
+  const served = read ?? streamed
+  const ofFailures: Addition[] = []
+  if (fails !== undefined && served !== undefined && Number.isFinite(tolerated)) {
+    const add = (name: string, of: readonly PricedAddition[], parts: readonly JsonObject[], restMs = rest) =>
+      ofFailures.push(additionOf(name, of, parts, restMs))
+    const rest = Math.max(abuse.blockMs, abuse.windowMs) + 5_000
+    // What is asked of a caller that may be blocked is asked before, too: a response that is only refused is not checked.
+    const inTurn = (failures: readonly string[], asked = served.name) => ({
+      ...{ shape: 'sequence', duration: '1s', callers: 1, 'exceed-failure-limit': true },
+      calls: [asked, ...failures, asked],
+    })
+    const failures = (count: number) => `${count} x ${fails.name}`
+    // Failures from before the run may count until a window is over.
+    add('failures-tolerated', [served], [pauseOf(abuse.windowMs + 1_000), inTurn([failures(tolerated)])])
+    add('failures-block', [served], [inTurn([failures(tolerated + 1)])])
+    const half = Math.floor(tolerated / 2) + 1
+    const apart = pauseOf(abuse.windowMs / 2)
+    add('failures-apart', [served], [inTurn([failures(half)]), apart, inTurn([failures(half)])])
+    const kinds = failing.slice(0, maxKinds)
+    const each = Math.ceil((tolerated + 1) / kinds.length)
+    const mixed = kinds.flatMap(({ name }) => [`${each} x ${name}`, served.name])
+    add('failures-of-kinds', [served, ...kinds], [inTurn(mixed)])
+    const around = {
+      ...{ shape: 'constant', duration: `${2 * aroundSeconds}s`, rate: '2/s', callers: 1, 'exceed-tier': true },
+      ...{ 'exceed-failure-limit': true, mix: { [served.name]: 1 } },
+    }
+    const wait = pauseOf(Math.max(1_000, abuse.blockMs - 1_000 * aroundSeconds))
+    add('failures-over', [served], [inTurn([failures(tolerated + 1)]), wait, around])
+    if (streamed !== undefined)
+      add('failures-block-stream', [streamed], [inTurn([failures(tolerated + 1)], streamed.name)])
+    const [tightest] = bases.toSorted((a, b) => a.limit - b.limit)
+    if (tightest !== undefined) {
+      const burst = {
+        ...{ shape: 'burst', duration: '1s', size: tightest.limit + tolerated + 1, callers: 1, 'exceed-tier': true },
+        ...{ 'exceed-failure-limit': true, mix: { [tightest.name]: 1 } },
+      }
+      add('rejections-block', [served, tightest], [burst, inTurn([])], Math.max(rest, limits.windowMs + 1_000))
+    }
+  }
+  return [
+    { groups: ['limit', 'retry'], additions: await affordable(draft, ofLimits), most: 8 },
+    { groups: ['abuse'], additions: await affordable(draft, ofFailures), most: 8 },
+  ]
+}
+
+/** Those that the scenario can have, the cheapest first. */
+async function affordable(draft: DraftPlan, additions: readonly Addition[]): Promise<readonly PricedAddition[]> {
+  const all: PricedAddition[] = []
+  for (const addition of additions) {
+    const candidate = await priced(draft, addition)
+    if (candidate !== null && Number(candidate.usd ?? 0) <= maxUsd) all.push(candidate)
+  }
+  return all.toSorted(byCost)
+}
+
+const pauseOf = (ms: number): JsonObject => ({ shape: 'pause', duration: `${Math.ceil(ms / 1_000)}s` })
+
+/** For each limit of requests, the call that uses it up at the lowest cost. */
+function cheapestByLimit<Single extends PricedAddition>(singles: readonly Single[]) {
+  const cheapest = new Map<string, Single & { readonly limit: number; readonly usdOfAll: number }>()
+  for (const single of singles)
+    for (const { scope, perMinute, limit } of single.forecast.limits) {
+      if (perMinute !== 1 || scope.endsWith(' tokens')) continue
+      const usdOfAll = Number(single.usd ?? Number.MAX_VALUE) * limit
+      const limiter = scope.split(':')[0] ?? scope
+      if (usdOfAll < (cheapest.get(limiter)?.usdOfAll ?? Number.POSITIVE_INFINITY))
+        cheapest.set(limiter, { ...single, limit, usdOfAll })
+    }
+  return [...cheapest.values()]
 }

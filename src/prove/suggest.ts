@@ -7,6 +7,7 @@ import {
   aloneWith,
   byCost,
   type PricedAddition,
+  reachingCalls,
   scenarioWith,
   singleCalls,
 } from './additions.ts'
@@ -71,27 +72,36 @@ async function suggestCalls(draft: DraftPlan, makeRuns: MakeRuns, survivors: rea
   // If --only names calls, no other call is sent.
   const namesCalls = draft.plan.only?.names.some(name => Object.hasOwn(draft.plan.calls, name)) ?? false
   if (survivors.length === 0 || namesCalls) return { found, untried }
-  const open = await withCandidates(draft, makeRuns, survivors)
   const checks = createChecks(draft, makeRuns, max)
-  for (let going = open; going.length > 0; ) {
-    const tried = nextTried(going, checks.passes)
-    const alone = await makeRuns(
-      tried.map(({ mutant, candidate }) => mutated(mutant, aloneWith(draft, candidate.addition))),
-    )
-    const shown = tried.filter((_, index) => alone[index]?.verdict === 'fail')
-    const passing = await checks.honest(shown.map(({ candidate }) => candidate))
-    const checked = shown.filter(({ candidate }) => passing.get(candidate) === 'passes')
-    const whole = await makeRuns(
-      checked.map(({ mutant, candidate }) => mutated(mutant, scenarioWith(draft, [candidate.addition]))),
-    )
-    const noticed = new Set<string>()
-    checked.forEach(({ mutant, candidate }, index) => {
-      if (whole[index]?.verdict !== 'fail') return
-      noticed.add(mutant.name)
-      found.set(candidate, [...(found.get(candidate) ?? []), mutant.name])
+  const singles = await singleCalls(draft)
+  const passes = [{ groups: null, additions: singles, most: maxTried }, ...(await reachingCalls(draft, singles))]
+  for (const { groups, additions, most } of passes) {
+    const noticedBefore = new Set([...found.values()].flat())
+    const left = survivors.filter(({ name, clause }) => {
+      const isAbout = groups === null || groups.some(group => clause?.startsWith(`${group}.`))
+      return isAbout && !noticedBefore.has(name) && !untried.includes(name)
     })
-    for (const { mutant, candidate } of shown) if (passing.get(candidate) === 'untried') untried.push(mutant.name)
-    going = tried.filter(({ mutant: { name } }) => !noticed.has(name) && !untried.includes(name))
+    const open = left.length === 0 ? [] : await withCandidates(draft, makeRuns, left, additions, most)
+    for (let going = open; going.length > 0; ) {
+      const tried = nextTried(going, checks.passes)
+      const alone = await makeRuns(
+        tried.map(({ mutant, candidate }) => mutated(mutant, aloneWith(draft, candidate.addition))),
+      )
+      const shown = tried.filter((_, index) => alone[index]?.verdict === 'fail')
+      const passing = await checks.honest(shown.map(({ candidate }) => candidate))
+      const checked = shown.filter(({ candidate }) => passing.get(candidate) === 'passes')
+      const whole = await makeRuns(
+        checked.map(({ mutant, candidate }) => mutated(mutant, scenarioWith(draft, [candidate.addition]))),
+      )
+      const noticed = new Set<string>()
+      checked.forEach(({ mutant, candidate }, index) => {
+        if (whole[index]?.verdict !== 'fail') return
+        noticed.add(mutant.name)
+        found.set(candidate, [...(found.get(candidate) ?? []), mutant.name])
+      })
+      for (const { mutant, candidate } of shown) if (passing.get(candidate) === 'untried') untried.push(mutant.name)
+      going = tried.filter(({ mutant: { name } }) => !noticed.has(name) && !untried.includes(name))
+    }
   }
   return { found, untried }
 }
@@ -129,8 +139,9 @@ async function withCandidates(
   draft: DraftPlan,
   makeRuns: MakeRuns,
   survivors: readonly Mutant[],
+  all: readonly PricedAddition[],
+  most: number,
 ): Promise<readonly Open[]> {
-  const all = await singleCalls(draft)
   const scenario = allInTurn(draft, all)
   const replies = await makeRuns(
     survivors.map(({ terms }) => ({ ...honestTerms, ...terms, scenario, failFast: true, repliesOnly: true })),
@@ -145,7 +156,7 @@ async function withCandidates(
     // A lie that changes all replies shows at those that ask about its clause, if at any.
     const both = matching.filter(candidate => different.includes(candidate))
     const [first = matching] = [both, different].filter(({ length }) => length > 0)
-    return { mutant, left: first.slice(0, maxTried) }
+    return { mutant, left: first.slice(0, most) }
   })
 }
 
@@ -173,11 +184,11 @@ function createChecks(draft: DraftPlan, makeRuns: MakeRuns, max: number) {
   }
 }
 
-function yamlOf({ calls, stage, threshold }: Addition): readonly string[] {
+function yamlOf({ calls, stages, threshold }: Addition): readonly string[] {
   const written = Object.entries(calls).map(([name, call]) => `  ${name}: ${yamlFlow(call)}`)
   return [
     ...(written.length === 0 ? [] : ['calls:', ...written]),
-    ...(stage === null ? [] : ['stages:', `  - ${yamlFlow(stage)}`]),
+    ...(stages.length === 0 ? [] : ['stages:', ...stages.map(stage => `  - ${yamlFlow(stage)}`)]),
     ...(threshold === null ? [] : ['thresholds:', `  - ${yamlFlow(threshold)}`]),
   ]
 }

@@ -19,9 +19,14 @@ import { freshDirectory } from '../support/turnpike.ts'
 /** Without these promises, no shipped scenario passes. */
 const content = ['chat.choice', 'rpc.response', 'billing.conservation']
 
-function draftOf(written: JsonObject, promises: readonly string[], only: readonly string[] = []): Promise<DraftPlan> {
+function draftOf(
+  written: JsonObject,
+  promises: readonly string[],
+  only: readonly string[] = [],
+  stated: JsonObject = {},
+): Promise<DraftPlan> {
   const profile = join(freshDirectory(), 'profile.yaml')
-  writeFileSync(profile, `promises: { only: ${JSON.stringify([...content, ...promises])} }`)
+  writeFileSync(profile, JSON.stringify({ ...stated, promises: { only: [...content, ...promises] } }))
   const overrides = { target: null, seed: null, budgetUsd: null, topUpUsd: null, only }
   return draftScenario(
     { written, file: 'shortened.yaml', isFile: false },
@@ -82,11 +87,11 @@ test.each(removals)(
   },
 )
 
-const steady = (thresholds: readonly string[]): JsonObject => ({
+const steady = (thresholds: readonly string[], rate = '10/s'): JsonObject => ({
   name: 'steady',
   callers: { count: 2 },
   calls: { read: { kind: 'rpc', network: 'ethereum-mainnet', methods: { eth_blockNumber: 1 } } },
-  stages: [{ name: 'all', shape: 'constant', duration: '20s', rate: '10/s', mix: { read: 1 } }],
+  stages: [{ name: 'all', shape: 'constant', duration: '20s', rate, mix: { read: 1 } }],
   thresholds: ['violations == 0', ...thresholds].map(each => ({ expect: each, why: 'A test.' })),
 })
 
@@ -101,7 +106,7 @@ test('without them, thresholds on times and failures are suggested, and cost not
   const { suggestions } = less
   expect(suggestions.flatMap(({ notices }) => notices)).toEqual(expect.arrayContaining(faults))
   for (const { addition, requests, usd, notices } of suggestions) {
-    if (addition.stage !== null) continue
+    if (addition.stages.length > 0) continue
     expect({ requests, usd }).toEqual({ requests: 0, usd: '0' })
     const proof = await prove(await draft.inPlace(scenarioWith(draft, [addition])), false)
     expect(caughtIn(proof)).toEqual(expect.arrayContaining([...notices]))
@@ -156,3 +161,45 @@ test('what a long scenario leaves no time for is named', async () => {
   expect(suggestions.length).toBe(1)
   expect(untried.length).toBeGreaterThan(3)
 })
+
+/** Limits of this size need no more requests than it says, whatever the document says. */
+const small = { rpc: { requestsPerMinute: 30 }, abuse: { failures: 8 } }
+const reaching = [
+  {
+    about: 'a limit',
+    promises: ['limit.requests.enforced', 'limit.requests.not-early', 'retry.after-reset'],
+    notices: [
+      'one-request-too-many',
+      'no-request-limit',
+      'one-request-too-few',
+      'window-ends-late',
+      'limit-a-fifth-higher',
+    ],
+    requests: [31, 80],
+  },
+  {
+    about: 'a block',
+    promises: ['abuse.*'],
+    notices: ['block-never', 'block-one-failure-late', 'block-one-failure-early', 'block-two-seconds-short'],
+    requests: [10, 80],
+  },
+] as const
+
+test.each(todays(reaching, reaching.length))(
+  'a stage that reaches $about is suggested, with as many requests as the profile says',
+  async ({ promises, notices, requests: [least, most] }) => {
+    const draft = await draftOf(steady([], '1/s'), promises, [], small)
+    const less = await prove(draft, true)
+    expect(less.verdict, less.reasons.join(' ')).toBe('pass')
+    expect(caughtIn(less).filter(name => notices.some(each => each === name))).toEqual([])
+    const of = less.suggestions.filter(suggestion => notices.some(name => suggestion.notices.includes(name)))
+    expect(of.flatMap(suggestion => suggestion.notices)).toEqual(expect.arrayContaining([...notices]))
+    for (const { addition, notices: said, requests, yaml } of of) {
+      expect(requests).toBeGreaterThanOrEqual(least)
+      expect(requests).toBeLessThanOrEqual(most)
+      const proof = await prove(await draft.inPlace(scenarioWith(draft, [addition])), false)
+      expect(proof.verdict).toBe('pass')
+      expect(caughtIn(proof), yaml.join('\n')).toEqual(expect.arrayContaining([...caughtIn(less), ...said]))
+    }
+  },
+)
