@@ -11,7 +11,8 @@ import { startTurnpike, turnpike } from '../../test/support/turnpike.ts'
 
 /**
  * Takes the pictures of the documents: the progress of real runs in a pseudo-terminal, and the pages of a comparison
- * and, at phone and desk size, of a report. It takes two minutes, needs Debian's chromium and pngquant, and is run by `npm run screenshots`.
+ * and, at phone and desk size, of a report. It takes two minutes, needs Debian's chromium, or the one that `TURNPIKE_CHROMIUM`
+ * names, and pngquant, and is run by `npm run screenshots`. The site is built with pictures of its own version.
  * Names on the command line select some of `progress`, `search`, `live`, `report` and `comparison`.
  */
 const selected = process.argv.slice(2)
@@ -38,7 +39,7 @@ const colors = ['#484f58', '#ff7b72', '#4fc46a', '#f0a94b', '#6aa7ff', '#b899ff'
 const directory = mkdtempSync(join(tmpdir(), 'turnpike-screenshots-'))
 // The pictures show relative paths.
 process.chdir(directory)
-const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: browserFlags })
+const browser = await chromium.launch({ executablePath: process.env.TURNPIKE_CHROMIUM ?? '/usr/bin/chromium', args: browserFlags })
 try {
   if (isSelected('progress')) await pictureProgress(browser)
   if (isSelected('search')) await pictureSearch(browser)
