@@ -126,8 +126,8 @@ function withoutIdleCalls(candidate: Candidate): Candidate {
 type Simpler = { readonly cut: string; readonly call: WrittenCall }
 
 /**
- * Without one field, with a smaller number, or with fewer members of a mapping. A number stays: without it there may be no
- * bound. The reader of the scenario refuses what makes no sense.
+ * Without one field, with a smaller number, with the lower end of a range, or with fewer or simpler members of a mapping. A
+ * number stays: without it there may be no bound. The reader of the scenario refuses what makes no sense.
  */
 function* simplerCalls(call: WrittenCall): Generator<Simpler> {
   for (const [key, value] of Object.entries(call)) {
@@ -135,6 +135,11 @@ function* simplerCalls(call: WrittenCall): Generator<Simpler> {
     if (typeof value === 'number')
       for (const fewer of smallerThan(value))
         yield { cut: `${value - fewer} of ${key}`, call: { ...call, [key]: fewer } }
+    // What happens each time does not depend on the seed.
+    if (key === 'ratio' && typeof value === 'number' && value > 0 && value < 1)
+      yield { cut: 'chance', call: { ...call, ratio: 1 } }
+    const least = typeof value === 'string' ? leastOf(value) : null
+    if (least !== null) yield { cut: `the range of ${key}`, call: { ...call, [key]: least } }
     const { [key]: _, ...rest } = call
     if (typeof value === 'string' && (parseDuration(value) ?? 0) > 0) {
       yield { cut: key, call: rest }
@@ -143,6 +148,10 @@ function* simplerCalls(call: WrittenCall): Generator<Simpler> {
     if (!isObject(value)) continue
     yield { cut: key, call: rest }
     const members = Object.entries(value)
+    // Weights of methods mean nothing alone.
+    if (key !== 'methods')
+      for (const { cut, call: simpler } of simplerCalls(value))
+        yield { cut: `${cut} of ${key}`, call: { ...call, [key]: simpler } }
     if (members.length < 2) continue
     // One of many is often enough.
     for (const [member, each] of members)
@@ -157,3 +166,10 @@ function* simplerCalls(call: WrittenCall): Generator<Simpler> {
 /** None, or for a whole number also one, a half, and one less. */
 const smallerThan = (value: number): readonly number[] =>
   value === 0 ? [] : Number.isInteger(value) ? [...new Set([0, ...fewerThan(value, 1)])] : [0]
+
+/** The lower end of a range such as `3 to 5`; null: it is none. */
+function leastOf(text: string): number | string | null {
+  const [, least] = /^(\w+) to \w+$/.exec(text) ?? []
+  if (least === undefined) return null
+  return /^\d+$/.test(least) ? Number(least) : least
+}

@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { ClauseId } from '../../src/contract/clauses.ts'
+import type { Contract } from '../../src/contract/contract.ts'
+import { documentedContract } from '../../src/contract/documented.ts'
+import { toObject } from '../../src/lib/json.ts'
 import { randomStream } from '../../src/lib/random.ts'
 import type { Lie } from '../../src/service/lies/lie.ts'
 import { allLies, knownLie } from '../../src/service/lies/lies.ts'
@@ -77,6 +80,53 @@ describe('the smallest scenario', () => {
     const lie = knownLie('failed-item-in-full')
     const { shrunk } = await shrinkVirtually({ scenario: replays }, 'rpc.batch.error-price', lie, () => false)
     expect(shrunk).toBeNull()
+  })
+})
+
+const sessions = `name: sessions
+callers: { count: 6 }
+calls:
+  talk:
+    kind: conversation
+    stream: false
+    model-tier: S
+    turns: 3 to 5
+    user-tokens: 20 to 40
+    max-completion-tokens: 16 to 32
+    think: 100ms to 500ms
+    system-tokens: 50
+    system-groups: 2
+    replays: { ratio: 0.4, duplicates: 2 }
+  hello: { kind: chat, stream: false, model-tier: S, prompt-tokens: 20, max-completion-tokens: 8 }
+stages:
+  - { name: load, shape: constant, duration: 10s, rate: 1/s, mix: { talk: 1, hello: 1 } }
+`
+
+/** A lie about replays of turns, and the least call that shows it. */
+const ofSessions = [
+  ['rpc.replay.body', 'replay-of-an-earlier-turn', { turns: 2, replays: { ratio: 1 } }],
+  ['rpc.replay.header', 'key-of-the-conversation', { turns: 2, replays: { ratio: 1 } }],
+  ['rpc.replay.header', 'replay-unmarked', { turns: 1, replays: { ratio: 1 } }],
+  ['rpc.replay.charge', 'replay-charged-again', { turns: 1 }],
+] as const
+
+describe('a finding of a session with replays', () => {
+  const { idempotency } = documentedContract
+  const contract: Contract = { ...documentedContract, idempotency: { ...idempotency, calls: ['rpc', 'chat'] } }
+
+  test.each(todays([...ofSessions], 2))('%s by the lie %s becomes one short session', async (clause, name, least) => {
+    const lie = knownLie(name)
+    const { shrunk, withLies } = await shrinkVirtually({ scenario: sessions, contract }, clause, lie)
+    expect(shrunk).toMatchObject({ ended: 'minimal', arrivals: 1, violated: 3, tried: 3 })
+    if (shrunk === null) return
+    const { talk, ...others } = toObject(toObject(shrunk.scenario)?.calls) ?? {}
+    expect(others).toEqual({})
+    expect(talk).toMatchObject({ kind: 'conversation', 'user-tokens': 1, 'max-completion-tokens': 1, ...least })
+    // No think time, system prompt or further option is left.
+    const kept = ['kind', 'stream', 'model', 'turns', 'user-tokens', 'max-completion-tokens', 'replays']
+    expect(Object.keys(toObject(talk) ?? {}).toSorted()).toEqual(kept.toSorted())
+    const { report } = await withLies(shrunk.scenario, [])
+    expect([report.verdict, report.findings]).toEqual(['pass', []])
   })
 })
 

@@ -1,7 +1,8 @@
 import { connect } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { documentedContract } from '../../../src/contract/documented.ts'
-import type { RunningServer } from '../../../src/service/server.ts'
+import type { WhileFull } from '../../../src/service/message.ts'
+import { type RunningServer, startServer } from '../../../src/service/server.ts'
 import { serviceForClients } from '../../support/service-for-clients.ts'
 import { item } from './conversation.ts'
 
@@ -129,4 +130,39 @@ test('HEAD gets the headers of GET', async () => {
   expect([head?.status, await head?.text()]).toEqual([200, ''])
   expect(head?.headers.get('content-length')).toBe(get?.headers.get('content-length'))
   await get?.text()
+})
+
+/** What arrives of 40 parts of half a megabyte at a client that reads nothing for a while. */
+async function readLate(whileFull: WhileFull | undefined): Promise<number> {
+  const part = 'x'.repeat(524_288)
+  const chunks = Array.from({ length: 40 }, (_, index) => ({ afterMs: index * 5, text: part }))
+  const reply = { status: 200, headers: {}, afterMs: 0, body: { kind: 'stream', chunks, whileFull } } as const
+  const slow = await startServer({
+    service: { respond: () => reply, respondLater: () => null, chains: [] },
+    port: 0,
+    host: '127.0.0.1',
+  })
+  let bytes = 0
+  const socket = connect(slow.port, '127.0.0.1')
+  socket.pause().write('GET /api/v1/models HTTP/1.0\r\n\r\n')
+  await new Promise(resolve => setTimeout(resolve, 350))
+  socket.on('data', read => {
+    bytes += read.length
+  })
+  await new Promise(resolve =>
+    socket
+      .on('error', () => {})
+      .on('close', resolve)
+      .resume(),
+  )
+  await slow.close()
+  return Math.floor(bytes / part.length)
+}
+
+test.each<[string, WhileFull | undefined, (parts: number) => boolean]>([
+  ['waits', undefined, parts => parts === 40],
+  ['is lost', () => 'is-lost', parts => parts > 1 && parts < 40],
+  ['breaks off the stream', () => 'breaks-off', parts => parts < 40],
+])('what a client has no room for %s', async (_, whileFull, fits) => {
+  expect(await readLate(whileFull)).toSatisfy(fits)
 })
