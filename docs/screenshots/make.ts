@@ -39,7 +39,10 @@ const colors = ['#484f58', '#ff7b72', '#4fc46a', '#f0a94b', '#6aa7ff', '#b899ff'
 const directory = mkdtempSync(join(tmpdir(), 'turnpike-screenshots-'))
 // The pictures show relative paths.
 process.chdir(directory)
-const browser = await chromium.launch({ executablePath: process.env.TURNPIKE_CHROMIUM ?? '/usr/bin/chromium', args: browserFlags })
+const browser = await chromium.launch({
+  executablePath: process.env.TURNPIKE_CHROMIUM ?? '/usr/bin/chromium',
+  args: browserFlags,
+})
 try {
   if (isSelected('progress')) await pictureProgress(browser)
   if (isSelected('search')) await pictureSearch(browser)
