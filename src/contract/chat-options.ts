@@ -33,6 +33,10 @@ export function choicesOf(options: ChatOptions | null): number {
   return typeof request === 'number' && Number.isInteger(request) && request > 1 ? request : 1
 }
 
+/** Whether a request asks for the same completion each time. Whether it gets that is a promise of the target. */
+export const isDeterministic = (options: Pick<ChatOptions, 'body'> | null): boolean =>
+  options?.body.temperature === 0 && Number.isInteger(options.body.seed)
+
 /** A field that no service documents. */
 export const unknownMember = 'no_such_member'
 

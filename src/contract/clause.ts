@@ -85,6 +85,7 @@ export type CallFilterName =
   | 'twin'
   | 'twin-of-chat'
   | 'twin-of-rpc'
+  | 'deterministic-twin'
 
 export type HiddenClauses = readonly [text: string, clauses: readonly string[]]
 

@@ -1,3 +1,4 @@
+import { isDeterministic } from '../contract/chat-options.ts'
 import type { CallFilterName, Clause, JudgeName } from '../contract/clause.ts'
 import { type ClauseId, clauses } from '../contract/clauses.ts'
 import { probeNames, probeOf } from '../contract/probes.ts'
@@ -83,6 +84,11 @@ const filters: Readonly<Record<Exclude<CallFilterName, 'any'>, CallFilter>> = {
   twin: calls('twin', 'sends a request in several forms (kind: twin)'),
   'twin-of-chat': calls('twin', 'sends a completion in several forms (kind: twin)', ({ of }) => of.kind === 'chat'),
   'twin-of-rpc': calls('twin', 'sends an RPC call in several forms (kind: twin)', ({ of }) => of.kind === 'rpc'),
+  'deterministic-twin': calls(
+    'twin',
+    'sends a completion with temperature 0 and a seed in several forms (kind: twin)',
+    ({ of }) => of.kind === 'chat' && isDeterministic(of.options),
+  ),
   resource: calls('resource', 'requests such a resource (kind: resource)'),
   models: calls('models'),
   networks: calls('networks'),

@@ -155,8 +155,9 @@ callers: { count: 2, keys-per-caller: 2 }
   forms:
     kind: twin
     of: whole
-    as: [streamed, compressed, other-key, other-caller]
+    as: [streamed, compressed, other-key, other-caller, alone]
     concurrent: true
+    alone-after: 2s
     may-differ: [tokens]
 callers: { count: 2, keys-per-caller: 2 }
 `,

@@ -68,6 +68,9 @@ stages:
 
 const node = loadProfile('scenarios/profiles/json-rpc-node.yaml')
 
+/** All of the document, and what only profiles promise of completions. */
+const withExtras = { only: ['*'], except: ['rpc.protocol.*', 'rpc.coherence.*'] }
+
 /** The fastest first: each lie runs in the settings that exercise its clause, in this order. */
 export const settings: readonly Setting[] = [
   shipped('conformance'),
@@ -118,16 +121,17 @@ export const settings: readonly Setting[] = [
   },
   { name: 'billing in DIEM', run: { scenario: 'scenarios/billing.yaml', openingBalanceDiem: '0.0015' } },
   shipped('twins'),
+  {
+    name: 'twins with answers promised',
+    run: { scenario: 'scenarios/twins.yaml', contract: { ...documentedContract, promises: withExtras } },
+  },
   shipped('conversations'),
   shipped('agents'),
   {
     name: 'agents with JSON promised',
     run: {
       scenario: 'scenarios/agents.yaml',
-      contract: {
-        ...documentedContract,
-        promises: { only: ['*'], except: ['rpc.protocol.*', 'rpc.coherence.*'] },
-      },
+      contract: { ...documentedContract, promises: withExtras },
     },
   },
   shipped('smoke'),

@@ -16,4 +16,10 @@ export const twinClauses = {
     'The same RPC call has the same result in every form, unless the scenario lets it differ.',
     { source: 'profile', exercisedBy: 'twin-of-rpc' },
   ],
+  'twin.answer': [
+    '2.4',
+    'twins',
+    'A completion with temperature 0 and a seed has the same text, tokens and price in every form, under load and alone.',
+    { source: 'profile', isExtra: true, needs: 'a profile that promises it', exercisedBy: 'deterministic-twin' },
+  ],
 } satisfies ClauseRows

@@ -5,11 +5,11 @@
  */
 export const replayRoles = ['original', 'duplicate', 'other-key', 'conflict', 'other-caller', 'late-repeat'] as const
 
-const ownForms = ['streamed', 'compressed', 'batched', 'other-order'] as const
-/** The forms in which a twin repeats the content of its first request. */
+const ownForms = ['streamed', 'compressed', 'batched', 'other-order', 'alone'] as const
+/** The forms in which a twin repeats the content of its first request. alone: as the first one, after a delay */
 export const twinForms = [...ownForms, 'other-key', 'other-caller'] as const
 /** What a form may change, if the scenario allows it. */
-export const twinParts = ['tokens', 'credits', 'result'] as const
+export const twinParts = ['tokens', 'credits', 'result', 'answer', 'price'] as const
 
 /** turn: of the main line of a session · branch: the first turn of a branch of the last main turn · branch-turn: a later one */
 const turnSteps = ['turn', 'branch', 'branch-turn'] as const

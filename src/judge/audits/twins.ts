@@ -1,14 +1,20 @@
 import { isDeepStrictEqual } from 'node:util'
+import { isDeterministic } from '../../contract/chat-options.ts'
 import type { Contract } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
+import { formatPico } from '../../lib/money.ts'
 import type { Observation, ObservedResponse } from '../../observation/observation.ts'
+import { isChat } from '../../observation/requests/chat.ts'
 import { requestTraits } from '../../observation/requests/request.ts'
 import { isRpc, type RpcDescriptor } from '../../observation/requests/rpc.ts'
 import type { TwinRole } from '../../observation/requests/traits.ts'
 import { is2xx, isAbuseBlock, isFromGateway, isUnrelatedStatus } from '../../observation/response.ts'
+import { answersIn, type ChoiceAnswer } from '../checks/chat-json.ts'
+import type { TokenCounts } from '../checks/completion.ts'
 import { claimedCredits, responsesIn } from '../checks/rpc-credits.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import type { Audit, AuditContext } from './audit.ts'
+import { claimInBody } from './ledger/charge.ts'
 import { countsOf } from './ledger/prices.ts'
 import { createGroups } from './send-order.ts'
 
@@ -42,6 +48,8 @@ type Twin = {
   /** null: not stated, below too. */
   readonly promptTokens: number | null
   readonly credits: number | null
+  /** null: it is not deterministic. */
+  readonly answer: FixedAnswer | null
   /** The results of its items, in order. */
   readonly results: readonly unknown[] | null
 }
@@ -58,8 +66,31 @@ function twinOf(observation: Observation, role: TwinRole, sentMs: number, contra
     ...{ id, role, sentMs, isAccepted, status },
     promptTokens: isAccepted ? (countsOf(observation)?.prompt ?? null) : null,
     credits: credits === null ? null : Number(credits),
+    answer:
+      isAccepted && response !== null && isChat(request) && isDeterministic(request.options)
+        ? fixedIn(observation, response)
+        : null,
     results: rpc && inOrder(role, resultsIn(rpc.request, rpc.response)),
   }
+}
+
+/** What a deterministic completion has each time. */
+type FixedAnswer = {
+  /** Its text, or its calls of tools; null: not all is known. */
+  readonly said: ChoiceAnswer['content'] | ChoiceAnswer['calls']
+  readonly finish: unknown
+  readonly counts: TokenCounts | null
+  /** In pico-USD; null: not stated. */
+  readonly price: bigint | null
+}
+
+/** null: not one choice. */
+function fixedIn(observation: Observation, response: ObservedResponse): FixedAnswer | null {
+  const [answer, another] = answersIn(response)
+  if (answer === undefined || another !== undefined) return null
+  const { content, calls, finish } = answer
+  const price = claimInBody(response)?.said ?? null
+  return { said: calls.length > 0 ? calls : content, finish, counts: countsOf(observation), price }
 }
 
 /** In the order of the items of the first request. */
@@ -98,6 +129,37 @@ function judgePair(original: Twin, twin: Twin, reporter: ClauseReporter<'twins'>
   judge('twin.tokens', 'tokens', original.promptTokens, twin.promptTokens, 'prompt tokens')
   judge('twin.credits', 'credits', original.credits, twin.credits, 'credits')
   judge('twin.result', 'result', original.results, twin.results, 'the results')
+  if (original.answer === null || twin.answer === null) return
+  const wrong = differenceOf(original.answer, twin.answer, twin.role)
+  if (wrong === null) reporter.pass('twin.answer')
+  else reporter.fail('twin.answer', `the form ${form} has ${wrong} as without it`, ids)
+}
+
+/** The first part of a deterministic completion that another form has in another way; null: there is none. */
+function differenceOf(was: FixedAnswer, is: FixedAnswer, { form, mayDiffer }: TwinRole): string | null {
+  const tell = (what: string, before: unknown, now: unknown) => `${what} ${quote(now)}, expected ${quote(before)}`
+  if (!mayDiffer.includes('answer')) {
+    if (was.said !== null && is.said !== null && !isDeepStrictEqual(was.said, is.said))
+      return differenceOfTexts(was.said, is.said)
+    if (was.finish !== is.finish) return tell('the finish reason', was.finish, is.finish)
+    const [before, now] = [was.counts?.completion ?? null, is.counts?.completion ?? null]
+    if (before !== null && now !== null && before !== now) return tell('completion tokens', before, now)
+  }
+  // Tokens from a cache have another price, and another account may pay in another currency.
+  const isPriced =
+    was.price !== null && is.price !== null && was.counts !== null && isDeepStrictEqual(was.counts, is.counts)
+  if (!isPriced || mayDiffer.includes('price') || form === 'other-caller' || was.price === is.price) return null
+  return `the cost ${formatPico(is.price ?? 0n)}, expected ${formatPico(was.price ?? 0n)}`
+}
+
+/** The texts from shortly before they differ. */
+function differenceOfTexts(was: NonNullable<FixedAnswer['said']>, is: NonNullable<FixedAnswer['said']>): string {
+  if (typeof was !== 'string' || typeof is !== 'string') return `the answer ${quote(is)}, expected ${quote(was)}`
+  let at = 0
+  while (was[at] === is[at]) at++
+  const from = Math.max(0, at - 12)
+  const shown = (text: string) => quote(text.slice(from, at + 28))
+  return `from character ${from} on the text ${shown(is)}, expected ${shown(was)}`
 }
 
 type PartClause = 'twin.tokens' | 'twin.credits' | 'twin.result'

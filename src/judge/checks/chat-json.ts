@@ -37,18 +37,25 @@ function wantedJson(format: unknown): { readonly schema: unknown } | null {
 
 type Call = { readonly name: unknown; readonly said: unknown }
 
-type Answer = {
+export type ChoiceAnswer = {
   readonly finish: unknown
   /** null: not all of it is known. */
   readonly content: string | null
   readonly calls: readonly Call[]
 }
 
-const answersIn = (response: ObservedResponse): readonly Answer[] =>
+/** What each choice says. A stream counts as one. */
+export const answersIn = (response: ObservedResponse): readonly ChoiceAnswer[] =>
   response.body.kind === 'stream' ? [answerOfStream(response.body.stream)] : answersOfBody(jsonObject(response))
 
 /** Of several choices it is not known which one has which text, so all must be complete. */
-function answerOfStream({ finishReasons, indices, text, contentCharacters, toolCalls = [] }: StreamRecord): Answer {
+function answerOfStream({
+  finishReasons,
+  indices,
+  text,
+  contentCharacters,
+  toolCalls = [],
+}: StreamRecord): ChoiceAnswer {
   const isWhole = indices.length <= 1 && text !== null && text.length === contentCharacters
   return {
     finish: finishReasons.find(reason => !complete.includes(reason)) ?? finishReasons[0],
@@ -61,7 +68,7 @@ function answerOfStream({ finishReasons, indices, text, contentCharacters, toolC
 const maxStreamed = 4_096
 const cutAt = 256
 
-const answersOfBody = (body: JsonObject | null): readonly Answer[] =>
+const answersOfBody = (body: JsonObject | null): readonly ChoiceAnswer[] =>
   (Array.isArray(body?.choices) ? body.choices : []).map(choice => {
     const { message, finish_reason: finish } = toObject(choice) ?? {}
     const { content, tool_calls: calls } = toObject(message) ?? {}

@@ -5,7 +5,7 @@ import { parseJson } from '../../lib/json.ts'
 import { is2xx } from '../../lib/numbers.ts'
 import { statedRequests, statedTokens } from '../../observation/limit-scope.ts'
 import type { DropReason, Observation } from '../../observation/observation.ts'
-import { type Call, type ConversationCall, duplicatesOf, traitsOf } from '../../plan/plan.ts'
+import { type ArrivalStep, type Call, type ConversationCall, duplicatesOf, traitsOf } from '../../plan/plan.ts'
 import { type Arrival, requestIdOf, turnIn } from '../arrivals/arrivals.ts'
 import type { SessionHistory, TurnPosition } from './call.ts'
 import {
@@ -48,17 +48,20 @@ async function sendRepetitions(arrival: Arrival, context: SendContext): Promise<
   const { clock, stop } = context
   const plan = planOf(arrival, context)
   const together = traitsOf(plan).requestsAtOnce
-  const repeatAfterMs = traitsOf(plan).waitMs
+  const { waitMs } = traitsOf(plan)
   await Promise.all(
     arrival.steps.slice(0, together).map((_, index) => sendStep(arrival, index, arrival.dueMs, context)),
   )
   for (let index = together; index < arrival.steps.length; index++) {
-    if (stepAt(arrival, index) === 'late-repeat') await sleepUntil(clock, clock.nowMs() + repeatAfterMs, stop)
+    if (delayed.includes(stepAt(arrival, index))) await sleepUntil(clock, clock.nowMs() + waitMs, stop)
     if (stop.aborted) dropStep(arrival, index, 'interrupted', context)
     else await sendStep(arrival, index, clock.nowMs(), context)
   }
   return true
 }
+
+/** The steps that wait until the cache of a key, or the load around the first request, may have ended. */
+const delayed: readonly ArrivalStep[] = ['late-repeat', 'alone']
 
 /** Sends all requests at once with one sign-in, which may be used once. */
 async function sendRace(arrival: Arrival, context: SendContext): Promise<boolean> {

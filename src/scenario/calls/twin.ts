@@ -3,7 +3,7 @@ import { twinForms, twinParts } from '../../contract/requests/steps.ts'
 import type { DeepReadonly } from '../../lib/json.ts'
 import { parseFields } from '../../lib/schemas.ts'
 import { oneOf, unknownWord } from '../../lib/usage-error.ts'
-import { flagField, mapping, textField } from '../fields.ts'
+import { durationField, flagField, mapping, textField } from '../fields.ts'
 import { type CallContext, type CallKind, kindField, type TwinForm } from './call-kind.ts'
 import { chat, resolvedChat } from './chat.ts'
 import { resolvedRpc, rpc } from './rpc.ts'
@@ -18,14 +18,17 @@ export const twinSchema = mapping({
     .array(formField, { error: 'a list of forms' })
     .min(1, { error: 'at least one form' })
     .describe(
-      'The forms in which the same content is sent again: `streamed` (a whole completion), `compressed` (with Accept-Encoding), `batched` (a single RPC call, in a batch of one), `other-order` (a batch, its items reversed), `other-key` (another key of the caller), `other-caller`.',
+      'The forms in which the same content is sent again: `streamed` (a whole completion), `compressed` (with Accept-Encoding), `batched` (a single RPC call, in a batch of one), `other-order` (a batch, its items reversed), `alone` (as it is, last, when the load around it may have ended), `other-key` (another key of the caller), `other-caller`.',
     ),
   concurrent: flagField.default(false).describe('Send all forms at once. Default: one after the other.'),
+  'alone-after': durationField
+    .optional()
+    .describe('The wait before the form `alone`, from the end of the form before it. At most 30s. Default: 5s.'),
   'may-differ': z
     .array(partField, { error: 'a list of parts' })
     .default([])
     .describe(
-      'What may differ between the forms: `tokens` (of the prompt), `credits`, `result` (of an RPC call). Default: nothing.',
+      'What may differ between the forms: `tokens` (of the prompt), `credits`, `result` (of an RPC call), `answer`, `price` (of a deterministic completion). Default: nothing.',
     ),
 }).describe('A request that is sent again in other forms, which must not change what it means or costs.')
 
@@ -35,6 +38,8 @@ export const resolvedTwin = z.object({
   as: z.array(z.enum(twinForms)).min(1),
   concurrent: z.boolean(),
   mayDiffer: z.array(z.enum(twinParts)),
+  /** Missing: no form is sent after a delay. */
+  aloneAfterMs: z.number().positive().optional(),
 })
 type TwinCall = DeepReadonly<z.output<typeof resolvedTwin>>
 
@@ -46,6 +51,7 @@ export const twin: CallKind<TwinCall> = {
     const original = traitsOfOriginal(call)
     const { cost } = original
     const requests = 1 + call.as.length
+    const isDelayed = call.as.includes('alone')
     return {
       ...original,
       judges: judged => ['twins', ...original.judges(judged)],
@@ -58,17 +64,24 @@ export const twin: CallKind<TwinCall> = {
       },
       unfitToSaturate: 'which is several requests',
       requests,
-      steps: ({ callers, keys }) => ['original', ...call.as.filter(form => isPossible(form, callers, keys))],
-      requestsAtOnce: call.concurrent ? requests : 1,
+      steps: ({ callers, keys }) => [
+        'original',
+        ...call.as.filter(form => form !== 'alone' && isPossible(form, callers, keys)),
+        ...call.as.filter(form => form === 'alone'),
+      ],
+      requestsAtOnce: call.concurrent ? requests - (isDelayed ? 1 : 0) : 1,
+      waitMs: call.aloneAfterMs ?? 0,
+      minWaitMs: call.aloneAfterMs ?? 0,
       samples: () => requests,
       usesOtherCallers: call.as.includes('other-caller'),
     }
   },
-  written: ({ of, as, concurrent, mayDiffer }, nameOf) => ({
+  written: ({ of, as, concurrent, mayDiffer, aloneAfterMs }, nameOf) => ({
     of: nameOf(of),
     as,
     concurrent,
     'may-differ': mayDiffer,
+    ...(aloneAfterMs !== undefined && { 'alone-after': `${aloneAfterMs}ms` }),
   }),
 }
 
@@ -89,6 +102,8 @@ function unfit(form: TwinForm, of: TwinCall['of'], { callers, keysPerCaller }: C
         : 'a form of an rpc call without failures'
     case 'other-order':
       return of.kind === 'rpc' && (of.batchSize ?? 1) > 1 ? null : 'a form of an rpc-batch call of at least 2 items'
+    case 'alone':
+      return null
     case 'other-key':
       return keysPerCaller === 1 ? 'a form of callers with "keys-per-caller" of at least 2' : null
     case 'other-caller':
@@ -97,7 +112,7 @@ function unfit(form: TwinForm, of: TwinCall['of'], { callers, keysPerCaller }: C
 }
 
 export function resolveTwin(value: unknown, context: CallContext): TwinCall | null {
-  const { of, as, concurrent, 'may-differ': mayDiffer } = parseFields(twinSchema, value)
+  const { of, as, concurrent, 'may-differ': mayDiffer, 'alone-after': written } = parseFields(twinSchema, value)
   const { resolved, report } = context
   if (of === undefined) return null
   const original = resolved.get(of)
@@ -114,8 +129,17 @@ export function resolveTwin(value: unknown, context: CallContext): TwinCall | nu
     if (why !== null) report(['as', index], { got: `"${form}"`, expected: why })
     else if (as.indexOf(form) < index) report(['as', index], { got: `"${form}" again`, expected: 'each form once' })
   }
-  return { kind: 'twin', of: original, as, concurrent, mayDiffer }
+  const isDelayed = as.includes('alone')
+  const aloneAfterMs = written ?? usualDelayMs
+  if (written !== undefined && !isDelayed)
+    report(['alone-after'], { got: 'a wait without the form "alone"', expected: 'the form "alone" in "as"' })
+  if (aloneAfterMs > maxDelayMs)
+    report(['alone-after'], { got: `${aloneAfterMs / 1000}s`, expected: `at most ${maxDelayMs / 1000}s` })
+  return { kind: 'twin', of: original, as, concurrent, mayDiffer, ...(isDelayed && { aloneAfterMs }) }
 }
+
+const usualDelayMs = 5_000
+const maxDelayMs = 30_000
 
 const hasTwins = (call: { readonly kind: string }): call is TwinCall['of'] =>
   call.kind === 'chat' || call.kind === 'rpc'

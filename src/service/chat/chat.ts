@@ -156,7 +156,8 @@ export function chatHandler(options: ChatHandlerDeps): ChatHandler {
     state.headers[`${headerPrefix}is-content-violation`] = 'false'
     // The first completion waits for its model to load, which takes one retry.
     if (account.completions === 0) state.headers['x-retry-count'] = '1'
-    const random = randomStream(seed, `completion/${account.tier}/${account.name}/${account.completions++}`)
+    const own = `completion/${account.tier}/${account.name}/${account.completions++}`
+    const random = randomStream(seed, request.fixedBy === null ? own : `fixed/${model.id}/${request.fixedBy}`)
     const { sources, lookups } = searchWeb(request.options, request.userText, behavior)
     const owner = `${account.tier}/${account.name}/${model.id}`
     const cached = behavior.cacheUse(cache(owner, request.prefixes(), state.arrivedMs), request.promptTokens)

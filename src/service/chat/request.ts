@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Contract, Model } from '../../contract/contract.ts'
 import { isObject, toObject } from '../../lib/json.ts'
+import { textHash } from '../../lib/random.ts'
 import { type AppliedOptions, areInvalid, type OptionRules, optionsReader } from './options.ts'
 import { type Prefix, prefixesOf } from './prompt-cache.ts'
 import { countTokens, systemPromptTokens, tokensPerAttachment, tokensPerMessage, tokensPerPrompt } from './tokens.ts'
@@ -20,6 +21,8 @@ export type ChatRequest = {
   readonly options: AppliedOptions
   /** Whether the response echoes the options, since some were sent. */
   readonly echoes: boolean
+  /** What decides the completion of a deterministic request; null: it is sampled. */
+  readonly fixedBy: string | null
   /** The tool of the caller that the response must call; null for none. */
   readonly tool: Tool | null
   /** The JSON schema that the content must follow; null for text. */
@@ -82,6 +85,8 @@ const body = z.looseObject({
   tools: z.array(z.looseObject({ function: z.looseObject({ name: z.string().min(1) }) })).optional(),
   tool_choice: z.unknown().optional(),
   response_format: z.unknown().optional(),
+  temperature: z.unknown().optional(),
+  seed: z.unknown().optional(),
 })
 
 /** Public fields that are not documented. */
@@ -139,6 +144,10 @@ export function chatRequestParser(
       thinksInTags: model.tier === 'M' && rules.thinksInTags(options),
       options,
       echoes: inBody !== undefined || suffix !== '',
+      fixedBy:
+        request.temperature === 0 && Number.isInteger(request.seed)
+          ? `${request.seed}/${textHash(JSON.stringify(request.messages))}`
+          : null,
       tool: calledTool(request.tools, request.tool_choice),
       schema: schemaOf(request.response_format),
       prefixes: () => prefixesOf(request.messages),

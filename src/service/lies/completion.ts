@@ -102,7 +102,10 @@ export const completionLies = {
     ),
   },
   'chat.json.content': {
-    'json-cut-in-a-crowd': inCrowd('With 16 streams in flight, the end of the content is lost.', withoutLastText),
+    'json-cut-in-a-crowd': alsoViolating(
+      ['twin.answer'],
+      inCrowd('With 16 streams in flight, the end of the content is lost.', withoutLastText),
+    ),
     'json-misses-a-property': result(
       'The content lacks a required property of the schema.',
       'chatBody',

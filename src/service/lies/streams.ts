@@ -120,3 +120,11 @@ export function withoutLastText(chunks: readonly StreamChunk[]): readonly Stream
   const last = chunks.findLastIndex(hasText)
   return chunks.filter((_, index) => index !== last)
 }
+
+/** Another word in the first chunk with text. */
+export function withOtherWord(chunks: readonly StreamChunk[]): readonly StreamChunk[] {
+  const at = chunks.findIndex(hasText)
+  return chunks.map((chunk, index) =>
+    index === at ? { ...chunk, text: chunk.text.replace(/"content":"[^"]*"/, '"content":"other"') } : chunk,
+  )
+}

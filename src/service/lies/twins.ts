@@ -2,12 +2,15 @@ import { isObject } from '../../lib/json.ts'
 import { result } from './decisions.ts'
 import { alsoViolating, type Lies } from './lie.ts'
 import { all, isBatch, isNodeReply, replies, replyText, withText } from './replies.ts'
-import { inCrowd, leaked, losesText, whileFull } from './streams.ts'
+import { inCrowd, leaked, losesText, whileFull, withOtherWord } from './streams.ts'
 
 /** What services do that treat one content in two ways. */
 export const twinLies = {
   'chat.isolation': {
-    'chunk-leaks-in-a-crowd': inCrowd('With 16 streams in flight, the next one gets a chunk of the last one.', leaked),
+    'chunk-leaks-in-a-crowd': alsoViolating(
+      ['twin.answer'],
+      inCrowd('With 16 streams in flight, the next one gets a chunk of the last one.', leaked),
+    ),
   },
   'slow-reader.text': {
     'slow-reader-loses-text': whileFull('A chunk of text is lost if its client has not read those before.', losesText),
@@ -61,6 +64,15 @@ export const twinLies = {
       'A batch is answered by a node of another chain.',
       all(isNodeReply, isBatch),
       reply => withText(reply, replyText(reply).replace('"result":"0x1"', '"result":"0x2105"')),
+    ),
+  },
+  'twin.answer': {
+    'answers-change-in-a-crowd': inCrowd(
+      'With 16 streams in flight, a deterministic completion begins with another word.',
+      withOtherWord,
+    ),
+    'seed-ignored': result('A completion with a seed is sampled.', 'chatBody', body =>
+      isObject(body) ? { ...body, seed: undefined } : body,
     ),
   },
 } as const satisfies Lies

@@ -75,6 +75,70 @@ describe('one prompt in several forms', () => {
   })
 })
 
+describe('a deterministic completion', () => {
+  const options = { body: { temperature: 0, seed: 7 }, parameters: {}, suffix: null, encoding: null, samePrompt: false }
+  const [choice] = completion.choices
+  type Said = {
+    readonly content?: string
+    readonly finish?: string
+    readonly tokens?: number
+    readonly usd?: number
+    readonly cached?: number
+  }
+  const said = (
+    id: number,
+    form: Form,
+    { content = 'One two three', finish = 'stop', tokens = 100, usd = 0.0003, cached = 0 }: Said = {},
+    mayDiffer: readonly Part[] = [],
+    body: object = options.body,
+  ) => {
+    const message = { role: 'assistant', content }
+    const usage = {
+      ...{ prompt_tokens: 200, completion_tokens: tokens, total_tokens: 200 + tokens },
+      prompt_tokens_details: { cached_tokens: cached },
+    }
+    const whole = {
+      ...completion,
+      usage,
+      cost: { usd, diem: 0 },
+      choices: [{ ...choice, finish_reason: finish, message }],
+    }
+    const request = { ...chatDescriptor, options: { ...options, body: { ...body } }, twin: role(form, mayDiffer) }
+    return observed(request, responseOf(200, whole), { id, sentMs: id })
+  }
+  const other = (changes: Said, form: Form = 'alone', mayDiffer: readonly Part[] = [], body: object = options.body) =>
+    judge([said(4, 'original', {}, mayDiffer, body), said(5, form, changes, mayDiffer, body)]).failed.map(
+      ([, message]) => message,
+    )
+
+  test('is the same in every form', () => {
+    expect(judge([said(4, 'original'), said(5, 'alone'), said(6, 'other-key')])).toEqual({
+      passed: ['twin.accepted', 'twin.tokens', 'twin.answer'],
+      failed: [],
+    })
+  })
+  test('must not have another text, end, number of tokens or price', () => {
+    expect(other({ content: 'One two four' })).toEqual([
+      'the form alone has from character 0 on the text "One two four", expected "One two three" as without it',
+    ])
+    expect(other({ finish: 'length' })).toEqual([
+      'the form alone has the finish reason "length", expected "stop" as without it',
+    ])
+    expect(other({ tokens: 101 })).toEqual(['the form alone has completion tokens 101, expected 100 as without it'])
+    expect(other({ usd: 0.0004 })).toEqual(['the form alone has the cost 0.0004, expected 0.0003 as without it'])
+  })
+  test('may have another price from a cache, or of another account', () => {
+    expect(other({ usd: 0.0002, cached: 100 })).toEqual([])
+    expect(other({ usd: 0.0002 }, 'other-caller')).toEqual([])
+  })
+  test('may differ where the scenario allows it, or where it was sampled', () => {
+    expect(other({ content: 'Four', tokens: 3, usd: 0.0001 }, 'alone', ['answer'])).toEqual([])
+    expect(other({ usd: 0.0001 }, 'alone', ['price'])).toEqual([])
+    expect(other({ content: 'Four' }, 'alone', [], { temperature: 0 })).toEqual([])
+    expect(other({ content: 'Four' }, 'alone', [], { temperature: 0.5, seed: 7 })).toEqual([])
+  })
+})
+
 describe('one RPC call in several forms', () => {
   test('has one result and one price', () => {
     expect(judge([rpc(4, 'original', { a: [1] }, '20'), rpc(5, 'batched', { a: [1] }, '20')])).toEqual({

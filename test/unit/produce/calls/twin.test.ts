@@ -23,7 +23,7 @@ test('a stream, a compressed completion and the request of another caller have t
   const compressed = built(whole, 'compressed')
   expect(compressed.request.body).toBe(original.request.body)
   expect(compressed.request.headers['accept-encoding']).toBe('gzip')
-  for (const form of ['other-key', 'other-caller'] as const)
+  for (const form of ['other-key', 'other-caller', 'alone'] as const)
     expect(built(whole, form).request.body).toBe(original.request.body)
 })
 
