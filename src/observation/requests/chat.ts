@@ -28,6 +28,8 @@ export const chatRequestSchema = z.object({
   turn: turnSchema.optional(),
   /** The position of its arrival in a stage that repeats a trace, which decides its prompt. Missing: its call does. */
   recorded: whole.optional(),
+  /** Of such a prompt, how many words no other request has, so that no cache has them. Missing: unknown. */
+  newTokens: whole.optional(),
   /** Missing: the client reads the response as fast as it comes. */
   readRate: z.object({ unit: z.enum(['tokens', 'bytes']), perSecond: z.number().positive() }).optional(),
 })

@@ -24,23 +24,24 @@ export const chatRequests: RequestBuilder<CallOf<'chat'>> = {
   build: (plan, { firstId, prompt }, headers, context) => {
     if (prompt === undefined) return buildChat(plan, firstId, headers, context)
     const call = withLengths(plan, prompt)
-    const content = recordedText(prompt, firstId, context)
+    const { content, newTokens } = recordedText(prompt, firstId, context)
     const { descriptor, ...built } = buildChatOf(call, [{ role: 'user', content }], headers, context)
     const leaves = pointToLeave(plan.hangUp, firstId, context.seed)
-    return { ...built, ...slowly(plan, { ...descriptor, recorded: prompt.index }), leaves }
+    return { ...built, ...slowly(plan, { ...descriptor, recorded: prompt.index, newTokens }), leaves }
   },
 }
 
 /**
  * The text of a recorded prompt: of its own, or words. Equal blocks have equal words, prompts of a session begin with the
- * same words, and all else is new in each run, since a cache of the target may outlive a run.
+ * same words, and all else is new in each run, since a cache of the target may outlive a run. `newTokens`: how many words
+ * only this request has; undefined if nobody knows.
  */
 function recordedText(
   { promptTokens, session, sharedTokens, blocks, blockTokens, stage, text }: RecordedPrompt,
   firstId: number,
   { seed, runId }: Pick<RequestContext, 'seed' | 'runId'>,
-): string {
-  if (text !== null) return text
+): { readonly content: string; readonly newTokens?: number } {
+  if (text !== null) return { content: text }
   let left = promptTokens
   const parts: string[] = []
   const add = (tokens: number, what: string) => {
@@ -51,8 +52,9 @@ function recordedText(
   for (const block of blocks) add(blockTokens, `block/${block}`)
   if (blocks.length === 0 && session > 0) add(left, `session/${session}`)
   if (blocks.length === 0) add(sharedTokens, 'shared')
+  const newTokens = left
   add(left, `own/${firstId}`)
-  return parts.join(' ')
+  return { content: parts.join(' '), ...(newTokens > 0 && { newTokens }) }
 }
 
 /** `echoes`: only a request with options gets an echo of them. */

@@ -9,6 +9,8 @@ import type { Plan } from '../../../src/plan/plan.ts'
 import { promptAt, type Recording } from '../../../src/plan/recorded-load.ts'
 import { createArrivalSource } from '../../../src/produce/arrivals/arrivals.ts'
 import { buildRequest } from '../../../src/produce/calls/kinds.ts'
+import type { Lie } from '../../../src/service/lies/lie.ts'
+import { knownLie } from '../../../src/service/lies/lies.ts'
 import { type ImportedTraffic, type ImportOptions, importTraffic } from '../../../src/traffic/import-traffic.ts'
 import { readTrace } from '../../../src/traffic/read-trace.ts'
 import { virtualRun } from '../../support/virtual-run.ts'
@@ -45,11 +47,15 @@ const mooncake = `{"timestamp": 0, "input_length": 6755, "output_length": 500, "
 `
 
 /** Runs the imported scenario in virtual time, and says what was due when, and what the service counted. */
-async function replayed(blockTokens = 512) {
+async function replayed(blockTokens = 512, lies: readonly Lie[] = []) {
   const scenario = readFileSync(out(), 'utf8')
   const calls = [...scenario.matchAll(/^ {2}([a-z0-9-]+): \{ kind: chat/gm)].map(([, name]) => name ?? '')
   const recording: Recording = await readTrace('replay', trace(), { callers: 1, calls, blockTokens })
-  const { observations, report, plan } = await virtualRun({ scenario, recordings: new Map([['replay', recording]]) })
+  const { observations, report, plan } = await virtualRun({
+    scenario,
+    lies,
+    recordings: new Map([['replay', recording]]),
+  })
   const sent = observations.filter(({ request, stage }) => stage === 'replay' && isChat(request))
   const firstMs = Math.min(...sent.map(({ dueMs }) => dueMs))
   return {
@@ -90,7 +96,12 @@ function shared(a: readonly string[] = [], b: readonly string[] = []): number {
   return different < 0 ? a.length : different
 }
 
-type Chat = { readonly promptTokens: number; readonly maxCompletionTokens: number; readonly recorded?: number }
+type Chat = {
+  readonly promptTokens: number
+  readonly maxCompletionTokens: number
+  readonly recorded?: number
+  readonly newTokens?: number
+}
 
 describe('a Mooncake trace', () => {
   test('becomes a scenario that sends at the recorded times with the recorded lengths', async () => {
@@ -150,6 +161,17 @@ describe('a Mooncake trace', () => {
     for (const name of [out(), trace()]) rmSync(name)
     await imported(JSON.stringify(line))
     expect(readFileSync(trace(), 'utf8')).not.toContain('Nile')
+  })
+
+  test.each([
+    ['nothing', [], 'pass'],
+    ['new prompts', ['cached-at-first-sight'], 'fail'],
+  ])('with text of its own in each prompt shows a service that counts %s as cached', async (_, lies, verdict) => {
+    const line = { input_length: 2_400, output_length: 2, cached_length: 1_500 }
+    await imported([0, 2_000, 4_000].map(timestamp => JSON.stringify({ timestamp, ...line })).join('\n'))
+    const { report, requests } = await replayed(512, lies.map(knownLie))
+    expect(requests.map(({ request }) => request.newTokens)).toEqual([900, 900, 900])
+    expect(report.clauses.find(({ id }) => id === 'chat.usage.cached.new')?.verdict).toBe(verdict)
   })
 
   test('is read again as it was written', async () => {
