@@ -49,11 +49,9 @@ export function asPatterns(ids: readonly ClauseId[]): readonly string[] {
   return [...new Set(ids.map(id => (isWhole(groupOf(id)) ? groupOf(id) : id)))]
 }
 
-const extras: readonly string[] = clauseIds.filter(isExtra)
-
 /** What a target leaves out of the document, as patterns. */
 export const missingPatterns = (ids: readonly ClauseId[]): readonly string[] =>
-  asPatterns(ids).filter(pattern => !extras.includes(pattern))
+  asPatterns(ids).filter(pattern => !clausesMatching(pattern).every(isExtra))
 
 /** The clauses with this id, of this pattern such as `billing.*`, or of this section such as `§4`, which contains §4.4. */
 export function clausesMatching(pattern: string): readonly ClauseId[] {
