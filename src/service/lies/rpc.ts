@@ -237,11 +237,11 @@ export const rpcLies = {
   },
   'rpc.unsupported-method': {
     'no-allow-list': alsoViolating(
-      [...everyKind, ...batchClauses],
+      [...everyKind, ...batchClauses, 'rpc.protocol.unknown-method'],
       always('Every method is forwarded.', { forwards: () => true }),
     ),
     'deny-list': alsoViolating(
-      ['rpc.unsupported-method.family', ...batchClauses],
+      ['rpc.unsupported-method.family', ...batchClauses, 'rpc.protocol.unknown-method'],
       always('Every method that is not known to be unsupported is forwarded.', {
         forwards: method => !known.includes(method),
       }),
