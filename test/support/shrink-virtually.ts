@@ -24,8 +24,8 @@ export async function shrinkVirtually(
   const known = { plan, contract, observations: all }
   const sequence = await sequenceOf(example, known)
   const about = { clause, isClause: true, message: example.message, seed: plan.seed, profile: null }
-  const withLies = (scenario: WrittenScenario, lies: readonly Lie[]) =>
-    virtualRun({ ...run, scenario: JSON.stringify(scenario, null, 1), lies })
+  const withLies = (scenario: WrittenScenario, lies: readonly Lie[], changes: Partial<VirtualRun> = {}) =>
+    virtualRun({ ...run, ...changes, scenario: JSON.stringify(scenario, null, 1), lies })
   let runs = 0
   const attempt: ShrinkIo['attempt'] = async scenario => {
     const virtual = await withLies(scenario, liesIn(runs++) ? [lie] : []).catch(() => null)

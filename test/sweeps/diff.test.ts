@@ -1,11 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { type ClauseId, clauseIds } from '../../src/contract/clauses.ts'
+import { compareRuns } from '../../src/judge/compare/compare-runs.ts'
+import { defaultCriteria } from '../../src/judge/compare/comparison.ts'
+import { randomStream } from '../../src/lib/random.ts'
 import { defaultLatency, scaleLatency } from '../../src/service/capacity.ts'
 import { lies } from '../../src/service/lies/lies.ts'
 import { diffVirtually } from '../support/diff-virtually.ts'
 import { isNightly, todays } from '../support/nightly.ts'
 import { type Setting, settings } from '../support/settings.ts'
-import { virtualRun } from '../support/virtual-run.ts'
+import { type VirtualRun, virtualRun } from '../support/virtual-run.ts'
 
 const pairs = Array.from({ length: 300 }, (_, index) => index + 1)
 /** Some of the pairs fail now and then, at the same rate. */
@@ -59,11 +62,11 @@ describe('a lie on one side is named on that side', () => {
   })
 })
 
-const chats = `name: chats
+const chatsFor = (seconds: number) => `name: chats
 callers: { count: 20, tier: default }
 calls: { chat: { kind: chat, stream: true, model-tier: XS, prompt-tokens: 20, max-completion-tokens: 4 } }
 stages:
-  - { name: steady, duration: 60s, shape: constant, rate: 20/s, exceed-tier: true, mix: { chat: 1 } }
+  - { name: steady, duration: ${seconds}s, shape: constant, rate: 20/s, exceed-tier: true, mix: { chat: 1 } }
 thresholds: [{ expect: violations == 0, why: The service documents each rule. }]
 `
 
@@ -80,7 +83,7 @@ test('1,200 requests to each side tell 5 % more TTFT from none, whatever the hou
   let [found, spared, tails] = [0, 0, 0]
   for (const [index, seed] of seeds.entries()) {
     const hour = hours[seed % hours.length] ?? 1
-    const both = { scenario: chats, seed, margins: { ttft: 0.05 }, slowness: () => hour }
+    const both = { scenario: chatsFor(60), seed, margins: { ttft: 0.05 }, slowness: () => hour }
     const verdictOf = (name: string, { numbers }: Awaited<ReturnType<typeof diffVirtually>>['diff']) =>
       numbers.find(({ measure, call }) => measure === name && call === null)?.verdict
     const ofTtft = (diff: Parameters<typeof verdictOf>[1]) => verdictOf('ttft', diff)
@@ -94,4 +97,41 @@ test('1,200 requests to each side tell 5 % more TTFT from none, whatever the hou
   expect([found / seeds.length, spared / seeds.length].map(share => share >= 0.5)).toEqual([true, true])
   expect(tails / (seeds.length / 4)).toBeGreaterThanOrEqual(0.4)
   if (isNightly) expect([found, spared].every(count => count >= 0.85 * seeds.length)).toBe(true)
+})
+
+/** Whether a separate run, in an hour of its own, shows that the service is slower. */
+async function foundApart(seconds: number, seed: number, timing: typeof defaultLatency): Promise<boolean> {
+  const runOf = async (index: number, ofService: Partial<VirtualRun>) => {
+    const hour = hours[Math.floor(randomStream(seed, `hour ${index}`).next() * hours.length)] ?? 1
+    const slowness = () => hour
+    const virtual = { scenario: chatsFor(seconds), seed, serviceSeed: 2 * seed + index, slowness, ...ofService }
+    const { plan, slices, report } = await virtualRun(virtual)
+    const info = { id: `run-${index}`, startedAt: '2026-01-02T03:04:05.000Z', target: 't', version: '0', seed }
+    return { info, plan, slices, isComplete: true, verdict: report.verdict }
+  }
+  const [old, fresh] = [await runOf(0, {}), await runOf(1, { timing })]
+  const { rows } = compareRuns([old], fresh, { ...defaultCriteria, minEffect: 0.025 })
+  return rows.some(({ measure, verdict }) => measure.startsWith('TTFT') && verdict === 'regressed')
+}
+
+test('5 % more TTFT is found with a third of the requests of two separate runs', async () => {
+  expect(await foundApart(30, 1, scaleLatency(defaultLatency, 0.5)), 'a service that is slower by half').toBe(true)
+  const timing = scaleLatency(defaultLatency, 0.05)
+  const seeds = todays(
+    Array.from({ length: 20 }, (_, index) => index + 1),
+    4,
+  )
+  let [together, apart] = [0, 0]
+  for (const seed of seeds) {
+    const hour = hours[seed % hours.length] ?? 1
+    const both = { scenario: chatsFor(30), seed, margins: { ttft: 0.05 }, slowness: () => hour }
+    const { diff } = await diffVirtually(both, {}, { timing })
+    const isFound = diff.numbers.find(({ measure, call }) => measure === 'ttft' && call === null)?.verdict === 'worse'
+    const isFoundApart = await foundApart(90, seed, timing)
+    if (isFound) together++
+    if (isFoundApart) apart++
+  }
+  process.stdout.write(`\n600 requests side by side: ${together} of ${seeds.length}; 1,800 apart: ${apart}\n`)
+  expect(together).toBeGreaterThan(0)
+  if (isNightly) expect(together).toBeGreaterThanOrEqual(1.5 * apart)
 })

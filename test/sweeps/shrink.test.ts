@@ -64,6 +64,18 @@ describe('the smallest scenario', () => {
     expect([honest.verdict, honest.findings]).toEqual(['pass', []])
   })
 
+  test.each(todays(rows, rows.length))('for %s and the lie %s fails in 95 of 100 repetitions', async (...row) => {
+    const [clause, name, scenario] = row
+    const lie = knownLie(name)
+    const { shrunk, withLies } = await shrinkVirtually({ scenario }, clause, lie)
+    let violated = 0
+    for (let seed = 1; seed <= 100; seed++) {
+      const { report } = await withLies(shrunk?.scenario ?? '', [lie], { seed, serviceSeed: 1_000 + seed })
+      if (report.findings.some(finding => finding.clause === clause)) violated++
+    }
+    expect(violated).toBeGreaterThanOrEqual(95)
+  })
+
   test('for a fault in one of five runs', async () => {
     const lie = knownLie('failed-item-in-full')
     const random = randomStream(1, 'flaky')
