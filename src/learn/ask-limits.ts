@@ -8,6 +8,7 @@ import {
   statedWait,
   statesWait,
 } from '../contract/limit-headers/limit-headers.ts'
+import { type Policy, policiesIn } from '../contract/limit-headers/policies.ts'
 import { is2xx } from '../lib/numbers.ts'
 import { statedRequests } from '../observation/limit-scope.ts'
 import { chatAsk } from './ask-chat.ts'
@@ -88,11 +89,16 @@ function lastMs(replies: readonly Answer[]): number | null {
 function windowFacts(replies: readonly Answer[]): readonly Fact[] {
   for (const reply of replies)
     for (const name of ['ratelimit-policy', 'x-ratelimit-limit']) {
-      const seconds = Number(/;\s*w=(\d{1,7})(?=[;,\s]|$)/.exec(reply.headers[name] ?? '')?.[1])
-      if (seconds > 0) return [value(['limits', 'windowMs'], seconds * 1_000, reply, `${name}: ${reply.headers[name]}`)]
+      const seconds = policiesIn(reply.headers[name]).map(windowOf).find(isPositive)
+      if (seconds !== undefined)
+        return [value(['limits', 'windowMs'], seconds * 1_000, reply, `${name}: ${reply.headers[name]}`)]
     }
   return []
 }
+
+const windowOf = ({ parameters }: Policy): number | null => parameters.get('w') ?? null
+const isPositive = (amount: number | null): amount is number =>
+  amount !== null && Number.isSafeInteger(amount) && amount > 0
 
 /** Limits that the target states beside those of requests and tokens. */
 function furtherFacts(replies: readonly Answer[], dialect: DialectName | null): readonly Fact[] {
@@ -100,15 +106,16 @@ function furtherFacts(replies: readonly Answer[], dialect: DialectName | null): 
   if (dialect === 'ietf') {
     const reply = replies.findLast(({ headers }) => headers['ratelimit-policy'] !== undefined)
     // The first policy is the limit of requests.
-    return (reply?.headers['ratelimit-policy'] ?? '')
-      .split(',')
+    if (reply === undefined) return []
+    return policiesIn(reply.headers['ratelimit-policy'])
       .slice(1)
-      .flatMap(text => {
-        const [, name, amount, seconds] = /^\s*"([A-Za-z][\w.-]{0,63})";q=(\d+);w=(\d+)\s*$/.exec(text) ?? []
-        const limit = { counts: 'requests', amount: Number(amount), windowMs: Number(seconds) * 1_000 }
-        return reply === undefined || name === undefined || limit.amount === 0
-          ? []
-          : value(path(name), limit, reply, `ratelimit-policy: ${text.trim()}`)
+      .flatMap(policy => {
+        const name = /^"([A-Za-z][\w.-]{0,63})"$/.exec(policy.name)?.[1]
+        const [amount = null, seconds] = [policy.parameters.get('q'), windowOf(policy)]
+        // A policy that names its unit counts something other than requests.
+        if (name === undefined || policy.parameters.has('qu') || !isPositive(amount) || !isPositive(seconds)) return []
+        const limit = { counts: 'requests', amount, windowMs: seconds * 1_000 }
+        return value(path(name), limit, reply, `ratelimit-policy: ${policy.text}`)
       })
   }
   if (dialect !== 'anthropic') return []

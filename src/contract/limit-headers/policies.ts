@@ -4,9 +4,14 @@ import type { LimitStatement, LimitStatements } from './limit-headers.ts'
 type Headers = Readonly<Record<string, string>>
 
 /** One of several policies in a header: `"burst";q=10;w=1`, or `100;w=3600`. */
-type Policy = { readonly text: string; readonly name: string; readonly parameters: ReadonlyMap<string, number | null> }
+export type Policy = {
+  readonly text: string
+  readonly name: string
+  readonly parameters: ReadonlyMap<string, number | null>
+}
 
-function policiesIn(text: string | undefined): readonly Policy[] {
+/** The policies of a header, in its order. */
+export function policiesIn(text: string | undefined): readonly Policy[] {
   return (text ?? '').split(',').map(part => {
     const [name = '', ...rest] = part.split(';').map(each => each.trim())
     const parameters = rest

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { type Contract, contractSchema } from '../../../src/contract/contract.ts'
-import { documentedContract } from '../../../src/contract/documented.ts'
-import { type DialectName, dialectNames } from '../../../src/contract/limit-headers/limit-headers.ts'
+import type { Contract } from '../../../src/contract/contract.ts'
+import { dialectNames } from '../../../src/contract/limit-headers/limit-headers.ts'
 import { parseProfile } from '../../../src/contract/profile.ts'
 import { notPromised } from '../../../src/contract/promises.ts'
 import { firstScenario } from '../../../src/learn/first-scenario.ts'
@@ -9,37 +8,10 @@ import type { Transport } from '../../../src/produce/transport/transport.ts'
 import { type Lie, lie } from '../../../src/service/lies/lie.ts'
 import { lieByName } from '../../../src/service/lies/lies.ts'
 import { changeReplies, dropHeaders, hasStatus, isAny, setHeader } from '../../../src/service/lies/replies.ts'
+import { foreign, learnForeign, speaking } from '../../support/learn-foreign.ts'
 import { learnFrom } from '../../support/learn-from.ts'
 import { todays } from '../../support/nightly.ts'
 import { virtualRun } from '../../support/virtual-run.ts'
-
-const perMinute = { requestsPerMinute: 12, tokensPerMinute: 1_000_000 }
-
-/** A service whose every model has twelve requests per minute. */
-const speaking = (dialect: DialectName, limits: Partial<Contract['limits']> = {}): Contract => {
-  const ofAll = { XS: perMinute, S: perMinute, M: perMinute, L: perMinute }
-  return contractSchema.parse({
-    ...documentedContract,
-    accounts: { default: ofAll, partner: ofAll },
-    limits: { ...documentedContract.limits, dialect, ...limits },
-  })
-}
-
-/** Hides everything but chat and the list of models: a gateway of somebody else. */
-const foreign =
-  (service: Transport): Transport =>
-  async (request, ...more) => {
-    if (!/^\/(chat\/completions|models)$/.test(request.path.split('?')[0] ?? '')) {
-      const answer = await service({ ...request, method: 'GET', path: '/models', body: null }, ...more)
-      return { ...answer, status: 404, headers: {}, body: Buffer.from('{"error":"no such path"}') }
-    }
-    const answer = await service(request, ...more)
-    const own = Object.entries(answer.headers).filter(([name]) => !name.startsWith('x-service-'))
-    return { ...answer, headers: { ...Object.fromEntries(own), 'x-acme-version': '1', 'x-acme-model-id': 'm' } }
-  }
-
-const learnForeign = (dialect: DialectName, lies: readonly Lie[] = [], limits: Partial<Contract['limits']> = {}) =>
-  learnFrom({ contract: speaking(dialect, limits), lies, over: foreign })
 
 const limitLines = (differences: readonly string[]) => differences.filter(each => /^(limit|retry)\./.test(each))
 
@@ -102,6 +74,30 @@ describe('a gateway that states its limits in a dialect', () => {
     const { yaml, differences } = await learnForeign(dialect, [], { further })
     expect(parseProfile(yaml, 'learned.yaml').limits.further).toEqual(further)
     expect(limitLines(differences)).toEqual([])
+  })
+
+  test.each([
+    ['a partition key', ';pk=:YWNtZQ==:', true],
+    ['a unit other than requests', ';qu="content-bytes"', false],
+  ])('a further policy with %s', async (_, parameter, isLearned) => {
+    const burst = {
+      counts: 'requests',
+      amount: 11,
+      windowMs: 30_000,
+      algorithm: null,
+      headers: {},
+      unused: null,
+    } as const
+    const over = (service: Transport) =>
+      foreign(async (...request) => {
+        const answer = await service(...request)
+        const policies = answer.headers['ratelimit-policy']
+        if (policies === undefined) return answer
+        return { ...answer, headers: { ...answer.headers, 'ratelimit-policy': `${policies}${parameter}` } }
+      })
+    const { yaml } = await learnFrom({ contract: speaking('ietf', { further: { burst } }), over })
+    const { further, windowMs } = parseProfile(yaml, 'learned.yaml').limits
+    expect([further, windowMs]).toEqual([isLearned ? { burst } : {}, 60_000])
   })
 
   test.each(['kong', 'github', 'anthropic'] as const)(
