@@ -47,8 +47,10 @@ export function sendArrival(arrival: Arrival, context: SendContext, onFree?: () 
 async function sendRepetitions(arrival: Arrival, context: SendContext): Promise<boolean> {
   const { clock, stop } = context
   const plan = planOf(arrival, context)
-  const together = traitsOf(plan).requestsAtOnce
-  const { waitMs } = traitsOf(plan)
+  const { requestsAtOnce, waitMs } = traitsOf(plan)
+  const later = arrival.steps.findIndex(step => delayed.includes(step))
+  // A wallet sends fewer forms than the plan has: it has one key.
+  const together = later < 0 ? requestsAtOnce : Math.min(requestsAtOnce, later)
   await Promise.all(
     arrival.steps.slice(0, together).map((_, index) => sendStep(arrival, index, arrival.dueMs, context)),
   )

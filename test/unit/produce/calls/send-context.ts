@@ -56,6 +56,10 @@ export function sendContext(reply: (request: HttpRequest) => Reply = () => ({}))
       rpc: rpcPlan,
       replay: { ...replayPlan, duplicates: 2 },
       late: { ...replayPlan, repeatAfterMs: 3_000 },
+      twins: {
+        ...{ kind: 'twin', of: rpcPlan, as: ['other-key', 'other-caller', 'alone'], concurrent: true, mayDiffer: [] },
+        aloneAfterMs: 3_000,
+      },
       'free-user': { kind: 'probe', probe: 'model-for-payers' },
       'empty-account': { kind: 'probe', probe: 'empty-account' },
       race: { ...replayPlan, duplicates: 2, concurrent: true },

@@ -160,6 +160,14 @@ describe('a replay', () => {
     ])
   })
 
+  test('or twins at once sends the form alone after the wait, even if another form is left out', async () => {
+    for (const others of [['other-key', 'other-caller'], ['other-caller']] as const) {
+      const { send, observations } = sendContext()
+      await send(arrival('twins', ['original', ...others, 'alone']))
+      expect(observations.map(({ sentMs }) => sentMs)).toEqual([0, ...others.map(() => 0), 3_010])
+    }
+  })
+
   test('that waits for its late repeat drops it immediately on a stop', async () => {
     const { clock, context, stop, observations } = sendContext()
     const sent = sendArrival(arrival('late', ['original', 'late-repeat']), context)

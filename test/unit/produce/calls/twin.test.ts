@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
+import { randomStream } from '../../../../src/lib/random.ts'
 import type { TwinRole } from '../../../../src/observation/requests/traits.ts'
-import type { Call } from '../../../../src/plan/plan.ts'
+import { type Call, traitsOf } from '../../../../src/plan/plan.ts'
 import { buildRequest } from '../../../../src/produce/calls/kinds.ts'
 import { bodyOf, chatPlan, key, requestContext, rpcPlan } from './request-context.ts'
 
@@ -49,4 +50,16 @@ test('each says which form of which content it is', () => {
   expect(built(whole, 'streamed').descriptor).toMatchObject({
     twin: { group: 12, form: 'streamed', mayDiffer: ['result'] },
   })
+})
+
+test('alone comes last, and not at once with the others', () => {
+  const twin: Twin = {
+    ...{ kind: 'twin', of: whole, as: ['alone', 'streamed', 'other-caller'], concurrent: true, mayDiffer: [] },
+    aloneAfterMs: 2_000,
+  }
+  const { steps, requestsAtOnce, waitMs } = traitsOf(twin)
+  const random = () => randomStream(1, 'steps')
+  expect(steps({ random, callers: 2, keys: 1 })).toEqual(['original', 'streamed', 'other-caller', 'alone'])
+  expect(steps({ random, callers: 1, keys: 1 })).toEqual(['original', 'streamed', 'alone'])
+  expect([requestsAtOnce, waitMs]).toEqual([3, 2_000])
 })
