@@ -8,6 +8,7 @@ import { benchOpenModel } from './open-model.ts'
 import { benchArtillery } from './others/artillery.ts'
 import { benchGuidellm } from './others/guidellm.ts'
 import { benchK6 } from './others/k6.ts'
+import { benchSessions } from './others/sessions.ts'
 import { benchPacing } from './pacing.ts'
 import { benchResident } from './resident.ts'
 import { benchSaturate } from './saturate.ts'
@@ -44,6 +45,7 @@ const benches: Readonly<Record<string, Bench>> = {
   startup: benchStartup,
   k6: benchK6,
   guidellm: benchGuidellm,
+  sessions: benchSessions,
   artillery: benchArtillery,
   compare: benchCompare,
 }

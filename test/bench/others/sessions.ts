@@ -1,0 +1,142 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Observation, streamOf } from '../../../src/observation/observation.ts'
+import { logFiles, observationsIn } from '../../../src/storage/run-directory.ts'
+import { clientCore, findProgram, noteUnpinned, onCore, onServer, runCommand, targetCore } from '../support/child.ts'
+import type { Bench, Figure } from '../support/figure.ts'
+import { runShipped, streamProfile } from '../support/shipped.ts'
+
+const variable = 'TURNPIKE_BENCH_GUIDELLM'
+const turns = 3
+const tokens = 20
+/** Of each stream. */
+const tokensPerSecond = 20
+/** A client that reads fewer of the tokens that sessions without any pause would get cannot drive that many. */
+const minShare = 0.9
+const maxLatenessMs = 5
+const step = 1.4
+
+/** What a client made of some sessions. */
+type Driven = { readonly share: number; readonly latenessMs: number | null }
+
+/**
+ * The most sessions of three turns that a client drives on one core, each stream at its own pace: the shipped command with
+ * every judge, whose turns are also on time, and guidellm. Both get more sessions until they fail.
+ */
+export const benchSessions: Bench = async ({ short }) => {
+  const seconds = short ? 4 : 12
+  const program = findProgram(variable, 'guidellm')
+  console.log(
+    `\nSessions in flight on one core, ${turns} turns of ${tokens} tokens at ${tokensPerSecond}/s, runs of ${seconds} s`,
+  )
+  noteUnpinned()
+  const ours = await mostSessions(short ? 20 : 300, short ? 1 : 20, sessions => driveOurs(sessions, seconds))
+  const figure = (name: string, value: number, bound: number | null): Figure => ({
+    name,
+    value,
+    unit: '',
+    aim: bound === null ? null : { kind: 'at-least', bound },
+  })
+  const own = figure(`sessions in flight on one core, lateness p99 at most ${maxLatenessMs} ms`, ours, null)
+  if (program === null) {
+    console.log(`  guidellm skipped: ${variable} names no program, and there is none on the PATH`)
+    return [own]
+  }
+  const theirs = await mostSessions(short ? 10 : 50, short ? 1 : 20, sessions =>
+    driveGuidellm(program, sessions, seconds),
+  )
+  return [own, figure('sessions in flight on one core relative to guidellm', ours / theirs, 5)]
+}
+
+/** 0: not even the first number. */
+async function mostSessions(
+  first: number,
+  maxTries: number,
+  drive: (sessions: number) => Promise<Driven>,
+): Promise<number> {
+  let most = 0
+  for (let tries = 0, sessions = first; tries < maxTries; tries++, sessions = Math.round(sessions * step)) {
+    const { share, latenessMs } = await drive(sessions)
+    const late = latenessMs === null ? '' : `, lateness p99 ${latenessMs.toFixed(1)} ms`
+    console.log(`  ${String(sessions).padStart(6)} sessions: ${(100 * share).toFixed(0)} % of their tokens${late}`)
+    if (share < minShare || (latenessMs ?? 0) > maxLatenessMs) break
+    most = sessions
+  }
+  return most
+}
+
+const onPacedServer = (work: (port: string) => Promise<Driven>): Promise<Driven> =>
+  onServer('./programs/calibration-server.js', [String(tokensPerSecond), '1'], { core: targetCore }, work)
+
+const driveOurs = (sessions: number, seconds: number): Promise<Driven> =>
+  onPacedServer(async port => {
+    const scenario = scenarioOf(sessions, seconds)
+    const run = { scenario, profile: streamProfile, port, verdicts: ['pass', 'inconclusive'] } as const
+    const { read, report } = await runShipped(run, async directory => {
+      let chunks = 0
+      let startMs = Number.POSITIVE_INFINITY
+      for await (const observation of observationsIn(logFiles(directory, 1))) {
+        if (streamOf(observation) !== null) startMs = Math.min(startMs, observation.dueMs)
+        chunks += chunksUntil(observation, startMs + seconds * 1_000)
+      }
+      return chunks
+    })
+    return { share: shareOf(read, sessions, seconds), latenessMs: report.load.latenessMs.p99 }
+  })
+
+/** The chunks of a stream up to an instant: a session goes on after its stage. */
+function chunksUntil(observation: Observation, endMs: number): number {
+  const stream = streamOf(observation)
+  let atMs = stream?.firstTokenMs ?? Number.POSITIVE_INFINITY
+  let chunks = atMs <= endMs ? 1 : 0
+  for (const gapMs of stream?.gapsMs ?? []) {
+    atMs += gapMs
+    if (atMs <= endMs) chunks++
+  }
+  return chunks
+}
+
+const shareOf = (chunks: number, sessions: number, seconds: number): number =>
+  chunks / (seconds * sessions * tokensPerSecond)
+
+const scenarioOf = (sessions: number, seconds: number): string => `
+name: bench
+callers: { count: 1 }
+calls:
+  talk: { kind: conversation, model-tier: XS, turns: ${turns}, user-tokens: 16, max-completion-tokens: ${tokens}, think: 0s }
+stages: [{ name: load, duration: ${seconds}s, shape: closed, users: ${sessions}, mix: { talk: 1 } }]
+bounds: { max-in-flight: ${4 * sessions} }
+thresholds: [{ expect: violations == 0, why: The server keeps every promise. }]
+`
+
+/** guidellm begins as many sessions at once, and the next turn or session as soon as one ends. */
+const driveGuidellm = (program: string, sessions: number, seconds: number): Promise<Driven> =>
+  onPacedServer(async port => {
+    const folder = mkdtempSync(join(tmpdir(), 'turnpike-guidellm-'))
+    const data = join(folder, 'sessions.jsonl')
+    const report = join(folder, 'report.json')
+    const texts = Array.from({ length: turns }, (_, turn) => [`prompt_${turn}`, 'Tell me a story.'] as const)
+    writeFileSync(data, `${JSON.stringify(Object.fromEntries(texts))}\n`.repeat(20 * sessions))
+    const options = {
+      backend: `kind=openai_http,target=http://127.0.0.1:${port},model=bench,max_tokens=${tokens}`,
+      profile: `kind=concurrent,streams=${sessions}`,
+      constraint: `kind=max_duration,seconds=${seconds}`,
+      tokenizer: 'kind=hf_auto,model=none',
+      data: `kind=json_file,path=${data}`,
+      output: `kind=json,path=${report}`,
+    }
+    const flags = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value])
+    try {
+      const command = [program, 'run', '--disable-console', ...flags]
+      await runCommand(onCore(clientCore, command), { env: { HF_HUB_OFFLINE: '1' } })
+      const { metrics, duration } = JSON.parse(readFileSync(report, 'utf8')).benchmarks[0]
+      if (metrics.request_totals.errored > 0) throw new Error(`${metrics.request_totals.errored} requests failed`)
+      return {
+        share: metrics.output_token_count.total.total_sum / duration / tokensPerSecond / sessions,
+        latenessMs: null,
+      }
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
