@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { chmodSync, cpSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, join, relative, resolve } from 'node:path'
+import { dirname, join, relative, resolve, sep } from 'node:path'
 import { build } from 'esbuild'
 
 const dist = 'dist'
@@ -26,7 +26,7 @@ const filesBesideModules = {
   name: 'files-beside-modules',
   setup: ({ onLoad }) =>
     onLoad({ filter: /\.ts$/ }, ({ path }) => {
-      const place = relative(resolve('src'), path).replace(/\.ts$/, '.js')
+      const place = relative(resolve('src'), path).replace(/\.ts$/, '.js').split(sep).join('/')
       const contents = readFileSync(path, 'utf8').replace(withFile, `new URL('./${place}', import.meta.url).href`)
       return { contents, loader: 'ts' }
     }),

@@ -123,7 +123,9 @@ test('updates are looked for wherever there are dependencies', () => {
     (each.directories ?? [each.directory]).map(directory => `${each['package-ecosystem']} ${directory}`),
   )
   const modules = readdirSync('test/real/otlp').map(name => `gomod /test/real/otlp/${name}`)
-  expect(watched.toSorted()).toEqual(['docker /', 'github-actions /', ...modules, 'npm /', 'npm /site'].toSorted())
+  expect(watched.toSorted()).toEqual(
+    ['docker /', 'docker-compose /', 'github-actions /', ...modules, 'npm /', 'npm /site'].toSorted(),
+  )
 })
 
 test('pages of a patch replace those of its minor version, and only the newest version is the latest', () => {

@@ -45,6 +45,12 @@ export function isColored({ isTTY }: Pick<NodeJS.WriteStream, 'isTTY'>, environm
   return isTTY === true && terminal !== 'dumb' && none === ''
 }
 
+/** Whether to replace lines that were written: on a terminal that can, and outside of a CI, whose logs keep everything. */
+export function isInteractive({ isTTY }: Pick<NodeJS.WriteStream, 'isTTY'>, environment = process.env): boolean {
+  const { CI: ci = '', TERM: terminal } = environment
+  return isTTY === true && terminal !== 'dumb' && (ci === '' || ci === 'false')
+}
+
 /** One sentence about files that could not be written. They change neither the verdict nor the exit code. */
 export function showUnwritten(files: readonly Unwritten[]): void {
   const [first, ...others] = files

@@ -1,12 +1,13 @@
 import { systemClock } from '../lib/clock.ts'
 import { formatDuration } from '../lib/format.ts'
+import { isInteractive } from './print.ts'
 
 const barColumns = 30
 
-/** One line on a terminal, which is replaced; null elsewhere. */
+/** One line that is replaced; null where that is not possible. */
 export function progressBar() {
   const { stderr } = process
-  if (!stderr.isTTY) return null
+  if (!isInteractive(stderr)) return null
   const clock = systemClock()
   return {
     /** `done` of `all`, which the text says in words. */

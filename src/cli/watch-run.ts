@@ -15,7 +15,7 @@ import { pushedWords } from '../report/sections/harness.ts'
 import { pushCounts } from '../run/run.ts'
 import type { Values } from './flags.ts'
 import { type Interrupts, listenForInterrupts } from './interrupts.ts'
-import { isColored, layoutOf, showReport } from './print.ts'
+import { isColored, isInteractive, layoutOf, showReport } from './print.ts'
 import { hidden, hiddenIn } from './secrets.ts'
 
 /** The outputs of a run that this terminal watches, and the signals that end it. Throws a UsageError. */
@@ -46,7 +46,7 @@ async function createOutputs(
   const asJson = values.log === 'json'
   const { stderr } = process
   const stream: LineWriter = asJson ? maskedLines(createJsonLog()) : { write: text => stderr.write(forRunner(text)) }
-  const interactive = !asJson && stderr.isTTY === true && process.env.CI === undefined && process.env.TERM !== 'dumb'
+  const interactive = !asJson && isInteractive(stderr)
   const isShown = !isQuiet && values.progress !== false
   const size = () => sizeOf(stderr)
   const progress = createProgress(plan, { stream, interactive, size, color: isColored(stderr), clock })

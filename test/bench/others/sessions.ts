@@ -31,7 +31,7 @@ export const benchSessions: Bench = async ({ short }) => {
     `\nSessions in flight on one core, ${turns} turns of ${tokens} tokens at ${tokensPerSecond}/s, runs of ${seconds} s`,
   )
   noteUnpinned()
-  const ours = await mostSessions(short ? 20 : 300, short ? 1 : 20, sessions => driveOurs(sessions, seconds))
+  const ours = await mostSessions(short ? 20 : 200, short ? 1 : 20, sessions => driveOurs(sessions, seconds))
   const figure = (name: string, value: number, bound: number | null): Figure => ({
     name,
     value,
@@ -71,30 +71,43 @@ const onPacedServer = (work: (port: string) => Promise<Driven>): Promise<Driven>
 
 const driveOurs = (sessions: number, seconds: number): Promise<Driven> =>
   onPacedServer(async port => {
-    const scenario = scenarioOf(sessions, seconds)
+    const scenario = scenarioOf(sessions, rampSeconds + seconds)
     const run = { scenario, profile: streamProfile, port, verdicts: ['pass', 'inconclusive'] } as const
-    const { read, report } = await runShipped(run, async directory => {
-      let chunks = 0
-      let startMs = Number.POSITIVE_INFINITY
-      for await (const observation of observationsIn(logFiles(directory, 1))) {
-        if (streamOf(observation) !== null) startMs = Math.min(startMs, observation.dueMs)
-        chunks += chunksUntil(observation, startMs + seconds * 1_000)
-      }
-      return chunks
+    const { read } = await runShipped(run, async directory => {
+      const turnsOf: Observation[] = []
+      for await (const observation of observationsIn(logFiles(directory, 1)))
+        if (streamOf(observation) !== null) turnsOf.push(observation)
+      const startMs = Math.min(...turnsOf.map(({ dueMs }) => dueMs)) + rampSeconds * 1_000
+      const window = { startMs, endMs: startMs + seconds * 1_000 }
+      const chunks = turnsOf.reduce((sum, observation) => sum + chunksIn(observation, window), 0)
+      return { share: shareOf(chunks, sessions, seconds), latenessMs: latenessIn(turnsOf, window) }
     })
-    return { share: shareOf(read, sessions, seconds), latenessMs: report.load.latenessMs.p99 }
+    return read
   })
 
-/** The chunks of a stream up to an instant: a session goes on after its stage. */
-function chunksUntil(observation: Observation, endMs: number): number {
+/** Sessions of three turns arrive evenly, so as many as asked for are in flight from then on. */
+const rampSeconds = turns + 1
+
+type Window = { readonly startMs: number; readonly endMs: number }
+const isIn = ({ startMs, endMs }: Window, atMs: number): boolean => atMs >= startMs && atMs < endMs
+
+/** The chunks of a stream that were read in a window. */
+function chunksIn(observation: Observation, window: Window): number {
   const stream = streamOf(observation)
   let atMs = stream?.firstTokenMs ?? Number.POSITIVE_INFINITY
-  let chunks = atMs <= endMs ? 1 : 0
+  let chunks = isIn(window, atMs) ? 1 : 0
   for (const gapMs of stream?.gapsMs ?? []) {
     atMs += gapMs
-    if (atMs <= endMs) chunks++
+    if (isIn(window, atMs)) chunks++
   }
   return chunks
+}
+
+/** The p99 of the turns that were due in a window. */
+function latenessIn(observations: readonly Observation[], window: Window): number {
+  const due = observations.filter(({ dueMs }) => isIn(window, dueMs))
+  const late = due.map(({ dueMs, sentMs }) => (sentMs ?? Number.POSITIVE_INFINITY) - dueMs).toSorted((a, b) => a - b)
+  return late[Math.ceil(late.length * 0.99) - 1] ?? Number.NaN
 }
 
 const shareOf = (chunks: number, sessions: number, seconds: number): number =>
@@ -105,7 +118,7 @@ name: bench
 callers: { count: 1 }
 calls:
   talk: { kind: conversation, model-tier: XS, turns: ${turns}, user-tokens: 16, max-completion-tokens: ${tokens}, think: 0s }
-stages: [{ name: load, duration: ${seconds}s, shape: closed, users: ${sessions}, mix: { talk: 1 } }]
+stages: [{ name: load, duration: ${seconds}s, shape: constant, rate: ${(sessions / turns).toFixed(1)}/s, mix: { talk: 1 } }]
 bounds: { max-in-flight: ${4 * sessions} }
 thresholds: [{ expect: violations == 0, why: The server keeps every promise. }]
 `
