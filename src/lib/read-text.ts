@@ -53,7 +53,7 @@ function readBytes(file: string, maxBytes: number, mistake: (got: string) => Usa
         continue
       }
       const read = chunk.subarray(0, bytes)
-      if (read.includes(0)) throw mistake('binary data')
+      if (read.includes(0)) throw mistake(isUtf16(read) && length === 0 ? utf16 : 'binary data')
       length += read.length
       if (length > maxBytes) throw mistake(`more than ${maxBytes} bytes`)
       chunks.push(read)
@@ -62,6 +62,11 @@ function readBytes(file: string, maxBytes: number, mistake: (got: string) => Usa
     closeSync(descriptor)
   }
 }
+
+const utf16 = 'UTF-16, as ">" of Windows PowerShell 5 writes it, and not UTF-8'
+/** Whether a file begins with the mark of this encoding. */
+const isUtf16 = ([first, second]: Buffer): boolean =>
+  (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)
 
 /** The number of bytes read; null: none yet. */
 function readNow(descriptor: number, chunk: Buffer): number | null {

@@ -3,7 +3,7 @@ import { median } from './support/child.ts'
 import type { Bench, Figure } from './support/figure.ts'
 
 const commands = [
-  { args: ['--help'], maxMs: 350 },
+  { args: ['--help'], maxMs: 150 },
   { args: ['plan', 'scenarios/smoke.yaml'], maxMs: 600 },
 ] as const
 

@@ -25,6 +25,7 @@ const kinds = [
   ['a pipe that is never empty', 'mkfifo x; (yes > x) 2> /dev/null > /dev/null &', /got more than \d+ bytes/],
   ['2 GB of nothing', 'truncate -s 2G x', /got 2147483648 bytes, more than \d+/],
   ['binary', 'head -c 5000 /bin/bash > x', /got binary data/],
+  ['UTF-16', "printf '\\377\\376n\\000a\\000' > x", /got UTF-16, as ">" of Windows PowerShell 5 writes it/],
   ['not UTF-8', `printf 'a: \\xff\\xfe' > x`, /got bytes that are not UTF-8/],
   ['absent', 'true', /got (no such file|a directory without a run|a run without a report)/],
   ['a link to itself', 'ln -s x x', /got (ELOOP|no such file)/],

@@ -22,7 +22,7 @@ type Driven = { readonly share: number; readonly latenessMs: number | null }
 
 /**
  * The most sessions of three turns that a client drives on one core, each stream at its own pace: the shipped command with
- * every judge, whose turns are also on time, and guidellm. Both get more sessions until they fail.
+ * every judge, and guidellm. Both get more sessions until they read fewer tokens than are written.
  */
 export const benchSessions: Bench = async ({ short }) => {
   const seconds = short ? 4 : 12
@@ -32,36 +32,47 @@ export const benchSessions: Bench = async ({ short }) => {
   )
   noteUnpinned()
   const ours = await mostSessions(short ? 20 : 200, short ? 1 : 20, sessions => driveOurs(sessions, seconds))
-  const figure = (name: string, value: number, bound: number | null): Figure => ({
-    name,
-    value,
+  const name = 'sessions in flight on one core'
+  const onTime: Figure = {
+    name: `${name}, p99 of lateness at most ${maxLatenessMs} ms`,
+    value: ours.onTime,
     unit: '',
-    aim: bound === null ? null : { kind: 'at-least', bound },
-  })
-  const own = figure(`sessions in flight on one core, lateness p99 at most ${maxLatenessMs} ms`, ours, null)
+    aim: null,
+  }
   if (program === null) {
     console.log(`  guidellm skipped: ${variable} names no program, and there is none on the PATH`)
-    return [own]
+    return [onTime]
   }
   const theirs = await mostSessions(short ? 10 : 50, short ? 1 : 20, sessions =>
     driveGuidellm(program, sessions, seconds),
   )
-  return [own, figure('sessions in flight on one core relative to guidellm', ours / theirs, 5)]
+  return [
+    onTime,
+    {
+      name: `${name} relative to guidellm`,
+      value: ours.read / theirs.read,
+      unit: '',
+      aim: { kind: 'at-least', bound: 5 },
+    },
+  ]
 }
 
-/** 0: not even the first number. */
+/** The most sessions whose tokens are read as they are written, and the most of which the turns are on time, too. */
+type Most = { readonly read: number; readonly onTime: number }
+
 async function mostSessions(
   first: number,
   maxTries: number,
   drive: (sessions: number) => Promise<Driven>,
-): Promise<number> {
-  let most = 0
+): Promise<Most> {
+  let most: Most = { read: 0, onTime: 0 }
   for (let tries = 0, sessions = first; tries < maxTries; tries++, sessions = Math.round(sessions * step)) {
     const { share, latenessMs } = await drive(sessions)
     const late = latenessMs === null ? '' : `, lateness p99 ${latenessMs.toFixed(1)} ms`
     console.log(`  ${String(sessions).padStart(6)} sessions: ${(100 * share).toFixed(0)} % of their tokens${late}`)
-    if (share < minShare || (latenessMs ?? 0) > maxLatenessMs) break
-    most = sessions
+    if (share < minShare) break
+    const isOnTime = latenessMs !== null && latenessMs <= maxLatenessMs
+    most = { read: sessions, onTime: isOnTime ? sessions : most.onTime }
   }
   return most
 }
