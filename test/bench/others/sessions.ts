@@ -1,13 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { type Observation, streamOf } from '../../../src/observation/observation.ts'
 import { logFiles, observationsIn } from '../../../src/storage/run-directory.ts'
-import { clientCore, findProgram, noteUnpinned, onCore, onServer, runCommand, targetCore } from '../support/child.ts'
+import { findProgram, noteUnpinned, onServer, targetCore } from '../support/child.ts'
 import type { Bench, Figure } from '../support/figure.ts'
+import { guidellmVariable, runGuidellm } from '../support/guidellm.ts'
 import { runShipped, streamProfile } from '../support/shipped.ts'
 
-const variable = 'TURNPIKE_BENCH_GUIDELLM'
 const turns = 3
 const tokens = 20
 /** Of each stream. */
@@ -26,7 +23,7 @@ type Driven = { readonly share: number; readonly latenessMs: number | null }
  */
 export const benchSessions: Bench = async ({ short }) => {
   const seconds = short ? 4 : 12
-  const program = findProgram(variable, 'guidellm')
+  const program = findProgram(guidellmVariable, 'guidellm')
   console.log(
     `\nSessions in flight on one core, ${turns} turns of ${tokens} tokens at ${tokensPerSecond}/s, runs of ${seconds} s`,
   )
@@ -40,7 +37,7 @@ export const benchSessions: Bench = async ({ short }) => {
     aim: null,
   }
   if (program === null) {
-    console.log(`  guidellm skipped: ${variable} names no program, and there is none on the PATH`)
+    console.log(`  guidellm skipped: ${guidellmVariable} names no program, and there is none on the PATH`)
     return [onTime]
   }
   const theirs = await mostSessions(short ? 10 : 50, short ? 1 : 20, sessions =>
@@ -137,30 +134,8 @@ thresholds: [{ expect: violations == 0, why: The server keeps every promise. }]
 /** guidellm begins as many sessions at once, and the next turn or session as soon as one ends. */
 const driveGuidellm = (program: string, sessions: number, seconds: number): Promise<Driven> =>
   onPacedServer(async port => {
-    const folder = mkdtempSync(join(tmpdir(), 'turnpike-guidellm-'))
-    const data = join(folder, 'sessions.jsonl')
-    const report = join(folder, 'report.json')
-    const texts = Array.from({ length: turns }, (_, turn) => [`prompt_${turn}`, 'Tell me a story.'] as const)
-    writeFileSync(data, `${JSON.stringify(Object.fromEntries(texts))}\n`.repeat(20 * sessions))
-    const options = {
-      backend: `kind=openai_http,target=http://127.0.0.1:${port},model=bench,max_tokens=${tokens}`,
-      profile: `kind=concurrent,streams=${sessions}`,
-      constraint: `kind=max_duration,seconds=${seconds}`,
-      tokenizer: 'kind=hf_auto,model=none',
-      data: `kind=json_file,path=${data}`,
-      output: `kind=json,path=${report}`,
-    }
-    const flags = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value])
-    try {
-      const command = [program, 'run', '--disable-console', ...flags]
-      await runCommand(onCore(clientCore, command), { env: { HF_HUB_OFFLINE: '1' } })
-      const { metrics, duration } = JSON.parse(readFileSync(report, 'utf8')).benchmarks[0]
-      if (metrics.request_totals.errored > 0) throw new Error(`${metrics.request_totals.errored} requests failed`)
-      return {
-        share: metrics.output_token_count.total.total_sum / duration / tokensPerSecond / sessions,
-        latenessMs: null,
-      }
-    } finally {
-      rmSync(folder, { recursive: true, force: true })
-    }
+    const prompts = Array.from({ length: turns }, (_, turn) => [`prompt_${turn}`, 'Tell me a story.'] as const)
+    const rows = Array.from({ length: 20 * sessions }, () => Object.fromEntries(prompts))
+    const run = await runGuidellm({ program, port, seconds, tokens, streams: sessions, rows })
+    return { share: shareOf(run.chunks, sessions, run.seconds), latenessMs: null }
   })
