@@ -26,13 +26,6 @@ export type PricedAddition = {
   readonly forecast: Plan['forecast']
 }
 
-/** Additions for lies about some clauses. */
-export type Reaching = {
-  readonly groups: readonly string[]
-  readonly additions: readonly PricedAddition[]
-  readonly most: number
-}
-
 /** Its stages alone, by the callers of the scenario. It fails if anything is violated. */
 export const aloneWith = (draft: DraftPlan, { calls, stages }: Addition): JsonObject => ({
   ...headOf(draft),
@@ -161,108 +154,130 @@ const maxKinds = 3
 /** What costs more, such as a limit of videos, is not tried. */
 const maxUsd = 1
 
-/**
- * Additions that reach a limit, or the block of callers that fail too often, each with as few requests of one caller as the
- * contract says, by the first parts of the clauses that they are about. After them, a pause lets windows and blocks end.
- * `singles`: what they are made of.
- */
-export async function reachingCalls(
-  draft: DraftPlan,
-  singles: readonly PricedAddition[],
-): Promise<readonly Reaching[]> {
-  const { limits, abuse } = draft.contract
-  const plain = singles.flatMap(single => {
-    const [name] = Object.keys(single.calls)
-    const isOne = single.requests === 1 && Object.keys(single.calls).length === 1
-    return isOne && name !== undefined ? [{ ...single, name }] : []
+/** A call that is one request. */
+type PlainCall = PricedAddition & { readonly name: string }
+
+const plainCalls = (singles: readonly PricedAddition[]): readonly PlainCall[] =>
+  singles.flatMap(single => {
+    const [name, other] = Object.keys(single.calls)
+    return single.requests === 1 && name !== undefined && other === undefined ? [{ ...single, name }] : []
   })
-  const failing = plain.filter(({ forecast: { failures } }) => failures.some(({ expected }) => expected === 1))
-  const passing = plain.filter(({ name, calls, forecast: { failures } }) => {
+
+/** Those that a service accepts, and whose response is read whole. */
+const passingCalls = (plain: readonly PlainCall[]): readonly PlainCall[] =>
+  plain.filter(({ name, calls, forecast: { failures } }) => {
     const call = calls[name]
     const isWhole = call !== undefined && !('hangUp' in call && call.hangUp !== undefined)
     return isWhole && failures.length === 0 && !(call.kind === 'rpc' && call.batchSize !== null)
   })
-  const bases = cheapestByLimit(passing)
-  const tolerated = promisesAny(draft.contract, ['abuse.*']) ? abuse.failures : Number.POSITIVE_INFINITY
-  const additionOf = (
-    name: string,
-    of: readonly PricedAddition[],
-    parts: readonly JsonObject[],
-    restMs: number,
-  ): Addition => {
-    const stages = [...parts, pauseOf(restMs)].map((stage, part) => ({
-      name: stageName(draft, part === 0 ? name : `${name}-${part + 1}`),
-      ...stage,
-    }))
-    const calls: JsonObject = Object.assign({}, ...of.map(({ addition }) => addition.calls))
-    return { calls, stages, threshold: null }
-  }
-  const ofLimits: Addition[] = []
-  for (const base of bases) {
-    const add = (suffix: string, parts: readonly JsonObject[]) =>
-      ofLimits.push(additionOf(`${name}-${suffix}`, [base], parts, limits.windowMs + 1_000))
+
+/** How many failures of a caller do not block it. */
+const toleratedFailures = ({ contract }: DraftPlan): number =>
+  promisesAny(contract, ['abuse.*']) ? contract.abuse.failures : Number.POSITIVE_INFINITY
+
+/** Stages with these calls. After them, a pause lets windows and blocks end. */
+function reachingAddition(
+  draft: DraftPlan,
+  name: string,
+  of: readonly PricedAddition[],
+  parts: readonly JsonObject[],
+  restMs: number,
+): Addition {
+  const stages = [...parts, pauseOf(restMs)].map((stage, part) => ({
+    name: stageName(draft, part === 0 ? name : `${name}-${part + 1}`),
+    ...stage,
+  }))
+  const calls: JsonObject = Object.assign({}, ...of.map(({ addition }) => addition.calls))
+  return { calls, stages, threshold: null }
+}
+
+/**
+ * Additions that reach a limit with as few requests of one caller as the contract says. `singles`: what they are made of;
+ * below, too.
+ */
+export function reachingLimits(
+  draft: DraftPlan,
+  singles: readonly PricedAddition[],
+): Promise<readonly PricedAddition[]> {
+  const { windowMs } = draft.contract.limits
+  const tolerated = toleratedFailures(draft)
+  const additions = cheapestByLimit(passingCalls(plainCalls(singles))).flatMap(base => {
     const { name, limit } = base
+    const addition = (suffix: string, parts: readonly JsonObject[]) =>
+      reachingAddition(draft, `${name}-${suffix}`, [base], parts, windowMs + 1_000)
     const beyond = { callers: 1, 'exceed-tier': true, mix: { [name]: 1 } }
     const burst = (size: number) => ({ shape: 'burst', duration: '4s', size, ...beyond })
-    add('limit', [burst(limit + 1)])
+    const all = [addition('limit', [burst(limit + 1)])]
     const fifthMore = Math.ceil(limit * 1.2) + 1
-    if (fifthMore > limit + 1 && fifthMore <= limit + tolerated) add('above', [burst(fifthMore)])
+    if (fifthMore > limit + 1 && fifthMore <= limit + tolerated) all.push(addition('above', [burst(fifthMore)]))
     // Of these requests, those before the end of the window are failures, too.
     const asked = Math.min(tolerated - 2, limit, 10 * aroundSeconds)
-    const waitMs = limits.windowMs - 1_000 * (4 + aroundSeconds)
-    if (asked < 2 || waitMs <= 0) continue
+    const waitMs = windowMs - 1_000 * (4 + aroundSeconds)
+    if (asked < 2 || waitMs <= 0) return all
     const rate = `${Math.floor((60 * asked) / (2 * aroundSeconds))}/m`
     const around = { shape: 'constant', duration: `${2 * aroundSeconds}s`, rate, ...beyond }
-    add('reset', [burst(limit + 1), pauseOf(waitMs), around])
-  }
+    return [...all, addition('reset', [burst(limit + 1), pauseOf(waitMs), around])]
+  })
+  return affordable(draft, additions)
+}
+
+/** Additions in which one caller fails as often as the contract tolerates, or is blocked for one failure more. */
+export function reachingBlock(
+  draft: DraftPlan,
+  singles: readonly PricedAddition[],
+): Promise<readonly PricedAddition[]> {
+  const { limits, abuse } = draft.contract
+  const plain = plainCalls(singles)
+  const passing = passingCalls(plain)
   const cheapestOf = (matches: (call: Plan['calls'][string]) => boolean) =>
     passing.find(({ name, calls }) => calls[name] !== undefined && matches(calls[name]))
-  const read = cheapestOf(({ kind }) => kind === 'rpc')
   const streamed = cheapestOf(call => call.kind === 'chat' && call.stream)
+  const served = cheapestOf(({ kind }) => kind === 'rpc') ?? streamed
+  const failing = plain.filter(({ forecast: { failures } }) => failures.some(({ expected }) => expected === 1))
   const [fails] = failing
-  const served = read ?? streamed
-  const ofFailures: Addition[] = []
-  if (fails !== undefined && served !== undefined && Number.isFinite(tolerated)) {
-    const add = (name: string, of: readonly PricedAddition[], parts: readonly JsonObject[], restMs = rest) =>
-      ofFailures.push(additionOf(name, of, parts, restMs))
-    const rest = Math.max(abuse.blockMs, abuse.windowMs) + 5_000
-    // What is asked of a caller that may be blocked is asked before, too: a response that is only refused is not checked.
-    const inTurn = (failures: readonly string[], asked = served.name) => ({
-      ...{ shape: 'sequence', duration: '1s', callers: 1, 'exceed-failure-limit': true },
-      calls: [asked, ...failures, asked],
-    })
-    const failures = (count: number) => `${count} x ${fails.name}`
-    // Failures from before the run may count until a window is over.
-    add('failures-tolerated', [served], [pauseOf(abuse.windowMs + 1_000), inTurn([failures(tolerated)])])
-    add('failures-block', [served], [inTurn([failures(tolerated + 1)])])
-    const half = Math.floor(tolerated / 2) + 1
-    const apart = pauseOf(abuse.windowMs / 2)
-    add('failures-apart', [served], [inTurn([failures(half)]), apart, inTurn([failures(half)])])
-    const kinds = failing.slice(0, maxKinds)
-    const each = Math.ceil((tolerated + 1) / kinds.length)
-    const mixed = kinds.flatMap(({ name }) => [`${each} x ${name}`, served.name])
-    add('failures-of-kinds', [served, ...kinds], [inTurn(mixed)])
-    const around = {
-      ...{ shape: 'constant', duration: `${2 * aroundSeconds}s`, rate: '2/s', callers: 1, 'exceed-tier': true },
-      ...{ 'exceed-failure-limit': true, mix: { [served.name]: 1 } },
-    }
-    const wait = pauseOf(Math.max(1_000, abuse.blockMs - 1_000 * aroundSeconds))
-    add('failures-over', [served], [inTurn([failures(tolerated + 1)]), wait, around])
-    if (streamed !== undefined)
-      add('failures-block-stream', [streamed], [inTurn([failures(tolerated + 1)], streamed.name)])
-    const [tightest] = bases.toSorted((a, b) => a.limit - b.limit)
-    if (tightest !== undefined) {
-      const burst = {
-        ...{ shape: 'burst', duration: '1s', size: tightest.limit + tolerated + 1, callers: 1, 'exceed-tier': true },
-        ...{ 'exceed-failure-limit': true, mix: { [tightest.name]: 1 } },
-      }
-      add('rejections-block', [served, tightest], [burst, inTurn([])], Math.max(rest, limits.windowMs + 1_000))
-    }
+  const tolerated = toleratedFailures(draft)
+  if (fails === undefined || served === undefined || !Number.isFinite(tolerated)) return affordable(draft, [])
+  const restMs = Math.max(abuse.blockMs, abuse.windowMs) + 5_000
+  const addition = (name: string, of: readonly PricedAddition[], parts: readonly JsonObject[], ms = restMs) =>
+    reachingAddition(draft, name, of, parts, ms)
+  const beyond = { callers: 1, 'exceed-tier': true, 'exceed-failure-limit': true }
+  // What is asked of a caller that may be blocked is asked before, too: a response that is only refused is not checked.
+  const inTurn = (failures: readonly string[], asked = served.name) => ({
+    ...{ shape: 'sequence', duration: '1s', callers: 1, 'exceed-failure-limit': true },
+    calls: [asked, ...failures, asked],
+  })
+  const failures = (count: number) => [`${count} x ${fails.name}`]
+  const blocking = failures(tolerated + 1)
+  const halves = inTurn(failures(Math.floor(tolerated / 2) + 1))
+  const kinds = failing.slice(0, maxKinds)
+  const ofEach = Math.ceil((tolerated + 1) / kinds.length)
+  const wait = pauseOf(Math.max(1_000, abuse.blockMs - 1_000 * aroundSeconds))
+  const around = {
+    ...{ shape: 'constant', duration: `${2 * aroundSeconds}s`, rate: '2/s', ...beyond },
+    mix: { [served.name]: 1 },
   }
-  return [
-    { groups: ['limit', 'retry'], additions: await affordable(draft, ofLimits), most: 8 },
-    { groups: ['abuse'], additions: await affordable(draft, ofFailures), most: 8 },
+  const additions = [
+    // Failures from before the run may count until a window is over.
+    addition('failures-tolerated', [served], [pauseOf(abuse.windowMs + 1_000), inTurn(failures(tolerated))]),
+    addition('failures-block', [served], [inTurn(blocking)]),
+    addition('failures-apart', [served], [halves, pauseOf(abuse.windowMs / 2), halves]),
+    addition(
+      'failures-of-kinds',
+      [served, ...kinds],
+      [inTurn(kinds.flatMap(({ name }) => [`${ofEach} x ${name}`, served.name]))],
+    ),
+    addition('failures-over', [served], [inTurn(blocking), wait, around]),
   ]
+  if (streamed !== undefined)
+    additions.push(addition('failures-block-stream', [streamed], [inTurn(blocking, streamed.name)]))
+  const [tightest] = cheapestByLimit(passing).toSorted((a, b) => a.limit - b.limit)
+  if (tightest !== undefined) {
+    const size = tightest.limit + tolerated + 1
+    const burst = { shape: 'burst', duration: '1s', size, ...beyond, mix: { [tightest.name]: 1 } }
+    const ms = Math.max(restMs, limits.windowMs + 1_000)
+    additions.push(addition('rejections-block', [served, tightest], [burst, inTurn([])], ms))
+  }
+  return affordable(draft, additions)
 }
 
 /** Those that the scenario can have, the cheapest first. */

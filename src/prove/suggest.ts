@@ -7,7 +7,8 @@ import {
   aloneWith,
   byCost,
   type PricedAddition,
-  reachingCalls,
+  reachingBlock,
+  reachingLimits,
   scenarioWith,
   singleCalls,
 } from './additions.ts'
@@ -32,6 +33,8 @@ export type Suggestions = { readonly suggestions: readonly Suggestion[]; readonl
 
 /** Further calls whose replies show the lie are not tried. */
 const maxTried = 4
+/** The same of the additions that reach a limit or a block. */
+const maxReaching = 8
 /** At most this number of requests in honest runs of the whole scenario, which take up to half a minute. */
 const maxRequests = 25_000
 const minChecked = 8
@@ -66,6 +69,19 @@ export async function suggestAdditions(
   return { suggestions: suggestions.toSorted((a, b) => b.notices.length - a.notices.length), untried }
 }
 
+type AdditionsOf = (draft: DraftPlan, singles: readonly PricedAddition[]) => Promise<readonly PricedAddition[]>
+
+/** What is tried, and for lies about which clauses, by their first parts; null: about all. `most`: for each lie. */
+const passes: readonly {
+  readonly groups: readonly string[] | null
+  readonly additionsOf: AdditionsOf
+  readonly most: number
+}[] = [
+  { groups: null, additionsOf: async (_, singles) => singles, most: maxTried },
+  { groups: ['limit', 'retry'], additionsOf: reachingLimits, most: maxReaching },
+  { groups: ['abuse'], additionsOf: reachingBlock, most: maxReaching },
+]
+
 async function suggestCalls(draft: DraftPlan, makeRuns: MakeRuns, survivors: readonly Mutant[], max: number) {
   const found = new Map<PricedAddition, string[]>()
   const untried: string[] = []
@@ -73,15 +89,7 @@ async function suggestCalls(draft: DraftPlan, makeRuns: MakeRuns, survivors: rea
   const namesCalls = draft.plan.only?.names.some(name => Object.hasOwn(draft.plan.calls, name)) ?? false
   if (survivors.length === 0 || namesCalls) return { found, untried }
   const checks = createChecks(draft, makeRuns, max)
-  const singles = await singleCalls(draft)
-  const passes = [{ groups: null, additions: singles, most: maxTried }, ...(await reachingCalls(draft, singles))]
-  for (const { groups, additions, most } of passes) {
-    const noticedBefore = new Set([...found.values()].flat())
-    const left = survivors.filter(({ name, clause }) => {
-      const isAbout = groups === null || groups.some(group => clause?.startsWith(`${group}.`))
-      return isAbout && !noticedBefore.has(name) && !untried.includes(name)
-    })
-    const open = left.length === 0 ? [] : await withCandidates(draft, makeRuns, left, additions, most)
+  const tryAdditions = async (open: readonly Open[]) => {
     for (let going = open; going.length > 0; ) {
       const tried = nextTried(going, checks.passes)
       const alone = await makeRuns(
@@ -102,6 +110,16 @@ async function suggestCalls(draft: DraftPlan, makeRuns: MakeRuns, survivors: rea
       for (const { mutant, candidate } of shown) if (passing.get(candidate) === 'untried') untried.push(mutant.name)
       going = tried.filter(({ mutant: { name } }) => !noticed.has(name) && !untried.includes(name))
     }
+  }
+  const singles = await singleCalls(draft)
+  for (const { groups, additionsOf, most } of passes) {
+    const done = new Set([...found.values(), untried].flat())
+    const left = survivors.filter(
+      ({ name, clause }) =>
+        !done.has(name) && (groups === null || groups.some(group => clause?.startsWith(`${group}.`))),
+    )
+    if (left.length > 0)
+      await tryAdditions(await withCandidates(draft, makeRuns, left, await additionsOf(draft, singles), most))
   }
   return { found, untried }
 }
