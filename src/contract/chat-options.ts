@@ -18,6 +18,10 @@ export const chatOptionsSchema = z.object({
 })
 export type ChatOptions = DeepReadonly<z.output<typeof chatOptionsSchema>>
 
+/** How fast a client reads a stream. */
+export const readRateSchema = z.object({ unit: z.enum(['tokens', 'bytes']), perSecond: z.number().positive() })
+export type ReadRate = DeepReadonly<z.output<typeof readRateSchema>>
+
 /** The options of a request that has none. */
 export const noChatOptions: ChatOptions = {
   body: {},

@@ -53,7 +53,8 @@ function readBytes(file: string, maxBytes: number, mistake: (got: string) => Usa
         continue
       }
       const read = chunk.subarray(0, bytes)
-      if (read.includes(0)) throw mistake(isUtf16(read) && length === 0 ? utf16 : 'binary data')
+      const other = whyNoText(read, length === 0)
+      if (other !== null) throw mistake(other)
       length += read.length
       if (length > maxBytes) throw mistake(`more than ${maxBytes} bytes`)
       chunks.push(read)
@@ -63,7 +64,12 @@ function readBytes(file: string, maxBytes: number, mistake: (got: string) => Usa
   }
 }
 
-const utf16 = 'UTF-16, as ">" of Windows PowerShell 5 writes it, and not UTF-8'
+/** What a part of a file is instead of text; null: it may be text. `isFirst`: it is the beginning of the file. */
+export function whyNoText(bytes: Buffer, isFirst: boolean): string | null {
+  if (!bytes.includes(0)) return null
+  return isFirst && isUtf16(bytes) ? 'UTF-16, as ">" of Windows PowerShell 5 writes it, and not UTF-8' : 'binary data'
+}
+
 /** Whether a file begins with the mark of this encoding. */
 const isUtf16 = ([first, second]: Buffer): boolean =>
   (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)

@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { randomStream } from '../lib/random.ts'
-import { whyUnreadable } from '../lib/read-text.ts'
+import { whyNoText, whyUnreadable } from '../lib/read-text.ts'
 import { hideLikelySecrets, type Mistake, oneOf, UsageError } from '../lib/usage-error.ts'
 import { type FormatName, formatNames, formatOf, formats } from './formats.ts'
 import { maxRows } from './read-trace.ts'
@@ -158,22 +158,23 @@ const headBytes = 65_536
 
 function detect(file: string): FormatName {
   if (isDirectory(file)) return 'run'
-  const found = formatOf(headOf(file))
+  const head = headOf(file)
+  const found = formatOf(head.toString())
   if (found !== null) return found
   throw new UsageError({
     where: file,
-    got: 'traffic of an unknown format',
+    got: whyNoText(head, true) ?? 'traffic of an unknown format',
     expected: formatNames.map(name => formats[name].title).join(', '),
     hint: `turnpike import says what is wrong with it, if --from names its format (${oneOf(formatNames)})`,
   })
 }
 
-function headOf(file: string): string {
+function headOf(file: string): Buffer {
   try {
     const descriptor = openSync(file, 'r')
     try {
       const bytes = Buffer.alloc(headBytes)
-      return bytes.subarray(0, readSync(descriptor, bytes, 0, headBytes, 0)).toString()
+      return bytes.subarray(0, readSync(descriptor, bytes, 0, headBytes, 0))
     } finally {
       closeSync(descriptor)
     }

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { whyUnreadable } from '../lib/read-text.ts'
+import { whyNoText, whyUnreadable } from '../lib/read-text.ts'
 import { UsageError } from '../lib/usage-error.ts'
 
 /** A line, or one JSON value, with the line of the file that it begins at, from 1. */
@@ -12,10 +12,13 @@ const chunkBytes = 65_536
 /** The text of a file of any size, chunk by chunk. `onBytes` gets the bytes of each chunk. Throws a UsageError. */
 export async function* chunksOf(file: string, onBytes: (bytes: number) => void = () => {}): AsyncIterable<string> {
   const decoder = new TextDecoder()
+  let isFirst = true
   try {
     for await (const chunk of createReadStream(file, { highWaterMark: chunkBytes })) {
       const bytes = chunk as Buffer
-      if (bytes.includes(0)) throw new UsageError({ where: file, got: 'binary data', expected: 'a text file' })
+      const other = whyNoText(bytes, isFirst)
+      if (other !== null) throw new UsageError({ where: file, got: other, expected: 'a text file' })
+      isFirst = false
       onBytes(bytes.length)
       yield decoder.decode(bytes, { stream: true })
     }

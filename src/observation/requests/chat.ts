@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { chatOptionsSchema, choicesOf } from '../../contract/chat-options.ts'
+import { chatOptionsSchema, choicesOf, readRateSchema } from '../../contract/chat-options.ts'
 import { chatPath } from '../../contract/chat-terms.ts'
 import { type Contract, modelTiers } from '../../contract/contract.ts'
 import type { DeepReadonly } from '../../lib/json.ts'
@@ -31,7 +31,7 @@ export const chatRequestSchema = z.object({
   /** Of such a prompt, how many words no other request has, so that no cache has them. Missing: unknown. */
   newTokens: whole.optional(),
   /** Missing: the client reads the response as fast as it comes. */
-  readRate: z.object({ unit: z.enum(['tokens', 'bytes']), perSecond: z.number().positive() }).optional(),
+  readRate: readRateSchema.optional(),
 })
 export type ChatDescriptor = DeepReadonly<z.output<typeof chatRequestSchema>>
 

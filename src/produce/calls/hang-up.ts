@@ -1,5 +1,6 @@
+import type { ReadRate } from '../../contract/chat-options.ts'
 import { randomStream } from '../../lib/random.ts'
-import { type HangUp, type ReadRate, writtenPoint } from '../../plan/plan.ts'
+import { type HangUp, writtenPoint } from '../../plan/plan.ts'
 import type { Leave } from '../transport/transport.ts'
 import type { StreamReader } from './stream-reader.ts'
 

@@ -1,5 +1,12 @@
 import { z } from 'zod'
-import { type ChatOptions, chatOptionsSchema, choicesOf, maxLookups } from '../../contract/chat-options.ts'
+import {
+  type ChatOptions,
+  chatOptionsSchema,
+  choicesOf,
+  maxLookups,
+  type ReadRate,
+  readRateSchema,
+} from '../../contract/chat-options.ts'
 import { type Contract, type Model, type ModelTier, modelTiers } from '../../contract/contract.ts'
 import { documentedContract } from '../../contract/documented.ts'
 import { promisesAny } from '../../contract/promises.ts'
@@ -12,10 +19,6 @@ import { type CallContext, type CallCost, type CallKind, kindField, offeredBy, u
 import { hangUpField, hangUpOf, hangUpTraits, resolvedHangUp, writtenHangUp } from './hang-up.ts'
 
 const readRateText = 'tokens or bytes per second, from 0.1 to 1000000, such as 20 tokens/s or 500 bytes/s'
-
-/** How fast a client reads a stream. */
-export const readRateSchema = z.object({ unit: z.enum(['tokens', 'bytes']), perSecond: z.number().positive() })
-export type ReadRate = DeepReadonly<z.output<typeof readRateSchema>>
 
 /** `20 tokens/s` or `500 bytes/s`; null: no such rate. */
 export function parseReadRate(text: string): ReadRate | null {

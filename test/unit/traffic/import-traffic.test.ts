@@ -27,7 +27,7 @@ beforeEach(() => {
 const out = () => join(directory, 'traffic.yaml')
 const trace = () => join(directory, 'traffic.trace.jsonl')
 
-async function imported(text: string, options: Partial<ImportOptions> = {}): Promise<ImportedTraffic> {
+async function imported(text: string | Buffer, options: Partial<ImportOptions> = {}): Promise<ImportedTraffic> {
   const file = join(directory, 'source')
   writeFileSync(file, text)
   return await importTraffic(file, { out: out(), ...options })
@@ -315,6 +315,7 @@ describe('an import', () => {
     ['nothing', '', {}, 'got traffic of an unknown format'],
     ['no request', 'TIMESTAMP,ContextTokens,GeneratedTokens\n', {}, 'got no request, expected at least one'],
     ['binary data', `${line}\u0000`, {}, 'got binary data, expected a text file'],
+    ['UTF-16', Buffer.from(`\uFEFF${line}`, 'utf16le'), {}, 'got UTF-16, as ">" of Windows PowerShell 5 writes it'],
     ['a strange sample', line, { sample: 2 }, 'import: sample: got 2, expected a number from'],
     ['two speeds', line, { speed: 2, perSecond: 3 }, 'got both a speed and a rate, expected one of them'],
     ['a rate out of reach', line, { perSecond: 5_000_000 }, 'import: perSecond: got 5000000'],
