@@ -15,6 +15,7 @@ beforeAll(() => {
 afterEach(() => {
   for (const list of [printed, shown]) list.length = 0
   process.stderr.isTTY = isTTY
+  vi.unstubAllEnvs()
 })
 afterAll(() => {
   vi.restoreAllMocks()
@@ -51,6 +52,7 @@ Next: turnpike plan first.yaml
 
 test('shows on a terminal how far it is', async () => {
   process.stderr.isTTY = true
+  vi.stubEnv('CI', undefined)
   const out = join(directory, 'second.yaml')
   expect(await runCli(['import', traffic('second.jsonl'), '--out', out, '--max-bad', '5%'])).toBe(0)
   expect(shown.join('')).toMatch(/█{30} \S+ MB of \S+ MB, 0 requests, .+ left/)
