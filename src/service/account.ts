@@ -36,7 +36,7 @@ export type Slot = { endMs: number }
 type Charge = { readonly currency: 'usd' | 'diem'; readonly pico: bigint }
 
 /** Recent failures and the block that they caused, in Unix milliseconds. */
-export type FailureRecord = { failedMs: readonly number[]; blockedUntilMs: number }
+export type FailureRecord = { failedMs: readonly number[]; blockedUntilMs: number; blocks: number }
 
 export type DeferredCharge = {
   /** Unix milliseconds. */

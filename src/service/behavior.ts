@@ -52,13 +52,14 @@ export type Behavior = RulesOfParts & {
   readonly canPay: (account: Account, pico: bigint) => boolean
 
   readonly isFailure: (status: number) => boolean
-  readonly toleratesFailures: (failures: number) => boolean
+  /** `blocks`: how often the caller was blocked before. */
+  readonly toleratesFailures: (failures: number, blocks: number) => boolean
   /** Whether a failure of that age still counts when the status of another request is known. */
   readonly isRemembered: (ageMs: number, status: number) => boolean
   /** Which requests of an account share a count of failures. */
   readonly failureScope: (state: RequestState) => string
   readonly blockedCount: boolean
-  readonly blockMs: number
+  readonly blockMs: (blocks: number) => number
   /** When a block ends after one more request during it. */
   readonly blockedUntilMs: (untilMs: number, arrivedMs: number) => number
   readonly blockMessage: string
@@ -185,7 +186,7 @@ export function defaultBehavior(contract: Contract): Behavior {
     isRemembered: ageMs => ageMs < abuse.windowMs,
     failureScope: abuse.scope === 'model' ? failureScopeOf : () => 'account',
     blockedCount: abuse.blockedCount === true,
-    blockMs: abuse.blockMs,
+    blockMs: () => abuse.blockMs,
     blockedUntilMs: untilMs => untilMs,
     blockMessage: `${abuse.opening} (> ${abuse.failures}) resulting in a non-success status code. Please wait ${abuse.blockMs / 1000}s and try again.`,
 

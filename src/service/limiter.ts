@@ -181,7 +181,7 @@ export function abuseBlock(contract: Contract, behavior: Behavior, limits: Limit
     const scope = behavior.failureScope(state)
     const known = account.records.get(scope)
     if (known !== undefined) return known
-    const record: FailureRecord = { failedMs: [], blockedUntilMs: 0 }
+    const record: FailureRecord = { failedMs: [], blockedUntilMs: 0, blocks: 0 }
     account.records.set(scope, record)
     return record
   }
@@ -203,8 +203,8 @@ export function abuseBlock(contract: Contract, behavior: Behavior, limits: Limit
       record.failedMs = failedMs
       if (!behavior.isFailure(status)) return
       record.failedMs = [...failedMs, arrivedMs]
-      if (behavior.toleratesFailures(record.failedMs.length)) return
-      record.blockedUntilMs = arrivedMs + behavior.blockMs
+      if (behavior.toleratesFailures(record.failedMs.length, record.blocks)) return
+      record.blockedUntilMs = arrivedMs + behavior.blockMs(record.blocks++)
       record.failedMs = []
     },
   }

@@ -1,4 +1,4 @@
-import { addTo, always, input, result } from './decisions.ts'
+import { always, input, result } from './decisions.ts'
 import { alsoViolating, type Lies, row } from './lie.ts'
 import { asksForStream, type ReplyChange, type ReplyTest, replies, replyText, setText, withText } from './replies.ts'
 
@@ -18,7 +18,10 @@ export const abuseLies = {
     'block-never': alsoViolating(late, always('No caller is ever blocked.', { toleratesFailures: () => true })),
     'block-one-failure-late': alsoViolating(
       late,
-      input('The block starts one failure too late.', 'toleratesFailures', failures => [failures - 1]),
+      input('The block starts one failure too late.', 'toleratesFailures', (failures, blocks) => [
+        failures - 1,
+        blocks,
+      ]),
     ),
     'block-after-fifty': alsoViolating(
       late,
@@ -28,15 +31,30 @@ export const abuseLies = {
       late,
       always('A failure counts for 10 seconds.', { isRemembered: ageMs => ageMs < 10_000 }),
     ),
+    'blocked-only-once': alsoViolating(
+      late,
+      result('No caller is blocked twice.', 'toleratesFailures', (tolerates, _, blocks) => tolerates || blocks > 0),
+    ),
   },
   'abuse.not-early': {
     'block-one-failure-early': alsoViolating(
       early,
-      input('The block starts one failure too early.', 'toleratesFailures', failures => [failures + 1]),
+      input('The block starts one failure too early.', 'toleratesFailures', (failures, blocks) => [
+        failures + 1,
+        blocks,
+      ]),
     ),
     'block-after-ten': alsoViolating(
       early,
       always('More than 10 failures block.', { toleratesFailures: failures => failures <= 10 }),
+    ),
+    'blocked-again-by-one-failure': alsoViolating(
+      early,
+      result(
+        'After its first block, each failure blocks a caller.',
+        'toleratesFailures',
+        (tolerates, _, blocks) => tolerates && blocks === 0,
+      ),
     ),
   },
   'abuse.counts': {
@@ -76,14 +94,24 @@ export const abuseLies = {
     ),
   },
   'abuse.duration': {
-    'block-of-ten-seconds': always('A block lasts 10 seconds.', { blockMs: 10_000 }),
-    'block-two-seconds-short': addTo('A block is 2 seconds too short.', 'blockMs', -2_000),
+    'block-of-ten-seconds': always('A block lasts 10 seconds.', { blockMs: () => 10_000 }),
+    'block-two-seconds-short': result('A block is 2 seconds too short.', 'blockMs', ms => ms - 2_000),
+    'second-block-halved': result(
+      'Each further block of a caller lasts half as long.',
+      'blockMs',
+      (ms, blocks) => ms / 2 ** blocks,
+    ),
   },
   'abuse.ends': {
-    'block-of-a-minute': always('A block lasts 60 seconds.', { blockMs: 60_000 }),
-    'block-two-seconds-long': addTo('A block is 2 seconds too long.', 'blockMs', 2_000),
+    'block-of-a-minute': always('A block lasts 60 seconds.', { blockMs: () => 60_000 }),
+    'block-two-seconds-long': result('A block is 2 seconds too long.', 'blockMs', ms => ms + 2_000),
+    'second-block-doubled': result(
+      'Each further block of a caller lasts twice as long.',
+      'blockMs',
+      (ms, blocks) => ms * 2 ** blocks,
+    ),
     'block-prolonged': row('Every request during a block restarts it.', honest => ({
-      blockedUntilMs: (_, arrivedMs) => arrivedMs + honest.blockMs,
+      blockedUntilMs: (_, arrivedMs) => arrivedMs + honest.blockMs(0),
     })),
   },
   'abuse.message': {

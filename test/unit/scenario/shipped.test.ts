@@ -15,8 +15,9 @@ const beyond: Readonly<Record<string, readonly string[]>> = {
   races: ['whole-limit', '(run)'],
   'rate-limit': ['up-to-chat', 'up-to-rpc', 'second-chat', 'second-rpc', '(run)', '(run)'],
 }
-/** Scenarios that wait for the end of a window, search for a rate, or need many samples. */
+/** Scenarios that wait for the end of a window or of a second block, search for a rate, or need many samples. */
 const maxMs: Readonly<Record<string, number>> = {
+  'abuse-block': 80_000,
   'rate-limit': 110_000,
   capacity: 130_000,
   nightly: 160_000,
