@@ -39,7 +39,11 @@ function assertWorkingDirectory(): void {
   try {
     process.cwd()
   } catch {
-    throw new UsageError({ where: 'working directory', got: 'none, since it was removed', expected: 'a directory' })
+    throw new UsageError({
+      where: 'working directory',
+      got: 'a directory that was removed',
+      expected: 'one that exists',
+    })
   }
 }
 

@@ -11,5 +11,9 @@ export const givenRedisUrl = (values: Values, environment: NodeJS.ProcessEnv): s
 export function redisUrl(values: Values, environment: NodeJS.ProcessEnv): string {
   const url = givenRedisUrl(values, environment)
   if (url !== null) return url
-  throw new UsageError({ where: '--redis', got: 'nothing', expected: `the URL of a Redis, here or in ${variable}` })
+  throw new UsageError({
+    where: '--redis',
+    got: 'nothing',
+    expected: `an address such as redis://127.0.0.1:6379, here or in ${variable}`,
+  })
 }

@@ -23,8 +23,8 @@ const simulationFlags = ['lie', 'concurrency']
 
 /** The servers to which the reference service forwards, from the flags. Keys come from the environment. */
 export async function serviceUpstreams(values: Values, contract: Contract): Promise<ServiceUpstreams> {
-  const chatUrl = upstreamUrl(values, 'chat-upstream')
-  const rpcUrl = upstreamUrl(values, 'rpc-upstream')
+  const chatUrl = upstreamUrl(values, 'chat-upstream', chatKey)
+  const rpcUrl = upstreamUrl(values, 'rpc-upstream', rpcKey)
   checkCombination(values, contract, { chatUrl, rpcUrl })
   const timeoutMs = timeoutOf(values)
   const modelOf = modelsOf(values, contract, chatUrl)
@@ -36,7 +36,7 @@ export async function serviceUpstreams(values: Values, contract: Contract): Prom
     ['--rpc-upstream', rpcUrl, rpcKey, rpcSecret],
   ] as const)
     if (secret === null && url?.includes('{key}'))
-      throw new UsageError({ where: flag, got: 'a URL with {key}', expected: `the key in ${variable}` })
+      throw new UsageError({ where: flag, got: 'an address with {key}', expected: `the key in ${variable}` })
   if (chatUrl === null && rpcUrl === null) return { chat: null, rpc: null, lines: [], close: async () => {} }
   // Most services need no HTTP client.
   const { createUpstream } = await import('../service/upstream/http-upstream.ts')
@@ -57,15 +57,21 @@ export async function serviceUpstreams(values: Values, contract: Contract): Prom
 }
 
 /** The URL of a flag without a slash at its end; null if the flag is not given. */
-function upstreamUrl(values: Values, name: string): string | null {
+function upstreamUrl(values: Values, name: string, key: string): string | null {
   const written = text(values, name)
   if (written === null) return null
-  const bad = (got: string) =>
-    new UsageError({ where: `--${name}`, got, expected: 'a URL, such as http://127.0.0.1:8000/v1' })
+  const bad = (got: string, more: { readonly hint?: string } = {}) =>
+    new UsageError({
+      ...more,
+      where: `--${name}`,
+      got,
+      expected: 'an http or https address such as http://127.0.0.1:8000/v1',
+    })
   const url = URL.canParse(written) ? new URL(written) : null
   if (url === null || !/^https?:$/.test(url.protocol)) throw bad(JSON.stringify(written))
-  if (url.username !== '' || url.password !== '') throw bad('a URL with a password; set the key in the environment')
-  if (name === 'chat-upstream' && url.search !== '') throw bad('a URL with a query')
+  if (url.username !== '' || url.password !== '')
+    throw bad('an address with a user name or a password', { hint: `set ${key} for the secret` })
+  if (name === 'chat-upstream' && url.search !== '') throw bad('an address with a ?')
   return written.replace(/\/+$/, '')
 }
 
@@ -98,13 +104,17 @@ function checkCombination(
   if (given === null) return
   for (const name of simulationFlags) {
     if (listFlag(values, name).length === 0 && number(values, name) === null) continue
-    throw new UsageError({ where: `--${name}`, got: `it with ${given}`, expected: 'a service without an upstream' })
+    throw new UsageError({
+      where: `--${name}`,
+      got: `also ${given}`,
+      expected: 'one of them, since it changes only simulated responses',
+    })
   }
   if (rpcUrl !== null && contract.rpc.oneAtATime !== null)
     throw new UsageError({
       where: '--rpc-upstream',
       got: `the profile ${contract.name}, whose RPC requests wait for each other`,
-      expected: 'a profile with rpc: { oneAtATime: null }',
+      expected: 'a profile without rpc.oneAtATime',
     })
 }
 
@@ -115,7 +125,7 @@ function timeoutOf(values: Values): number {
   throw new UsageError({
     where: '--upstream-timeout',
     got: JSON.stringify(written),
-    expected: 'a time up to 1h, such as 2m',
+    expected: 'a time above 0 and up to 1h, such as 2m',
   })
 }
 
@@ -127,14 +137,18 @@ function modelsOf(values: Values, contract: Contract, chatUrl: string | null): (
   let others: string | null = null
   for (const written of listFlag(values, 'chat-upstream-model')) {
     if (chatUrl === null)
-      throw new UsageError({ where, got: 'no --chat-upstream', expected: '--chat-upstream with it' })
+      throw new UsageError({
+        where,
+        got: 'no --chat-upstream',
+        expected: '--chat-upstream with it, since it names models there',
+      })
     const equals = written.indexOf('=')
     const [model, its] = [written.slice(0, Math.max(0, equals)), written.slice(equals + 1)]
     if (its === '' || (equals >= 0 && !known.has(model)))
       throw new UsageError({
         where,
         got: JSON.stringify(written),
-        expected: 'a model of the upstream, or as model=its model with a model of the profile',
+        expected: 'the model name that the upstream knows, or MODEL=NAME with a model of the profile',
       })
     if (equals < 0) others = its
     else mapped.set(model, its)

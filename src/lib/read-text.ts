@@ -16,11 +16,12 @@ export function readText(file: string, maxBytes: number, expected: string): stri
     return new TextDecoder('utf-8', { fatal: true }).decode(readBytes(file, maxBytes, mistake))
   } catch (cause) {
     if (cause instanceof UsageError) throw cause
-    throw mistake(cause instanceof TypeError ? 'bytes that are not UTF-8' : inWords(cause))
+    throw mistake(cause instanceof TypeError ? 'bytes that are not UTF-8' : whyNotRead(cause))
   }
 }
 
-function inWords(cause: unknown): string {
+/** Why a file cannot be read, in words. */
+export function whyNotRead(cause: unknown): string {
   const { code } = cause as NodeJS.ErrnoException
   if (code === 'ENOENT') return 'no such file'
   return code === 'EACCES' || code === 'EPERM' ? 'a file without permission to read it' : whyUnreadable(cause)

@@ -59,9 +59,9 @@ export function assertNoSecret(secrets: Secrets, file: string, content: unknown,
   if (!secrets.areIn(JSON.stringify(content))) return
   throw new UsageError({
     where: file,
-    got: 'a secret of this run, such as a key of TURNPIKE_KEYS',
+    got: 'a secret of this run, such as a key in TURNPIKE_KEYS',
     expected: `no secret in a ${kind}`,
-    hint: 'plans and reports show its content; set TURNPIKE_KEYS, or name a file in callers.keys-file',
+    hint: 'plans and reports would show it; set TURNPIKE_KEYS, or name a file in callers.keys-file',
   })
 }
 

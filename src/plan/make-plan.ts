@@ -167,7 +167,11 @@ function targetOf(target: string | null): string | null {
 function topUpOf(flag: string | null): string | null {
   if (flag === null) return null
   if (/^\d{1,5}(\.\d{1,6})?$/.test(flag)) return String(Number(flag))
-  throw new UsageError({ where: '--top-up', got: flag, expected: 'an amount of dollars such as 10' })
+  throw new UsageError({
+    where: '--top-up',
+    got: flag,
+    expected: 'an amount of dollars of at most 99999.999999, such as 10',
+  })
 }
 
 /** Throws a UsageError if --top-up is too small for the payments before the load, or exceeds the budget. */

@@ -51,5 +51,9 @@ export function pickFinding(all: readonly ListedFinding[], number: string | null
 /** The example of a finding. Throws a UsageError if it has none, so that nothing can be sent again. */
 export function exampleOf({ number, example }: ChosenFinding): ReportedExample {
   if (example !== undefined) return example
-  throw new UsageError({ where: `finding ${number}`, got: 'no requests', expected: 'a finding that cites requests' })
+  throw new UsageError({
+    where: `finding ${number}`,
+    got: 'a finding about no single request',
+    expected: 'one that names requests',
+  })
 }

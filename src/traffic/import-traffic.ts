@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { randomStream } from '../lib/random.ts'
-import { whyNoText, whyUnreadable } from '../lib/read-text.ts'
+import { whyNoText, whyNotRead, whyUnreadable } from '../lib/read-text.ts'
 import { hideLikelySecrets, type Mistake, oneOf, UsageError } from '../lib/usage-error.ts'
 import { type FormatName, formatNames, formatOf, formats } from './formats.ts'
 import { maxRows } from './read-trace.ts'
@@ -179,7 +179,7 @@ function headOf(file: string): Buffer {
       closeSync(descriptor)
     }
   } catch (cause) {
-    throw new UsageError({ where: file, got: whyUnreadable(cause), expected: 'a file that can be read' })
+    throw new UsageError({ where: file, got: whyNotRead(cause), expected: 'a file that can be read' })
   }
 }
 
@@ -194,7 +194,7 @@ function assertFree(path: string): void {
   if (existsSync(path))
     throw new UsageError({ where: path, got: 'an existing file', expected: 'a new one', hint: 'name another one' })
   if (existsSync(dirname(path))) return
-  throw new UsageError({ where: path, got: 'a folder that does not exist', expected: 'an existing one' })
+  throw new UsageError({ where: path, got: 'a path in a folder that does not exist', expected: 'an existing folder' })
 }
 
 /** Sorts by time what is out of order by at most half of the requests that wait. */
@@ -312,7 +312,7 @@ function createTally(
           where: file,
           got: `more than ${maxRows} requests`,
           expected: 'fewer, since a plan contains them all',
-          hint: 'a sample keeps a part of them',
+          hint: 'turnpike import --sample keeps a part of them',
         })
       const session = row.session === null ? null : pseudonym(row.session, seed)
       if (session !== null && sessions.size <= maxSessions) sessions.add(session)
@@ -332,12 +332,16 @@ function createTally(
             where: file,
             got: `${bad} bad of ${bad + at.seen} lines`,
             expected: `at most ${Number((maxBad * 100).toPrecision(6))}% of them`,
-            hint: 'a larger share can be allowed',
+            hint: 'turnpike import --max-bad allows a larger share',
           },
           ...mistakes(),
         ])
       if (at.requests === 0)
-        throw new UsageError({ where: file, got: 'no request', expected: 'at least one that is kept' })
+        throw new UsageError({
+          where: file,
+          got: 'no request',
+          expected: 'at least one request; a sample may have left all out',
+        })
       return {
         requests: at.requests,
         sessions: sessions.size > maxSessions ? null : sessions.size,

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { whyNoText, whyUnreadable } from '../lib/read-text.ts'
+import { whyNoText, whyNotRead } from '../lib/read-text.ts'
 import { UsageError } from '../lib/usage-error.ts'
 
 /** A line, or one JSON value, with the line of the file that it begins at, from 1. */
@@ -25,7 +25,7 @@ export async function* chunksOf(file: string, onBytes: (bytes: number) => void =
     yield decoder.decode()
   } catch (cause) {
     if (cause instanceof UsageError) throw cause
-    throw new UsageError({ where: file, got: whyUnreadable(cause), expected: 'a file that can be read' })
+    throw new UsageError({ where: file, got: whyNotRead(cause), expected: 'a file that can be read' })
   }
 }
 
@@ -52,7 +52,7 @@ function assertShort(file: string, line: number, length: number): void {
   throw new UsageError({
     where: `${file}:${line}`,
     got: `a value of more than ${maxTextLength / 1_048_576} MiB`,
-    expected: 'shorter ones',
+    expected: 'a shorter one',
   })
 }
 

@@ -50,12 +50,16 @@ export async function initCommand(values: Values): Promise<number> {
   const [target, budgetUsd] = [text(values, 'target'), text(values, 'budget-usd')]
   const profile = text(values, 'profile')
   if (target === null && profile !== null)
-    throw new UsageError({ where: '--profile', got: profile, expected: '--target, too, since it is for a target' })
+    throw new UsageError({
+      where: '--profile',
+      got: profile,
+      expected: '--target with it, since a profile describes a target',
+    })
   if (target === null && budgetUsd !== null)
     throw new UsageError({
       where: '--budget-usd',
       got: budgetUsd,
-      expected: '--target, too, since nothing is sent without it',
+      expected: '--target with it, since nothing is sent without a target',
     })
   const places = Object.entries({ ...forAll, ...forCi[text(values, 'ci') ?? 'github'] })
   const written = places.map(([, to]) => join(folder, to))

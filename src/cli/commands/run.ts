@@ -50,7 +50,7 @@ export async function runCommand(values: Values): Promise<number> {
     throw new UsageError({
       where: '--collect',
       got: 'no --shards',
-      expected: '--shards with it; other runs have their records here already',
+      expected: '--shards with it, since all other runs leave their records on this machine',
     })
   assertMayEndEarly(job.untilDecided, listFlag(values, 'baseline').length)
   assertTogetherWithinBudget(drafts, flag)

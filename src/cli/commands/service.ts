@@ -51,11 +51,19 @@ export function serviceCapacity(values: Values): ServiceCapacity | null {
   const queueLength = optionalInteger(values, 'queue-length', { min: 0, max: 1_000_000 })
   if (concurrency === null && serviceTime === null && queueLength === null) return null
   if (concurrency === null)
-    throw new UsageError({ where: '--concurrency', got: 'nothing', expected: 'a number of concurrent requests' })
+    throw new UsageError({
+      where: '--concurrency',
+      got: 'nothing',
+      expected: 'the number of requests at once, such as 4, since another flag of the capacity is given',
+    })
   const serviceTimeMs = parseDuration(serviceTime ?? '')
   if (serviceTimeMs === null || serviceTimeMs <= 0 || serviceTimeMs > maxServiceTimeMs) {
     const got = serviceTime === null ? 'nothing' : JSON.stringify(serviceTime)
-    throw new UsageError({ where: '--service-time', got, expected: 'the processing time of a request, such as 20ms' })
+    throw new UsageError({
+      where: '--service-time',
+      got,
+      expected: 'the processing time of a request, above 0 and up to 10m, such as 20ms',
+    })
   }
   // The parser has refused any other word.
   const distribution = latencyDistributionKinds.find(each => each === text(values, 'distribution')) ?? 'constant'
@@ -141,7 +149,11 @@ function paymentFaultsOf(written: readonly string[]): readonly PaymentFault[] {
 function checkSum(where: string, faults: readonly { readonly probability: number }[]): void {
   const total = faults.reduce((sum, { probability }) => sum + probability, 0)
   if (total > 1)
-    throw new UsageError({ where, got: `a sum of ${total}`, expected: 'probabilities with a sum of at most 1' })
+    throw new UsageError({
+      where,
+      got: `probabilities with a sum of ${Number(total.toPrecision(6))}`,
+      expected: 'a sum of at most 1',
+    })
 }
 
 function faultsOf(written: readonly string[]): readonly Fault[] {

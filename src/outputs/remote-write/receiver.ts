@@ -70,14 +70,14 @@ export function parseReceiver(
   if (url.username !== '' || url.password !== '')
     throw new UsageError({
       where: flag,
-      got: 'an address with a user or a password',
+      got: 'an address with a user name or a password',
       expected: `an address without them; put them into ${variable}`,
     })
   if (url.search !== '' || url.hash !== '')
     throw new UsageError({
       where: flag,
-      got: 'an address with a ? or a #',
-      expected: 'an address that ends with its path',
+      got: 'an address with ? or #',
+      expected: 'an address without them',
     })
   const { headers, secrets } = more
   if (credentials === undefined || credentials === '')
@@ -85,8 +85,8 @@ export function parseReceiver(
   if (!/^[\x21-\x7e]+$/.test(credentials))
     throw new UsageError({
       where: variable,
-      got: 'a space or a special character',
-      expected: 'a token or user:password',
+      got: 'a space or a character outside ASCII',
+      expected: 'a token, or user:password',
     })
   const encoded = Buffer.from(credentials).toString('base64')
   const isPair = credentials.includes(':')

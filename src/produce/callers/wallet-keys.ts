@@ -66,7 +66,11 @@ export function loadWalletKeys(
     const chain = chains[index] ?? ''
     const rail = terms.rails[chain]
     if (rail === undefined)
-      throw new UsageError({ where: 'callers.chain', got: chain, expected: 'a chain of the profile' })
+      throw new UsageError({
+        where: 'callers.chain',
+        got: chain,
+        expected: `a chain of the profile: ${Object.keys(terms.rails).join(', ')}`,
+      })
     const written = given[index]
     const privateKey =
       written === undefined
@@ -129,7 +133,7 @@ function keyOf(text: string, index: number, { family }: Rail, where: string): st
   const key = family === 'evm' ? parseEvmKey(text) : parseSolanaKey(text)
   if (key !== null) return key
   const expected = family === 'evm' ? '64 hexadecimal digits, for an EVM chain' : '64 or 32 bytes in base58, for Solana'
-  throw new UsageError({ where, got: `a text that is no private key, at position ${index + 1}`, expected })
+  throw new UsageError({ where, got: `something else as private key ${index + 1}`, expected })
 }
 
 /** Never used where it could hold money. */

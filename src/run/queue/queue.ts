@@ -44,7 +44,11 @@ export const connectQueue = ({ Redis }: QueuePackages, url: string): RedisClient
 /** A connection for the state of a run, whose commands reject if Redis is away. Throws a UsageError if it is not there. */
 export async function connectState({ Redis }: QueuePackages, url: string): Promise<RedisClient> {
   if (!URL.canParse(url) || !/^rediss?:$/.test(new URL(url).protocol))
-    throw new UsageError({ where: '--redis', got: 'no such URL', expected: 'a URL as redis://host:6379 or rediss://…' })
+    throw new UsageError({
+      where: '--redis',
+      got: 'not a redis or rediss address',
+      expected: 'an address such as redis://127.0.0.1:6379',
+    })
   const retryStrategy = (times: number) => Math.min(times * 100, 1_000)
   const options = { maxRetriesPerRequest: null, commandTimeout: commandTimeoutMs, connectTimeout: connectTimeoutMs }
   const redis = new Redis(url, { ...options, retryStrategy })

@@ -85,8 +85,8 @@ export function unpackOrNull<Value>(kind: PayloadKind, bytes: Buffer): Value | n
 const foreign = (kind: PayloadKind, bytes: Buffer): UsageError =>
   new UsageError({
     where: `Redis: ${kind}`,
-    got: `${bytes.length} bytes of something else`,
-    expected: 'data of this version of Turnpike; use one version on all machines',
+    got: `${bytes.length} bytes that this version of Turnpike does not know`,
+    expected: 'data of the same version; install one version on all machines',
   })
 
 const checksumBytes = 32

@@ -139,6 +139,31 @@ describe('a mistake with a recorded run is one clear sentence:', () => {
     )
   })
 
+  test('a finding of a run without findings', async () => {
+    expect(await messageOf(['findings', await recorded(), '1'], {})).toBe(
+      'number: got "1", expected nothing, because the run has no findings',
+    )
+  })
+
+  test('a finding about no single request', async () => {
+    const file = join(await recorded(), 'report.json')
+    const report = JSON.parse(readFileSync(file, 'utf8'))
+    const finding = {
+      ...{ clause: 'rpc.batch.error-price', section: '4', text: 'A', judge: 'rpc' },
+      count: 1,
+      message: 'B',
+      examples: [],
+    }
+    writeFileSync(file, JSON.stringify({ ...report, verdict: 'fail', findings: [finding] }))
+    expect(await messageOf(['findings', '$DIR/run', '1', '--repro'], {})).toBe(
+      'finding 1: got a finding about no single request, expected one that names requests',
+    )
+    writeFileSync(file, JSON.stringify({ ...report, verdict: 'pass', findings: [finding] }))
+    expect(await messageOf(['report', '$DIR/run'], {})).toBe(
+      'run/report.json: verdict: got "pass", expected "fail", as its findings demand',
+    )
+  })
+
   test('a baseline of another scenario', async () => {
     await recorded()
     expect(await messageOf(['run', 'smoke', '--baseline', '$DIR/run'], {})).toMatch(

@@ -55,8 +55,12 @@ test('a target elsewhere needs a cap', () => {
 test.each(['', '0', '0.000', '-1', 'unlimited', '1e3', '$1', 'Infinity', '1,5'])(
   '%j is no cap and no budget',
   amount => {
-    expect(() => createAllowance({ capUsd: amount, targets: [] })).toThrow(/^--budget-usd: got /)
-    expect(() => createAllowance({ capUsd: '1', targets: [] }).reserve(amount)).toThrow(/^budgetUsd: got /)
+    expect(() => createAllowance({ capUsd: amount, targets: [] })).toThrow(
+      `--budget-usd: got ${JSON.stringify(amount)}, expected an amount of dollars above 0, such as 0.50`,
+    )
+    expect(() => createAllowance({ capUsd: '1', targets: [] }).reserve(amount)).toThrow(
+      `budgetUsd: got ${JSON.stringify(amount)}, expected an amount of dollars above 0, such as 0.50`,
+    )
   },
 )
 
@@ -89,7 +93,9 @@ describe('a cap of $1', () => {
   test('lets one run go at a time', () => {
     const allowance = withCap()
     const first = allowance.reserve('0.1')
-    expect(() => allowance.reserve('0.1')).toThrow('one run at a time')
+    expect(() => allowance.reserve('0.1')).toThrow(
+      'run: got a second run, expected one run at a time, since two would disturb each other',
+    )
     first.settle('0')
     allowance.reserve('0.1')
   })
@@ -122,7 +128,7 @@ test.each([
   ...['../project-two', '../project-two/new', '--out=/tmp/x', '-v', 'a\0b'],
 ])('%j is not', path => {
   expect(() => pathInside(folder, path, 'runDirectory')).toThrow(
-    /^runDirectory: got .*, expected a path in the working directory/,
+    `runDirectory: got ${JSON.stringify(path)}, expected a path in the working directory, ${folder}`,
   )
 })
 

@@ -108,7 +108,7 @@ describe('turnpike init --target writes nothing', () => {
       { target: 'http://127.0.0.1:1/v1' },
       /^init: got existing files: /,
     ],
-    ['with a budget and no target', { 'budget-usd': '1' }, /^--budget-usd: got 1, expected --target, too/],
+    ['with a budget and no target', { 'budget-usd': '1' }, /^--budget-usd: got 1, expected --target with it, since/],
     ['for an address that is none', { dir: 'none', target: 'x' }, /^--target: got "x"/],
     [
       'for a target elsewhere without a budget',

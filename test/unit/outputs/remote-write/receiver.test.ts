@@ -32,9 +32,9 @@ function mistakeOf(address: string, credentials?: string): string {
 describe('the address of a receiver', () => {
   test.each([
     ['with a password', 'http://me:hush-93@127.0.0.1:9090', /--remote-write: got an address with a user.*TURNPIKE_X/],
-    ['with a user', 'http://hush-93@127.0.0.1:9090', /with a user or a password/],
-    ['with a query', 'http://127.0.0.1:9090/write?token=hush-93', /with a \? or a #/],
-    ['with a fragment', 'http://127.0.0.1:9090/write#hush-93', /with a \? or a #/],
+    ['with a user', 'http://hush-93@127.0.0.1:9090', /with a user name or a password/],
+    ['with a query', 'http://127.0.0.1:9090/write?token=hush-93', /with \? or #/],
+    ['with a fragment', 'http://127.0.0.1:9090/write#hush-93', /with \? or #/],
     ['without a scheme', 'hush-93:9090', /not an http or https address/],
     ['that is not a URL', 'hush-93', /not an http or https address/],
     ['of another scheme', 'ftp://hush-93', /not an http or https address/],
@@ -47,7 +47,7 @@ describe('the address of a receiver', () => {
 
   test('credentials that are invalid in a header are an error, and are not shown', () => {
     const message = mistakeOf('http://127.0.0.1:9090', 'hush-93\n')
-    expect(message).toMatch(/^TURNPIKE_X: got a space or a special character/)
+    expect(message).toMatch(/^TURNPIKE_X: got a space or a character outside ASCII/)
     expect(message).not.toContain('hush-93')
   })
 

@@ -51,9 +51,13 @@ describe('private keys of wallets', () => {
     ['too few', keyOne, /1 private key.*2, one for each wallet/],
     ['a key twice', `${keyOne},${keyOne}`, /a private key twice/],
     ['a key in two forms', `${keyOne},${keyOne.slice(2).toUpperCase()}`, /a private key twice/],
-    ['no hexadecimal digits', `${keyOne},${keyTwo.slice(0, -1)}g`, /position 2.*64 hexadecimal digits/],
-    ['zero', `${keyOne},${'0'.repeat(64)}`, /position 2/],
-    ['a number beyond the curve', `${keyOne},${'f'.repeat(64)}`, /position 2/],
+    [
+      'no hexadecimal digits',
+      `${keyOne},${keyTwo.slice(0, -1)}g`,
+      /something else as private key 2, expected 64 hexadecimal digits/,
+    ],
+    ['zero', `${keyOne},${'0'.repeat(64)}`, /private key 2/],
+    ['a number beyond the curve', `${keyOne},${'f'.repeat(64)}`, /private key 2/],
   ])('are a mistake: %s, and are not shown', (_, text, message) => {
     vi.stubEnv('TURNPIKE_WALLET_KEYS', text)
     expect(() => load(planOf())).toThrow(message)
@@ -72,6 +76,12 @@ describe('private keys of wallets', () => {
     }
     vi.stubEnv('TURNPIKE_WALLET_KEYS', whole.slice(0, -1) + (whole.endsWith('2') ? '3' : '2'))
     expect(() => load(plan)).toThrow('base58')
+  })
+
+  test('are a mistake for a chain that the profile does not have', () => {
+    expect(() => load(planOf({ chains: ['bas'] }))).toThrow(
+      'callers.chain: got bas, expected a chain of the profile: base, solana',
+    )
   })
 
   test('are generated for a target on this machine, the same for the same run', () => {
@@ -99,7 +109,9 @@ describe('private keys of wallets', () => {
     expect(load(plan).wallets).toHaveLength(1)
     const onSolana = planOf({ chains: ['solana'], maxPaidUsd: '10', topUpUsd: '5' }, remote)
     vi.stubEnv('TURNPIKE_WALLET_KEYS', '1'.repeat(32))
-    expect(() => load(onSolana)).toThrow('TURNPIKE_SOLANA_NODE')
+    expect(() => load(onSolana)).toThrow(
+      'TURNPIKE_SOLANA_NODE: got nothing, expected the address of a Solana node, for payments',
+    )
     vi.stubEnv('TURNPIKE_SOLANA_NODE', 'https://node.example.com')
     expect(load(onSolana).wallets).toHaveLength(1)
   })

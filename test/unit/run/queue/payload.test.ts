@@ -19,7 +19,7 @@ test('what another program wrote is a mistake that says where, got and expected'
   for (const bytes of [...others.map(each => Buffer.from(each)), pack('result', value)]) {
     expect(() => unpack('job', bytes)).toThrow(UsageError)
     expect(() => unpack('job', bytes)).toThrow(
-      `Redis: job: got ${bytes.length} bytes of something else, expected data of`,
+      `Redis: job: got ${bytes.length} bytes that this version of Turnpike does not know, expected data of the same version; install one version on all machines`,
     )
     expect(unpackOrNull('job', bytes)).toBeNull()
   }
