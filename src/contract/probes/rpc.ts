@@ -86,6 +86,13 @@ export const rpcProbes = {
   'unlisted-method': single('eth_noSuchMethod'),
   /** Every JavaScript object has this property, but no allow-list has it. */
   'inherited-method': single('constructor'),
+  /** Names that only resemble a listed one. */
+  'method-in-other-case': single('ETH_blockNumber'),
+  'method-with-spaces': single(' eth_blockNumber '),
+  'method-of-known-namespace': single('trace_noSuchMethod'),
+  'method-with-known-start': single('eth_blockNumberOfNothing'),
+  'method-with-known-end': single('no_eth_blockNumber'),
+  'method-as-part-of-known': single('eth_blockNum'),
   'evm-method-on-solana': otherFamily('eth_call', 'solana'),
   'solana-method-on-evm': otherFamily('getSlot', 'evm'),
   'unsupported-methods-in-batch': batch(['eth_blockNumber', ...mixed], mixed),

@@ -62,6 +62,15 @@ const forward = (text: string, methods: readonly string[]): LieRow =>
     result(text, 'forwards', (forwards, method) => forwards || methods.includes(method)),
   )
 
+/** Forwards a method that resembles one of the allow-list. */
+const forwardLike = (text: string, isLike: (method: string, listed: string) => boolean): LieRow =>
+  row(text, (honest, { rpc }) => ({
+    forwards: (method, network) =>
+      honest.forwards(method, network) || Object.keys(rpc.methods[network.family]).some(known => isLike(method, known)),
+  }))
+
+const namespaceOf = (method: string): string => method.split('_')[0] ?? ''
+
 /** Does not forward a method. */
 const withoutMethod = (method: string): LieRow =>
   result(`${method} is not supported.`, 'forwards', (forwards, other) => forwards && other !== method)
@@ -250,6 +259,28 @@ export const rpcLies = {
       'Properties of every JavaScript object are on the allow-list.',
       'forwards',
       (forwards, method) => forwards || method === 'constructor',
+    ),
+    'names-in-any-case': forwardLike(
+      'A method is forwarded in any letter case.',
+      (method, listed) => method.toLowerCase() === listed.toLowerCase(),
+    ),
+    'names-trimmed': forwardLike(
+      'A method is forwarded with spaces around its name.',
+      (method, listed) => method.trim() === listed,
+    ),
+    'trace-namespace-forwarded': forwardLike(
+      'Each method of the trace namespace is forwarded.',
+      (method, listed) => namespaceOf(method) === 'trace' && namespaceOf(listed) === 'trace',
+    ),
+    'names-by-their-start': forwardLike(
+      'A method is forwarded if its name starts with a listed one.',
+      (method, listed) => method.startsWith(listed),
+    ),
+    'names-by-their-end': forwardLike('A method is forwarded if its name ends with a listed one.', (method, listed) =>
+      method.endsWith(listed),
+    ),
+    'parts-of-names': forwardLike('A method is forwarded if its name is a part of a listed one.', (method, listed) =>
+      listed.includes(method),
     ),
     'unsupported-is-404': alsoViolating(
       [...everyKind, 'rpc.batch.rejected'],
