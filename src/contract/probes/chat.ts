@@ -28,8 +28,21 @@ const wrongMessage = (clause: ProbeClause, message: Members): Probe => wrong(cla
 /** A valid request except for its only content part. */
 const wrongPart = (clause: ProbeClause, part: Members): Probe => wrongMessage(clause, { role: 'user', content: [part] })
 
+const part = { type: 'text', text: 'hello' } as const
+const message = { role: 'user', content: 'hello' } as const
+
+/** A valid request except for the second of its three messages. */
+const wrongSecondMessage = (clause: ProbeClause, second: Members): Probe =>
+  wrong(clause, { messages: [message, second, message] })
+
+/** A valid request except for the second of its three content parts. */
+const wrongSecondPart = (clause: ProbeClause, second: Members): Probe =>
+  wrongMessage(clause, { role: 'user', content: [part, second, part] })
+
+const persistent = { ...part, cache_control: { type: 'persistent' } } as const
+
 const wrongCacheControl = (control: Members): Probe =>
-  wrongPart('chat.request.cache-control', { type: 'text', text: 'hello', cache_control: control })
+  wrongPart('chat.request.cache-control', { ...part, cache_control: control })
 
 const typed = (request: CraftedRequest, type: string | null): CraftedRequest => {
   const { 'content-type': _, ...others } = request.headers
@@ -77,6 +90,15 @@ export const chatProbes = {
   'text-part-empty': wrongPart('chat.request.text-part', { type: 'text', text: '' }),
   'text-part-without-text': wrongPart('chat.request.text-part', { type: 'text' }),
   'text-part-without-type': wrongPart('chat.request.text-part', { text: 'hello' }),
+  'second-message-without-role': wrongSecondMessage('chat.request.message', { content: 'hello' }),
+  'second-message-content-no-text': wrongSecondMessage('chat.request.message', { role: 'user', content: 42 }),
+  'second-part-empty': wrongSecondPart('chat.request.text-part', { type: 'text', text: '' }),
+  'second-part-without-type': wrongSecondPart('chat.request.text-part', { text: 'hello' }),
+  'cache-control-of-second-message': wrongSecondMessage('chat.request.cache-control', {
+    role: 'user',
+    content: [persistent],
+  }),
+  'cache-control-of-second-part': wrongSecondPart('chat.request.cache-control', persistent),
   'cache-control-of-other-type': wrongCacheControl({ type: 'persistent' }),
   'cache-control-without-type': wrongCacheControl({}),
   'cache-control-ttl-no-text': wrongCacheControl({ type: 'ephemeral', ttl: 300 }),

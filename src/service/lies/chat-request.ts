@@ -30,22 +30,46 @@ const truncates = (text: string, field: string): LieRow =>
 const clamps = (text: string, field: string, min: number, max: number): LieRow =>
   reads(text, body => (isNumber(body[field]) ? { ...body, [field]: Math.min(max, Math.max(min, body[field])) } : body))
 
-const changeObjects = (list: unknown, change: (member: Fields) => Fields): unknown =>
-  Array.isArray(list) ? list.map((member: unknown) => (isObject(member) ? change(member) : member)) : list
+type Change = (member: Fields) => Fields
+/** Which members of a list are changed. */
+type Place = (index: number, length: number) => boolean
 
-/** Changes each message that is an object. */
-const readsMessages = (text: string, change: (message: Fields) => Fields): LieRow =>
-  reads(text, body => ({ ...body, messages: changeObjects(body.messages, change) }))
+const changeObjects = (list: unknown, change: Change, isChanged: Place = () => true): unknown =>
+  Array.isArray(list)
+    ? list.map((member: unknown, index) =>
+        isObject(member) && isChanged(index, list.length) ? change(member) : member,
+      )
+    : list
 
-/** Changes each content part. */
-const readsParts = (text: string, change: (part: Fields) => Fields): LieRow =>
-  readsMessages(text, message => ({ ...message, content: changeObjects(message.content, change) }))
+/** Changes messages that are objects. */
+const readsMessages = (text: string, change: Change, isChanged?: Place): LieRow =>
+  reads(text, body => ({ ...body, messages: changeObjects(body.messages, change, isChanged) }))
+
+const inParts =
+  (change: Change, isChanged?: Place): Change =>
+  message => ({ ...message, content: changeObjects(message.content, change, isChanged) })
+
+/** Changes content parts. */
+const readsParts = (text: string, change: Change, isChanged?: Place): LieRow =>
+  readsMessages(text, inParts(change, isChanged))
 
 /** Changes `cache_control` where it is an object. */
-const readsCacheControl = (text: string, change: (control: Fields) => Fields): LieRow =>
-  readsParts(text, part =>
-    isObject(part.cache_control) ? { ...part, cache_control: change(part.cache_control) } : part,
-  )
+const inCacheControl =
+  (change: Change): Change =>
+  part =>
+    isObject(part.cache_control) ? { ...part, cache_control: change(part.cache_control) } : part
+
+const readsCacheControl = (text: string, change: Change): LieRow => readsParts(text, inCacheControl(change))
+
+const notFirst: Place = index => index > 0
+const notLast: Place = (index, length) => index < length - 1
+const withValidMessage: Change = message => ({
+  ...message,
+  role: message.role ?? 'user',
+  content: isNumber(message.content) ? String(message.content) : message.content,
+})
+const withValidPart: Change = part => ({ ...part, type: part.type ?? 'text', text: part.text || ' ' })
+const withValidCacheControl = inCacheControl(control => ({ ...control, type: 'ephemeral' }))
 
 /** Rejects a valid request. */
 const rejects = (text: string, isRejected: (body: Fields) => boolean): LieRow =>
@@ -86,6 +110,8 @@ export const chatRequestLies = {
     'any-content': readsMessages('A number is accepted as content.', message =>
       isNumber(message.content) ? { ...message, content: String(message.content) } : message,
     ),
+    'first-message-checked': readsMessages('Only the first message is checked.', withValidMessage, notFirst),
+    'last-message-checked': readsMessages('Only the last message is checked.', withValidMessage, notLast),
     'system-message-refused': rejects('A system message is rejected.', body =>
       messagesOf(body).some(({ role }) => role === 'system'),
     ),
@@ -98,6 +124,8 @@ export const chatRequestLies = {
     'part-without-type': readsParts('A part without a type is accepted as text.', part =>
       part.type === undefined ? { ...part, type: 'text' } : part,
     ),
+    'first-part-checked': readsParts('Only the first part of a message is checked.', withValidPart, notFirst),
+    'last-part-checked': readsParts('Only the last part of a message is checked.', withValidPart, notLast),
     'single-letter-refused': rejects('A text part of one character is rejected.', body =>
       partsOf(body).some(({ text }) => isText(text) && text.length === 1),
     ),
@@ -116,6 +144,21 @@ export const chatRequestLies = {
       ...control,
       ttl: undefined,
     })),
+    'cache-control-of-first-message-checked': readsMessages(
+      'cache_control is checked only in the first message.',
+      inParts(withValidCacheControl),
+      notFirst,
+    ),
+    'cache-control-of-first-part-checked': readsParts(
+      'cache_control is checked only in the first part of a message.',
+      withValidCacheControl,
+      notFirst,
+    ),
+    'cache-control-of-last-part-checked': readsParts(
+      'cache_control is checked only in the last part of a message.',
+      withValidCacheControl,
+      notLast,
+    ),
     'cache-control-refused': rejects('cache_control is rejected.', body =>
       partsOf(body).some(({ cache_control: control }) => control !== undefined),
     ),

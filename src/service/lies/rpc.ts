@@ -13,6 +13,7 @@ import {
   isReplay,
   keepFirstHeader,
   not,
+  type ReplyTest,
   repeatHeader,
   replies,
   says,
@@ -69,8 +70,6 @@ const forwardLike = (text: string, isLike: (method: string, listed: string) => b
       honest.forwards(method, network) || Object.keys(rpc.methods[network.family]).some(known => isLike(method, known)),
   }))
 
-const namespaceOf = (method: string): string => method.split('_')[0] ?? ''
-
 /** Does not forward a method. */
 const withoutMethod = (method: string): LieRow =>
   result(`${method} is not supported.`, 'forwards', (forwards, other) => forwards && other !== method)
@@ -87,6 +86,8 @@ const leftToNode = (text: string, about: string): LieRow =>
     setText('{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"invalid request"}}'),
     setStatus(200),
   )
+
+const asksForBatch: ReplyTest = (_, { request }) => String(request.body).startsWith('[')
 
 const everyKind: readonly ClauseId[] = [
   'rpc.unsupported-method.websocket',
@@ -268,9 +269,10 @@ export const rpcLies = {
       'A method is forwarded with spaces around its name.',
       (method, listed) => method.trim() === listed,
     ),
-    'trace-namespace-forwarded': forwardLike(
+    'trace-namespace-forwarded': result(
       'Each method of the trace namespace is forwarded.',
-      (method, listed) => namespaceOf(method) === 'trace' && namespaceOf(listed) === 'trace',
+      'forwards',
+      (forwards, method) => forwards || method.startsWith('trace_'),
     ),
     'names-by-their-start': forwardLike(
       'A method is forwarded if its name starts with a listed one.',
@@ -363,6 +365,12 @@ export const rpcLies = {
     'version-left-to-node': leftToNode('Another version of JSON-RPC is forwarded to the node.', 'jsonrpc must'),
     'method-left-to-node': leftToNode('An invalid method is forwarded to the node.', 'method must'),
     'params-left-to-node': leftToNode('Parameters that are not a list are forwarded to the node.', 'params must'),
+    'first-item-checked': replies(
+      'Only the first item of a batch is checked.',
+      all(hasStatus(400), says('Invalid JSON-RPC request'), asksForBatch),
+      setText('[{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"invalid request"}}]'),
+      setStatus(200),
+    ),
     'no-json-is-500': badRequestIs('A body that is not JSON returns 500.', 500, 'Invalid JSON request'),
   },
   'rpc.alternatives': {
