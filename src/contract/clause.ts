@@ -86,6 +86,7 @@ export type CallFilterName =
   | 'twin-of-chat'
   | 'twin-of-rpc'
   | 'deterministic-twin'
+  | 'sampled-twin'
 
 export type HiddenClauses = readonly [text: string, clauses: readonly string[]]
 

@@ -89,6 +89,11 @@ const filters: Readonly<Record<Exclude<CallFilterName, 'any'>, CallFilter>> = {
     'sends a completion with temperature 0 and a seed in several forms (kind: twin)',
     ({ of }) => of.kind === 'chat' && isDeterministic(of.options),
   ),
+  'sampled-twin': calls(
+    'twin',
+    'sends a sampled completion in several forms (kind: twin)',
+    ({ of, mayDiffer }) => of.kind === 'chat' && !isDeterministic(of.options) && !mayDiffer.includes('answer'),
+  ),
   resource: calls('resource', 'requests such a resource (kind: resource)'),
   models: calls('models'),
   networks: calls('networks'),

@@ -3,6 +3,7 @@ import { documentedContract } from '../../src/contract/documented.ts'
 import { streamOf } from '../../src/observation/observation.ts'
 import { isChat } from '../../src/observation/requests/chat.ts'
 import { lieByName } from '../../src/service/lies/lies.ts'
+import { isNightly } from '../support/nightly.ts'
 import { virtualRun } from '../support/virtual-run.ts'
 
 const scenario = 'scenarios/twins.yaml'
@@ -28,6 +29,14 @@ test('a deterministic completion is the same in a crowd and alone', async () => 
   for (const wait of waits) expect(wait).toBeCloseTo(3_000, -1)
 })
 
+test('sampled completions of honest services have no form', async () => {
+  for (let seed = 0; seed < (isNightly ? 200 : 5); seed++) {
+    const { report } = await virtualRun({ scenario, seed, contract: promising })
+    expect(report.findings.map(({ clause, message }) => `${clause}: ${message}`)).toEqual([])
+    expect(report.clauses.find(({ id }) => id === 'twin.sampled')).toMatchObject({ judged: 1, verdict: 'pass' })
+  }
+})
+
 test('many streams at once have each the word that it asked for', async () => {
   const { report, observations } = await virtualRun({ scenario })
   expect(report.findings).toEqual([])
@@ -46,6 +55,12 @@ test.each([
   ['chunk-leaks-in-a-crowd', 'chat.isolation', /^the text has canary-[0-9a-f]{8}, expected canary-[0-9a-f]{8}: /],
   ['json-breaks-in-a-crowd', 'chat.stream.chunk', /./],
   ['answers-change-in-a-crowd', 'twin.answer', /^the form alone has from character 0 on the text "/],
+  ['streams-end-earlier', 'twin.sampled', /^\d+ completions in the form streamed have [\d.]+ tokens in the mean/],
+  [
+    'streams-have-fewer-words',
+    'twin.sampled',
+    /^a group of words is [\d.]+ % of the text of \d+ completions in the form /,
+  ],
   ['seed-ignored', 'twin.answer', /^the form alone has /],
   ['first-item-answered-as-second', 'twin.result', /^the form other-order has the results/],
   ['batches-cost-one-more', 'twin.credits', /^the form batched has credits 21, expected 20/],

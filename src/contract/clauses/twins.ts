@@ -22,4 +22,10 @@ export const twinClauses = {
     'A completion with temperature 0 and a seed has the same text, tokens and price in every form, under load and alone.',
     { source: 'profile', isExtra: true, needs: 'a profile that promises it', exercisedBy: 'deterministic-twin' },
   ],
+  'twin.sampled': [
+    '2.4',
+    'twins',
+    'Sampled completions have lengths, ends and words that do not depend on the form.',
+    { source: 'profile', isExtra: true, needs: 'a profile that promises it', exercisedBy: 'sampled-twin' },
+  ],
 } satisfies ClauseRows

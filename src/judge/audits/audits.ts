@@ -24,6 +24,7 @@ import { markRepeatedBodies } from './repeated-bodies.ts'
 import { createSendOrder } from './send-order.ts'
 import { createSignInAudit, judgeSignIns, type SignInGroup } from './sign-ins.ts'
 import { createSlowReaderAudit } from './slow-readers.ts'
+import { judgeSampledForms, type SampledForm } from './twin-samples.ts'
 import { createTwinAudit } from './twins.ts'
 import { checkIdsAcrossWorkers, createUniqueIdsAudit, type KnownIds } from './unique-ids.ts'
 
@@ -53,6 +54,7 @@ export type CrossWorkerState = {
   readonly signIns: readonly SignInGroup[]
   readonly dependentErrors: readonly DependentErrors[]
   readonly prices: ImpliedPrices
+  readonly sampledForms: readonly SampledForm[]
 }
 
 /** All audits of the table of clauses, fed in the order of sending. */
@@ -114,6 +116,7 @@ export function createAudits(
       signIns: signIns.groups(),
       dependentErrors: dependentErrors.counts(),
       prices: impliedCredits.prices(),
+      sampledForms: twins.sampled(),
     }),
   }
 }
@@ -168,6 +171,8 @@ export function mergeAudits(
       checkPricesAcrossWorkers(prices, findingLog.reporterFor('implied-credits'))
       const dependentErrors = states.flatMap(state => state.dependentErrors)
       judgeDependentErrors(dependentErrors, findingLog.reporterFor('dependent-errors'))
+      const sampledForms = states.flatMap(state => state.sampledForms)
+      judgeSampledForms(sampledForms, findingLog.reporterFor('twins'))
     },
   }
 }

@@ -17,13 +17,26 @@ import type { Audit, AuditContext } from './audit.ts'
 import { claimInBody } from './ledger/charge.ts'
 import { countsOf } from './ledger/prices.ts'
 import { createGroups } from './send-order.ts'
+import { createSampledForms, type Sampled, type SampledForm, sampledOf } from './twin-samples.ts'
 
-/** Compares the responses to one content in several forms. */
+/** Compares the responses to one content in several forms. `judgeSampledForms` accuses where chance decides them. */
 export function createTwinAudit(
   { contract }: Pick<AuditContext, 'contract'>,
   reporter: ClauseReporter<'twins'>,
-): Audit {
-  const groups = createGroups<Twin>(forms => judgeForms(forms, reporter))
+): Audit & { readonly sampled: () => readonly SampledForm[] } {
+  const samples = createSampledForms()
+  const groups = createGroups<Twin>(forms => {
+    const original = forms.find(({ role }) => role.form === 'original')
+    if (original === undefined) return
+    for (const twin of forms) {
+      if (twin === original) continue
+      judgePair(original, twin, reporter)
+      const isRefused = original.isAccepted === false && twin.isAccepted === false
+      const { form, mayDiffer } = twin.role
+      if (original.sampled !== null && twin.sampled !== null && !isRefused && !mayDiffer.includes('answer'))
+        samples.add(form, original.sampled, twin.sampled)
+    }
+  })
   return {
     add: (observation, watermarkMs) => {
       const role = requestTraits(observation.request).twin(observation.request)
@@ -34,6 +47,7 @@ export function createTwinAudit(
     finish: isComplete => {
       if (isComplete) groups.settle(Number.POSITIVE_INFINITY)
     },
+    sampled: samples.forms,
   }
 }
 
@@ -50,6 +64,7 @@ type Twin = {
   readonly credits: number | null
   /** null: it is not deterministic. */
   readonly answer: FixedAnswer | null
+  readonly sampled: Sampled | null
   /** The results of its items, in order. */
   readonly results: readonly unknown[] | null
 }
@@ -70,6 +85,7 @@ function twinOf(observation: Observation, role: TwinRole, sentMs: number, contra
       isAccepted && response !== null && isChat(request) && isDeterministic(request.options)
         ? fixedIn(observation, response)
         : null,
+    sampled: sampledOf(observation),
     results: rpc && inOrder(role, resultsIn(rpc.request, rpc.response)),
   }
 }
@@ -103,12 +119,6 @@ function resultsIn({ items }: RpcDescriptor, { body }: ObservedResponse): readon
   const responses = responsesIn(body.value, items)
   const results = responses?.map(each => each?.result)
   return results === undefined || results.some(each => each === undefined) ? null : results
-}
-
-function judgeForms(forms: readonly Twin[], reporter: ClauseReporter<'twins'>): void {
-  const original = forms.find(({ role }) => role.form === 'original')
-  if (original === undefined) return
-  for (const twin of forms) if (twin !== original) judgePair(original, twin, reporter)
 }
 
 function judgePair(original: Twin, twin: Twin, reporter: ClauseReporter<'twins'>): void {

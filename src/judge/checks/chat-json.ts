@@ -41,6 +41,8 @@ export type ChoiceAnswer = {
   readonly finish: unknown
   /** null: not all of it is known. */
   readonly content: string | null
+  /** The first characters of the content, as many as every record keeps; null: it is not known. */
+  readonly beginning: string | null
   readonly calls: readonly Call[]
 }
 
@@ -60,6 +62,7 @@ function answerOfStream({
   return {
     finish: finishReasons.find(reason => !complete.includes(reason)) ?? finishReasons[0],
     content: isWhole ? text : null,
+    beginning: indices.length <= 1 ? (text?.slice(0, cutAt) ?? null) : null,
     calls: toolCalls.flatMap(({ name, arguments: said }) => (said.length < maxStreamed ? [{ name, said }] : [])),
   }
 }
@@ -75,6 +78,7 @@ const answersOfBody = (body: JsonObject | null): readonly ChoiceAnswer[] =>
     return {
       finish,
       content: typeof content === 'string' && content.length !== cutAt ? content : null,
+      beginning: typeof content === 'string' ? content.slice(0, cutAt) : null,
       calls: (Array.isArray(calls) ? calls : []).flatMap(call => {
         const { name, arguments: said } = toObject(toObject(call)?.function) ?? {}
         return typeof said === 'string' && said.length === cutAt ? [] : [{ name, said }]

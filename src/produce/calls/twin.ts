@@ -29,8 +29,10 @@ const reversed = (body: string | null): string => {
   return JSON.stringify(Array.isArray(items) ? items.toReversed() : items)
 }
 
+/** With options, even if they are none, since only the text of such a stream is recorded. */
 function chatIn(form: TwinRole['form'], call: CallOf<'chat'>): CallOf<'chat'> {
-  if (form === 'streamed') return { ...call, stream: true }
-  if (form === 'compressed') return { ...call, options: { ...(call.options ?? noChatOptions), encoding: 'gzip' } }
-  return call
+  const options = call.options ?? noChatOptions
+  if (form === 'streamed') return { ...call, options, stream: true }
+  if (form === 'compressed') return { ...call, options: { ...options, encoding: 'gzip' } }
+  return { ...call, options }
 }

@@ -1,8 +1,9 @@
 import { isObject } from '../../lib/json.ts'
+import type { FinishReason } from '../chat/completion.ts'
 import { result } from './decisions.ts'
-import { alsoViolating, type Lies } from './lie.ts'
+import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
 import { all, isBatch, isNodeReply, replies, replyText, withText } from './replies.ts'
-import { inCrowd, leaked, losesText, whileFull, withOtherWord } from './streams.ts'
+import { changeData, events, inCrowd, leaked, losesText, whileFull, withOtherWord } from './streams.ts'
 
 /** What services do that treat one content in two ways. */
 export const twinLies = {
@@ -75,7 +76,39 @@ export const twinLies = {
       isObject(body) ? { ...body, seed: undefined } : body,
     ),
   },
+  'twin.sampled': {
+    'streams-end-earlier': shortStreams('A streamed completion is half as long, and ends naturally.'),
+    'streams-have-fewer-words': events(
+      'The text of a streamed completion has "the" in place of each word of more than four letters.',
+      changeData(
+        ({ part }) => part === 'content',
+        data => data.replace(/("content":" ?)[a-z]{5,}"/, '$1the"'),
+      ),
+    ),
+  },
 } as const satisfies Lies
+
+function shortStreams(text: string): LieRow {
+  return row(text, honest => {
+    let isStreamed = false
+    let isShort = false
+    const natural = (reason: FinishReason) => (isShort && reason === 'length' ? 'stop' : reason)
+    return {
+      chatBody: body => {
+        isStreamed = isObject(body) && body.stream === true
+        return honest.chatBody(body)
+      },
+      completionTokens: (wanted, bound) => {
+        const tokens = honest.completionTokens(wanted, bound)
+        const fewer = isStreamed ? Math.ceil(tokens / 2) : tokens
+        isShort = fewer < tokens
+        return fewer
+      },
+      finishReason: reason => honest.finishReason(natural(reason)),
+      stopReason: reason => honest.stopReason(natural(reason)),
+    }
+  })
+}
 
 const withWord = (message: unknown) =>
   isObject(message) && typeof message.content === 'string'
