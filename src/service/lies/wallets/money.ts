@@ -250,6 +250,10 @@ export const walletMoneyLies = {
       'Payments in the legacy headers are not read.',
       (name, current) => name === current,
     ),
+    'last-payment-header-unread': readHeaders(
+      'Payments in X-PAYMENT, the last of the legacy headers, are not read.',
+      name => name !== 'x-payment',
+    ),
   },
   'wallet.top-up.least': {
     'small-payments-accepted': acceptPayment('A payment below the minimum is accepted.', 'belowMinimum'),
