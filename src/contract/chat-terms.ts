@@ -33,6 +33,7 @@ export const chatTerms = z.strictObject({
     .enum(['max_completion_tokens', 'max_tokens'])
     .describe('the field of a request with the maximum number of tokens, or `max_tokens`'),
   logprobsKey: z.enum(['required', 'optional']).describe('whether every choice has the key `logprobs`, or `optional`'),
+  choiceIndex: z.enum(['required', 'optional']).describe('whether every choice has an `index`, or `optional`'),
   lengthIsBound: z
     .boolean()
     .describe('whether a response that is cut for its length has exactly as many tokens as allowed'),

@@ -101,6 +101,7 @@ export const documentedContract: Contract = {
     finishReasons: ['stop', 'length', 'tool_calls'],
     lengthField: 'max_completion_tokens',
     logprobsKey: 'required',
+    choiceIndex: 'optional',
     lengthIsBound: true,
     search: {
       citation: '\\[REF\\]([0-9]+)\\[/REF\\]',

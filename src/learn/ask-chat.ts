@@ -120,7 +120,7 @@ function cheapestOf({ models, limits }: Known): readonly Model[] {
 
 function concludeCompletion(use: ChatUse, unjudged: readonly Answer[], known: Known): Conclusion {
   const { whole } = use
-  const findings: Fact[] = [...compressionFacts(whole), ...choiceFacts(whole)]
+  const findings: Fact[] = [...compressionFacts(whole), ...choiceFacts(whole, isService(known))]
   if (use.lengthField !== lengthFields(known)[0])
     findings.push(value(['chat', 'lengthField'], use.lengthField, whole, 'the other field is refused'))
   return { known: { chat: use }, findings, unjudged }
@@ -135,12 +135,22 @@ function compressionFacts(whole: Answer): readonly Fact[] {
     : [value(['chat', 'compression'], 'optional', whole, `content-encoding is ${encoding ?? 'missing'}`)]
 }
 
-function choiceFacts(whole: Answer): readonly Fact[] {
+function choiceFacts(whole: Answer, isOwn: boolean): readonly Fact[] {
   const stated = toObject(whole.body)?.choices
   const choices = Array.isArray(stated) ? stated.map(toObject) : []
   const findings: Fact[] = []
   if (choices.some(choice => choice !== null && !('logprobs' in choice)))
     findings.push(value(['chat', 'logprobsKey'], 'optional', whole, 'a choice has no key logprobs'))
+  if (!isOwn && choices.some(choice => choice !== null && !('index' in choice))) {
+    const text = 'a choice has no index, which clients of OpenAI read'
+    findings.push(value(['chat', 'choiceIndex'], 'optional', whole, text), {
+      kind: 'difference',
+      clause: 'chat.choice',
+      text,
+      evidence: cite(whole),
+      always: false,
+    })
+  }
   const ends = choices.map(choice => choice?.finish_reason).filter(end => typeof end === 'string')
   if (ends.some(end => !chat.finishReasons.includes(end)))
     findings.push(
@@ -177,7 +187,11 @@ export const stream: Question = {
     doneMarker = marker ?? doneMarker
     const judged = !isMisread ? read : isAsked && hasUsage(plain) ? plain : await send(isAsked)
     const record = recordOf(judged)
-    if (record === null) return { findings: [noStream(first, plain)], unjudged: [first, plain] }
+    if (record === null) {
+      // One that is only labeled otherwise is judged.
+      const unjudged = isStreamAnswer(first) ? [plain] : [first, plain]
+      return { findings: isStreamAnswer(first) ? [] : [noStream(first, plain)], unjudged }
+    }
     return {
       findings: [...streamFacts(record, marker, judged), ...usageFacts(first, plain)],
       // A run asks for usage, unless that is refused.
@@ -189,6 +203,12 @@ export const stream: Question = {
 const recordOf = ({ observation }: Answer): StreamRecord | null => {
   const record = observation === null ? null : streamOf(observation)
   return record === null || record.grammar.length === 0 ? null : record
+}
+
+/** Whether a completion came as a stream, with whatever content type. */
+export const isStreamAnswer = (answer: Answer): boolean => {
+  const body = answer.observation?.response?.body
+  return recordOf(answer) !== null || (is2xx(answer.status) && body?.kind === 'text' && body.head.startsWith('data:'))
 }
 
 const hasUsage = (reply: Answer): boolean => isObject(recordOf(reply)?.usage)

@@ -150,6 +150,9 @@ const balanceText = 'billing.balance.pointer'
 /** Longer than usual services need until a charge is in the balance. */
 const settledAfterMs = 1_500
 
+/** Headers of gateways with what one request costs. */
+const nameOfCost = /(^|-)(cost|charged?|credits?-(used|spent|consumed))(-|$)/
+
 type CostHeader = { readonly name: string; readonly reply: Answer; readonly evidence: string }
 
 /** The header with a cost that every whole completion has; the shortest, since others are parts of it. */
@@ -159,7 +162,7 @@ function costHeaderIn(replies: readonly Answer[]): CostHeader | null {
   if (first === undefined || second === undefined) return null
   const isCost = (text: string | undefined) => /^\d+(\.\d+)?(e-\d+)?$/i.test(text ?? '')
   const names = Object.keys(first.headers).filter(
-    name => /(^|-)cost(-|$)/.test(name) && whole.every(({ headers }) => isCost(headers[name])),
+    name => nameOfCost.test(name) && whole.every(({ headers }) => isCost(headers[name])),
   )
   const [name] = names.toSorted((a, b) => a.length - b.length)
   return name === undefined ? null : { name, reply: first, evidence: `${name} is ${first.headers[name]}` }

@@ -46,6 +46,16 @@ const ofRequests: readonly ClauseId[] = [
 ]
 /** What a limiter cannot keep whose refusals last longer than a window. */
 const ofResets: readonly ClauseId[] = ['limit.requests.reset', 'retry.after-reset']
+/** What depends on the length of a window. */
+const ofWindows: readonly ClauseId[] = [
+  'limit.requests.remaining',
+  'limit.requests.reset',
+  'limit.requests.enforced',
+  'limit.requests.not-early',
+  'limit.tokens.remaining',
+  'limit.tokens.reset',
+  'limit.tokens.enforced',
+]
 const ofTokens: readonly ClauseId[] = [
   'limit.tokens.headers',
   'limit.tokens.remaining',
@@ -141,21 +151,28 @@ export const limitEdge: Question = {
   applies: known => !isService(known) && known.contract.limits.dialect !== null,
   answer: async (known, asker) => {
     const { findings } = await reachEdge(known, asker)
+    if (isUnknown(lengthFacts(asker.replies(), known))) await beginWindow(known, asker)
     const facts = lengthFacts(asker.replies(), known)
     const punished = punishmentIn(asker.replies(), known, facts)
-    if (punished === null) return { findings: [...findings, ...facts] }
-    const limitClauses = known.limitClauses.filter(clause => !ofResets.includes(clause))
-    return { findings: [...findings, ...facts, punished], known: { limitClauses } }
+    const isOpen = isUnknown(facts) && !isServedAgain(asker.replies())
+    const unkept = [...(isOpen ? ofWindows : []), ...(punished === null ? [] : ofResets)]
+    const limitClauses = known.limitClauses.filter(clause => !unkept.includes(clause))
+    return {
+      findings: [...findings, ...facts, ...(punished === null ? [] : [punished])],
+      known: { limitClauses },
+    }
   },
 }
 
 async function reachEdge(known: Known, { ask, replies, callsLeft }: QuestionAsker): Promise<Conclusion> {
   const request = limitedAsk(known)
-  const left = leftIn(replies(), known)
+  let left = leftIn(replies(), known)
   if (request === null || left === null) return { findings: [] }
-  if (left > Math.min(maxToEdge, callsLeft() - beyond - 1))
-    return { findings: [unknown('limits.retryAfter', `would need ${left} more requests to reach the limit`)] }
-  for (let call = 0; call < left + beyond; call++) {
+  const most = Math.min(maxToEdge, callsLeft() - 1)
+  // A bucket fills up between requests, and what was left may be of an earlier window.
+  for (let [call, unrefused] = [0, 0]; call < most && unrefused <= beyond; call++) {
+    if (call + left + beyond > most)
+      return { findings: [unknown('limits.retryAfter', `would need ${left} more requests to reach the limit`)] }
     const reply = await ask({ ...request, isBeyondLimit: true })
     if (reply.status === 429) {
       const waitMs = statedWait({ retryAfter: formOfWait(reply) }, reply.headers)
@@ -163,8 +180,29 @@ async function reachEdge(known: Known, { ask, replies, callsLeft }: QuestionAske
       return { findings: waitFacts(reply, known) }
     }
     if (!is2xx(reply.status)) return { findings: [unknown('limits.retryAfter', cite(reply))] }
+    left = leftIn([reply], known) ?? Math.max(0, left - 1)
+    unrefused = left === 0 ? unrefused + 1 : 0
   }
-  return { findings: [unknown('limits.retryAfter', `no 429 came after ${left + beyond} requests`)] }
+  return { findings: [unknown('limits.retryAfter', 'no 429 came after the requests that remained')] }
+}
+
+const isUnknown = (facts: readonly Fact[]): boolean => facts.some(({ kind }) => kind === 'unknown')
+
+/** Whether a wait for a limit was tried. Then a reset that does not fit to any usual window is a defect. */
+function isServedAgain(replies: readonly Answer[]): boolean {
+  const refused = replies.findIndex(({ status }) => status === 429)
+  return refused >= 0 && replies.slice(refused).some(isLimited)
+}
+
+/** Asks when the present window has ended. If windows are aligned to the clock, the next one begins about now. */
+async function beginWindow(known: Known, { ask, replies }: QuestionAsker): Promise<void> {
+  const request = limitedAsk(known)
+  const isWait = statesWait(limitHeadersOf(known.contract.limits).requests)
+  const stated = windowStatements(replies().filter(isLimited), known.contract, isWait)
+  const seconds = stated.at(-1)?.seconds ?? 0
+  if (request === null || seconds <= 0 || seconds * 1_000 > maxWaitMs) return
+  const lateMs = roundingOf(stated, isWait).isExact ? exactMs / 2 : afterWaitMs
+  await ask({ ...request, afterMs: Math.ceil(seconds * 1_000) + lateMs })
 }
 
 const maxWaitMs = 60_000
@@ -221,12 +259,56 @@ function waitedLength(replies: readonly Answer[], { limits }: Contract): readonl
 
 /** Usual lengths of windows, in seconds. */
 const usualSeconds = [1, 5, 10, 15, 30, 60, 300, 600, 900, 1_800, 3_600, 86_400]
-/** Whole seconds of the reset, and of the clock that it is compared with. */
-const roundingSeconds = (seconds: number): number => (seconds <= 10 ? 1.05 : 2.05)
 
-/** Whether a reset is that of a window of this length. What is left of a window is never more than all of it. */
-const isAbout = (length: number, seconds: number, isWait: boolean): boolean =>
-  Math.abs(length - seconds) <= roundingSeconds(length) && !(isWait && seconds > length + 0.05)
+/** What a response states about its window. `used`: requests of the window, with this one. */
+type WindowStatement = {
+  readonly reply: Answer
+  readonly used: number
+  readonly limit: number
+  readonly remaining: number
+  /** Until its reset. */
+  readonly seconds: number
+}
+
+function windowStatements(replies: readonly Answer[], contract: Contract, isWait: boolean): readonly WindowStatement[] {
+  return replies.flatMap(reply => {
+    const { limit, remaining, reset } = statedRequests(reply.headers, contract)
+    const nowMs = isWait ? 0 : Date.parse(reply.headers.date ?? '')
+    if (limit === null || remaining === null || reset === null || Number.isNaN(nowMs)) return []
+    return { reply, limit, remaining, used: limit - remaining, seconds: (reset - nowMs) / 1_000 }
+  })
+}
+
+/** How far a stated number of seconds is off: by its rounding, and by that of the clock that it is compared with. */
+type Rounding = { readonly isExact: boolean; readonly of: (length: number) => number }
+
+function roundingOf(stated: readonly WindowStatement[], isWait: boolean): Rounding {
+  const isExact = isWait && stated.some(({ seconds }) => !Number.isInteger(seconds))
+  return { isExact, of: length => (isExact ? exactMs / 1_000 : !isWait || length > 10 ? 2.05 : 1.05) }
+}
+
+/** What a response may be late by. */
+const exactMs = 300
+
+/** Whether responses are those of a bucket: its reset rises with each request. That of a window falls, or stays. */
+const isBucket = (accepted: readonly WindowStatement[], rounding: Rounding): boolean =>
+  accepted.some((each, index) => {
+    // The requests of others, and the end of a window, begin anew.
+    let first = index
+    while (first > 0 && accepted[first]?.used === (accepted[first - 1]?.used ?? 0) + 1) first--
+    return each.seconds - (accepted[first]?.seconds ?? 0) > rounding.of(each.seconds)
+  })
+
+/** How long a bucket that is empty needs until it is full, in seconds; null if whole seconds do not tell. */
+function bucketLength(accepted: readonly WindowStatement[], { isExact }: Rounding): number | null {
+  const fromFullest = accepted.filter(({ used }) => used > 0).toSorted((a, b) => b.used - a.used)
+  const lengths = fromFullest.map(({ seconds, limit, used }) => (seconds * limit) / used)
+  // A part of a request counts as a whole one, so the longest of them is the nearest.
+  if (isExact) return Math.max(...lengths)
+  const [length = null] = lengths
+  if (length === null || fromFullest[0]?.remaining === 0) return length
+  return usualSeconds.find(usual => Math.abs(usual - length) <= usual / 20) ?? null
+}
 
 /**
  * The length of a window by the resets. It is as long as the reset of its first request is away; a bucket that is empty is
@@ -237,27 +319,36 @@ function lengthFacts(replies: readonly Answer[], { contract }: Known): readonly 
   if (contract.sources['limits.windowMs'] === 'profile') return []
   if (requests.reset === null) return waitedLength(replies, contract)
   const isWait = statesWait(requests)
-  const stated = replies.flatMap(reply => {
-    const { limit, remaining, reset } = statedRequests(reply.headers, contract)
-    const nowMs = isWait ? 0 : Date.parse(reply.headers.date ?? '')
-    const edge = remaining === 0 ? 'last' : limit !== null && remaining === limit - 1 ? 'first' : null
-    return reset === null || Number.isNaN(nowMs) ? [] : [{ reply, edge, seconds: (reset - nowMs) / 1_000 }]
-  })
-  const edges = stated.filter(({ edge }) => edge !== null)
-  // A limiter may punish: the reset of its 429s is later than the end of a window.
-  const accepted = edges.filter(({ reply }) => is2xx(reply.status))
-  const [longest] = (accepted.length > 0 ? accepted : edges).toSorted((a, b) => b.seconds - a.seconds)
+  const stated = windowStatements(replies, contract, isWait)
+  const rounding = roundingOf(stated, isWait)
   const path = ['limits', 'windowMs'] as const
-  if (longest === undefined) return [unknown(path.join('.'), 'no response is the first or the last of a window')]
-  const { reply, seconds } = longest
-  const usual = usualSeconds.find(length => isAbout(length, seconds, isWait))
-  const evidence = `its reset is ${Math.round(seconds)} s ahead`
-  // The reset of a window falls from its first request to its last one. That of a bucket rises, to the time that fills it.
-  const isBucket =
-    isWait && longest.edge === 'last' && accepted.some(each => each.edge === 'first' && each.seconds <= seconds / 2)
-  if (usual === undefined && !isBucket) return [unknown(path.join('.'), `${cite(reply)}: ${evidence}`)]
-  return [value(path, (usual ?? Math.round(seconds)) * 1_000, reply, `likely, since ${evidence}`)]
+  // A limiter may punish: the reset of its 429s is later than the end of a window.
+  const successes = stated.filter(({ reply }) => is2xx(reply.status))
+  const ofBucket = isBucket(successes, rounding)
+  const firsts = successes.filter(({ used }) => used === 1)
+  const [longest] = ofBucket
+    ? successes.toSorted((a, b) => b.used - a.used)
+    : firsts.toSorted((a, b) => b.seconds - a.seconds)
+  if (longest === undefined) return [unknown(path.join('.'), 'no response is the first of a window')]
+  const { reply } = longest
+  const seconds = ofBucket ? bucketLength(successes, rounding) : longest.seconds
+  const evidence = ofBucket
+    ? 'its reset rises with each request'
+    : `its reset is ${Math.round(longest.seconds)} s ahead`
+  const usual = seconds === null ? undefined : usualSeconds.findLast(each => isAbout(each, seconds, rounding, isWait))
+  const length = usual ?? (ofBucket && seconds !== null ? Math.max(1, Math.round(seconds)) : null)
+  if (length === null) return [unknown(path.join('.'), `${cite(reply)}: ${evidence}`)]
+  return [value(path, length * 1_000, reply, `likely, since ${evidence}`)]
 }
+
+/** Whether a reset is that of a window of this length. What is left of a window is never more than all of it. */
+const isAbout = (length: number, seconds: number, rounding: Rounding, isWait: boolean): boolean =>
+  isWait
+    ? seconds <= length + 0.05 && length - seconds <= rounding.of(length)
+    : seconds - length <= rounding.of(length) && length - seconds <= 1.05
+
+/** Whole seconds of a reset, and of the clock that it is compared with. */
+const longestRoundingMs = 2_050
 
 /** A limiter that punishes: the reset of a 429 is later than the end of a window, and its wait does not contradict it. */
 function punishmentIn(replies: readonly Answer[], { contract }: Known, facts: readonly Fact[]): Fact | null {
@@ -268,7 +359,7 @@ function punishmentIn(replies: readonly Answer[], { contract }: Known, facts: re
   const punished = replies.find(({ status, headers }) => {
     const { reset } = statedRequests(headers, contract)
     const waitMs = statedWait({ retryAfter: 'seconds' }, headers)
-    const isLater = status === 429 && reset !== null && reset > windowMs + roundingSeconds(windowMs / 1_000) * 1_000
+    const isLater = status === 429 && reset !== null && reset > windowMs + longestRoundingMs
     return isLater && (waitMs === null || Math.abs(waitMs - reset) <= 1_000)
   })
   if (punished === undefined) return null

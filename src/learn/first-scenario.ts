@@ -3,7 +3,7 @@ import { notPromised } from '../contract/promises.ts'
 import { is2xx } from '../lib/numbers.ts'
 import { yamlComment, yamlText } from '../lib/write-yaml.ts'
 import { statedRequests } from '../observation/limit-scope.ts'
-import { streamOf } from '../observation/observation.ts'
+import { isStreamAnswer } from './ask-chat.ts'
 import { isRpcAnswer, protocolProbes } from './ask-rpc.ts'
 import type { Lesson } from './learn.ts'
 import { standardMethods } from './question.ts'
@@ -27,8 +27,10 @@ export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: Firs
   const limit = statedLimit(lesson)
   const rate = rateBelow(tierPerMinute, limit === null ? null : (limit * 60_000) / windowMs)
   const seconds = Math.min(maxSeconds, Math.max(minSeconds, Math.ceil((arrivals * 60) / rate.perMinute)))
-  const waitMs = pauseOf(lesson)
-  const replays = replaysStage(lesson, limit)
+  const waitMs = pauseOf(lesson, limit)
+  const once = onceCalls(lesson, calls)
+  const last = calls.at(-1)?.[0] ?? ''
+  const edge = edgeStages(last, limit, windowMs, once)
   return [
     '# yaml-language-server: $schema=../node_modules/turnpike/scenarios/scenario.schema.json',
     '#',
@@ -45,20 +47,19 @@ export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: Firs
     '',
     'calls:',
     ...calls.map(([name, call]) => `  ${name}: ${call}`),
-    ...(replays.length === 0 ? [] : [`  replay: { kind: replay, of: chat-whole${conflictOf(lesson)} }`]),
+    ...once.map(({ name, call }) => `  ${name}: ${call}`),
     '',
     'stages:',
     ...(waitMs === 0
       ? []
       : [
-          '  # The questions that came before have reached a limit. After this, they no longer count.',
+          '  # The questions that came before have used much of a limit. After this, they no longer count.',
           `  - { name: wait, duration: ${waitMs}ms, shape: pause }`,
         ]),
     ...rulesStage(lesson, limit),
     ...yamlComment(rate.reason).map(line => `  ${line}`),
     `  - { name: steady, duration: ${seconds}s, shape: constant, rate: ${rate.text}, mix: ${mix} }`,
-    ...replays,
-    ...edgeStages(calls.at(-1)?.[0] ?? '', limit, windowMs),
+    ...(edge.length === 0 ? onceStage(limit, once) : edge),
     '',
     ...(budgetUsd === null ? [] : ['# Twice the worst case of the forecast.', `budget: { usd: ${budgetUsd} }`, '']),
     'thresholds:',
@@ -70,22 +71,24 @@ export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: Firs
 }
 
 /** Requests that are enough to see every call several times, if they fit into the time. */
-const arrivals = 20
-const [minSeconds, maxSeconds] = [15, 60]
+const arrivals = 12
+const [minSeconds, maxSeconds] = [12, 60]
 /** Arrivals per minute where no limit is known, and where a larger one is. */
 const [modest, most] = [60, 300]
 
+const share = 0.75
+
 type FirstRate = { readonly text: string; readonly perMinute: number; readonly reason: string }
 
-/** At most half of each limit. */
+/** At most three quarters of each limit, so that a user of the same key finds some left. */
 function rateBelow(tier: number | null, stated: number | null): FirstRate {
   const limit = Math.min(tier ?? Number.POSITIVE_INFINITY, stated ?? Number.POSITIVE_INFINITY)
   if (limit === Number.POSITIVE_INFINITY)
     return { text: `${modest}/m`, perMinute: modest, reason: 'No limit is known, so this is a modest rate.' }
-  const reason = `At most half of the limit, which is ${tenths(limit)} requests per minute.`
-  const percent = Math.floor(Math.min(50, (most / limit) * 100))
+  const reason = `At most three quarters of the limit, which is ${tenths(limit)} requests per minute.`
+  const percent = Math.floor(Math.min(100 * share, (most / limit) * 100))
   if (limit === tier && percent > 0) return { text: `${percent}% of tier`, perMinute: (limit * percent) / 100, reason }
-  const perMinute = tenths(Math.min(most, limit / 2))
+  const perMinute = tenths(Math.min(most, limit * share))
   return { text: `${perMinute}/m`, perMinute, reason }
 }
 
@@ -100,11 +103,7 @@ function callsOf({ known, replies }: Lesson): readonly WrittenCall[] {
   const calls: WrittenCall[] = []
   if (chat !== null) {
     const model = `model: ${yamlText(chat.model.id)}, prompt-tokens: 20, max-completion-tokens: 16`
-    const isStreamed = replies.some(
-      ({ status, observation }) =>
-        is2xx(status) && observation !== null && (streamOf(observation)?.grammar.length ?? 0) > 0,
-    )
-    if (isStreamed) calls.push(['chat', `{ kind: chat, stream: true, ${model} }`])
+    if (replies.some(isStreamAnswer)) calls.push(['chat', `{ kind: chat, stream: true, ${model} }`])
     calls.push(['chat-whole', `{ kind: chat, stream: false, ${model} }`])
   }
   if (rpc !== null) {
@@ -144,33 +143,53 @@ function statedLimit({ replies, contract }: Lesson): number | null {
   return Number.isFinite(least) ? least : null
 }
 
-/** A completion, its repetition, and another body with its key. */
-const ofReplay = 3
+/** A call that is sent once. `requests`: what it may draw on a limit. */
+type OnceCall = { readonly name: string; readonly call: string; readonly requests: number }
 
-/** One repeated completion, if keys repeat them. Where a limit is small, nothing before it counts. */
-function replaysStage({ contract }: Lesson, limit: number | null): readonly string[] {
-  const { windowMs } = contract.limits
-  const isSmall = limit !== null && limit < 4 * ofReplay
-  if (!contract.idempotency.calls.includes('chat') || (isSmall && (limit < ofReplay || windowMs > 60_000))) return []
+/** A repeated completion, if keys repeat them: the original, its repetition, and another body with its key. A twin. */
+function onceCalls({ contract }: Lesson, calls: readonly WrittenCall[]): readonly OnceCall[] {
+  const has = (name: string) => calls.some(([each]) => each === name)
+  const missing = notPromised(contract)
+  const conflict = missing.includes('rpc.replay.conflict') ? '' : ', conflict-ratio: 1'
   return [
-    ...(isSmall ? [`  - { name: before-replays, duration: ${windowMs + 1_000}ms, shape: pause }`] : []),
-    '  - { name: replays, duration: 5s, shape: sequence, calls: [replay] }',
+    ...(has('chat-whole') && contract.idempotency.calls.includes('chat')
+      ? [{ name: 'replay', call: `{ kind: replay, of: chat-whole${conflict} }`, requests: 3 }]
+      : []),
+    ...(has('chat') && has('chat-whole') && !missing.includes('twin.tokens')
+      ? [{ name: 'both-forms', call: '{ kind: twin, of: chat-whole, as: [streamed] }', requests: 2 }]
+      : []),
   ]
 }
 
-const conflictOf = ({ contract }: Lesson): string =>
-  notPromised(contract).includes('rpc.replay.conflict') ? '' : ', conflict-ratio: 1'
+const requestsOf = (once: readonly OnceCall[]): number => once.reduce((sum, { requests }) => sum + requests, 0)
+
+/** A stage of their own, unless the limit is too small for it beside others. */
+function onceStage(limit: number | null, once: readonly OnceCall[]): readonly string[] {
+  if (once.length === 0 || (limit !== null && limit < 4 * requestsOf(once))) return []
+  return [`  - { name: once, duration: 1s, shape: sequence, calls: [${once.map(({ name }) => name).join(', ')}] }`]
+}
 
 /** Requests that are enough to exceed a limit. */
 const maxBurst = 25
 const beyond = 3
 
-/** A small limit is exceeded at once, when nothing before it counts. Then it is used up one by one. */
-function edgeStages(call: string, limit: number | null, windowMs: number): readonly string[] {
+/**
+ * A small limit is exceeded at once, when nothing before it counts. Then it is used up one by one, with the calls that are
+ * sent once as the last ones.
+ */
+function edgeStages(
+  call: string,
+  limit: number | null,
+  windowMs: number,
+  once: readonly OnceCall[],
+): readonly string[] {
   if (limit === null || limit + beyond > maxBurst || windowMs > 60_000) return []
   const burst = `duration: 1s, shape: burst, size: ${limit + beyond}, exceed-tier: true, mix: { ${call}: 1 }`
   // A falling rate: at its begin, and after about 0.6 and 1.7 windows, so that a refusal may begin a window, too.
   const againMs = 2 * windowMs
+  const fitting = once.filter((_, index) => requestsOf(once.slice(0, index + 1)) <= limit)
+  const left = limit - requestsOf(fitting)
+  const oneByOne = [...(left === 0 ? [] : [`${left} x ${call}`]), ...fitting.map(({ name }) => name)]
   const again = `duration: ${againMs}ms, shape: ramp, from: ${((4.1 * 60_000) / againMs).toFixed(2)}/m, to: 0.01/m`
   return [
     `  # The limit is ${limit} requests, so ${beyond} of these must be refused.`,
@@ -179,10 +198,12 @@ function edgeStages(call: string, limit: number | null, windowMs: number): reado
     '  # The second of three is in the same window. It is refused, unless a 429 has stated a wait that was too short.',
     `  - { name: again, ${again}, exceed-tier: true, mix: { ${call}: 1 } }`,
     '  # One at a time, so each response states fewer remaining requests.',
-    `  - { name: one-by-one, duration: 5s, shape: sequence, calls: [${limit} x ${call}] }`,
+    `  - { name: one-by-one, duration: 1s, shape: sequence, calls: [${oneByOne.join(', ')}] }`,
   ]
 }
 
-/** A window, if the questions have reached a limit. */
-const pauseOf = ({ replies, contract }: Lesson): number =>
-  replies.some(({ status }) => status === 429) ? Math.min(60_000, contract.limits.windowMs) + 1_000 : 0
+/** A window, if the questions have used much of a limit. */
+const pauseOf = ({ replies, contract }: Lesson, limit: number | null): number =>
+  replies.some(({ status }) => status === 429) || (limit !== null && limit < 2 * replies.length)
+    ? Math.min(60_000, contract.limits.windowMs) + 1_000
+    : 0

@@ -138,8 +138,12 @@ function demandedFacts(demanded: Contract | null): readonly Fact[] {
   ]
 }
 
-/** A target that contradicts its own limits or replays has a defect. So the promise stays, and a run fails on it. */
+/** What no dialect explains: a total that is no sum, events that are labeled as something else. */
+const contradictions: readonly string[] = ['chat.usage.sum', 'chat.stream.content-type']
+
+/** A target that contradicts itself has a defect. So the promise stays, and a run fails on it. */
 const kept = (each: Difference, { limits, idempotency }: Contract): Difference =>
+  contradictions.includes(each.clause) ||
   (limits.dialect !== null && /^(limit\.requests|limit\.tokens|retry)\./.test(each.clause)) ||
   (idempotency.calls.includes('chat') && /^rpc\.replay\./.test(each.clause))
     ? { ...each, always: false }

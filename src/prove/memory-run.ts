@@ -6,7 +6,7 @@ import { loadKeys, type Variables } from '../produce/callers/api-keys.ts'
 import type { Caller } from '../produce/callers/caller.ts'
 import { paymentPackages } from '../produce/callers/payment-maker.ts'
 import { loadWalletKeys, loadWallets } from '../produce/callers/wallet-keys.ts'
-import { leavesAt } from '../produce/transport/exchange.ts'
+import { isEventStream, leavesAt } from '../produce/transport/exchange.ts'
 import type { Exchange, Saturate, Transport } from '../produce/transport/transport.ts'
 import { type InlineIo, startInline, unrecordedJob } from '../run/inline.ts'
 import type { StartWorker } from '../run/messages.ts'
@@ -81,17 +81,20 @@ export function memoryTransport(service: Service, clock: Clock, network: MemoryN
           }
           if (reply.body.kind === 'live') throw new Error('a live stream has no place in virtual time')
           let bytes = 0
+          const onStreamBytes = isEventStream(response) ? request.onStreamBytes : null
+          const parts: Buffer[] = []
           const { chunks, whileFull } = reply.body
           const dueMs = (chunk: StreamChunk) => Math.max(headersMs, startMs + chunk.afterMs + backMs)
           const read = (chunk: StreamChunk, index: number) => {
             if (isOver || isSilent) return
             const part = Buffer.from(chunk.text)
             bytes += part.length
-            request.onStreamBytes?.(part, clock.nowMs())
+            if (onStreamBytes === null) parts.push(part)
+            else onStreamBytes(part, clock.nowMs())
             arrived = { ...arrived, bytes }
             if (leave !== undefined && leavesAt(leave, reply.status)) return hangUp()
             if (index === chunks.length - 1)
-              resolve({ ...response, endMs: clock.nowMs(), body: Buffer.alloc(0), bytes })
+              resolve({ ...response, endMs: clock.nowMs(), body: Buffer.concat(parts), bytes })
           }
           const unread: (() => number)[] = []
           let unreadBytes = 0

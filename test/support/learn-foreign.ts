@@ -35,3 +35,7 @@ export const learnForeign = (
   lies: readonly Lie[] = [],
   limits: Partial<Contract['limits']> = {},
 ) => learnFrom({ contract: speaking(dialect, limits), lies, over: foreign })
+
+/** What `learn` says about limits. */
+export const limitLines = (differences: readonly string[]): readonly string[] =>
+  differences.filter(each => /^(limit|retry)\./.test(each))

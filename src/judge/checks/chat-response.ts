@@ -58,11 +58,12 @@ function checkChoice(choice: Fields | null, count: number, contract: Contract, e
 }
 
 /**
- * Returns null if nothing is wrong. The document does not mark the index as required: the order of the list tells
- * choices apart, too. That no two indices are equal is judged by the clause of `n`.
+ * Returns null if nothing is wrong. Without an index, the order of the list tells choices apart. That no two indices are
+ * equal is judged by the clause of `n`.
  */
 function wrongChoice(choice: Fields, count: number, { chat }: Contract): string | null {
   const { index, message } = choice
+  if (index === undefined && chat.choiceIndex === 'required') return 'no index, expected one'
   if (index !== undefined && !(Number.isInteger(index) && Number(index) >= 0 && Number(index) < count))
     return `index ${quote(index)}, expected a position among ${count}`
   if (toObject(message) === null) return `message ${quote(message)}, expected an object`

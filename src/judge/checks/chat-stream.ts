@@ -46,7 +46,7 @@ export const checkChatStream: Check<'chat-stream', ChatDescriptor> = (observatio
   checkCanary(stream.text ?? '', observation.request, expect)
   for (const reason of stream.finishReasons) checkFinishReason(reason, contract, expect)
   checkEnding(stream, expect)
-  checkIndices(stream, choicesOf(observation.request.options), expect)
+  checkIndices(stream, choicesOf(observation.request.options), contract.chat.choiceIndex === 'optional', expect)
   if (!checkGrammar(stream, observation.request, contract, expect)) return
   const { ids, models, created, usage, cost } = stream
   const isTruncated = stream.finishReasons.includes('length')
@@ -69,15 +69,16 @@ function checkChunks(
   })
 }
 
-/** The document does not require an index, and a single choice needs none. A missing one was recorded as null. */
+/** Where an index is optional, a single choice needs none. A missing one was recorded as null. */
 function checkIndices(
   { indices, finishReasons }: StreamRecord,
   max: number,
+  isOptional: boolean,
   expect: Expect<'chat.stream.index'>,
 ): void {
   const areSeveral = max > 1 && (indices.length > 1 || finishReasons.length > 1)
   const isPosition = (index: unknown) =>
-    index === null ? !areSeveral : Number.isInteger(index) && Number(index) >= 0 && Number(index) < max
+    index === null ? isOptional && !areSeveral : Number.isInteger(index) && Number(index) >= 0 && Number(index) < max
   expect(
     'chat.stream.index',
     indices.every(isPosition),

@@ -24,7 +24,13 @@ import {
 } from '../../observation/limit-scope.ts'
 import type { Observation, ObservedResponse } from '../../observation/observation.ts'
 import { applicableLimit, requestTraits } from '../../observation/requests/request.ts'
-import { authenticatedResponse, is2xx, isAbuseBlock, isConcurrencyRejection } from '../../observation/response.ts'
+import {
+  authenticatedResponse,
+  is2xx,
+  isAbuseBlock,
+  isConcurrencyRejection,
+  isReplayed,
+} from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import type { Check } from './check.ts'
 
@@ -82,17 +88,19 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
 
 /**
  * Whether the headers of limits must be on a response. Of those of the document that are all; of other gateways, the
- * successes and the 429s, and not those of lists and of other paths.
+ * successes and the 429s, and not those of lists and of other paths. A gateway may answer a replay before it looks at limits.
  */
 function areStated(
-  { response }: Observation,
+  observation: Observation,
   limiter: LimiterName | undefined,
   { isDocumented, requests, retryAfter }: LimitHeaders,
   contract: Contract,
 ): boolean {
   if (isDocumented) return true
+  const { response } = observation
   if (response === null || isConcurrencyRejection(response, contract)) return false
   if (hasAny(response.headers, requests)) return true
+  if (isReplayed(observation, contract)) return false
   const isPromised = limitParts.some(part => requests[part] !== null) || retryAfter !== 'none'
   return (
     isPromised && limiter !== undefined && limiter !== 'control' && (is2xx(response.status) || response.status === 429)

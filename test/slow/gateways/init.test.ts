@@ -33,7 +33,7 @@ test.concurrent('init, and the command that it prints, pass with the reference s
   const { target } = await serveForTest(['service'], onTestFinished)
   const { code, report, scenario, stderr } = await initAndRun(target)
   expect([code, report.verdict], report.reasons.join('; ')).toEqual([0, 'pass'])
-  expect(scenario).toContain('rate: 50% of tier')
+  expect(scenario).toContain('rate: 75% of tier')
   for (const call of ['stream: true', 'stream: false', 'kind: rpc']) expect(scenario).toContain(call)
   expect(stderr).toMatch(/^Learning from \S+: at most 60 calls, at most \$0\.05\.\n/)
 })
@@ -44,7 +44,7 @@ test.concurrent.for(todays(limiters, 3))(
     const { code, report, scenario } = await initAndRun(await gatewayForTest(onTestFinished, kind), 'key-of-a-new-user')
     expect(report.findings.map(({ message }) => message)).toEqual([])
     expect([code, report.verdict], report.reasons.join('; ')).toEqual([0, 'pass'])
-    expect(scenario).toContain('rate: 36/m')
+    expect(scenario).toContain('rate: 54/m')
     expect(scenario).not.toContain('kind: rpc')
     // Of nine at once, three are above the limit. Two more are in the same window, and one in the window after it.
     expect(Math.max(...report.limits.map(({ rejected }) => rejected))).toBeGreaterThanOrEqual(5)

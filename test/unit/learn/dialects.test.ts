@@ -7,13 +7,11 @@ import { firstScenario } from '../../../src/learn/first-scenario.ts'
 import type { Transport } from '../../../src/produce/transport/transport.ts'
 import { type Lie, lie } from '../../../src/service/lies/lie.ts'
 import { lieByName } from '../../../src/service/lies/lies.ts'
-import { changeReplies, dropHeaders, hasStatus, isAny, setHeader } from '../../../src/service/lies/replies.ts'
-import { foreign, learnForeign, speaking } from '../../support/learn-foreign.ts'
+import { changeReplies, dropHeaders, hasStatus, isAny, isReplay, setHeader } from '../../../src/service/lies/replies.ts'
+import { foreign, learnForeign, limitLines, speaking } from '../../support/learn-foreign.ts'
 import { learnFrom } from '../../support/learn-from.ts'
 import { todays } from '../../support/nightly.ts'
 import { virtualRun } from '../../support/virtual-run.ts'
-
-const limitLines = (differences: readonly string[]) => differences.filter(each => /^(limit|retry)\./.test(each))
 
 describe('a gateway that states its limits in a dialect', () => {
   const stating = dialectNames.filter(name => name !== 'none')
@@ -27,6 +25,12 @@ describe('a gateway that states its limits in a dialect', () => {
     expect(yaml).toMatch(/# call \d+, POST \/chat\/completions, 200: its responses have /)
     expect(notPromised(profile)).toContain('rpc.replay.header')
     expect(yaml.replaceAll('\n#   ', ' ')).toMatch(/idempotency\.calls: .* a repeated key and body gets a new response/)
+  })
+
+  test('a bucket that fills up between requests is used up all the same', async () => {
+    const { yaml } = await learnForeign('kong', [], { algorithm: 'token-bucket', windowMs: 12_000 })
+    expect(yaml).not.toContain('no 429 came')
+    expect(parseProfile(yaml, 'learned.yaml').limits.windowMs).toBe(12_000)
   })
 
   test('a 429 may state its wait alone', async () => {
@@ -143,70 +147,6 @@ test('headers with a prefix, a version and a balance do not make it the document
   expect(partial?.what).toBe('a server with the chat interface of OpenAI with limits, and nothing else of the document')
 })
 
-/** The limiter of somebody else, before a service without one. `drawn`: what is left and until when, or the refusal. */
-type Foreign = (nowMs: number) => { readonly left: number | null; readonly resetMs: number; readonly waitMs: number }
-
-const limitedBy = (limiter: () => Foreign, limit: number) => (service: Transport, clock: { wallMs: () => number }) => {
-  const draw = limiter()
-  const hidden = foreign(service)
-  const limited: Transport = async (request, ...more) => {
-    const answer = await hidden(request, ...more)
-    const bare = Object.fromEntries(Object.entries(answer.headers).filter(([name]) => !name.includes('ratelimit')))
-    if (!request.path.startsWith('/chat')) return { ...answer, headers: bare }
-    const { left, resetMs, waitMs } = draw(clock.wallMs())
-    const seconds = (ms: number) => String(Math.ceil(ms / 1_000))
-    const headers = {
-      ...bare,
-      'ratelimit-limit': String(limit),
-      'ratelimit-remaining': String(left ?? 0),
-      'ratelimit-reset': seconds(resetMs),
-    }
-    if (left !== null) return { ...answer, headers }
-    const body = Buffer.from('{"error":{"message":"Too many requests"}}')
-    return { ...answer, status: 429, headers: { ...headers, 'retry-after': seconds(waitMs) }, body }
-  }
-  return limited
-}
-
-/** A window that begins with its first request. Refusals after the limit may be punished with a longer one. */
-const windows = (limit: number, lengthMs: number, punishMs: (refusal: number) => number) => (): Foreign => {
-  let [endMs, used, refusals] = [0, 0, 0]
-  return nowMs => {
-    if (nowMs >= endMs) [endMs, used, refusals] = [nowMs + lengthMs, 0, 0]
-    used++
-    if (used > limit) endMs = Math.max(endMs, nowMs + punishMs(++refusals))
-    return { left: used > limit ? null : limit - used, resetMs: endMs - nowMs, waitMs: endMs - nowMs }
-  }
-}
-
-/** GCRA: its reset is the time until the bucket is full. */
-const bucket = (limit: number, intervalMs: number) => (): Foreign => {
-  let emptyMs = 0
-  return nowMs => {
-    const nextMs = Math.max(emptyMs, nowMs) + intervalMs
-    const overMs = nextMs - nowMs - limit * intervalMs
-    if (overMs > 0) return { left: null, resetMs: emptyMs - nowMs, waitMs: overMs }
-    emptyMs = nextMs
-    return { left: Math.floor(-overMs / intervalMs), resetMs: emptyMs - nowMs, waitMs: 0 }
-  }
-}
-
-describe('limiters of others', () => {
-  test.each([
-    ['a window of 5 s', windows(6, 5_000, () => 0), 5_000, true],
-    ['a window of 5 s that blocks for 8 s', windows(6, 5_000, refusal => (refusal === 1 ? 8_000 : 0)), 5_000, false],
-    ['a window of 5 s that each refusal begins anew, twice as long', windows(6, 5_000, () => 10_000), 5_000, false],
-    ['a bucket of 6 with one each second', bucket(6, 1_000), 6_000, true],
-    ['a bucket of 6 with one each 10 s', bucket(6, 10_000), 60_000, true],
-  ])('%s is learned, and nothing is held against it', async (_, limiter, windowMs, endsWithWindow) => {
-    const { yaml, differences } = await learnFrom({ over: limitedBy(limiter, 6) })
-    const { limits, promises } = parseProfile(yaml, 'learned.yaml')
-    expect([limits.dialect, limits.windowMs, limitLines(differences)]).toEqual(['kong', windowMs, []])
-    // The reset of a punished refusal is beyond the window.
-    expect(promises.only?.includes('limit.requests.reset')).toBe(endsWithWindow)
-  })
-})
-
 describe('what contradicts itself is a defect, and stays promised', () => {
   const is429 = hasStatus(429)
   const wait = (seconds: string) => changeReplies(is429, setHeader('retry-after', seconds))
@@ -298,6 +238,12 @@ describe('replays of completions', () => {
     expect(
       report.clauses.filter(({ id }) => /^rpc\.replay\.(header|body|conflict)/.test(id)).map(({ judged }) => judged),
     ).toEqual([2, 1, 1])
+  })
+
+  test('may be answered before limits are looked at', async () => {
+    const names = ['limit', 'remaining', 'reset'].map(part => `x-ratelimit-${part}-requests`)
+    const early = lie('early', 'A replay states no limit.', changeReplies(isReplay, dropHeaders(...names)))
+    expect(limitLines((await withReplays({}, [early])).differences)).toEqual([])
   })
 
   test('for another body are told, and no conflict is promised', async () => {

@@ -2,14 +2,20 @@ import { expect, test } from 'vitest'
 import { isExtra } from '../../../src/contract/clauses.ts'
 import { parseProfile } from '../../../src/contract/profile.ts'
 import { notPromised } from '../../../src/contract/promises.ts'
+import { firstScenario } from '../../../src/learn/first-scenario.ts'
+import { type Lie, lie } from '../../../src/service/lies/lie.ts'
 import { lieByName } from '../../../src/service/lies/lies.ts'
+import { changeReplies, isAny, setFields } from '../../../src/service/lies/replies.ts'
+import { foreign } from '../../support/learn-foreign.ts'
 import { learnFrom } from '../../support/learn-from.ts'
+import { virtualRun } from '../../support/virtual-run.ts'
 
-const liar = (...names: readonly string[]) => {
+const told = (...names: readonly string[]): readonly Lie[] => {
   const lies = names.map(lieByName).filter(lie => lie !== undefined)
   if (lies.length < names.length) throw new Error(`one of these is no lie: ${names}`)
-  return learnFrom({ lies })
+  return lies
 }
+const liar = (...names: readonly string[]) => learnFrom({ lies: told(...names) })
 
 test('the documented service differs in nothing', async () => {
   const { differences, yaml } = await learnFrom()
@@ -107,4 +113,34 @@ test('a clause that every response breaks is no longer promised, and one that so
   expect(notPromised(never).filter(id => !isExtra(id))).toEqual(['rpc.request-id'])
   const sometimes = parseProfile((await liar('no-ray-on-errors')).yaml, 'x')
   expect(notPromised(sometimes).filter(id => !isExtra(id))).toEqual([])
+})
+
+test.each([
+  ['total-without-prompt', 'chat.usage.sum'],
+  ['stream-as-json', 'chat.stream.content-type'],
+])('another server contradicts itself with %s, so a run fails on it', async (name, clause) => {
+  const lies = told(name)
+  const lesson = await learnFrom({ lies, over: foreign })
+  const profile = parseProfile(lesson.yaml, 'x')
+  expect(lesson.differences).toContainEqual(expect.stringContaining(clause))
+  expect(notPromised(profile)).not.toContain(clause)
+  const scenario = firstScenario(lesson, { tierPerMinute: null, budgetUsd: null })
+  const { report } = await virtualRun({
+    scenario: scenario.replace('profile: profile.yaml\n', ''),
+    lies,
+    contract: profile,
+  })
+  expect(report.findings.map(each => each.clause)).toContain(clause)
+})
+
+test('a choice of another server without an index is mentioned', async () => {
+  const withoutIndex = setFields(({ choices }) =>
+    Array.isArray(choices) ? { choices: choices.map(choice => ({ ...choice, index: undefined })) } : {},
+  )
+  const lies = [lie('no-index', 'A choice has no index.', changeReplies(isAny, withoutIndex))]
+  const { yaml, differences } = await learnFrom({ lies, over: foreign })
+  const profile = parseProfile(yaml, 'x')
+  expect(differences).toContainEqual(expect.stringContaining('chat.choice: a choice has no index'))
+  expect(profile.chat.choiceIndex).toBe('optional')
+  expect(notPromised(profile)).not.toContain('chat.choice')
 })

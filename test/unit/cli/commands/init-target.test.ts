@@ -32,20 +32,20 @@ const limited = (requestsPerMinute: number, dialect: 'kong' | null = null) => {
 const chatAlone = only(/^\/(chat\/completions|models)$/)
 
 test.each<[name: string, from: LearnFrom, kinds: string[], rate: string]>([
-  ['the whole service', {}, ['chat', 'chat-whole', 'rpc'], '50% of tier'],
+  ['the whole service', {}, ['chat', 'chat-whole', 'rpc', 'both-forms'], '75% of tier'],
   [
     'a service with high limits',
     { contract: limited(100_000), over: only(/^(?!\/crypto)/) },
-    ['chat', 'chat-whole'],
+    ['chat', 'chat-whole', 'both-forms'],
     '300/m',
   ],
-  ['RPC alone', { over: only(/^\/crypto|rate_limits/) }, ['rpc'], '50% of tier'],
+  ['RPC alone', { over: only(/^\/crypto|rate_limits/) }, ['rpc'], '75% of tier'],
   ['lists alone', { over: only(/^\/(models|api_keys)/) }, ['rate-limits'], '60/m'],
   [
     'chat with limits of twelve per minute',
     { contract: limited(12, 'kong'), over: chatAlone },
-    ['chat', 'chat-whole'],
-    '6/m',
+    ['chat', 'chat-whole', 'both-forms'],
+    '9/m',
   ],
 ])('a first scenario for %s fits it', async (_, from, kinds, rate) => {
   const lesson = await learnFrom(from)

@@ -11,6 +11,7 @@ import {
   observed,
   passesEach,
   responseOf,
+  streamObserved,
   tokenHeaders,
 } from './observed.ts'
 
@@ -347,6 +348,19 @@ describe('a choice of a server that may leave the key logprobs out', () => {
     { 'a choice without logprobs': withChoice({ logprobs: undefined }) },
     { ...documentedContract, chat: { ...chat, logprobsKey: 'optional' } },
   )
+})
+
+test('a choice, and a chunk, of a server whose choices have an index', () => {
+  const { chat } = documentedContract
+  const indexed: Contract = { ...documentedContract, chat: { ...chat, choiceIndex: 'required' } }
+  expect(failedClauses(withChoice({ index: 0 }), indexed)).toEqual({})
+  expect(failedClauses(withChoice({ index: undefined }), indexed)).toEqual({
+    'chat.choice': 'a choice has no index, expected one',
+  })
+  expect(failedClauses(streamObserved({ indices: [0] }), indexed)).toEqual({})
+  expect(failedClauses(streamObserved({ indices: [null] }), indexed)).toEqual({
+    'chat.stream.index': 'choices have the indices [null], expected 0',
+  })
 })
 
 // 101 and 100 tokens cost $0.0002505.
