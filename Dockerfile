@@ -14,7 +14,7 @@ ENV NODE_ENV=production
 WORKDIR /app
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
-COPY package.json LICENSE ./
+COPY package.json LICENSE THIRD_PARTY.md ./
 COPY scenarios scenarios
 COPY docs/examples docs/examples
 # The only folder that a run writes to; a new volume inherits its owner.

@@ -27,6 +27,16 @@ const filesIn = (folder: string): readonly string[] =>
     .map(entry => join(entry.parentPath, entry.name).slice(folder.length + 1))
 
 describe('the package', () => {
+  test('runs with npx in an empty folder without a project, and leaves nothing there', async () => {
+    const empty = mkdtempSync(join(tmpdir(), 'turnpike-npx-'))
+    const { bash } = installedIn(empty, installed.tarball)
+    const { code, stdout } = await bash(
+      `npx --yes --prefer-offline --package '${installed.tarball}' turnpike --version`,
+    )
+    expect([code, stdout]).toEqual([0, `${JSON.parse(readFileSync('package.json', 'utf8')).version}\n`])
+    expect(readdirSync(empty)).toEqual([])
+  })
+
   test('holds what its README names, and no build leftovers, tests or sources', () => {
     const files = filesIn(packageFolder())
     const expected = [
