@@ -1,7 +1,7 @@
 import { UsageError } from '../lib/usage-error.ts'
 import { checkArguments, commandOf, surplusWord } from './check-arguments.ts'
 import { commands } from './commands.ts'
-import { type Command, exitCodes, type Values, version } from './flags.ts'
+import { type Command, exitCodes, failCodeOf, type Values, version } from './flags.ts'
 import { commandHelp, mainHelp } from './help.ts'
 
 /** Asks what may complete the words after it. The scripts of `turnpike completion` pass it; no help shows it. */
@@ -28,7 +28,10 @@ export async function runCli(args: readonly string[]): Promise<number> {
   if (rest.some(isHelp)) return say(commandHelp(command, process.stdout.columns))
   if (rest.some(isVersion)) return say(version)
   checkArguments(rest, command, commands)
-  return await command.run(await parse(args, command))
+  const values = await parse(args, command)
+  const failCode = failCodeOf(values)
+  const code = await command.run(values)
+  return code === exitCodes.fail ? failCode : code
 }
 
 function say(text: string): number {

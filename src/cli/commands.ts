@@ -12,7 +12,11 @@ const trafficFormats: readonly FormatName[] = ['mooncake', 'otlp', 'har', 'azure
 const comparisonFormats: readonly ComparisonFormat[] = ['text', 'json', 'html', 'markdown']
 
 const scenario: Flag = { type: 'string', describe: 'A scenario file (YAML), or the name of a shipped one' }
-const failCode: Flag = { type: 'number', describe: 'Exit code of a run that fails', default: exitCodes.fail }
+const failCode: Flag = {
+  type: 'number',
+  describe: 'Exit code in place of 1, if the verdict is fail',
+  default: exitCodes.fail,
+}
 const runDirectory: Flag = { type: 'string', describe: 'A run directory' }
 const profile: Flag = { type: 'string', describe: 'Profile (YAML or a shipped name) over the document' }
 const learnedOver: Flag = { type: 'string', describe: 'Profile with what requests to the target need' }
@@ -181,6 +185,7 @@ export const commands: readonly Command[] = [
     flags: {
       profile,
       'min-score': { type: 'string', describe: 'Fail if a smaller share of lies is noticed, such as 80%' },
+      'fail-code': failCode,
       seed,
       'limits-from': limitsFrom,
       only,
@@ -212,6 +217,7 @@ export const commands: readonly Command[] = [
       out: { type: 'string', describe: 'Folder of both runs (default: runs/<time>-<scenario>-diff)' },
       seed,
       'budget-usd': { ...budget, describe: 'Maximum spend of both in USD, or unlimited' },
+      'fail-code': failCode,
       profile,
       'limits-from': limitsFrom,
       only,
@@ -352,6 +358,7 @@ export const commands: readonly Command[] = [
     arguments: { 'run-dirs': { ...runDirectory, array: true } },
     flags: {
       ...criteria,
+      'fail-code': failCode,
       out: { type: 'string', describe: 'Directory for the comparison, in every format' },
       format: { ...format, choices: comparisonFormats },
     },

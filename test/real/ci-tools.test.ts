@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { Ajv } from 'ajv'
 import { expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { withComparison } from '../../src/judge/verdict.ts'
 import type { Report } from '../../src/report/document.ts'
 import { renderers } from '../../src/report/render/renderers.ts'
@@ -73,5 +74,40 @@ describeWith('ci-tools', 'what the parsers of CI tools read', () => {
     validate(log)
     expect(validate.errors).toBeNull()
     expect(validate({ ...log, runs: [{ results: [] }] })).toBe(false)
+  })
+})
+
+describeWith('workflow-linters', 'what linters of shell scripts and of workflows find', () => {
+  test('nothing in the steps of the action, and in the scripts of the CI', () => {
+    const folder = freshDirectory()
+    const { steps } = parse(readFileSync('action.yml', 'utf8')).runs
+    for (const [index, { run }] of steps.entries())
+      if (run !== undefined) writeFileSync(join(folder, `${index}.sh`), `#!/usr/bin/env bash\n${run}`)
+    for (const name of ['run', 'sbom']) copyFileSync(join('.ci', name), join(folder, `${name}.sh`))
+    const files = readdirSync(folder)
+    expect(files.length).toBeGreaterThan(4)
+    expect(spawnSync('shellcheck', files, { cwd: folder, encoding: 'utf8' }).stdout).toBe('')
+  })
+
+  test('nothing in the workflows of the project and the examples, nor in how these use the action', () => {
+    const folder = freshDirectory()
+    const workflows = join(folder, '.github/workflows')
+    mkdirSync(workflows, { recursive: true })
+    mkdirSync(join(folder, '.git'))
+    copyFileSync('action.yml', join(folder, 'action.yml'))
+    for (const name of readdirSync('docs/examples/github')) {
+      const text = readFileSync(join('docs/examples/github', name), 'utf8')
+      // Its own action, so that the inputs are checked.
+      writeFileSync(join(workflows, name), text.replace(/acme\/turnpike@0+/g, './'))
+    }
+    for (const name of readdirSync('.github/workflows'))
+      copyFileSync(join('.github/workflows', name), join(workflows, `own-${name}`))
+    expect(readdirSync(workflows).length).toBeGreaterThan(6)
+    // With shellcheck for each block of shell.
+    const lint = () => spawnSync(process.env.TURNPIKE_ACTIONLINT ?? 'actionlint', [], { cwd: folder, encoding: 'utf8' })
+    expect([lint().stdout, lint().status]).toEqual(['', 0])
+    const block = 'on: push\njobs: { a: { runs-on: ubuntu-24.04, steps: [{ run: "cd $HOME/a b" }] } }\n'
+    writeFileSync(join(workflows, 'wrong.yml'), block)
+    expect(lint().stdout).toContain('shellcheck reported issue')
   })
 })

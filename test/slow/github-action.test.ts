@@ -1,5 +1,5 @@
-import { spawn, spawnSync } from 'node:child_process'
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -309,39 +309,3 @@ describe('a baseline', () => {
     expect(comparison.baselines).toHaveLength(1)
   })
 })
-
-/** Whether a program is there. It says why the test does not run if it is not. */
-const has = (program: string, install: string): boolean => {
-  const isThere = spawnSync(program, ['--version']).status === 0
-  if (!isThere) process.stderr.write(`Skipped, because ${program} is not installed: ${install}\n`)
-  return isThere
-}
-
-test.skipIf(!has('shellcheck', 'apt install shellcheck'))('shellcheck finds nothing in the steps of the action', () => {
-  const folder = freshDirectory()
-  for (const [index, { run }] of steps.entries())
-    if (run !== undefined) writeFileSync(join(folder, `${index}.sh`), `#!/usr/bin/env bash\n${run}`)
-  const { stdout } = spawnSync('shellcheck', readdirSync(folder), { cwd: folder, encoding: 'utf8' })
-  expect(stdout).toBe('')
-})
-
-test.skipIf(!has('actionlint', 'go install github.com/rhysd/actionlint/cmd/actionlint@latest'))(
-  'actionlint finds nothing in the workflows of the project and the examples, nor in how these use the action',
-  () => {
-    const folder = freshDirectory()
-    const workflows = join(folder, '.github/workflows')
-    mkdirSync(workflows, { recursive: true })
-    mkdirSync(join(folder, '.git'))
-    copyFileSync('action.yml', join(folder, 'action.yml'))
-    for (const name of readdirSync('docs/examples/github')) {
-      const text = readFileSync(join('docs/examples/github', name), 'utf8')
-      // Its own action, so that the inputs are checked.
-      writeFileSync(join(workflows, name), text.replace(/acme\/turnpike@0+/g, './'))
-    }
-    for (const name of readdirSync('.github/workflows'))
-      copyFileSync(join('.github/workflows', name), join(workflows, `own-${name}`))
-    expect(readdirSync(workflows).length).toBeGreaterThan(6)
-    const { stdout, status } = spawnSync('actionlint', [], { cwd: folder, encoding: 'utf8' })
-    expect([stdout, status]).toEqual(['', 0])
-  },
-)

@@ -27,6 +27,8 @@ const programs = {
   litellm: [process.env.TURNPIKE_LITELLM_PYTHON ?? 'TURNPIKE_LITELLM_PYTHON'],
   // Of PyPI and the npm registry: parsers of JUnit files, the schema of SARIF, and axe-core.
   'ci-tools': [process.env.TURNPIKE_CI_TOOLS_PYTHON ?? 'TURNPIKE_CI_TOOLS_PYTHON'],
+  // Of Debian, and of the Go module proxy.
+  'workflow-linters': ['shellcheck', process.env.TURNPIKE_ACTIONLINT ?? 'actionlint'],
   // A Python that has guidellm, of PyPI.
   'llm-server': [process.env.TURNPIKE_GUIDELLM_PYTHON ?? 'TURNPIKE_GUIDELLM_PYTHON'],
 } as const

@@ -3,7 +3,7 @@ import { UsageError } from '../../lib/usage-error.ts'
 import { readBaselines } from '../../library/run-draft.ts'
 import { type AttachedRun, attachTo } from '../../run/queue/run-over-queue.ts'
 import { reserveRunDirectory, type Unwritten } from '../../storage/run-directory.ts'
-import { exitCodes, failCodeOf, listFlag, text, type Values } from '../flags.ts'
+import { listFlag, text, type Values } from '../flags.ts'
 import { requestedOutputs } from '../outputs.ts'
 import { exitCodeOf, showUnwritten } from '../print.ts'
 import { redisUrl } from '../redis-url.ts'
@@ -13,11 +13,9 @@ import { criteriaOf } from './compare.ts'
 /** Follows a run that another terminal has started, and concludes it: the same report, files and exit code. */
 export async function attachCommand(values: Values): Promise<number> {
   const url = redisUrl(values, process.env)
-  const failCode = failCodeOf(values)
   const runId = text(values, 'run')
   if (runId === null) throw new UsageError({ where: 'run', got: 'nothing', expected: 'the id of a run' })
-  const code = await attachTo(runId, url, run => concludeRun(run, values))
-  return code === exitCodes.fail ? failCode : code
+  return await attachTo(runId, url, run => concludeRun(run, values))
 }
 
 async function concludeRun({ job, clock, follow }: AttachedRun, values: Values): Promise<number> {

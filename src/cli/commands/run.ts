@@ -23,7 +23,7 @@ import { assertRedis, runOverQueue } from '../../run/queue/run-over-queue.ts'
 import type { ShardTerms } from '../../run/queue/submit.ts'
 import { startThread } from '../../run/threads.ts'
 import { reserveRunDirectory } from '../../storage/run-directory.ts'
-import { exitCodes, failCodeOf, listFlag, number, text, type Values } from '../flags.ts'
+import { exitCodes, listFlag, number, text, type Values } from '../flags.ts'
 import { draftPlan } from '../load-plan.ts'
 import { requestedOutputs } from '../outputs.ts'
 import { exitCodeOf, layoutOf, showUnwritten } from '../print.ts'
@@ -34,7 +34,6 @@ import { criteriaOf } from './compare.ts'
 
 export async function runCommand(values: Values): Promise<number> {
   const files = listFlag(values, 'scenarios')
-  const failCode = failCodeOf(values)
   // Read all scenarios before the first run, so that a mistake in the last one shows up now and not after an hour.
   const drafts: DraftPlan[] = []
   for (const file of files) drafts.push(await draftPlan(file, values))
@@ -80,8 +79,7 @@ export async function runCommand(values: Values): Promise<number> {
     process.stderr.write(`Not run, because of --fail-fast: ${left.join(', ')}.\n`)
     break
   }
-  const code = worstExitCode(codes)
-  return code === exitCodes.fail ? failCode : code
+  return worstExitCode(codes)
 }
 
 const jobOf = (values: Values): Omit<DraftJob, 'baselines'> => ({

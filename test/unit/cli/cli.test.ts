@@ -156,6 +156,11 @@ describe('the exit code of a report', () => {
 })
 
 describe('the table of commands', () => {
+  test('has another code for a failure wherever a verdict decides about a version of a service or a scenario', () => {
+    const having = commands.filter(({ flags }) => 'fail-code' in flags).map(({ usage }) => usage.split(' ')[0])
+    expect(having).toEqual(['run', 'attach', 'prove', 'diff', 'compare'])
+  })
+
   test('has unique names', () => {
     expect(new Set(names).size).toBe(names.length)
   })

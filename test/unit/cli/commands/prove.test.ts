@@ -36,6 +36,8 @@ test('the exit code says whether the score is high enough', async () => {
   expect(proof.score).toBeGreaterThan(0.1)
   expect(proof.score).toBeLessThan(0.9)
   expect(await prove('--min-score=90%')).toBe(exitCodes.fail)
+  expect(await prove('--min-score=90%', '--fail-code=99')).toBe(99)
+  expect(await prove('--min-score=10%', '--fail-code=99')).toBe(exitCodes.pass)
 })
 
 test.each(['80', 'all', '101%', '-1%'])('--min-score %s is a mistake, before anything runs', async given => {
