@@ -166,7 +166,7 @@ export const streamClauses = {
     'Every documented option is accepted with every documented value.',
     { hides: ['options were refused', ['parameters.echo', 'parameters.echo.sent', 'parameters.echo.default', 'parameters.thinking', 'parameters.citations']] },
   ],
-  'parameters.invalid': ['2.3', 'probe', 'enable_web_search with a value other than off, on and auto gets a 400.'],
+  'parameters.invalid': ['2.3', 'probe', 'An option with an unknown value gets a 400: enable_web_search is off, on or auto, and a flag is true or false.'],
   'parameters.echo': [
     '2.4',
     'chat-options',

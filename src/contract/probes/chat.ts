@@ -68,10 +68,21 @@ const wrongInput = (input: unknown): Probe => ({
   request: embeddingRequest(input),
 })
 
+const wrongOption = (members: Parameters<typeof chatRequest>[0]): Probe => ({
+  clause: 'parameters.invalid',
+  as: 'caller',
+  draws: 'chat',
+  promised: expect400,
+  names: [],
+  request: chatRequest(members),
+})
+
 /** Malformed requests for completions, embeddings, and the options of completions. */
 export const chatProbes = {
   'wrong-media-type': mediaType('text/plain'),
   'no-media-type': mediaType(null),
+  'media-type-with-known-start': mediaType('application/json-patch+json'),
+  'media-type-with-known-end': mediaType('text/json'),
   // Without messages, the target should reject it and charge nothing. Any status except that of a wrong media type is
   // valid.
   'media-type-with-charset': {
@@ -131,12 +142,12 @@ export const chatProbes = {
   'lists-of-token-ids': wrongInput([[15339, 1917], [15339]]),
   'token-ids-among-texts': wrongInput(['hello', 15339]),
 
-  'unknown-search-mode': {
-    clause: 'parameters.invalid',
-    as: 'caller',
-    draws: 'chat',
-    promised: expect400,
-    names: [],
-    request: chatRequest(({ chat }) => ({ [chat.parametersField]: { enable_web_search: 'maybe' } })),
+  'unknown-search-mode': wrongOption(({ chat }) => ({ [chat.parametersField]: { enable_web_search: 'maybe' } })),
+  'flag-as-text': {
+    ...wrongOption(({ chat }) => ({ [chat.parametersField]: { strip_thinking_response: 'sometimes' } })),
+    promised: ({ chat }) => (Object.hasOwn(chat.options, 'strip_thinking_response') ? [400] : []),
   },
+  'unknown-search-mode-in-suffix': wrongOption(({ models: [model] }) => ({
+    model: `${model?.id}:enable_web_search=maybe`,
+  })),
 } as const satisfies Probes

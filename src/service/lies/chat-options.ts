@@ -71,6 +71,16 @@ export const chatOptionLies = {
       'takesOption',
       (takes, name) => takes || name === 'enable_web_search',
     ),
+    'flags-of-any-type': result(
+      'A flag may have any value.',
+      'takesOption',
+      (takes, name) => takes || name === 'strip_thinking_response',
+    ),
+    'any-search-mode-in-suffix': result(
+      'An unknown web search mode in the model suffix is ignored.',
+      'suffixOptions',
+      pairs => pairs.filter(([name, value]) => name !== 'enable_web_search' || /^(on|off|auto)$/.test(String(value))),
+    ),
   },
   'parameters.echo': {
     'echo-flags-as-text': changeFlags('The echo has the strings "true" and "false".', String),

@@ -76,6 +76,7 @@ const rejects = (text: string, isRejected: (body: Fields) => boolean): LieRow =>
   result(text, 'chatObjection', (objection, body) => (isRejected(body) ? 'This request is not supported' : objection))
 
 const isText = (value: unknown): value is string => typeof value === 'string'
+const isFraction = (value: unknown): boolean => isNumber(value) && !Number.isInteger(value)
 const isNumber = (value: unknown): value is number => typeof value === 'number'
 
 const messagesOf = ({ messages }: Fields): readonly Fields[] =>
@@ -180,6 +181,9 @@ export const chatRequestLies = {
       'A frequency_penalty of 2 is rejected.',
       ({ frequency_penalty: penalty }) => penalty === 2,
     ),
+    'penalty-fraction-refused': rejects('A fraction of a frequency_penalty is rejected.', body =>
+      isFraction(body.frequency_penalty),
+    ),
     'penalty-from-zero': rejects(
       'A frequency_penalty below 0 is rejected.',
       ({ frequency_penalty: penalty }) => Number(penalty) < 0,
@@ -190,6 +194,7 @@ export const chatRequestLies = {
     'temperature-below-zero': clamps('max_temp below 0 is accepted.', 'max_temp', 0, Infinity),
     'temperature-in-words': ignores('A max_temp that is not a number is ignored.', 'max_temp', isText),
     'temperature-from-text': readsText('A max_temp of "1" is accepted as 1.', 'max_temp'),
+    'temperature-fraction-refused': rejects('A fraction of a max_temp is rejected.', body => isFraction(body.max_temp)),
     'temperature-to-one': rejects('A max_temp above 1 is rejected.', body => Number(body.max_temp) > 1),
     'temperature-above-zero': rejects('A max_temp of 0 is rejected.', body => body.max_temp === 0),
   },

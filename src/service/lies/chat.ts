@@ -1,3 +1,4 @@
+import { isObject } from '../../lib/json.ts'
 import { type Logprobs, logprobsOf, type TokenLogprob } from '../chat/completion.ts'
 import { always, amend, type Fields, input, result } from './decisions.ts'
 import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
@@ -53,6 +54,16 @@ export const chatLies = {
   'chat.media-type': {
     'wrong-media-type-is-400': replies('Another content type returns 400.', isOf('chat', 415), setStatus(400)),
     'any-media-type': always('The content type of a chat request is ignored.', { acceptsChatType: () => true }),
+    'any-media-type-of-json': result(
+      'Any content type that contains "json" is accepted.',
+      'acceptsChatType',
+      (accepts, type = '') => accepts || type.includes('json'),
+    ),
+    'media-type-by-its-start': result(
+      'Any content type that starts with application/json is accepted.',
+      'acceptsChatType',
+      (accepts, type = '') => accepts || type.startsWith('application/json'),
+    ),
     'media-type-without-parameters': result(
       'A content type with a charset is rejected.',
       'acceptsChatType',
@@ -148,6 +159,12 @@ export const chatLies = {
     'reasoning-on-top': always('Reasoning tokens do not count toward the bound.', {
       completionTokens: (natural, bound) => Math.min(natural, Math.ceil(bound * 1.5)),
     }),
+    'old-bound-before-new': result(
+      'max_tokens is heeded, and max_completion_tokens is not, if a request has both.',
+      'chatBody',
+      body =>
+        isObject(body) && Number(body.max_tokens) > 0 ? { ...body, max_completion_tokens: body.max_tokens } : body,
+    ),
     'bound-not-heeded': always('The bound of a completion is ignored.', { completionTokens: natural => natural }),
   },
   'chat.cost': {
