@@ -236,6 +236,10 @@ export const billingLies = {
     'failed-item-in-full': billItem('A failing item of a batch has the full price.', ({ batched, failed }) => ({
       failed: failed && !batched,
     })),
+    'solana-errors-in-full': billItem(
+      'A failing item of a batch has the full price on Solana.',
+      ({ family, batched, failed }) => ({ failed: failed && !(batched && family === 'solana') }),
+    ),
     'failed-item-for-free': result(
       'A failing item of a batch is not billed.',
       'itemCredits',
