@@ -118,3 +118,31 @@ describe('a profile that promises slow-reader.*', () => {
     ])
   })
 })
+
+describe('a profile that lets two completions of a caller be in progress', () => {
+  const atOnce = { requests: 2, message: 'Too many completions at once' }
+  const contract = { ...withPolicy('delivered'), chat: { ...documentedContract.chat, atOnce } }
+  const judged = async (seed: number, ...lies: string[]) => {
+    const { report } = await virtualRun({ scenario, seed, contract, lies: lies.map(knownLie) })
+    return report.findings.map(({ clause, message }) => [clause, message])
+  }
+
+  test('spares a service that frees each slot, also below a slow reader', async () => {
+    for (let seed = 0; seed < 20; seed++) expect(await judged(seed)).toEqual([])
+  })
+
+  test.each(['slot-never-freed', 'slot-freed-after-a-minute', 'slot-of-slow-reader-never-freed'])(
+    '%s is named',
+    async name => {
+      for (const seed of [1, 2, 3])
+        expect(await judged(seed, name)).toEqual([
+          [
+            'limit.hang-up.freed',
+            expect.stringMatching(
+              /^a completion was refused since 2 are in progress, expected at most [01]: the client had left or slowly read \d+ before$/,
+            ),
+          ],
+        ])
+    },
+  )
+})

@@ -75,7 +75,7 @@ export const limitClauses = {
   'limit.hang-up.freed': [
     '7',
     'rate-limits',
-    'A completion that its client left counts no longer among those in progress.',
+    'A completion that its client left, or has read slowly to its end, counts no longer among those in progress.',
     { source: 'profile', needs: 'a profile with chat.atOnce', exercisedBy: 'hang-up' },
   ],
   'limit.type': ['4.4', 'limit-headers', 'If a rate limit is enforced, its type is user, api_key or global.', { unseen: 'no limit rejected a request' }],

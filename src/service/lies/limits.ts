@@ -350,14 +350,6 @@ export const limitLies = {
       String(Number(value) + limits.windowMs / (limits.tokensReset === 'seconds' ? 1000 : 1)),
     ),
   },
-  'limit.hang-up.freed': {
-    'slot-never-freed': always('A completion that its client left counts as in progress for ever.', {
-      slotEndMs: () => Number.POSITIVE_INFINITY,
-    }),
-    'slot-freed-after-a-minute': always('A completion that its client left counts as in progress for a minute.', {
-      slotEndMs: nowMs => nowMs + 60_000,
-    }),
-  },
   'logs.layout': {
     'log-times-in-words': changeRows('The times in the log are in words.', rows =>
       rows.map(row => ({ ...row, timestamp: 'a minute ago' })),

@@ -1,5 +1,5 @@
 import type { StreamEvent } from '../chat/stream.ts'
-import type { StreamChunk, WhileFull } from '../message.ts'
+import type { RequestState, StreamChunk, WhileFull } from '../message.ts'
 import { result } from './decisions.ts'
 import { type LieRow, row } from './lie.ts'
 
@@ -79,12 +79,12 @@ export const inCrowd = (
   })
 
 /** What happens to streams whose clients do not read as fast as they come. */
-export const whileFull = (text: string, fate: WhileFull): LieRow =>
+export const whileFull = (text: string, fateOf: (state: RequestState) => WhileFull): LieRow =>
   row(text, honest => ({
     finish: (reply, state) => {
       const finished = honest.finish(reply, state)
       const { body } = finished
-      return body.kind === 'stream' ? { ...finished, body: { ...body, whileFull: fate } } : finished
+      return body.kind === 'stream' ? { ...finished, body: { ...body, whileFull: fateOf(state) } } : finished
     },
   }))
 

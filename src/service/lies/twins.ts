@@ -1,6 +1,6 @@
 import { isObject } from '../../lib/json.ts'
 import type { FinishReason } from '../chat/completion.ts'
-import { result } from './decisions.ts'
+import { always, result } from './decisions.ts'
 import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
 import { all, isBatch, isNodeReply, replies, replyText, withText } from './replies.ts'
 import { changeData, events, inCrowd, leaked, losesText, whileFull, withOtherWord } from './streams.ts'
@@ -13,13 +13,34 @@ export const twinLies = {
       inCrowd('With 16 streams in flight, the next one gets a chunk of the last one.', leaked),
     ),
   },
+  'limit.hang-up.freed': {
+    'slot-never-freed': always('A completion that its client left counts as in progress for ever.', {
+      slotEndMs: () => Number.POSITIVE_INFINITY,
+    }),
+    'slot-freed-after-a-minute': always('A completion that its client left counts as in progress for a minute.', {
+      slotEndMs: nowMs => nowMs + 60_000,
+    }),
+    'slot-of-slow-reader-never-freed': whileFull(
+      'A completion whose client reads slower than it comes counts as in progress for ever.',
+      ({ account }) => {
+        const slot = account?.slots.at(-1)
+        return () => {
+          if (slot !== undefined) slot.endMs = Number.POSITIVE_INFINITY
+          return 'waits'
+        }
+      },
+    ),
+  },
   'slow-reader.text': {
-    'slow-reader-loses-text': whileFull('A chunk of text is lost if its client has not read those before.', losesText),
+    'slow-reader-loses-text': whileFull(
+      'A chunk of text is lost if its client has not read those before.',
+      () => losesText,
+    ),
   },
   'slow-reader.kept': {
     'slow-reader-cut-off': whileFull(
       'A stream breaks off if its client reads slower than it comes.',
-      () => 'breaks-off',
+      () => () => 'breaks-off',
     ),
   },
   'twin.accepted': {

@@ -1,6 +1,6 @@
 import type { Contract } from '../../../contract/contract.ts'
 import { type ApplicableLimit, statedRequests } from '../../../observation/limit-scope.ts'
-import type { Observation } from '../../../observation/observation.ts'
+import { isReadSlowly, type Observation } from '../../../observation/observation.ts'
 import { isChat } from '../../../observation/requests/chat.ts'
 import { isProbeRequest, requestTraits } from '../../../observation/requests/request.ts'
 import { is2xx, isAbuseBlock, isConcurrencyRejection } from '../../../observation/response.ts'
@@ -136,15 +136,15 @@ type Use = { readonly id: number; readonly sentMs: number; readonly freeMs: numb
 /** A completion whose response shows whether there was a slot for it. */
 type Attempt = { readonly id: number; readonly sentMs: number; readonly shownMs: number; readonly isRefused: boolean }
 
-/** `uses` may still count when an open attempt is judged; `left` are the latest that the client left. */
+/** `uses` may still count when an open attempt is judged; `left` are the latest that the client left, or read slowly. */
 type Caller = { uses: readonly Use[]; left: readonly Use[]; attempts: readonly Attempt[] }
 
-/** A finding cites at most this many requests that the client left. */
+/** A finding cites at most this many requests that the client left or read slowly. */
 const maxCited = 20
 
 /**
- * Judges whether completions that their client left still count as in progress. A refusal for that reason is wrong if
- * fewer can be in progress than the profile allows, and there have been hang-ups.
+ * Judges whether completions that their client left, or has read slowly to the end, still count as in progress. A refusal
+ * for that reason is wrong if fewer can be in progress than the profile allows, and there have been such clients.
  */
 export function createSlotCheck(contract: Contract, reporter: ClauseReporter<'rate-limits'>) {
   const { atOnce } = contract.chat
@@ -159,7 +159,7 @@ export function createSlotCheck(contract: Contract, reporter: ClauseReporter<'ra
       if (before.length === 0) continue
       const inProgress = uses.filter(use => use.id !== id && use.sentMs <= shownMs && use.freeMs > sentMs).length
       if (isRefused && inProgress < atOnce.requests) {
-        const message = `a completion was refused since ${atOnce.requests} are in progress, expected at most ${inProgress}: the client had left ${before.length} before`
+        const message = `a completion was refused since ${atOnce.requests} are in progress, expected at most ${inProgress}: the client had left or slowly read ${before.length} before`
         reporter.fail('limit.hang-up.freed', message, [...before.slice(-maxCited).map(use => use.id), id], [id])
       } else if (!isRefused && before.length >= atOnce.requests) reporter.pass('limit.hang-up.freed')
     }
@@ -175,7 +175,9 @@ export function createSlotCheck(contract: Contract, reporter: ClauseReporter<'ra
         const use = { id, sentMs, freeMs: endMs + settleMs }
         const fromMs = Math.min(watermarkMs, ...known.attempts.map(attempt => attempt.sentMs))
         known.uses = [...known.uses.filter(({ freeMs }) => freeMs > fromMs), use]
-        if (outcome.kind === 'left') known.left = [...known.left, use].slice(-Math.max(maxCited, atOnce.requests))
+        const isRead = outcome.kind === 'answered' && isReadSlowly(observation)
+        if (outcome.kind === 'left' || isRead)
+          known.left = [...known.left, use].slice(-Math.max(maxCited, atOnce.requests))
       }
       if (isRefused || is2xx(response?.status ?? null))
         known.attempts = [...known.attempts, { id, sentMs, shownMs: headersMs ?? endMs, isRefused }]
