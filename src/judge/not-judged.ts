@@ -30,6 +30,15 @@ const calls = <Kind extends Call['kind']>(
 const replayWith = (key: string, matches: (call: CallOf<'replay'>) => boolean): CallFilter =>
   calls('replay', `repeats a request with ${key}`, matches)
 
+/** The same of a turn of a conversation. */
+const replayOrTurnWith = (key: string, ratio: 'conflictRatio' | 'otherKeyRatio'): CallFilter => ({
+  wanted: `repeats a request with ${key}`,
+  matches: call => {
+    const replays = isOf(call, 'conversation') ? call.replays : isOf(call, 'replay') ? call : undefined
+    return replays !== undefined && replays[ratio] > 0
+  },
+})
+
 /** The completions that a call requests; null: it requests none. */
 const completionsOf = (call: Call): Pick<CallOf<'chat'>, 'stream' | 'options'> | null =>
   isOf(call, 'conversation') ? { stream: call.stream, options: null } : isOf(call, 'chat') ? call : null
@@ -77,9 +86,9 @@ const filters: Readonly<Record<Exclude<CallFilterName, 'any'>, CallFilter>> = {
     wanted: 'repeats a request (kind: replay, or replays of a conversation)',
     matches: call => isOf(call, 'replay') || (isOf(call, 'conversation') && call.replays !== undefined),
   },
-  'replay-conflict': replayWith('another body (conflict-ratio)', ({ conflictRatio }) => conflictRatio > 0),
+  'replay-conflict': replayOrTurnWith('another body (conflict-ratio)', 'conflictRatio'),
   'replay-of-other-caller': replayWith('another caller (other-caller-ratio)', call => call.otherCallerRatio > 0),
-  'replay-with-other-key': replayWith('another API key (other-key-ratio)', call => call.otherKeyRatio > 0),
+  'replay-with-other-key': replayOrTurnWith('another API key (other-key-ratio)', 'otherKeyRatio'),
   'replay-later': replayWith('a delay (repeat-after)', ({ repeatAfterMs }) => repeatAfterMs !== null),
   twin: calls('twin', 'sends a request in several forms (kind: twin)'),
   'twin-of-chat': calls('twin', 'sends a completion in several forms (kind: twin)', ({ of }) => of.kind === 'chat'),

@@ -12,7 +12,7 @@ import { type Mix, mixSchema } from '../scenario/fields.ts'
 import { distributions } from '../scenario/schema.ts'
 import { thresholdSchema, timings } from '../scenario/threshold.ts'
 
-export { type ArrivalStep, duplicatesOf, repeatedTurn } from '../contract/requests/steps.ts'
+export { type ArrivalStep, repeatedTurn, replaysOf } from '../contract/requests/steps.ts'
 export type { ReplayStep } from '../scenario/calls/call-kind.ts'
 export { traitsOf, withoutWaits } from '../scenario/calls/calls.ts'
 export { withLengths } from '../scenario/calls/chat.ts'

@@ -2,7 +2,7 @@ import type { Contract } from '../contract/contract.ts'
 import { promisesAny } from '../contract/promises.ts'
 import type { DropReason, Observation, Sink } from '../observation/observation.ts'
 import { originOf } from '../observation/response.ts'
-import { duplicatesOf } from '../plan/plan.ts'
+import { replaysOf } from '../plan/plan.ts'
 import type { Arrival } from './arrivals/arrivals.ts'
 import type { Spend } from './budget/account-spend.ts'
 import { type Budget, type Reservation, reserveWhenGranted } from './budget/budget.ts'
@@ -69,7 +69,7 @@ export function createFiring(options: FiringOptions): Firing {
   function send(arrival: Arrival, from: SendContext, onFree?: () => void): Promise<boolean> {
     // The later turns of a conversation are due long after others, and get numbers of their own.
     const { steps } = arrival
-    arrival.seq = from.nextSeq(steps[0] === 'turn' ? 1 + duplicatesOf(steps, 0) : steps.length)
+    arrival.seq = from.nextSeq(steps[0] === 'turn' ? 1 + replaysOf(steps, 0) : steps.length)
     return sendArrival(arrival, from, onFree)
   }
 

@@ -57,4 +57,4 @@ function itemsOf(line: number, observation: Observation): readonly TrafficItem[]
 }
 
 const isFirstOfTurn = (request: Observation['request']): boolean =>
-  isChat(request) && request.turn !== undefined && request.replay?.role !== 'duplicate'
+  isChat(request) && request.turn !== undefined && (request.replay === undefined || request.replay.role === 'original')

@@ -18,16 +18,20 @@ const turnSteps = ['turn', 'branch', 'branch-turn'] as const
 export const arrivalSteps = ['only', ...replayRoles, ...ownForms, 'offer', 'payment', ...turnSteps] as const
 export type ArrivalStep = (typeof arrivalSteps)[number]
 
-/** How many duplicates of the step at `number` follow it. */
-export function duplicatesOf(steps: readonly ArrivalStep[], number: number): number {
+/** Whether a step repeats the turn of a session before it. */
+const isReplayStep = (step: ArrivalStep | undefined): boolean =>
+  step === 'duplicate' || step === 'other-key' || step === 'conflict'
+
+/** How many replays of the step at `number` follow it. */
+export function replaysOf(steps: readonly ArrivalStep[], number: number): number {
   let end = number + 1
-  while (steps[end] === 'duplicate') end++
+  while (isReplayStep(steps[end])) end++
   return end - number - 1
 }
 
 /** The turn of a conversation that the step at `number` is, or repeats. */
 export function repeatedTurn(steps: readonly ArrivalStep[], number: number): number {
   let turn = number
-  while (turn > 0 && steps[turn] === 'duplicate') turn--
+  while (turn > 0 && isReplayStep(steps[turn])) turn--
   return turn
 }

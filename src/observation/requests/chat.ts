@@ -52,7 +52,7 @@ export const chatTraits: RequestTraits<ChatDescriptor> = {
     const { turn, recorded, replay } = request
     if (turn === undefined) return { ...ofKey.position(request, id), ...(recorded !== undefined && { recorded }) }
     const { session, number, turns } = turn
-    const step = replay?.role === 'duplicate' ? 'duplicate' : 'turn'
+    const step = replay === undefined || replay.role === 'original' ? 'turn' : replay.role
     return { firstId: session, step, turn: { number, turns, ...(replay && { group: replay.group }) } }
   },
   isFirst: (request, id) => (request.turn === undefined ? ofKey.isFirst(request, id) : request.turn.number === 0),

@@ -3,11 +3,11 @@ import { type Random, randomStream } from '../../lib/random.ts'
 import {
   type ArrivalStep,
   type Call,
-  duplicatesOf,
   keysOfCaller,
   type Mix,
   type Plan,
   repeatedTurn,
+  replaysOf,
   type StagePlan,
   type Trial,
   traitsOf,
@@ -146,7 +146,7 @@ export function turnIn(
   const { steps } = arrival
   if (steps[0] !== 'turn') return null
   const turn = repeatedTurn(steps, number)
-  const hasKey = duplicatesOf(steps, turn) > 0
+  const hasKey = replaysOf(steps, turn) > 0
   return { number, turns: steps.lastIndexOf('turn') + 1, ...(hasKey && { group: requestIdOf(arrival, turn, callers) }) }
 }
 

@@ -1,3 +1,4 @@
+import { replayRoles } from '../../contract/requests/steps.ts'
 import { toObject } from '../../lib/json.ts'
 import { randomStream } from '../../lib/random.ts'
 import {
@@ -5,9 +6,9 @@ import {
   type ConversationCall,
   chatOfTurn,
   drawFrom,
-  duplicatesOf,
   offeredTool,
   repeatedTurn,
+  replaysOf,
   traitsOf,
 } from '../../plan/plan.ts'
 import { randomOfSteps } from '../arrivals/arrivals.ts'
@@ -30,12 +31,15 @@ export const conversationRequests: RequestBuilder<CallOf<'conversation'>> = {
     const steps = turn.steps ?? stepsOf(plan, firstId, context)
     // A replay has the content of its turn.
     const number = repeatedTurn(steps, turn.number)
-    const role = number === turn.number ? ('original' as const) : ('duplicate' as const)
+    const role =
+      number === turn.number ? 'original' : (replayRoles.find(each => each === steps[turn.number]) ?? 'duplicate')
     const replay = group === undefined ? null : { group, role, concurrent: false }
     const before = turnsBefore(steps, number)
     const history = turn.history ?? syntheticHistory(plan, firstId, before, context)
     const own = turnOf(plan, firstId, number, context)
-    const { tokens, messages } = inputOf(own, history)
+    // A conflict has the key of its turn, and says something else.
+    const said = role === 'conflict' ? { ...own, text: (tokens: number) => own.text(tokens, role) } : own
+    const { tokens, messages } = inputOf(said, history)
     const newTokens = tokens + (number === 0 && history.isOwn ? plan.systemTokens : 0)
     const session = `${context.runId}-${firstId}`
     const promptTokens = history.tokens + tokens
@@ -64,6 +68,10 @@ export const conversationRequests: RequestBuilder<CallOf<'conversation'>> = {
           : { ...built.request, headers: { [sessionHeader.toLowerCase()]: session, ...built.request.headers } },
     }
   },
+  refusalsOf: ({ replays, turns }, steps) =>
+    steps === null
+      ? Math.ceil(turns.to * (replays?.conflictRatio ?? 0))
+      : steps.filter(step => step === 'conflict').length,
 }
 
 const stepsOf = (plan: ConversationCall, firstId: number, { seed }: Pick<RequestContext, 'seed'>) =>
@@ -75,7 +83,7 @@ const isOfBranch = (steps: readonly ArrivalStep[], number: number): boolean =>
 /** Whether a turn is the last one of its branch, or of its session. */
 const isLast = (steps: readonly ArrivalStep[], number: number): boolean =>
   isOfBranch(steps, number)
-    ? steps[number + duplicatesOf(steps, number) + 1] !== 'branch-turn'
+    ? steps[number + replaysOf(steps, number) + 1] !== 'branch-turn'
     : number >= steps.lastIndexOf('turn')
 
 /** The turns that a turn has before it: of the main line, and of its own branch. */
@@ -95,8 +103,8 @@ const isTurnAt = (steps: readonly ArrivalStep[], number: number): boolean => rep
 export function branchesAfter(steps: readonly ArrivalStep[], number: number): readonly (readonly number[])[] {
   const branches: number[][] = []
   if (isOfBranch(steps, number)) return branches
-  const first = number + duplicatesOf(steps, number) + 1
-  for (let next = first; isOfBranch(steps, next); next += duplicatesOf(steps, next) + 1)
+  const first = number + replaysOf(steps, number) + 1
+  for (let next = first; isOfBranch(steps, next); next += replaysOf(steps, next) + 1)
     if (steps[next] === 'branch') branches.push([next])
     else branches.at(-1)?.push(next)
   return branches

@@ -5,7 +5,7 @@ import { parseJson } from '../../lib/json.ts'
 import { is2xx } from '../../lib/numbers.ts'
 import { statedRequests, statedTokens } from '../../observation/limit-scope.ts'
 import type { DropReason, Observation } from '../../observation/observation.ts'
-import { type ArrivalStep, type Call, type ConversationCall, duplicatesOf, traitsOf } from '../../plan/plan.ts'
+import { type ArrivalStep, type Call, type ConversationCall, replaysOf, traitsOf } from '../../plan/plan.ts'
 import { type Arrival, requestIdOf, turnIn } from '../arrivals/arrivals.ts'
 import type { SessionHistory, TurnPosition } from './call.ts'
 import {
@@ -112,7 +112,7 @@ async function sendLine(
   const { arrival, plan, context } = session
   const { steps } = arrival
   const last = line.at(-1) ?? 0
-  const end = last + duplicatesOf(steps, last)
+  const end = last + replaysOf(steps, last)
   let wasSent = false
   let from = begin
   for (const [at, number] of line.entries()) {
@@ -126,24 +126,24 @@ async function sendLine(
       dropTurns(arrival, number, end, 'interrupted', context)
       break
     }
-    const duplicates = duplicatesOf(steps, number)
-    const sent = turnAt(arrival, number, dueMs, 1 + duplicates, context)
+    const replays = replaysOf(steps, number)
+    const sent = turnAt(arrival, number, dueMs, 1 + replays, context)
     const { ended, answer } = await sendTurn(sent, positionAt(arrival, number, history, context), context)
     if (at === 0) wasSent = ended !== null && ended.outcome.kind !== 'dropped'
     // A replay has the history of its turn, and adds nothing to it.
     const reason = ended?.outcome.kind === 'dropped' ? ended.outcome.reason : 'no-response'
     const lacks = answer === null ? reason : null
-    for (let index = 1; index <= duplicates; index++)
+    for (let index = 1; index <= replays; index++)
       await sendReplay(arrival, number + index, { ...sent, seq: sent.seq + index }, lacks, history, context)
     const isAnswered = answer !== null && isAnswer(answer)
     if (isAnswered) addTurn(history, turn, plan.history === 'target' ? answer : turn.syntheticAnswer())
     const ofTurn = nextOf(ended, isAnswered, plan, context)
-    const replayedMs = duplicates > 0 && lacks === null ? context.clock.nowMs() : 0
+    const replayedMs = replays > 0 && lacks === null ? context.clock.nowMs() : 0
     const next = typeof ofTurn === 'string' ? ofTurn : { ...ofTurn, endMs: Math.max(ofTurn.endMs, replayedMs) }
     if (typeof next !== 'string') from = next
     if (number === last) break
     if (typeof next === 'string') {
-      dropTurns(arrival, number + duplicatesOf(steps, number) + 1, end, next, context)
+      dropTurns(arrival, number + replaysOf(steps, number) + 1, end, next, context)
       break
     }
     const branches = branchesAfter(steps, number)

@@ -18,6 +18,15 @@ import {
 } from '../fields.ts'
 import { type CallContext, type CallCost, type CallKind, kindField, usualTraits } from './call-kind.ts'
 import { chat, chatSchema, isWithinModel, modelOf, resolvedChat } from './chat.ts'
+import {
+  meanTurnReplays,
+  mostTurnReplays,
+  resolvedTurnReplays,
+  resolveTurnReplays,
+  turnReplays,
+  turnReplaysField,
+  writtenTurnReplays,
+} from './replay.ts'
 
 const histories = ['target', 'synthetic'] as const
 const reactions = ['go-on', 'give-up'] as const
@@ -45,13 +54,6 @@ const branchesField = mapping({
   .optional()
   .describe('After some turns, several branches go on at once, and then the session does. Default: none does.')
 
-const replaysField = mapping({
-  ratio: probabilityField().default(1).describe('Probability that a turn is sent again after its answer.'),
-  duplicates: integerField(1, 20).default(1).describe('Additional requests with the key and body of such a turn.'),
-})
-  .optional()
-  .describe('Some turns are sent again with the same idempotency key, if the profile promises it. Default: none is.')
-
 export const conversationSchema = mapping({
   kind: kindField('conversation'),
   stream,
@@ -74,7 +76,7 @@ export const conversationSchema = mapping({
     .describe('Probability that a session has a system prompt of its own, which no cache can serve.'),
   tools: toolsField,
   branches: branchesField,
-  replays: replaysField,
+  replays: turnReplaysField,
   history: z
     .enum(histories, { error: oneOf(histories) })
     .default('target')
@@ -109,7 +111,7 @@ export const resolvedConversation = z.object({
   /** Missing: no turn has branches. */
   branches: z.object({ ratio: z.number().min(0).max(1), count: rangeSchema, turns: rangeSchema }).optional(),
   /** Missing: no turn has an idempotency key. */
-  replays: z.object({ ratio: z.number().min(0).max(1), duplicates: whole }).optional(),
+  replays: resolvedTurnReplays.optional(),
   history: z.enum(histories),
   /** null: no id of the session is sent. */
   sessionHeader: z.string().nullable(),
@@ -203,8 +205,7 @@ function drawnSteps(call: ConversationCall, random: Random): readonly ArrivalSte
   const { replays } = call
   const steps = drawnTurns(call, random)
   if (replays === undefined) return steps
-  const duplicates = Array<ArrivalStep>(replays.duplicates).fill('duplicate')
-  return steps.flatMap(step => (random.next() < replays.ratio ? [step, ...duplicates] : [step]))
+  return steps.flatMap(step => (random.next() < replays.ratio ? [step, ...turnReplays(replays, random)] : [step]))
 }
 
 function drawnTurns({ turns, branches }: ConversationCall, random: Random): readonly ArrivalStep[] {
@@ -232,11 +233,13 @@ export const conversation: CallKind<ConversationCall> = {
   judges: ['idempotency', ...chat.judges],
   traits: call => {
     const { turns, model, stream, maxCompletionTokens, thinkMs, tools, branches, replays } = call
-    const perTurn = 1 + (replays === undefined ? 0 : replays.ratio * replays.duplicates)
+    const perTurn = 1 + (replays === undefined ? 0 : meanTurnReplays(replays))
     const toolMs = tools?.timeMs ?? thinkMs
     const meanBranches = branches === undefined ? 0 : branches.ratio * meanOfRange(branches.count)
     const meanBranchTurns = branches === undefined ? 0 : meanOfRange(branches.turns)
-    const requests = perTurn * (meanOfRange(turns) + (meanOfRange(turns) - 1) * meanBranches * meanBranchTurns)
+    const meanTurns = meanOfRange(turns) + (meanOfRange(turns) - 1) * meanBranches * meanBranchTurns
+    const requests = perTurn * meanTurns
+    const refusals = meanTurns * (replays === undefined ? 0 : replays.ratio * replays.conflictRatio)
     const mean = turnsOf(call, {
       turns: Math.round(meanOfRange(turns)),
       user: meanNewTokens(call),
@@ -258,7 +261,8 @@ export const conversation: CallKind<ConversationCall> = {
       requests,
       steps: ({ random }) => drawnSteps(call, random()),
       requestsAtOnce: branches?.count.to ?? 1,
-      samples: () => requests,
+      samples: () => requests - refusals,
+      refusals: () => refusals,
       maxTokens: (turns.to + (turns.to - 1) * maxBranchTurns) * maxCompletionTokens.to,
       isStream: stream,
       waitMs: (turns.to - 1) * (1 + maxBranchTurns) * Math.max(thinkMs.to, toolMs.to),
@@ -292,7 +296,7 @@ export const conversation: CallKind<ConversationCall> = {
         turns: writtenRange(call.branches.turns),
       },
     }),
-    ...(call.replays && { replays: call.replays }),
+    ...(call.replays && { replays: writtenTurnReplays(call.replays) }),
     history: call.history,
     ...(call.sessionHeader !== null && { 'session-header': call.sessionHeader }),
     ...(call.sessionField !== null && { 'session-field': call.sessionField }),
@@ -314,7 +318,8 @@ function conversationCost(call: ConversationCall): CallCost {
         return sum === null || ofTurn === null ? null : sum + ofTurn
       }, 0n),
     maxRequest: contract => chat.traits(last.turn).cost.maxRequest(contract),
-    maxCharged: sumOf(longest.map(({ times }) => times)) * (1 + (call.replays?.duplicates ?? 0)),
+    maxCharged:
+      sumOf(longest.map(({ times }) => times)) * (1 + (call.replays === undefined ? 0 : mostTurnReplays(call.replays))),
   }
 }
 
@@ -322,7 +327,7 @@ export function resolveConversation(value: unknown, context: CallContext): Conve
   const call = parseFields(conversationSchema, value)
   const { turns, 'user-tokens': userTokens, 'max-completion-tokens': maxCompletionTokens, stream, tools } = call
   const found = modelOf(value, context)
-  if (call.replays !== undefined) reportReplays(stream ?? true, context)
+  const replays = call.replays && resolveTurnReplays(call.replays, stream ?? true, context)
   if (found === null || !isWithinModel(maxCompletionTokens?.to ?? null, found, context)) return null
   if (turns === undefined || userTokens === undefined || maxCompletionTokens === undefined) return null
   return {
@@ -337,26 +342,11 @@ export function resolveConversation(value: unknown, context: CallContext): Conve
     ownSystemRatio: call['own-system-ratio'] ?? 0,
     ...(tools && { tools: { ratio: tools.ratio, resultTokens: tools['result-tokens'], timeMs: tools.time } }),
     ...(call.branches && { branches: call.branches }),
-    ...(call.replays && { replays: call.replays }),
+    ...(replays && { replays }),
     history: call.history ?? 'target',
     sessionHeader: call['session-header'] ?? null,
     sessionField: call['session-field'] ?? null,
     after429: call['after-429'] ?? 'go-on',
     afterFailure: call['after-failure'] ?? 'give-up',
   }
-}
-
-/** A replay is judged by what the profile promises, and by its bytes. */
-function reportReplays(isStream: boolean, { contract, report }: CallContext): void {
-  const { calls } = contract.idempotency
-  if (!calls.includes('chat'))
-    report(['replays'], {
-      got: `replays of chat, and idempotency.calls of the profile is [${calls.join(', ')}]`,
-      expected: 'no replays, or a profile whose idempotency.calls has chat',
-    })
-  else if (isStream)
-    report(['replays'], {
-      got: 'replays of a stream',
-      expected: '"stream: false" for a conversation with replays, whose bytes can be compared',
-    })
 }

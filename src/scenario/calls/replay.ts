@@ -207,3 +207,71 @@ const isRepeatableCall = (call: { readonly kind: string }): call is ReplayCall['
 
 /** Whether a call of the file repeats another one. */
 export const isWrittenReplay = (written: unknown): boolean => entriesOf(written).kind === 'replay'
+
+/** The replays of some turns of a conversation. */
+export const turnReplaysField = mapping({
+  ratio: probabilityField().default(1).describe('Probability that a turn is sent again after its answer.'),
+  duplicates: integerField(1, 20).default(1).describe('Additional requests with the key and body of such a turn.'),
+  'conflict-ratio': probabilityField()
+    .default(0)
+    .describe('Probability of one more request with the key of such a turn and a different body.'),
+  'other-key-ratio': probabilityField()
+    .default(0)
+    .describe('Probability of one more request with the body of such a turn and another API key of the account.'),
+})
+  .optional()
+  .describe('Some turns are sent again with the same idempotency key, if the profile promises it. Default: none is.')
+
+export const resolvedTurnReplays = z.object({ ratio, duplicates: whole, conflictRatio: ratio, otherKeyRatio: ratio })
+type TurnReplays = DeepReadonly<z.output<typeof resolvedTurnReplays>>
+
+/** The replays of a turn that is sent again. */
+export function turnReplays(replays: TurnReplays, random: Random): readonly ReplayStep[] {
+  const drawn = (ratio: number, step: ReplayStep) => (ratio > 0 && random.next() < ratio ? [step] : [])
+  return [
+    ...Array<ReplayStep>(replays.duplicates).fill('duplicate'),
+    ...drawn(replays.otherKeyRatio, 'other-key'),
+    ...drawn(replays.conflictRatio, 'conflict'),
+  ]
+}
+
+/** The replays of a turn, on average. */
+export const meanTurnReplays = ({ ratio, duplicates, conflictRatio, otherKeyRatio }: TurnReplays): number =>
+  ratio * (duplicates + conflictRatio + otherKeyRatio)
+
+/** The most replays that a turn can have. */
+export const mostTurnReplays = ({ duplicates, conflictRatio, otherKeyRatio }: TurnReplays): number =>
+  duplicates + [conflictRatio, otherKeyRatio].filter(ratio => ratio > 0).length
+
+export const writtenTurnReplays = ({ ratio, duplicates, conflictRatio, otherKeyRatio }: TurnReplays) => ({
+  ...{ ratio, duplicates },
+  'conflict-ratio': conflictRatio,
+  'other-key-ratio': otherKeyRatio,
+})
+
+/** A replay is judged by what the profile promises, and by its bytes. */
+export function resolveTurnReplays(
+  written: NonNullable<z.output<typeof turnReplaysField>>,
+  isStream: boolean,
+  context: CallContext,
+): TurnReplays {
+  const { ratio, duplicates, 'conflict-ratio': conflictRatio, 'other-key-ratio': otherKeyRatio } = written
+  const { contract, keysPerCaller, report } = context
+  const { calls } = contract.idempotency
+  if (otherKeyRatio > 0 && keysPerCaller === 1)
+    report(['replays', 'other-key-ratio'], {
+      got: String(otherKeyRatio),
+      expected: '0, since "keys-per-caller" of "callers" is 1',
+    })
+  if (!calls.includes('chat'))
+    report(['replays'], {
+      got: `replays of chat, and idempotency.calls of the profile is [${calls.join(', ')}]`,
+      expected: 'no replays, or a profile whose idempotency.calls has chat',
+    })
+  else if (isStream)
+    report(['replays'], {
+      got: 'replays of a stream',
+      expected: '"stream: false" for a conversation with replays, whose bytes can be compared',
+    })
+  return { ratio, duplicates, conflictRatio, otherKeyRatio }
+}

@@ -108,9 +108,15 @@ test('every clause of a judge of streams is fed by streamed completions', () => 
 })
 
 test('a conversation feeds the clauses of replays if some of its turns are sent again', () => {
+  const replays = { ratio: 1, duplicates: 1, conflictRatio: 0, otherKeyRatio: 0 }
   for (const id of ['rpc.replay.header', 'rpc.replay.body', 'rpc.replay.charge'] as const) {
     expect(callFilterOf(id)?.matches(talk), id).toBe(false)
-    expect(callFilterOf(id)?.matches({ ...talk, stream: false, replays: { ratio: 1, duplicates: 1 } }), id).toBe(true)
+    expect(callFilterOf(id)?.matches({ ...talk, stream: false, replays }), id).toBe(true)
   }
-  expect(callFilterOf('rpc.replay.conflict')?.matches({ ...talk, replays: { ratio: 1, duplicates: 1 } })).toBe(false)
+  expect(callFilterOf('rpc.replay.conflict')?.matches({ ...talk, replays })).toBe(false)
+  expect(callFilterOf('rpc.replay.conflict')?.matches({ ...talk, replays: { ...replays, conflictRatio: 0.1 } })).toBe(
+    true,
+  )
+  expect(callFilterOf('rpc.replay.any-key')?.matches({ ...talk, replays })).toBe(false)
+  expect(callFilterOf('rpc.replay.any-key')?.matches({ ...talk, replays: { ...replays, otherKeyRatio: 1 } })).toBe(true)
 })

@@ -9,7 +9,7 @@ import { virtualRun } from '../../support/virtual-run.ts'
 const promised = (more = '') => parseProfile(`idempotency: { calls: [rpc, chat]${more} }`, 'p.yaml')
 
 const scenarioOf = (replays: string, more = '', stage = 'shape: constant, rate: 2/s') => `name: replayed
-callers: { count: 40 }
+callers: { count: 40, keys-per-caller: 2 }
 calls:
   talk:
     kind: conversation
@@ -40,7 +40,7 @@ function turnsIn({ observations }: Run) {
   const chats = observations.flatMap(of =>
     of.request.kind === 'chat' && of.request.turn ? [{ of, at: of.request }] : [],
   )
-  const isReplay = ({ replay }: ChatDescriptor) => replay?.role === 'duplicate'
+  const isReplay = ({ replay }: ChatDescriptor) => replay !== undefined && replay.role !== 'original'
   return chats
     .filter(({ at }) => !isReplay(at))
     .map(turn => ({
@@ -60,6 +60,7 @@ describe.each(Object.entries(marks))('a conversation with replays, marked %s', (
     ['{ ratio: 0.4 }', ''],
     ['{ duplicates: 2 }', 'branches: { ratio: 0.5, count: 2, turns: 1 to 2 }'],
     ['{ ratio: 0.5 }', 'tools: { ratio: 0.5, result-tokens: 30 }'],
+    ['{ ratio: 0.5, conflict-ratio: 0.4, other-key-ratio: 0.4 }', 'branches: { ratio: 0.5, count: 2, turns: 1 to 2 }'],
   ])('passes on an honest service: %s %s', async (replays, more) => {
     const { report } = await runOf(scenarioOf(replays, more), promised(mark))
     expect(report.findings.map(({ clause, message }) => `${clause}: ${message}`)).toEqual([])
@@ -121,6 +122,33 @@ describe('the replays of a conversation', () => {
   })
 })
 
+test('conflicts and replays with another API key follow the duplicates, and are planned as they are sent', async () => {
+  const scenario = scenarioOf('{ ratio: 0.6, conflict-ratio: 0.3, other-key-ratio: 0.6 }')
+  const run = await virtualRun({ scenario, contract: promised(), workers: 2 })
+  expect(run.report.findings).toEqual([])
+  const judged = (id: string) => run.report.clauses.find(clause => clause.id === id)?.judged
+  expect(judged('rpc.replay.conflict')).toBeGreaterThan(2)
+  expect(judged('rpc.replay.any-key')).toBeGreaterThan(5)
+  const planned = new Map([...plannedRequests(run.plan, true)].map(each => [each.id, each]))
+  const seen = { 'other-key': 0, conflict: 0 }
+  for (const { of, replays } of turnsIn(run)) {
+    const roles = replays.toSorted((a, b) => a.id - b.id).map(({ request }) => (request as ChatDescriptor).replay?.role)
+    if (roles.length > 0) expect(roles[0]).toBe('duplicate')
+    for (const [at, role] of roles.slice(1).entries()) {
+      if (role !== 'other-key' && role !== 'conflict') throw new Error(`an unexpected ${role}`)
+      seen[role]++
+      expect(role === 'conflict' || at === 0).toBe(true)
+    }
+    for (const { id } of replays) expect(planned.get(id)?.turn).toMatchObject({ group: of.id })
+    for (const { request, outcome } of replays) {
+      const isConflict = (request as ChatDescriptor).replay?.role === 'conflict'
+      expect(outcome).toEqual({ kind: 'answered', status: isConflict ? 400 : 200 })
+    }
+  }
+  expect(seen.conflict).toBeGreaterThan(2)
+  expect(seen['other-key']).toBeGreaterThan(5)
+})
+
 test('turns without an answer are not sent again, and what is left out is not counted as dropped', async () => {
   const run = await virtualRun({
     scenario: scenarioOf('{ ratio: 1 }', 'after-failure: go-on'),
@@ -151,6 +179,19 @@ describe('a lie about replays is accused', () => {
     expect(report.findings.map(each => each.clause)).toContain(clause)
     expect(declared).toEqual(expect.arrayContaining(report.findings.map(each => each.clause)))
     expect(report.verdict).toBe('fail')
+  })
+
+  test.each([
+    ['rpc.replay.conflict', 'conflict-from-cache'],
+    ['rpc.replay.conflict', 'conflict-runs'],
+    ['rpc.replay.any-key', 'replays-by-api-key'],
+  ])('%s: %s, with conflicts and other keys', async (clause, lie) => {
+    const { report } = await runOf(
+      scenarioOf('{ ratio: 0.6, conflict-ratio: 0.5, other-key-ratio: 0.5 }'),
+      promised(),
+      [lie],
+    )
+    expect(report.findings.map(each => each.clause)).toContain(clause)
   })
 
   test('rpc.replay.body: replay-runs-again, which may also change a count of tokens', async () => {

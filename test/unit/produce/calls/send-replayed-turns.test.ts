@@ -13,7 +13,7 @@ const talk: ConversationCall = {
   thinkMs: { from: 200, to: 200 },
   ...{ systemTokens: 20, systemGroups: 1, ownSystemRatio: 0, history: 'target' },
   ...{ sessionHeader: null, sessionField: null, after429: 'go-on', afterFailure: 'give-up' },
-  replays: { ratio: 1, duplicates: 2 },
+  replays: { ratio: 1, duplicates: 2, conflictRatio: 0, otherKeyRatio: 0 },
 }
 
 const answer = (content: string): Reply => ({

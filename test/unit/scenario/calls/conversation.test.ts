@@ -70,6 +70,8 @@ describe('a mistake is reported with its place', () => {
     ],
     [`${lengths}, replays: { ratio: 2 }`, 's.yaml:4:', 'expected a probability from 0 to 1'],
     [`${lengths}, replays: { duplicates: 0 }`, 's.yaml:4:', 'got 0, expected a whole number from 1 to 20'],
+    [`${lengths}, replays: { conflict-ratio: 2 }`, 's.yaml:4:', 'expected a probability from 0 to 1'],
+    [`${lengths}, replays: { other-key-ratio: 0.5 }`, 's.yaml:4:', '0, since "keys-per-caller" of "callers" is 1'],
     [`${lengths}, model: nope`, 's.yaml:4:', 'either "model" or "model-tier"'],
   ])('%s', (talk, place, text) => {
     expect(mistakeIn(talk)).toContain(place)
@@ -126,6 +128,19 @@ describe('a session', () => {
     expect(traits.limits[1]?.amount).toBe(2 * (without.limits[1]?.amount ?? 0))
     expect(traits.cost.arrivals(1, documentedContract)).toBe(without.cost.arrivals(1, documentedContract))
     expect([without, traits].map(({ judges }) => judges([]).includes('idempotency'))).toEqual([false, true])
+  })
+
+  test('counts its conflicts as refusals, and a place for each further replay', () => {
+    const replays = 'replays: { ratio: 0.5, conflict-ratio: 0.5, other-key-ratio: 0.25 }'
+    const twoKeys = scenarioOf(`${lengths}, stream: false, ${replays}`).replace(
+      'count: 9',
+      'count: 9, keys-per-caller: 2',
+    )
+    const { talk } = parseScenario(twoKeys, 's.yaml', chatHasKeys).calls
+    if (talk === undefined) throw new Error('no conversation')
+    const { requests, samples, refusals, cost } = traitsOf(talk)
+    expect([requests, cost.maxCharged]).toEqual([3 * (1 + 0.5 * 1.75), 12])
+    expect([refusals(documentedContract), samples(documentedContract)]).toEqual([0.75, 3 * 1.875 - 0.75])
   })
 
   test('has replays only of answers that come whole', () => {
