@@ -86,6 +86,8 @@ export type JudgeOptions = {
   readonly onJudged?: (observation: Observation, isCited: boolean) => void
   /** Whether `details` has evidence of judges that decide later. */
   readonly keepsRecent?: boolean
+  /** Whether nothing is judged, since only times are of interest. */
+  readonly timesOnly?: boolean
 }
 
 /**
@@ -104,7 +106,7 @@ export function createJudge(
   plan: Plan,
   contract: Contract,
   { startedAtMs, inventedKeys }: Pick<RunInfo, 'startedAtMs' | 'inventedKeys'>,
-  { defer, onJudged = () => {}, keepsRecent = false }: JudgeOptions = {},
+  { defer, onJudged = () => {}, keepsRecent = false, timesOnly = false }: JudgeOptions = {},
 ): Judge {
   const findingLog = createFindingLog(plan.notPromised, plan.only?.clauses)
   const checks = createChecks(contract, findingLog)
@@ -123,7 +125,13 @@ export function createJudge(
   let judgedCount = 0
   let latestMs = 0
 
-  const batch = createBatch(batchSize, judge, defer)
+  const batch = createBatch(batchSize, timesOnly ? measure : judge, defer)
+
+  function measure(observation: Observation): void {
+    metrics.add(observation)
+    searches.add(observation)
+    latestMs = Math.max(latestMs, observation.endMs ?? observation.dueMs)
+  }
 
   function judge(observation: Observation): void {
     const reports = findingLog.contentReports()
@@ -133,11 +141,9 @@ export function createJudge(
     payments.add(observation)
     series.add(observation)
     audits.add(observation)
-    metrics.add(observation)
+    measure(observation)
     slices.add(observation)
-    searches.add(observation)
     turns.add(observation)
-    latestMs = Math.max(latestMs, observation.endMs ?? observation.dueMs)
     const isCited = findingLog.cites(observation.id)
     if (findingLog.mayCite(observation.id)) storeCited(observation)
     if (keepsRecent) recent[judgedCount++ % recentSize] = observation

@@ -197,8 +197,8 @@ export function memoryIo(
   }
 }
 
-export const memoryWorkerIo = (clock: ManualClock, transport: Transport): InlineIo => ({
-  ...{ clock, transport, saturate: busyOver(transport), log: null },
+export const memoryWorkerIo = (clock: ManualClock, transport: Transport, timesOnly = false): InlineIo => ({
+  ...{ clock, transport, saturate: busyOver(transport), log: null, timesOnly },
   defer: work => work(() => true),
   eventLoopDelayMs: () => null,
 })

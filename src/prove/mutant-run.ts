@@ -5,6 +5,7 @@ import type { Plan } from '../plan/plan.ts'
 import type { Caller } from '../produce/callers/caller.ts'
 import type { Report } from '../report/document.ts'
 import { discover } from '../run/discovery.ts'
+import { startInline } from '../run/inline.ts'
 import { run } from '../run/run.ts'
 import type { Lie } from '../service/lies/lie.ts'
 import { knownLie } from '../service/lies/lies.ts'
@@ -12,7 +13,7 @@ import type { ServiceRequest } from '../service/message.ts'
 import { createService, type Service } from '../service/service.ts'
 import { faultyDecisions, faultyLatency, isBroken, randomErrors } from './faults.ts'
 import { type ManualClock, manualClock } from './manual-clock.ts'
-import { memoryCallers, memoryIo, memoryJob, memoryTransport, steadyNetwork } from './memory-run.ts'
+import { memoryCallers, memoryIo, memoryJob, memoryTransport, memoryWorkerIo, steadyNetwork } from './memory-run.ts'
 import { honestTerms, type MutantTerms, promisedLies, type ServiceTerms } from './mutants.ts'
 import { answeredDifferently, compareDecisions, recordRequests, repliesTheSame } from './recorded-requests.ts'
 
@@ -80,12 +81,16 @@ async function createRunOf(draft: DraftPlan): Promise<RunMutant> {
     { plan, contract }: Planned,
     clock: ManualClock,
     service: Service,
-    { fault, failFast }: Pick<MutantTerms, 'fault' | 'failFast'>,
+    { fault, failFast, timesUntil }: Pick<MutantTerms, 'fault' | 'failFast' | 'timesUntil'>,
     middleMs: number = plan.forecast.durationMs / 2,
   ) => {
-    const job = { ...memoryJob(plan, contract, callers, clock), failFast }
+    const timesOnly = timesUntil !== undefined
+    const sent = timesOnly ? { ...plan, stages: stagesUntil(plan, timesUntil) } : plan
+    const job = { ...memoryJob(sent, contract, callers, clock), failFast }
     const network = { ...steadyNetwork, isReset: () => isBroken(fault, middleMs, clock.nowMs()) }
-    return resultOf(await clock.run(run(job, memoryIo(clock, memoryTransport(service, clock, network)))))
+    const transport = memoryTransport(service, clock, network)
+    const startWorker = startInline(memoryWorkerIo(clock, transport, timesOnly))
+    return resultOf(await clock.run(run(job, memoryIo(clock, transport, startWorker))))
   }
   let honest: Promise<HonestRun | null> | null = null
   const runHonest = async (): Promise<HonestRun | null> => {
@@ -124,6 +129,9 @@ async function createRunOf(draft: DraftPlan): Promise<RunMutant> {
     return await runAt(planned, clock, createOther(clock), terms, middleMs)
   }
 }
+
+const stagesUntil = ({ stages }: Plan, last: string): Plan['stages'] =>
+  stages.slice(0, stages.findIndex(({ name }) => name === last) + 1)
 
 type Planned = ReturnType<DraftPlan['replan']>
 

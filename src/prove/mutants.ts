@@ -26,6 +26,8 @@ export type MutantTerms = {
   readonly failFast: boolean
   /** Whether nothing is judged: only the callers matter whose replies differ from those of an honest service. */
   readonly repliesOnly?: boolean
+  /** If only times are measured and nothing is judged, the name of the last stage that is sent. */
+  readonly timesUntil?: string
 }
 
 export type ServiceTerms = Omit<MutantTerms, 'failFast'>

@@ -32,10 +32,16 @@ const timesOf = (thresholds: readonly Threshold[]) =>
     .map(({ measure, operator }, index) => ({ index, isUpper: measure.kind === 'timing' && /^<=?$/.test(operator) }))
     .filter(({ isUpper }) => isUpper)
 
-type Timed = Pick<Plan, 'thresholds' | 'forecast'>
+type Timed = Pick<Plan, 'thresholds' | 'forecast' | 'stages'>
 
 const runsNear = ({ forecast }: Timed): number =>
   Math.min(nearRuns.max, Math.max(nearRuns.min, Math.round(maxRequests / Math.max(1, forecast.requests))))
+
+/** The last stage whose times a bound is about; a bound without a stage is about all. */
+function lastTimed({ thresholds, stages }: Timed): string {
+  const named = timesOf(thresholds).map(({ index }) => thresholds[index]?.stage ?? null)
+  return stages.findLast(({ name }) => named.includes(null) || named.includes(name))?.name ?? ''
+}
 
 /** How many runs `measureSensitivity` makes at most. */
 export const sensitivityRuns = (plan: Timed): number =>
@@ -53,13 +59,14 @@ export async function measureSensitivity(
   const { thresholds } = plan
   const times = timesOf(thresholds)
   const count = runsNear(plan)
+  const timesUntil = lastTimed(plan)
   if (times.length === 0) return []
   const values = async (slowdown: number, each: number, seed: number) => {
     const results: MutantResult[] = []
     const fault: MutantTerms['fault'] = slowdown === 0 ? null : { kind: 'slower', ratio: slowdown }
     const all = Array.from({ length: each }, (_, run) => ({ ...honestTerms, fault, serviceSeed: seed + run }))
     await runs.run(
-      all.map(terms => ({ ...terms, failFast: false })),
+      all.map(terms => ({ ...terms, failFast: false, timesUntil })),
       (_, result) => {
         results.push(result)
         onRun()

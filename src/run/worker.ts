@@ -22,6 +22,8 @@ export type WorkerIo = Omit<EngineIo, 'sink' | 'feedback' | 'searchLead'> & {
   readonly defer: Defer
   /** null: not measured. */
   readonly eventLoopDelayMs: () => EventLoopDelay | null
+  /** Whether only times are measured, and nothing is judged. Missing: all is judged. */
+  readonly timesOnly?: boolean
   /** Reports to the run, which leads all workers through a capacity search. */
   readonly reportSearch: (report: SearchReport) => void
 }
@@ -49,6 +51,7 @@ export function createWorker(job: WorkerJob, io: WorkerIo): Worker {
   const judge = createJudge(plan, contract, info, {
     defer: io.defer,
     keepsRecent: job.details,
+    timesOnly: io.timesOnly === true,
     onJudged: (observation, isCited) => {
       if (plan.record === 'findings' && isCited) log?.write(observation)
       traces?.add(observation, isCited)

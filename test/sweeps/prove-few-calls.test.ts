@@ -193,6 +193,23 @@ describe('a gate that an honest service cannot pass', () => {
 })
 
 describe('the sensitivity of a threshold', () => {
+  test('is measured until the last stage that it is about, with the times of the whole run', async () => {
+    const again = '  - { name: later, shape: sequence, duration: 20s, calls: [ask, read] }\n'
+    const written = scenarioOf({ threshold: 'max latency of read in all < 1s' }).replace(
+      'thresholds:',
+      `${again}thresholds:`,
+    )
+    const draft = await draftOf({})
+    const runMutant = await createMutantRun(await draft.inPlace(written))
+    const slower = { ...honestTerms, fault: { kind: 'slower', ratio: 0.5 }, serviceSeed: 3, failFast: false } as const
+    const whole = await runMutant(slower)
+    const timed = await runMutant({ ...slower, timesUntil: 'all' })
+    expect(whole.thresholds[0]?.value).toBeGreaterThan(8)
+    expect(timed.thresholds[0]?.value).toBe(whole.thresholds[0]?.value)
+    expect(whole.clauses.some(({ judged }) => judged > 0)).toBe(true)
+    expect(timed.clauses.filter(({ judged }) => judged > 0)).toEqual([])
+  })
+
   const measured = async (threshold: string) => {
     const draft = await draftOf({ threshold, promises: [] })
     const proof = await proveGate(draft, await inlineRuns(draft), {
