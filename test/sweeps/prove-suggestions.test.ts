@@ -134,13 +134,15 @@ const batches: JsonObject = {
 test('with --only, additions are about the clauses, and there are none beside the calls that it names', async () => {
   const draftOnly = (...only: readonly string[]) => draftOf(batches, ['rpc.batch.*'], only)
   const { mutants, suggestions } = await prove(await draftOnly('rpc.batch.*'), true)
-  // 5 times the tier is 5 credits for each method of this batch, so it needs another one.
+  // 5 times the tier is 5 credits for each method of this batch, and Solana is another network, so each needs another batch.
+  const others = ['failed-item-5-times-tier', 'solana-errors-in-full']
   const ofPrice = mutants
-    .filter(({ clause, name }) => clause === 'rpc.batch.error-price' && name !== 'failed-item-5-times-tier')
+    .filter(({ clause, name }) => clause === 'rpc.batch.error-price' && !others.includes(name))
     .map(({ name }) => name)
   expect(ofPrice).toContain('failed-item-in-full')
   // One addition for all of them.
   expect(suggestions.map(({ notices }) => notices.filter(name => ofPrice.includes(name)))).toContainEqual(ofPrice)
+  expect(suggestions.flatMap(({ notices }) => notices)).toContain('solana-errors-in-full')
   const ofCall = await prove(await draftOnly('rpc.batch.*', 'batch'), true)
   expect(ofCall.mutants.length).toBeGreaterThan(ofPrice.length)
   expect(ofCall.suggestions).toEqual([])
