@@ -1,22 +1,11 @@
 import { documentedContract } from '../contract/documented.ts'
 import { familyOf } from '../contract/statements.ts'
 import { toObject } from '../lib/json.ts'
-import { formatPico, nearestPico, pico } from '../lib/money.ts'
+import { formatPico, pico } from '../lib/money.ts'
 import { is2xx } from '../lib/numbers.ts'
-import { chatAsk } from './ask-chat.ts'
 import { creditsIn, rpcAsk, uncharged } from './ask-rpc.ts'
 import type { Answer } from './asker.ts'
-import {
-  because,
-  cite,
-  type Fact,
-  hasResult,
-  isService,
-  type Known,
-  type Question,
-  unknown,
-  value,
-} from './question.ts'
+import { because, cite, type Fact, hasResult, type Known, type Question, unknown, value } from './question.ts'
 
 const { rpc } = documentedContract
 
@@ -100,99 +89,6 @@ function singleFinding(reply: Answer, base: number, itemPrice: number | null): F
     `${cite(reply)}: a failing single call costs ${credits} credits, neither ${base} nor ${itemPrice ?? 'known'}`,
   )
 }
-
-/**
- * The header with the cost of a completion and, if a profile names the endpoint with the balance, where it is in its body.
- * Its change by one completion tells.
- */
-export const creditPlaces: Question = {
-  name: 'places of credits',
-  calls: 3,
-  // Otherwise the prices of RPC are asked, or the rules of nodes.
-  applies: known => known.chat !== null && !isService(known) && known.rpc === null,
-  answer: async ({ chat: use, contract }, { ask, replies }) => {
-    const header = costHeaderIn(replies())
-    const cost = header === null ? [] : [value(['billing', 'costHeader'], header.name, header.reply, header.evidence)]
-    const { path } = contract.billing.balance
-    if (use === null || path === null) return { findings: cost }
-    const look = (afterMs = 0) => ask({ call: { kind: 'balance' }, worstPico: 0n, afterMs })
-    const before = await look(settledAfterMs)
-    const paid = await ask(chatAsk(use.model))
-    const after = await look(settledAfterMs)
-    const failed = [before, paid, after].find(({ status }) => !is2xx(status))
-    if (failed !== undefined) return { findings: [...cost, unknown(balanceText, because(failed))] }
-    const stated = header === null ? null : nearestPico(paid.headers[header.name] ?? '')
-    const moved = movedNumbers(before.body, after.body)
-    const known = contract.sources['billing.balance.pointer'] === 'profile' ? contract.billing.balance.pointer : null
-    const isByCost = ({ byPico }: MovedNumber) => byPico === stated || -byPico === stated
-    const [place, another] = moved.filter(
-      each => (known === null || each.pointer === known) && (moved.length === 1 || isByCost(each)),
-    )
-    if (place === undefined || another !== undefined)
-      return { findings: [...cost, unknown(balanceText, `${cite(after)}: ${movementText(moved)}`)] }
-    const evidence = `${place.pointer} has moved by $${formatPico(place.byPico)} after one completion`
-    const counts = place.byPico > 0n ? 'spent' : 'left'
-    const isStated = isByCost(place)
-    const other = stated === null ? 'no response states its cost' : `a cost of $${formatPico(stated)} was stated`
-    return {
-      findings: [
-        ...cost,
-        value(['billing', 'balance'], { ...contract.billing.balance, pointer: place.pointer, counts }, after, evidence),
-        ...(isStated ? [] : [unknown('billing.conservation', `${cite(paid)}: ${other}, ${evidence}`)]),
-      ],
-      // Where a profile names the place, another amount than the stated one is a defect.
-      known: { creditClauses: isStated || (known !== null && stated !== null) ? ['billing.conservation'] : [] },
-    }
-  },
-}
-
-const balanceText = 'billing.balance.pointer'
-/** Longer than usual services need until a charge is in the balance. */
-const settledAfterMs = 1_500
-
-/** Headers of gateways with what one request costs. */
-const nameOfCost = /(^|-)(cost|charged?|credits?-(used|spent|consumed))(-|$)/
-
-type CostHeader = { readonly name: string; readonly reply: Answer; readonly evidence: string }
-
-/** The header with a cost that every whole completion has; the shortest, since others are parts of it. */
-function costHeaderIn(replies: readonly Answer[]): CostHeader | null {
-  const whole = replies.filter(({ status, body }) => is2xx(status) && Array.isArray(toObject(body)?.choices))
-  const [first, second] = whole
-  if (first === undefined || second === undefined) return null
-  const isCost = (text: string | undefined) => /^\d+(\.\d+)?(e-\d+)?$/i.test(text ?? '')
-  const names = Object.keys(first.headers).filter(
-    name => nameOfCost.test(name) && whole.every(({ headers }) => isCost(headers[name])),
-  )
-  const [name] = names.toSorted((a, b) => a.length - b.length)
-  return name === undefined ? null : { name, reply: first, evidence: `${name} is ${first.headers[name]}` }
-}
-
-type MovedNumber = { readonly pointer: string; readonly byPico: bigint }
-
-/** The numbers of a body that differ in another one, as JSON pointers. */
-function movedNumbers(before: unknown, after: unknown, pointer = '', depth = 0): readonly MovedNumber[] {
-  if (isNumeric(before) && isNumeric(after)) {
-    const [from, to] = [nearestPico(String(before)), nearestPico(String(after))]
-    return from === null || to === null || from === to ? [] : [{ pointer, byPico: to - from }]
-  }
-  const [from, to] = [toObject(before), toObject(after)]
-  if (from === null || to === null || depth > maxDepth) return []
-  return Object.keys(from)
-    .slice(0, maxMembers)
-    .flatMap(key => {
-      const step = key.replaceAll('~', '~0').replaceAll('/', '~1')
-      return /\s/.test(step) ? [] : movedNumbers(from[key], to[key], `${pointer}/${step}`, depth + 1)
-    })
-}
-
-const [maxDepth, maxMembers] = [4, 100]
-const isNumeric = (each: unknown): boolean => typeof each === 'number' || typeof each === 'string'
-
-const movementText = (moved: readonly MovedNumber[]): string =>
-  moved.length === 0
-    ? 'no number has moved after a completion'
-    : `${moved.map(({ pointer }) => pointer).join(', ')} have moved, and a cost tells none of them`
 
 /** Enough items for a price of three digits. */
 const pricedItems = 40

@@ -47,7 +47,7 @@ export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: Firs
     '',
     'calls:',
     ...calls.map(([name, call]) => `  ${name}: ${call}`),
-    ...once.map(({ name, call }) => `  ${name}: ${call}`),
+    ...once.flatMap(({ name, call }) => (call === null ? [] : `  ${name}: ${call}`)),
     '',
     'stages:',
     ...(waitMs === 0
@@ -143,10 +143,13 @@ function statedLimit({ replies, contract }: Lesson): number | null {
   return Number.isFinite(least) ? least : null
 }
 
-/** A call that is sent once. `requests`: what it may draw on a limit. */
-type OnceCall = { readonly name: string; readonly call: string; readonly requests: number }
+/** What is sent once. `call`: null for a probe; `requests`: what it may draw on a limit. */
+type OnceCall = { readonly name: string; readonly call: string | null; readonly requests: number }
 
-/** A repeated completion, if keys repeat them: the original, its repetition, and another body with its key. A twin. */
+/**
+ * A repeated completion, if keys repeat them: the original, its repetition, and another body with its key. A twin. Where the
+ * balance is known, a request that fails, and so costs nothing.
+ */
 function onceCalls({ contract }: Lesson, calls: readonly WrittenCall[]): readonly OnceCall[] {
   const has = (name: string) => calls.some(([each]) => each === name)
   const missing = notPromised(contract)
@@ -157,6 +160,9 @@ function onceCalls({ contract }: Lesson, calls: readonly WrittenCall[]): readonl
       : []),
     ...(has('chat') && has('chat-whole') && !missing.includes('twin.tokens')
       ? [{ name: 'both-forms', call: '{ kind: twin, of: chat-whole, as: [streamed] }', requests: 2 }]
+      : []),
+    ...(has('chat-whole') && contract.billing.balance.path !== null
+      ? [{ name: 'messages-missing', call: null, requests: 1 }]
       : []),
   ]
 }

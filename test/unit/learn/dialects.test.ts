@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Contract } from '../../../src/contract/contract.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
 import { dialectNames } from '../../../src/contract/limit-headers/limit-headers.ts'
 import { parseProfile } from '../../../src/contract/profile.ts'
 import { notPromised } from '../../../src/contract/promises.ts'
@@ -190,6 +191,8 @@ describe('what contradicts itself is a defect, and stays promised', () => {
   })
 })
 
+const told = (name: string) => [lieByName(name)].filter(each => each !== undefined)
+
 describe('replays of completions', () => {
   const marks: readonly (readonly [string, Partial<Contract['idempotency']>])[] = [
     ['another header and value', { replayHeader: 'x-cache', replayValue: 'hit', conflict: [409] }],
@@ -209,8 +212,6 @@ describe('replays of completions', () => {
     expect(notPromised(profile)).not.toContain('rpc.replay.conflict')
     expect(differences).toHaveLength(1)
   })
-
-  const told = (name: string) => [lieByName(name)].filter(each => each !== undefined)
 
   test('with other bytes are a defect', async () => {
     const { yaml, differences } = await withReplays({}, told('replay-reformatted'))
@@ -320,6 +321,47 @@ describe('credits', () => {
       }
     },
   )
+
+  /** Whose list of models states no prices, and whose streams state no cost. */
+  const unpriced: typeof foreign = service => async (request, signal) => {
+    const isBalance = request.path === '/credits'
+    const answer = await (isBalance ? service : foreign(service))(request, signal)
+    if (request.path.startsWith('/models')) {
+      const { data, ...list } = JSON.parse(answer.body.toString())
+      const bare = data.map(({ id, object }: { id: string; object: string }) => ({ id, object }))
+      return { ...answer, body: Buffer.from(JSON.stringify({ ...list, data: bare })) }
+    }
+    return answer
+  }
+
+  test.each([
+    [undefined, []],
+    ['charged-twice', ['billing.conservation']],
+  ] as const)('and prices are found without being named, so that a run judges them: %s', async (name, found) => {
+    const price = { input: '100', output: '300', cacheInput: null, cacheWrite: null }
+    const { billing } = parseProfile(
+      'billing: { costHeader: x-credits-used, balance: { path: /credits, pointer: /left } }',
+      'x',
+    )
+    const models = documentedContract.models.map(model => ({ ...model, usdPerMillion: price }))
+    const serviceContract = { ...documentedContract, billing, models }
+    const lesson = await learnFrom({ contract: serviceContract, over: unpriced })
+    const profile = parseProfile(lesson.yaml, 'learned.yaml')
+    expect(profile.billing).toMatchObject({
+      costHeader: 'x-credits-used',
+      balance: { path: '/credits', pointer: '/left' },
+    })
+    const priced = profile.models.filter(({ usdPerMillion }) => usdPerMillion !== null)
+    expect(priced.map(({ usdPerMillion }) => usdPerMillion)).toEqual([price])
+    const lies = name === undefined ? [] : told(name)
+    const scenario = firstScenario(lesson, { tierPerMinute: null, budgetUsd: null })
+    const { report } = await virtualRun({
+      scenario: scenario.replace('profile: profile.yaml\n', ''),
+      ...{ lies, contract: profile, serviceContract },
+    })
+    expect(report.findings.map(({ clause }) => clause)).toEqual(found)
+    expect(report.clauses.find(({ id }) => id === 'billing.conservation')?.judged).toBeGreaterThan(0)
+  })
 
   test('without a stated cost, an endpoint whose numbers move is no balance', async () => {
     const { yaml } = await withCredits('costHeader: x-none, balance: { path: /credits, pointer: /left }', [
