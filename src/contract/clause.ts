@@ -87,6 +87,7 @@ export type CallFilterName =
   | 'twin-of-rpc'
   | 'deterministic-twin'
   | 'sampled-twin'
+  | 'shorter-twin'
 
 export type HiddenClauses = readonly [text: string, clauses: readonly string[]]
 

@@ -98,6 +98,11 @@ const filters: Readonly<Record<Exclude<CallFilterName, 'any'>, CallFilter>> = {
     'sends a completion with temperature 0 and a seed in several forms (kind: twin)',
     ({ of }) => of.kind === 'chat' && isDeterministic(of.options),
   ),
+  'shorter-twin': calls(
+    'twin',
+    'sends a deterministic completion again with half of its tokens (form shorter)',
+    ({ as }) => as.includes('shorter'),
+  ),
   'sampled-twin': calls(
     'twin',
     'sends a sampled completion in several forms (kind: twin)',

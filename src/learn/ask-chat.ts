@@ -352,7 +352,7 @@ function replayMarkIn(original: Answer, repeated: Answer, other: Answer): Replay
 const digestOf = ({ observation }: Answer): string | null =>
   observation?.response?.body.kind === 'json' ? observation.response.body.digest : null
 
-/** Requests that a service may refuse: an unknown field, and another media type. */
+/** Requests that a service may refuse: an unknown field, another media type, or a seed. */
 export const strictness: Question = {
   name: 'strictness',
   calls: 2,
@@ -367,7 +367,10 @@ export const strictness: Question = {
       : extra.status === 400 || extra.status === 422
         ? value(path, 'refused', extra, 'a request with an unknown field')
         : unknown(path.join('.'), because(extra))
-    if (!isService(known)) return { findings: [members] }
+    if (!isService(known)) {
+      const seeded = await ask(chatAsk(use.model, { body: { temperature: 0, seed: 1 } }))
+      return { findings: [members], known: { takesSeeds: is2xx(seeded.status) }, unjudged: [seeded] }
+    }
     const typed = await ask(probeAsk('wrong-media-type', chatPico(use.model)))
     return { findings: [members, ...mediaTypeFacts(typed)] }
   },

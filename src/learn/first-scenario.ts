@@ -6,7 +6,7 @@ import { statedRequests } from '../observation/limit-scope.ts'
 import { isStreamAnswer } from './ask-chat.ts'
 import { isRpcAnswer, protocolProbes } from './ask-rpc.ts'
 import type { Lesson } from './learn.ts'
-import { standardMethods } from './question.ts'
+import { type ChatUse, standardMethods } from './question.ts'
 
 /** What decides how much a first scenario sends. */
 export type FirstLoad = {
@@ -47,7 +47,7 @@ export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: Firs
     '',
     'calls:',
     ...calls.map(([name, call]) => `  ${name}: ${call}`),
-    ...once.flatMap(({ name, call }) => (call === null ? [] : `  ${name}: ${call}`)),
+    ...once.flatMap(({ calls }) => calls.map(each => `  ${each}`)),
     '',
     'stages:',
     ...(waitMs === 0
@@ -143,29 +143,37 @@ function statedLimit({ replies, contract }: Lesson): number | null {
   return Number.isFinite(least) ? least : null
 }
 
-/** What is sent once. `call`: null for a probe; `requests`: what it may draw on a limit. */
-type OnceCall = { readonly name: string; readonly call: string | null; readonly requests: number }
+/** What is sent once. `calls`: as the scenario defines it; `requests`: what it may draw on a limit. */
+type OnceCall = { readonly name: string; readonly calls: readonly string[]; readonly requests: number }
 
 /**
- * A repeated completion, if keys repeat them: the original, its repetition, and another body with its key. A twin. Where the
+ * A repeated completion, if keys repeat them: the original, its repetition, and another body with its key. Twins. Where the
  * balance is known, a request that fails, and so costs nothing.
  */
-function onceCalls({ contract }: Lesson, calls: readonly WrittenCall[]): readonly OnceCall[] {
+function onceCalls({ contract, known }: Lesson, calls: readonly WrittenCall[]): readonly OnceCall[] {
   const has = (name: string) => calls.some(([each]) => each === name)
   const missing = notPromised(contract)
   const conflict = missing.includes('rpc.replay.conflict') ? '' : ', conflict-ratio: 1'
   return [
     ...(has('chat-whole') && contract.idempotency.calls.includes('chat')
-      ? [{ name: 'replay', call: `{ kind: replay, of: chat-whole${conflict} }`, requests: 3 }]
+      ? [{ name: 'replay', calls: [`replay: { kind: replay, of: chat-whole${conflict} }`], requests: 3 }]
       : []),
     ...(has('chat') && has('chat-whole') && !missing.includes('twin.tokens')
-      ? [{ name: 'both-forms', call: '{ kind: twin, of: chat-whole, as: [streamed] }', requests: 2 }]
+      ? [{ name: 'both-forms', calls: ['both-forms: { kind: twin, of: chat-whole, as: [streamed] }'], requests: 2 }]
       : []),
     ...(has('chat-whole') && contract.billing.balance.path !== null
-      ? [{ name: 'messages-missing', call: null, requests: 1 }]
+      ? [{ name: 'messages-missing', calls: [], requests: 1 }]
+      : []),
+    ...(known.chat !== null && known.takesSeeds && !missing.includes('twin.length')
+      ? [{ name: 'shorter', calls: shorterCalls(known.chat), requests: 2 }]
       : []),
   ]
 }
+
+const shorterCalls = ({ model }: ChatUse): readonly string[] => [
+  `seeded: { kind: chat, model: ${yamlText(model.id)}, prompt-tokens: 20, max-completion-tokens: 16, body: { temperature: 0, seed: 1 } }`,
+  'shorter: { kind: twin, of: seeded, as: [shorter] }',
+]
 
 const requestsOf = (once: readonly OnceCall[]): number => once.reduce((sum, { requests }) => sum + requests, 0)
 

@@ -87,6 +87,7 @@ export async function learn(
     limits: new Map(),
     accountTier: 'default',
     chat: null,
+    takesSeeds: false,
     rpc: null,
     batchLimit: 2,
     hasBatchLimit: false,

@@ -48,6 +48,8 @@ export type Known = {
   readonly accountTier: AccountTier
   /** The model whose completions are requested; null if there is none. */
   readonly chat: ChatUse | null
+  /** Whether a completion may have a temperature of 0 and a seed, as deterministic ones have. */
+  readonly takesSeeds: boolean
   /** The RPC proxy, or the node; null if there is none. */
   readonly rpc: RpcUse | null
   /** A number of items that a batch may have. */

@@ -61,6 +61,11 @@ test.each([
     'twin.sampled',
     /^a group of words is [\d.]+ % of the text of \d+ completions in the form /,
   ],
+  [
+    'cut-ends-naturally',
+    'twin.length',
+    /^a text of the allowed 12 tokens ends with "stop", expected "length", since it goes on/,
+  ],
   ['seed-ignored', 'twin.answer', /^the form alone has /],
   ['first-item-answered-as-second', 'twin.result', /^the form other-order has the results/],
   ['batches-cost-one-more', 'twin.credits', /^the form batched has credits 21, expected 20/],

@@ -22,6 +22,12 @@ export const twinClauses = {
     'A completion with temperature 0 and a seed has the same text, tokens and price in every form, under load and alone.',
     { source: 'profile', isExtra: true, needs: 'a profile that promises it', exercisedBy: 'deterministic-twin' },
   ],
+  'twin.length': [
+    '2.4',
+    'twins',
+    'A completion that its token limit cuts ends with length.',
+    { source: 'profile', isExtra: true, needs: 'a profile that promises it', exercisedBy: 'shorter-twin' },
+  ],
   'twin.sampled': [
     '2.4',
     'twins',

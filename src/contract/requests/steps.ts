@@ -5,7 +5,7 @@
  */
 export const replayRoles = ['original', 'duplicate', 'other-key', 'conflict', 'other-caller', 'late-repeat'] as const
 
-const ownForms = ['streamed', 'compressed', 'batched', 'other-order', 'alone'] as const
+const ownForms = ['streamed', 'compressed', 'shorter', 'batched', 'other-order', 'alone'] as const
 /** The forms in which a twin repeats the content of its first request. alone: as the first one, after a delay */
 export const twinForms = [...ownForms, 'other-key', 'other-caller'] as const
 /** What a form may change, if the scenario allows it. */

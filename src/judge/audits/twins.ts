@@ -83,7 +83,7 @@ function twinOf(observation: Observation, role: TwinRole, sentMs: number, contra
     credits: credits === null ? null : Number(credits),
     answer:
       isAccepted && response !== null && isChat(request) && isDeterministic(request.options)
-        ? fixedIn(observation, response)
+        ? fixedIn(observation, response, request.maxCompletionTokens)
         : null,
     sampled: sampledOf(observation),
     results: rpc && inOrder(role, resultsIn(rpc.request, rpc.response)),
@@ -96,17 +96,19 @@ type FixedAnswer = {
   readonly said: ChoiceAnswer['content'] | ChoiceAnswer['calls']
   readonly finish: unknown
   readonly counts: TokenCounts | null
+  /** The maximum of its tokens. */
+  readonly most: number
   /** In pico-USD; null: not stated. */
   readonly price: bigint | null
 }
 
 /** null: not one choice. */
-function fixedIn(observation: Observation, response: ObservedResponse): FixedAnswer | null {
+function fixedIn(observation: Observation, response: ObservedResponse, most: number): FixedAnswer | null {
   const [answer, another] = answersIn(response)
   if (answer === undefined || another !== undefined) return null
   const { content, calls, finish } = answer
   const price = claimInBody(response)?.said ?? null
-  return { said: calls.length > 0 ? calls : content, finish, counts: countsOf(observation), price }
+  return { said: calls.length > 0 ? calls : content, finish, counts: countsOf(observation), most, price }
 }
 
 /** In the order of the items of the first request. */
@@ -140,9 +142,30 @@ function judgePair(original: Twin, twin: Twin, reporter: ClauseReporter<'twins'>
   judge('twin.credits', 'credits', original.credits, twin.credits, 'credits')
   judge('twin.result', 'result', original.results, twin.results, 'the results')
   if (original.answer === null || twin.answer === null) return
+  if (form === 'shorter') {
+    judgeCut(original.answer, twin.answer, ids, reporter)
+    return
+  }
   const wrong = differenceOf(original.answer, twin.answer, twin.role)
   if (wrong === null) reporter.pass('twin.answer')
   else reporter.fail('twin.answer', `the form ${form} has ${wrong} as without it`, ids)
+}
+
+/** The whole text tells whether the one with half of the tokens was cut at its limit, if it reached that. */
+function judgeCut(
+  whole: FixedAnswer,
+  half: FixedAnswer,
+  ids: readonly number[],
+  reporter: ClauseReporter<'twins'>,
+): void {
+  const tokens = half.counts?.completion ?? 0
+  if (typeof whole.said !== 'string' || typeof half.said !== 'string' || half.said === '' || tokens < half.most) return
+  if (!whole.said.startsWith(half.said) || whole.said === half.said) return
+  if (half.finish === 'length') reporter.pass('twin.length')
+  else {
+    const message = `a text of the allowed ${half.most} tokens ends with ${quote(half.finish)}, expected "length", since it goes on with ${quote(whole.said.slice(half.said.length, half.said.length + 28))} where more are allowed`
+    reporter.fail('twin.length', message, ids)
+  }
 }
 
 /** The first part of a deterministic completion that another form has in another way; null: there is none. */

@@ -33,6 +33,7 @@ const reversed = (body: string | null): string => {
 function chatIn(form: TwinRole['form'], call: CallOf<'chat'>): CallOf<'chat'> {
   const options = call.options ?? noChatOptions
   if (form === 'streamed') return { ...call, options, stream: true }
+  if (form === 'shorter') return { ...call, options, maxCompletionTokens: Math.floor(call.maxCompletionTokens / 2) }
   if (form === 'compressed') return { ...call, options: { ...options, encoding: 'gzip' } }
   return { ...call, options }
 }

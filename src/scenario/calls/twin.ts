@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isDeterministic } from '../../contract/chat-options.ts'
 import { twinForms, twinParts } from '../../contract/requests/steps.ts'
 import type { DeepReadonly } from '../../lib/json.ts'
 import { parseFields } from '../../lib/schemas.ts'
@@ -18,7 +19,7 @@ export const twinSchema = mapping({
     .array(formField, { error: 'a list of forms' })
     .min(1, { error: 'at least one form' })
     .describe(
-      'The forms in which the same content is sent again: `streamed` (a whole completion), `compressed` (with Accept-Encoding), `batched` (a single RPC call, in a batch of one), `other-order` (a batch, its items reversed), `alone` (as it is, last, when the load around it may have ended), `other-key` (another key of the caller), `other-caller`.',
+      'The forms in which the same content is sent again: `streamed` (a whole completion), `compressed` (with Accept-Encoding), `shorter` (a deterministic completion, with half of its maximum of tokens), `batched` (a single RPC call, in a batch of one), `other-order` (a batch, its items reversed), `alone` (as it is, last, when the load around it may have ended), `other-key` (another key of the caller), `other-caller`.',
     ),
   concurrent: flagField.default(false).describe('Send all forms at once. Default: one after the other.'),
   'alone-after': durationField
@@ -96,6 +97,10 @@ function unfit(form: TwinForm, of: TwinCall['of'], { callers, keysPerCaller }: C
       return of.kind === 'chat' && !of.stream ? null : 'a form of a chat call with "stream: false"'
     case 'compressed':
       return of.kind === 'chat' ? null : 'a form of a chat call'
+    case 'shorter':
+      return of.kind === 'chat' && of.maxCompletionTokens > 1 && isDeterministic(of.options)
+        ? null
+        : 'a form of a chat call with "temperature: 0" and a "seed" in its body, and at least 2 completion tokens'
     case 'batched':
       return of.kind === 'rpc' && of.batchSize === null && of.failing === 0
         ? null

@@ -97,6 +97,12 @@ export const twinLies = {
       isObject(body) ? { ...body, seed: undefined } : body,
     ),
   },
+  'twin.length': {
+    'cut-ends-naturally': row('A completion that its limit cuts ends with stop.', honest => ({
+      finishReason: reason => honest.finishReason(natural(reason)),
+      stopReason: reason => honest.stopReason(natural(reason)),
+    })),
+  },
   'twin.sampled': {
     'streams-end-earlier': shortStreams('A streamed completion is half as long, and ends naturally.'),
     'streams-have-fewer-words': events(
@@ -109,11 +115,12 @@ export const twinLies = {
   },
 } as const satisfies Lies
 
+const natural = (reason: FinishReason): FinishReason => (reason === 'length' ? 'stop' : reason)
+
 function shortStreams(text: string): LieRow {
   return row(text, honest => {
     let isStreamed = false
     let isShort = false
-    const natural = (reason: FinishReason) => (isShort && reason === 'length' ? 'stop' : reason)
     return {
       chatBody: body => {
         isStreamed = isObject(body) && body.stream === true
@@ -125,8 +132,8 @@ function shortStreams(text: string): LieRow {
         isShort = fewer < tokens
         return fewer
       },
-      finishReason: reason => honest.finishReason(natural(reason)),
-      stopReason: reason => honest.stopReason(natural(reason)),
+      finishReason: reason => honest.finishReason(isShort ? natural(reason) : reason),
+      stopReason: reason => honest.stopReason(isShort ? natural(reason) : reason),
     }
   })
 }

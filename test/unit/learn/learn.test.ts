@@ -126,14 +126,16 @@ const openAi = scripted(({ path }, body) => {
   return { events: [...tokens, ...(isObject(body.stream_options) ? [chunk({ choices: [], usage })] : []), '[DONE]'] }
 })
 
+const ofChat = ['chat.*', 'catalogue.models', 'twin.accepted', 'twin.tokens', 'twin.length']
+
 test('an OpenAI-compatible server keeps little of the document, which few calls show', async () => {
   const { yaml, differences, replies } = await learnFrom({ over: () => openAi })
-  expect(replies.length).toBeLessThanOrEqual(13)
+  expect(replies.length).toBeLessThanOrEqual(14)
   expect(differences).toEqual([
     'missing: it is a server with the chat interface of OpenAI, and nothing else of the document',
   ])
   const { promises, models } = parseProfile(yaml, 'x')
-  expect(promises.only).toEqual(['chat.*', 'catalogue.models', 'twin.accepted', 'twin.tokens'])
+  expect(promises.only).toEqual(ofChat)
   expect(models.map(({ id, usdPerMillion }) => [id, usdPerMillion])).toEqual([['tiny-llm', null]])
   expect(yaml.replaceAll('\n#   ', ' ')).toContain('with stream_options, usage comes')
 })
@@ -217,7 +219,7 @@ test('a gateway that states a version and a model of its own is such a server, t
   ])
   expect(parseProfile(yaml, 'x')).toMatchObject({
     headerPrefix: 'x-service-',
-    promises: { only: ['chat.*', 'catalogue.models', 'twin.accepted', 'twin.tokens'] },
+    promises: { only: ofChat },
   })
 })
 
@@ -231,7 +233,7 @@ test('a list of models is enough to take a target for such a server, also if com
     'missing: it is a server with the chat interface of OpenAI, and nothing else of the document',
   ])
   expect(yaml).toContain('it wants a payment by x402, and learn pays nothing')
-  expect(parseProfile(yaml, 'x').promises.only).toEqual(['chat.*', 'catalogue.models', 'twin.accepted', 'twin.tokens'])
+  expect(parseProfile(yaml, 'x').promises.only).toEqual(ofChat)
 })
 
 /** Answers as a node does: with a result or an error, at any path. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { noChatOptions } from '../../../../src/contract/chat-options.ts'
 import { documentedContract } from '../../../../src/contract/documented.ts'
 import { createTwinAudit } from '../../../../src/judge/audits/twins.ts'
 import { createFindingLog } from '../../../../src/judge/findings/findings.ts'
@@ -44,6 +45,33 @@ function rpc(id: number, form: Form, result: unknown, credits: string, mayDiffer
   const headers = { ...rpcHeaders, 'x-service-rpc-credits': credits }
   return observed(request, responseOf(200, isBatch ? [single] : single, headers), { id, sentMs: id })
 }
+
+test('a text that goes on where more tokens are allowed was cut at its limit', () => {
+  const options = { ...noChatOptions, body: { temperature: 0, seed: 7 } }
+  const said = (id: number, form: Form, content: string, finish: string, tokens: number, most: number) => {
+    const choices = [{ index: 0, message: { role: 'assistant', content }, finish_reason: finish, logprobs: null }]
+    const usage = { ...completion.usage, completion_tokens: tokens, total_tokens: 207 + tokens }
+    const request = { ...chatDescriptor, options, maxCompletionTokens: most, twin: role(form) }
+    return observed(request, responseOf(200, { ...completion, choices, usage }), { id, sentMs: id })
+  }
+  const whole = said(4, 'original', 'one two three', 'stop', 3, 4)
+  const length = ({ passed, failed }: ReturnType<typeof judge>) => ({
+    passed: passed.includes('twin.length'),
+    failed: failed.filter(([clause]) => clause === 'twin.length').map(([, message]) => message),
+  })
+  expect(length(judge([whole, said(5, 'shorter', 'one two', 'length', 2, 2)]))).toEqual({ passed: true, failed: [] })
+  expect(length(judge([whole, said(5, 'shorter', 'one two', 'stop', 2, 2)]))).toEqual({
+    passed: false,
+    failed: [
+      'a text of the allowed 2 tokens ends with "stop", expected "length", since it goes on with " three" where more are allowed',
+    ],
+  })
+  const open = { passed: false, failed: [] }
+  // It ended by itself, says something else, or has the same end.
+  expect(length(judge([whole, said(5, 'shorter', 'one', 'stop', 1, 2)]))).toEqual(open)
+  expect(length(judge([whole, said(5, 'shorter', 'one 2', 'stop', 2, 2)]))).toEqual(open)
+  expect(length(judge([whole, said(5, 'shorter', 'one two three', 'stop', 3, 2)]))).toEqual(open)
+})
 
 describe('one prompt in several forms', () => {
   test('may have any number of tokens, if all forms have it', () => {
