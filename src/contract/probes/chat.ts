@@ -147,7 +147,9 @@ export const chatProbes = {
     ...wrongOption(({ chat }) => ({ [chat.parametersField]: { strip_thinking_response: 'sometimes' } })),
     promised: ({ chat }) => (Object.hasOwn(chat.options, 'strip_thinking_response') ? [400] : []),
   },
-  'unknown-search-mode-in-suffix': wrongOption(({ models: [model] }) => ({
-    model: `${model?.id}:enable_web_search=maybe`,
-  })),
+  // No such option, or no such model: the status of the latter is open.
+  'unknown-search-mode-in-suffix': {
+    ...wrongOption(({ models: [model] }) => ({ model: `${model?.id}:enable_web_search=maybe` })),
+    promised: () => [400, 404, 422],
+  },
 } as const satisfies Probes

@@ -39,12 +39,6 @@ const malformed = (body: unknown): Probe => ({
   request: rpcRequest(() => body),
 })
 
-/** A batch whose second of three items is not a JSON-RPC 2.0 call. */
-const malformedItem = (members: Readonly<Record<string, unknown>>): Probe => {
-  const [first, second, third] = [1, 2, 3].map(id => rpcItem('eth_blockNumber', id))
-  return malformed([first, { ...second, ...members }, third])
-}
-
 /** A method that the service recommends instead of an unsupported one. The node rejects the missing parameters. */
 const alternative = (method: string): Probe => ({
   clause: 'rpc.alternatives',
@@ -119,9 +113,6 @@ export const rpcProbes = {
   'rpc-method-no-text': malformed({ ...rpcItem('eth_blockNumber'), method: 7 }),
   'rpc-of-version-1': malformed({ ...rpcItem('eth_blockNumber'), jsonrpc: '1.0' }),
   'rpc-params-no-list': malformed({ ...rpcItem('eth_blockNumber'), params: 'latest' }),
-  'item-without-method': malformedItem({ method: undefined }),
-  'item-of-version-1': malformedItem({ jsonrpc: '1.0' }),
-  'item-params-no-list': malformedItem({ params: 'latest' }),
   'rpc-no-json': {
     ...malformed(null),
     request: contract => ({ ...rpcRequest(() => null)(contract), body: '{"jsonrpc":"2.0","id":1,"method":' }),

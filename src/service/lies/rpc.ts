@@ -13,7 +13,6 @@ import {
   isReplay,
   keepFirstHeader,
   not,
-  type ReplyTest,
   repeatHeader,
   replies,
   says,
@@ -86,8 +85,6 @@ const leftToNode = (text: string, about: string): LieRow =>
     setText('{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"invalid request"}}'),
     setStatus(200),
   )
-
-const asksForBatch: ReplyTest = (_, { request }) => String(request.body).startsWith('[')
 
 const everyKind: readonly ClauseId[] = [
   'rpc.unsupported-method.websocket',
@@ -365,12 +362,6 @@ export const rpcLies = {
     'version-left-to-node': leftToNode('Another version of JSON-RPC is forwarded to the node.', 'jsonrpc must'),
     'method-left-to-node': leftToNode('An invalid method is forwarded to the node.', 'method must'),
     'params-left-to-node': leftToNode('Parameters that are not a list are forwarded to the node.', 'params must'),
-    'first-item-checked': replies(
-      'Only the first item of a batch is checked.',
-      all(hasStatus(400), says('Invalid JSON-RPC request'), asksForBatch),
-      setText('[{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"invalid request"}}]'),
-      setStatus(200),
-    ),
     'no-json-is-500': badRequestIs('A body that is not JSON returns 500.', 500, 'Invalid JSON request'),
   },
   'rpc.alternatives': {
