@@ -63,8 +63,11 @@ test('a service in front of real servers passes a run, and keeps keys on their s
 })
 
 test.each([
-  [['--chat-upstream', 'localhost:8000'], '--chat-upstream: got "localhost:8000", expected a URL'],
-  [['--chat-upstream', 'http://127.0.0.1:1', '--lie', 'failed-item-in-full'], '--lie: got it with --chat-upstream'],
+  [['--chat-upstream', 'localhost:8000'], '--chat-upstream: got "localhost:8000", expected an http or https address'],
+  [
+    ['--chat-upstream', 'http://127.0.0.1:1', '--lie', 'failed-item-in-full'],
+    '--lie: got also --chat-upstream, expected one of them',
+  ],
   [['--chat-upstream-model', 'x'], '--chat-upstream-model: got no --chat-upstream'],
   [['--rpc-upstream', 'http://127.0.0.1:1/{key}'], 'the key in TURNPIKE_RPC_UPSTREAM_KEY'],
 ])('%j is refused before anything starts', async (flags, message) => {
