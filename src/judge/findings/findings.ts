@@ -40,6 +40,8 @@ export type Draft<Name extends JudgeName> = {
   readonly reporter: ClauseReporter<Name>
   /** Violations so far, over all clauses. */
   readonly violations: () => number
+  /** The number of clauses that are violated so far. */
+  readonly violatedClauses: () => number
   /** Call at most once. */
   readonly adopt: () => void
 }
@@ -100,6 +102,7 @@ export type FindingLog = {
   readonly mayCite: (id: number) => boolean
   /** Violations so far, over all clauses. */
   readonly violations: () => number
+  readonly violatedClauses: () => number
   readonly snapshot: () => FindingLogSnapshot
   readonly merge: (snapshot: FindingLogSnapshot) => void
 }
@@ -195,6 +198,7 @@ export function createFindingLog(
         return {
           reporter: log.reporterFor(judge),
           violations: log.violations,
+          violatedClauses: log.violatedClauses,
           adopt: () => merge(log.snapshot()),
         }
       },
@@ -238,6 +242,7 @@ export function createFindingLog(
     cites: id => cited.has(id),
     mayCite: id => cited.has(id) || drafted.has(id),
     violations: () => violations,
+    violatedClauses: () => new Set([...findings.values()].map(({ clause }) => clause)).size,
     tallies: () =>
       listed.map(id => {
         const violated = [...findings.values()].filter(f => f.clause === id).reduce((sum, f) => sum + f.count, 0)

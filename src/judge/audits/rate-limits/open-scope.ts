@@ -143,16 +143,20 @@ export const strayOf = (member: LimitRequest): LimitRequest => ({
   resetMs: null,
 })
 
-/** Of the readings with the fewest violations, the first of those that leave the fewest 429s undecided. */
+/**
+ * Of the readings that violate the fewest clauses, and these least often, the first of those that leave the fewest 429s
+ * undecided. A wrong header violates its clause in each of them, as often as limits are counted apart.
+ */
 function leastRefuted(readings: readonly Reading[]): Reading | undefined {
   const [first] = readings
   if (first?.draft == null) return first
   const ranked = readings.map(reading => ({
     reading,
+    clauses: reading.draft?.violatedClauses() ?? 0,
     violations: reading.draft?.violations() ?? 0,
     open: openOf(reading),
   }))
-  return ranked.toSorted((a, b) => a.violations - b.violations || a.open - b.open)[0]?.reading
+  return ranked.toSorted((a, b) => a.clauses - b.clauses || a.violations - b.violations || a.open - b.open)[0]?.reading
 }
 
 function openOf({ limits, uncounted }: Reading): number {
