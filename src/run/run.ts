@@ -70,7 +70,6 @@ export async function run(job: RunJob, io: RunIo, onSpent: (picoUsd: bigint) => 
     const results = await finishWorkers(workers, end, job, io)
     // Poll once more, so that live views end on the numbers of the report.
     await live.poll()
-    await terminate(workers)
     const readObservations = () => untilUnreadable(directory?.readObservations() ?? [])
     const made = await makeReport(judgeJobOf(job), results, readObservations, job.baselines)
     const { report, slices } = made
@@ -82,6 +81,7 @@ export async function run(job: RunJob, io: RunIo, onSpent: (picoUsd: bigint) => 
     unwritten.forEach(io.unwritten)
     return report
   } finally {
+    // Not before: Node.js 20 may crash when a thread ends whose code V8 still compiles. Meanwhile they were idle.
     await terminate(workers)
     onSpent(spentOf(budget))
   }

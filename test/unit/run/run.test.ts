@@ -47,6 +47,35 @@ test('a lost worker ends the run, which reports this and the results of the othe
   expect(report.load.workers.map(({ lost: isLost }) => isLost)).toEqual([false, true, false])
 })
 
+test('workers end when their report is written, since the end of a thread may crash the program', async () => {
+  const order: string[] = []
+  const noting =
+    (start: StartWorker): StartWorker =>
+    (...job) => {
+      const worker = start(...job)
+      return {
+        ...worker,
+        terminate: () => {
+          order.push('a worker ends')
+          return worker.terminate()
+        },
+      }
+    }
+  const output: Output = {
+    start: () => {},
+    finish: async () => {
+      order.push('the report is written')
+    },
+    close: async () => {},
+  }
+  await virtualRun({
+    scenario,
+    workers: 2,
+    change: ({ startWorker, outputs }) => ({ startWorker: noting(startWorker), outputs: [...outputs, output] }),
+  })
+  expect(order).toEqual(['the report is written', 'a worker ends', 'a worker ends'])
+})
+
 test('a worker that stops ends all workers with its reason', async () => {
   const { report } = await virtualRun({
     scenario: `${scenario}budget: { usd: 0.0001 }`,
