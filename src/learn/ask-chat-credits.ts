@@ -1,4 +1,5 @@
 import type { Model } from '../contract/contract.ts'
+import { countsOf } from '../judge/audits/ledger/prices.ts'
 import { toObject } from '../lib/json.ts'
 import { formatPico, nearestPico } from '../lib/money.ts'
 import { is2xx } from '../lib/numbers.ts'
@@ -96,21 +97,15 @@ async function findPrices(
   const { call, worstPico } = chatAsk(model)
   if (call.kind !== 'chat') return []
   await ask({ call: { ...call, maxCompletionTokens: 4 }, worstPico })
-  await ask({ call: { ...call, promptTokens: 2 * promptOfAsk }, worstPico: 2n * worstPico })
-  const rows = replies().flatMap(({ status, body, headers }) => {
-    const usage = toObject(toObject(body)?.usage)
-    const [prompt, completion] = [usage?.prompt_tokens, usage?.completion_tokens]
-    const cached = toObject(usage?.prompt_tokens_details)?.cached_tokens
+  await ask({ call: { ...call, promptTokens: longPrompt }, worstPico: 2n * worstPico })
+  const rows = replies().flatMap(({ status, body, headers, observation }) => {
+    // The headers of a stream come before its tokens.
+    if (!is2xx(status) || toObject(body) === null || observation === null) return []
+    const counts = countsOf(observation)
     const cost = nearestPico(headers[name] ?? '')
     // A replay costs nothing, and cached tokens have a price of their own.
-    return is2xx(status) &&
-      isCount(prompt) &&
-      isCount(completion) &&
-      cost !== null &&
-      cost > 0n &&
-      !(Number(cached) > 0)
-      ? { prompt: BigInt(prompt), completion: BigInt(completion), cost }
-      : []
+    if (counts === null || counts.cached > 0 || cost === null || cost <= 0n) return []
+    return { prompt: BigInt(counts.prompt), completion: BigInt(counts.completion), cost }
   })
   const price = priceOf(rows)
   if (price === null) return []
@@ -124,10 +119,9 @@ async function findPrices(
   return [value(['models'], priced, reply, `the prices of ${model.id} explain each ${name}`)]
 }
 
-/** The shortest prompts have about this number of tokens. */
-const promptOfAsk = 50
+/** In tokens: the other prompts have half of it. */
+const longPrompt = 100
 const million = 1_000_000n
-const isCount = (each: unknown): each is number => Number.isSafeInteger(each) && Number(each) >= 0
 
 type PricedRow = { readonly prompt: bigint; readonly completion: bigint; readonly cost: bigint }
 

@@ -284,11 +284,13 @@ type Rounding = { readonly isExact: boolean; readonly of: (length: number) => nu
 
 function roundingOf(stated: readonly WindowStatement[], isWait: boolean): Rounding {
   const isExact = isWait && stated.some(({ seconds }) => !Number.isInteger(seconds))
-  return { isExact, of: length => (isExact ? exactMs / 1_000 : !isWait || length > 10 ? 2.05 : 1.05) }
+  return { isExact, of: length => (isExact ? exactMs / 1_000 : !isWait || length > 10 ? longestRounding : 1.05) }
 }
 
 /** What a response may be late by. */
 const exactMs = 300
+/** Whole seconds of a reset, and of the clock that it is compared with. */
+const longestRounding = 2.05
 
 /** Whether responses are those of a bucket: its reset rises with each request. That of a window falls, or stays. */
 const isBucket = (accepted: readonly WindowStatement[], rounding: Rounding): boolean =>
@@ -347,9 +349,6 @@ const isAbout = (length: number, seconds: number, rounding: Rounding, isWait: bo
     ? seconds <= length + 0.05 && length - seconds <= rounding.of(length)
     : seconds - length <= rounding.of(length) && length - seconds <= 1.05
 
-/** Whole seconds of a reset, and of the clock that it is compared with. */
-const longestRoundingMs = 2_050
-
 /** A limiter that punishes: the reset of a 429 is later than the end of a window, and its wait does not contradict it. */
 function punishmentIn(replies: readonly Answer[], { contract }: Known, facts: readonly Fact[]): Fact | null {
   const limits = limitHeadersOf(contract.limits)
@@ -359,7 +358,7 @@ function punishmentIn(replies: readonly Answer[], { contract }: Known, facts: re
   const punished = replies.find(({ status, headers }) => {
     const { reset } = statedRequests(headers, contract)
     const waitMs = statedWait({ retryAfter: 'seconds' }, headers)
-    const isLater = status === 429 && reset !== null && reset > windowMs + longestRoundingMs
+    const isLater = status === 429 && reset !== null && reset > windowMs + longestRounding * 1_000
     return isLater && (waitMs === null || Math.abs(waitMs - reset) <= 1_000)
   })
   if (punished === undefined) return null

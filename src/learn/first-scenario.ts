@@ -47,7 +47,7 @@ export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: Firs
     '',
     'calls:',
     ...calls.map(([name, call]) => `  ${name}: ${call}`),
-    ...once.flatMap(({ calls }) => calls.map(each => `  ${each}`)),
+    ...once.flatMap(({ definitions }) => definitions.map(each => `  ${each}`)),
     '',
     'stages:',
     ...(waitMs === 0
@@ -76,11 +76,11 @@ const [minSeconds, maxSeconds] = [12, 60]
 /** Arrivals per minute where no limit is known, and where a larger one is. */
 const [modest, most] = [60, 300]
 
+/** Of each limit, at most, so that a user of the same key finds some left. */
 const share = 0.75
 
 type FirstRate = { readonly text: string; readonly perMinute: number; readonly reason: string }
 
-/** At most three quarters of each limit, so that a user of the same key finds some left. */
 function rateBelow(tier: number | null, stated: number | null): FirstRate {
   const limit = Math.min(tier ?? Number.POSITIVE_INFINITY, stated ?? Number.POSITIVE_INFINITY)
   if (limit === Number.POSITIVE_INFINITY)
@@ -102,9 +102,9 @@ function callsOf({ known, replies }: Lesson): readonly WrittenCall[] {
   const { chat, rpc, networks, limits } = known
   const calls: WrittenCall[] = []
   if (chat !== null) {
-    const model = `model: ${yamlText(chat.model.id)}, prompt-tokens: 20, max-completion-tokens: 16`
-    if (replies.some(isStreamAnswer)) calls.push(['chat', `{ kind: chat, stream: true, ${model} }`])
-    calls.push(['chat-whole', `{ kind: chat, stream: false, ${model} }`])
+    const size = sizeOf(chat)
+    if (replies.some(isStreamAnswer)) calls.push(['chat', `{ kind: chat, stream: true, ${size} }`])
+    calls.push(['chat-whole', `{ kind: chat, stream: false, ${size} }`])
   }
   if (rpc !== null) {
     const network = rpc.isNode ? '' : `network: ${yamlText(rpc.network)}, network-family: ${rpc.family}, `
@@ -143,8 +143,8 @@ function statedLimit({ replies, contract }: Lesson): number | null {
   return Number.isFinite(least) ? least : null
 }
 
-/** What is sent once. `calls`: as the scenario defines it; `requests`: what it may draw on a limit. */
-type OnceCall = { readonly name: string; readonly calls: readonly string[]; readonly requests: number }
+/** What is sent once. `definitions`: of its calls, in the scenario; `requests`: what it may draw on a limit. */
+type OnceCall = { readonly name: string; readonly definitions: readonly string[]; readonly requests: number }
 
 /**
  * A repeated completion, if keys repeat them: the original, its repetition, and another body with its key. Twins. Where the
@@ -156,22 +156,32 @@ function onceCalls({ contract, known }: Lesson, calls: readonly WrittenCall[]): 
   const conflict = missing.includes('rpc.replay.conflict') ? '' : ', conflict-ratio: 1'
   return [
     ...(has('chat-whole') && contract.idempotency.calls.includes('chat')
-      ? [{ name: 'replay', calls: [`replay: { kind: replay, of: chat-whole${conflict} }`], requests: 3 }]
+      ? [{ name: 'replay', definitions: [`replay: { kind: replay, of: chat-whole${conflict} }`], requests: 3 }]
       : []),
     ...(has('chat') && has('chat-whole') && !missing.includes('twin.tokens')
-      ? [{ name: 'both-forms', calls: ['both-forms: { kind: twin, of: chat-whole, as: [streamed] }'], requests: 2 }]
+      ? [
+          {
+            name: 'both-forms',
+            definitions: ['both-forms: { kind: twin, of: chat-whole, as: [streamed] }'],
+            requests: 2,
+          },
+        ]
       : []),
     ...(has('chat-whole') && contract.billing.balance.path !== null
-      ? [{ name: 'messages-missing', calls: [], requests: 1 }]
+      ? [{ name: 'messages-missing', definitions: [], requests: 1 }]
       : []),
     ...(known.chat !== null && known.takesSeeds && !missing.includes('twin.length')
-      ? [{ name: 'shorter', calls: shorterCalls(known.chat), requests: 2 }]
+      ? [{ name: 'shorter', definitions: shorterCalls(known.chat), requests: 2 }]
       : []),
   ]
 }
 
-const shorterCalls = ({ model }: ChatUse): readonly string[] => [
-  `seeded: { kind: chat, model: ${yamlText(model.id)}, prompt-tokens: 20, max-completion-tokens: 16, body: { temperature: 0, seed: 1 } }`,
+/** The fields that all its completions have. */
+const sizeOf = ({ model }: ChatUse): string =>
+  `model: ${yamlText(model.id)}, prompt-tokens: 20, max-completion-tokens: 16`
+
+const shorterCalls = (chat: ChatUse): readonly string[] => [
+  `seeded: { kind: chat, ${sizeOf(chat)}, body: { temperature: 0, seed: 1 } }`,
   'shorter: { kind: twin, of: seeded, as: [shorter] }',
 ]
 

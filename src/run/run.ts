@@ -81,7 +81,7 @@ export async function run(job: RunJob, io: RunIo, onSpent: (picoUsd: bigint) => 
     unwritten.forEach(io.unwritten)
     return report
   } finally {
-    // Not before: Node.js 20 may crash when a thread ends whose code V8 still compiles. Meanwhile they were idle.
+    // Node.js 20 may crash if a thread ends while V8 compiles its code. By now, they have been idle for a while.
     await terminate(workers)
     onSpent(spentOf(budget))
   }
