@@ -222,7 +222,11 @@ export const turnReplaysField = mapping({
   .optional()
   .describe('Some turns are sent again with the same idempotency key, if the profile promises it. Default: none is.')
 
-export const resolvedTurnReplays = z.object({ ratio, duplicates: whole, conflictRatio: ratio, otherKeyRatio: ratio })
+export const resolvedTurnReplays = z.object({
+  ...{ ratio, duplicates: whole },
+  /** Missing in plans of earlier versions. */
+  ...{ conflictRatio: ratio.default(0), otherKeyRatio: ratio.default(0) },
+})
 type TurnReplays = DeepReadonly<z.output<typeof resolvedTurnReplays>>
 
 /** The replays of a turn that is sent again. */

@@ -3,6 +3,7 @@ import { documentedContract } from '../../../../src/contract/documented.ts'
 import { parseProfile } from '../../../../src/contract/profile.ts'
 import { UsageError } from '../../../../src/lib/usage-error.ts'
 import { traitsOf } from '../../../../src/scenario/calls/calls.ts'
+import { resolvedTurnReplays } from '../../../../src/scenario/calls/replay.ts'
 import { parseScenario } from '../../../../src/scenario/load-scenario.ts'
 
 const scenarioOf = (talk: string) => `name: talking
@@ -169,5 +170,12 @@ describe('a session', () => {
     expect(requests).toBe(4)
     // Four turns of 20 and 40 tokens, with 0 to 3 earlier ones.
     expect(tokens).toBeGreaterThan(4 * 60 + (0 + 1 + 2 + 3) * 60)
+  })
+})
+
+test('a recorded plan without the newer replays of turns can be read', () => {
+  expect(resolvedTurnReplays.parse({ ratio: 1, duplicates: 2 })).toEqual({
+    ...{ ratio: 1, duplicates: 2 },
+    ...{ conflictRatio: 0, otherKeyRatio: 0 },
   })
 })
