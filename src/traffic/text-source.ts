@@ -39,10 +39,11 @@ export async function* linesOf(file: string, chunks: AsyncIterable<string>): Asy
     return lines.map((text, at) => ({ line: first + at, text })).filter(({ text }) => text.trim() !== '')
   }
   for await (const chunk of chunks) {
-    const lines = (rest + chunk).split('\n')
-    rest = lines.pop() ?? ''
-    assertShort(file, line + lines.length + 1, rest.length)
-    yield batch(lines)
+    const end = chunk.lastIndexOf('\n')
+    if (end >= 0) yield batch((rest + chunk.slice(0, end)).split('\n'))
+    // A long line is not searched again with each of its chunks.
+    rest = end < 0 ? rest + chunk : chunk.slice(end + 1)
+    assertShort(file, line + 1, rest.length)
   }
   if (rest !== '') yield batch([rest])
 }
