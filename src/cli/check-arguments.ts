@@ -157,7 +157,8 @@ function valueProblem(value: string | null, { type, choices, describe }: Flag): 
 function withoutUnit(value: string): { readonly hint?: string } {
   const [, amount, unit] = /^(\d+(?:\.\d+)?)\s*(ms|%)$/.exec(value) ?? []
   if (amount === undefined) return {}
-  return { hint: `did you mean "${unit === '%' ? Number(`${amount}e-2`) : amount}"?` }
+  const number = unit === '%' ? Number(`${amount}e-2`) : amount
+  return { hint: `did you mean "${number}"?` }
 }
 
 const describeGiven = (value: string | null): string => (value === null ? 'nothing' : describeValue(value))

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { compareRecorded } from '../judge/compare/comparable.ts'
 import { defaultCriteria } from '../judge/compare/comparison.ts'
 import { systemClock } from '../lib/clock.ts'
+import { plural } from '../lib/format.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { type HttpServer, listen, respond } from '../outputs/http-server.ts'
 import { namesThisServer, safeHeaders } from '../outputs/page-guard.ts'
@@ -91,7 +92,7 @@ async function comparisonOf(index: RunIndex, names: readonly string[]): Promise<
   if (names.length < 2 || names.length > maxCompared)
     throw new UsageError({
       where: 'comparison',
-      got: `${names.length} checked`,
+      got: plural(names.length, 'checked run'),
       expected: `2 to ${maxCompared} checked runs`,
     })
   const paths = names.map(pathsIn(index))

@@ -31,7 +31,7 @@ export function startChildServer(
       const cause = {
         where: `turnpike ${command}`,
         got,
-        expected: 'a server that starts; its profile must be a file',
+        expected: 'a server that starts; its profile must be a file, not a pipe',
       }
       reject(code === 2 ? new UsageError(cause) : new Error(`turnpike ${command}: ${got}`))
     })

@@ -129,8 +129,8 @@ function withOwnKeys(draft: DraftPlan, { keys, walletKeys }: RunOptions): DraftP
   if (target === null)
     throw new UsageError({
       where: given,
-      got: 'keys',
-      expected: 'a target for these keys; without a target, the run starts a service that has its own keys',
+      got: 'keys without a target',
+      expected: 'a target that they belong to, since the service that a run starts has its own keys',
     })
   const wallets =
     callers.wallets === null || walletKeys === undefined ? callers.wallets : { ...callers.wallets, keysFile: null }

@@ -57,7 +57,7 @@ export async function shrinkFinding(
   const variants = variantsOf([sequence.requests, await historyOf(sequence, known)], plan)
   if (variants.length === 0)
     throw new UsageError({
-      where: name,
+      where: `finding ${chosen.number}`,
       got: 'no recorded request of a call',
       expected: 'a run with "record: all" or "record: findings", and a finding about the load',
     })
@@ -129,7 +129,11 @@ function createSender(
     })
     if (report === null) return null
     if (!isSent && report.load.answered === 0)
-      throw new UsageError({ where: 'target', got: 'no response', expected: 'a service that still has the fault' })
+      throw new UsageError({
+        where: '--target',
+        got: `no response from ${options.target}`,
+        expected: 'a service that responds and still has the fault',
+      })
     isSent = true
     spent += pico(costOf(report))
     restedMs = restAfter(report)

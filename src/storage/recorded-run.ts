@@ -54,6 +54,7 @@ const maxRecorded = 5_000_000
 export async function readRecording(
   name: string,
   { run, stage }: { readonly run: string; readonly stage: string | null },
+  max = maxRecorded,
 ): Promise<Recording> {
   const { plan, head, logs } = await openCompleteRun(run)
   const names = plan.stages.map(each => each.name)
@@ -67,12 +68,12 @@ export async function readRecording(
       ...nearest(stage ?? '', names),
     })
   const selectedNames = new Set(selected.map(each => each.name))
-  const arrivals = await readArrivals(readCompleteLog(logs), each => selectedNames.has(each), maxRecorded)
+  const arrivals = await readArrivals(readCompleteLog(logs), each => selectedNames.has(each), max)
   if (arrivals === null)
     throw new UsageError({
       where: `stage ${name}`,
-      got: `more than ${maxRecorded} arrivals in run ${head.runId}`,
-      expected: 'fewer; name one stage of the run with the key "stage"',
+      got: `more than ${max} arrivals in run ${head.runId}`,
+      expected: `at most ${max}, since a plan contains them all; name one stage of the run with the key "stage"`,
     })
   const { offsetsMs, calls, callers, callNames, callerNames, isComplete } = arrivals
   const positions = callerNames.map(caller => plan.callers.names.indexOf(caller))

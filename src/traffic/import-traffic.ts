@@ -15,7 +15,7 @@ import { randomStream } from '../lib/random.ts'
 import { whyNoText, whyNotRead, whyUnreadable } from '../lib/read-text.ts'
 import { hideLikelySecrets, type Mistake, oneOf, UsageError } from '../lib/usage-error.ts'
 import { type FormatName, formatNames, formatOf, formats } from './formats.ts'
-import { maxRows } from './read-trace.ts'
+import { maxRows, tooManyRequests } from './read-trace.ts'
 import { type TraceRow, type TrafficItem, traceLine } from './trace-row.ts'
 import { type CallLengths, scenarioNameFor, traceFileFor, trafficScenario } from './traffic-scenario.ts'
 
@@ -111,12 +111,14 @@ export async function importTraffic(file: string, options: ImportOptions): Promi
   const trace = traceFileFor(out)
   for (const path of [out, trace]) assertFree(path)
   const tally = createTally(file, { sample, seed, maxBad })
-  const writer = openTrace(trace)
+  let writer: ReturnType<typeof openTrace> | null = null
   try {
+    const opened = openTrace(trace)
+    writer = opened
     const sorted = createSorter((row, model) => {
       const startMs = tally.startMs ?? row.timeMs
       if (durationMs !== undefined && row.timeMs - startMs >= durationMs) return false
-      writer.write(tally.take(row, model))
+      opened.write(tally.take(row, model))
       return true
     })
     const ofBytes = sizeOf(file)
@@ -131,7 +133,7 @@ export async function importTraffic(file: string, options: ImportOptions): Promi
     }
     sorted.flush()
     const counted = tally.end()
-    writer.close()
+    opened.close()
     const speed = speedOf(options, counted)
     const scenario = trafficScenario({
       ...{ name: scenarioNameFor(out), title: format.title, source: basename(file), trace: basename(trace), speed },
@@ -139,13 +141,13 @@ export async function importTraffic(file: string, options: ImportOptions): Promi
       ...{ seed, keepsModels: options.keepsModels ?? false },
     })
     writeFileSync(out, scenario, { flag: 'wx' })
-    renameSync(writer.path, trace)
+    renameSync(opened.path, trace)
     return { format: name, scenario: out, trace, speed, ...counted }
   } catch (cause) {
     if (cause instanceof UsageError || !isOfFile(cause)) throw cause
     throw new UsageError({ where: out, got: whyUnreadable(cause), expected: 'files that can be written' })
   } finally {
-    writer.discard()
+    writer?.discard()
   }
 }
 
@@ -307,13 +309,7 @@ function createTally(
       at.startMs ??= row.timeMs
       at.last = Math.max(at.last, row.timeMs)
       at.requests++
-      if (at.requests > maxRows)
-        throw new UsageError({
-          where: file,
-          got: `more than ${maxRows} requests`,
-          expected: 'fewer, since a plan contains them all',
-          hint: 'turnpike import --sample keeps a part of them',
-        })
+      if (at.requests > maxRows) throw tooManyRequests(file, `more than ${maxRows} requests`)
       const session = row.session === null ? null : pseudonym(row.session, seed)
       if (session !== null && sessions.size <= maxSessions) sessions.add(session)
       const call = callOf(row, model, calls)

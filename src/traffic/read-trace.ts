@@ -7,6 +7,14 @@ import { parseTraceLine, type TraceRow } from './trace-row.ts'
 /** A stage repeats at most this many requests, because the plan contains them all. */
 export const maxRows = 5_000_000
 
+export const tooManyRequests = (where: string, got: string, max = maxRows): UsageError =>
+  new UsageError({
+    where,
+    got,
+    expected: `at most ${max}, since a plan contains them all`,
+    hint: 'turnpike import --sample keeps a part of them',
+  })
+
 /** What a trace is repeated with: the number of callers, and the chat calls of the scenario in order. */
 export type TraceUse = {
   readonly callers: number
@@ -25,7 +33,7 @@ type Row = {
  * The arrivals of a trace for the stage `name`. Requests of one session have one caller; all others take turns. A request
  * without a call belongs to the first one. Throws a UsageError for a line that is no request.
  */
-export async function readTrace(name: string, file: string, use: TraceUse): Promise<Recording> {
+export async function readTrace(name: string, file: string, use: TraceUse, max = maxRows): Promise<Recording> {
   const rows: Row[] = []
   const texts: string[] = []
   const sessions = new Map<string, number>()
@@ -39,13 +47,7 @@ export async function readTrace(name: string, file: string, use: TraceUse): Prom
           ...row.mistake,
           hint: 'turnpike import leaves such lines out, and counts them',
         })
-      if (rows.length === maxRows)
-        throw new UsageError({
-          where: `stage ${name}`,
-          got: `more than ${maxRows} requests in ${file}`,
-          expected: 'fewer',
-          hint: 'turnpike import --sample keeps a part of them',
-        })
+      if (rows.length === max) throw tooManyRequests(`stage ${name}`, `more than ${max} requests in ${file}`, max)
       const session = row.session === null ? 0 : sessionNumber(row.session)
       rows.push({
         timeMs: row.timeMs,

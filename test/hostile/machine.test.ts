@@ -36,7 +36,12 @@ const silent = (title: string, script: string, code: number, stderr = /^/): Case
 
 /** The verdict keeps its exit code, and is shown where that is possible. */
 const unwritten: readonly Case[] = [
-  silent('a full stdout', `${run} --out o > /dev/full`, 0, /stdout: ENOSPC: no space/),
+  silent(
+    'a full stdout',
+    `${run} --out o > /dev/full`,
+    0,
+    /Turnpike could not write all of its output to stdout: ENOSPC: no space/,
+  ),
   passes('a full stderr', `${run} --out o 2> /dev/full`),
   passes('a full stderr with progress', `${short} --target $TARGET --out o 2> /dev/full`),
   passes('a full stderr with JSON lines', `${short} --target $TARGET --out o --log json 2> /dev/full`),
@@ -112,13 +117,25 @@ const refused: readonly Case[] = [
     'the working directory is gone',
     'mkdir d; cd d; rmdir ../d; turnpike run x.yaml',
     2,
-    /^working directory: got none/,
+    /^working directory: got a directory that was removed, expected one that exists\n/,
   ),
   silent(
     'it may open few files',
     `ulimit -n 30; ${run} --out o`,
     2,
-    /^open files: got EMFILE, expected a higher limit/,
+    /^open files: got EMFILE, expected a higher limit \(ulimit -n\)\n/,
+  ),
+  silent(
+    'a new project has a place that nobody can write to',
+    'turnpike init /proc/x',
+    2,
+    /^\/proc\/x\/turnpike\/scenario\.yaml: got ENOENT: no such file or directory, expected a file that can be created\n/,
+  ),
+  silent(
+    'imported traffic has such a place',
+    `echo '{"timestamp": 1, "input_length": 8, "output_length": 1}' > t.jsonl; turnpike import t.jsonl --out /proc/x.yaml`,
+    2,
+    /^\/proc\/x\.yaml: got ENOENT: no such file or directory, expected files that can be written\n/,
   ),
   silent('the default directory cannot be created', `touch runs; ${run}`, 2, /got (a file|a path below a file)/),
   silent(
@@ -148,6 +165,23 @@ describe.concurrent('nothing is sent, and one sentence says why, if', () => {
     expect(ended.stdout).toBe('')
     expect(ended.code).toBe(code)
   })
+})
+
+test.concurrent('a profile that can be read once only is refused, and so is its service', async () => {
+  const { code, stderr } = await shell(`${short} --quiet --out o --profile <(echo 'name: p')`)
+  expect(stderr).toMatch(
+    /\nturnpike service: got exit code 2 before it was ready, expected a server that starts; its profile must be a file, not a pipe\n$/,
+  )
+  expect(code).toBe(2)
+})
+
+test.concurrent('a bug has its own exit code, and asks for a report with its trace', async () => {
+  const bug = `NODE_OPTIONS="--import=data:text/javascript,setTimeout(()=>{throw%20Error('a%20bug')},3000)"`
+  const { code, stderr } = await shell(`${bug} turnpike service --port 0`)
+  expect(stderr).toMatch(
+    /\nTurnpike crashed\. This is a bug; please report it with the trace below\.\nError: a bug\n +at /,
+  )
+  expect(code).toBe(70)
 })
 
 describe.concurrent('a run directory', () => {

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { Redis } from 'ioredis'
 import { expect, test } from 'vitest'
 import { freePort } from '../support/free-port.ts'
 import { repeatedIn, startQueue, steadyScenario } from '../support/queued-run.ts'
@@ -133,7 +134,22 @@ describeWith('redis', 'a Redis that stays away', () => {
     proxy.drop()
     const { code, stderr } = await terminal.ended
     expect(code, stderr).toBe(2)
-    expect(stderr).toContain('a Redis that responds')
+    // The command on its way fails, or the next one does.
+    expect(stderr).toMatch(/--redis: got .+, expected a Redis that responds(?: until the run is in its queue)?\n/)
+    expect(service.seen().filter(({ isPost }) => isPost)).toEqual([])
+  })
+
+  test.concurrent('that takes no run into its queue is named with its reason, before anything is sent', async context => {
+    const { redis, serve } = await startQueue(context.onTestFinished)
+    const service = await serve()
+    const full = new Redis(redis.url)
+    await full.config('SET', 'maxmemory', '1')
+    full.disconnect()
+    const scenario = steadyScenario({ callers: 4, rate: 20, seconds: 3 })
+    const args = ['run', scenario, '--target', service.target, '--out', freshDirectory(), '--redis', redis.url]
+    const { code, stderr } = await turnpike([...args, '--shards', '2'])
+    expect(code, stderr).toBe(2)
+    expect(stderr).toMatch(/\n--redis: got .*OOM.*, expected a Redis that responds until the run is in its queue\n$/)
     expect(service.seen().filter(({ isPost }) => isPost)).toEqual([])
   })
 

@@ -59,6 +59,11 @@ describeWith('redis', 'runs over several machines', () => {
     run.terminal.child.kill('SIGKILL')
     const attached = freshDirectory()
     const flags = ['--redis', redis.url, '--out', attached, '--no-progress']
+    const unknown = await turnpike(['attach', 'another', ...flags])
+    expect([unknown.code, unknown.stderr]).toEqual([
+      2,
+      'run: got "another", expected the id of a run that this Redis knows, as the run prints it\n',
+    ])
     const { code, stderr } = await turnpike(['attach', run.id, ...flags])
     expect(code, stderr).toBe(exits.pass)
     expect(reportIn(attached).run.id).toBe(run.id)

@@ -59,8 +59,11 @@ export async function runOverQueue(
 
 /** No shard has keys yet, so no request was sent or will be sent. */
 function unsubmitted(cause: unknown): never {
-  const got = `no answer (${messageOf(cause)})`
-  throw new UsageError({ where: '--redis', got, expected: 'a Redis that responds until the run is in its queue' })
+  throw new UsageError({
+    where: '--redis',
+    got: messageOf(cause),
+    expected: 'a Redis that responds until the run is in its queue',
+  })
 }
 
 /** A run that another terminal has started. */
@@ -82,7 +85,11 @@ export async function attachTo<Result>(
     const state = createRunState(redis, runId)
     const found = await state.job()
     if (found === null)
-      throw new UsageError({ where: 'run', got: runId, expected: 'the id of a run that this Redis knows' })
+      throw new UsageError({
+        where: 'run',
+        got: JSON.stringify(runId),
+        expected: 'the id of a run that this Redis knows, as the run prints it',
+      })
     const job = unpack<SharedJob>('job', found)
     const redisClock = createRedisClock(redis, systemClock())
     await redisClock.measure()

@@ -42,8 +42,11 @@ export function unseal(sealed: Buffer, { privateKey }: SealKeys, context: string
     decipher.setAuthTag(tag)
     return Buffer.concat([decipher.update(rest), decipher.final()])
   } catch {
-    const expected = 'data that Turnpike encrypted for this process'
-    throw new UsageError({ where: 'Redis', got: `${sealed.length} bytes of something else`, expected })
+    throw new UsageError({
+      where: 'Redis',
+      got: `${sealed.length} bytes that this process cannot decrypt`,
+      expected: 'data that Turnpike encrypted for it; another program may have changed them',
+    })
   }
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { formatDuration } from '../../lib/format.ts'
 import type { DeepReadonly } from '../../lib/json.ts'
 import { whole } from '../../lib/schemas.ts'
 import { durationField, mapping, probabilityField } from '../fields.ts'
@@ -72,7 +73,7 @@ export function hangUpOf(
   }
   const { after: point, ratio, 'stop-reading': silentMs } = written
   if (silentMs !== undefined && silentMs > maxAfterMs) {
-    report(['hang-up', 'stop-reading'], { got: `${silentMs}ms`, expected: 'a duration of at most 10m' })
+    report(['hang-up', 'stop-reading'], { got: formatDuration(silentMs), expected: 'a duration of at most 10m' })
   }
   return { hangUp: { after: point, ratio, ...(silentMs !== undefined && { silentMs }) } }
 }

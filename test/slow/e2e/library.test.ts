@@ -113,7 +113,7 @@ describe.concurrent('run() of the library', () => {
       expect.stringMatching(/^budget: got \$0\.000001, expected at least/),
       expect.stringMatching(/^budget: got \$0\.000001, expected at least/),
       expect.stringMatching(/^keys: got 1 key, expected 3/),
-      expect.stringMatching(/^keys: got keys, expected a target for these keys/),
+      expect.stringMatching(/^keys: got keys without a target, expected a target that they belong to/),
       expect.stringMatching(/^workers: got 99, expected a whole number from 1 to 3/),
       expect.stringMatching(/^src: got a directory that is not empty.*with directory$/),
       expect.stringMatching(/^options\.speed: got "speed"/),

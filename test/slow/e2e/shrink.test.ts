@@ -35,7 +35,10 @@ test.concurrent('a finding becomes a scenario and a script that fail for it alon
   expect(await say('1', '--max-time', 'soon')).toMatch(/--max-time: got soon, expected a duration/)
   expect(await say('1', '--out', out)).toMatch(/--out: got .*, expected a new folder/)
   expect(await say('1', '--budget-usd', '0.0000001')).toMatch(/budget: got \$0\.0000001, expected at least/)
-  expect(await say('1', '--target', `http://127.0.0.1:${await freePort()}/v1`)).toMatch(/target: got no response/)
+  const nobody = `http://127.0.0.1:${await freePort()}/v1`
+  expect(await say('1', '--target', nobody)).toBe(
+    `--target: got no response from ${nobody}, expected a service that responds and still has the fault\n`,
+  )
 
   // A run directory may come from somebody else, so it does not decide who gets the keys.
   const plan = join(run, 'plan.json')

@@ -6,6 +6,8 @@ import { dirname, join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { runCli } from '../../../src/cli/cli.ts'
 import { UsageError } from '../../../src/lib/usage-error.ts'
+import type { Report } from '../../../src/report/document.ts'
+import { knownLie } from '../../../src/service/lies/lies.ts'
 import { recordedRun } from '../../support/recorded-run.ts'
 
 /** A scenario without a mistake: `s.yaml` of a row that edits it. */
@@ -118,6 +120,32 @@ test('the table has each mistake once, and at least forty', () => {
   expect(rows.length).toBeGreaterThanOrEqual(40)
 })
 
+/** No known input reaches these: other code refuses it before. */
+const unreached = ['a command as --help lists it', 'a file that Turnpike wrote']
+
+/** A form of a header is described there, for findings. */
+const descriptions = /limit-headers.forms/
+
+test('each sentence about a mistake is part of a test', () => {
+  const textOf = (folder: string, files: RegExp, others = /^$/) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter(file => files.test(file) && !others.test(file))
+      .map(file => readFileSync(join(folder, file), 'utf8'))
+      .join('\n')
+  // A regular expression escapes what it quotes, and a long text has several lines.
+  const plain = (text: string) => text.replace(/\\/g, '').replace(/\s+/g, ' ')
+  const tests = plain(textOf('test', /\.(?:ts|txt)$/))
+  const fragments = [
+    ...textOf('src', /\.ts$/, descriptions).matchAll(/\b(?:got|expected|hint): ('(?:\\.|[^'\n])*'|`[^`]*`)/g),
+  ]
+    .flatMap(([, quoted = '']) => quoted.slice(1, -1).split(/\$\{[^}]*\}/))
+    .map(fragment => plain(fragment).trim())
+    .filter(fragment => fragment.length >= 10)
+  expect(fragments.length).toBeGreaterThan(200)
+  expect(fragments.filter(fragment => !tests.includes(fragment))).toEqual([])
+  for (const each of unreached) expect(fragments).toContain(each)
+})
+
 test('the scenario that the rows edit has no mistake', async () => {
   write('s.yaml', scenario)
   expect(await runCli(['plan', join(directory, 's.yaml')])).toBe(0)
@@ -161,6 +189,33 @@ describe('a mistake with a recorded run is one clear sentence:', () => {
     writeFileSync(file, JSON.stringify({ ...report, verdict: 'pass', findings: [finding] }))
     expect(await messageOf(['report', '$DIR/run'], {})).toBe(
       'run/report.json: verdict: got "pass", expected "fail", as its findings demand',
+    )
+  })
+
+  test('a finding whose requests are in no record, to send again and to shrink', async () => {
+    const options = { scenario: 'test/e2e/short.yaml', lies: [knownLie('failed-item-in-full')] }
+    const file = join(await recordedRun(join(directory, 'run'), options), 'report.json')
+    const report: Report = JSON.parse(readFileSync(file, 'utf8'))
+    const lost = { requestIds: [999_999], decidedBy: [], evidence: [] }
+    const findings = report.findings.map(each => ({
+      ...each,
+      examples: each.examples.map(example => ({ ...example, ...lost })),
+    }))
+    writeFileSync(file, JSON.stringify({ ...report, findings }))
+    expect(await messageOf(['findings', '$DIR/run', '1', '--repro'], {})).toBe(
+      'finding 1: got no recorded request, expected a run with "record: all" or "record: findings"',
+    )
+    expect(await messageOf(['shrink', '$DIR/run', '1', '--target', '$TARGET'], {})).toBe(
+      'finding 1: got no recorded request of a call, expected a run with "record: all" or "record: findings", and a finding about the load',
+    )
+    expect(received).toBe(0)
+  })
+
+  test('a run whose scenario differs in one place', async () => {
+    const slower = scenario.replace('rate: 2/s', 'rate: 1/s')
+    const [first, second] = [await recorded(), await recordedRun(join(directory, 'second'), { scenario: slower })]
+    expect(await messageOf(['compare', first, second], {})).toBe(
+      'second: stages.steady.load.shape.perSecond: got 1, expected 2, as in the baseline run',
     )
   })
 

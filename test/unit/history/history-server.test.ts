@@ -166,8 +166,8 @@ describe('a comparison of the list', () => {
   }, 60_000)
 
   test.each([
-    ['/compare', '0 checked'],
-    ['/compare?run=a', '1 checked'],
+    ['/compare', 'comparison: got 0 checked runs, expected 2 to 20 checked runs'],
+    ['/compare?run=a', 'comparison: got 1 checked run, expected 2 to 20 checked runs'],
     ['/compare?run=a&run=b', 'plan.json'],
   ])('%s explains what is missing', async (path, words) => {
     const { get } = await serve({ a: at(passingReport, 1), b: at(passingReport, 2) })

@@ -62,10 +62,18 @@ stages:
     expect(() => assertWithinBudget(planFor(null, '0.0001'), final)).toThrow('the worst case of the forecast')
   })
 
+  test('says what a budget elsewhere must cover', () => {
+    expect(() => assertWithinBudget(planFor(remote, null), final)).toThrow(
+      '--budget-usd: got nothing, expected a budget, because api.example.com is not on this machine; the worst case of the forecast is $0.00075',
+    )
+  })
+
   test('refuses an unknown price, since the budget could not be enforced', () => {
     const { forecast } = planFor(remote, '5')
     const plan = planFor(remote, '5', { forecast: { ...forecast, worstUsd: null } })
-    expect(() => assertWithinBudget(plan, final)).toThrow('a model without a known price')
+    expect(() => assertWithinBudget(plan, final)).toThrow(
+      'forecast: got a model without a known price, expected its price in the profile, so that the budget can be enforced, or --budget-usd unlimited',
+    )
     expect(() => assertWithinBudget(plan, { isDraft: true })).not.toThrow()
     expect(() => assertWithinBudget({ ...plan, target: null }, final)).not.toThrow()
   })

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { UsageError } from '../../../src/lib/usage-error.ts'
 import { assertOptions, type RunOptions, withOptionNames } from '../../../src/library/options.ts'
+import { runScenario } from '../../../src/library/run-scenario.ts'
 import { tableUnder } from '../../support/markdown.ts'
 
 const messageOf = (options: unknown): string => {
@@ -103,5 +104,17 @@ describe('mistakes in terms of flags', () => {
     const bug = new TypeError('--out')
     await expect(failing(bug)).rejects.toBe(bug)
     expect(await withOptionNames(async () => 3)).toBe(3)
+  })
+})
+
+describe('a run of the library says what is missing', () => {
+  test('for what is no scenario', async () => {
+    await expect(runScenario(42 as never)).rejects.toThrow('scenario: got 42, expected a scenario, or the path of one')
+  })
+
+  test.each([{ keys: ['one'] }, { walletKeys: ['0x1'] }])('for keys that no target gets: %j', async options => {
+    await expect(runScenario('test/e2e/short.yaml', options)).rejects.toThrow(
+      `${Object.keys(options)[0]}: got keys without a target, expected a target that they belong to, since the service that a run starts has its own keys`,
+    )
   })
 })

@@ -6,7 +6,9 @@ import { expect, test } from 'vitest'
 import type { LogLine } from '../../../src/observation/log.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import type { ReplayRole } from '../../../src/observation/requests/traits.ts'
-import { readArrivals, readCompleteLog } from '../../../src/storage/recorded-run.ts'
+import { readArrivals, readCompleteLog, readRecording } from '../../../src/storage/recorded-run.ts'
+import { recordedRun } from '../../support/recorded-run.ts'
+import { freshDirectory } from '../../support/turnpike.ts'
 import { anObservation } from '../judge/metrics/fixtures.ts'
 
 async function kindsIn(lines: readonly unknown[]): Promise<readonly string[]> {
@@ -116,6 +118,13 @@ test('more arrivals than the maximum give null; exactly the maximum is allowed',
   const lines = Array.from({ length: 3_000 }, (_, id) => line({ id, stage: 'first', dueMs: 3_000 - id }))
   expect((await collect(lines, 3_000))?.rows).toHaveLength(3_000)
   expect(await collect(lines, 2_999)).toBeNull()
+})
+
+test('a stage that repeats more arrivals than a plan may contain says how to name fewer', async () => {
+  const run = await recordedRun(join(freshDirectory(), 'run'), { scenario: 'test/e2e/short.yaml' })
+  await expect(readRecording('again', { run, stage: null }, 3)).rejects.toThrow(
+    `stage again: got more than 3 arrivals in run ${run}, expected at most 3, since a plan contains them all; name one stage of the run with the key "stage"`,
+  )
 })
 
 test('a run is complete if all its logs ended as planned', async () => {

@@ -106,7 +106,11 @@ describe('spans', () => {
 
   test.each([
     ['without tokens', span(0, { 'gen_ai.operation.name': 'chat' }), 'got gen_ai.usage.input_tokens nothing, expected'],
-    ['without a time', { ...span(0, chat(1, 1)), startTimeUnixNano: 'x' }, 'got startTimeUnixNano "x", expected nano'],
+    [
+      'without a time',
+      { ...span(0, chat(1, 1)), startTimeUnixNano: 'x' },
+      'got startTimeUnixNano "x", expected nanoseconds since 1970',
+    ],
   ])('%s are bad', async (_, wrong, message) => {
     await expect(imported(spans(wrong))).rejects.toThrow(message)
     const many = Array.from({ length: 200 }, (_, at) => span(at, chat(8, 2)))
@@ -211,7 +215,7 @@ describe('a HAR', () => {
   test('names no secret in a message', async () => {
     const wrong = entry('when', { ...asked, max_tokens: secret }, '')
     const refused = await imported(har(wrong)).catch(cause => cause as Error)
-    expect(String(refused)).toMatch(/got startedDateTime "when", expected a date/)
+    expect(String(refused)).toMatch(/got startedDateTime "when", expected a date such as 2026-01-31T12:00:00.000Z/)
     const other = await imported(har(entry('2026-01-31T12:00:00Z', { ...asked, max_tokens: secret }, ''))).catch(
       cause => cause as Error,
     )

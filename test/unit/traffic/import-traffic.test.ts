@@ -203,6 +203,15 @@ const sessions = `Timestamp,Session ID,Elapsed time,Model,Request tokens,Respons
 20,other,1,GPT-4,150,0,150,Conversation log
 `
 
+test('a trace with more requests than a plan may contain says how to keep a part of them', async () => {
+  await imported(mooncake)
+  const use = { callers: 1, calls: ['chat'], blockTokens: 512 }
+  await expect(readTrace('replay', trace(), use, 3)).rejects.toThrow(
+    `stage replay: got more than 3 requests in ${trace()}, expected at most 3, since a plan contains them all; turnpike import --sample keeps a part of them`,
+  )
+  expect((await readTrace('replay', trace(), use, 4)).count).toBe(4)
+})
+
 describe('a table', () => {
   test.each([
     ['azure', azure, [0, 4_314.579, 4_541.877], [374, 396, 879], [44, 109, 55]],
