@@ -129,6 +129,7 @@ export const documentedContract: Contract = {
     unknownNetworkStatus: 400, // public
     invalidRequestStatus: 400, // as for any other invalid parameter
     errorLayout: 'json-rpc', // public
+    limitCode: null, // a 429 alone
     networks: {
       ...family('ethereum', ['mainnet', 'sepolia', 'holesky']),
       ...family('base', ['mainnet', 'sepolia']),

@@ -43,6 +43,14 @@ export const rpcTerms = z.strictObject({
     .enum(['json-rpc'])
     .nullable()
     .meta(open('whether the error of an item has an integer `code` and a `message`; `null`: open')),
+  limitCode: z
+    .int()
+    .nullable()
+    .meta(
+      open(
+        'the code of the JSON-RPC error that refuses a request above a limit with status 200, such as `-32005`; `null`: a 429 alone does',
+      ),
+    ),
   networks: z.record(z.string(), network).meta({ ...keyed('slug'), isOpen: true }),
   multipliers: z.strictObject({
     standard: positiveInt.describe('price of a method of the tier standard, in base credits'),

@@ -4,7 +4,7 @@ import { plural } from '../lib/format.ts'
 import type { Observation } from '../observation/observation.ts'
 import { applicableLimit, isProbeRequest, requestTraits } from '../observation/requests/request.ts'
 import { isRpc } from '../observation/requests/rpc.ts'
-import { isAbuseBlock, isConcurrencyRejection, quotedError } from '../observation/response.ts'
+import { isAbuseBlock, isConcurrencyRejection, isOverLimit, quotedError } from '../observation/response.ts'
 import { isProbe, isSystemStage, type Plan, traitsOf } from '../plan/plan.ts'
 import { bodyEndings, endingInBody } from './checks/rpc-response.ts'
 import type { ClauseTally } from './findings/findings.ts'
@@ -172,7 +172,8 @@ function unmetEnding({ request, outcome, response }: Observation, isProvoked: bo
   const { status } = outcome
   if (isProvoked && response !== null && isAbuseBlock(response, contract)) return null
   if (!requestTraits(request).isIntended(request, status, contract)) return `${status}`
-  return isRpc(request) && response !== null ? endingInBody(request, response) : null
+  if (!isRpc(request) || response === null) return null
+  return isOverLimit(response, contract) ? '429' : endingInBody(request, response)
 }
 
 /** `5 got 500, 2 were dropped`: the most frequent first. */

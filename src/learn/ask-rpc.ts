@@ -8,7 +8,7 @@ import { is2xx } from '../lib/numbers.ts'
 import { statedRequests } from '../observation/limit-scope.ts'
 import { bodyText, isReplayed } from '../observation/response.ts'
 import type { ReplayStep } from '../plan/plan.ts'
-import { type Answer, type Ask, statedUnder } from './asker.ts'
+import { type Answer, type Ask, isRefused, statedUnder } from './asker.ts'
 import { brokenClauses } from './judge-answers.ts'
 import {
   because,
@@ -139,7 +139,7 @@ export const batches: Question = {
     const named = isService(known) ? namesFacts(short, known) : []
     // If batches are not refused, a single method may not be, either.
     if (isService(known) && short.status !== 400) await ask(probeAsk('unlisted-method', use.worstPico))
-    if (short.status === null || short.status >= 500)
+    if (short.status === null || isRefused(short) || short.status >= 500)
       return { findings: [...named, unknown('rpc.batchLimit', because(short))], unjudged }
     const isTooLong = (reply: Answer): boolean => outcomeOf(reply) !== outcomeOf(short)
     const { low, high, last } = await searchLimit(shortSize, send, isTooLong)
@@ -205,7 +205,7 @@ async function searchLimit(
   while (high - low > 1 && low <= longestBatch) {
     const next = guesses.find(each => each > low && each < high) ?? nextLength(low, high)
     last = await send(next)
-    if (last.status === null || last.status === 429 || last.status >= 500) break
+    if (last.status === null || isRefused(last) || last.status >= 500) break
     if (isTooLong(last)) {
       high = next
       // The message often states the limit.

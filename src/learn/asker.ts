@@ -12,7 +12,7 @@ import { is2xx, numberIn } from '../lib/numbers.ts'
 import { statedRequests, statedTokens } from '../observation/limit-scope.ts'
 import { type Observation, streamOf } from '../observation/observation.ts'
 import { applicableLimit } from '../observation/requests/request.ts'
-import { isReplayed } from '../observation/response.ts'
+import { isOverLimit, isReplayed } from '../observation/response.ts'
 import { type Bounds, type Call, type ReplayStep, traitsOf } from '../plan/plan.ts'
 import { authorize, type Headers, type KeyCaller } from '../produce/callers/caller.ts'
 import type { BuiltRequest } from '../produce/calls/call.ts'
@@ -147,7 +147,8 @@ export function createAsker(options: AskerOptions): Asker {
   /** A refusal by a limit answers no question, so the request is sent again after the wait. */
   async function ask(request: Ask, contract: Contract): Promise<Answer> {
     const draft = build(request, contract, 0, {}, '')
-    const scope = scopeOf(draft, contract)
+    // Other credentials may draw on another limit.
+    const scope = `${scopeOf(draft, contract)} ${senderOf(request)}`
     const call = await admit(scope, request)
     if (typeof call === 'string') return unsent(describe(request, draft), call)
     const reply = await exchange(request, contract, call)
@@ -155,7 +156,7 @@ export function createAsker(options: AskerOptions): Asker {
     inFlight--
     replies.push(reply)
     record(request, scope, reply, contract)
-    const refused = reply.status === 429 ? (refusals.get(scope) ?? 0) + 1 : 0
+    const refused = isRefused(reply) ? (refusals.get(scope) ?? 0) + 1 : 0
     refusals.set(scope, refused)
     if (refused === 0 || request.isBeyondLimit === true || refused > unstatedWaitsMs.length) return reply
     const later = await ask(request, contract)
@@ -232,15 +233,22 @@ export function createAsker(options: AskerOptions): Asker {
     silent = reply.status === null ? silent + 1 : 0
     if (!is2xx(reply.status)) failedMs = [...failedMs, wallMs]
     claimedPico += costOf(reply, request.worstPico)
+    const window = windowOf(reply, wallMs, contract, refusals.get(scope) ?? 0)
+    if (window !== null) windows.set(scope, window)
     if (senderOf(request) !== 'caller') return
     for (const [name, balance] of balancesIn(reply)) {
       const { first, lowest } = balances.get(name) ?? { first: balance, lowest: balance }
       balances.set(name, { first, lowest: balance < lowest ? balance : lowest })
     }
-    const window = windowOf(reply, wallMs, contract, refusals.get(scope) ?? 0)
-    if (window !== null) windows.set(scope, window)
   }
 }
+
+/** "Limit exceeded" of EIP-1474, with which nodes refuse, often with status 200. */
+const limitCode = -32_005
+
+/** Whether a limit refuses a call. */
+export const isRefused = ({ observation }: Answer): boolean =>
+  observation !== null && observation.response !== null && isOverLimit(observation.response, { rpc: { limitCode } })
 
 const senderOf = ({ call, isAnonymous }: Ask): string => (isAnonymous === true ? 'anonymous' : traitsOf(call).sender)
 
@@ -334,18 +342,19 @@ const unstatedWaitsMs = [1_100, 5_100, 20_000, longestWindowMs] as const
 
 /** What the headers state about the window; null if they state nothing. */
 function windowOf(reply: Answer, wallMs: number, contract: Contract, refused: number): Window | null {
-  const { headers, status } = reply
+  const { headers } = reply
+  const isOver = isRefused(reply)
   const limits = limitHeadersOf(contract.limits)
   const { remaining, reset: stated } = statedRequests(headers, contract)
-  const waitMs = status === 429 ? statedWait(limits, headers) : null
+  const waitMs = isOver ? statedWait(limits, headers) : null
   if (remaining === null && waitMs === null)
-    return status === 429 ? { remaining: 0, tokens: null, resetMs: wallMs + afterMs(headers, refused) } : null
+    return isOver ? { remaining: 0, tokens: null, resetMs: wallMs + afterMs(headers, refused) } : null
   // The unit of a documented reset is not known yet.
   const raw = limits.isDocumented ? numberIn(headers['x-ratelimit-reset-requests']) : null
   const nowMs = targetWallMs(headers, wallMs)
   const leftMs = raw !== null ? resetInMs(raw, nowMs) : statesWait(limits.requests) ? stated : stated && stated - nowMs
   return {
-    remaining: status === 429 ? 0 : (remaining ?? 1),
+    remaining: isOver ? 0 : (remaining ?? 1),
     tokens: statedTokens(headers, contract).remaining,
     resetMs: wallMs + Math.min(longestWindowMs, Math.max(0, waitMs ?? leftMs ?? longestWindowMs) + 1_100),
   }

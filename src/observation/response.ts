@@ -2,6 +2,7 @@ import type { Contract } from '../contract/contract.ts'
 import { hasReplayMark } from '../contract/requests/idempotency.ts'
 import { toObject } from '../lib/json.ts'
 import { memoizeByObject, memoizeLast } from '../lib/memoize.ts'
+import { is2xx } from '../lib/numbers.ts'
 import { oneLine } from '../lib/visible.ts'
 import type { Observation, ObservedResponse } from './observation.ts'
 import { isProbeRequest, requestTraits } from './requests/request.ts'
@@ -106,6 +107,22 @@ export function isConcurrencyRejection(response: ObservedResponse, { rpc, chat }
   const body = jsonObject(response)
   const said = body?.customMessage ?? toObject(body?.error)?.customMessage
   return said !== undefined && (said === rpc.oneAtATime?.message || said === chat.atOnce?.message)
+}
+
+/** The JSON-RPC responses in a body. */
+export const rpcResponsesIn = ({ body }: ObservedResponse): readonly unknown[] =>
+  body.kind !== 'json' ? [] : Array.isArray(body.value) ? body.value : [body.value]
+
+/** Whether a response says that a limit refuses its request: with 429, or with a JSON-RPC error that says so. */
+export const isOverLimit = (
+  response: ObservedResponse,
+  { rpc: { limitCode } }: { readonly rpc: Pick<Contract['rpc'], 'limitCode'> },
+): boolean =>
+  response.status === 429 || (limitCode !== null && is2xx(response.status) && hasOnlyErrors(response, limitCode))
+
+function hasOnlyErrors(response: ObservedResponse, code: number): boolean {
+  const responses = rpcResponsesIn(response)
+  return responses.length > 0 && responses.every(each => toObject(toObject(each)?.error)?.code === code)
 }
 
 export { is2xx } from '../lib/numbers.ts'

@@ -11,7 +11,7 @@ import type { ChatDescriptor } from '../../observation/requests/chat.ts'
 import type { ProbeDescriptor } from '../../observation/requests/probe.ts'
 import { isProbeRequest } from '../../observation/requests/request.ts'
 import type { RpcDescriptor, RpcItem } from '../../observation/requests/rpc.ts'
-import { bodyText, is2xx, isAbuseBlock, isFromGateway } from '../../observation/response.ts'
+import { bodyText, is2xx, isAbuseBlock, isFromGateway, isOverLimit } from '../../observation/response.ts'
 import { isOfUnknownModel } from './chat-request.ts'
 import { type Check, expectFor } from './check.ts'
 import { isRpcError, joinFirst } from './rpc-response.ts'
@@ -22,7 +22,7 @@ export const checkProbe: Check<'probe', ProbeDescriptor> = ({ response, request,
   const isWhole = outcome.kind === 'answered'
   const { clause, promised, right, names, as } = probeOf(request.probe)
   if (right !== undefined) {
-    if (!isWhole || isUnrelated(response.status, as) || [401, 402, 403].includes(response.status)) return
+    if (!isWhole || isUnrelated(response, as, contract) || [401, 402, 403].includes(response.status)) return
     const wrong = wrongAnswer(right, response)
     return expectFor(reporter, id)(clause, wrong === null, () => `${request.probe} ${wrong}`)
   }
@@ -31,7 +31,7 @@ export const checkProbe: Check<'probe', ProbeDescriptor> = ({ response, request,
   if (statuses.length === 0) return
   if (isAbuseBlock(response, contract)) return
   const isPromised = isPromisedStatus(request.probe, response.status, contract)
-  if (!isPromised && (isUnrelated(response.status, as) || isOfUnknownModel(response, contract))) return
+  if (!isPromised && (isUnrelated(response, as, contract) || isOfUnknownModel(response, contract))) return
   const expect = expectFor(reporter, id)
   expect(clause, isPromised, () => `${request.probe} got status ${response.status}, expected ${statuses.join(' or ')}`)
   if (!isPromised || names.length === 0 || !isWhole || !contract.rpc.namesEveryMethod) return
@@ -82,8 +82,10 @@ function wrongAnswer(right: RightAnswer, { status, body }: ObservedResponse): st
  * Statuses about the caller's rate, its balance, or an outage, and not about the request. An anonymous caller
  * has no balance, so it must not get a 402.
  */
-const isUnrelated = (status: number, as: Sender): boolean =>
-  [429, 502, 503, 504].includes(status) || (status === 402 && (as === 'caller' || as === 'free-user'))
+const isUnrelated = (response: ObservedResponse, as: Sender, contract: Contract): boolean =>
+  isOverLimit(response, contract) ||
+  [502, 503, 504].includes(response.status) ||
+  (response.status === 402 && (as === 'caller' || as === 'free-user'))
 
 /** Long bodies are recorded only in part: long JSON strings are cut, and only the head of a text is recorded. */
 const isComplete = ({ body, bytes }: ObservedResponse): boolean =>

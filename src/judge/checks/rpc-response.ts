@@ -4,7 +4,14 @@ import { toObject } from '../../lib/json.ts'
 import { memoizeLast } from '../../lib/memoize.ts'
 import type { ObservedResponse } from '../../observation/observation.ts'
 import type { RpcDescriptor, RpcItem } from '../../observation/requests/rpc.ts'
-import { hasReplayStatus, is2xx, isAbuseBlock, isJsonType } from '../../observation/response.ts'
+import {
+  hasReplayStatus,
+  is2xx,
+  isAbuseBlock,
+  isJsonType,
+  isOverLimit,
+  rpcResponsesIn,
+} from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import { type Check, checkStatus, type Expect, expectFor } from './check.ts'
 
@@ -41,6 +48,11 @@ export const checkRpcResponse: Check<'rpc-response', RpcDescriptor> = (
   if (requestId) reporter.pass('rpc.request-id')
   else reporter.fail('rpc.request-id', `x-request-id is ${quote(requestId)}, expected an id`, [id])
 
+  // A refusal of the whole request has no id of its items.
+  if (isOverLimit(response, contract)) {
+    for (const each of rpcResponsesIn(response)) checkResponse(each, contract, id, reporter)
+    return
+  }
   const value = response.body.kind === 'json' ? response.body.value : undefined
   if (!request.batch) {
     checkResponse(value, contract, id, reporter)
@@ -72,11 +84,12 @@ const isFailing = (item: RpcItem): boolean => item.failing
 export const bodyEndings = { errors: 'errors', unreadable: 'unreadable' } as const
 
 /** null: it has a result, or each of its items should fail. */
-export function endingInBody(request: RpcDescriptor, { body }: ObservedResponse): keyof typeof bodyEndings | null {
+export function endingInBody(request: RpcDescriptor, response: ObservedResponse): keyof typeof bodyEndings | null {
   if (request.items.every(isFailing)) return null
-  const value = body.kind === 'json' ? body.value : undefined
-  const responses = (Array.isArray(value) ? value : [value]).map(toObject).filter(response => response !== null)
-  if (responses.some(response => !isRpcError(response))) return null
+  const responses = rpcResponsesIn(response)
+    .map(toObject)
+    .filter(each => each !== null)
+  if (responses.some(each => !isRpcError(each))) return null
   return responses.length > 0 ? 'errors' : 'unreadable'
 }
 

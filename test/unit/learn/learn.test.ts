@@ -2,49 +2,14 @@ import { describe, expect, test } from 'vitest'
 import { isExtra } from '../../../src/contract/clauses.ts'
 import { loadProfile, parseProfile } from '../../../src/contract/profile.ts'
 import { notPromised } from '../../../src/contract/promises.ts'
-import { firstScenario } from '../../../src/learn/first-scenario.ts'
 import { maxCalls, questions } from '../../../src/learn/learn.ts'
 import { isObject, parseJson } from '../../../src/lib/json.ts'
 import { pico } from '../../../src/lib/money.ts'
 import { type Random, randomStream } from '../../../src/lib/random.ts'
-import type { Exchange, HttpRequest, Transport } from '../../../src/produce/transport/transport.ts'
-import { answerByProtocol } from '../../../src/service/rpc/item.ts'
+import type { Exchange, Transport } from '../../../src/produce/transport/transport.ts'
 import { learnFrom } from '../../support/learn-from.ts'
 import { todays } from '../../support/nightly.ts'
-
-type Scripted = {
-  readonly status?: number
-  readonly type?: string
-  readonly body?: string
-  readonly events?: readonly string[]
-}
-
-/** A target that answers every request at once. */
-const scripted =
-  (answer: (request: HttpRequest, body: unknown) => Scripted): Transport =>
-  async request => {
-    const {
-      status = 200,
-      type = 'application/json',
-      body = '',
-      events,
-    } = answer(request, parseJson(request.body ?? ''))
-    if (events !== undefined) request.onStreamBytes?.(Buffer.from(events.map(data => `data: ${data}\n\n`).join('')), 0)
-    const headers = { 'content-type': events === undefined ? type : 'text/event-stream' }
-    return exchange({ status, headers, body: Buffer.from(body) })
-  }
-
-const exchange = (more: Partial<Exchange>): Exchange => ({
-  sentMs: 0,
-  headersMs: 0,
-  endMs: 0,
-  status: 200,
-  headers: {},
-  body: Buffer.alloc(0),
-  bytes: 0,
-  failure: null,
-  ...more,
-})
+import { exchange, nodeServer, type Scripted, scripted } from '../../support/scripted.ts'
 
 const notFound: Scripted = { status: 404, body: '{"error":"not found"}' }
 
@@ -234,65 +199,6 @@ test('a list of models is enough to take a target for such a server, also if com
   ])
   expect(yaml).toContain('it wants a payment by x402, and learn pays nothing')
   expect(parseProfile(yaml, 'x').promises.only).toEqual(ofChat)
-})
-
-/** Answers as a node does: with a result or an error, at any path. */
-const nodeServer = scripted(({ method, body: text }, body) => {
-  if (method === 'GET') return { status: 405 }
-  const run = ({ id }: { readonly id: unknown }) => ({ jsonrpc: '2.0', id, result: '0x1' })
-  const isKnown = (name: string) => name !== 'eth_noSuchMethod'
-  const byProtocol = answerByProtocol(text ?? '', { batchLimit: 2_000, isKnown, run })
-  if (byProtocol !== null) return { body: byProtocol }
-  const answer = (item: unknown) => {
-    const { id = null, method: name } = isObject(item) ? item : {}
-    return name === 'eth_blockNumber'
-      ? { jsonrpc: '2.0', id, result: '0x1' }
-      : { jsonrpc: '2.0', id, error: { code: -32601, message: 'the method does not exist' } }
-  }
-  return { body: JSON.stringify(Array.isArray(body) ? body.map(answer) : answer(body)) }
-})
-
-test('a node keeps JSON-RPC and nothing else', async () => {
-  const { yaml, differences, replies } = await learnFrom({ over: () => nodeServer })
-  expect(replies.length).toBeLessThanOrEqual(30)
-  expect(differences).toEqual(['missing: it is a JSON-RPC node, and nothing else of the document'])
-  const contract = parseProfile(yaml, 'x')
-  expect(contract.paths.rpc).toBe('')
-  expect(contract.rpc.requestsPerMinute).toBe(null)
-  expect(notPromised(contract)).not.toContain('rpc.id')
-  expect(notPromised(contract)).toContain('rpc.credits.amount')
-})
-
-const tooLarge = { jsonrpc: '2.0', id: 1, error: { code: -32600, message: 'batch too large' } }
-
-test.each([
-  ['a list of one error, as Geth does', [tooLarge]],
-  ['one error', tooLarge],
-])('a batch is too long if its answer is %s', async (_, refusal) => {
-  const over = (): Transport => async (request, signal) => {
-    const items: unknown = parseJson(request.body ?? '')
-    const isTooLong = Array.isArray(items) && items.length > 250
-    return isTooLong
-      ? scripted(() => ({ body: JSON.stringify(refusal) }))(request, signal)
-      : nodeServer(request, signal)
-  }
-  const contract = parseProfile((await learnFrom({ over })).yaml, 'x')
-  expect(contract.rpc.batchLimit).toBe(250)
-  expect(notPromised(contract)).not.toContain('rpc.protocol.batch-limit')
-})
-
-test.each([
-  ['a node that answers batches', (body: unknown) => body, true],
-  ['one that refuses them', (body: unknown) => (Array.isArray(body) ? { id: null } : body), false],
-])('the first scenario for %s puts to the test what it answers', async (_, read, hasBatches) => {
-  const over = (): Transport => request =>
-    nodeServer({ ...request, body: JSON.stringify(read(parseJson(request.body ?? ''))) }, new AbortController().signal)
-  const scenario = firstScenario(await learnFrom({ over }), { tierPerMinute: null, budgetUsd: null })
-  expect(scenario.includes('kind: rpc-batch, methods: { eth_blockNumber: 1 }, size: 4, failing-items: 1')).toBe(
-    hasBatches,
-  )
-  expect(scenario).toContain('  rpc: { kind: rpc, methods: { eth_blockNumber: 1 } }')
-  expect(scenario).toMatch(/name: rules, .* calls: \[rpc-batch-of-nothing, rpc-notification, /)
 })
 
 test('a service without an RPC proxy lacks the clauses of the proxy, and keeps the others', async () => {

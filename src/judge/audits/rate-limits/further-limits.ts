@@ -11,7 +11,7 @@ import { type ApplicableLimit, type StatedLimit, statedFurther } from '../../../
 import type { Observation, ObservedResponse } from '../../../observation/observation.ts'
 import { furtherUse } from '../../../observation/requests/further-use.ts'
 import { isProbeRequest } from '../../../observation/requests/request.ts'
-import { isAbuseBlock, isConcurrencyRejection } from '../../../observation/response.ts'
+import { isAbuseBlock, isConcurrencyRejection, isOverLimit } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import { getOrAdd } from '../../merge.ts'
 import type { AuditContext } from '../audit.ts'
@@ -302,7 +302,8 @@ export function createFurtherJudge(context: AuditContext, offset: () => ClockOff
 
 /** Whether a limit of any kind refused a request. */
 const isRefused = ({ request, response, outcome }: Observation, contract: Contract): boolean =>
-  response?.status === 429 &&
+  response !== null &&
+  isOverLimit(response, contract) &&
   outcome.kind !== 'failed' &&
   !isProbeRequest(request) &&
   !isAbuseBlock(response, contract) &&

@@ -6,7 +6,7 @@ import { countsTokens, type LimiterName } from '../../../contract/limiters.ts'
 import { type ApplicableLimit, statedRequests, statedTokens } from '../../../observation/limit-scope.ts'
 import type { Observation } from '../../../observation/observation.ts'
 import { applicableLimit, isOpenList, isProbeRequest, requestTraits } from '../../../observation/requests/request.ts'
-import { is2xx, isAbuseBlock, isConcurrencyRejection, isReplayed } from '../../../observation/response.ts'
+import { is2xx, isAbuseBlock, isConcurrencyRejection, isOverLimit, isReplayed } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import { getOrAdd } from '../../merge.ts'
 import type { LimitResult } from '../../results.ts'
@@ -193,7 +193,7 @@ function memberOf(
   const requests = response && statedRequests(response.headers, contract)
   const reset = requests?.reset ?? null
   const kind = kindOf(observation, contract)
-  const waitMs = response?.status === 429 && kind === 'rejected' ? statedWait(limits, response.headers) : null
+  const waitMs = response !== null && kind === 'rejected' ? statedWait(limits, response.headers) : null
   return {
     id,
     key,
@@ -227,11 +227,11 @@ function kindOf(observation: Observation, contract: Contract): WindowRequest['ki
     isConcurrencyRejection(response, contract)
   )
     return 'uncertain'
-  // What the rest of its body says, such as that it is a block, is unknown.
-  if (response.status === 429 && outcome.kind === 'failed') return 'uncertain'
-  // Another policy refused it.
-  if (response.status === 429 && statesOtherPolicy(requests, response.headers, windowMs)) return 'uncertain'
-  if (response.status === 429 && mayRefuse(observation, response, contract)) return 'uncertain'
   // A truncated stream was accepted, since its headers arrived.
-  return response.status === 429 ? 'rejected' : is2xx(response.status) ? 'accepted' : 'uncertain'
+  if (!isOverLimit(response, contract)) return is2xx(response.status) ? 'accepted' : 'uncertain'
+  // What the rest of its body says, such as that it is a block, is unknown.
+  if (outcome.kind === 'failed') return 'uncertain'
+  // Another policy refused it.
+  if (statesOtherPolicy(requests, response.headers, windowMs)) return 'uncertain'
+  return mayRefuse(observation, response, contract) ? 'uncertain' : 'rejected'
 }

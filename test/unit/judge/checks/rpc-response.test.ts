@@ -238,4 +238,18 @@ describe('RPC responses', () => {
     expect(failedClauses(observation, { ...documentedContract, rpc })).toEqual({})
     expect(failedClauses(observation)).not.toEqual({})
   })
+
+  test('an error of a limit refuses a whole request with status 200, if a profile names its code', () => {
+    const limitExceeded = { jsonrpc: '2.0', id: null, error: { code: -32005, message: 'limit exceeded' } }
+    const named = { ...documentedContract, rpc: { ...documentedContract.rpc, limitCode: -32005 } }
+    const refusals = [batchObserved(limitExceeded), batchObserved([limitExceeded]), singleObserved(limitExceeded)]
+    for (const observation of refusals) {
+      expect(failedClauses(observation, named)).toEqual({})
+      expect(failedClauses(observation)).not.toEqual({})
+    }
+    const other = batchObserved({ ...limitExceeded, error: { code: -32000, message: 'no' } })
+    expect(Object.keys(failedClauses(other, named))).toEqual(['rpc.batch.correlation'])
+    const bare = { ...limitExceeded, jsonrpc: undefined }
+    expect(Object.keys(failedClauses(singleObserved(bare), named))).toEqual(['rpc.response'])
+  })
 })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../../../src/contract/documented.ts'
+import { createRateLimitAudit } from '../../../../../src/judge/audits/rate-limits/rate-limits.ts'
 import { createWrongRefusalCheck } from '../../../../../src/judge/audits/rate-limits/wrong-refusal.ts'
 import { createFindingLog } from '../../../../../src/judge/findings/findings.ts'
 import type { Observation } from '../../../../../src/observation/observation.ts'
@@ -42,6 +43,19 @@ function requestOf(step: Step, id: number, sentMs: number): Observation {
 
 const remainingOf = (left: number | undefined) =>
   left === undefined ? {} : { 'x-ratelimit-remaining-requests': String(left) }
+
+test('a JSON-RPC error refuses with status 200, if a profile names its code', () => {
+  const limitExceeded = { jsonrpc: '2.0', id: null, error: { code: -32005, message: 'limit exceeded' } }
+  const rejectedIn = (limitCode: number | null) => {
+    const contract = { ...documentedContract, rpc: { ...documentedContract.rpc, limitCode } }
+    const log = createFindingLog().reporterFor('rate-limits')
+    const audit = createRateLimitAudit({ contract, shared: false, startedAtMs }, log)
+    audit.add(observed(singleDescriptor, responseOf(200, limitExceeded), { sentMs: 0, headersMs: 5, endMs: 6 }), 0)
+    audit.finish(true)
+    return audit.limits().map(({ accepted, rejected }) => [accepted, rejected])
+  }
+  expect([rejectedIn(-32005), rejectedIn(null)]).toEqual([[[0, 1]], [[1, 0]]])
+})
 
 const left = (left: number): Step => ({ left })
 const status = (status: number, times = 1, states?: number): readonly Step[] =>
