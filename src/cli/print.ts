@@ -29,6 +29,11 @@ export const wantsJson = (values: Values): boolean => text(values, 'format') ===
 
 export const stdoutLayout = (): Page => layoutOf(process.stdout)
 
+/** A list is as wide as the terminal. A program that reads it gets one line per row. */
+export const listColumns = (
+  { isTTY, columns }: Pick<NodeJS.WriteStream, 'columns' | 'isTTY'> = process.stdout,
+): number => (isTTY === true && columns) || Number.POSITIVE_INFINITY
+
 /** What is no terminal has no width of its own. */
 export const layoutOf = (stream: Pick<NodeJS.WriteStream, 'columns' | 'isTTY'>): Page => ({
   columns: Math.min(stream.columns ?? 100, maxColumns),

@@ -75,9 +75,13 @@ export const heading = (page: Page, text: string): readonly string[] => ['', pai
 
 export const rightCell = (text: string): TableCell => ({ text, align: 'right' })
 
+/** A column of sentences that is narrower is hard to read. */
+const minLastColumn = 30
+
 /**
  * A table without styles. An empty header is omitted. Columns of numbers are aligned to the right. The last column is
- * wrapped so that lines have at most `columns` characters; nothing is clipped.
+ * wrapped so that lines have at most `columns` characters, or below the others if they leave it too little; nothing is
+ * clipped.
  */
 export function plainTable(
   header: readonly string[],
@@ -95,6 +99,15 @@ export function plainTable(
     2,
     all.map(row => row.slice(0, last).map(toCell)),
   )
+  const isTooNarrow =
+    columns - before < Math.min(minLastColumn, before) && rows.some(row => before + (row[last] ?? '').length > columns)
+  if (isTooNarrow)
+    return all
+      .flatMap(row => [
+        ...wrapWords(row.slice(0, last).join(' '), columns),
+        ...(row[last] ? wrapWords(row[last], columns - 4).map(line => `    ${line}`) : []),
+      ])
+      .join('\n')
   const lines = all.flatMap(row => {
     const blank = Array.from({ length: last }, () => '')
     const first = blank.map((_, column) => row[column] ?? '')

@@ -8,7 +8,7 @@ import { reasonOf } from '../../report/sections/clauses.ts'
 import { readReport } from '../../storage/run-directory.ts'
 import { exitCodes, listFlag, type Values } from '../flags.ts'
 import { contractOf } from '../load-plan.ts'
-import { printJson, wantsJson } from '../print.ts'
+import { listColumns, printJson, wantsJson } from '../print.ts'
 
 export async function clausesCommand(values: Values): Promise<number> {
   const directories = listFlag(values, 'run-dirs')
@@ -66,7 +66,7 @@ function listedText(listed: readonly ListedClause[]): string {
     const cell = status === 'judged' ? judges.join(', ') : status
     return [`§${section}`, id, cell, `${text}${remarks}${reason === null ? '' : ` ${reason}`}`]
   })
-  return plainTable([], rows)
+  return plainTable([], rows, listColumns())
 }
 
 type Coverage = {
@@ -112,5 +112,5 @@ function coverageText({ clauses: covered, exercised, notPromised: unpromised }: 
     return [`§${section}`, id, verdict, `${judged} judged`, violated > 0 ? `${violated} violated` : (reason ?? '')]
   })
   const rest = unpromised === 0 ? '' : `, ${unpromised} not promised`
-  return `${plainTable([], rows)}\n\n${exercised} of ${covered.length} clauses exercised${rest}`
+  return `${plainTable([], rows, listColumns())}\n\n${exercised} of ${covered.length} clauses exercised${rest}`
 }

@@ -38,10 +38,11 @@ const forCi: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 const nextSteps = `
 Next steps:
-  npx turnpike plan turnpike/scenario.yaml    what the scenario sends, costs and proves; sends nothing
-  npx turnpike run turnpike/scenario.yaml     run it against a reference service on this machine
-Then write the values of your service into turnpike/profile.yaml, copy .env.example to .env, and add .env and runs/ to
-.gitignore. Add --target to run it against your service.
+  npx turnpike plan turnpike/scenario.yaml    what it will send and cost
+  npx turnpike run turnpike/scenario.yaml     against a reference service here
+Then write the values of your service into turnpike/profile.yaml, copy
+.env.example to .env, and add .env and runs/ to .gitignore. Add --target to run
+it against your service.
 `
 
 /** Writes the first files of a project into a folder, and overwrites no file. With a target, they are for that target. */

@@ -21,7 +21,7 @@ import { defaultWalletSettings, type WalletSettings } from '../../service/wallet
 import { exitCodes, integerFlag, listFlag, number, text, type Values } from '../flags.ts'
 import { endingSignals } from '../interrupts.ts'
 import { contractOf } from '../load-plan.ts'
-import { printJson, wantsJson } from '../print.ts'
+import { listColumns, printJson, wantsJson } from '../print.ts'
 import { serviceUpstreams } from '../upstreams.ts'
 
 /**
@@ -80,7 +80,7 @@ export async function serviceCommand(values: Values): Promise<number> {
   if (values['list-lies'] === true) {
     const lies = [...allLies, ...liesOfProfiles].map(({ clause, name, text }) => ({ clause, name, text }))
     if (wantsJson(values)) printJson(lies)
-    else process.stdout.write(`${plainTable([], lies.map(Object.values))}\n`)
+    else process.stdout.write(`${plainTable([], lies.map(Object.values), listColumns())}\n`)
     return exitCodes.pass
   }
   const contract = contractOf(values)

@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { checkArguments, commandOf } from '../../../src/cli/check-arguments.ts'
 import { runCli } from '../../../src/cli/cli.ts'
@@ -7,6 +8,7 @@ import { commandHelp, mainHelp } from '../../../src/cli/help.ts'
 import { exitCodeOf } from '../../../src/cli/print.ts'
 import { UsageError } from '../../../src/lib/usage-error.ts'
 import type { Report } from '../../../src/report/document.ts'
+import { freshDirectory } from '../../support/turnpike.ts'
 
 const printed: string[] = []
 beforeEach(() => {
@@ -60,6 +62,35 @@ test.each([60, 80, 100, 200])('help fits a terminal of %i columns, and no line i
       .filter(line => line.length > Math.min(columns, 100)),
   ).toEqual([])
 })
+
+describe.each([[['clauses']], [['service', '--list-lies']], [['plan', 'smoke']], [['init', '$DIR']]])(
+  'what turnpike %j prints',
+  args => {
+    const printedAt = async (columns: number) => {
+      const terminal = { isTTY: true, columns }
+      const before = Object.entries(terminal).map(
+        ([name]) => [name, Object.getOwnPropertyDescriptor(process.stdout, name)] as const,
+      )
+      for (const [name, value] of Object.entries(terminal))
+        Object.defineProperty(process.stdout, name, { value, configurable: true })
+      printed.length = 0
+      try {
+        expect(await runCli(args.map(word => word.replace('$DIR', freshDirectory())))).toBe(exitCodes.pass)
+      } finally {
+        for (const [name, was] of before) {
+          if (was === undefined) Reflect.deleteProperty(process.stdout, name)
+          else Object.defineProperty(process.stdout, name, was)
+        }
+      }
+      return stripVTControlCharacters(printed.join('')).split('\n')
+    }
+
+    test.each([80, 200])('fits a terminal of %i columns', async columns => {
+      const lines = await printedAt(columns)
+      expect(lines.filter(line => line.length > columns)).toEqual([])
+    })
+  },
+)
 
 test.each([[['-h']], [['help']], [['--help', 'run']]])('%j prints the help', async args => {
   expect(await runCli(args)).toBe(exitCodes.pass)

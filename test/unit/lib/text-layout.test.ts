@@ -34,6 +34,21 @@ describe('a plain table', () => {
     expect(plainTable([], [['key', long]])).toBe(`key  ${long}`)
   })
 
+  test('has its last column below the others where they leave too little', () => {
+    const rows = [
+      ['a-name-of-32-characters-as-many-have', 'judge', 'A sentence about what a service does.'],
+      ['b', 'judge', 'Short.'],
+    ]
+    expect(plainTable([], rows, 60)).toBe(
+      [
+        'a-name-of-32-characters-as-many-have judge',
+        '    A sentence about what a service does.',
+        'b judge',
+        '    Short.',
+      ].join('\n'),
+    )
+  })
+
   test('takes rows of different lengths', () => {
     expect(plainTable(['a', 'b', 'c'], [['long name'], ['x', 'y', 'z']])).toBe(
       ['a          b  c', 'long name', 'x          y  z'].join('\n'),

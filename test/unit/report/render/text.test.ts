@@ -45,6 +45,20 @@ test('text: color is optional, and changes nothing but the color', () => {
   expect(plain).not.toContain('\u001b')
 })
 
+test.each([failingReport, passingReport])('text: no color says what the words do not', report => {
+  const painted = renderers
+    .text(report, { ...page, color: true })
+    .split('\u001b[')
+    .map(part => ({ color: part.slice(0, 3), words: part.slice(3) }))
+    .filter(({ color }) => ['31m', '32m', '33m'].includes(color))
+  expect(painted.length).toBeGreaterThan(0)
+  for (const { color, words } of painted) {
+    // A number counts what its heading names, such as unexpected 429s, and is painted unless it is zero.
+    expect(words).toMatch(/[a-z]|^[1-9]/i)
+    expect(painted.filter(each => each.words === words && each.color !== color)).toEqual([])
+  }
+})
+
 test('text: text of the target cannot control the terminal', () => {
   const [finding] = failingReport.findings
   if (finding === undefined) throw new Error('the fixture has a finding')
