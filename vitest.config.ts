@@ -5,6 +5,9 @@ const sweeps = ['test/sweeps/**/*.test.ts', 'test/honest/**/*.test.ts']
 /** Services and hostile targets over real sockets, and whole runs of the program. They wait more than they compute. */
 const slow = ['test/slow/**/*.test.ts', 'test/hostile/**/*.test.ts']
 
+/** They run scripts with bash, and recipes and repro scripts need it. */
+const needsBash = ['curl', 'repro-script'].map(name => `test/unit/run/${name}.test.ts`)
+
 /** Recipes for CI systems, and an installation that few users have: by night. */
 const byNight = ['recipes', 'without-optional'].map(name => `test/slow/installed/${name}.test.ts`)
 const isNightly = process.env.TURNPIKE_NIGHTLY === '1'
@@ -36,7 +39,10 @@ export default defineConfig({
           ...shared,
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: [...sweeps, ...slow, 'test/real/**', 'test/alone/**'],
+          exclude: [
+            ...[...sweeps, ...slow, 'test/real/**', 'test/alone/**'],
+            ...(process.platform === 'win32' ? needsBash : []),
+          ],
           // A thread that has loaded `undici` would use it for `fetch`, too.
           setupFiles: ['src/lib/keep-fetch.ts'],
           // Each thread loads a module once for all files, which saves a fifth of the time. A test that spies restores.

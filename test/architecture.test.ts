@@ -466,6 +466,7 @@ const doors: Readonly<Record<string, Door>> = {
       ...[
         'src/cli/commands/init.ts',
         'src/cli/commands/shrink.ts',
+        'src/cli/finding-script.ts',
         'src/outputs/github.ts',
         'src/storage/run-directory.ts',
         'src/run/threads.ts',

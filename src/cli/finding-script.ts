@@ -1,11 +1,13 @@
+import { writeFileSync } from 'node:fs'
 import { plural } from '../lib/format.ts'
+import { whyUnreadable } from '../lib/read-text.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { oneLine } from '../lib/visible.ts'
 import type { Report } from '../report/document.ts'
 import { type ChosenFinding, exampleOf } from '../report/numbered-findings.ts'
 import { reproScript } from '../run/repro-script.ts'
 import { type Sequence, sequenceOf } from '../run/sequence.ts'
-import { readJudgedRun, writeNewScript } from '../storage/run-directory.ts'
+import { readJudgedRun } from '../storage/run-directory.ts'
 
 /** Writes a script that sends the requests of a finding again, to a new file or to stdout. */
 export async function writeFindingScript(
@@ -28,6 +30,15 @@ export async function writeFindingScript(
   if (out === null) process.stdout.write(script)
   else writeNewScript(out, script)
   for (const line of notes(sequence, out)) process.stderr.write(`${line}\n`)
+}
+
+/** Writes a script that this user may run. Throws a UsageError unless the file is new, and writable. */
+function writeNewScript(path: string, text: string): void {
+  try {
+    writeFileSync(path, text, { flag: 'wx', mode: 0o700 })
+  } catch (cause) {
+    throw new UsageError({ where: path, got: whyUnreadable(cause), expected: 'a new file' })
+  }
 }
 
 function notes({ requests, missing, omitted }: Sequence, out: string | null): readonly string[] {

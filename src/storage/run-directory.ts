@@ -5,6 +5,7 @@ import { type Contract, contractSchema } from '../contract/contract.ts'
 import { recordedContract } from '../contract/profile.ts'
 import type { Comparison } from '../judge/compare/comparison.ts'
 import { type Slices, slicesSchema } from '../judge/metrics/slices.ts'
+import { sleepUntil, systemClock } from '../lib/clock.ts'
 import { hasHugeNumber, isNestedDeeper } from '../lib/json.ts'
 import { readText, whyUnreadable } from '../lib/read-text.ts'
 import { parseValid } from '../lib/schemas.ts'
@@ -120,15 +121,6 @@ export function shardLogFile(path: string, { plan, contract }: JudgedPlan, shard
 
 /** Files are created for this user only. `wx` fails if there is anything of that name, even a link to nowhere. */
 const newFile = { flag: 'wx', mode: 0o600 } as const
-
-/** Writes a script that this user may run. Throws a UsageError unless the file is new, and writable. */
-export function writeNewScript(path: string, text: string): void {
-  try {
-    writeFileSync(path, text, { flag: 'wx', mode: 0o700 })
-  } catch (cause) {
-    throw new UsageError({ where: path, got: whyUnreadable(cause), expected: 'a new file' })
-  }
-}
 
 /** Creates a directory for this user only, if there is none. Returns the first of the created ones, and throws a UsageError. */
 function makeDirectory(path: string): string | undefined {
@@ -254,11 +246,21 @@ async function writeFiles(path: string, texts: readonly NamedText[]): Promise<re
   return unwritten
 }
 
+/** Windows does not replace a file while another program, such as a virus scanner, reads it. */
+const whileRead = ['EACCES', 'EBUSY', 'EPERM']
+const [maxPauses, pauseMs] = [10, 20]
+
 /** Replaces a file atomically: a reader sees the old file or the new one. */
-export async function replaceFile(file: string, text: string): Promise<void> {
+export async function replaceFile(file: string, text: string, move = rename, clock = systemClock()): Promise<void> {
   await rm(`${file}.new`, { force: true })
   await writeFile(`${file}.new`, text, newFile)
-  await rename(`${file}.new`, file)
+  for (let pauses = 0; ; pauses++)
+    try {
+      return await move(`${file}.new`, file)
+    } catch (cause) {
+      if (pauses === maxPauses || !whileRead.includes((cause as NodeJS.ErrnoException).code ?? '')) throw cause
+      await sleepUntil(clock, clock.nowMs() + pauseMs)
+    }
 }
 
 export type RecordedRun = {

@@ -178,7 +178,7 @@ describe('the index of runs', () => {
     expect(await namesOf(folder)).toEqual([])
   })
 
-  test.skipIf(process.getuid?.() === 0)('a folder that cannot be written is read every time', async () => {
+  test.skipIf((process.getuid?.() ?? 0) === 0)('a folder that cannot be written is read every time', async () => {
     const folder = freshDirectory()
     run(folder, 'a', startedOn(1))
     chmodSync(folder, 0o500)
