@@ -327,8 +327,8 @@ export const commands: readonly Command[] = [
       number: { type: 'string', describe: 'The number of a finding, as in the list of findings' },
     },
     flags: {
-      target: { ...target, describe: 'Base URL of the service (default: that of the run)' },
-      profile: { ...profile, describe: 'Profile (YAML or a shipped name); default: that of the run' },
+      target: { ...target, describe: 'Base URL of the service (default: as in the run)' },
+      profile: { ...profile, describe: 'Profile (YAML or a shipped name); default: as in the run' },
       'budget-usd': { ...budget, describe: 'Maximum spend of all runs in USD, or unlimited' },
       'top-up': topUp,
       'max-time': { type: 'string', describe: 'Maximum time of all runs', default: '10m' },

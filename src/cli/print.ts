@@ -34,7 +34,7 @@ export const listColumns = (
   { isTTY, columns }: Pick<NodeJS.WriteStream, 'columns' | 'isTTY'> = process.stdout,
 ): number => (isTTY === true && columns) || Number.POSITIVE_INFINITY
 
-/** What is no terminal has no width of its own. */
+/** What is not a terminal has no width of its own. */
 export const layoutOf = (stream: Pick<NodeJS.WriteStream, 'columns' | 'isTTY'>): Page => ({
   columns: Math.min(stream.columns ?? 100, maxColumns),
   color: isColored(stream),

@@ -105,7 +105,7 @@ function openingNotes(plan: Plan, info: RunInfo, path: string): readonly string[
       : differing.length === 0
         ? []
         : [
-            `The target publishes different limits than the profile: ${differing.join(', ')} per minute. Rates use those of the ${limits.by}.`,
+            `The target publishes different limits than the profile: ${differing.join(', ')} per minute. Rates use the limits of the ${limits.by}.`,
           ]
   return [
     target === null ? `Started a reference service at ${info.target}.` : `The target is ${info.target}.`,

@@ -48,7 +48,7 @@ export const clauses = Object.fromEntries(clauseIds.map(id => [id, clauseOf(rows
   Record<ClauseId, Clause>
 >
 
-/** Whether a clause is no sentence of the document, so that only a profile can promise it. */
+/** Whether a clause is not a sentence of the document, so that only a profile can promise it. */
 export const isExtra = (id: ClauseId): boolean => clauses[id].isExtra === true
 
 function clauseOf([section, judges, text, more]: ClauseRow): Clause {

@@ -254,7 +254,7 @@ export const contractSchema = z.strictObject({
       ),
     counts: z
       .enum(['non-success', 'client-errors-but-429'])
-      .describe('what counts as a failure: every response that is no success, or `client-errors-but-429`'),
+      .describe('what counts as a failure: every response that is not a success, or `client-errors-but-429`'),
     blockedCount: z
       .boolean()
       .nullable()

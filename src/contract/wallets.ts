@@ -181,7 +181,7 @@ export type WalletTerms = z.infer<typeof walletTerms>
 
 /**
  * The path of a simulated Solana node at the reference service. Clients read the mint and a recent block there, so that
- * they build payments without a network. It is no part of the contract.
+ * they build payments without a network. It is not part of the contract.
  */
 export const referenceSolanaNode = '/x402/solana-rpc'
 

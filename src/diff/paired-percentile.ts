@@ -14,7 +14,7 @@ export type PercentileName = `p${number}.${(typeof comparedTimings)[number]}`
 
 const named = new RegExp(`^p(\\d{2}(?:\\.\\d)?)\\.(${comparedTimings.join('|')})$`)
 
-/** null: it is no name of a percentile from 50 on. */
+/** null: it is not a name of a percentile from 50 on. */
 export function percentileOf(name: string): { readonly share: number; readonly timing: SlicedTiming } | null {
   const [, percent, timing] = named.exec(name) ?? []
   const known = comparedTimings.find(each => each === timing)

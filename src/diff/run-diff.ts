@@ -72,7 +72,7 @@ export async function runDiff(job: DiffJob, io: DiffIo): Promise<TargetDiff> {
   }
   const planned = createPromise<Plan>()
   const bothReady = createPromise<null>()
-  // Without OLD there is nobody to wait.
+  // Without OLD, no side waits.
   bothReady.promise.catch(() => {})
 
   const ioOf = (side: SideIndex): DraftIo => ({

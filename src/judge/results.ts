@@ -216,7 +216,7 @@ export const thresholdResultSchema = z.object({
     .number()
     .nullable()
     .default(null)
-    .meta({ description: 'The capacity of all calls, if the value is the share of one; null: it is no share.' }),
+    .meta({ description: 'The capacity of all calls, if the value is the share of one; null: it is not a share.' }),
   operator: openText<Operator>(),
   bound: z.number(),
   /** Of the value and of the bound; a ratio of 1 is 100 %. */

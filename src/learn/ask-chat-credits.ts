@@ -77,7 +77,7 @@ type Guess = { readonly path: string; readonly answer: Answer }
 
 const isBalance = ({ answer: { status, body } }: Guess): boolean => is2xx(status) && toObject(body) !== null
 
-/** Asks at one path after the other, until one may be that of a balance. That others do not exist is no mistake. */
+/** Asks at one path after the other, until one may be that of a balance. That others do not exist is not a mistake. */
 async function guessBalance(lookAt: (path: string) => Promise<Answer>): Promise<readonly Guess[]> {
   const guesses: Guess[] = []
   for (const path of balancePaths) {

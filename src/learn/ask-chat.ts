@@ -324,7 +324,7 @@ const aboutReplays = /replay|idempot|cache|duplicate/
 /** A value that other replays have, too: no time, age or identifier. */
 const isWord = (text: string): boolean => /^([a-z][a-z_-]{0,30}|1)$/i.test(text)
 
-/** What a repeated completion has that neither the first one nor one with another key has; or why it is no replay. */
+/** What a repeated completion has that neither the first one nor one with another key has; or why it is not a replay. */
 function replayMarkIn(original: Answer, repeated: Answer, other: Answer): ReplayMark | string {
   const isRepeated = digestOf(repeated) === digestOf(original)
   if (isRepeated && digestOf(other) === digestOf(original))

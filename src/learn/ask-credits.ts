@@ -31,7 +31,7 @@ export const multipliers: Question = {
   },
 }
 
-/** A ratio that is not a whole number is no multiplier. Then the credits are judged by the documented one. */
+/** A ratio that is not a whole number is not a multiplier. Then the credits are judged by the documented one. */
 function multiplierFact(tier: string, method: string, reply: Answer, base: number): Fact {
   const path = ['rpc', 'multipliers', tier] as const
   const { credits } = creditsIn(reply)

@@ -140,7 +140,7 @@ function demandedFacts(demanded: Contract | null): readonly Fact[] {
   ]
 }
 
-/** What no dialect explains: a total that is no sum, events that are labeled as something else. */
+/** What no dialect explains: a total that is not a sum, events that are labeled as something else. */
 const contradictions: readonly string[] = ['chat.usage.sum', 'chat.stream.content-type']
 
 /** A target that contradicts itself has a defect. So the promise stays, and a run fails on it. */

@@ -6,7 +6,7 @@ const maxDepth = 100
 
 /**
  * Plain data of a program in place of a file, with paths such as `calls.chat.kind` in place of lines. The value is a copy,
- * without members that are undefined. Throws a UsageError if a part is no plain data, such as a function or a cycle.
+ * without members that are undefined. Throws a UsageError if a part is not plain data, such as a function or a cycle.
  */
 export function dataSource(data: unknown, name: string, kind: YamlKind): YamlSource {
   const refused: SchemaMistake[] = []

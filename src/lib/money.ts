@@ -6,7 +6,7 @@ import { isDecimal } from './numbers.ts'
  */
 const PICO_DIGITS = 12
 
-/** An amount in a text has at most this many digits before the point. Nobody has as much money, and sums of it are finite. */
+/** An amount in a text has at most this many digits before the point. Larger amounts are not plausible, and sums of these are finite. */
 export const maxWholeDigits = 100
 
 /**

@@ -8,7 +8,7 @@ const chunkBytes = 65_536
 
 /**
  * The text of `file`: a file, or a pipe that ends soon. Throws a UsageError if it cannot be read, is longer than
- * `maxBytes`, or is no text.
+ * `maxBytes`, or is not a text.
  */
 export function readText(file: string, maxBytes: number, expected: string): string {
   const mistake = (got: string) => new UsageError({ where: file, got, expected })
@@ -34,7 +34,7 @@ export function whyUnreadable(cause: unknown): string {
 }
 
 function readBytes(file: string, maxBytes: number, mistake: (got: string) => UsageError): Buffer {
-  // Without waiting, so that a pipe that nobody writes to cannot block the program.
+  // Without waiting, so that a pipe without a writer cannot block the program.
   const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
     const stats = fstatSync(descriptor)

@@ -56,7 +56,7 @@ export function nearest(word: string, words: readonly string[]): { readonly hint
   return match === undefined ? {} : { hint: `did you mean "${match}"?` }
 }
 
-/** Nobody misspells a longer word, and comparing it would take long. */
+/** Longer words are rarely misspelled, and comparing them would take long. */
 const maxWordLength = 200
 
 /** `chat, rpc or replay`. */
@@ -80,7 +80,7 @@ export function describeValue(value: unknown): string {
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
   if (typeof value === 'object') return Object.keys(value).length === 0 ? 'an empty mapping' : 'a mapping'
   if (typeof value === 'number' && !Number.isFinite(value))
-    return Number.isNaN(value) ? 'a value that is no number' : 'a number that is too large'
+    return Number.isNaN(value) ? 'a value that is not a number' : 'a number that is too large'
   const text = typeof value === 'string' ? JSON.stringify(value) : String(value)
   if (hideLikelySecrets(text) !== text) return 'a text that looks like a key'
   return text.length > 80 ? `${text.slice(0, 77)}…` : text

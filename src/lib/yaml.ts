@@ -232,7 +232,7 @@ type YamlKey = {
   readonly name: string
   readonly offset: number
   readonly repeated: boolean
-  /** Whether its value only names a variable of the environment, and is no secret itself. */
+  /** Whether its value only names a variable of the environment, and is not a secret itself. */
   readonly isNamed: boolean
 }
 

@@ -10,7 +10,7 @@ export type PublishedLimits =
   | { readonly kind: 'answered'; readonly caller: string; readonly perMinute: ReadonlyMap<string, number> }
 
 /** For a plan that is only printed. */
-export const notDiscovered: PublishedLimits = { kind: 'not-asked', why: 'a run discovers those of the target' }
+export const notDiscovered: PublishedLimits = { kind: 'not-asked', why: 'a run discovers the limits of the target' }
 
 /**
  * Every limit of a scenario by the profile and by the target, and which of the two applies. A profile may state the limits

@@ -113,7 +113,7 @@ const sourceOf = ({ runId, prompts }: Recording): string => (prompts === undefin
 
 type Lengths = Pick<TracePrompt, 'promptTokens' | 'maxCompletionTokens'>
 
-/** The mean lengths by call. Throws a UsageError for a call that is no chat, or whose maximum a prompt exceeds. */
+/** The mean lengths by call. Throws a UsageError for a call that is not a chat, or whose maximum a prompt exceeds. */
 function checkedMeans(where: string, recording: Recording, calls: Scenario['calls']): Record<string, Lengths> {
   const { count, call: callOf, prompts } = recording
   const source = sourceOf(recording)

@@ -76,7 +76,7 @@ export function decidingOf(threshold: Threshold, plan: Pick<Plan, 'stages'>): De
       if (measure.of.kind !== 'percentile') return end(`a ${nameOf[measure.of.kind]} has no bound`)
       if (measure.timing === 'itl' || measure.timing === 'icl')
         return end('gaps of one stream are alike, so they are no sample')
-      if (measure.timing === 'lateness') return end('lateness is that of Turnpike')
+      if (measure.timing === 'lateness') return end('lateness is a delay of Turnpike itself')
       return isOrdered ? { by: 'bound' } : end('no bound shows that two values are equal')
     }
     case 'count': {

@@ -179,7 +179,7 @@ const nothingKnown: MutantResult = {
   ...{ verdict: 'inconclusive', reasons: [], thresholds: [], failed: [], clauses: [], different: [] },
 }
 
-/** Whose requests they are, by their keys. A request with a key of nobody is left out. */
+/** Whose requests they are, by their keys. A request with an unknown key is left out. */
 function callersOf(requests: readonly ServiceRequest[], callers: readonly Caller[]): readonly number[] {
   const indices = new Map(
     callers.flatMap((caller, index) => (caller.kind === 'key' ? caller.keys.map(key => [key, index] as const) : [])),

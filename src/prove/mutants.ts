@@ -42,7 +42,7 @@ export type Mutant = {
   readonly group: string
   /** What the service does, in one line. */
   readonly text: string
-  /** The promise that it breaks; null: none, since nobody promises times. */
+  /** The promise that it breaks; null: none, since times are not promised. */
   readonly clause: ClauseId | null
   readonly terms: Pick<MutantTerms, 'lie' | 'fault'>
 }

@@ -24,7 +24,7 @@ const nearRuns = { min: 16, max: 120 } as const
 const maxRequests = 20_000
 /** Seeds of services that no other run has. */
 const firstSeed = 1_000_001
-/** A service that is slower by more is no subject of a threshold. */
+/** A service that is slower by more is not a subject of a threshold. */
 const maxSlowdown = 100
 
 const timesOf = (thresholds: readonly Threshold[]) =>

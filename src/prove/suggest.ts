@@ -167,7 +167,7 @@ async function withCandidates(
   return survivors.map((mutant, survivor) => {
     const slots = new Set(replies[survivor]?.different)
     const filter = mutant.clause === null ? null : callFilterOf(mutant.clause)
-    // A request with a key of nobody belongs to no caller.
+    // A request with an unknown key belongs to no caller.
     const isMatching = ({ calls }: PricedAddition) => filter !== null && Object.values(calls).some(filter.matches)
     const matching = all.filter(isMatching)
     const different = all.filter((_, index) => slots.has(index))

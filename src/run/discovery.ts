@@ -78,9 +78,7 @@ export async function discover(
       ? null
       : await read('limits', paths.rateLimits, parseLimits)
   const noteOf = (what: string, answer: { readonly why?: string } | null) =>
-    answer?.why === undefined
-      ? []
-      : [`The target does not state its ${what} (${answer.why}), so those of the profile are used.`]
+    answer?.why === undefined ? [] : [`The target does not state its ${what} (${answer.why}), so the profile is used.`]
   return {
     statements: { models: models?.value ?? null, networks: networks?.value ?? null, limits: limits?.value ?? null },
     limits:

@@ -275,7 +275,7 @@ function startThread(service: WarmUpService): Promise<Service> {
 }
 
 /**
- * V8 assumes that nobody detaches a buffer, until somebody does; then it discards all code that relied on it. undici's
+ * V8 assumes that buffers are never detached; after the first one is, it discards all code that relied on it. undici's
  * parser detaches one when its memory grows, in the middle of a load.
  */
 function detachBuffer(): void {

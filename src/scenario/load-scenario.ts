@@ -61,7 +61,7 @@ export type WrittenScenario = string | JsonObject
 const sourceOf = (written: WrittenScenario, file: string): YamlSource =>
   typeof written === 'string' ? parseYaml(written, file, scenarioFile) : dataSource(written, file, scenarioFile)
 
-/** The members of a scenario, without a check. Throws a UsageError if the text is no YAML. */
+/** The members of a scenario, without a check. Throws a UsageError if the text is not YAML. */
 export const membersOf = (written: WrittenScenario, file: string): JsonObject =>
   entriesOf(sourceOf(written, file).value)
 

@@ -72,7 +72,7 @@ export const callersSchema = mapping({
   'limits-from': z
     .enum(limitsOf, { error: oneOf(limitsOf) })
     .default('target')
-    .describe('The limits that "of tier" refers to: those that the target publishes, or those of the profile.'),
+    .describe('The limits that "of tier" refers to: published by the target, or stated in the profile.'),
   shared: flagField.default(false).describe('Whether others use the same accounts during the run.'),
 })
 

@@ -12,11 +12,11 @@ export const timingMeanings: Readonly<Record<Timing, string>> = {
   latency: 'Time from the instant at which the request was due to the last byte of its response.',
   'service-time': 'Time from the send to the last byte of the response.',
   ttft: 'Time to first token: from the send to the first token of a stream.',
-  ttfct: 'Time to first content token: from the send to the first token that is no reasoning.',
+  ttfct: 'Time to first content token: from the send to the first token that is not reasoning.',
   tpot: 'Time per output token after the first one.',
   itl: 'Inter-token latency: gaps between tokens, of streams with one token per chunk.',
   icl: 'Inter-chunk latency: gaps between chunks that hold tokens.',
-  lateness: 'Delay of the send, which is that of Turnpike itself.',
+  lateness: 'Delay of the send, which Turnpike itself causes.',
 }
 
 /**

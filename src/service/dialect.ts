@@ -50,7 +50,7 @@ export function createDialect(contract: Contract): {
   }
 }
 
-/** Writes one statement as another one. What is no number stays as it is. */
+/** Writes one statement as another one. What is not a number stays as it is. */
 function write(
   headers: Record<string, string>,
   { header, form, member }: LimitStatement,
@@ -93,7 +93,7 @@ function withWait({ 'retry-after': seconds, ...headers }: Headers, limits: Limit
 
 /**
  * The service, and its lies, know keys as bearer tokens. Where a profile has another header or scheme, each request is
- * translated first, so that a bearer token is no key there. What a profile adds to each request is demanded.
+ * translated first, so that a bearer token is not a key there. What a profile adds to each request is demanded.
  */
 export function createReader(contract: Contract, values: HeaderValues): (request: ServiceRequest) => ServiceRequest {
   const { scheme } = contract.auth

@@ -16,7 +16,7 @@ export type ServiceRequest = {
   readonly body: Buffer | string
   /** What it lacks of what the profile adds to each request. */
   readonly lacks?: string | null
-  /** The status of the reply if it could not be read: it is no HTTP, or too large. */
+  /** The status of the reply if it could not be read: it is not HTTP, or too large. */
   readonly unreadable?: number
 }
 

@@ -162,7 +162,7 @@ export function createService(options: ServiceOptions): Service {
     const arrivedMs = clock.wallMs()
     if (request.unreadable !== undefined) {
       const state = received(request, arrivedMs, null)
-      return send(errorReply(state, request.unreadable, 'This is no valid HTTP request'), state)
+      return send(errorReply(state, request.unreadable, 'This is not a valid HTTP request'), state)
     }
     wallets.applyDueCredits(arrivedMs)
     const signIn = wallets.signIn(request, arrivedMs)
@@ -178,7 +178,7 @@ export function createService(options: ServiceOptions): Service {
     writeBalances(account, state.headers)
     const blocked = guard.rejectBlocked(state, account)
     const finish = (reply: Reply): Reply => {
-      // Nobody receives the reply to a caller that left, so it is no failure of its own.
+      // A caller that left does not receive the reply, so this is not another failure.
       if (!leaves.aborted) guard.record(state, account, reply, blocked !== null)
       if (account.wallet !== undefined && is2xx(reply.status)) writeRemaining(state, account)
       return send(reply, state)

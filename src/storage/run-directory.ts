@@ -279,7 +279,7 @@ export function readJudgedPlan(path: string): Pick<RecordedRun, 'plan' | 'contra
   }
 }
 
-/** What the run at `path` was judged by, and its observations, which may be none. Throws a UsageError if it is no run directory. */
+/** What the run at `path` was judged by, and its observations, which may be none. Throws a UsageError if it is not a run directory. */
 export function readJudgedRun(path: string, { load }: Pick<Report, 'load'>) {
   const logs = logFiles(path, Math.max(1, load.workers.length))
   return { ...readJudgedPlan(path), observations: () => observationsIn(logs) }
@@ -328,7 +328,7 @@ const maxNesting = 200
 
 const runDirectory = 'a run directory, as written by `turnpike run`'
 
-/** Throws a UsageError if `path` is no directory, or has none of the files that every run has. */
+/** Throws a UsageError if `path` is not a directory, or has none of the files that every run has. */
 function assertRunDirectory(path: string): void {
   const expected = runDirectory
   const stats = statsOf(path)

@@ -54,7 +54,7 @@ function itemOf(line: number, values: readonly string[], at: Positions, columns:
   return { line, row, model: values[at.model] || null }
 }
 
-/** A text that is no number stays a text, for the message. */
+/** A text that is not a number stays a text, for the message. */
 const numberOf = (written: string | undefined): unknown =>
   written === undefined || written === '' ? undefined : Number.isNaN(Number(written)) ? written : Number(written)
 

@@ -86,7 +86,7 @@ export type ImportedTraffic = {
   readonly completionTokens: number
   /** Requests that the sample does not keep. */
   readonly notSampled: number
-  /** What is no request to a model, by its reason. */
+  /** What is not a request to a model, by its reason. */
   readonly leftOut: Readonly<Record<string, number>>
   /** Bad lines, and what is wrong with the first ones. */
   readonly bad: number

@@ -31,7 +31,7 @@ type Row = {
 
 /**
  * The arrivals of a trace for the stage `name`. Requests of one session have one caller; all others take turns. A request
- * without a call belongs to the first one. Throws a UsageError for a line that is no request.
+ * without a call belongs to the first one. Throws a UsageError for a line that is not a request.
  */
 export async function readTrace(name: string, file: string, use: TraceUse, max = maxRows): Promise<Recording> {
   const rows: Row[] = []

@@ -18,7 +18,7 @@ export type TraceRow = {
   readonly text: string | null
 }
 
-/** A line that is no request: what is wrong with it. */
+/** A line that is not a request: what is wrong with it. */
 export type BadRow = { readonly mistake: Omit<Mistake, 'where'> }
 
 /** What a part of a file is: a request, something else that is left out, or a mistake. */
@@ -86,7 +86,7 @@ export function parseTraceLine(text: string): TraceRow | BadRow {
   try {
     value = JSON.parse(text)
   } catch {
-    return { mistake: { got: 'a line that is no JSON', expected: 'a JSON object' } }
+    return { mistake: { got: 'a line that is not JSON', expected: 'a JSON object' } }
   }
   return isObject(value) ? rowOf(value) : { mistake: { got: describeValue(value), expected: 'a JSON object' } }
 }

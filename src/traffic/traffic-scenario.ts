@@ -48,7 +48,7 @@ export function trafficScenario(traffic: TrafficScenario): string {
     'callers: { count: 1 }',
     '',
     'calls:',
-    '  # The lengths are the longest; the trace has those of each request.',
+    '  # The lengths are the longest; the trace has the lengths of each request.',
     ...callLines,
     '',
     'stages:',

@@ -258,7 +258,7 @@ describe('a baseline', () => {
     ['that goes on', { conclusion: null }],
   ]
 
-  test.each(todays(untrusted, 3))('is no run %s', async (_, changes) => {
+  test.each(todays(untrusted, 3))('is not a run %s', async (_, changes) => {
     const last = await fetched([{ ...trusted, ...changes }])
     expect([last.ids, last.log]).toEqual([
       [],
@@ -270,7 +270,7 @@ describe('a baseline', () => {
     expect(named.asked).not.toContain('run download')
   })
 
-  test('is no run whose report did not pass', async () => {
+  test('is not a run whose report did not pass', async () => {
     for (const verdict of ['inconclusive', 'fail', undefined])
       expect((await fetched([trusted], 'last', {}, { verdict })).ids).toEqual([])
   })

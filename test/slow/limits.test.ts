@@ -81,7 +81,7 @@ describe.concurrent('a target with lower limits than documented', () => {
     const run = await turnpike(['run', scenarioFile(), '--target', target, '--out', out])
     expect(run.code).toBe(0)
     expect(run.stderr).toContain(
-      'The target publishes different limits than the profile: chat:ref-nano-3b 300 instead of 500 per minute. Rates use those of the target.',
+      'The target publishes different limits than the profile: chat:ref-nano-3b 300 instead of 500 per minute. Rates use the limits of the target.',
     )
     const plan = readJson(out, 'plan.json') as Plan
     expect(plan.limits.scopes).toContainEqual({ ...expectedLimit, from: 'target' })
@@ -130,7 +130,7 @@ describe.concurrent('no discovery request is sent', () => {
     const file = scenarioFile()
     writeFileSync(file, `target: ${target}\n${readFileSync(file, 'utf8')}`)
     const plan = await planOf([file])
-    expect(plan.limits.discovery).toEqual({ kind: 'not-asked', why: 'a run discovers those of the target' })
+    expect(plan.limits.discovery).toEqual({ kind: 'not-asked', why: 'a run discovers the limits of the target' })
     expect(request).toEqual([])
   })
 

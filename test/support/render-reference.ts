@@ -240,7 +240,7 @@ function renderStages(): string {
 
 type CountName = (typeof plainCounts)[number]
 
-/** A measure that is no timing, with the section of docs/measurement.md that defines it, and an example. */
+/** A measure that is not a timing, with the section of docs/measurement.md that defines it, and an example. */
 type Definition = readonly [meaning: string, section: string, example: string]
 
 const counted = 'what-is-counted'

@@ -85,7 +85,7 @@ const protocol = { source: 'profile', isExtra: true, needs: 'a profile that prom
 
 /** Rules of JSON-RPC 2.0 that the document leaves to the node. */
 export const rpcProtocolClauses = {
-  'rpc.protocol.no-json': ['4.3', 'probe', 'A request that is no JSON gets one error with the code -32700.', protocol],
+  'rpc.protocol.no-json': ['4.3', 'probe', 'A request that is not JSON gets one error with the code -32700.', protocol],
   'rpc.protocol.version': ['4.3', 'probe', 'A request without jsonrpc 2.0 gets the error -32600.', protocol],
   'rpc.protocol.unknown-method': ['4.3', 'probe', 'A method that does not exist gets the error -32601, or -32004 of EIP-1474.', protocol],
   'rpc.protocol.empty-batch': ['4.3', 'probe', 'An empty batch gets one error with the code -32600, and no list.', protocol],

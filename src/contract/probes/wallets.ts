@@ -15,7 +15,7 @@ const signedBy = (as: BadSignIn, request: Probe['request'] = toNode): Probe => (
 
 const toNode = rpcRequest(() => rpcItem('eth_blockNumber'))
 
-/** An address that belongs to nobody. */
+/** An address without an owner. */
 const otherAddress = '0x000000000000000000000000000000000000dEaD'
 
 /** The document does not show the status for another wallet. */

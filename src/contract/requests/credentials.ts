@@ -52,7 +52,7 @@ export type KeyForgery = (typeof keyForgeries)[number]
 export const isKeyForgery = (sender: string): sender is KeyForgery =>
   (keyForgeries as readonly string[]).includes(sender)
 
-/** The key of these headers in another form. A caller without a key sends one of nobody. */
+/** The key of these headers in another form. A caller without a key sends an unknown one. */
 export function misplacedKey(form: KeyForm, own: Readonly<Record<string, string>>, forgery: KeyForgery) {
   const header = keyHeader(form)
   const { scheme } = form

@@ -86,7 +86,7 @@ const answersOfBody = (body: JsonObject | null): readonly ChoiceAnswer[] =>
     }
   })
 
-/** A tool without parameters needs no arguments. A tool of the service, which nobody offered, has any. */
+/** A tool without parameters needs no arguments. A tool of the service, which the request did not offer, may have any. */
 function checkArguments(
   { name, said }: Call,
   offered: readonly (JsonObject | null)[],

@@ -27,7 +27,7 @@ type Completion = {
   readonly isTruncated: boolean
 }
 
-const unknownPrice = { text: 'nobody states the price of the model; the profile may', clause: null }
+const unknownPrice = { text: 'the price of the model is not stated; the profile may state it', clause: null }
 
 type ChatObservation = Observation & { readonly request: ChatDescriptor }
 

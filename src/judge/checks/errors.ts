@@ -123,10 +123,10 @@ function wrongErrorObject(
   if (isOffer(response, { wallets })) return null
   if (errors.layout === null) {
     if (body === null && !(Array.isArray(value) && value.some(toObject)))
-      return 'is no JSON object, expected one with a text'
+      return 'is not a JSON object, expected one with a text'
     return hasText(value) ? null : `is ${quote(value)}, expected an object with a text`
   }
-  if (body === null) return 'is no JSON object, expected a text or an object as error'
+  if (body === null) return 'is not a JSON object, expected a text or an object as error'
   const { error } = body
   const isErrorObject = (typeof error === 'string' && error !== '') || toObject(error) !== null
   if (isErrorObject) return null
@@ -165,7 +165,7 @@ function missingFromDetailedError(body: Body): string | null {
   const isDetails = details === undefined || details === null || typeof details === 'string' || toObject(details)
   if (!isDetails) return `details ${quote(details)}, which is neither an object nor a text`
   const isIssues = issues === undefined || issues === null || (Array.isArray(issues) && issues.every(toObject))
-  if (!isIssues) return `issues ${quote(issues)}, which is no list of objects`
+  if (!isIssues) return `issues ${quote(issues)}, which is not a list of objects`
   return missingFromError(body)
 }
 

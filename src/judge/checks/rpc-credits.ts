@@ -52,7 +52,10 @@ export const checkRpcCredits: Check<'rpc-credits', RpcDescriptor> = (observation
   else if (!hasStatedCredits(request, contract)) reporter.unjudged('rpc.credits.amount', unknownPrice)
 }
 
-const unknownPrice = { text: 'nobody states the credits of the network or of a method; the profile may', clause: null }
+const unknownPrice = {
+  text: 'the credits of the network or of a method are not stated; the profile may state them',
+  clause: null,
+}
 
 /** Whether the credits of all items are stated, so that responses need not be compared with each other. */
 export const hasStatedCredits = ({ network, items }: RpcDescriptor, contract: Contract): boolean =>

@@ -28,7 +28,7 @@ export function timingMs(timing: RequestTiming, o: Observation): number | null {
   }
 }
 
-/** null: the response is no stream, its client made the gaps, or they may not be gaps between tokens. */
+/** null: the response is not a stream, its client made the gaps, or they may not be gaps between tokens. */
 export function gapsMs(timing: GapTiming, o: Observation): readonly number[] | null {
   const stream = streamOf(o)
   if (stream === null || isReadSlowly(o)) return null

@@ -165,7 +165,7 @@ const ownReasons: Partial<Record<DropReason, { readonly why: string; readonly re
   interrupted: { why: 'because the run was ended', remedy: 'let it end by itself' },
 }
 
-/** The number of requests that Turnpike held back, which is no fault of the target. */
+/** The number of requests that Turnpike held back, which is not a fault of the target. */
 export const heldBack = ({ drops }: Pick<RequestStats, 'drops'>): number =>
   [...drops].reduce((sum, [reason, count]) => sum + (Object.hasOwn(ownReasons, reason) ? count : 0), 0)
 

@@ -87,7 +87,7 @@ function lists(secret: string): readonly Form[] {
 
 const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
 
-/** A digit whose bits of the secret are replaced; the character itself if it is no Base64 digit. */
+/** A digit whose bits of the secret are replaced; the character itself if it is not a Base64 digit. */
 export function maskDigit(character: string, { bits, star: by }: SharedDigit, side: 'before' | 'after'): string {
   const value = digits.indexOf(character === '-' ? '+' : character === '_' ? '/' : character)
   if (character === '' || value < 0) return character

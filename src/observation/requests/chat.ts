@@ -24,7 +24,7 @@ export const chatRequestSchema = z.object({
   replay: replayRoleSchema.optional(),
   /** Missing: it has no twin. */
   twin: twinRoleSchema.optional(),
-  /** Missing: it is no turn of a conversation. */
+  /** Missing: it is not a turn of a conversation. */
   turn: turnSchema.optional(),
   /** The position of its arrival in a stage that repeats a trace, which decides its prompt. Missing: its call does. */
   recorded: whole.optional(),

@@ -38,7 +38,7 @@ export const resourceTraits: RequestTraits<ResourceDescriptor> = {
   subject: request => request.resource,
   pricing: () => 'maximum',
   timestampMs: request => request.timestampMs,
-  // Nobody has queued the video.
+  // The video was never queued.
   isIntended: ({ resource }, status, contract) =>
     is2xx(status) || (resourceOf(contract, resource)?.draws === 'video-retrieve' && [400, 404].includes(status)),
 }

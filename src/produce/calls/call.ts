@@ -43,7 +43,7 @@ export type RequestPosition = {
   /** The id of the first request of the arrival. */
   readonly firstId: number
   readonly step: ArrivalStep
-  /** Missing: it is no turn of a conversation. */
+  /** Missing: it is not a turn of a conversation. */
   readonly turn?: TurnPosition | undefined
   /** Missing: its call decides its prompt. */
   readonly prompt?: RecordedPrompt | undefined
@@ -85,7 +85,7 @@ export type TurnPosition = {
   readonly steps?: readonly ArrivalStep[] | undefined
   /** What earlier turns left. Missing: every earlier turn has a synthetic answer, as far as the plan decides it. */
   readonly history?: SessionHistory | undefined
-  /** Missing: nobody needs the answer. */
+  /** Missing: the answer is not needed. */
   readonly onAnswer?: AnswerSink | undefined
 }
 

@@ -34,7 +34,7 @@ export const chatRequests: RequestBuilder<CallOf<'chat'>> = {
 /**
  * The text of a recorded prompt: of its own, or words. Equal blocks have equal words, prompts of a session begin with the
  * same words, and all else is new in each run, since a cache of the target may outlive a run. `newTokens`: how many words
- * only this request has; undefined if nobody knows.
+ * only this request has; undefined if it is unknown.
  */
 function recordedText(
   { promptTokens, session, sharedTokens, blocks, blockTokens, stage, text }: RecordedPrompt,

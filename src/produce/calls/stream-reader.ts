@@ -65,7 +65,7 @@ export type StreamReaderOptions = {
    */
   readonly echoField: string | null
   readonly mask: Mask
-  /** Takes the whole answer, as it came. Missing or null: nobody needs it. */
+  /** Takes the whole answer, as it came. Missing or null: it is not needed. */
   readonly onAnswer?: AnswerSink | null
 }
 

@@ -133,7 +133,7 @@ export const chat: CallKind<ChatCall> = {
     readRate,
   }) => ({
     stream,
-    // A model without a name is that of a service that nobody has asked yet.
+    // The model has no name until the service has been asked for it.
     ...(model === '' ? { 'model-tier': modelTier } : { model }),
     'prompt-tokens': promptTokens,
     ...(isBounded && { 'max-completion-tokens': maxCompletionTokens }),
@@ -190,7 +190,7 @@ function readRateOf(
   if (readRate === undefined) return {}
   const problem =
     stream === false
-      ? 'no read-rate, since the response is no stream'
+      ? 'no read-rate, since the response is not a stream'
       : hangUp !== undefined
         ? 'no read-rate, since the client hangs up'
         : null

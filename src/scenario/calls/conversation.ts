@@ -80,7 +80,7 @@ export const conversationSchema = mapping({
   history: z
     .enum(histories, { error: oneOf(histories) })
     .default('target')
-    .describe('What earlier turns have as answers: those of the target, or synthetic ones of the maximum length.'),
+    .describe('Which answers earlier turns have: the answers of the target, or synthetic ones of the maximum length.'),
   'session-header': headerField('the name of a header')
     .refine(name => /^[A-Za-z0-9-]{1,64}$/.test(name), 'the name of a header')
     .optional()
@@ -273,7 +273,7 @@ export const conversation: CallKind<ConversationCall> = {
   prompt: call => ({ ...call, thinkMs: noTime, ...(call.tools && { tools: { ...call.tools, timeMs: noTime } }) }),
   written: call => ({
     stream: call.stream,
-    // A model without a name is that of a service that nobody has asked yet.
+    // The model has no name until the service has been asked for it.
     ...(call.model === '' ? { 'model-tier': call.modelTier } : { model: call.model }),
     turns: writtenRange(call.turns),
     'user-tokens': writtenRange(call.userTokens),

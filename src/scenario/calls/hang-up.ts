@@ -68,7 +68,7 @@ export function hangUpOf(
 ): { readonly hangUp?: HangUp } {
   if (written === undefined || written.ratio === 0) return {}
   if (written.after.kind === 'tokens' && !isStream) {
-    const expected = 'headers, first-byte or a duration, since the response is no stream'
+    const expected = 'headers, first-byte or a duration, since the response is not a stream'
     report(['hang-up', 'after'], { got: writtenPoint(written.after), expected })
   }
   const { after: point, ratio, 'stop-reading': silentMs } = written

@@ -14,7 +14,7 @@ export const resourceSchema = mapping({
   ),
   body: jsonObjectField('request fields')
     .optional()
-    .describe('Fields of the request that override those of the profile. Default: none.'),
+    .describe('Fields of the request, which override the profile. Default: none.'),
   page: integerField(1, 1_000_000).optional().describe('The requested page of a list, from 1. Default: not sent.'),
   limit: integerField(1, 1_000_000).optional().describe('The requested number of items per page. Default: not sent.'),
 }).describe('A request of a resource that is neither chat nor RPC.')

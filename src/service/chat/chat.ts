@@ -255,7 +255,7 @@ export function chatHandler(options: ChatHandlerDeps): ChatHandler {
   }
 }
 
-/** The cost of a completion as a header states it. What is no cost stays no amount. */
+/** The cost of a completion as a header states it. What is not a cost stays no amount. */
 const costText = (cost: unknown): string => {
   const { usd = 0, diem = 0 } = toObject(cost) ?? {}
   return typeof usd === 'number' && typeof diem === 'number' ? (usd + diem).toFixed(12) : String(usd)

@@ -197,7 +197,7 @@ export const completionLies = {
       (use, _, prompt) => (use.read === 0 ? use : { read: prompt, written: 0 }),
     ),
     'cached-at-first-sight': result(
-      'A long prompt counts as cached, although nobody sent it before.',
+      'A long prompt counts as cached, although it was never sent before.',
       'cacheUse',
       (use, _, prompt) => (prompt < minCachedTokens ? use : { read: prompt, written: 0 }),
     ),

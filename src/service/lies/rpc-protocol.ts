@@ -38,13 +38,13 @@ const counted = (text: string, fits: ReplyTest, member: string): LieRow =>
 export const rpcProtocolLies = {
   'rpc.protocol.no-json': {
     'half-a-request-is-a-page': replies(
-      'A request that is no JSON gets a text.',
+      'A request that is not JSON gets a text.',
       says('parse error'),
       setStatus(400),
       setText('400 Bad Request'),
     ),
     'half-a-request-is-invalid': replies(
-      'A request that is no JSON gets -32600.',
+      'A request that is not JSON gets -32600.',
       says('parse error'),
       failed(-32_600, null),
     ),

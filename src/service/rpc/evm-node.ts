@@ -32,7 +32,7 @@ const maxRange = 1_000
 const maxHistory = 1_024
 const safeDepth = 32
 const finalDepth = 64
-const nobody = `0x${'0'.repeat(40)}`
+const zeroAddress = `0x${'0'.repeat(40)}`
 
 /** The number of a block that a parameter names: a tag or a quantity. May be beyond the head. */
 function numberOf(value: unknown, head: number): number {
@@ -82,8 +82,8 @@ function minedAt(context: Context) {
 const hexOf = (value: unknown, fallback = '0x'): string =>
   typeof value === 'string' && /^0x[0-9a-f]*$/i.test(value) ? value : fallback
 
-/** A missing address is that of nobody, so that a method can be called without parameters. */
-const addressOf = (value: unknown = nobody): string => {
+/** A missing address is the zero address, so that a method can be called without parameters. */
+const addressOf = (value: unknown = zeroAddress): string => {
   if (typeof value === 'string' && /^0x[0-9a-f]{40}$/i.test(value)) return value.toLowerCase()
   throw new NodeRefusal('invalid address')
 }

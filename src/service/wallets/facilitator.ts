@@ -66,7 +66,7 @@ export const facilitators = optionalPackages('Payments', names, async () => {
     const instruction = 'instructions' in message ? message.instructions[2] : undefined
     const authority = message.staticAccounts[instruction?.accountIndices?.[3] ?? -1]
     const data = Buffer.from(instruction?.data ?? [])
-    if (authority === undefined || data.length < 10) throw new Error('the third instruction is no transfer')
+    if (authority === undefined || data.length < 10) throw new Error('the third instruction is not a transfer')
     return { id: digestHex(Buffer.from(messageBytes)), from: String(authority), amount: data.readBigUInt64LE(1) }
   }
 

@@ -12,7 +12,7 @@ export const keccak256 = (bytes: Uint8Array): string => `0x${Buffer.from(keccak_
 /** An address as accounts are named: those of EVM wallets in lower case. */
 export const accountAddress = (address: string): string => (address.startsWith('0x') ? address.toLowerCase() : address)
 
-/** An address of the service on a chain, drawn from its seed. Nobody has its key. */
+/** An address of the service on a chain, drawn from its seed. It has no private key. */
 export function ownAddress(family: Rail['family'], seed: number, name: string): string {
   const digest = digestHex(`${seed}/${name}`)
   return family === 'evm' ? `0x${digest.slice(0, 40)}` : toBase58(Buffer.from(digest, 'hex'))

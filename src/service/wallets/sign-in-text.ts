@@ -14,7 +14,7 @@ export type SignInText = {
 
 const accountKinds = { Ethereum: 'evm', Solana: 'solana' } as const
 
-/** The kind of wallet that a text names; null if it is no sign-in. */
+/** The kind of wallet that a text names; null if it is not a sign-in. */
 export function walletFamilyOf(text: string): SignInText['family'] | null {
   const kind = /^[^\n]+ wants you to sign in with your (Ethereum|Solana) account:\n/.exec(text)?.[1]
   return kind === 'Ethereum' || kind === 'Solana' ? accountKinds[kind] : null

@@ -169,7 +169,7 @@ export function topUps(deps: TopUpDeps): TopUps {
 }
 
 const messages: Readonly<Record<PaymentRefusal, string>> = {
-  malformed: 'The payment is no x402 payment of version 2 in base64',
+  malformed: 'The payment is not an x402 payment of version 2 in base64',
   unverified: 'The payment is not valid',
   belowMinimum: 'The amount is below the minimum',
   aboveMaximum: 'The amount is above the maximum',

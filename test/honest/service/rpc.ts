@@ -45,7 +45,7 @@ export async function rpc(exchange: Exchange, slug: string): Promise<Reply | Ref
     if (variant.races === 'conflict') {
       return { status: 409, message: 'A request with this key is in progress', code: 'IN_PROGRESS' }
     }
-    // It is no replay, so it counts.
+    // It is not a replay, so it counts.
     return (isFree ? drawRequest(exchange, draw) : null) ?? run(exchange, chain, items)
   }
   let settle = () => {}

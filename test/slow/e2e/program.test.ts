@@ -214,7 +214,7 @@ describe.concurrent('a mistake of the user', () => {
     expect(await turnpike(['rnu', 'smoke'])).toEqual({ code: 2, stdout: '', stderr: said })
   })
 
-  test('is no command, and the help follows on stderr', async () => {
+  test('is not a command, and the help follows on stderr', async () => {
     const { code, stdout, stderr } = await turnpike([])
     expect([code, stdout]).toEqual([2, ''])
     expect(stderr).toContain('First steps:')

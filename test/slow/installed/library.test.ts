@@ -47,7 +47,7 @@ export const calls: Scenario['calls'] = { chat: { kind: 'chatt', 'prompt-tokens'
 // @ts-expect-error there is no such option
 export const options: RunOptions = { budget: 3 }
 export const report: Promise<Report> = run('smoke', { seed: undefined, keys: ['one', ['two', 'three']] })
-// @ts-expect-error a verdict is no number
+// @ts-expect-error a verdict is not a number
 export const verdict: number = (await report).verdict
 `
 

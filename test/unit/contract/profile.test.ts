@@ -269,7 +269,7 @@ describe('a recorded contract', () => {
     expect(recordedContract(recorded)).toEqual(recorded)
   })
 
-  test.each([null, 5, [], 'text'])('that is no mapping stays as it is: %j', value => {
+  test.each([null, 5, [], 'text'])('that is not a mapping stays as it is: %j', value => {
     expect(recordedContract(value)).toEqual(value)
   })
 })

@@ -153,7 +153,7 @@ describe('a run proves enough', () => {
     const offer = observed({ ...top, step: 'offer', payment: null }, responseOf(402, {}), { call: 'offer' })
     const race = [paying(409, false), paying(409, true), paying(409, true), paying(200, true), paying(400, true)]
     expect(reasonsFor([...times(4, offer), ...race])).toEqual([])
-    // A first payment that is refused is no success.
+    // A first payment that is refused is not a success.
     expect(reasonsFor([...times(4, offer), paying(400, false)])).toEqual([
       'None of 1 request of race in steady succeeded: 1 got 400.',
     ])

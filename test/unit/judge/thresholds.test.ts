@@ -247,7 +247,7 @@ describe('a threshold on a capacity', () => {
     expect(share?.message).toBe('capacity in search was 80/s, 60/s of it chat, >= 60/s (80/s at chat 2xx for 99 %)')
   })
 
-  test('of the only call of a search is no share', () => {
+  test('of the only call of a search is not a share', () => {
     const only = judgedOn('capacity of chat in search >= 60/s', { ...found, mix: { chat: 1 } })
     expect(only).toMatchObject({ value: 80, whole: null })
     expect(only?.message).toMatch(/^capacity of chat in search was 80\/s, >= 60\/s \(/)

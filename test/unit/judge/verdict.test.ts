@@ -231,7 +231,7 @@ describe('verdict: pass', () => {
     const observations = [anObservation(), failed(), failed({ stage: '(opening)' }), dropped()]
     expect(judgedRunOf(observations, { plan, thresholds: [result('pass')] }).verdict).toBe('pass')
   })
-  test('if one of several responses is no success', () => {
+  test('if one of several responses is not a success', () => {
     expect(judgedRunOf([respondedWith(503), respondedWith(200)]).verdict).toBe('pass')
   })
   test('not if a response is a refusal that nothing in the run speaks about', () => {

@@ -51,7 +51,7 @@ const groups: readonly (readonly (readonly [lie: string, said: RegExp])[])[] = [
     ['never-compressed', /^chat\.compression: "optional", the document says "required"/],
   ],
   [
-    ['error-in-html', /^error\.object: the body of a 401 is no JSON object, expected one with a text/],
+    ['error-in-html', /^error\.object: the body of a 401 is not a JSON object, expected one with a text/],
     ['any-media-type', /^chat\.media-type: wrong-media-type got status 200, expected 415/],
     ['compressed-in-name', /^chat\.compression\.body: the body is not valid br/],
     ['usage-without-prompt', /^chat\.usage: usage is .* expected three whole token counts/],

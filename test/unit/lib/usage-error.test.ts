@@ -83,7 +83,7 @@ test('a message about something of any length is short, and found at once', () =
 
 test.each([
   [Number.POSITIVE_INFINITY, 'a number that is too large'],
-  [Number.NaN, 'a value that is no number'],
+  [Number.NaN, 'a value that is not a number'],
 ])('a message about %s has words for it', (value, words) => {
   expect(describeValue(value)).toBe(words)
 })

@@ -40,7 +40,7 @@ test('a target that the server names may be named, and no other', () => {
   )
 })
 
-test.each(['api.example.com/v1', 'ftp://api.example.com', ''])('%j is no target', target => {
+test.each(['api.example.com/v1', 'ftp://api.example.com', ''])('%j is not a target', target => {
   expect(() => createAllowance({ capUsd: '1', targets: [target] })).toThrow(
     /^--target: got .*, expected an http or https/,
   )

@@ -30,7 +30,7 @@ worked: Does it read well?
   target    embedded reference service
   profile   documented
   callers   4 of tier default
-  limits    from the profile: a run discovers those of the target
+  limits    from the profile: a run discovers the limits of the target
   seed      1
   duration  102 s, at most 112 s
   warm-up   at most 760 ms before the first request

@@ -80,7 +80,7 @@ describe('a step whose connection broke', () => {
     expect(report.thresholds.map(({ verdict }) => verdict)).toEqual(['pass'])
   })
 
-  test('is no discrepancy, although it may have been charged', async () => {
+  test('is not a discrepancy, although it may have been charged', async () => {
     const { report } = await virtualRun({ scenario: scenarioOf('duration: 1s'), network: breaking([3, 6, 7]) })
     expect([report.findings, report.billing.discrepancies]).toEqual([[], []])
   })

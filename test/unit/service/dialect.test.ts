@@ -50,7 +50,7 @@ test.each(dialectNames)('the judges read in %s what the service stated', dialect
   expect([null, 8999]).toContain(statedTokens(headers, contract).remaining)
 })
 
-test('a text that is no number stays, so that a lie is told', () => {
+test('a text that is not a number stays, so that a lie is told', () => {
   const lie = { ...documented, 'x-ratelimit-limit-requests': '60/min' }
   expect(spoken('kong', lie)).toMatchObject({ 'ratelimit-limit': '60/min' })
 })

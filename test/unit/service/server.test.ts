@@ -122,7 +122,7 @@ test.each([
   expect(head.split('\r\n')[0]).toContain(`HTTP/1.1 ${status} `)
   for (const name of ['content-type', 'date', 'cf-ray', 'x-service-version', 'content-length'])
     expect(head).toMatch(new RegExp(`^${name}: .`, 'm'))
-  expect(JSON.parse(body)).toEqual({ error: 'This is no valid HTTP request' })
+  expect(JSON.parse(body)).toEqual({ error: 'This is not a valid HTTP request' })
 })
 
 test('HEAD gets the headers of GET', async () => {

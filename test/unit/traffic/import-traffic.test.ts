@@ -293,7 +293,7 @@ describe('an import', () => {
 
   const line = '{"timestamp": 1, "input_length": 8, "output_length": 2}\n'
   test.each([
-    ['no JSON', '{"timestamp": 1, "input', 'got a line that is no JSON, expected a JSON object'],
+    ['no JSON', '{"timestamp": 1, "input', 'got a line that is not JSON, expected a JSON object'],
     ['no object', '[1]', 'got a list, expected a JSON object'],
     ['no time', '{"input_length": 8, "output_length": 2}', 'got timestamp nothing, expected a number of milliseconds'],
     ['no length', '{"timestamp": 1}', 'got a request without input_length, expected input_length and output_length'],

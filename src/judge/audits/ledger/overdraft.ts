@@ -27,7 +27,7 @@ type Spent = {
   /** The maximum that requests may have been charged, in pico-USD, and that of one of them. */
   readonly most: bigint
   readonly largest: bigint
-  /** Requests whose charge nobody knows. */
+  /** Requests with an unknown charge. */
   readonly unknown: number
 }
 

@@ -151,7 +151,7 @@ export type EarlyRefusal = { readonly request: LimitRequest; readonly used: numb
 
 /**
  * Finds the window that an accepted request began: it states a reset a window from now and that much is left, and later responses
- * state the same reset. So it is no bucket and no counter of aligned windows, and nothing from before the request
+ * state the same reset. So it is not a bucket and no counter of aligned windows, and nothing from before the request
  * counts, although the run has not lasted two windows. `decide` gets the first 429s of such a window.
  */
 export function createBegunWindow(

@@ -39,7 +39,7 @@ test('says what it imported, and the scenario can be planned', async () => {
   ).toBe(`40 requests of 1 session in 1.95 s, repeated in 4 s at speed 0.4875.
 800 prompt tokens, at most 80 completion tokens.
 Bad lines: 1:
-  first.jsonl:41: got a line that is no JSON, expected a JSON object
+  first.jsonl:41: got a line that is not JSON, expected a JSON object
 
 Written: first.yaml, first.trace.jsonl
 Next: turnpike plan first.yaml

@@ -90,7 +90,7 @@ describe('error responses in any layout', () => {
     ],
     'a line of text': [
       'error.object',
-      'the body of a 404 is no JSON object, expected one with a text',
+      'the body of a 404 is not a JSON object, expected one with a text',
       refused(chatDescriptor, 404, 'Bad request'),
     ],
     'an offer of nothing': [
@@ -177,7 +177,7 @@ describe('error responses in a known layout', () => {
     {
       'a bad request with issues as text': [
         'error.400.object',
-        'the body of a 400 has issues "n is too low", which is no list of objects',
+        'the body of a 400 has issues "n is too low", which is not a list of objects',
         refused(badRequest, 400, { error: 'No', issues: 'n is too low' }),
       ],
       'a bad request with a number as details': [
@@ -207,12 +207,12 @@ describe('error responses in a known layout', () => {
       ],
       'a line of text': [
         'error.object',
-        'the body of a 404 is no JSON object, expected a text or an object as error',
+        'the body of a 404 is not a JSON object, expected a text or an object as error',
         refused(chatDescriptor, 404, 'Bad request'),
       ],
       'an empty body': [
         'error.object',
-        'the body of a 404 is no JSON object, expected a text or an object as error',
+        'the body of a 404 is not a JSON object, expected a text or an object as error',
         refused(chatDescriptor, 404, ''),
       ],
       'an error under another key': [
@@ -227,7 +227,7 @@ describe('error responses in a known layout', () => {
       ],
       'an error page of the service itself': [
         'error.object',
-        'the body of a 500 is no JSON object, expected a text or an object as error',
+        'the body of a 500 is not a JSON object, expected a text or an object as error',
         refused(chatDescriptor, 500, '<html>Oops</html>'),
       ],
       'a 429 of the RPC proxy without its message': [

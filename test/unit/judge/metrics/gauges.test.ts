@@ -54,7 +54,7 @@ test('the response that was written last counts, even if it ended first', () => 
   expect(gauges.balances()).toEqual([{ caller: 'c0', usd: 9.4, diem: null }])
 })
 
-test('a header that is no number gives no value', () => {
+test('a header that is not a number gives no value', () => {
   const gauges = createGauges(documentedContract)
   const junk = { 'x-service-balance-usd': 'NaN', 'x-ratelimit-remaining-requests': 'soon' }
   gauges.add(anObservation({ request: rpc, response: response(junk) }))

@@ -30,7 +30,7 @@ describe('each timing has its definition', () => {
 })
 
 describe('a timing that cannot be known has no value', () => {
-  test('a response that is no stream has no first token', () => {
+  test('a response that is not a stream has no first token', () => {
     for (const timing of ['ttft', 'ttfct', 'tpot', 'icl', 'itl'] as const)
       expect(meanOf(timing, anObservation())).toBeNull()
   })

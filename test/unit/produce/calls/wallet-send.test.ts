@@ -313,7 +313,7 @@ describe('a top-up', () => {
 
   test.each<[string, Reply]>([
     ['no offer', { status: 402, text: '{}' }],
-    ['an offer that is no JSON', { status: 402, text: 'pay!' }],
+    ['an offer that is not JSON', { status: 402, text: 'pay!' }],
     ['a header that is no offer', { status: 402, headers: { 'payment-required': 'eyJ' }, text: '{}' }],
     ['no 402', { status: 200, text: JSON.stringify(offer) }],
   ])('pays nothing after %s', async (_, reply) => {

@@ -91,7 +91,7 @@ describe('a step whose connection broke', () => {
     expect(context.fates.map(({ id }) => id)).toEqual([0, 0, 0, 1, 1, 1])
   })
 
-  test('is not sent again after the end of the stage or after a stop, and is no drop then', async () => {
+  test('is not sent again after the end of the stage or after a stop, and is not a drop then', async () => {
     const context = testContext(soon)
     await context.clock.run(driveSequence(context, queues(context, 1, 1, 9), { lanes: 1, endMs: 15 }))
     expect(context.fates.map(({ dropped }) => dropped)).toEqual([null, null])

@@ -62,7 +62,7 @@ test.each(['0 tokens', '5', '0ms', 'tokens', '-3 tokens', '2h'])('"%s" is no poi
 })
 
 test('a whole response has no tokens to count', () => {
-  expect(() => chat({ stream: false, 'hang-up': { after: '5 tokens' } })).toThrow('the response is no stream')
+  expect(() => chat({ stream: false, 'hang-up': { after: '5 tokens' } })).toThrow('the response is not a stream')
 })
 
 test.each([
@@ -74,7 +74,7 @@ test.each([
 })
 
 test.each(['20', '0 tokens/s', '-5 tokens/s', '20 tokens', '20 tokens/m', '2000000 bytes/s', '0.05 bytes/s'])(
-  '"%s" is no rate of reading',
+  '"%s" is not a rate of reading',
   text => {
     const given = { kind: 'chat', 'prompt-tokens': 5, 'read-rate': text }
     expect(chatSchema.safeParse(given).error?.issues[0]?.message).toMatch(/^tokens or bytes per second/)
@@ -82,7 +82,7 @@ test.each(['20', '0 tokens/s', '-5 tokens/s', '20 tokens', '20 tokens/m', '20000
 )
 
 test.each([
-  [{ stream: false }, 'no read-rate, since the response is no stream'],
+  [{ stream: false }, 'no read-rate, since the response is not a stream'],
   [{ 'hang-up': { after: '5 tokens' } }, 'no read-rate, since the client hangs up'],
 ])('%j has no rate of reading', (more, expected) => {
   expect(() => chat({ ...more, 'read-rate': '20 tokens/s' })).toThrow(expected)

@@ -187,7 +187,7 @@ test('an expired payment is refused', async () => {
   expect(codeOf(await pay(talk, await payment(evm, { ...offer, accepts }, { usd: 5 })))).toEqual(expected('unverified'))
 })
 
-test('a payment on a call is no sign-in', async () => {
+test('a payment on a call is not a sign-in', async () => {
   const talk = conversation()
   const headers = { host, 'payment-signature': paymentText(await sign(talk, evm)) }
   expect(talk.rpc(item('eth_chainId'), { key: null, headers }).status).toBe(401)

@@ -244,7 +244,7 @@ describe('a balance of a wallet', () => {
       'call',
     ],
     ['header of somebody else', 'wallet.balance-remaining', () => ({ remaining: '7.123' }), 'call'],
-    ['header that is no amount', 'wallet.balance-remaining', () => ({ remaining: 'plenty' }), 'call'],
+    ['header that is not an amount', 'wallet.balance-remaining', () => ({ remaining: 'plenty' }), 'call'],
     ['header that is missing', 'wallet.balance-remaining', () => ({ remaining: undefined }), 'chat'],
   ])('%s violates %s', (_, clause, shown, kind) => {
     expect(clausesOf(inTurn(['check'], [kind, { shown }], ['check']))).toEqual([clause])
