@@ -1,4 +1,6 @@
 import { callFilterOf } from '../judge/not-judged.ts'
+import type { JsonObject } from '../lib/json.ts'
+import { UsageError } from '../lib/usage-error.ts'
 import { yamlFlow } from '../lib/write-yaml.ts'
 import type { DraftPlan } from '../library/draft.ts'
 import {
@@ -37,18 +39,20 @@ const maxTried = 4
 const maxReaching = 8
 /** At most this number of requests in honest runs of the whole scenario, which take up to half a minute. */
 const maxRequests = 25_000
-const minChecked = 8
+const minRuns = 8
+/** Additions that one of these runs checks. */
+const maxTogether = 8
 
 /** What is not noticed yet, and what may make it noticed. */
 type Open = { readonly mutant: Mutant; readonly left: readonly PricedAddition[] }
 type Tried = Open & { readonly candidate: PricedAddition }
 
-/** Tries additions for what was not noticed, the cheapest first. `room`: how many are tried with the whole scenario. */
+/** Tries additions for what was not noticed, the cheapest first. `room`: how many honest runs of the whole scenario check them. */
 export async function suggestAdditions(
   draft: DraftPlan,
   makeRuns: MakeRuns,
   survivors: readonly Mutant[],
-  room = Math.max(minChecked, Math.floor(maxRequests / Math.max(1, draft.plan.forecast.requests))),
+  room = Math.max(minRuns, Math.floor(maxRequests / Math.max(1, draft.plan.forecast.requests))),
 ): Promise<Suggestions> {
   const { found, untried } = await suggestCalls(
     draft,
@@ -84,20 +88,23 @@ const passes: readonly {
 
 async function suggestCalls(draft: DraftPlan, makeRuns: MakeRuns, survivors: readonly Mutant[], max: number) {
   const found = new Map<PricedAddition, string[]>()
-  const untried: string[] = []
+  const untried = new Set<string>()
   // If --only names calls, no other call is sent.
   const namesCalls = draft.plan.only?.names.some(name => Object.hasOwn(draft.plan.calls, name)) ?? false
-  if (survivors.length === 0 || namesCalls) return { found, untried }
+  if (survivors.length === 0 || namesCalls) return { found, untried: [] }
   const checks = createChecks(draft, makeRuns, max)
-  const tryAdditions = async (open: readonly Open[]) => {
+  const tryAdditions = async (open: readonly Open[], kept: number) => {
     for (let going = open; going.length > 0; ) {
-      const tried = nextTried(going, checks.passes)
+      const tried = nextTried(going, checks.known)
       const alone = await makeRuns(
         tried.map(({ mutant, candidate }) => mutated(mutant, aloneWith(draft, candidate.addition))),
       )
       const shown = tried.filter((_, index) => alone[index]?.verdict === 'fail')
-      const passing = await checks.honest(shown.map(({ candidate }) => candidate))
-      const checked = shown.filter(({ candidate }) => passing.get(candidate) === 'passes')
+      await checks.check(
+        shown.map(({ candidate }) => candidate),
+        kept,
+      )
+      const checked = shown.filter(({ candidate }) => checks.known(candidate) === 'passes')
       const whole = await makeRuns(
         checked.map(({ mutant, candidate }) => mutated(mutant, scenarioWith(draft, [candidate.addition]))),
       )
@@ -107,21 +114,26 @@ async function suggestCalls(draft: DraftPlan, makeRuns: MakeRuns, survivors: rea
         noticed.add(mutant.name)
         found.set(candidate, [...(found.get(candidate) ?? []), mutant.name])
       })
-      for (const { mutant, candidate } of shown) if (passing.get(candidate) === 'untried') untried.push(mutant.name)
-      going = tried.filter(({ mutant: { name } }) => !noticed.has(name) && !untried.includes(name))
+      const unchecked = shown.filter(({ candidate }) => checks.known(candidate) === 'untried')
+      for (const { mutant } of unchecked) untried.add(mutant.name)
+      going = tried.filter(each => !noticed.has(each.mutant.name) && !unchecked.includes(each))
     }
   }
   const singles = await singleCalls(draft)
-  for (const { groups, additionsOf, most } of passes) {
-    const done = new Set([...found.values(), untried].flat())
+  for (const [index, { groups, additionsOf, most }] of passes.entries()) {
+    const done = new Set([...found.values()].flat())
     const left = survivors.filter(
       ({ name, clause }) =>
         !done.has(name) && (groups === null || groups.some(group => clause?.startsWith(`${group}.`))),
     )
     if (left.length > 0)
-      await tryAdditions(await withCandidates(draft, makeRuns, left, await additionsOf(draft, singles), most))
+      await tryAdditions(
+        await withCandidates(draft, makeRuns, left, await additionsOf(draft, singles), most),
+        passes.length - 1 - index,
+      )
   }
-  return { found, untried }
+  const noticed = [...found.values()].flat()
+  return { found, untried: [...untried].filter(name => !noticed.includes(name)) }
 }
 
 const mutated = ({ terms }: Mutant, scenario: MutantTerms['scenario']): MutantTerms => ({
@@ -133,11 +145,13 @@ const mutated = ({ terms }: Mutant, scenario: MutantTerms['scenario']): MutantTe
 
 /**
  * The candidate to try next for each: the one that most have in common, since one addition for many costs less than one
- * for each; first of those that honest services pass, as is known.
+ * for each; first of those that honest services pass, as is known, and none that they do not.
  */
-function nextTried(open: readonly Open[], passes: (candidate: PricedAddition) => boolean): readonly Tried[] {
+function nextTried(open: readonly Open[], known: ReturnType<typeof createChecks>['known']): readonly Tried[] {
   const tried: Tried[] = []
-  for (let going = open; going.length > 0; ) {
+  const passes = (candidate: PricedAddition) => known(candidate) === 'passes'
+  const usable = open.map(each => ({ ...each, left: each.left.filter(candidate => known(candidate) !== 'fails') }))
+  for (let going = usable; going.length > 0; ) {
     const counts = new Map<PricedAddition, number>()
     for (const candidate of going.flatMap(({ left }) => left)) counts.set(candidate, (counts.get(candidate) ?? 0) + 1)
     const [best] = [...counts].toSorted(
@@ -178,27 +192,68 @@ async function withCandidates(
   })
 }
 
-/** Whether an honest service passes the scenario with an addition, by candidate. Each is checked once. */
+/**
+ * Whether an honest service passes an addition alone, and the scenario with it. Each is checked once, at most `max` runs of
+ * the scenario in all.
+ */
 function createChecks(draft: DraftPlan, makeRuns: MakeRuns, max: number) {
   const known = new Map<PricedAddition, 'passes' | 'fails' | 'untried'>()
+  let room = max
+  const arePassed = async (scenarios: readonly MutantTerms['scenario'][]) => {
+    const results = await makeRuns(scenarios.map(scenario => ({ ...honestTerms, scenario, failFast: false })))
+    return results.map(({ verdict }) => verdict === 'pass')
+  }
+  /** Checks what there is room for, and returns the others and those that do not pass. */
+  const checkWhole = async (groups: readonly (readonly PricedAddition[])[], kept: number) => {
+    const checked = groups.slice(0, room - Math.min(kept, Math.max(0, room - 1)))
+    room -= checked.length
+    const passed = await arePassed(checked.map(group => scenarioWith(draft, additionsIn(group))))
+    for (const candidate of checked.filter((_, index) => passed[index]).flat()) known.set(candidate, 'passes')
+    return { failed: checked.filter((_, index) => !passed[index]).flat(), left: groups.slice(checked.length).flat() }
+  }
   return {
-    passes: (candidate: PricedAddition) => known.get(candidate) === 'passes',
-    honest: async (candidates: readonly PricedAddition[]) => {
+    known: (candidate: PricedAddition) => known.get(candidate) ?? null,
+    /** Keeps `kept` runs of the scenario for others. */
+    check: async (candidates: readonly PricedAddition[], kept: number) => {
       const fresh = [...new Set(candidates)].filter(candidate => !known.has(candidate))
-      const room = Math.max(0, max - known.size)
-      const checked = fresh.slice(0, room)
-      const results = await makeRuns(
-        checked.map(({ addition }) => ({
-          ...{ ...honestTerms, failFast: false },
-          scenario: scenarioWith(draft, [addition]),
-        })),
+      const passed = await arePassed(fresh.map(({ addition }) => aloneWith(draft, addition)))
+      for (const candidate of fresh) known.set(candidate, 'fails')
+      const together = await checkWhole(
+        await groupsOf(
+          draft,
+          fresh.filter((_, index) => passed[index]),
+        ),
+        kept,
       )
-      checked.forEach((candidate, index) => {
-        known.set(candidate, results[index]?.verdict === 'pass' ? 'passes' : 'fails')
-      })
-      for (const candidate of fresh.slice(room)) known.set(candidate, 'untried')
-      return known
+      const each = await checkWhole(
+        together.failed.map(candidate => [candidate]),
+        kept,
+      )
+      for (const candidate of [...together.left, ...each.left]) known.set(candidate, 'untried')
     },
+  }
+}
+
+const additionsIn = (group: readonly PricedAddition[]) => group.map(({ addition }) => addition)
+
+/** What one run can check. A group that does not fit into the scenario is taken apart. */
+async function groupsOf(draft: DraftPlan, candidates: readonly PricedAddition[]) {
+  const groups: (readonly PricedAddition[])[] = []
+  for (let from = 0; from < candidates.length; from += maxTogether) {
+    const group = candidates.slice(from, from + maxTogether)
+    if (await isValid(draft, scenarioWith(draft, additionsIn(group)))) groups.push(group)
+    else groups.push(...group.map(each => [each]))
+  }
+  return groups
+}
+
+async function isValid(draft: DraftPlan, scenario: JsonObject): Promise<boolean> {
+  try {
+    await draft.inPlace(scenario)
+    return true
+  } catch (cause) {
+    if (cause instanceof UsageError) return false
+    throw cause
   }
 }
 
