@@ -58,8 +58,21 @@ const unknownPrice = {
 }
 
 /** Whether the credits of all items are stated, so that responses need not be compared with each other. */
-export const hasStatedCredits = ({ network, items }: RpcDescriptor, contract: Contract): boolean =>
-  statedBase(contract, network) !== null && items.every(({ method }) => statedTier(contract, network, method) !== null)
+export const hasStatedCredits = (request: RpcDescriptor, contract: Contract): boolean =>
+  creditsInFull(request, contract) !== null
+
+/** The credits of a request of which no item fails; null if nobody states them. */
+export function creditsInFull({ network, items }: RpcDescriptor, contract: Contract): number | null {
+  const base = statedBase(contract, network)
+  if (base === null) return null
+  let credits = 0
+  for (const { method } of items) {
+    const tier = statedTier(contract, network, method)
+    if (tier === null) return null
+    credits += base * contract.rpc.multipliers[tier]
+  }
+  return credits
+}
 
 /** The credits that a response claims; null if it claims none, or too many for any sum. */
 export function claimedCredits(response: ObservedResponse, contract: Contract): bigint | null {

@@ -13,7 +13,14 @@ import {
   isWithin,
   type PaidByCurrency,
 } from './charge.ts'
-import { type BalanceCheckpoint, createUnansweredCharges, diagnoseBalance, spentSince } from './checkpoint.ts'
+import {
+  type BalanceCheckpoint,
+  createUnansweredCharges,
+  diagnoseBalance,
+  mayBeHeld,
+  type PendingMismatch,
+  spentSince,
+} from './checkpoint.ts'
 import { type Credit, creditAtFault, maxSuspects } from './credits.ts'
 import type { Discrepancies } from './discrepancies.ts'
 import { createHangUpJudge } from './hang-ups.ts'
@@ -24,6 +31,7 @@ import {
   type ChargeTotals,
   createCurrencies,
   createKeptCharge,
+  heldOfOthers,
   totalsBetween,
   zeroTotals,
 } from './totals.ts'
@@ -40,6 +48,8 @@ export type LedgerEntry = RequestInterval & {
   readonly balances: Balances | null
   /** What it adds to the credit of a wallet; null: it does not pay. */
   readonly credit: Credit | null
+  /** How much more than its charge the service may hold of the balance until it has settled. */
+  readonly held: bigint
   /** Further places where the response shows the credit. */
   readonly shown: readonly ShownCredit[]
   /** The day of the request on the target's clock; null if it is uncertain. */
@@ -158,13 +168,14 @@ export function createAccount(
     const spent = checkpoint.balance - balance
     const range = spentSince(checkpoint, certain, possible, entry)
     if (isQuiet(view)) judgeSettled(entry, view, spent, range, totalsBetween(checkpoint.certain, before))
-    else if (!isWithin(spent, range, resolution))
-      pending ??= {
+    else if (!isWithin(spent, range, resolution)) {
+      if (pending !== null && !mayBeHeld(pending)) return
+      pending = {
         requestIds: [...sinceCheckpoint, entry.id],
-        ...{ spent, range, missing: null },
+        ...{ spent, range, missing: null, held: heldOfOthers(entry, view) + resolution },
         left: totalsBetween(checkpoint.certain, possible).left,
       }
-    else if (pending === null) {
+    } else if (pending === null) {
       reporter.pass('billing.balance-before')
       reporter.unjudged(conserved, overlapping)
     }
@@ -194,6 +205,7 @@ export function createAccount(
       const spent = checkpoint.balance - shown.picoUsd
       const isRight = isWithin(spent, range, options.lastDigit() + shown.lastDigit)
       if (isRight) reporter.pass(shown.clause)
+      else if (spent > range.max && spent <= range.max + heldOfOthers(entry, view)) continue
       else wrongDisplays.add(shown, spent, range, [...sinceCheckpoint, entry.id])
       // The same response shows another balance.
       if (!isRight && isBefore && entry.balances !== null && isQuiet(view) && pending === null) wrongDisplays.confirm()
@@ -217,7 +229,8 @@ export function createAccount(
     const areAllKnown = totals.chargedRequests <= charges.length
     switch (diagnoseBalance({ spent, range, resolution, own, charges, areAllKnown })) {
       case 'fits':
-        if (pending !== null && couldBeRealLoss(pending, spent, range, resolution)) return moveOn(here(balance))
+        if (pending !== null && !mayBeHeld(pending) && couldBeRealLoss(pending, spent, range, resolution))
+          return moveOn(here(balance))
         return passSettled(here(balance), totals, entry)
       case 'own-charge': {
         const message = `the displayed balance is lower by ${formatPico(own)} USD, the request's own charge, expected the balance before the request`
@@ -225,7 +238,7 @@ export function createAccount(
         return restart(here(balance + own))
       }
       case 'either':
-        pending ??= { requestIds: upToHere(), spent, range, missing: null, left: totals.left }
+        pending ??= { requestIds: upToHere(), spent, range, missing: null, held: 0n, left: totals.left }
         return
       case 'stale': {
         const missing = charges.at(-1) ?? null
@@ -234,7 +247,7 @@ export function createAccount(
           isStale = true
           failPending()
         }
-        pending ??= { requestIds: upToHere(), spent, range, missing, left: totals.left }
+        pending ??= { requestIds: upToHere(), spent, range, missing, held: 0n, left: totals.left }
         return
       }
       case 'fault':
@@ -249,7 +262,7 @@ export function createAccount(
     const chargedSinceOrigin = quiet.certain.charged - (origin ?? quiet).certain.charged
     wrongDisplays.confirm()
     if (pending === null) reporter.pass('billing.balance-before')
-    else failDisplayedBalance(pending, 'a later balance was correct', reporter)
+    else if (!mayBeHeld(pending)) failDisplayedBalance(pending, 'a later balance was correct', reporter)
     // A charge below the last digit of a balance shows only in a sum of several.
     if (charged > 0n && charged + chargedSinceOrigin <= resolution) reporter.unjudged(conserved, fewDigits)
     else reporter.pass(conserved)
@@ -363,19 +376,6 @@ const balanceOf = ({ balances }: LedgerEntry): bigint | null => balances && bala
 
 /** The charge of the request itself; none for a replay. */
 const ownCharge = ({ charge }: LedgerEntry): bigint => (isCharge(charge) ? charge.said : 0n)
-
-/** A balance that was out of bounds: either the charges or the displayed balance may be wrong. */
-type PendingMismatch = {
-  /** The requests since the checkpoint. */
-  readonly requestIds: readonly number[]
-  /** The decrease since the checkpoint, and the explained part of it. */
-  readonly spent: bigint
-  readonly range: AmountRange
-  /** The last charge, if it is the missing amount. */
-  readonly missing: bigint | null
-  /** How many of the requests the client left. */
-  readonly left: number
-}
 
 /** Whether a later balance also fits if the amount is really lost. Then the open charges hide the loss. */
 export function couldBeRealLoss(

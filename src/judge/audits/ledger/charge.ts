@@ -112,6 +112,17 @@ function unrounded({ min, max, said }: ClaimedCharge, observation: Observation, 
   return { min: exact.usd < min ? exact.usd : min, max: exact.usd > max ? exact.usd : max, said }
 }
 
+/**
+ * How much more than its charge a service may hold of the balance while a request runs, since it does not know the cost
+ * yet. Whether a balance in a response includes what is held is open.
+ */
+export function heldBeyond(request: RequestDescriptor, charge: ChargeBounds | null, contract: Contract): bigint {
+  if (charge === null || charge.kind === 'replay') return 0n
+  const price = requestPrice(request)
+  const held = price.held?.(request, contract) ?? (price.max(request, contract) ?? 0n) / 2n
+  return held > charge.max ? held - charge.max : 0n
+}
+
 export function claimInBody(response: ObservedResponse): ClaimedCharge | null {
   const cost = responseCost(response)
   return cost && claimAround(cost.usd + cost.diem, cost.isExact ? 0n : 1n)

@@ -69,6 +69,25 @@ export function diagnoseBalance({
   return areAllKnown && !charges.includes(own) ? 'own-charge' : 'either'
 }
 
+/** A balance that was out of bounds: either the charges or the displayed balance may be wrong. */
+export type PendingMismatch = {
+  /** The requests since the checkpoint. */
+  readonly requestIds: readonly number[]
+  /** The decrease since the checkpoint, and the explained part of it. */
+  readonly spent: bigint
+  readonly range: AmountRange
+  /** The last charge, if it is the missing amount. */
+  readonly missing: bigint | null
+  /** What the service may have held of the balance for other requests in progress. */
+  readonly held: bigint
+  /** How many of the requests the client left. */
+  readonly left: number
+}
+
+/** Whether a balance may only lack what was held of it. Whether a response shows the balance without that is open. */
+export const mayBeHeld = ({ spent, range, held }: PendingMismatch): boolean =>
+  spent > range.max && spent <= range.max + held
+
 /** A request without a response may still run and be charged for this long after it was cancelled. */
 const maxChargeDelayMs = 600_000
 const bucketMs = 1_000

@@ -20,7 +20,7 @@ import {
 } from '../audit.ts'
 import { createAccount, type LedgerAccount, type LedgerEntry } from './account.ts'
 import { type BalanceReader, createBalanceReader } from './balances.ts'
-import { type ChargeBounds, chargeOf, isCharge, isProxyRejection, paidByCurrency } from './charge.ts'
+import { type ChargeBounds, chargeOf, heldBeyond, isCharge, isProxyRejection, paidByCurrency } from './charge.ts'
 import { type Credit, createCredits } from './credits.ts'
 import { createDiscrepancies, type DiscrepancySnapshot } from './discrepancies.ts'
 import { createHangUps } from './hang-ups.ts'
@@ -117,6 +117,7 @@ export function createLedgerAudit(
         paid: paidByCurrency(observation, charge),
         balances: readers.get(caller)?.balancesOf(observation, charge, shown) ?? null,
         credit: credit?.isLate ? { ...credit, max: 0n } : credit,
+        held: heldBeyond(observation.request, charge, contract),
         shown,
         day: dayOf(startedAtMs + sentMs, startedAtMs + endMs),
       }
@@ -203,7 +204,17 @@ export function createLedgerAudit(
 
 /** A credit that may arrive from some time on, as if it had a request of its own. */
 const lateCredit = (entry: LedgerEntry, credit: Credit, sentMs: number): LedgerEntry => {
-  return { ...entry, sentMs, shownMs: sentMs, settledMs: sentMs, credit, balances: null, shown: [], paid: null }
+  return {
+    ...entry,
+    sentMs,
+    shownMs: sentMs,
+    settledMs: sentMs,
+    credit,
+    balances: null,
+    shown: [],
+    paid: null,
+    held: 0n,
+  }
 }
 
 /** Whether a payment may have added something, or tells what an earlier request has added. */

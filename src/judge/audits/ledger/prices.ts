@@ -24,7 +24,7 @@ import {
   statedBase,
   type TokenQuantities,
 } from '../../checks/price-list.ts'
-import { claimedCredits, expectedCredits } from '../../checks/rpc-credits.ts'
+import { claimedCredits, creditsInFull, expectedCredits } from '../../checks/rpc-credits.ts'
 
 /** The minimum and maximum decrease of a balance, in pico-USD. */
 export type AmountRange = { readonly min: bigint; readonly max: bigint }
@@ -60,6 +60,8 @@ type Price<Request extends RequestDescriptor> = {
     observation: ObservationOf<Request>,
     contract: Contract,
   ) => (AmountRange & { readonly said: bigint }) | null
+  /** What a service holds of the balance while it does not know the cost; null, or left out: half of `max`. */
+  readonly held?: (request: Request, contract: Contract) => bigint | null
 }
 
 type PricedRequest = {
@@ -115,6 +117,10 @@ const prices: { readonly [By in Pricing]: Price<PricedRequest[By]> } = {
       // If the contract leaves several prices open, the claimed one is as valid as the others.
       const credits = bill.accepted.find(total => total === claimed) ?? bill.total
       return priceOfCredits(credits, contract)
+    },
+    held: (request, contract) => {
+      const credits = creditsInFull(request, contract)
+      return credits === null ? null : priceOfCredits(BigInt(credits), contract).usd
     },
   },
   maximum: {

@@ -35,6 +35,8 @@ export type ChargeTotals = {
   readonly late: bigint
   /** What payments of a wallet have added to its credit. */
   readonly credit: AmountRange
+  /** What a service may hold of the balance while it runs these requests, in addition to what they then cost. */
+  readonly held: bigint
 }
 
 export const zeroTotals: ChargeTotals = {
@@ -57,6 +59,7 @@ export const zeroTotals: ChargeTotals = {
   stated: 0n,
   late: 0n,
   credit: zeroRange,
+  held: 0n,
 }
 
 /**
@@ -67,14 +70,15 @@ export type ChargedRequest = {
   readonly charge: ChargeBounds | null
   readonly paid: PaidByCurrency | null
   readonly credit: AmountRange | null
+  readonly held: bigint
 }
 
 /** Most calls have the charge of the one before. It is stored once. */
 export function createKeptCharge(): (request: ChargedRequest) => ChargedRequest {
-  let last: ChargedRequest = { charge: null, paid: null, credit: null }
-  return ({ charge, paid, credit }) => {
+  let last: ChargedRequest = { charge: null, paid: null, credit: null, held: 0n }
+  return ({ charge, paid, credit, held }) => {
     const isPlain = paid === null && last.paid === null && credit === null && last.credit === null
-    if (!isPlain || !isSameCharge(charge, last.charge)) last = { charge, paid, credit }
+    if (!isPlain || held !== last.held || !isSameCharge(charge, last.charge)) last = { charge, paid, credit, held }
     return last
   }
 }
@@ -82,7 +86,7 @@ export function createKeptCharge(): (request: ChargedRequest) => ChargedRequest 
 const isSameCharge = (a: ChargeBounds | null, b: ChargeBounds | null): boolean =>
   a === b || (a !== null && b !== null && a.kind === b.kind && a.min === b.min && a.max === b.max && a.said === b.said)
 
-export function addToTotals(sum: ChargeTotals, { charge, paid, credit }: ChargedRequest): ChargeTotals {
+export function addToTotals(sum: ChargeTotals, { charge, paid, credit, held }: ChargedRequest): ChargeTotals {
   if (charge === null) return { ...sum, requests: sum.requests + 1, unpriced: sum.unpriced + 1 }
   const { kind, said, min, max } = charge
   const isCharged = isCharge(charge)
@@ -108,6 +112,7 @@ export function addToTotals(sum: ChargeTotals, { charge, paid, credit }: Charged
     stated: paid === null ? sum.stated : sum.stated + max,
     late: kind === 'unknown' ? sum.late + max : sum.late,
     credit: credit === null ? sum.credit : addRanges(sum.credit, credit),
+    held: sum.held + held,
   }
 }
 
@@ -133,8 +138,15 @@ export function totalsBetween(earlier: ChargeTotals, later: ChargeTotals): Charg
     stated: later.stated - earlier.stated,
     late: later.late - earlier.late,
     credit: rangeBetween(earlier.credit, later.credit),
+    held: later.held - earlier.held,
   }
 }
+
+/** What may be held for other requests while one is in progress. */
+export const heldOfOthers = (
+  { held }: Pick<ChargedRequest, 'held'>,
+  { certain, possible }: SumBounds<ChargeTotals>,
+): bigint => possible.held - certain.held - held
 
 const addRanges = (a: AmountRange, b: AmountRange): AmountRange => ({ min: a.min + b.min, max: a.max + b.max })
 

@@ -136,6 +136,8 @@ export type Display = {
   readonly usd?: bigint
   /** The balance shown to a request, instead of the one before it. */
   readonly shown?: (before: bigint, transaction: Transaction) => bigint
+  /** What is held of the balance, and not shown, from the arrival of a request until it is charged. */
+  readonly held?: (transaction: Transaction) => bigint
   /** Responses that show no balance. */
   readonly hidden?: (transaction: Transaction) => boolean
   /** Money that is added or taken without a request. */
@@ -147,17 +149,24 @@ const dollar = 10n ** 12n
 /** The client's view of the transactions, in the order in which they end. */
 export function observe(transactions: readonly Transaction[], display: Display = {}): readonly Observation[] {
   const { diem = 0n, usd = 10n * dollar, decimals = 12, shown = before => before, hidden = () => false } = display
+  const { held = () => 0n } = display
   const left = new Map(callers.map(caller => [caller, { usd, diem }]))
   const balances = new Map<number, { usd: bigint; diem: bigint }>()
   const paidIn = new Map<number, 'usd' | 'diem'>()
   const events = [
     ...transactions.map(each => ({
       atMs: each.arrivedMs,
-      run: () => balances.set(each.id, { ...leftOf(each.caller) }),
+      run: () => {
+        balances.set(each.id, { ...leftOf(each.caller) })
+        leftOf(each.caller).usd -= held(each)
+      },
     })),
     ...transactions.map(each => ({
       atMs: each.chargedMs,
-      run: () => paidIn.set(each.id, take(each.caller, each.taken)),
+      run: () => {
+        leftOf(each.caller).usd += held(each)
+        paidIn.set(each.id, take(each.caller, each.taken))
+      },
     })),
     ...(display.movements ?? []).map(({ caller, atMs, amount }) => ({ atMs, run: () => take(caller, -amount) })),
   ]

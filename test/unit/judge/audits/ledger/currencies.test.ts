@@ -24,17 +24,17 @@ function takenBy(took: string): ChargedRequest {
   const charge: ChargeBounds = { kind: 'charged', ...exactly(taken), said: taken }
   switch (unit) {
     case 'USD':
-      return { charge, paid: { usd: exactly(taken), diem: none }, credit: null }
+      return { charge, paid: { usd: exactly(taken), diem: none }, credit: null, held: 0n }
     case 'DIEM':
-      return { charge, paid: { usd: none, diem: exactly(taken) }, credit: null }
+      return { charge, paid: { usd: none, diem: exactly(taken) }, credit: null, held: 0n }
     case 'either':
-      return { charge, paid: null, credit: null }
+      return { charge, paid: null, credit: null, held: 0n }
     case 'lost':
-      return { charge: { kind: 'unknown', min: 0n, max: taken, said: 0n }, paid: null, credit: null }
+      return { charge: { kind: 'unknown', min: 0n, max: taken, said: 0n }, paid: null, credit: null, held: 0n }
     case 'unsaid':
-      return { charge: null, paid: null, credit: null }
+      return { charge: null, paid: null, credit: null, held: 0n }
     default:
-      return { charge: { kind: 'free', ...none, said: 0n }, paid: null, credit: null }
+      return { charge: { kind: 'free', ...none, said: 0n }, paid: null, credit: null, held: 0n }
   }
 }
 

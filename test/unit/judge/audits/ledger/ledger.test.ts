@@ -9,6 +9,13 @@ import { judge, message, type Options } from './judge-ledger.ts'
 const all = Array.from({ length: 40 }, (_, index) => index + 1)
 const seeds = todays(all, 7)
 
+/** Completions may have all their tokens, and no item of a batch may fail. */
+const held = (each: Transaction): bigint => {
+  if (!isCharged(each)) return 0n
+  if (each.kind === 'chat' || each.kind === 'stream') return 300_000_000n
+  return each.kind === 'batch' && each.said < 50_000_000n ? 50_000_000n : each.said
+}
+
 describe('an honest service passes', () => {
   const variants: Readonly<Record<string, [Omit<History, 'seed'>, Display, Options?]>> = {
     'with requests that overlap, fail, time out and are charged late': [{}, {}],
@@ -23,6 +30,11 @@ describe('an honest service passes', () => {
       { diem: 3_000_000_000n, decimals: 8 },
     ],
     'when all charges are equal': [{ onePrice: true }, {}],
+    'when a balance lacks what requests in progress may cost': [{}, { held }],
+    'when a balance that lacks what may be spent is never without such a request': [
+      { gapMs: 120, pauses: false },
+      { held },
+    ],
     'when some responses do not show the balance': [{}, { hidden: ({ id }) => id % 3 === 1 }],
     'when one request takes longer than many others': [{}, {}, { queueLimit: 4 }],
   }
