@@ -8,8 +8,8 @@ const slow = ['test/slow/**/*.test.ts', 'test/hostile/**/*.test.ts']
 /** They run scripts with bash, and recipes and repro scripts need it. */
 const needsBash = ['curl', 'repro-script'].map(name => `test/unit/run/${name}.test.ts`)
 
-/** Recipes for CI systems, and an installation that few users have: by night. */
-const byNight = ['recipes', 'without-optional'].map(name => `test/slow/installed/${name}.test.ts`)
+/** Recipes for CI systems, an installation that few users have, and the steps of a release: by night. */
+const byNight = ['recipes', 'without-optional', 'release-steps'].map(name => `test/slow/installed/${name}.test.ts`)
 const isNightly = process.env.TURNPIKE_NIGHTLY === '1'
 
 /** Long tests take the part of this day. Threads inherit it, so midnight changes nothing within a run. */

@@ -43,15 +43,21 @@ export async function install(flags = ''): Promise<Installed> {
 /** The tarball of a copy of the project, in which an earlier build has left a file. */
 export async function pack(): Promise<{ readonly folder: string; readonly tarball: string }> {
   const folder = freshDirectory()
+  const copy = copyProject(folder)
+  mkdirSync(join(copy, 'dist'))
+  writeFileSync(join(copy, 'dist', 'stale.js'), '')
+  const { stdout } = await succeed(`npm pack --silent --pack-destination '${folder}'`, copy)
+  return { folder, tarball: join(folder, stdout.trim()) }
+}
+
+/** A copy of the project that can be built: without tests, and without what earlier builds and runs left. */
+export function copyProject(folder: string): string {
   const copy = join(folder, 'copy')
   const left = ['node_modules', '.git', 'dist', 'dist-bench', 'runs', 'test', 'site']
   for (const name of readdirSync(root).filter(each => !left.includes(each)))
     cpSync(join(root, name), join(copy, name), { recursive: true })
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
-  mkdirSync(join(copy, 'dist'))
-  writeFileSync(join(copy, 'dist', 'stale.js'), '')
-  const { stdout } = await succeed(`npm pack --silent --pack-destination '${folder}'`, copy)
-  return { folder, tarball: join(folder, stdout.trim()) }
+  return copy
 }
 
 /** The package in a folder in which it is installed. */
