@@ -1,3 +1,4 @@
+import { unknownMember } from '../contract/chat-options.ts'
 import { documentedContract } from '../contract/documented.ts'
 import { balanceRemainingHeader, moneyHeaderNames } from '../contract/headers.ts'
 import { toObject } from '../lib/json.ts'
@@ -153,4 +154,34 @@ function resetFact(own: readonly Answer[]): Fact {
   return units.size > 1 || unit === 'no Unix time'
     ? unknown(path.join('.'), `${evidence}, and ${[...units].join(' and ')} in all responses`)
     : value(path, unit, first.reply, evidence)
+}
+
+/** Requests that a service may refuse: an unknown field, another media type, or a seed. */
+export const strictness: Question = {
+  name: 'strictness',
+  calls: 2,
+  applies: ({ chat: use }) => use !== null,
+  answer: async (known, { ask }) => {
+    const { chat: use } = known
+    if (use === null) return { findings: [] }
+    const extra = await ask(chatAsk(use.model, { body: { [unknownMember]: true } }))
+    const path = ['chat', 'unknownMembers'] as const
+    const members = is2xx(extra.status)
+      ? value(path, 'tolerated', extra)
+      : extra.status === 400 || extra.status === 422
+        ? value(path, 'refused', extra, 'a request with an unknown field')
+        : unknown(path.join('.'), because(extra))
+    if (!isService(known)) {
+      const seeded = await ask(chatAsk(use.model, { body: { temperature: 0, seed: 1 } }))
+      return { findings: [members], known: { takesSeeds: is2xx(seeded.status) }, unjudged: [seeded] }
+    }
+    const typed = await ask(probeAsk('wrong-media-type', chatPico(use.model)))
+    return { findings: [members, ...mediaTypeFacts(typed)] }
+  },
+}
+
+function mediaTypeFacts(reply: Answer): readonly Fact[] {
+  const status = refusalStatus(reply)
+  if (status !== null) return [value(['chat', 'wrongMediaTypeStatus'], status, reply, 'a chat request of text/plain')]
+  return is2xx(reply.status) ? [] : [unknown('chat.wrongMediaTypeStatus', because(reply))]
 }

@@ -49,10 +49,11 @@ export const creditPlaces: Question = {
     const moved = movedNumbers(before.body, after.body)
     const known = contract.sources['billing.balance.pointer'] === 'profile' ? balance.pointer : null
     const isByCost = ({ byPico }: MovedNumber) => byPico === stated || -byPico === stated
-    const [place, another] = moved.filter(
+    // A body may state what is left and what was spent, of which each tells the other.
+    const [place] = moved.filter(
       each => (known === null || each.pointer === known) && (moved.length === 1 || isByCost(each)),
     )
-    if (place === undefined || another !== undefined)
+    if (place === undefined)
       return { findings: [...findings, unknown(balanceText, `${cite(after)}: ${movementText(moved)}`)], unjudged }
     const evidence = `${place.pointer} has moved by $${formatPico(place.byPico)} after one completion`
     const counts = place.byPico > 0n ? 'spent' : 'left'

@@ -1,4 +1,4 @@
-import { type ChatOptions, unknownMember } from '../contract/chat-options.ts'
+import type { ChatOptions } from '../contract/chat-options.ts'
 import type { ClauseId } from '../contract/clauses.ts'
 import type { Contract, Model } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
@@ -19,7 +19,6 @@ import {
   isService,
   type Known,
   type LengthField,
-  probeAsk,
   type Question,
   refusalStatus,
   unknown,
@@ -273,16 +272,16 @@ function usageFacts(first: Answer, plain: Answer): readonly Fact[] {
  */
 export const chatReplays: Question = {
   name: 'replays of completions',
-  calls: 4,
+  calls: 6,
   // Otherwise the replays of RPC are asked, or the rules of nodes.
   applies: known => known.chat !== null && !isService(known) && known.rpc === null,
-  answer: async ({ chat: use }, { ask, replies }) => {
+  answer: async ({ chat: use, contract }, { ask, replies }) => {
     if (use === null) return { findings: [] }
     const { call: of, worstPico } = chatAsk(use.model, { samePrompt: true })
     if (of.kind !== 'chat') return { findings: [] }
-    const terms = { concurrent: false, duplicates: 1, conflictRatio: 1, otherCallerRatio: 0, otherKeyRatio: 0 }
-    const send = (first: number, step: ReplayStep) =>
-      ask({ call: { kind: 'replay', of, ...terms, repeatAfterMs: null }, step, first, worstPico })
+    const terms = { duplicates: 1, conflictRatio: 1, otherCallerRatio: 0, otherKeyRatio: 0 }
+    const send = (first: number, step: ReplayStep, concurrent = false) =>
+      ask({ call: { kind: 'replay', of, ...terms, concurrent, repeatAfterMs: null }, step, first, worstPico })
     const key = replies().length + 1
     const original = await send(key, 'original')
     const repeated = await send(key, 'duplicate')
@@ -290,8 +289,16 @@ export const chatReplays: Question = {
     const failed = [original, repeated, other].find(answer => !isCompletion(answer))
     if (failed !== undefined) return { findings: [unknown('idempotency.calls', because(failed))] }
     const mark = replayMarkIn(original, repeated, other)
-    if (typeof mark === 'string') return { findings: [unknown('idempotency.calls', `${cite(repeated)}: ${mark}`)] }
+    if (typeof mark === 'string') {
+      // A profile with the name of the header says that it has an effect.
+      if (contract.sources['idempotency.header'] !== 'profile' || mark !== newResponse)
+        return { findings: [unknown('idempotency.calls', `${cite(repeated)}: ${mark}`)] }
+      const calls = value(['idempotency', 'calls'], ['chat'], 'the given profile names the header of their keys')
+      return { findings: [calls], known: { replayClauses: ofReplays } }
+    }
     const conflict = await send(key, 'conflict')
+    const race = replies().length + 1
+    const racing = await Promise.all([send(race, 'original', true), send(race, 'duplicate', true)])
     const status = refusalStatus(conflict)
     return {
       findings: [
@@ -300,11 +307,32 @@ export const chatReplays: Question = {
         ...(status === null
           ? [unknown('idempotency.conflict', conflictText(conflict, original))]
           : [value(['idempotency', 'conflict'], [status], conflict, 'a used key with another body')]),
+        ...raceFacts(racing),
         unknown('idempotency.ttlMs', 'would take as long as the target keeps a response for its key'),
       ],
       known: { replayClauses: [...ofReplays, ...(status === null ? [] : (['rpc.replay.conflict'] as const))] },
     }
   },
+}
+
+/** What two requests at once with one key show: whether a key is claimed before its request runs. */
+function raceFacts(racing: readonly Answer[]): readonly Fact[] {
+  const path = (name: string) => ['idempotency', name] as const
+  const evidence = racing.map(cite).join('; ')
+  const refused = racing.find(({ status }) => status === 409 || status === 425)
+  const isClaimed = refused !== undefined && racing.some(isCompletion)
+  if (isClaimed)
+    return [
+      value(path('inProgress'), [refused.status], refused, 'a repeated key while its first request is in progress'),
+      value(path('concurrent'), 'one-charge', refused, 'a key is claimed before its request runs'),
+    ]
+  if (!racing.every(isCompletion) || new Set(racing.map(digestOf)).size === 1)
+    return [unknown('idempotency.concurrent', `${evidence}: a single race does not prove a promise`)]
+  const text = 'each of two requests at once with one key got a response of its own, so a repeated one may pay twice'
+  return [
+    value(path('concurrent'), 'best-effort', evidence, text),
+    { kind: 'difference', clause: 'rpc.replay.charge', text, evidence, always: false },
+  ]
 }
 
 const conflictText = (conflict: Answer, original: Answer): string =>
@@ -313,6 +341,8 @@ const conflictText = (conflict: Answer, original: Answer): string =>
     : because(conflict)
 
 const ofReplays: readonly ClauseId[] = ['rpc.replay.header', 'rpc.replay.body', 'rpc.replay.charge']
+
+const newResponse = 'a repeated key and body gets a new response'
 
 type ReplayMark = {
   readonly values: readonly (readonly ['replayHeader' | 'replayValue' | 'replayStatus', string | number | null])[]
@@ -341,7 +371,7 @@ function replayMarkIn(original: Answer, repeated: Answer, other: Answer): Replay
       evidence: `a repeated key and body gets ${name}: ${text}`,
     }
   }
-  if (!isRepeated) return 'a repeated key and body gets a new response'
+  if (!isRepeated) return newResponse
   const hasStatus = repeated.status !== original.status && repeated.status !== other.status
   return {
     values: [['replayHeader', null] as const, ...(hasStatus ? [['replayStatus', repeated.status] as const] : [])],
@@ -351,36 +381,6 @@ function replayMarkIn(original: Answer, repeated: Answer, other: Answer): Replay
 
 const digestOf = ({ observation }: Answer): string | null =>
   observation?.response?.body.kind === 'json' ? observation.response.body.digest : null
-
-/** Requests that a service may refuse: an unknown field, another media type, or a seed. */
-export const strictness: Question = {
-  name: 'strictness',
-  calls: 2,
-  applies: ({ chat: use }) => use !== null,
-  answer: async (known, { ask }) => {
-    const { chat: use } = known
-    if (use === null) return { findings: [] }
-    const extra = await ask(chatAsk(use.model, { body: { [unknownMember]: true } }))
-    const path = ['chat', 'unknownMembers'] as const
-    const members = is2xx(extra.status)
-      ? value(path, 'tolerated', extra)
-      : extra.status === 400 || extra.status === 422
-        ? value(path, 'refused', extra, 'a request with an unknown field')
-        : unknown(path.join('.'), because(extra))
-    if (!isService(known)) {
-      const seeded = await ask(chatAsk(use.model, { body: { temperature: 0, seed: 1 } }))
-      return { findings: [members], known: { takesSeeds: is2xx(seeded.status) }, unjudged: [seeded] }
-    }
-    const typed = await ask(probeAsk('wrong-media-type', chatPico(use.model)))
-    return { findings: [members, ...mediaTypeFacts(typed)] }
-  },
-}
-
-function mediaTypeFacts(reply: Answer): readonly Fact[] {
-  const status = refusalStatus(reply)
-  if (status !== null) return [value(['chat', 'wrongMediaTypeStatus'], status, reply, 'a chat request of text/plain')]
-  return is2xx(reply.status) ? [] : [unknown('chat.wrongMediaTypeStatus', because(reply))]
-}
 
 /** Units and presence of the limit headers of completions. */
 export const tokenLimits: Question = {

@@ -1,5 +1,7 @@
 import type { ClauseId } from '../contract/clauses.ts'
 import type { Contract } from '../contract/contract.ts'
+import { limitForms } from '../contract/limit-headers/forms.ts'
+import { furtherLimitsOf } from '../contract/limit-headers/further-limits.ts'
 import {
   type DialectName,
   limitHeadersOf,
@@ -10,7 +12,7 @@ import {
 } from '../contract/limit-headers/limit-headers.ts'
 import { type Policy, policiesIn } from '../contract/limit-headers/policies.ts'
 import { is2xx } from '../lib/numbers.ts'
-import { statedRequests } from '../observation/limit-scope.ts'
+import { statedFurther, statedRequests } from '../observation/limit-scope.ts'
 import { chatAsk } from './ask-chat.ts'
 import type { Answer, Ask } from './asker.ts'
 import { findDialect } from './find-dialect.ts'
@@ -56,6 +58,8 @@ const ofWindows: readonly ClauseId[] = [
   'limit.tokens.reset',
   'limit.tokens.enforced',
 ]
+/** What a limit of tokens keeps whose headers and resets are judged nowhere else. */
+const ofFurtherTokens: readonly ClauseId[] = ['limit.tokens.remaining', 'limit.tokens.enforced']
 const ofTokens: readonly ClauseId[] = [
   'limit.tokens.headers',
   'limit.tokens.remaining',
@@ -157,9 +161,10 @@ export const limitEdge: Question = {
     const isOpen = isUnknown(facts) && !isServedAgain(asker.replies())
     const unkept = [...(isOpen ? ofWindows : []), ...(punished === null ? [] : ofResets)]
     const limitClauses = known.limitClauses.filter(clause => !unkept.includes(clause))
+    const further = isOpen ? [] : furtherLengths(asker.replies(), known, facts)
     return {
-      findings: [...findings, ...facts, ...(punished === null ? [] : [punished])],
-      known: { limitClauses },
+      findings: [...findings, ...facts, ...further, ...(punished === null ? [] : [punished])],
+      known: { limitClauses: [...limitClauses, ...(further.length === 0 ? [] : ofFurtherTokens)] },
     }
   },
 }
@@ -338,9 +343,33 @@ function lengthFacts(replies: readonly Answer[], { contract }: Known): readonly 
     ? 'its reset rises with each request'
     : `its reset is ${Math.round(longest.seconds)} s ahead`
   const usual = seconds === null ? undefined : usualSeconds.findLast(each => isAbout(each, seconds, rounding, isWait))
-  const length = usual ?? (ofBucket && seconds !== null ? Math.max(1, Math.round(seconds)) : null)
+  // Short windows of any length tell it, if each of them does.
+  const isAgreed = firsts.length > 1 && firsts.every(first => longest.seconds - first.seconds <= rounding.of(1))
+  const isStated = seconds !== null && (ofBucket || (isWait && isAgreed && seconds > 0 && seconds <= maxWaitMs / 1_000))
+  const length = usual ?? (isStated ? Math.max(1, Math.round(seconds)) : null)
   if (length === null) return [unknown(path.join('.'), `${cite(reply)}: ${evidence}`)]
   return [value(path, length * 1_000, reply, `likely, since ${evidence}`)]
+}
+
+/** Limits of tokens whose windows are those of requests: their resets are as far ahead. */
+function furtherLengths(replies: readonly Answer[], { contract }: Known, facts: readonly Fact[]): readonly Fact[] {
+  const length = facts.find(fact => fact.kind === 'value' && fact.path.join('.') === 'limits.windowMs')
+  const windowMs = length?.kind === 'value' ? Number(length.value) : contract.limits.windowMs
+  const successes = replies.filter(isLimited)
+  return furtherLimitsOf(contract.limits).flatMap(limit => {
+    const { name, counts, amount, at } = limit
+    if (counts === 'requests' || at.reset === null) return []
+    const isWait = limitForms[at.reset.form].states === 'wait'
+    const ahead = successes.flatMap(reply => {
+      const { reset } = statedFurther(reply.headers, limit)
+      const nowMs = isWait ? 0 : Date.parse(reply.headers.date ?? '')
+      return reset === null || Number.isNaN(nowMs) ? [] : [{ reply, seconds: (reset - nowMs) / 1_000 }]
+    })
+    const [longest] = ahead.toSorted((a, b) => b.seconds - a.seconds)
+    if (longest === undefined || Math.abs(longest.seconds - windowMs / 1_000) > longestRounding) return []
+    const evidence = `its reset is up to ${Math.round(longest.seconds)} s ahead, as that of requests`
+    return value(['limits', 'further', name], { counts, amount, windowMs }, longest.reply, evidence)
+  })
 }
 
 /** Whether a reset is that of a window of this length. What is left of a window is never more than all of it. */

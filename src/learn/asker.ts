@@ -166,11 +166,13 @@ export function createAsker(options: AskerOptions): Asker {
   /** The number of the call, or why it must not be made. */
   async function admit(
     scope: string,
-    { worstPico, isBeyondLimit = false, afterMs = 0 }: Ask,
+    { call, worstPico, isBeyondLimit = false, afterMs = 0 }: Ask,
   ): Promise<number | string> {
     if (silent >= maxSilent) return 'not asked, because the target stopped responding'
     const wallMs = clock.wallMs()
-    const waitMs = Math.max(isBeyondLimit ? 0 : windowEndMs(scope), failuresEndMs(), wallMs + afterMs) - wallMs
+    // Of two at once, neither must wait for the next window alone.
+    const others = call.kind === 'replay' && call.concurrent ? 1 : inFlight
+    const waitMs = Math.max(isBeyondLimit ? 0 : windowEndMs(scope, others), failuresEndMs(), wallMs + afterMs) - wallMs
     if (waitMs > 0) {
       if (waitedMs + waitMs > maxWaitMs) return 'not asked, because the limits of the target would need too long a wait'
       waitedMs += waitMs
@@ -186,10 +188,10 @@ export function createAsker(options: AskerOptions): Asker {
     return ++calls
   }
 
-  function windowEndMs(scope: string): number {
+  function windowEndMs(scope: string, others: number): number {
     const window = windows.get(scope)
     if (window === undefined || window.resetMs <= clock.wallMs()) return 0
-    const isFull = window.remaining - inFlight < 1 || (window.tokens !== null && window.tokens < tokensOfCall)
+    const isFull = window.remaining - others < 1 || (window.tokens !== null && window.tokens < tokensOfCall)
     return isFull ? window.resetMs : 0
   }
 

@@ -5,6 +5,7 @@ import { yamlComment, yamlText } from '../lib/write-yaml.ts'
 import { statedRequests } from '../observation/limit-scope.ts'
 import { isStreamAnswer } from './ask-chat.ts'
 import { isRpcAnswer, protocolProbes } from './ask-rpc.ts'
+import type { Answer } from './asker.ts'
 import type { Lesson } from './learn.ts'
 import { type ChatUse, standardMethods } from './question.ts'
 
@@ -27,10 +28,10 @@ export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: Firs
   const limit = statedLimit(lesson)
   const rate = rateBelow(tierPerMinute, limit === null ? null : (limit * 60_000) / windowMs)
   const seconds = Math.min(maxSeconds, Math.max(minSeconds, Math.ceil((arrivals * 60) / rate.perMinute)))
-  const waitMs = pauseOf(lesson, limit)
   const once = onceCalls(lesson, calls)
   const last = calls.at(-1)?.[0] ?? ''
-  const edge = edgeStages(last, limit, windowMs, once)
+  const edge = edgeOf(last, limit, windowMs, once)
+  const list = edge !== null && calls.every(([name]) => name !== 'models') && lesson.replies.some(isModelList)
   return [
     '# yaml-language-server: $schema=../node_modules/turnpike/scenarios/scenario.schema.json',
     '#',
@@ -47,19 +48,16 @@ export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: Firs
     '',
     'calls:',
     ...calls.map(([name, call]) => `  ${name}: ${call}`),
+    ...(list ? ['  models: { kind: models }'] : []),
     ...once.flatMap(({ definitions }) => definitions.map(each => `  ${each}`)),
     '',
     'stages:',
-    ...(waitMs === 0
-      ? []
-      : [
-          '  # The questions that came before have used much of a limit. After this, they no longer count.',
-          `  - { name: wait, duration: ${waitMs}ms, shape: pause }`,
-        ]),
+    ...waitStages(lesson, limit, list),
     ...rulesStage(lesson, limit),
+    ...(edge?.atOnce ?? []),
     ...yamlComment(rate.reason).map(line => `  ${line}`),
     `  - { name: steady, duration: ${seconds}s, shape: constant, rate: ${rate.text}, mix: ${mix} }`,
-    ...(edge.length === 0 ? onceStage(limit, once) : edge),
+    ...(edge?.oneByOne ?? onceStage(limit, once)),
     '',
     ...(budgetUsd === null ? [] : ['# Twice the worst case of the forecast.', `budget: { usd: ${budgetUsd} }`, '']),
     'thresholds:',
@@ -154,9 +152,13 @@ function onceCalls({ contract, known }: Lesson, calls: readonly WrittenCall[]): 
   const has = (name: string) => calls.some(([each]) => each === name)
   const missing = notPromised(contract)
   const conflict = missing.includes('rpc.replay.conflict') ? '' : ', conflict-ratio: 1'
+  const isRaceDecided = contract.idempotency.concurrent === 'one-charge'
   return [
     ...(has('chat-whole') && contract.idempotency.calls.includes('chat')
       ? [{ name: 'replay', definitions: [`replay: { kind: replay, of: chat-whole${conflict} }`], requests: 3 }]
+      : []),
+    ...(has('chat-whole') && contract.idempotency.calls.includes('chat') && isRaceDecided
+      ? [{ name: 'race', definitions: ['race: { kind: replay, of: chat-whole, concurrent: true }'], requests: 2 }]
       : []),
     ...(has('chat') && has('chat-whole') && !missing.includes('twin.tokens')
       ? [
@@ -201,33 +203,52 @@ const beyond = 3
  * A small limit is exceeded at once, when nothing before it counts. Then it is used up one by one, with the calls that are
  * sent once as the last ones.
  */
-function edgeStages(
+function edgeOf(
   call: string,
   limit: number | null,
   windowMs: number,
   once: readonly OnceCall[],
-): readonly string[] {
-  if (limit === null || limit + beyond > maxBurst || windowMs > 60_000) return []
-  const burst = `duration: 1s, shape: burst, size: ${limit + beyond}, exceed-tier: true, mix: { ${call}: 1 }`
-  // A falling rate: at its begin, and after about 0.6 and 1.7 windows, so that a refusal may begin a window, too.
-  const againMs = 2 * windowMs
+): { readonly atOnce: readonly string[]; readonly oneByOne: readonly string[] } | null {
+  if (limit === null || limit + beyond > maxBurst || windowMs > longestWindowMs) return null
+  const burst = `duration: 2s, shape: burst, size: ${limit + beyond}, exceed-tier: true, mix: { ${call}: 1 }`
+  // A falling rate: at its begin, and after about 0.5 and 1.6 windows, so that a refusal may begin a window, too.
+  const againMs = 1.9 * windowMs
   const fitting = once.filter((_, index) => requestsOf(once.slice(0, index + 1)) <= limit)
   const left = limit - requestsOf(fitting)
   const oneByOne = [...(left === 0 ? [] : [`${left} x ${call}`]), ...fitting.map(({ name }) => name)]
   const again = `duration: ${againMs}ms, shape: ramp, from: ${((4.1 * 60_000) / againMs).toFixed(2)}/m, to: 0.01/m`
-  return [
-    `  # The limit is ${limit} requests, so ${beyond} of these must be refused.`,
-    `  - { name: pause, duration: ${windowMs + 1_000}ms, shape: pause }`,
-    `  - { name: limit, ${burst} }`,
-    '  # The second of three is in the same window. It is refused, unless a 429 has stated a wait that was too short.',
-    `  - { name: again, ${again}, exceed-tier: true, mix: { ${call}: 1 } }`,
-    '  # One at a time, so each response states fewer remaining requests.',
-    `  - { name: one-by-one, duration: 1s, shape: sequence, calls: [${oneByOne.join(', ')}] }`,
-  ]
+  return {
+    atOnce: [
+      `  # The limit is ${limit} requests, so ${beyond} of these must be refused.`,
+      `  - { name: limit, ${burst} }`,
+      '  # The second of three is in the same window. It is refused, unless a 429 has stated a wait that was too short.',
+      `  - { name: again, ${again}, exceed-tier: true, mix: { ${call}: 1 } }`,
+    ],
+    oneByOne: [
+      '  # One at a time, so each response states fewer remaining requests.',
+      `  - { name: pause, duration: ${windowMs + 1_000}ms, shape: pause }`,
+      `  - { name: one-by-one, duration: 1s, shape: sequence, calls: [${oneByOne.join(', ')}] }`,
+    ],
+  }
 }
 
-/** A window, if the questions have used much of a limit. */
-const pauseOf = ({ replies, contract }: Lesson, limit: number | null): number =>
-  replies.some(({ status }) => status === 429) || (limit !== null && limit < 2 * replies.length)
-    ? Math.min(60_000, contract.limits.windowMs) + 1_000
-    : 0
+const isModelList = ({ observation, status }: Answer): boolean =>
+  observation?.request.kind === 'models' && is2xx(status)
+
+/** A longer window is not waited for. */
+const longestWindowMs = 60_000
+/** Of a window up to this length, two are waited for: then nothing that came before counts, whatever the algorithm. */
+const shortWindowMs = 15_000
+
+/** A pause, if the questions have used much of a limit. The list says when the run began. */
+function waitStages({ replies, contract }: Lesson, limit: number | null, list: boolean): readonly string[] {
+  const isUsed = replies.some(({ status }) => status === 429) || (limit !== null && limit < 2 * replies.length)
+  if (!isUsed) return []
+  const windowMs = Math.min(longestWindowMs, contract.limits.windowMs)
+  const waitMs = (list && windowMs <= shortWindowMs ? 2 : 1) * windowMs + 1_000
+  return [
+    '  # The questions that came before have used much of a limit. After this, they no longer count.',
+    ...(list ? ['  - { name: list, duration: 1s, shape: sequence, calls: [models] }'] : []),
+    `  - { name: wait, duration: ${waitMs}ms, shape: pause }`,
+  ]
+}

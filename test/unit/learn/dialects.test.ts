@@ -241,6 +241,27 @@ describe('replays of completions', () => {
     ).toEqual([2, 1, 1])
   })
 
+  test('that claim a key before its request runs promise one charge', async () => {
+    const lesson = await withReplays({ inProgress: [409], conflict: [422] })
+    expect(parseProfile(lesson.yaml, 'x').idempotency).toMatchObject({ inProgress: [409], concurrent: 'one-charge' })
+    expect(firstScenario(lesson, { tierPerMinute: null, budgetUsd: null })).toContain(
+      'race: { kind: replay, of: chat-whole, concurrent: true }',
+    )
+  })
+
+  test('that run two requests with one key at once are told, and promise no such thing', async () => {
+    const { yaml, differences } = await withReplays({}, told('key-stored-after-its-reply'))
+    expect(parseProfile(yaml, 'x').idempotency.concurrent).toBe('best-effort')
+    expect(differences).toContainEqual(expect.stringContaining('so a repeated one may pay twice'))
+  })
+
+  test('are promised if the given profile names their header, though a repeated request runs again', async () => {
+    const demanded = parseProfile('idempotency: { header: X-Request-Key }', 'x')
+    const { yaml, differences } = await learnFrom({ contract: speaking('kong'), over: foreign, demanded })
+    expect(notPromised(parseProfile(yaml, 'x'))).not.toContain('rpc.replay.header')
+    expect(differences).toContainEqual(expect.stringMatching(/^rpc\.replay\.header: .* is not marked as a replay/))
+  })
+
   test('may be answered before limits are looked at', async () => {
     const names = ['limit', 'remaining', 'reset'].map(part => `x-ratelimit-${part}-requests`)
     const early = lie('early', 'A replay states no limit.', changeReplies(isReplay, dropHeaders(...names)))
@@ -251,31 +272,6 @@ describe('replays of completions', () => {
     const { yaml } = await withReplays({}, told('conflict-from-cache'))
     expect(notPromised(parseProfile(yaml, 'learned.yaml'))).toContain('rpc.replay.conflict')
     expect(yaml.replaceAll('\n#   ', ' ')).toContain('a used key with another body gets the stored response')
-  })
-})
-
-describe('the first scenario of a gateway that states its limits', () => {
-  const on = (status: number, name: string, value: string) => [
-    lie('changed', 'Changed.', changeReplies(hasStatus(status), setHeader(name, value))),
-  ]
-  test.each([
-    ['passes one that is honest', [], []],
-    ['names one whose every 429 states one second', on(429, 'retry-after', '1'), ['retry.after-reset']],
-    [
-      'names one whose remaining requests never fall',
-      on(200, 'x-ratelimit-remaining-requests', '11'),
-      ['limit.requests.remaining', 'limit.requests.not-early'],
-    ],
-  ])('%s', async (_, lies, found) => {
-    const { yaml } = await learnForeign('kong', lies)
-    const lesson = await learnForeign('kong')
-    const scenario = firstScenario(lesson, { tierPerMinute: null, budgetUsd: null })
-    const { report } = await virtualRun({
-      ...{ scenario: scenario.replace('profile: profile.yaml\n', ''), lies },
-      ...{ contract: parseProfile(yaml, 'learned.yaml'), serviceContract: speaking('kong') },
-    })
-    expect([...new Set(report.findings.map(({ clause }) => clause))], report.reasons.join('; ')).toEqual(found)
-    expect(report.verdict).toBe(found.length === 0 ? 'pass' : 'fail')
   })
 })
 

@@ -73,6 +73,13 @@ describe('a limit that states the seconds until its reset', () => {
     expect(found([...full, lie]).findings.map(finding => finding.clause)).toContain(clause)
   })
 
+  test.each(['fixed-window', null] as const)('is accused of a wait of 0 s that is not enough, as %s', algorithm => {
+    const refused = { atMs: 3_000, status: 429, ...kong(0, 57), 'retry-after': 0 }
+    const again = [6_000, 10_000].map(atMs => ({ ...refused, atMs, ...kong(0, 60 - atMs / 1_000) }))
+    const { findings } = found([...full, refused, ...again], 'kong', algorithm)
+    expect(findings.map(({ clause }) => clause)).toContain('retry.after-reset')
+  })
+
   test('is accused if a request after the wait is refused', () => {
     const refused = { atMs: 3_000, status: 429, ...kong(0, 57), 'retry-after': 10 }
     const again = { atMs: 20_000, status: 429, ...kong(0, 40), 'retry-after': 40 }

@@ -1,0 +1,53 @@
+import { describe, expect, test } from 'vitest'
+import { parseProfile } from '../../../src/contract/profile.ts'
+import { firstScenario } from '../../../src/learn/first-scenario.ts'
+import { lie } from '../../../src/service/lies/lie.ts'
+import { knownLie } from '../../../src/service/lies/lies.ts'
+import { changeReplies, hasStatus, setHeader } from '../../../src/service/lies/replies.ts'
+import { learnForeign, speaking } from '../../support/learn-foreign.ts'
+import { virtualRun } from '../../support/virtual-run.ts'
+
+describe('the first scenario of a gateway that states its limits', () => {
+  const on = (status: number, name: string, value: string) => [
+    lie('changed', 'Changed.', changeReplies(hasStatus(status), setHeader(name, value))),
+  ]
+  test.each([
+    ['passes one that is honest', [], []],
+    ['names one whose every 429 states one second', on(429, 'retry-after', '1'), ['retry.after-reset']],
+    [
+      'names one whose remaining requests never fall',
+      on(200, 'x-ratelimit-remaining-requests', '11'),
+      ['limit.requests.remaining'],
+    ],
+  ])('%s', async (_, lies, found) => {
+    const { yaml } = await learnForeign('kong', lies)
+    const lesson = await learnForeign('kong')
+    const scenario = firstScenario(lesson, { tierPerMinute: null, budgetUsd: null })
+    const { report } = await virtualRun({
+      ...{ scenario: scenario.replace('profile: profile.yaml\n', ''), lies },
+      ...{ contract: parseProfile(yaml, 'learned.yaml'), serviceContract: speaking('kong') },
+    })
+    expect([...new Set(report.findings.map(({ clause }) => clause))], report.reasons.join('; ')).toEqual(found)
+    expect(report.verdict).toBe(found.length === 0 ? 'pass' : 'fail')
+  })
+
+  test.each([
+    ['github', 'one-request-too-many', 'limit.requests.enforced'],
+    ['anthropic', 'one-request-too-many', 'limit.requests.enforced'],
+    ['github', 'one-request-too-few', 'limit.requests.not-early'],
+    ['kong', 'one-request-too-few', 'limit.requests.not-early'],
+  ] as const)('with windows of 12 s in %s names %s', async (dialect, name, clause) => {
+    const limits = { windowMs: 12_000 }
+    const lesson = await learnForeign(dialect, [], limits)
+    const scenario = firstScenario(lesson, { tierPerMinute: null, budgetUsd: null })
+    for (const lies of [[], [knownLie(name)]]) {
+      const { report } = await virtualRun({
+        ...{ scenario: scenario.replace('profile: profile.yaml\n', ''), lies },
+        ...{ contract: parseProfile(lesson.yaml, 'learned.yaml'), serviceContract: speaking(dialect, limits) },
+      })
+      expect([...new Set(report.findings.map(finding => finding.clause))]).toEqual(lies.length === 0 ? [] : [clause])
+      // Nothing that is sent once is refused, since the limit is left for it.
+      expect(report.clauses.find(({ id }) => id === 'twin.tokens')?.judged).toBeGreaterThan(0)
+    }
+  })
+})
