@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib'
 import { parseJson } from '../../lib/json.ts'
 import type { Mask } from '../../lib/mask/mask.ts'
+import { is2xx } from '../../lib/numbers.ts'
 import { type Body, isLocalFault, type ObservedResponse, type Outcome } from '../../observation/observation.ts'
 import { maxValueLength } from '../transport/headers.ts'
 import type { Exchange, TransportFailure } from '../transport/transport.ts'
@@ -58,7 +59,7 @@ const maxTextLength = 512
 const maxMembers = 1_024
 const maxValues = 100_000
 
-function bodyOf({ body, headers }: Exchange, options: BodyOptions): Body {
+function bodyOf({ status, body, headers }: Exchange, options: BodyOptions): Body {
   const decoded = decodeBody(body, headers['content-encoding'], options.maxBytes)
   if (decoded.kind === 'undecodable') return decoded
   const { mask } = options
@@ -69,8 +70,9 @@ function bodyOf({ body, headers }: Exchange, options: BodyOptions): Body {
   const value = parseJson(text)
   if (value === undefined) return { kind: 'text', head: mask.beginning(text, maxTextLength), digest }
   const masked = mask.isIn(text) ? mask.json(value) : value
-  if (bytes.length <= clippedAboveBytes && !mayOverflow.test(text)) return { kind: 'json', value: masked, digest }
-  const bound = boundBody(masked)
+  const isShort = bytes.length <= clippedAboveBytes
+  if (isShort && !mayOverflow.test(text)) return { kind: 'json', value: masked, digest }
+  const bound = boundBody(masked, isShort ? clippedAboveBytes : maxStringLength, is2xx(status))
   return bound.cut
     ? { kind: 'json', value: bound.value, cut: true, digest }
     : { kind: 'json', value: bound.value, digest }
@@ -84,16 +86,24 @@ type Pending = { readonly from: object; readonly to: Container }
 
 /**
  * The same value, small enough for an observation: long strings, lists and objects are cut. The outer levels are copied
- * first, so what is cut lies deep.
+ * first, so what is cut lies deep. The texts of a success may be shortened without a mark, as only their beginning is
+ * judged. The message of an error must name every method.
  */
-function boundBody(root: unknown): { readonly value: unknown; readonly cut: boolean } {
+function boundBody(
+  root: unknown,
+  maxString: number,
+  isSuccess: boolean,
+): { readonly value: unknown; readonly cut: boolean } {
   const pending: Pending[] = []
   let values = 0
   let cut = false
 
   const copy = (value: unknown): unknown => {
     values++
-    if (typeof value === 'string') return value.length > maxStringLength ? value.slice(0, maxStringLength) : value
+    if (typeof value === 'string' && value.length > maxString) {
+      cut ||= !isSuccess
+      return value.slice(0, maxString)
+    }
     if (typeof value === 'number') return Number.isFinite(value) ? value : null
     if (typeof value !== 'object' || value === null) return value
     const to: Container = Array.isArray(value) ? [] : {}

@@ -70,6 +70,17 @@ describe('a body', () => {
     })
   })
 
+  test('of short JSON is not cut if an id in it looks like a large exponent', () => {
+    const value = { error: 'x'.repeat(400), id: 'e7e641fe-4ff3' }
+    expect(bodyOf(JSON.stringify(value))).toEqual({ kind: 'json', value, digest: null })
+  })
+
+  test('of a long error says that its message is cut', () => {
+    const body = Buffer.from(JSON.stringify({ error: 'x'.repeat(5_000) }))
+    const error = responseOf({ ...exchange(body), status: 400 }, null, { digest: false, maxBytes, mask })?.body
+    expect(error).toEqual({ kind: 'json', value: { error: 'x'.repeat(256) }, cut: true, digest: null })
+  })
+
   test('may have a field called __proto__', () => {
     const value = jsonOf(`{"__proto__":{"admin":true},"pad":"${'x'.repeat(5_000)}"}`)
     expect(Object.keys(Object(value))).toEqual(['__proto__', 'pad'])
