@@ -25,8 +25,8 @@ const { auth } = documentedContract
 
 /** A request without a key that costs money, to the part of the service that there is. */
 function anonymousAsk({ chat, rpc }: Known): Ask | null {
-  if (chat !== null) return { ...chatAsk(chat.model), isAnonymous: true }
-  return rpc === null ? null : { call: rpcCall(rpc), worstPico: rpc.worstPico, isAnonymous: true }
+  if (chat !== null) return { ...chatAsk(chat.model), as: 'anonymous' }
+  return rpc === null ? null : { call: rpcCall(rpc), worstPico: rpc.worstPico, as: 'anonymous' }
 }
 
 /** Requests without a key, with a wrong one, and with the key of an empty account. */

@@ -3,19 +3,17 @@ import type { Contract } from '../contract/contract.ts'
 import { limitForms } from '../contract/limit-headers/forms.ts'
 import { furtherLimitsOf } from '../contract/limit-headers/further-limits.ts'
 import {
-  type DialectName,
   limitHeadersOf,
   type RetryAfterForm,
   retryAfterHeader,
   statedWait,
   statesWait,
 } from '../contract/limit-headers/limit-headers.ts'
-import { type Policy, policiesIn } from '../contract/limit-headers/policies.ts'
 import { is2xx } from '../lib/numbers.ts'
 import { statedFurther, statedRequests } from '../observation/limit-scope.ts'
 import { chatAsk } from './ask-chat.ts'
 import type { Answer, Ask } from './asker.ts'
-import { findDialect } from './find-dialect.ts'
+import { findDialect, furtherFacts, windowFacts } from './find-dialect.ts'
 import {
   type Conclusion,
   cite,
@@ -99,50 +97,6 @@ function lastMs(replies: readonly Answer[]): number | null {
   return dates.at(-1) ?? null
 }
 
-/** The length of a window, where a policy states it. */
-function windowFacts(replies: readonly Answer[]): readonly Fact[] {
-  for (const reply of replies)
-    for (const name of ['ratelimit-policy', 'x-ratelimit-limit']) {
-      const seconds = policiesIn(reply.headers[name]).map(windowOf).find(isPositive)
-      if (seconds !== undefined)
-        return [value(['limits', 'windowMs'], seconds * 1_000, reply, `${name}: ${reply.headers[name]}`)]
-    }
-  return []
-}
-
-const windowOf = ({ parameters }: Policy): number | null => parameters.get('w') ?? null
-const isPositive = (amount: number | null): amount is number =>
-  amount !== null && Number.isSafeInteger(amount) && amount > 0
-
-/** Limits that the target states beside those of requests and tokens. */
-function furtherFacts(replies: readonly Answer[], dialect: DialectName | null): readonly Fact[] {
-  const path = (name: string) => ['limits', 'further', name] as const
-  if (dialect === 'ietf') {
-    const reply = replies.findLast(({ headers }) => headers['ratelimit-policy'] !== undefined)
-    // The first policy is the limit of requests.
-    if (reply === undefined) return []
-    return policiesIn(reply.headers['ratelimit-policy'])
-      .slice(1)
-      .flatMap(policy => {
-        const name = /^"([A-Za-z][\w.-]{0,63})"$/.exec(policy.name)?.[1]
-        const [amount = null, seconds] = [policy.parameters.get('q'), windowOf(policy)]
-        // A policy that names its unit counts something other than requests.
-        if (name === undefined || policy.parameters.has('qu') || !isPositive(amount) || !isPositive(seconds)) return []
-        const limit = { counts: 'requests', amount, windowMs: seconds * 1_000 }
-        return value(path(name), limit, reply, `ratelimit-policy: ${policy.text}`)
-      })
-  }
-  if (dialect !== 'anthropic') return []
-  return (['input-tokens', 'output-tokens'] as const).flatMap(counts => {
-    const header = `anthropic-ratelimit-${counts}-limit`
-    const reply = replies.findLast(({ headers }) => Number(headers[header]) > 0)
-    const amount = Number(reply?.headers[header])
-    return reply === undefined || !Number.isSafeInteger(amount)
-      ? []
-      : value(path(counts), { counts, amount }, reply, `${header}: ${amount}`)
-  })
-}
-
 /** More requests than this are not spent on one limit. */
 const maxToEdge = 40
 /** Beyond the stated limit, to see whether it exists. */
@@ -154,7 +108,7 @@ export const limitEdge: Question = {
   calls: Number.POSITIVE_INFINITY,
   applies: known => !isService(known) && known.contract.limits.dialect !== null,
   answer: async (known, asker) => {
-    const { findings } = await reachEdge(known, asker)
+    const { findings, known: seen } = await reachEdge(known, asker)
     if (isUnknown(lengthFacts(asker.replies(), known))) await beginWindow(known, asker)
     const facts = lengthFacts(asker.replies(), known)
     const punished = punishmentIn(asker.replies(), known, facts)
@@ -164,12 +118,15 @@ export const limitEdge: Question = {
     const further = isOpen ? [] : furtherLengths(asker.replies(), known, facts)
     return {
       findings: [...findings, ...facts, ...further, ...(punished === null ? [] : [punished])],
-      known: { limitClauses: [...limitClauses, ...(further.length === 0 ? [] : ofFurtherTokens)] },
+      known: { ...seen, limitClauses: [...limitClauses, ...(further.length === 0 ? [] : ofFurtherTokens)] },
     }
   },
 }
 
-async function reachEdge(known: Known, { ask, replies, callsLeft }: QuestionAsker): Promise<Conclusion> {
+async function reachEdge(
+  known: Known,
+  { ask, replies, callsLeft, hasOtherCaller }: QuestionAsker,
+): Promise<Conclusion> {
   const request = limitedAsk(known)
   let left = leftIn(replies(), known)
   if (request === null || left === null) return { findings: [] }
@@ -180,9 +137,11 @@ async function reachEdge(known: Known, { ask, replies, callsLeft }: QuestionAske
       return { findings: [unknown('limits.retryAfter', `would need ${left} more requests to reach the limit`)] }
     const reply = await ask({ ...request, isBeyondLimit: true })
     if (reply.status === 429) {
+      const other = hasOtherCaller ? await ask({ ...request, as: 'other', isBeyondLimit: true }) : null
       const waitMs = statedWait({ retryAfter: formOfWait(reply) }, reply.headers)
       if (waitMs !== null && waitMs <= maxWaitMs) await testWait(waitMs, request, ask)
-      return { findings: waitFacts(reply, known) }
+      if (other?.status !== 429) return { findings: waitFacts(reply, known) }
+      return { findings: [...waitFacts(reply, known), sharedLimit(other)], known: { sharesLimit: true } }
     }
     if (!is2xx(reply.status)) return { findings: [unknown('limits.retryAfter', cite(reply))] }
     left = leftIn([reply], known) ?? Math.max(0, left - 1)
@@ -190,6 +149,13 @@ async function reachEdge(known: Known, { ask, replies, callsLeft }: QuestionAske
   }
   return { findings: [unknown('limits.retryAfter', 'no 429 came after the requests that remained')] }
 }
+
+/** Another account has used nothing. */
+const sharedLimit = (reply: Answer): Fact => ({
+  ...{ kind: 'difference', clause: 'limit.requests.not-early', always: false },
+  text: 'another account of TURNPIKE_KEYS is refused, too, when the first one has used up its limit',
+  evidence: cite(reply),
+})
 
 const isUnknown = (facts: readonly Fact[]): boolean => facts.some(({ kind }) => kind === 'unknown')
 
@@ -294,6 +260,8 @@ function roundingOf(stated: readonly WindowStatement[], isWait: boolean): Roundi
 
 /** What a response may be late by. */
 const exactMs = 300
+/** A whole second, rounded up or down. */
+const oneSecond = 1.05
 /** Whole seconds of a reset, and of the clock that it is compared with. */
 const longestRounding = 2.05
 
@@ -338,14 +306,16 @@ function lengthFacts(replies: readonly Answer[], { contract }: Known): readonly 
     : firsts.toSorted((a, b) => b.seconds - a.seconds)
   if (longest === undefined) return [unknown(path.join('.'), 'no response is the first of a window')]
   const { reply } = longest
-  const seconds = ofBucket ? bucketLength(successes, rounding) : longest.seconds
+  // If each first request tells the same length, it is nearly exact. A clock that a time is compared with is late.
+  const isAgreed = firsts.length > 1 && firsts.every(first => longest.seconds - first.seconds <= oneSecond)
+  const ahead = isAgreed && !isWait ? Math.min(...firsts.map(first => first.seconds)) : longest.seconds
+  const seconds = ofBucket ? bucketLength(successes, rounding) : ahead
+  const about = isAgreed && !ofBucket ? { isExact: rounding.isExact, of: () => oneSecond } : rounding
   const evidence = ofBucket
     ? 'its reset rises with each request'
     : `its reset is ${Math.round(longest.seconds)} s ahead`
-  const usual = seconds === null ? undefined : usualSeconds.findLast(each => isAbout(each, seconds, rounding, isWait))
-  // Short windows of any length tell it, if each of them does.
-  const isAgreed = firsts.length > 1 && firsts.every(first => longest.seconds - first.seconds <= rounding.of(1))
-  const isStated = seconds !== null && (ofBucket || (isWait && isAgreed && seconds > 0 && seconds <= maxWaitMs / 1_000))
+  const usual = seconds === null ? undefined : usualSeconds.findLast(each => isAbout(each, seconds, about, isWait))
+  const isStated = seconds !== null && (ofBucket || (isAgreed && seconds > 0 && seconds <= maxWaitMs / 1_000))
   const length = usual ?? (isStated ? Math.max(1, Math.round(seconds)) : null)
   if (length === null) return [unknown(path.join('.'), `${cite(reply)}: ${evidence}`)]
   return [value(path, length * 1_000, reply, `likely, since ${evidence}`)]

@@ -27,8 +27,8 @@ export type Ask = {
   readonly step?: ReplayStep
   /** The number of the call that uses the idempotency key first. Missing: this one. */
   readonly first?: number
-  /** Whether it has no key. A probe has the credentials of its sender. */
-  readonly isAnonymous?: boolean
+  /** Without a key, or with that of another account. Missing: as the caller. A probe has the credentials of its sender. */
+  readonly as?: 'anonymous' | 'other'
   /** The maximum cost of the call. */
   readonly worstPico: bigint
   /** Whether it is to reach a limit of the target, so that it does not wait for one. */
@@ -57,6 +57,8 @@ export type AskerOptions = {
   readonly send: Transport
   readonly clock: Clock
   readonly caller: KeyCaller
+  /** Of another account; null: none is known. */
+  readonly otherCaller?: KeyCaller | null
   readonly zeroBalanceKey: string | null
   /** null: no budget binds. */
   readonly budgetPico: bigint | null
@@ -79,6 +81,8 @@ export type Asker = {
   readonly spentPico: () => bigint
   /** Whether a key of an account without a balance is known. */
   readonly hasZeroBalance: boolean
+  /** Whether a key of another account is known. */
+  readonly hasOtherCaller: boolean
 }
 
 export const timeouts = { connectMs: 5_000, headersMs: 10_000, idleMs: 10_000, totalMs: 10_000 } as const
@@ -107,7 +111,17 @@ const tokensOfCall = 200
  * abuse block counts. A misbehaving target makes replies without a status.
  */
 export function createAsker(options: AskerOptions): Asker {
-  const { send, clock, caller, zeroBalanceKey, budgetPico, maxCalls, headerValues, onWait = () => {} } = options
+  const {
+    send,
+    clock,
+    caller,
+    otherCaller = null,
+    zeroBalanceKey,
+    budgetPico,
+    maxCalls,
+    headerValues,
+    onWait = () => {},
+  } = options
   const replies: Answer[] = []
   const windows = new Map<string, Window>()
   /** In a row, by what limits them. */
@@ -122,7 +136,7 @@ export function createAsker(options: AskerOptions): Asker {
   /** By header. */
   const balances = new Map<string, { readonly first: bigint; readonly lowest: bigint }>()
   const mask = createMask([
-    ...[...caller.keys, zeroBalanceKey ?? ''],
+    ...[...caller.keys, ...(otherCaller?.keys ?? []), zeroBalanceKey ?? ''],
     ...Object.values(headerValues ?? {})
       .flatMap(value => [value, ...value.split(' ')])
       .filter(isStrong),
@@ -142,6 +156,7 @@ export function createAsker(options: AskerOptions): Asker {
     callsLeft: () => maxCalls - calls,
     spentPico,
     hasZeroBalance: zeroBalanceKey !== null,
+    hasOtherCaller: otherCaller !== null,
   }
 
   /** A refusal by a limit answers no question, so the request is sent again after the wait. */
@@ -216,18 +231,19 @@ export function createAsker(options: AskerOptions): Asker {
       ...{ contract, callers: [caller], mask, accountTier: 'default', transport: send, abort, traceIds: null },
       maySend: () => true,
       sink: observation => {
-        // Without its key, the caller may draw on other limits.
-        const sender = request.isAnonymous === true ? { caller: 'anonymous' } : {}
+        // Without its key, or with that of another account, it may draw on other limits.
+        const sender = request.as === undefined ? {} : { caller: request.as }
         answer = answerOf(call, what, { ...observation, ...sender })
       },
     })
     return answer
   }
 
-  function credentialsFor({ call, isAnonymous }: Ask, contract: Contract): Headers {
+  function credentialsFor({ call, as }: Ask, contract: Contract): Headers {
     if (traitsOf(call).sender === 'zero-balance')
       return authorize({ kind: 'key', name: 'zero-balance', keys: [zeroBalanceKey ?? ''] }, 0, contract)
-    return isAnonymous === true || caller.keys.length === 0 ? {} : authorize(caller, 0, contract)
+    if (as === 'other' && otherCaller !== null) return authorize(otherCaller, 0, contract)
+    return as === 'anonymous' || caller.keys.length === 0 ? {} : authorize(caller, 0, contract)
   }
 
   function record(request: Ask, scope: string, reply: Answer, contract: Contract): void {
@@ -252,7 +268,7 @@ const limitCode = -32_005
 export const isRefused = ({ observation }: Answer): boolean =>
   observation !== null && observation.response !== null && isOverLimit(observation.response, { rpc: { limitCode } })
 
-const senderOf = ({ call, isAnonymous }: Ask): string => (isAnonymous === true ? 'anonymous' : traitsOf(call).sender)
+const senderOf = ({ call, as }: Ask): string => as ?? traitsOf(call).sender
 
 function build(
   { call: plan, step = 'only', first }: Ask,

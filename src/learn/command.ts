@@ -8,12 +8,11 @@ import { formatPico, pico } from '../lib/money.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { oneLine, visibleJson } from '../lib/visible.ts'
 import { type KeyOptions, loadCallers, loadSpecialKeys, plainTextWarning } from '../produce/callers/api-keys.ts'
-import type { KeyCaller } from '../produce/callers/caller.ts'
 import { asker, notThere, suggestTarget } from '../produce/transport/suggest-target.ts'
 import { undiciTransport } from '../produce/transport/undici.ts'
 import { checkTarget } from '../scenario/load-scenario.ts'
 import { parseBudget } from '../scenario/units.ts'
-import { maxBodyBytes, timeouts } from './asker.ts'
+import { type AskerOptions, maxBodyBytes, timeouts } from './asker.ts'
 import { type Lesson, learn, maxCalls } from './learn.ts'
 import { type LearnedProfile, learnedProfile } from './profile-text.ts'
 
@@ -91,23 +90,24 @@ async function betterTarget(target: string): Promise<string | null> {
   return await suggestTarget(target, [{ path, exchange: await ask(target, path) }], ask)
 }
 
-type LearnKeys = { readonly caller: KeyCaller; readonly zeroBalanceKey: string | null }
+type LearnKeys = Pick<AskerOptions, 'caller' | 'otherCaller' | 'zeroBalanceKey'>
 
 /** Throws a UsageError before anything is sent. */
 function keysOf(target: string): LearnKeys {
   const runId = `learn${systemClock().wallMs().toString(36).replace('.', '')}`
   const environment = process.env.TURNPIKE_KEYS
   const options: KeyOptions = { environment, loopback: isLoopback(target), areOptional: false, runId }
-  const names = ['learn']
+  // A second account tells whether it has limits of its own.
+  const names = ['learn', ...((environment ?? '').trim().split(/[\r\n,]+/).length > 1 ? ['other'] : [])]
   const plan = { names, accountTier: 'default', keysEach: 1, wallets: null, keysFile: null, shared: false } as const
-  const [caller = { kind: 'key' as const, name: 'learn', keys: [] }] = loadCallers(plan, options)
+  const [caller = { kind: 'key' as const, name: 'learn', keys: [] }, otherCaller = null] = loadCallers(plan, options)
   const special = loadSpecialKeys({ 'zero-balance': process.env.TURNPIKE_ZERO_BALANCE_KEY ?? '' }, plan, options)
-  return { caller, zeroBalanceKey: special['zero-balance'] }
+  return { caller, otherCaller, zeroBalanceKey: special['zero-balance'] }
 }
 
 async function learnAt(
   target: string,
-  { caller, zeroBalanceKey }: LearnKeys,
+  keys: LearnKeys,
   budgetPico: bigint | null,
   additions: Pick<Parameters<typeof learn>[0], 'demanded' | 'headerValues'>,
 ): Promise<Lesson> {
@@ -116,7 +116,7 @@ async function learnAt(
   try {
     const onWait = (waitMs: number) =>
       process.stderr.write(`Waiting ${formatDuration(waitMs)}, so that no limit of the target is exceeded.\n`)
-    return await learn({ send: transport.send, clock, caller, zeroBalanceKey, budgetPico, onWait, ...additions })
+    return await learn({ send: transport.send, clock, ...keys, budgetPico, onWait, ...additions })
   } finally {
     await transport.close()
   }

@@ -9,6 +9,7 @@ import {
   limitHeadersOf,
   limitStatements,
 } from '../contract/limit-headers/limit-headers.ts'
+import { type Policy, policiesIn } from '../contract/limit-headers/policies.ts'
 import type { Answer } from './asker.ts'
 import { cite, type Fact, unknown, value } from './question.ts'
 
@@ -113,4 +114,48 @@ function statementFact(
   return other === undefined
     ? [unknown(path.join('.'), `${cite(first.reply)}: ${evidence}, which has no known form`)]
     : [value(path, { header: at.header, form: other }, first.reply, evidence)]
+}
+
+/** The length of a window, where a policy states it. */
+export function windowFacts(replies: readonly Answer[]): readonly Fact[] {
+  for (const reply of replies)
+    for (const name of ['ratelimit-policy', 'x-ratelimit-limit']) {
+      const seconds = policiesIn(reply.headers[name]).map(windowOf).find(isPositive)
+      if (seconds !== undefined)
+        return [value(['limits', 'windowMs'], seconds * 1_000, reply, `${name}: ${reply.headers[name]}`)]
+    }
+  return []
+}
+
+const windowOf = ({ parameters }: Policy): number | null => parameters.get('w') ?? null
+const isPositive = (amount: number | null): amount is number =>
+  amount !== null && Number.isSafeInteger(amount) && amount > 0
+
+/** Limits that the target states beside those of requests and tokens. */
+export function furtherFacts(replies: readonly Answer[], dialect: DialectName | null): readonly Fact[] {
+  const path = (name: string) => ['limits', 'further', name] as const
+  if (dialect === 'ietf') {
+    const reply = replies.findLast(({ headers }) => headers['ratelimit-policy'] !== undefined)
+    // The first policy is the limit of requests.
+    if (reply === undefined) return []
+    return policiesIn(reply.headers['ratelimit-policy'])
+      .slice(1)
+      .flatMap(policy => {
+        const name = /^"([A-Za-z][\w.-]{0,63})"$/.exec(policy.name)?.[1]
+        const [amount = null, seconds] = [policy.parameters.get('q'), windowOf(policy)]
+        // A policy that names its unit counts something other than requests.
+        if (name === undefined || policy.parameters.has('qu') || !isPositive(amount) || !isPositive(seconds)) return []
+        const limit = { counts: 'requests', amount, windowMs: seconds * 1_000 }
+        return value(path(name), limit, reply, `ratelimit-policy: ${policy.text}`)
+      })
+  }
+  if (dialect !== 'anthropic') return []
+  return (['input-tokens', 'output-tokens'] as const).flatMap(counts => {
+    const header = `anthropic-ratelimit-${counts}-limit`
+    const reply = replies.findLast(({ headers }) => Number(headers[header]) > 0)
+    const amount = Number(reply?.headers[header])
+    return reply === undefined || !Number.isSafeInteger(amount)
+      ? []
+      : value(path(counts), { counts, amount }, reply, `${header}: ${amount}`)
+  })
 }

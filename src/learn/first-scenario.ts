@@ -25,6 +25,7 @@ export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: Firs
   const calls = callsOf(lesson)
   const mix = `{ ${calls.map(([name, , weight = 1]) => `${name}: ${weight}`).join(', ')} }`
   const { windowMs } = lesson.contract.limits
+  const { sharesLimit, accountTier } = lesson.known
   const limit = statedLimit(lesson)
   const rate = rateBelow(tierPerMinute, limit === null ? null : (limit * 60_000) / windowMs)
   const seconds = Math.min(maxSeconds, Math.max(minSeconds, Math.ceil((arrivals * 60) / rate.perMinute)))
@@ -44,7 +45,8 @@ export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: Firs
     'seed: 1',
     '',
     '# One caller needs one key, the first of TURNPIKE_KEYS. Each further caller needs a key of another account.',
-    `callers: { count: 1, tier: ${lesson.known.accountTier} }`,
+    ...(sharesLimit ? ['# Two callers seem to share a limit.'] : []),
+    `callers: { count: ${sharesLimit ? 2 : 1}, tier: ${accountTier} }`,
     '',
     'calls:',
     ...calls.map(([name, call]) => `  ${name}: ${call}`),

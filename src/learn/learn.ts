@@ -91,6 +91,7 @@ export async function learn(
     rpc: null,
     batchLimit: 2,
     hasBatchLimit: false,
+    sharesLimit: false,
     limitClauses: [],
     replayClauses: [],
     creditClauses: [],

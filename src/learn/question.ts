@@ -56,6 +56,8 @@ export type Known = {
   readonly batchLimit: number
   /** Whether one more is known to be too many. */
   readonly hasBatchLimit: boolean
+  /** Whether another account is refused when the caller has used up a limit. */
+  readonly sharesLimit: boolean
   /** The clauses about limits that a target keeps that states them in a dialect. */
   readonly limitClauses: readonly ClauseId[]
   /** The clauses about replays that a target keeps that repeats completions for their keys. */
@@ -86,7 +88,7 @@ export type Conclusion = {
   readonly unjudged?: readonly Answer[]
 }
 
-export type QuestionAsker = Pick<Asker, 'replies' | 'callsLeft' | 'hasZeroBalance'> & {
+export type QuestionAsker = Pick<Asker, 'replies' | 'callsLeft' | 'hasZeroBalance' | 'hasOtherCaller'> & {
   /** Asks by the contract that is learned so far, with these changes. */
   readonly ask: (ask: Ask, change?: (contract: Contract) => Contract) => Promise<Answer>
 }

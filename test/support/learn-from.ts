@@ -18,6 +18,7 @@ export type LearnFrom = {
   readonly budgetUsd?: string
   /** What a given profile says. */
   readonly demanded?: Contract
+  readonly hasOtherCaller?: boolean
   /** Replaces the connection to the reference service. */
   readonly over?: (service: Transport, clock: ManualClock) => Transport
 }
@@ -28,6 +29,7 @@ export async function learnFrom({
   lies = [],
   budgetUsd = '1',
   demanded,
+  hasOtherCaller = false,
   over,
 }: LearnFrom = {}): Promise<Learned> {
   const clock = manualClock()
@@ -46,6 +48,7 @@ export async function learnFrom({
       send: over?.(transport, clock) ?? transport,
       clock,
       caller: { kind: 'key' as const, name: 'learn', keys: ['ref_default_learn'] },
+      otherCaller: hasOtherCaller ? { kind: 'key' as const, name: 'other', keys: ['ref_default_other'] } : null,
       zeroBalanceKey: 'ref_zero-balance_learn',
       budgetPico: pico(budgetUsd),
       demanded: demanded ?? null,

@@ -36,9 +36,10 @@ describe('the first scenario of a gateway that states its limits', () => {
     ['anthropic', 'one-request-too-many', 'limit.requests.enforced'],
     ['github', 'one-request-too-few', 'limit.requests.not-early'],
     ['kong', 'one-request-too-few', 'limit.requests.not-early'],
-  ] as const)('with windows of 12 s in %s names %s', async (dialect, name, clause) => {
-    const limits = { windowMs: 12_000 }
+  ] as const)('with windows of 13 s in %s names %s', async (dialect, name, clause) => {
+    const limits = { windowMs: 13_000 }
     const lesson = await learnForeign(dialect, [], limits)
+    expect(Math.abs(lesson.contract.limits.windowMs - 13_000)).toBeLessThanOrEqual(1_000)
     const scenario = firstScenario(lesson, { tierPerMinute: null, budgetUsd: null })
     for (const lies of [[], [knownLie(name)]]) {
       const { report } = await virtualRun({

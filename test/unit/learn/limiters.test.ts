@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../src/contract/documented.ts'
 import { parseProfile } from '../../../src/contract/profile.ts'
+import { notPromised } from '../../../src/contract/promises.ts'
+import { firstScenario } from '../../../src/learn/first-scenario.ts'
 import type { Transport } from '../../../src/produce/transport/transport.ts'
-import { foreign, limitLines } from '../../support/learn-foreign.ts'
+import { foreign, limitLines, speaking } from '../../support/learn-foreign.ts'
 import { learnFrom } from '../../support/learn-from.ts'
 
 /** The limiter of somebody else, before a service without one. `drawn`: what is left and until when, or the refusal. */
@@ -94,5 +96,23 @@ describe('limiters of others', () => {
     expect([limits.dialect, limits.windowMs, limitLines(differences)]).toEqual(['kong', windowMs, []])
     // The reset of a punished refusal is beyond the window.
     expect(promises.only?.includes('limit.requests.reset')).toBe(endsWithWindow)
+  })
+
+  test('that refuse another account, too, are told, and the first scenario has both accounts', async () => {
+    const shared = await learnFrom({
+      over: limitedBy(
+        windows(6, 10_000, () => 0),
+        6,
+      ),
+      hasOtherCaller: true,
+    })
+    expect(limitLines(shared.differences)).toEqual([
+      expect.stringContaining('another account of TURNPIKE_KEYS is refused'),
+    ])
+    expect(notPromised(parseProfile(shared.yaml, 'x'))).not.toContain('limit.requests.not-early')
+    const apart = await learnFrom({ contract: speaking('kong'), over: foreign, hasOtherCaller: true })
+    expect(limitLines(apart.differences)).toEqual([])
+    const callers = [shared, apart].map(lesson => firstScenario(lesson, { tierPerMinute: null, budgetUsd: null }))
+    expect(callers.map(text => /callers: { count: \d/.exec(text)?.[0].at(-1))).toEqual(['2', '1'])
   })
 })
