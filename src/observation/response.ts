@@ -143,8 +143,12 @@ export const isJsonType = memoizeLast((contentType: string | undefined) => json.
 export function authenticatedResponse({ request, response }: Observation): ObservedResponse | null {
   if (response === null || response.status === 401 || response.status >= 500) return null
   // A probe may have the credentials of another account. A payment has no sign-in, and the key for a list may not be read.
-  return !isProbeRequest(request) && requestTraits(request).identity(request) === 'caller' ? response : null
+  return requestTraits(request).identity(request) === 'caller' ? response : null
 }
+
+/** The same, unless it is the response to a probe. */
+export const authenticatedCall = (observation: Observation): ObservedResponse | null =>
+  isProbeRequest(observation.request) ? null : authenticatedResponse(observation)
 
 /** The body as a JSON object; null: it is not one. */
 export function jsonObject(response: ObservedResponse | null): Readonly<Record<string, unknown>> | null {

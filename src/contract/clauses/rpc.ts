@@ -56,7 +56,12 @@ export const rpcClauses = {
   'rpc.network': ['4.3', 'probe', 'A request for a network that is not on the list gets a 400, or a 404 as a path that does not exist.', { source: 'profile' }],
   'rpc.request': ['7', 'probe', 'A request that is not JSON-RPC 2.0 gets a 400: jsonrpc is 2.0, method a string, params a list.', { source: 'profile' }],
   'rpc.alternatives': ['4.3', 'probe', 'eth_getLogs and eth_sendRawTransaction are available as alternatives to filters and keys.'],
-  'rpc.refused.free': ['4.3', 'ledger', 'A request that is rejected as a whole is not charged.', { unseen: 'the RPC proxy rejected no request as a whole' }],
+  'rpc.refused.free': [
+    '4.3',
+    ['ledger', 'rpc-credits'],
+    'A request that is rejected as a whole is not charged.',
+    { unseen: 'the RPC proxy rejected no request as a whole' },
+  ],
   'rpc.credits.header': ['4.3', 'rpc-credits', 'An RPC response states the charged credits as an integer.', { hides: ['responses state no credits', credits] }],
   'rpc.credits.amount': [
     '4.3',

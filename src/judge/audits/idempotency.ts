@@ -1,6 +1,6 @@
 import { probeOf } from '../../contract/probes.ts'
 import { type IdempotencyTerms, isMarkedByBytes, replayMark } from '../../contract/requests/idempotency.ts'
-import type { Observation } from '../../observation/observation.ts'
+import type { Observation, ObservedResponse } from '../../observation/observation.ts'
 import { isProbeRequest, requestTraits } from '../../observation/requests/request.ts'
 import type { ReplayRole } from '../../observation/requests/traits.ts'
 import { bodyText, is2xx, isAbuseBlock, isReplayed, isUnrelatedStatus, jsonObject } from '../../observation/response.ts'
@@ -13,7 +13,7 @@ const tooMany = 429
 
 /** Judges the requests that share an idempotency key, as one group. */
 export function createIdempotencyAudit({ contract }: AuditContext, reporter: ClauseReporter<'idempotency'>): Audit {
-  const { concurrent, ttlMs, conflict, errors } = contract.idempotency
+  const { concurrent, ttlMs, conflict, errors, replayHeader, replayValue } = contract.idempotency
   const isByBytes = isMarkedByBytes(contract.idempotency)
   const mark = replayMark(contract.idempotency)
   const isBestEffort = concurrent === 'best-effort'
@@ -48,11 +48,19 @@ export function createIdempotencyAudit({ contract }: AuditContext, reporter: Cla
     }
   }
 
+  /** Only a header with its value is a mark by itself: others may have another meaning without a key. */
+  const saysReplay = (headers: ObservedResponse['headers']): boolean =>
+    replayHeader !== null && replayValue !== null && headers[replayHeader.toLowerCase()] === replayValue
+
   return {
     add: (observation, watermarkMs) => {
       const { request, response, outcome, id, caller, sentMs, endMs } = observation
       judgeKey(observation)
       const replay = requestTraits(request).replay(request)
+      if (replay === null && !isProbeRequest(request) && response !== null && saysReplay(response.headers)) {
+        const message = `a response to a request without a key has ${mark}, expected no mark`
+        reporter.fail('rpc.replay.header', message, [id])
+      }
       if (replay !== null && sentMs !== null && endMs !== null) {
         const { group, role } = replay
         const digest = response?.body.kind === 'json' || response?.body.kind === 'text' ? response.body.digest : null

@@ -23,7 +23,7 @@ import { checkLists } from './lists.ts'
 import { checkPayments } from './payments.ts'
 import { acceptedProbe, checkProbe } from './probe.ts'
 import { checkResources } from './resources.ts'
-import { checkRpcCredits } from './rpc-credits.ts'
+import { checkRefusedCredits, checkRpcCredits } from './rpc-credits.ts'
 import { checkRpcResponse } from './rpc-response.ts'
 import { checkWalletOffers } from './wallet-offers.ts'
 
@@ -50,7 +50,7 @@ const checks: { readonly [Name in CheckName]: readonly Registered<Name>[] } = {
   'chat-options': [only(['chat'], checkChatOptions)],
   'chat-json': [only(['chat'], checkChatJson)],
   'rpc-response': [only(['rpc'], checkRpcResponse)],
-  'rpc-credits': [only(['rpc'], checkRpcCredits)],
+  'rpc-credits': [only(['rpc'], checkRpcCredits), ofAll(checkRefusedCredits)],
   lists: [only(listKinds, checkLists)],
   resources: [only(['resource'], checkResources)],
   'wallet-offers': [ofAll(checkWalletOffers)],

@@ -4,7 +4,7 @@ import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
 import type { ObservedResponse } from '../../observation/observation.ts'
 import { isDiscovery, isPaymentOffer, requirementsIn } from '../../observation/payments.ts'
-import { requestTraits } from '../../observation/requests/request.ts'
+import { type RequestDescriptor, requestTraits } from '../../observation/requests/request.ts'
 import type { RpcDescriptor } from '../../observation/requests/rpc.ts'
 import type { Identity } from '../../observation/requests/traits.ts'
 import { isAbuseBlock, isConcurrencyRejection, isFromGateway, jsonObject } from '../../observation/response.ts'
@@ -36,7 +36,7 @@ export const checkErrors: Check<'errors'> = ({ response, request, id }, contract
   if (response === null || response.status < 400 || isFromGateway(response, contract)) return
   if (response.body.kind === 'undecodable') return
   const body = jsonObject(response)
-  const wrong = wrongErrorObject(response, contract)
+  const wrong = wrongErrorObject(response, request, contract) ?? wrongType(response)
   if (wrong === null) {
     reporter.pass('error.object')
     if (body !== null) judgeLayout(body)
@@ -114,15 +114,16 @@ const bodyValue = ({ body }: ObservedResponse): unknown => (body.kind === 'json'
  * What a body lacks to be an error object; null: nothing. The document does not show its layout, so any text in any
  * field will do, unless the profile names a layout.
  */
-function wrongErrorObject(
-  response: ObservedResponse,
-  { errors, wallets }: Pick<Contract, 'errors' | 'wallets'>,
-): string | null {
+function wrongErrorObject(response: ObservedResponse, request: RequestDescriptor, contract: Contract): string | null {
+  const { errors } = contract
   const value = bodyValue(response)
   const body = jsonObject(response)
-  if (isOffer(response, { wallets })) return null
+  if (isOffer(response, contract)) return null
   if (errors.layout === null) {
-    if (body === null && !(Array.isArray(value) && value.some(toObject)))
+    // The document has an object for its statuses, and leaves others open. A batch may get a list of JSON-RPC errors.
+    const mayBeList =
+      byStatus[response.status] === undefined || requestTraits(request).service(request, contract) === 'rpc'
+    if (body === null && !(mayBeList && Array.isArray(value) && value.some(toObject)))
       return 'is not a JSON object, expected one with a text'
     return hasText(value) ? null : `is ${quote(value)}, expected an object with a text`
   }
@@ -131,6 +132,17 @@ function wrongErrorObject(
   const isErrorObject = (typeof error === 'string' && error !== '') || toObject(error) !== null
   if (isErrorObject) return null
   return `has error ${quote(error)}, expected a text or an object as error`
+}
+
+/** Many servers send the JSON of an error as text/plain, which contradicts neither. */
+const typeOfErrors = /json|^text\/plain/i
+
+/** What the media type of an error object says that it is not. A missing type violates its own clause. */
+function wrongType({ headers }: ObservedResponse): string | null {
+  const type = headers['content-type']?.trim()
+  return !type || typeOfErrors.test(type)
+    ? null
+    : `is JSON with the content-type ${quote(type)}, expected application/json`
 }
 
 const maxDepth = 8

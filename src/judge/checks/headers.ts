@@ -13,7 +13,7 @@ import { parseJson, toObject } from '../../lib/json.ts'
 import { memoizeByObject } from '../../lib/memoize.ts'
 import type { ObservedResponse } from '../../observation/observation.ts'
 import { type ChatDescriptor, isChat } from '../../observation/requests/chat.ts'
-import { isProbeRequest, type RequestDescriptor, requestTraits } from '../../observation/requests/request.ts'
+import { type RequestDescriptor, requestTraits } from '../../observation/requests/request.ts'
 import { authenticatedResponse, is2xx, isFromGateway } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import { type Check, type Expect, expectFor } from './check.ts'
@@ -186,7 +186,7 @@ const knownHeadersOf = memoizeByObject((contract: Contract): KnownHeaders => {
 
 /** Checks that a response is not compressed if its request does not allow it. */
 export const checkNoCompression: Check<'compression'> = ({ response, request, id }, contract, reporter) => {
-  if (response === null || isProbeRequest(request) || isFromGateway(response, contract)) return
+  if (response === null || isFromGateway(response, contract)) return
   if (acceptedBy(request) !== null) return
   const encoding = encodingOf(response.headers['content-encoding'])
   if (encoding === null) reporter.pass('header.content-encoding')

@@ -23,12 +23,13 @@ import {
   statedTokens,
 } from '../../observation/limit-scope.ts'
 import type { Observation, ObservedResponse } from '../../observation/observation.ts'
-import { applicableLimit, requestTraits } from '../../observation/requests/request.ts'
+import { applicableLimit, isProbeRequest, requestTraits } from '../../observation/requests/request.ts'
 import {
   authenticatedResponse,
   is2xx,
   isAbuseBlock,
   isConcurrencyRejection,
+  isFromGateway,
   isReplayed,
 } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
@@ -40,9 +41,11 @@ const types = ['user', 'api_key', 'global']
 
 /** Checks the `x-ratelimit-*` headers of single responses. The rate-limits audit checks them across responses. */
 export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract, reporter) => {
+  checkType(observation, contract, reporter)
   const response = authenticatedResponse(observation)
   if (response === null || isAbuseBlock(response, contract)) return
-  const { id } = observation
+  // It may name another model than the one whose limit it draws on.
+  const isProbe = isProbeRequest(observation.request)
   const { limiter } = applicableLimit(observation, contract) ?? {}
   const { headers, status } = response
 
@@ -60,10 +63,11 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
   else {
     reporter.pass('limit.requests.headers')
     // A rejected request may count against another limit, which its headers state.
-    if ((is2xx(status) || (status === 429 && !isBare)) && at.requests.limit !== null)
+    if (!isProbe && (is2xx(status) || (status === 429 && !isBare)) && at.requests.limit !== null)
       compare(requestsClause(limiter), 'requestsPerMinute', observation, contract, reporter)
   }
 
+  if (isProbe) return
   if (countsTokens(limiter) && is2xx(status) && contract.limits.tokenHeaders) {
     const tokens = statedTokens(headers, contract)
     const wrongOfTokens = wrongIn(tokens, at.tokens)
@@ -78,9 +82,16 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
   if (is2xx(status) && limiter !== undefined && limiter !== 'control')
     for (const limit of furtherLimitsOf(contract.limits))
       if (limit.counts === 'requests' || countsTokens(limiter)) checkFurther(limit, response, observation, reporter)
+}
 
+/** Checks the type of a limit, on whatever response it is. A request that a limit has rejected must get one. */
+function checkType(observation: Observation, contract: Contract, reporter: Reporter) {
+  const { response, id, request } = observation
+  if (response === null || isFromGateway(response, contract) || isAbuseBlock(response, contract)) return
+  const { headers, status, headersCut } = response
   const type = headers['x-ratelimit-type']
-  if (type === undefined && (status !== 429 || response.headersCut || !at.isDocumented)) return
+  const mayLack = status !== 429 || headersCut || !limitHeadersOf(contract.limits).isDocumented
+  if (type === undefined && (mayLack || isProbeRequest(request) || authenticatedResponse(observation) === null)) return
   if (type !== undefined && types.includes(type)) reporter.pass('limit.type')
   else
     reporter.fail('limit.type', `x-ratelimit-type is ${quote(type)} on a ${status}, expected ${types.join(', ')}`, [id])

@@ -5,6 +5,7 @@ import { memoizeLast } from '../../lib/memoize.ts'
 import { absDifference, formatPico, maxWholeDigits } from '../../lib/money.ts'
 import { isDecimal, isWholeNumber } from '../../lib/numbers.ts'
 import type { ObservationOf, ObservedResponse } from '../../observation/observation.ts'
+import { requestTraits } from '../../observation/requests/request.ts'
 import type { RpcDescriptor, RpcItem } from '../../observation/requests/rpc.ts'
 import { is2xx, isReplayed } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
@@ -50,6 +51,18 @@ export const checkRpcCredits: Check<'rpc-credits', RpcDescriptor> = (observation
   const bill = expectedCredits(observation, contract)
   if (bill !== null) checkAmount(credits, bill, request, contract, reporter, id)
   else if (!hasStatedCredits(request, contract)) reporter.unjudged('rpc.credits.amount', unknownPrice)
+}
+
+/** Checks that the rejection of a whole request to the RPC proxy states no charge. */
+export const checkRefusedCredits: Check<'rpc-credits'> = ({ response, request, id }, contract, reporter) => {
+  if (response === null || response.status < 400 || response.status >= 500) return
+  if (requestTraits(request).service(request, contract) !== 'rpc') return
+  const credits = claimedCredits(response, contract)
+  if (credits === null) return
+  if (credits === 0n) return reporter.pass('rpc.refused.free')
+  const { creditsHeader } = priceListOf(contract)
+  const message = `${creditsHeader} is ${credits} on a ${response.status}, expected no charge`
+  reporter.fail('rpc.refused.free', message, [id])
 }
 
 const unknownPrice = {

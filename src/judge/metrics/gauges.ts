@@ -3,7 +3,7 @@ import { limitHeadersOf } from '../../contract/limit-headers/limit-headers.ts'
 import { statedRequests, statedTokens } from '../../observation/limit-scope.ts'
 import type { Observation, Sink } from '../../observation/observation.ts'
 import { applicableLimit, isProbeRequest, requestTraits } from '../../observation/requests/request.ts'
-import { authenticatedResponse, isAbuseBlock, isReplayed } from '../../observation/response.ts'
+import { authenticatedCall, isAbuseBlock, isReplayed } from '../../observation/response.ts'
 import { chargeOf } from '../audits/ledger/charge.ts'
 import { expectedCharge } from '../audits/ledger/prices.ts'
 import { priceListOf } from '../checks/price-list.ts'
@@ -117,7 +117,7 @@ export function createGauges(contract: Contract): Gauges {
     const { caller, request, response } = observation
     if (response === null) return
     const { headers } = response
-    if (headers[usdHeader] !== undefined && authenticatedResponse(observation) !== null) {
+    if (headers[usdHeader] !== undefined && authenticatedCall(observation) !== null) {
       const known = balances.get(caller)
       if (known === undefined) balances.set(caller, { shownMs, headers })
       else if (known.shownMs <= shownMs) Object.assign(known, { shownMs, headers })

@@ -95,7 +95,8 @@ const pathOf = memoizeLast((template: string, network: string): string => templa
 const conflictIdOffset = 1000
 
 /**
- * Every third id is a string, in batches and across single calls, because responses must preserve the type of an id.
+ * Every third id is a string, in batches and across single calls, because responses must preserve the type of an id. The
+ * others begin with 0, which a careless program takes for none.
  */
 function itemsOf(
   plan: RpcCall,
@@ -114,8 +115,8 @@ function itemsOf(
   for (let index = 0; index < size; index++) {
     const fails = failing.includes(index)
     const method = !fails || failures.length > 1 ? random.weighted(fails ? failures : plan.methods) : cheap
-    const id = idOffset + index + 1
-    items.push({ id: (index + shift) % 3 === 2 ? `r-${id}` : id, method, failing: fails })
+    const id = idOffset + index + shift
+    items.push({ id: id % 3 === 2 ? `r-${id}` : id, method, failing: fails })
   }
   return items
 }

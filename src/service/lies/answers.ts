@@ -170,6 +170,16 @@ export const answerLies = {
       setText('<html><body>Error</body></html>'),
       setHeader('content-type', 'text/html'),
     ),
+    'error-labelled-as-html': replies(
+      'Errors are labelled as HTML.',
+      isErrorReply,
+      setHeader('content-type', 'text/html'),
+    ),
+    'error-in-a-list': replies(
+      'The error about a media type is a list of errors.',
+      hasStatus(415),
+      setText('[{"error":"Content-Type must be application/json"}]'),
+    ),
     'error-by-another-name': alsoViolating(
       ['rpc.unsupported-method.named', 'error.402.code'],
       replies('Errors are objects with message instead of error.', isPlainError, setText('{"message":"Bad request"}')),
@@ -222,6 +232,16 @@ export const answerLies = {
   'error.504.object': { 'timeout-without-words': codeOnlyError(504, 'REQUEST_TIMEOUT') },
   'limit.type': {
     'limit-type-of-its-own': header('The limit is of the type account.', 'x-ratelimit-type', 'account'),
+    'limit-type-of-successes': replies(
+      'Successes name the tier as the type of their limit.',
+      hasStatus(200),
+      addHeader('x-ratelimit-type', 'tier'),
+    ),
+    'limit-type-of-invalid-keys': replies(
+      'A request with an invalid key names its address as the type of its limit.',
+      isBadKey,
+      addHeader('x-ratelimit-type', 'ip'),
+    ),
     'no-limit-type': withoutHeaders('An enforced limit has no type.', 'x-ratelimit-type'),
   },
   'limit.rpc-429': {

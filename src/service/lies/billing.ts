@@ -5,7 +5,7 @@ import type { Account } from '../account.ts'
 import type { Behavior } from '../behavior.ts'
 import { always, arrivalOf, input, raceMs, result } from './decisions.ts'
 import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
-import { changeReplies, dropHeaders, header, isAny, isBatch, replies, setHeader } from './replies.ts'
+import { addHeader, changeReplies, dropHeaders, header, isAny, isBatch, isOf, replies, setHeader } from './replies.ts'
 
 const usdBalance = `{prefix}${moneyHeaderNames.usdBalance}`
 const diemBalance = `{prefix}${moneyHeaderNames.diemBalance}`
@@ -276,5 +276,33 @@ export const billingLies = {
     'cost-of-one-credit-less': input('The cost lacks one credit.', 'costPicoUsd', credits => [
       Math.max(0, credits - 1),
     ]),
+  },
+  'rpc.refused.free': {
+    'rejected-batch-billed': row('The supported items of a rejected batch are billed.', (honest, { rpc }) => ({
+      rejectionCredits: supported =>
+        honest.rejectionCredits(supported) + supported * (Object.values(rpc.networks)[0]?.baseCredits ?? 0),
+    })),
+    'every-refusal-billed': alsoViolating(
+      ['billing.conservation', 'billing.balance-before'],
+      row('Every request that the proxy rejects is billed as a failing item.', (honest, { rpc }) => ({
+        finish: (reply, state) => {
+          const { account, route } = state
+          if (route.kind === 'rpc' && account !== null && reply.status >= 400 && reply.status < 500)
+            honest.charge(account, { currency: 'usd', pico: honest.costPicoUsd(rpc.errorItemCredits) })
+          return honest.finish(reply, state)
+        },
+      })),
+    ),
+    'rejection-billed-as-failure': alsoViolating(
+      ['billing.conservation'],
+      row('A rejected request is billed as a failing item.', (honest, { rpc }) => ({
+        rejectionCredits: supported => honest.rejectionCredits(supported) + rpc.errorItemCredits,
+      })),
+    ),
+    'refusals-state-a-charge': replies(
+      'A bad request states the credits of a failing item, which it is not charged.',
+      isOf('rpc', 400),
+      addHeader(rpcCredits, '5'),
+    ),
   },
 } satisfies Lies

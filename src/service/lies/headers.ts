@@ -6,7 +6,17 @@ import {
   moneyHeadersOf,
 } from '../../contract/headers.ts'
 import type { LieRow, LieRows, Lies } from './lie.ts'
-import { dropHeaders, header, isAny, isErrorReply, isStream, type ReplyTest, replies, setHeader } from './replies.ts'
+import {
+  dropHeaders,
+  hasStatus,
+  header,
+  isAny,
+  isErrorReply,
+  isStream,
+  type ReplyTest,
+  replies,
+  setHeader,
+} from './replies.ts'
 
 /** The name of a lie that follows from a rule, and its text, or the whole lie if the rule does not say how. */
 type Words = readonly [name: string, lie: string | LieRow]
@@ -67,6 +77,12 @@ const written: Lies = {
     ),
   },
   'header.balance.usd': {
+    'no-usd-balance-on-bad-requests': replies(
+      'Bad requests have no USD balance.',
+      hasStatus(400),
+      dropHeaders(usdBalance),
+    ),
+    'no-usd-balance-on-streams': replies('Streams have no USD balance.', isStream, dropHeaders(usdBalance)),
     'usd-balance-in-exponents': header('The USD balance is in scientific notation.', usdBalance, value =>
       Number(value).toExponential(),
     ),

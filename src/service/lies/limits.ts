@@ -5,9 +5,11 @@ import type { Reply } from '../message.ts'
 import { always, arrivalOf, input, raceMs, result } from './decisions.ts'
 import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
 import {
+  all,
   asksForStream,
   changeReplies,
   dropHeaders,
+  hasStatus,
   header,
   isAny,
   isErrorReply,
@@ -111,6 +113,13 @@ const watchRejections =
 /** Whether a reply rejects a request because of a limit, and not because its caller is blocked. */
 const isLimitReply: ReplyTest = reply => reply.status === 429 && replyText(reply).includes('Rate limit exceeded')
 
+/** Another status for what a limit rejects. */
+const aboveLimitIs = (what: string, status: number, fits: ReplyTest = isAny): LieRow =>
+  alsoViolating(
+    ['logs.no-phantom'],
+    replies(`${what} above its limit gets a ${status}.`, all(isLimitReply, fits), setStatus(status)),
+  )
+
 /** Changes the rows of the log. */
 const changeRows = (text: string, change: (rows: readonly LogRow[]) => readonly unknown[]): LieRow =>
   always(text, { limitLogs: rows => ({ object: 'list', data: change(rows) }) })
@@ -120,6 +129,11 @@ export const limitLies = {
     'no-limits-on-errors': replies(
       'Errors have no request limit headers.',
       isErrorReply,
+      dropHeaders(limit, remaining, reset),
+    ),
+    'no-limits-on-bad-requests': replies(
+      'Bad requests have no request limit headers.',
+      hasStatus(400),
       dropHeaders(limit, remaining, reset),
     ),
     'no-limits-on-rpc': replies(
@@ -225,13 +239,10 @@ export const limitLies = {
       ),
     ),
     'no-request-limit': always('The request limit is not enforced.', { admits: () => true }),
-    'forbidden-above-the-limit': alsoViolating(
-      ['logs.no-phantom'],
-      replies('A request above its limit gets a 403.', isLimitReply, setStatus(403)),
-    ),
-    'unavailable-above-the-limit': alsoViolating(
-      ['logs.no-phantom'],
-      replies('A request above its limit gets a 503.', isLimitReply, setStatus(503)),
+    'forbidden-above-the-limit': aboveLimitIs('A request', 403),
+    'unavailable-above-the-limit': aboveLimitIs('A request', 503),
+    'streams-unavailable-above-the-limit': aboveLimitIs('A streamed completion', 503, (_, { request }) =>
+      asksForStream(request),
     ),
   },
   'retry.after-reset': {

@@ -10,6 +10,7 @@ import {
   hasStatus,
   header,
   isNodeReply,
+  not,
   type ReplyTest,
   replies,
   says,
@@ -102,6 +103,10 @@ export const replayLies = {
     'replay-unmarked': alsoViolating(
       ['rpc.replay.charge', 'rpc.replay.expiry.kept', 'billing.conservation'],
       withoutHeaders('A replay has no replay header.', replayed),
+    ),
+    'every-call-marked': alsoViolating(
+      ['rpc.replay.charge', 'billing.conservation'],
+      replies('Calls without a key are marked as replays.', all(isNodeReply, not(hasKey)), addHeader(replayed, 'true')),
     ),
     'first-use-marked': alsoViolating(
       ['rpc.replay.charge', 'rpc.replay.per-user', 'billing.balance-before'],

@@ -124,6 +124,7 @@ export const rpcLies = {
   'rpc.response': {
     'response-without-jsonrpc': amendResponses('Responses lack jsonrpc.', isEvery, { jsonrpc: undefined }),
     'response-of-version-1': amendResponses('Responses have jsonrpc 1.0.', isEvery, { jsonrpc: '1.0' }),
+    'response-of-version-number': amendResponses('jsonrpc is a number.', isEvery, { jsonrpc: 2 }),
     'result-beside-error': amendResponses('A failing item has both a result and an error.', isFailed, { result: '0x' }),
     'error-as-text': amendResponses('The error of an item is a string.', isFailed, { error: 'invalid params' }),
     'response-without-result': amendResponses('A response has neither result nor error.', isEvery, {
@@ -157,6 +158,14 @@ export const rpcLies = {
         { id: null },
       ),
     ),
+    'id-of-zero-lost': alsoViolating(
+      ['rpc.protocol.id'],
+      amendResponses(
+        'The response to a single request with the id 0 has the id null.',
+        (_, items) => items.length === 1 && items[0]?.id === 0,
+        { id: null },
+      ),
+    ),
     'id-of-the-proxy': row("The response to a single request has the proxy's upstream id.", honest => {
       let forwarded = 1_000_000
       return {
@@ -185,7 +194,7 @@ export const rpcLies = {
       setStatus(500),
     ),
     'failed-batch-is-400': alsoViolating(
-      ['error.object'],
+      ['error.object', 'rpc.refused.free'],
       replies('A batch with a failing item returns 400.', all(hasFailure, isBatch), setStatus(400)),
     ),
     'failed-batch-is-sometimes-502': failing(
@@ -367,25 +376,5 @@ export const rpcLies = {
   'rpc.alternatives': {
     'no-logs': withoutMethod('eth_getLogs'),
     'no-raw-transactions': withoutMethod('eth_sendRawTransaction'),
-  },
-  'rpc.refused.free': {
-    'rejected-batch-billed': row('The supported items of a rejected batch are billed.', (honest, { rpc }) => ({
-      rejectionCredits: supported =>
-        honest.rejectionCredits(supported) + supported * (Object.values(rpc.networks)[0]?.baseCredits ?? 0),
-    })),
-    'every-refusal-billed': alsoViolating(
-      ['billing.conservation', 'billing.balance-before'],
-      row('Every request that the proxy rejects is billed as a failing item.', (honest, { rpc }) => ({
-        finish: (reply, state) => {
-          const { account, route } = state
-          if (route.kind === 'rpc' && account !== null && reply.status >= 400 && reply.status < 500)
-            honest.charge(account, { currency: 'usd', pico: honest.costPicoUsd(rpc.errorItemCredits) })
-          return honest.finish(reply, state)
-        },
-      })),
-    ),
-    'rejection-billed-as-failure': row('A rejected request is billed as a failing item.', (honest, { rpc }) => ({
-      rejectionCredits: supported => honest.rejectionCredits(supported) + rpc.errorItemCredits,
-    })),
   },
 } satisfies Lies

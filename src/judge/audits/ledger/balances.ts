@@ -5,7 +5,7 @@ import { sourceOfValue } from '../../../contract/sources.ts'
 import { formatPico, nearestPico } from '../../../lib/money.ts'
 import type { Observation } from '../../../observation/observation.ts'
 import { isWalletBalance } from '../../../observation/requests/wallets.ts'
-import { authenticatedResponse } from '../../../observation/response.ts'
+import { authenticatedCall } from '../../../observation/response.ts'
 import { priceListOf } from '../../checks/price-list.ts'
 import { type Balances, type ChargeBounds, isCharge } from './charge.ts'
 import type { ShownCredit } from './shown.ts'
@@ -51,7 +51,7 @@ export function createBalanceReader(contract: Contract, isWallet: boolean): Bala
 
   return {
     balancesOf: (observation, charge, shown) => {
-      const headers = authenticatedResponse(observation)?.headers
+      const headers = authenticatedCall(observation)?.headers
       const [shownUsd, shownDiem] = [headers?.[usdHeader], headers?.[diemHeader]]
       digits.add(usdHeader, shownUsd)
       digits.add(diemHeader, shownDiem)
@@ -90,7 +90,7 @@ function statedCredits(
       response?.status === 200 && response.body.kind === 'json' ? pointedValue(response.body.value, pointer) : null
     return typeof value === 'number' || typeof value === 'string' ? { text: String(value), isAfter: false } : null
   }
-  const text = header === null ? undefined : authenticatedResponse(observation)?.headers[header.toLowerCase()]
+  const text = header === null ? undefined : authenticatedCall(observation)?.headers[header.toLowerCase()]
   return text === undefined ? null : { text, isAfter: when === 'after' }
 }
 

@@ -17,7 +17,8 @@ type LimitUse = {
   exhausted: { readonly id: number; readonly shownMs: number; readonly resetMs: number } | null
   /** Whether a request was accepted between these two. Then the limit refills before its reset, as a bucket does. */
   refills: boolean
-  rejected: number
+  /** The forms in which requests got a 429. */
+  readonly rejected: Set<Form>
   /** Statuses since the last response with a remaining request. They may be about the limit. */
   readonly recent: Set<number>
   /** Statuses of requests within the limit. They are not about the limit. */
@@ -26,8 +27,11 @@ type LimitUse = {
   readonly above: Map<number, AboveLimit>
 }
 
+/** A service may reject streams elsewhere than other requests. */
+type Form = 'stream' | 'whole'
+
 /** The requests, and the one whose response had no request left. */
-type AboveLimit = { readonly exhaustedBy: number; readonly ids: number[] }
+type AboveLimit = { readonly exhaustedBy: number; readonly requests: { readonly id: number; readonly form: Form }[] }
 
 /** Fewer may have another reason by chance. */
 const minAbove = 3
@@ -56,7 +60,7 @@ export function createWrongRefusalCheck(
     const ofCaller = getOrAdd(usesOf, caller, () => new Map<string, LimitUse>())
     return getOrAdd(ofCaller, scope, () => {
       const none = { recent: new Set<number>(), within: new Set<number>(), above: new Map<number, AboveLimit>() }
-      const use: LimitUse = { scope, exhausted: null, refills: false, rejected: 0, ...none }
+      const use: LimitUse = { scope, exhausted: null, refills: false, rejected: new Set(), ...none }
       uses.push(use)
       return use
     })
@@ -71,9 +75,10 @@ export function createWrongRefusalCheck(
       const { status, headers } = response
       const { remaining } = statedRequests(headers, contract)
       if (is2xx(status)) return addAccepted(use, id, remaining, sentMs, headersMs, resetMs)
-      if (status === 429) use.rejected++
+      const form = isChat(request) && request.stream ? 'stream' : 'whole'
+      if (status === 429) use.rejected.add(form)
       else if (isAbove(use, sentMs, headersMs) || (isOutage(status) && remaining === 0 && resetMs !== null))
-        addAbove(use, status, id)
+        addAbove(use, status, id, form)
       else if (isOutage(status) && remaining !== null) use.within.add(status)
       else if (isHidden(use, sentMs)) reporter.unjudged('limit.requests.enforced', unusableReset)
       // Around the end of a window, it is open whether a request is above the limit.
@@ -81,9 +86,11 @@ export function createWrongRefusalCheck(
     },
     finish: () => {
       for (const { scope, above, within, rejected } of uses)
-        for (const [status, { exhaustedBy, ids }] of above) {
-          // A service that fails also fails above a limit.
-          if (ids.length < minAbove || within.has(status) || (status >= 500 && rejected > 0)) continue
+        for (const [status, { exhaustedBy, requests }] of above) {
+          // A service that fails also fails above a limit, but hardly only the one form that never gets a 429.
+          const fails = status >= 500 && requests.some(({ form }) => rejected.has(form))
+          if (requests.length < minAbove || within.has(status) || fails) continue
+          const ids = requests.map(({ id }) => id)
           const message = `${ids.length} requests of ${scope} without a remaining one, and before its reset, got status ${status}, expected 429`
           const named = ids.slice(0, maxNamed)
           reporter.fail('limit.requests.enforced', message, [exhaustedBy, ...named], named)
@@ -123,8 +130,11 @@ export function createWrongRefusalCheck(
   }
 }
 
-function addAbove({ above, exhausted }: LimitUse, status: number, id: number): void {
-  getOrAdd(above, status, (): AboveLimit => ({ exhaustedBy: exhausted?.id ?? id, ids: [] })).ids.push(id)
+function addAbove({ above, exhausted }: LimitUse, status: number, id: number, form: Form): void {
+  getOrAdd(above, status, (): AboveLimit => ({ exhaustedBy: exhausted?.id ?? id, requests: [] })).requests.push({
+    id,
+    form,
+  })
 }
 
 /** Whether a status is about the service. Others come with the headers of whichever limit counted the request. */

@@ -3,9 +3,11 @@ import type { Contract } from '../../../../src/contract/contract.ts'
 import { documentedContract } from '../../../../src/contract/documented.ts'
 import type { RequestDescriptor } from '../../../../src/observation/requests/request.ts'
 import {
+  batchDescriptor,
   chatDescriptor,
   failedClauses,
   failsEach,
+  failure,
   observed,
   passesEach,
   refused,
@@ -25,6 +27,7 @@ const noLimits = {
   'x-ratelimit-reset-requests': undefined,
 }
 const badRequest = { kind: 'probe', probe: 'unlisted-method' } as const
+const badCompletion = { kind: 'probe', probe: 'model-missing' } as const
 const accepts = Object.values(documentedContract.wallets.rails).map(({ network }) => ({ scheme: 'exact', network }))
 const discovery = { x402Version: 2, resource: {}, accepts, extensions: {} }
 
@@ -37,6 +40,13 @@ const encodedOffer = (value: object) => ({
 const required = { 'payment-required': Buffer.from(JSON.stringify(discovery)).toString('base64') }
 
 const rpcLimits = { 'x-ratelimit-limit-requests': '100', 'x-ratelimit-type': 'user' }
+
+const healthyBatch = { ...batchDescriptor, items: batchDescriptor.items.filter(({ failing }) => !failing) }
+
+/** Its own clause judges a missing type. */
+const refusedAs = (type: string | undefined) => ({
+  ...responseOf(400, { error: 'No' }, type === undefined ? {} : { 'content-type': type }),
+})
 
 /** Half of a body: the connection was lost before the rest came. */
 const brokenOff = (request: RequestDescriptor, status: number) =>
@@ -51,6 +61,16 @@ describe('error responses in any layout', () => {
     'a problem': refused(chatDescriptor, 404, { type: 'about:blank', title: 'Not found', status: 404 }),
     'a list of errors': refused(chatDescriptor, 404, { errors: [{ reason: { text: 'Not found' } }] }),
     'an array of errors': refused(chatDescriptor, 404, [{ title: 'Not found' }]),
+    'an array of errors for a batch': refused(healthyBatch, 400, [failure(1)]),
+    ...Object.fromEntries(
+      [
+        'application/problem+json',
+        'application/json; charset=utf-8',
+        'text/json',
+        'Text/Plain; charset=utf-8',
+        undefined,
+      ].map(type => [`the type ${type}`, observed(badRequest, refusedAs(type))]),
+    ),
     'details in any layout': refused(badRequest, 400, { detail: 'No', issues: 'n is too low', details: ['n'] }),
     'a 429 of the RPC proxy with other headers': refused(
       singleDescriptor,
@@ -88,6 +108,28 @@ describe('error responses in any layout', () => {
       'the body of a 404 is {"code":7,"message":""}, expected an object with a text',
       refused(chatDescriptor, 404, { code: 7, message: '' }),
     ],
+    ...Object.fromEntries(
+      [400, 401, 402, 415, 429, 500, 503, 504].map(status => [
+        `an array of errors with the status ${status}`,
+        [
+          'error.object',
+          `the body of a ${status} is not a JSON object, expected one with a text`,
+          refused(status === 400 ? badCompletion : chatDescriptor, status, [{ error: 'No' }], {
+            'x-ratelimit-type': 'user',
+          }),
+        ] as const,
+      ]),
+    ),
+    ...Object.fromEntries(
+      ['text/html', 'application/octet-stream', 'image/png'].map(type => [
+        `an error object with the type ${type}`,
+        [
+          'error.object',
+          `the body of a 400 is JSON with the content-type "${type}", expected application/json`,
+          observed(badRequest, refusedAs(type)),
+        ] as const,
+      ]),
+    ),
     'a line of text': [
       'error.object',
       'the body of a 404 is not a JSON object, expected one with a text',

@@ -22,6 +22,8 @@ const none = {
   'x-ratelimit-remaining-requests': undefined,
   'x-ratelimit-reset-requests': undefined,
 }
+const badRequest = { kind: 'probe', probe: 'model-missing' } as const
+const badKey = { kind: 'probe', probe: 'bad-key' } as const
 const limited = { 'x-ratelimit-type': 'user' }
 const rpc429 = { 'x-ratelimit-limit': '100', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1768478460' }
 const blocked = { error: 'Too many failed attempts (> 20) resulting in a non-success status code. Please wait 30s.' }
@@ -45,10 +47,44 @@ describe('limit headers', () => {
     'a reset that is printed as a float': chatObserved(completion, { 'x-ratelimit-reset-tokens': '5.95e+01' }),
     'a 503 without limits': refused(chatDescriptor, 503, { error: 'At capacity' }, none),
     'an anonymous caller, who has no limits': refused({ kind: 'probe', probe: 'bad-key' }, 401, { error: 'No' }, none),
+    'a bad request with its limits': refused(badRequest, 400),
+    'a bad request with a limit of its own': refused(
+      badRequest,
+      400,
+      { error: 'No' },
+      { 'x-ratelimit-limit-requests': '7' },
+    ),
+    'a type of limit for an invalid key': refused(
+      badKey,
+      401,
+      { error: 'No' },
+      { ...none, 'x-ratelimit-type': 'global' },
+    ),
+    'an error page of a gateway with a type of its own': refused(
+      chatDescriptor,
+      502,
+      { error: 'No' },
+      { 'x-service-version': undefined, 'x-ratelimit-type': 'ip' },
+    ),
     'a rejection without token limits': refused(chatDescriptor, 402),
   })
 
   failsEach({
+    'a bad request without limits': [
+      'limit.requests.headers',
+      'x-ratelimit-limit-requests is nothing, x-ratelimit-remaining-requests is nothing, x-ratelimit-reset-requests is nothing on a 400, expected non-negative numbers',
+      refused(badRequest, 400, { error: 'No' }, none),
+    ],
+    'an unknown type of limit for an invalid key': [
+      'limit.type',
+      'x-ratelimit-type is "ip" on a 401, expected user, api_key, global',
+      refused(badKey, 401, { error: 'No' }, { ...none, 'x-ratelimit-type': 'ip' }),
+    ],
+    'an unknown type of limit on a 503': [
+      'limit.type',
+      'x-ratelimit-type is "tier" on a 503, expected user, api_key, global',
+      refused(chatDescriptor, 503, { error: 'No' }, { 'x-ratelimit-type': 'tier' }),
+    ],
     'a response without a limit and its reset': [
       'limit.requests.headers',
       'x-ratelimit-limit-requests is nothing, x-ratelimit-reset-requests is nothing on a 404, expected non-negative numbers',

@@ -195,13 +195,15 @@ export const batchObserved = (
 
 const honestError = (status: number) => ({ error: 'No', ...(status === 402 && { code: 'INSUFFICIENT_BALANCE' }) })
 
+const uncharged = { ...rpcHeaders, 'x-service-rpc-credits': undefined, 'x-service-rpc-cost-usd': undefined }
+
 /** A response with an error status to this request. */
 export const refused = (
   request: RequestDescriptor,
   status: number,
   body: unknown = honestError(status),
   headers: Headers = {},
-) => observed(request, responseOf(status, body, { ...(request.kind === 'rpc' ? rpcHeaders : {}), ...headers }))
+) => observed(request, responseOf(status, body, { ...(request.kind === 'rpc' ? uncharged : {}), ...headers }))
 
 /** The failed clauses of an observation over all checks, each with its first message. */
 export function failedClauses(

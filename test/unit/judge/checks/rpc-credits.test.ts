@@ -9,6 +9,7 @@ import {
   judgedCount,
   observed,
   passesEach,
+  refused,
   responseOf,
   result,
   rpcHeaders,
@@ -139,5 +140,32 @@ describe('credits', () => {
 
   test('no amount is asserted if responses cannot be matched with items', () => {
     expect(judgedCount('rpc.credits.amount', batchObserved([result(1)]))).toBe(0)
+  })
+})
+
+describe('the rejection of a whole request', () => {
+  const probe = { kind: 'probe', probe: 'unlisted-method' } as const
+  const toChat = { kind: 'probe', probe: 'model-missing' } as const
+  passesEach({
+    'without credits': refused(singleDescriptor, 400),
+    'with no credits': refused(probe, 400, { error: 'No' }, costing('0', '0')),
+    'by a service that fails': refused(singleDescriptor, 503, { error: 'No' }, costing('20', '0.0000125')),
+    'of a completion, which has other prices': refused(toChat, 400, { error: 'No' }, costing('20', '0.0000125')),
+  })
+  failsEach(
+    Object.fromEntries(
+      [400, 402, 429].map(status => [
+        `that states a charge on a ${status}`,
+        [
+          'rpc.refused.free',
+          `x-service-rpc-credits is 5 on a ${status}, expected no charge`,
+          refused(probe, status, { error: 'No', code: 'INSUFFICIENT_BALANCE' }, costing('5', '0.00000313')),
+        ] as const,
+      ]),
+    ),
+  )
+  test('without credits shows nothing about its charge', () => {
+    expect(judgedCount('rpc.refused.free', refused(probe, 400))).toBe(0)
+    expect(judgedCount('rpc.refused.free', refused(probe, 400, { error: 'No' }, costing('0', '0')))).toBe(1)
   })
 })

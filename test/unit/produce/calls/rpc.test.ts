@@ -37,7 +37,9 @@ describe('a single RPC call', () => {
     const failing = calls.filter(({ descriptor }) => descriptor.kind === 'rpc' && descriptor.items[0]?.failing)
     expect(Math.abs(failing.length / 4_000 - 0.25)).toBeLessThan(0.021)
     expect(new Set(failing.map(each => each.request.body))).toEqual(
-      new Set(['1', '"r-1"'].map(id => `{"jsonrpc":"2.0","id":${id},"method":"eth_getBalance","params":["invalid"]}`)),
+      new Set(
+        ['0', '1', '"r-2"'].map(id => `{"jsonrpc":"2.0","id":${id},"method":"eth_getBalance","params":["invalid"]}`),
+      ),
     )
   })
 })
@@ -46,7 +48,7 @@ describe('a batch', () => {
   test('is an array of the planned size, with unique ids of both types', () => {
     const ids = bodyOf(call({ batchSize: 100 })).map(({ id }: { id: unknown }) => id)
     expect(ids).toHaveLength(100)
-    expect(ids.slice(0, 6)).toEqual([1, 2, 'r-3', 4, 5, 'r-6'])
+    expect(ids.slice(0, 6)).toEqual([0, 1, 'r-2', 3, 4, 'r-5'])
     expect(new Set(ids).size).toBe(100)
   })
 

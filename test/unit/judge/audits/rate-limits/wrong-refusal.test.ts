@@ -4,7 +4,7 @@ import { createRateLimitAudit } from '../../../../../src/judge/audits/rate-limit
 import { createWrongRefusalCheck } from '../../../../../src/judge/audits/rate-limits/wrong-refusal.ts'
 import { createFindingLog } from '../../../../../src/judge/findings/findings.ts'
 import type { Observation } from '../../../../../src/observation/observation.ts'
-import { observed, responseOf, singleDescriptor, startedAtMs } from '../../checks/observed.ts'
+import { chatDescriptor, observed, responseOf, singleDescriptor, startedAtMs } from '../../checks/observed.ts'
 
 const drawn = {
   name: 'rpc',
@@ -20,7 +20,7 @@ const drawn = {
 const resetMs = startedAtMs + 60_000
 
 /** `left`: a success that states this number of remaining requests. */
-type Step = { readonly left: number } | { readonly status: number; readonly states?: number }
+type Step = { readonly left: number } | { readonly status: number; readonly states?: number; readonly streamed?: true }
 
 function violationsOf(steps: readonly Step[], everyMs = 1_000): readonly string[] {
   const messages: string[] = []
@@ -38,7 +38,8 @@ function requestOf(step: Step, id: number, sentMs: number): Observation {
     'status' in step
       ? responseOf(step.status, { error: 'No' }, remainingOf(step.states))
       : responseOf(200, {}, remainingOf(step.left))
-  return observed(singleDescriptor, response, { id, seq: id, sentMs, headersMs: sentMs + 100, endMs: sentMs + 100 })
+  const request = 'streamed' in step ? { ...chatDescriptor, stream: true } : singleDescriptor
+  return observed(request, response, { id, seq: id, sentMs, headersMs: sentMs + 100, endMs: sentMs + 100 })
 }
 
 const remainingOf = (left: number | undefined) =>
@@ -58,6 +59,8 @@ test('a JSON-RPC error refuses with status 200, if a profile names its code', ()
 })
 
 const left = (left: number): Step => ({ left })
+const streamed = (status: number, times: number): readonly Step[] =>
+  Array.from({ length: times }, () => ({ status, states: 0, streamed: true }))
 const status = (status: number, times = 1, states?: number): readonly Step[] =>
   Array.from({ length: times }, () => ({ status, ...(states !== undefined && { states }) }))
 
@@ -70,6 +73,11 @@ describe('a request above its limit', () => {
   test('violates it in a burst, where each 503 states that nothing remains', () => {
     expect(violationsOf([left(1), ...status(503, 3, 0), left(0)], 1)).toHaveLength(1)
   })
+  test('violates it in a form of its own: streams get a 503, and all else a 429', () => {
+    expect(violationsOf([left(0), ...status(429, 2), ...streamed(503, 3)])).toEqual([
+      '3 requests of rpc without a remaining one, and before its reset, got status 503, expected 429',
+    ])
+  })
   test('violates it if it sometimes gets a 403 and sometimes a 429', () => {
     expect(violationsOf([left(0), ...status(429, 3), ...status(403, 3)])).toHaveLength(1)
   })
@@ -79,6 +87,14 @@ describe('no violation', () => {
   const honest: Readonly<Record<string, readonly Step[]>> = {
     'a 429': [left(0), ...status(429, 5)],
     'a service at capacity that also sends 429': [left(0), ...status(503, 4), ...status(429)],
+    'a service that fails in both forms, and rejects in one': [
+      left(0),
+      ...status(429),
+      ...status(503),
+      ...streamed(503, 4),
+    ],
+    'streams that get either status': [left(0), ...streamed(429, 1), ...streamed(503, 4)],
+    'two streams with another status': [left(0), ...status(429, 5), ...streamed(503, 2)],
     'an outage in a burst, also while requests remain': [left(3), ...status(503, 2, 2), left(1), ...status(503, 4, 0)],
     'refusals that state another limit': [left(5), ...status(400, 4, 0)],
     'two responses with another status': [left(0), ...status(403, 2)],
