@@ -6,7 +6,7 @@ import { plural } from '../../lib/format.ts'
 import type { Observation, ObservedResponse } from '../../observation/observation.ts'
 import { challengeIn, memberOf } from '../../observation/payments.ts'
 import { isChat } from '../../observation/requests/chat.ts'
-import { isProbeRequest, requestTraits } from '../../observation/requests/request.ts'
+import { isProbeRequest, type RequestKind, requestTraits } from '../../observation/requests/request.ts'
 import { is2xx, isAbuseBlock, isFromGateway, jsonObject } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import type { Audit, AuditContext } from './audit.ts'
@@ -19,6 +19,7 @@ export type SignInGroup = {
   readonly family: Rail['family']
   /** `other`: a list, or the balance. It shows that a wallet is known, and no clause is about it. */
   readonly part: 'inference' | 'rpc' | 'other'
+  readonly kind: RequestKind
   readonly isLegacy: boolean
   readonly header: string
   readonly layout: string | null
@@ -101,13 +102,14 @@ export function createSignInAudit(
   function groupOf({ caller, chain = '', request, signIn }: Observation): SignInGroup {
     const part = requestTraits(request).service(request, contract)
     const { isLegacy = false, layout = null } = signIn ?? {}
-    const key = `${caller}/${part}/${isLegacy}/${layout}`
+    const { kind } = request
+    const key = `${caller}/${kind}/${isLegacy}/${layout}`
     let group = groups.get(key)
     if (group === undefined) {
       const family = contract.wallets.rails[chain]?.family ?? 'evm'
       const header = isLegacy ? (legacyHeader ?? usual) : usual
       const form = { isLegacy, header, layout, isLayoutStated }
-      group = { wallet: caller, family, part, ...form, accepted: 0, refused: 0, ids: [], status: 0 }
+      group = { wallet: caller, family, part, kind, ...form, accepted: 0, refused: 0, ids: [], status: 0 }
       groups.set(key, group)
     }
     return group
@@ -132,7 +134,7 @@ export function judgeSignIns(groups: readonly SignInGroup[], reporter: ClauseRep
   }
 
   /** The clause that explains a refusal best; null: none does. */
-  function violatedBy({ wallet, family, part, isLegacy, layout, isLayoutStated }: SignInGroup): Clause | null {
+  function violatedBy({ wallet, family, part, kind, isLegacy, layout, isLayoutStated }: SignInGroup): Clause | null {
     const isAccepted = (fits: (other: SignInGroup) => boolean) => groups.some(each => each.accepted > 0 && fits(each))
     const isOwn = (other: SignInGroup) => other.wallet === wallet
     if (!isAccepted(isOwn)) {
@@ -144,7 +146,7 @@ export function judgeSignIns(groups: readonly SignInGroup[], reporter: ClauseRep
         reporter.unjudged(clause, { text, clause: null })
       return null
     }
-    const isHere = (other: SignInGroup) => isOwn(other) && other.part === part
+    const isHere = (other: SignInGroup) => isOwn(other) && other.kind === kind
     const isLegacyRefused = isLegacy && !isAccepted(other => isOwn(other) && other.isLegacy)
     if (isLegacyRefused && isAccepted(isHere)) return 'wallet.legacy-header'
     // The document does not show the layout, so the service may refuse this one.

@@ -53,7 +53,8 @@ function checkRefusal(
   // If the request has other parts that can be rejected, they may be the reason.
   if (!refusals.includes(status) || isOfUnknownModel(response, contract)) return
   if (Object.keys(body).some(name => name !== 'messages')) return
-  const names = Object.keys(parameters)
+  // A null is not sent.
+  const names = Object.keys(parameters).filter(name => parameters[name] !== null)
   if (suffix !== null) {
     const inSuffix = requestedOptions({ body, parameters: {}, suffix, encoding: null, samePrompt: false }, contract)
     if (!isPromised(inSuffix, contract) || (names.length > 0 && !isPromised(parameters, contract))) return

@@ -265,6 +265,11 @@ export const answerLies = {
     'br-for-gzip': result('A client that accepts only gzip gets br.', 'encoding', encoding => encoding && 'br'),
   },
   'chat.compression.stream': {
+    'streams-compressed-with-br': result(
+      'Streams are compressed for a client that accepts br.',
+      'encoding',
+      (encoding, accepted, { body }) => (body.kind === 'stream' && accepted?.includes('br') ? 'br' : encoding),
+    ),
     'streams-compressed': result(
       'Streams are compressed, and so they arrive in one piece at the end.',
       'encoding',

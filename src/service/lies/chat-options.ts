@@ -155,6 +155,12 @@ export const chatOptionLies = {
     'second-in-suffix-ignored': always("Only the first option after the model's name is read.", {
       suffixOptions: pairs => pairs.slice(0, 1),
     }),
+    'prompt-in-suffix-ignored': always("The option for the system prompt is ignored after the model's name.", {
+      suffixOptions: pairs => pairs.filter(([name]) => name !== 'include_venice_system_prompt'),
+    }),
+    'suffix-refused-in-streams': always("Options after the model's name are rejected in streams.", {
+      suffixOptions: (pairs, stream) => (stream ? [['enable_web_search', null]] : pairs),
+    }),
     'suffix-flags-as-text': always("A true after the model's name is read as text and rejected.", {
       suffixOptions: pairs => pairs.map(([name, value]) => [name, String(value)]),
     }),

@@ -23,8 +23,9 @@ const accept = (text: string, reason: SignInRefusal): LieRow =>
 const refuse = (text: string, fits: (attempt: SignInAttempt) => boolean): LieRow =>
   result(text, 'signInRefusal', (refusal, _, attempt) => refusal ?? (fits(attempt) ? 'signature' : null))
 
-const isChat = ({ request }: SignInAttempt): boolean => request?.path.endsWith('/chat/completions') === true
-const isRpc = ({ request }: SignInAttempt): boolean => request?.path.includes('/crypto/rpc/') === true
+/** Refuses valid sign-ins at the paths with this part. */
+const refuseAt = (text: string, part: string): LieRow =>
+  refuse(text, ({ request }) => request?.path.includes(part) === true)
 
 const legacyHeader = 'x-sign-in-with-x'
 
@@ -52,8 +53,11 @@ const amendOffers = (text: string, fields: Fields): LieRow =>
   result(text, 'offered', payments => payments.map(each => amended(each, fields)))
 
 export const signInLies = {
-  'wallet.inference': { 'no-completions-for-wallets': refuse('Sign-ins are refused for completions.', isChat) },
-  'wallet.rpc': { 'no-rpc-for-wallets': refuse('Sign-ins are refused by the RPC proxy.', isRpc) },
+  'wallet.inference': {
+    'no-completions-for-wallets': refuseAt('Sign-ins are refused for completions.', '/chat/completions'),
+    'no-embeddings-for-wallets': refuseAt('Sign-ins are refused for embeddings.', '/embeddings'),
+  },
+  'wallet.rpc': { 'no-rpc-for-wallets': refuseAt('Sign-ins are refused by the RPC proxy.', '/crypto/rpc/') },
   'wallet.legacy-header': {
     'legacy-header-refused': refuse(
       'Sign-ins in the legacy header are refused.',
