@@ -148,7 +148,10 @@ export const chatOptionLies = {
     'suffix-refused': always("Options after the model's name are rejected.", {
       suffixOptions: () => [['enable_web_search', null]],
     }),
-    'suffix-ignored': always("Options after the model's name are ignored.", { suffixOptions: () => [] }),
+    'suffix-ignored': alsoViolating(
+      ['parameters.invalid'],
+      always("Options after the model's name are ignored.", { suffixOptions: () => [] }),
+    ),
     'suffix-ignored-in-streams': always("Options after the model's name are ignored in streams.", {
       suffixOptions: (pairs, stream) => (stream ? [] : pairs),
     }),
