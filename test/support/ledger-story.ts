@@ -64,6 +64,12 @@ const aCall: RequestDescriptor = {
   replay: null,
 }
 
+/** Another story tells its first use. */
+const aReplay: RequestDescriptor = { ...aCall, replay: { group: 0, role: 'late-repeat', concurrent: false } }
+
+/** The requests that are no payments; all others are calls. */
+const requests: Readonly<Record<string, RequestDescriptor>> = { statement: { kind: 'rate-limits' }, replay: aReplay }
+
 function observationOf(request: string, id: number, sentMs: number, balance: string): Observation {
   const [kind = '', costUsd = '0'] = request.split(' ')
   const paid = paymentStatuses[kind]
@@ -77,7 +83,7 @@ function observationOf(request: string, id: number, sentMs: number, balance: str
     caller: 'c0',
     key: 0,
     accountTier: 'default',
-    request: kind === 'statement' ? { kind: 'rate-limits' } : paid === undefined ? aCall : aPayment(kind, costUsd),
+    request: paid === undefined ? (requests[kind] ?? aCall) : aPayment(kind, costUsd),
     dueMs: sentMs,
     sentMs,
     headersMs: endMs,
