@@ -484,12 +484,22 @@ export const commands: readonly Command[] = [
   },
   {
     usage: 'schema',
-    describe: 'Print the JSON Schema of scenario files, for editors',
+    describe: 'Print the JSON Schema of scenarios or profiles, for editors',
     arguments: {},
-    flags: {},
-    run: async () => {
-      const { scenarioJsonSchema } = await import('../scenario/schema.ts')
-      ;(await import('./print.ts')).printJson(scenarioJsonSchema())
+    flags: {
+      of: {
+        type: 'string',
+        describe: 'The files that the schema describes',
+        choices: ['scenario', 'profile'],
+        default: 'scenario',
+      },
+    },
+    run: async values => {
+      const schema =
+        values.of === 'profile'
+          ? (await import('../contract/profile.ts')).profileJsonSchema()
+          : (await import('../scenario/schema.ts')).scenarioJsonSchema()
+      ;(await import('./print.ts')).printJson(schema)
       return exitCodes.pass
     },
   },

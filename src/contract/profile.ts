@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { hasHugeNumber, isObject, ownMember } from '../lib/json.ts'
-import { expectedValue, explainIssues, type SchemaIssue } from '../lib/schemas.ts'
+import { expectedValue, explainIssues, publishedSchema, type SchemaIssue } from '../lib/schemas.ts'
 import { describeValue, nearest, UsageError } from '../lib/usage-error.ts'
 import { parseYaml, readYaml } from '../lib/yaml.ts'
 import { clauseIds } from './clauses.ts'
@@ -46,6 +46,32 @@ const clauseHint = ({ path }: SchemaIssue, got: unknown): { readonly hint?: stri
 
 /** A profile cannot state where values come from. */
 const profileSchema = contractSchema.omit({ sources: true })
+
+/** The JSON Schema of a profile, for editors. What it leaves out is as documented, so no key is required. */
+export const profileJsonSchema = (): unknown =>
+  forEditors(publishedSchema('scenarios/profile.schema.json', 'Turnpike profile', profileSchema), true)
+
+/** Keys of Zod, and of the page about profiles. */
+const notForEditors: readonly string[] = ['default', 'format', 'isOpen', 'keys']
+
+/** Mappings are merged over the documented ones. Lists replace them, so their entries are complete. */
+function forEditors(schema: unknown, isMerged: boolean): unknown {
+  if (!isObject(schema)) return schema
+  const shown = Object.entries(schema).filter(
+    ([key]) => !notForEditors.includes(key) && !(isMerged && key === 'required'),
+  )
+  return Object.fromEntries(shown.map(([key, value]) => [key, partOf(key, value, isMerged)]))
+}
+
+function partOf(key: string, value: unknown, isMerged: boolean): unknown {
+  if (key === 'properties' && isObject(value))
+    return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, forEditors(each, isMerged)]))
+  if (key === 'anyOf' && Array.isArray(value)) return value.map(each => forEditors(each, isMerged))
+  if (key === 'items' || key === 'propertyNames') return forEditors(value, false)
+  if (key !== 'additionalProperties' || !isObject(value)) return value
+  const entry = forEditors(value, isMerged)
+  return isMerged ? { anyOf: [entry, { type: 'null', description: 'removes the documented entry' }] } : entry
+}
 
 /** The paths of all values of a profile. A list is one value, and so is an entry that the contract does not have. */
 function pathsIn(written: unknown, base: unknown, path: string): readonly string[] {

@@ -3,6 +3,7 @@ import { headingsOf, withoutBlocks } from './markdown.ts'
 
 const schemas: readonly (readonly [path: string, title: string, what: string])[] = [
   ['scenarios/scenario.schema.json', 'Schema of scenario files', 'JSON Schema; `turnpike schema` prints it.'],
+  ['scenarios/profile.schema.json', 'Schema of profiles', 'JSON Schema; `turnpike schema --of profile` prints it.'],
   ['docs/report.schema.json', 'Schema of report.json', 'JSON Schema of what `--format json` of a run prints.'],
   [
     'docs/comparison.schema.json',

@@ -41,7 +41,8 @@ describe('the package', () => {
     const files = filesIn(packageFolder())
     const expected = [
       ...['README.md', 'CHANGELOG.md', 'LICENSE', 'package.json', 'dist/main.js', 'scenarios/smoke.yaml'],
-      ...['scenarios/scenario.schema.json', 'scenarios/profiles/openai-compatible.yaml', 'docs/report.schema.json'],
+      ...['scenarios/scenario.schema.json', 'scenarios/profile.schema.json', 'docs/report.schema.json'],
+      'scenarios/profiles/openai-compatible.yaml',
       ...['dashboards/grafana/run.json', 'dashboards/prometheus/alerts.rules.yml', 'docs/recipes.md'],
       ...['docs/examples/nightly.sh', 'docs/examples/github-nightly.yml'],
     ]

@@ -1,9 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterAll, describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { documentedContract } from '../../../src/contract/documented.ts'
-import { loadProfile, profileValues, recordedContract } from '../../../src/contract/profile.ts'
+import { loadProfile, profileJsonSchema, profileValues, recordedContract } from '../../../src/contract/profile.ts'
 import { UsageError } from '../../../src/lib/usage-error.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'turnpike-profile-'))
@@ -271,5 +273,40 @@ describe('a recorded contract', () => {
 
   test.each([null, 5, [], 'text'])('that is not a mapping stays as it is: %j', value => {
     expect(recordedContract(value)).toEqual(value)
+  })
+})
+
+describe('the JSON Schema for editors', () => {
+  const ajv = new Ajv2020({ allErrors: true, strictTypes: false })
+  const schema = profileJsonSchema() as Readonly<Record<string, unknown>>
+  const faultsOf = (text: string): readonly string[] => {
+    ajv.validate(schema, parse(text) ?? {})
+    return (ajv.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`)
+  }
+  const shipped = readdirSync('scenarios/profiles').map(name => `scenarios/profiles/${name}`)
+
+  test('has a place where editors find it', () => {
+    expect(schema.$id).toBe('https://unpkg.com/turnpike/scenarios/profile.schema.json')
+  })
+
+  test.each([...shipped, 'docs/examples/profile.yaml'])('accepts what Turnpike accepts: %s', name => {
+    expect(faultsOf(readFileSync(name, 'utf8'))).toEqual([])
+  })
+
+  test('accepts the documented contract, one key of it, and the removal of an entry', () => {
+    const { sources: _, ...documented } = documentedContract
+    expect(faultsOf(JSON.stringify(documented))).toEqual([])
+    expect(faultsOf('limits: { requestsReset: unix-milliseconds }')).toEqual([])
+    expect(faultsOf('wallets: { rails: { base: null } }')).toEqual([])
+  })
+
+  test.each([
+    ['nmae: p', ' must NOT have additional properties'],
+    ['limits: { scope: everybody }', '/limits/scope must be equal to one of the allowed values'],
+    ['limits: { windowMs: soon }', '/limits/windowMs must be number'],
+    ['models: [{ id: m }]', "/models/0 must have required property 'name'"],
+  ])('refuses %s', (text, fault) => {
+    expect(faultsOf(text)).toContain(fault)
+    expect(mistakesOf(text)).not.toEqual([])
   })
 })

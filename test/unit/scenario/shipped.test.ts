@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../src/contract/documented.ts'
+import { profileJsonSchema } from '../../../src/contract/profile.ts'
 import { sampleSizeWarning } from '../../../src/plan/describe-plan.ts'
 import { makePlan } from '../../../src/plan/make-plan.ts'
 import { loadScenario } from '../../../src/scenario/load-scenario.ts'
@@ -94,8 +95,11 @@ test('smoke provokes at most 20 refusals per caller, so that none is blocked', (
   expect(stages.flatMap(({ load }) => (load.model === 'sequence' ? load.calls : [])).length).toBeLessThan(20)
 })
 
-test('scenario.schema.json is up to date', () => {
-  const file = 'scenarios/scenario.schema.json'
-  const current = `${JSON.stringify(scenarioJsonSchema(), null, 2)}\n`
-  expect(readFileSync(file, 'utf8'), `write the output of "turnpike schema" to ${file}`).toBe(current)
+test.each([
+  ['scenario', scenarioJsonSchema],
+  ['profile', profileJsonSchema],
+])('the published schema of a %s is up to date', (what, schema) => {
+  const file = `scenarios/${what}.schema.json`
+  const current = `${JSON.stringify(schema(), null, 2)}\n`
+  expect(readFileSync(file, 'utf8'), `write the output of "turnpike schema --of ${what}" to ${file}`).toBe(current)
 })
