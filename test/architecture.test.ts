@@ -577,6 +577,7 @@ const edges: Readonly<Record<string, Edge>> = {
     because: 'reads secrets of receivers; shows on stderr what a refused run would have cost',
   },
   'src/learn/command.ts': { touches: ['process'], because: 'reads the keys, and writes the profile to stdout' },
+  'src/cli/commands/upgrade.ts': { touches: ['process'], because: 'writes a command to stdout' },
   'src/cli/commands/ui.ts': { touches: ['process'], because: 'says on stderr how many reports it reads' },
   'src/cli/commands/attach.ts': { touches: ['process'], because: 'reads secrets of receivers' },
   'src/cli/commands/worker.ts': { touches: ['process'], because: 'says on stderr what it drives' },

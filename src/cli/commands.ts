@@ -299,7 +299,7 @@ export const commands: readonly Command[] = [
     arguments: { 'run-dir': runDirectory },
     flags: { format },
     examples: [['report runs/last --format html > report.html', 'Write one page for a browser']],
-    run: async values => (await import('./commands/report.ts')).reportCommand(values),
+    run: async values => (await import('./commands/findings.ts')).reportCommand(values),
   },
   {
     usage: 'findings <run-dir> [number]',
@@ -510,5 +510,12 @@ export const commands: readonly Command[] = [
     flags: {},
     examples: [['completion bash > ~/.turnpike-completion', 'Write a file for ~/.bashrc to source']],
     run: async values => (await import('./commands/completion.ts')).completionCommand(values),
+  },
+  {
+    usage: 'upgrade',
+    describe: 'Print the command that installs the newest version',
+    arguments: {},
+    flags: {},
+    run: async () => (await import('./commands/upgrade.ts')).upgradeCommand(),
   },
 ]

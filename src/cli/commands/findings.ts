@@ -8,7 +8,15 @@ import { allEvidence, findingBlocks } from '../../report/sections/findings.ts'
 import { readReport } from '../../storage/run-directory.ts'
 import { writeFindingScript } from '../finding-script.ts'
 import { exitCodes, text, type Values } from '../flags.ts'
-import { print, printJson, stdoutLayout, wantsJson } from '../print.ts'
+import { exitCodeOf, print, printJson, showReport, stdoutLayout, wantsJson } from '../print.ts'
+
+/** Shows the report of a run again, in any format. */
+export async function reportCommand(values: Values): Promise<number> {
+  const directory = text(values, 'run-dir') ?? ''
+  const report = readReport(directory)
+  showReport(report, directory, values)
+  return exitCodeOf(report)
+}
 
 /** Lists the findings of a run, shows one of them, or writes a script that sends its requests again. Sends nothing. */
 export async function findingsCommand(values: Values): Promise<number> {

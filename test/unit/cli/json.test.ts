@@ -33,7 +33,7 @@ async function printedBy(...args: readonly string[]): Promise<unknown> {
 }
 
 /** Commands that print no result: they serve, or print JSON or a script only. */
-const without = ['completion', 'ui', 'worker', 'calibration-server', 'schema', 'mcp']
+const without = ['completion', 'ui', 'worker', 'calibration-server', 'schema', 'mcp', 'upgrade']
 
 test('every command that prints a result has --format json', () => {
   const formats = commands.filter(({ flags }) => flags.format?.choices?.includes('json')).map(nameOf)
