@@ -201,7 +201,8 @@ export function reachingLimits(
 ): Promise<readonly PricedAddition[]> {
   const { windowMs } = draft.contract.limits
   const tolerated = toleratedFailures(draft)
-  const additions = cheapestByLimit(passingCalls(plainCalls(singles))).flatMap(base => {
+  const passing = passingCalls(plainCalls(singles))
+  const additions = cheapestByLimit(passing).flatMap(base => {
     const { name, limit } = base
     const addition = (suffix: string, parts: readonly JsonObject[]) =>
       reachingAddition(draft, `${name}-${suffix}`, [base], parts, windowMs + 1_000)
@@ -218,7 +219,34 @@ export function reachingLimits(
     const around = { shape: 'constant', duration: `${2 * aroundSeconds}s`, rate, ...beyond }
     return [...all, addition('reset', [burst(limit + 1), pauseOf(waitMs), around])]
   })
-  return affordable(draft, additions)
+  return affordable(draft, [...additions, ...reachingTokens(draft, passing)])
+}
+
+/** How many long prompts use up a limit of tokens. */
+const longPrompts = 20
+/** After this time, requests cannot have counted in an earlier window, and its stated end tells a window from a bucket. */
+const apartMs = 10_000
+
+/** An addition that exceeds the limit of tokens that costs least to reach, one request after the other. */
+function reachingTokens(draft: DraftPlan, passing: readonly PlainCall[]): readonly Addition[] {
+  const { limits, billing } = draft.contract
+  const reached = passing.flatMap(({ name, calls, usd, forecast }) => {
+    const call = calls[name]
+    const row = forecast.limits.find(({ scope }) => scope.endsWith(' tokens'))
+    if (call?.kind !== 'chat' || row === undefined) return []
+    const usdOfAll = (Number(usd ?? Number.MAX_VALUE) * row.limit) / row.perMinute
+    return [{ base: name, model: call.model, promptTokens: Math.ceil(row.limit / longPrompts), usdOfAll }]
+  })
+  const [cheapest] = reached.toSorted((a, b) => a.usdOfAll - b.usdOfAll)
+  const waitMs = Math.max(apartMs, billing.settleMs + 1_000)
+  if (cheapest === undefined || 3 * waitMs > limits.windowMs) return []
+  const { base, model, promptTokens } = cheapest
+  const name = `${base}-long`
+  const long = { kind: 'chat', stream: false, model, 'prompt-tokens': promptTokens, 'max-completion-tokens': 8 }
+  const inTurn = (count: number) => ({ shape: 'sequence', duration: '1s', callers: 1, calls: [`${count} x ${name}`] })
+  const parts = [inTurn(1), pauseOf(waitMs), inTurn(longPrompts), pauseOf(waitMs), inTurn(2)]
+  const addition = reachingAddition(draft, `${base}-tokens`, [], parts, limits.windowMs + 1_000)
+  return [{ ...addition, calls: { [name]: long } }]
 }
 
 /** Additions in which one caller fails as often as the contract tolerates, or is blocked for one failure more. */

@@ -193,8 +193,8 @@ async function withCandidates(
 }
 
 /**
- * Whether an honest service passes an addition alone, and the scenario with it. Each is checked once, at most `max` runs of
- * the scenario in all.
+ * Whether an honest service passes the scenario with an addition. Each is checked once, those together that pass alone, in at
+ * most `max` runs of the scenario.
  */
 function createChecks(draft: DraftPlan, makeRuns: MakeRuns, max: number) {
   const known = new Map<PricedAddition, 'passes' | 'fails' | 'untried'>()
@@ -218,15 +218,12 @@ function createChecks(draft: DraftPlan, makeRuns: MakeRuns, max: number) {
       const fresh = [...new Set(candidates)].filter(candidate => !known.has(candidate))
       const passed = await arePassed(fresh.map(({ addition }) => aloneWith(draft, addition)))
       for (const candidate of fresh) known.set(candidate, 'fails')
-      const together = await checkWhole(
-        await groupsOf(
-          draft,
-          fresh.filter((_, index) => passed[index]),
-        ),
-        kept,
-      )
+      const passing = fresh.filter((_, index) => passed[index])
+      const together = await checkWhole(await groupsOf(draft, passing), kept)
+      // A threshold of the scenario may cover what nothing judges in an addition alone.
+      const others = fresh.filter(candidate => !passing.includes(candidate))
       const each = await checkWhole(
-        together.failed.map(candidate => [candidate]),
+        [...together.failed, ...others].map(candidate => [candidate]),
         kept,
       )
       for (const candidate of [...together.left, ...each.left]) known.set(candidate, 'untried')

@@ -181,6 +181,12 @@ const reaching = [
     requests: [31, 80],
   },
   {
+    about: 'a limit of tokens',
+    promises: ['limit.tokens.*', 'limit.requests.not-early'],
+    notices: ['no-token-limit', 'ten-times-the-tokens'],
+    requests: [23, 23],
+  },
+  {
     about: 'a block',
     promises: ['abuse.*'],
     notices: ['block-never', 'block-one-failure-late', 'block-one-failure-early', 'block-two-seconds-short'],
