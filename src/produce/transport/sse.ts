@@ -29,12 +29,14 @@ const COLON = 0x3a
 const SPACE = 0x20
 const BOM = [0xef, 0xbb, 0xbf] as const
 const DATA = [0x64, 0x61, 0x74, 0x61] as const
+const PING = ['event: ping', 'event:ping'].map(line => Buffer.from(line))
 
 /**
  * Turns the bytes of an event stream into events. Reads may split the bytes anywhere
  * (https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream). Only CRLF, LF and CR end a
- * line; U+2028 is text. Comments and the fields `event`, `id` and `retry` are skipped. The decoder works on bytes,
- * because a read may split a character, and because line ends need no decoding.
+ * line; U+2028 is text. Comments and the fields `event`, `id` and `retry` are skipped, and so is an event named `ping`, which
+ * keeps a connection alive as a comment does. The decoder works on bytes, because a read may split a character, and because
+ * line ends need no decoding.
  */
 export function createSseDecoder(
   onEvent: OnSseEvent,
@@ -49,6 +51,7 @@ export function createSseDecoder(
   let data: string | null = null
   let dataBytes = 0
   let cut = false
+  let isPing = false
 
   const push = (bytes: Buffer): void => {
     if (bytes.length === 0) return
@@ -58,7 +61,7 @@ export function createSseDecoder(
     let lf = start - 1
     let cr = start - 1
     while (start < bytes.length) {
-      const isInside = firstLine || data !== null || pieces.length > 0
+      const isInside = firstLine || isPing || data !== null || pieces.length > 0
       const next = takeEvent === null || isInside ? -1 : takeEvent(bytes, start)
       if (next !== -1) {
         start = next
@@ -110,6 +113,7 @@ export function createSseDecoder(
     firstLine = false
     if (start === end) dispatch()
     else if (isDataField(bytes, start, end)) addData(bytes, start + DATA.length + 1, end)
+    else if (PING.some(line => line.equals(bytes.subarray(start, end)))) isPing = true
   }
 
   const addData = (bytes: Buffer, afterColon: number, end: number): void => {
@@ -123,13 +127,15 @@ export function createSseDecoder(
   }
 
   const dispatch = (): void => {
+    const wasPing = isPing
+    isPing = false
     if (data === null) return
     const eventData = data
     const wasCut = cut
     data = null
     dataBytes = 0
     cut = false
-    onEvent(eventData, wasCut)
+    if (!wasPing) onEvent(eventData, wasCut)
   }
 
   return { push, end }
