@@ -64,8 +64,8 @@ show() {
   fi
 }
 
-printf '%s' '{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}' >"$work/1.request"
-printf '%s' '{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}' >"$work/2.request"
+printf '%s' '{"jsonrpc":"2.0","id":0,"method":"eth_blockNumber","params":[]}' >"$work/1.request"
+printf '%s' '{"jsonrpc":"2.0","id":0,"method":"eth_blockNumber","params":[]}' >"$work/2.request"
 printf '%s' '{"jsonrpc":"2.0","id":1,"method":"eth_noSuchMethod","params":[]}' >"$work/4.request"
 started=$(now)
 
