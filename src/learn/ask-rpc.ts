@@ -34,9 +34,9 @@ export const protocolProbes = probeNames.filter(name => probeOf(name).clause.sta
 /** Before the first credits header: the highest documented price of a call, with some room. */
 const firstWorstPico = pico(rpc.usdPerCredit) * 30n * 4n * 2n
 
-/** Whether a body has the members of a JSON-RPC response. */
+/** Whether a body has the members of a JSON-RPC response; that it may lack its version is a defect of a node. */
 export const isRpcAnswer = (body: unknown): boolean =>
-  isObject(body) && body.jsonrpc === '2.0' && ('result' in body || 'error' in body)
+  isObject(body) && (body.jsonrpc === '2.0' || 'id' in body) && ('result' in body || 'error' in body)
 
 /** The first single call: through the proxy, or to a node at the address itself. */
 export const singleCall: Question = {

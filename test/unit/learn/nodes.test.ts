@@ -18,6 +18,15 @@ test('a node keeps JSON-RPC and nothing else', async () => {
   expect(notPromised(contract)).toContain('rpc.credits.amount')
 })
 
+test('a node whose responses lack their version is one, too, and has a defect', async () => {
+  const over = (): Transport => async (request, signal) => {
+    const answer = await nodeServer(request, signal)
+    return { ...answer, body: Buffer.from(answer.body.toString().replaceAll('"jsonrpc":"2.0",', '')) }
+  }
+  const { differences } = await learnFrom({ over })
+  expect(differences).toContainEqual(expect.stringMatching(/^rpc\.response: .* jsonrpc is/))
+})
+
 const tooLarge = { jsonrpc: '2.0', id: 1, error: { code: -32600, message: 'batch too large' } }
 
 test.each([
