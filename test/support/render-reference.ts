@@ -323,16 +323,21 @@ function renderThresholds(): string {
   ].join('\n\n')
 }
 
+/** Probes of one clause, one sender and one status share a row. */
 function renderProbes(): string {
-  const rows = probeNames.map(name => {
+  const grouped = new Map<string, { readonly names: string[]; readonly about: readonly string[] }>()
+  for (const name of probeNames) {
     const { clause, as, promised } = probeOf(name)
     const statuses = promised(documentedContract).join(', ')
-    return [code(name), as, statuses === '' ? 'open' : statuses, code(clause), clauses[clause].text]
-  })
+    const about = [as, statuses === '' ? 'open' : statuses, code(clause), clauses[clause].text]
+    const { names } = grouped.get(about.join()) ?? { names: [] }
+    grouped.set(about.join(), { names: [...names, name], about })
+  }
+  const rows = [...grouped.values()].map(({ names, about }) => [names.map(code).join(', '), ...about])
   return [
     '## Probes',
     'A probe is a crafted request. A `sequence` names it directly; a call of kind `probe` gives it a name of its own.',
-    table(['Probe', 'Sent as', 'Documented status', 'Clause', 'Text'], rows),
+    table(['Probes', 'Sent as', 'Documented status', 'Clause', 'Text'], rows),
   ].join('\n\n')
 }
 
