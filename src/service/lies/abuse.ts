@@ -44,9 +44,14 @@ export const abuseLies = {
         blocks,
       ]),
     ),
+    // Such a block has no cause among the failures of its last 30 seconds, so an earlier one seems to last.
     'block-after-ten': alsoViolating(
-      early,
+      [...early, 'abuse.ends'],
       always('More than 10 failures block.', { toleratesFailures: failures => failures <= 10 }),
+    ),
+    'failure-counts-for-a-minute': alsoViolating(
+      early,
+      always('A failure counts for a minute.', { isRemembered: ageMs => ageMs < 60_000 }),
     ),
     'blocked-again-by-one-failure': alsoViolating(
       early,
