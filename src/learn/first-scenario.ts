@@ -98,7 +98,7 @@ const tenths = (perMinute: number): number => Math.max(1, Math.floor(perMinute *
 type WrittenCall = readonly [name: string, call: string, weight?: number]
 
 /** The calls that the target answered, as a scenario writes them. */
-function callsOf({ known, replies }: Lesson): readonly WrittenCall[] {
+function callsOf({ known, replies, contract }: Lesson): readonly WrittenCall[] {
   const { chat, rpc, networks, limits } = known
   const calls: WrittenCall[] = []
   if (chat !== null) {
@@ -113,7 +113,9 @@ function callsOf({ known, replies }: Lesson): readonly WrittenCall[] {
     const isBatched = replies.some(
       ({ status, body }) => is2xx(status) && Array.isArray(body) && body.every(isRpcAnswer),
     )
-    if (rpc.isNode && isBatched) calls.push(['batch', `{ kind: rpc-batch, ${methods}, size: 4, failing-items: 1 }`])
+    const size = Math.min(4, contract.rpc.batchLimit)
+    if (rpc.isNode && isBatched && size > 1)
+      calls.push(['batch', `{ kind: rpc-batch, ${methods}, size: ${size}, failing-items: 1 }`])
     calls.push(['rpc', `{ kind: rpc, ${methods} }`, rpc.isNode ? 4 : 1])
   }
   if (calls.length > 0) return calls

@@ -29,6 +29,20 @@ test('a node whose responses lack their version is one, too, and has a defect', 
 
 const tooLarge = { jsonrpc: '2.0', id: 1, error: { code: -32600, message: 'batch too large' } }
 
+test('a limit that refuses each longer batch leaves a first scenario that fits', async () => {
+  const limitExceeded = { jsonrpc: '2.0', id: null, error: { code: -32005, message: 'limit exceeded' } }
+  const over = (): Transport => (request, signal) => {
+    const items: unknown = parseJson(request.body ?? '')
+    const length = Array.isArray(items) ? items.length : 0
+    const tooLong = { ...tooLarge, error: { ...tooLarge.error, message: 'at most 50 items' } }
+    const refusal = length > 50 ? tooLong : limitExceeded
+    return (length > 2 ? scripted(() => ({ body: JSON.stringify(refusal) })) : nodeServer)(request, signal)
+  }
+  const lesson = await learnFrom({ over })
+  expect(lesson.contract.rpc.batchLimit).toBe(2)
+  expect(firstScenario(lesson, { tierPerMinute: null, budgetUsd: null })).toContain('size: 2, failing-items: 1')
+})
+
 test.each([
   ['a list of one error, as Geth does', [tooLarge]],
   ['one error', tooLarge],
