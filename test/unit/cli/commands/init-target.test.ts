@@ -44,7 +44,7 @@ test.each<[name: string, from: LearnFrom, kinds: string[], rate: string]>([
   [
     'chat with limits of twelve per minute',
     { contract: limited(12, 'kong'), over: chatAlone },
-    ['chat', 'chat-whole', 'both-forms', 'seeded', 'shorter'],
+    ['chat', 'chat-whole', 'models', 'both-forms', 'seeded', 'shorter'],
     '9/m',
   ],
 ])('a first scenario for %s fits it', async (_, from, kinds, rate) => {
