@@ -30,8 +30,11 @@ export async function suggestThresholds(
 ): Promise<readonly SuggestedThreshold[]> {
   if (survivors.length === 0) return []
   const measures = measuresOf(draft)
-  const probes = measures.map(measure => thresholdOf(`${measure} < 1h`, 'A measurement.'))
-  const measured = scenarioWith(draft, probes)
+  const probed = [...counts, ...measures.map(measure => `${measure} < 1h`)]
+  const measured = scenarioWith(
+    draft,
+    probed.map(expect => thresholdOf(expect, 'A measurement.')),
+  )
   const [honest, ...faulty] = await makeRuns([
     ...[null, ...survivors].map(mutant => ({
       ...{ ...honestTerms, ...mutant?.terms },
@@ -39,8 +42,12 @@ export async function suggestThresholds(
     })),
   ])
   const own = draft.plan.thresholds.length
-  const measuredIn = (result: MutantResult | undefined, index: number) => result?.thresholds[own + index]?.value ?? null
+  const probeIn = (result: MutantResult | undefined, index: number) => result?.thresholds[own + index]
+  const valueIn = (result: MutantResult | undefined, index: number) =>
+    probeIn(result, counts.length + index)?.value ?? null
   const found = new Map<string, string[]>()
+  /** The bounds on times that were tried. */
+  const boundOf = new Map<string, { readonly measure: string; readonly ms: number }>()
   /** Whether honest services pass with it, by threshold. */
   const isPassed = new Map<string, boolean>()
   const check = async (addition: Addition, expect: string) => {
@@ -55,17 +62,29 @@ export async function suggestThresholds(
     return passes
   }
   for (const [position, mutant] of survivors.entries()) {
-    const moved = measures
-      .map((measure, index) => {
-        const [before, after] = [measuredIn(honest, index), measuredIn(faulty[position], index)]
+    const times = measures.map((measure, index) => ({ measure, after: valueIn(faulty[position], index) }))
+    const moved = times
+      .map(({ measure, after }, index) => {
+        const before = valueIn(honest, index)
         return { measure, before: before ?? 0, ratio: before === null || after === null ? 0 : after / before }
       })
       .filter(({ ratio }) => ratio >= minRatio)
       .toSorted((a, b) => b.ratio - a.ratio)
       .slice(0, 2)
-    const bounds = moved.map(({ measure, before, ratio }) => `${measure} < ${rounded(before * Math.sqrt(ratio))}ms`)
+    const bounds = moved.map(({ measure, before, ratio }) => {
+      const ms = rounded(before * Math.sqrt(ratio))
+      const expect = `${measure} < ${ms}ms`
+      boundOf.set(expect, { measure, ms })
+      return expect
+    })
+    // No run is needed to know that what this mutant was measured to do is within a threshold.
+    const isCrossed = (expect: string) => {
+      const bound = boundOf.get(expect)
+      if (bound === undefined) return probeIn(faulty[position], counts.indexOf(expect))?.verdict === 'fail'
+      return (times.find(({ measure }) => measure === bound.measure)?.after ?? 0) >= bound.ms
+    }
     // What was found for a smaller fault may notice this one, too.
-    for (const expect of [...found.keys(), ...(mutant.terms.fault?.kind === 'slower' ? [] : counts), ...bounds]) {
+    for (const expect of [...found.keys(), ...counts, ...bounds].filter(isCrossed)) {
       const addition = thresholdOf(expect, whyOf(mutant))
       if (!(await check(addition, expect))) continue
       const scenario = scenarioWith(draft, [addition])

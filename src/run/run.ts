@@ -69,7 +69,7 @@ export async function run(job: RunJob, io: RunIo, onSpent: (picoUsd: bigint) => 
     const end = { ended: stop.reason(), durationMs: clock.nowMs(), pushed: pushCounts(outputs) }
     const results = await finishWorkers(workers, end, job, io)
     // Poll once more, so that live views end on the numbers of the report.
-    await live.poll()
+    if (outputs.length > 0) await live.poll()
     const readObservations = () => untilUnreadable(directory?.readObservations() ?? [])
     const made = await makeReport(judgeJobOf(job), results, readObservations, job.baselines)
     const { report, slices } = made
