@@ -52,6 +52,8 @@ export type Probe = {
   readonly right?: RightAnswer
   /** Names that the error message must mention. */
   readonly names: readonly string[]
+  /** Whether its body is not JSON. Missing: it is. */
+  readonly isUnreadable?: boolean
   /** How many of it are sent at once, with one sign-in. Missing: one. */
   readonly copies?: number
   /** The maximum cost of the request in RPC credits, if the target may accept it. */

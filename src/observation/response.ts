@@ -1,4 +1,5 @@
 import type { Contract } from '../contract/contract.ts'
+import { probeOf } from '../contract/probes.ts'
 import { hasReplayMark } from '../contract/requests/idempotency.ts'
 import { toObject } from '../lib/json.ts'
 import { memoizeByObject, memoizeLast } from '../lib/memoize.ts'
@@ -142,9 +143,13 @@ export const isJsonType = memoizeLast((contentType: string | undefined) => json.
  */
 export function authenticatedResponse({ request, response }: Observation): ObservedResponse | null {
   if (response === null || response.status === 401 || response.status >= 500) return null
+  if (isProbeRequest(request) && !isOfContent(response.status, request.probe)) return null
   // A probe may have the credentials of another account. A payment has no sign-in, and the key for a list may not be read.
   return requestTraits(request).identity(request) === 'caller' ? response : null
 }
+
+/** Whether a probe was refused for what its body says. A path, a type or broken JSON may be refused before the key is read. */
+const isOfContent = (status: number, probe: string): boolean => status === 400 && probeOf(probe).isUnreadable !== true
 
 /** The same, unless it is the response to a probe. */
 export const authenticatedCall = (observation: Observation): ObservedResponse | null =>

@@ -55,11 +55,10 @@ export const rpcProtocolProbes = {
     { kind: 'error', codes: [-32_601, -32_004] },
     rpcItem('eth_noSuchMethod'),
   ),
-  'rpc-half-a-request': written(
-    'rpc.protocol.no-json',
-    { kind: 'error', codes: [-32_700] },
-    '{"jsonrpc":"2.0","id":1,"method":',
-  ),
+  'rpc-half-a-request': {
+    ...written('rpc.protocol.no-json', { kind: 'error', codes: [-32_700] }, '{"jsonrpc":"2.0","id":1,"method":'),
+    isUnreadable: true,
+  },
   'rpc-id-of-zero': withId(0),
   'rpc-id-below-zero': withId(-3),
   'rpc-id-large': withId(Number.MAX_SAFE_INTEGER),

@@ -115,6 +115,7 @@ export const rpcProbes = {
   'rpc-params-no-list': malformed({ ...rpcItem('eth_blockNumber'), params: 'latest' }),
   'rpc-no-json': {
     ...malformed(null),
+    isUnreadable: true,
     request: contract => ({ ...rpcRequest(() => null)(contract), body: '{"jsonrpc":"2.0","id":1,"method":' }),
   },
   'batch-too-long': {

@@ -54,6 +54,14 @@ describe('limit headers', () => {
       { error: 'No' },
       { 'x-ratelimit-limit-requests': '7' },
     ),
+    'a media type that was refused before the key was read': refused(
+      { kind: 'probe', probe: 'wrong-media-type' },
+      415,
+      { error: 'No' },
+      none,
+    ),
+    'a path that does not exist': refused({ kind: 'probe', probe: 'unknown-network' }, 404, { error: 'No' }, none),
+    'a body that cannot be read': refused({ kind: 'probe', probe: 'rpc-no-json' }, 400, { error: 'No' }, none),
     'a type of limit for an invalid key': refused(
       badKey,
       401,
