@@ -64,16 +64,24 @@ test('the steps of a release make its files, and publish them', () => {
   play('release.yml: Check the tag, and take the section of the changelog', copy)
   expect(readFileSync(join(release, 'notes.md'), 'utf8')).toBe('- A change.\n')
   play('release.yml: Make the tarball, and list what it depends on', copy)
-  const files = ['turnpike-9.8.7.tgz', 'turnpike.cdx.json', 'turnpike.spdx.json']
+  const files = ['turnpike-9.8.7.tgz', 'turnpike.cdx.json', 'turnpike.rb', 'turnpike.spdx.json']
   expect(readdirSync(release)).toEqual(['SHA256SUMS', 'notes.md', ...files])
   expect(spawnSync('sha256sum', ['--check', 'SHA256SUMS'], { cwd: release }).status).toBe(0)
+  const formula = readFileSync(join(release, 'turnpike.rb'), 'utf8')
+  expect(formula).toContain('url "https://registry.npmjs.org/turnpike/-/turnpike-9.8.7.tgz"')
+  const sums = readFileSync(join(release, 'SHA256SUMS'), 'utf8')
+  expect(sums).toContain(`${/sha256 "([0-9a-f]{64})"/.exec(formula)?.[1]}  turnpike-9.8.7.tgz`)
 
   const publish = [...steps.keys()].find(name => name.startsWith('release.yml: npm publish')) ?? ''
   play(publish, copy)
   play(publish, copy, { GITHUB_REF_NAME: 'v9.9.0-rc.1' })
   const output = join(folder, 'output')
-  play('release.yml: Name the image', copy, { GITHUB_REPOSITORY: 'Acme/Turnpike', GITHUB_OUTPUT: output })
-  expect(readFileSync(output, 'utf8')).toBe('name=ghcr.io/acme/turnpike\nversion=9.8.7\n')
+  const image = { GITHUB_REPOSITORY: 'Acme/Turnpike', GITHUB_OUTPUT: output }
+  play('release.yml: Name the image', copy, image)
+  play('release.yml: Name the image', copy, { ...image, GITHUB_REF_NAME: 'v9.9.0-rc.1' })
+  const name = 'ghcr.io/acme/turnpike'
+  const tags = [`${name}:9.8.7,${name}:latest`, `${name}:9.9.0-rc.1`]
+  expect(readFileSync(output, 'utf8')).toBe(tags.map(each => `name=${name}\ntags=${each}\n`).join(''))
   play('release.yml: Publish the release', copy)
   play('release.yml: Publish the release', copy, { GITHUB_REF_NAME: 'v9.9.0-rc.1' })
   const tarball = './release/turnpike-9.8.7.tgz --access public --provenance'
