@@ -5,6 +5,7 @@ import { createTwinAudit } from '../../../../src/judge/audits/twins.ts'
 import { createFindingLog } from '../../../../src/judge/findings/findings.ts'
 import { type Random, randomStream } from '../../../../src/lib/random.ts'
 import type { TwinRole } from '../../../../src/observation/requests/traits.ts'
+import { todays } from '../../../support/nightly.ts'
 import { chatDescriptor, completion, observed, responseOf } from '../checks/observed.ts'
 
 type Said = { readonly tokens: number; readonly end: string; readonly text: string }
@@ -74,7 +75,7 @@ const onlyStreamed =
     form === 'streamed' ? said(random) : sampled(random)
 
 test('a target that samples alike in each form is never accused', () => {
-  for (let seed = 0; seed < 200; seed++)
+  for (const seed of todays([...Array(200).keys()], 4))
     expect(judge(honest, { seed, pairs: 40 + (seed % 40), forms: ['streamed', 'compressed', 'alone'] })).toMatchObject({
       verdict: 'pass',
       judged: 3,
@@ -118,7 +119,7 @@ test('too few pairs accuse nobody, and the report says how many it takes', () =>
 })
 
 test('a target that fails for long completions in one form is not accused of short ones', () => {
-  for (let seed = 0; seed < 50; seed++) {
+  for (const seed of todays([...Array(50).keys()], 4)) {
     const target: Target = (form, random) => {
       const said = sampled(random)
       return form === 'streamed' && said.tokens > 60 ? null : said
