@@ -203,6 +203,7 @@ function memberOf(
     shownMs,
     settledMs: shownMs,
     kind,
+    isBlocked: response !== null && isAbuseBlock(response, contract),
     mayCount: kind !== 'rejected',
     stated: requests && (at.limit === null ? drawn.requestsPerMinute : requests.limit),
     remaining: requests?.remaining ?? null,

@@ -38,7 +38,7 @@ export function createResetCheck(
   let areRight = true
   return {
     /** Whether the reset time in a response is possible. */
-    judge: ({ id, sentMs, shownMs, remaining }: WindowRequest, resetMs: number): boolean => {
+    judge: ({ id, sentMs, shownMs, remaining, isBlocked }: WindowRequest, resetMs: number): boolean => {
       // After an impossible reset, a later one that is too far ahead does not show how the service counts.
       const maxMs = areRight ? maxResetMs(contract, remaining) : windowMs
       const { min, max } = offset()
@@ -46,7 +46,7 @@ export function createResetCheck(
       const latestMs = startedAtMs + shownMs + max
       const isRight = resetMs + clockResolutionMs >= earliestMs && resetMs - latestMs <= maxMs + clockResolutionMs
       if (isRight) reporter.pass('limit.requests.reset')
-      else {
+      else if (isBlocked !== true) {
         areRight = false
         const seconds = Math.round((resetMs - earliestMs) / 1000)
         const away = seconds < 0 ? `${-seconds} s ago` : `${seconds} s ahead`

@@ -17,6 +17,8 @@ export type WindowRequest = RequestInterval & {
    * probe; it is open whether it counts
    */
   readonly kind: 'accepted' | 'rejected' | 'uncertain'
+  /** Whether it was refused by an abuse block, whose end its reset may state. Missing: it was not. */
+  readonly isBlocked?: boolean
   /** The limit and the remaining requests in the response; null if it states none. */
   readonly stated: number | null
   readonly remaining: number | null

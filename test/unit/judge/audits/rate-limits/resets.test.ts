@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { createRetryCheck, createTargetClock } from '../../../../../src/judge/audits/rate-limits/resets.ts'
+import { documentedContract } from '../../../../../src/contract/documented.ts'
+import { createResetCheck, createRetryCheck, createTargetClock } from '../../../../../src/judge/audits/rate-limits/resets.ts'
 import type { WindowRequest } from '../../../../../src/judge/audits/rate-limits/window.ts'
 import { createFindingLog } from '../../../../../src/judge/findings/findings.ts'
 import { randomStream } from '../../../../../src/lib/random.ts'
@@ -47,6 +48,20 @@ test('a 429 with a reset in the past fails, citing both responses', () => {
   expect(findingLog.findings().map(({ clause, examples }) => [clause, examples[0]?.requestIds])).toEqual([
     ['retry.after-reset', [1, 4]],
   ])
+})
+
+test.each([
+  [true, []],
+  [false, ['the reset of rpc is 31 s ahead, expected 0 to 14 s ahead']],
+])('a reset may be the end of an abuse block, beyond a short window: blocked %j', (isBlocked, messages) => {
+  const contract = { ...documentedContract, limits: { ...documentedContract.limits, windowMs: 7_000 } }
+  const findingLog = createFindingLog()
+  const check = createResetCheck(
+    { scope: 'rpc', contract, startedAtMs: 0, offset: () => ({ min: 0, max: 0 }) },
+    findingLog.reporterFor('rate-limits'),
+  )
+  expect(check.judge({ ...member(1, 0, 'uncertain'), isBlocked }, 31_000)).toBe(false)
+  expect(findingLog.findings().map(({ message }) => message)).toEqual(messages)
 })
 
 const stamped = (sentMs: number, headersMs: number, unixMs: number | null) => ({
