@@ -14,7 +14,11 @@ const changes: readonly Partial<Variant>[] = [
   { costMember: 'never' },
   { replayRequestId: 'new', replayCredits: 'zero' },
   // As written, the scenarios need the documented limit of the proxy.
-  ...[201, 202, 203, 204].map(seed => ({ ...randomVariant(seed, 0.2), networks: 'many' as const, rpcLimit: 100 })),
+  ...[201, 202, 203, 204].map(seed => ({
+    ...randomVariant(seed, 0.2),
+    networks: 'many' as const,
+    rpcLimit: 100 as const,
+  })),
 ]
 
 describe.each([

@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../../../src/contract/documented.ts'
-import { createResetCheck, createRetryCheck, createTargetClock } from '../../../../../src/judge/audits/rate-limits/resets.ts'
+import {
+  createResetCheck,
+  createRetryCheck,
+  createTargetClock,
+} from '../../../../../src/judge/audits/rate-limits/resets.ts'
 import type { WindowRequest } from '../../../../../src/judge/audits/rate-limits/window.ts'
 import { createFindingLog } from '../../../../../src/judge/findings/findings.ts'
 import { randomStream } from '../../../../../src/lib/random.ts'
