@@ -83,7 +83,7 @@ describeWith('workflow-linters', 'what linters of shell scripts and of workflows
     const { steps } = parse(readFileSync('action.yml', 'utf8')).runs
     for (const [index, { run }] of steps.entries())
       if (run !== undefined) writeFileSync(join(folder, `${index}.sh`), `#!/usr/bin/env bash\n${run}`)
-    for (const name of ['run', 'sbom']) copyFileSync(join('.ci', name), join(folder, `${name}.sh`))
+    for (const name of ['run', 'sbom', 'formula']) copyFileSync(join('.ci', name), join(folder, `${name}.sh`))
     const files = readdirSync(folder)
     expect(files.length).toBeGreaterThan(4)
     expect(spawnSync('shellcheck', files, { cwd: folder, encoding: 'utf8' }).stdout).toBe('')
