@@ -109,8 +109,11 @@ export const limitEdge: Question = {
   applies: known => !isService(known) && known.contract.limits.dialect !== null,
   answer: async (known, asker) => {
     const { findings, known: seen } = await reachEdge(known, asker)
-    if (isUnknown(lengthFacts(asker.replies(), known))) await beginWindow(known, asker)
-    const facts = lengthFacts(asker.replies(), known)
+    let facts = lengthFacts(asker.replies(), known)
+    if (isUnknown(facts)) {
+      await beginWindow(known, asker)
+      facts = lengthFacts(asker.replies(), known)
+    }
     const punished = punishmentIn(asker.replies(), known, facts)
     const isOpen = isUnknown(facts) && !isServedAgain(asker.replies())
     const unkept = [...(isOpen ? ofWindows : []), ...(punished === null ? [] : ofResets)]
@@ -255,7 +258,7 @@ type Rounding = { readonly isExact: boolean; readonly of: (length: number) => nu
 
 function roundingOf(stated: readonly WindowStatement[], isWait: boolean): Rounding {
   const isExact = isWait && stated.some(({ seconds }) => !Number.isInteger(seconds))
-  return { isExact, of: length => (isExact ? exactMs / 1_000 : !isWait || length > 10 ? longestRounding : 1.05) }
+  return { isExact, of: length => (isExact ? exactMs / 1_000 : !isWait || length > 10 ? longestRounding : oneSecond) }
 }
 
 /** What a response may be late by. */
@@ -346,7 +349,7 @@ function furtherLengths(replies: readonly Answer[], { contract }: Known, facts: 
 const isAbout = (length: number, seconds: number, rounding: Rounding, isWait: boolean): boolean =>
   isWait
     ? seconds <= length + 0.05 && length - seconds <= rounding.of(length)
-    : seconds - length <= rounding.of(length) && length - seconds <= 1.05
+    : seconds - length <= rounding.of(length) && length - seconds <= oneSecond
 
 /** A limiter that punishes: the reset of a 429 is later than the end of a window, and its wait does not contradict it. */
 function punishmentIn(replies: readonly Answer[], { contract }: Known, facts: readonly Fact[]): Fact | null {

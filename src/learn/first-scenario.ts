@@ -156,12 +156,12 @@ function onceCalls({ contract, known }: Lesson, calls: readonly WrittenCall[]): 
   const has = (name: string) => calls.some(([each]) => each === name)
   const missing = notPromised(contract)
   const conflict = missing.includes('rpc.replay.conflict') ? '' : ', conflict-ratio: 1'
-  const isRaceDecided = contract.idempotency.concurrent === 'one-charge'
+  const isRepeated = has('chat-whole') && contract.idempotency.calls.includes('chat')
   return [
-    ...(has('chat-whole') && contract.idempotency.calls.includes('chat')
+    ...(isRepeated
       ? [{ name: 'replay', definitions: [`replay: { kind: replay, of: chat-whole${conflict} }`], requests: 3 }]
       : []),
-    ...(has('chat-whole') && contract.idempotency.calls.includes('chat') && isRaceDecided
+    ...(isRepeated && contract.idempotency.concurrent === 'one-charge'
       ? [{ name: 'race', definitions: ['race: { kind: replay, of: chat-whole, concurrent: true }'], requests: 2 }]
       : []),
     ...(has('chat') && has('chat-whole') && !missing.includes('twin.tokens')

@@ -4,6 +4,9 @@ import type { Scenario } from '../scenario/schema.ts'
 import type { Recorded } from '../scenario/stage-schema.ts'
 import type { Load, Mix, StagePlan } from './plan.ts'
 
+/** A stage repeats at most this many arrivals, because the plan contains them all. */
+export const maxRecorded = 5_000_000
+
 /** The arrivals that a recorded stage repeats, read from the directory of their run, or from a trace. */
 export type Recording = {
   /** The id of the run, or the file of the trace. */

@@ -7,7 +7,7 @@ import { nearest, oneOf, UsageError } from '../lib/usage-error.ts'
 import { hasHeader, type LogLine, readLog } from '../observation/log.ts'
 import { isFirstRequest } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
-import type { Recording } from '../plan/recorded-load.ts'
+import { maxRecorded, type Recording } from '../plan/recorded-load.ts'
 import type { Report } from '../report/document.ts'
 import { hasReport, openRun, type RecordedRun, readJudgedPlan, readReport, readSlices } from './run-directory.ts'
 
@@ -43,9 +43,6 @@ export function assertComplete(file: string, skipped: number): void {
     expected: 'a record without gaps; run it again with a faster disk',
   })
 }
-
-/** A stage repeats at most this many arrivals, because the plan contains them all. */
-const maxRecorded = 5_000_000
 
 /**
  * The arrivals that the recorded stage `name` repeats: those of all stages of the run in directory `run`, or of

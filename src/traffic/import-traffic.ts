@@ -14,8 +14,9 @@ import { basename, dirname, join } from 'node:path'
 import { randomStream } from '../lib/random.ts'
 import { whyNoText, whyNotRead, whyUnreadable } from '../lib/read-text.ts'
 import { hideLikelySecrets, type Mistake, oneOf, UsageError } from '../lib/usage-error.ts'
+import { maxRecorded } from '../plan/recorded-load.ts'
 import { type FormatName, formatNames, formatOf, formats } from './formats.ts'
-import { maxRows, tooManyRequests } from './read-trace.ts'
+import { tooManyRequests } from './read-trace.ts'
 import { type TraceRow, type TrafficItem, traceLine } from './trace-row.ts'
 import { type CallLengths, scenarioNameFor, traceFileFor, trafficScenario } from './traffic-scenario.ts'
 
@@ -309,7 +310,7 @@ function createTally(
       at.startMs ??= row.timeMs
       at.last = Math.max(at.last, row.timeMs)
       at.requests++
-      if (at.requests > maxRows) throw tooManyRequests(file, `more than ${maxRows} requests`)
+      if (at.requests > maxRecorded) throw tooManyRequests(file, `more than ${maxRecorded} requests`)
       const session = row.session === null ? null : pseudonym(row.session, seed)
       if (session !== null && sessions.size <= maxSessions) sessions.add(session)
       const call = callOf(row, model, calls)

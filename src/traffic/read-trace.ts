@@ -1,13 +1,10 @@
 import { basename } from 'node:path'
 import { UsageError } from '../lib/usage-error.ts'
-import type { Recording, TracePrompt } from '../plan/recorded-load.ts'
+import { maxRecorded, type Recording, type TracePrompt } from '../plan/recorded-load.ts'
 import { chunksOf, linesOf } from './text-source.ts'
 import { parseTraceLine, type TraceRow } from './trace-row.ts'
 
-/** A stage repeats at most this many requests, because the plan contains them all. */
-export const maxRows = 5_000_000
-
-export const tooManyRequests = (where: string, got: string, max = maxRows): UsageError =>
+export const tooManyRequests = (where: string, got: string, max = maxRecorded): UsageError =>
   new UsageError({
     where,
     got,
@@ -33,7 +30,7 @@ type Row = {
  * The arrivals of a trace for the stage `name`. Requests of one session have one caller; all others take turns. A request
  * without a call belongs to the first one. Throws a UsageError for a line that is not a request.
  */
-export async function readTrace(name: string, file: string, use: TraceUse, max = maxRows): Promise<Recording> {
+export async function readTrace(name: string, file: string, use: TraceUse, max = maxRecorded): Promise<Recording> {
   const rows: Row[] = []
   const texts: string[] = []
   const sessions = new Map<string, number>()

@@ -74,7 +74,7 @@ const unknownPrice = {
 export const hasStatedCredits = (request: RpcDescriptor, contract: Contract): boolean =>
   creditsInFull(request, contract) !== null
 
-/** The credits of a request of which no item fails; null if nobody states them. */
+/** The credits of a request of which no item fails; null if they are not stated. */
 export function creditsInFull({ network, items }: RpcDescriptor, contract: Contract): number | null {
   const base = statedBase(contract, network)
   if (base === null) return null
