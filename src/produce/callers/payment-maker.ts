@@ -1,5 +1,5 @@
 import type { InvalidPayment, Rail } from '../../contract/wallets.ts'
-import { isObject, type JsonObject, toObject } from '../../lib/json.ts'
+import { isObject, type JsonObject, parseJson, toObject } from '../../lib/json.ts'
 import { optionalPackages } from '../../lib/optional-packages.ts'
 import type { WalletCaller } from './caller.ts'
 import { damaged, signedFor } from './damage.ts'
@@ -63,8 +63,24 @@ export function paymentMaker({
     if (pay === null) return null
     // What a target asks for may make a package throw.
     const payload = await pay(wallet, order, solanaNode).catch(() => null)
-    return payload === null ? null : Buffer.from(JSON.stringify(payload)).toString('base64')
+    return payload === null ? null : encoded(payload)
   }
+}
+
+const encoded = (payment: unknown): string => Buffer.from(JSON.stringify(payment)).toString('base64')
+
+/** The same payment in other text: all its members are in reverse order. `header`: as `paymentMaker` makes it. */
+export const reordered = (header: string): string =>
+  encoded(withReversedMembers(parseJson(Buffer.from(header, 'base64').toString('utf8'))))
+
+function withReversedMembers(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withReversedMembers)
+  if (!isObject(value)) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .reverse()
+      .map(([name, member]) => [name, withReversedMembers(member)]),
+  )
 }
 
 /** The way to pay of an offer on this rail, with the amount to pay; null: no way fits the contract. */

@@ -3,6 +3,7 @@ import { parseJson } from '../../lib/json.ts'
 import { type DropReason, failedBeforeSend, isLocalFault } from '../../observation/observation.ts'
 import { paymentOutcome, requirementsIn } from '../../observation/payments.ts'
 import type { Arrival } from '../arrivals/arrivals.ts'
+import { reordered } from '../callers/payment-maker.ts'
 import type { PaymentFate, PaymentTerms } from '../callers/payments.ts'
 import { noHeaders } from '../transport/headers.ts'
 import type { Exchange } from '../transport/transport.ts'
@@ -46,8 +47,8 @@ type Offered = {
 }
 
 /**
- * Pays what a target asked for. All requests carry the same payment, which counts once. Resolves when they are observed,
- * or when it is observed that there was no payment.
+ * Pays what a target asked for. All requests carry the same payment, which counts once, every second one in other text.
+ * Resolves when they are observed, or when it is observed that there was no payment.
  */
 async function payOffer(
   requests: readonly Omit<DueRequest, 'dueMs'>[],
@@ -71,7 +72,11 @@ async function payOffer(
   const { header, record } = found
   const payTo = mask.beginning(record.payTo, maxPayeeLength)
   const pay = async (each: Omit<DueRequest, 'dueMs'>, index: number): Promise<PaymentFate> => {
-    const built = withPayment(each.built, header, { ...record, payTo, isAgain: record.isAgain || index > 0 })
+    const built = withPayment(each.built, index % 2 === 0 ? header : reordered(header), {
+      ...record,
+      payTo,
+      isAgain: record.isAgain || index > 0,
+    })
     let fate: PaymentFate = 'unknown'
     await transmit({ ...each, built, dueMs: clock.nowMs() }, context, undefined, exchange => {
       fate = fateOf(exchange, contract.wallets)

@@ -1,6 +1,6 @@
 import { balanceRemainingHeader, moneyHeadersOf } from '../../../contract/headers.ts'
 import type { PaymentRefusal } from '../../../contract/wallets.ts'
-import { isObject } from '../../../lib/json.ts'
+import { isObject, parseObject } from '../../../lib/json.ts'
 import { formatPico, parsePico, pico } from '../../../lib/money.ts'
 import type { Account } from '../../account.ts'
 import type { Reply, RequestState } from '../../message.ts'
@@ -244,6 +244,21 @@ export const walletMoneyLies = {
     'payment-settles-twice': credit('A payment that was settled is credited again.', 'accepted', 'replayed'),
     'payment-replay-counts': credit('A replayed payment is refused, and credited again.', 'silent', 'replayed'),
     'payment-copies-count': credit('Two copies of a payment at once are both credited.', 'accepted', 'inProgress'),
+    'payment-known-by-text': row('A settled payment is credited again if its text differs.', honest => {
+      const arrivals = new Map<string, number>()
+      return {
+        paymentHeader: (headers, names) => {
+          const value = honest.paymentHeader(headers, names)
+          const text = JSON.stringify(parseObject(Buffer.from(value ?? '', 'base64').toString())?.payload)
+          arrivals.set(text, (arrivals.get(text) ?? 0) + 1)
+          return value
+        },
+        refusedCredit: (refusal, payment) => {
+          const isNew = refusal === 'replayed' && arrivals.get(JSON.stringify(payment.payload)) === 1
+          return isNew ? 'accepted' : honest.refusedCredit(refusal, payment)
+        },
+      }
+    }),
   },
   'wallet.top-up.legacy-headers': {
     'legacy-payments-unread': readHeaders(

@@ -31,6 +31,10 @@ const signIn = 'SIGN-IN-WITH-X'
 const plainTerms = { ...terms.signIn, legacyHeader: null, layouts: ['message' as const] }
 const payment = 'PAYMENT-SIGNATURE'
 
+/** A payment header. */
+const encoded = (json: string) => Buffer.from(json).toString('base64')
+const signedPayment = (number: number) => encoded(`{"x402Version":2,"payload":{"number":${number},"to":["a"]}}`)
+
 /** Callers a and b have keys, w0 and w1 have wallets. Signing takes `signMs`. */
 function wallets(reply: Parameters<typeof sendContext>[0] = () => ({}), signMs = 0) {
   const { context: keyed, clock, requests, observations } = sendContext(reply)
@@ -40,7 +44,7 @@ function wallets(reply: Parameters<typeof sendContext>[0] = () => ({}), signMs =
       if (signMs > 0) await new Promise<void>(resolve => clock.at(clock.nowMs() + signMs, resolve))
       return Array.from({ length: count }, (_, index) => `${flaw ?? name}/${firstNonce + index}`)
     },
-    payment: async () => `payment-${++signed}`,
+    payment: async () => signedPayment(++signed),
   }
   const callers: readonly Caller[] = [...keyed.callers.slice(0, 2), wallet('w0'), wallet('w1')]
   const of = callers.flatMap(caller => (caller.kind === 'wallet' ? caller : []))
@@ -58,8 +62,8 @@ function wallets(reply: Parameters<typeof sendContext>[0] = () => ({}), signMs =
       'bad-key': { kind: 'probe', probe: 'bad-key' },
       ask: { kind: 'top-up', pay: false, usd: '5', duplicates: 0, concurrent: false, invalid: null },
       pay: { kind: 'top-up', pay: true, usd: '5', duplicates: 0, concurrent: false, invalid: null },
-      twice: { kind: 'top-up', pay: true, usd: '5', duplicates: 1, concurrent: false, invalid: null },
-      race: { kind: 'top-up', pay: true, usd: '5', duplicates: 1, concurrent: true, invalid: null },
+      again: { kind: 'top-up', pay: true, usd: '5', duplicates: 2, concurrent: false, invalid: null },
+      race: { kind: 'top-up', pay: true, usd: '5', duplicates: 2, concurrent: true, invalid: null },
     },
     signIns: createSignIns({ wallets: of, signer, clock, terms: plainTerms, ahead: 4 }),
     payments: createPayments({ signer, terms: oneHeader, reserve: () => true, release: () => {} }),
@@ -214,7 +218,7 @@ describe('a top-up', () => {
   test('pays what the target asked for, and records no signature', async () => {
     const { send, requests, observations } = wallets(target({ text: '{"success":true}' }))
     await send(pay)
-    expect(requests.map(({ headers }) => headers[payment])).toEqual([undefined, 'payment-1'])
+    expect(requests.map(({ headers }) => headers[payment])).toEqual([undefined, signedPayment(1)])
     expect(observations.map(({ id, seq, request }) => [id, seq, request.kind === 'top-up' && request.step])).toEqual([
       [40, 40, 'offer'],
       [44, 41, 'payment'],
@@ -222,7 +226,7 @@ describe('a top-up', () => {
     expect(observations[1]?.request).toMatchObject({
       payment: { id: 'w0/1', usd: '5', amount: '5000000', payTo: '0xpayee', isAgain: false },
     })
-    expect(JSON.stringify(observations)).not.toContain('payment-1')
+    expect(JSON.stringify(observations)).not.toContain(signedPayment(1))
   })
 
   test('pays what a header asks for, if the body does not', async () => {
@@ -231,31 +235,31 @@ describe('a top-up', () => {
       payment in headers ? {} : { status: 402, headers: { 'payment-required': required }, text: '{}' },
     )
     await send(pay)
-    expect(requests.map(({ headers }) => headers[payment])).toEqual([undefined, 'payment-1'])
+    expect(requests.map(({ headers }) => headers[payment])).toEqual([undefined, signedPayment(1)])
   })
 
   test.each([
-    [200, 'payment-2'],
-    [400, 'payment-2'],
-    [402, 'payment-2'],
-    [409, 'payment-1'],
-    [429, 'payment-1'],
-    [500, 'payment-1'],
-    [503, 'payment-1'],
-    [504, 'payment-1'],
+    [200, signedPayment(2)],
+    [400, signedPayment(2)],
+    [402, signedPayment(2)],
+    [409, signedPayment(1)],
+    [429, signedPayment(1)],
+    [500, signedPayment(1)],
+    [503, signedPayment(1)],
+    [504, signedPayment(1)],
   ])('after a %i, the next payment is %s', async (status, next) => {
     const { send, requests, observations } = wallets(target({ status }))
     await send(pay)
     await send({ ...pay, id: 48, seq: 42 })
     expect(requests[3]?.headers[payment]).toBe(next)
-    expect(observations[3]?.request).toMatchObject({ payment: { isAgain: next === 'payment-1' } })
+    expect(observations[3]?.request).toMatchObject({ payment: { isAgain: next === signedPayment(1) } })
   })
 
   test('whose settlement was tried and failed sends the same payment again', async () => {
     const { send, requests } = wallets(target({ status: 402, text: '{"error":"SETTLEMENT_FAILED"}' }))
     await send(pay)
     await send({ ...pay, id: 48, seq: 42 })
-    expect(requests[3]?.headers[payment]).toBe('payment-1')
+    expect(requests[3]?.headers[payment]).toBe(signedPayment(1))
   })
 
   test('whose response is lost sends the same payment again', async () => {
@@ -271,25 +275,35 @@ describe('a top-up', () => {
     Object.assign(context, { transport: lost })
     await send(pay)
     await send({ ...pay, id: 48, seq: 42 })
-    expect(sent).toEqual(['payment-1', 'payment-1'])
+    expect(sent).toEqual([signedPayment(1), signedPayment(1)])
   })
 
   test.each([
-    ['twice', [10, 20]],
-    ['race', [10, 10]],
-  ])('may carry the same payment in several requests: %s', async (call, sentMs) => {
+    ['again', [10, 20, 30]],
+    ['race', [10, 10, 10]],
+  ])('may carry the same payment in several requests, every second time in other text: %s', async (call, sentMs) => {
     const { send, requests, observations } = wallets(target({}))
-    await send(arrival(call, ['offer', 'payment', 'payment'], 2))
-    expect(requests.map(({ headers }) => headers[payment])).toEqual([undefined, 'payment-1', 'payment-1'])
+    await send(arrival(call, ['offer', 'payment', 'payment', 'payment'], 2))
+    const reordered = encoded('{"payload":{"to":["a"],"number":1},"x402Version":2}')
+    expect(requests.map(({ headers }) => headers[payment])).toEqual([
+      undefined,
+      signedPayment(1),
+      reordered,
+      signedPayment(1),
+    ])
     const paying = observations.slice(1)
     expect(paying.map(each => each.sentMs)).toEqual(sentMs)
-    expect(paying.map(({ request }) => request.kind === 'top-up' && request.payment?.isAgain)).toEqual([false, true])
+    expect(paying.map(({ request }) => request.kind === 'top-up' && request.payment?.isAgain)).toEqual([
+      false,
+      true,
+      true,
+    ])
   })
 
   test.each([
-    ['that it was settled before, a new one is signed', { error: 'PAYMENT_ALREADY_USED' }, 'payment-2'],
-    ['the same with a code in an object', { error: { code: 'PAYMENT_ALREADY_USED' } }, 'payment-2'],
-    ['something else, it is sent again', { error: 'PAYMENT_VERIFICATION_FAILED' }, 'payment-1'],
+    ['that it was settled before, a new one is signed', { error: 'PAYMENT_ALREADY_USED' }, signedPayment(2)],
+    ['the same with a code in an object', { error: { code: 'PAYMENT_ALREADY_USED' } }, signedPayment(2)],
+    ['something else, it is sent again', { error: 'PAYMENT_VERIFICATION_FAILED' }, signedPayment(1)],
   ])('whose fate was unknown: if the target then says %s', async (_, body, next) => {
     let paid = 0
     const { send, requests } = wallets(({ headers }) => {
@@ -297,7 +311,11 @@ describe('a top-up', () => {
       return ++paid === 1 ? { status: 504 } : { status: 400, text: JSON.stringify(body) }
     })
     for (const id of [40, 48, 56]) await send({ ...pay, id, seq: id })
-    expect(requests.flatMap(({ headers }) => headers[payment] ?? [])).toEqual(['payment-1', 'payment-1', next])
+    expect(requests.flatMap(({ headers }) => headers[payment] ?? [])).toEqual([
+      signedPayment(1),
+      signedPayment(1),
+      next,
+    ])
   })
 
   test('that one response calls settled is settled, although another was refused', async () => {
@@ -308,7 +326,7 @@ describe('a top-up', () => {
     })
     await send(arrival('race', ['offer', 'payment', 'payment'], 2))
     await send({ ...pay, id: 60, seq: 60 })
-    expect(requests.at(-1)?.headers[payment]).toBe('payment-2')
+    expect(requests.at(-1)?.headers[payment]).toBe(signedPayment(2))
   })
 
   test.each<[string, Reply]>([
