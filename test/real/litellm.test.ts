@@ -3,23 +3,27 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { reportSchema } from '../../src/report/document.ts'
 import { freePort } from '../support/free-port.ts'
+import { startGuidellm } from '../support/guidellm-server.ts'
 import { describeWith } from '../support/real-part.ts'
 import { type RealProgram, startProgram } from '../support/real-program.ts'
+import { expectEachTurn, trafficAt } from '../support/traffic-of-others.ts'
 import { freshDirectory, turnpike } from '../support/turnpike.ts'
 
 const windowSeconds = 10
 
-/** Every key is one of its own, with six requests in a window. Keys of its database would need PostgreSQL. */
-const files = {
+/** Every key is one of its own, with six requests in a window, or many. Keys of its database would need PostgreSQL. */
+const files = (upstream: string) => ({
   'keys.py': `
 from litellm.proxy._types import UserAPIKeyAuth
 async def check(request, api_key):
-    return UserAPIKeyAuth(api_key=api_key, user_id=api_key, rpm_limit=6, tpm_limit=100000)
+    return UserAPIKeyAuth(api_key=api_key, user_id=api_key, rpm_limit=1000 if api_key.startswith("sk-many") else 6, tpm_limit=100000)
 `,
   'config.yaml': `
 model_list:
   - model_name: tiny
     litellm_params: { model: openai/tiny, api_key: none, mock_response: "Hello there." }
+  - model_name: served
+    litellm_params: { model: openai/served, api_key: none, api_base: "${upstream}/v1" }
 general_settings: { custom_auth: keys.check, master_key: sk-of-nobody-0123456789abcdef0123456789abcdef }
 `,
   // It asks no server for prices, and its windows are short.
@@ -30,7 +34,7 @@ os.environ["LITELLM_RATE_LIMIT_WINDOW_SIZE"] = "${windowSeconds}"
 from litellm import run_server
 run_server()
 `,
-}
+})
 
 const scenario = `
 name: limits
@@ -50,13 +54,16 @@ thresholds:
 describeWith('litellm', 'the proxy of LiteLLM, with limits per key', () => {
   let target = ''
   let proxy: RealProgram
+  let upstreamPort = 0
   const folder = freshDirectory()
 
   beforeAll(async () => {
     const port = await freePort()
+    upstreamPort = await freePort()
     const origin = `http://127.0.0.1:${port}`
     target = `${origin}/v1`
-    for (const [name, text] of Object.entries(files)) writeFileSync(`${folder}/${name}`, text)
+    for (const [name, text] of Object.entries(files(`http://127.0.0.1:${upstreamPort}`)))
+      writeFileSync(`${folder}/${name}`, text)
     const flags = ['run.py', '--config', 'config.yaml', '--port', String(port), '--host', '127.0.0.1']
     const python = process.env.TURNPIKE_LITELLM_PYTHON ?? ''
     proxy = await startProgram(python, flags, { origin, folder, ready: '/health/liveliness' })
@@ -83,5 +90,31 @@ describeWith('litellm', 'the proxy of LiteLLM, with limits per key', () => {
     const report = reportSchema.parse(JSON.parse(readFileSync(`${folder}/run/report.json`, 'utf8')))
     expect(report.findings.map(({ clause, message }) => `${clause}: ${message}`)).toEqual([])
     expect(report.limits.map(({ accepted, rejected }) => [accepted, rejected])).toEqual([[12, 6]])
+  })
+
+  test('is named for the tokens that its made-up answers state in one form and not in the other', async () => {
+    const { code, report } = await trafficAt(target, { model: 'tiny', keys: 'sk-many-1,sk-many-2' })
+    // A whole one has 10 and 20 tokens, whatever it says and whatever was asked for.
+    expect(code).toBe(1)
+    expect(report.findings.map(({ clause }) => clause).toSorted()).toEqual([
+      'chat.max-completion-tokens',
+      'twin.tokens',
+    ])
+    expectEachTurn(report)
+  })
+
+  describeWith('llm-server', 'in front of the mock server of guidellm', () => {
+    let upstream: RealProgram
+    beforeAll(async () => {
+      upstream = await startGuidellm(upstreamPort)
+    })
+    afterAll(() => upstream?.kill())
+
+    test('is accused of nothing in conversations and in twins, and each turn has its row', async () => {
+      const { code, report } = await trafficAt(target, { model: 'served', keys: 'sk-many-3,sk-many-4' })
+      expect(report.findings.map(({ clause, message }) => `${clause}: ${message}`)).toEqual([])
+      expect([code, report.verdict]).toEqual([0, 'pass'])
+      expectEachTurn(report)
+    })
   })
 })

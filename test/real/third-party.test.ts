@@ -4,9 +4,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Report, reportSchema } from '../../src/report/document.ts'
 import { behindProxy } from '../support/behind-proxy.ts'
 import { freePort } from '../support/free-port.ts'
+import { startGuidellm } from '../support/guidellm-server.ts'
 import { describeWith } from '../support/real-part.ts'
 import { type RealProgram, startProgram } from '../support/real-program.ts'
 import { withoutTimes } from '../support/shortened.ts'
+import { expectEachTurn, trafficAt } from '../support/traffic-of-others.ts'
 import { freshDirectory, turnpike } from '../support/turnpike.ts'
 
 async function runAt(name: string, target: string): Promise<{ readonly code: number | null; readonly report: Report }> {
@@ -72,14 +74,6 @@ describeWith('hardhat', 'the node of Hardhat', () => {
   })
 })
 
-/** The command line program needs all dependencies of guidellm, and the server only a few. */
-const guidellm = `
-import sys
-from guidellm.mock_server.server import MockServer
-from guidellm.schemas.mock_server import MockServerConfig
-MockServer(MockServerConfig(host="127.0.0.1", port=int(sys.argv[1]), ttft_ms=20, itl_ms=2, output_tokens=64)).run()
-`
-
 describeWith('llm-server', 'the mock server of guidellm', () => {
   let origin = ''
   let server: RealProgram
@@ -87,9 +81,7 @@ describeWith('llm-server', 'the mock server of guidellm', () => {
   beforeAll(async () => {
     const port = await freePort()
     origin = `http://127.0.0.1:${port}`
-    const flags = ['-c', guidellm, String(port)]
-    const python = process.env.TURNPIKE_GUIDELLM_PYTHON ?? ''
-    server = await startProgram(python, flags, { origin, folder: freshDirectory(), ready: '/v1/models' })
+    server = await startGuidellm(port)
   })
   afterAll(() => server?.kill())
 
@@ -117,5 +109,28 @@ describeWith('llm-server', 'the mock server of guidellm', () => {
       body.replace(/"id": "chatcmpl-/g, start => (chunks++ % 3 === 0 ? '"id": "other-' : start)),
     )
     expect(clausesOf(report, 'fail')).toEqual(['chat.stream.chunk'])
+  })
+
+  test('is accused of nothing in conversations and in twins, and each turn has its row', async () => {
+    const { code, report } = await trafficAt(`${origin}/v1`)
+    expect(report.findings).toEqual([])
+    expect([code, report.verdict]).toEqual([0, 'pass'])
+    expectEachTurn(report)
+  })
+
+  test('fails behind a proxy that counts one more token of a prompt in whole completions', async () => {
+    const change = (body: string) =>
+      body.startsWith('{')
+        ? body.replace(/"prompt_tokens":(\d+)(.*"total_tokens":)(\d+)/, (_, prompt, between, total) => {
+            return `"prompt_tokens":${Number(prompt) + 1}${between}${Number(total) + 1}`
+          })
+        : body
+    const { code, report } = await behindProxy(
+      origin,
+      ({ body }) => ({ body: change(body) }),
+      behind => trafficAt(`${behind}/v1`),
+    )
+    expect(code).toBe(1)
+    expect(clausesOf(report, 'fail')).toEqual(['twin.tokens'])
   })
 })
