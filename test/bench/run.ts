@@ -18,6 +18,7 @@ import { benchStartup } from './startup.ts'
 import { benchStreams } from './streams.ts'
 import { type Bench, type Figure, showFigures } from './support/figure.ts'
 import { benchThroughput } from './throughput.ts'
+import { benchTurns } from './turns.ts'
 import { benchUi } from './ui.ts'
 import { benchWallets } from './wallets.ts'
 import { benchWorkers } from './workers.ts'
@@ -35,6 +36,7 @@ const benches: Readonly<Record<string, Bench>> = {
   wallets: benchWallets,
   pacing: benchPacing,
   streams: benchStreams,
+  turns: benchTurns,
   saturate: benchSaturate,
   stall: benchStall,
   ui: benchUi,
