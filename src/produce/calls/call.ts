@@ -52,8 +52,8 @@ export type RequestPosition = {
 }
 
 export type Message =
-  | { readonly role: 'system' | 'user' | 'assistant'; readonly content: string }
-  | { readonly role: 'assistant'; readonly content: string | null; readonly tool_calls: readonly CalledTool[] }
+  | { readonly role: 'system' | 'user'; readonly content: string }
+  | { readonly role: 'assistant'; readonly content: string | null; readonly tool_calls?: readonly CalledTool[] }
   | { readonly role: 'tool'; readonly tool_call_id: string; readonly content: string }
 
 /** A call of a tool as the target sent it, and as later turns repeat it. */

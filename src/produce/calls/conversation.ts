@@ -1,5 +1,5 @@
 import { replayRoles } from '../../contract/requests/steps.ts'
-import { toObject } from '../../lib/json.ts'
+import { type JsonObject, toObject } from '../../lib/json.ts'
 import { randomStream } from '../../lib/random.ts'
 import {
   type ArrivalStep,
@@ -187,18 +187,27 @@ export const waitMsBefore = ({ thinkMs, toolMs }: Turn, { called }: SessionHisto
   called.length === 0 ? thinkMs : toolMs
 
 /** What later turns have of an answer: its text, or its calls of tools. */
-export type TurnAnswer = { readonly text: string; readonly calls: readonly CalledTool[] }
+export type TurnAnswer = {
+  readonly text: string
+  readonly calls: readonly CalledTool[]
+  /** Fields of the message that callers must return as they came. Missing in streams: how their pieces join is open. */
+  readonly returned?: JsonObject
+}
+
+const returnedFields = ['reasoning_details', 'thought_signature']
 
 export const isAnswer = ({ text, calls }: TurnAnswer): boolean => text !== '' || calls.length > 0
 
 /** Adds a turn and its answer. */
-export function addTurn(history: SessionHistory, turn: Turn, { text, calls }: TurnAnswer): void {
+export function addTurn(history: SessionHistory, turn: Turn, { text, calls, returned }: TurnAnswer): void {
   const { tokens, messages } = inputOf(turn, history)
   const isCall = calls.length > 0
-  history.messages.push(
-    ...messages(),
-    isCall ? { role: 'assistant', content: text || null, tool_calls: calls } : { role: 'assistant', content: text },
-  )
+  history.messages.push(...messages(), {
+    role: 'assistant',
+    content: isCall ? text || null : text,
+    ...(isCall && { tool_calls: calls }),
+    ...returned,
+  })
   history.tokens += tokens + turn.maxCompletionTokens
   history.called = calls.map(({ id }) => id)
 }
@@ -224,10 +233,13 @@ const maxToolCalls = 64
 /** The answer in the first choice of a whole completion. */
 export function answerOfBody(body: unknown): TurnAnswer {
   const choices = toObject(body)?.choices
-  const { content, tool_calls: calls } = toObject(toObject(Array.isArray(choices) ? choices[0] : null)?.message) ?? {}
+  const message = toObject(toObject(Array.isArray(choices) ? choices[0] : null)?.message) ?? {}
+  const { content, tool_calls: calls } = message
+  const returned = returnedFields.filter(name => (message[name] ?? null) !== null)
   return {
     text: typeof content === 'string' ? content : '',
     calls: usableCalls(Array.isArray(calls) ? calls.slice(0, maxToolCalls) : []),
+    ...(returned.length > 0 && { returned: Object.fromEntries(returned.map(name => [name, message[name]])) }),
   }
 }
 
