@@ -147,7 +147,8 @@ type BalanceDigits = {
 
 /**
  * No balance tells more than its last digit. If the number of digits varies, zeros are left out, and the last digit is that
- * of the balance with the most digits. Whole numbers alone do not tell: then it is `smallest`.
+ * of the balance with the most digits. Whole numbers alone do not tell: then it is `smallest`. Nor does 0.0, as many
+ * languages write a zero.
  */
 function createBalanceDigits(smallest: bigint): BalanceDigits {
   /** By header: the most digits after the point. */
@@ -156,7 +157,7 @@ function createBalanceDigits(smallest: bigint): BalanceDigits {
   let last = smallest
   return {
     add: (name, shown) => {
-      if (shown === undefined) return
+      if (shown === undefined || shown === '0.0') return
       const seen = decimalsIn(shown)
       const known = most.get(name)
       if (known === seen) return

@@ -7,17 +7,17 @@ import type { Observation } from '../../../../../src/observation/observation.ts'
 import { result, rpcHeaders, singleObserved, startedAtMs } from '../../checks/observed.ts'
 
 /** One call after the other, each for 20 credits, with the balance that its response shows. */
-function discrepanciesOf(balances: readonly string[], contract: Contract = documentedContract) {
+function discrepanciesOf(balances: readonly string[], contract: Contract = documentedContract, diem = '0') {
   const findingLog = createFindingLog()
   const audit = createLedgerAudit({ contract, shared: false, startedAtMs }, findingLog.reporterFor('ledger'))
-  for (const [id, balance] of balances.entries()) audit.add(call(id, balance), 10_000 * id)
+  for (const [id, balance] of balances.entries()) audit.add(call(id, balance, diem), 10_000 * id)
   audit.finish(true)
   return audit.billing().discrepancies.map(({ kind }) => kind)
 }
 
-function call(id: number, balance: string): Observation {
+function call(id: number, balance: string, diem: string): Observation {
   const sentMs = 10_000 * id
-  const headers = { ...rpcHeaders, 'x-service-balance-usd': balance, 'x-service-balance-diem': '0' }
+  const headers = { ...rpcHeaders, 'x-service-balance-usd': balance, 'x-service-balance-diem': diem }
   return singleObserved(result(1), headers, { id, seq: id, sentMs, headersMs: sentMs + 9, endMs: sentMs + 10 })
 }
 
@@ -32,6 +32,14 @@ describe('a balance tells no more than its last digit', () => {
 
   test('but a whole number hides nothing', () => {
     expect(discrepanciesOf(['10', '10', '10'])).not.toEqual([])
+  })
+
+  test('nor does a 0.0 beside a balance with more digits', () => {
+    expect(discrepanciesOf(['9.99000000', '9.99000000', '9.99000000'], documentedContract, '0.0')).not.toEqual([])
+    expect(discrepanciesOf(['10', '10', '10'], documentedContract, '0.0')).not.toEqual([])
+    expect(discrepanciesOf(['9.9', '9.9', '9.9'], documentedContract, '0.0')).toEqual([])
+    expect(discrepanciesOf(['10.0', '10.0', '10.0'], documentedContract, '0.0')).toEqual([])
+    expect(discrepanciesOf(['9.99000000', '9.99000000', '9.99000000'], documentedContract, '0.1')).toEqual([])
   })
 
   test('and digits that vary show that zeros are left out', () => {
