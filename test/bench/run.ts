@@ -18,7 +18,8 @@ import { benchStartup } from './startup.ts'
 import { benchStreams } from './streams.ts'
 import { type Bench, type Figure, showFigures } from './support/figure.ts'
 import { benchThroughput } from './throughput.ts'
-import { benchTurns } from './turns.ts'
+import { benchImport } from './traffic/import.ts'
+import { benchTurns } from './traffic/turns.ts'
 import { benchUi } from './ui.ts'
 import { benchWallets } from './wallets.ts'
 import { benchWorkers } from './workers.ts'
@@ -37,6 +38,7 @@ const benches: Readonly<Record<string, Bench>> = {
   pacing: benchPacing,
   streams: benchStreams,
   turns: benchTurns,
+  import: benchImport,
   saturate: benchSaturate,
   stall: benchStall,
   ui: benchUi,

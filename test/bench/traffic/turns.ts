@@ -1,10 +1,10 @@
-import { type Observation, streamOf } from '../../src/observation/observation.ts'
-import { requestTraits } from '../../src/observation/requests/request.ts'
-import { logFiles, observationsIn } from '../../src/storage/run-directory.ts'
-import type { ServedStream } from './programs/stamping-server.ts'
-import { noteUnpinned, onServer, reportOf, targetCore } from './support/child.ts'
-import type { Bench, Figure } from './support/figure.ts'
-import { runShipped, streamProfile } from './support/shipped.ts'
+import { type Observation, streamOf } from '../../../src/observation/observation.ts'
+import { requestTraits } from '../../../src/observation/requests/request.ts'
+import { logFiles, observationsIn } from '../../../src/storage/run-directory.ts'
+import type { ServedStream } from '../programs/stamping-server.ts'
+import { noteUnpinned, onServer, reportOf, targetCore } from '../support/child.ts'
+import type { Bench, Figure } from '../support/figure.ts'
+import { runShipped, streamProfile } from '../support/shipped.ts'
 
 const turns = 3
 const tokens = 20
