@@ -102,6 +102,7 @@ export function withStatements(
   if (models !== null) sources.models = 'target'
   else if (!isReference && sources.models !== 'profile') sources.models = 'default'
   if (networks !== null) sources['rpc.networks'] = 'target'
+  else if (!isReference && sources['rpc.networks'] !== 'profile') sources['rpc.networks'] = 'default'
   if (limits !== null) sources['limits.published'] = 'target'
   return {
     ...contract,

@@ -1,10 +1,12 @@
 import type { Contract } from '../../contract/contract.ts'
+import { isAssumed } from '../../contract/sources.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
 import { memoizeLast } from '../../lib/memoize.ts'
 import type { ObservedResponse } from '../../observation/observation.ts'
 import type { RpcDescriptor, RpcItem } from '../../observation/requests/rpc.ts'
 import {
+  errorMessageOf,
   hasReplayStatus,
   is2xx,
   isAbuseBlock,
@@ -38,6 +40,13 @@ export const checkRpcResponse: Check<'rpc-response', RpcDescriptor> = (
   }
   if (!isConflict && request.batch && request.items.length === contract.rpc.batchLimit)
     checkFullBatch(request, status, expectFor(reporter, id))
+  if (!isConflict && isAboutListedNetwork(request, contract)) {
+    const expect = expectFor(reporter, id)
+    expect('rpc.network.listed', !isUnknownNetwork(request, response), () => {
+      const got = `status ${status} with ${quote(errorMessageOf(response))}`
+      return `a call on the listed network ${request.network} got ${got}, expected a response`
+    })
+  }
   if (!is2xx(status)) return
   if (!hasReplayStatus(response, contract)) checkStatus('rpc.status', response, expectFor(reporter, id))
 
@@ -76,6 +85,17 @@ export const checkRpcResponse: Check<'rpc-response', RpcDescriptor> = (
   }
   for (const each of value) checkResponse(each, contract, id, reporter)
   if (!isConflict) checkBatchIds(request, value, expectFor(reporter, id))
+}
+
+const isAboutListedNetwork = ({ items }: RpcDescriptor, contract: Contract): boolean =>
+  !isAssumed(contract, 'rpc.networks') && contract.paths.rpc.includes('{network}') && !items.some(isFailing)
+
+/** A 400 may also say that a method is not available on a network. */
+function isUnknownNetwork({ items }: RpcDescriptor, response: ObservedResponse): boolean {
+  const { status } = response
+  if (status !== 400 && status !== 404) return false
+  const message = errorMessageOf(response)
+  return (status === 404 || /network|chain/i.test(message)) && !items.some(({ method }) => message.includes(method))
 }
 
 const isFailing = (item: RpcItem): boolean => item.failing

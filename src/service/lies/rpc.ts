@@ -367,6 +367,11 @@ export const rpcLies = {
       (found, _, networks) => found ?? [...networks.values()][0],
     ),
   },
+  'rpc.network.listed': {
+    'listed-network-refused': result('A network of the list is refused as unknown.', 'network', (found, slug) =>
+      slug === 'polygon-amoy' ? undefined : found,
+    ),
+  },
   'rpc.request': {
     'version-left-to-node': leftToNode('Another version of JSON-RPC is forwarded to the node.', 'jsonrpc must'),
     'method-left-to-node': leftToNode('An invalid method is forwarded to the node.', 'method must'),

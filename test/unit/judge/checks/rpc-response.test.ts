@@ -239,6 +239,18 @@ describe('RPC responses', () => {
     expect(failedClauses(observation)).not.toEqual({})
   })
 
+  test('a call on a listed network is not refused as one on an unknown network', () => {
+    const says = (error: string, status = 400) => failedClauses(refused(singleDescriptor, status, { error }))
+    expect(says('Unsupported RPC network')).toMatchObject({ 'rpc.network.listed': expect.any(String) })
+    expect(says('Not found', 404)).toMatchObject({ 'rpc.network.listed': expect.any(String) })
+    for (const other of ['eth_call is not available on this network', 'Invalid params']) expect(says(other)).toEqual({})
+    expect(failedClauses(refused(failing, 400, { error: 'Unsupported network' }))).not.toHaveProperty(
+      'rpc.network.listed',
+    )
+    const assumed = { ...documentedContract, sources: { 'rpc.networks': 'default' as const } }
+    expect(failedClauses(refused(singleDescriptor, 404), assumed)).toEqual({})
+  })
+
   test('an error of a limit refuses a whole request with status 200, if a profile names its code', () => {
     const limitExceeded = { jsonrpc: '2.0', id: null, error: { code: -32005, message: 'limit exceeded' } }
     const named = { ...documentedContract, rpc: { ...documentedContract.rpc, limitCode: -32005 } }
