@@ -1,6 +1,7 @@
 import { probeNames } from '../contract/probes.ts'
 import { promisesAny } from '../contract/promises.ts'
 import { isObject, type JsonObject } from '../lib/json.ts'
+import { formatPico, pico } from '../lib/money.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { type DraftPlan, scenarioAt } from '../library/draft.ts'
 import { shippedNames } from '../library/shipped-files.ts'
@@ -11,9 +12,15 @@ import { namesInSequence } from '../scenario/stage-schema.ts'
 /** What a scenario lacks to notice something, as a person writes it: stages with their calls, or a threshold. */
 export type Addition = {
   readonly calls: JsonObject
-  /** Empty: it adds a threshold alone. */
+  /** Empty: it adds thresholds alone. */
   readonly stages: readonly JsonObject[]
-  readonly threshold: { readonly expect: string; readonly why: string } | null
+  readonly thresholds: readonly { readonly expect: string; readonly why: string }[]
+  /** What stands in place of parts that the scenario has: of stages, in place of those of the same name. */
+  readonly replaces?: {
+    readonly callers?: JsonObject
+    readonly budget?: JsonObject
+    readonly stages?: readonly JsonObject[]
+  }
 }
 
 /** An addition of calls, and what it costs at most. */
@@ -24,15 +31,18 @@ export type PricedAddition = {
   readonly usd: string | null
   readonly calls: Plan['calls']
   readonly forecast: Plan['forecast']
+  /** Clauses that it may show, by their first parts, if this is known without a run. */
+  readonly about?: readonly string[]
 }
 
 /** Its stages alone, by the callers of the scenario. It fails if anything is violated. */
-export const aloneWith = (draft: DraftPlan, { calls, stages }: Addition): JsonObject => ({
+export const aloneWith = (draft: DraftPlan, { calls, stages, thresholds, replaces }: Addition): JsonObject => ({
   ...headOf(draft),
+  ...(replaces?.callers && { callers: replaces.callers }),
   // Probes alone are no calls, and a scenario has at least one.
   calls: { ...ownCalls(draft), ...calls },
   stages,
-  thresholds: strict,
+  thresholds: [...strict, ...thresholds],
 })
 
 const ownCalls = ({ named: { written, file } }: DraftPlan): JsonObject => mappingOf(membersOf(written, file).calls)
@@ -54,11 +64,15 @@ const mappingOf = (value: unknown): JsonObject => (isObject(value) ? value : {})
 /** A scenario with additions. Their stages come first, where they find callers that have sent nothing. */
 export function scenarioWith({ named: { written, file } }: DraftPlan, additions: readonly Addition[]): JsonObject {
   const members = membersOf(written, file)
+  const replaced = additions.flatMap(({ replaces }) => replaces ?? [])
+  const changed = new Map(replaced.flatMap(({ stages = [] }) => stages.map(stage => [stage.name, stage] as const)))
+  const own = listOf(members.stages).map(stage => changed.get(mappingOf(stage).name) ?? stage)
   return {
     ...members,
+    ...Object.assign({}, ...replaced.map(({ stages, ...others }) => others)),
     calls: { ...mappingOf(members.calls), ...Object.assign({}, ...additions.map(({ calls }) => calls)) },
-    stages: [...additions.flatMap(({ stages }) => stages), ...listOf(members.stages)],
-    thresholds: [...listOf(members.thresholds), ...additions.flatMap(({ threshold }) => threshold ?? [])],
+    stages: [...additions.flatMap(({ stages }) => stages), ...own],
+    thresholds: [...listOf(members.thresholds), ...additions.flatMap(({ thresholds }) => thresholds)],
   }
 }
 
@@ -99,7 +113,7 @@ export async function singleCalls(draft: DraftPlan): Promise<readonly PricedAddi
     if (known.has(key) || written.some(isLong)) return
     const hasOthers = Number(mappingOf(written.at(-1))['other-caller-ratio'] ?? 0) > 0
     const stage = { shape: 'sequence', duration: '1s', callers: hasOthers ? 2 : 1, calls: [name] }
-    known.set(key, { calls, stages: [{ name: stageName(draft, name), ...stage }], threshold: null })
+    known.set(key, { calls, stages: [{ name: stageName(draft, name), ...stage }], thresholds: [] })
   }
   const addAll = (calls: JsonObject, nameOf: (name: string) => string) => {
     for (const [name, call] of Object.entries(calls)) {
@@ -133,15 +147,42 @@ export async function priced(draft: DraftPlan, addition: Addition): Promise<Pric
     const { plan } = await draft.inPlace(aloneWith(draft, addition))
     const sent = new Set(plan.stages.flatMap(mixOf).map(([name]) => name))
     const calls = Object.fromEntries(Object.entries(plan.calls).filter(([name]) => sent.has(name)))
-    const { requests, worstUsd: usd } = plan.forecast
-    return { addition, requests, usd, calls, forecast: plan.forecast }
+    const { requests, usd } = withoutOpening(plan)
+    const others = { requests, usd, calls, forecast: plan.forecast }
+    const budget = budgetWith(draft, usd)
+    if (budget === null) return { addition, ...others }
+    // A flag has set the budget, so no line of the scenario changes it.
+    if (draft.ownBudgetUsd === null || draft.plan.budgetUsd !== draft.ownBudgetUsd) return null
+    return { addition: { ...addition, replaces: { ...addition.replaces, budget } }, ...others }
   } catch (cause) {
     if (cause instanceof UsageError) return null
     throw cause
   }
 }
 
-function stageName({ plan }: DraftPlan, call: string): string {
+/** What stages cost, and not what wallets pay before them in any case. */
+function withoutOpening({ callers: { wallets }, forecast: { requests, worstUsd } }: Plan) {
+  if (wallets === null || wallets.topUpUsd === null) return { requests, usd: worstUsd }
+  const paid = pico(wallets.topUpUsd) * BigInt(wallets.chains.length)
+  const usd = worstUsd === null ? null : formatPico(pico(worstUsd) - paid)
+  return { requests: requests - 2 * wallets.chains.length, usd }
+}
+
+const cent = pico('0.01')
+
+/**
+ * The budget, in whole cents, of a scenario that costs this much more; null: it has it. What is in flight is reserved beside
+ * what is spent, so the addition counts twice.
+ */
+function budgetWith({ plan: { budgetUsd, forecast }, named: { written, file } }: DraftPlan, usd: string | null) {
+  if (budgetUsd === null || usd === null || forecast.worstUsd === null) return null
+  const needed = pico(forecast.worstUsd) + 2n * pico(usd)
+  if (needed <= pico(budgetUsd)) return null
+  const cents = (needed + cent - 1n) / cent
+  return { ...mappingOf(membersOf(written, file).budget), usd: Number(formatPico(cents * cent)) }
+}
+
+export function stageName({ plan }: DraftPlan, call: string): string {
   const names = plan.stages.map(({ name }) => name)
   const name = `also-${call}`.slice(0, 60)
   return names.includes(name) ? `${name}-2` : name
@@ -157,14 +198,14 @@ const maxUsd = 1
 /** A call that is one request. */
 type PlainCall = PricedAddition & { readonly name: string }
 
-const plainCalls = (singles: readonly PricedAddition[]): readonly PlainCall[] =>
+export const plainCalls = (singles: readonly PricedAddition[]): readonly PlainCall[] =>
   singles.flatMap(single => {
     const [name, other] = Object.keys(single.calls)
     return single.requests === 1 && name !== undefined && other === undefined ? [{ ...single, name }] : []
   })
 
 /** Those that a service accepts, and whose response is read whole. */
-const passingCalls = (plain: readonly PlainCall[]): readonly PlainCall[] =>
+export const passingCalls = (plain: readonly PlainCall[]): readonly PlainCall[] =>
   plain.filter(({ name, calls, forecast: { failures } }) => {
     const call = calls[name]
     const isWhole = call !== undefined && !('hangUp' in call && call.hangUp !== undefined)
@@ -188,7 +229,7 @@ function reachingAddition(
     ...stage,
   }))
   const calls: JsonObject = Object.assign({}, ...of.map(({ addition }) => addition.calls))
-  return { calls, stages, threshold: null }
+  return { calls, stages, thresholds: [] }
 }
 
 /**
@@ -318,7 +359,7 @@ async function affordable(draft: DraftPlan, additions: readonly Addition[]): Pro
   return all.toSorted(byCost)
 }
 
-const pauseOf = (ms: number): JsonObject => ({ shape: 'pause', duration: `${Math.ceil(ms / 1_000)}s` })
+export const pauseOf = (ms: number): JsonObject => ({ shape: 'pause', duration: `${Math.ceil(ms / 1_000)}s` })
 
 /** For each limit of requests, the call that uses it up at the lowest cost. */
 function cheapestByLimit<Single extends PricedAddition>(singles: readonly Single[]) {

@@ -20,7 +20,11 @@ const minRatio = 1.1
 /** Counts that are 0 as long as nothing fails. */
 const counts = ['status(500) == 0', 'incomplete == 0', 'failed == 0']
 
-const thresholdOf = (expect: string, why: string): Addition => ({ calls: {}, stages: [], threshold: { expect, why } })
+const thresholdOf = (expect: string, why: string): Addition => ({
+  calls: {},
+  stages: [],
+  thresholds: [{ expect, why }],
+})
 
 /** Thresholds on times and failures, for faults that no clause is about. */
 export async function suggestThresholds(

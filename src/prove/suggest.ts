@@ -1,5 +1,5 @@
 import { callFilterOf } from '../judge/not-judged.ts'
-import type { JsonObject } from '../lib/json.ts'
+import { isObject, type JsonObject } from '../lib/json.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { yamlFlow } from '../lib/write-yaml.ts'
 import type { DraftPlan } from '../library/draft.ts'
@@ -16,6 +16,7 @@ import {
 } from './additions.ts'
 import { honestTerms, type Mutant, type MutantTerms } from './mutants.ts'
 import { type MakeRuns, suggestThresholds } from './suggest-thresholds.ts'
+import { addingWallets } from './wallet-additions.ts'
 
 /** The cheapest addition found that makes a scenario notice something, checked by running the scenario with it. */
 export type Suggestion = {
@@ -84,6 +85,7 @@ const passes: readonly {
   { groups: null, additionsOf: async (_, singles) => singles, most: maxTried },
   { groups: ['limit', 'retry'], additionsOf: reachingLimits, most: maxReaching },
   { groups: ['abuse'], additionsOf: reachingBlock, most: maxReaching },
+  { groups: ['wallet'], additionsOf: addingWallets, most: maxReaching },
 ]
 
 async function suggestCalls(draft: DraftPlan, makeRuns: MakeRuns, survivors: readonly Mutant[], max: number) {
@@ -174,6 +176,12 @@ async function withCandidates(
   all: readonly PricedAddition[],
   most: number,
 ): Promise<readonly Open[]> {
+  // Replies to wallets contain what was signed, so that no two are the same.
+  if (all.some(({ about }) => about !== undefined))
+    return survivors.map(mutant => ({
+      mutant,
+      left: all.filter(({ about }) => about?.some(part => mutant.clause?.startsWith(part))).slice(0, most),
+    }))
   const scenario = allInTurn(draft, all)
   const replies = await makeRuns(
     survivors.map(({ terms }) => ({ ...honestTerms, ...terms, scenario, failFast: true, repliesOnly: true })),
@@ -233,16 +241,29 @@ function createChecks(draft: DraftPlan, makeRuns: MakeRuns, max: number) {
 
 const additionsIn = (group: readonly PricedAddition[]) => group.map(({ addition }) => addition)
 
-/** What one run can check. A group that does not fit into the scenario is taken apart. */
+/**
+ * What one run can check: additions that replace nothing, as long as the budget allows them together. A group that does
+ * not fit into the scenario is taken apart.
+ */
 async function groupsOf(draft: DraftPlan, candidates: readonly PricedAddition[]) {
-  const groups: (readonly PricedAddition[])[] = []
-  for (let from = 0; from < candidates.length; from += maxTogether) {
-    const group = candidates.slice(from, from + maxTogether)
+  const { budgetUsd, forecast } = draft.plan
+  const room = budgetUsd === null ? Number.POSITIVE_INFINITY : Number(budgetUsd) - Number(forecast.worstUsd ?? 0)
+  const groups: PricedAddition[][] = []
+  const together: PricedAddition[][] = []
+  for (const candidate of candidates) {
+    const last = together.at(-1)
+    if (candidate.addition.replaces !== undefined) groups.push([candidate])
+    else if (last === undefined || last.length === maxTogether || usdOf([...last, candidate]) > room)
+      together.push([candidate])
+    else last.push(candidate)
+  }
+  for (const group of together)
     if (await isValid(draft, scenarioWith(draft, additionsIn(group)))) groups.push(group)
     else groups.push(...group.map(each => [each]))
-  }
   return groups
 }
+
+const usdOf = (group: readonly PricedAddition[]): number => group.reduce((sum, { usd }) => sum + Number(usd ?? 0), 0)
 
 async function isValid(draft: DraftPlan, scenario: JsonObject): Promise<boolean> {
   try {
@@ -254,11 +275,20 @@ async function isValid(draft: DraftPlan, scenario: JsonObject): Promise<boolean>
   }
 }
 
-function yamlOf({ calls, stages, threshold }: Addition): readonly string[] {
+function yamlOf({ calls, stages, thresholds, replaces }: Addition): readonly string[] {
   const written = Object.entries(calls).map(([name, call]) => `  ${name}: ${yamlFlow(call)}`)
+  const { callers, budget, stages: changed = [] } = replaces ?? {}
+  const lines = (list: readonly JsonObject[]) => list.map(stage => `  - ${yamlFlow(stage)}`)
+  const pays = Object.values(calls).some(call => isObject(call) && call.kind === 'top-up' && call.pay === true)
   return [
+    ...(pays ? ['# Wallets pay real money. Elsewhere than on this machine, this needs --top-up.'] : []),
+    ...(callers === undefined ? [] : [inPlaceOf('"callers"'), `callers: ${yamlFlow(callers)}`]),
+    ...(budget === undefined ? [] : [inPlaceOf('"budget"'), `budget: ${yamlFlow(budget)}`]),
     ...(written.length === 0 ? [] : ['calls:', ...written]),
-    ...(stages.length === 0 ? [] : ['stages:', ...stages.map(stage => `  - ${yamlFlow(stage)}`)]),
-    ...(threshold === null ? [] : ['thresholds:', `  - ${yamlFlow(threshold)}`]),
+    ...(stages.length === 0 ? [] : ['stages:', ...lines(stages)]),
+    ...(changed.length === 0 ? [] : [`  ${inPlaceOf('the stages with these names')}`, ...lines(changed)]),
+    ...(thresholds.length === 0 ? [] : ['thresholds:', ...lines(thresholds)]),
   ]
 }
+
+const inPlaceOf = (what: string): string => `# In place of ${what} in the file:`

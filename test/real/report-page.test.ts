@@ -29,7 +29,7 @@ const schemes = ['light', 'dark'] as const
 const proved = async (): Promise<GateProof> => {
   const proof = await prove('smoke', { only: ['rpc.id'], workers: 1, sensitivity: false, suggestions: false })
   const threshold = { threshold: 'p(95) ttft < 1s', slowdown: 0.38, power: 0.9, text: 'notices <b>38 %</b>' }
-  const addition = { calls: {}, stages: [], threshold: { expect: 'failed == 0', why: 'A test.' } }
+  const addition = { calls: {}, stages: [], thresholds: [{ expect: 'failed == 0', why: 'A test.' }] }
   const suggestion = {
     addition,
     yaml: ['thresholds:', '  - { expect: "<i>" }'],

@@ -1,13 +1,14 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { type JsonObject, toObject } from '../../src/lib/json.ts'
 import { type DraftPlan, draftScenario, scenarioAt } from '../../src/library/draft.ts'
 import { createSecrets } from '../../src/library/secrets.ts'
 import { scenarioWith } from '../../src/prove/additions.ts'
 import type { MutantResult } from '../../src/prove/mutant-run.ts'
 import { inlineRuns } from '../../src/prove/mutant-threads.ts'
-import { promisedLies } from '../../src/prove/mutants.ts'
+import { honestTerms, promisedLies } from '../../src/prove/mutants.ts'
 import { type GateProof, proveGate } from '../../src/prove/prove.ts'
 import { renderProof } from '../../src/prove/render-proof.ts'
 import { suggestAdditions } from '../../src/prove/suggest.ts'
@@ -148,16 +149,20 @@ test('with --only, additions are about the clauses, and there are none beside th
   expect(ofCall.suggestions).toEqual([])
 })
 
-test('what a long scenario leaves no time for is named', async () => {
-  const draft = await draftOf(steady([]), ['rpc.unsupported-method', 'rpc.network', 'rpc.request'])
+async function runsOf(draft: DraftPlan): Promise<MakeRuns> {
   const runs = await inlineRuns(draft)
-  const makeRuns: MakeRuns = async all => {
+  return async all => {
     const results: MutantResult[] = []
     await runs.run(all, (index, result) => {
       results[index] = result
     })
     return results
   }
+}
+
+test('what a long scenario leaves no time for is named', async () => {
+  const draft = await draftOf(steady([]), ['rpc.unsupported-method', 'rpc.network', 'rpc.request'])
+  const makeRuns = await runsOf(draft)
   const lies = promisedLies(draft.plan, draft.contract).filter(({ clause }) => clause !== 'rpc.response')
   const { suggestions, untried } = await suggestAdditions(draft, makeRuns, lies, 1)
   // One run of the whole scenario checks this many.
@@ -212,3 +217,60 @@ test.each(todays(reaching, reaching.length))(
     }
   },
 )
+
+/** A scenario with the lines of a suggestion, as a person adds them: lines in place of others, and stages by their names. */
+function pasted(scenario: JsonObject, lines: readonly string[]): JsonObject {
+  const { calls, stages, thresholds, ...replaced } = parse(lines.join('\n'))
+  const own = scenario.stages as readonly JsonObject[]
+  const named = new Map(stages.map((stage: JsonObject) => [stage.name, stage]))
+  const added = stages.filter(({ name }: JsonObject) => !own.some(stage => stage.name === name))
+  return {
+    ...scenario,
+    ...replaced,
+    calls: { ...toObject(scenario.calls), ...calls },
+    stages: [...added, ...own.map(stage => named.get(stage.name) ?? stage)],
+    thresholds: [...(scenario.thresholds as readonly JsonObject[]), ...thresholds],
+  }
+}
+
+const ofWallets = [
+  'no-rpc-for-wallets',
+  'used-nonce-accepted',
+  'requirements-without-header',
+  'payment-lost',
+  'payment-settles-twice',
+  'payment-copies-count',
+  'last-payment-header-unread',
+  'small-payments-accepted',
+  'any-resource-accepted',
+]
+
+test('wallets are suggested to a scenario without any, with their payments and the budget for these', async () => {
+  const scenario = { ...steady([], '1/s'), budget: { usd: 0.1 } }
+  const draft = await draftOf(scenario, ['wallet.*'])
+  const lies = promisedLies(draft.plan, draft.contract).filter(({ name }) => ofWallets.includes(name))
+  expect(lies).toHaveLength(ofWallets.length)
+  const makeRuns = await runsOf(draft)
+  const { suggestions, untried } = await suggestAdditions(draft, makeRuns, lies)
+  expect(untried).toEqual([])
+  expect(suggestions.flatMap(({ notices }) => notices).toSorted()).toEqual(ofWallets.toSorted())
+  for (const { yaml, notices, requests, usd } of suggestions) {
+    const text = yaml.join('\n')
+    const more = await draft.inPlace(pasted(scenario, yaml))
+    expect(more.plan.forecast.requests - draft.plan.forecast.requests, text).toBe(requests)
+    expect(Number(more.plan.forecast.worstUsd) - Number(draft.plan.forecast.worstUsd), text).toBeCloseTo(Number(usd), 9)
+    expect(Number(more.plan.budgetUsd), text).toBeGreaterThanOrEqual(Number(more.plan.forecast.worstUsd))
+    for (const line of ['budget: {', '# Wallets pay real money'])
+      expect(text.includes(line), text).toBe(Number(usd) > 1)
+    const runs = await inlineRuns(more)
+    const verdicts: string[] = []
+    const told = lies.filter(({ name }) => notices.includes(name)).map(({ terms }) => terms)
+    await runs.run(
+      [{}, ...told].map(terms => ({ ...honestTerms, ...terms, failFast: false })),
+      (index, { verdict }) => {
+        verdicts[index] = verdict
+      },
+    )
+    expect(verdicts, text).toEqual(['pass', ...told.map(() => 'fail')])
+  }
+})
