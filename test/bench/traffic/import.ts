@@ -20,7 +20,15 @@ export const benchImport: Bench = async ({ short }) => {
   try {
     const trace = join(folder, 'trace.jsonl')
     await pipeline(Readable.from(chunksOf(lines)), createWriteStream(trace))
-    const sent = ['--import', `data:text/javascript,${encodeURIComponent(tellsPeak)}`, 'dist/main.js', 'import', trace]
+    const sent = [
+      '--import',
+      `data:text/javascript,${encodeURIComponent(tellsPeak)}`,
+      'dist/main.js',
+      'import',
+      trace,
+      '--out',
+      join(folder, 'out.yaml'),
+    ]
     const startedMs = performance.now()
     const output = await runCommand([process.execPath, ...sent])
     const seconds = (performance.now() - startedMs) / 1_000
