@@ -5,7 +5,7 @@ import { formatPico, pico } from '../lib/money.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { type DraftPlan, scenarioAt } from '../library/draft.ts'
 import { shippedNames } from '../library/shipped-files.ts'
-import { mixOf, type Plan } from '../plan/plan.ts'
+import { mixOf, type Plan, traitsOf } from '../plan/plan.ts'
 import { membersOf } from '../scenario/load-scenario.ts'
 import { namesInSequence } from '../scenario/stage-schema.ts'
 
@@ -133,10 +133,14 @@ export async function singleCalls(draft: DraftPlan): Promise<readonly PricedAddi
   const all: PricedAddition[] = []
   for (const addition of known.values()) {
     const candidate = await priced(draft, addition)
-    if (candidate !== null) all.push(candidate)
+    if (candidate !== null && !needsWallet(candidate)) all.push(candidate)
   }
   return all.toSorted(byCost)
 }
+
+/** Those that do are no single calls: what one shows depends on what the wallet has paid. */
+const needsWallet = ({ calls }: PricedAddition): boolean =>
+  Object.values(calls).some(call => traitsOf(call).needsWallet ?? false)
 
 export const byCost = (a: PricedAddition, b: PricedAddition): number =>
   Number(a.usd ?? Number.MAX_VALUE) - Number(b.usd ?? Number.MAX_VALUE) || a.requests - b.requests
@@ -147,8 +151,8 @@ export async function priced(draft: DraftPlan, addition: Addition): Promise<Pric
     const { plan } = await draft.inPlace(aloneWith(draft, addition))
     const sent = new Set(plan.stages.flatMap(mixOf).map(([name]) => name))
     const calls = Object.fromEntries(Object.entries(plan.calls).filter(([name]) => sent.has(name)))
-    const { requests, usd } = withoutOpening(plan)
-    const others = { requests, usd, calls, forecast: plan.forecast }
+    const usd = withoutOpening(plan)
+    const others = { requests: plan.forecast.requests, usd, calls, forecast: plan.forecast }
     const budget = budgetWith(draft, usd)
     if (budget === null) return { addition, ...others }
     // A flag has set the budget, so no line of the scenario changes it.
@@ -161,11 +165,9 @@ export async function priced(draft: DraftPlan, addition: Addition): Promise<Pric
 }
 
 /** What stages cost, and not what wallets pay before them in any case. */
-function withoutOpening({ callers: { wallets }, forecast: { requests, worstUsd } }: Plan) {
-  if (wallets === null || wallets.topUpUsd === null) return { requests, usd: worstUsd }
-  const paid = pico(wallets.topUpUsd) * BigInt(wallets.chains.length)
-  const usd = worstUsd === null ? null : formatPico(pico(worstUsd) - paid)
-  return { requests: requests - 2 * wallets.chains.length, usd }
+function withoutOpening({ callers: { wallets }, forecast: { worstUsd } }: Plan): string | null {
+  if (wallets === null || wallets.topUpUsd === null || worstUsd === null) return worstUsd
+  return formatPico(pico(worstUsd) - pico(wallets.topUpUsd) * BigInt(wallets.chains.length))
 }
 
 const cent = pico('0.01')

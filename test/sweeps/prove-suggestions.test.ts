@@ -274,3 +274,23 @@ test('wallets are suggested to a scenario without any, with their payments and t
     expect(verdicts, text).toEqual(['pass', ...told.map(() => 'fail')])
   }
 })
+
+test('wallets of a scenario are used as they are, and pay nothing where paying takes real time', async () => {
+  const suggested = async (callers: JsonObject, names: readonly string[]) => {
+    const draft = await draftOf({ ...steady([], '1/s'), callers, budget: { usd: 100 } }, ['wallet.*'])
+    const lies = promisedLies(draft.plan, draft.contract).filter(({ name }) => names.includes(name))
+    const { suggestions } = await suggestAdditions(draft, await runsOf(draft), lies)
+    for (const { addition, requests, usd } of suggestions) {
+      expect(addition.replaces).toBeUndefined()
+      const { forecast } = (await draft.inPlace(scenarioWith(draft, [addition]))).plan
+      expect(forecast.requests - draft.plan.forecast.requests).toBe(requests)
+      expect(Number(forecast.worstUsd) - Number(draft.plan.forecast.worstUsd)).toBeCloseTo(Number(usd), 9)
+    }
+    return suggestions.flatMap(({ notices }) => notices)
+  }
+  const lies = ['used-nonce-accepted', 'payment-settles-twice']
+  expect((await suggested({ count: 0, wallets: 1, chain: 'base', 'top-up': 5 }, lies)).toSorted()).toEqual(
+    lies.toSorted(),
+  )
+  expect(await suggested({ count: 2, wallets: 2, chain: ['base', 'solana'] }, ['payment-settles-twice'])).toEqual([])
+})
