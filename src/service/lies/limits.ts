@@ -83,6 +83,10 @@ const windowsEnd =
       previous !== undefined && nowMs < endMs(previous) ? previous : honest.windowAt(undefined, nowMs, windowMs),
   })
 
+/** A header has the value of another one. */
+const shown = (text: string, name: string, other: string): LieRow =>
+  header(text, name, (_, { headers }) => headers[other] ?? '')
+
 /** Windows admit more requests than their limit, or fewer. */
 const admit = (text: string, requests: (limit: number) => number): LieRow =>
   input(text, 'admits', (window, limit) => [window, requests(limit)])
@@ -165,11 +169,7 @@ export const limitLies = {
     ),
   },
   'limit.requests.remaining': {
-    'remaining-never-falls': header(
-      'Remaining requests always equal the limit.',
-      remaining,
-      (_, { headers }) => headers[limit] ?? '',
-    ),
+    'remaining-never-falls': shown('Remaining requests always equal the limit.', remaining, limit),
     'remaining-without-this-one': header('Remaining requests do not count the current request.', remaining, plus(1)),
     'remaining-one-too-few': header('Remaining requests count the current request twice.', remaining, value =>
       String(Math.max(0, Number(value) - 1)),
@@ -290,6 +290,9 @@ export const limitLies = {
   'limit.requests.not-early': {
     'one-request-too-few': admit('A window admits one request fewer than its limit.', limit => limit - 1),
     'one-request-too-few-later': fromSecondWindow('Every window but the first admits one request fewer.', -1),
+    'partners-rejected-as-others': admit('Partners are rejected at the usual limit of tier S.', limit =>
+      limit === 150 ? 75 : limit,
+    ),
     'sudden-429': alsoViolating(
       ['retry.after-reset'],
       row('Every tenth request returns 429.', honest => {
@@ -322,13 +325,10 @@ export const limitLies = {
     ),
   },
   'limit.tokens.remaining': {
-    'remaining-tokens-never-fall': header(
-      'Remaining tokens always equal the limit.',
-      tokensRemaining,
-      (_, { headers }) => headers[tokenLimit] ?? '',
-    ),
-    'tokens-remaining-constant': row('Remaining tokens are always those of the first response.', (honest, contract) =>
-      changeReplies(isAny, keepFirst(tokensRemaining))(honest, contract),
+    'remaining-tokens-never-fall': shown('Remaining tokens always equal the limit.', tokensRemaining, tokenLimit),
+    'tokens-remaining-constant': row(
+      'Remaining tokens are always those of the first response.',
+      changeReplies(isAny, keepFirst(tokensRemaining)),
     ),
     'remaining-tokens-above-the-limit': header(
       'Remaining tokens are 500 more than the limit.',
@@ -352,11 +352,7 @@ export const limitLies = {
     ),
   },
   'limit.tokens.reset': {
-    'token-reset-as-unix-time': header(
-      'The token reset is the Unix time of the request reset.',
-      tokenReset,
-      (_, { headers }) => headers[reset] ?? '',
-    ),
+    'token-reset-as-unix-time': shown('The token reset is the Unix time of the request reset.', tokenReset, reset),
     'token-reset-too-far': header('The token reset is a window too late.', tokenReset, (value, _, __, { limits }) =>
       String(Number(value) + limits.windowMs / (limits.tokensReset === 'seconds' ? 1000 : 1)),
     ),

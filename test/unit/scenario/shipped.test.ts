@@ -14,6 +14,7 @@ const beyond: Readonly<Record<string, readonly string[]>> = {
   smoke: ['chat-limit', 'rpc-limit', '(run)', '(run)'],
   'abuse-block': ['rate-limited', '(run)'],
   races: ['whole-limit', '(run)'],
+  'partner-tiers': ['up-to-large', '(run)'],
   'rate-limit': ['up-to-chat', 'up-to-rpc', 'second-chat', 'second-rpc', '(run)', '(run)'],
 }
 /** Scenarios that wait for the end of a window or of a second block, search for a rate, or need many samples. */
