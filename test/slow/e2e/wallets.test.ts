@@ -55,7 +55,7 @@ describe.concurrent('a shipped scenario with wallets on both chains passes, with
     expect(beyond).toEqual([])
     const observations = await readObservations(out)
     const payments = paymentsIn(observations).map(([, statuses]) => statuses)
-    expect(payments.map(({ length }) => length).toSorted()).toEqual([...Array(6).fill(2), ...Array(12).fill(4)])
+    expect(payments.map(({ length }) => length).toSorted()).toEqual([...Array(6).fill(3), ...Array(12).fill(4)])
     for (const statuses of payments) expect(statuses.filter(status => status === 200)).toHaveLength(1)
     for (const wallet of ['w0', 'w1', 'w2', 'w3', 'w4', 'w5'])
       expect(creditOf(observations, wallet)?.toFixed(2)).toBe('15.00')
