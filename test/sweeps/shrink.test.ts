@@ -4,6 +4,7 @@ import type { Contract } from '../../src/contract/contract.ts'
 import { documentedContract } from '../../src/contract/documented.ts'
 import { toObject } from '../../src/lib/json.ts'
 import { randomStream } from '../../src/lib/random.ts'
+import { UsageError } from '../../src/lib/usage-error.ts'
 import type { Lie } from '../../src/service/lies/lie.ts'
 import { allLies, knownLie } from '../../src/service/lies/lies.ts'
 import { isNightly, todays } from '../support/nightly.ts'
@@ -50,7 +51,61 @@ const rows = [
   ['limit.requests.enforced', 'no-request-limit', limits, 21],
 ] as const
 
+/** Each scenario with one list item or member less, or with one number lower by one. */
+function* withoutOnePart(value: unknown, path: string): Generator<{ path: string; left: unknown }> {
+  if (Array.isArray(value))
+    for (const [at, item] of value.entries()) {
+      yield { path: `${path}.${at}`, left: value.toSpliced(at, 1) }
+      for (const part of withoutOnePart(item, `${path}.${at}`))
+        yield { path: part.path, left: value.toSpliced(at, 1, part.left) }
+    }
+  const members = toObject(value)
+  for (const [key, member] of Object.entries(members ?? {})) {
+    const { [key]: _, ...left } = members ?? {}
+    yield { path: `${path}.${key}`, left }
+    for (const part of withoutOnePart(member, `${path}.${key}`))
+      yield { path: part.path, left: { ...members, [key]: part.left } }
+  }
+  if (typeof value === 'number' && value > 0) yield { path: `${path} - 1`, left: value - 1 }
+  const [, times, call] = (typeof value === 'string' && /^(\d+) x (.*)$/.exec(value)) || []
+  if (times !== undefined) yield { path: `${path} - 1`, left: `${Number(times) - 1} x ${call}` }
+}
+
+/**
+ * Without these, a default holds, so nothing is less: who the callers are, as in the run; the network; how a response comes,
+ * and the bound of its length; and the definition of a probe that each scenario has.
+ */
+const hasDefault =
+  /^callers\.tier$|^stages\.\d+\.(callers|first-caller)$|^calls\.\w+\.(network|stream|max-completion-tokens)$|^calls\.(wrong-media-type|unlisted-method)$/
+
+function refusal(error: unknown): null {
+  if (error instanceof UsageError) return null
+  throw error
+}
+
 describe('the smallest scenario', () => {
+  test.each(todays(rows, rows.length))('for %s and the lie %s keeps it without any one part', async (...row) => {
+    const [clause, name, scenario] = row
+    const lie = knownLie(name)
+    const { shrunk, withLies } = await shrinkVirtually({ scenario }, clause, lie)
+    if (shrunk === null) expect.fail(`${name} is not found again`)
+    const whole = toObject(shrunk.scenario) ?? {}
+    const parts = Object.entries(whole).filter(([key]) => ['callers', 'calls', 'stages'].includes(key))
+    const results: Record<'violated' | 'kept' | 'refused', string[]> = { violated: [], kept: [], refused: [] }
+    for (const [key, value] of parts)
+      for (const { path, left } of withoutOnePart(value, key)) {
+        const run = await withLies({ ...whole, [key]: left }, [lie]).catch(refusal)
+        const isViolated = run?.report.findings.some(finding => finding.clause === clause)
+        results[run === null ? 'refused' : isViolated ? 'violated' : 'kept'].push(path)
+      }
+    process.stdout.write(`\n${name}: ${JSON.stringify(results)}\n`)
+    expect(
+      results.violated.filter(path => !hasDefault.test(path)),
+      JSON.stringify(whole),
+    ).toEqual([])
+    expect(results.kept.length + results.refused.length).toBeGreaterThan(5)
+  })
+
   test.each(rows)('for %s and the lie %s fails for it alone, and passes with an honest service', async (...row) => {
     const [clause, name, scenario, fewest] = row
     const lie = knownLie(name)
