@@ -105,7 +105,7 @@ function suggestionBlocks({ suggestions, untried, mutants }: GateProof): readonl
     ...suggestions.slice(0, maxSuggestions).flatMap(({ yaml, notices, ...cost }, index): readonly Block[] => [
       {
         kind: 'text',
-        text: `${costOf(cost)}: the score is ${formatRatio((caught + notices.length) / all)}, since it notices ${notices.join(', ')}`,
+        text: `${costOf(cost)}: the score is at least ${formatRatio((caught + notices.length) / all)}, since it notices ${notices.join(', ')}`,
         ...(index > 0 && { afterGap: true }),
       },
       { kind: 'code', language: 'yaml', lines: yaml },

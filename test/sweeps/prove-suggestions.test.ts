@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { formatRatio } from '../../src/lib/format.ts'
 import { type JsonObject, toObject } from '../../src/lib/json.ts'
 import { type DraftPlan, draftScenario, scenarioAt } from '../../src/library/draft.ts'
 import { createSecrets } from '../../src/library/secrets.ts'
@@ -59,6 +60,8 @@ function without(scenario: string, left: readonly string[]) {
 /** Half of the conflicts of a batch differ in their last item alone, so the one that an addition sends may miss these. */
 const inHalf = ['params-not-compared', 'first-item-compared']
 
+const wide = { columns: 200, color: false }
+
 const removals = [
   { scenario: 'idempotency', calls: ['conflict', 'conflict-of-batch'], promises: ['rpc.replay.conflict'] },
 ] as const
@@ -84,6 +87,12 @@ test.each(removals)(
       const proof = await prove(more, false)
       expect(proof.verdict).toBe('pass')
       expect(caughtIn(proof), yaml.join('\n')).toEqual(expect.arrayContaining([...caughtIn(less), ...notices]))
+      // An addition may also notice what another one is suggested for.
+      const told = (caughtIn(less).length + notices.length) / less.mutants.length
+      const text = renderProof({ ...less, suggestions: suggestions.filter(each => each.yaml === yaml) }, wide)
+      expect(text).toContain(`the score is at least ${formatRatio(told)}`)
+      expect(proof.mutants.length).toBe(less.mutants.length)
+      expect(proof.score).toBeGreaterThanOrEqual(told)
     }
   },
 )
@@ -114,7 +123,7 @@ test('without them, thresholds on times and failures are suggested, and cost not
   }
   const text = renderProof(less, { columns: 100, color: false })
   expect(text).toContain('What would notice more')
-  expect(text).toMatch(/No further request: the score is [\d.]+ %, since it notices slower-by-half/)
+  expect(text).toMatch(/No further request: the score is at least [\d.]+ %, since it notices slower-by-half/)
   const pasted = new Set(suggestions.flatMap(({ yaml }) => yaml.map(line => line.trim())))
   for (const columns of [80, 200])
     for (const line of renderProof(less, { columns, color: false }).split('\n'))
