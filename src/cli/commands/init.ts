@@ -12,6 +12,7 @@ import { whyUnreadable } from '../../lib/read-text.ts'
 import { UsageError } from '../../lib/usage-error.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { makePlan } from '../../plan/make-plan.ts'
+import { traitsOf } from '../../plan/plan.ts'
 import { nothingDiscovered } from '../../run/discovery.ts'
 import { parseScenario } from '../../scenario/load-scenario.ts'
 import { limitsFor, tierRatePerMinute } from '../../scenario/tier-rate.ts'
@@ -149,12 +150,12 @@ async function filesForTarget(
       hint: learned,
     })
   const { target, yaml } = learned
-  const { scenario, worstUsd } = scenarioFor(learned, learned.lesson, target)
+  const { scenario, worstUsd, unpriced } = scenarioFor(learned, learned.lesson, target)
   const isUnpriced = worstUsd === null && !isLoopback(target)
   const words = ['run', join(folder, 'turnpike/scenario.yaml'), '--target', target]
   const cost =
     worstUsd === null
-      ? 'No price is known, so no budget can be enforced. State prices in the profile if the target has some.'
+      ? `Of these calls, no price is known: ${unpriced.join(', ')}. So no budget can be enforced. State prices in the profile if the target has some.`
       : `The next command costs at most $${worstUsd} by the prices of the profile.`
   return {
     files: { 'turnpike/profile.yaml': yaml, 'turnpike/scenario.yaml': scenario },
@@ -163,12 +164,12 @@ async function filesForTarget(
   }
 }
 
-/** The scenario, with rates and a budget by its own plan. */
+/** The scenario, with rates and a budget by its own plan, and its calls without a known price. */
 export function scenarioFor(
   { yaml }: Pick<LearnedProfile, 'yaml'>,
   lesson: Lesson,
   target: string,
-): { readonly scenario: string; readonly worstUsd: string | null } {
+): { readonly scenario: string; readonly worstUsd: string | null; readonly unpriced: readonly string[] } {
   const contract = parseProfile(yaml, 'profile.yaml')
   const parsed = (text: string) => parseScenario(text, 'scenario.yaml', contract, () => true)
   const { calls, stages, callers } = parsed(firstScenario(lesson, { tierPerMinute: null, budgetUsd: null }))
@@ -180,7 +181,12 @@ export function scenarioFor(
   const known = { recordings: new Map(), publishedLimits: nothingDiscovered.limits }
   const { worstUsd } = makePlan(unbounded, contract, own, known).forecast
   const budgetUsd = worstUsd === null ? null : inCents(2n * pico(worstUsd))
-  return { scenario: firstScenario(lesson, { tierPerMinute, budgetUsd }), worstUsd }
+  const unpriced = Object.entries(calls).filter(([, call]) => traitsOf(call).cost.arrivals(1, contract) === null)
+  return {
+    scenario: firstScenario(lesson, { tierPerMinute, budgetUsd }),
+    worstUsd,
+    unpriced: unpriced.map(([name]) => name),
+  }
 }
 
 const cent = pico('0.01')

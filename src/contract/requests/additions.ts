@@ -34,6 +34,7 @@ export const additionTerms = {
       z
         .string()
         .max(1_000)
+        .refine(text => !isIssued(text), 'a text that is no secret: addresses are in reports and logs')
         .describe('a parameter in the address of each request, such as `api-version`, with its value'),
     )
     .meta({ ...keyed('parameter'), isOpen: true }),

@@ -122,6 +122,10 @@ describe('a mistake in a profile', () => {
       'p.yaml:1:19: got "Authorization", expected another header than that of the key, auth.header',
     ],
     ['requestQuery: { "a b": "1" }', 'p.yaml:1:17: got "a b", expected the name of a parameter'],
+    [
+      `requestQuery: { version: sk-${'4f7Q'.repeat(8)} }`,
+      'p.yaml:1:26: got a text that looks like a key, expected a text that is no secret: addresses are in reports and logs',
+    ],
     ['requestQuery: { a: 1 }', 'p.yaml:1:20: got 1, expected string'],
     [
       'billing: { balance: { pointer: /left } }',

@@ -50,12 +50,14 @@ test.each<[name: string, from: LearnFrom, kinds: string[], rate: string]>([
 ])('a first scenario for %s fits it', async (_, from, kinds, rate) => {
   const lesson = await learnFrom(from)
   const target = 'https://api.example.com/v1'
-  const { scenario, worstUsd } = scenarioFor(lesson, lesson, target)
+  const { scenario, worstUsd, unpriced } = scenarioFor(lesson, lesson, target)
   // Every limit of the profile is known here, so a rate above one would be refused.
   const { calls, callers, budgetUsd, stages } = parseScenario(scenario, 's.yaml', parseProfile(lesson.yaml, 'p.yaml'))
   expect(Object.keys(calls)).toEqual(kinds)
   expect(callers.count).toBe(1)
   expect(/rate: ([^,]+),/.exec(scenario)?.[1]).toEqual(rate)
+  expect(unpriced.length > 0).toBe(worstUsd === null)
+  expect(kinds).toEqual(expect.arrayContaining([...unpriced]))
   if (worstUsd !== null) expect(Number(budgetUsd)).toBeGreaterThanOrEqual(2 * Number(worstUsd))
   // The target is elsewhere: a run refuses a plan that could cost more than its budget, or that has none.
   const folder = freshDirectory()
