@@ -17,7 +17,6 @@ export type {
   ShrinkProgress,
   ShrinkRunOptions as ShrinkOptions,
 } from './library/options.ts'
-export { renderReport } from './library/render-report.ts'
 export { runScenario as run } from './library/run-scenario.ts'
 export type { LocalServiceOptions as ServiceOptions, StartedService } from './library/start-service.ts'
 export { startReferenceService as startService } from './library/start-service.ts'
@@ -25,6 +24,7 @@ export type { GateProof as Proof } from './prove/prove.ts'
 export { proveScenario as prove } from './prove/prove-scenario.ts'
 export type { Report, Verdict } from './report/document.ts'
 export type { Format } from './report/render/renderers.ts'
+export { renderReport } from './report/render/renderers.ts'
 export type { ScenarioInput as Scenario } from './scenario/schema.ts'
 export type { ShrunkFinding as Shrunk } from './shrink/shrink-finding.ts'
 export { shrinkRun as shrink } from './shrink/shrink-run.ts'

@@ -61,3 +61,7 @@ export const comparisonRenderers = {
 >
 
 export type ComparisonFormat = keyof typeof comparisonRenderers
+
+/** The report as `turnpike run --format` prints it: as text without colors, 100 columns wide. */
+export const renderReport = (report: Report, format: Format = 'text'): string =>
+  renderers[format](report, { columns: 100, color: false, directory: null })
