@@ -1,4 +1,5 @@
 import { type LimitForm, limitForms } from '../contract/limit-headers/forms.ts'
+import { furtherUnits } from '../contract/limit-headers/further-limits.ts'
 import {
   type DialectName,
   dialectNames,
@@ -9,7 +10,7 @@ import {
   limitHeadersOf,
   limitStatements,
 } from '../contract/limit-headers/limit-headers.ts'
-import { type Policy, policiesIn } from '../contract/limit-headers/policies.ts'
+import { countsRequests, type Policy, policiesIn } from '../contract/limit-headers/policies.ts'
 import type { Answer } from './asker.ts'
 import { cite, type Fact, unknown, value } from './question.ts'
 
@@ -120,7 +121,7 @@ function statementFact(
 export function windowFacts(replies: readonly Answer[]): readonly Fact[] {
   for (const reply of replies)
     for (const name of ['ratelimit-policy', 'x-ratelimit-limit']) {
-      const seconds = policiesIn(reply.headers[name]).map(windowOf).find(isPositive)
+      const seconds = policiesIn(reply.headers[name]).filter(countsRequests).map(windowOf).find(isPositive)
       if (seconds !== undefined)
         return [value(['limits', 'windowMs'], seconds * 1_000, reply, `${name}: ${reply.headers[name]}`)]
     }
@@ -136,16 +137,22 @@ export function furtherFacts(replies: readonly Answer[], dialect: DialectName | 
   const path = (name: string) => ['limits', 'further', name] as const
   if (dialect === 'ietf') {
     const reply = replies.findLast(({ headers }) => headers['ratelimit-policy'] !== undefined)
-    // The first policy is the limit of requests.
     if (reply === undefined) return []
-    return policiesIn(reply.headers['ratelimit-policy'])
-      .slice(1)
+    const policies = policiesIn(reply.headers['ratelimit-policy'])
+    // The first policy of requests is their limit.
+    const first = policies.find(countsRequests)
+    return policies
+      .filter(policy => policy !== first)
       .flatMap(policy => {
         const name = /^"([A-Za-z][\w.-]{0,63})"$/.exec(policy.name)?.[1]
         const [amount = null, seconds] = [policy.parameters.get('q'), windowOf(policy)]
-        // A policy that names its unit counts something other than requests.
-        if (name === undefined || policy.parameters.has('qu') || !isPositive(amount) || !isPositive(seconds)) return []
-        const limit = { counts: 'requests', amount, windowMs: seconds * 1_000 }
+        const counts = furtherUnits.find(unit => unit === (policy.unit ?? 'requests'))
+        if (name === undefined || counts === undefined || !isPositive(amount) || !isPositive(seconds))
+          return unknown(
+            'limits.further',
+            `${cite(reply)}: the policy ${policy.text} is not one that a profile can state`,
+          )
+        const limit = { counts, amount, windowMs: seconds * 1_000 }
         return value(path(name), limit, reply, `ratelimit-policy: ${policy.text}`)
       })
   }

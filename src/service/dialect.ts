@@ -71,11 +71,12 @@ export function withMember(
   member: string,
   value: string,
   { windowMs }: WritingTime,
-  policy = 'default',
+  { name, unit }: { readonly name: string; readonly unit: string } = { name: 'default', unit: 'requests' },
 ): string {
   if (member.length > 1) return known === undefined ? `${member}=${value}` : `${known}, ${member}=${value}`
-  const item = `${known ?? `"${policy}"`};${member}=${value}`
-  return member === 'q' ? `${item};w=${windowMs / 1_000}` : item
+  const item = `${known ?? `"${name}"`};${member}=${value}`
+  if (member !== 'q') return item
+  return `${item};w=${windowMs / 1_000}${unit === 'requests' ? '' : `;qu="${unit}"`}`
 }
 
 /** The wait of a 429 in the form of the dialect, instead of the seconds that the document leaves open. */

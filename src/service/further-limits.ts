@@ -117,7 +117,7 @@ export function createFurtherLimits(contract: Contract, rules: FurtherRules) {
 
 function writeLimit(
   headers: Record<string, string>,
-  { at, name, windowMs }: FurtherLimit,
+  { at, name, counts: unit, windowMs }: FurtherLimit,
   { limit, remaining, resetMs }: FurtherStatement,
   nowMs: number,
 ): void {
@@ -131,7 +131,7 @@ function writeLimit(
     const { header, form, member } = statement
     const text = (limitForms[form] as LimitForm).write(values[part], now)
     if (member === null) headers[header] = text
-    else items.set(header, withMember(items.get(header), member, text, now, name))
+    else items.set(header, withMember(items.get(header), member, text, now, { name, unit }))
   }
   for (const [header, item] of items) headers[header] = headers[header] ? `${headers[header]}, ${item}` : item
 }

@@ -7,22 +7,32 @@ type Headers = Readonly<Record<string, string>>
 export type Policy = {
   readonly text: string
   readonly name: string
+  /** What it counts: `tokens` of `"daily";q=1000;qu="tokens"`; null: it does not say, which means requests. */
+  readonly unit: string | null
+  /** Those that are numbers; null: another value. */
   readonly parameters: ReadonlyMap<string, number | null>
 }
 
+/** Parts between marks that are not in quotes. */
+const between = { ',': /(?:"(?:[^"\\]|\\.)*"|[^,])+/g, ';': /(?:"(?:[^"\\]|\\.)*"|[^;])+/g } as const
+const split = (text: string, mark: keyof typeof between): readonly string[] =>
+  (text.match(between[mark]) ?? []).map(part => part.trim())
+
 /** The policies of a header, in its order. */
 export function policiesIn(text: string | undefined): readonly Policy[] {
-  return (text ?? '').split(',').map(part => {
-    const [name = '', ...rest] = part.split(';').map(each => each.trim())
-    const parameters = rest
-      .map(each => each.split('='))
-      .map(([key = '', value = '']) => [key, numberIn(value)] as const)
-    return { text: part.trim(), name, parameters: new Map(parameters) }
+  return split(text ?? '', ',').map(part => {
+    const [name = '', ...rest] = split(part, ';')
+    const parameters = rest.map(each => each.split('=')).map(([key = '', value = '']) => [key, value] as const)
+    const unit = parameters.find(([key]) => key === 'qu')?.[1].replaceAll('"', '') ?? null
+    return { text: part, name, unit, parameters: new Map(parameters.map(([key, value]) => [key, numberIn(value)])) }
   })
 }
 
+export const countsRequests = ({ unit }: Policy): boolean => unit === null || unit === 'requests'
+
+/** The policy of requests with this window. */
 const ofWindow = (policies: readonly Policy[], windowMs: number): Policy | undefined =>
-  policies.find(({ parameters }) => parameters.get('w') === windowMs / 1_000)
+  policies.find(each => countsRequests(each) && each.parameters.get('w') === windowMs / 1_000)
 
 const named = (policies: readonly Policy[], policy: string): Policy | undefined =>
   policies.find(({ name }) => name === `"${policy}"` || name === policy)
@@ -43,8 +53,14 @@ export function ownPolicy(at: LimitStatement, headers: Headers, windowMs: number
   if (at.policy !== undefined) return named(policies, at.policy)?.text ?? onlyPolicy(policies)
   const own = ofWindow(policies, windowMs)
   if (own !== undefined) return own.text
-  const name = ofWindow(namedBeside(at, headers), windowMs)?.name
-  return policies.find(each => each.name === name)?.text ?? text
+  const beside = namedBeside(at, headers)
+  const name = ofWindow(beside, windowMs)?.name
+  const found = policies.find(each => each.name === name)
+  if (found !== undefined) return found.text
+  const countsOthers = (policy: Policy) =>
+    !countsRequests(policy) || beside.some(each => each.name === policy.name && !countsRequests(each))
+  const ofRequests = policies.filter(policy => !countsOthers(policy))
+  return ofRequests.length === policies.length ? text : ofRequests[0]?.text
 }
 
 /**

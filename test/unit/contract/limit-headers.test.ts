@@ -271,3 +271,18 @@ describe('a further limit', () => {
     expect(stated(limit, other)).toEqual([{ limit: 10, remaining: null, reset: null }])
   })
 })
+
+test('a policy that counts something else is not that of requests', () => {
+  const contract = speaking('ietf')
+  const ietf = (policy: string, ratelimit: string) =>
+    statedRequests({ 'ratelimit-policy': policy, ratelimit }, contract)
+  const requests = '"default";q=100;w=60'
+  const tokens = '"tokens";q=10000;w=60;qu="tokens"'
+  const all = { limit: 100, remaining: 99, reset: 30_000 }
+  expect(ietf(`${tokens}, ${requests}`, '"tokens";r=9000;t=20, "default";r=99;t=30')).toEqual(all)
+  expect(ietf(`${requests};qu="requests", ${tokens}`, '"default";r=99;t=30')).toEqual(all)
+  // The tightest policy is the one of tokens, so that of requests is not stated.
+  expect(ietf(`${requests}, ${tokens}`, '"tokens";r=0;t=20')).toEqual({ limit: 100, remaining: null, reset: null })
+  expect(ietf(tokens, '"tokens";r=0;t=20')).toEqual({ limit: null, remaining: null, reset: null })
+  expect(ietf('"a,b;c";q=5;w=1, "default";q=100;w=60', '"a,b;c";r=4;t=1, "default";r=99;t=30')).toEqual(all)
+})

@@ -65,7 +65,13 @@ describe('a gateway that states its limits in a dialect', () => {
   })
 
   test.each([
-    ['ietf', { burst: { counts: 'requests', amount: 11, windowMs: 30_000 } }],
+    [
+      'ietf',
+      {
+        burst: { counts: 'requests', amount: 11, windowMs: 30_000 },
+        daily: { counts: 'tokens', amount: 900_000, windowMs: 30_000 },
+      },
+    ],
     [
       'anthropic',
       {
@@ -83,6 +89,7 @@ describe('a gateway that states its limits in a dialect', () => {
 
   test.each([
     ['a partition key', ';pk=:YWNtZQ==:', true],
+    ['the unit of requests', ';qu="requests"', true],
     ['a unit other than requests', ';qu="content-bytes"', false],
   ])('a further policy with %s', async (_, parameter, isLearned) => {
     const burst = {
@@ -103,6 +110,24 @@ describe('a gateway that states its limits in a dialect', () => {
     const { yaml } = await learnFrom({ contract: speaking('ietf', { further: { burst } }), over })
     const { further, windowMs } = parseProfile(yaml, 'learned.yaml').limits
     expect([further, windowMs]).toEqual([isLearned ? { burst } : {}, 60_000])
+  })
+
+  test('a policy of tokens before that of requests is not taken for it', async () => {
+    const open = { algorithm: null, headers: {}, unused: null }
+    const daily = { counts: 'tokens', amount: 900_000, windowMs: 30_000, ...open } as const
+    const turned = (list: string) => list.split(', ').toReversed().join(', ')
+    const over = (service: Transport) =>
+      foreign(async (...request) => {
+        const answer = await service(...request)
+        const { ratelimit, 'ratelimit-policy': policies } = answer.headers
+        if (ratelimit === undefined || policies === undefined) return answer
+        const stated = { ratelimit: turned(ratelimit), 'ratelimit-policy': turned(policies) }
+        return { ...answer, headers: { ...answer.headers, ...stated } }
+      })
+    const { yaml, differences } = await learnFrom({ contract: speaking('ietf', { further: { daily } }), over })
+    const { further, windowMs } = parseProfile(yaml, 'learned.yaml').limits
+    expect([further, windowMs]).toEqual([{ daily }, 60_000])
+    expect(limitLines(differences)).toEqual([])
   })
 
   test.each(['kong', 'github', 'anthropic'] as const)(
