@@ -1,6 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
 import { moneyHeaderNames } from '../contract/headers.ts'
+import { limitForms } from '../contract/limit-headers/forms.ts'
 import { limitHeadersOf, statedWait, statesWait } from '../contract/limit-headers/limit-headers.ts'
 import type { HeaderValues } from '../contract/requests/additions.ts'
 import { statedAmounts } from '../judge/checks/completion.ts'
@@ -278,13 +279,8 @@ function build(
   runId: string,
   headerValues?: HeaderValues,
 ): BuiltRequest {
-  return buildRequest(plan, { firstId: first ?? call, step }, headers, {
-    contract,
-    bounds,
-    seed: 0,
-    runId,
-    headerValues,
-  })
+  const context = { contract, bounds, seed: 0, runId, headerValues }
+  return buildRequest(plan, { firstId: first ?? call, step }, headers, context)
 }
 
 /** The limit that a request may draw on. */
@@ -367,10 +363,10 @@ function windowOf(reply: Answer, wallMs: number, contract: Contract, refused: nu
   const waitMs = isOver ? statedWait(limits, headers) : null
   if (remaining === null && waitMs === null)
     return isOver ? { remaining: 0, tokens: null, resetMs: wallMs + afterMs(headers, refused) } : null
-  // The unit of a documented reset is not known yet.
-  const raw = limits.isDocumented ? numberIn(headers['x-ratelimit-reset-requests']) : null
   const nowMs = targetWallMs(headers, wallMs)
-  const leftMs = raw !== null ? resetInMs(raw, nowMs) : statesWait(limits.requests) ? stated : stated && stated - nowMs
+  // The form of a documented reset is not known yet.
+  const ownMs = limits.isDocumented ? resetInMs(headers['x-ratelimit-reset-requests'] ?? '', nowMs) : null
+  const leftMs = ownMs ?? (statesWait(limits.requests) ? stated : stated && stated - nowMs)
   return {
     remaining: isOver ? 0 : (remaining ?? 1),
     tokens: statedTokens(headers, contract).remaining,
@@ -379,11 +375,13 @@ function windowOf(reply: Answer, wallMs: number, contract: Contract, refused: nu
 }
 
 /** How long to wait after a 429 of an unknown dialect, which comes after others. */
-function afterMs({ 'retry-after': seconds }: Headers, refused: number): number {
-  const stated = numberIn(seconds)
-  return stated === null
+function afterMs(headers: Headers, refused: number): number {
+  const [stated] = (['ms', 'seconds', 'http-date'] as const).flatMap(
+    form => statedWait({ retryAfter: form }, headers) ?? [],
+  )
+  return stated === undefined
     ? (unstatedWaitsMs[refused] ?? longestWindowMs)
-    : Math.min(longestWindowMs, stated * 1_000 + 1_100)
+    : Math.min(longestWindowMs, Math.max(0, stated) + 1_100)
 }
 
 /** The target's clock where it states a date, or else ours. */
@@ -392,8 +390,10 @@ function targetWallMs({ date }: Headers, wallMs: number): number {
   return Number.isFinite(dateMs) ? dateMs : wallMs
 }
 
-/** How long until a reset that is stated as seconds, Unix seconds or Unix milliseconds. */
-function resetInMs(reset: number, nowMs: number): number {
+/** How long until a reset that is stated as seconds, Unix seconds, Unix milliseconds or a duration; null: it is none of them. */
+function resetInMs(text: string, nowMs: number): number | null {
+  const reset = numberIn(text)
+  if (reset === null) return limitForms.duration.read(text)
   if (reset > 1e11) return reset - nowMs
   return reset > 1e9 ? reset * 1000 - nowMs : reset * 1000
 }

@@ -145,6 +145,18 @@ test('a refusal without a stated wait is asked again, soon at first, and its ans
   expect(sentMs[3]).toBeLessThan(8_000)
 })
 
+test.each<[string, Record<string, string>]>([
+  ['seconds', { 'retry-after': '9' }],
+  ['milliseconds', { 'retry-after-ms': '9000' }],
+  ['a date', { 'retry-after': 'Sat, 01 Aug 2026 12:00:09 GMT', date: 'Sat, 01 Aug 2026 12:00:00 GMT' }],
+  ['a reset as a duration', { 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '9s' }],
+])('waits after a refusal for as long as it states: %s', async (_, headers) => {
+  const { times, sentMs } = askerFor(call => (call === 2 ? { status: 429, headers } : {}))
+  await times(2, rpcCall)
+  expect(sentMs[2]).toBeGreaterThanOrEqual(9_000)
+  expect(sentMs[2]).toBeLessThan(11_000)
+})
+
 test('requests beyond a limit are asked once, since their refusal is the answer', async () => {
   const { times, sentMs } = askerFor(() => ({ status: 429 }))
   const replies = await times(3, { ...rpcCall, isBeyondLimit: true })
