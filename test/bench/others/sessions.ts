@@ -3,12 +3,9 @@ import { logFiles, observationsIn } from '../../../src/storage/run-directory.ts'
 import { findProgram, noteUnpinned, onServer, targetCore } from '../support/child.ts'
 import type { Bench, Figure } from '../support/figure.ts'
 import { guidellmVariable, runGuidellm } from '../support/guidellm.ts'
+import { sessionsScenario, tokens, tokensPerSecond, turns } from '../support/sessions.ts'
 import { runShipped, streamProfile } from '../support/shipped.ts'
 
-const turns = 3
-const tokens = 20
-/** Of each stream. */
-const tokensPerSecond = 20
 /** A client that reads fewer of the tokens that sessions without any pause would get cannot drive that many. */
 const minShare = 0.95
 const maxLatenessMs = 5
@@ -77,7 +74,7 @@ const onPacedServer = (work: (port: string) => Promise<Driven>): Promise<Driven>
 
 const driveOurs = (sessions: number, seconds: number): Promise<Driven> =>
   onPacedServer(async port => {
-    const scenario = scenarioOf(sessions, rampSeconds + seconds)
+    const scenario = sessionsScenario(sessions, rampSeconds + seconds)
     const run = { scenario, profile: streamProfile, port, verdicts: ['pass', 'inconclusive'] } as const
     const { read } = await runShipped(run, async directory => {
       const turnsOf: Observation[] = []
@@ -118,16 +115,6 @@ function latenessIn(observations: readonly Observation[], window: Window): numbe
 
 const shareOf = (chunks: number, sessions: number, seconds: number): number =>
   chunks / (seconds * sessions * tokensPerSecond)
-
-const scenarioOf = (sessions: number, seconds: number): string => `
-name: bench
-callers: { count: 1 }
-calls:
-  talk: { kind: conversation, model-tier: XS, turns: ${turns}, user-tokens: 16, max-completion-tokens: ${tokens}, think: 0s }
-stages: [{ name: load, duration: ${seconds}s, shape: constant, rate: ${(sessions / turns).toFixed(1)}/s, mix: { talk: 1 } }]
-bounds: { max-in-flight: ${4 * sessions} }
-thresholds: [{ expect: violations == 0, why: The server keeps every promise. }]
-`
 
 /** guidellm begins as many sessions at once, and the next turn or session as soon as one ends. */
 const driveGuidellm = (program: string, sessions: number, seconds: number): Promise<Driven> =>

@@ -4,11 +4,9 @@ import { logFiles, observationsIn } from '../../../src/storage/run-directory.ts'
 import type { ServedStream } from '../programs/stamping-server.ts'
 import { noteUnpinned, onServer, reportOf, targetCore } from '../support/child.ts'
 import type { Bench, Figure } from '../support/figure.ts'
+import { sessionsScenario, tokens, tokensPerSecond, turns } from '../support/sessions.ts'
 import { runShipped, streamProfile } from '../support/shipped.ts'
 
-const turns = 3
-const tokens = 20
-const tokensPerSecond = 20
 /** V8 compiles during these. */
 const warmUpMs = 6_000
 
@@ -52,7 +50,7 @@ function quantile(errorsMs: readonly number[], share: number): number {
 function errorsByTurn(sessions: number, seconds: number): Promise<readonly (readonly TurnError[])[]> {
   const args = [tokensPerSecond, 1, tokens].map(String)
   return onServer('./programs/stamping-server.js', args, { core: targetCore }, async (port, server) => {
-    const scenario = scenarioOf(sessions, warmUpMs / 1_000 + seconds)
+    const scenario = sessionsScenario(sessions, warmUpMs / 1_000 + seconds)
     const run = { scenario, profile: streamProfile, port, verdicts: ['pass', 'inconclusive'] } as const
     const { read } = await runShipped(run, async directory => {
       const recorded: Observation[] = []
@@ -81,13 +79,3 @@ function errorOf(observation: Observation, served: ReadonlyMap<string, ServedStr
   const ttftMs = writtenMs - ofTarget.arrivedMs
   return { fromDueMs: firstTokenMs - dueMs - ttftMs, fromSentMs: firstTokenMs - sentMs - ttftMs }
 }
-
-const scenarioOf = (sessions: number, seconds: number): string => `
-name: bench
-callers: { count: 1 }
-calls:
-  talk: { kind: conversation, model-tier: XS, turns: ${turns}, user-tokens: 16, max-completion-tokens: ${tokens}, think: 0s }
-stages: [{ name: load, duration: ${seconds}s, shape: constant, rate: ${(sessions / turns).toFixed(1)}/s, mix: { talk: 1 } }]
-bounds: { max-in-flight: ${4 * sessions} }
-thresholds: [{ expect: violations == 0, why: The server keeps every promise. }]
-`
