@@ -17,9 +17,10 @@ const trials = todays(
   10,
 )
 const most = 600
+const wholeRuns = Array.from({ length: 300 }, (_, index) => index)
 
 /** How often at most, if the true share is `error`: beyond it only one time in a thousand. */
-const atMost = (error: number) => error + 3.1 * Math.sqrt((error * (1 - error)) / trials.length)
+const atMost = (error: number, runs = trials.length) => error + 3.1 * Math.sqrt((error * (1 - error)) / runs)
 
 test.each([
   ['at the bound', 0.05, () => 0.05, ['above', 'below']],
@@ -44,6 +45,33 @@ test('four thresholds together are wrong in at most 5 % of runs', () => {
     })
   expect(trials.filter(isWrong).length / trials.length).toBeLessThanOrEqual(atMost(decisionError))
 })
+
+const gate = `name: gate
+callers: { count: 8 }
+calls: { read: { kind: rpc, network: ethereum-mainnet, methods: { eth_blockNumber: 1 } } }
+stages: [{ name: load, shape: constant, duration: 60s, rate: 10/s, mix: { read: 1 } }]
+thresholds: [{ expect: status(500) <= 5%, why: Users give up. }]
+`
+
+test.each([
+  ['a little above the bound', 0.055, 'pass'],
+  ['a little below it', 0.045, 'fail'],
+] as const)(
+  'whole runs that may end after each response decide wrongly in at most 5 %%: %s',
+  async (_, chance, wrong) => {
+    const ended = { wrongly: 0, early: 0 }
+    const runs = todays(wholeRuns, 30)
+    for (const seed of runs) {
+      const faults = [{ status: 500, probability: chance }] as const
+      const { report } = await virtualRun({ scenario: gate, seed, faults, untilDecided: true })
+      if (report.run.ended !== 'decided') continue
+      ended.early++
+      if (report.verdict === wrong) ended.wrongly++
+    }
+    process.stdout.write(`\n${chance}: ${ended.early} of ${runs.length} runs ended early, ${ended.wrongly} wrongly\n`)
+    expect(ended.wrongly / runs.length).toBeLessThanOrEqual(atMost(decisionError, runs.length))
+  },
+)
 
 const shipped = readdirSync('scenarios').filter(name => name.endsWith('.yaml'))
 /** That of the profile which the scenario names. */
