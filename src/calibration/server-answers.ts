@@ -134,8 +134,10 @@ export function createCalibrationAccount(clock: Clock): { readonly draw: (tokens
         resetMs,
         serial: ++serial,
       }
-      spentTokens += tokens
-      if (tokens > 0) picoUsd -= costPicoUsd(tokens)
+      if (tokens > 0) {
+        spentTokens += promptTokens + tokens
+        picoUsd -= costPicoUsd(tokens)
+      }
       return state
     },
   }
