@@ -88,6 +88,11 @@ export function roundPico(amount: bigint, decimals: number): string {
   return `${sign}${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`
 }
 
+export const cent = pico('0.01')
+
+/** An amount in pico-USD, rounded up to whole cents. */
+export const wholeCents = (amount: bigint): bigint => ((amount + cent - 1n) / cent) * cent
+
 /** |a − b|. */
 export const absDifference = (a: bigint, b: bigint): bigint => (a > b ? a - b : b - a)
 

@@ -1,7 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
 import { formatPico } from '../lib/money.ts'
-import { type Call, traitsOf } from './plan.ts'
+import { type Call, type Plan, traitsOf } from './plan.ts'
 
 /** Arrivals of each call; expectations, so they may be fractions. */
 type CallCounts = readonly { readonly call: Call; readonly arrivals: number }[]
@@ -16,6 +16,10 @@ export function maxUsd(counts: CallCounts, contract: Contract): string | null {
   }
   return formatPico(picoUsd)
 }
+
+/** The names of the calls whose price is unknown. */
+export const unpricedIn = (calls: Plan['calls'], contract: Contract): readonly string[] =>
+  Object.entries(calls).flatMap(([name, call]) => (maxUsd([{ call, arrivals: 1 }], contract) === null ? [name] : []))
 
 /**
  * What to reserve for an arrival and for each of its requests, in pico-USD: the maximum, even for requests that should be

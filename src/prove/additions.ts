@@ -1,7 +1,7 @@
 import { probeNames } from '../contract/probes.ts'
 import { promisesAny } from '../contract/promises.ts'
 import { isObject, type JsonObject } from '../lib/json.ts'
-import { formatPico, pico } from '../lib/money.ts'
+import { formatPico, pico, wholeCents } from '../lib/money.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { type DraftPlan, scenarioAt } from '../library/draft.ts'
 import { shippedNames } from '../library/shipped-files.ts'
@@ -170,8 +170,6 @@ function withoutOpening({ callers: { wallets }, forecast: { worstUsd } }: Plan):
   return formatPico(pico(worstUsd) - pico(wallets.topUpUsd) * BigInt(wallets.chains.length))
 }
 
-const cent = pico('0.01')
-
 /**
  * The budget, in whole cents, of a scenario that costs this much more; null: it has it. What is in flight is reserved beside
  * what is spent, so the addition counts twice.
@@ -180,8 +178,7 @@ function budgetWith({ plan: { budgetUsd, forecast }, named: { written, file } }:
   if (budgetUsd === null || usd === null || forecast.worstUsd === null) return null
   const needed = pico(forecast.worstUsd) + 2n * pico(usd)
   if (needed <= pico(budgetUsd)) return null
-  const cents = (needed + cent - 1n) / cent
-  return { ...mappingOf(membersOf(written, file).budget), usd: Number(formatPico(cents * cent)) }
+  return { ...mappingOf(membersOf(written, file).budget), usd: Number(formatPico(wholeCents(needed))) }
 }
 
 export function stageName({ plan }: DraftPlan, call: string): string {

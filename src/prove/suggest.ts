@@ -1,5 +1,5 @@
 import { callFilterOf } from '../judge/not-judged.ts'
-import { isObject, type JsonObject } from '../lib/json.ts'
+import type { JsonObject } from '../lib/json.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { yamlFlow } from '../lib/write-yaml.ts'
 import type { DraftPlan } from '../library/draft.ts'
@@ -16,7 +16,7 @@ import {
 } from './additions.ts'
 import { honestTerms, type Mutant, type MutantTerms } from './mutants.ts'
 import { type MakeRuns, suggestThresholds } from './suggest-thresholds.ts'
-import { addingWallets } from './wallet-additions.ts'
+import { addingWallets, anyPays } from './wallet-additions.ts'
 
 /** The cheapest addition found that makes a scenario notice something, checked by running the scenario with it. */
 export type Suggestion = {
@@ -279,9 +279,8 @@ function yamlOf({ calls, stages, thresholds, replaces }: Addition): readonly str
   const written = Object.entries(calls).map(([name, call]) => `  ${name}: ${yamlFlow(call)}`)
   const { callers, budget, stages: changed = [] } = replaces ?? {}
   const lines = (list: readonly JsonObject[]) => list.map(stage => `  - ${yamlFlow(stage)}`)
-  const pays = Object.values(calls).some(call => isObject(call) && call.kind === 'top-up' && call.pay === true)
   return [
-    ...(pays ? ['# Wallets pay real money. Elsewhere than on this machine, this needs --top-up.'] : []),
+    ...(anyPays(calls) ? ['# Wallets pay real money. Elsewhere than on this machine, this needs --top-up.'] : []),
     ...(callers === undefined ? [] : [inPlaceOf('"callers"'), `callers: ${yamlFlow(callers)}`]),
     ...(budget === undefined ? [] : [inPlaceOf('"budget"'), `budget: ${yamlFlow(budget)}`]),
     ...(written.length === 0 ? [] : ['calls:', ...written]),

@@ -1,6 +1,6 @@
 import { walletProbes } from '../contract/probes/wallets.ts'
 import { isObject, type JsonObject } from '../lib/json.ts'
-import { formatPico, pico } from '../lib/money.ts'
+import { cent, formatPico, pico } from '../lib/money.ts'
 import type { DraftPlan } from '../library/draft.ts'
 import { keyCallers, type Plan } from '../plan/plan.ts'
 import { membersOf } from '../scenario/load-scenario.ts'
@@ -14,15 +14,12 @@ type Visit = {
   readonly about: readonly string[]
   /** By default one. */
   readonly wallets?: number
-  /** Whether it pays. */
-  readonly pays: boolean
 }
 
 /** How many wallets a scenario without any gets: some lies are about the second one. */
 const addedWallets = 2
 /** Wallets on it ask a node before they pay, which has no virtual time. */
 const slowRail = 'solana'
-const cent = pico('0.01')
 
 /** What wallets can do that costs at most a few payments, the cheapest first. */
 export async function addingWallets(
@@ -43,11 +40,11 @@ export async function addingWallets(
   }
   const refused = ['wallet-asks', ...namesOf(paidFor)]
   const all: PricedAddition[] = []
-  for (const { name, calls: sent, about, wallets = 1, pays } of visits(namesOf(paidFor), namesOf(embeddings))) {
-    if (wallets > caller.wallets || (pays && !caller.canPay)) continue
+  for (const { name, calls: sent, about, wallets = 1 } of visits(namesOf(paidFor), namesOf(embeddings))) {
+    const used = Object.fromEntries(Object.entries(calls).filter(([call]) => sent.includes(call)))
+    if (wallets > caller.wallets || (anyPays(used) && !caller.canPay)) continue
     const who = { 'first-caller': caller.first, callers: wallets }
     const stage = { name: stageName(draft, name), shape: 'sequence', duration: '1s', ...who, calls: sent }
-    const used = Object.fromEntries(Object.entries(calls).filter(([call]) => sent.includes(call)))
     const pause = { name: stageName(draft, `${name}-2`), ...pauseOf(2_000) }
     const { replaces } = caller
     const addition = {
@@ -95,6 +92,10 @@ const answeredIn = (stage: string, refused: readonly string[]) =>
         why: 'A wallet without credit is told how to pay.',
       }))
 
+/** Whether one of these calls pays. */
+export const anyPays = (calls: JsonObject): boolean =>
+  Object.values(calls).some(call => isObject(call) && call.kind === 'top-up' && call.pay === true)
+
 const walletCalls = ({ contract: { wallets } }: DraftPlan): JsonObject => {
   const { minimumUsd } = wallets.topUp
   const pay = { kind: 'top-up', pay: true, usd: Number(minimumUsd) }
@@ -126,32 +127,21 @@ function visits(served: readonly string[], embeddings: readonly string[]): reado
   const asked = [...free, 'wallet.no-account', 'wallet.insufficient', 'wallet.payment-required', 'wallet.top-up.offer']
   const charged = ['wallet.billing', 'wallet.charge', 'wallet.balance', 'wallet.top-up.credit']
   return [
+    { name: 'wallet-sign-ins', calls: ['wallet-asks', ...often], about: [...asked, 'wallet.top-up.rails'], wallets: 2 },
+    { name: 'wallet-embeddings', calls: ['wallet-asks', ...embeddings], about: ['wallet.inference'] },
     {
-      ...{ name: 'wallet-sign-ins', calls: ['wallet-asks', ...often], wallets: 2, pays: false },
-      about: [...asked, 'wallet.top-up.rails'],
-    },
-    {
-      ...{ name: 'wallet-embeddings', calls: ['wallet-asks', ...embeddings] },
-      ...{ about: ['wallet.inference'], pays: false },
-    },
-    {
-      ...{ name: 'wallet-refusals', calls: [credit, ...Object.keys(walletProbes)], pays: false },
+      name: 'wallet-refusals',
+      calls: [credit, ...Object.keys(walletProbes)],
       about: ['wallet.failed', 'wallet.charge', 'wallet.balance'],
     },
-    { name: 'wallet-payment', calls: between(['wallet-pays', ...served]), about: charged, pays: true },
-    {
-      ...{ name: 'wallet-payments-of-two', calls: between(['wallet-pays', ...served]), about: charged },
-      ...{ wallets: 2, pays: true },
-    },
-    { name: 'wallet-pays-again', calls: between(['wallet-pays-again']), about: paid, pays: true },
-    { name: 'wallet-pays-at-once', calls: between(['wallet-pays-at-once']), about: paid, pays: true },
-    {
-      ...{ name: 'wallet-pays-thrice', calls: between(['wallet-pays', 'wallet-pays', 'wallet-pays']), about: paid },
-      pays: true,
-    },
+    { name: 'wallet-payment', calls: between(['wallet-pays', ...served]), about: charged },
+    { name: 'wallet-payments-of-two', calls: between(['wallet-pays', ...served]), about: charged, wallets: 2 },
+    { name: 'wallet-pays-again', calls: between(['wallet-pays-again']), about: paid },
+    { name: 'wallet-pays-at-once', calls: between(['wallet-pays-at-once']), about: paid },
+    { name: 'wallet-pays-thrice', calls: between(['wallet-pays', 'wallet-pays', 'wallet-pays']), about: paid },
     ...['less', ...flaws].map(flaw => {
       const name = `wallet-pays-${flaw}`
-      return { name, calls: between([name]), about: refused, pays: true }
+      return { name, calls: between([name]), about: refused }
     }),
   ]
 }

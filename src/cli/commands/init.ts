@@ -7,12 +7,12 @@ import { firstScenario } from '../../learn/first-scenario.ts'
 import type { Lesson } from '../../learn/learn.ts'
 import type { LearnedProfile } from '../../learn/profile-text.ts'
 import { isLoopback } from '../../lib/loopback.ts'
-import { formatPico, pico } from '../../lib/money.ts'
+import { cent, formatPico, pico, wholeCents } from '../../lib/money.ts'
 import { whyUnreadable } from '../../lib/read-text.ts'
 import { UsageError } from '../../lib/usage-error.ts'
 import { oneLine } from '../../lib/visible.ts'
+import { unpricedIn } from '../../plan/cost.ts'
 import { makePlan } from '../../plan/make-plan.ts'
-import { traitsOf } from '../../plan/plan.ts'
 import { nothingDiscovered } from '../../run/discovery.ts'
 import { parseScenario } from '../../scenario/load-scenario.ts'
 import { limitsFor, tierRatePerMinute } from '../../scenario/tier-rate.ts'
@@ -155,7 +155,7 @@ async function filesForTarget(
   const words = ['run', join(folder, 'turnpike/scenario.yaml'), '--target', target]
   const cost =
     worstUsd === null
-      ? `Of these calls, no price is known: ${unpriced.join(', ')}. So no budget can be enforced. State prices in the profile if the target has some.`
+      ? `The price of these calls is unknown: ${unpriced.join(', ')}. So no budget can be enforced. State prices in the profile if the target has some.`
       : `The next command costs at most $${worstUsd} by the prices of the profile.`
   return {
     files: { 'turnpike/profile.yaml': yaml, 'turnpike/scenario.yaml': scenario },
@@ -180,17 +180,12 @@ export function scenarioFor(
   const own = { seed: null, target, budgetUsd: null, topUp: null, only: [] }
   const known = { recordings: new Map(), publishedLimits: nothingDiscovered.limits }
   const { worstUsd } = makePlan(unbounded, contract, own, known).forecast
-  const budgetUsd = worstUsd === null ? null : inCents(2n * pico(worstUsd))
-  const unpriced = Object.entries(calls).filter(([, call]) => traitsOf(call).cost.arrivals(1, contract) === null)
-  return {
-    scenario: firstScenario(lesson, { tierPerMinute, budgetUsd }),
-    worstUsd,
-    unpriced: unpriced.map(([name]) => name),
-  }
+  const budgetUsd = worstUsd === null ? null : formatPico(atLeastOneCent(2n * pico(worstUsd)))
+  const scenario = firstScenario(lesson, { tierPerMinute, budgetUsd })
+  return { scenario, worstUsd, unpriced: unpricedIn(calls, contract) }
 }
 
-const cent = pico('0.01')
-const inCents = (amount: bigint): string => formatPico(((amount > 0n ? amount + cent - 1n : cent) / cent) * cent)
+const atLeastOneCent = (amount: bigint): bigint => (amount > 0n ? wholeCents(amount) : cent)
 
 /** A word of a command line, in quotes where a shell would change it. */
 const shellWord = (word: string): string =>

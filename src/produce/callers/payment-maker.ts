@@ -71,7 +71,7 @@ const encoded = (payment: unknown): string => Buffer.from(JSON.stringify(payment
 
 /** The same payment in other text: all its members are in reverse order. `header`: as `paymentMaker` makes it. */
 export const reordered = (header: string): string =>
-  encoded(withReversedMembers(parseJson(Buffer.from(header, 'base64').toString('utf8'))))
+  encoded(withReversedMembers(parseJson(Buffer.from(header, 'base64'))))
 
 function withReversedMembers(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withReversedMembers)
