@@ -472,14 +472,17 @@ const doors: Readonly<Record<string, Door>> = {
         'src/run/threads.ts',
       ],
       ...['src/main.ts', 'src/run/queue/run-state.ts'],
-      ...['src/traffic/text-source.ts', 'src/traffic/import-traffic.ts', 'src/traffic/own-run.ts'],
+      ...['src/traffic/import-traffic.ts', 'src/traffic/own-run.ts'],
     ],
     because:
       'keys, profile, and scenario come in; first files, log, report and the summary of a CI step go out; the threads of V8; how many files may be open; the scripts of Redis',
   },
   'node:fs/promises': {
-    files: ['src/observation/log.ts', 'src/storage/run-directory.ts', 'src/storage/log-copy.ts'],
-    because: 'what is written while a run goes, or collected from other machines',
+    files: [
+      ...['src/observation/log.ts', 'src/storage/run-directory.ts', 'src/storage/log-copy.ts'],
+      'src/traffic/text-source.ts',
+    ],
+    because: 'what is written while a run goes, or collected from other machines; traffic of any size',
   },
   'node:http': {
     files: ['src/outputs/http-server.ts', 'src/outputs/live-page/page-server.ts', 'src/service/server.ts'],

@@ -100,8 +100,9 @@ const maxExplained = 10
 const maxBadAtFirst = 1_000
 /** Requests that wait to be sorted: spans are written when they end. */
 const maxWaiting = 10_000
-/** Characters of their texts, and numbers of their blocks. */
+/** Bytes of their texts and of the numbers of their blocks. */
 const maxWaitingSize = 2_097_152
+const bytesPerNumber = 8
 
 /** Reads traffic of any size, and writes a trace and a scenario that repeats it. Throws a UsageError. */
 export async function importTraffic(file: string, options: ImportOptions): Promise<ImportedTraffic> {
@@ -223,7 +224,7 @@ function createSorter(take: (row: TraceRow, model: string | null) => boolean) {
   }
 }
 
-const sizeOfRow = ({ hashIds, text }: TraceRow): number => hashIds.length + (text?.length ?? 0)
+const sizeOfRow = ({ hashIds, text }: TraceRow): number => hashIds.length * bytesPerNumber + (text?.length ?? 0)
 
 const bufferLength = 1_048_576
 

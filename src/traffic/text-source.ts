@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { whyNoText, whyNotRead } from '../lib/read-text.ts'
 import { UsageError } from '../lib/usage-error.ts'
 
@@ -9,18 +9,29 @@ export type SourceText = { readonly line: number; readonly text: string }
 const maxTextLength = 67_108_864
 const chunkBytes = 65_536
 
-/** The text of a file of any size, chunk by chunk. `onBytes` gets the bytes of each chunk. Throws a UsageError. */
+/**
+ * The text of a file of any size, chunk by chunk. `onBytes` gets the bytes of each chunk. It reads into one buffer: a stream
+ * takes a new one for each chunk, and their memory is free late. Throws a UsageError.
+ */
 export async function* chunksOf(file: string, onBytes: (bytes: number) => void = () => {}): AsyncIterable<string> {
   const decoder = new TextDecoder()
+  const buffer = Buffer.alloc(chunkBytes)
   let isFirst = true
   try {
-    for await (const chunk of createReadStream(file, { highWaterMark: chunkBytes })) {
-      const bytes = chunk as Buffer
-      const other = whyNoText(bytes, isFirst)
-      if (other !== null) throw new UsageError({ where: file, got: other, expected: 'a text file' })
-      isFirst = false
-      onBytes(bytes.length)
-      yield decoder.decode(bytes, { stream: true })
+    const handle = await open(file)
+    try {
+      while (true) {
+        const { bytesRead } = await handle.read(buffer, 0, chunkBytes)
+        if (bytesRead === 0) break
+        const bytes = buffer.subarray(0, bytesRead)
+        const other = whyNoText(bytes, isFirst)
+        if (other !== null) throw new UsageError({ where: file, got: other, expected: 'a text file' })
+        isFirst = false
+        onBytes(bytesRead)
+        yield decoder.decode(bytes, { stream: true })
+      }
+    } finally {
+      await handle.close()
     }
     yield decoder.decode()
   } catch (cause) {
