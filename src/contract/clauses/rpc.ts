@@ -16,7 +16,7 @@ export const rpcClauses = {
   'rpc.response.error': ['4.3', 'rpc-response', 'The error of an item has an integer code and a message.', { source: 'profile', exercisedBy: 'failing-item' }],
   'rpc.id': [
     '4.3',
-    ['rpc-response', 'dependent-errors'],
+    ['rpc-response', 'dependent-errors', 'probe'],
     'The id of a request is echoed back.',
     { exercisedBy: 'rpc', hides: ['responses cannot be matched with items', ['rpc.item-failure.alone', ...credits]] },
   ],

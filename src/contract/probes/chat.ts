@@ -15,6 +15,13 @@ const wrong = (clause: ProbeClause, members: Members): Probe => ({
   request: chatRequest(() => members),
 })
 
+/** A chat request with this text as its body. */
+const written = (body: string): Probe => ({
+  ...wrong('chat.request', {}),
+  draws: 'control',
+  request: contract => ({ ...chatRequest(() => ({}))(contract), body }),
+})
+
 /** A valid request except for its model. Where the path names the model, a service need not read it in the body. */
 const wrongModel = (model: unknown): Probe => ({
   ...wrong('chat.request', { model }),
@@ -91,6 +98,9 @@ export const chatProbes = {
     request: contract =>
       typed(chatRequest(() => ({ messages: undefined }))(contract), 'application/json; charset=utf-8'),
   },
+
+  'chat-no-json': { ...written('{"model":'), isUnreadable: true },
+  'chat-of-null': written('null'),
 
   'model-missing': wrongModel(undefined),
   'model-no-text': wrongModel(42),

@@ -50,6 +50,20 @@ const alternative = (method: string): Probe => ({
   request: rpcRequest(() => rpcItem(method)),
 })
 
+/** Calls whose ids a careless program does not return as they are. */
+const withIds = (...ids: readonly (number | string)[]): Probe => ({
+  clause: 'rpc.id',
+  as: 'caller',
+  draws: 'rpc',
+  promised: () => [200],
+  names: [],
+  credits: contract => mostExpensiveCall(contract) * ids.length,
+  request: rpcRequest(() => {
+    const calls = ids.map(id => ({ ...rpcItem('eth_blockNumber'), id }))
+    return calls.length === 1 ? calls[0] : calls
+  }),
+})
+
 const {
   'websocket-only': subscriptions,
   'websocket-only-solana': solanaSubscriptions,
@@ -88,6 +102,8 @@ export const rpcProbes = {
   'inherited-method': single('constructor'),
   /** Names that only resemble a listed one. */
   'method-in-other-case': single('ETH_blockNumber'),
+  'net-method-in-other-case': single('NET_VERSION'),
+  'solana-method-in-other-case': single('getslot', 'rpc.unsupported-method', 'solana'),
   'method-with-spaces': single(' eth_blockNumber '),
   'method-of-known-namespace': single('trace_noSuchMethod'),
   'method-with-known-start': single('eth_blockNumberOfNothing'),
@@ -109,6 +125,11 @@ export const rpcProbes = {
   'many-unlisted-methods-in-batch': batch(manyUnlisted),
   'stateless-logs': alternative('eth_getLogs'),
   'raw-transaction': alternative('eth_sendRawTransaction'),
+  // Beyond this number, a program that reads numbers as doubles cannot tell two ids apart, and JSON leaves that open.
+  'large-id': withIds(Number.MAX_SAFE_INTEGER),
+  'negative-id': withIds(-3),
+  'id-of-unusual-letters': withIds(`é 漢 🚦 "\\ ${'i'.repeat(90)}`),
+  'unusual-ids-in-batch': withIds(Number.MAX_SAFE_INTEGER, -3, '1', 'é 漢 🚦 "\\'),
   'rpc-without-method': malformed({ jsonrpc: '2.0', id: 1, params: [] }),
   'rpc-method-no-text': malformed({ ...rpcItem('eth_blockNumber'), method: 7 }),
   'rpc-of-version-1': malformed({ ...rpcItem('eth_blockNumber'), jsonrpc: '1.0' }),

@@ -1,8 +1,8 @@
 import { unknownMember } from '../../contract/chat-options.ts'
-import { isObject } from '../../lib/json.ts'
+import { isObject, parseJson } from '../../lib/json.ts'
 import { amend, amended, type Fields, result } from './decisions.ts'
 import type { LieRow, Lies } from './lie.ts'
-import { isAny, replies, setFields } from './replies.ts'
+import { isAny, isOf, replies, setFields } from './replies.ts'
 
 /** Handles a changed request instead of the one received. */
 const reads = (text: string, change: (body: Fields) => Fields): LieRow =>
@@ -101,6 +101,14 @@ export const chatRequestLies = {
       ...body,
       messages: Array.isArray(body.messages) ? body.messages : [{ role: 'user', content: 'hello' }],
     })),
+    'half-a-chat-is-500': replies(
+      'A chat request that is not JSON returns 500.',
+      isOf('chat', 400),
+      (reply, { request }) => (parseJson(request.body) === undefined ? { ...reply, status: 500 } : reply),
+    ),
+    'null-chat-is-500': replies('A chat request that is null returns 500.', isOf('chat', 400), (reply, { request }) =>
+      parseJson(request.body) === null ? { ...reply, status: 500 } : reply,
+    ),
     'short-prompts-refused': rejects('A prompt of two or three words is rejected.', isShortPrompt),
   },
   'chat.request.message': {

@@ -15,11 +15,13 @@ import {
   not,
   repeatHeader,
   replies,
+  replyText,
   says,
   setHeader,
   setStatus,
   setText,
   withoutHeaders,
+  withText,
 } from './replies.ts'
 
 /** Replaces fields of the responses that fit; undefined removes one. */
@@ -68,6 +70,10 @@ const forwardLike = (text: string, isLike: (method: string, listed: string) => b
     forwards: (method, network) =>
       honest.forwards(method, network) || Object.keys(rpc.methods[network.family]).some(known => isLike(method, known)),
   }))
+
+/** Forwards methods of the allow-list in any letter case. */
+const forwardInAnyCase = (text: string, which: RegExp): LieRow =>
+  forwardLike(text, (method, listed) => which.test(listed) && method.toLowerCase() === listed.toLowerCase())
 
 /** Does not forward a method. */
 const withoutMethod = (method: string): LieRow =>
@@ -150,6 +156,12 @@ export const rpcLies = {
     'id-as-text': amendResponses('The id in the response to a single request is a string.', isSingle, ([item]) => ({
       id: String(item?.id),
     })),
+    'large-ids-rounded': alsoViolating(
+      ['rpc.protocol.id', 'rpc.batch.correlation'],
+      replies('Large ids are rounded.', says(`"id":${Number.MAX_SAFE_INTEGER}`), reply =>
+        withText(reply, replyText(reply).replace(String(Number.MAX_SAFE_INTEGER), '9007199254740992')),
+      ),
+    ),
     'text-id-lost': alsoViolating(
       ['rpc.protocol.id'],
       amendResponses(
@@ -267,10 +279,9 @@ export const rpcLies = {
       'forwards',
       (forwards, method) => forwards || method === 'constructor',
     ),
-    'names-in-any-case': forwardLike(
-      'A method is forwarded in any letter case.',
-      (method, listed) => method.toLowerCase() === listed.toLowerCase(),
-    ),
+    'names-in-any-case': forwardInAnyCase('A method is forwarded in any letter case.', /^/),
+    'net-names-in-any-case': forwardInAnyCase('A method of net is forwarded in any letter case.', /^net_/),
+    'solana-names-in-any-case': forwardInAnyCase('A method of Solana is forwarded in any letter case.', /^[a-z]+$/i),
     'names-trimmed': forwardLike(
       'A method is forwarded with spaces around its name.',
       (method, listed) => method.trim() === listed,
