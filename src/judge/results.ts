@@ -93,7 +93,7 @@ const turnResultSchema = z.object({
   promptTokens: whole,
   cachedTokens: whole,
   cacheableTokens: whole.meta({
-    description: 'At most these can come from a cache: the prompts without their new text.',
+    description: 'At most these can come from a cache: the prompts without their new text, and nothing of cold ones.',
   }),
   claimedUsd: decimal,
   ttftMs: percentilesSchema,
@@ -105,6 +105,10 @@ export type TurnResult = DeepReadonly<z.output<typeof turnResultSchema>>
 /** The sessions of a conversation, and its turns. */
 export const conversationResultSchema = z.object({
   call: z.string(),
+  cache: z
+    .enum(['warm', 'cold'])
+    .default('warm')
+    .meta({ description: 'Whether prompts began as earlier ones did (warm), or each with words of its own (cold).' }),
   started: whole.meta({ description: 'Sessions whose first turn was sent.' }),
   finished: whole.meta({ description: 'Those whose last turn was answered.' }),
   gaveUp: whole.meta({ description: 'Those that ended with a refusal or a failure. The others were cut off.' }),

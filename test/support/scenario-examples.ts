@@ -99,6 +99,7 @@ export const callExamples: Readonly<Record<string, string>> = {
     system-tokens: 1500
     system-groups: 3
     own-system-ratio: 0.1
+    cache: warm
     tools: { ratio: 0.5, result-tokens: 100 to 300, time: 200ms to 2s }
     branches: { ratio: 0.3, count: 2 to 3, turns: 1 to 2 }
     history: synthetic
@@ -107,6 +108,7 @@ export const callExamples: Readonly<Record<string, string>> = {
     after-429: give-up
     after-failure: go-on
   named: { kind: conversation, model: ref-small-24b, turns: 3, user-tokens: 40, max-completion-tokens: 60 }
+  uncached: { kind: conversation, turns: 3, user-tokens: 40, max-completion-tokens: 60, system-tokens: 1500, cache: cold }
   # Needs a profile with keys for chat: idempotency: { calls: [rpc, chat] }
   again:
     kind: conversation

@@ -92,6 +92,11 @@ export function createTurnFold(plan: Pick<Plan, 'calls'>, contract?: Contract): 
   const sessions = new Map<string, Sessions>()
   const turns = new Map<string, Map<number, OwnSums>>()
 
+  const isCold = (call: string): boolean => {
+    const planned = plan.calls[call]
+    return planned?.kind === 'conversation' && planned.cache === 'cold'
+  }
+
   const addSession = (call: string, more: Partial<Sessions>): void =>
     void sessions.set(
       call,
@@ -130,7 +135,7 @@ export function createTurnFold(plan: Pick<Plan, 'calls'>, contract?: Contract): 
     if (counts.cached > 0) own.hits++
     own.promptTokens += counts.prompt
     own.cachedTokens += counts.cached
-    own.cacheableTokens += Math.max(0, counts.prompt - newTokens)
+    own.cacheableTokens += isCold(o.call) ? 0 : Math.max(0, counts.prompt - newTokens)
   }
 
   return {
@@ -142,7 +147,9 @@ export function createTurnFold(plan: Pick<Plan, 'calls'>, contract?: Contract): 
     results: () =>
       Object.keys(plan.calls).flatMap(call => {
         const ofCall = sessions.get(call)
-        return ofCall === undefined ? [] : [resultOf(call, ofCall, turns.get(call) ?? emptyRows())]
+        return ofCall === undefined
+          ? []
+          : [resultOf(call, isCold(call) ? 'cold' : 'warm', ofCall, turns.get(call) ?? emptyRows())]
       }),
     snapshot: () => ({
       sessions: new Map(sessions),
@@ -174,14 +181,19 @@ const mergeRows = mapBy(
   noTurns,
 )
 
-function resultOf(call: string, sessions: Sessions, rows: ReadonlyMap<number, OwnSums>): ConversationResult {
+function resultOf(
+  call: string,
+  cache: ConversationResult['cache'],
+  sessions: Sessions,
+  rows: ReadonlyMap<number, OwnSums>,
+): ConversationResult {
   const turns = [...rows].toSorted(([a], [b]) => a - b).map(([number, own]) => turnResult(number, own))
   const all = [...rows.values()]
   const claimed = all.reduce((total, { claimedPico }) => total + claimedPico, 0n)
   const uncached = all.reduce((total, { uncachedPico }) => total + uncachedPico, 0n)
   const { started, finished, gaveUp } = sessions
   return {
-    call,
+    ...{ call, cache },
     ...{ started, finished, gaveUp },
     claimedUsd: formatPico(claimed),
     uncachedUsd: all.some(({ unpriced }) => unpriced > 0) ? null : formatPico(uncached),

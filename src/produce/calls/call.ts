@@ -66,8 +66,8 @@ export type CalledTool = {
 /** What earlier turns of a session leave to the later ones. Grows while the session goes on. */
 export type SessionHistory = {
   readonly messages: Message[]
-  /** Whether no other session has its system prompt. */
-  readonly isOwn: boolean
+  /** Tokens of the texts that no other session has: not of answers, whose length is open. */
+  ownTokens: number
   /** Of all messages, at most. */
   tokens: number
   /** The ids of the tool calls that the next turn has results for. Empty: the user speaks next. */

@@ -40,7 +40,11 @@ export const conversationRequests: RequestBuilder<CallOf<'conversation'>> = {
     // A conflict has the key of its turn, and says something else.
     const said = role === 'conflict' ? { ...own, text: (tokens: number) => own.text(tokens, role) } : own
     const { tokens, messages } = inputOf(said, history)
-    const newTokens = tokens + (number === 0 && history.isOwn ? plan.systemTokens : 0)
+    const { cache } = plan
+    // After a beginning of its own, nothing of a prompt was sent before, not even what earlier turns said.
+    const newTokens = tokens + (number === 0 || cache === 'cold' ? history.ownTokens : 0)
+    const earlier =
+      cache === 'cold' ? [ownSystem(plan, firstId, number, context), ...history.messages.slice(1)] : history.messages
     const session = `${context.runId}-${firstId}`
     const promptTokens = history.tokens + tokens
     const { maxCompletionTokens } = own
@@ -49,7 +53,7 @@ export const conversationRequests: RequestBuilder<CallOf<'conversation'>> = {
     const place = { isBranch, number: before.filter(each => isOfBranch(steps, each) === isBranch).length }
     const call = chatOfTurn(plan, { promptTokens, maxCompletionTokens, session, callsTool })
     const keyed = { ...keyOf(replay, context.contract, context.runId), ...headers }
-    const built = buildChatOf(call, [...history.messages, ...messages()], keyed, context, onAnswer)
+    const built = buildChatOf(call, [...earlier, ...messages()], keyed, context, onAnswer)
     const { sessionHeader } = plan
     return {
       ...built,
@@ -116,15 +120,32 @@ export function openingHistory(
   firstId: number,
   { seed, runId }: Pick<RequestContext, 'seed' | 'runId'>,
 ): SessionHistory {
-  if (plan.systemTokens === 0) return noHistory()
+  const { systemTokens, systemGroups, ownSystemRatio, cache } = plan
+  if (systemTokens === 0) return noHistory()
   const random = randomStream(seed, `session/${firstId}`)
-  const isOwn = random.next() < plan.ownSystemRatio
-  const group = isOwn ? `own/${firstId}` : `group/${random.int(plan.systemGroups)}`
-  const content = makePrompt(plan.systemTokens, randomStream(seed, `system/${runId}/${group}`))
-  return { messages: [{ role: 'system', content }], isOwn, tokens: plan.systemTokens, called: [] }
+  const isOwn = random.next() < ownSystemRatio
+  const group = isOwn ? `own/${firstId}` : `group/${random.int(systemGroups)}`
+  const opening = systemMessage(plan, group, { seed, runId })
+  return {
+    messages: [opening],
+    ownTokens: isOwn || cache === 'cold' ? systemTokens : 0,
+    tokens: systemTokens,
+    called: [],
+  }
 }
 
-export const noHistory = (): SessionHistory => ({ messages: [], isOwn: false, tokens: 0, called: [] })
+type TextSource = Pick<RequestContext, 'seed' | 'runId'>
+
+/** The system prompt of one turn of a conversation that no cache should serve. */
+const ownSystem = (plan: ConversationCall, firstId: number, number: number, source: TextSource): Message =>
+  systemMessage(plan, `cold/${firstId}/${number}`, source)
+
+const systemMessage = ({ systemTokens }: ConversationCall, whose: string, { seed, runId }: TextSource): Message => ({
+  role: 'system',
+  content: makePrompt(systemTokens, randomStream(seed, `system/${runId}/${whose}`)),
+})
+
+export const noHistory = (): SessionHistory => ({ messages: [], ownTokens: 0, tokens: 0, called: [] })
 
 /** One turn as the plan decides it. The text differs in each run, since a cache of the target may outlive a run. */
 export type Turn = {
@@ -208,6 +229,7 @@ export function addTurn(history: SessionHistory, turn: Turn, { text, calls, retu
     ...(isCall && { tool_calls: calls }),
     ...returned,
   })
+  history.ownTokens += tokens
   history.tokens += tokens + turn.maxCompletionTokens
   history.called = calls.map(({ id }) => id)
 }

@@ -34,22 +34,30 @@ const blocksOf = (conversation: Conversation): readonly Block[] => [
 ]
 
 /** For example `12 sessions, 10 finished, 1 gave up, 1 cut off; $0.0021 each, $0.0036 if nothing were cached`. */
-function sessionsText({ started, finished, gaveUp, claimedUsd, uncachedUsd, ...times }: Conversation): string {
-  const { hitTtftMs, missTtftMs } = times
+function sessionsText(conversation: Conversation): string {
+  const { cache, started, finished, gaveUp, claimedUsd, uncachedUsd } = conversation
   const cut = started - finished - gaveUp
   const others = [...(gaveUp > 0 ? [`${count(gaveUp)} gave up`] : []), ...(cut > 0 ? [`${count(cut)} cut off`] : [])]
   const each = (usd: string) => `$${threeDigits(Number(usd) / Math.max(1, started))}`
   const isCheaper = uncachedUsd !== null && Number(uncachedUsd) > Number(claimedUsd)
   const price = Number(claimedUsd) === 0 ? '' : `; ${each(claimedUsd)} each`
   const uncached = isCheaper && price !== '' ? `, ${each(uncachedUsd)} if nothing were cached` : ''
-  return `${plural(started, 'session')}, ${[`${count(finished)} finished`, ...others].join(', ')}${price}${uncached}${ttftText(hitTtftMs.p50, missTtftMs.p50)}`
+  const sessions = `${plural(started, cache === 'cold' ? 'cold session' : 'session')}`
+  return `${sessions}, ${[`${count(finished)} finished`, ...others].join(', ')}${price}${uncached}${hitText(conversation)}`
 }
 
-/** For example `; TTFT p50 120 ms with a hit, 310 ms without one`. */
-const ttftText = (hitMs: number | null, missMs: number | null): string =>
-  hitMs === null || missMs === null
-    ? ''
-    : `; TTFT p50 ${formatDuration(hitMs)} with a hit, ${formatDuration(missMs)} without one`
+/** For example `; 80 % of answers are hits, TTFT p50 120 ms with a hit, 310 ms without one`. */
+function hitText({ turns, hitTtftMs, missTtftMs }: Conversation): string {
+  const counted = turns.reduce((total, turn) => total + turn.counted, 0)
+  const hits = turns.reduce((total, turn) => total + turn.hits, 0)
+  const times = [
+    ...(hitTtftMs.p50 === null ? [] : [`${formatDuration(hitTtftMs.p50)} with a hit`]),
+    ...(missTtftMs.p50 === null ? [] : [`${formatDuration(missTtftMs.p50)} without one`]),
+  ]
+  const share = counted === 0 ? [] : [`${formatRatio(hits / counted)} of answers are hits`]
+  const texts = [...share, ...(times.length === 0 ? [] : [`TTFT p50 ${times.join(', ')}`])]
+  return texts.length === 0 ? '' : `; ${texts.join(', ')}`
+}
 
 const callsTools = ({ turns }: Conversation): boolean => turns.some(({ toolCalls }) => toolCalls > 0)
 

@@ -30,6 +30,9 @@ import {
 
 const histories = ['target', 'synthetic'] as const
 const reactions = ['go-on', 'give-up'] as const
+const caches = ['warm', 'cold'] as const
+/** Fewer words could begin two prompts by chance. */
+const minColdTokens = 16
 const reactionField = z.enum(reactions, { error: oneOf(reactions) })
 
 const { stream, model, 'model-tier': modelTier } = chatSchema.shape
@@ -74,6 +77,12 @@ export const conversationSchema = mapping({
   'own-system-ratio': probabilityField()
     .default(0)
     .describe('Probability that a session has a system prompt of its own, which no cache can serve.'),
+  cache: z
+    .enum(caches, { error: oneOf(caches) })
+    .default('warm')
+    .describe(
+      'Whether a cache can serve the beginning of a prompt: "warm", as the keys above say; or "cold", never, since each turn has a system prompt of its own.',
+    ),
   tools: toolsField,
   branches: branchesField,
   replays: turnReplaysField,
@@ -106,6 +115,8 @@ export const resolvedConversation = z.object({
   systemTokens: whole,
   systemGroups: whole,
   ownSystemRatio: z.number().min(0).max(1),
+  /** Missing: prompts begin as earlier ones did, as the keys above say. */
+  cache: z.literal('cold').optional(),
   /** Missing: no tool is offered. */
   tools: z.object({ ratio: z.number().min(0).max(1), resultTokens: rangeSchema, timeMs: rangeSchema }).optional(),
   /** Missing: no turn has branches. */
@@ -282,6 +293,7 @@ export const conversation: CallKind<ConversationCall> = {
     'system-tokens': call.systemTokens,
     'system-groups': call.systemGroups,
     'own-system-ratio': call.ownSystemRatio,
+    ...(call.cache && { cache: call.cache }),
     ...(call.tools && {
       tools: {
         ratio: call.tools.ratio,
@@ -328,6 +340,13 @@ export function resolveConversation(value: unknown, context: CallContext): Conve
   const { turns, 'user-tokens': userTokens, 'max-completion-tokens': maxCompletionTokens, stream, tools } = call
   const found = modelOf(value, context)
   const replays = call.replays && resolveTurnReplays(call.replays, stream ?? true, context)
+  const systemTokens = call['system-tokens'] ?? 0
+  const isCold = call.cache === 'cold'
+  if (isCold && systemTokens < minColdTokens)
+    context.report(['cache'], {
+      got: `cold with ${systemTokens} system-tokens`,
+      expected: `"system-tokens" of at least ${minColdTokens}, which are new in each turn`,
+    })
   if (found === null || !isWithinModel(maxCompletionTokens?.to ?? null, found, context)) return null
   if (turns === undefined || userTokens === undefined || maxCompletionTokens === undefined) return null
   return {
@@ -337,9 +356,10 @@ export function resolveConversation(value: unknown, context: CallContext): Conve
     modelTier: found.tier ?? call['model-tier'] ?? null,
     ...{ turns, userTokens, maxCompletionTokens },
     thinkMs: call.think ?? noTime,
-    systemTokens: call['system-tokens'] ?? 0,
+    systemTokens,
     systemGroups: call['system-groups'] ?? 1,
     ownSystemRatio: call['own-system-ratio'] ?? 0,
+    ...(isCold && { cache: 'cold' }),
     ...(tools && { tools: { ratio: tools.ratio, resultTokens: tools['result-tokens'], timeMs: tools.time } }),
     ...(call.branches && { branches: call.branches }),
     ...(replays && { replays }),

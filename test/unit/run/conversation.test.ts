@@ -4,6 +4,7 @@ import { createTurnFold } from '../../../src/judge/metrics/turns.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import { requestTraits } from '../../../src/observation/requests/request.ts'
 import type { TurnDescriptor } from '../../../src/observation/requests/traits.ts'
+import { lie } from '../../../src/service/lies/lie.ts'
 import { lies } from '../../../src/service/lies/lies.ts'
 import { type VirtualRun, virtualRun } from '../../support/virtual-run.ts'
 
@@ -271,5 +272,50 @@ describe('a lie about cached tokens is accused', () => {
     const { report } = await virtualRun(run)
     expect(report.findings.map(each => each.clause)).toEqual([clause])
     expect(report.verdict).toBe('fail')
+  })
+})
+
+describe('a cold phase', () => {
+  const phases = `name: phases
+callers: { count: 4 }
+calls:
+  warm: &talk { kind: conversation, model-tier: S, turns: 3, user-tokens: 40, max-completion-tokens: 40, system-tokens: 1200 }
+  cold: { <<: *talk, cache: cold }
+stages:
+  - { name: cold, duration: 5s, shape: constant, rate: 1/s, mix: { cold: 1 } }
+  - { name: warm, duration: 5s, shape: constant, rate: 1/s, mix: { warm: 1 } }
+budget: { usd: 1 }
+thresholds:
+  - { expect: violations == 0, why: Test. }
+`
+  /** Possible in a warm phase, where all but the new text was sent before. */
+  const halfCached = lie('half-cached', 'Half of every prompt counts as cached.', () => ({
+    cacheUse: (_, prompt) => ({ read: Math.floor(prompt / 2), written: 0 }),
+  }))
+
+  test('has no hits on an honest service, and the warm one after it has', async () => {
+    const { report } = await virtualRun({ scenario: phases })
+    expect(report.findings).toEqual([])
+    expect(report.verdict).toBe('pass')
+    const [warm, cold] = report.conversations
+    expect(warm?.cache).toBe('warm')
+    expect(cold).toMatchObject({ call: 'cold', cache: 'cold', started: 5, finished: 5 })
+    expect(cold?.turns.map(({ hits, cachedTokens, cacheableTokens }) => [hits, cachedTokens, cacheableTokens])).toEqual(
+      [0, 1, 2].map(() => [0, 0, 0]),
+    )
+    expect(cold?.hitTtftMs.p50).toBeNull()
+    expect(cold?.missTtftMs.p50).toBeGreaterThan(0)
+    // The first session of each caller finds an empty cache.
+    expect(warm?.turns.map(({ hits }) => hits)).toEqual([1, 5, 5])
+  })
+
+  test('accuses a target that states cached tokens in it, which the warm one cannot tell', async () => {
+    const { report, observations } = await virtualRun({ scenario: phases, lies: [halfCached] })
+    expect(report.findings.map(({ clause }) => clause)).toEqual(['chat.usage.cached.new'])
+    const [finding] = report.findings
+    const sent = observations.filter(({ call, outcome }) => call === 'cold' && outcome.kind === 'answered')
+    expect(sent).toHaveLength(15)
+    expect(finding?.count).toBe(sent.length)
+    expect(finding?.message).toMatch(/^6\d\d of 1\d\d\d prompt tokens are cached, expected at most \d{2,3}:/)
   })
 })

@@ -51,6 +51,12 @@ describe('a mistake is reported with its place', () => {
     [`${lengths}, history: none`, 's.yaml:4:', 'expected target or synthetic'],
     [`${lengths}, after-429: retry`, 's.yaml:4:', 'expected go-on or give-up'],
     [`${lengths}, own-system-ratio: 2`, 's.yaml:4:', 'expected a probability from 0 to 1'],
+    [`${lengths}, cache: hot`, 's.yaml:4:', 'expected warm or cold'],
+    [
+      `${lengths}, cache: cold`,
+      's.yaml:4:',
+      'got cold with 0 system-tokens, expected "system-tokens" of at least 16, which are new in each turn',
+    ],
     [`${lengths}, session-header: "a b"`, 's.yaml:4:', 'expected the name of a header'],
     ['turns: 3, user-tokens: 20, max-completion-tokens: 1 to 900000', 's.yaml:4:', 'the maximum of ref-small-24b'],
     [`${lengths}, tools: { ratio: 0.5 }`, 's.yaml:4:', 'result-tokens'],
