@@ -35,12 +35,20 @@ export type Task = ({ readonly kind: 'stall' } & Stall) | { readonly kind: 'stam
 /** A time without responses. It starts `phaseMs` after the request with this number, counted from 0. */
 export type Stall = { readonly afterRequest: number; readonly phaseMs: number; readonly stallMs: number }
 
-const rpcBodies = { number: rpcBody('1'), text: rpcBody('"r-1"') }
+/** By the id as the request has it. */
+const rpcBodies = new Map<string, string>()
 const balanceCheckBody = JSON.stringify({ data: { rateLimits: [{ apiModelId: 'other', rateLimits: [] }] } })
 
-function rpcBody(id: string): string {
-  return `{"jsonrpc":"2.0","id":${id},"result":"0x1312d00"}`
+/** The body that echoes the id of a single request. */
+function rpcBody(request: Buffer): string {
+  const start = request.indexOf(idMember) + idMember.length
+  const id = request.toString('latin1', start, request.indexOf(',', start))
+  const body = rpcBodies.get(id) ?? `{"jsonrpc":"2.0","id":${id},"result":"0x1312d00"}`
+  rpcBodies.set(id, body)
+  return body
 }
+
+const idMember = '"id":'
 
 function stallSoon({ phaseMs, stallMs }: Stall): void {
   const beginMs = performance.now() + phaseMs
@@ -121,8 +129,7 @@ const server = createServer(socket => {
     // The balance is that before the request, the remaining requests those after it.
     const balance = usdOf(openingUnits - account.served * 125)
     const listBody = isRpc ? '' : (creditBody(bytes, balance) ?? balanceCheckBody)
-    // The id of a single call is 1 or "r-1".
-    const body = !isRpc ? listBody : bytes.includes('"r-1"') ? rpcBodies.text : rpcBodies.number
+    const body = isRpc ? rpcBody(bytes) : listBody
     if (isRpc) account.served++
     else account.balanceChecks++
     const { served, balanceChecks } = account
