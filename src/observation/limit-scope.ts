@@ -4,7 +4,7 @@ import {
   type LimitStatement,
   type LimitStatements,
   limitHeadersOf,
-  readStatement,
+  readText,
 } from '../contract/limit-headers/limit-headers.ts'
 import { ownPolicy, statesOtherPolicy } from '../contract/limit-headers/policies.ts'
 import { countersOf, type Draw, type LimiterName, limiterOf } from '../contract/limiters.ts'
@@ -35,7 +35,7 @@ function statedIn(at: LimitStatements, headers: Headers, windowMs: number): Stat
 /** The number of the policy of the window, if a header has several. */
 function readPolicy(at: LimitStatement | null, headers: Headers, windowMs: number): number | null {
   const text = at === null ? undefined : ownPolicy(at, headers, windowMs)
-  return at === null || text === undefined ? null : readStatement(at, { [at.header]: text })
+  return at === null || text === undefined ? null : readText(at, text)
 }
 
 /** What a response states about requests and about tokens. Several judges read it, so it is parsed once. */
@@ -83,7 +83,9 @@ const known = memoizeByObject((_: Contract) => new Map<string, ApplicableLimit>(
 
 /** The limits that a request draws on, each looked up once for a contract. */
 export function drawnLimit(draw: Draw, accountTier: AccountTier, contract: Contract): ApplicableLimit {
-  const key = `${accountTier} ${Object.values(draw).join(' ')}`
+  let key: string = accountTier
+  // For each request of a run, so without a list of the values.
+  for (const name in draw) key += ` ${draw[name as keyof Draw]}`
   const ofContract = known(contract)
   const limit = ofContract.get(key) ?? limitOfDraw(draw, accountTier, contract)
   ofContract.set(key, limit)
