@@ -3,7 +3,7 @@ import { documentedContract } from '../contract/documented.ts'
 import { moneyHeaderNames } from '../contract/headers.ts'
 import { limitForms } from '../contract/limit-headers/forms.ts'
 import { limitHeadersOf, statedWait, statesWait } from '../contract/limit-headers/limit-headers.ts'
-import type { HeaderValues } from '../contract/requests/additions.ts'
+import type { AddedSecrets } from '../contract/requests/additions.ts'
 import { statedAmounts } from '../judge/checks/completion.ts'
 import { type Clock, sleepUntil } from '../lib/clock.ts'
 import { toObject } from '../lib/json.ts'
@@ -65,7 +65,7 @@ export type AskerOptions = {
   readonly budgetPico: bigint | null
   readonly maxCalls: number
   /** The secret headers that the profile of the target adds. */
-  readonly headerValues?: HeaderValues | undefined
+  readonly addedSecrets?: AddedSecrets | undefined
   /** Called before a wait for a limit of the target. */
   readonly onWait?: (waitMs: number) => void
 }
@@ -120,7 +120,7 @@ export function createAsker(options: AskerOptions): Asker {
     zeroBalanceKey,
     budgetPico,
     maxCalls,
-    headerValues,
+    addedSecrets,
     onWait = () => {},
   } = options
   const replies: Answer[] = []
@@ -138,7 +138,7 @@ export function createAsker(options: AskerOptions): Asker {
   const balances = new Map<string, { readonly first: bigint; readonly lowest: bigint }>()
   const mask = createMask([
     ...[...caller.keys, ...(otherCaller?.keys ?? []), zeroBalanceKey ?? ''],
-    ...Object.values(headerValues ?? {})
+    ...Object.values(addedSecrets ?? {})
       .flatMap(value => [value, ...value.split(' ')])
       .filter(isStrong),
   ])
@@ -220,7 +220,7 @@ export function createAsker(options: AskerOptions): Asker {
 
   async function exchange(request: Ask, contract: Contract, call: number): Promise<Answer> {
     const { step = 'only', first = call } = request
-    const built = build(request, contract, call, credentialsFor(request, contract), runId, headerValues)
+    const built = build(request, contract, call, credentialsFor(request, contract), runId, addedSecrets)
     const arrival = {
       ...{ id: first, seq: first, stage: 'learn', trial: null, call: request.call.kind },
       ...{ caller: 0, key: 0, dueMs: clock.nowMs(), steps: [step] },
@@ -277,9 +277,9 @@ function build(
   call: number,
   headers: Headers,
   runId: string,
-  headerValues?: HeaderValues,
+  addedSecrets?: AddedSecrets,
 ): BuiltRequest {
-  const context = { contract, bounds, seed: 0, runId, headerValues }
+  const context = { contract, bounds, seed: 0, runId, addedSecrets }
   return buildRequest(plan, { firstId: first ?? call, step }, headers, context)
 }
 

@@ -1,6 +1,6 @@
 import type { Contract } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
-import { loadHeaderValues } from '../contract/requests/additions.ts'
+import { loadAddedSecrets } from '../contract/requests/additions.ts'
 import { systemClock } from '../lib/clock.ts'
 import { formatDuration } from '../lib/format.ts'
 import { isLoopback } from '../lib/loopback.ts'
@@ -68,13 +68,13 @@ export async function learnTarget(
   if (warning !== null) process.stderr.write(`${warning}\n`)
   const keys = keysOf(target)
   const { demanded } = flags
-  const headerValues = demanded === null ? {} : loadHeaderValues(demanded, process.env, false)
+  const addedSecrets = demanded === null ? {} : loadAddedSecrets(demanded, process.env, false)
   // Similar addresses get nothing that only this target should get.
   const suggested = demanded === null ? await betterTarget(target) : null
   if (suggested !== null) return notThere(target, suggested)
   const cost = budgetPico === null ? 'no budget' : `at most $${formatPico(budgetPico)}`
   process.stderr.write(`Learning from ${target}: at most ${maxCalls} calls, ${cost}.\n`)
-  const lesson = await learnAt(target, keys, budgetPico, { demanded, headerValues })
+  const lesson = await learnAt(target, keys, budgetPico, { demanded, addedSecrets })
   if (lesson.nothing !== null) {
     const isInvented = (process.env.TURNPIKE_KEYS ?? '').trim() === ''
     const hint = isInvented && lesson.nothing.includes('the key') ? ' No key was given; set TURNPIKE_KEYS.' : ''
@@ -109,7 +109,7 @@ async function learnAt(
   target: string,
   keys: LearnKeys,
   budgetPico: bigint | null,
-  additions: Pick<Parameters<typeof learn>[0], 'demanded' | 'headerValues'>,
+  additions: Pick<Parameters<typeof learn>[0], 'demanded' | 'addedSecrets'>,
 ): Promise<Lesson> {
   const clock = systemClock()
   const transport = undiciTransport({ baseUrl: target, clock, maxConnections: 2 })

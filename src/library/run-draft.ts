@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type HeaderValues, loadHeaderValues } from '../contract/requests/additions.ts'
+import { type AddedSecrets, loadAddedSecrets } from '../contract/requests/additions.ts'
 import {
   assertComparable,
   assertDistinct,
@@ -131,12 +131,12 @@ export async function runDraft(draft: DraftPlan, job: DraftJob, io: DraftIo): Pr
   const { secrets } = io
   const runId = newRunId()
   const apiKeys = loadKeys(plan, contract, runId, job.variables)
-  const headerValues = loadHeaderValues(contract, job.variables, plan.target === null)
+  const addedSecrets = loadAddedSecrets(contract, job.variables, plan.target === null)
   const walletKeys = loadWalletKeys(plan, contract.wallets, runId, job.variables)
   const given = [...apiKeys.given, ...walletKeys.given]
-  secrets.hide([...given, ...Object.values(headerValues)])
+  secrets.hide([...given, ...Object.values(addedSecrets)])
   assertNoSecret(secrets, plan.scenario, { ...plan, target: null }, 'scenario')
-  const keys = { ...apiKeys, given, headerValues, wallets: await loadWallets(plan, walletKeys) }
+  const keys = { ...apiKeys, given, addedSecrets, wallets: await loadWallets(plan, walletKeys) }
   const reserved = io.reserve(runId, draft)
   const runAt = async (target: string) => await runJob(await jobAt(target, draft, runId, keys, job, io), reserved, io)
   try {
@@ -161,19 +161,19 @@ type ReadyRun = {
   readonly notes: readonly (string | null)[]
 }
 
-type RunKeys = Keys & { readonly wallets: readonly WalletCaller[]; readonly headerValues: HeaderValues }
+type RunKeys = Keys & { readonly wallets: readonly WalletCaller[]; readonly addedSecrets: AddedSecrets }
 
 /** The job of a run at a target. The limits that the target publishes decide the rates, and so the cost. */
 async function jobAt(
   target: string,
   draft: DraftPlan,
   runId: string,
-  { callers: keyed, specialKeys, given, areInvented, wallets, headerValues }: RunKeys,
+  { callers: keyed, specialKeys, given, areInvented, wallets, addedSecrets }: RunKeys,
   { baselines, workers, warmUp, failFast, untilDecided, traces, variables, turns }: DraftJob,
   { secrets, limit, refused, clock = systemClock() }: DraftIo,
 ): Promise<ReadyRun> {
   const callers = [...keyed, ...wallets]
-  const discovery = await discoverAt(target, callers, draft.plan, draft.contract, headerValues)
+  const discovery = await discoverAt(target, callers, draft.plan, draft.contract, addedSecrets)
   // Both are public, and the address of the target may contain a key.
   const { plan: unlimited, contract } = secrets.json(draft.replan(discovery))
   const plan = limit(unlimited, draft.ownBudgetUsd)
@@ -193,7 +193,7 @@ async function jobAt(
     ...(suggested !== null && { suggestedTarget: suggested }),
   }
   const isKeyed =
-    Object.keys(headerValues).length > 0 || callers.some(caller => caller.kind === 'wallet' || caller.keys.length > 0)
+    Object.keys(addedSecrets).length > 0 || callers.some(caller => caller.kind === 'wallet' || caller.keys.length > 0)
   const runSecrets = [...given, ...environmentSecrets(variables)]
   const judged = { info, plan, contract, baselines }
   const settings = {
@@ -202,7 +202,7 @@ async function jobAt(
     solanaNode: solanaNodeOf(plan, variables),
   }
   return {
-    job: { ...judged, ...settings, callers, specialKeys, headerValues, secrets: runSecrets },
+    job: { ...judged, ...settings, callers, specialKeys, addedSecrets, secrets: runSecrets },
     clock,
     notes: [
       isKeyed ? plainTextWarning(plan) : null,

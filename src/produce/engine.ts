@@ -1,5 +1,5 @@
 import type { Contract } from '../contract/contract.ts'
-import type { HeaderValues } from '../contract/requests/additions.ts'
+import { type AddedSecrets, formsOfSecret } from '../contract/requests/additions.ts'
 import { sleepPreciselyUntil, sleepUntil } from '../lib/clock.ts'
 import { createMask, isStrong } from '../lib/mask/mask.ts'
 import { pico } from '../lib/money.ts'
@@ -38,7 +38,7 @@ export type EngineJob = {
   /** Further secrets that a target could send back: keys that no caller uses, and credentials of receivers. */
   readonly secrets: readonly string[]
   /** The secret headers that the profile adds to each request. */
-  readonly headerValues?: HeaderValues | undefined
+  readonly addedSecrets?: AddedSecrets | undefined
   /** The shard of the callers that this engine sends for. */
   readonly shard: Shard
   /** A Solana node for payments to a target that is not on this machine. */
@@ -90,7 +90,7 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
     contract,
     bounds: plan.bounds,
     seed: plan.seed,
-    headerValues: job.headerValues,
+    addedSecrets: job.addedSecrets,
     runId: job.info.runId,
     calls,
     callers,
@@ -185,9 +185,9 @@ export const secretsOf = ({
   callers,
   specialKeys,
   secrets,
-  headerValues = {},
+  addedSecrets = {},
 }: Omit<EngineJob, 'shard' | 'budget'>): readonly string[] => [
-  ...Object.values(headerValues).filter(isStrong),
+  ...Object.values(addedSecrets).flatMap(formsOfSecret).filter(isStrong),
   ...callers.flatMap(caller => (caller.kind === 'key' ? caller.keys : walletSecrets(caller))),
   ...Object.values(specialKeys).filter(key => key !== null),
   ...secrets,

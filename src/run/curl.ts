@@ -9,14 +9,14 @@ export type CurlRequest = {
 const maxCommandLength = 20_000
 
 /**
- * The request as a command for a POSIX shell; null if it is too long. `$TURNPIKE_KEY` in a header stays a shell variable, so
- * that a report never contains credentials.
+ * The request as a command for a POSIX shell; null if it is too long. `$TURNPIKE_KEY` in a header and secrets of the
+ * address stay shell variables, so that a report never contains credentials.
  */
 export function curlCommand(baseUrl: string, { method, path, headers, body }: CurlRequest): string | null {
   const parts = [
     'curl -sS -i -N',
     ...(method === 'GET' ? [] : [`-X ${method}`]),
-    quoted(`${baseUrl}${path}`),
+    withVariables(`${baseUrl}${path}`),
     ...Object.entries(headers).map(([name, value]) => `-H ${headerWord(name, value)}`),
     ...(body === null ? [] : [`--data-raw ${quoted(body)}`]),
   ]
@@ -24,15 +24,20 @@ export function curlCommand(baseUrl: string, { method, path, headers, body }: Cu
   return command.length > maxCommandLength ? null : command
 }
 
-/** A shell variable in the value of a header. */
+/** A shell variable in a text. */
 export const variable = /\$TURNPIKE_[A-Z0-9_]*/g
 
-/** Quotes the text between variables, so that the shell expands only these. A `;` makes curl send an empty value. */
-export function headerWord(name: string, value: string): string {
-  if (value === '') return quoted(`${name};`)
-  const texts = `${name}: ${value}`.split(variable)
-  const variables = value.match(variable) ?? []
-  return texts.map((text, index) => (text === '' ? '' : quoted(text)) + inQuotes(variables[index])).join('')
+/** A header as an argument of curl. A `;` makes curl send an empty value. */
+export const headerWord = (name: string, value: string): string =>
+  value === '' ? quoted(`${name};`) : withVariables(`${name}: ${value}`)
+
+/** Quotes the text between variables, so that the shell expands only these. */
+export function withVariables(text: string): string {
+  const variables = text.match(variable) ?? []
+  return text
+    .split(variable)
+    .map((part, index) => (part === '' ? '' : quoted(part)) + inQuotes(variables[index]))
+    .join('')
 }
 
 const inQuotes = (name: string | undefined): string => (name === undefined ? '' : `"${name}"`)

@@ -1,6 +1,6 @@
 import type { AccountTier, Contract } from '../contract/contract.ts'
 import { notPromised } from '../contract/promises.ts'
-import { type HeaderValues, withAdditions } from '../contract/requests/additions.ts'
+import { type AddedSecrets, withAdditions } from '../contract/requests/additions.ts'
 import { parseLimits, parseModels, parseNetworks, type Statements, withStatements } from '../contract/statements.ts'
 import { systemClock } from '../lib/clock.ts'
 import { parseJson } from '../lib/json.ts'
@@ -36,14 +36,14 @@ export async function discoverAt(
   callers: readonly Caller[],
   plan: Plan,
   contract: Contract,
-  headerValues: HeaderValues,
+  addedSecrets: AddedSecrets,
 ): Promise<Discovery> {
   const clock = systemClock()
   // Most commands reach no target, and loading the transport takes a tenth of a second.
   const { undiciTransport } = await import('../produce/transport/undici.ts')
   const transport = undiciTransport({ baseUrl: target, clock, maxConnections: 1 })
   try {
-    const { refusals, ...discovery } = await discover(transport.send, callers, plan, contract, headerValues)
+    const { refusals, ...discovery } = await discover(transport.send, callers, plan, contract, addedSecrets)
     const suggestedTarget = await suggestTarget(target, refusals, asker(clock, plan.bounds))
     return suggestedTarget === null ? discovery : { ...discovery, suggestedTarget, notes: [] }
   } finally {
@@ -60,14 +60,14 @@ export async function discover(
   callers: readonly Caller[],
   { bounds }: Pick<Plan, 'bounds'>,
   contract: Contract,
-  headerValues: HeaderValues = {},
+  addedSecrets: AddedSecrets = {},
 ): Promise<Discovery & { readonly refusals: readonly Refusal[] }> {
   // Wallets have no list of limits, and lists for all need no credentials.
   const caller = callers.find(each => each.kind === 'key')
   if (callers.length === 0)
     return { ...nothingDiscovered, limits: { kind: 'not-asked', why: 'there is no caller' }, refusals: [] }
   const { paths } = contract
-  const mask = createMask([...(caller?.keys ?? []), ...Object.values(headerValues).filter(isStrong)])
+  const mask = createMask([...(caller?.keys ?? []), ...Object.values(addedSecrets).filter(isStrong)])
   const missing = notPromised(contract)
   const refusals: Refusal[] = []
   let isKnown = false
@@ -93,7 +93,7 @@ export async function discover(
 
   async function read<T>(what: string, path: string, parse: (body: unknown) => T | null): Promise<Answer<T>> {
     const own = getJson(path, caller === undefined ? {} : authorize(caller, 0, contract), bounds)
-    const request = withAdditions(own, contract, headerValues)
+    const request = withAdditions(own, contract, addedSecrets)
     const exchange = await send(request, new AbortController().signal)
     const { failure, status, body } = exchange
     const value = failure === null && is2xx(status) ? parse(mask.json(parseJson(body))) : null

@@ -1,5 +1,5 @@
 import type { Contract } from '../contract/contract.ts'
-import { headerVariables } from '../contract/requests/additions.ts'
+import { secretAdditions } from '../contract/requests/additions.ts'
 import { keyHeader, keyHeaders } from '../contract/requests/credentials.ts'
 import type { Rail } from '../contract/wallets.ts'
 import { formatDuration, plural } from '../lib/format.ts'
@@ -11,7 +11,7 @@ import type { BuiltRequest } from '../produce/calls/call.ts'
 import { buildRequest } from '../produce/calls/kinds.ts'
 import type { Report, ReportedExample } from '../report/document.ts'
 import { relevantHeaders } from '../report/sections/findings.ts'
-import { headerWord, quoted, variable } from './curl.ts'
+import { headerWord, quoted, variable, withVariables } from './curl.ts'
 import { promptOf } from './evidence.ts'
 import { type SignedRequest, signInSteps } from './repro-sign-in.ts'
 import type { Sequence, SequenceRequest } from './sequence.ts'
@@ -47,8 +47,8 @@ export function reproScript(repeated: Repeated, sequence: Sequence, judged: Judg
   const special = Object.values(specialKeyVariables).map((name): Variable => {
     return { name, value: 'an API key', text: 'the API key of an account of that kind' }
   })
-  const added = [...headerVariables(judged.contract)].map(([name, header]): Variable => {
-    return { name, value: 'the value of a header', text: `the value of the header ${header}` }
+  const added = secretAdditions(judged.contract).map(({ place, name, variable }): Variable => {
+    return { name: variable, value: `the value of a ${place}`, text: `the value of the ${place} ${name}` }
   })
   const variables = [...names.all, ...special, ...added].filter(({ name }) => used.has(name))
   const required = variables.filter(each => !isOptional(each, areKeysOptional))
@@ -181,7 +181,12 @@ function steps(sent: readonly Sent[]): readonly string[] {
 /** A secret that a script needs. */
 type Variable = {
   readonly name: string
-  readonly value: 'an API key' | 'a private key' | 'a signed payment' | 'the value of a header'
+  readonly value:
+    | 'an API key'
+    | 'a private key'
+    | 'a signed payment'
+    | 'the value of a header'
+    | 'the value of a parameter'
   /** What it is exactly. */
   readonly text: string
 }
@@ -272,12 +277,9 @@ function built(
     ...added.filter(header => !(header in headers)).map(header => `-H '${header}:'`),
     ...(body === null ? [] : [`--data-binary @"$work/${request.id}.request"`]),
   ]
-  const variables = Object.values(headers).flatMap(value => value.match(variable) ?? [])
+  const variables = [path, ...Object.values(headers)].flatMap(text => text.match(variable) ?? [])
   return {
-    path: path
-      .split(addressOf)
-      .map(part => (part === '' ? '' : quoted(part)))
-      .join(`"$(cat "$work/${request.id}.address")"`),
+    path: path.split(addressOf).map(withVariables).join(`"$(cat "$work/${request.id}.address")"`),
     options,
     body,
     variables: variables.map(each => each.slice(1)),

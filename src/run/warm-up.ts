@@ -127,7 +127,7 @@ async function drive(stages: readonly WarmUpStage[], isFirst: boolean, round: Ro
   const keys = {
     callers: callersOf(planned),
     specialKeys: { 'free-user': null, 'zero-balance': null },
-    headerValues: {},
+    addedSecrets: {},
   }
   const own = { plan: planned, ...keys, shard: singleShard, budget: createSharedBudget() }
   const worker = startWorker({ ...job, ...own, logFile: null, failFast: false }, noEvents)

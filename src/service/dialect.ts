@@ -8,7 +8,7 @@ import {
   readStatement,
   retryAfterHeader,
 } from '../contract/limit-headers/limit-headers.ts'
-import { type HeaderValues, missingAddition } from '../contract/requests/additions.ts'
+import { type AddedSecrets, missingAddition } from '../contract/requests/additions.ts'
 import { keyHeader } from '../contract/requests/credentials.ts'
 import { is2xx } from '../lib/numbers.ts'
 import type { Reply, ServiceRequest } from './message.ts'
@@ -96,7 +96,7 @@ function withWait({ 'retry-after': seconds, ...headers }: Headers, limits: Limit
  * The service, and its lies, know keys as bearer tokens. Where a profile has another header or scheme, each request is
  * translated first, so that a bearer token is not a key there. What a profile adds to each request is demanded.
  */
-export function createReader(contract: Contract, values: HeaderValues): (request: ServiceRequest) => ServiceRequest {
+export function createReader(contract: Contract, values: AddedSecrets): (request: ServiceRequest) => ServiceRequest {
   const { scheme } = contract.auth
   const header = keyHeader(contract.auth)
   const isBearer = header === 'authorization' && scheme?.toLowerCase() === 'bearer'

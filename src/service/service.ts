@@ -2,7 +2,7 @@ import type { Contract } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
 import { balanceRemainingHeader, type HeaderRule, headerRulesOf, moneyHeadersOf } from '../contract/headers.ts'
 import { controlDraw } from '../contract/limiters.ts'
-import type { HeaderValues } from '../contract/requests/additions.ts'
+import type { AddedSecrets } from '../contract/requests/additions.ts'
 import type { Clock } from '../lib/clock.ts'
 import { formatPico, pico } from '../lib/money.ts'
 import { is2xx } from '../lib/numbers.ts'
@@ -52,7 +52,7 @@ type ServiceOptions = {
   readonly capacity?: ServiceCapacity | null
   readonly wallets?: WalletSettings
   /** What the secret headers must hold that the profile adds to each request; one without an entry may hold anything. */
-  readonly headerValues?: HeaderValues
+  readonly addedSecrets?: AddedSecrets
   /** Seeded contract violations; none for the service as documented. */
   readonly lies: readonly Lie[]
   /** Servers behind the service; null: simulated, as by default. */
@@ -83,7 +83,7 @@ export function createService(options: ServiceOptions): Service {
   const openingPicoUsd = pico(options.openingBalanceUsd)
   const markReplay = createReplayMark(contract)
   const withCredits = createCreditHeaders(contract, openingPicoUsd)
-  const understand = createReader(contract, options.headerValues ?? {})
+  const understand = createReader(contract, options.addedSecrets ?? {})
   const prefix = contract.headerPrefix
   const timestampHeader = contract.requestTimestampHeader
   const { usdBalance, diemBalance } = moneyHeadersOf(contract)

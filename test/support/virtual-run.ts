@@ -1,7 +1,7 @@
 import type { Contract } from '../../src/contract/contract.ts'
 import { documentedContract } from '../../src/contract/documented.ts'
 import { loadProfile } from '../../src/contract/profile.ts'
-import { loadHeaderValues } from '../../src/contract/requests/additions.ts'
+import { loadAddedSecrets } from '../../src/contract/requests/additions.ts'
 import { cellsPerOctave, type Slices } from '../../src/judge/metrics/slices.ts'
 import type { Defer } from '../../src/lib/batches.ts'
 import { type Clock, sleepUntil } from '../../src/lib/clock.ts'
@@ -130,10 +130,10 @@ export async function virtualRun(options: VirtualRun): Promise<{
   const bounds = planBounds(draft.bounds)
   const send = options.target?.connect(ahead) ?? memoryTransport(serviceOn(ahead, null), ahead)
   const variables = options.target?.environment ?? {}
-  const headerValues = loadHeaderValues(profile, variables, options.target === undefined)
+  const addedSecrets = loadAddedSecrets(profile, variables, options.target === undefined)
   const [firstKey = `ref_${draft.callers.accountTier}_virtual-c0`] = variables.TURNPIKE_KEYS?.split(/[\s,]/) ?? []
   const asker = { kind: 'key' as const, name: 'c0', keys: [firstKey] }
-  const discovery = await ahead.run(discover(send, [asker], { bounds }, profile, headerValues))
+  const discovery = await ahead.run(discover(send, [asker], { bounds }, profile, addedSecrets))
   const { accountTier } = draft.callers
   const contract = discoveredContract(
     profile,
@@ -163,7 +163,7 @@ export async function virtualRun(options: VirtualRun): Promise<{
   const info: RunInfo = { ...common.info, turnpike: 2, version: '0.0.0', target: 'memory', ...traces }
   const job: RunJob = {
     ...common,
-    ...{ info, headerValues, baseUrl: info.target, workers: options.workers ?? 1 },
+    ...{ info, addedSecrets, baseUrl: info.target, workers: options.workers ?? 1 },
     ...{ failFast: options.failFast ?? false, untilDecided: options.untilDecided ?? false },
     ...{ details: options.details ?? false, turns: options.beside?.turns },
   }

@@ -1,4 +1,4 @@
-import { loadHeaderValues } from '../../contract/requests/additions.ts'
+import { loadAddedSecrets } from '../../contract/requests/additions.ts'
 import { defaultCriteria } from '../../judge/compare/comparison.ts'
 import { minSlices, spreadOf } from '../../judge/compare/estimates.ts'
 import { noisiness } from '../../judge/compare/significance.ts'
@@ -75,7 +75,7 @@ async function plannedRun({ plan, contract, replan }: DraftPlan, named: string |
     assertBudget(plan, true)
     loadKeys(plan, contract, 'plan')
     loadWalletKeys(plan, contract.wallets, 'plan')
-    loadHeaderValues(contract, process.env, plan.target === null)
+    loadAddedSecrets(contract, process.env, plan.target === null)
   })
   // Only --target permits discovery. A target in the scenario does not.
   if (named === null || plan.target === null) return { plan, contract, refusal, suggestedTarget: null }
@@ -91,7 +91,7 @@ async function plannedRun({ plan, contract, replan }: DraftPlan, named: string |
     [...keyed, ...wallets],
     plan,
     contract,
-    loadHeaderValues(contract, process.env, false),
+    loadAddedSecrets(contract, process.env, false),
   )
   const discovered = replan(discovery)
   return {

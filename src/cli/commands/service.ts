@@ -1,4 +1,4 @@
-import { loadHeaderValues } from '../../contract/requests/additions.ts'
+import { loadAddedSecrets } from '../../contract/requests/additions.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { pico } from '../../lib/money.ts'
 import { plainTable } from '../../lib/text-layout.ts'
@@ -94,7 +94,7 @@ export async function serviceCommand(values: Values): Promise<number> {
     timing: timingOf(values),
     capacity: serviceCapacity(values),
     wallets: walletSettings(values),
-    headerValues: loadHeaderValues(contract, process.env, true),
+    addedSecrets: loadAddedSecrets(contract, process.env, true),
     lies: listFlag(values, 'lie').map(knownLie),
     faults: faultsOf(listFlag(values, 'fault')),
     chatUpstream: upstreams.chat,

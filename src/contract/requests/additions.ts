@@ -4,18 +4,50 @@ import { isIssued, type Mistake, UsageError } from '../../lib/usage-error.ts'
 import { keyed } from '../fields.ts'
 import { addedHeader, type KeyForm, keyHeader } from './credentials.ts'
 
-const headerValue = /^[\x21-\x7e](?:[\x20-\x7e]{0,8190}[\x21-\x7e])?$/
-const secretVariable = /^TURNPIKE_HEADER_[A-Z0-9_]{1,100}$/
+/** What a profile adds to each request is in a header, or a parameter of its address. */
+const places = {
+  header: {
+    variable: 'TURNPIKE_HEADER_<NAME>',
+    value: /^[\x21-\x7e](?:[\x20-\x7e]{0,8190}[\x21-\x7e])?$/,
+    invalid: 'a value that no header can have',
+  },
+  /** Scripts and commands send the value as it is, so it is written as in an address. */
+  parameter: {
+    variable: 'TURNPIKE_QUERY_<NAME>',
+    value: /^(?:[\w.~:@/=-]|%[\dA-Fa-f]{2}){1,1000}$/,
+    invalid: 'characters that an address has only encoded, such as %2B for a plus',
+  },
+} as const
 
-const textOrVariable = 'a text, or { env: TURNPIKE_HEADER_<NAME> } for a secret in that variable'
+type Place = keyof typeof places
 
-/** The value of a header: a text, or the variable that holds it. Such a variable has no other purpose, so that a profile of somebody else gets no other secret. */
-const addedValue = z.union(
+/** A variable with a secret. It has no other purpose, so that a profile of somebody else gets no other secret. */
+function secretIn(place: Place) {
+  const { variable } = places[place]
+  const names = new RegExp(`^${variable.replace('<NAME>', '[A-Z0-9_]{1,100}')}$`)
+  return z.strictObject({ env: z.string().regex(names, `a variable named ${variable}`) })
+}
+
+const orVariable = (place: Place): string =>
+  `a text, or { env: ${places[place].variable} } for a secret in that variable`
+
+const addedHeaderValue = z.union(
   [
-    z.string().refine(text => headerValue.test(text) && !isIssued(text), textOrVariable),
-    z.strictObject({ env: z.string().regex(secretVariable, 'a variable named TURNPIKE_HEADER_<NAME>') }),
+    z.string().refine(text => places.header.value.test(text) && !isIssued(text), orVariable('header')),
+    secretIn('header'),
   ],
-  { error: textOrVariable },
+  { error: orVariable('header') },
+)
+
+const addedParameterValue = z.union(
+  [
+    z
+      .string()
+      .max(1_000)
+      .refine(text => !isIssued(text), orVariable('parameter')),
+    secretIn('parameter'),
+  ],
+  { error: orVariable('parameter') },
 )
 
 /** What a profile adds to each request. */
@@ -23,7 +55,7 @@ export const additionTerms = {
   requestHeaders: z
     .record(
       addedHeader,
-      addedValue.describe(
+      addedHeaderValue.describe(
         'a header of each request: its value, or `{ env: TURNPIKE_HEADER_<NAME> }` for a secret in that variable of the environment',
       ),
     )
@@ -31,62 +63,88 @@ export const additionTerms = {
   requestQuery: z
     .record(
       z.string().regex(/^[\w.~-]{1,100}$/, 'the name of a parameter'),
-      z
-        .string()
-        .max(1_000)
-        .refine(text => !isIssued(text), 'a text that is no secret: addresses are in reports and logs')
-        .describe('a parameter in the address of each request, such as `api-version`, with its value'),
+      addedParameterValue.describe(
+        'a parameter in the address of each request, such as `api-version`: its value, or `{ env: TURNPIKE_QUERY_<NAME> }` for a secret in that variable of the environment',
+      ),
     )
     .meta({ ...keyed('parameter'), isOpen: true }),
 } as const
 
+type AddedValue = string | { readonly env: string }
+
 type Additions = {
-  readonly requestHeaders: Readonly<Record<string, z.infer<typeof addedValue>>>
-  readonly requestQuery: Readonly<Record<string, string>>
+  readonly requestHeaders: Readonly<Record<string, AddedValue>>
+  readonly requestQuery: Readonly<Record<string, AddedValue>>
 }
 
-/** The values of secret headers, by variable. */
-export type HeaderValues = Readonly<Record<string, string>>
+/** The secrets that a profile adds to requests, by variable. */
+export type AddedSecrets = Readonly<Record<string, string>>
 
-/** Each header in lower case, with its value or its variable. */
-const headersOf = ({ requestHeaders }: Additions) =>
-  Object.entries(requestHeaders).map(([name, value]) => {
-    const header = name.toLowerCase()
-    return typeof value === 'string' ? { header, value, variable: null } : { header, value: null, variable: value.env }
-  })
+/** One addition, with its value or its variable. The names of headers are in lower case. */
+type Addition = { readonly place: Place; readonly name: string } & (
+  | { readonly value: string; readonly variable: null }
+  | { readonly value: null; readonly variable: string }
+)
+
+const additionIn =
+  (place: Place) =>
+  ([name, value]: readonly [string, AddedValue]): Addition =>
+    typeof value === 'string'
+      ? { place, name, value, variable: null }
+      : { place, name, value: null, variable: value.env }
+
+const encoded = (parameters: Readonly<Record<string, string>>): string => new URLSearchParams(parameters).toString()
+
+/** As they stand in an address, a secret and what a server reads. */
+export const formsOfSecret = (secret: string): readonly string[] => [
+  secret,
+  new URLSearchParams(`secret=${secret.replaceAll('+', '%2B')}`).get('secret') ?? secret,
+]
+
+/** Read for each request. Most profiles add nothing. */
+const additionsOf = memoizeByObject(({ requestHeaders, requestQuery }: Additions) => {
+  const headers = Object.entries(requestHeaders).map(([name, value]) => [name.toLowerCase(), value] as const)
+  const all = [...headers.map(additionIn('header')), ...Object.entries(requestQuery).map(additionIn('parameter'))]
+  return {
+    headers: all.filter(({ place }) => place === 'header'),
+    parameters: all
+      .filter(({ place }) => place === 'parameter')
+      .map(each => ({ ...each, encoded: each.value === null ? null : encoded({ [each.name]: each.value }) })),
+    secrets: all.flatMap(({ place, name, variable }) => (variable === null ? [] : [{ place, name, variable }])),
+    isEmpty: all.length === 0,
+  }
+})
+
+/** The secrets that a profile adds, and where. */
+export const secretAdditions = (
+  contract: Additions,
+): readonly { readonly place: Place; readonly name: string; readonly variable: string }[] =>
+  additionsOf(contract).secrets
 
 /**
- * The secret headers, from the environment. The reference service that a run starts accepts any value. Throws a UsageError if
- * one is missing or invalid.
+ * The secrets that a profile adds, from the environment. The reference service that a run starts accepts any value. Throws a
+ * UsageError if one is missing or invalid.
  */
-export function loadHeaderValues(
+export function loadAddedSecrets(
   additions: Additions,
   environment: Readonly<Record<string, string | undefined>>,
   isReference: boolean,
-): HeaderValues {
+): AddedSecrets {
   const mistakes: Mistake[] = []
   const values: Record<string, string> = {}
-  for (const { header, variable } of headersOf(additions)) {
-    if (variable === null) continue
+  for (const { place, name, variable } of secretAdditions(additions)) {
     const value = environment[variable]?.trim() ?? ''
-    if (headerValue.test(value)) values[variable] = value
+    if (places[place].value.test(value)) values[variable] = value
     else if (value !== '' || !isReference)
       mistakes.push({
         where: variable,
-        got: value === '' ? 'nothing' : 'a value that no header can have',
-        expected: `the value of the header ${header}, which the profile adds to each request`,
+        got: value === '' ? 'nothing' : places[place].invalid,
+        expected: `the value of the ${place} ${name}, which the profile adds to each request`,
       })
   }
   if (mistakes.length > 0) throw new UsageError(mistakes)
   return values
 }
-
-/** null: the profile adds nothing, as in most runs. */
-const additionsOf = memoizeByObject((additions: Additions) => {
-  const headers = headersOf(additions)
-  const query = new URLSearchParams(additions.requestQuery).toString()
-  return { headers, query, isEmpty: headers.length === 0 && query === '' }
-})
 
 /**
  * A request with what the profile adds. Its own headers stay. A secret without a known value is shown as its variable, as in
@@ -94,13 +152,15 @@ const additionsOf = memoizeByObject((additions: Additions) => {
  */
 export function withAdditions<
   Request extends { readonly path: string; readonly headers: Readonly<Record<string, string>> },
->(request: Request, contract: Additions, values: HeaderValues = {}): Request {
-  const { headers, query, isEmpty } = additionsOf(contract)
+>(request: Request, contract: Additions, secrets: AddedSecrets = {}): Request {
+  const { headers, parameters, isEmpty } = additionsOf(contract)
   if (isEmpty) return request
-  const added = headers.map(({ header, value, variable }) => [header, value ?? values[variable] ?? `$${variable}`])
+  const secretOf = (variable: string): string => secrets[variable] ?? `$${variable}`
+  const added = headers.map(({ name, value, variable }) => [name, value ?? secretOf(variable)])
+  const query = parameters.map(({ name, variable, encoded }) => encoded ?? `${name}=${secretOf(variable ?? '')}`)
   return {
     ...request,
-    path: withQuery(request.path, query),
+    path: withQuery(request.path, query.join('&')),
     headers: { ...Object.fromEntries(added), ...request.headers },
   }
 }
@@ -109,25 +169,22 @@ export function withAdditions<
 export const withQuery = (path: string, query: string): string =>
   query === '' ? path : `${path}${path.includes('?') ? '&' : '?'}${query}`
 
-/** The variables with the values of secret headers, each with its header. */
-export const headerVariables = (contract: Additions): ReadonlyMap<string, string> =>
-  new Map(headersOf(contract).flatMap(({ header, variable }) => (variable === null ? [] : [[variable, header]])))
-
 /** What a request lacks of the additions, as the reference service demands them; null: nothing. */
 export function missingAddition(
   { path, headers }: { readonly path: string; readonly headers: Readonly<Record<string, string | undefined>> },
   contract: Additions,
-  values: HeaderValues,
+  secrets: AddedSecrets,
 ): string | null {
   if (additionsOf(contract).isEmpty) return null
-  for (const { header, value, variable } of headersOf(contract)) {
-    const expected = value ?? values[variable]
-    const sent = headers[header]
-    if (sent === undefined || (expected !== undefined && sent !== expected)) return `header ${header}`
+  const query = new URLSearchParams(path.split('?')[1])
+  const lacks = ({ place, name, value, variable }: Addition): boolean => {
+    const sent = place === 'header' ? headers[name] : query.get(name)
+    const expected = value ?? secrets[variable]
+    if (sent === undefined || sent === null) return true
+    return expected !== undefined && !(value === null ? formsOfSecret(expected) : [expected]).includes(sent)
   }
-  const sent = new URLSearchParams(path.split('?')[1])
-  const lacking = Object.entries(contract.requestQuery).find(([name, value]) => sent.get(name) !== value)
-  return lacking === undefined ? null : `parameter ${lacking[0]}`
+  const lacking = [...additionsOf(contract).headers, ...additionsOf(contract).parameters].find(lacks)
+  return lacking === undefined ? null : `${lacking.place} ${lacking.name}`
 }
 
 /** A header that would carry both a key and something else; null if there is none. */

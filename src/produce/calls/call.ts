@@ -1,6 +1,6 @@
 import type { ReadRate } from '../../contract/chat-options.ts'
 import type { Contract } from '../../contract/contract.ts'
-import type { HeaderValues } from '../../contract/requests/additions.ts'
+import type { AddedSecrets } from '../../contract/requests/additions.ts'
 import type { Mask } from '../../lib/mask/mask.ts'
 import type { RequestDescriptor } from '../../observation/requests/request.ts'
 import type { ReplayRole } from '../../observation/requests/traits.ts'
@@ -33,7 +33,7 @@ export type RequestContext = {
   readonly bounds: Bounds
   readonly seed: number
   /** The secret headers that the profile adds. Missing: requests have the names of their variables, as in commands. */
-  readonly headerValues?: HeaderValues | undefined
+  readonly addedSecrets?: AddedSecrets | undefined
   /** Makes the idempotency keys of this run unique. */
   readonly runId: string
 }

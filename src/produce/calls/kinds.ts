@@ -44,7 +44,7 @@ export const buildRequest = (
   context: RequestContext,
 ): BuiltRequest => {
   const built = kindOf(plan).build(plan, position, headers, context)
-  const request = withAdditions(built.request, context.contract, context.headerValues)
+  const request = withAdditions(built.request, context.contract, context.addedSecrets)
   return request === built.request ? built : { ...built, request }
 }
 

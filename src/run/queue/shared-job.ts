@@ -24,7 +24,7 @@ export type SharedJob = Pick<WorkerJob, 'info' | 'plan' | 'contract' | 'warmUp' 
 /** What only the worker of one shard may read. */
 export type ShardSecrets = Pick<
   WorkerJob,
-  'callers' | 'specialKeys' | 'secrets' | 'headerValues' | 'baseUrl' | 'solanaNode'
+  'callers' | 'specialKeys' | 'secrets' | 'addedSecrets' | 'baseUrl' | 'solanaNode'
 >
 
 /** The secrets of a shard: the keys of its own callers. The others are there by name. */
@@ -34,10 +34,10 @@ export function shardSecretsOf(job: RunJob, shard: number, shards: number): Shar
     if (isOwn(index)) return caller
     return caller.kind === 'key' ? { ...caller, keys: [] } : { ...caller, privateKey: '' }
   })
-  const { specialKeys, headerValues, baseUrl, solanaNode } = job
+  const { specialKeys, addedSecrets, baseUrl, solanaNode } = job
   const foreign = new Set(job.callers.flatMap((caller, index) => (isOwn(index) ? [] : textsOf(caller))))
   const secrets = job.secrets.filter(secret => !foreign.has(secret))
-  return { callers, specialKeys, secrets, headerValues, baseUrl, solanaNode }
+  return { callers, specialKeys, secrets, addedSecrets, baseUrl, solanaNode }
 }
 
 /** The secrets of a caller, in all forms in which they may be among the secrets of a run. */

@@ -124,9 +124,16 @@ describe('a mistake in a profile', () => {
     ['requestQuery: { "a b": "1" }', 'p.yaml:1:17: got "a b", expected the name of a parameter'],
     [
       `requestQuery: { version: sk-${'4f7Q'.repeat(8)} }`,
-      'p.yaml:1:26: got a text that looks like a key, expected a text that is no secret: addresses are in reports and logs',
+      'p.yaml:1:26: got a text that looks like a key, expected a text, or { env: TURNPIKE_QUERY_<NAME> } for a secret in that variable',
     ],
-    ['requestQuery: { a: 1 }', 'p.yaml:1:20: got 1, expected string'],
+    [
+      'requestQuery: { a: 1 }',
+      'p.yaml:1:20: got 1, expected a text, or { env: TURNPIKE_QUERY_<NAME> } for a secret in that variable',
+    ],
+    [
+      'requestQuery: { a: { env: TURNPIKE_HEADER_A } }',
+      'p.yaml:1:27: got "TURNPIKE_HEADER_A", expected a variable named TURNPIKE_QUERY_<NAME>',
+    ],
     [
       'billing: { balance: { pointer: /left } }',
       'p.yaml:1:32: got "/left", expected a path in balance.path, too, since a pointer is into its body',

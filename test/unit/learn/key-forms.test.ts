@@ -19,26 +19,27 @@ test.each(['api-key', 'x-api-key'])('learn finds that keys are in %s', async hea
 
 test('learn asks with what the given profile adds, and the learned profile has it, without the secret', async () => {
   const secret = 'gw-4f6a8d2c9e1b7035'
+  const code = '9d1c7a3e5b2f80'
   const demanded = parseProfile(
     `
 auth: { header: x-gateway-key, scheme: Key }
 requestHeaders: { x-provider: openai, x-secret: { env: TURNPIKE_HEADER_GATEWAY } }
-requestQuery: { api-version: 2024-06-01 }
+requestQuery: { api-version: 2024-06-01, code: { env: TURNPIKE_QUERY_CODE } }
 paths: { chat: /v2/chat }
 `,
     'p.yaml',
   )
   const clock = manualClock()
-  const headerValues = { TURNPIKE_HEADER_GATEWAY: secret }
+  const addedSecrets = { TURNPIKE_HEADER_GATEWAY: secret, TURNPIKE_QUERY_CODE: code }
   const service = createService({
-    ...{ contract: demanded, clock, seed: 1, lies: [], timing: defaultLatency, headerValues },
+    ...{ contract: demanded, clock, seed: 1, lies: [], timing: defaultLatency, addedSecrets },
     ...{ openingBalanceUsd: '10', openingBalanceDiem: '0' },
   })
   const caller = { kind: 'key' as const, name: 'learn', keys: ['ref_default_learn'] }
   const lesson = await clock.run(
     learn({
       ...{ send: memoryTransport(service, clock), clock, caller, zeroBalanceKey: null, budgetPico: null },
-      ...{ demanded, headerValues },
+      ...{ demanded, addedSecrets },
     }),
   )
   expect(lesson.nothing).toBeNull()
@@ -51,5 +52,5 @@ paths: { chat: /v2/chat }
     requestQuery: demanded.requestQuery,
     paths: demanded.paths,
   })
-  expect(JSON.stringify([yaml, lesson.replies])).not.toContain(secret)
+  expect(JSON.stringify([yaml, lesson.replies])).not.toMatch(new RegExp(`${secret}|${code}`))
 })

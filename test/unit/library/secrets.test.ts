@@ -23,6 +23,12 @@ test('the secrets of the environment are its keys and credentials, and the passw
   ])
 })
 
+test('the secret of a parameter is hidden as it is sent, and as a server reads it', () => {
+  expect(environmentSecrets({ TURNPIKE_QUERY_CODE: '4f6a8d2c9e1b%2B7035' })).toEqual(
+    expect.arrayContaining(['4f6a8d2c9e1b%2B7035', '4f6a8d2c9e1b+7035']),
+  )
+})
+
 describe('the secrets of a run', () => {
   const secrets = createSecrets(['test', key])
 

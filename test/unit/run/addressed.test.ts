@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { parseProfile } from '../../../src/contract/profile.ts'
-import { loadHeaderValues } from '../../../src/contract/requests/additions.ts'
+import { loadAddedSecrets } from '../../../src/contract/requests/additions.ts'
 import type { Clock } from '../../../src/lib/clock.ts'
 import type { HttpRequest, Transport } from '../../../src/produce/transport/transport.ts'
 import { memoryTransport } from '../../../src/prove/memory-run.ts'
@@ -65,20 +65,22 @@ test('the reference service takes a key only in the form of its profile', () => 
 describe('headers and parameters of a profile', () => {
   const profile = `
 requestHeaders: { X-Portkey-Provider: openai, authorization: { env: TURNPIKE_HEADER_GATEWAY } }
-requestQuery: { api-version: 2024-06-01 }
+requestQuery: { api-version: 2024-06-01, code: { env: TURNPIKE_QUERY_CODE } }
 auth: { header: api-key, scheme: null }
 `
   const contract = parseProfile(profile, 'p.yaml')
   const gateway = 'Bearer gw-4f6a8d2c9e1b7035'
+  const code = '9d1c7a3e5b2f%2B80'
+  const addedSecrets = { TURNPIKE_HEADER_GATEWAY: gateway, TURNPIKE_QUERY_CODE: code }
 
   test('are part of each request, and a service that demands them is accused of nothing', async () => {
-    const environment = { TURNPIKE_KEYS: 'ref_default_ada', TURNPIKE_HEADER_GATEWAY: gateway }
+    const environment = { TURNPIKE_KEYS: 'ref_default_ada', ...addedSecrets }
     const seen: HttpRequest[] = []
     const connect = (clock: Clock): Transport => {
       const service = createService({
         ...{ contract, clock, seed: 1, lies: [], timing: steadyTiming },
         ...{ openingBalanceUsd: '10', openingBalanceDiem: '0' },
-        headerValues: { TURNPIKE_HEADER_GATEWAY: gateway },
+        addedSecrets,
       })
       const send = memoryTransport(service, clock)
       return (request, ...rest) => {
@@ -91,16 +93,17 @@ auth: { header: api-key, scheme: null }
     expect(report.verdict, report.reasons.join('; ')).toBe('pass')
     expect(observations.length).toBeGreaterThan(7)
     for (const { path, headers } of seen) {
-      expect(path).toContain('api-version=2024-06-01')
+      expect(path).toContain(`api-version=2024-06-01&code=${code}`)
       expect(headers).toMatchObject({ 'x-portkey-provider': 'openai', authorization: gateway })
     }
-    expect(JSON.stringify([report, observations])).not.toContain('4f6a8d2c9e1b7035')
+    expect(JSON.stringify([report, observations])).not.toMatch(/4f6a8d2c9e1b7035|9d1c7a3e5b2f/)
   })
 
   test.each([
     ['header x-portkey-provider', { authorization: gateway }, '?api-version=2024-06-01'],
     ['header authorization', { 'x-portkey-provider': 'openai' }, '?api-version=2024-06-01'],
     ['parameter api-version', { 'x-portkey-provider': 'openai', authorization: gateway }, '?api-version=1'],
+    ['parameter code', { 'x-portkey-provider': 'openai', authorization: gateway }, '?api-version=2024-06-01'],
   ])('the reference service refuses a request without the %s', (what, headers, query) => {
     const { ask } = conversation({ contract })
     const own = { ...headers, 'api-key': 'ref_default_ada' }
@@ -115,20 +118,23 @@ auth: { header: api-key, scheme: null }
     const first = observations.find(({ call }) => call === 'rpc')
     if (first === undefined) throw new Error('no request')
     const { curl, path } = evidenceOf(first, plan.calls, context, head).request ?? {}
-    expect(path).toContain('?api-version=2024-06-01')
+    expect(path).toContain('?api-version=2024-06-01&code=$TURNPIKE_QUERY_CODE')
+    expect(curl).toContain(`?api-version=2024-06-01&code='"$TURNPIKE_QUERY_CODE"`)
     expect(curl).toContain(`-H 'authorization: '"$TURNPIKE_HEADER_GATEWAY"`)
     expect(curl).toContain(`-H 'api-key: '"$TURNPIKE_KEY"`)
   })
 
   test.each([
     [{}, 'TURNPIKE_HEADER_GATEWAY: got nothing, expected the value of the header authorization'],
+    [{}, 'TURNPIKE_QUERY_CODE: got nothing, expected the value of the parameter code'],
+    [{ TURNPIKE_QUERY_CODE: 'a+b' }, 'TURNPIKE_QUERY_CODE: got characters that an address has only encoded'],
     [{ TURNPIKE_HEADER_GATEWAY: 'a\nb' }, 'TURNPIKE_HEADER_GATEWAY: got a value that no header can have, expected'],
   ])('a secret that is missing or invalid is a mistake: %j', (environment, mistake) => {
-    expect(() => loadHeaderValues(contract, environment, false)).toThrow(mistake)
+    expect(() => loadAddedSecrets(contract, environment, false)).toThrow(mistake)
   })
 
   test('the service that a run starts takes any value', () => {
-    expect(loadHeaderValues(contract, {}, true)).toEqual({})
+    expect(loadAddedSecrets(contract, {}, true)).toEqual({})
   })
 })
 

@@ -129,11 +129,16 @@ test('a script sends the key as the profile says', () => {
   expect(notes.filter(each => each.startsWith('authorization'))).toEqual([])
 })
 
-test('a script needs the secret headers of the profile', () => {
+test('a script needs the secret headers and parameters of the profile', () => {
   const requestHeaders = { 'X-Tenant': 'acme', 'x-gateway': { env: 'TURNPIKE_HEADER_GATEWAY' } }
-  const text = script([request(1)], {}, { ...judged, contract: { ...documentedContract, requestHeaders } })
+  const requestQuery = { code: { env: 'TURNPIKE_QUERY_CODE' }, version: "it's" }
+  const contract = { ...documentedContract, requestHeaders, requestQuery }
+  const text = script([request(1)], {}, { ...judged, contract })
+  const withHeader = { ...keys, TURNPIKE_HEADER_GATEWAY: 'a b' }
   expect(() => noted(text, keys)).toThrow(/Set TURNPIKE_HEADER_GATEWAY to the value of a header/)
-  const { notes } = noted(text, { ...keys, TURNPIKE_HEADER_GATEWAY: 'a b' })
+  expect(() => noted(text, withHeader)).toThrow(/Set TURNPIKE_QUERY_CODE to the value of a parameter/)
+  const { notes } = noted(text, { ...withHeader, TURNPIKE_QUERY_CODE: 'a%2Bb' })
+  expect(notes.find(each => each.startsWith('http'))).toMatch(/\?code=a%2Bb&version=it%27s$/)
   expect(notes).toEqual(expect.arrayContaining(['x-tenant: acme', 'x-gateway: a b', 'authorization: Bearer one']))
 })
 
