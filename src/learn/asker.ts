@@ -3,7 +3,7 @@ import { documentedContract } from '../contract/documented.ts'
 import { moneyHeaderNames } from '../contract/headers.ts'
 import { limitForms } from '../contract/limit-headers/forms.ts'
 import { limitHeadersOf, statedWait, statesWait } from '../contract/limit-headers/limit-headers.ts'
-import type { AddedSecrets } from '../contract/requests/additions.ts'
+import { type AddedSecrets, formsOfSecret } from '../contract/requests/additions.ts'
 import { statedAmounts } from '../judge/checks/completion.ts'
 import { type Clock, sleepUntil } from '../lib/clock.ts'
 import { toObject } from '../lib/json.ts'
@@ -139,7 +139,7 @@ export function createAsker(options: AskerOptions): Asker {
   const mask = createMask([
     ...[...caller.keys, ...(otherCaller?.keys ?? []), zeroBalanceKey ?? ''],
     ...Object.values(addedSecrets ?? {})
-      .flatMap(value => [value, ...value.split(' ')])
+      .flatMap(value => [...formsOfSecret(value), ...value.split(' ')])
       .filter(isStrong),
   ])
   const abort = new AbortController().signal
@@ -226,7 +226,8 @@ export function createAsker(options: AskerOptions): Asker {
       ...{ caller: 0, key: 0, dueMs: clock.nowMs(), steps: [step] },
     }
     const due = { arrival, index: call - first, dueMs: arrival.dueMs, origin: { caller, key: 0 }, built }
-    const what = describe(request, built)
+    // Without secrets of the address.
+    const what = describe(request, build(request, contract, call, {}, runId))
     let answer = unsent(what, 'not sent')
     await transmit(due, {
       ...{ contract, callers: [caller], mask, accountTier: 'default', transport: send, abort, traceIds: null },

@@ -4,7 +4,7 @@ import {
   type LimitStatement,
   type LimitStatements,
   limitHeadersOf,
-  readText,
+  readHeaderText,
 } from '../contract/limit-headers/limit-headers.ts'
 import { ownPolicy, statesOtherPolicy } from '../contract/limit-headers/policies.ts'
 import { countersOf, type Draw, type LimiterName, limiterOf } from '../contract/limiters.ts'
@@ -35,7 +35,7 @@ function statedIn(at: LimitStatements, headers: Headers, windowMs: number): Stat
 /** The number of the policy of the window, if a header has several. */
 function readPolicy(at: LimitStatement | null, headers: Headers, windowMs: number): number | null {
   const text = at === null ? undefined : ownPolicy(at, headers, windowMs)
-  return at === null || text === undefined ? null : readText(at, text)
+  return at === null || text === undefined ? null : readHeaderText(at, text)
 }
 
 /** What a response states about requests and about tokens. Several judges read it, so it is parsed once. */

@@ -16,7 +16,7 @@ export function curlCommand(baseUrl: string, { method, path, headers, body }: Cu
   const parts = [
     'curl -sS -i -N',
     ...(method === 'GET' ? [] : [`-X ${method}`]),
-    withVariables(`${baseUrl}${path}`),
+    shellText(`${baseUrl}${path}`),
     ...Object.entries(headers).map(([name, value]) => `-H ${headerWord(name, value)}`),
     ...(body === null ? [] : [`--data-raw ${quoted(body)}`]),
   ]
@@ -29,10 +29,10 @@ export const variable = /\$TURNPIKE_[A-Z0-9_]*/g
 
 /** A header as an argument of curl. A `;` makes curl send an empty value. */
 export const headerWord = (name: string, value: string): string =>
-  value === '' ? quoted(`${name};`) : withVariables(`${name}: ${value}`)
+  value === '' ? quoted(`${name};`) : shellText(`${name}: ${value}`)
 
 /** Quotes the text between variables, so that the shell expands only these. */
-export function withVariables(text: string): string {
+export function shellText(text: string): string {
   const variables = text.match(variable) ?? []
   return text
     .split(variable)

@@ -11,7 +11,7 @@ import type { BuiltRequest } from '../produce/calls/call.ts'
 import { buildRequest } from '../produce/calls/kinds.ts'
 import type { Report, ReportedExample } from '../report/document.ts'
 import { relevantHeaders } from '../report/sections/findings.ts'
-import { headerWord, quoted, variable, withVariables } from './curl.ts'
+import { headerWord, quoted, shellText, variable } from './curl.ts'
 import { promptOf } from './evidence.ts'
 import { type SignedRequest, signInSteps } from './repro-sign-in.ts'
 import type { Sequence, SequenceRequest } from './sequence.ts'
@@ -279,7 +279,7 @@ function built(
   ]
   const variables = [path, ...Object.values(headers)].flatMap(text => text.match(variable) ?? [])
   return {
-    path: path.split(addressOf).map(withVariables).join(`"$(cat "$work/${request.id}.address")"`),
+    path: path.split(addressOf).map(shellText).join(`"$(cat "$work/${request.id}.address")"`),
     options,
     body,
     variables: variables.map(each => each.slice(1)),

@@ -203,11 +203,11 @@ type Headers = Readonly<Record<string, string>>
 /** The number that a statement has in these headers, a time in milliseconds; null: none of its form. */
 export function readStatement(at: LimitStatement | null, headers: Headers): number | null {
   const text = at === null ? undefined : headers[at.header]
-  return at === null || text === undefined ? null : readText(at, text)
+  return at === null || text === undefined ? null : readHeaderText(at, text)
 }
 
 /** The number that a statement has in the text of its header. */
-export const readText = ({ form, member }: LimitStatement, text: string): number | null =>
+export const readHeaderText = ({ form, member }: LimitStatement, text: string): number | null =>
   (limitForms[form] as LimitForm).read(text, member ?? '')
 
 /** What a statement must look like. */

@@ -74,7 +74,7 @@ test('a clause that no run promises is told from one that no run tested', async 
 test('the table of clauses names those that a profile does not promise', async () => {
   await clausesCommand({ profile: 'json-rpc-node' })
   expect(said.join('')).toMatch(/header\.date +not-promised +Every response has Date/)
-  expect(said.join('')).toMatch(/rpc\.id +rpc-response, dependent-errors +The id/)
+  expect(said.join('')).toMatch(/rpc\.id +rpc-response, dependent-errors, probe +The id/)
 })
 
 test('the table of clauses shows also those that no run judges, with the reason', async () => {
