@@ -175,7 +175,7 @@ export function budgetMistake(
     if (forecast.worstUsd === null && !isDraft)
       return {
         where: 'forecast',
-        got: 'a model without a known price',
+        got: 'a call without a known price',
         expected: 'its price in the profile, so that the budget can be enforced, or --budget-usd unlimited',
       }
   }

@@ -72,7 +72,7 @@ stages:
     const { forecast } = planFor(remote, '5')
     const plan = planFor(remote, '5', { forecast: { ...forecast, worstUsd: null } })
     expect(() => assertWithinBudget(plan, final)).toThrow(
-      'forecast: got a model without a known price, expected its price in the profile, so that the budget can be enforced, or --budget-usd unlimited',
+      'forecast: got a call without a known price, expected its price in the profile, so that the budget can be enforced, or --budget-usd unlimited',
     )
     expect(() => assertWithinBudget(plan, { isDraft: true })).not.toThrow()
     expect(() => assertWithinBudget({ ...plan, target: null }, final)).not.toThrow()

@@ -6,6 +6,7 @@ import {
   furtherLimitsOf,
   windowsOf,
 } from '../../../contract/limit-headers/further-limits.ts'
+import { limitHeadersOf, limitParts } from '../../../contract/limit-headers/limit-headers.ts'
 import { countsTokens } from '../../../contract/limiters.ts'
 import { type ApplicableLimit, type StatedLimit, statedFurther } from '../../../observation/limit-scope.ts'
 import type { Observation, ObservedResponse } from '../../../observation/observation.ts'
@@ -16,9 +17,10 @@ import type { ClauseReporter } from '../../findings/findings.ts'
 import { getOrAdd } from '../../merge.ts'
 import type { AuditContext } from '../audit.ts'
 import { createSortedQueue } from '../overlap-bounds.ts'
+import { unknownUse } from './hidden.ts'
 import { createLeakyLevel } from './limit-use.ts'
 import { type ClockOffset, clockResolutionMs } from './resets.ts'
-import type { LimitRequest } from './window.ts'
+import { describeEarly, type LimitRequest } from './window.ts'
 
 type Reporter = ClauseReporter<'rate-limits'>
 
@@ -35,9 +37,16 @@ type Use = {
   readonly possible: number
   readonly reserved: number
   readonly stated: StatedLimit
+  /** Whether only limits of the profile that state nothing may have refused it. */
+  readonly isByStatedLimit: boolean
+  /** Whether only this limit may have refused it. */
+  readonly isAlone: boolean
   /** The window ends between these times; null: it states none. */
   readonly ends: { readonly fromMs: number; readonly toMs: number } | null
 }
+
+/** A clock may be that much faster, and a window is cut off that much. */
+const slackMs = 50
 
 /** The parts of a window that amounts are added up by. */
 const parts = 256
@@ -73,9 +82,14 @@ function createPossibleUse(limit: FurtherLimit, { shared }: AuditContext, firstS
   const later = createSortedQueue<Use>(({ sentMs }) => sentMs)
   let total = 0
   let before: number | null = null
+  let lastShownMs = firstSentMs
+  /** The first request after a window without any. */
+  let beganMs = Number.NEGATIVE_INFINITY
   const sendUntil = (untilMs: number) => {
     for (let use = later.at(0); use !== undefined && use.sentMs <= untilMs; use = later.at(0)) {
       later.shift()
+      if (use.sentMs - lastShownMs > limit.windowMs + clockResolutionMs) beganMs = use.sentMs
+      lastShownMs = Math.max(lastShownMs, use.shownMs)
       total += use.reserved
       sums.add(use.settledMs, use.possible)
       reserved.add(use.settledMs, use.reserved - use.possible)
@@ -83,6 +97,11 @@ function createPossibleUse(limit: FurtherLimit, { shared }: AuditContext, firstS
   }
   return {
     add: later.insert,
+    /** When the window began in which a request was sent, if each begins with its first request; null: unknown. */
+    windowBeganMs: ({ sentMs }: Use): number | null => {
+      sendUntil(sentMs)
+      return shared || sentMs - beganMs > limit.windowMs ? null : beganMs
+    },
     /** How much may count when this response is written; null: others may have used any part. */
     atMost: ({ kind, sentMs, shownMs, stated }: Use): number | null => {
       sendUntil(shownMs)
@@ -106,6 +125,7 @@ function createCounted(
   name: string,
   possibleUse: ReturnType<typeof createPossibleUse>,
   reporter: Reporter,
+  mayBeEarly: (use: Use, message: string) => void,
 ) {
   const { amount, windowMs, counts, algorithm } = limit
   const ofRequests = counts === 'requests'
@@ -121,6 +141,11 @@ function createCounted(
   let lastShownMs = Number.NEGATIVE_INFINITY
   /** The accepted ones whose responses state the same end. */
   let window = { endMs: Number.NEGATIVE_INFINITY, accepted: 0 }
+  /** Refusals, of which the next accepted request needs the last one that came before it. */
+  let refusals: readonly Use[] = []
+  /** The accepted ones that one window certainly has, by what it begins after. */
+  const sinceBegan = { fromMs: Number.NEGATIVE_INFINITY, accepted: 0 }
+  const sinceRefusal = { fromMs: Number.NEGATIVE_INFINITY, accepted: 0 }
 
   function settle(nowMs: number) {
     for (let first = unsettled.at(0); first !== undefined && first.settledMs <= nowMs; first = unsettled.at(0)) {
@@ -143,7 +168,8 @@ function createCounted(
   }
 
   /** How many accepted requests certainly count, with this one. */
-  function admittedUse({ sentMs, shownMs, ends }: Use): number {
+  function admittedUse(use: Use): number {
+    const { sentMs, shownMs, ends } = use
     admitted.add(sentMs, 1)
     load.add(sentMs)
     lastShownMs = Math.max(lastShownMs, shownMs)
@@ -153,14 +179,34 @@ function createCounted(
     if (algorithm === 'token-bucket' || algorithm === 'gcra') return inBucket
     // Two windows may meet.
     const inAny = inLog - amount
+    if (ends === null && endsAsAWhole(limit)) return Math.max(inOneWindow(use), Math.min(inAny, inBucket))
     if (ends === null || !endsAsAWhole(limit) || windowMs < 5 * clockResolutionMs) return Math.min(inAny, inBucket)
     const isSame = Math.abs(ends.fromMs - window.endMs) <= clockResolutionMs
     window = isSame ? { ...window, accepted: window.accepted + 1 } : { endMs: ends.fromMs, accepted: 1 }
     return Math.max(window.accepted, inAny)
   }
 
+  /**
+   * How many accepted requests one window has, with this one, if it states no end. A window that refuses is full, so the next one
+   * begins after the refusal. After a window without requests, one begins with the first.
+   */
+  function inOneWindow(use: Use): number {
+    const { sentMs, shownMs } = use
+    const count = (span: typeof sinceBegan, fromMs: number | null | undefined) => {
+      if (fromMs === null || fromMs === undefined) return 0
+      if (fromMs !== span.fromMs) Object.assign(span, { fromMs, accepted: 0 })
+      if (shownMs < fromMs + windowMs - slackMs) span.accepted++
+      return span.accepted
+    }
+    const [last, ...older] = refusals.filter(each => each.shownMs < sentMs).toSorted((a, b) => b.sentMs - a.sentMs)
+    refusals = refusals.filter(each => !older.includes(each))
+    const began = algorithm === 'fixed-window' ? possibleUse.windowBeganMs(use) : null
+    return Math.max(count(sinceBegan, began), count(sinceRefusal, last?.sentMs))
+  }
+
   function judge(use: Use) {
     const { id, kind, stated } = use
+    if (kind === 'rejected' && use.isAlone) refusals = [...refusals, use]
     settle(use.sentMs)
     if (stated.limit !== null) largest = Math.max(largest, stated.limit)
     judgeReset(use)
@@ -179,8 +225,22 @@ function createCounted(
     unsettled.insert(use)
   }
 
-  function judgeRemaining({ id, kind, stated: { remaining, limit: of } }: Use, least: number, most: number | null) {
-    if (remaining === null) return
+  /** A refusal that states nothing: without this request, `most` may have counted. */
+  function judgeRefusal(use: Use, most: number | null) {
+    if (most === null) return reporter.unjudged('limit.requests.not-early', unknownUse)
+    const used = most - 1
+    if (used < amount) return mayBeEarly(use, describeEarly(used, amount, name))
+    reporter.pass('limit.requests.enforced')
+    reporter.pass('limit.requests.not-early')
+  }
+
+  function judgeRemaining(use: Use, least: number, most: number | null) {
+    const { id, kind } = use
+    const { remaining, limit: of } = use.stated
+    if (remaining === null) {
+      if (kind === 'rejected' && ofRequests && use.isByStatedLimit) judgeRefusal(use, most)
+      return
+    }
     const own = of ?? amount
     const used = own - remaining
     // A bucket may be refilled by a part of a request before its response is written.
@@ -250,16 +310,30 @@ export function createFurtherJudge(context: AuditContext, offset: () => ClockOff
   const limits = furtherLimitsOf(contract.limits)
   const possible = new Map<string, ReturnType<typeof createPossibleUse>>()
   const counted = new Map<string, ReturnType<typeof createCounted>>()
+  const at = limitHeadersOf(contract.limits)
+  const isUnstated = limitParts.every(part => at.requests[part] === null && at.tokens[part] === null)
+  /** By request, how many limits have too much left to refuse it. */
+  const notRefusing = new Map<number, number>()
   let firstSentMs: number | null = null
+
+  function mayBeEarly({ id }: Use, message: string) {
+    const count = (notRefusing.get(id) ?? 0) + 1
+    notRefusing.set(id, count)
+    if (count < limits.length) return
+    notRefusing.delete(id)
+    reporter.fail('limit.requests.not-early', message, [id])
+  }
 
   function addTo(limit: FurtherLimit, observation: Observation, drawn: ApplicableLimit, member: LimitRequest) {
     const { id, caller, endMs, response } = observation
     const { sentMs, shownMs, key } = member
     const ofRequests = limit.counts === 'requests'
+    const isCounted = drawn.limiter !== 'control'
     if (!ofRequests && !countsTokens(drawn.limiter)) return null
     const stated = statedFurther(response?.headers ?? {}, limit)
     const kind = isRefused(observation, contract) ? 'rejected' : member.kind
     const { certain, most, reserved } = furtherUse(observation, limit)
+    const isByStatedLimit = isUnstated && drawn.requestsPerMinute === null && drawn.tokensPerMinute === null
     const use: Use = {
       id,
       kind,
@@ -270,16 +344,20 @@ export function createFurtherJudge(context: AuditContext, offset: () => ClockOff
       possible: most,
       reserved,
       stated,
+      isByStatedLimit,
+      isAlone: isByStatedLimit && limits.length === 1,
       ends: endsOf(limit, stated, sentMs, shownMs, startedAtMs, offset()),
     }
     const ofCaller = getOrAdd(possible, `${limit.name} ${caller}`, () =>
       createPossibleUse(limit, context, firstSentMs ?? 0),
     )
     ofCaller.add(use)
+    // It is open whether a limit counts requests for lists, too.
+    if (!isCounted) return null
     // If each key may have limits of its own, only the use of this key is certain.
     const counter = `${limit.name} ${caller} ${drawn.finest}${contract.limits.scope === 'account' ? '' : ` ${key}`}`
     const one = getOrAdd(counted, counter, () =>
-      createCounted(limit, `${drawn.name} (${limit.name})`, ofCaller, reporter),
+      createCounted(limit, `${drawn.name} (${limit.name})`, ofCaller, reporter, mayBeEarly),
     )
     return { one, use }
   }
@@ -287,7 +365,7 @@ export function createFurtherJudge(context: AuditContext, offset: () => ClockOff
   return {
     /** `drawn`: null if no limit of the document counts the request. */
     add: (observation: Observation, drawn: ApplicableLimit, member: LimitRequest, watermarkMs: number) => {
-      if (limits.length === 0 || drawn.limiter === 'control') return
+      if (limits.length === 0) return
       firstSentMs ??= member.sentMs
       for (const limit of limits) {
         const added = addTo(limit, observation, drawn, member)

@@ -60,6 +60,8 @@ type Lie = {
   readonly remaining?: (left: number, amount: number) => number
   readonly counts?: (amount: number) => number
   readonly endMs?: (endMs: number) => number
+  /** Whether refused requests count, too, which no sentence forbids. */
+  readonly countsRefused?: boolean
 }
 
 const windowMs = 20_000
@@ -96,6 +98,8 @@ function gateway(counts: Counts, algorithm: Algorithm, seed: number, lie: Lie = 
       returns.splice(0, returns.length, ...returns.filter(({ atMs }) => atMs > arrivedMs))
       const nowMs = startedAtMs + arrivedMs
       const isAdmitted = admits(one.used(nowMs), reserve, amount)
+      // An empty bucket has nothing left to take.
+      if (!isAdmitted && lie.countsRefused === true && algorithm !== 'token-bucket') one.add(nowMs, reserve)
       if (isAdmitted) {
         one.add(nowMs, says(reserve))
         if (back > 0)
@@ -169,5 +173,56 @@ describe.each(pairs)('a further limit of $counts in $algorithm', ({ counts, algo
     expect(found(early).some(clause => clause === 'limit.requests.not-early' || clause === `${family}.remaining`)).toBe(
       true,
     )
+  })
+})
+
+/** Judged by what is accepted and refused alone. */
+function byCounts(algorithm: Algorithm, observations: readonly Observation[], known: boolean, more: Counts[] = []) {
+  const further = (['requests', ...more] as const).map(counts => {
+    const limit = { counts, amount: amounts[counts], windowMs, algorithm: known ? algorithm : null, headers: {} }
+    return [counts, { ...limit, unused: null }]
+  })
+  return judge(observations, {
+    ...{ scope: 'account', published: false, algorithm: null },
+    limits: { dialect: 'none', judgedBy: 'target', further: Object.fromEntries(further) },
+  })
+}
+
+const cannotTell = ['aligned-window']
+
+describe.each(algorithms)('a limit of requests in %s that states nothing', algorithm => {
+  const seeds = Array.from({ length: 25 }, (_, index) => index + 1)
+  const named = (lie: Lie, known: boolean, more: Counts[] = []) =>
+    seeds.map(seed => {
+      const { findings } = byCounts(algorithm, gateway('requests', algorithm, seed, lie), known, more)
+      return [...new Set(findings.map(({ clause }) => clause))].join()
+    })
+  const inAll = (clause: string) => seeds.map(() => clause)
+
+  test.each([true, false])('is accused of nothing if it is honest, and is judged (known: %s)', known => {
+    expect(named({}, known)).toEqual(inAll(''))
+    expect(named({ countsRefused: true }, known)).toEqual(inAll(''))
+    const { judged } = byCounts(algorithm, gateway('requests', algorithm, 1), known)
+    expect(judged['limit.requests.not-early']).toBeGreaterThan(3)
+    expect(judged['limit.requests.enforced']).toBeGreaterThan(3)
+  })
+
+  test.each([true, false])('and bites before its amount is early (known: %s)', known => {
+    const found = named({ admits: (used, need, max) => used + need <= 0.7 * max }, known)
+    // Where two windows may count, the time between two bursts may be too short.
+    expect(new Set(found.filter(each => known || each !== ''))).toEqual(new Set(['limit.requests.not-early']))
+    // Another limit may have refused it.
+    expect(named({ admits: (used, need, max) => used + need <= 0.7 * max }, known, ['input-tokens'])).toEqual(inAll(''))
+  })
+
+  test('and never bites is not enforced, whether or not its algorithm is known', () => {
+    expect(named({ admits: () => true }, true)).toEqual(inAll('limit.requests.enforced'))
+    expect(named({ admits: () => true }, false)).toEqual(inAll('limit.requests.enforced'))
+  })
+
+  test('and admits a tenth more is not enforced, if its windows can be told', () => {
+    const found = named({ admits: (used, need, max) => used + need <= Math.ceil(1.1 * max) }, true)
+    if (cannotTell.includes(algorithm)) expect(new Set(found)).not.toContain('limit.requests.not-early')
+    else expect(found).toEqual(inAll('limit.requests.enforced'))
   })
 })
