@@ -94,6 +94,10 @@ export const chatRequest =
     }
   }
 
+/** The same as a stream. */
+export const chatStreamRequest: typeof chatRequest = (members, headers) =>
+  chatRequest(contract => ({ stream: true, ...members(contract) }), { accept: 'text/event-stream', ...headers })
+
 /** A request to the RPC proxy, by default for an EVM network. */
 export const rpcRequest =
   (

@@ -1,9 +1,22 @@
 import type { Contract } from '../contract.ts'
-import { chatRequest, mostExpensiveCall, type Probe, type Probes, rpcItem, rpcRequest, type Sender } from '../probe.ts'
+import {
+  chatRequest,
+  chatStreamRequest,
+  embeddingRequest,
+  mostExpensiveCall,
+  networkOf,
+  type Probe,
+  type Probes,
+  rpcItem,
+  rpcRequest,
+  type Sender,
+} from '../probe.ts'
 import type { KeyForgery, KeyForm } from '../requests/credentials.ts'
 
 const toNode = rpcRequest(() => rpcItem('eth_blockNumber'))
+const batchToNode = rpcRequest(() => [rpcItem('getSlot', 1), rpcItem('getSlot', 2)], {}, networkOf('solana'))
 const hello = chatRequest(() => ({}))
+const helloStreamed = chatStreamRequest(() => ({}))
 
 /** A valid request except for its sender. It does not draw on a caller's limit. */
 const sentBy = (
@@ -26,9 +39,28 @@ const misplaced = (as: KeyForgery, isOtherForm: (form: KeyForm) => boolean = () 
 /** A model reserved for paying users, if the contract has one; otherwise nothing is asserted. */
 const reserved = ({ models }: Contract) => models.find(({ payingOnly }) => payingOnly)
 
+const forPayers = (request: typeof chatRequest): Probe =>
+  sentBy(
+    'free-user',
+    'auth.paid-only',
+    request(contract => ({ model: reserved(contract)?.id ?? contract.models[0]?.id })),
+    contract => (reserved(contract) === undefined ? [] : [401]),
+  )
+
 export const authProbes = {
   'bad-key': sentBy('bad-key', 'auth.bearer', hello),
   'bad-key-to-rpc': sentBy('bad-key', 'auth.bearer', toNode),
+  'bad-key-to-stream': sentBy('bad-key', 'auth.bearer', helloStreamed),
+  'bad-key-to-batch': sentBy('bad-key', 'auth.bearer', batchToNode),
+  'bad-key-to-embeddings': sentBy('bad-key', 'auth.bearer', embeddingRequest('hello'), ({ resources }) =>
+    Object.values(resources).some(({ draws }) => draws === 'embedding') ? [401] : [],
+  ),
+  'bad-key-to-limits': sentBy('bad-key', 'auth.bearer', ({ paths }) => ({
+    method: 'GET',
+    path: paths.rateLimits,
+    headers: { accept: 'application/json' },
+    body: null,
+  })),
   'no-key': sentBy('anonymous', 'auth.missing', hello, noKey),
   'no-key-to-rpc': sentBy('anonymous', 'auth.missing', toNode, noKey),
   // To a service that knows only keys and wallets, these are no credentials.
@@ -36,14 +68,12 @@ export const authProbes = {
   'key-of-other-scheme': misplaced('key-of-other-scheme'),
   'key-without-scheme': misplaced('key-without-scheme', ({ scheme }) => scheme !== null),
   'key-in-other-header': misplaced('key-in-other-header'),
-  'model-for-payers': sentBy(
-    'free-user',
-    'auth.paid-only',
-    chatRequest(contract => ({ model: reserved(contract)?.id ?? contract.models[0]?.id })),
-    contract => (reserved(contract) === undefined ? [] : [401]),
-  ),
+  'model-for-payers': forPayers(chatRequest),
+  'model-for-payers-as-stream': forPayers(chatStreamRequest),
   'empty-account': sentBy('zero-balance', 'error.402', hello, unpaid),
   'empty-account-to-rpc': sentBy('zero-balance', 'error.402', toNode, unpaid),
+  'empty-account-to-stream': sentBy('zero-balance', 'error.402', helloStreamed, unpaid),
+  'empty-account-to-batch': sentBy('zero-balance', 'error.402', batchToNode, unpaid),
 } as const satisfies Probes
 
 /** All characters that a key may have. */

@@ -1,18 +1,26 @@
 import { namesModelInPath } from '../chat-terms.ts'
 import type { ClausesOf } from '../clauses.ts'
-import { type CraftedRequest, chatRequest, embeddingRequest, expect400, type Probe, type Probes } from '../probe.ts'
+import {
+  type CraftedRequest,
+  chatRequest,
+  chatStreamRequest,
+  embeddingRequest,
+  expect400,
+  type Probe,
+  type Probes,
+} from '../probe.ts'
 
 type ProbeClause = ClausesOf<'probe'>
 type Members = Readonly<Record<string, unknown>>
 
 /** A valid request except for these fields. */
-const wrong = (clause: ProbeClause, members: Members): Probe => ({
+const wrong = (clause: ProbeClause, members: Members, request = chatRequest): Probe => ({
   clause,
   as: 'caller',
   draws: 'chat',
   promised: expect400,
   names: [],
-  request: chatRequest(() => members),
+  request: request(() => members),
 })
 
 /** A chat request with this text as its body. */
@@ -56,13 +64,13 @@ const typed = (request: CraftedRequest, type: string | null): CraftedRequest => 
   return { ...request, headers: type === null ? others : { ...others, 'content-type': type } }
 }
 
-const mediaType = (type: string | null): Probe => ({
+const mediaType = (type: string | null, request = chatRequest): Probe => ({
   clause: 'chat.media-type',
   as: 'caller',
   draws: 'chat',
   promised: ({ chat }) => [chat.wrongMediaTypeStatus],
   names: [],
-  request: contract => typed(chatRequest(() => ({}))(contract), type),
+  request: contract => typed(request(() => ({}))(contract), type),
 })
 
 /** An input that is neither a text nor a list of texts. */
@@ -87,6 +95,7 @@ const wrongOption = (members: Parameters<typeof chatRequest>[0]): Probe => ({
 /** Malformed requests for completions, embeddings, and the options of completions. */
 export const chatProbes = {
   'wrong-media-type': mediaType('text/plain'),
+  'wrong-media-type-of-stream': mediaType('text/plain', chatStreamRequest),
   'no-media-type': mediaType(null),
   'media-type-with-known-start': mediaType('application/json-patch+json'),
   'media-type-with-known-end': mediaType('text/json'),
@@ -105,6 +114,7 @@ export const chatProbes = {
   'model-missing': wrongModel(undefined),
   'model-no-text': wrongModel(42),
   'messages-missing': wrong('chat.request', { messages: undefined }),
+  'messages-missing-in-stream': wrong('chat.request', { messages: undefined }, chatStreamRequest),
   'messages-no-list': wrong('chat.request', { messages: 'hello' }),
   'message-without-role': wrongMessage('chat.request.message', { content: 'hello' }),
   'message-content-no-text': wrongMessage('chat.request.message', { role: 'user', content: 42 }),
@@ -135,6 +145,11 @@ export const chatProbes = {
   'n-fraction': wrong('chat.request.n', { n: 1.5 }),
   'stream-no-boolean': wrong('chat.request.stream', { stream: 'sometimes' }),
   'frequency-penalty-too-high': wrong('chat.request.frequency-penalty', { frequency_penalty: 2.1 }),
+  'frequency-penalty-too-high-in-stream': wrong(
+    'chat.request.frequency-penalty',
+    { frequency_penalty: 2.1 },
+    chatStreamRequest,
+  ),
   'frequency-penalty-too-low': wrong('chat.request.frequency-penalty', { frequency_penalty: -2.1 }),
   'frequency-penalty-no-number': wrong('chat.request.frequency-penalty', { frequency_penalty: 'high' }),
   'max-temp-too-high': wrong('chat.request.max-temp', { max_temp: 2.1 }),

@@ -29,6 +29,19 @@ const batch = (methods: readonly string[], offending: readonly string[] = method
   request: rpcRequest(() => methods.map((method, index) => rpcItem(method, index + 1)), {}, networkOf(family)),
 })
 
+const tooLong = (method: string, family: Family): Probe => ({
+  clause: 'rpc.batch.limit',
+  as: 'caller',
+  draws: 'rpc',
+  promised: expect400,
+  names: [],
+  request: rpcRequest(
+    ({ rpc }) => Array.from({ length: rpc.batchLimit + 1 }, (_, index) => rpcItem(method, index + 1)),
+    {},
+    networkOf(family),
+  ),
+})
+
 /** A request that is not a JSON-RPC 2.0 call. */
 const malformed = (body: unknown): Probe => ({
   clause: 'rpc.request',
@@ -139,16 +152,8 @@ export const rpcProbes = {
     isUnreadable: true,
     request: contract => ({ ...rpcRequest(() => null)(contract), body: '{"jsonrpc":"2.0","id":1,"method":' }),
   },
-  'batch-too-long': {
-    clause: 'rpc.batch.limit',
-    as: 'caller',
-    draws: 'rpc',
-    promised: expect400,
-    names: [],
-    request: rpcRequest(({ rpc }) =>
-      Array.from({ length: rpc.batchLimit + 1 }, (_, index) => rpcItem('eth_blockNumber', index + 1)),
-    ),
-  },
+  'batch-too-long': tooLong('eth_blockNumber', 'evm'),
+  'batch-too-long-on-solana': tooLong('getSlot', 'solana'),
   'unknown-network': {
     clause: 'rpc.network',
     as: 'caller',

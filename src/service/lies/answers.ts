@@ -9,6 +9,8 @@ import {
   hasStatus,
   header,
   isErrorReply,
+  isForBatch,
+  isForStream,
   isOf,
   isStream,
   keepFirstHeader,
@@ -60,6 +62,9 @@ const dropLimitHeaders: ReplyChange = (reply, state, contract) => {
 /** The rejection of a bearer key that belongs to no account. */
 const isBadKey: ReplyTest = ({ status }, { request, account }) =>
   status === 401 && account === null && /^Bearer /i.test(request.headers.authorization ?? '')
+
+const badKeyIs403 = (what: string, isWhat: ReplyTest): LieRow =>
+  replies(`An invalid key returns 403 to a request for ${what}.`, all(isBadKey, isWhat), setStatus(403))
 
 const isKeyless: ReplyTest = ({ status }, { request }) => status === 401 && request.headers.authorization === undefined
 
@@ -153,6 +158,16 @@ export const answerLies = {
   },
   'error.402': {
     'everything-on-credit': always('An account without balance is served.', { canPay: () => true }),
+    'empty-account-is-403-for-streams': replies(
+      'A stream that the balance does not cover returns 403.',
+      all(hasStatus(402), isForStream),
+      setStatus(403),
+    ),
+    'empty-account-is-403-for-batches': replies(
+      'A batch that the balance does not cover returns 403.',
+      all(hasStatus(402), isForBatch),
+      setStatus(403),
+    ),
     'empty-account-is-403': replies(
       'A request that the balance does not cover returns 403.',
       hasStatus(402),
@@ -296,6 +311,10 @@ export const answerLies = {
       accountHolder: key => honest.accountHolder(key) ?? honest.accountHolder(guestKey),
     })),
     'bad-key-is-403': replies('An invalid key returns 403.', isBadKey, setStatus(403)),
+    'bad-key-is-403-for-streams': badKeyIs403('a stream', isForStream),
+    'bad-key-is-403-for-batches': badKeyIs403('a batch', isForBatch),
+    'bad-key-is-403-for-embeddings': badKeyIs403('an embedding', isOf('resource')),
+    'bad-key-is-403-for-limits': badKeyIs403('the limits', isOf('rate-limits')),
     'bad-key-is-500': replies('An invalid key returns 500.', isBadKey, setStatus(500)),
   },
   'auth.missing': {
@@ -342,6 +361,11 @@ export const answerLies = {
   'auth.paid-only': {
     'paid-models-for-all': always('Models for paying users serve every user.', { mayUse: () => true }),
     'paid-only-is-403': replies('A model for paying users returns 403 to others.', isForPayers, setStatus(403)),
+    'paid-only-is-403-for-streams': replies(
+      'A model for paying users returns 403 to a stream of others.',
+      all(isForPayers, isForStream),
+      setStatus(403),
+    ),
   },
   'auth.keys-share-limits': {
     'limits-by-key': alsoViolating(

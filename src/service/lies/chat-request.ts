@@ -109,6 +109,9 @@ export const chatRequestLies = {
     'null-chat-is-500': replies('A chat request that is null returns 500.', isOf('chat', 400), (reply, { request }) =>
       parseJson(request.body) === null ? { ...reply, status: 500 } : reply,
     ),
+    'conversation-by-default-in-streams': reads('A stream without messages is accepted.', body =>
+      body.stream === true ? { messages: [{ role: 'user', content: 'hello' }], ...body } : body,
+    ),
     'short-prompts-refused': rejects('A prompt of two or three words is rejected.', isShortPrompt),
   },
   'chat.request.message': {
@@ -182,6 +185,9 @@ export const chatRequestLies = {
   },
   'chat.request.frequency-penalty': {
     'penalty-to-three': clamps('frequency_penalty above 2 is accepted.', 'frequency_penalty', -Infinity, 2),
+    'penalty-unbounded-in-streams': reads('A stream may have any frequency_penalty that is a number.', body =>
+      body.stream === true && isNumber(body.frequency_penalty) ? { ...body, frequency_penalty: 0 } : body,
+    ),
     'penalty-from-minus-three': clamps('frequency_penalty below -2 is accepted.', 'frequency_penalty', -2, Infinity),
     'penalty-in-words': ignores('A frequency_penalty that is not a number is ignored.', 'frequency_penalty', isText),
     'penalty-from-text': readsText('A frequency_penalty of "1" is accepted as 1.', 'frequency_penalty'),

@@ -5,6 +5,7 @@ import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
 import {
   all,
   changeReplies,
+  isForStream,
   isOf,
   isStream,
   not,
@@ -53,6 +54,11 @@ export const chatLies = {
   },
   'chat.media-type': {
     'wrong-media-type-is-400': replies('Another content type returns 400.', isOf('chat', 415), setStatus(400)),
+    'wrong-media-type-is-400-for-streams': replies(
+      'Another content type of a stream returns 400.',
+      all(isOf('chat', 415), isForStream),
+      setStatus(400),
+    ),
     'any-media-type': always('The content type of a chat request is ignored.', { acceptsChatType: () => true }),
     'any-media-type-of-json': result(
       'Any content type that contains "json" is accepted.',

@@ -42,6 +42,8 @@ export const isErrorReply = ({ status }: Reply): boolean => status >= 400
 export const isStream = ({ body }: Reply): boolean => body.kind === 'stream'
 /** Whether a request asks for a stream, whatever it gets. */
 export const asksForStream = ({ body }: ServiceRequest): boolean => /"stream":\s*true/.test(body.toString())
+export const isForStream: ReplyTest = (_, { request }) => asksForStream(request)
+export const isForBatch: ReplyTest = (_, { request }) => request.body.toString().startsWith('[')
 export const isBatch = (reply: Reply): boolean => replyText(reply).startsWith('[')
 export const isReplay = ({ headers }: Reply): boolean => headers['idempotent-replayed'] !== undefined
 /** A reply of a node, new or replayed. */

@@ -71,7 +71,6 @@ const forwardLike = (text: string, isLike: (method: string, listed: string) => b
       honest.forwards(method, network) || Object.keys(rpc.methods[network.family]).some(known => isLike(method, known)),
   }))
 
-/** Forwards methods of the allow-list in any letter case. */
 const forwardInAnyCase = (text: string, which: RegExp): LieRow =>
   forwardLike(text, (method, listed) => which.test(listed) && method.toLowerCase() === listed.toLowerCase())
 
@@ -362,6 +361,11 @@ export const rpcLies = {
   },
   'rpc.batch.limit': {
     'batch-one-larger': addTo('The batch limit is one too high.', 'batchLimit', 1),
+    'batch-limit-is-413-on-solana': replies(
+      'A batch of more than 100 items on Solana returns 413.',
+      all(hasStatus(400), says('must not have more'), (_, { request }) => request.path.includes('solana')),
+      setStatus(413),
+    ),
     'batch-of-any-size': always('A batch may have any number of items.', { batchLimit: Number.POSITIVE_INFINITY }),
   },
   'rpc.batch.full': {
