@@ -1,5 +1,6 @@
 import { type Observation, streamOf } from '../../../src/observation/observation.ts'
 import { logFiles, observationsIn } from '../../../src/storage/run-directory.ts'
+import { aiperfVariable, runAiperf } from '../support/aiperf.ts'
 import { findProgram, noteUnpinned, onServer, targetCore } from '../support/child.ts'
 import type { Bench, Figure } from '../support/figure.ts'
 import { guidellmVariable, runGuidellm } from '../support/guidellm.ts'
@@ -16,11 +17,10 @@ type Driven = { readonly share: number; readonly latenessMs: number | null }
 
 /**
  * The most sessions of three turns that a client drives on one core, each stream at its own pace: the shipped command with
- * every judge, and guidellm. Both get more sessions until they read fewer tokens than are written.
+ * every judge, guidellm, and aiperf. Each gets more sessions until it reads fewer tokens than are written.
  */
 export const benchSessions: Bench = async ({ short }) => {
   const seconds = short ? 4 : 12
-  const program = findProgram(guidellmVariable, 'guidellm')
   console.log(
     `\nSessions in flight on one core, ${turns} turns of ${tokens} tokens at ${tokensPerSecond}/s, runs of ${seconds} s`,
   )
@@ -33,20 +33,24 @@ export const benchSessions: Bench = async ({ short }) => {
     unit: '',
     aim: null,
   }
-  if (program === null) {
-    console.log(`  guidellm skipped: ${guidellmVariable} names no program, and there is none on the PATH`)
-    return [onTime]
+  const figures = [onTime]
+  for (const { program: called, variable, drive } of others) {
+    const program = findProgram(variable, called)
+    if (program === null) {
+      console.log(`  ${called} skipped: ${variable} names no program, and there is none on the PATH`)
+      continue
+    }
+    console.log(`  ${called}:`)
+    const theirs = await mostSessions(short ? 10 : 50, short ? 1 : 20, sessions => drive(program, sessions, seconds))
+    const relative = (kind: string, sessions: number): Figure => ({
+      name: `${name}, ${kind}, relative to those that ${called} reads`,
+      value: sessions / theirs.read,
+      unit: '',
+      aim: { kind: 'at-least', bound: 5 },
+    })
+    figures.push(relative('read', ours.read), relative('on time', ours.onTime))
   }
-  const theirs = await mostSessions(short ? 10 : 50, short ? 1 : 20, sessions =>
-    driveGuidellm(program, sessions, seconds),
-  )
-  const relative = (kind: string, sessions: number): Figure => ({
-    name: `${name}, ${kind}, relative to those that guidellm reads`,
-    value: sessions / theirs.read,
-    unit: '',
-    aim: { kind: 'at-least', bound: 5 },
-  })
-  return [onTime, relative('read', ours.read), relative('on time', ours.onTime)]
+  return figures
 }
 
 /** The most sessions whose tokens are read as they are written, and the most of which the turns are on time, too. */
@@ -124,3 +128,24 @@ const driveGuidellm = (program: string, sessions: number, seconds: number): Prom
     const run = await runGuidellm({ program, port, seconds, tokens, streams: sessions, rows })
     return { share: shareOf(run.chunks, sessions, run.seconds), latenessMs: null }
   })
+
+/** aiperf begins as many sessions at once, and the next turn or session as soon as one ends. It counts complete answers only. */
+async function driveAiperf(program: string, sessions: number, seconds: number): Promise<Driven> {
+  const texts = Array.from({ length: turns }, () => 'Tell me a story.')
+  return await onPacedServer(async port => {
+    const whole = seconds + 2 * rampSeconds
+    const rows = Array.from({ length: sessions }, () => texts)
+    const run = { program, port, seconds: whole, tokens, concurrency: sessions, sessions: rows }
+    const answers = await runAiperf(run)
+    const startMs = answers.reduce((least, { sentMs }) => Math.min(least, sentMs), Number.POSITIVE_INFINITY)
+    const window = { startMs: startMs + rampSeconds * 1_000, endMs: startMs + (rampSeconds + seconds) * 1_000 }
+    const chunks = answers.reduce((sum, { chunksMs }) => sum + chunksMs.filter(atMs => isIn(window, atMs)).length, 0)
+    return { share: shareOf(chunks, sessions, seconds), latenessMs: null }
+  })
+}
+
+/** The programs that Turnpike is compared with, where they are installed. */
+const others = [
+  { program: 'guidellm', variable: guidellmVariable, drive: driveGuidellm },
+  { program: 'aiperf', variable: aiperfVariable, drive: driveAiperf },
+] as const
