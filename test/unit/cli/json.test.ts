@@ -133,7 +133,7 @@ test('turnpike findings lists summaries, and shows one with its examples', async
 
 test('turnpike plan prints the plan, and whether a run would be refused', async () => {
   const plan = await printedBy('plan', 'smoke')
-  expect(plan).toMatchObject({ scenario: 'smoke', target: null, refused: null, forecast: { requests: 598 } })
+  expect(plan).toMatchObject({ scenario: 'smoke', target: null, refused: null, forecast: { requests: 646 } })
   printed.length = 0
   const small = await printedBy('plan', 'smoke', '--budget-usd', '0.001')
   expect(small).toMatchObject({ refused: expect.stringMatching(/^budget: got \$0.001, expected at least/) })
