@@ -28,7 +28,7 @@ import {
 } from './question.ts'
 
 /** The smallest request that a limit counts. */
-function limitedAsk({ chat, rpc }: Known): Ask | null {
+export function limitedAsk({ chat, rpc }: Known): Ask | null {
   if (chat !== null) return chatAsk(chat.model)
   return rpc === null ? null : { call: rpcCall(rpc), worstPico: rpc.worstPico }
 }
@@ -73,11 +73,7 @@ export const limitDialect: Question = {
   answer: async (known, { ask, replies }) => {
     const wallMs = () => lastMs(replies())
     const first = findDialect(replies().filter(isLimited), wallMs())
-    if (first === null) {
-      return {
-        findings: isService(known) ? [] : [unknown('limits.dialect', 'no response has a header about limits')],
-      }
-    }
+    if (first === null) return { findings: [] }
     if (first.dialect === null) return { findings: [], known: { limitClauses: ofRequests } }
     const request = limitedAsk(known)
     // How its statements move shows how it counts.
@@ -154,7 +150,7 @@ async function reachEdge(
 }
 
 /** Another account has used nothing. */
-const sharedLimit = (reply: Answer): Fact => ({
+export const sharedLimit = (reply: Answer): Fact => ({
   ...{ kind: 'difference', clause: 'limit.requests.not-early', always: false },
   text: 'another account of TURNPIKE_KEYS is refused, too, when the first one has used up its limit',
   evidence: cite(reply),

@@ -34,6 +34,8 @@ export type Ask = {
   readonly worstPico: bigint
   /** Whether it is to reach a limit of the target, so that it does not wait for one. */
   readonly isBeyondLimit?: boolean
+  /** Whether it counts a limit that is not stated, for which there are calls and time of their own. */
+  readonly isCounting?: boolean
   /** How long to wait before it, at least. */
   readonly afterMs?: number
 }
@@ -99,6 +101,8 @@ const maxFailures = 15
 const failureWindowMs = 31_000
 /** The longest wait for all limits together. */
 const maxWaitMs = 240_000
+/** To count a limit that is not stated, beyond the other bounds. */
+export const counting = { calls: 60, waitMs: 300_000 } as const
 /** After as many calls in a row without any response, the target is down. */
 const maxSilent = 3
 
@@ -112,17 +116,8 @@ const tokensOfCall = 200
  * abuse block counts. A misbehaving target makes replies without a status.
  */
 export function createAsker(options: AskerOptions): Asker {
-  const {
-    send,
-    clock,
-    caller,
-    otherCaller = null,
-    zeroBalanceKey,
-    budgetPico,
-    maxCalls,
-    addedSecrets,
-    onWait = () => {},
-  } = options
+  const { send, clock, caller, otherCaller = null, zeroBalanceKey, budgetPico, maxCalls } = options
+  const { addedSecrets, onWait = () => {} } = options
   const replies: Answer[] = []
   const windows = new Map<string, Window>()
   /** In a row, by what limits them. */
@@ -160,10 +155,9 @@ export function createAsker(options: AskerOptions): Asker {
     hasOtherCaller: otherCaller !== null,
   }
 
-  /** A refusal by a limit answers no question, so the request is sent again after the wait. */
+  /** A refusal by a limit answers no question, so it is sent again after the wait. Other credentials may draw on another limit. */
   async function ask(request: Ask, contract: Contract): Promise<Answer> {
     const draft = build(request, contract, 0, {}, '')
-    // Other credentials may draw on another limit.
     const scope = `${scopeOf(draft, contract)} ${senderOf(request)}`
     const call = await admit(scope, request)
     if (typeof call === 'string') return unsent(describe(request, draft), call)
@@ -180,22 +174,22 @@ export function createAsker(options: AskerOptions): Asker {
   }
 
   /** The number of the call, or why it must not be made. */
-  async function admit(
-    scope: string,
-    { call, worstPico, isBeyondLimit = false, afterMs = 0 }: Ask,
-  ): Promise<number | string> {
+  async function admit(scope: string, asked: Ask): Promise<number | string> {
+    const { call, worstPico, isBeyondLimit = false, afterMs = 0 } = asked
+    const more = asked.isCounting === true ? counting : { calls: 0, waitMs: 0 }
     if (silent >= maxSilent) return 'not asked, because the target stopped responding'
     const wallMs = clock.wallMs()
     // Of two at once, neither must wait for the next window alone.
     const others = call.kind === 'replay' && call.concurrent ? 1 : inFlight
     const waitMs = Math.max(isBeyondLimit ? 0 : windowEndMs(scope, others), failuresEndMs(), wallMs + afterMs) - wallMs
     if (waitMs > 0) {
-      if (waitedMs + waitMs > maxWaitMs) return 'not asked, because the limits of the target would need too long a wait'
+      if (waitedMs + waitMs > maxWaitMs + more.waitMs)
+        return 'not asked, because the limits of the target would need too long a wait'
       waitedMs += waitMs
       onWait(waitMs)
       await sleepUntil(clock, clock.nowMs() + waitMs)
     }
-    if (calls >= maxCalls) return `not asked, because ${maxCalls} calls are the maximum`
+    if (calls >= maxCalls + more.calls) return `not asked, because ${maxCalls} calls are the maximum`
     if (budgetPico !== null && spentPico() + reservedPico + worstPico > budgetPico)
       return 'not asked, because the budget does not cover it'
     // Reserved here, so that a concurrent call sees it.

@@ -12,7 +12,7 @@ import { asker, notThere, suggestTarget } from '../produce/transport/suggest-tar
 import { undiciTransport } from '../produce/transport/undici.ts'
 import { checkTarget } from '../scenario/load-scenario.ts'
 import { parseBudget } from '../scenario/units.ts'
-import { type AskerOptions, maxBodyBytes, timeouts } from './asker.ts'
+import { type AskerOptions, counting, maxBodyBytes, timeouts } from './asker.ts'
 import { type Lesson, learn, maxCalls } from './learn.ts'
 import { type LearnedProfile, learnedProfile } from './profile-text.ts'
 
@@ -73,7 +73,7 @@ export async function learnTarget(
   const suggested = demanded === null ? await betterTarget(target) : null
   if (suggested !== null) return notThere(target, suggested)
   const cost = budgetPico === null ? 'no budget' : `at most $${formatPico(budgetPico)}`
-  process.stderr.write(`Learning from ${target}: at most ${maxCalls} calls, ${cost}.\n`)
+  process.stderr.write(`Learning from ${target}: at most ${maxCalls + counting.calls} calls, ${cost}.\n`)
   const lesson = await learnAt(target, keys, budgetPico, { demanded, addedSecrets })
   if (lesson.nothing !== null) {
     const isInvented = (process.env.TURNPIKE_KEYS ?? '').trim() === ''

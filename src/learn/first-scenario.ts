@@ -1,3 +1,4 @@
+import { type FurtherLimit, furtherLimitsOf, windowsOf } from '../contract/limit-headers/further-limits.ts'
 import { probeOf } from '../contract/probes.ts'
 import { notPromised } from '../contract/promises.ts'
 import { is2xx } from '../lib/numbers.ts'
@@ -24,14 +25,15 @@ export type FirstLoad = {
 export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: FirstLoad): string {
   const calls = callsOf(lesson)
   const mix = `{ ${calls.map(([name, , weight = 1]) => `${name}: ${weight}`).join(', ')} }`
-  const { windowMs } = lesson.contract.limits
   const { sharesLimit, accountTier } = lesson.known
-  const limit = statedLimit(lesson)
+  const counted = countedLimit(lesson)
+  const { windowMs } = counted ?? lesson.contract.limits
+  const limit = counted?.amount ?? statedLimit(lesson)
   const rate = rateBelow(tierPerMinute, limit === null ? null : (limit * 60_000) / windowMs)
   const seconds = Math.min(maxSeconds, Math.max(minSeconds, Math.ceil((arrivals * 60) / rate.perMinute)))
   const once = onceCalls(lesson, calls)
   const last = calls.at(-1)?.[0] ?? ''
-  const edge = edgeOf(last, limit, windowMs, once)
+  const edge = counted === null ? edgeOf(last, limit, windowMs, once) : null
   const list = edge !== null && calls.every(([name]) => name !== 'models') && lesson.replies.some(isModelList)
   return [
     '# yaml-language-server: $schema=../node_modules/turnpike/scenarios/scenario.schema.json',
@@ -54,12 +56,13 @@ export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: Firs
     ...once.flatMap(({ definitions }) => definitions.map(each => `  ${each}`)),
     '',
     'stages:',
-    ...waitStages(lesson, limit, list),
+    ...(counted === null ? waitStages(lesson, limit, list) : burstStages(last, counted)),
     ...rulesStage(lesson, limit),
     ...(edge?.atOnce ?? []),
     ...yamlComment(rate.reason).map(line => `  ${line}`),
     `  - { name: steady, duration: ${seconds}s, shape: constant, rate: ${rate.text}, mix: ${mix} }`,
     ...(edge?.oneByOne ?? onceStage(limit, once)),
+    ...(counted === null ? [] : overloadStage(last, counted)),
     '',
     ...(budgetUsd === null ? [] : ['# Twice the worst case of the forecast.', `budget: { usd: ${budgetUsd} }`, '']),
     'thresholds:',
@@ -143,6 +146,32 @@ function statedLimit({ replies, contract }: Lesson): number | null {
   )
   const least = Math.min(...limits.filter(limit => limit > 0))
   return Number.isFinite(least) ? least : null
+}
+
+/** A limit that responses do not state, and that was counted; null: there is none. */
+const countedLimit = ({ contract: { limits } }: Lesson): FurtherLimit | null =>
+  limits.dialect === 'none' ? (furtherLimitsOf(limits)[0] ?? null) : null
+
+/** Without headers, a 429 is early only if all that may count is known: after as long as that. */
+function burstStages(call: string, limit: FurtherLimit): readonly string[] {
+  const quietMs = windowsOf(limit) * limit.windowMs + 3_000
+  return [
+    '  # The first request says when the run began. After the pause, nothing that came before it counts.',
+    `  - { name: begin, duration: 1s, shape: sequence, calls: [${call}] }`,
+    `  - { name: quiet, duration: ${quietMs}ms, shape: pause }`,
+    `  # The limit is ${limit.amount} requests, so none of these is refused.`,
+    `  - { name: limit, duration: 2s, shape: burst, size: ${limit.amount}, exceed-tier: true, mix: { ${call}: 1 } }`,
+    `  - { name: after, duration: ${quietMs}ms, shape: pause }`,
+  ]
+}
+
+/** So that each window begins right after a refusal, and that no two windows allow what a target without a limit accepts. */
+function overloadStage(call: string, { amount, windowMs }: FurtherLimit): readonly string[] {
+  const rate = ((2.4 * amount * 60_000) / windowMs).toFixed(1)
+  return [
+    '  # More than the limit, all the time.',
+    `  - { name: overload, duration: ${Math.ceil(3.2 * windowMs)}ms, shape: constant, rate: ${rate}/m, exceed-tier: true, mix: { ${call}: 1 } }`,
+  ]
 }
 
 /** What is sent once. `definitions`: of its calls, in the scenario; `requests`: what it may draw on a limit. */

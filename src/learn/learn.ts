@@ -8,6 +8,7 @@ import { baseCredits, creditPrice, errorPrices, multipliers } from './ask-credit
 import { limitDialect, limitEdge } from './ask-limits.ts'
 import { limitLog, offer } from './ask-lists.ts'
 import { batches, invalidCalls, nodeRules, replays, singleCall } from './ask-rpc.ts'
+import { unstatedLimit } from './ask-unstated.ts'
 import { type Answer, type Asker, type AskerOptions, createAsker, unsent } from './asker.ts'
 import { type Difference, judgeAnswers } from './judge-answers.ts'
 import { detectPartial, learnedContract, loadable, type PartialService } from './learned-contract.ts'
@@ -40,6 +41,7 @@ export const questions: readonly Question[] = [
   chatReplays,
   creditPlaces,
   limitEdge,
+  unstatedLimit,
 ]
 
 /** Values that a few calls cannot tell, and why. */

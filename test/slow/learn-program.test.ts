@@ -19,7 +19,7 @@ test('the program learns the profile of a service, and a run by it accuses nobod
 
   const { code, stdout, stderr } = await turnpike(['learn', '--target', target, '--budget-usd', '0.1'])
   const [cost, heading] = stderr.split('\n')
-  expect(cost).toMatch(/^Learning from \S+: at most 60 calls, at most \$0\.1\.$/)
+  expect(cost).toMatch(/^Learning from \S+: at most 120 calls, at most \$0\.1\.$/)
   expect([code, heading]).toEqual([
     0,
     expect.stringMatching(/^Differences from the document \(\d+ calls, at most \$0\.\d+\):$/),
@@ -90,6 +90,6 @@ test('a target that is down ends with exit code 3 and one reason', async () => {
   const { code, stdout, stderr } = await turnpike(['learn', '--target', 'http://127.0.0.1:9/v1'])
   expect([code, stdout]).toEqual([3, ''])
   expect(stderr).toMatch(
-    /^Learning from http:\/\/127\.0\.0\.1:9\/v1: at most 60 calls, no budget\.\nNothing was learned from http:\/\/127\.0\.0\.1:9\/v1: no response could be read \(connect-refused: no program listens at this address\)\.\n$/,
+    /^Learning from http:\/\/127\.0\.0\.1:9\/v1: at most 120 calls, no budget\.\nNothing was learned from http:\/\/127\.0\.0\.1:9\/v1: no response could be read \(connect-refused: no program listens at this address\)\.\n$/,
   )
 })

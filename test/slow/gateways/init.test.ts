@@ -35,7 +35,7 @@ test.concurrent('init, and the command that it prints, pass with the reference s
   expect([code, report.verdict], report.reasons.join('; ')).toEqual([0, 'pass'])
   expect(scenario).toContain('rate: 75% of tier')
   for (const call of ['stream: true', 'stream: false', 'kind: rpc']) expect(scenario).toContain(call)
-  expect(stderr).toMatch(/^Learning from \S+: at most 60 calls, at most \$0\.05\.\n/)
+  expect(stderr).toMatch(/^Learning from \S+: at most 120 calls, at most \$0\.05\.\n/)
 })
 
 test.concurrent.for(todays(limiters, 3))(
@@ -82,7 +82,7 @@ async function learnsAndInits(target: string, commands: string): Promise<void> {
   const { code, stderr, directory } = await shell(script, target)
   expect([code, stderr]).toEqual([
     0,
-    expect.stringMatching(/^Learning from \S+: at most 60 calls, at most \$0\.05\.\n/),
+    expect.stringMatching(/^Learning from \S+: at most 120 calls, at most \$0\.05\.\n/),
   ])
   const { requestQuery } = loadProfile(join(directory, 'my-service.yaml'))
   expect(requestQuery).toEqual(commands === withDemands ? { 'api-version': '2024-06-01' } : {})

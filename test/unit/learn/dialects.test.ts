@@ -51,12 +51,13 @@ describe('a gateway that states its limits in a dialect', () => {
     expect(parseProfile(yaml, 'learned.yaml').limits.windowMs).toBe(isLearned ? 10_000 : 60_000)
   })
 
-  test('none states no limit, so nothing about limits is promised', async () => {
+  test('none states no limit, so only what counts show is promised', async () => {
     const { yaml } = await learnForeign('none')
     const profile = parseProfile(yaml, 'learned.yaml')
-    expect(profile.limits.dialect).toBeNull()
+    expect(profile.limits.dialect).toBe('none')
     expect(notPromised(profile)).toContain('limit.requests.remaining')
-    expect(yaml).toContain('limits.dialect: no response has a header about limits')
+    expect(notPromised(profile)).not.toContain('limit.requests.enforced')
+    expect(yaml).toContain('no response has a header about limits')
   })
 
   test('the length of a window is read from a policy', async () => {

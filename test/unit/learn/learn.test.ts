@@ -95,7 +95,8 @@ const ofChat = ['chat.*', 'catalogue.models', 'twin.accepted', 'twin.tokens', 't
 
 test('an OpenAI-compatible server keeps little of the document, which few calls show', async () => {
   const { yaml, differences, replies } = await learnFrom({ over: () => openAi })
-  expect(replies.length).toBeLessThanOrEqual(14)
+  // With 13 that look for a limit that it does not state.
+  expect(replies.length).toBeLessThanOrEqual(14 + 13)
   expect(differences).toEqual([
     'missing: it is a server with the chat interface of OpenAI, and nothing else of the document',
   ])

@@ -45,9 +45,6 @@ type Use = {
   readonly ends: { readonly fromMs: number; readonly toMs: number } | null
 }
 
-/** A clock may be that much faster, and a window is cut off that much. */
-const slackMs = 50
-
 /** The parts of a window that amounts are added up by. */
 const parts = 256
 
@@ -187,7 +184,7 @@ function createCounted(
   }
 
   /**
-   * How many accepted requests one window has, with this one, if it states no end. A window that refuses is full, so the next one
+   * How many accepted requests one window has, with this one, if it states no end. It may begin at a whole second. A window that refuses is full, so the next one
    * begins after the refusal. After a window without requests, one begins with the first.
    */
   function inOneWindow(use: Use): number {
@@ -195,7 +192,7 @@ function createCounted(
     const count = (span: typeof sinceBegan, fromMs: number | null | undefined) => {
       if (fromMs === null || fromMs === undefined) return 0
       if (fromMs !== span.fromMs) Object.assign(span, { fromMs, accepted: 0 })
-      if (shownMs < fromMs + windowMs - slackMs) span.accepted++
+      if (shownMs < fromMs + windowMs - clockResolutionMs) span.accepted++
       return span.accepted
     }
     const [last, ...older] = refusals.filter(each => each.shownMs < sentMs).toSorted((a, b) => b.sentMs - a.sentMs)
