@@ -1,5 +1,5 @@
 import { memoizeByObject, memoizeLast } from '../lib/memoize.ts'
-import { isDecimal } from '../lib/numbers.ts'
+import { isNumber } from '../lib/numbers.ts'
 import type { JudgeName } from './clause.ts'
 import type { ClausesOf } from './clauses.ts'
 import type { Contract } from './contract.ts'
@@ -49,8 +49,8 @@ const matching = (pattern: RegExp, expected: string, wrong: string): HeaderForm 
 })
 const boolean = matching(/^(true|false)$/, 'true or false', '0')
 const amount: HeaderForm = {
-  fits: value => isDecimal(value.replace(/^-/, '')),
-  expected: 'a decimal string',
+  fits: value => isNumber(value.replace(/^-/, '')),
+  expected: 'a number',
   wrong: '$1.00',
 }
 export const isoDate = matching(date, 'a date in ISO 8601', 'June 30, 2027')

@@ -19,8 +19,11 @@ export function isDecimal(text: string): boolean {
 export function numberIn(text: string | undefined): number | null {
   if (text === undefined) return null
   const bare = text.length > 2 && text.startsWith('"') && text.endsWith('"') ? text.slice(1, -1) : text
-  return isDecimal(bare) || withExponent.test(bare) ? Number(bare) : null
+  return isNumber(bare) ? Number(bare) : null
 }
+
+/** A decimal without sign, perhaps with an exponent: `20`, `0.5`, `5e-7`. */
+export const isNumber = (text: string): boolean => isDecimal(text) || withExponent.test(text)
 
 /** As programs print a large float: Go writes a time of Unix as `1.795751491e+09`. */
 const withExponent = /^\d+(\.\d+)?[eE][+-]?\d{1,2}$/

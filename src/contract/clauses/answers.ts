@@ -35,13 +35,13 @@ export const headerClauses = {
   'header.balance.usd': [
     '4.4',
     'headers',
-    'Authenticated responses have the USD balance as a decimal string.',
+    'Authenticated responses have the USD balance as a number.',
     { hides: ['responses show no usable balance', money] },
   ],
   'header.balance.diem': [
     '4.4',
     'headers',
-    'Authenticated responses have the DIEM balance as a decimal string.',
+    'Authenticated responses have the DIEM balance as a number.',
     { hides: ['responses show no usable balance', money] },
   ],
   'header.booleans': ['4.4', 'conditional-headers', 'A boolean header is true or false.', optional],

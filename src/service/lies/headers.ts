@@ -83,8 +83,8 @@ const written: Lies = {
       dropHeaders(usdBalance),
     ),
     'no-usd-balance-on-streams': replies('Streams have no USD balance.', isStream, dropHeaders(usdBalance)),
-    'usd-balance-in-exponents': header('The USD balance is in scientific notation.', usdBalance, value =>
-      Number(value).toExponential(),
+    'usd-balance-with-comma': header('The USD balance has a decimal comma.', usdBalance, value =>
+      Number(value).toFixed(4).replace('.', ','),
     ),
   },
   'header.booleans': {

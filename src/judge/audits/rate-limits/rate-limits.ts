@@ -105,8 +105,10 @@ export function createRateLimitAudit(
       const seen = memberOf(observation, drawn, context, sentMs, headersMs ?? endMs)
       const member = areTokensCounted || drawn.tokensPerMinute !== null ? seen : { ...seen, maxTokens: 0 }
       const isList = isOpenList(observation.request)
-      // A list may be open to all. Then no limit counts it, and its headers describe no limit of this caller.
-      scopeOf(drawn, observation, ofCaller).add(drawn, isList ? strayOf(member) : member, watermarkMs)
+      // A list may be open to all. Then no limit counts it, and its headers describe no limit of this caller. Nor need any
+      // limit count a request that has no documented one: then its headers state that all requests remain.
+      const isUncounted = isList || (drawn.limiter === 'control' && remainsWhole(member))
+      scopeOf(drawn, observation, ofCaller).add(drawn, isUncounted ? strayOf(member) : member, watermarkMs)
       if (isStray(member, drawn) && !(isList && is2xx(observation.response?.status ?? null)))
         addStray(ofCaller, member, drawn, watermarkMs)
       // The limit was used up when the response was written, at the earliest when the request was sent.
@@ -143,6 +145,8 @@ export function createRateLimitAudit(
     },
   }
 }
+
+const remainsWhole = ({ stated, remaining }: LimitRequest) => stated !== null && remaining === stated
 
 /** Requests that no limit counts, as the use of an unknown limit. */
 function uncountedUse(caller: string, name: string, counts: Uncounted, { limits }: Contract): readonly LimitResult[] {

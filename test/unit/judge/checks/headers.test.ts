@@ -28,6 +28,7 @@ describe('headers', () => {
     'a negative balance, since a completion is billed when it is complete': chatObserved(completion, {
       'x-service-balance-usd': '-0.0003',
     }),
+    'a small balance as programs print it': chatObserved(completion, { 'x-service-balance-usd': '5e-7' }),
     'a 502 from a gateway': observed(chatDescriptor, responseOf(502, page, gatewayHeaders)),
     'an anonymous caller, who has no balance': refused(
       { kind: 'probe', probe: 'bad-key' },
@@ -98,17 +99,17 @@ describe('headers', () => {
     ],
     'a balance with a dollar sign': [
       'header.balance.usd',
-      'x-service-balance-usd is "$9.5" on a 200, expected a decimal string',
+      'x-service-balance-usd is "$9.5" on a 200, expected a number',
       chatObserved(completion, { 'x-service-balance-usd': '$9.5' }),
     ],
-    'a balance in exponents': [
+    'a balance with an exponent alone': [
       'header.balance.usd',
-      'x-service-balance-usd is "9.5e0" on a 200, expected a decimal string',
-      chatObserved(completion, { 'x-service-balance-usd': '9.5e0' }),
+      'x-service-balance-usd is "e0" on a 200, expected a number',
+      chatObserved(completion, { 'x-service-balance-usd': 'e0' }),
     ],
     'a rejection without the DIEM balance': [
       'header.balance.diem',
-      'x-service-balance-diem is nothing on a 402, expected a decimal string',
+      'x-service-balance-diem is nothing on a 402, expected a number',
       refused(chatDescriptor, 402, undefined, { 'x-service-balance-diem': undefined }),
     ],
   })

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { ClauseId } from '../../../../../src/contract/clauses.ts'
 import type { Observation } from '../../../../../src/observation/observation.ts'
 import { isNightly, todays } from '../../../../support/nightly.ts'
+import { observed, responseOf, startedAtMs } from '../../checks/observed.ts'
 import { type Fault, gate, type Keeping, type Traffic } from './gate.ts'
 import { judge } from './judge-limits.ts'
 
@@ -269,6 +270,29 @@ describe('a finding states what was found and what was expected', () => {
 test('a limit that differs from the documented one is judged as stated', () => {
   const seen = gate({ limit: 30 }, { seed: 1, gapMs: 400, refused: 0 })
   expect(judge(seen, { limit: 20 }).findings).toEqual([])
+})
+
+test.each([
+  ['a service that does not count a list, which has no documented limit', [1000, 1000, 1000], 0],
+  ['a service that counts it', [999, 998, 997], 0],
+  ['a service that stops counting it', [999, 998, 998], 1],
+])('%s', (_, remaining, violations) => {
+  const reset = String(startedAtMs / 1000 + 60)
+  const request = { kind: 'resource', resource: 'characters', body: null, page: null, limit: null, timestampMs: null }
+  const lists = remaining.map((left, index) => {
+    const headers = {
+      'x-ratelimit-limit-requests': '1000',
+      'x-ratelimit-remaining-requests': String(left),
+      'x-ratelimit-reset-requests': reset,
+    }
+    const times = { id: index, dueMs: index * 100, sentMs: index * 100, headersMs: index * 100 + 50 }
+    const changes = { ...times, endMs: index * 100 + 50 }
+    return observed(request as Observation['request'], responseOf(200, { data: [] }, headers), changes)
+  })
+  const { findings } = judge(lists)
+  expect(findings.map(({ clause, count }) => [clause, count])).toEqual(
+    violations === 0 ? [] : [['limit.requests.remaining', violations]],
+  )
 })
 
 test('the abuse block is not an early 429', () => {
