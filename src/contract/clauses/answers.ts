@@ -32,12 +32,7 @@ export const headerClauses = {
     'Inference responses have the display name of the model.',
     { exercisedBy: 'chat', hides: ['responses have no name of the model', ['header.model-name.stable']] },
   ],
-  'header.balance.usd': [
-    '4.4',
-    'headers',
-    'Authenticated responses have the USD balance as a number.',
-    { hides: ['responses show no usable balance', money] },
-  ],
+  'header.balance.usd': ['4.4', 'headers', 'Authenticated responses have the USD balance as a number.', { hides: ['responses show no usable balance', money] }],
   'header.balance.diem': [
     '4.4',
     'headers',

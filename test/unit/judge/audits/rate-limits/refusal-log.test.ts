@@ -3,7 +3,7 @@ import { documentedContract } from '../../../../../src/contract/documented.ts'
 import { createRefusalLogCheck } from '../../../../../src/judge/audits/rate-limits/refusal-log.ts'
 import { createFindingLog } from '../../../../../src/judge/findings/findings.ts'
 import type { Observation } from '../../../../../src/observation/observation.ts'
-import { chatDescriptor, observed, responseOf, startedAtMs } from '../../checks/observed.ts'
+import { chatDescriptor, observed, responseOf, singleDescriptor, startedAtMs } from '../../checks/observed.ts'
 
 const at = (sentMs: number) => ({ dueMs: sentMs, sentMs, headersMs: sentMs + 10, endMs: sentMs + 10 })
 const refused = (id: number, sentMs: number): Observation =>
@@ -45,6 +45,14 @@ test('a missing rejection fails, unless the log is full or was requested too ear
   expect(judge([refused(1, 5_000), logOf([row(5_002, 'RPM', 'another')])])).toEqual(['logs.shows-429 1'])
   expect(judge([refused(1, 19_500), logOf([])])).toEqual([])
   expect(judge([refused(1, 5_000), logOf(Array.from({ length: 50 }, () => row(-60_000)))])).toEqual([])
+})
+
+test('the log may name the RPC proxy in its own way, but not as a model', () => {
+  const ofProxy = observed(singleDescriptor, responseOf(429, { error: 'Too many' }), { id: 1, ...at(5_000) })
+  expect(judge([ofProxy, logOf([row(5_002, 'RPM', 'rpc')])])).toEqual([])
+  expect(judge([ofProxy, logOf([])])).toEqual(['logs.shows-429 1'])
+  expect(judge([ofProxy, logOf([row(9_000, 'RPM', 'rpc')])])).toEqual(['logs.shows-429 1'])
+  expect(judge([ofProxy, logOf([row(5_002)])])).toEqual(['logs.shows-429 1'])
 })
 
 test('a row without a rejection fails, unless another client may have been rejected', () => {
