@@ -91,6 +91,9 @@ export const abuseLies = {
         failureScope: ({ route }) => route.kind,
       }),
     ),
+    'block-spares-embeddings': always('Embeddings have their own failure count and block.', {
+      failureScope: ({ route }) => (route.kind === 'resource' ? 'resources' : 'account'),
+    }),
     'block-spares-streams': alsoViolating(
       ['abuse.counts'],
       always('Streams have their own failure count and block.', {

@@ -112,6 +112,16 @@ export const replayLies = {
       ['rpc.replay.charge', 'rpc.replay.per-user', 'billing.balance-before'],
       replies('The first use of a key is marked as a replay.', all(isNodeReply, hasKey), addHeader(replayed, 'true')),
     ),
+    'keys-ignored-on-solana': alsoViolating(
+      ['rpc.replay.charge', 'rpc.replay.expiry.kept', 'billing.conservation'],
+      row('Keys are ignored on Solana.', honest => {
+        let ignored = 0
+        return {
+          replayScope: (account, state) =>
+            `${honest.replayScope(account, state)}${state.request.path.includes('solana') ? ++ignored : ''}`,
+        }
+      }),
+    ),
     'conflict-takes-key': afterConflict('After a conflict, the first body of its key conflicts, too.', 'conflict'),
     'replay-marked-with-one': alsoViolating(
       ['rpc.replay.charge', 'rpc.replay.expiry.kept', 'billing.conservation'],
