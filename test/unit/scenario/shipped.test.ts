@@ -7,6 +7,7 @@ import { makePlan } from '../../../src/plan/make-plan.ts'
 import { loadScenario } from '../../../src/scenario/load-scenario.ts'
 import { scenarioJsonSchema } from '../../../src/scenario/schema.ts'
 import { contractFor } from '../../support/contract-for.ts'
+import { tableUnder } from '../../support/markdown.ts'
 
 const noFlags = { seed: null, target: null, budgetUsd: null }
 /** Stages that exceed a limit on purpose, and the whole run for each such limit. */
@@ -27,6 +28,8 @@ const maxMs: Readonly<Record<string, number>> = {
 }
 /** Scenarios for targets without prices and limits. */
 const forOthers: readonly string[] = ['llm-server', 'rpc-node', 'node-conformance', 'rpc-coherence']
+
+const documented = tableUnder(readFileSync('docs/scenarios.md', 'utf8'), 'Shipped scenarios')
 
 const files = readdirSync('scenarios').filter(file => file.endsWith('.yaml'))
 
@@ -50,6 +53,11 @@ describe.each(files)('scenarios/%s', file => {
     expect(forecast).toMatchObject({ worstUsd: null, credits: 0, limits: [], failures: [] })
     expect(limits.scopes.filter(({ profile, target }) => profile !== null || target !== null)).toEqual([])
     expect([budgetUsd, callers.names.length]).toEqual([null, 1])
+  })
+
+  test.skipIf(isForOthers)('has one caller where docs/scenarios.md says that it needs one key', () => {
+    const question = documented.find(row => row.Scenario === `\`${scenario.name}\``)?.Question ?? ''
+    expect(plan.callers.names.length === 1).toBe(question.endsWith('Needs one key.'))
   })
 
   test.skipIf(isForOthers)('costs less than half of its budget in the worst case', () => {
