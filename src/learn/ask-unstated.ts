@@ -60,7 +60,7 @@ function noWait(replies: readonly Answer[]): readonly Fact[] {
 }
 
 const sentMs = ({ observation }: Answer): number => observation?.sentMs ?? 0
-const endMs = ({ observation }: Answer): number => observation?.endMs ?? sentMs({ observation } as Answer)
+const endMs = (reply: Answer): number => reply.observation?.endMs ?? sentMs(reply)
 
 async function measure(
   send: (afterMs: number) => ReturnType<QuestionAsker['ask']>,

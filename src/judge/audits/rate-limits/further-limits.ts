@@ -184,8 +184,8 @@ function createCounted(
   }
 
   /**
-   * How many accepted requests one window has, with this one, if it states no end. It may begin at a whole second. A window that refuses is full, so the next one
-   * begins after the refusal. After a window without requests, one begins with the first.
+   * How many accepted requests one window has, with this one, if it states no end. It may begin at a whole second. A window
+   * that refuses is full, so the next one begins after the refusal. After a window without requests, one begins with the first.
    */
   function inOneWindow(use: Use): number {
     const { sentMs, shownMs } = use
