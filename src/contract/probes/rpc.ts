@@ -1,17 +1,31 @@
-import { methodTier, type Network } from '../contract.ts'
+import { textHash } from '../../lib/random.ts'
+import { type Contract, methodTier, type Network } from '../contract.ts'
 import { expect400, mostExpensiveCall, networkOf, type Probe, type Probes, rpcItem, rpcRequest } from '../probe.ts'
 import { unsupportedMethods } from '../rpc-methods.ts'
+import { isAssumed } from '../sources.ts'
 
 type Family = Network['family']
+
+/**
+ * The network of a family that a probe asks. Probes of different methods ask different ones, since a service may check the
+ * methods of some networks alone. If it is open which networks there are, all ask the first.
+ */
+const networkFor =
+  (method: string, family: Family) =>
+  (contract: Contract): string => {
+    const ofFamily = Object.entries(contract.rpc.networks).filter(([, network]) => network.family === family)
+    const [name] = ofFamily[(textHash(method) >>> 0) % Math.max(1, ofFamily.length)] ?? []
+    return name === undefined || isAssumed(contract, 'rpc.networks') ? networkOf(family)(contract) : name
+  }
 
 /** A method that the service lists as unsupported, or that is not on the allow-list. */
 const single = (method: string, clause: Probe['clause'] = 'rpc.unsupported-method', family: Family = 'evm'): Probe => ({
   clause,
   as: 'caller',
   draws: 'rpc',
-  promised: contract => (methodTier(contract, networkOf(family)(contract), method) === null ? [400] : []),
+  promised: contract => (methodTier(contract, networkFor(method, family)(contract), method) === null ? [400] : []),
   names: [],
-  request: rpcRequest(() => rpcItem(method), {}, networkOf(family)),
+  request: rpcRequest(() => rpcItem(method), {}, networkFor(method, family)),
 })
 
 const websocket = (method: string, family: Family = 'evm') => single(method, 'rpc.unsupported-method.websocket', family)
@@ -26,7 +40,11 @@ const batch = (methods: readonly string[], offending: readonly string[] = method
   draws: 'rpc',
   promised: expect400,
   names: offending,
-  request: rpcRequest(() => methods.map((method, index) => rpcItem(method, index + 1)), {}, networkOf(family)),
+  request: rpcRequest(
+    () => methods.map((method, index) => rpcItem(method, index + 1)),
+    {},
+    networkFor(methods.join(' '), family),
+  ),
 })
 
 const tooLong = (method: string, family: Family): Probe => ({
@@ -123,6 +141,7 @@ export const rpcProbes = {
   'method-with-known-end': single('no_eth_blockNumber'),
   'method-as-part-of-known': single('eth_blockNum'),
   'evm-method-on-solana': otherFamily('eth_call', 'solana'),
+  'evm-method-on-starknet': otherFamily('eth_call', 'starknet'),
   'solana-method-on-evm': otherFamily('getSlot', 'evm'),
   'unsupported-methods-in-batch': batch(['eth_blockNumber', ...mixed], mixed),
   /** Unsupported methods at both ends of the batch, one of them twice. */

@@ -1,3 +1,4 @@
+import type { Contract, Network } from '../../contract/contract.ts'
 import type { Behavior } from '../behavior.ts'
 import { type LieRow, row } from './lie.ts'
 
@@ -35,6 +36,34 @@ export const input = <Name extends Decision>(
     const { [name]: decide }: Decisions = honest as Decisions
     return { [name]: (...given: Given<Name>) => decide(...change(...given)) }
   })
+
+/** The RPC proxy forwards further methods. */
+export const alsoForward = (
+  text: string,
+  isToo: (method: string, network: Network, rpc: Contract['rpc']) => boolean,
+): LieRow =>
+  row(text, (honest, { rpc }) => ({
+    forwards: (method, network) => honest.forwards(method, network) || isToo(method, network, rpc),
+  }))
+
+/** Forwards a method that resembles one of the allow-list. */
+export const forwardLike = (text: string, isLike: (method: string, listed: string) => boolean): LieRow =>
+  alsoForward(text, (method, { family }, { methods }) =>
+    Object.keys(methods[family]).some(known => isLike(method, known)),
+  )
+
+export const forwardInAnyCase = (text: string, which: RegExp): LieRow =>
+  forwardLike(text, (method, listed) => which.test(listed) && method.toLowerCase() === listed.toLowerCase())
+
+export const forwardEvmTo = (family: 'solana' | 'starknet'): LieRow =>
+  alsoForward(
+    `EVM methods are forwarded to ${family}.`,
+    (method, network, { methods }) => network.family === family && Object.hasOwn(methods.evm, method),
+  )
+
+/** Does not forward a method. */
+export const withoutMethod = (method: string): LieRow =>
+  result(`${method} is not supported.`, 'forwards', (forwards, other) => forwards && other !== method)
 
 /** A lie that replaces fields of an object that a decision returns. */
 export const amend = <Name extends Decision>(

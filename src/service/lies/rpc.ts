@@ -1,7 +1,18 @@
 import type { ClauseId } from '../../contract/clauses.ts'
 import { unsupportedMethods } from '../../contract/rpc-methods.ts'
 import { isErrorResponse, type ParsedItem, type RpcResponse } from '../rpc/item.ts'
-import { addTo, always, amended, type Fields, result } from './decisions.ts'
+import {
+  addTo,
+  alsoForward,
+  always,
+  amended,
+  type Fields,
+  forwardEvmTo,
+  forwardInAnyCase,
+  forwardLike,
+  result,
+  withoutMethod,
+} from './decisions.ts'
 import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
 import {
   all,
@@ -61,22 +72,8 @@ const batchClauses: readonly ClauseId[] = ['rpc.batch.rejected', 'rpc.unsupporte
 const forward = (text: string, methods: readonly string[]): LieRow =>
   alsoViolating(
     batchClauses,
-    result(text, 'forwards', (forwards, method) => forwards || methods.includes(method)),
+    alsoForward(text, method => methods.includes(method)),
   )
-
-/** Forwards a method that resembles one of the allow-list. */
-const forwardLike = (text: string, isLike: (method: string, listed: string) => boolean): LieRow =>
-  row(text, (honest, { rpc }) => ({
-    forwards: (method, network) =>
-      honest.forwards(method, network) || Object.keys(rpc.methods[network.family]).some(known => isLike(method, known)),
-  }))
-
-const forwardInAnyCase = (text: string, which: RegExp): LieRow =>
-  forwardLike(text, (method, listed) => which.test(listed) && method.toLowerCase() === listed.toLowerCase())
-
-/** Does not forward a method. */
-const withoutMethod = (method: string): LieRow =>
-  result(`${method} is not supported.`, 'forwards', (forwards, other) => forwards && other !== method)
 
 /** Another status for the bad requests with this message. */
 const badRequestIs = (text: string, status: number, about: string): LieRow =>
@@ -273,10 +270,18 @@ export const rpcLies = {
         forwards: method => !known.includes(method),
       }),
     ),
-    'allow-list-with-prototype': result(
+    'zksync-takes-any-method': alsoViolating(
+      batchClauses,
+      alsoForward(
+        'EVM networks with a base price of 30 credits forward every method.',
+        (_, { family, baseCredits }) => {
+          return family === 'evm' && baseCredits === 30
+        },
+      ),
+    ),
+    'allow-list-with-prototype': alsoForward(
       'Properties of every JavaScript object are on the allow-list.',
-      'forwards',
-      (forwards, method) => forwards || method === 'constructor',
+      method => method === 'constructor',
     ),
     'names-in-any-case': forwardInAnyCase('A method is forwarded in any letter case.', /^/),
     'net-names-in-any-case': forwardInAnyCase('A method of net is forwarded in any letter case.', /^net_/),
@@ -285,10 +290,8 @@ export const rpcLies = {
       'A method is forwarded with spaces around its name.',
       (method, listed) => method.trim() === listed,
     ),
-    'trace-namespace-forwarded': result(
-      'Each method of the trace namespace is forwarded.',
-      'forwards',
-      (forwards, method) => forwards || method.startsWith('trace_'),
+    'trace-namespace-forwarded': alsoForward('Each method of the trace namespace is forwarded.', method =>
+      method.startsWith('trace_'),
     ),
     'names-by-their-start': forwardLike(
       'A method is forwarded if its name starts with a listed one.',
@@ -321,14 +324,11 @@ export const rpcLies = {
     'accounts-forwarded': forward('eth_accounts is forwarded.', ['eth_accounts']),
   },
   'rpc.unsupported-method.family': {
-    'one-list-for-all-families': row('A method of any family is forwarded to any network.', (honest, { rpc }) => ({
-      forwards: (method, network) =>
-        Object.values(rpc.methods).some(methods => Object.hasOwn(methods, method)) || honest.forwards(method, network),
-    })),
-    'solana-takes-evm-methods': row('EVM methods are forwarded to Solana.', (honest, { rpc }) => ({
-      forwards: (method, network) =>
-        (network.family === 'solana' && Object.hasOwn(rpc.methods.evm, method)) || honest.forwards(method, network),
-    })),
+    'one-list-for-all-families': alsoForward('A method of any family is forwarded to any network.', (method, _, rpc) =>
+      Object.values(rpc.methods).some(methods => Object.hasOwn(methods, method)),
+    ),
+    'solana-takes-evm-methods': forwardEvmTo('solana'),
+    'starknet-takes-evm-methods': forwardEvmTo('starknet'),
   },
   'rpc.batch.rejected': {
     'batch-runs-in-part': always('A batch runs when one of its methods is supported.', {
