@@ -241,7 +241,13 @@ export const answerLies = {
     ),
   },
   'error.415.object': { 'media-type-without-words': codeOnlyError(415, 'INVALID_CONTENT_TYPE') },
-  'error.429.object': { 'limit-without-words': codeOnlyError(429, 'RATE_LIMIT_EXCEEDED') },
+  'error.429.object': {
+    // Without its words, a block is taken for a limit.
+    'limit-without-words': alsoViolating(
+      ['limit.requests.not-early', 'limit.type', 'limit.rpc-429', 'abuse.message'],
+      codeOnlyError(429, 'RATE_LIMIT_EXCEEDED'),
+    ),
+  },
   'error.500.object': { 'failure-without-words': codeOnlyError(500, 'INFERENCE_FAILED') },
   'error.503.object': { 'capacity-without-words': codeOnlyError(503, 'MODEL_AT_CAPACITY') },
   'error.504.object': { 'timeout-without-words': codeOnlyError(504, 'REQUEST_TIMEOUT') },

@@ -18,9 +18,9 @@ import {
   all,
   dropHeaders,
   failSometimes,
-  hasStatus,
   isBatch,
   isNodeReply,
+  isOf,
   isReplay,
   keepFirstHeader,
   not,
@@ -77,13 +77,13 @@ const forward = (text: string, methods: readonly string[]): LieRow =>
 
 /** Another status for the bad requests with this message. */
 const badRequestIs = (text: string, status: number, about: string): LieRow =>
-  replies(text, all(hasStatus(400), says(about)), setStatus(status))
+  replies(text, all(isOf('rpc', 400), says(about)), setStatus(status))
 
 /** The node's own error with status 200, for the bad requests with this message. */
 const leftToNode = (text: string, about: string): LieRow =>
   replies(
     text,
-    all(hasStatus(400), says(about)),
+    all(isOf('rpc', 400), says(about)),
     setText('{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"invalid request"}}'),
     setStatus(200),
   )
@@ -363,7 +363,7 @@ export const rpcLies = {
     'batch-one-larger': addTo('The batch limit is one too high.', 'batchLimit', 1),
     'batch-limit-is-413-on-solana': replies(
       'A batch of more than 100 items on Solana returns 413.',
-      all(hasStatus(400), says('must not have more'), (_, { request }) => request.path.includes('solana')),
+      all(isOf('rpc', 400), says('must not have more'), (_, { request }) => request.path.includes('solana')),
       setStatus(413),
     ),
     'batch-of-any-size': always('A batch may have any number of items.', { batchLimit: Number.POSITIVE_INFINITY }),
