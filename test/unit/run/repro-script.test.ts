@@ -160,9 +160,9 @@ test('where keys are optional, a run that sent one needs one again', () => {
 test('the target comes from TURNPIKE_TARGET, or else from the run', () => {
   const urls = (environment: Readonly<Record<string, string>>) =>
     noted(script([request(1)]), environment).notes.filter(each => each.startsWith('http'))
-  expect(urls(keys)).toEqual(['http://127.0.0.1:8402/api/v1/crypto/rpc/ethereum-mainnet'])
+  expect(urls(keys)).toEqual(['http://127.0.0.1:8402/api/v1/crypto/rpc/base-sepolia'])
   expect(urls({ ...keys, TURNPIKE_TARGET: 'https://x.test/v1' })).toEqual([
-    'https://x.test/v1/crypto/rpc/ethereum-mainnet',
+    'https://x.test/v1/crypto/rpc/base-sepolia',
   ])
 })
 
@@ -209,7 +209,7 @@ test.each(hostileTexts)('hostile text runs nothing: %j', text => {
   )
   const { directory, notes } = noted(hostile, keys)
   expect(existsSync(join(directory, 'pwned'))).toBe(false)
-  expect(notes).toContain(`http://x/${text}${documentedContract.paths.rpc.replace('{network}', 'ethereum-mainnet')}`)
+  expect(notes).toContain(`http://x/${text}${documentedContract.paths.rpc.replace('{network}', 'base-sepolia')}`)
   expect(notes.some(each => each.startsWith('body=') && JSON.parse(each.slice(5)).input === text)).toBe(true)
 })
 
