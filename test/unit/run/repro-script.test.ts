@@ -161,9 +161,7 @@ test('the target comes from TURNPIKE_TARGET, or else from the run', () => {
   const urls = (environment: Readonly<Record<string, string>>) =>
     noted(script([request(1)]), environment).notes.filter(each => each.startsWith('http'))
   expect(urls(keys)).toEqual(['http://127.0.0.1:8402/api/v1/crypto/rpc/base-sepolia'])
-  expect(urls({ ...keys, TURNPIKE_TARGET: 'https://x.test/v1' })).toEqual([
-    'https://x.test/v1/crypto/rpc/base-sepolia',
-  ])
+  expect(urls({ ...keys, TURNPIKE_TARGET: 'https://x.test/v1' })).toEqual(['https://x.test/v1/crypto/rpc/base-sepolia'])
 })
 
 const hostileTexts = [
