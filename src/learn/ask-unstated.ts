@@ -17,17 +17,17 @@ type Counted = { readonly amount: number; readonly windowMs: number; readonly al
 type Measured = { readonly counted: Counted; readonly why: string; readonly reply: Answer }
 
 /**
- * A limit that responses do not state, if it refuses one of a few requests at once: how many requests are accepted at once, and when how many
- * of them come back. What fits to several lengths or algorithms stays unknown.
+ * A limit that responses do not state, if it refuses one of a few requests at once: how many are accepted at once, and when
+ * how many of them come back. What fits to several lengths or algorithms stays unknown.
  */
 export const unstatedLimit: Question = {
   name: 'a limit that is not stated',
   calls: Number.POSITIVE_INFINITY,
   applies: known => !isService(known) && known.contract.limits.dialect === null && known.limitClauses.length === 0,
   answer: async (known, asker) => {
-    const request = limitedAsk(known)
-    if (request === null) return { findings: [] }
     const open = unknown('limits.dialect', 'no response has a header about limits')
+    const request = limitedAsk(known)
+    if (request === null) return { findings: [open] }
     const send = (ms: number) => asker.ask({ ...request, isBeyondLimit: true, isCounting: true, afterMs: ms })
     const found = asker.replies().some(isRefused) || (await countFrom(await send(0), maxAmount, send)).refused !== null
     if (!found) return { findings: [open] }

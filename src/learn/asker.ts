@@ -3,11 +3,11 @@ import { documentedContract } from '../contract/documented.ts'
 import { moneyHeaderNames } from '../contract/headers.ts'
 import { limitForms } from '../contract/limit-headers/forms.ts'
 import { limitHeadersOf, statedWait, statesWait } from '../contract/limit-headers/limit-headers.ts'
-import { type AddedSecrets, formsOfSecret } from '../contract/requests/additions.ts'
+import { type AddedSecrets, textsOfSecrets } from '../contract/requests/additions.ts'
 import { statedAmounts } from '../judge/checks/completion.ts'
 import { type Clock, sleepUntil } from '../lib/clock.ts'
 import { toObject } from '../lib/json.ts'
-import { createMask, isStrong } from '../lib/mask/mask.ts'
+import { createMask } from '../lib/mask/mask.ts'
 import { nearestPico } from '../lib/money.ts'
 import { is2xx, numberIn } from '../lib/numbers.ts'
 import { statedRequests, statedTokens } from '../observation/limit-scope.ts'
@@ -133,9 +133,7 @@ export function createAsker(options: AskerOptions): Asker {
   const balances = new Map<string, { readonly first: bigint; readonly lowest: bigint }>()
   const mask = createMask([
     ...[...caller.keys, ...(otherCaller?.keys ?? []), zeroBalanceKey ?? ''],
-    ...Object.values(addedSecrets ?? {})
-      .flatMap(value => [...formsOfSecret(value), ...value.split(' ')])
-      .filter(isStrong),
+    ...textsOfSecrets(Object.values(addedSecrets ?? {})),
   ])
   const abort = new AbortController().signal
   /** Earlier attempts may have used keys, too. */
@@ -160,8 +158,10 @@ export function createAsker(options: AskerOptions): Asker {
     const draft = build(request, contract, 0, {}, '')
     const scope = `${scopeOf(draft, contract)} ${senderOf(request)}`
     const call = await admit(scope, request)
-    if (typeof call === 'string') return unsent(describe(request, draft), call)
-    const reply = await exchange(request, contract, call)
+    // Without secrets of the address.
+    const what = describe(request, draft)
+    if (typeof call === 'string') return unsent(what, call)
+    const reply = await exchange(request, contract, call, what)
     reservedPico -= request.worstPico
     inFlight--
     replies.push(reply)
@@ -212,7 +212,7 @@ export function createAsker(options: AskerOptions): Asker {
     return oldest !== undefined && failedMs.length + inFlight >= maxFailures ? oldest + failureWindowMs : 0
   }
 
-  async function exchange(request: Ask, contract: Contract, call: number): Promise<Answer> {
+  async function exchange(request: Ask, contract: Contract, call: number, what: string): Promise<Answer> {
     const { step = 'only', first = call } = request
     const built = build(request, contract, call, credentialsFor(request, contract), runId, addedSecrets)
     const arrival = {
@@ -220,8 +220,6 @@ export function createAsker(options: AskerOptions): Asker {
       ...{ caller: 0, key: 0, dueMs: clock.nowMs(), steps: [step] },
     }
     const due = { arrival, index: call - first, dueMs: arrival.dueMs, origin: { caller, key: 0 }, built }
-    // Without secrets of the address.
-    const what = describe(request, build(request, contract, call, {}, runId))
     let answer = unsent(what, 'not sent')
     await transmit(due, {
       ...{ contract, callers: [caller], mask, accountTier: 'default', transport: send, abort, traceIds: null },

@@ -1,4 +1,4 @@
-import { formsOfSecret } from '../contract/requests/additions.ts'
+import { textsOfSecrets } from '../contract/requests/additions.ts'
 import { createMask, isStrong, type Mask } from '../lib/mask/mask.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { headersVariable, otlpHeaderSecrets } from '../outputs/otlp/receiver.ts'
@@ -7,7 +7,7 @@ import type { Variables } from '../produce/callers/api-keys.ts'
 /** Variables of Turnpike that hold secrets, separated by spaces, commas or line ends. */
 const secretVariable = /^TURNPIKE_(?:[A-Z0-9_]*_)?(?:KEYS?|TOKENS?|CREDENTIALS|SIGNATURES?)$/
 
-/** What a profile adds to requests. A value may have a word before the secret, and a parameter is encoded. */
+/** What a profile adds to requests. */
 const additionVariable = /^TURNPIKE_(?:HEADER|QUERY)_/
 
 /** The secrets in the environment: keys, and the credentials of receivers, also without their user. */
@@ -15,8 +15,7 @@ export function environmentSecrets(environment: Variables): readonly string[] {
   return Object.entries(environment).flatMap(([name, value]) => {
     // Not every value there is a secret.
     if (name === headersVariable) return otlpHeaderSecrets(value ?? '').filter(isStrong)
-    if (additionVariable.test(name))
-      return [...formsOfSecret(value ?? ''), ...(value ?? '').split(/\s+/)].filter(isStrong)
+    if (additionVariable.test(name)) return textsOfSecrets([value ?? ''])
     if (!secretVariable.test(name) || value === undefined) return []
     return value
       .split(/[\s,]+/)

@@ -1,7 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
-import { type AddedSecrets, formsOfSecret } from '../contract/requests/additions.ts'
+import { type AddedSecrets, textsOfSecrets } from '../contract/requests/additions.ts'
 import { sleepPreciselyUntil, sleepUntil } from '../lib/clock.ts'
-import { createMask, isStrong } from '../lib/mask/mask.ts'
+import { createMask } from '../lib/mask/mask.ts'
 import { pico } from '../lib/money.ts'
 import type { RunInfo } from '../observation/log-lines.ts'
 import type { Sink } from '../observation/observation.ts'
@@ -187,7 +187,7 @@ export const secretsOf = ({
   secrets,
   addedSecrets = {},
 }: Omit<EngineJob, 'shard' | 'budget'>): readonly string[] => [
-  ...Object.values(addedSecrets).flatMap(formsOfSecret).filter(isStrong),
+  ...textsOfSecrets(Object.values(addedSecrets)),
   ...callers.flatMap(caller => (caller.kind === 'key' ? caller.keys : walletSecrets(caller))),
   ...Object.values(specialKeys).filter(key => key !== null),
   ...secrets,

@@ -1,10 +1,10 @@
 import type { AccountTier, Contract } from '../contract/contract.ts'
 import { notPromised } from '../contract/promises.ts'
-import { type AddedSecrets, withAdditions } from '../contract/requests/additions.ts'
+import { type AddedSecrets, textsOfSecrets, withAdditions } from '../contract/requests/additions.ts'
 import { parseLimits, parseModels, parseNetworks, type Statements, withStatements } from '../contract/statements.ts'
 import { systemClock } from '../lib/clock.ts'
 import { parseJson } from '../lib/json.ts'
-import { createMask, isStrong } from '../lib/mask/mask.ts'
+import { createMask } from '../lib/mask/mask.ts'
 import { is2xx } from '../lib/numbers.ts'
 import { notDiscovered, type PublishedLimits, recordedLimits } from '../plan/limits.ts'
 import type { Plan } from '../plan/plan.ts'
@@ -67,7 +67,7 @@ export async function discover(
   if (callers.length === 0)
     return { ...nothingDiscovered, limits: { kind: 'not-asked', why: 'there is no caller' }, refusals: [] }
   const { paths } = contract
-  const mask = createMask([...(caller?.keys ?? []), ...Object.values(addedSecrets).filter(isStrong)])
+  const mask = createMask([...(caller?.keys ?? []), ...textsOfSecrets(Object.values(addedSecrets))])
   const missing = notPromised(contract)
   const refusals: Refusal[] = []
   let isKnown = false

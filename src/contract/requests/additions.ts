@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isStrong } from '../../lib/mask/mask.ts'
 import { memoizeByObject } from '../../lib/memoize.ts'
 import { isIssued, type Mistake, UsageError } from '../../lib/usage-error.ts'
 import { keyed } from '../fields.ts'
@@ -95,23 +96,25 @@ const additionIn =
 
 const encoded = (parameters: Readonly<Record<string, string>>): string => new URLSearchParams(parameters).toString()
 
-/** As they stand in an address, a secret and what a server reads. */
-export const formsOfSecret = (secret: string): readonly string[] => [
-  secret,
-  new URLSearchParams(`secret=${secret.replaceAll('+', '%2B')}`).get('secret') ?? secret,
-]
+/** What a server reads of a parameter. */
+const decoded = (value: string): string =>
+  new URLSearchParams(`value=${value.replaceAll('+', '%2B')}`).get('value') ?? value
+
+/** What must be hidden of secrets that are added: also what a server reads of a parameter, and a word such as the key after `Bearer`. */
+export const textsOfSecrets = (secrets: readonly string[]): readonly string[] =>
+  secrets.flatMap(secret => [secret, decoded(secret), ...secret.split(/\s+/)]).filter(isStrong)
 
 /** Read for each request. Most profiles add nothing. */
 const additionsOf = memoizeByObject(({ requestHeaders, requestQuery }: Additions) => {
   const headers = Object.entries(requestHeaders).map(([name, value]) => [name.toLowerCase(), value] as const)
   const all = [...headers.map(additionIn('header')), ...Object.entries(requestQuery).map(additionIn('parameter'))]
   return {
+    all,
     headers: all.filter(({ place }) => place === 'header'),
     parameters: all
       .filter(({ place }) => place === 'parameter')
-      .map(each => ({ ...each, encoded: each.value === null ? null : encoded({ [each.name]: each.value }) })),
+      .map(({ name, value, variable }) => ({ start: encoded({ [name]: value ?? '' }), variable })),
     secrets: all.flatMap(({ place, name, variable }) => (variable === null ? [] : [{ place, name, variable }])),
-    isEmpty: all.length === 0,
   }
 })
 
@@ -153,11 +156,11 @@ export function loadAddedSecrets(
 export function withAdditions<
   Request extends { readonly path: string; readonly headers: Readonly<Record<string, string>> },
 >(request: Request, contract: Additions, secrets: AddedSecrets = {}): Request {
-  const { headers, parameters, isEmpty } = additionsOf(contract)
-  if (isEmpty) return request
+  const { all, headers, parameters } = additionsOf(contract)
+  if (all.length === 0) return request
   const secretOf = (variable: string): string => secrets[variable] ?? `$${variable}`
   const added = headers.map(({ name, value, variable }) => [name, value ?? secretOf(variable)])
-  const query = parameters.map(({ name, variable, encoded }) => encoded ?? `${name}=${secretOf(variable ?? '')}`)
+  const query = parameters.map(({ start, variable }) => (variable === null ? start : start + secretOf(variable)))
   return {
     ...request,
     path: withQuery(request.path, query.join('&')),
@@ -175,15 +178,16 @@ export function missingAddition(
   contract: Additions,
   secrets: AddedSecrets,
 ): string | null {
-  if (additionsOf(contract).isEmpty) return null
+  const { all } = additionsOf(contract)
+  if (all.length === 0) return null
   const query = new URLSearchParams(path.split('?')[1])
   const lacks = ({ place, name, value, variable }: Addition): boolean => {
-    const sent = place === 'header' ? headers[name] : query.get(name)
-    const expected = value ?? secrets[variable]
-    if (sent === undefined || sent === null) return true
-    return expected !== undefined && !(value === null ? formsOfSecret(expected) : [expected]).includes(sent)
+    const sent = (place === 'header' ? headers[name] : query.get(name)) ?? null
+    if (sent === null || (value === null && secrets[variable] === undefined)) return sent === null
+    const expected = value ?? secrets[variable] ?? ''
+    return sent !== (place === 'parameter' && value === null ? decoded(expected) : expected)
   }
-  const lacking = [...additionsOf(contract).headers, ...additionsOf(contract).parameters].find(lacks)
+  const lacking = all.find(lacks)
   return lacking === undefined ? null : `${lacking.place} ${lacking.name}`
 }
 

@@ -38,12 +38,15 @@ type Use = {
   readonly reserved: number
   readonly stated: StatedLimit
   /** Whether only limits of the profile that state nothing may have refused it. */
-  readonly isByStatedLimit: boolean
+  readonly isByUnstatedLimit: boolean
   /** Whether only this limit may have refused it. */
   readonly isAlone: boolean
   /** The window ends between these times; null: it states none. */
   readonly ends: { readonly fromMs: number; readonly toMs: number } | null
 }
+
+/** Refusals that wait for what the other limits say of them. Beyond, the oldest are forgotten. */
+const maxOpenRefusals = 10_000
 
 /** The parts of a window that amounts are added up by. */
 const parts = 256
@@ -138,13 +141,18 @@ function createCounted(
   let lastShownMs = Number.NEGATIVE_INFINITY
   /** The accepted ones whose responses state the same end. */
   let window = { endMs: Number.NEGATIVE_INFINITY, accepted: 0 }
-  /** Refusals, of which the next accepted request needs the last one that came before it. */
-  let refusals: readonly Use[] = []
+  /** Refusals by when they were known, and when the last one of those that are was sent. */
+  const refusals = createSortedQueue<Use>(({ shownMs }) => shownMs)
+  let refusedMs: number | null = null
   /** The accepted ones that one window certainly has, by what it begins after. */
   const sinceBegan = { fromMs: Number.NEGATIVE_INFINITY, accepted: 0 }
   const sinceRefusal = { fromMs: Number.NEGATIVE_INFINITY, accepted: 0 }
 
   function settle(nowMs: number) {
+    for (let first = refusals.at(0); first !== undefined && first.shownMs < nowMs; first = refusals.at(0)) {
+      refusals.shift()
+      refusedMs = Math.max(refusedMs ?? first.sentMs, first.sentMs)
+    }
     for (let first = unsettled.at(0); first !== undefined && first.settledMs <= nowMs; first = unsettled.at(0)) {
       unsettled.shift()
       if (first.certain === 0) continue
@@ -188,23 +196,20 @@ function createCounted(
    * that refuses is full, so the next one begins after the refusal. After a window without requests, one begins with the first.
    */
   function inOneWindow(use: Use): number {
-    const { sentMs, shownMs } = use
-    const count = (span: typeof sinceBegan, fromMs: number | null | undefined) => {
-      if (fromMs === null || fromMs === undefined) return 0
+    const count = (span: typeof sinceBegan, fromMs: number | null) => {
+      if (fromMs === null) return 0
       if (fromMs !== span.fromMs) Object.assign(span, { fromMs, accepted: 0 })
-      if (shownMs < fromMs + windowMs - clockResolutionMs) span.accepted++
+      if (use.shownMs < fromMs + windowMs - clockResolutionMs) span.accepted++
       return span.accepted
     }
-    const [last, ...older] = refusals.filter(each => each.shownMs < sentMs).toSorted((a, b) => b.sentMs - a.sentMs)
-    refusals = refusals.filter(each => !older.includes(each))
     const began = algorithm === 'fixed-window' ? possibleUse.windowBeganMs(use) : null
-    return Math.max(count(sinceBegan, began), count(sinceRefusal, last?.sentMs))
+    return Math.max(count(sinceBegan, began), count(sinceRefusal, refusedMs))
   }
 
   function judge(use: Use) {
     const { id, kind, stated } = use
-    if (kind === 'rejected' && use.isAlone) refusals = [...refusals, use]
     settle(use.sentMs)
+    if (kind === 'rejected' && use.isAlone) refusals.insert(use)
     if (stated.limit !== null) largest = Math.max(largest, stated.limit)
     judgeReset(use)
     const least = certainUse(use)
@@ -235,7 +240,7 @@ function createCounted(
     const { id, kind } = use
     const { remaining, limit: of } = use.stated
     if (remaining === null) {
-      if (kind === 'rejected' && ofRequests && use.isByStatedLimit) judgeRefusal(use, most)
+      if (kind === 'rejected' && ofRequests && use.isByUnstatedLimit) judgeRefusal(use, most)
       return
     }
     const own = of ?? amount
@@ -316,9 +321,9 @@ export function createFurtherJudge(context: AuditContext, offset: () => ClockOff
   function mayBeEarly({ id }: Use, message: string) {
     const count = (notRefusing.get(id) ?? 0) + 1
     notRefusing.set(id, count)
-    if (count < limits.length) return
-    notRefusing.delete(id)
-    reporter.fail('limit.requests.not-early', message, [id])
+    const [oldest = id] = notRefusing.keys()
+    if (notRefusing.size > maxOpenRefusals) notRefusing.delete(oldest)
+    if (count === limits.length) reporter.fail('limit.requests.not-early', message, [id])
   }
 
   function addTo(limit: FurtherLimit, observation: Observation, drawn: ApplicableLimit, member: LimitRequest) {
@@ -330,7 +335,7 @@ export function createFurtherJudge(context: AuditContext, offset: () => ClockOff
     const stated = statedFurther(response?.headers ?? {}, limit)
     const kind = isRefused(observation, contract) ? 'rejected' : member.kind
     const { certain, most, reserved } = furtherUse(observation, limit)
-    const isByStatedLimit = isUnstated && drawn.requestsPerMinute === null && drawn.tokensPerMinute === null
+    const isByUnstatedLimit = isUnstated && drawn.requestsPerMinute === null && drawn.tokensPerMinute === null
     const use: Use = {
       id,
       kind,
@@ -341,8 +346,8 @@ export function createFurtherJudge(context: AuditContext, offset: () => ClockOff
       possible: most,
       reserved,
       stated,
-      isByStatedLimit,
-      isAlone: isByStatedLimit && limits.length === 1,
+      isByUnstatedLimit,
+      isAlone: isByUnstatedLimit && limits.length === 1,
       ends: endsOf(limit, stated, sentMs, shownMs, startedAtMs, offset()),
     }
     const ofCaller = getOrAdd(possible, `${limit.name} ${caller}`, () =>
