@@ -1,7 +1,9 @@
+import { textHash } from '../lib/random.ts'
 import { chatPath } from './chat-terms.ts'
 import type { ClausesOf } from './clauses.ts'
 import type { Contract, Network } from './contract.ts'
 import type { KeyForgery } from './requests/credentials.ts'
+import { isAssumed } from './sources.ts'
 import { type BadSignIn, isBadSignIn } from './wallets.ts'
 
 /**
@@ -112,11 +114,19 @@ export const rpcRequest =
     body: JSON.stringify(body(contract)),
   })
 
-/** The first network of a family. A profile can add networks but not remove the documented ones. */
+/**
+ * The first network of a family, or another one for most `methods`, since a service may check the methods of some networks
+ * alone. If it is open which networks there are, it is the first for all. A profile can add networks but not remove the
+ * documented ones.
+ */
 export const networkOf =
-  (family: Network['family']) =>
-  ({ rpc }: Contract): string =>
-    Object.entries(rpc.networks).find(([, network]) => network.family === family)?.[0] ?? `${family}-mainnet`
+  (family: Network['family'], methods: string | null = null) =>
+  (contract: Contract): string => {
+    const isFirst = methods === null || isAssumed(contract, 'rpc.networks')
+    const ofFamily = Object.entries(contract.rpc.networks).filter(([, network]) => network.family === family)
+    const [name] = ofFamily[isFirst ? 0 : (textHash(methods) >>> 0) % Math.max(1, ofFamily.length)] ?? []
+    return name ?? `${family}-mainnet`
+  }
 
 /** An embedding request with this input. */
 export const embeddingRequest =

@@ -1,31 +1,17 @@
-import { textHash } from '../../lib/random.ts'
-import { type Contract, methodTier, type Network } from '../contract.ts'
+import { methodTier, type Network } from '../contract.ts'
 import { expect400, mostExpensiveCall, networkOf, type Probe, type Probes, rpcItem, rpcRequest } from '../probe.ts'
 import { unsupportedMethods } from '../rpc-methods.ts'
-import { isAssumed } from '../sources.ts'
 
 type Family = Network['family']
-
-/**
- * The network of a family that a probe asks. Probes of different methods ask different ones, since a service may check the
- * methods of some networks alone. If it is open which networks there are, all ask the first.
- */
-const networkFor =
-  (method: string, family: Family) =>
-  (contract: Contract): string => {
-    const ofFamily = Object.entries(contract.rpc.networks).filter(([, network]) => network.family === family)
-    const [name] = ofFamily[(textHash(method) >>> 0) % Math.max(1, ofFamily.length)] ?? []
-    return name === undefined || isAssumed(contract, 'rpc.networks') ? networkOf(family)(contract) : name
-  }
 
 /** A method that the service lists as unsupported, or that is not on the allow-list. */
 const single = (method: string, clause: Probe['clause'] = 'rpc.unsupported-method', family: Family = 'evm'): Probe => ({
   clause,
   as: 'caller',
   draws: 'rpc',
-  promised: contract => (methodTier(contract, networkFor(method, family)(contract), method) === null ? [400] : []),
+  promised: contract => (methodTier(contract, networkOf(family, method)(contract), method) === null ? [400] : []),
   names: [],
-  request: rpcRequest(() => rpcItem(method), {}, networkFor(method, family)),
+  request: rpcRequest(() => rpcItem(method), {}, networkOf(family, method)),
 })
 
 const websocket = (method: string, family: Family = 'evm') => single(method, 'rpc.unsupported-method.websocket', family)
@@ -43,7 +29,7 @@ const batch = (methods: readonly string[], offending: readonly string[] = method
   request: rpcRequest(
     () => methods.map((method, index) => rpcItem(method, index + 1)),
     {},
-    networkFor(methods.join(' '), family),
+    networkOf(family, methods.join(' ')),
   ),
 })
 
