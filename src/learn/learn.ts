@@ -159,16 +159,23 @@ const stillUnknown = (learned: readonly Fact[]): readonly Fact[] => {
   return unlearnable.filter(fact => fact.kind !== 'unknown' || !found.has(fact.path))
 }
 
-/** The contract by which requests are built: as learned so far, with the model and the network that answered. */
-function askedContract({ contract, models, chat, rpc }: Known): Contract {
-  const network = rpc && { [rpc.network]: { baseCredits: null, family: rpc.family } }
+/**
+ * The contract by which requests are built: as learned so far, with the model and the network that answered. Probes ask
+ * this network first, and others only if the target lists them.
+ */
+function askedContract({ contract, models, chat, rpc, networks }: Known): Contract {
+  const listed = Object.entries(contract.rpc.networks).filter(([slug]) => networks.includes(slug))
+  const asked = rpc && {
+    [rpc.network]: { baseCredits: null, family: rpc.family },
+    ...Object.fromEntries(listed),
+  }
   return {
     ...contract,
     // Probes use the first model.
     models: chat === null ? contract.models : [chat.model, ...models.filter(({ id }) => id !== chat.model.id)],
     // Otherwise a request has at least an empty object of options.
     chat: { ...contract.chat, systemPromptOption: null, ...(chat && { lengthField: chat.lengthField }) },
-    rpc: { ...contract.rpc, networks: { ...network, ...contract.rpc.networks } },
+    rpc: { ...contract.rpc, networks: asked ?? contract.rpc.networks },
   }
 }
 
