@@ -1,7 +1,7 @@
 import type { Clause, ClauseRow, JudgeName } from './clause.ts'
 import { authClauses, compressionClauses, errorClauses, headerClauses } from './clauses/answers.ts'
 import { billingClauses, replayClauses } from './clauses/billing.ts'
-import { chatClauses, chatJsonClauses, slowReaderClauses, streamClauses } from './clauses/chat.ts'
+import { chatClauses, chatJsonClauses, slowReaderClauses, streamClauses, tokenLimitClauses } from './clauses/chat.ts'
 import { abuseClauses, limitClauses } from './clauses/limits.ts'
 import { resourceClauses } from './clauses/resources.ts'
 import { rpcClauses, rpcCoherenceClauses, rpcProtocolClauses } from './clauses/rpc.ts'
@@ -19,6 +19,7 @@ const rows = {
   ...compressionClauses,
   ...streamClauses,
   ...chatJsonClauses,
+  ...tokenLimitClauses,
   ...slowReaderClauses,
   ...rpcClauses,
   ...rpcProtocolClauses,

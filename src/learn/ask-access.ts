@@ -1,6 +1,7 @@
 import { unknownMember } from '../contract/chat-options.ts'
 import { documentedContract } from '../contract/documented.ts'
 import { balanceRemainingHeader, moneyHeaderNames } from '../contract/headers.ts'
+import { probeNames, probeOf } from '../contract/probes.ts'
 import { toObject } from '../lib/json.ts'
 import { is2xx, numberIn } from '../lib/numbers.ts'
 import { authenticatedResponse } from '../observation/response.ts'
@@ -9,6 +10,7 @@ import type { Answer, Ask } from './asker.ts'
 import { brokenClauses } from './judge-answers.ts'
 import {
   because,
+  cite,
   type Fact,
   isAbsent,
   isService,
@@ -177,6 +179,32 @@ export const strictness: Question = {
     }
     const typed = await ask(probeAsk('wrong-media-type', chatPico(use.model)))
     return { findings: [members, ...mediaTypeFacts(typed)] }
+  },
+}
+
+export const tokenLimitProbes = probeNames.filter(name => probeOf(name).clause.startsWith('chat.token-limit.'))
+
+/** Of a completion without a token limit, for a model that states no maximum. */
+const unlimitedTokens = 4_096
+
+/** Token limits that are none. What is not refused here, the profile does not promise. */
+export const tokenLimitRules: Question = {
+  name: 'token limits that are none',
+  calls: tokenLimitProbes.length,
+  applies: known => known.chat !== null && !isService(known),
+  answer: async ({ chat: use }, { ask }) => {
+    if (use === null) return { findings: [] }
+    const worstPico = chatPico(use.model, use.model.maxCompletionTokens ?? unlimitedTokens)
+    const findings: Fact[] = []
+    const unjudged: Answer[] = []
+    for (const probe of tokenLimitProbes) {
+      const reply = await ask(probeAsk(probe, worstPico))
+      if (reply.status === 400 || reply.status === 422) continue
+      const text = `no 400 or 422 shows that ${probe} is refused`
+      findings.push({ kind: 'difference', clause: probeOf(probe).clause, text, evidence: cite(reply), always: true })
+      unjudged.push(reply)
+    }
+    return { findings, unjudged }
   },
 }
 

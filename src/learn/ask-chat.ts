@@ -33,9 +33,9 @@ const promptTokens = 300n
 /** For a model without a listed price, per million tokens. */
 const assumedPrice = { input: '20', output: '80' }
 
-export function chatPico({ usdPerMillion }: Pick<Model, 'usdPerMillion'>): bigint {
+export function chatPico({ usdPerMillion }: Pick<Model, 'usdPerMillion'>, tokens = maxTokens): bigint {
   const { input, output } = usdPerMillion ?? assumedPrice
-  return (promptTokens * pico(input) + BigInt(maxTokens) * pico(output)) / 1_000_000n
+  return (promptTokens * pico(input) + BigInt(tokens) * pico(output)) / 1_000_000n
 }
 
 /** Omits the option that a run always sends, because another server may refuse it. */

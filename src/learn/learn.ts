@@ -1,7 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
 import { moneyHeaderNames } from '../contract/headers.ts'
-import { access, commonHeaders, errorLayout, strictness } from './ask-access.ts'
+import { access, commonHeaders, errorLayout, strictness, tokenLimitRules } from './ask-access.ts'
 import { chatReplays, completion, stream, tokenLimits } from './ask-chat.ts'
 import { creditPlaces } from './ask-chat-credits.ts'
 import { baseCredits, creditPrice, errorPrices, multipliers } from './ask-credits.ts'
@@ -26,6 +26,7 @@ export const questions: readonly Question[] = [
   limitDialect,
   access,
   strictness,
+  tokenLimitRules,
   batches,
   errorPrices,
   multipliers,

@@ -1,3 +1,4 @@
+import { clauseIds, isExtra } from '../../src/contract/clauses.ts'
 import { type Contract, contractSchema } from '../../src/contract/contract.ts'
 import { documentedContract } from '../../src/contract/documented.ts'
 import type { DialectName } from '../../src/contract/limit-headers/limit-headers.ts'
@@ -5,17 +6,16 @@ import type { Transport } from '../../src/produce/transport/transport.ts'
 import type { Lie } from '../../src/service/lies/lie.ts'
 import { learnFrom } from './learn-from.ts'
 
-/** A service whose every model has this limit. */
-export const speaking = (
-  dialect: DialectName,
-  limits: Partial<Contract['limits']> = {},
-  requestsPerMinute = 12,
-): Contract => {
-  const perMinute = { requestsPerMinute, tokensPerMinute: 1_000_000 }
+const perMinute = { requestsPerMinute: 12, tokensPerMinute: 1_000_000 }
+
+/** A service whose every model has twelve requests per minute, and that refuses token limits that are none. */
+export const speaking = (dialect: DialectName, limits: Partial<Contract['limits']> = {}): Contract => {
   const ofAll = { XS: perMinute, S: perMinute, M: perMinute, L: perMinute }
   return contractSchema.parse({
     ...documentedContract,
     accounts: { default: ofAll, partner: ofAll },
+    chat: { ...documentedContract.chat, lengthField: 'max_tokens' },
+    promises: { only: [...clauseIds.filter(id => !isExtra(id)), 'chat.token-limit.*'], except: [] },
     limits: { ...documentedContract.limits, dialect, ...limits },
   })
 }

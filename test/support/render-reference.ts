@@ -328,7 +328,7 @@ function renderProbes(): string {
   const grouped = new Map<string, { readonly names: string[]; readonly about: readonly string[] }>()
   for (const name of probeNames) {
     const { clause, as, promised } = probeOf(name)
-    const statuses = promised(documentedContract).join(', ')
+    const statuses = promised({ ...documentedContract, promises: { only: ['*'], except: [] } }).join(', ')
     const about = [as, statuses === '' ? 'open' : statuses, code(clause), clauses[clause].text]
     const { names } = grouped.get(about.join()) ?? { names: [] }
     grouped.set(about.join(), { names: [...names, name], about })

@@ -93,6 +93,10 @@ export const settings: readonly Setting[] = [
     name: 'rpc-coherence',
     run: { scenario: 'scenarios/rpc-coherence.yaml', profile: 'scenarios/profiles/json-rpc-node.yaml' },
   },
+  {
+    name: 'llm-conformance',
+    run: { scenario: 'scenarios/llm-conformance.yaml', profile: 'scenarios/profiles/openai-compatible.yaml' },
+  },
   shipped('wallet-sign-in'),
   {
     name: 'wallet-sign-in with credit',

@@ -9,6 +9,7 @@ import { type VirtualRun, virtualRun } from '../support/virtual-run.ts'
 const names = readdirSync('scenarios').flatMap(file => (file.endsWith('.yaml') ? [file.replace('.yaml', '')] : []))
 const profiles: Readonly<Record<string, string>> = {
   'llm-server': 'openai-compatible',
+  'llm-conformance': 'openai-compatible',
   'rpc-node': 'json-rpc-node',
   'node-conformance': 'json-rpc-node',
   'rpc-coherence': 'json-rpc-node',

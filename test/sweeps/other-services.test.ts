@@ -6,6 +6,7 @@ import { virtualRun } from '../support/virtual-run.ts'
 /** The scenarios for servers and nodes of others, with the clauses that they exercise at least. */
 const others = [
   { name: 'llm-server', profile: 'openai-compatible', atLeast: 20 },
+  { name: 'llm-conformance', profile: 'openai-compatible', atLeast: 20 },
   { name: 'rpc-node', profile: 'json-rpc-node', atLeast: 6 },
   { name: 'node-conformance', profile: 'json-rpc-node', atLeast: 13 },
 ].map(each => ({ ...each, profile: `scenarios/profiles/${each.profile}.yaml` }))
@@ -51,17 +52,20 @@ describe.each(others)('$name', ({ name, profile, atLeast }) => {
   })
 })
 
+const unseenByCompletions = [
+  // A choice may lack this key.
+  'choice-without-logprobs',
+  // No prompt is sent twice, so none comes from a cache.
+  ...['cached-as-text', 'written-with-a-fraction', 'more-cached-than-sent', 'cached-and-written'],
+  'cache-details-as-list',
+  // No request is incomplete, and no prompt is short.
+  ...['model-by-default', 'conversation-by-default', 'short-prompts-refused'],
+]
+
 /** Lies that do not violate the profile, or that only show in requests which these scenarios do not send. */
 const unseen: Readonly<Record<string, readonly string[]>> = {
   // Four ordinary requests are too few to see two of five fail, or what batches have in common.
   'node-conformance': ['text-id-is-sometimes-502', 'batch-fails-as-a-whole'],
-  'llm-server': [
-    // A choice may lack this key.
-    'choice-without-logprobs',
-    // No prompt is sent twice, so none comes from a cache.
-    ...['cached-as-text', 'written-with-a-fraction', 'more-cached-than-sent', 'cached-and-written'],
-    'cache-details-as-list',
-    // No request is incomplete, and no prompt is short.
-    ...['model-by-default', 'conversation-by-default', 'short-prompts-refused'],
-  ],
+  'llm-server': unseenByCompletions,
+  'llm-conformance': unseenByCompletions,
 }

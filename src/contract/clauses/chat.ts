@@ -190,7 +190,8 @@ export const streamClauses = {
   ],
 } satisfies ClauseRows
 
-const json = { source: 'profile', isExtra: true, needs: 'a profile that promises it', exercisedBy: 'json-answer' } as const
+const promised = { source: 'profile', isExtra: true, needs: 'a profile that promises it' } as const
+const json = { ...promised, exercisedBy: 'json-answer' } as const
 
 /** What a program parses. Many models write it freely, so only a profile promises it. */
 export const chatJsonClauses = {
@@ -203,7 +204,13 @@ export const chatJsonClauses = {
   'chat.json.content': ['2.4', 'chat-json', 'The content is JSON if the request asks for it, and fits its schema in the same way.', json],
 } satisfies ClauseRows
 
-const slowReader = { source: 'profile', isExtra: true, needs: 'a profile that promises it', exercisedBy: 'slow-reader' } as const
+/** Token limits that are none. The document ignores some of them. */
+export const tokenLimitClauses = {
+  'chat.token-limit.below-zero': ['2.1', 'probe', 'A token limit below 0 gets a 400 or a 422.', promised],
+  'chat.token-limit.whole-number': ['2.1', 'probe', 'A token limit that is a fraction or a word gets a 400 or a 422.', promised],
+} satisfies ClauseRows
+
+const slowReader = { ...promised, exercisedBy: 'slow-reader' } as const
 
 /** What a service owes a client that reads a stream slowly. The document is silent about it. */
 export const slowReaderClauses = {

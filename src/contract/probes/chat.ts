@@ -9,6 +9,7 @@ import {
   type Probe,
   type Probes,
 } from '../probe.ts'
+import { promisesAny } from '../promises.ts'
 
 type ProbeClause = ClausesOf<'probe'>
 type Members = Readonly<Record<string, unknown>>
@@ -81,6 +82,13 @@ const wrongInput = (input: unknown): Probe => ({
   promised: expect400,
   names: [],
   request: embeddingRequest(input),
+})
+
+/** A request whose only token limit, in the field that the target reads, is none. */
+const wrongTokenLimit = (clause: ProbeClause, limit: unknown): Probe => ({
+  ...wrong(clause, {}),
+  promised: contract => (promisesAny(contract, [clause]) ? [400, 422] : []),
+  request: chatRequest(({ chat }) => ({ max_completion_tokens: undefined, [chat.lengthField]: limit })),
 })
 
 const wrongOption = (members: Parameters<typeof chatRequest>[0]): Probe => ({
@@ -162,6 +170,10 @@ export const chatProbes = {
   'max-tokens-no-number': wrong('chat.request.max-tokens', { max_tokens: 'few' }),
   'n-no-number': wrong('chat.request.n', { n: 'two' }),
   'prompt-cache-key-no-text': wrong('chat.request.prompt-cache-key', { prompt_cache_key: 42 }),
+
+  'token-limit-below-zero': wrongTokenLimit('chat.token-limit.below-zero', -1),
+  'token-limit-fraction': wrongTokenLimit('chat.token-limit.whole-number', 1.5),
+  'token-limit-in-words': wrongTokenLimit('chat.token-limit.whole-number', 'ten'),
 
   'token-ids': wrongInput([15339, 1917]),
   'lists-of-token-ids': wrongInput([[15339, 1917], [15339]]),

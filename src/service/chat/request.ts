@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Contract, Model } from '../../contract/contract.ts'
+import { promisesAny } from '../../contract/promises.ts'
 import { isObject, toObject } from '../../lib/json.ts'
 import { textHash } from '../../lib/random.ts'
 import { type AppliedOptions, areInvalid, type OptionRules, optionsReader } from './options.ts'
@@ -105,13 +106,15 @@ export function chatRequestParser(
   contract: Contract,
   rules: OptionRules,
 ): (value: unknown, model: Model) => ChatRequest | { readonly issues: readonly ChatIssue[] } {
-  const { parametersField, systemPromptOption } = contract.chat
+  const { lengthField, parametersField, systemPromptOption } = contract.chat
   const readOptions = optionsReader(contract, rules)
-  const known = body.extend({ [parametersField]: z.unknown().optional() })
+  const refusesNegative = lengthField === 'max_tokens' && promisesAny(contract, ['chat.token-limit.below-zero'])
+  const checked = refusesNegative ? body.extend({ max_tokens: z.int().min(0).optional() }) : body
+  const known = checked.extend({ [parametersField]: z.unknown().optional() })
   const strict = contract.chat.unknownMembers === 'refused' ? known.extend(furtherFields).strict() : null
 
   return (value, model) => {
-    const result = body.safeParse(value)
+    const result = checked.safeParse(value)
     const { error = strict?.safeParse(value).error } = result
     if (!result.success || error !== undefined)
       return {

@@ -1,7 +1,7 @@
 import { unknownMember } from '../../contract/chat-options.ts'
 import { isObject, parseJson } from '../../lib/json.ts'
 import { amend, amended, type Fields, result } from './decisions.ts'
-import type { LieRow, Lies } from './lie.ts'
+import { alsoViolating, type LieRow, type Lies } from './lie.ts'
 import { isAny, isOf, replies, setFields } from './replies.ts'
 
 /** Handles a changed request instead of the one received. */
@@ -29,6 +29,14 @@ const truncates = (text: string, field: string): LieRow =>
 /** Clamps a number instead of rejecting it. */
 const clamps = (text: string, field: string, min: number, max: number): LieRow =>
   reads(text, body => (isNumber(body[field]) ? { ...body, [field]: Math.min(max, Math.max(min, body[field])) } : body))
+
+/** Reads a token limit, whichever field has it, as another one. */
+const readsTokenLimit = (text: string, change: (limit: unknown) => unknown): LieRow =>
+  reads(text, body =>
+    Object.fromEntries(
+      Object.entries(body).map(([name, each]) => [name, /^max_(completion_)?tokens$/.test(name) ? change(each) : each]),
+    ),
+  )
 
 type Change = (member: Fields) => Fields
 /** Which members of a list are changed. */
@@ -245,6 +253,21 @@ export const chatRequestLies = {
       Number(body.max_tokens) <= 0 ? { ...body, max_completion_tokens: 1 } : body,
     ),
     'old-bound-refused': rejects('max_tokens is rejected as deprecated.', body => Number(body.max_tokens) > 0),
+  },
+  'chat.token-limit.below-zero': {
+    'token-limit-below-zero-ignored': readsTokenLimit('A token limit below 0 is ignored.', limit =>
+      Number(limit) < 0 ? undefined : limit,
+    ),
+  },
+  'chat.token-limit.whole-number': {
+    'token-limit-rounded': alsoViolating(
+      ['chat.request.max-completion-tokens'],
+      readsTokenLimit('A token limit of 1.5 is read as 1.', limit => (isNumber(limit) ? Math.trunc(limit) : limit)),
+    ),
+    'token-limit-in-words-ignored': alsoViolating(
+      ['chat.request.max-completion-tokens', 'chat.request.max-tokens'],
+      readsTokenLimit('A token limit that is a text is ignored.', limit => (isText(limit) ? undefined : limit)),
+    ),
   },
   'chat.request.n': {
     'n-in-words': ignores('An n that is not a number is accepted as 1.', 'n', isText),

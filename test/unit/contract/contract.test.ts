@@ -149,7 +149,7 @@ describe('the probes', () => {
   test.each(probeNames)('%s exercises a clause that probes judge, and has an expected status', name => {
     const { clause, promised } = probeOf(name)
     expect((clauses[clause] as Clause).judges).toContain('probe')
-    expect(promised(documentedContract)).not.toEqual([])
+    expect(promised({ ...documentedContract, promises: { only: [clause], except: [] } })).not.toEqual([])
   })
 
   test('exercise every clause that probes judge', () => {

@@ -22,9 +22,9 @@ describe('the clauses that are not promised', () => {
   test('are those of a name, of a pattern and of a section with its parts', () => {
     expect(ofDocument(without('header.cf-ray'))).toEqual(['header.cf-ray'])
     expect(ofDocument(without('billing.*'))).toEqual(clauseIds.filter(id => id.startsWith('billing.')))
-    expect(notPromised(without('§4')).filter(id => !/^(chat\.json\.|twin\.(answer|length|sampled))/.test(id))).toEqual(
-      clauseIds.filter(id => /^4(\.|$)/.test(clauses[id].section)),
-    )
+    expect(
+      notPromised(without('§4')).filter(id => !/^(chat\.(json|token-limit)\.|twin\.(answer|length|sampled))/.test(id)),
+    ).toEqual(clauseIds.filter(id => /^4(\.|$)/.test(clauses[id].section)))
     expect(notPromised(without('§4.4'))).not.toContain('rpc.id')
   })
 

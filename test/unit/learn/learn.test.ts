@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { isExtra } from '../../../src/contract/clauses.ts'
 import { loadProfile, parseProfile } from '../../../src/contract/profile.ts'
 import { notPromised } from '../../../src/contract/promises.ts'
+import { firstScenario } from '../../../src/learn/first-scenario.ts'
 import { maxCalls, questions } from '../../../src/learn/learn.ts'
 import { isObject, parseJson } from '../../../src/lib/json.ts'
 import { pico } from '../../../src/lib/money.ts'
@@ -16,12 +17,10 @@ const notFound: Scripted = { status: 404, body: '{"error":"not found"}' }
 test('the questions before the last one fit into the calls', () => {
   const callsWithout = (...names: readonly string[]) =>
     questions.filter(({ name, calls }) => Number.isFinite(calls) && !names.includes(name)).map(({ calls }) => calls)
-  // Replays of RPC are asked of services, and the rules of JSON-RPC of nodes.
+  const ofServices = ['replays', 'invalid RPC requests', 'multipliers', 'prices of errors', 'price of a credit']
+  const ofOthers = ['rules of JSON-RPC', 'token limits that are none']
   const ofChat = ['replays of completions', 'places of credits']
-  for (const bounded of [
-    callsWithout('rules of JSON-RPC', ...ofChat),
-    callsWithout('replays', 'invalid RPC requests', ...ofChat),
-  ])
+  for (const bounded of [callsWithout(...ofOthers, ...ofChat), callsWithout(...ofServices, ...ofChat)])
     expect(bounded.reduce((sum, calls) => sum + calls, 0)).toBeLessThan(maxCalls)
 })
 
@@ -80,6 +79,7 @@ const openAi = scripted(({ path }, body) => {
   if (path === '/models')
     return { body: '{"object":"list","data":[{"id":"tiny-llm","object":"model","owned_by":"me"}]}' }
   if (path !== '/chat/completions' || !isObject(body)) return notFound
+  if (!Number.isInteger(body.max_tokens) || Number(body.max_tokens) < 0) return { status: 400, body: '{"error":"no"}' }
   const head = { id: 'chatcmpl-1', created: 1, model: 'tiny-llm' }
   const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 }
   if (body.stream !== true) {
@@ -95,8 +95,8 @@ const ofChat = ['chat.*', 'catalogue.models', 'twin.accepted', 'twin.tokens', 't
 
 test('an OpenAI-compatible server keeps little of the document, which few calls show', async () => {
   const { yaml, differences, replies } = await learnFrom({ over: () => openAi })
-  // With 13 that look for a limit that it does not state.
-  expect(replies.length).toBeLessThanOrEqual(14 + 13)
+  // With three token limits that are none, and 13 that look for a limit that it does not state.
+  expect(replies.length).toBeLessThanOrEqual(14 + 3 + 13)
   expect(differences).toEqual([
     'missing: it is a server with the chat interface of OpenAI, and nothing else of the document',
   ])
@@ -171,6 +171,51 @@ test('streams with another done marker are read by it', async () => {
   expect(differences).toHaveLength(1)
   expect(contract.chat.stream.doneMarker).toBe('the end')
   expect(notPromised(contract)).not.toContain('chat.stream.done')
+})
+
+/** What a server does with a token limit that is none. */
+const limits: Readonly<
+  Record<string, readonly [read: (limit: unknown) => unknown, notPromised: readonly string[], asked: readonly string[]]>
+> = {
+  'refuses each': [limit => limit, [], ['token-limit-below-zero', 'token-limit-fraction', 'token-limit-in-words']],
+  'reads -1 as no limit, as Ollama and the mock server of guidellm do': [
+    limit => (limit === -1 ? 64 : limit),
+    ['below-zero'],
+    ['token-limit-fraction', 'token-limit-in-words'],
+  ],
+  'reads 1.5 as 1': [
+    limit => (typeof limit === 'number' ? Math.trunc(limit) : limit),
+    ['whole-number'],
+    ['token-limit-below-zero'],
+  ],
+  'takes what it cannot read for no limit, as llama.cpp does': [
+    limit => (typeof limit === 'number' && limit > 0 ? Math.trunc(limit) : 64),
+    ['below-zero', 'whole-number'],
+    [],
+  ],
+}
+
+test.each(Object.entries(limits))('a server that %s promises what it keeps', async (_, [read, broken, asked]) => {
+  const over = (): Transport => (request, signal) => {
+    const body = parseJson(request.body ?? '')
+    const changed = isObject(body) ? { ...body, max_tokens: read(body.max_tokens) } : body
+    return openAi({ ...request, body: request.body === null ? null : JSON.stringify(changed) }, signal)
+  }
+  const lesson = await learnFrom({ over })
+  const contract = parseProfile(lesson.yaml, 'x')
+  const ofLimits = (id: string) => id.startsWith('chat.token-limit.')
+  expect(notPromised(contract).filter(ofLimits)).toEqual(broken.map(each => `chat.token-limit.${each}`))
+  const named = lesson.differences.filter(ofLimits).map(each => each.slice(0, each.indexOf(':')))
+  expect([...new Set(named)]).toEqual(broken.map(each => `chat.token-limit.${each}`))
+  const scenario = firstScenario(lesson, { tierPerMinute: null, budgetUsd: null })
+  expect(scenario.match(/token-limit-[a-z-]+/g) ?? []).toEqual(asked)
+})
+
+test('a token limit whose refusal is not shown is not promised', async () => {
+  const over = (): Transport => openAiBut(body => (body.max_tokens === -1 ? exchange({ status: 500 }) : null))
+  const contract = parseProfile((await learnFrom({ over })).yaml, 'x')
+  expect(notPromised(contract)).toContain('chat.token-limit.below-zero')
+  expect(notPromised(contract)).not.toContain('chat.token-limit.whole-number')
 })
 
 test('a gateway that states a version and a model of its own is such a server, too', async () => {

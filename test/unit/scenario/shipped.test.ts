@@ -27,7 +27,7 @@ const maxMs: Readonly<Record<string, number>> = {
   'llm-server': 90_000,
 }
 /** Scenarios for targets without prices and limits. */
-const forOthers: readonly string[] = ['llm-server', 'rpc-node', 'node-conformance', 'rpc-coherence']
+const forOthers: readonly string[] = ['llm-server', 'llm-conformance', 'rpc-node', 'node-conformance', 'rpc-coherence']
 
 const documented = tableUnder(readFileSync('docs/scenarios.md', 'utf8'), 'Shipped scenarios')
 

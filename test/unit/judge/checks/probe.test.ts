@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../../src/contract/documented.ts'
 import { type ProbeName, probeOf } from '../../../../src/contract/probes.ts'
+import { loadProfile } from '../../../../src/contract/profile.ts'
 import {
   completion,
   failedClauses,
@@ -44,6 +45,40 @@ describe('probes', () => {
     expect(failedClauses(unknownModel)).toHaveProperty(['error.402'])
     expect(failedClauses(refused(probe('empty-account'), 400, { error: 'No' }), unlisted)).toHaveProperty(['error.402'])
   })
+
+  const openAi = loadProfile('scenarios/profiles/openai-compatible.yaml')
+  const head = { id: 'chatcmpl-1', object: 'chat.completion', created: completion.created, model: 'any' }
+  const choices = [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }]
+  const accepted = responseOf(200, { ...head, choices, usage }, {})
+  passesEach(
+    {
+      'a token limit below 0 with 400': refused(probe('token-limit-below-zero'), 400),
+      'a fraction of a token with 422': refused(probe('token-limit-fraction'), 422),
+      'a server that is busy': refused(probe('token-limit-in-words'), 429),
+      'a server that loads its model': refused(probe('token-limit-in-words'), 503),
+      'a model that nobody listed': refused(probe('token-limit-in-words'), 404, { error: 'Unknown model' }),
+    },
+    { ...openAi, sources: { models: 'default' } },
+  )
+  passesEach(
+    { 'a token limit below 0 that a server need not refuse': observed(probe('token-limit-below-zero'), accepted) },
+    { ...openAi, promises: { ...openAi.promises, except: [...openAi.promises.except, 'chat.token-limit.*'] } },
+  )
+  failsEach(
+    {
+      'an accepted token limit below 0': [
+        'chat.token-limit.below-zero',
+        'token-limit-below-zero got status 200, expected 400 or 422',
+        observed(probe('token-limit-below-zero'), accepted),
+      ],
+      'a fraction of a token that causes a 500': [
+        'chat.token-limit.whole-number',
+        'token-limit-fraction got status 500, expected 400 or 422',
+        refused(probe('token-limit-fraction'), 500),
+      ],
+    },
+    openAi,
+  )
 
   passesEach({
     'a bad key with 401': refused(probe('bad-key'), 401),
