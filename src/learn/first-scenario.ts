@@ -31,10 +31,12 @@ export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: Firs
   const { windowMs } = counted ?? lesson.contract.limits
   const limit = counted?.amount ?? statedLimit(lesson)
   const rate = rateBelow(tierPerMinute, limit === null ? null : (limit * 60_000) / windowMs)
-  const seconds = Math.min(maxSeconds, Math.max(minSeconds, Math.ceil((arrivals * 60) / rate.perMinute)))
   const once = onceCalls(lesson, calls)
   const last = calls.at(-1)?.[0] ?? ''
   const edge = counted === null ? edgeOf(last, limit, windowMs, once) : null
+  const seconds = secondsOf(rate, edge === null ? 1 : 2)
+  const rules = rulesOf(lesson, edge !== null)
+  const requests = Math.ceil((seconds * rate.perMinute) / 60) + requestsOf(once) + rules.length
   const list = edge !== null && calls.every(([name]) => name !== 'models') && lesson.replies.some(isModelList)
   return [
     '# yaml-language-server: $schema=../node_modules/turnpike/scenarios/scenario.schema.json',
@@ -57,8 +59,10 @@ export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: Firs
     ...once.flatMap(({ definitions }) => definitions.map(each => `  ${each}`)),
     '',
     'stages:',
-    ...(counted === null ? waitStages(lesson, limit, list) : burstStages(last, counted)),
-    ...rulesStage(lesson, limit, edge !== null),
+    ...(counted === null
+      ? waitStages(lesson, limit, edge === null ? requests : null, list)
+      : burstStages(last, counted)),
+    ...rulesStage(rules, limit),
     ...(edge?.atOnce ?? []),
     ...yamlComment(rate.reason).map(line => `  ${line}`),
     `  - { name: steady, duration: ${seconds}s, shape: constant, rate: ${rate.text}, mix: ${mix} }`,
@@ -77,6 +81,11 @@ export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: Firs
 /** Requests that are enough to see every call several times, if they fit into the time. */
 const arrivals = 12
 const [minSeconds, maxSeconds] = [12, 60]
+
+/** A part of that is enough where other stages send more. */
+const secondsOf = ({ perMinute }: FirstRate, parts: number): number =>
+  Math.ceil(Math.min(maxSeconds, Math.max(minSeconds, (arrivals * 60) / perMinute)) / parts)
+
 /** Arrivals per minute where no limit is known, and where a larger one is. */
 const [modest, most] = [60, 300]
 
@@ -128,16 +137,20 @@ function callsOf({ known, replies, contract }: Lesson): readonly WrittenCall[] {
 }
 
 /**
- * What the target promises for requests that are no ordinary calls, once each. A limit may count those that are refused, so
- * none comes before a limit is exceeded to the request.
+ * The probes of what the target promises for requests that are no ordinary calls. A limit may count those that are refused,
+ * so none comes before a limit is exceeded to the request.
  */
-function rulesStage({ known, contract }: Lesson, limit: number | null, isExceeded: boolean): readonly string[] {
+function rulesOf({ known, contract }: Lesson, isExceeded: boolean): readonly string[] {
   const missing = notPromised(contract)
   const rules = [
     ...(known.rpc?.isNode === true ? protocolProbes : []),
     ...(known.chat !== null && !isExceeded ? tokenLimitProbes : []),
   ]
-  const asked = rules.filter(name => !missing.includes(probeOf(name).clause))
+  return rules.filter(name => !missing.includes(probeOf(name).clause))
+}
+
+/** Each of them once. */
+function rulesStage(asked: readonly string[], limit: number | null): readonly string[] {
   if (asked.length === 0 || (limit !== null && limit < 4 * asked.length)) return []
   return [
     '  # Requests that the profile has a rule for. Others, whose rules the target has broken, are exceptions in it.',
@@ -280,9 +293,19 @@ const longestWindowMs = 60_000
 /** Of a window up to this length, two are waited for: then nothing that came before counts, whatever the algorithm. */
 const shortWindowMs = 15_000
 
-/** A pause, if the questions have used much of a limit. The list says when the run began. */
-function waitStages({ replies, contract }: Lesson, limit: number | null, list: boolean): readonly string[] {
-  const isUsed = replies.some(({ status }) => status === 429) || (limit !== null && limit < 2 * replies.length)
+/**
+ * A pause, if the limit has no room for the questions and this many `requests` after them. null: the run exceeds the limit,
+ * so the questions may not count. The list says when the run began.
+ */
+function waitStages(
+  { replies, contract }: Lesson,
+  limit: number | null,
+  requests: number | null,
+  list: boolean,
+): readonly string[] {
+  const isUsed =
+    replies.some(({ status }) => status === 429) ||
+    (limit !== null && (requests === null || limit < replies.length + requests))
   if (!isUsed) return []
   const windowMs = Math.min(longestWindowMs, contract.limits.windowMs)
   const waitMs = (list && windowMs <= shortWindowMs ? 2 : 1) * windowMs + 1_000

@@ -6,10 +6,13 @@ import type { Transport } from '../../src/produce/transport/transport.ts'
 import type { Lie } from '../../src/service/lies/lie.ts'
 import { learnFrom } from './learn-from.ts'
 
-const perMinute = { requestsPerMinute: 12, tokensPerMinute: 1_000_000 }
-
-/** A service whose every model has twelve requests per minute, and that refuses token limits that are none. */
-export const speaking = (dialect: DialectName, limits: Partial<Contract['limits']> = {}): Contract => {
+/** A service whose every model has this limit, and that refuses token limits that are none. */
+export const speaking = (
+  dialect: DialectName,
+  limits: Partial<Contract['limits']> = {},
+  requestsPerMinute = 12,
+): Contract => {
+  const perMinute = { requestsPerMinute, tokensPerMinute: 1_000_000 }
   const ofAll = { XS: perMinute, S: perMinute, M: perMinute, L: perMinute }
   return contractSchema.parse({
     ...documentedContract,

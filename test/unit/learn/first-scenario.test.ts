@@ -4,7 +4,8 @@ import { firstScenario } from '../../../src/learn/first-scenario.ts'
 import { lie } from '../../../src/service/lies/lie.ts'
 import { knownLie } from '../../../src/service/lies/lies.ts'
 import { changeReplies, hasStatus, setHeader } from '../../../src/service/lies/replies.ts'
-import { learnForeign, speaking } from '../../support/learn-foreign.ts'
+import { foreign, learnForeign, speaking } from '../../support/learn-foreign.ts'
+import { learnFrom } from '../../support/learn-from.ts'
 import { virtualRun } from '../../support/virtual-run.ts'
 
 describe('the first scenario of a gateway that states its limits', () => {
@@ -50,5 +51,14 @@ describe('the first scenario of a gateway that states its limits', () => {
       // Nothing that is sent once is refused, since the limit is left for it.
       expect(report.clauses.find(({ id }) => id === 'twin.tokens')?.judged).toBeGreaterThan(0)
     }
+  })
+
+  test.each([
+    [60, false],
+    [30, true],
+  ])('with %i requests per minute, it waits for a window: %s', async (requestsPerMinute, waits) => {
+    const lesson = await learnFrom({ contract: speaking('kong', {}, requestsPerMinute), over: foreign })
+    const scenario = firstScenario(lesson, { tierPerMinute: null, budgetUsd: null })
+    expect(scenario.includes('name: wait')).toBe(waits)
   })
 })
