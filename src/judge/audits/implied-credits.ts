@@ -169,16 +169,16 @@ function billOf(observation: Observation, request: RpcDescriptor, contract: Cont
   if (credits === null || credits > BigInt(Number.MAX_SAFE_INTEGER) || responses === null) return null
   const failed: string[] = []
   const succeeded: string[] = []
-  for (const [index, { method }] of items.entries()) {
+  for (let index = 0; index < items.length; index++) {
+    const method = items[index]?.method ?? ''
     const one = responses[index]
     if (isRpcError(one)) failed.push(method)
     else if (one?.result === undefined) return null
     else succeeded.push(method)
   }
-  const bill = { id, credits: Number(credits), batch, network }
-  if (batch || failed.length === 0) return { ...bill, succeeded, failed }
+  const bill = { id, credits: Number(credits), batch, network, succeeded, failed }
   const { singleErrorIsDiscounted, errorItemCredits } = contract.rpc
-  if (singleErrorIsDiscounted === true) return { ...bill, succeeded, failed }
+  if (batch || failed.length === 0 || singleErrorIsDiscounted === true) return bill
   const isDiscounted = singleErrorIsDiscounted === null && bill.credits === errorItemCredits
   return isDiscounted ? null : { ...bill, succeeded: failed, failed: [] }
 }
