@@ -5,7 +5,18 @@ import { isRpc } from '../../observation/requests/rpc.ts'
 import { is2xx, isAbuseBlock } from '../../observation/response.ts'
 import { responsesIn } from '../checks/rpc-credits.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
-import { addCount, eachBy, fieldsBy, keep, type MergeRules, mergeAll, mergeFields, sum, sumCounts } from '../merge.ts'
+import {
+  addCount,
+  eachBy,
+  fieldsBy,
+  getOrAdd,
+  keep,
+  type MergeRules,
+  mergeAll,
+  mergeFields,
+  sum,
+  sumCounts,
+} from '../merge.ts'
 import type { Audit, AuditContext } from './audit.ts'
 
 type Reporter = ClauseReporter<'dependent-errors'>
@@ -107,12 +118,13 @@ export function createDependentErrorsAudit({
   contract,
 }: Pick<AuditContext, 'contract'>): Audit & { readonly counts: () => readonly DependentErrors[] } {
   const counted = properties.map(({ clause }) => emptyCount(clause))
-  const blocks = properties.map(() => new Map<string, Entry[]>())
+  /** The open block of each property, by place. */
+  const places = new Map<string, (Entry[] | undefined)[]>()
 
-  const close = (index: number, place: string, block: readonly Entry[]) => {
-    blocks[index]?.delete(place)
-    const count = counted[index]
-    if (count !== undefined) addBlock(count, block)
+  const close = (index: number, blocks: (Entry[] | undefined)[]) => {
+    const [count, block] = [counted[index], blocks[index]]
+    blocks[index] = undefined
+    if (count !== undefined && block !== undefined) addBlock(count, block)
   }
 
   return {
@@ -123,23 +135,22 @@ export function createDependentErrorsAudit({
       // Any other status has a reason of its own. So has a response from a cache, or beside a request with the same key.
       if (!is2xx(status) && (status < 500 || isAbuseBlock(response, contract))) return
       if (request.replay !== null && (request.replay.role !== 'original' || request.replay.concurrent)) return
-      const place = placeOf(observation, request)
-      for (const [index, { isIn, fails }] of properties.entries()) {
-        const has = isIn(request)
-        if (has === null) continue
-        const entry = { id, has, size: request.items.length, sentMs, status, isError: fails(request, response) }
-        const open = blocks[index]?.get(place)
-        if (open !== undefined && sentMs - (open[0]?.sentMs ?? 0) < maxBlockMs) open.push(entry)
-        else {
-          if (open !== undefined) close(index, place, open)
-          blocks[index]?.set(place, [entry])
-        }
-        if (open?.length === maxBlockSize) close(index, place, open)
+      const blocks = getOrAdd(places, placeOf(observation, request), () => [])
+      for (let index = 0; index < properties.length; index++) {
+        const property = properties[index]
+        const has = property?.isIn(request) ?? null
+        if (property === undefined || has === null) continue
+        const isError = property.fails(request, response)
+        const entry = { id, has, size: request.items.length, sentMs, status, isError }
+        const first = blocks[index]?.[0]
+        if (first !== undefined && sentMs - first.sentMs >= maxBlockMs) close(index, blocks)
+        const open = blocks[index]
+        if (open === undefined) blocks[index] = [entry]
+        else if (open.push(entry) === maxBlockSize) close(index, blocks)
       }
     },
     finish: () => {
-      for (const [index, ofProperty] of blocks.entries())
-        for (const [place, block] of [...ofProperty]) close(index, place, block)
+      for (const blocks of places.values()) for (const index of blocks.keys()) close(index, blocks)
     },
     counts: () => counted,
   }

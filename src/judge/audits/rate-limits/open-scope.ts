@@ -114,8 +114,9 @@ export function createOpenScope(
     add: (drawn, member, watermarkMs) => {
       finest.add(drawn.finest)
       if (isOpen && !haveParted && parts(drawn)) part()
-      for (const [index, reading] of readings.entries()) {
-        const counter = drawn.counters[index] ?? null
+      let index = 0
+      for (const reading of readings) {
+        const counter = drawn.counters[index++] ?? null
         if (counter !== null) limitIn(reading, drawn, counter, watermarkMs).add(member, watermarkMs)
         else addUnplaced(reading, drawn, member, watermarkMs)
       }
