@@ -683,8 +683,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 598 files',
-    rule: atMostFiles(599),
+    text: 'src has at most 600 files',
+    rule: atMostFiles(600),
     planted: [],
   },
   {

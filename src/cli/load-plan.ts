@@ -1,6 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
 import { contractIn, type DraftOverrides, type DraftPlan, draftScenario, scenarioAt } from '../library/draft.ts'
 import { profileFile } from '../library/shipped-files.ts'
+import { countKeys } from '../produce/callers/api-keys.ts'
 import { listFlag, number, text, type Values } from './flags.ts'
 import { ownSecrets } from './secrets.ts'
 
@@ -30,8 +31,8 @@ export const draftInput = (scenario: string, values: Values) => ({
   overrides: overridesIn(values),
 })
 
-/** The plan of a scenario under the flags. */
+/** The plan of a scenario under the flags, for the keys that there are. */
 export function draftPlan(name: string, values: Values): Promise<DraftPlan> {
   const { scenario, overrides } = draftInput(name, values)
-  return draftScenario(scenario, overrides, ownSecrets)
+  return draftScenario(scenario, { ...overrides, keys: countKeys() }, ownSecrets)
 }

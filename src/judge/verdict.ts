@@ -70,11 +70,19 @@ export function reachVerdict(run: VerdictInput): RunVerdict {
   const names = run.plan.only?.names ?? []
   const selection =
     names.length === 0 ? [] : [`Only ${names.join(', ')} ${names.length === 1 ? 'was' : 'were'} judged.`]
-  const notes = [...savingNote(run), ...selection]
+  const notes = [...savingNote(run), ...selection, ...fewerKeysNote(run.plan)]
   if (failures.length > 0) return { verdict: 'fail', reasons: [...failures, ...open, ...notes] }
   if (open.length > 0) return { verdict: 'inconclusive', reasons: [...open, ...notes] }
   const found = run.capacity.map(({ stage, reason }) => `Capacity in ${stage}: ${reason}`)
   return { verdict: 'pass', reasons: [passSummary(run), ...found, ...notes] }
+}
+
+/** What the verdict is not about, because there were fewer keys than callers. */
+function fewerKeysNote({ fewerKeys }: Plan): readonly string[] {
+  if (fewerKeys == null) return []
+  const { given, of, leftOut } = fewerKeys
+  const left = leftOut.length === 0 ? '' : ` Left out: ${leftOut.join(', ')}.`
+  return [`With ${plural(given, 'key')} for ${plural(of, 'caller')}, less was sent.${left}`]
 }
 
 /**

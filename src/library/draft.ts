@@ -6,6 +6,7 @@ import { isObject } from '../lib/json.ts'
 import { isLoopback } from '../lib/loopback.ts'
 import { pico } from '../lib/money.ts'
 import { describeValue, type Mistake, UsageError } from '../lib/usage-error.ts'
+import type { GivenKeys } from '../plan/fewer-keys.ts'
 import { makePlan } from '../plan/make-plan.ts'
 import type { Plan } from '../plan/plan.ts'
 import type { Recording } from '../plan/recorded-load.ts'
@@ -30,6 +31,8 @@ export type DraftOverrides = {
   /** Names of calls and of clauses. Empty: all of them. */
   readonly only: readonly string[]
   readonly limitsFrom: 'target' | 'documented'
+  /** The keys of the environment; null or missing: none, or they do not matter. */
+  readonly keys?: GivenKeys | null
 }
 
 /** The contract of the profile at this path, or the documented one. */
@@ -96,7 +99,6 @@ async function draftFor(
 ): Promise<DraftPlan> {
   const { written, file, isFile } = named
   const { target, seed, budgetUsd, topUpUsd: topUp, limitsFrom } = overrides
-  const own = { seed, target, budgetUsd, topUp, only: [...new Set(overrides.only)] }
   // A strange target has its own models, networks and limits, which only a discovery can tell.
   const isUnknown = (named: string | null) => (target ?? named) !== null || contract.models.length === 0
   const draft = parseScenario(written, file, contract, isUnknown)
@@ -105,6 +107,8 @@ async function draftFor(
     if (stage.shape === 'recorded') recordings.set(stage.name, await recordingOf(stage, isFile ? file : null, draft))
   // Without a target, the run starts the reference service.
   const isOwn = (target ?? draft.target) === null
+  const keys = isOwn || draft.callers.keysFile !== null ? null : (overrides.keys ?? null)
+  const own = { seed, target, budgetUsd, topUp, only: [...new Set(overrides.only)], keys }
   const replan = (discovery: Discovery): ContractedPlan => {
     const layered = discoveredContract(contract, discovery, draft.callers.accountTier, limitsFrom, isOwn)
     const scenario = parseScenario(written, file, layered)

@@ -12,6 +12,7 @@ import { type Clock, systemClock } from '../lib/clock.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { logFormat, type RunInfo } from '../observation/log-lines.ts'
 import type { Output } from '../outputs/output.ts'
+import { describeFewerKeys } from '../plan/describe-plan.ts'
 import type { Plan } from '../plan/plan.ts'
 import { maxShards } from '../plan/shard.ts'
 import {
@@ -205,6 +206,7 @@ async function jobAt(
     job: { ...judged, ...settings, callers, specialKeys, addedSecrets, secrets: runSecrets },
     clock,
     notes: [
+      plan.fewerKeys && `Keys: ${describeFewerKeys(plan.fewerKeys)}.`,
       isKeyed ? plainTextWarning(plan) : null,
       ...discovery.notes,
       suggested === null ? null : notThere(info.target, suggested),

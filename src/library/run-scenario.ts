@@ -5,7 +5,7 @@ import type { Output } from '../outputs/output.ts'
 import { snapshotsOf } from '../outputs/progress.ts'
 import type { ProgressSnapshot } from '../outputs/progress-snapshot.ts'
 import type { Plan } from '../plan/plan.ts'
-import type { Variables } from '../produce/callers/api-keys.ts'
+import { countKeys, type Variables } from '../produce/callers/api-keys.ts'
 import type { Report } from '../report/document.ts'
 import { startGuestThread } from '../run/threads.ts'
 import type { ScenarioInput } from '../scenario/schema.ts'
@@ -51,7 +51,8 @@ async function runUntil(stop: AbortController, scenario: string | ScenarioInput,
   const variables = variablesOf(options)
   const secrets = createSecrets(environmentSecrets(variables))
   const named = typeof scenario === 'string' ? scenarioAt(scenario) : scenarioOf(scenario)
-  const draft = withOwnKeys(await draftScenario(named, overridesOf(options), secrets), options)
+  const overrides = { ...overridesOf(options), keys: countKeys(variables) }
+  const draft = withOwnKeys(await draftScenario(named, overrides, secrets), options)
   const job: Omit<DraftJob, 'baselines'> = {
     named: options.target ?? null,
     workers: options.workers ?? 1,

@@ -4,6 +4,7 @@ import { limitUsageOfMix } from '../scenario/tier-rate.ts'
 import { wholeRunRow } from './forecast.ts'
 import {
   type Call,
+  type FewerKeys,
   type LimitsPlan,
   longestMs,
   type Mix,
@@ -63,7 +64,8 @@ const section = (title: string, body: string): string => (body === '' ? '' : `${
 const indent = (text: string): string => text.replace(/^(?=.)/gm, '  ')
 
 function facts(plan: Plan, refusal: string | null | undefined): readonly (readonly string[])[] {
-  const { seed, target, service, profile, only, callers, limits, budgetUsd, isBudgetUnlimited, forecast } = plan
+  const { seed, target, service, profile, only, fewerKeys, callers, limits, budgetUsd, isBudgetUnlimited, forecast } =
+    plan
   const { credits, worstUsd, durationMs, requests } = forecast
   const atMostMs = plan.stages.reduce((sum, stage) => sum + longestMs(stage), 0)
   const worst = worstUsd === null ? 'unknown, since a price is missing' : `$${worstUsd}`
@@ -73,6 +75,7 @@ function facts(plan: Plan, refusal: string | null | undefined): readonly (readon
     ['target', target ?? `embedded reference service${serviceCapacity(service)}`],
     ['profile', profile],
     ...(only === null ? [] : [['only', describeOnly(only)]]),
+    ...(fewerKeys === null ? [] : [['keys', describeFewerKeys(fewerKeys)]]),
     ['callers', `${callers.names.length} of tier ${callers.accountTier}${keys}${shared}`],
     ...(callers.wallets === null ? [] : [['wallets', describeWallets(callers.wallets)]]),
     ['limits', describeLimits(limits)],
@@ -219,6 +222,10 @@ export function describeOnly({ names, clauses: judged, calls, leftOut }: OnlyPla
   const thresholds = judged !== null ? '; judges no threshold' : `; leaves out ${leftOut.join(', ')}`
   return `${names.join(', ')}: ${sent}${leftOut.length === 0 ? '' : thresholds}`
 }
+
+/** In one line: how many keys there are, and what is not judged for that reason. */
+export const describeFewerKeys = ({ given, of, leftOut }: FewerKeys): string =>
+  `${given} for ${of} callers, so the plan sends less${leftOut.length === 0 ? '' : `; leaves out ${leftOut.join(', ')}`}`
 
 /** In one line: which limits rates use, and what the target published. */
 export function describeLimits({ by, discovery, scopes }: LimitsPlan): string {

@@ -10,6 +10,7 @@ import type { BoundsSpec, Scenario, TimeoutsSpec } from '../scenario/schema.ts'
 import type { Recorded, Stage } from '../scenario/stage-schema.ts'
 import { arrivalsPerSecond, burstArrivals, type LimitOf, tierRatePerMinute } from '../scenario/tier-rate.ts'
 import { parseBudget, type Rate } from '../scenario/units.ts'
+import { type GivenKeys, withFewerKeys } from './fewer-keys.ts'
 import { forecast, sequenceAtMostMs } from './forecast.ts'
 import { notDiscovered, type PublishedLimits, planLimits } from './limits.ts'
 import { narrowPlan } from './only.ts'
@@ -39,6 +40,8 @@ export type Overrides = {
   readonly topUp?: string | null
   /** The calls and clauses of --only; missing or empty: the whole scenario. */
   readonly only?: readonly string[]
+  /** The keys that the run has; missing or null: one for each caller. */
+  readonly keys?: GivenKeys | null
 }
 
 /** Inputs that are not in the scenario: recorded runs, and limits that the target published. */
@@ -53,7 +56,19 @@ export function makePlan(
   scenario: Scenario,
   contract: Contract,
   overrides: Overrides,
-  { recordings, publishedLimits }: PlanInputs = noInputs,
+  inputs: PlanInputs = noInputs,
+): Plan {
+  const planOf = (each: Scenario) => planFor(each, contract, { ...overrides, only: [] }, inputs, null)
+  const shrunk = withFewerKeys(scenario, overrides.keys ?? [], planOf)
+  return planFor(shrunk?.scenario ?? scenario, contract, overrides, inputs, shrunk?.fewerKeys ?? null)
+}
+
+function planFor(
+  scenario: Scenario,
+  contract: Contract,
+  overrides: Overrides,
+  { recordings, publishedLimits }: PlanInputs,
+  fewerKeys: Plan['fewerKeys'],
 ): Plan {
   const { limitOf, ...limits } = planLimits(scenario, contract, publishedLimits)
   const target = targetOf(overrides.target) ?? scenario.target
@@ -68,6 +83,7 @@ export function makePlan(
     service: scenario.service,
     profile: contract.name,
     notPromised: notPromised(contract),
+    fewerKeys,
     callers,
     limits,
     values: [],

@@ -264,6 +264,15 @@ const onlySchema = z.object({
 })
 export type OnlyPlan = DeepReadonly<z.output<typeof onlySchema>>
 
+/** What a run with fewer keys than its scenario has callers leaves out. */
+const fewerKeysSchema = z.object({
+  given: whole,
+  /** The callers of the scenario with keys. */
+  of: whole,
+  leftOut: z.array(text),
+})
+export type FewerKeys = DeepReadonly<z.output<typeof fewerKeysSchema>>
+
 const serviceSchema = z.object({
   concurrency: whole,
   serviceTimeMs: amount,
@@ -287,6 +296,8 @@ const planFields = z.object({
   notPromised: z.array(clauseId).default([]),
   /** The part of the scenario that is sent and judged; null: all of it. */
   only: onlySchema.nullable().default(null),
+  /** null: there is a key for each caller of the scenario. */
+  fewerKeys: fewerKeysSchema.nullable().default(null),
   callers: callersSchema,
   limits: limitsSchema,
   /** The models, networks and prices that the calls use. */

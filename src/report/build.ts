@@ -147,13 +147,14 @@ function sortedLike(order: readonly string[], values: readonly string[]): readon
 
 /** The parts of the plan that the report shows; `plan.json` has all of it. */
 function planFacts(plan: Plan, limits: JudgedRun['limits']): PlanFacts {
-  const { only, callers, budgetUsd, isBudgetUnlimited, forecast, stages, calls, slo } = plan
+  const { only, fewerKeys, callers, budgetUsd, isBudgetUnlimited, forecast, stages, calls, slo } = plan
   const { requests, durationMs, credits, worstUsd } = forecast
   return {
     callers: { count: callers.names.length, tier: callers.accountTier, shared: callers.shared },
     budgetUsd,
     isBudgetUnlimited: isBudgetUnlimited === true,
     only,
+    fewerKeys: fewerKeys ?? null,
     forecast: { requests, durationMs, credits, worstUsd },
     stages: stages.map((stage, index) => ({
       name: stage.name,

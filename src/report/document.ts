@@ -253,6 +253,15 @@ const plan = z.object({
     .nullable()
     .default(null)
     .meta({ description: 'The part of the scenario that was sent and judged; null: all of it.' }),
+  fewerKeys: z
+    .object({
+      given: whole,
+      of: whole.meta({ description: 'The callers of the scenario with keys.' }),
+      leftOut: z.array(z.string()).meta({ description: 'Stages, thresholds and kinds of requests.' }),
+    })
+    .nullable()
+    .default(null)
+    .meta({ description: 'Fewer keys than the scenario has callers, and what was left out; null: enough keys.' }),
   forecast: z.object({
     requests: z.number(),
     durationMs: z.number(),

@@ -99,7 +99,8 @@ function resolveStage(path: Path, written: unknown, context: StageContext, repor
   const load = loadReaders[shape](written)
   const callers = requested ?? (count === undefined ? undefined : count - firstCaller)
   if (name === undefined || durationMs === undefined || callers === undefined || load === null) return null
-  return { name, durationMs, callers, firstCaller, beyondFailures, ...load }
+  const beyondTier = entriesOf(written)['exceed-tier'] === true
+  return { name, durationMs, callers, firstCaller, beyondFailures, beyondTier, ...load }
 }
 
 function resolveRecorded(path: Path, written: unknown, { callers }: StageContext, report: ReportMistake): Stage | null {
@@ -114,7 +115,7 @@ function resolveRecorded(path: Path, written: unknown, { callers }: StageContext
   if (trace !== undefined && stage !== undefined)
     report({ path: [...path, 'stage'], at: 'key', got: '"stage" of a trace', expected: '"stage" only with "run"' })
   if (name === undefined || callers === undefined || load === null) return null
-  return { name, callers, firstCaller: 0, beyondFailures, ...load }
+  return { name, callers, firstCaller: 0, beyondFailures, beyondTier: false, ...load }
 }
 
 const isLoadShape = (shape: unknown): shape is LoadShape =>

@@ -307,4 +307,6 @@ export type Stage = {
   readonly firstCaller: number
   /** Whether its callers may exceed the failure limit of the abuse block. */
   readonly beyondFailures: boolean
+  /** Whether it exceeds a limit of its callers on purpose. */
+  readonly beyondTier: boolean
 } & (({ readonly durationMs: number } & StageLoad) | Recorded)

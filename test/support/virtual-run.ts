@@ -80,6 +80,8 @@ export type VirtualRun = {
   readonly clockOf?: (clock: Clock, worker: number) => Clock
   /** The calls and clauses of --only. */
   readonly only?: readonly string[]
+  /** How many keys each account has, if they are fewer than the callers of the scenario. */
+  readonly keys?: readonly number[]
   readonly failFast?: boolean
   /** What recorded stages repeat. */
   readonly recordings?: Recordings
@@ -146,7 +148,7 @@ export async function virtualRun(options: VirtualRun): Promise<{
   const plan = makePlan(
     scenarioFor(contract, false),
     contract,
-    { seed, target: null, budgetUsd: null, only: options.only ?? [] },
+    { seed, target: null, budgetUsd: null, only: options.only ?? [], keys: options.keys ?? null },
     inputs,
   )
   const clock = options.beside?.clock ?? manualClock()

@@ -34,14 +34,15 @@ export type Variables = Readonly<Record<string, string | undefined>>
  * it uses new accounts there and reads no keys. Throws a UsageError if a key is missing or invalid.
  */
 export function loadKeys(
-  { target, callers }: Plan,
+  { target, callers, fewerKeys, stages }: Plan,
   { auth }: KeyTerms,
   runId: string,
   variables: Variables = process.env,
 ): Keys {
   const environment = target === null ? undefined : variables.TURNPIKE_KEYS
   const loopback = target === null || isLoopback(target)
-  const options = { environment, loopback, areOptional: !auth.required, runId }
+  const search = stages.find(({ load }) => load.model === 'capacity')?.name ?? null
+  const options = { environment, loopback, areOptional: !auth.required, runId, areFewer: fewerKeys !== null, search }
   const variableOf = (account: SpecialAccount) => variables[specialKeyVariables[account]] ?? ''
   const given = { 'free-user': variableOf('free-user'), 'zero-balance': variableOf('zero-balance') }
   const accounts = givenKeys(callers, environment)
@@ -109,6 +110,10 @@ export type KeyOptions = {
   /** Whether requests go without credentials if no keys are given. */
   readonly areOptional: boolean
   readonly runId: string
+  /** Whether the callers are fewer than those of the scenario, as many as there are keys. */
+  readonly areFewer?: boolean
+  /** The stage that needs all callers, because it searches for a rate; null or missing: none. */
+  readonly search?: string | null
 }
 
 /**
@@ -144,13 +149,14 @@ function callersOf(
   })[0]
   // With an invalid key, the number and the order of the keys are unreliable.
   if (invalid !== undefined) throw new UsageError({ where, got: invalid, expected: keyText })
-  const half = halfKey(accounts, names.length)
+  const half = halfKey(accounts, options.areFewer === true ? 0 : names.length)
   if (half !== null) {
     const got = `key ${half + 1} without the prefix of key ${half}`
     throw new UsageError({ where, got, expected: keyText, hint: `is there a line break in key ${half}?` })
   }
   const short = accounts.slice(0, names.length).findIndex(keys => keys.length < keysEach)
   const mistakes: Mistake[] = []
+  const why = options.search == null ? '' : `stage ${options.search} looks for a rate that needs all of them; `
   if (new Set(all).size < all.length) {
     mistakes.push({ where, got: 'a key twice', expected: 'one key for each caller' })
   }
@@ -159,7 +165,7 @@ function callersOf(
       where,
       got: `${accounts.length} ${accounts.length === 1 ? 'key' : 'keys'}`,
       expected: `${names.length}, one for each caller of the scenario`,
-      hint: '"turnpike init --target URL" writes a scenario for one key',
+      hint: `${why}"turnpike init --target URL" writes a scenario for one key`,
     })
   }
   if (short >= 0) {
@@ -223,7 +229,7 @@ const keyProblems: readonly (readonly [pattern: RegExp, problem: string])[] = [
 const keyProblem = (key: string): string | null => keyProblems.find(([pattern]) => pattern.test(key))?.[1] ?? null
 
 /**
- * The position of an account that looks like the second half of the key before it: there are more keys than callers, and
+ * The position of an account that looks like the second half of the key before it: there are more keys than `callers`, and
  * it lacks the prefix of its issuer, such as `sk-`. Null if there is none.
  */
 function halfKey(accounts: readonly (readonly string[])[], callers: number): number | null {
@@ -240,12 +246,20 @@ function halfKey(accounts: readonly (readonly string[])[], callers: number): num
 function givenKeys(plan: CallersPlan, environment: string | undefined): readonly (readonly string[])[] | null {
   const text =
     plan.keysFile === null ? (environment ?? '') : readText(plan.keysFile, maxKeysBytes, 'a readable file of keys')
-  if (plan.keysFile === null && text.trim() === '') return null
-  return text
+  return plan.keysFile === null && text.trim() === '' ? null : accountsIn(text)
+}
+
+const accountsIn = (text: string): readonly (readonly string[])[] =>
+  text
     .split(/[\r\n,]+/)
     .map(account => account.trim())
     .filter(account => account !== '')
     .map(account => account.split(/[ \t]+/))
+
+/** How many keys each account of the environment has; null: it has none. */
+export function countKeys({ TURNPIKE_KEYS: text = '' }: Variables = process.env): readonly number[] | null {
+  const accounts = accountsIn(text)
+  return accounts.length === 0 ? null : accounts.map(keys => keys.length)
 }
 
 /** Enough for the keys of ten thousand accounts. */

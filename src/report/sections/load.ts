@@ -1,6 +1,6 @@
 import type { Series } from '../../judge/metrics/series.ts'
 import { count, formatDuration, plural, threeDigits } from '../../lib/format.ts'
-import { describeOnly } from '../../plan/describe-plan.ts'
+import { describeFewerKeys, describeOnly } from '../../plan/describe-plan.ts'
 import { isProbe } from '../../plan/plan.ts'
 import { type Block, type Curve, chart, code, right, type StageBand, toned } from '../blocks.ts'
 import type { PlanFacts, Report, TrialResult } from '../document.ts'
@@ -8,13 +8,14 @@ import type { PlanFacts, Report, TrialResult } from '../document.ts'
 /** The load that the run was to send. */
 export function planSection({ plan }: Report): readonly Block[] {
   if (plan === null) return []
-  const { only, callers, budgetUsd, isBudgetUnlimited, forecast, stages, calls } = plan
+  const { only, fewerKeys, callers, budgetUsd, isBudgetUnlimited, forecast, stages, calls } = plan
   const slos = calls.flatMap(({ call, slo }) =>
     Object.entries(slo).map(([timing, ms]) => `${call} ${timing} ≤ ${formatDuration(ms)}`),
   )
   const cost = forecast.worstUsd === null ? 'unknown cost' : `at most $${forecast.worstUsd}`
   const facts = {
     ...(only !== null && { only: describeOnly(only) }),
+    ...(fewerKeys !== null && { keys: describeFewerKeys(fewerKeys) }),
     callers: `${count(callers.count)} of tier ${callers.tier}${callers.shared ? ', shared with others' : ''}`,
     forecast: `${count(forecast.requests)} requests, ${count(forecast.credits)} credits, ${cost}`,
     budget: budgetUsd === null ? (isBudgetUnlimited ? 'unlimited' : 'none') : `$${budgetUsd}`,

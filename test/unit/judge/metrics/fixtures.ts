@@ -36,6 +36,7 @@ export const aPlan = (changes: Partial<Plan> = {}): Plan => ({
   notPromised: [],
   mustJudge: [],
   only: null,
+  fewerKeys: null,
   values: [],
   limits: { by: 'target', discovery: { kind: 'not-asked', why: 'a fixture' }, scopes: [] },
   calls: { chat, rpc: { kind: 'rpc', network: 'n', methods: [['m', 1]], batchSize: null, failing: 0 } },

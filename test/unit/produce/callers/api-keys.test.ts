@@ -12,6 +12,7 @@ import {
   loadSpecialKeys,
   plainTextWarning,
 } from '../../../../src/produce/callers/api-keys.ts'
+import { aPlan } from '../../judge/metrics/fixtures.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'turnpike-keys-'))
 afterAll(() => rmSync(directory, { recursive: true }))
@@ -276,17 +277,10 @@ describe('keys of special accounts', () => {
 })
 
 describe('the keys of a run', () => {
-  const callers: CallersPlan = {
-    names: ['c0'],
-    keysEach: 1,
-    wallets: null,
-    accountTier: 'default',
-    shared: false,
-    keysFile: null,
-  }
+  const { callers } = aPlan()
+  const remote = aPlan({ target: 'https://api.example.com', callers })
   const keysAt = (target: string | null, required = true) =>
-    loadKeys({ target, callers } as Plan, { auth: { required } }, 'run-1')
-  const remote = { target: 'https://api.example.com' } as Plan
+    loadKeys({ ...remote, target }, { auth: { required } }, 'run-1')
 
   beforeEach(() => {
     vi.stubEnv('TURNPIKE_KEYS', 'k1')
