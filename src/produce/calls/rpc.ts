@@ -69,7 +69,7 @@ function contentOf(
   return { items, bodies }
 }
 
-/** Another body: half of the time only the parameters of the last item that has some differ, else all of it. */
+/** Another body: half of the time only the last item differs, in its parameters, or in its method if it has none. */
 function conflictOf(
   plan: RpcCall,
   family: Network['family'],
@@ -85,6 +85,11 @@ function conflictOf(
     const params = rpcParamsOf(last.method, random)
     if (!isDeepStrictEqual(params, last.params)) return { items, bodies: bodies.with(at, { ...last, params }) }
   }
+  const [item, sent] = [items.at(-1), bodies.at(-1)]
+  const isBare = (method: string) => plan.params?.[method] === undefined && rpcParamsOf(method, random).length === 0
+  const [method] = plan.methods.find(([each]) => each !== sent?.method && isBare(each)) ?? []
+  if (random.next() < 0.5 && item?.failing === false && sent?.params.length === 0 && method !== undefined)
+    return { items: items.with(-1, { ...item, method }), bodies: bodies.with(-1, { ...sent, method }) }
   return contentOf(plan, family, `${content}/conflict`, seed, contract, conflictIdOffset)
 }
 

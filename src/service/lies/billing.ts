@@ -5,7 +5,18 @@ import type { Account } from '../account.ts'
 import type { Behavior } from '../behavior.ts'
 import { always, arrivalOf, input, raceMs, result } from './decisions.ts'
 import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
-import { addHeader, changeReplies, dropHeaders, header, isAny, isBatch, isOf, replies, setHeader } from './replies.ts'
+import {
+  addHeader,
+  changeReplies,
+  dropHeaders,
+  header,
+  isAny,
+  isBatch,
+  isOf,
+  isStream,
+  replies,
+  setHeader,
+} from './replies.ts'
 
 const usdBalance = `{prefix}${moneyHeaderNames.usdBalance}`
 const diemBalance = `{prefix}${moneyHeaderNames.diemBalance}`
@@ -129,6 +140,20 @@ export const billingLies = {
       'A charge is applied in the other currency than stated.',
       ({ currency }) => ({ currency: currency === 'usd' ? 'diem' : 'usd' }),
     ),
+    'streams-in-other-currency': row('A stream is charged in the other currency than stated.', honest => {
+      const ofStreams = new WeakSet<Charge>()
+      return {
+        finish: (reply, state) => {
+          const last = state.account?.deferred.at(-1)
+          if (isStream(reply) && last !== undefined) ofStreams.add(last.charge)
+          return honest.finish(reply, state)
+        },
+        charge: (account, charge) => {
+          const other = charge.currency === 'usd' ? 'diem' : 'usd'
+          honest.charge(account, ofStreams.has(charge) ? { ...charge, currency: other } : charge)
+        },
+      }
+    }),
     'diem-stated-as-dollars': input('A cost paid in DIEM is stated in USD.', 'cost', ({ usd, diem }) => [
       { usd: usd + diem, diem: 0 },
     ]),
@@ -250,6 +275,16 @@ export const billingLies = {
       'itemCredits',
       (credits, { batched, failed, multiplier }) => (batched && failed ? credits * multiplier : credits),
     ),
+    'only-item-in-full': row('The failing item of a batch with one item has the full price.', honest => {
+      let inFull = 0
+      return {
+        itemCredits: item => {
+          inFull = honest.itemCredits(item.batched ? { ...item, failed: false } : item)
+          return honest.itemCredits(item)
+        },
+        totalCredits: credits => honest.totalCredits(credits.length === 1 ? [inFull] : credits),
+      }
+    }),
     'failed-item-one-more': result(
       'A failing item of a batch costs one credit too many.',
       'itemCredits',

@@ -31,6 +31,8 @@ const acceptKey = (text: string, pattern: RegExp): LieRow =>
 const callsIn = (body: string): readonly unknown[] => [parseJson(body)].flat()
 const withoutParams = (call: unknown): string => (isObject(call) ? `${call.id} ${call.method}` : '')
 
+const withoutMethod = (call: unknown): string => JSON.stringify({ ...toObject(call), method: '' })
+
 /** Caches a reply under a changed key. */
 const cacheAs = (text: string, change: (key: string) => string): LieRow => always(text, { cachedKey: change })
 
@@ -50,6 +52,21 @@ const afterConflict = (text: string, kind: 'new' | 'conflict'): LieRow =>
         const found = lookUpReply(stored, fingerprint)
         if (stored !== undefined && found.kind === 'conflict') refused.add(stored)
         return found
+      },
+    }
+  })
+
+/** A used key is new again if its reply fits; `times` counts how often it was looked up. */
+const forget = (text: string, fits: (stored: CachedReply, times: number) => boolean): LieRow =>
+  row(text, honest => {
+    const lookedUp = new WeakMap<CachedReply, number>()
+    return {
+      lookUpReply: (stored, fingerprint) => {
+        const found = honest.lookUpReply(stored, fingerprint)
+        if (stored === undefined || found.kind !== 'replay') return found
+        const times = (lookedUp.get(stored) ?? 0) + 1
+        lookedUp.set(stored, times)
+        return fits(stored, times) ? { kind: 'new' } : found
       },
     }
   })
@@ -122,6 +139,14 @@ export const replayLies = {
         }
       }),
     ),
+    'failed-call-forgotten': alsoViolating(
+      ['rpc.replay.charge', 'rpc.replay.expiry.kept', 'billing.conservation'],
+      forget('A call that fails is not stored for its key.', ({ text }) => /^\{.*"error":/.test(text)),
+    ),
+    'key-ends-with-its-sixth-replay': alsoViolating(
+      ['rpc.replay.charge', 'rpc.replay.expiry.kept', 'billing.conservation'],
+      forget('A key is new again after five replays.', (_, times) => times > 5),
+    ),
     'conflict-takes-key': afterConflict('After a conflict, the first body of its key conflicts, too.', 'conflict'),
     'replay-marked-with-one': alsoViolating(
       ['rpc.replay.charge', 'rpc.replay.expiry.kept', 'billing.conservation'],
@@ -153,6 +178,9 @@ export const replayLies = {
     }),
     'first-item-compared': always('A used key with another body gets the cached reply if the first item is the same.', {
       comparedBody: body => JSON.stringify(callsIn(body)[0]),
+    }),
+    'methods-not-compared': always('A used key with other methods and the same parameters gets the cached reply.', {
+      comparedBody: body => callsIn(body).map(withoutMethod).join(),
     }),
     'conflict-is-409': replies(
       'A used key with another body returns 409.',

@@ -50,6 +50,20 @@ test('the conflict of a batch has none of the ids of the original, or other para
   for (const kind of ['all', 'last']) expect(differing.filter(each => each === kind).length).toBeGreaterThan(70)
 })
 
+test('the conflict of a call without parameters often differs in its method alone', () => {
+  const methods = [['eth_blockNumber', 1] as const, ['eth_gasPrice', 1] as const]
+  const plan = { ...replayPlan, of: { ...rpcPlan, methods, batchSize: null } }
+  const bodyAt = (step: ReplayStep, id: number) => bodyOf(at(step, id, plan)) as Readonly<Record<string, unknown>>
+  const pairs = Array.from({ length: 200 }, (_, id) => [bodyAt('original', id), bodyAt('conflict', id)] as const)
+  const changed = pairs.filter(([original, conflict]) => original.id === conflict.id)
+  expect(changed.length).toBeGreaterThan(70)
+  expect(changed.length).toBeLessThan(130)
+  for (const [original, conflict] of changed) {
+    expect(conflict).toEqual({ ...original, method: expect.any(String) })
+    expect(conflict.method).not.toBe(original.method)
+  }
+})
+
 describe('an idempotency key', () => {
   const keyAt = (firstId: number, runId: string) =>
     at('original', firstId, replayPlan, { runId }).request.headers['idempotency-key']
