@@ -267,12 +267,18 @@ function leavesOf(schema: unknown): readonly string[] {
   const under = (step: string, part: unknown) => leavesOf(part).map(path => (path === '' ? step : `${step}.${path}`))
   const alternatives: readonly unknown[] = Array.isArray(anyOf) ? anyOf : []
   if (alternatives.some(each => toObject(each)?.type === 'string')) return ['']
-  const mapping = alternatives.find(each => toObject(each)?.properties !== undefined)
+  const mapping = alternatives.find(hasKeys)
   if (mapping !== undefined) return leavesOf(mapping)
   if (properties !== undefined)
     return Object.entries(toObject(properties) ?? {}).flatMap(([key, part]) => under(key, part))
   if (type === 'array') return under('*', items)
   return type === 'object' ? under('*', additionalProperties) : ['']
+}
+
+/** Whether an object has known members, or any members of a known kind. */
+function hasKeys(schema: unknown): boolean {
+  const { properties, additionalProperties } = toObject(schema) ?? {}
+  return properties !== undefined || Object.keys(toObject(additionalProperties) ?? {}).length > 0
 }
 
 /** Of what is null, every member is. */

@@ -1,8 +1,14 @@
 import type { Contract } from '../contract/contract.ts'
 import { type LimitForm, limitForms } from '../contract/limit-headers/forms.ts'
-import { type FurtherLimit, type FurtherUnit, furtherLimitsOf } from '../contract/limit-headers/further-limits.ts'
+import {
+  type FurtherLimit,
+  type FurtherUnit,
+  furtherLimitsOf,
+  unitsOf,
+} from '../contract/limit-headers/further-limits.ts'
 import { limitParts } from '../contract/limit-headers/limit-headers.ts'
 import { countersOf, countsTokens, type Draw } from '../contract/limiters.ts'
+import { parseUncut, toObject } from '../lib/json.ts'
 import type { Account } from './account.ts'
 import { type Counter, createCounter, windowCounter } from './counters.ts'
 import { withMember } from './dialect.ts'
@@ -56,7 +62,9 @@ export function createFurtherLimits(contract: Contract, rules: FurtherRules) {
     if (known !== undefined || draw.limiter === 'control') return known ?? []
     const [scope] = countersOf(draw, contract).counters
     const all = limits
-      .filter(({ counts }) => counts === 'requests' || countsTokens(draw.limiter))
+      .filter(({ counts, units }) =>
+        counts === 'requests' ? units === null || draw.limiter === 'rpc' : countsTokens(draw.limiter),
+      )
       .map(limit => ({ limit, counter: counterOf(account, scope ?? draw.limiter, limit), added: 0 }))
     drawn.set(state, all)
     return all
@@ -68,8 +76,10 @@ export function createFurtherLimits(contract: Contract, rules: FurtherRules) {
       if (limits.length === 0) return null
       const nowMs = state.arrivedMs
       const asked = drawOn(state, account, draw).flatMap(one => {
-        const amount = amounts[one.limit.counts]
-        return amount === undefined ? [] : [{ one, amount: rules.furtherUse(amount, one.limit) }]
+        const { counts, units } = one.limit
+        const amount = amounts[counts]
+        if (amount === undefined) return []
+        return [{ one, amount: rules.furtherUse(units === null ? amount : unitsIn(state, units), one.limit) }]
       })
       const full = asked.filter(
         ({ one: { limit, counter }, amount }) => !rules.furtherAdmits(counter.used(nowMs), amount, limit),
@@ -113,6 +123,13 @@ export function createFurtherLimits(contract: Contract, rules: FurtherRules) {
       return written
     },
   }
+}
+
+/** What a call, or each call of a batch, counts. */
+function unitsIn({ request }: RequestState, units: NonNullable<FurtherLimit['units']>): number {
+  const body = parseUncut(request.body)
+  const methods = (Array.isArray(body) ? body : [body]).map(each => String(toObject(each)?.method))
+  return methods.reduce((sum, method) => sum + unitsOf(units, method), 0)
 }
 
 function writeLimit(

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ownMember } from '../../lib/json.ts'
 import { memoizeByObject } from '../../lib/memoize.ts'
 import { keyed, milliseconds, positiveInt } from '../fields.ts'
 import {
@@ -32,7 +33,18 @@ const furtherLimit = z.strictObject({
     .describe(
       'what a limit beside those of requests and tokens counts: `requests`, `tokens`, `input-tokens` or `output-tokens`',
     ),
-  amount: positiveInt.describe('how many of them a window has'),
+  amount: positiveInt.describe('how many of them, or of their units, a window has'),
+  units: z
+    .record(
+      z.string(),
+      positiveInt.describe(
+        'how many units an RPC call of this method counts, alone and in a batch; `default`: of every other method; without `units`, each request counts as one',
+      ),
+    )
+    .refine(units => Object.hasOwn(units, 'default'), 'also the units of default, for every other method')
+    .meta(keyed('method'))
+    .nullable()
+    .default(null),
   windowMs: milliseconds.default(60_000).describe('the length of its window in milliseconds'),
   algorithm: z
     .enum(limiterAlgorithms)
@@ -71,6 +83,10 @@ export const furtherLimitsOf = memoizeByObject((terms: Terms): readonly FurtherL
   })),
 )
 
+/** What an RPC call counts of a limit of units. */
+export const unitsOf = (units: NonNullable<FurtherTerms['units']>, method: string): number =>
+  ownMember(units, method) ?? units.default ?? 0
+
 /** Whether the windows of a limit end as a whole. */
 export const endsAsAWhole = ({ algorithm }: Pick<FurtherLimit, 'algorithm'>): boolean =>
   algorithm === 'fixed-window' || algorithm === 'aligned-window'
@@ -79,13 +95,15 @@ export const endsAsAWhole = ({ algorithm }: Pick<FurtherLimit, 'algorithm'>): bo
 export const windowsOf = ({ algorithm }: Pick<FurtherLimit, 'algorithm'>): number =>
   algorithm === null || algorithm === 'sliding-counter' ? 2 : 1
 
-/** Reports statements whose form they cannot have, and headers that two limits share. */
+/** Reports statements whose form they cannot have, headers that two limits share, and units of tokens. */
 export function refineFurtherLimits(terms: Terms, taken: readonly LimitStatements[], context: z.RefinementCtx): void {
   const placeOf = ({ header, member, policy = '' }: LimitStatement) => JSON.stringify([header, member, policy])
   const seen = new Map<string, string>(
     taken.flatMap(at => limitParts.flatMap(part => (at[part] ? [[placeOf(at[part]), 'another limit'] as const] : []))),
   )
-  for (const { name, at } of furtherLimitsOf({ ...terms }))
+  for (const { name, at, counts, units } of furtherLimitsOf({ ...terms })) {
+    if (units !== null && counts !== 'requests')
+      context.addIssue({ code: 'custom', path: ['further', name, 'units'], message: `no units where ${counts} count` })
     for (const part of limitParts) {
       const statement = at[part]
       if (statement === null) continue
@@ -101,4 +119,5 @@ export function refineFurtherLimits(terms: Terms, taken: readonly LimitStatement
       if (other !== undefined) report('header', `a header of its own: ${other} is in ${statement.header}, too`)
       seen.set(place, name)
     }
+  }
 }

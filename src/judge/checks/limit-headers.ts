@@ -81,7 +81,8 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
 
   if (is2xx(status) && limiter !== undefined && limiter !== 'control')
     for (const limit of furtherLimitsOf(contract.limits))
-      if (limit.counts === 'requests' || countsTokens(limiter)) checkFurther(limit, response, observation, reporter)
+      if (limit.counts === 'requests' ? limit.units === null || limiter === 'rpc' : countsTokens(limiter))
+        checkFurther(limit, response, observation, reporter)
 }
 
 /** Checks the type of a limit, on whatever response it is. A request that a limit has rejected must get one. */

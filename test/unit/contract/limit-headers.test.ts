@@ -202,6 +202,18 @@ describe('a mistake is reported with its place and what is there', () => {
       '{ further: { a: { counts: requests, amount: 1, headers: { reset: { header: x, form: number } } } } }',
       /expected a form of the statement reset: seconds/,
     ],
+    [
+      '{ further: { compute: { counts: requests, amount: 1, units: { eth_call: 26 } } } }',
+      /p\.yaml:1:69: got a mapping, expected also the units of default, for every other method/,
+    ],
+    [
+      '{ further: { compute: { counts: requests, amount: 1, units: { eth_call: few, default: 1 } } } }',
+      /p\.yaml:1:81: got "few", expected /,
+    ],
+    [
+      '{ further: { compute: { counts: tokens, amount: 1, units: { default: 1 } } } }',
+      /p\.yaml:1:67: got a mapping, expected no units where tokens count/,
+    ],
     ['{ retryAfter: minutes }', /got "minutes", expected seconds, http-date, ms or none/],
   ])('%s', (limits, mistake) => {
     expect(mistakes(limits).join('\n')).toMatch(mistake)

@@ -81,7 +81,7 @@ describe('a gateway that states its limits in a dialect', () => {
       },
     ],
   ] as const)('the further limits of %s are learned, and nothing is held against it', async (dialect, limits) => {
-    const open = { algorithm: null, headers: {}, unused: null }
+    const open = { units: null, algorithm: null, headers: {}, unused: null }
     const further = Object.fromEntries(Object.entries(limits).map(([name, limit]) => [name, { ...limit, ...open }]))
     const { yaml, differences } = await learnForeign(dialect, [], { further })
     expect(parseProfile(yaml, 'learned.yaml').limits.further).toEqual(further)
@@ -99,6 +99,7 @@ describe('a gateway that states its limits in a dialect', () => {
       windowMs: 30_000,
       algorithm: null,
       headers: {},
+      units: null,
       unused: null,
     } as const
     const over = (service: Transport) =>
@@ -114,7 +115,7 @@ describe('a gateway that states its limits in a dialect', () => {
   })
 
   test('a policy of tokens before that of requests is not taken for it', async () => {
-    const open = { algorithm: null, headers: {}, unused: null }
+    const open = { units: null, algorithm: null, headers: {}, unused: null }
     const daily = { counts: 'tokens', amount: 900_000, windowMs: 30_000, ...open } as const
     const turned = (list: string) => list.split(', ').toReversed().join(', ')
     const over = (service: Transport) =>

@@ -19,105 +19,14 @@ import type { AuditContext } from '../audit.ts'
 import { createSortedQueue } from '../overlap-bounds.ts'
 import { unknownUse } from './hidden.ts'
 import { createLeakyLevel } from './limit-use.ts'
+import { createPossibleUse, createSums, type FurtherUse } from './recent-requests.ts'
 import { type ClockOffset, clockResolutionMs } from './resets.ts'
 import { describeEarly, type LimitRequest } from './window.ts'
 
 type Reporter = ClauseReporter<'rate-limits'>
 
-/** A request as one further limit counts it. Times on the clock of the observations. */
-type Use = {
-  readonly id: number
-  readonly kind: 'accepted' | 'rejected' | 'uncertain'
-  readonly sentMs: number
-  readonly shownMs: number
-  /** Requests that are sent from now on find what it used. */
-  readonly settledMs: number
-  /** What it used at least, at most, and at most until it settled. */
-  readonly certain: number
-  readonly possible: number
-  readonly reserved: number
-  readonly stated: StatedLimit
-  /** Whether only limits of the profile that state nothing may have refused it. */
-  readonly isByUnstatedLimit: boolean
-  /** Whether only this limit may have refused it. */
-  readonly isAlone: boolean
-  /** The window ends between these times; null: it states none. */
-  readonly ends: { readonly fromMs: number; readonly toMs: number } | null
-}
-
 /** Refusals that wait for what the other limits say of them. Beyond, the oldest are forgotten. */
 const maxOpenRefusals = 10_000
-
-/** The parts of a window that amounts are added up by. */
-const parts = 256
-
-/** Sums of amounts by their time, of the last windows. */
-function createSums(windowMs: number) {
-  const stepMs = windowMs / parts
-  const sums = new Map<number, number>()
-  const stepOf = (atMs: number) => Math.floor(atMs / stepMs)
-  return {
-    add: (atMs: number, amount: number) => {
-      if (amount > 0) sums.set(stepOf(atMs), (sums.get(stepOf(atMs)) ?? 0) + amount)
-    },
-    /** `part`: whether the part counts that this time is in. */
-    since: (atMs: number, part: 'with' | 'without') => {
-      const first = stepOf(atMs) + (part === 'with' ? 0 : 1)
-      let sum = 0
-      for (const [step, amount] of sums) if (step >= first) sum += amount
-      return sum
-    },
-    forget: (beforeMs: number) => {
-      for (const step of sums.keys()) if (step < stepOf(beforeMs)) sums.delete(step)
-    },
-  }
-}
-
-/** All requests of a caller, as one further limit may count them: in any scope, and whether or not they were accepted. */
-function createPossibleUse(limit: FurtherLimit, { shared }: AuditContext, firstSentMs: number) {
-  const memoryMs = windowsOf(limit) * limit.windowMs
-  const sums = createSums(memoryMs)
-  /** What requests reserve and may give back, by when they settle. */
-  const reserved = createSums(memoryMs)
-  const later = createSortedQueue<Use>(({ sentMs }) => sentMs)
-  let total = 0
-  let before: number | null = null
-  let lastShownMs = firstSentMs
-  /** The first request after a window without any. */
-  let beganMs = Number.NEGATIVE_INFINITY
-  const sendUntil = (untilMs: number) => {
-    for (let use = later.at(0); use !== undefined && use.sentMs <= untilMs; use = later.at(0)) {
-      later.shift()
-      if (use.sentMs - lastShownMs > limit.windowMs + clockResolutionMs) beganMs = use.sentMs
-      lastShownMs = Math.max(lastShownMs, use.shownMs)
-      total += use.reserved
-      sums.add(use.settledMs, use.possible)
-      reserved.add(use.settledMs, use.reserved - use.possible)
-    }
-  }
-  return {
-    add: later.insert,
-    /** When the window began in which a request was sent, if each begins with its first request; null: unknown. */
-    windowBeganMs: ({ sentMs }: Use): number | null => {
-      sendUntil(sentMs)
-      return shared || sentMs - beganMs > limit.windowMs ? null : beganMs
-    },
-    /** How much may count when this response is written; null: others may have used any part. */
-    atMost: ({ kind, sentMs, shownMs, stated }: Use): number | null => {
-      sendUntil(shownMs)
-      if (shared) return null
-      sums.forget(sentMs - 2 * memoryMs)
-      reserved.forget(sentMs - 2 * memoryMs)
-      const fromMs = sentMs - memoryMs - clockResolutionMs
-      if (fromMs > firstSentMs) return sums.since(fromMs, 'with') + reserved.since(sentMs, 'with')
-      // What was used before the run is in the first statement, and never counts for more.
-      if (before !== null) return before + total
-      if (kind === 'accepted' && stated.remaining !== null)
-        before = Math.max(0, (stated.limit ?? limit.amount) - stated.remaining)
-      return null
-    },
-  }
-}
 
 /** One further limit, as one of its counters counts it. */
 function createCounted(
@@ -125,14 +34,16 @@ function createCounted(
   name: string,
   possibleUse: ReturnType<typeof createPossibleUse>,
   reporter: Reporter,
-  mayBeEarly: (use: Use, message: string) => void,
+  mayBeEarly: (use: FurtherUse, message: string) => void,
 ) {
-  const { amount, windowMs, counts, algorithm } = limit
+  const { amount, windowMs, counts, units, algorithm } = limit
   const ofRequests = counts === 'requests'
   const clause = ofRequests ? 'limit.requests' : 'limit.tokens'
-  const what = ofRequests ? 'requests' : counts.replace('-', ' ')
-  const pending = createSortedQueue<Use>(({ sentMs }) => sentMs)
-  const unsettled = createSortedQueue<Use>(({ settledMs }) => settledMs)
+  const what = units !== null ? 'units' : counts.replace('-', ' ')
+  /** A window that refuses as little as this is full. */
+  const least = units === null ? 1 : Math.min(...Object.values(units))
+  const pending = createSortedQueue<FurtherUse>(({ sentMs }) => sentMs)
+  const unsettled = createSortedQueue<FurtherUse>(({ settledMs }) => settledMs)
   const settled = createSums(windowMs)
   const admitted = createSums(windowMs)
   let largest = amount
@@ -142,7 +53,7 @@ function createCounted(
   /** The accepted ones whose responses state the same end. */
   let window = { endMs: Number.NEGATIVE_INFINITY, accepted: 0 }
   /** Refusals by when they were known, and when the last one of those that are was sent. */
-  const refusals = createSortedQueue<Use>(({ shownMs }) => shownMs)
+  const refusals = createSortedQueue<FurtherUse>(({ shownMs }) => shownMs)
   let refusedMs: number | null = null
   /** The accepted ones that one window certainly has, by what it begins after. */
   const sinceBegan = { fromMs: Number.NEGATIVE_INFINITY, accepted: 0 }
@@ -164,7 +75,7 @@ function createCounted(
   }
 
   /** What certainly counts of the requests that had settled when this one was sent. */
-  function certainUse({ shownMs, ends }: Use): number {
+  function certainUse({ shownMs, ends }: FurtherUse): number {
     const inBucket = Math.max(0, Math.floor(level.at(shownMs)))
     const inWindow = ends === null ? 0 : settled.since(ends.toMs - windowMs, 'without')
     if (algorithm === 'sliding-log') return settled.since(shownMs - windowMs, 'without')
@@ -172,11 +83,11 @@ function createCounted(
     return endsAsAWhole(limit) ? inWindow : Math.min(inWindow, inBucket)
   }
 
-  /** How many accepted requests certainly count, with this one. */
-  function admittedUse(use: Use): number {
-    const { sentMs, shownMs, ends } = use
-    admitted.add(sentMs, 1)
-    load.add(sentMs)
+  /** How much of accepted requests certainly counts, with this one. */
+  function admittedUse(use: FurtherUse): number {
+    const { sentMs, shownMs, ends, certain } = use
+    admitted.add(sentMs, certain)
+    load.add(sentMs, certain)
     lastShownMs = Math.max(lastShownMs, shownMs)
     const inLog = admitted.since(lastShownMs - windowMs, 'without')
     const inBucket = Math.ceil(load.at(lastShownMs) - 1)
@@ -187,56 +98,55 @@ function createCounted(
     if (ends === null && endsAsAWhole(limit)) return Math.max(inOneWindow(use), Math.min(inAny, inBucket))
     if (ends === null || !endsAsAWhole(limit) || windowMs < 5 * clockResolutionMs) return Math.min(inAny, inBucket)
     const isSame = Math.abs(ends.fromMs - window.endMs) <= clockResolutionMs
-    window = isSame ? { ...window, accepted: window.accepted + 1 } : { endMs: ends.fromMs, accepted: 1 }
+    window = { endMs: isSame ? window.endMs : ends.fromMs, accepted: (isSame ? window.accepted : 0) + certain }
     return Math.max(window.accepted, inAny)
   }
 
   /**
-   * How many accepted requests one window has, with this one, if it states no end. It may begin at a whole second. A window
+   * How much of accepted requests one window has, with this one, if it states no end. It may begin at a whole second. A window
    * that refuses is full, so the next one begins after the refusal. After a window without requests, one begins with the first.
    */
-  function inOneWindow(use: Use): number {
+  function inOneWindow(use: FurtherUse): number {
     const count = (span: typeof sinceBegan, fromMs: number | null) => {
       if (fromMs === null) return 0
       if (fromMs !== span.fromMs) Object.assign(span, { fromMs, accepted: 0 })
-      if (use.shownMs < fromMs + windowMs - clockResolutionMs) span.accepted++
+      if (use.shownMs < fromMs + windowMs - clockResolutionMs) span.accepted += use.certain
       return span.accepted
     }
     const began = algorithm === 'fixed-window' ? possibleUse.windowBeganMs(use) : null
     return Math.max(count(sinceBegan, began), count(sinceRefusal, refusedMs))
   }
 
-  function judge(use: Use) {
+  function judge(use: FurtherUse) {
     const { id, kind, stated } = use
     settle(use.sentMs)
-    if (kind === 'rejected' && use.isAlone) refusals.insert(use)
+    if (kind === 'rejected' && use.isAlone && use.possible <= least) refusals.insert(use)
     if (stated.limit !== null) largest = Math.max(largest, stated.limit)
     judgeReset(use)
-    const least = certainUse(use)
+    const settledUse = certainUse(use)
     const most = possibleUse.atMost(use)
     const allowed = Math.max(amount, stated.limit ?? 0)
     if (kind === 'accepted') {
-      const certain = ofRequests ? admittedUse(use) : least
+      const certain = ofRequests ? admittedUse(use) : settledUse
       if (certain > allowed) {
         const message = `${certain} of ${allowed} ${what} of ${name} were used when a request was accepted, expected a 429`
         reporter.fail(`${clause}.enforced`, message, [id])
       }
     }
     if (kind !== 'uncertain')
-      judgeRemaining(use, Math.min(allowed, least + (ofRequests && kind === 'accepted' ? 1 : 0)), most)
+      judgeRemaining(use, Math.min(allowed, settledUse + (ofRequests && kind === 'accepted' ? use.certain : 0)), most)
     unsettled.insert(use)
   }
 
   /** A refusal that states nothing: without this request, `most` may have counted. */
-  function judgeRefusal(use: Use, most: number | null) {
+  function judgeRefusal(use: FurtherUse, most: number | null) {
     if (most === null) return reporter.unjudged('limit.requests.not-early', unknownUse)
-    const used = most - 1
-    if (used < amount) return mayBeEarly(use, describeEarly(used, amount, name))
+    if (most <= amount) return mayBeEarly(use, describeEarly(most - use.possible, amount, name, what))
     reporter.pass('limit.requests.enforced')
     reporter.pass('limit.requests.not-early')
   }
 
-  function judgeRemaining(use: Use, least: number, most: number | null) {
+  function judgeRemaining(use: FurtherUse, least: number, most: number | null) {
     const { id, kind } = use
     const { remaining, limit: of } = use.stated
     if (remaining === null) {
@@ -262,7 +172,7 @@ function createCounted(
     reporter.fail(isEarly ? 'limit.requests.not-early' : `${clause}.remaining`, message, [id])
   }
 
-  function judgeReset({ id, sentMs, shownMs, ends, stated }: Use) {
+  function judgeReset({ id, sentMs, shownMs, ends, stated }: FurtherUse) {
     if (!ofRequests || ends === null) return
     const mostMs = windowMs * (stated.remaining === 0 ? windowsOf(limit) : 1)
     if (ends.toMs + clockResolutionMs >= sentMs && ends.fromMs - shownMs <= mostMs + clockResolutionMs) return
@@ -277,7 +187,7 @@ function createCounted(
     }
   }
   return {
-    add: (use: Use, watermarkMs: number) => {
+    add: (use: FurtherUse, watermarkMs: number) => {
       pending.insert(use)
       advance(watermarkMs)
     },
@@ -293,7 +203,7 @@ function endsOf(
   shownMs: number,
   startedAtMs: number,
   { min, max }: ClockOffset,
-): Use['ends'] {
+): FurtherUse['ends'] {
   if (reset === null || at.reset === null) return null
   return limitForms[at.reset.form].states === 'wait'
     ? { fromMs: sentMs + reset - clockResolutionMs, toMs: shownMs + reset + clockResolutionMs }
@@ -318,7 +228,7 @@ export function createFurtherJudge(context: AuditContext, offset: () => ClockOff
   const notRefusing = new Map<number, number>()
   let firstSentMs: number | null = null
 
-  function mayBeEarly({ id }: Use, message: string) {
+  function mayBeEarly({ id }: FurtherUse, message: string) {
     const count = (notRefusing.get(id) ?? 0) + 1
     notRefusing.set(id, count)
     const [oldest = id] = notRefusing.keys()
@@ -330,13 +240,13 @@ export function createFurtherJudge(context: AuditContext, offset: () => ClockOff
     const { id, caller, endMs, response } = observation
     const { sentMs, shownMs, key } = member
     const ofRequests = limit.counts === 'requests'
-    const isCounted = drawn.limiter !== 'control'
+    const isCounted = limit.units === null ? drawn.limiter !== 'control' : drawn.limiter === 'rpc'
     if (!ofRequests && !countsTokens(drawn.limiter)) return null
     const stated = statedFurther(response?.headers ?? {}, limit)
     const kind = isRefused(observation, contract) ? 'rejected' : member.kind
     const { certain, most, reserved } = furtherUse(observation, limit)
     const isByUnstatedLimit = isUnstated && drawn.requestsPerMinute === null && drawn.tokensPerMinute === null
-    const use: Use = {
+    const use: FurtherUse = {
       id,
       kind,
       sentMs,
@@ -354,7 +264,7 @@ export function createFurtherJudge(context: AuditContext, offset: () => ClockOff
       createPossibleUse(limit, context, firstSentMs ?? 0),
     )
     ofCaller.add(use)
-    // It is open whether a limit counts requests for lists, too.
+    // It is open whether a limit counts requests for lists, too, or a limit of units those that are no RPC calls.
     if (!isCounted) return null
     // If each key may have limits of its own, only the use of this key is certain.
     const counter = `${limit.name} ${caller} ${drawn.finest}${contract.limits.scope === 'account' ? '' : ` ${key}`}`

@@ -211,8 +211,8 @@ export const describeRemaining = (
 export const describeRejectedRetry = (scope: string): string =>
   `a 429 of ${scope} came after the reset that an earlier 429 stated, expected the request to be accepted`
 
-export const describeEarly = (used: number, allowed: number, scope: string): string =>
-  `a 429 came after at most ${used} of ${allowed} requests of ${scope} were used, expected it only above the limit`
+export const describeEarly = (used: number, allowed: number, scope: string, what = 'requests'): string =>
+  `a 429 came after at most ${used} of ${allowed} ${what} of ${scope} were used, expected it only above the limit`
 
 /**
  * By the remaining tokens in the response, or else by the maximum tokens of all requests sent before. Without a known

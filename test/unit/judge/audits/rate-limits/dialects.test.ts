@@ -175,7 +175,7 @@ describe('several policies in one header', () => {
       unused: null,
     } as const
     const accused = (calls: readonly Call[]) =>
-      found(calls, 'ietf', 'fixed-window', { hour: { ...hourly, headers: {} } }).findings.map(
+      found(calls, 'ietf', 'fixed-window', { hour: { ...hourly, headers: {}, units: null } }).findings.map(
         ({ clause, message }) => `${clause}: ${message}`,
       )
     const both = (second: number, left: number, leftOfHour: number, status = 200) =>

@@ -2,7 +2,15 @@ import { describe, expect, test } from 'vitest'
 import type { LimiterAlgorithm } from '../../../../../src/contract/contract.ts'
 import { randomStream } from '../../../../../src/lib/random.ts'
 import type { Observation } from '../../../../../src/observation/observation.ts'
-import { chatDescriptor, observed, responseOf, startedAtMs } from '../../checks/observed.ts'
+import {
+  chatDescriptor,
+  failure,
+  observed,
+  responseOf,
+  result,
+  singleDescriptor,
+  startedAtMs,
+} from '../../checks/observed.ts'
 import { judge } from './judge-limits.ts'
 
 type Algorithm = Exclude<LimiterAlgorithm, 'gcra' | 'sliding-counter'>
@@ -133,7 +141,7 @@ function clausesOf(counts: Counts, algorithm: Algorithm, observations: readonly 
   }
   const limit = {
     ...{ counts, amount: amounts[counts], windowMs, algorithm: known ? algorithm : null, headers },
-    unused: 'returned' as const,
+    ...{ units: null, unused: 'returned' as const },
   }
   const judged = judge(observations, {
     ...{ limit: 10_000, tokenLimit: 100_000_000, scope: 'account', published: false, algorithm: null },
@@ -180,7 +188,7 @@ describe.each(pairs)('a further limit of $counts in $algorithm', ({ counts, algo
 function byCounts(algorithm: Algorithm, observations: readonly Observation[], known: boolean, more: Counts[] = []) {
   const further = (['requests', ...more] as const).map(counts => {
     const limit = { counts, amount: amounts[counts], windowMs, algorithm: known ? algorithm : null, headers: {} }
-    return [counts, { ...limit, unused: null }]
+    return [counts, { ...limit, units: null, unused: null }]
   })
   return judge(observations, {
     ...{ scope: 'account', published: false, algorithm: null },
@@ -224,5 +232,76 @@ describe.each(algorithms)('a limit of requests in %s that states nothing', algor
     const found = named({ admits: (used, need, max) => used + need <= Math.ceil(1.1 * max) }, true)
     if (cannotTell.includes(algorithm)) expect(new Set(found)).not.toContain('limit.requests.not-early')
     else expect(found).toEqual(inAll('limit.requests.enforced'))
+  })
+})
+
+describe('a limit of 100 units in 10 s', () => {
+  type Answer = 'all' | 'none' | 'refused'
+  /** Calls of these methods in one request: all succeed, all fail, or a limit refuses them. */
+  type Sent = readonly [atMs: number, methods: readonly string[], answer?: Answer]
+
+  const responseTo = (methods: readonly string[], answer: Answer) => {
+    if (answer === 'refused') return responseOf(429, { error: 'Slow down' })
+    const each = methods.map((_, index) => (answer === 'all' ? result(index + 1) : failure(index + 1)))
+    return responseOf(200, methods.length === 1 ? each[0] : each)
+  }
+  const found = (algorithm: Algorithm, sent: readonly Sent[]) => {
+    const first: Sent = [10, ['eth_chainId']]
+    const observations = [first, ...sent].map(([sentMs, methods, answer = 'all'], id) => {
+      const items = methods.map((method, index) => ({ id: index + 1, method, failing: false }))
+      const times = { dueMs: sentMs, sentMs, headersMs: sentMs + 20, endMs: sentMs + 20 }
+      const request = { ...singleDescriptor, batch: methods.length > 1, items }
+      return observed(request, responseTo(methods, answer), { id, ...times })
+    })
+    const units = { eth_call: 26, eth_getBalance: 19, default: 10 }
+    const compute = { units, amount: 100, windowMs: 10_000, algorithm, headers: {}, unused: null }
+    const { findings, judged } = judge(observations, {
+      ...{ scope: 'account', published: false, algorithm: null },
+      limits: { dialect: 'none', judgedBy: 'target', further: { compute: { ...compute, counts: 'requests' } } },
+    })
+    const clauses = findings.map(({ clause }) => clause)
+    return { clauses, messages: findings.map(({ message }) => message), judged }
+  }
+  const times = (count: number, fromMs: number, method: string, answer: Answer = 'all'): readonly Sent[] =>
+    Array.from({ length: count }, (_, index): Sent => [fromMs + 100 * index, [method], answer])
+
+  test('may refuse a batch and accept single calls in the same window', () => {
+    const sent: readonly Sent[] = [
+      ...times(3, 40_000, 'eth_call'),
+      [45_000, ['eth_call', 'eth_call'], 'refused'],
+      ...times(2, 46_000, 'eth_chainId'),
+      ...times(3, 50_500, 'eth_call'),
+      ...times(2, 51_000, 'net_version'),
+    ]
+    expect(found('fixed-window', sent).clauses).toEqual([])
+    expect(found('fixed-window', sent).judged['limit.requests.not-early']).toBe(1)
+  })
+
+  test('is full when it refuses the smallest call, so the next window begins after that', () => {
+    const sent: readonly Sent[] = [
+      ...times(3, 40_000, 'eth_call'),
+      ...times(2, 41_000, 'eth_chainId'),
+      [49_000, ['eth_chainId'], 'refused'],
+      ...times(4, 50_500, 'eth_call'),
+    ]
+    expect(found('fixed-window', sent).messages).toEqual([
+      '104 of 100 units of rpc (compute) were used when a request was accepted, expected a 429',
+    ])
+  })
+
+  test.each(algorithms)('is early if a batch still fits, and not if it does not: %s', algorithm => {
+    const used = times(2, 40_000, 'eth_call')
+    expect(found(algorithm, [...used, [40_300, ['eth_call', 'eth_getBalance'], 'refused']]).messages).toEqual([
+      'a 429 came after at most 52 of 100 units of rpc (compute) were used, expected it only above the limit',
+    ])
+    const tooMany = ['eth_call', 'eth_getBalance', 'eth_blockNumber']
+    expect(found(algorithm, [...used, [40_300, tooMany, 'refused']]).clauses).toEqual([])
+  })
+
+  test('may count nothing for calls that fail, and their units too', () => {
+    const failing = times(10, 40_000, 'eth_call', 'none')
+    expect(found('sliding-log', failing).clauses).toEqual([])
+    expect(found('sliding-log', [...failing, [42_000, ['eth_call'], 'refused']]).clauses).toEqual([])
+    expect(found('sliding-log', times(10, 40_000, 'eth_call')).clauses).toEqual(['limit.requests.enforced'])
   })
 })
