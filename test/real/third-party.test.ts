@@ -11,11 +11,16 @@ import { withoutTimes } from '../support/shortened.ts'
 import { expectEachTurn, trafficAt } from '../support/traffic-of-others.ts'
 import { freshDirectory, turnpike } from '../support/turnpike.ts'
 
-async function runAt(name: string, target: string): Promise<{ readonly code: number | null; readonly report: Report }> {
+async function runAt(
+  name: string,
+  target: string,
+  profile: string | null = null,
+): Promise<{ readonly code: number | null; readonly report: Report }> {
   const folder = freshDirectory()
   const [scenario, out] = [`${folder}/${name}.yaml`, `${folder}/run`]
   writeFileSync(scenario, withoutTimes(name))
-  const { code, stderr } = await turnpike(['run', scenario, '--target', target, '--quiet', '--out', out])
+  const flags = ['--target', target, '--quiet', '--out', out, ...(profile === null ? [] : ['--profile', profile])]
+  const { code, stderr } = await turnpike(['run', scenario, ...flags])
   expect(stderr).toBe('')
   return { code, report: reportSchema.parse(JSON.parse(readFileSync(`${out}/report.json`, 'utf8'))) }
 }
@@ -116,6 +121,17 @@ describeWith('llm-server', 'the mock server of guidellm', () => {
     expect(report.findings).toEqual([])
     expect([code, report.verdict]).toEqual([0, 'pass'])
     expectEachTurn(report)
+  })
+
+  test('is learned to accept -1 as a token limit, and is named only for the tokens that it counts then', async () => {
+    const { stdout } = await turnpike(['learn', '--target', `${origin}/v1`])
+    const profile = `${freshDirectory()}/learned.yaml`
+    writeFileSync(profile, stdout)
+    const { report } = await runAt('llm-conformance', `${origin}/v1`, profile)
+    expect(report.findings.map(({ clause }) => clause)).toEqual(['chat.usage'])
+    expect(report.findings[0]?.message).toMatch(/"completion_tokens":-1/)
+    expect(report.clauses.map(({ id }) => id)).not.toContain('chat.token-limit.below-zero')
+    expect(clausesOf(report, 'pass')).toContain('chat.token-limit.whole-number')
   })
 
   test('fails behind a proxy that counts one more token of a prompt in whole completions', async () => {
