@@ -1,5 +1,6 @@
+import type { RequestState } from '../message.ts'
 import { always, input, result } from './decisions.ts'
-import { alsoViolating, type Lies, row } from './lie.ts'
+import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
 import { asksForStream, type ReplyChange, type ReplyTest, replies, replyText, setText, withText } from './replies.ts'
 
 /** A late or missing block also means that failures are miscounted. */
@@ -11,6 +12,12 @@ const isBlock: ReplyTest = (reply, _, { abuse }) => replyText(reply).includes(ab
 
 const withoutWait: ReplyChange = (reply, _, { abuse }) => withText(reply, JSON.stringify({ error: abuse.opening }))
 const waitOfAMinute: ReplyChange = reply => withText(reply, replyText(reply).replace(/wait \d+s/, 'wait 60s'))
+
+/** Some requests have a count of failures, and a block, of their own. */
+const spare = (text: string, fits: (state: RequestState) => boolean): LieRow =>
+  always(`${text} have their own failure count and block.`, {
+    failureScope: state => (fits(state) ? 'spared' : 'account'),
+  })
 
 /** Lies about the block after too many failures. */
 export const abuseLies = {
@@ -30,6 +37,10 @@ export const abuseLies = {
     'block-after-a-burst-alone': alsoViolating(
       late,
       always('A failure counts for 10 seconds.', { isRemembered: ageMs => ageMs < 10_000 }),
+    ),
+    'failure-counts-for-20-seconds': alsoViolating(
+      late,
+      always('A failure counts for 20 seconds.', { isRemembered: ageMs => ageMs < 20_000 }),
     ),
     'blocked-only-once': alsoViolating(
       late,
@@ -52,6 +63,10 @@ export const abuseLies = {
     'failure-counts-for-a-minute': alsoViolating(
       early,
       always('A failure counts for a minute.', { isRemembered: ageMs => ageMs < 60_000 }),
+    ),
+    'failure-counts-for-40-seconds': alsoViolating(
+      early,
+      always('A failure counts for 40 seconds.', { isRemembered: ageMs => ageMs < 40_000 }),
     ),
     'blocked-again-by-one-failure': alsoViolating(
       early,
@@ -80,7 +95,7 @@ export const abuseLies = {
       (isRemembered, _, status) => isRemembered && status >= 300,
     ),
     'every-request-counts': alsoViolating(
-      ['abuse.not-early'],
+      ['abuse.not-early', 'abuse.ends'],
       always('Every request counts toward the block, whatever its status.', { isFailure: () => true }),
     ),
   },
@@ -91,14 +106,16 @@ export const abuseLies = {
         failureScope: ({ route }) => route.kind,
       }),
     ),
-    'block-spares-embeddings': always('Embeddings have their own failure count and block.', {
-      failureScope: ({ route }) => (route.kind === 'resource' ? 'resources' : 'account'),
-    }),
+    'block-spares-embeddings': spare('Embeddings', ({ route }) => route.kind === 'resource'),
+    'block-spares-batches': spare('Batches', ({ request }) => request.body.toString().startsWith('[')),
+    'block-spares-keys': spare(
+      'Requests with an idempotency key',
+      ({ request }) => request.headers['idempotency-key'] !== undefined,
+    ),
+    'block-spares-logs': spare('Rate-limit logs', ({ route }) => route.kind === 'rate-limit-logs'),
     'block-spares-streams': alsoViolating(
       ['abuse.counts'],
-      always('Streams have their own failure count and block.', {
-        failureScope: ({ request }) => (asksForStream(request) ? 'streams' : 'account'),
-      }),
+      spare('Streams', ({ request }) => asksForStream(request)),
     ),
   },
   'abuse.duration': {

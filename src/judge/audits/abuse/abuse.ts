@@ -1,5 +1,6 @@
 import type { Observation } from '../../../observation/observation.ts'
 import { applicableLimit, isOpenList, requestTraits } from '../../../observation/requests/request.ts'
+import { isRpc } from '../../../observation/requests/rpc.ts'
 import { errorMessageOf, is2xx, isAbuseBlock, saysToWait } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Audit, AuditContext, BlockCounts } from '../audit.ts'
@@ -91,9 +92,13 @@ export function createAbuseAudit(
     }
   }
 
-  /** The part of the service that handles a request. */
+  /** The part of the service that handles a request. A block may spare one form of a request, or one list. */
   function serviceOf(observation: Observation): string {
+    const { request } = observation
     const { name = 'control' } = applicableLimit(observation, contract) ?? {}
+    if (isRpc(request))
+      return request.replay !== null ? `${name} with a key` : request.batch ? `${name} in batches` : name
+    if (request.kind === 'rate-limit-logs') return request.kind
     return name.startsWith('chat:') ? 'chat' : name
   }
 }
