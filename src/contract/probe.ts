@@ -1,7 +1,6 @@
-import { textHash } from '../lib/random.ts'
 import { chatPath } from './chat-terms.ts'
 import type { ClausesOf } from './clauses.ts'
-import type { Contract, Network } from './contract.ts'
+import { type Contract, type Network, resourceOf } from './contract.ts'
 import type { KeyForgery } from './requests/credentials.ts'
 import { isAssumed } from './sources.ts'
 import { type BadSignIn, isBadSignIn } from './wallets.ts'
@@ -115,31 +114,43 @@ export const rpcRequest =
   })
 
 /**
- * The first network of a family, or another one for most `methods`, since a service may check the methods of some networks
- * alone. If it is open which networks there are, it is the first for all. A profile can add networks but not remove the
- * documented ones.
+ * The network of a family at this place of the list. The list is taken again from its start if it has fewer networks. If it
+ * is open which networks there are, it is the first for all places. A profile can add networks but not remove the documented ones.
  */
 export const networkOf =
-  (family: Network['family'], methods: string | null = null) =>
+  (family: Network['family'], place = 0) =>
   (contract: Contract): string => {
-    const isFirst = methods === null || isAssumed(contract, 'rpc.networks')
-    const ofFamily = Object.entries(contract.rpc.networks).filter(([, network]) => network.family === family)
-    const [name] = ofFamily[isFirst ? 0 : (textHash(methods) >>> 0) % Math.max(1, ofFamily.length)] ?? []
-    return name ?? `${family}-mainnet`
+    const ofFamily = Object.keys(contract.rpc.networks).filter(slug => contract.rpc.networks[slug]?.family === family)
+    const isFirst = isAssumed(contract, 'rpc.networks')
+    return ofFamily[isFirst ? 0 : place % Math.max(1, ofFamily.length)] ?? `${family}-mainnet`
+  }
+
+/** The request of a resource as the contract has it, with these fields. */
+export const resourceRequest =
+  (name: string, members: Members = {}) =>
+  (contract: Contract): CraftedRequest => {
+    const { method, path, body } = resourceOf(contract, name) ?? { method: 'POST', path: `/${name}`, body: {} }
+    const content = body === null ? null : JSON.stringify({ ...body, ...members })
+    return { method, path, headers: content === null ? { accept: json.accept } : json, body: content }
   }
 
 /** An embedding request with this input. */
 export const embeddingRequest =
   (input: unknown) =>
-  ({ resources }: Contract): CraftedRequest => {
-    const embedding = Object.values(resources).find(({ draws }) => draws === 'embedding')
-    return {
-      method: 'POST',
-      path: embedding?.path ?? '/embeddings',
-      headers: json,
-      body: JSON.stringify({ ...embedding?.body, input }),
-    }
+  (contract: Contract): CraftedRequest => {
+    const [name] = Object.entries(contract.resources).find(([, { draws }]) => draws === 'embedding') ?? []
+    return resourceRequest(name ?? 'embeddings', { input })(contract)
   }
+
+/** A list, or another resource that a GET returns. */
+export const listRequest =
+  (pathOf: (contract: Contract) => string) =>
+  (contract: Contract): CraftedRequest => ({
+    method: 'GET',
+    path: pathOf(contract),
+    headers: { accept: json.accept },
+    body: null,
+  })
 
 export const rpcItem = (method: string, id = 1) => ({ jsonrpc: '2.0', id, method, params: [] })
 

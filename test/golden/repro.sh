@@ -85,7 +85,7 @@ show 2 'Turnpike saw: answered 400' 0
 
 # c1, call refused
 at 300
-send 4 '/crypto/rpc/base-sepolia' -X POST --max-time 30 -H 'content-type: application/json' -H 'accept: application/json' -H 'authorization: Bearer '"$TURNPIKE_KEY" --data-binary @"$work/4.request"
+send 4 '/crypto/rpc/avalanche-fuji' -X POST --max-time 30 -H 'content-type: application/json' -H 'accept: application/json' -H 'authorization: Bearer '"$TURNPIKE_KEY" --data-binary @"$work/4.request"
 show 4 'Turnpike saw: answered 400; THIS DECIDES' 4000
 
 echo 'Turnpike saw: a request got status 200, expected a block of 30 s. Look at request 4. The document demands: Every status other than a success counts.'

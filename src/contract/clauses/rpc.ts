@@ -54,7 +54,12 @@ export const rpcClauses = {
   'rpc.batch.limit': ['4.3', 'probe', 'A batch of more than 100 items gets a 400.'],
   'rpc.batch.full': ['4.3', 'rpc-response', 'A batch may have 100 items.', { needs: 'a batch with the maximum number of items', exercisedBy: 'batch' }],
   'rpc.network': ['4.3', 'probe', 'A request for a network that is not on the list gets a 400, or a 404 as a path that does not exist.', { source: 'profile' }],
-  'rpc.network.listed': ['4.3', 'rpc-response', 'A call on a network of the list is not refused as one on an unknown network.', { exercisedBy: 'rpc' }],
+  'rpc.network.listed': [
+    '4.3',
+    ['rpc-response', 'probe'],
+    'A call on a network of the list is not refused as one on an unknown network.',
+    { exercisedBy: 'rpc' },
+  ],
   'rpc.request': ['7', 'probe', 'A request that is not JSON-RPC 2.0 gets a 400: jsonrpc is 2.0, method a string, params a list.', { source: 'profile' }],
   'rpc.alternatives': ['4.3', 'probe', 'eth_getLogs and eth_sendRawTransaction are available as alternatives to filters and keys.'],
   'rpc.refused.free': [

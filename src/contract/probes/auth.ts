@@ -1,12 +1,13 @@
-import type { Contract } from '../contract.ts'
+import { type Contract, resourceOf } from '../contract.ts'
 import {
   chatRequest,
   chatStreamRequest,
-  embeddingRequest,
+  listRequest,
   mostExpensiveCall,
   networkOf,
   type Probe,
   type Probes,
+  resourceRequest,
   rpcItem,
   rpcRequest,
   type Sender,
@@ -30,6 +31,28 @@ const unpaid = (): readonly number[] => [402]
 const noKey = ({ auth }: Contract): readonly number[] => auth.noKey
 const refusedOrNoKey = ({ auth }: Contract): readonly number[] => [...new Set([401, ...auth.noKey])]
 
+/** Whatever a profile says about inference, other requests without a key may be refused or get an offer of payment. */
+const refusedOrOffered = ({ auth }: Contract): readonly number[] => (auth.noKey.length === 0 ? [] : [401, 402])
+
+const limits = listRequest(({ paths }) => paths.rateLimits)
+const limitLogs = listRequest(({ paths }) => paths.rateLimitLogs)
+
+/** A resource may be missing at the target. */
+const missing: readonly number[] = [404, 405, 410, 501]
+
+const toResource = (
+  as: Sender,
+  clause: Probe['clause'],
+  name: string,
+  refused: (contract: Contract) => readonly number[],
+): Probe =>
+  sentBy(as, clause, resourceRequest(name), contract =>
+    resourceOf(contract, name) === null || refused(contract).length === 0 ? [] : [...refused(contract), ...missing],
+  )
+
+const badKeyTo = (name: string) => toResource('bad-key', 'auth.bearer', name, () => [401])
+const noKeyTo = (name: string) => toResource('anonymous', 'auth.missing', name, refusedOrOffered)
+
 /** A valid request with the caller's own key in another form, so that a service that accepts it also charges it. */
 const misplaced = (as: KeyForgery, isOtherForm: (form: KeyForm) => boolean = () => true): Probe => ({
   ...sentBy(as, 'auth.malformed', hello, contract => (isOtherForm(contract.auth) ? refusedOrNoKey(contract) : [])),
@@ -52,17 +75,28 @@ export const authProbes = {
   'bad-key-to-rpc': sentBy('bad-key', 'auth.bearer', toNode),
   'bad-key-to-stream': sentBy('bad-key', 'auth.bearer', helloStreamed),
   'bad-key-to-batch': sentBy('bad-key', 'auth.bearer', batchToNode),
-  'bad-key-to-embeddings': sentBy('bad-key', 'auth.bearer', embeddingRequest('hello'), ({ resources }) =>
-    Object.values(resources).some(({ draws }) => draws === 'embedding') ? [401] : [],
-  ),
-  'bad-key-to-limits': sentBy('bad-key', 'auth.bearer', ({ paths }) => ({
-    method: 'GET',
-    path: paths.rateLimits,
-    headers: { accept: 'application/json' },
-    body: null,
-  })),
+  'bad-key-to-embeddings': badKeyTo('embeddings'),
+  'bad-key-to-images': badKeyTo('image'),
+  'bad-key-to-speech': badKeyTo('speech'),
+  'bad-key-to-videos': badKeyTo('video-queue'),
+  'bad-key-to-video': badKeyTo('video-retrieve'),
+  'bad-key-to-balance': badKeyTo('billing-balance'),
+  'bad-key-to-usage': badKeyTo('billing-usage'),
+  'bad-key-to-limits': sentBy('bad-key', 'auth.bearer', limits),
+  'bad-key-to-limit-logs': sentBy('bad-key', 'auth.bearer', limitLogs),
   'no-key': sentBy('anonymous', 'auth.missing', hello, noKey),
   'no-key-to-rpc': sentBy('anonymous', 'auth.missing', toNode, noKey),
+  'no-key-to-stream': sentBy('anonymous', 'auth.missing', helloStreamed, noKey),
+  'no-key-to-batch': sentBy('anonymous', 'auth.missing', batchToNode, noKey),
+  'no-key-to-embeddings': noKeyTo('embeddings'),
+  'no-key-to-images': noKeyTo('image'),
+  'no-key-to-speech': noKeyTo('speech'),
+  'no-key-to-videos': noKeyTo('video-queue'),
+  'no-key-to-video': noKeyTo('video-retrieve'),
+  'no-key-to-balance': noKeyTo('billing-balance'),
+  'no-key-to-usage': noKeyTo('billing-usage'),
+  'no-key-to-limits': sentBy('anonymous', 'auth.missing', limits, refusedOrOffered),
+  'no-key-to-limit-logs': sentBy('anonymous', 'auth.missing', limitLogs, refusedOrOffered),
   // To a service that knows only keys and wallets, these are no credentials.
   'other-scheme': sentBy('other-scheme', 'auth.malformed', hello, refusedOrNoKey),
   'key-of-other-scheme': misplaced('key-of-other-scheme'),

@@ -31,18 +31,23 @@ const written = (body: string): Probe => ({
   request: contract => ({ ...chatRequest(() => ({}))(contract), body }),
 })
 
+/** A valid stream except for these fields. */
+const wrongStream = (clause: ProbeClause, members: Members): Probe => wrong(clause, members, chatStreamRequest)
+
 /** A valid request except for its model. Where the path names the model, a service need not read it in the body. */
-const wrongModel = (model: unknown): Probe => ({
-  ...wrong('chat.request', { model }),
+const wrongModel = (model: unknown, request = chatRequest): Probe => ({
+  ...wrong('chat.request', { model }, request),
   draws: 'control',
   promised: ({ paths }) => (namesModelInPath(paths.chat) ? [] : [400]),
 })
 
 /** A valid request except for its only message. */
-const wrongMessage = (clause: ProbeClause, message: Members): Probe => wrong(clause, { messages: [message] })
+const wrongMessage = (clause: ProbeClause, message: Members, request = chatRequest): Probe =>
+  wrong(clause, { messages: [message] }, request)
 
 /** A valid request except for its only content part. */
-const wrongPart = (clause: ProbeClause, part: Members): Probe => wrongMessage(clause, { role: 'user', content: [part] })
+const wrongPart = (clause: ProbeClause, part: Members, request = chatRequest): Probe =>
+  wrongMessage(clause, { role: 'user', content: [part] }, request)
 
 const part = { type: 'text', text: 'hello' } as const
 const message = { role: 'user', content: 'hello' } as const
@@ -91,13 +96,21 @@ const wrongTokenLimit = (clause: ProbeClause, limit: unknown): Probe => ({
   request: chatRequest(({ chat }) => ({ max_completion_tokens: undefined, [chat.lengthField]: limit })),
 })
 
-const wrongOption = (members: Parameters<typeof chatRequest>[0]): Probe => ({
+const wrongOption = (members: Parameters<typeof chatRequest>[0], request = chatRequest): Probe => ({
   clause: 'parameters.invalid',
   as: 'caller',
   draws: 'chat',
   promised: expect400,
   names: [],
-  request: chatRequest(members),
+  request: request(members),
+})
+
+const wrongSearchMode = (request = chatRequest): Probe =>
+  wrongOption(({ chat }) => ({ [chat.parametersField]: { enable_web_search: 'maybe' } }), request)
+
+const wrongFlag = (request = chatRequest): Probe => ({
+  ...wrongOption(({ chat }) => ({ [chat.parametersField]: { strip_thinking_response: 'sometimes' } }), request),
+  promised: ({ chat }) => (Object.hasOwn(chat.options, 'strip_thinking_response') ? [400] : []),
 })
 
 /** Malformed requests for completions, embeddings, and the options of completions. */
@@ -122,7 +135,7 @@ export const chatProbes = {
   'model-missing': wrongModel(undefined),
   'model-no-text': wrongModel(42),
   'messages-missing': wrong('chat.request', { messages: undefined }),
-  'messages-missing-in-stream': wrong('chat.request', { messages: undefined }, chatStreamRequest),
+  'messages-missing-in-stream': wrongStream('chat.request', { messages: undefined }),
   'messages-no-list': wrong('chat.request', { messages: 'hello' }),
   'message-without-role': wrongMessage('chat.request.message', { content: 'hello' }),
   'message-content-no-text': wrongMessage('chat.request.message', { role: 'user', content: 42 }),
@@ -153,11 +166,7 @@ export const chatProbes = {
   'n-fraction': wrong('chat.request.n', { n: 1.5 }),
   'stream-no-boolean': wrong('chat.request.stream', { stream: 'sometimes' }),
   'frequency-penalty-too-high': wrong('chat.request.frequency-penalty', { frequency_penalty: 2.1 }),
-  'frequency-penalty-too-high-in-stream': wrong(
-    'chat.request.frequency-penalty',
-    { frequency_penalty: 2.1 },
-    chatStreamRequest,
-  ),
+  'frequency-penalty-too-high-in-stream': wrongStream('chat.request.frequency-penalty', { frequency_penalty: 2.1 }),
   'frequency-penalty-too-low': wrong('chat.request.frequency-penalty', { frequency_penalty: -2.1 }),
   'frequency-penalty-no-number': wrong('chat.request.frequency-penalty', { frequency_penalty: 'high' }),
   'max-temp-too-high': wrong('chat.request.max-temp', { max_temp: 2.1 }),
@@ -174,16 +183,28 @@ export const chatProbes = {
   'token-limit-below-zero': wrongTokenLimit('chat.token-limit.below-zero', -1),
   'token-limit-fraction': wrongTokenLimit('chat.token-limit.whole-number', 1.5),
   'token-limit-in-words': wrongTokenLimit('chat.token-limit.whole-number', 'ten'),
+  'model-missing-in-stream': wrongModel(undefined, chatStreamRequest),
+  'message-without-role-in-stream': wrongMessage('chat.request.message', { content: 'hello' }, chatStreamRequest),
+  'text-part-empty-in-stream': wrongPart('chat.request.text-part', { type: 'text', text: '' }, chatStreamRequest),
+  'cache-control-of-other-type-in-stream': wrongPart('chat.request.cache-control', persistent, chatStreamRequest),
+  'max-temp-too-high-in-stream': wrongStream('chat.request.max-temp', { max_temp: 2.1 }),
+  'logprobs-no-boolean-in-stream': wrongStream('chat.request.logprobs', { logprobs: 'some' }),
+  'top-logprobs-too-low-in-stream': wrongStream('chat.request.top-logprobs', { logprobs: true, top_logprobs: -1 }),
+  'max-completion-tokens-no-number-in-stream': wrongStream('chat.request.max-completion-tokens', {
+    max_completion_tokens: 'few',
+  }),
+  'max-tokens-no-number-in-stream': wrongStream('chat.request.max-tokens', { max_tokens: 'few' }),
+  'n-no-number-in-stream': wrongStream('chat.request.n', { n: 'two' }),
+  'prompt-cache-key-no-text-in-stream': wrongStream('chat.request.prompt-cache-key', { prompt_cache_key: 42 }),
 
   'token-ids': wrongInput([15339, 1917]),
   'lists-of-token-ids': wrongInput([[15339, 1917], [15339]]),
   'token-ids-among-texts': wrongInput(['hello', 15339]),
 
-  'unknown-search-mode': wrongOption(({ chat }) => ({ [chat.parametersField]: { enable_web_search: 'maybe' } })),
-  'flag-as-text': {
-    ...wrongOption(({ chat }) => ({ [chat.parametersField]: { strip_thinking_response: 'sometimes' } })),
-    promised: ({ chat }) => (Object.hasOwn(chat.options, 'strip_thinking_response') ? [400] : []),
-  },
+  'unknown-search-mode': wrongSearchMode(),
+  'unknown-search-mode-in-stream': wrongSearchMode(chatStreamRequest),
+  'flag-as-text': wrongFlag(),
+  'flag-as-text-in-stream': wrongFlag(chatStreamRequest),
   // No such option, or no such model: the status of the latter is open.
   'unknown-search-mode-in-suffix': {
     ...wrongOption(({ models: [model] }) => ({ model: `${model?.id}:enable_web_search=maybe` })),

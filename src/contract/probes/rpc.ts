@@ -1,18 +1,35 @@
-import { methodTier, type Network } from '../contract.ts'
+import { type Contract, methodTier, type Network } from '../contract.ts'
 import { expect400, mostExpensiveCall, networkOf, type Probe, type Probes, rpcItem, rpcRequest } from '../probe.ts'
 import { unsupportedMethods } from '../rpc-methods.ts'
+import { isAssumed } from '../sources.ts'
 
 type Family = Network['family']
 
+type NetworkOf = ReturnType<typeof networkOf>
+
+/** Each probe asks the next network of its family, since a service may check the methods of some networks alone. */
+function inTurn(family: Family): () => NetworkOf {
+  let place = 0
+  return () => networkOf(family, place++)
+}
+
+const next = { evm: inTurn('evm'), solana: inTurn('solana'), starknet: inTurn('starknet') }
+
+const isListed = ({ rpc }: Contract, network: string): boolean => Object.hasOwn(rpc.networks, network)
+
 /** A method that the service lists as unsupported, or that is not on the allow-list. */
-const single = (method: string, clause: Probe['clause'] = 'rpc.unsupported-method', family: Family = 'evm'): Probe => ({
-  clause,
-  as: 'caller',
-  draws: 'rpc',
-  promised: contract => (methodTier(contract, networkOf(family, method)(contract), method) === null ? [400] : []),
-  names: [],
-  request: rpcRequest(() => rpcItem(method), {}, networkOf(family, method)),
-})
+function single(method: string, clause: Probe['clause'] = 'rpc.unsupported-method', family: Family = 'evm'): Probe {
+  const network = next[family]()
+  return {
+    clause,
+    as: 'caller',
+    draws: 'rpc',
+    promised: contract =>
+      isListed(contract, network(contract)) && methodTier(contract, network(contract), method) === null ? [400] : [],
+    names: [],
+    request: rpcRequest(() => rpcItem(method), {}, network),
+  }
+}
 
 const websocket = (method: string, family: Family = 'evm') => single(method, 'rpc.unsupported-method.websocket', family)
 const filter = (method: string) => single(method, 'rpc.unsupported-method.filter')
@@ -26,11 +43,7 @@ const batch = (methods: readonly string[], offending: readonly string[] = method
   draws: 'rpc',
   promised: expect400,
   names: offending,
-  request: rpcRequest(
-    () => methods.map((method, index) => rpcItem(method, index + 1)),
-    {},
-    networkOf(family, methods.join(' ')),
-  ),
+  request: rpcRequest(() => methods.map((method, index) => rpcItem(method, index + 1)), {}, next[family]()),
 })
 
 const tooLong = (method: string, family: Family): Probe => ({
@@ -65,6 +78,21 @@ const alternative = (method: string): Probe => ({
   names: [],
   credits: mostExpensiveCall,
   request: rpcRequest(() => rpcItem(method)),
+})
+
+/** A call that a network of the list must not refuse. */
+const call = (method: string, family: Family, place: number, statuses: readonly number[] = [200]): Probe => ({
+  clause: 'rpc.network.listed',
+  as: 'caller',
+  draws: 'rpc',
+  promised: contract => {
+    const network = networkOf(family, place)(contract)
+    const isKnown = isListed(contract, network) && !isAssumed(contract, 'rpc.networks')
+    return isKnown && methodTier(contract, network, method) !== null ? statuses : []
+  },
+  names: [],
+  credits: mostExpensiveCall,
+  request: rpcRequest(() => rpcItem(method), {}, networkOf(family, place)),
 })
 
 /** Calls whose ids a careless program does not return as they are. */
@@ -128,6 +156,7 @@ export const rpcProbes = {
   'method-as-part-of-known': single('eth_blockNum'),
   'evm-method-on-solana': otherFamily('eth_call', 'solana'),
   'evm-method-on-starknet': otherFamily('eth_call', 'starknet'),
+  'unlisted-method-on-starknet': single('starknet_noSuchMethod', 'rpc.unsupported-method', 'starknet'),
   'solana-method-on-evm': otherFamily('getSlot', 'evm'),
   'unsupported-methods-in-batch': batch(['eth_blockNumber', ...mixed], mixed),
   /** Unsupported methods at both ends of the batch, one of them twice. */
@@ -143,6 +172,12 @@ export const rpcProbes = {
   'many-unlisted-methods-in-batch': batch(manyUnlisted),
   'stateless-logs': alternative('eth_getLogs'),
   'raw-transaction': alternative('eth_sendRawTransaction'),
+  'call-on-solana': call('getSlot', 'solana', 0),
+  'call-on-second-solana': call('getSlot', 'solana', 1),
+  // Some nodes do not have it.
+  'large-call-on-second-solana': call('getSupply', 'solana', 1, [200, 400]),
+  'call-on-starknet': call('starknet_blockNumber', 'starknet', 0),
+  'call-on-second-starknet': call('starknet_blockNumber', 'starknet', 1),
   // Beyond this number, a program that reads numbers as doubles cannot tell two ids apart, and JSON leaves that open.
   'large-id': withIds(Number.MAX_SAFE_INTEGER),
   'negative-id': withIds(-3),

@@ -1,5 +1,5 @@
 import type { Contract } from '../contract.ts'
-import { chatRequest, mostExpensiveCall, type Probe, type Probes, rpcItem, rpcRequest } from '../probe.ts'
+import { chatRequest, listRequest, mostExpensiveCall, type Probe, type Probes, rpcItem, rpcRequest } from '../probe.ts'
 import { sourceOfValue } from '../sources.ts'
 import { type BadSignIn, badSignIns } from '../wallets.ts'
 
@@ -57,11 +57,6 @@ export const walletProbes = {
     draws: null,
     promised: refusedForOther,
     names: [],
-    request: ({ wallets }) => ({
-      method: 'GET',
-      path: wallets.balancePath.replace('{walletAddress}', otherAddress),
-      headers: { accept: 'application/json' },
-      body: null,
-    }),
+    request: listRequest(({ wallets }) => wallets.balancePath.replace('{walletAddress}', otherAddress)),
   },
 } as const satisfies Probes

@@ -24,14 +24,20 @@ export const checkChatRequest: Check<'chat-request', ChatDescriptor> = (
   const accepted = is2xx(response.status)
   if (accepted || (refusals.includes(response.status) && !mentionsModel(response)))
     checkAccepted(response, request, contract, expect)
-  if (!accepted || request.stream || outcome.kind !== 'answered') return
+  if (!accepted || outcome.kind !== 'answered') return
+  if (request.stream) {
+    const stream = response.body.kind === 'stream' ? response.body.stream : null
+    if (stream !== null) checkOldBound(stream.usage, stream.finishReasons, request, expect)
+    return
+  }
   const body = jsonObject(response)
   const choices: readonly unknown[] = Array.isArray(body?.choices) ? body.choices : []
   // If members of the body are missing, so may be parts of a log probability.
   if (response.body.kind !== 'json' || !response.body.cut)
     checkLogprobs(body?.prompt_logprobs, choices, request, contract, expect)
   checkCount(choices, request, expect)
-  checkOldBound(body, choices, request, expect)
+  const finishReasons = choices.map(choice => toObject(choice)?.finish_reason)
+  checkOldBound(body?.usage, finishReasons, request, expect)
 }
 
 /**
@@ -137,18 +143,18 @@ function checkCount(choices: readonly unknown[], request: ChatDescriptor, expect
 
 /** Checks for a completion that was cut because a max_tokens of 0 or less was not ignored. */
 function checkOldBound(
-  body: Readonly<Record<string, unknown>> | null,
-  choices: readonly unknown[],
+  usage: unknown,
+  finishReasons: readonly unknown[],
   { options, maxCompletionTokens }: ChatDescriptor,
   expect: Expect<'chat.request.max-tokens'>,
 ): void {
   const older = options?.body.max_tokens
   if (typeof older !== 'number' || older > 0 || maxCompletionTokens <= 1) return
-  const tokens = toObject(body?.usage)?.completion_tokens
-  const isTruncated = choices.some(choice => toObject(choice)?.finish_reason === 'length')
+  const tokens = toObject(usage)?.completion_tokens
+  const isTruncated = finishReasons.includes('length')
   expect(
     'chat.request.max-tokens',
-    !(isTruncated && typeof tokens === 'number' && tokens <= choices.length),
+    !(isTruncated && typeof tokens === 'number' && tokens <= finishReasons.length),
     () => `a completion was cut after ${tokens} tokens, expected max_tokens of ${older} to be ignored`,
   )
 }

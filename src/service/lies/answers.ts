@@ -1,5 +1,5 @@
 import { balanceRemainingHeader } from '../../contract/headers.ts'
-import { always, input, result } from './decisions.ts'
+import { always, result } from './decisions.ts'
 import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
 import {
   addHeader,
@@ -67,6 +67,14 @@ const badKeyIs403 = (what: string, isWhat: ReplyTest): LieRow =>
   replies(`An invalid key returns 403 to a request for ${what}.`, all(isBadKey, isWhat), setStatus(403))
 
 const isKeyless: ReplyTest = ({ status }, { request }) => status === 401 && request.headers.authorization === undefined
+
+const noKeyIs400 = (what: string, isWhat: ReplyTest): LieRow =>
+  replies(`A request for ${what} without a key returns 400.`, all(isKeyless, isWhat), setStatus(400))
+
+const isAt =
+  (path: string): ReplyTest =>
+  (_, { request }) =>
+    request.path.includes(path)
 
 /** The rejection of a model that is reserved for paying users. */
 const isForPayers: ReplyTest = ({ status }, { account }) => status === 401 && account !== null
@@ -276,42 +284,6 @@ export const answerLies = {
       replies('A 429 of the RPC proxy has no X-RateLimit headers.', isLimitedRpc, dropLimitHeaders),
     ),
   },
-  'chat.compression': {
-    'never-compressed': always('Nothing is ever compressed.', { encoding: () => null }),
-    'deflate-for-gzip': result(
-      'A client that accepts gzip gets deflate.',
-      'encoding',
-      encoding => encoding && 'deflate',
-    ),
-    'br-for-gzip': result('A client that accepts only gzip gets br.', 'encoding', encoding => encoding && 'br'),
-  },
-  'chat.compression.stream': {
-    'streams-compressed-with-br': result(
-      'Streams are compressed for a client that accepts br.',
-      'encoding',
-      (encoding, accepted, { body }) => (body.kind === 'stream' && accepted?.includes('br') ? 'br' : encoding),
-    ),
-    'streams-compressed': result(
-      'Streams are compressed, and so they arrive in one piece at the end.',
-      'encoding',
-      (encoding, accepted, { body }) => (body.kind === 'stream' && accepted !== undefined ? 'gzip' : encoding),
-    ),
-  },
-  'chat.compression.body': {
-    'compressed-in-name': always('Content-Encoding names an encoding, but the body is not compressed.', {
-      compress: text => Buffer.from(text),
-    }),
-    'compressed-and-cut': result('The last bytes of a compressed body are missing.', 'compress', compressed =>
-      compressed.subarray(0, -8),
-    ),
-  },
-  'header.content-encoding': {
-    'gzip-for-everyone': input(
-      'Completions are compressed whatever the client accepts.',
-      'encoding',
-      (accepted, reply, state) => [accepted ?? 'gzip', reply, state],
-    ),
-  },
   'auth.bearer': {
     'any-key-will-do': row('An invalid key opens a guest account.', honest => ({
       accountHolder: key => honest.accountHolder(key) ?? honest.accountHolder(guestKey),
@@ -319,7 +291,14 @@ export const answerLies = {
     'bad-key-is-403': replies('An invalid key returns 403.', isBadKey, setStatus(403)),
     'bad-key-is-403-for-streams': badKeyIs403('a stream', isForStream),
     'bad-key-is-403-for-batches': badKeyIs403('a batch', isForBatch),
-    'bad-key-is-403-for-embeddings': badKeyIs403('an embedding', isOf('resource')),
+    'bad-key-is-403-for-embeddings': badKeyIs403('an embedding', isAt('/embeddings')),
+    'bad-key-is-403-for-images': badKeyIs403('an image', isAt('/image/')),
+    'bad-key-is-403-for-speech': badKeyIs403('speech', isAt('/audio/')),
+    'bad-key-is-403-for-videos': badKeyIs403('a new video', isAt('/video/queue')),
+    'bad-key-is-403-for-a-video': badKeyIs403('a video', isAt('/video/retrieve')),
+    'bad-key-is-403-for-the-balance': badKeyIs403('the balance', isAt('/billing/balance')),
+    'bad-key-is-403-for-usage': badKeyIs403('the usage', isAt('/billing/usage')),
+    'bad-key-is-403-for-limit-logs': badKeyIs403('the log of limits', isOf('rate-limit-logs')),
     'bad-key-is-403-for-limits': badKeyIs403('the limits', isOf('rate-limits')),
     'bad-key-is-500': replies('An invalid key returns 500.', isBadKey, setStatus(500)),
   },
@@ -335,6 +314,11 @@ export const answerLies = {
       ['auth.malformed'],
       replies('A request without a key returns 400.', isKeyless, setStatus(400)),
     ),
+    'no-key-is-400-for-streams': noKeyIs400('a stream', isForStream),
+    'no-key-is-400-for-batches': noKeyIs400('a batch', isForBatch),
+    'no-key-is-400-for-resources': noKeyIs400('a resource', isOf('resource')),
+    'no-key-is-400-for-limits': noKeyIs400('the limits', isOf('rate-limits')),
+    'no-key-is-400-for-limit-logs': noKeyIs400('the log of limits', isOf('rate-limit-logs')),
   },
   'auth.malformed': {
     // The guest pays for a key of another scheme.

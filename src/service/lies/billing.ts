@@ -3,7 +3,7 @@ import { moneyHeaderNames } from '../../contract/headers.ts'
 import { formatPico, pico, roundPico } from '../../lib/money.ts'
 import type { Account } from '../account.ts'
 import type { Behavior } from '../behavior.ts'
-import { always, arrivalOf, input, raceMs, result } from './decisions.ts'
+import { always, arrivalOf, input, onNetworks, raceMs, result } from './decisions.ts'
 import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
 import {
   addHeader,
@@ -255,6 +255,16 @@ export const billingLies = {
     'solana-as-ethereum': otherBase('Solana is billed at the base of Ethereum.', 'solana', 20),
     'starknet-as-solana': otherBase('Starknet is billed at the base of Solana.', 'starknet', 30),
     'evm-one-credit-less': otherBase('EVM networks are billed one credit less.', 'evm', 19),
+    'test-networks-heed-no-tiers': onNetworks(
+      'On test networks, every method is billed as a standard method.',
+      /-(sepolia|holesky|amoy|fuji|testnet)$/,
+      honest => ({ itemCredits: item => honest.itemCredits({ ...item, multiplier: 1 }) }),
+    ),
+    'polygon-heeds-no-tiers': onNetworks(
+      'On Polygon, every method is billed as a standard method.',
+      /^polygon-mainnet$/,
+      honest => ({ itemCredits: item => honest.itemCredits({ ...item, multiplier: 1 }) }),
+    ),
     'batch-billed-as-one': billBatch('A batch is billed as its first item.', credits => credits.slice(0, 1)),
   },
   'rpc.batch.error-price': {

@@ -16,6 +16,32 @@ const rejectOption = (option: (contract: Contract) => string, value: unknown): L
 
 const rejectDocumented = (name: string, value: unknown): LieRow => rejectOption(() => name, value)
 
+const parametersIn = (body: Fields, { chat }: Contract): Fields =>
+  isObject(body[chat.parametersField]) ? (body[chat.parametersField] as Fields) : {}
+
+/** Ignores an option with such a value in whole or in streamed completions. */
+const ignoresOption = (
+  text: string,
+  option: string,
+  inStreams: boolean,
+  isIgnored: (value: unknown) => boolean,
+): LieRow =>
+  alsoViolating(
+    ['parameters.echo.sent'],
+    row(text, (honest, contract) => ({
+      chatBody: body => {
+        const read = honest.chatBody(body)
+        if (!isObject(read) || isStreamed(read) !== inStreams) return read
+        const { [option]: value, ...others } = parametersIn(read, contract)
+        if (!isIgnored(value)) return read
+        return { ...read, [contract.chat.parametersField]: others }
+      },
+    })),
+  )
+
+const isStreamed = ({ stream }: Fields): boolean => stream === true
+const isTrue = (value: unknown): boolean => value === true
+
 /** Changes the echo, if there is one. */
 const changeEcho = (text: string, change: (echo: Fields, contract: Contract) => unknown): LieRow =>
   row(text, (honest, contract) => ({
@@ -63,6 +89,12 @@ export const chatOptionLies = {
     'refuses-citations': rejectDocumented('enable_web_citations', true),
     'refuses-results-in-stream': rejectDocumented('include_search_results_in_stream', true),
     'refuses-documents': rejectDocumented('return_search_results_as_documents', true),
+    'refuses-disable-thinking-in-streams': row('A stream with thinking disabled is rejected.', (honest, contract) => ({
+      chatObjection: body =>
+        isStreamed(body) && parametersIn(body, contract).disable_thinking === true
+          ? 'This request is not supported'
+          : honest.chatObjection(body),
+    })),
     'refuses-system-prompt': rejectOption(({ chat }) => chat.systemPromptOption ?? '', true),
   },
   'parameters.invalid': {
@@ -70,6 +102,18 @@ export const chatOptionLies = {
       'Any text is accepted as the web search mode.',
       'takesOption',
       (takes, name) => takes || name === 'enable_web_search',
+    ),
+    'any-search-mode-in-streams': ignoresOption(
+      'Any text is accepted as the web search mode of a stream.',
+      'enable_web_search',
+      true,
+      value => value === 'maybe',
+    ),
+    'flags-of-any-type-in-streams': ignoresOption(
+      'A flag of a stream may be a text.',
+      'strip_thinking_response',
+      true,
+      value => typeof value === 'string',
     ),
     'flags-of-any-type': result(
       'A flag may have any value.',
@@ -174,6 +218,18 @@ export const chatOptionLies = {
       'stripsThinking',
       (strips, applied) => strips && applied.disable_thinking === true,
     ),
+    'strip-ignored-in-whole': ignoresOption(
+      'Think blocks are stripped in streams alone.',
+      'strip_thinking_response',
+      false,
+      isTrue,
+    ),
+    'thinking-not-disabled-in-streams': ignoresOption(
+      'Thinking is disabled only if the completion is whole.',
+      'disable_thinking',
+      true,
+      isTrue,
+    ),
     'thinking-not-disabled': row('With thinking disabled, the model still thinks in think blocks.', honest => ({
       stripsThinking: applied => applied.disable_thinking !== true && honest.stripsThinking(applied),
       thinksInTags: () => true,
@@ -220,6 +276,12 @@ export const chatOptionLies = {
       'The tool with the search results is called search_results.',
       'documentsTool',
       tool => (tool === null ? null : 'search_results'),
+    ),
+    'documents-not-given-in-streams': ignoresOption(
+      'Search results are not returned as documents in a stream.',
+      'return_search_results_as_documents',
+      true,
+      isTrue,
     ),
     'documents-not-given': always('Search results are not returned as documents.', { documentsTool: () => null }),
   },

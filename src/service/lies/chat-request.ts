@@ -5,7 +5,7 @@ import { alsoViolating, type LieRow, type Lies } from './lie.ts'
 import { isAny, isOf, replies, setFields } from './replies.ts'
 
 /** Handles a changed request instead of the one received. */
-const reads = (text: string, change: (body: Fields) => Fields): LieRow =>
+export const reads = (text: string, change: (body: Fields) => Fields): LieRow =>
   result(text, 'chatBody', body => (isObject(body) ? change(body) : body))
 
 /** Ignores a field with an unsuitable value. */
@@ -80,8 +80,25 @@ const withValidPart: Change = part => ({ ...part, type: part.type ?? 'text', tex
 const withValidCacheControl = inCacheControl(control => ({ ...control, type: 'ephemeral' }))
 
 /** Rejects a valid request. */
-const rejects = (text: string, isRejected: (body: Fields) => boolean): LieRow =>
+export const rejects = (text: string, isRejected: (body: Fields) => boolean): LieRow =>
   result(text, 'chatObjection', (objection, body) => (isRejected(body) ? 'This request is not supported' : objection))
+
+/** The same for streams alone. */
+export const inStreams = (lie: LieRow): LieRow => ({
+  ...lie,
+  text: `In streams: ${lie.text}`,
+  overrides: (honest, contract) => {
+    const { chatBody = honest.chatBody, chatObjection = honest.chatObjection } = lie.overrides(honest, contract)
+    const isStream = (body: unknown) => isObject(body) && body.stream === true
+    return {
+      chatBody: body => (isStream(body) ? chatBody : honest.chatBody)(body),
+      chatObjection: body => (isStream(body) ? chatObjection : honest.chatObjection)(body),
+    }
+  },
+})
+
+const refusedInStreams = (field: string): LieRow =>
+  inStreams(rejects(`${field} is rejected.`, body => body[field] !== undefined))
 
 const isText = (value: unknown): value is string => typeof value === 'string'
 const isFraction = (value: unknown): boolean => isNumber(value) && !Number.isInteger(value)
@@ -117,8 +134,14 @@ export const chatRequestLies = {
     'null-chat-is-500': replies('A chat request that is null returns 500.', isOf('chat', 400), (reply, { request }) =>
       parseJson(request.body) === null ? { ...reply, status: 500 } : reply,
     ),
-    'conversation-by-default-in-streams': reads('A stream without messages is accepted.', body =>
-      body.stream === true ? { messages: [{ role: 'user', content: 'hello' }], ...body } : body,
+    'conversation-by-default-in-streams': inStreams(
+      reads('A request without messages is accepted.', body => ({
+        messages: [{ role: 'user', content: 'hello' }],
+        ...body,
+      })),
+    ),
+    'model-by-default-in-streams': inStreams(
+      reads('A request without a model runs on the smallest model.', body => ({ model: 'ref-nano-3b', ...body })),
     ),
     'short-prompts-refused': rejects('A prompt of two or three words is rejected.', isShortPrompt),
   },
@@ -132,6 +155,15 @@ export const chatRequestLies = {
     ),
     'first-message-checked': readsMessages('Only the first message is checked.', withValidMessage, notFirst),
     'last-message-checked': readsMessages('Only the last message is checked.', withValidMessage, notLast),
+    'user-by-default-in-streams': inStreams(
+      readsMessages('A message without a role is accepted as one of the user.', message => ({
+        role: 'user',
+        ...message,
+      })),
+    ),
+    'system-message-refused-in-streams': inStreams(
+      rejects('A system message is rejected.', body => messagesOf(body).some(({ role }) => role === 'system')),
+    ),
     'system-message-refused': rejects('A system message is rejected.', body =>
       messagesOf(body).some(({ role }) => role === 'system'),
     ),
@@ -146,6 +178,12 @@ export const chatRequestLies = {
     ),
     'first-part-checked': readsParts('Only the first part of a message is checked.', withValidPart, notFirst),
     'last-part-checked': readsParts('Only the last part of a message is checked.', withValidPart, notLast),
+    'empty-text-in-streams': inStreams(
+      readsParts('A text part may be empty.', part => (part.text === '' ? { ...part, text: ' ' } : part)),
+    ),
+    'parts-refused-in-streams': inStreams(
+      rejects('Content that is a list is rejected.', body => partsOf(body).length > 1),
+    ),
     'single-letter-refused': rejects('A text part of one character is rejected.', body =>
       partsOf(body).some(({ text }) => isText(text) && text.length === 1),
     ),
@@ -179,6 +217,12 @@ export const chatRequestLies = {
       withValidCacheControl,
       notLast,
     ),
+    'any-cache-control-in-streams': inStreams(readsParts('cache_control may have any type.', withValidCacheControl)),
+    'cache-control-refused-in-streams': inStreams(
+      rejects('cache_control of the type ephemeral is rejected.', body =>
+        partsOf(body).some(({ cache_control: control }) => isObject(control) && control.type === 'ephemeral'),
+      ),
+    ),
     'cache-control-refused': rejects('cache_control is rejected.', body =>
       partsOf(body).some(({ cache_control: control }) => control !== undefined),
     ),
@@ -193,9 +237,10 @@ export const chatRequestLies = {
   },
   'chat.request.frequency-penalty': {
     'penalty-to-three': clamps('frequency_penalty above 2 is accepted.', 'frequency_penalty', -Infinity, 2),
-    'penalty-unbounded-in-streams': reads('A stream may have any frequency_penalty that is a number.', body =>
-      body.stream === true && isNumber(body.frequency_penalty) ? { ...body, frequency_penalty: 0 } : body,
+    'penalty-unbounded-in-streams': inStreams(
+      clamps('frequency_penalty may be any number.', 'frequency_penalty', -2, 2),
     ),
+    'penalty-refused-in-streams': refusedInStreams('frequency_penalty'),
     'penalty-from-minus-three': clamps('frequency_penalty below -2 is accepted.', 'frequency_penalty', -2, Infinity),
     'penalty-in-words': ignores('A frequency_penalty that is not a number is ignored.', 'frequency_penalty', isText),
     'penalty-from-text': readsText('A frequency_penalty of "1" is accepted as 1.', 'frequency_penalty'),
@@ -213,6 +258,8 @@ export const chatRequestLies = {
   },
   'chat.request.max-temp': {
     'temperature-unbounded': clamps('max_temp above 2 is accepted.', 'max_temp', -Infinity, 2),
+    'temperature-unbounded-in-streams': inStreams(clamps('max_temp may be any number.', 'max_temp', 0, 2)),
+    'temperature-refused-in-streams': refusedInStreams('max_temp'),
     'temperature-below-zero': clamps('max_temp below 0 is accepted.', 'max_temp', 0, Infinity),
     'temperature-in-words': ignores('A max_temp that is not a number is ignored.', 'max_temp', isText),
     'temperature-from-text': readsText('A max_temp of "1" is accepted as 1.', 'max_temp'),
@@ -227,10 +274,21 @@ export const chatRequestLies = {
       'A request for log probabilities is rejected.',
       body => body.logprobs === true && !('top_logprobs' in body),
     ),
+    'logprobs-if-true-in-streams': inStreams(ignores('Text as logprobs is accepted as false.', 'logprobs', isText)),
+    'logprobs-refused-in-streams': inStreams(
+      rejects(
+        'A request for log probabilities is rejected.',
+        body => body.logprobs === true && !('top_logprobs' in body),
+      ),
+    ),
     'logprobs-off-refused': rejects('A request with logprobs false is rejected.', ({ logprobs }) => logprobs === false),
   },
   'chat.request.top-logprobs': {
     'top-logprobs-below-zero': clamps('top_logprobs below 0 is accepted as 0.', 'top_logprobs', 0, Infinity),
+    'top-logprobs-below-zero-in-streams': inStreams(
+      clamps('top_logprobs below 0 is accepted as 0.', 'top_logprobs', 0, Infinity),
+    ),
+    'top-logprobs-refused-in-streams': refusedInStreams('top_logprobs'),
     'top-logprobs-in-words': ignores('A top_logprobs that is not a number is ignored.', 'top_logprobs', isText),
     'top-logprobs-truncated': truncates('A top_logprobs of 1.5 is accepted as 1.', 'top_logprobs'),
     'top-logprobs-from-one': rejects('A top_logprobs of 0 is rejected.', body => body.top_logprobs === 0),
@@ -241,11 +299,25 @@ export const chatRequestLies = {
       'max_completion_tokens',
       isText,
     ),
+    'bound-in-words-in-streams': inStreams(
+      ignores('A max_completion_tokens that is not a number is ignored.', 'max_completion_tokens', isText),
+    ),
     'bound-from-text': readsText('A max_completion_tokens of "1" is accepted as 1.', 'max_completion_tokens'),
     'bound-truncated': truncates('A max_completion_tokens of 1.5 is accepted as 1.', 'max_completion_tokens'),
   },
   'chat.request.max-tokens': {
     'old-bound-in-words': ignores('A max_tokens that is not a number is ignored.', 'max_tokens', isText),
+    'old-bound-in-words-in-streams': inStreams(
+      ignores('A max_tokens that is not a number is ignored.', 'max_tokens', isText),
+    ),
+    'old-bound-refused-in-streams': inStreams(
+      rejects('max_tokens is rejected as deprecated.', body => Number(body.max_tokens) > 0),
+    ),
+    'old-bound-of-zero-heeded-in-streams': inStreams(
+      reads('A max_tokens of 0 or less ends a completion immediately.', body =>
+        Number(body.max_tokens) <= 0 ? { ...body, max_completion_tokens: 1 } : body,
+      ),
+    ),
     'old-bound-from-text': readsText('A max_tokens of "1" is accepted as 1.', 'max_tokens'),
     'old-bound-of-zero-refused': rejects('A max_tokens of 0 is rejected.', body => body.max_tokens === 0),
     'old-bound-below-zero-refused': rejects('A max_tokens below 0 is rejected.', body => Number(body.max_tokens) < 0),
@@ -271,6 +343,7 @@ export const chatRequestLies = {
   },
   'chat.request.n': {
     'n-in-words': ignores('An n that is not a number is accepted as 1.', 'n', isText),
+    'n-in-words-in-streams': inStreams(ignores('An n that is not a number is accepted as 1.', 'n', isText)),
     'n-from-text': readsText('An n of "1" is accepted as 1.', 'n'),
     'n-truncated': truncates('An n of 1.5 is accepted as 1.', 'n'),
     'one-choice-only': rejects('An n above 1 is rejected.', body => Number(body.n) > 1),
@@ -286,9 +359,14 @@ export const chatRequestLies = {
   },
   'chat.request.prompt-cache-key': {
     'any-cache-key': ignores('A prompt_cache_key that is not a string is ignored.', 'prompt_cache_key', isNumber),
+    'any-cache-key-in-streams': inStreams(
+      ignores('A prompt_cache_key that is not a string is ignored.', 'prompt_cache_key', isNumber),
+    ),
+    'cache-key-refused-in-streams': refusedInStreams('prompt_cache_key'),
     'cache-key-refused': rejects('A prompt_cache_key is rejected.', body => isText(body.prompt_cache_key)),
   },
   'chat.request.unknown-member': {
+    'unknown-member-refused-in-streams': refusedInStreams(unknownMember),
     'unknown-member-refused': rejects('An unknown field is rejected.', body => unknownMember in body),
   },
 } satisfies Lies

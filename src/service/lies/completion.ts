@@ -217,4 +217,40 @@ export const completionLies = {
       prompt_tokens: prompt + details.cache_creation_input_tokens,
     })),
   },
+  'chat.compression': {
+    'never-compressed': always('Nothing is ever compressed.', { encoding: () => null }),
+    'deflate-for-gzip': result(
+      'A client that accepts gzip gets deflate.',
+      'encoding',
+      encoding => encoding && 'deflate',
+    ),
+    'br-for-gzip': result('A client that accepts only gzip gets br.', 'encoding', encoding => encoding && 'br'),
+  },
+  'chat.compression.stream': {
+    'streams-compressed-with-br': result(
+      'Streams are compressed for a client that accepts br.',
+      'encoding',
+      (encoding, accepted, { body }) => (body.kind === 'stream' && accepted?.includes('br') ? 'br' : encoding),
+    ),
+    'streams-compressed': result(
+      'Streams are compressed, and so they arrive in one piece at the end.',
+      'encoding',
+      (encoding, accepted, { body }) => (body.kind === 'stream' && accepted !== undefined ? 'gzip' : encoding),
+    ),
+  },
+  'chat.compression.body': {
+    'compressed-in-name': always('Content-Encoding names an encoding, but the body is not compressed.', {
+      compress: text => Buffer.from(text),
+    }),
+    'compressed-and-cut': result('The last bytes of a compressed body are missing.', 'compress', compressed =>
+      compressed.subarray(0, -8),
+    ),
+  },
+  'header.content-encoding': {
+    'gzip-for-everyone': input(
+      'Completions are compressed whatever the client accepts.',
+      'encoding',
+      (accepted, reply, state) => [accepted ?? 'gzip', reply, state],
+    ),
+  },
 } satisfies Lies

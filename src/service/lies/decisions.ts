@@ -1,5 +1,6 @@
 import type { Contract, Network } from '../../contract/contract.ts'
 import type { Behavior } from '../behavior.ts'
+import type { ParsedItem, RpcResponse } from '../rpc/item.ts'
 import { type LieRow, row } from './lie.ts'
 
 /** The decisions of the service that are functions. */
@@ -46,6 +47,25 @@ export const alsoForward = (
     forwards: (method, network) => honest.forwards(method, network) || isToo(method, network, rpc),
   }))
 
+/** Other decisions on the networks with such a name. */
+export const onNetworks = (
+  text: string,
+  which: RegExp,
+  change: (honest: Behavior) => Partial<Pick<Behavior, 'forwards' | 'itemCredits'>>,
+): LieRow =>
+  row(text, honest => {
+    const there = { ...honest, ...change(honest) }
+    let decides = honest
+    return {
+      network: (slug, networks) => {
+        decides = which.test(slug) ? there : honest
+        return honest.network(slug, networks)
+      },
+      forwards: (...given) => decides.forwards(...given),
+      itemCredits: item => decides.itemCredits(item),
+    }
+  })
+
 /** Forwards a method that resembles one of the allow-list. */
 export const forwardLike = (text: string, isLike: (method: string, listed: string) => boolean): LieRow =>
   alsoForward(text, (method, { family }, { methods }) =>
@@ -75,6 +95,22 @@ export const amend = <Name extends Decision>(
     const changes = typeof fields === 'function' ? fields(...given) : fields
     return amended(decided, changes) as Result<Name>
   })
+
+/** Replaces fields of the responses that fit; undefined removes one. */
+export const amendResponses = (
+  text: string,
+  fits: (original: RpcResponse | undefined, items: readonly ParsedItem[]) => boolean,
+  fields: Fields | ((items: readonly ParsedItem[]) => Fields),
+): LieRow =>
+  result(text, 'responses', (sent, originals, items) =>
+    sent.map((response, index) => {
+      if (!fits(originals[index], items)) return response
+      return amended(response, typeof fields === 'function' ? fields(items) : fields)
+    }),
+  )
+
+export const refuseNetwork = (slug: string): LieRow =>
+  result(`${slug} is refused as unknown.`, 'network', (found, asked) => (asked === slug ? undefined : found))
 
 /** A lie that replaces decisions, whatever they are given. */
 export const always = (text: string, decisions: Partial<Behavior>): LieRow => row(text, () => decisions)

@@ -6,10 +6,12 @@ import {
   alsoForward,
   always,
   amended,
-  type Fields,
+  amendResponses,
   forwardEvmTo,
   forwardInAnyCase,
   forwardLike,
+  onNetworks,
+  refuseNetwork,
   result,
   withoutMethod,
 } from './decisions.ts'
@@ -35,19 +37,6 @@ import {
   withText,
 } from './replies.ts'
 
-/** Replaces fields of the responses that fit; undefined removes one. */
-const amendResponses = (
-  text: string,
-  fits: (original: RpcResponse | undefined, items: readonly ParsedItem[]) => boolean,
-  fields: Fields | ((items: readonly ParsedItem[]) => Fields),
-): LieRow =>
-  result(text, 'responses', (sent, originals, items) =>
-    sent.map((response, index) => {
-      if (!fits(originals[index], items)) return response
-      return amended(response, typeof fields === 'function' ? fields(items) : fields)
-    }),
-  )
-
 const isEvery = (): boolean => true
 const isFailed = (response: RpcResponse | undefined): boolean => response !== undefined && isErrorResponse(response)
 const isSingle = (_: unknown, items: readonly ParsedItem[]): boolean => items.length === 1
@@ -68,11 +57,25 @@ const failing = (text: string, stream: string, fails: (text: string) => boolean)
 /** Clauses that are also violated when unsupported methods are forwarded, since their batches run. */
 const batchClauses: readonly ClauseId[] = ['rpc.batch.rejected', 'rpc.unsupported-method.named']
 
+const everyKind: readonly ClauseId[] = [
+  'rpc.unsupported-method.websocket',
+  'rpc.unsupported-method.filter',
+  'rpc.unsupported-method.keys',
+  'rpc.unsupported-method.family',
+]
+
 /** Forwards methods that must be rejected. */
 const forward = (text: string, methods: readonly string[]): LieRow =>
   alsoViolating(
     batchClauses,
     alsoForward(text, method => methods.includes(method)),
+  )
+
+/** Further kinds of methods that a probe may ask a network for. */
+const anyMethodOn = (name: string, which: RegExp): LieRow =>
+  alsoViolating(
+    [...everyKind, ...batchClauses],
+    onNetworks(`Every method is forwarded to ${name}.`, which, () => ({ forwards: () => true })),
   )
 
 /** Another status for the bad requests with this message. */
@@ -87,13 +90,6 @@ const leftToNode = (text: string, about: string): LieRow =>
     setText('{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"invalid request"}}'),
     setStatus(200),
   )
-
-const everyKind: readonly ClauseId[] = [
-  'rpc.unsupported-method.websocket',
-  'rpc.unsupported-method.filter',
-  'rpc.unsupported-method.keys',
-  'rpc.unsupported-method.family',
-]
 
 const {
   'websocket-only': subscriptions,
@@ -270,15 +266,10 @@ export const rpcLies = {
         forwards: method => !known.includes(method),
       }),
     ),
-    'zksync-takes-any-method': alsoViolating(
-      batchClauses,
-      alsoForward(
-        'EVM networks with a base price of 30 credits forward every method.',
-        (_, { family, baseCredits }) => {
-          return family === 'evm' && baseCredits === 30
-        },
-      ),
-    ),
+    'zksync-takes-any-method': anyMethodOn('zkSync', /^zksync/),
+    'avalanche-takes-any-method': anyMethodOn('Avalanche', /^avalanche/),
+    'solana-devnet-takes-any-method': anyMethodOn('the devnet of Solana', /^solana-devnet/),
+    'starknet-sepolia-takes-any-method': anyMethodOn('Starknet Sepolia', /^starknet-sepolia/),
     'allow-list-with-prototype': alsoForward(
       'Properties of every JavaScript object are on the allow-list.',
       method => method === 'constructor',
@@ -383,9 +374,8 @@ export const rpcLies = {
     ),
   },
   'rpc.network.listed': {
-    'listed-network-refused': result('A network of the list is refused as unknown.', 'network', (found, slug) =>
-      slug === 'polygon-amoy' ? undefined : found,
-    ),
+    'listed-network-refused': refuseNetwork('polygon-amoy'),
+    'starknet-sepolia-refused': refuseNetwork('starknet-sepolia'),
   },
   'rpc.request': {
     'version-left-to-node': leftToNode('Another version of JSON-RPC is forwarded to the node.', 'jsonrpc must'),

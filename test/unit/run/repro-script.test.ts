@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { documentedContract } from '../../../src/contract/documented.ts'
+import { probeOf } from '../../../src/contract/probes.ts'
 import type { Call } from '../../../src/plan/plan.ts'
 import { type Judged, type Repeated, reproScript } from '../../../src/run/repro-script.ts'
 import type { Sequence, SequenceRequest } from '../../../src/run/sequence.ts'
@@ -23,6 +24,7 @@ stages:
   - { name: list, duration: 2s, shape: sequence, calls: [refused] }
 `.replace(/ {2}free:.*\n/, ''),
 })
+const { path } = probeOf('unlisted-method').request(documentedContract)
 const judged: Judged = { plan: { ...plan, target: 'http://127.0.0.1:8402/api/v1' }, contract: documentedContract }
 
 const request = (id: number, changes: Partial<SequenceRequest> = {}): SequenceRequest => ({
@@ -160,8 +162,8 @@ test('where keys are optional, a run that sent one needs one again', () => {
 test('the target comes from TURNPIKE_TARGET, or else from the run', () => {
   const urls = (environment: Readonly<Record<string, string>>) =>
     noted(script([request(1)]), environment).notes.filter(each => each.startsWith('http'))
-  expect(urls(keys)).toEqual(['http://127.0.0.1:8402/api/v1/crypto/rpc/base-sepolia'])
-  expect(urls({ ...keys, TURNPIKE_TARGET: 'https://x.test/v1' })).toEqual(['https://x.test/v1/crypto/rpc/base-sepolia'])
+  expect(urls(keys)).toEqual([`http://127.0.0.1:8402/api/v1${path}`])
+  expect(urls({ ...keys, TURNPIKE_TARGET: 'https://x.test/v1' })).toEqual([`https://x.test/v1${path}`])
 })
 
 const hostileTexts = [
@@ -207,7 +209,7 @@ test.each(hostileTexts)('hostile text runs nothing: %j', text => {
   )
   const { directory, notes } = noted(hostile, keys)
   expect(existsSync(join(directory, 'pwned'))).toBe(false)
-  expect(notes).toContain(`http://x/${text}${documentedContract.paths.rpc.replace('{network}', 'base-sepolia')}`)
+  expect(notes).toContain(`http://x/${text}${path}`)
   expect(notes.some(each => each.startsWith('body=') && JSON.parse(each.slice(5)).input === text)).toBe(true)
 })
 

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../src/contract/documented.ts'
+import { probeOf } from '../../../src/contract/probes.ts'
 import { profileJsonSchema } from '../../../src/contract/profile.ts'
 import { sampleSizeWarning } from '../../../src/plan/describe-plan.ts'
 import { makePlan } from '../../../src/plan/make-plan.ts'
@@ -102,6 +103,27 @@ test('smoke provokes at most 20 refusals per caller, so that none is blocked', (
   )
   expect(callers).toEqual([12, 13, 14, 15])
   expect(stages.flatMap(({ load }) => (load.model === 'sequence' ? load.calls : [])).length).toBeLessThan(20)
+})
+
+test('conformance asks each network of the list for a call, and for a method that is not supported', () => {
+  const { rpc, paths } = documentedContract
+  const { stages, calls } = makePlan(
+    loadScenario('scenarios/conformance.yaml', documentedContract),
+    documentedContract,
+    noFlags,
+  )
+  const [called, refused] = [new Set<string>(), new Set<string>()]
+  for (const name of stages.flatMap(({ load }) => (load.model === 'sequence' ? load.calls : []))) {
+    const call = calls[name]
+    if (call?.kind === 'rpc') called.add(call.network)
+    if (call?.kind !== 'probe') continue
+    const { clause, request } = probeOf(call.probe)
+    const network = request(documentedContract).path.replace(paths.rpc.replace('{network}', ''), '')
+    if (clause === 'rpc.network.listed') called.add(network)
+    if (clause.startsWith('rpc.unsupported-method')) refused.add(network)
+  }
+  const listed = new Set(Object.keys(rpc.networks))
+  expect([called, refused]).toEqual([listed, listed])
 })
 
 test.each([

@@ -12,6 +12,7 @@ import {
   passesEach,
   refused,
   responseOf,
+  streamObserved,
   tokenHeaders,
 } from './observed.ts'
 
@@ -38,6 +39,20 @@ const cut = (tokens: number) => ({
   usage: { prompt_tokens: 200, completion_tokens: tokens, total_tokens: 200 + tokens },
   cost: { usd: 0.0001 + tokens * 0.000002, diem: 0 },
 })
+
+/** A stream that was cut after this many tokens. */
+const streamed = (body: Body, tokens: number) => {
+  const { usage, cost } = cut(tokens)
+  const grammar = [
+    ['role', 1],
+    ['content', tokens],
+    ['finish', 1],
+    ['usage', 1],
+    ['done', 1],
+  ] as const
+  const request = asking(body, { stream: true })
+  return streamObserved({ usage, cost, grammar, finishReasons: ['length'] }, { request })
+}
 
 const unlike = (chat: Partial<Contract['chat']>): Contract => ({
   ...documentedContract,
@@ -87,6 +102,8 @@ describe('valid requests', () => {
       { ...cut(1), choices: [{ ...choice, finish_reason: 'stop' }] },
     ),
     'a completion cut by the limit of the model': taken({ max_tokens: 0 }, cut(120)),
+    'a stream cut by the limit of the model': streamed({ max_tokens: 0 }, 120),
+    'a stream cut by the older limit': streamed({ max_tokens: 1 }, 1),
   })
 
   failsEach({
@@ -149,6 +166,11 @@ describe('valid requests', () => {
       'chat.request.max-tokens',
       'a completion was cut after 1 tokens, expected max_tokens of 0 to be ignored',
       taken({ max_tokens: 0 }, cut(1)),
+    ],
+    'a stream cut by an older token limit of 0': [
+      'chat.request.max-tokens',
+      'a completion was cut after 1 tokens, expected max_tokens of 0 to be ignored',
+      streamed({ max_tokens: 0 }, 1),
     ],
   })
 

@@ -97,6 +97,8 @@ describe('probes', () => {
       ...responseOf(400, { error: 'x'.repeat(256) }),
       bytes: 5000,
     }),
+    'no images, whatever the key is': refused(probe('bad-key-to-images'), 404),
+    'no image without a key': refused(probe('no-key-to-images'), 401),
     'a caller with too many requests': refused(
       probe('batch-too-long'),
       429,
@@ -113,6 +115,16 @@ describe('probes', () => {
       'auth.bearer',
       'bad-key got status 200, expected 401',
       observed(probe('bad-key'), completed()),
+    ],
+    'an image for a bad key': [
+      'auth.bearer',
+      'bad-key-to-images got status 200, expected 401 or 404 or 405 or 410 or 501',
+      observed(probe('bad-key-to-images'), responseOf(200, { images: [] })),
+    ],
+    'the log of limits without a key': [
+      'auth.missing',
+      'no-key-to-limit-logs got status 200, expected 401 or 402',
+      observed(probe('no-key-to-limit-logs'), responseOf(200, { data: [] })),
     ],
     'a bad key that causes a 500': [
       'auth.bearer',
@@ -161,6 +173,11 @@ describe('probes', () => {
       'rpc.alternatives',
       'stateless-logs got status 400, expected 200',
       refused(probe('stateless-logs'), 400),
+    ],
+    'a listed network that is refused': [
+      'rpc.network.listed',
+      'call-on-second-starknet got status 404, expected 200',
+      refused(probe('call-on-second-starknet'), 404),
     ],
     'an accepted unknown network': [
       'rpc.network',
@@ -260,6 +277,20 @@ describe('an accepted probe is judged as the request that it is', () => {
       observed(probe('media-type-with-charset'), completed({ usage: { ...usage, total_tokens: 8 } })),
     ],
   })
+})
+
+test('a family of which no network is listed is asked for nothing', () => {
+  const { 'starknet-mainnet': _, 'starknet-sepolia': __, ...networks } = documentedContract.rpc.networks
+  const without = { ...documentedContract, rpc: { ...documentedContract.rpc, networks } }
+  for (const name of ['evm-method-on-starknet', 'unlisted-method-on-starknet', 'call-on-starknet'] as const) {
+    const unknown = refused(probe(name), 404, { error: 'No such path' })
+    expect([failedClauses(unknown, without), Object.keys(failedClauses(unknown)).length]).toEqual([{}, 1])
+  }
+})
+
+test('a network that only Turnpike assumes may be unknown', () => {
+  const assumed = { ...documentedContract, sources: { 'rpc.networks': 'default' } } as const
+  expect(failedClauses(refused(probe('call-on-solana'), 400), assumed)).toEqual({})
 })
 
 describe('open values of a profile', () => {
