@@ -1,5 +1,14 @@
 import type { Contract } from '../contract.ts'
-import { chatRequest, listRequest, mostExpensiveCall, type Probe, type Probes, rpcItem, rpcRequest } from '../probe.ts'
+import {
+  chatRequest,
+  embeddingRequest,
+  listRequest,
+  mostExpensiveCall,
+  type Probe,
+  type Probes,
+  rpcItem,
+  rpcRequest,
+} from '../probe.ts'
 import { sourceOfValue } from '../sources.ts'
 import { type BadSignIn, badSignIns } from '../wallets.ts'
 
@@ -14,9 +23,24 @@ const signedBy = (as: BadSignIn, request: Probe['request'] = toNode): Probe => (
 })
 
 const toNode = rpcRequest(() => rpcItem('eth_blockNumber'))
+const hello = chatRequest(() => ({}))
 
-/** An address without an owner. */
-const otherAddress = '0x000000000000000000000000000000000000dEaD'
+/** A service need not have embeddings. */
+const embeddingSignedBy = (as: BadSignIn): Probe => {
+  const probe = signedBy(as, embeddingRequest('hello'))
+  const hasEmbeddings = ({ resources }: Contract) => Object.values(resources).some(({ draws }) => draws === 'embedding')
+  return { ...probe, promised: contract => (hasEmbeddings(contract) ? probe.promised(contract) : []) }
+}
+
+/** The balance of an address without an owner. */
+const balanceOf = (address: string): Probe => ({
+  clause: 'wallet.failed',
+  as: 'wallet',
+  draws: null,
+  promised: refusedForOther,
+  names: [],
+  request: listRequest(({ wallets }) => wallets.balancePath.replace('{walletAddress}', address)),
+})
 
 /** The document does not show the status for another wallet. */
 function refusedForOther(contract: Contract): readonly number[] {
@@ -47,16 +71,11 @@ export const walletProbes = {
   'changed-signature-sign-in': signedBy('changed-signature-sign-in'),
   'changed-text-sign-in': signedBy('changed-text-sign-in'),
   'unreadable-sign-in': signedBy('unreadable-sign-in'),
-  'expired-sign-in-to-chat': signedBy(
-    'expired-sign-in',
-    chatRequest(() => ({})),
-  ),
-  'balance-of-another-wallet': {
-    clause: 'wallet.failed',
-    as: 'wallet',
-    draws: null,
-    promised: refusedForOther,
-    names: [],
-    request: listRequest(({ wallets }) => wallets.balancePath.replace('{walletAddress}', otherAddress)),
-  },
+  'expired-sign-in-to-chat': signedBy('expired-sign-in', hello),
+  'repeated-sign-in-to-chat': signedBy('repeated-sign-in', hello),
+  'changed-signature-sign-in-to-chat': signedBy('changed-signature-sign-in', hello),
+  'expired-sign-in-to-embeddings': embeddingSignedBy('expired-sign-in'),
+  'changed-signature-sign-in-to-embeddings': embeddingSignedBy('changed-signature-sign-in'),
+  'balance-of-another-wallet': balanceOf('0x000000000000000000000000000000000000dEaD'),
+  'balance-of-another-solana-wallet': balanceOf('11111111111111111111111111111111'),
 } as const satisfies Probes

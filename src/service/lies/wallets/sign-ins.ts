@@ -15,9 +15,11 @@ import {
   setText,
 } from '../replies.ts'
 
-/** Accepts what should be refused for this reason. */
-const accept = (text: string, reason: SignInRefusal): LieRow =>
-  result(text, 'signInRefusal', refusal => (refusal === reason ? null : refusal))
+/** Accepts what should be refused for this reason, at paths with this part. */
+const accept = (text: string, reason: SignInRefusal, part = ''): LieRow =>
+  result(text, 'signInRefusal', (refusal, _, { request }) =>
+    refusal === reason && request?.path.includes(part) === true ? null : refusal,
+  )
 
 /** Refuses valid sign-ins that fit. */
 const refuse = (text: string, fits: (attempt: SignInAttempt) => boolean): LieRow =>
@@ -105,6 +107,15 @@ export const signInLies = {
     'any-domain-will-do': accept('A sign-in for any domain is accepted.', 'domain'),
     'any-chain-will-do': accept('A sign-in on any chain is accepted.', 'chain'),
     'any-signature-will-do': accept('Signatures are not checked.', 'signature'),
+    'used-nonce-accepted-for-chat': accept('Completions accept a nonce again.', 'replayed', '/chat/'),
+    'any-signature-will-do-for-chat': accept('Completions do not check signatures.', 'signature', '/chat/'),
+    'any-signature-will-do-for-embeddings': accept('Embeddings do not check signatures.', 'signature', '/embeddings'),
+    'expired-sign-in-accepted-for-embeddings': accept('Embeddings accept expired sign-ins.', 'expired', '/embeddings'),
+    'balance-of-any-solana-wallet': result(
+      'A wallet may read the balance of any other on Solana.',
+      'mayReadBalance',
+      (mayRead, _, address) => mayRead || !address.startsWith('0x'),
+    ),
     'balance-of-any-wallet': always('A wallet may read the balance of any other.', { mayReadBalance: () => true }),
     'failed-sign-in-is-500': replies(
       'A sign-in that is not valid returns 500.',
