@@ -138,7 +138,7 @@ describe.concurrent('no discovery request is sent', () => {
     ['a budget that is too small', ['--budget-usd', '0.000001'], 'budget: got $0.000001'],
     ['a directory that holds a run', ['--out', 'taken'], 'a directory that holds a run'],
     ['an invalid address', ['--metrics', 'nowhere'], '--metrics: got "nowhere"'],
-    ['too few keys', ['--keys', 'one'], 'got 1 key, expected 2'],
+    ['a key twice', ['--keys', 'one,one'], 'got a key twice'],
   ])('for a run that is rejected for %s', async ([, flags, text], { onTestFinished }) => {
     const { target, request } = await startTarget(onTestFinished, 200, '{}')
     const out = join(freshDirectory(), 'out')
