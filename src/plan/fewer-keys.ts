@@ -15,7 +15,7 @@ type Shrunk = { readonly scenario: Scenario; readonly fewerKeys: FewerKeys }
 type Place = { readonly firstCaller: number; readonly callers: number }
 
 /**
- * Shrinks a scenario to the keys that there are; null if they suffice, or if the scenario needs all of its callers. `planOf`:
+ * Shrinks a scenario to the keys that there are; null if they suffice, or if they are too few for any of it. `planOf`:
  * the plan of a scenario. What is judged stays as strict, and what is not judged is listed.
  */
 export function withFewerKeys(
@@ -56,7 +56,8 @@ export function withFewerKeys(
     thresholds: [],
   })
   const choices = placings.flatMap(placed => ratios.map(ratio => ({ placed, ratio })))
-  const chosen = choices.find(each => isWithinLimits(planOf(shrink(each)), whole)) ?? choices.at(-1)
+  const fitsInto = (usable: number) => choices.find(each => isWithinLimits(planOf(shrink(each)), whole, usable))
+  const chosen = fitsInto(usableRatio) ?? fitsInto(1)
   if (chosen === undefined) return null
   const shrunk = shrink(chosen)
   const plan = planOf(shrunk)
@@ -80,7 +81,7 @@ const needsAllCallers = ({ shape }: Stage): boolean => shape === 'capacity' || s
 /** The shares of an absolute rate to try; 0: no more than the share of the keys. */
 const ratios = [1, 0.75, 0.5, 0.35, 0.25, 0.15, 0.1, 0] as const
 
-/** How much of a limit a key may use for callers whose requests it sends too. */
+/** How much of a limit a key should use for callers whose requests it sends too. */
 const usableRatio = 0.6
 
 /** A number, and each half of the one before, down to 0. */
@@ -136,13 +137,14 @@ function placeOf(
   const places = callersOf(stage).flatMap(caller => {
     if (caller >= keyed) return [caller - keyed + accounts]
     const other = others.get(caller)
-    if (other !== undefined) return [Math.floor((other * room) / others.size)]
+    if (other !== undefined) return [other % room]
     const at = provoking.get(caller) ?? taken
     return at < taken ? [accounts - taken + at] : []
   })
   if (places.length === 0) return null
-  const firstCaller = Math.min(...places)
-  return { firstCaller, callers: Math.max(...places) - firstCaller + 1 }
+  const callers = new Set(places).size
+  // Of keys that are apart, the last one stands: it may be that of a provoking caller.
+  return { firstCaller: Math.max(...places) - callers + 1, callers }
 }
 
 function pauseFor(stage: Stage): Stage {
@@ -183,14 +185,14 @@ function scaled(stage: Stage, ratio: number, share: number): Stage {
   }
 }
 
-/** Whether no key uses more of a limit than a caller of the whole scenario, or than it may. The same holds of failures. */
-function isWithinLimits({ forecast }: Plan, { forecast: whole }: Plan): boolean {
+/** Whether no key uses more of a limit than a caller of the whole scenario, or than `usable` of it. The same holds of failures. */
+function isWithinLimits({ forecast }: Plan, { forecast: whole }: Plan, usable: number): boolean {
   const usedOf = (row: Plan['forecast']['limits'][number]) =>
     whole.limits.find(({ stage, scope }) => stage === row.stage && scope === row.scope)?.perMinute ?? 0
   const failedIn = (name: string) => whole.failures.find(({ stage }) => stage === name)?.expected ?? 0
   return (
-    forecast.limits.every(row => row.perMinute <= Math.max(row.limit * usableRatio, usedOf(row)) * (1 + 1e-9)) &&
-    forecast.failures.every(row => row.expected <= Math.max(row.tolerated / 2, failedIn(row.stage)))
+    forecast.limits.every(row => row.perMinute <= Math.max(row.limit * usable, usedOf(row)) * (1 + 1e-9)) &&
+    forecast.failures.every(row => row.expected <= Math.max(row.tolerated * usable, failedIn(row.stage)))
   )
 }
 
@@ -200,6 +202,7 @@ function isKept(threshold: Threshold, plan: Plan, whole: Plan): boolean {
   const rowsOf = ({ forecast }: Plan) =>
     forecast.calls.filter(row => row.call === (call ?? row.call) && row.stage === (stage ?? row.stage))
   const requestsOf = (each: Plan) => rowsOf(each).reduce((sum, { requests }) => sum + requests, 0)
+  if (stage !== null && !plan.stages.some(({ name }) => name === stage)) return false
   if ((call !== null || stage !== null) && rowsOf(plan).length === 0) return rowsOf(whole).length === 0
   if (sampleSizeWarning(plan, threshold) !== null) return sampleSizeWarning(whole, threshold) !== null
   const isAmount = measure.kind !== 'timing' && measure.kind !== 'ratio' && measure.kind !== 'capacity'

@@ -120,8 +120,39 @@ describe('a plan for fewer keys than callers', () => {
       [1, 1],
       [2, 1],
       [1, 1],
-      [0, 3],
+      [1, 2],
     ])
+  })
+
+  test('has no stage of more callers than the scenario, wherever their keys are', () => {
+    const stages = `
+  - { name: over, duration: 2s, shape: burst, size: 120% of tier, exceed-tier: true, first-caller: 4, callers: 1, mix: { rpc: 1 } }
+  - { name: calls, duration: 2s, shape: sequence, first-caller: 3, callers: 2, calls: [xs] }`
+    expect(
+      planOf(scenario(stages), [1, 1, 1, 1, 1]).stages.map(({ firstCaller, callers }) => [firstCaller, callers]),
+    ).toEqual([
+      [4, 1],
+      [3, 2],
+    ])
+  })
+
+  test('is the whole plan, which the run then refuses, if a key would exceed a limit that no caller exceeds', () => {
+    const burst = (name: string, caller: number) =>
+      `  - { name: ${name}, duration: 2s, shape: burst, size: 60% of tier, first-caller: ${caller}, callers: 1, mix: { xs: 1 } }`
+    const bursts = scenario(`${burst('one', 0)}\n${burst('other', 1)}`)
+    expect(planOf(bursts, [1])).toEqual(planOf(bursts, null))
+    expect(
+      planOf(
+        bursts,
+        Array.from({ length: 9 }, () => 1),
+      ).fewerKeys,
+    ).toMatchObject({ given: 9, leftOut: [] })
+  })
+
+  test('keeps no threshold of a pause before the first stage', () => {
+    const stages = `  - { name: before, duration: 2s, shape: pause }\n${steady('2/s')}`
+    const plan = planOf(scenario(stages, "[{ expect: 'dropped in before == 0', why: Because. }]"), [1])
+    expect(plan.thresholds.every(({ stage }) => plan.stages.some(({ name }) => name === stage))).toBe(true)
   })
 
   test('keeps all wallets', () => {
