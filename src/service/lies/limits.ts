@@ -216,6 +216,8 @@ export const limitLies = {
     'one-request-too-many': admit('A window admits one request more than its limit.', limit => limit + 1),
     'one-request-too-many-later': fromSecondWindow('Every window but the first admits one request more.', 1),
     'a-tenth-too-many': admit('A window admits a tenth more than its limit.', limit => Math.ceil(limit * 1.1)),
+    'five-more-of-tiers-s-and-m': admit('Tiers S and M admit 5 more.', of => of + ([50, 75].includes(of) ? 5 : 0)),
+    'no-limit-of-tier-xs': admit('Tier XS has no limit.', of => (of === 500 ? Number.POSITIVE_INFINITY : of)),
     'limit-checked-then-counted': row(
       'Requests that arrive within 5 ms of each other do not count against each other.',
       honest => {
@@ -290,6 +292,7 @@ export const limitLies = {
   'limit.requests.not-early': {
     'one-request-too-few': admit('A window admits one request fewer than its limit.', limit => limit - 1),
     'one-request-too-few-later': fromSecondWindow('Every window but the first admits one request fewer.', -1),
+    'five-fewer-of-tiers-s-and-m': admit('Tiers S and M admit 5 fewer.', of => of - ([50, 75].includes(of) ? 5 : 0)),
     'partners-rejected-as-others': admit('Partners are rejected at the usual limit of tier S.', limit =>
       limit === 150 ? 75 : limit,
     ),

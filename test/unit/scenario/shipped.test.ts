@@ -17,7 +17,10 @@ const beyond: Readonly<Record<string, readonly string[]>> = {
   'abuse-block': ['rate-limited', '(run)'],
   races: ['whole-limit', '(run)'],
   'partner-tiers': ['up-to-large', '(run)'],
-  'rate-limit': ['up-to-chat', 'up-to-rpc', 'second-chat', 'second-rpc', '(run)', '(run)'],
+  'rate-limit': [
+    ...['up-to-chat', 'up-to-rpc', 'up-to-small', 'up-to-extra-small', 'up-to-medium', 'second-chat', 'second-rpc'],
+    ...Array.from({ length: 5 }, () => '(run)'),
+  ],
 }
 /** Scenarios that wait for the end of a window or of a second block, search for a rate, or need many samples. */
 const maxMs: Readonly<Record<string, number>> = {
