@@ -82,7 +82,7 @@ function fewerKeysNote({ fewerKeys }: Plan): readonly string[] {
   if (fewerKeys == null) return []
   const { given, of, leftOut } = fewerKeys
   const left = leftOut.length === 0 ? '' : ` Left out: ${leftOut.join(', ')}.`
-  return [`With ${plural(given, 'key')} for ${plural(of, 'caller')}, less was sent.${left}`]
+  return [`The run had ${plural(given, 'key')} for ${plural(of, 'caller')}.${left}`]
 }
 
 /**

@@ -225,7 +225,7 @@ export function describeOnly({ names, clauses: judged, calls, leftOut }: OnlyPla
 
 /** In one line: how many keys there are, and what is not judged for that reason. */
 export const describeFewerKeys = ({ given, of, leftOut }: FewerKeys): string =>
-  `${given} for ${of} callers, so the plan sends less${leftOut.length === 0 ? '' : `; leaves out ${leftOut.join(', ')}`}`
+  `${given} for ${of} callers${leftOut.length === 0 ? '' : `; leaves out ${leftOut.join(', ')}`}`
 
 /** In one line: which limits rates use, and what the target published. */
 export function describeLimits({ by, discovery, scopes }: LimitsPlan): string {

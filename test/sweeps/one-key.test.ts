@@ -42,7 +42,7 @@ test.each(todays(seeds, 3))('$name with one key and seed $seed passes an honest 
   expect([report.verdict, report.findings], report.reasons.join('\n')).toEqual(['pass', []])
   const { given, leftOut } = report.plan?.fewerKeys ?? { given: 0, leftOut: [] }
   expect(given).toBe(1)
-  expect(report.reasons.at(-1)).toContain(`With 1 key for `)
+  expect(report.reasons.at(-1)).toContain('The run had 1 key for ')
   for (const each of leftOut) expect(report.reasons.at(-1)).toContain(each)
 })
 
