@@ -28,7 +28,7 @@ export const walletClauses = {
   'wallet.top-up.offer': [
     '4.1',
     'wallet-offers',
-    'A top-up without a payment gets the accepted payments, as accepts. Each of them is complete.',
+    'A top-up without a payment gets the accepted payments, as accepts. Each is complete, and not below the minimum.',
     { needs: 'a call of the kind top-up', exercisedBy: 'top-up', evenIfRefused: true },
   ],
   'wallet.top-up.rails': [

@@ -3,6 +3,7 @@ import { sourceOfValue } from '../../contract/sources.ts'
 import type { Rail, WalletTerms } from '../../contract/wallets.ts'
 import { quote } from '../../lib/format.ts'
 import { type JsonObject, toObject } from '../../lib/json.ts'
+import { pico } from '../../lib/money.ts'
 import type { ObservedResponse } from '../../observation/observation.ts'
 import {
   challengeIn,
@@ -65,13 +66,22 @@ function judgeOffer(status: number, accepts: unknown, contract: Contract, expect
     expect('wallet.top-up.offer', false, () => `a top-up without a payment got ${got}, expected a list of payments`)
     return false
   }
-  const incomplete = accepts.map(each => missingIn(each, contract.wallets)).find(missing => missing.length > 0) ?? []
-  expect(
-    'wallet.top-up.offer',
-    incomplete.length === 0,
-    () => `a payment of accepts lacks a valid ${incomplete.join(', ')}, expected each to be complete`,
-  )
+  const wrong = accepts.map(each => wrongOffer(each, contract.wallets)).find(each => each !== null)
+  expect('wallet.top-up.offer', wrong === undefined, () => `a payment of accepts ${wrong}`)
   return true
+}
+
+/** What is wrong about an entry of `accepts`, and what was expected; null: nothing. */
+function wrongOffer(entry: unknown, terms: WalletTerms): string | null {
+  const missing = missingIn(entry, terms)
+  if (missing.length > 0) return `lacks a valid ${missing.join(', ')}, expected each to be complete`
+  const { minimumUsd } = terms.topUp
+  const decimals = railOf(toObject(entry)?.network, terms)?.[1].decimals
+  const amount = amountOf(toObject(entry) ?? {})
+  // The digits of an unknown token are unknown.
+  if (decimals === undefined || BigInt(`${amount}`) * pico('1') >= pico(minimumUsd) * 10n ** BigInt(decimals))
+    return null
+  return `asks for ${amount} of the smallest unit, expected at least ${minimumUsd} USD`
 }
 
 const addresses: Readonly<Record<Rail['family'], RegExp>> = {

@@ -175,6 +175,7 @@ export const signInLies = {
       dropHeaders('payment-required'),
     ),
     'offer-without-amount': amendOffers('An offered payment has no amount.', { amount: undefined }),
+    'offer-below-the-minimum': amendOffers('An offered payment is of 1 USD.', { amount: '1000000' }),
     'offer-without-token-name': amendOffers('An offered payment does not name its token.', { extra: {} }),
   },
   'wallet.top-up.rails': {

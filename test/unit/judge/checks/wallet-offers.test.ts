@@ -94,6 +94,7 @@ describe('an offer to pay', () => {
     'of x402 version 1': accepting({ ...onBase, amount: undefined, maxAmountRequired: '5000000' }, onSolana),
     'in the header, beside an empty body': offer({}, requirements),
     'in the header, beside an error': offer({ error: 'Payment required' }, requirements),
+    'above the minimum': accepting({ ...onBase, amount: '5000001' }, onSolana),
     'whose header is a bare list of payments': offer(requirements, requirements.accepts),
     'whose header names no resource': offer(requirements, { ...requirements, resource: undefined }),
     'whose header has the payments in another order': offer(requirements, {
@@ -129,6 +130,11 @@ describe('an offer to pay', () => {
       'wallet.top-up.offer',
       'a payment of accepts lacks a valid amount, expected each to be complete',
       accepting({ ...onBase, amount: '5.00' }, onSolana),
+    ],
+    'below the minimum': [
+      'wallet.top-up.offer',
+      'a payment of accepts asks for 4999999 of the smallest unit, expected at least 5 USD',
+      accepting(onBase, { ...onSolana, amount: '4999999' }),
     ],
     'without the name that an EVM wallet signs': [
       'wallet.top-up.offer',
