@@ -86,7 +86,10 @@ export const completionLies = {
         { content: '', tool_calls: undefined },
       ),
     ),
-    'tool-calls-not-streamed': events('A stream that ends with a tool call lacks the call.', withoutPart('tool-call')),
+    'tool-calls-not-streamed': alsoViolating(
+      ['parameters.documents'],
+      events('A stream that ends with a tool call lacks the call.', withoutPart('tool-call')),
+    ),
   },
   'chat.json.arguments': {
     'arguments-cut-in-a-crowd': inCrowd(
