@@ -90,7 +90,8 @@ describe('no clause fails for the honest service', () => {
   describe.each(limiterAlgorithms)('when its limits are those of a %s, which the judges do not know', algorithm => {
     const of = (contract: Contract): Contract => ({ ...contract, limits: { ...contract.limits, algorithm } })
     const shortWindows = loadProfile('scenarios/profiles/short-windows.yaml')
-    test.each(todays([1, 2], 2))('and a run exceeds them, seed %i', async seed => {
+    const isToday = todays(limiterAlgorithms, 3).includes(algorithm)
+    test.each(isToday ? todays([1, 2], 2) : [])('and a run exceeds them, seed %i', async seed => {
       for (const contract of [documentedContract, shortWindows]) {
         for (const network of [undefined, jittered(seed)]) {
           const run = { seed, scenario: 'scenarios/rate-limit.yaml', contract, serviceContract: of(contract) }
@@ -110,7 +111,7 @@ describe('no clause fails for the honest service', () => {
     })
   })
 
-  test.each(limiterAlgorithms)('but blatant lies are told by a service with a %s too', async algorithm => {
+  test.each(todays(limiterAlgorithms, 3))('but blatant lies are told by a service with a %s too', async algorithm => {
     const serviceContract = { ...documentedContract, limits: { ...documentedContract.limits, algorithm } }
     for (const [name, clause] of blatantLies) {
       const lie = lieByName(name)
