@@ -11,6 +11,11 @@ export type Clock = {
   readonly at: (dueMs: number, wake: () => void) => Cancel
   /** Like `at`, but less late, for events whose time is measured. It costs up to two milliseconds of CPU. */
   readonly atPrecisely: (dueMs: number, wake: () => void) => Cancel
+  /**
+   * Wakes the first that `atPrecisely` waits for if it is due at `nowMs`, once the work in progress has returned. Call it between
+   * pieces of long work. What was due when it was given waits for the next turn of the event loop.
+   */
+  readonly wakeDue: (nowMs: number) => void
 }
 
 export type Cancel = () => void
@@ -31,30 +36,135 @@ export function systemClock(): Clock {
       const timer = setTimeout(wake, Math.max(0, Math.ceil(dueMs - nowMs())))
       return () => clearTimeout(timer)
     },
-    atPrecisely: (dueMs, wake) => wakePrecisely(nowMs, dueMs, wake),
+    ...preciseTimers(nowMs),
   }
+}
+
+/** `wake` is null once the timer has fired or was cancelled. `order`: of creation. */
+export type Timer = { readonly dueMs: number; readonly order: number; wake: (() => void) | null }
+
+const isBefore = (a: Timer, b: Timer): boolean => a.dueMs < b.dueMs || (a.dueMs === b.dueMs && a.order < b.order)
+
+/** A binary heap with the next timer first. */
+export function createTimers() {
+  const heap: Timer[] = []
+  const at = (index: number): Timer => heap[index] as Timer
+  const swap = (a: number, b: number) => {
+    const moved = at(a)
+    heap[a] = at(b)
+    heap[b] = moved
+  }
+  const removeFirst = () => {
+    const last = heap.pop()
+    if (last === undefined || heap.length === 0) return
+    heap[0] = last
+    for (let parent = 0; ; ) {
+      const left = 2 * parent + 1
+      if (left >= heap.length) break
+      const right = left + 1
+      const least = right < heap.length && isBefore(at(right), at(left)) ? right : left
+      if (!isBefore(at(least), at(parent))) break
+      swap(least, parent)
+      parent = least
+    }
+  }
+  /** The next timer that has not been cancelled. */
+  const first = (): Timer | undefined => {
+    while (heap[0]?.wake === null) removeFirst()
+    return heap[0]
+  }
+  return {
+    first,
+    add: (timer: Timer) => {
+      heap.push(timer)
+      for (let child = heap.length - 1; child > 0; ) {
+        const parent = (child - 1) >> 1
+        if (!isBefore(at(child), at(parent))) break
+        swap(child, parent)
+        child = parent
+      }
+    },
+    /** Removes the next timer if it is due. */
+    takeDue: (nowMs: number): Timer | null => {
+      const timer = first()
+      if (timer === undefined || timer.dueMs > nowMs) return null
+      removeFirst()
+      return timer
+    },
+  }
+}
+
+/** Wakes the one who waits for this timer, once. */
+export function fire(timer: Timer): void {
+  const { wake } = timer
+  timer.wake = null
+  wake?.()
 }
 
 /** A timer of one millisecond may fire after two. */
 const coarseMs = 2
 
 /** Uses a timer while it cannot be late, then polls once per turn of the event loop, so that other work goes on. */
-function wakePrecisely(nowMs: () => number, dueMs: number, wake: () => void): Cancel {
-  let timer: NodeJS.Timeout | undefined
+function preciseTimers(nowMs: () => number): Pick<Clock, 'atPrecisely' | 'wakeDue'> {
+  const waiting = createTimers()
+  /** Those that were due when they were given. */
+  let overdue: Timer[] = []
+  let order = 0
+  let timeout: NodeJS.Timeout | undefined
+  /** When the timeout has to come; infinite: there is none. */
+  let timeoutForMs = Number.POSITIVE_INFINITY
   let turn: NodeJS.Immediate | undefined
-  const wait = (): void => {
-    const leftMs = dueMs - nowMs()
-    if (leftMs > coarseMs) timer = setTimeout(check, Math.floor(leftMs) - 1)
-    else turn = setImmediate(check)
+  let isWaking = false
+
+  const arm = (): void => {
+    if (turn !== undefined) return
+    const first = waiting.first()
+    const nextMs = overdue.length > 0 ? 0 : (first?.dueMs ?? Number.POSITIVE_INFINITY)
+    if (nextMs === timeoutForMs) return
+    clearTimeout(timeout)
+    timeoutForMs = Number.POSITIVE_INFINITY
+    if (nextMs === Number.POSITIVE_INFINITY) return
+    const leftMs = nextMs - nowMs()
+    if (leftMs <= coarseMs) {
+      turn = setImmediate(onTurn)
+      return
+    }
+    timeoutForMs = nextMs
+    timeout = setTimeout(onTurn, Math.floor(leftMs) - 1)
   }
-  const check = (): void => {
-    if (nowMs() >= dueMs) wake()
-    else wait()
+  const onTurn = (): void => {
+    turn = undefined
+    timeoutForMs = Number.POSITIVE_INFINITY
+    const atMs = nowMs()
+    // What these add waits for another turn.
+    const due = overdue
+    overdue = []
+    for (let timer = waiting.takeDue(atMs); timer !== null; timer = waiting.takeDue(atMs)) due.push(timer)
+    for (const timer of due) fire(timer)
+    arm()
   }
-  wait()
-  return () => {
-    clearTimeout(timer)
-    clearImmediate(turn)
+  return {
+    atPrecisely: (dueMs, wake) => {
+      const timer: Timer = { dueMs, order: order++, wake }
+      if (dueMs <= nowMs()) overdue.push(timer)
+      else waiting.add(timer)
+      arm()
+      return () => {
+        if (timer.wake === null) return
+        timer.wake = null
+        arm()
+      }
+    },
+    wakeDue: atMs => {
+      const first = waiting.first()
+      if (isWaking || first === undefined || first.dueMs > atMs) return
+      isWaking = true
+      queueMicrotask(() => {
+        isWaking = false
+        const timer = waiting.takeDue(atMs)
+        if (timer !== null) fire(timer)
+      })
+    },
   }
 }
 
@@ -117,6 +227,7 @@ export function clockFromEpoch({ machineMs, wallMs }: Epoch): Clock {
     wallMs: () => wallMs + nowMs(),
     at: (dueMs, wake) => own.at(dueMs - aheadMs, wake),
     atPrecisely: (dueMs, wake) => own.atPrecisely(dueMs - aheadMs, wake),
+    wakeDue: atMs => own.wakeDue(atMs - aheadMs),
   }
 }
 

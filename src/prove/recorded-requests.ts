@@ -86,7 +86,13 @@ function replay(
 ): boolean {
   let [nowMs, wallMs] = [0, requests[0]?.wallMs ?? 0]
   const never = () => () => {}
-  const service = createOther({ nowMs: () => nowMs, wallMs: () => wallMs, at: never, atPrecisely: never })
+  const service = createOther({
+    nowMs: () => nowMs,
+    wallMs: () => wallMs,
+    at: never,
+    atPrecisely: never,
+    wakeDue: never,
+  })
   const replies: (Reply | null)[] = []
   return requests.every(event => {
     nowMs = event.nowMs

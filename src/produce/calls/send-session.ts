@@ -63,7 +63,7 @@ async function sendLine(
       from === null
         ? arrival.dueMs
         : inMicroseconds(Math.max(from.endMs + waitMsBefore(turn, history), from.earliestMs))
-    if (from !== null) await sleepPreciselyUntil(context.clock, dueMs, context.stop)
+    if (dueMs > context.clock.nowMs()) await sleepPreciselyUntil(context.clock, dueMs, context.stop)
     if (from !== null && context.stop.aborted) {
       dropTurns(arrival, number, end, 'interrupted', context)
       break

@@ -59,7 +59,7 @@ export function createSaturate({
   const base = { host, pathPrefix: pathname.replace(/\/+$/, '') }
   const onAbort = createAbortListeners()
   const watch = createDeadlineWatch(clock)
-  const callLater = createFairQueue(clock)
+  const { callLater } = createFairQueue(clock)
   const batchWrite = batchWrites()
 
   return (next, connections, signal) =>

@@ -215,11 +215,17 @@ const minBatch = 16
 /** The share of the waiting callbacks that runs in a row, so that they wait for a few turns even if ever more come. */
 const share = 1 / 2
 
+export type FairQueue = {
+  readonly callLater: (callback: () => void) => void
+  /** Runs the one that has waited longest now, if there is one. */
+  readonly callOne: () => void
+}
+
 /**
  * Runs callbacks after all responses that have arrived are read and stamped. Work on one response delays the stamps of
  * the responses that wait in the kernel. After a stall there are many, and the delay would count as their latency.
  */
-export function createFairQueue(clock: Clock): (callback: () => void) => void {
+export function createFairQueue(clock: Clock): FairQueue {
   let waiting: (() => void)[] = []
   let isScheduled = false
   const schedule = () => {
@@ -234,8 +240,11 @@ export function createFairQueue(clock: Clock): (callback: () => void) => void {
     if (waiting.length > 0) schedule()
     for (const callback of ready) callback()
   }
-  return callback => {
-    waiting.push(callback)
-    if (!isScheduled) schedule()
+  return {
+    callLater: callback => {
+      waiting.push(callback)
+      if (!isScheduled) schedule()
+    },
+    callOne: () => waiting.shift()?.(),
   }
 }

@@ -43,14 +43,24 @@ export function undiciTransport({ baseUrl, clock, maxConnections, tls }: UndiciT
   const pathPrefix = base.pathname.replace(/\/+$/, '')
   const watch = createDeadlineWatch(clock)
   const onAbort = createAbortListeners()
-  const callLater = createFairQueue(clock)
+  const { callLater, callOne } = createFairQueue(clock)
   const carriers = new Map<Connection, Carrier>()
   let closed = false
+  let chunks = 0
+
+  /**
+   * Streams that arrive must not delay what is due. One turn of the event loop may read hundreds of chunks, so that what is due is
+   * sent between them, once the parser of undici has returned.
+   */
+  const afterChunk = (): void => {
+    clock.wakeDue(clock.nowMs())
+    if (++chunks % chunksPerResponse === 0) queueMicrotask(callOne)
+  }
 
   const carrierOf = (connection: Connection): Carrier => {
     let carrier = carriers.get(connection)
     if (carrier === undefined) {
-      carrier = createCarrier(connection, clock, () => connections.release(connection))
+      carrier = createCarrier(connection, clock, afterChunk, () => connections.release(connection))
       carriers.set(connection, carrier)
     }
     return carrier
@@ -103,6 +113,9 @@ export function undiciTransport({ baseUrl, clock, maxConnections, tls }: UndiciT
   }
 }
 
+/** Between as many chunks of streams, one complete response is handed on. Its work delays the stamps of further chunks. */
+const chunksPerResponse = 8
+
 const notSent = (atMs: number): Exchange => ({
   sentMs: atMs,
   headersMs: null,
@@ -138,7 +151,7 @@ type Carrier = {
  * undici is done; the connection is released only when undici is done. There is one handler for all exchanges of a
  * connection, because the closures of a handler for each would be a tenth of the garbage of a request.
  */
-function createCarrier(connection: Connection, clock: Clock, release: () => void): Carrier {
+function createCarrier(connection: Connection, clock: Clock, afterChunk: () => void, release: () => void): Carrier {
   let current: Sending | null = null
 
   /** Whether the target seems to have closed a kept connection before it had the request. */
@@ -175,6 +188,7 @@ function createCarrier(connection: Connection, clock: Clock, release: () => void
     onData: bytes => {
       if (current === null) return true
       onBody(current.recorder, bytes)
+      if (current?.recorder.onStreamBytes) afterChunk()
       return !current?.recorder.silent
     },
     onComplete: () => {

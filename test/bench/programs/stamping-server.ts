@@ -4,8 +4,15 @@ import { createPacer, readRequests } from '../../../src/calibration/server.ts'
 import { createCalibrationAccount, limitsResponse, streamTexts } from '../../../src/calibration/server-answers.ts'
 import { monotonicOriginMs, systemClock } from '../../../src/lib/clock.ts'
 
-/** What the server knows about a stream, on the monotonic clock of the machine. */
-export type ServedStream = TokenStamps & { readonly arrivedMs: number; readonly openedMs: number }
+/**
+ * What the server knows about a stream, on the monotonic clock of the machine. `previousEndMs`: when it wrote the end of the
+ * answer before it in the same session; null: it is the first turn.
+ */
+export type ServedStream = TokenStamps & {
+  readonly arrivedMs: number
+  readonly openedMs: number
+  readonly previousEndMs: number | null
+}
 
 /**
  * The calibration server, which also keeps its stamps, so that a run of the shipped command can be compared with them.
@@ -19,6 +26,16 @@ const account = createCalibrationAccount(clock)
 const pacer = createPacer({ clock, perSecond, tokensPerWrite })
 const streams = new Map<string, ServedStream>()
 
+/** When the latest answer of a session was written to its end. No two sessions begin with the same text. */
+const endedMs = new Map<string, number>()
+
+/** The text that a session begins with, and whether this turn is its first. */
+function sessionIn(body: string): { readonly opening: string; readonly isFirst: boolean } {
+  const { messages }: { messages: readonly { role: string; content: unknown }[] } = JSON.parse(body)
+  const said = messages.filter(({ role }) => role === 'user')
+  return { opening: JSON.stringify(said[0]?.content), isFirst: said.length === 1 }
+}
+
 const server = createServer(socket => {
   socket.setNoDelay(true)
   socket.on('error', () => socket.destroy())
@@ -26,7 +43,7 @@ const server = createServer(socket => {
     if (!socket.destroyed) socket.write(text)
     return !socket.destroyed
   }
-  const read = readRequests(({ method }) => {
+  const read = readRequests(({ method, body }) => {
     const arrivedMs = originMs + clock.nowMs()
     if (method !== 'POST') {
       write(limitsResponse(account.draw(0)))
@@ -35,7 +52,9 @@ const server = createServer(socket => {
     const state = account.draw(tokens)
     const texts = streamTexts(state, tokens)
     const openedMs = originMs + clock.nowMs()
-    const stream: ServedStream = { arrivedMs, openedMs, writtenMs: [], lateMs: [] }
+    const { opening, isFirst } = sessionIn(body)
+    const previousEndMs = isFirst ? null : (endedMs.get(opening) ?? null)
+    const stream: ServedStream = { arrivedMs, openedMs, previousEndMs, writtenMs: [], lateMs: [] }
     streams.set(`${state.serial}-MET`, stream)
     write(texts.opening)
     const tokenTexts: typeof texts.tokens = (count, stamp) => {
@@ -43,6 +62,7 @@ const server = createServer(socket => {
         stream.writtenMs.push(stamp.writtenMs)
         stream.lateMs.push(stamp.lateMs)
       }
+      if (stream.writtenMs.length === tokens) endedMs.set(opening, stamp.writtenMs)
       return texts.tokens(count, stamp)
     }
     pacer.begin(write, { ...texts, tokens: tokenTexts }, tokens)

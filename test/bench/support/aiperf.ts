@@ -10,6 +10,8 @@ type AiperfRun = {
   readonly program: string
   readonly port: string
   readonly seconds: number
+  /** The sessions begin evenly during this time. */
+  readonly rampSeconds: number
   /** Of each answer, at most. */
   readonly tokens: number
   /** How many sessions at a time. */
@@ -58,7 +60,8 @@ export async function runAiperf(run: AiperfRun): Promise<readonly ReadAnswer[]> 
       'custom-dataset-type': 'multi_turn',
       'extra-inputs': `max_completion_tokens:${run.tokens}`,
     },
-    ...{ concurrency: run.concurrency, 'benchmark-duration': run.seconds, 'benchmark-grace-period': 0 },
+    ...{ concurrency: run.concurrency, 'concurrency-ramp-duration': run.rampSeconds },
+    ...{ 'benchmark-duration': run.seconds, 'benchmark-grace-period': 0 },
     ...{ 'output-artifact-dir': artifacts, ui: 'none' },
   }
   const switches = ['streaming', 'use-server-token-count', 'no-server-metrics', 'no-gpu-telemetry']

@@ -10,6 +10,8 @@ type GuidellmRun = {
   readonly program: string
   readonly port: string
   readonly seconds: number
+  /** The streams begin evenly during this time. Default: all at once. */
+  readonly rampSeconds?: number
   /** Of each answer, at most. */
   readonly tokens: number
   /** How many at a time. */
@@ -30,7 +32,7 @@ export async function runGuidellm(run: GuidellmRun): Promise<{ readonly chunks: 
   writeFileSync(data, run.rows.map(row => `${JSON.stringify(row)}\n`).join(''))
   const options = {
     backend: `kind=openai_http,target=http://127.0.0.1:${run.port},model=bench,max_tokens=${run.tokens}`,
-    profile: `kind=concurrent,streams=${run.streams}`,
+    profile: `kind=concurrent,streams=${run.streams},rampup_duration=${run.rampSeconds ?? 0}`,
     constraint: `kind=max_duration,seconds=${run.seconds}`,
     tokenizer: 'kind=hf_auto,model=none',
     data: `kind=json_file,path=${data}`,

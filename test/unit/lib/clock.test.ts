@@ -162,6 +162,23 @@ describe('atPrecisely', () => {
     expect(wake).not.toHaveBeenCalled()
   })
 
+  test('wakes each of many at its own time, in the order of these', async () => {
+    const clock = systemClock()
+    const woken: number[] = []
+    const times = Array.from({ length: 50 }, (_, index) => 1 + ((index * 17) % 50))
+    const cancels = times.map(dueMs => clock.atPrecisely(dueMs, () => woken.push(dueMs)))
+    for (const [index, cancel] of cancels.entries()) if ((times[index] ?? 0) % 10 === 0) cancel()
+    const expected = times.toSorted((a, b) => a - b).filter(dueMs => dueMs % 10 !== 0)
+    for (let nowMs = 1; nowMs <= 50; nowMs++) {
+      vi.advanceTimersByTime(1)
+      const due = expected.filter(dueMs => dueMs <= nowMs)
+      // A timer counts real milliseconds, at most as many as were left.
+      for (let tries = 0; woken.length < due.length && tries < 200; tries++)
+        await new Promise(resolve => setTimeout(resolve, 1))
+      expect(woken).toEqual(due)
+    }
+  })
+
   test('ends sleepPreciselyUntil, and so does an abort', async () => {
     const clock = systemClock()
     const stop = new AbortController()
@@ -170,6 +187,69 @@ describe('atPrecisely', () => {
     stop.abort()
     await sleep
     expect(clock.nowMs()).toBe(0)
+  })
+})
+
+describe('wakeDue', () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  test('wakes one that is due, the earliest, once its caller has returned', async () => {
+    const clock = systemClock()
+    const woken: number[] = []
+    for (const dueMs of [7, 5, 6]) clock.atPrecisely(dueMs, () => woken.push(dueMs))
+    vi.advanceTimersByTime(6)
+    const seen: number[][] = []
+    for (let chunk = 0; chunk < 3; chunk++) {
+      clock.wakeDue(6)
+      clock.wakeDue(6)
+      seen.push([...woken])
+      await Promise.resolve()
+    }
+    expect(seen).toEqual([[], [5], [5, 6]])
+    expect(woken).toEqual([5, 6])
+    vi.advanceTimersByTime(1)
+    await new Promise<void>(resolve => void clock.atPrecisely(7, resolve))
+    expect(woken).toEqual([5, 6, 7])
+  })
+
+  test('leaves to the next turn what was due when it was given, as a sender that makes room does', async () => {
+    const clock = systemClock()
+    const wake = vi.fn()
+    clock.atPrecisely(0, wake)
+    clock.wakeDue(10)
+    await Promise.resolve()
+    expect(wake).not.toHaveBeenCalled()
+    await new Promise(resolve => setImmediate(resolve))
+    expect(wake).toHaveBeenCalledTimes(1)
+  })
+
+  test('does not wake what was cancelled meanwhile', async () => {
+    const clock = systemClock()
+    const wake = vi.fn()
+    const cancel = clock.atPrecisely(1, wake)
+    clock.wakeDue(1)
+    cancel()
+    await Promise.resolve()
+    expect(wake).not.toHaveBeenCalled()
+  })
+
+  test('has the time of its clock', async () => {
+    const first = systemClock()
+    const origin = epochOf(first)
+    const later = clockFromEpoch({ ...origin, machineMs: origin.machineMs - 60_000 })
+    const wake = vi.fn()
+    later.atPrecisely(60_010, wake)
+    later.wakeDue(60_009)
+    await Promise.resolve()
+    expect(wake).not.toHaveBeenCalled()
+    later.wakeDue(60_011)
+    await Promise.resolve()
+    expect(wake).toHaveBeenCalledTimes(1)
   })
 })
 

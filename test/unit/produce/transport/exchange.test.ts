@@ -134,7 +134,7 @@ describe('an exchange', () => {
 describe('a fair queue', () => {
   test('a callback runs after everything that arrives at the same time has been read', async () => {
     const clock = manualClock()
-    const callLater = createFairQueue(clock)
+    const { callLater } = createFairQueue(clock)
     const seen: string[] = []
     for (let response = 0; response < 3; response++) {
       seen.push(`read ${response}`)
@@ -146,7 +146,7 @@ describe('a fair queue', () => {
 
   test('many callbacks run in order and in batches, so that sockets are read in between', async () => {
     const clock = manualClock()
-    const callLater = createFairQueue(clock)
+    const { callLater } = createFairQueue(clock)
     const handed: number[] = []
     const found: number[] = []
     for (let response = 0; response < 40; response++) callLater(() => handed.push(response))
@@ -162,7 +162,7 @@ describe('a fair queue', () => {
 
   test('callbacks do not pile up, however many are added in each turn', async () => {
     const clock = manualClock()
-    const callLater = createFairQueue(clock)
+    const { callLater } = createFairQueue(clock)
     let added = 0
     let handed = 0
     let longest = 0
@@ -180,7 +180,7 @@ describe('a fair queue', () => {
 
   test('a callback may add another', async () => {
     const clock = manualClock()
-    const callLater = createFairQueue(clock)
+    const { callLater } = createFairQueue(clock)
     const handed: number[] = []
     const next = (response: number) => {
       handed.push(response)

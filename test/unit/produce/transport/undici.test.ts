@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { undiciTransport } from '../../../../src/produce/transport/undici.ts'
@@ -271,5 +272,60 @@ describe('an event stream', () => {
     })
     expect(thrown.failure).toEqual({ reason: 'cancelled', detail: 'TypeError in the harness' })
     expect(seen.requests).toHaveLength(1)
+  })
+})
+
+describe('chunks of a stream', () => {
+  const head = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n'
+  const chunks = (count: number) => `${'6\r\ndata:\n\r\n'.repeat(count)}`
+  const end = '0\r\n\r\n'
+  const signal = new AbortController().signal
+
+  test('wake what is due, and parts of other bodies do not', async () => {
+    let wakes = 0
+    const clock = { ...systemClock(), wakeDue: () => void wakes++ }
+    for (const [response, expected] of [
+      [head + chunks(5) + end, 5],
+      [ok('{}'), 0],
+    ] as const) {
+      wakes = 0
+      const { url } = await responding(response)
+      const { send, close } = undiciTransport({ baseUrl: url, clock, maxConnections: 1 })
+      onTestFinished(close)
+      await send({ ...plainRequest, onStreamBytes: () => {} }, signal)
+      expect(wakes).toBe(expected)
+    }
+  })
+
+  test('hand on a complete response for eight of them, before a turn of the event loop comes for it', async () => {
+    const clock = { ...systemClock(), atPrecisely: () => () => {} }
+    let streaming: Socket | undefined
+    let requests = 0
+    const { url } = await responding(socket => {
+      if (++requests <= 2) return void socket.write(ok('{}'), 'latin1')
+      streaming = socket
+      socket.write(head + chunks(15))
+    })
+    const { send, close } = undiciTransport({ baseUrl: url, clock, maxConnections: 4 })
+    onTestFinished(close)
+    const handed: number[] = []
+    for (const response of [1, 2]) {
+      let isRead = false
+      void send(plainRequest, signal, () => {
+        isRead = true
+      }).then(() => handed.push(response))
+      await expect.poll(() => isRead).toBe(true)
+    }
+    expect(handed).toEqual([])
+    let bytes = 0
+    const onStreamBytes = (read: Buffer) => {
+      bytes += read.length
+    }
+    void send({ ...plainRequest, onStreamBytes }, signal)
+    await expect.poll(() => bytes).toBe(15 * 6)
+    expect(handed).toEqual([1])
+    streaming?.write(chunks(1))
+    await expect.poll(() => bytes).toBe(16 * 6)
+    expect(handed).toEqual([1, 2])
   })
 })
