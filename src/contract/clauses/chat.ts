@@ -5,6 +5,7 @@ import { money } from './billing.ts'
 export const completions = [
   'chat.usage',
   'chat.usage.sum',
+  'chat.usage.text',
   'chat.usage.cached',
   'chat.usage.cached.new',
   'chat.usage.details',
@@ -72,6 +73,12 @@ export const chatClauses = {
     { hides: ['completions state no usable usage', [...completions, 'limit.tokens.remaining', 'limit.tokens.enforced']] },
   ],
   'chat.usage.sum': ['2.4', ['chat-response', 'chat-stream'], 'Total tokens are prompt tokens plus completion tokens.'],
+  'chat.usage.text': [
+    '2.4',
+    ['chat-response', 'chat-stream', 'consistency'],
+    'completion_tokens are the tokens of the text: it has as many characters as they can hold, and some if they are no reasoning.',
+    { exercisedBy: 'chat' },
+  ],
   'chat.usage.cached': [
     '2.4',
     ['chat-response', 'chat-stream'],
@@ -117,7 +124,7 @@ export const chatClauses = {
     'The index of a chunk, if present, is that of a requested choice; chunks of several choices each have one.',
     { source: 'profile' },
   ],
-  'chat.stream.delta': ['4.2', 'chat-stream', 'The delta of a chunk has the types of a message.', { source: 'profile' }],
+  'chat.stream.delta': ['4.2', 'chat-stream', 'The delta of a chunk has the types of a message, and its role.', { source: 'profile' }],
   'chat.request': [
     '2.1',
     ['probe', 'chat-request'],

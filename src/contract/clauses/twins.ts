@@ -9,6 +9,12 @@ export const twinClauses = {
     { source: 'profile', exercisedBy: 'twin', evenIfRefused: true },
   ],
   'twin.tokens': ['2.4', 'twins', 'The same prompt has the same number of tokens in every form.', { source: 'profile', exercisedBy: 'twin-of-chat' }],
+  'twin.text': [
+    '2.4',
+    'twins',
+    'The text of a completion has about as many characters per token in every form.',
+    { source: 'profile', exercisedBy: 'twin-of-chat', unseen: 'too few completions showed all of their tokens in two forms' },
+  ],
   'twin.credits': ['4.3', 'twins', 'The same RPC call costs the same credits in every form.', { source: 'profile', exercisedBy: 'twin-of-rpc' }],
   'twin.result': [
     '4.3',

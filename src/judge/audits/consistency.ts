@@ -1,7 +1,10 @@
 import { quote } from '../../lib/format.ts'
 import type { Observation } from '../../observation/observation.ts'
+import { isChat } from '../../observation/requests/chat.ts'
 import { is2xx, isFromGateway } from '../../observation/response.ts'
+import { shownText } from '../checks/chat-json.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
+import { getOrAdd } from '../merge.ts'
 import type { Audit, AuditContext } from './audit.ts'
 
 /** Clocks may differ, and a time zone may be misread. Both are less than a day. */
@@ -14,7 +17,7 @@ const weekdays = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const
 /** A target can invent any number of models. */
 const maxModels = 1_000
 
-/** Compares headers with the headers of other responses and with the clock of the run. */
+/** Compares responses with other responses and with the clock of the run. */
 export function createConsistencyAudit(
   { contract, startedAtMs }: AuditContext,
   reporter: ClauseReporter<'consistency'>,
@@ -22,6 +25,7 @@ export function createConsistencyAudit(
   const idHeader = `${contract.headerPrefix}model-id`
   const nameHeader = `${contract.headerPrefix}model-name`
   const names = new Map<string, FirstName>()
+  const texts = new Map<string, ModelTexts>()
   let offsetMs: number | null = null
   let stamp = ''
   let stampMs = Number.NaN
@@ -35,11 +39,14 @@ export function createConsistencyAudit(
       const { response } = observation
       if (response === null || isFromGateway(response, contract)) return
       judgeDate(observation, response.headers.date ?? '')
+      addText(observation)
       const modelId = response.headers[idHeader]
       const name = response.headers[nameHeader]
       if (modelId && name && is2xx(response.status)) judgeName(modelId, name, observation.id)
     },
-    finish: () => {},
+    finish: () => {
+      for (const known of texts.values()) judgeTexts(known, reporter)
+    },
     names: () => names,
   }
 
@@ -69,6 +76,22 @@ export function createConsistencyAudit(
     reporter.fail('header.date.instant', message, [id])
   }
 
+  function addText({ id, request, response, outcome }: Observation) {
+    if (!isChat(request) || outcome.kind !== 'answered' || !is2xx(outcome.status)) return
+    if (texts.size >= maxModels && !texts.has(request.model)) return
+    const known = getOrAdd(texts, request.model, emptyTexts)
+    const shown = shownText({ request, response })
+    if (shown === null) return
+    known.hasReasoning ||= shown.reasoning !== 'none'
+    if (shown.tokens < minTokens) return
+    const perToken = shown.characters / shown.tokens
+    if (perToken > 0) {
+      known.others++
+      known.least = Math.min(known.least, perToken)
+      known.most = Math.max(known.most, perToken)
+    } else if (shown.finish === 'stop' && known.empty.length < maxKept) known.empty.push([id, shown.tokens])
+  }
+
   function judgeName(modelId: string, name: string, id: number) {
     const first = names.get(modelId)
     if (first === undefined) {
@@ -76,6 +99,39 @@ export function createConsistencyAudit(
       return
     }
     checkSameName(modelId, first, { name, id }, reporter)
+  }
+}
+
+/** The texts of the completions of a model that are long enough, in characters per token. */
+type ModelTexts = {
+  hasReasoning: boolean
+  others: number
+  least: number
+  most: number
+  /** Those without a text that no token limit cut: their requests and tokens. */
+  readonly empty: [id: number, tokens: number][]
+}
+
+const emptyTexts = (): ModelTexts => ({
+  ...{ hasReasoning: false, others: 0, least: Number.POSITIVE_INFINITY, most: 0, empty: [] },
+})
+
+/** A shorter text has no usual length of a token. */
+const minTokens = 16
+const minOthers = 5
+/** If the lengths of tokens differ by more, some tokens may be hidden reasoning. */
+const usualRatio = 2
+const maxKept = 1_000
+
+/** A model whose other completions show all of their tokens hides no reasoning that would explain an empty text. */
+function judgeTexts(
+  { hasReasoning, others, least, most, empty }: ModelTexts,
+  reporter: ClauseReporter<'consistency'>,
+): void {
+  if (hasReasoning || others < minOthers || most > least * usualRatio) return
+  for (const [id, tokens] of empty) {
+    const message = `${tokens} completion tokens have no text, expected ${least.toFixed(1)} characters per token or more, as in ${others} other completions of the model`
+    reporter.fail('chat.usage.text', message, [id])
   }
 }
 

@@ -1,8 +1,7 @@
-import { toObject } from '../../lib/json.ts'
-import { isReadSlowly, type Observation, streamOf } from '../../observation/observation.ts'
-import { isChat } from '../../observation/requests/chat.ts'
+import { isReadSlowly, type ObservedResponse } from '../../observation/observation.ts'
+import { type ChatDescriptor, isChat } from '../../observation/requests/chat.ts'
 import { is2xx } from '../../observation/response.ts'
-import { tokenCounts } from '../checks/completion.ts'
+import { shownText } from '../checks/chat-json.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import { getOrAdd } from '../merge.ts'
 import type { Audit } from './audit.ts'
@@ -25,7 +24,7 @@ export function createSlowReaderAudit(reporter: Reporter): Audit {
       if (outcome.kind === 'failed' && cutOff.includes(outcome.reason)) kind.cut.push(id)
       if (outcome.kind !== 'answered') return
       kind.whole++
-      const perToken = charactersPerToken(observation)
+      const perToken = charactersPerToken(request, response)
       if (perToken === null) return
       const known = getOrAdd(texts, request.model, (): Texts => ({ others: 0, least: perToken, most: 0, slow: [] }))
       if (kind === slow) {
@@ -68,14 +67,9 @@ const usualRatio = 2
 const maxChance = 1e-5
 
 /** null: too short, or some of its tokens are no text. */
-function charactersPerToken(observation: Observation): number | null {
-  const stream = streamOf(observation)
-  const counts = stream && tokenCounts(stream.usage)
-  if (stream === null || !counts || stream.toolNames.length > 0) return null
-  const details = toObject(toObject(stream.usage)?.completion_tokens_details)
-  const hidden = stream.reasoningCharacters > 0 ? 0 : Number(details?.reasoning_tokens ?? 0)
-  const tokens = counts.completion - hidden
-  return tokens >= minTokens ? (stream.contentCharacters + stream.reasoningCharacters) / tokens : null
+function charactersPerToken(request: ChatDescriptor, response: ObservedResponse): number | null {
+  const shown = shownText({ request, response })
+  return shown !== null && shown.tokens >= minTokens ? shown.characters / shown.tokens : null
 }
 
 function judgeTexts({ others, least, most, slow }: Texts, reporter: Reporter): void {

@@ -9,10 +9,11 @@ import { requestTraits } from '../../observation/requests/request.ts'
 import { isRpc, type RpcDescriptor } from '../../observation/requests/rpc.ts'
 import type { TwinRole } from '../../observation/requests/traits.ts'
 import { is2xx, isAbuseBlock, isFromGateway, isUnrelatedStatus } from '../../observation/response.ts'
-import { answersIn, type ChoiceAnswer } from '../checks/chat-json.ts'
+import { answersIn, type ChoiceAnswer, shownText } from '../checks/chat-json.ts'
 import type { TokenCounts } from '../checks/completion.ts'
 import { claimedCredits, responsesIn } from '../checks/rpc-credits.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
+import { getOrAdd } from '../merge.ts'
 import type { Audit, AuditContext } from './audit.ts'
 import { claimInBody } from './ledger/charge.ts'
 import { countsOf } from './ledger/prices.ts'
@@ -25,12 +26,14 @@ export function createTwinAudit(
   reporter: ClauseReporter<'twins'>,
 ): Audit & { readonly sampled: () => readonly SampledForm[] } {
   const samples = createSampledForms()
+  const texts = new Map<string, TextsOfForm>()
   const groups = createGroups<Twin>(forms => {
     const original = forms.find(({ role }) => role.form === 'original')
     if (original === undefined) return
     for (const twin of forms) {
       if (twin === original) continue
       judgePair(original, twin, reporter)
+      addTexts(texts, original, twin)
       const isRefused = original.isAccepted === false && twin.isAccepted === false
       const { form, mayDiffer } = twin.role
       if (original.sampled !== null && twin.sampled !== null && !isRefused && !mayDiffer.includes('answer'))
@@ -46,6 +49,7 @@ export function createTwinAudit(
     },
     finish: isComplete => {
       if (isComplete) groups.settle(Number.POSITIVE_INFINITY)
+      for (const [form, known] of texts) judgeTexts(form, known, reporter)
     },
     sampled: samples.forms,
   }
@@ -65,6 +69,8 @@ type Twin = {
   /** null: it is not deterministic. */
   readonly answer: FixedAnswer | null
   readonly sampled: Sampled | null
+  /** Characters per token of its text; null: too short, or not all tokens are shown. */
+  readonly perToken: number | null
   /** The results of its items, in order. */
   readonly results: readonly unknown[] | null
 }
@@ -86,8 +92,55 @@ function twinOf(observation: Observation, role: TwinRole, sentMs: number, contra
         ? fixedIn(observation, response, request.maxCompletionTokens)
         : null,
     sampled: sampledOf(observation),
+    perToken: isAccepted && isChat(request) ? perTokenOf({ request, response }) : null,
     results: rpc && inOrder(role, resultsIn(rpc.request, rpc.response)),
   }
+}
+
+/** A shorter text has no usual length of a token. */
+const minTokens = 12
+
+function perTokenOf(completion: Parameters<typeof shownText>[0]): number | null {
+  const shown = shownText(completion)
+  if (shown === null || shown.reasoning !== 'none' || shown.tokens < minTokens) return null
+  return shown.characters / shown.tokens
+}
+
+/** Pairs of a form: how many have less text per token than without it, how many have more, and some of each. */
+type TextsOfForm = { pairs: number; less: number; more: number; readonly ids: number[]; was: number; is: number }
+
+/** Texts differ by less than this factor by chance at least once in two pairs. */
+const clearRatio = 1.4
+/** That all of 20 pairs differ in one direction is chance in less than 1 of 100,000 runs. */
+const minPairs = 20
+/** A finding cites at most this many requests. */
+const maxCited = 8
+
+function addTexts(texts: Map<string, TextsOfForm>, original: Twin, { id, role, perToken: is }: Twin): void {
+  const { perToken: was } = original
+  if (was === null || is === null) return
+  const known = getOrAdd(texts, role.form, () => ({ pairs: 0, less: 0, more: 0, ids: [], was: 0, is: 0 }))
+  known.pairs++
+  known.was += was
+  known.is += is
+  if (is * clearRatio < was) known.less++
+  if (was * clearRatio < is) known.more++
+  if (known.ids.length < maxCited) known.ids.push(original.id, id)
+}
+
+function judgeTexts(
+  form: string,
+  { pairs, less, more, ids, was, is }: TextsOfForm,
+  reporter: ClauseReporter<'twins'>,
+): void {
+  if (pairs < minPairs) return
+  if (less < pairs && more < pairs) {
+    reporter.pass('twin.text')
+    return
+  }
+  const mean = (sum: number) => (sum / pairs).toFixed(1)
+  const message = `${pairs} completions in the form ${form} have ${mean(is)} characters per token in the mean, and each is far from its twin, expected about ${mean(was)} as without it`
+  reporter.fail('twin.text', message, ids)
 }
 
 /** What a deterministic completion has each time. */

@@ -3,6 +3,7 @@ import { quote } from '../../lib/format.ts'
 import { isPresent, toObject } from '../../lib/json.ts'
 import type { ChatDescriptor } from '../../observation/requests/chat.ts'
 import { hasReplayStatus, is2xx, isJsonType, jsonObject } from '../../observation/response.ts'
+import { checkText } from './chat-json.ts'
 import { type Check, checkStatus, type Expect, expectFor } from './check.ts'
 import { checkCanary, checkCompletion, checkFinishReason } from './completion.ts'
 
@@ -24,6 +25,7 @@ export const checkChatResponse: Check<'chat-response', ChatDescriptor> = (observ
   const { id, created, model, usage, cost, choices } = body ?? {}
   const isTruncated = Array.isArray(choices) && choices.some(choice => toObject(choice)?.finish_reason === 'length')
   checkCompletion({ id, created, model, usage, cost, isTruncated }, observation, contract, reporter)
+  checkText(observation, expect)
 
   if (Array.isArray(choices))
     for (const choice of choices) {

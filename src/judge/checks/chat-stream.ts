@@ -10,6 +10,7 @@ import {
 } from '../../observation/observation.ts'
 import type { ChatDescriptor } from '../../observation/requests/chat.ts'
 import { is2xx } from '../../observation/response.ts'
+import { checkText } from './chat-json.ts'
 import { checkStopReason, checkToolCalls } from './chat-response.ts'
 import { type Check, checkStatus, type Expect, expectFor } from './check.ts'
 import { checkCanary, checkCompletion, checkFinishReason } from './completion.ts'
@@ -51,6 +52,7 @@ export const checkChatStream: Check<'chat-stream', ChatDescriptor> = (observatio
   const { ids, models, created, usage, cost } = stream
   const isTruncated = stream.finishReasons.includes('length')
   checkCompletion({ id: ids[0], model: models[0], created, usage, cost, isTruncated }, observation, contract, reporter)
+  checkText(observation, expect)
 }
 
 type StreamClause = 'chat.stream.chunk' | 'chat.stream.done' | 'chat.stream.finish' | 'chat.stream.usage'
@@ -96,12 +98,17 @@ function checkEnding(
   for (const stop of stopReasons) checkStopReason(stop, isOne && stopReasons.length === 1 ? finish : null, expect)
   if (isOne) checkToolCalls(finish, grammar.some(([part]) => part === 'tool-call') ? 1 : 0, expect)
   const mistyped = deltaTypes.find(([field, type]) => !fieldTypes[field].includes(type))
-  expect(
-    'chat.stream.delta',
-    mistyped === undefined,
-    () => `a delta has ${mistyped?.[0]} ${mistyped?.[2]}, expected a type that a message has`,
+  const role = deltaTypes.find(([field, type]) => field === 'role' && type === 'string')?.[2]
+  const isRole = role === undefined || roles.includes(role)
+  expect('chat.stream.delta', mistyped === undefined && isRole, () =>
+    mistyped === undefined
+      ? `a delta has role ${role}, expected "assistant" or "tool"`
+      : `a delta has ${mistyped[0]} ${mistyped[2]}, expected a type that a message has`,
   )
 }
+
+/** The roles of an answer, as JSON. Some servers send an empty one. */
+const roles: readonly string[] = ['"assistant"', '"tool"', '""']
 
 /** The types, besides null, that a delta field may have: the types of a message. */
 const fieldTypes: Readonly<Record<DeltaField, readonly JsonType[]>> = {

@@ -306,7 +306,10 @@ export const chatRequestLies = {
     'bound-truncated': truncates('A max_completion_tokens of 1.5 is accepted as 1.', 'max_completion_tokens'),
   },
   'chat.request.max-tokens': {
-    'old-bound-in-words': ignores('A max_tokens that is not a number is ignored.', 'max_tokens', isText),
+    'old-bound-in-words': alsoViolating(
+      ['chat.token-limit.whole-number'],
+      ignores('A max_tokens that is not a number is ignored.', 'max_tokens', isText),
+    ),
     'old-bound-in-words-in-streams': inStreams(
       ignores('A max_tokens that is not a number is ignored.', 'max_tokens', isText),
     ),

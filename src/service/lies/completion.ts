@@ -3,8 +3,8 @@ import type { Choice, Usage } from '../chat/completion.ts'
 import { minCachedTokens } from '../chat/prompt-cache.ts'
 import type { StreamEvent } from '../chat/stream.ts'
 import { always, amend, type Fields, input, result } from './decisions.ts'
-import { alsoViolating, type LieRow, type Lies } from './lie.ts'
-import { events, inCrowd, withHalfArguments, withoutLastText, withoutPart } from './streams.ts'
+import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
+import { changeData, events, inCrowd, withHalfArguments, withoutLastText, withoutPart } from './streams.ts'
 
 /** Replaces fields of a message. */
 const amendMessage = (text: string, fields: Fields): LieRow =>
@@ -115,6 +115,24 @@ export const completionLies = {
       at('response_format', at('json_schema', at('schema', withoutOneRequired))),
     ),
   },
+  'chat.usage.text': {
+    'each-token-streamed-sixty-times': alsoViolating(
+      ['twin.text', 'twin.sampled', 'twin.answer'],
+      events(
+        'Each token of a stream comes sixty times.',
+        changeData(
+          ({ part }) => part === 'content',
+          data => data.replace(/"content":"([^"]*)"/, (_, word: string) => `"content":"${word.repeat(60)}"`),
+        ),
+      ),
+    ),
+    'text-lost-in-a-stream': row('One stream in five brings no text, and counts its tokens.', honest => {
+      let streams = 0
+      return {
+        events: sent => (++streams % 5 === 0 ? withoutPart('content')(honest.events(sent)) : honest.events(sent)),
+      }
+    }),
+  },
   'chat.choice.length': {
     'cut-one-before': result(
       'A completion is cut one token before its bound.',
@@ -167,6 +185,7 @@ export const completionLies = {
   },
   'chat.stream.delta': {
     'delta-role-as-number': amendDelta('The role in a stream is a number.', 'role', { role: 1 }),
+    'delta-role-of-user': amendDelta('The role in a stream is that of the user.', 'role', { role: 'user' }),
     'delta-content-as-object': amendDelta('The content of a chunk is an object.', 'content', {
       content: { text: 'a' },
     }),

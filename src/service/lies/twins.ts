@@ -1,6 +1,6 @@
 import { isObject } from '../../lib/json.ts'
 import type { FinishReason } from '../chat/completion.ts'
-import { always, result } from './decisions.ts'
+import { always, amend, result } from './decisions.ts'
 import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
 import { all, isBatch, isNodeReply, replies, replyText, withText } from './replies.ts'
 import { changeData, events, inCrowd, leaked, losesText, whileFull, withOtherWord } from './streams.ts'
@@ -49,6 +49,20 @@ export const twinLies = {
       result('A streamed completion is refused.', 'chatObjection', (objection, body) =>
         body.stream === true ? 'stream: not available' : objection,
       ),
+    ),
+  },
+  'twin.text': {
+    'every-second-token-lost-in-streams': alsoViolating(
+      ['twin.sampled', 'twin.answer'],
+      events('Every second token of a stream is lost.', sent =>
+        sent.filter(({ part }, index) => part !== 'content' || index % 2 === 0),
+      ),
+    ),
+    'every-second-word-lost-outside-of-streams': alsoViolating(
+      ['twin.sampled', 'twin.answer'],
+      amend('Every second word of an unstreamed completion is lost.', 'choice', ({ message }) => ({
+        message: { ...message, content: everySecond(message.content) },
+      })),
     ),
   },
   'twin.tokens': {
@@ -114,6 +128,12 @@ export const twinLies = {
     ),
   },
 } as const satisfies Lies
+
+const everySecond = (text: string | null): string | null =>
+  text
+    ?.split(' ')
+    .filter((_, index) => index % 2 === 0)
+    .join(' ') ?? null
 
 const natural = (reason: FinishReason): FinishReason => (reason === 'length' ? 'stop' : reason)
 

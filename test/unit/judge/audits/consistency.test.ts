@@ -69,3 +69,30 @@ test('a gateway error is not judged', () => {
   const strange = { 'x-service-version': undefined, date: 'Sat, 17 Jan 2009 12:00:01 GMT' }
   expect(judge([observed(chatDescriptor, responseOf(502, 'Bad Gateway', strange))]).judged).toEqual({})
 })
+
+test('a completion without a text fails if the model shows all tokens of its others', () => {
+  const said = (content: unknown, finish = 'stop', more: object = {}) =>
+    chatObserved({
+      ...completion,
+      choices: [{ index: 0, message: { role: 'assistant', content, ...more }, finish_reason: finish, logprobs: null }],
+      usage: { prompt_tokens: 200, completion_tokens: 30, total_tokens: 230 },
+    })
+  const texts = (...lengths: readonly number[]) => lengths.map(length => said('a'.repeat(length)))
+  const usual = texts(120, 130, 140, 150, 200)
+  const ofText = (observations: readonly Observation[]) =>
+    judge(observations).found.filter(message => message.startsWith('chat.usage.text'))
+  expect(ofText([...usual, said('')])).toEqual([
+    'chat.usage.text: 30 completion tokens have no text, expected 4.0 characters per token or more, as in 5 other completions of the model',
+  ])
+  const spared: Readonly<Record<string, readonly Observation[]>> = {
+    'too few others': [...texts(120, 130, 140, 150), said('')],
+    'others with hidden tokens': [...usual, ...texts(40), said('')],
+    'reasoning that another completion shows': [...usual, said('a', 'stop', { reasoning_content: 'Hm.' }), said('')],
+    'reasoning that the token limit cut': [...usual, said('', 'length')],
+    'a call of a tool': [...usual, said(null, 'tool_calls', { tool_calls: [{ id: 'a' }] })],
+    'a message without content, which another clause judges': [...usual, said(null)],
+    'a refusal': [...usual, said(null, 'stop', { refusal: 'No.' })],
+    'a text of parts': [...usual, said([{ type: 'text', text: '' }])],
+  }
+  for (const [why, observations] of Object.entries(spared)) expect(ofText(observations), why).toEqual([])
+})

@@ -221,3 +221,43 @@ describe('a batch in the other order', () => {
     expect(judge([first, other]).failed.map(([clause]) => clause)).toEqual(['twin.result'])
   })
 })
+
+describe('characters per token in two forms', () => {
+  const said = (id: number, form: Form, characters: number, more: object = {}) => {
+    const message = { role: 'assistant', content: 'a'.repeat(characters), ...more }
+    const usage = { prompt_tokens: 200, completion_tokens: 40, total_tokens: 240 }
+    const choices = [{ index: 0, message, finish_reason: 'stop', logprobs: null }]
+    const request = { ...chatDescriptor, twin: { ...role(form), group: 2 * Math.floor(id / 2) } }
+    return observed(request, responseOf(200, { ...completion, choices, usage }), { id, sentMs: id })
+  }
+  const pairs = (count: number, was: (n: number) => number, is: (n: number) => number, more: object = {}) =>
+    Array.from({ length: count }, (_, n) => [
+      said(2 * n, 'original', was(n)),
+      said(2 * n + 1, 'streamed', is(n), more),
+    ]).flat()
+  const verdictOf = (observations: readonly Observation[]) => {
+    const { passed, failed } = judge(observations)
+    return failed.some(([clause]) => clause === 'twin.text') ? 'fail' : passed.includes('twin.text') ? 'pass' : null
+  }
+  const usual = () => 200
+
+  test.each<[string, readonly Observation[], string | null]>([
+    ['half of the text in each', pairs(20, usual, () => 100), 'fail'],
+    ['twice the text in each', pairs(20, () => 100, usual), 'fail'],
+    ['half of the text in all but one', pairs(20, usual, n => (n === 7 ? 190 : 100)), 'pass'],
+    ['a fifth less', pairs(30, usual, () => 160), 'pass'],
+    [
+      'lengths by chance',
+      pairs(
+        30,
+        n => 100 + 7 * (n % 9),
+        n => 100 + 9 * (n % 7),
+      ),
+      'pass',
+    ],
+    ['few pairs', pairs(19, usual, () => 100), null],
+    ['reasoning in one form', pairs(20, usual, () => 100, { reasoning_content: 'Hm.' }), null],
+  ])('%s', (_, observations, verdict) => {
+    expect(verdictOf(observations)).toBe(verdict)
+  })
+})

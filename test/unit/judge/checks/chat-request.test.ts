@@ -51,7 +51,7 @@ const streamed = (body: Body, tokens: number) => {
     ['done', 1],
   ] as const
   const request = asking(body, { stream: true })
-  return streamObserved({ usage, cost, grammar, finishReasons: ['length'] }, { request })
+  return streamObserved({ usage, cost, grammar, finishReasons: ['length'], contentCharacters: 4 * tokens }, { request })
 }
 
 const unlike = (chat: Partial<Contract['chat']>): Contract => ({

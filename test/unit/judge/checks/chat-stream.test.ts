@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { noChatOptions } from '../../../../src/contract/chat-options.ts'
 import type { StreamPart, StreamRecord } from '../../../../src/observation/observation.ts'
 import {
   chatDescriptor,
@@ -30,6 +31,8 @@ describe('streams', () => {
     'usage in the chunk with the finish reason': streamObserved(parts('role content finish usage done')),
     'reasoning before the content': streamObserved(parts('role reasoning content finish usage done')),
     'tool calls': streamObserved({ ...parts('role tool-call finish usage done'), finishReasons: ['tool_calls'] }),
+    'a role beside each token': streamObserved({ deltaTypes: [['role', 'string', '"assistant"']] }),
+    'an empty role': streamObserved({ deltaTypes: [['role', 'string', '""']] }),
     'chunks without a token between others': streamObserved(
       parts('role empty content empty content finish empty usage done'),
     ),
@@ -67,6 +70,11 @@ describe('streams', () => {
   })
 
   failsEach({
+    'the role of a user': [
+      'chat.stream.delta',
+      'a delta has role "user", expected "assistant" or "tool"',
+      streamObserved({ deltaTypes: [['role', 'string', '"user"']] }),
+    ],
     'a stream with the type of JSON': [
       'chat.stream.content-type',
       'content-type is "application/json", expected text/event-stream',
@@ -207,5 +215,56 @@ describe('chunks of a request for two choices', () => {
   test('need no index if only one choice came', () => {
     expect(indexFailure([null], ['stop'])).toBeUndefined()
     expect(indexFailure([1, 0], ['stop', 'stop'])).toBeUndefined()
+  })
+})
+
+describe('the text of a stream', () => {
+  const counting = (completionTokens: number, reasoning: number | null, more: Partial<StreamRecord> = {}) =>
+    streamObserved({
+      usage: {
+        ...{ prompt_tokens: 200, completion_tokens: completionTokens, total_tokens: 200 + completionTokens },
+        completion_tokens_details: reasoning === null ? null : { reasoning_tokens: reasoning },
+      },
+      cost: null,
+      ...more,
+    })
+  const empty = { contentCharacters: 0 }
+
+  passesEach({
+    'that runs of spaces fill': counting(20, 0, { contentCharacters: 20 * 128 }),
+    'of glyphs with several tokens each': counting(100, 0, { contentCharacters: 25 }),
+    'that is shorter than any of its marks': counting(15, 0, empty),
+    'that is nothing but hidden reasoning': counting(100, 100, empty),
+    'whose reasoning may be hidden': counting(100, null, empty),
+    'whose reasoning is a summary': counting(100, 98, { ...empty, reasoningCharacters: 3 }),
+    'that is a call of a tool': counting(100, 0, {
+      ...{ ...empty, ...parts('role tool-call finish usage done'), finishReasons: ['tool_calls'] },
+    }),
+    'whose reasoning has details': counting(100, 0, { ...empty, deltaTypes: [['reasoning_details', 'array', '[]']] }),
+    'that lost its reasoning on request': {
+      ...counting(100, 0, empty),
+      request: {
+        ...{ ...chatDescriptor, stream: true },
+        options: { ...noChatOptions, parameters: { strip_thinking_response: true } },
+      },
+    },
+  })
+
+  failsEach({
+    'that is missing': [
+      'chat.usage.text',
+      'the text of 100 completion tokens has 0 characters, expected at least 7',
+      counting(100, 0, empty),
+    ],
+    'that is missing beside hidden reasoning': [
+      'chat.usage.text',
+      'the text of 60 completion tokens has 0 characters, expected at least 4',
+      counting(100, 40, empty),
+    ],
+    'that is longer than any tokens': [
+      'chat.usage.text',
+      'the text of 3 completion tokens has 600 characters, expected at most 512',
+      counting(3, null, { contentCharacters: 600 }),
+    ],
   })
 })
