@@ -9,7 +9,7 @@ import { describeValue, type Mistake, UsageError } from '../lib/usage-error.ts'
 import type { GivenKeys } from '../plan/fewer-keys.ts'
 import { makePlan } from '../plan/make-plan.ts'
 import type { Plan } from '../plan/plan.ts'
-import type { Recording } from '../plan/recorded-load.ts'
+import type { Recording, Recordings } from '../plan/recorded-load.ts'
 import { type Discovery, discoveredContract, nothingDiscovered } from '../run/discovery.ts'
 import { parseScenario, profileNamedIn, readScenario, type WrittenScenario } from '../scenario/load-scenario.ts'
 import type { Scenario } from '../scenario/schema.ts'
@@ -91,11 +91,13 @@ export async function draftScenario(
   return await draftFor(named, { profile, contract: contractIn(profile, secrets) }, overrides, secrets)
 }
 
-async function draftFor(
+/** Like `draftScenario`, with a profile that has been read. Recordings that are known are not read again. */
+export async function draftFor(
   named: NamedScenario,
   { profile, contract }: Pick<DraftPlan, 'profile' | 'contract'>,
   overrides: DraftOverrides,
   secrets: Secrets,
+  known: Recordings = new Map(),
 ): Promise<DraftPlan> {
   const { written, file, isFile } = named
   const { target, seed, budgetUsd, topUpUsd: topUp, limitsFrom } = overrides
@@ -104,7 +106,8 @@ async function draftFor(
   const draft = parseScenario(written, file, contract, isUnknown)
   const recordings = new Map<string, Recording>()
   for (const stage of draft.stages)
-    if (stage.shape === 'recorded') recordings.set(stage.name, await recordingOf(stage, isFile ? file : null, draft))
+    if (stage.shape === 'recorded')
+      recordings.set(stage.name, known.get(stage.name) ?? (await recordingOf(stage, isFile ? file : null, draft)))
   // Without a target, the run starts the reference service.
   const isOwn = (target ?? draft.target) === null
   const keys = isOwn || draft.callers.keysFile !== null ? null : (overrides.keys ?? null)
@@ -121,7 +124,7 @@ async function draftFor(
   // The address may contain a key, as with some nodes. It is masked wherever it is shown.
   assertNoSecret(secrets, file, { ...plan, target: null }, 'scenario')
   const inPlace = (other: WrittenScenario) =>
-    draftFor({ ...named, written: other }, { profile, contract }, overrides, secrets)
+    draftFor({ ...named, written: other }, { profile, contract }, overrides, secrets, recordings)
   return { plan, contract, profile, replan, ownBudgetUsd: draft.budgetUsd, named, inPlace }
 }
 

@@ -1,12 +1,12 @@
 import { availableParallelism } from 'node:os'
 import { Worker as Thread } from 'node:worker_threads'
 import { messageOf } from '../lib/usage-error.ts'
-import type { DraftOverrides, DraftPlan, NamedScenario } from '../library/draft.ts'
+import type { DraftOverrides, DraftPlan } from '../library/draft.ts'
 import { assertInMemory, createMutantRun, type MutantResult } from './mutant-run.ts'
 import type { MutantTerms } from './mutants.ts'
 
-/** What a thread makes its own draft of. */
-export type DraftInput = { readonly scenario: NamedScenario; readonly overrides: DraftOverrides }
+/** What a thread makes its own draft of. The files of the scenario and the profile have been read, and may have changed. */
+export type DraftInput = Pick<DraftPlan, 'named' | 'profile' | 'contract'> & { readonly overrides: DraftOverrides }
 
 /** One run after another, or several at a time. Results come in any order. */
 export type MutantRuns = {
@@ -45,8 +45,10 @@ export async function inlineRuns(draft: DraftPlan): Promise<MutantRuns> {
 }
 
 /** Runs in threads of their own, each of which gets the next run when it has ended one. */
-export function threadedRuns(draft: DraftPlan, input: DraftInput, count: number): MutantRuns {
+export function threadedRuns(draft: DraftPlan, overrides: DraftOverrides, count: number): MutantRuns {
   assertInMemory(draft.plan)
+  const { named, profile, contract } = draft
+  const input: DraftInput = { named, profile, contract, overrides }
   const lost = new Map<Thread, Error>()
   const threads = Array.from(
     { length: count },

@@ -32,9 +32,9 @@ export function proveScenario(scenario: string | ScenarioInput, options: ProveOp
       },
       ...{ only: options.only ?? [], limitsFrom: options.limitsFrom ?? 'target' },
     }
-    const input = { scenario: typeof scenario === 'string' ? scenarioAt(scenario) : scenarioOf(scenario), overrides }
-    const draft = await draftScenario(input.scenario, overrides, createSecrets([]))
-    const runs = workers === 1 ? await inlineRuns(draft) : threadedRuns(draft, input, workers)
+    const named = typeof scenario === 'string' ? scenarioAt(scenario) : scenarioOf(scenario)
+    const draft = await draftScenario(named, overrides, createSecrets([]))
+    const runs = workers === 1 ? await inlineRuns(draft) : threadedRuns(draft, overrides, workers)
     // Its threads end, or the next run does not start.
     const onAbort = () => void runs.close()
     signal?.addEventListener('abort', onAbort, { once: true })

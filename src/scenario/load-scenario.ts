@@ -4,6 +4,7 @@ import { type Contract, contractSchema } from '../contract/contract.ts'
 import { clausesMatching } from '../contract/promises.ts'
 import { dataSource } from '../lib/data-source.ts'
 import type { JsonObject } from '../lib/json.ts'
+import { memoizeLast } from '../lib/memoize.ts'
 import { entriesOf, explainIssues, parseFields, type SchemaIssue } from '../lib/schemas.ts'
 import { describeValue, isLikelySecret, UsageError, unknownWord } from '../lib/usage-error.ts'
 import { parseYaml, type ReportMistake, readYaml, type SchemaMistake, type YamlSource } from '../lib/yaml.ts'
@@ -59,7 +60,10 @@ export const readScenario = (file: string): string => readYaml(file, scenarioFil
 export type WrittenScenario = string | JsonObject
 
 const sourceOf = (written: WrittenScenario, file: string): YamlSource =>
-  typeof written === 'string' ? parseYaml(written, file, scenarioFile) : dataSource(written, file, scenarioFile)
+  typeof written === 'string' ? lastParsed(written, file) : dataSource(written, file, scenarioFile)
+
+/** A text is read for its profile, for its calls, and as a whole. */
+const lastParsed = memoizeLast((text: string, file: string) => parseYaml(text, file, scenarioFile))
 
 /** The members of a scenario, without a check. Throws a UsageError if the text is not YAML. */
 export const membersOf = (written: WrittenScenario, file: string): JsonObject =>

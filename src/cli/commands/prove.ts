@@ -21,7 +21,7 @@ export async function proveCommand(values: Values): Promise<number> {
   const bar = values.progress === false ? null : progressBar()
   const show = ({ done, all, caught }: ProveProgress) =>
     bar?.show(done, all, `${done} of ${all} runs, ${caught} noticed`)
-  const runs = threads === 1 ? await inlineRuns(draft) : threadedRuns(draft, input, threads)
+  const runs = threads === 1 ? await inlineRuns(draft) : threadedRuns(draft, input.overrides, threads)
   try {
     const proof = await proveGate(draft, runs, {
       ...{ minScore, sensitivity: values.sensitivity !== false, suggestions: values.suggestions !== false },
